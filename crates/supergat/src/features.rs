@@ -1,0 +1,233 @@
+//! Node features, dense or sparse. Sparse features stay sparse through training, dropout included.
+
+use crate::error::{Error, Result};
+use crate::kernels::Real;
+use std::sync::OnceLock;
+
+/// One row of features per node.
+#[derive(Debug, Clone)]
+pub enum Features<T> {
+    /// Row after row, `values.len() == rows * columns`.
+    Dense {
+        /// Number of nodes.
+        rows: usize,
+        /// Number of features.
+        columns: usize,
+        /// All rows.
+        values: Vec<T>,
+    },
+    /// Only what is not zero.
+    Sparse(SparseMatrix<T>),
+}
+
+/// A matrix in compressed rows: the entries of row `i` are at `offsets[i]..offsets[i + 1]`, by ascending column.
+#[derive(Debug, Clone)]
+pub struct SparseMatrix<T> {
+    rows: usize,
+    columns: usize,
+    offsets: Vec<u64>,
+    column_of: Vec<u32>,
+    values: Vec<T>,
+    transpose: OnceLock<Transpose<T>>,
+}
+
+/// The same entries by column: for column `k` the rows, the values and where each entry stands in the row order.
+#[derive(Debug, Clone)]
+pub struct Transpose<T> {
+    /// One more than there are columns.
+    pub offsets: Vec<u64>,
+    /// Row of each entry.
+    pub row_of: Vec<u32>,
+    /// Value of each entry.
+    pub values: Vec<T>,
+    /// Position of each entry in the row order.
+    pub position: Vec<u32>,
+}
+
+impl<T: Real> SparseMatrix<T> {
+    /// Checks and takes compressed rows. Columns must ascend strictly within a row.
+    pub fn new(columns: usize, offsets: Vec<u64>, column_of: Vec<u32>, values: Vec<T>) -> Result<Self> {
+        if values.len() != column_of.len() {
+            return Err(Error::SizeMismatch {
+                what: "values of a sparse matrix",
+                expected: column_of.len(),
+                found: values.len(),
+            });
+        }
+        if column_of.len() > u32::MAX as usize {
+            return Err(Error::SizeMismatch {
+                what: "entries of a sparse matrix (at most)",
+                expected: u32::MAX as usize,
+                found: column_of.len(),
+            });
+        }
+        if offsets.first() != Some(&0) || offsets.last() != Some(&(values.len() as u64)) {
+            return Err(Error::SizeMismatch {
+                what: "last row offset of a sparse matrix",
+                expected: values.len(),
+                found: offsets.last().map_or(0, |&v| v as usize),
+            });
+        }
+        for (row, pair) in offsets.windows(2).enumerate() {
+            let entries = (pair[0] <= pair[1]).then(|| column_of.get(pair[0] as usize..pair[1] as usize)).flatten();
+            let Some(entries) = entries else {
+                return Err(Error::OutOfRange {
+                    what: "row offset of a sparse matrix",
+                    position: row,
+                    expected: "offsets that do not decrease".into(),
+                    found: format!("{} then {}", pair[0], pair[1]),
+                });
+            };
+            let ascending = entries.windows(2).all(|w| w[0] < w[1]);
+            if !ascending || entries.last().is_some_and(|&c| c as usize >= columns) {
+                return Err(Error::OutOfRange {
+                    what: "row of a sparse matrix",
+                    position: row,
+                    expected: format!("ascending columns below {columns}"),
+                    found: format!("{:?}", &entries[..entries.len().min(8)]),
+                });
+            }
+        }
+        Ok(Self { rows: offsets.len() - 1, columns, offsets, column_of, values, transpose: OnceLock::new() })
+    }
+
+    /// Row offsets, one more than there are rows.
+    pub fn offsets(&self) -> &[u64] {
+        &self.offsets
+    }
+
+    /// Column of each entry.
+    pub fn column_of(&self) -> &[u32] {
+        &self.column_of
+    }
+
+    /// Value of each entry.
+    pub fn values(&self) -> &[T] {
+        &self.values
+    }
+
+    /// The columns and values of a row.
+    pub fn row(&self, i: usize) -> (&[u32], &[T]) {
+        let range = self.offsets[i] as usize..self.offsets[i + 1] as usize;
+        (&self.column_of[range.clone()], &self.values[range])
+    }
+
+    /// The entries by column, made at the first call and kept.
+    pub fn transpose(&self) -> &Transpose<T> {
+        self.transpose.get_or_init(|| {
+            let mut offsets = vec![0u64; self.columns + 1];
+            for &column in &self.column_of {
+                offsets[column as usize + 1] += 1;
+            }
+            for k in 0..self.columns {
+                offsets[k + 1] += offsets[k];
+            }
+            let mut cursor = offsets[..self.columns].to_vec();
+            let entries = self.values.len();
+            let mut by_column =
+                Transpose { offsets, row_of: vec![0; entries], values: vec![T::ZERO; entries], position: vec![0; entries] };
+            for row in 0..self.rows {
+                for position in self.offsets[row] as usize..self.offsets[row + 1] as usize {
+                    let at = &mut cursor[self.column_of[position] as usize];
+                    by_column.row_of[*at as usize] = row as u32;
+                    by_column.values[*at as usize] = self.values[position];
+                    by_column.position[*at as usize] = position as u32;
+                    *at += 1;
+                }
+            }
+            by_column
+        })
+    }
+}
+
+impl<T: Real> Features<T> {
+    /// Checks and takes dense rows.
+    pub fn dense(rows: usize, columns: usize, values: Vec<T>) -> Result<Self> {
+        if rows.checked_mul(columns) != Some(values.len()) {
+            return Err(Error::SizeMismatch {
+                what: "values of dense features (nodes * features)",
+                expected: rows.saturating_mul(columns),
+                found: values.len(),
+            });
+        }
+        Ok(Self::Dense { rows, columns, values })
+    }
+
+    /// Number of nodes.
+    pub fn rows(&self) -> usize {
+        match self {
+            Self::Dense { rows, .. } => *rows,
+            Self::Sparse(matrix) => matrix.rows,
+        }
+    }
+
+    /// Number of features.
+    pub fn columns(&self) -> usize {
+        match self {
+            Self::Dense { columns, .. } => *columns,
+            Self::Sparse(matrix) => matrix.columns,
+        }
+    }
+
+    /// Number of values that are stored: all when dense, the entries when sparse.
+    pub fn stored(&self) -> usize {
+        self.values().len()
+    }
+
+    /// The stored values.
+    pub fn values(&self) -> &[T] {
+        match self {
+            Self::Dense { values, .. } => values,
+            Self::Sparse(matrix) => &matrix.values,
+        }
+    }
+
+    /// Share of values that are not zero.
+    pub fn density(&self) -> f64 {
+        let nonzero = self.values().iter().filter(|v| **v != T::ZERO).count();
+        nonzero as f64 / (self.rows() as f64 * self.columns() as f64).max(1.0)
+    }
+
+    /// The same features in another precision.
+    pub fn cast<U: Real>(&self) -> Features<U> {
+        let convert = |values: &[T]| values.iter().map(|v| U::from_f64(v.to_f64())).collect();
+        match self {
+            Self::Dense { rows, columns, values } => {
+                Features::Dense { rows: *rows, columns: *columns, values: convert(values) }
+            }
+            Self::Sparse(m) => Features::Sparse(SparseMatrix {
+                rows: m.rows,
+                columns: m.columns,
+                offsets: m.offsets.clone(),
+                column_of: m.column_of.clone(),
+                values: convert(&m.values),
+                transpose: OnceLock::new(),
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn transpose_keeps_every_entry() {
+        let m = SparseMatrix::new(3, vec![0, 2, 2, 4], vec![0, 2, 1, 2], vec![1.0f64, 2.0, 3.0, 4.0]).unwrap();
+        let t = m.transpose();
+        assert_eq!(t.offsets, [0, 1, 2, 4]);
+        assert_eq!(t.row_of, [0, 2, 0, 2]);
+        assert_eq!(t.values, [1.0, 3.0, 2.0, 4.0]);
+        assert_eq!(t.position, [0, 2, 1, 3]);
+    }
+
+    #[test]
+    fn malformed_rows_are_refused() {
+        assert!(SparseMatrix::new(2, vec![0, 1], vec![2], vec![1.0f32]).is_err());
+        assert!(SparseMatrix::new(2, vec![0, 2], vec![1, 0], vec![1.0f32, 1.0]).is_err());
+        assert!(SparseMatrix::new(2, vec![0, 3, 1], vec![0], vec![1.0f32]).is_err());
+        assert!(SparseMatrix::new(2, vec![0, 2], vec![0], vec![1.0f32]).is_err());
+        assert!(SparseMatrix::<f32>::new(2, vec![], vec![], vec![]).is_err());
+        assert!(Features::dense(2, 2, vec![1.0f32; 3]).is_err());
+    }
+}

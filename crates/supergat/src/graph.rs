@@ -1,0 +1,308 @@
+//! The graph as attention needs it: edges grouped by target node, one self-loop per node, and the way back by source.
+
+use crate::error::{Error, Result};
+
+/// How an edge list is to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// `(source, target)` stands for itself only.
+    Directed,
+    /// Every pair stands for both directions.
+    Undirected,
+}
+
+/// Neighbour lists in compressed form: those of node `i` are `neighbours[offsets[i]..offsets[i + 1]]`, ascending.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Adjacency {
+    /// One more than there are nodes.
+    pub offsets: Vec<u64>,
+    /// All lists, one after another.
+    pub neighbours: Vec<u32>,
+}
+
+impl Adjacency {
+    /// The positions of node `i`'s list.
+    #[inline(always)]
+    pub fn range(&self, i: usize) -> std::ops::Range<usize> {
+        self.offsets[i] as usize..self.offsets[i + 1] as usize
+    }
+
+    /// Node `i`'s list.
+    #[inline(always)]
+    pub fn of(&self, i: usize) -> &[u32] {
+        &self.neighbours[self.range(i)]
+    }
+}
+
+/// A graph with exactly one self-loop per node, whatever the edge list said, and no duplicate edges.
+///
+/// Edges are directed `j -> i`. The *position* of an edge is its place in `incoming`; per-edge results (attention) are in that order,
+/// and [`Graph::position_of_input`] leads from the edges of the given list to it.
+#[derive(Debug, Clone)]
+pub struct Graph {
+    nodes: usize,
+    incoming: Adjacency,
+    /// `None` when the graph is symmetric: it would equal `incoming`.
+    outgoing: Option<Adjacency>,
+    /// For each outgoing edge `i -> t`, its place within the incoming list of `t`.
+    place_at_target: Vec<u32>,
+    /// For each edge of the given list its position; undirected lists name the direction as given.
+    input_positions: Vec<u64>,
+    direction: Direction,
+    duplicates: u64,
+    self_loops: u64,
+}
+
+impl Graph {
+    /// Builds the graph in O(nodes + edges).
+    ///
+    /// Duplicate edges collapse; self-loops in the list are replaced by the one self-loop that every node gets.
+    pub fn from_edges(nodes: usize, edges: &[(u32, u32)], direction: Direction) -> Result<Self> {
+        if nodes > u32::MAX as usize {
+            return Err(Error::TooManyNodes { nodes });
+        }
+        for (edge, &(from, to)) in edges.iter().enumerate() {
+            if from as usize >= nodes || to as usize >= nodes {
+                return Err(Error::NodeOutOfRange { edge, from, to, nodes });
+            }
+        }
+        let both = direction == Direction::Undirected;
+        let directed = || {
+            edges
+                .iter()
+                .flat_map(move |&(from, to)| [Some((from, to)), both.then_some((to, from))].into_iter().flatten())
+                .filter(|(from, to)| from != to)
+        };
+        let by_source = group(nodes, directed);
+        let given = by_source.neighbours.len() as u64;
+
+        // Walking the sources upwards appends to every target's list in ascending order, duplicates next to each other.
+        let mut start = vec![0u64; nodes + 1];
+        for &target in &by_source.neighbours {
+            start[target as usize + 1] += 1;
+        }
+        for i in 0..nodes {
+            start[i + 1] += start[i] + 1; // one more for the self-loop
+        }
+        let mut end = start[..nodes].to_vec();
+        let mut padded = vec![0u32; start[nodes] as usize];
+        let mut push = |source: usize, target: usize| {
+            let at = end[target];
+            if at == start[target] || padded[at as usize - 1] != source as u32 {
+                padded[at as usize] = source as u32;
+                end[target] += 1;
+            }
+        };
+        for source in 0..nodes {
+            for &target in by_source.of(source) {
+                push(source, target as usize);
+            }
+            push(source, source);
+        }
+        drop(by_source);
+
+        let mut incoming = Adjacency { offsets: vec![0; nodes + 1], neighbours: padded };
+        let mut write = 0u64;
+        for i in 0..nodes {
+            incoming.neighbours.copy_within(start[i] as usize..end[i] as usize, write as usize);
+            write += end[i] - start[i];
+            incoming.offsets[i + 1] = write;
+        }
+        incoming.neighbours.truncate(write as usize);
+        incoming.neighbours.shrink_to_fit();
+
+        let mut graph = Self::from_incoming(nodes, incoming);
+        graph.direction = direction;
+        graph.input_positions = edges
+            .iter()
+            .map(|&(from, to)| graph.position(from, to).expect("every given edge was inserted") as u64)
+            .collect();
+        graph.self_loops = edges.iter().filter(|(from, to)| from == to).count() as u64;
+        graph.duplicates = given - (write - nodes as u64);
+        Ok(graph)
+    }
+
+    /// Completes the way back for lists that are already sorted, unique and hold every self-loop.
+    fn from_incoming(nodes: usize, incoming: Adjacency) -> Self {
+        let mut outgoing = Adjacency { offsets: vec![0; nodes + 1], neighbours: vec![0; incoming.neighbours.len()] };
+        for &source in &incoming.neighbours {
+            outgoing.offsets[source as usize + 1] += 1;
+        }
+        for i in 0..nodes {
+            outgoing.offsets[i + 1] += outgoing.offsets[i];
+        }
+        let mut cursor = outgoing.offsets[..nodes].to_vec();
+        let mut place_at_target = vec![0u32; incoming.neighbours.len()];
+        for target in 0..nodes {
+            for (place, &source) in incoming.of(target).iter().enumerate() {
+                let at = cursor[source as usize] as usize;
+                outgoing.neighbours[at] = target as u32;
+                place_at_target[at] = place as u32;
+                cursor[source as usize] += 1;
+            }
+        }
+        let outgoing = (outgoing != incoming).then_some(outgoing);
+        Self {
+            nodes,
+            incoming,
+            outgoing,
+            place_at_target,
+            input_positions: Vec::new(),
+            direction: Direction::Directed,
+            duplicates: 0,
+            self_loops: 0,
+        }
+    }
+
+    /// Number of nodes.
+    pub fn nodes(&self) -> usize {
+        self.nodes
+    }
+
+    /// Number of directed edges, the self-loop of every node included.
+    pub fn edges(&self) -> usize {
+        self.incoming.neighbours.len()
+    }
+
+    /// Number of pairs (source, target) that are no edge.
+    pub fn non_edges(&self) -> u64 {
+        (self.nodes as u64).pow(2) - self.edges() as u64
+    }
+
+    /// Sources by target. The order of this list is the order of all per-edge results.
+    pub fn incoming(&self) -> &Adjacency {
+        &self.incoming
+    }
+
+    /// Targets by source.
+    pub fn outgoing(&self) -> &Adjacency {
+        self.outgoing.as_ref().unwrap_or(&self.incoming)
+    }
+
+    /// For each outgoing edge `i -> t`, its place within the incoming list of `t`.
+    pub fn place_at_target(&self) -> &[u32] {
+        &self.place_at_target
+    }
+
+    /// Whether every edge has its reverse.
+    pub fn is_symmetric(&self) -> bool {
+        self.outgoing.is_none()
+    }
+
+    /// How the edge list was read.
+    pub fn direction(&self) -> Direction {
+        self.direction
+    }
+
+    /// Directed edges of the list that said again what an earlier one had said.
+    pub fn duplicates(&self) -> u64 {
+        self.duplicates
+    }
+
+    /// Self-loops in the given list.
+    pub fn self_loops(&self) -> u64 {
+        self.self_loops
+    }
+
+    /// The position of an edge, or `None` when there is none.
+    #[inline]
+    pub fn position(&self, source: u32, target: u32) -> Option<usize> {
+        let range = self.incoming.range(target as usize);
+        self.incoming.neighbours[range.clone()].binary_search(&source).ok().map(|place| range.start + place)
+    }
+
+    /// For each edge of the list the graph was built from, in its order, the edge's position.
+    pub fn position_of_input(&self) -> &[u64] {
+        &self.input_positions
+    }
+
+    /// Number of neighbours of a node other than itself, counted over incoming edges.
+    pub fn degree(&self, node: usize) -> usize {
+        self.incoming.range(node).len() - 1
+    }
+}
+
+/// Groups `(from, to)` pairs by `from`, keeping their order within a group.
+fn group<I: Iterator<Item = (u32, u32)>>(nodes: usize, pairs: impl Fn() -> I) -> Adjacency {
+    let mut offsets = vec![0u64; nodes + 1];
+    for (from, _) in pairs() {
+        offsets[from as usize + 1] += 1;
+    }
+    for i in 0..nodes {
+        offsets[i + 1] += offsets[i];
+    }
+    let mut cursor = offsets[..nodes].to_vec();
+    let mut neighbours = vec![0u32; offsets[nodes] as usize];
+    for (from, to) in pairs() {
+        neighbours[cursor[from as usize] as usize] = to;
+        cursor[from as usize] += 1;
+    }
+    Adjacency { offsets, neighbours }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn worked_example() {
+        // 0 -> 1 twice, a self-loop on 2, 2 -> 1.
+        let graph = Graph::from_edges(3, &[(0, 1), (2, 2), (2, 1), (0, 1)], Direction::Directed).unwrap();
+        assert_eq!(graph.incoming().of(0), [0]);
+        assert_eq!(graph.incoming().of(1), [0, 1, 2]);
+        assert_eq!(graph.incoming().of(2), [2]);
+        assert_eq!(graph.outgoing().of(2), [1, 2]);
+        assert_eq!(graph.position_of_input(), [1, 4, 3, 1]);
+        assert_eq!((graph.duplicates(), graph.self_loops(), graph.non_edges()), (1, 1, 4));
+        assert!(!graph.is_symmetric());
+    }
+
+    #[test]
+    fn unknown_node_is_named() {
+        let error = Graph::from_edges(2, &[(0, 1), (1, 2)], Direction::Directed).unwrap_err();
+        assert_eq!(error, Error::NodeOutOfRange { edge: 1, from: 1, to: 2, nodes: 2 });
+    }
+
+    #[test]
+    fn empty_graphs_are_graphs() {
+        assert_eq!(Graph::from_edges(0, &[], Direction::Directed).unwrap().edges(), 0);
+        let lonely = Graph::from_edges(3, &[], Direction::Undirected).unwrap();
+        assert_eq!((lonely.edges(), lonely.non_edges(), lonely.degree(1)), (3, 6, 0));
+    }
+
+    proptest! {
+        #[test]
+        fn equals_a_set_of_edges(
+            nodes in 1usize..12,
+            raw in proptest::collection::vec((0u32..12, 0u32..12), 0..60),
+            undirected: bool,
+        ) {
+            let edges: Vec<(u32, u32)> = raw.into_iter().map(|(a, b)| (a % nodes as u32, b % nodes as u32)).collect();
+            let direction = if undirected { Direction::Undirected } else { Direction::Directed };
+            let graph = Graph::from_edges(nodes, &edges, direction).unwrap();
+            let mut expected: BTreeSet<(u32, u32)> = (0..nodes as u32).map(|i| (i, i)).collect();
+            for &(from, to) in &edges {
+                expected.insert((to, from));
+                if undirected { expected.insert((from, to)); }
+            }
+            let found: Vec<(u32, u32)> = (0..nodes)
+                .flat_map(|i| graph.incoming().of(i).iter().map(move |&j| (i as u32, j)).collect::<Vec<_>>())
+                .collect();
+            prop_assert_eq!(found, expected.iter().copied().collect::<Vec<_>>());
+            let symmetric = expected.iter().all(|&(a, b)| expected.contains(&(b, a)));
+            prop_assert_eq!(graph.is_symmetric(), symmetric);
+            for (k, &(from, to)) in edges.iter().enumerate() {
+                prop_assert_eq!(graph.position(from, to), Some(graph.position_of_input()[k] as usize));
+            }
+            for source in 0..nodes {
+                for at in graph.outgoing().range(source) {
+                    let target = graph.outgoing().neighbours[at] as usize;
+                    let place = graph.place_at_target()[at] as usize;
+                    prop_assert_eq!(graph.incoming().of(target)[place] as usize, source);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! Randomness as a value: Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011).
+//!
+//! A [`Stream`] is named by (seed, step, layer, purpose); its element `index` is a pure function of that name. Any thread may
+//! ask for any element in any order, so masks and samples do not depend on the number of threads. There is no global state.
+
+/// The Philox 4x32-10 bijection: 128 bits of `counter` to 128 random bits under `key`.
+#[inline(always)]
+pub fn philox(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
+    for _ in 0..10 {
+        counter = round(counter, key);
+        key[0] = key[0].wrapping_add(0x9E37_79B9);
+        key[1] = key[1].wrapping_add(0xBB67_AE85);
+    }
+    counter
+}
+
+#[inline(always)]
+fn round(c: [u32; 4], k: [u32; 2]) -> [u32; 4] {
+    let p0 = u64::from(c[0]) * 0xD251_1F53;
+    let p1 = u64::from(c[2]) * 0xCD9E_8D57;
+    [(p1 >> 32) as u32 ^ c[1] ^ k[0], p1 as u32, (p0 >> 32) as u32 ^ c[3] ^ k[1], p0 as u32]
+}
+
+/// What a stream of random numbers is for. The discriminants are part of the reproducibility contract: never renumber.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u16)]
+pub enum Purpose {
+    /// Initial weights.
+    Weights = 0,
+    /// Initial attention vectors.
+    AttentionVectors = 1,
+    /// Dropout of a layer's input.
+    InputDropout = 2,
+    /// Dropout of attention coefficients.
+    AttentionDropout = 3,
+    /// Sampled edges of the edge loss.
+    PositiveEdges = 4,
+    /// Sampled non-edges of the edge loss.
+    NegativePairs = 5,
+    /// Order of the graphs within an epoch.
+    GraphOrder = 6,
+    /// Random train/validation/test splits.
+    Split = 7,
+    /// Edges of generated graphs.
+    SyntheticEdges = 8,
+    /// Features of generated graphs.
+    SyntheticFeatures = 9,
+    /// Labels of generated graphs.
+    SyntheticLabels = 10,
+}
+
+/// An endless, randomly accessible sequence of random numbers, named by (seed, step, layer, purpose).
+#[derive(Debug, Clone, Copy)]
+pub struct Stream {
+    key: [u32; 2],
+    step: u32,
+    tag: u32,
+}
+
+impl Stream {
+    /// The stream of that name. `step` counts optimisation steps (epochs, when there is one graph).
+    pub fn new(seed: u64, step: u32, layer: u16, purpose: Purpose) -> Self {
+        Self { key: [seed as u32, (seed >> 32) as u32], step, tag: u32::from(layer) << 16 | purpose as u32 }
+    }
+
+    /// The Philox key and the two upper counter words, for kernels that run many blocks side by side.
+    pub(crate) fn words(&self) -> ([u32; 2], [u32; 2]) {
+        (self.key, [self.step, self.tag])
+    }
+
+    /// 128 random bits.
+    #[inline(always)]
+    pub fn block(&self, index: u64) -> [u32; 4] {
+        philox([index as u32, (index >> 32) as u32, self.step, self.tag], self.key)
+    }
+
+    /// 64 random bits.
+    #[inline]
+    pub fn bits(&self, index: u64) -> u64 {
+        let b = self.block(index);
+        u64::from(b[1]) << 32 | u64::from(b[0])
+    }
+
+    /// A number in [0, 1) with 53 random bits.
+    #[inline]
+    pub fn uniform(&self, index: u64) -> f64 {
+        (self.bits(index) >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+    }
+
+    /// A whole number in [0, n). The bias is below n / 2^64.
+    #[inline]
+    pub fn below(&self, index: u64, n: u64) -> u64 {
+        ((u128::from(self.bits(index)) * u128::from(n)) >> 64) as u64
+    }
+
+    /// Two independent standard normal numbers (Box and Muller).
+    pub fn normal_pair(&self, index: u64) -> [f64; 2] {
+        let b = self.block(index);
+        let unit = |hi: u32, lo: u32| ((u64::from(hi) << 32 | u64::from(lo)) >> 11) as f64 / (1u64 << 53) as f64;
+        let radius = (-2.0 * (1.0 - unit(b[0], b[1])).ln()).sqrt();
+        let (sin, cos) = (std::f64::consts::TAU * unit(b[2], b[3])).sin_cos();
+        [radius * cos, radius * sin]
+    }
+
+    /// Shuffles in place (Fisher and Yates).
+    pub fn shuffle<T>(&self, items: &mut [T]) {
+        for i in (1..items.len()).rev() {
+            items.swap(i, self.below(i as u64, i as u64 + 1) as usize);
+        }
+    }
+
+    /// A random permutation of 0..n that is evaluated element by element, without memory.
+    pub fn permutation(&self, n: u64) -> Permutation {
+        Permutation::new(self, n)
+    }
+}
+
+const ROUNDS: usize = 6;
+
+/// A keyed random permutation of 0..n: a Feistel network whose round keys come from a [`Stream`], walked until it lands in 0..n.
+///
+/// The set `{ x : apply(x) < k }` has exactly k elements, which is how a sample of exact size is drawn in parallel
+/// and without memory; and `apply(0), apply(1), ...` are distinct, which is how distinct pairs are drawn.
+#[derive(Debug, Clone, Copy)]
+pub struct Permutation {
+    n: u64,
+    low_bits: u32,
+    high_bits: u32,
+    keys: [u32; ROUNDS],
+}
+
+impl Permutation {
+    fn new(stream: &Stream, n: u64) -> Self {
+        // At least 6 bits: in a smaller network the rounds would not mix, walking a few more steps does no harm there.
+        let bits = (64 - n.saturating_sub(1).leading_zeros()).max(6);
+        let (a, b) = (stream.block(0), stream.block(1));
+        Self { n, low_bits: bits / 2, high_bits: bits - bits / 2, keys: [a[0], a[1], a[2], a[3], b[0], b[1]] }
+    }
+
+    /// The image of `x`, which must lie in 0..n.
+    #[inline]
+    pub fn apply(&self, x: u64) -> u64 {
+        debug_assert!(x < self.n);
+        let mut y = self.network(x);
+        while y >= self.n {
+            y = self.network(y);
+        }
+        y
+    }
+
+    #[inline(always)]
+    fn network(&self, x: u64) -> u64 {
+        let (mut low_bits, mut high_bits) = (self.low_bits, self.high_bits);
+        let mut low = x & mask(low_bits);
+        let mut high = x >> low_bits;
+        for key in self.keys {
+            // (high, low) -> (low ^ F(high), high); the widths swap each round, an even number of rounds restores them.
+            let product = (high ^ u64::from(key)).wrapping_mul(0x9E6C_63D0_876A_9A47 | 1);
+            let mixed = product ^ (product >> 32);
+            let next = low ^ ((mixed.wrapping_mul(0xD6E8_FEB8_6659_FD93) >> 32) & mask(low_bits));
+            low = high;
+            high = next;
+            std::mem::swap(&mut low_bits, &mut high_bits);
+        }
+        high << low_bits | low
+    }
+}
+
+#[inline(always)]
+fn mask(bits: u32) -> u64 {
+    (1u64 << bits) - 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Known answers published with the Random123 library (kat_vectors, philox4x32 10).
+    #[test]
+    fn published_vectors() {
+        assert_eq!(philox([0; 4], [0; 2]), [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]);
+        assert_eq!(philox([u32::MAX; 4], [u32::MAX; 2]), [0x408f_276d, 0x41c8_3b0e, 0xa20b_c7c6, 0x6d54_51fd]);
+        assert_eq!(
+            philox([0x243f_6a88, 0x85a3_08d3, 0x1319_8a2e, 0x0370_7344], [0xa409_3822, 0x299f_31d0]),
+            [0xd16c_fe09, 0x94fd_cceb, 0x5001_e420, 0x2412_6ea1]
+        );
+    }
+
+    #[test]
+    fn streams_of_different_names_differ() {
+        let of = |seed, step, layer, purpose| Stream::new(seed, step, layer, purpose).block(0);
+        let base = of(1, 2, 3, Purpose::Weights);
+        assert_ne!(base, of(2, 2, 3, Purpose::Weights));
+        assert_ne!(base, of(1 << 32 | 1, 2, 3, Purpose::Weights));
+        assert_ne!(base, of(1, 3, 3, Purpose::Weights));
+        assert_ne!(base, of(1, 2, 4, Purpose::Weights));
+        assert_ne!(base, of(1, 2, 3, Purpose::InputDropout));
+    }
+
+    #[test]
+    fn permutation_is_a_bijection() {
+        for n in [1, 2, 3, 5, 63, 64, 65, 1000, 4097] {
+            let permutation = Stream::new(7, 0, 0, Purpose::PositiveEdges).permutation(n);
+            let mut images: Vec<u64> = (0..n).map(|x| permutation.apply(x)).collect();
+            images.sort_unstable();
+            assert_eq!(images, (0..n).collect::<Vec<_>>(), "n = {n}");
+        }
+        let n = u64::from(u32::MAX).pow(2);
+        let permutation = Stream::new(7, 0, 0, Purpose::PositiveEdges).permutation(n);
+        assert!((0..1000).all(|x| permutation.apply(n - 1 - x) < n));
+    }
+
+    /// All 120 subsets of three out of ten elements are equally likely: chi-square with 119 degrees of freedom below its 99.9 % point.
+    #[test]
+    fn samples_are_uniform_over_subsets() {
+        let draws = 60_000;
+        let mut counts = std::collections::HashMap::new();
+        for step in 0..draws {
+            let permutation = Stream::new(11, step, 0, Purpose::PositiveEdges).permutation(10);
+            let subset: u32 = (0..10).filter(|&x| permutation.apply(x) < 3).map(|x| 1 << x).sum();
+            *counts.entry(subset).or_insert(0u32) += 1;
+        }
+        assert_eq!(counts.len(), 120);
+        let expected = f64::from(draws) / 120.0;
+        let chi2: f64 = counts.values().map(|&c| (f64::from(c) - expected).powi(2) / expected).sum();
+        assert!(chi2 < 173.6, "chi-square {chi2}");
+    }
+
+    #[test]
+    fn normal_numbers_have_mean_zero_and_variance_one() {
+        let stream = Stream::new(3, 0, 0, Purpose::SyntheticFeatures);
+        let values: Vec<f64> = (0..20_000).flat_map(|i| stream.normal_pair(i)).collect();
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let variance = values.iter().map(|v| v * v).sum::<f64>() / values.len() as f64;
+        assert!(mean.abs() < 0.02 && (variance - 1.0).abs() < 0.03, "{mean} {variance}");
+    }
+}

@@ -1,0 +1,202 @@
+//! The samples of the edge loss: a fixed number of edges, and a fixed number of pairs that are no edges.
+//!
+//! Both rest on a keyed permutation (see [`crate::random::Permutation`]): an edge is in the sample when its image is among the
+//! first k, and candidate pairs are the images of 0, 1, 2, ... So both samples have their exact size, hold
+//! nothing twice, and do not depend on the number of threads.
+
+use crate::error::{Error, Result};
+use crate::graph::Graph;
+use crate::random::Stream;
+use rayon::prelude::*;
+
+/// Sizes of the two samples of one step: floor(p_e |E|) edges and floor(p_n p_e |E|) non-edges, self-loops counted in |E|.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SampleSizes {
+    /// Edges.
+    pub positives: usize,
+    /// Pairs without an edge.
+    pub negatives: usize,
+}
+
+impl SampleSizes {
+    /// Computes the sizes, or says that the graph has too few non-edges.
+    pub fn new(graph: &Graph, p_e: f64, p_n: f64) -> Result<Self> {
+        let edges = graph.edges();
+        let negatives = (p_n * (p_e * edges as f64)).floor();
+        if negatives > graph.non_edges() as f64 {
+            return Err(Error::TooFewNonEdges {
+                wanted: negatives as u64,
+                available: graph.non_edges(),
+                edges: edges as u64,
+                nodes: graph.nodes(),
+            });
+        }
+        Ok(Self { positives: ((p_e * edges as f64).floor() as usize).min(edges), negatives: negatives as usize })
+    }
+}
+
+/// Marks exactly `count` of the graph's `edges` edges: bit `e % 8` of byte `e / 8`.
+pub fn sample_edges(stream: Stream, edges: usize, count: usize, marks: &mut [u8]) {
+    debug_assert!(marks.len() == edges.div_ceil(8) && count <= edges);
+    let permutation = stream.permutation(edges as u64);
+    let all = count == edges;
+    marks.par_chunks_mut(512).enumerate().for_each(|(chunk, bytes)| {
+        for (b, byte) in bytes.iter_mut().enumerate() {
+            let first = (chunk * 512 + b) * 8;
+            *byte = (first..(first + 8).min(edges))
+                .filter(|&e| all || permutation.apply(e as u64) < count as u64)
+                .fold(0, |byte, e| byte | 1 << (e - first));
+        }
+    });
+}
+
+/// Draws pairs without an edge from a graph.
+///
+/// On a sparse graph candidates are drawn and edges rejected: at most two candidates per pair are expected. On a graph with more edges than
+/// non-edges the non-edges are listed once (fewer than there are edges) and drawn from the list. Either way a draw costs O(k).
+#[derive(Debug)]
+pub struct NegativeSampler {
+    /// All non-edges `(source, target)` when they are fewer than the edges.
+    listed: Option<Vec<[u32; 2]>>,
+}
+
+/// Candidates tried side by side; a multiple of what one round of rejection needs, independent of the number of threads.
+const BATCH: usize = 1 << 14;
+
+impl NegativeSampler {
+    /// Prepares drawing from this graph.
+    pub fn new(graph: &Graph) -> Self {
+        let dense = graph.non_edges() < graph.edges() as u64;
+        let listed = dense.then(|| {
+            (0..graph.nodes())
+                .flat_map(|target| {
+                    let mut edges = graph.incoming().of(target).iter().copied().peekable();
+                    (0..graph.nodes() as u32)
+                        .filter(move |source| edges.next_if_eq(source).is_none())
+                        .map(move |source| [source, target as u32])
+                })
+                .collect()
+        });
+        Self { listed }
+    }
+
+    /// Fills `pairs` with distinct `[source, target]` that are no edges of `graph`, which must have that many.
+    pub fn sample(&self, graph: &Graph, stream: Stream, pairs: &mut [[u32; 2]]) {
+        assert!(pairs.len() as u64 <= graph.non_edges(), "asked for more non-edges than there are");
+        if let Some(listed) = &self.listed {
+            let permutation = stream.permutation(listed.len() as u64);
+            pairs.par_iter_mut().enumerate().for_each(|(k, pair)| *pair = listed[permutation.apply(k as u64) as usize]);
+            return;
+        }
+        let nodes = graph.nodes() as u64;
+        let permutation = stream.permutation(nodes * nodes);
+        let candidate = |k: u64| {
+            let code = permutation.apply(k);
+            [(code % nodes) as u32, (code / nodes) as u32]
+        };
+        // Each round offers one candidate per pair still wanted; the accepted ones move to the front in order.
+        let mut filled = 0;
+        let mut next = 0u64;
+        while filled < pairs.len() {
+            let wanted = &mut pairs[filled..];
+            wanted.par_chunks_mut(BATCH).enumerate().for_each(|(chunk, batch)| {
+                for (k, pair) in batch.iter_mut().enumerate() {
+                    let offered = candidate(next + (chunk * BATCH + k) as u64);
+                    *pair = if graph.position(offered[0], offered[1]).is_none() { offered } else { REJECTED };
+                }
+            });
+            next += wanted.len() as u64;
+            let mut accepted = 0;
+            for k in 0..wanted.len() {
+                if wanted[k] != REJECTED {
+                    wanted[accepted] = wanted[k];
+                    accepted += 1;
+                }
+            }
+            filled += accepted;
+        }
+    }
+}
+
+/// No valid pair: self-loops are always edges.
+const REJECTED: [u32; 2] = [u32::MAX; 2];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::Direction;
+    use crate::random::Purpose;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    fn stream(step: u32) -> Stream {
+        Stream::new(5, step, 0, Purpose::NegativePairs)
+    }
+
+    fn graph(nodes: usize, keep: impl Fn(u32, u32) -> bool) -> Graph {
+        let n = nodes as u32;
+        let edges: Vec<_> =
+            (0..n).flat_map(|a| (0..n).map(move |b| (a, b))).filter(|&(a, b)| a != b && keep(a, b)).collect();
+        Graph::from_edges(nodes, &edges, Direction::Directed).unwrap()
+    }
+
+    fn draw(graph: &Graph, k: usize, step: u32) -> Vec<[u32; 2]> {
+        let mut pairs = vec![[0; 2]; k];
+        NegativeSampler::new(graph).sample(graph, stream(step), &mut pairs);
+        pairs
+    }
+
+    proptest! {
+        #[test]
+        fn exactly_k_distinct_non_edges(nodes in 2usize..14, density in 0u64..=100, share in 0.0f64..=1.0, seed: u64) {
+            let dice = Stream::new(seed, 0, 0, Purpose::SyntheticEdges);
+            let graph = graph(nodes, |a, b| dice.below(u64::from(a) << 32 | u64::from(b), 100) < density);
+            let k = (graph.non_edges() as f64 * share) as usize;
+            let pairs = draw(&graph, k, seed as u32);
+            prop_assert!(pairs.iter().all(|p| graph.position(p[0], p[1]).is_none()));
+            prop_assert_eq!(pairs.iter().collect::<BTreeSet<_>>().len(), k);
+
+            let count = (graph.edges() as f64 * share) as usize;
+            let mut marks = vec![0; graph.edges().div_ceil(8)];
+            sample_edges(stream(1), graph.edges(), count, &mut marks);
+            prop_assert_eq!(marks.iter().map(|b| b.count_ones() as usize).sum::<usize>(), count);
+        }
+    }
+
+    #[test]
+    fn complete_but_one_pair() {
+        let graph = graph(300, |a, b| (a, b) != (17, 230));
+        assert_eq!(draw(&graph, 1, 0), [[17, 230]]);
+        assert!(SampleSizes::new(&graph, 1.0, 1.0).is_err());
+    }
+
+    /// Every non-edge is drawn equally often: chi-square with 109 degrees of freedom below its 99.9 % point, sparse and dense.
+    #[test]
+    fn negatives_are_uniform() {
+        for modulus in [10, 2] {
+            let graph = graph(12, |a, b| (a * 12 + b) % modulus == 1 || (modulus == 2 && (a + b) % 3 != 0));
+            let mut counts = std::collections::BTreeMap::new();
+            let rounds = 20_000;
+            for step in 0..rounds {
+                for pair in draw(&graph, 5, step) {
+                    *counts.entry(pair).or_insert(0u32) += 1;
+                }
+            }
+            let free = graph.non_edges() as f64;
+            assert_eq!(counts.len() as f64, free);
+            let expected = f64::from(rounds) * 5.0 / free;
+            let chi2: f64 = counts.values().map(|&c| (f64::from(c) - expected).powi(2) / expected).sum();
+            // The 99.9 % point of chi-square, by the approximation of Wilson and Hilferty.
+            let df = free - 1.0;
+            let limit = df * (1.0 - 2.0 / (9.0 * df) + 3.09 * (2.0 / (9.0 * df)).sqrt()).powi(3);
+            assert!(chi2 < limit, "chi-square {chi2} of {free} pairs, limit {limit}");
+        }
+    }
+
+    #[test]
+    fn sizes_follow_the_paper() {
+        let graph = graph(10, |a, b| a < b); // 45 edges and 10 self-loops
+        let sizes = SampleSizes::new(&graph, 0.8, 0.5).unwrap();
+        assert_eq!(sizes, SampleSizes { positives: 44, negatives: 22 });
+    }
+}
