@@ -1,6 +1,7 @@
 //! The graph as attention needs it: edges grouped by target node, one self-loop per node, and the way back by source.
 
 use crate::error::{Error, Result};
+use crate::kernels::Neighbours;
 
 /// How an edge list is to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +26,11 @@ impl Adjacency {
     #[inline(always)]
     pub fn range(&self, i: usize) -> std::ops::Range<usize> {
         self.offsets[i] as usize..self.offsets[i + 1] as usize
+    }
+
+    /// The lists as kernels take them.
+    pub fn lists(&self) -> Neighbours<'_> {
+        Neighbours { offsets: &self.offsets, nodes: &self.neighbours }
     }
 
     /// Node `i`'s list.

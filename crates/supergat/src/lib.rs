@@ -7,15 +7,22 @@
 //! The way through the crate: a [`Graph`] and [`Features`] become an [`Example`]; a
 //! model over examples is trained, and its predictions are read.
 
+pub mod checkpoint;
 pub mod error;
 pub mod example;
 pub mod features;
 pub mod graph;
 pub mod kernels;
+pub mod layers;
+pub mod model;
 pub mod random;
 pub mod sampling;
+pub mod train;
 
 pub use error::{Error, Result};
 pub use example::{Example, Labels};
 pub use features::{Features, SparseMatrix};
 pub use graph::{Direction, Graph};
+pub use kernels::{Form, Real};
+pub use model::{Architecture, Model, ModelKind, probabilities};
+pub use train::{EarlyStop, Epoch, Outcome, Score, TrainConfig, Trainer};

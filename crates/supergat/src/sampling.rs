@@ -5,7 +5,7 @@
 //! nothing twice, and do not depend on the number of threads.
 
 use crate::error::{Error, Result};
-use crate::graph::Graph;
+use crate::graph::{Adjacency, Graph};
 use crate::random::Stream;
 use rayon::prelude::*;
 
@@ -118,6 +118,88 @@ impl NegativeSampler {
     }
 }
 
+/// The samples of one layer and step, with room for the largest graph, reused from step to step.
+#[derive(Debug, Default)]
+pub struct EdgeSamples {
+    /// Marked edges, as [`sample_edges`] leaves them.
+    pub positives: Vec<u8>,
+    /// Number of marked edges.
+    pub positive_count: usize,
+    /// Pairs `[source, target]` that are no edges.
+    pub negatives: Vec<[u32; 2]>,
+    /// Sources of the pairs by target.
+    pub by_target: Adjacency,
+    /// Targets of the pairs by source.
+    pub by_source: Adjacency,
+}
+
+impl EdgeSamples {
+    /// Room for so many nodes, edges and negatives.
+    pub fn with_capacity(nodes: usize, edges: usize, negatives: usize) -> Self {
+        let lists =
+            || Adjacency { offsets: Vec::with_capacity(nodes + 1), neighbours: Vec::with_capacity(negatives) };
+        Self {
+            positives: Vec::with_capacity(edges.div_ceil(8)),
+            positive_count: 0,
+            negatives: Vec::with_capacity(negatives),
+            by_target: lists(),
+            by_source: lists(),
+        }
+    }
+
+    /// Draws both samples of a step.
+    pub fn draw(&mut self, graph: &Graph, sampler: &NegativeSampler, sizes: SampleSizes, streams: [Stream; 2]) {
+        self.positives.resize(graph.edges().div_ceil(8), 0);
+        self.positive_count = sizes.positives;
+        sample_edges(streams[0], graph.edges(), sizes.positives, &mut self.positives);
+        self.negatives.resize(sizes.negatives, [0; 2]);
+        sampler.sample(graph, streams[1], &mut self.negatives);
+        self.group(graph.nodes());
+    }
+
+    /// Takes all edges and the given pairs.
+    pub fn set(&mut self, graph: &Graph, negatives: &[[u32; 2]]) {
+        self.positives.clear();
+        self.positives.resize(graph.edges().div_ceil(8), 0xFF);
+        self.positive_count = graph.edges();
+        self.negatives.clear();
+        self.negatives.extend_from_slice(negatives);
+        self.group(graph.nodes());
+    }
+
+    fn group(&mut self, nodes: usize) {
+        let pairs = &self.negatives;
+        let (by_target, by_source) = (&mut self.by_target, &mut self.by_source);
+        rayon::join(|| group_pairs(nodes, pairs, 1, by_target), || group_pairs(nodes, pairs, 0, by_source));
+    }
+
+    /// Number of pairs the loss is the mean of.
+    pub fn count(&self) -> usize {
+        self.positive_count + self.negatives.len()
+    }
+}
+
+/// Groups pairs by one of their ends, keeping their order: a counting sort that needs no memory of its own.
+fn group_pairs(nodes: usize, pairs: &[[u32; 2]], end: usize, lists: &mut Adjacency) {
+    lists.offsets.clear();
+    lists.offsets.resize(nodes + 1, 0);
+    lists.neighbours.resize(pairs.len(), 0);
+    for pair in pairs {
+        lists.offsets[pair[end] as usize] += 1;
+    }
+    let mut total = 0;
+    for offset in &mut lists.offsets {
+        total += *offset;
+        *offset = total;
+    }
+    // Each offset is now the end of its list; filling from behind moves it to the start.
+    for pair in pairs.iter().rev() {
+        let at = &mut lists.offsets[pair[end] as usize];
+        *at -= 1;
+        lists.neighbours[*at as usize] = pair[1 - end];
+    }
+}
+
 /// No valid pair: self-loops are always edges.
 const REJECTED: [u32; 2] = [u32::MAX; 2];
 
@@ -191,6 +273,16 @@ mod tests {
             let limit = df * (1.0 - 2.0 / (9.0 * df) + 3.09 * (2.0 / (9.0 * df)).sqrt()).powi(3);
             assert!(chi2 < limit, "chi-square {chi2} of {free} pairs, limit {limit}");
         }
+    }
+
+    #[test]
+    fn pairs_are_grouped_by_both_ends() {
+        let mut samples = EdgeSamples::default();
+        let graph = Graph::from_edges(4, &[(0, 1)], Direction::Directed).unwrap();
+        samples.set(&graph, &[[3, 1], [0, 2], [2, 1], [3, 0]]);
+        assert_eq!((samples.by_target.of(1), samples.by_target.of(3)), (&[3, 2][..], &[][..]));
+        assert_eq!((samples.by_source.of(3), samples.by_source.of(0)), (&[1, 0][..], &[2][..]));
+        assert_eq!(samples.count(), 9);
     }
 
     #[test]

@@ -1,5 +1,33 @@
 //! The primitives layers are made of, on plain slices. Every loop over edges, and everything that must be fast, is here.
+//!
+//! A kernel knows nothing of models or files. Its outputs are handed out to threads in [`Parts`] that depend on the data
+//! only, so every result is the same bits at any number of threads.
 
+mod adam;
+mod attention;
+mod buffer;
+mod dropout;
+mod forms;
+mod heads;
+mod lanes;
+mod loss;
+mod output;
+mod parts;
+mod products;
 mod real;
 
+pub use adam::Adam;
+pub use attention::{
+    Attention, EdgeLoss, Gradient, Neighbours, STATE, attention_backward, attention_forward, attention_scores, edge_values,
+    pair_logits, vector_sums,
+};
+pub use buffer::Buffer;
+pub use dropout::{Dropout, Mask};
+pub use forms::Form;
+pub use heads::{HeadLayout, MAX_HEADS};
+pub use lanes::Simd;
+pub use loss::{Counts, argmax, evaluate, label_loss_backward};
+pub use output::{OutputGradient, concat_backward, concat_forward, mean_backward, mean_forward, sum_parts};
+pub use parts::Parts;
+pub use products::{Compressed, Dense, dense_product, dense_transposed_product, sparse_product, transpose};
 pub use real::Real;

@@ -1,0 +1,196 @@
+//! Forward pass: scores, softmax, dropout and weighted sum, one node at a time.
+
+use super::{Attention, INVERSE, LARGEST, SCORE, STATE, kept, leaky, score_scale};
+use crate::kernels::forms::{FormKernel, with_form};
+use crate::kernels::heads::HeadLayout;
+use crate::kernels::lanes::{Isa, Kernel, LANES, V, dispatch, dot, vectors, vectors_mut};
+use crate::kernels::parts::{Parts, Rows};
+use crate::kernels::real::Real;
+use std::marker::PhantomData;
+use std::ops::Range;
+
+/// Writes `a_target . z_i` into the state and `a_source . z_i` into `source_score`. Each vector `a` is a row in the layout of `z`.
+pub fn attention_scores<T: Real>(
+    parts: &Parts,
+    layout: HeadLayout,
+    z: &[T],
+    a_target: &[T],
+    a_source: &[T],
+    state: &mut [T],
+    source_score: &mut [T],
+) {
+    let (width, groups) = (layout.groups * layout.vectors, layout.groups);
+    let outputs = (
+        Rows { data: state, width: STATE * layout.head_stride() },
+        Rows { data: source_score, width: layout.head_stride() },
+    );
+    parts.for_each(outputs, |nodes, (state, source)| {
+        struct Scores<'a, T> {
+            layout: HeadLayout,
+            z: &'a [[T; LANES]],
+            a: [&'a [[T; LANES]]; 2],
+            state: &'a mut [[T; LANES]],
+            source: &'a mut [[T; LANES]],
+        }
+        impl<T: Real> Kernel for Scores<'_, T> {
+            type Output = ();
+            #[inline(always)]
+            fn run<I: Isa>(self) {
+                let (groups, vectors) = (self.layout.groups, self.layout.vectors);
+                let rows = self.z.chunks_exact(groups * vectors);
+                let outputs = self.state.chunks_exact_mut(STATE * groups).zip(self.source.chunks_exact_mut(groups));
+                for (z, (state, source)) in rows.zip(outputs) {
+                    for g in 0..groups {
+                        let part = g * vectors..(g + 1) * vectors;
+                        let score = |a: &[[T; LANES]]| {
+                            dot::<T, I>(&z[part.clone()], &a[part.clone()]).fold(self.layout.lane_heads).0
+                        };
+                        state[SCORE * groups + g] = score(self.a[0]);
+                        source[g] = score(self.a[1]);
+                    }
+                }
+            }
+        }
+        debug_assert_eq!(source.data.len(), nodes.len() * groups * LANES);
+        dispatch(Scores {
+            layout,
+            z: &vectors(z)[nodes.start * width..nodes.end * width],
+            a: [vectors(a_target), vectors(a_source)],
+            state: vectors_mut(state.data),
+            source: vectors_mut(source.data),
+        });
+    });
+}
+
+/// Computes `out` (before bias and activation) and completes the state of every node.
+pub fn attention_forward<T: Real>(parts: &Parts, input: Attention<'_, T>, state: &mut [T], out: &mut [T]) {
+    let outputs = (
+        Rows { data: state, width: STATE * input.layout.head_stride() },
+        Rows { data: out, width: input.layout.stride() },
+    );
+    parts.for_each(outputs, |nodes, (state, out)| {
+        with_form!(input.form, F => {
+            let form = PhantomData::<F>;
+            dispatch(Forward { input, nodes, state: vectors_mut(state.data), out: vectors_mut(out.data), form })
+        });
+    });
+}
+
+struct Forward<'a, T, F> {
+    input: Attention<'a, T>,
+    nodes: Range<usize>,
+    state: &'a mut [[T; LANES]],
+    out: &'a mut [[T; LANES]],
+    form: PhantomData<F>,
+}
+
+/// Edges of a node handled at once. A node with more of them goes block by block, rescaling when a larger score appears.
+const BLOCK: usize = 256;
+
+impl<T: Real, F: FormKernel> Kernel for Forward<'_, T, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        let Attention { layout, slope, incoming, keep, .. } = self.input;
+        let (groups, width) = (layout.groups, layout.vectors);
+        let row = groups * width;
+        let z = vectors(self.input.z);
+        let source_score = vectors(self.input.source_score);
+        let scale = V::splat(score_scale(layout));
+        let mut weight = [[T::ZERO; LANES]; BLOCK];
+        let rows = self.state.chunks_exact_mut(STATE * groups).zip(self.out.chunks_exact_mut(row));
+        for (i, (state, out)) in self.nodes.zip(rows) {
+            for g in 0..groups {
+                let part = |node: usize| &z[node * row + g * width..][..width];
+                let (own, own_score) = (part(i), V(state[SCORE * groups + g]));
+                let out = &mut out[g * width..(g + 1) * width];
+                out.fill([T::ZERO; LANES]);
+                let (mut largest, mut sum) = (V::splat(T::NEG_INFINITY), V::ZERO);
+                let edges = incoming.range(i);
+                for start in edges.clone().step_by(BLOCK) {
+                    let block = start..(start + BLOCK).min(edges.end);
+                    let sources = &incoming.nodes[block.clone()];
+                    let before = largest;
+                    for (&j, weight) in sources.iter().zip(&mut weight) {
+                        let j = j as usize;
+                        let dp = if F::DP { dot::<T, I>(own, part(j)).fold(layout.lane_heads) } else { V::ZERO };
+                        let go = if F::GO { own_score.add(V(source_score[j * groups + g])) } else { V::ZERO };
+                        let score = leaky(F::score(go, dp, scale), slope);
+                        largest = score.max(largest);
+                        *weight = score.0;
+                    }
+                    if start > edges.start {
+                        let shrink = before.sub(largest).exp();
+                        sum = sum.mul(shrink);
+                        out.iter_mut().for_each(|o| *o = V(*o).mul(shrink).0);
+                    }
+                    for (e, weight) in block.zip(&mut weight) {
+                        let p = V(*weight).sub(largest).exp();
+                        sum = sum.add(p);
+                        *weight = p.mul(kept(keep, e * groups + g)).0;
+                    }
+                    add_neighbours::<T, I>(out, sources, &weight, z, row, g * width);
+                }
+                let inverse = sum.map(|s| T::ONE / s);
+                out.iter_mut().for_each(|o| *o = V(*o).mul(inverse).0);
+                state[LARGEST * groups + g] = largest.0;
+                state[INVERSE * groups + g] = inverse.0;
+            }
+        }
+    }
+}
+
+/// `out += sum_k weight[k] * z[nodes[k]]`, up to eight vectors at a time in registers.
+#[inline(always)]
+fn add_neighbours<T: Real, I: Isa>(
+    out: &mut [[T; LANES]],
+    nodes: &[u32],
+    weight: &[[T; LANES]],
+    z: &[[T; LANES]],
+    row: usize,
+    offset: usize,
+) {
+    let width = out.len();
+    let mut first = 0;
+    while first < width {
+        let block = (width - first).min(8);
+        let out = &mut out[first..first + block];
+        let at = offset + first;
+        match block {
+            1 => add_block::<T, I, 1>(out, nodes, weight, z, row, at),
+            2 => add_block::<T, I, 2>(out, nodes, weight, z, row, at),
+            3 => add_block::<T, I, 3>(out, nodes, weight, z, row, at),
+            4 => add_block::<T, I, 4>(out, nodes, weight, z, row, at),
+            5 => add_block::<T, I, 5>(out, nodes, weight, z, row, at),
+            6 => add_block::<T, I, 6>(out, nodes, weight, z, row, at),
+            7 => add_block::<T, I, 7>(out, nodes, weight, z, row, at),
+            _ => add_block::<T, I, 8>(out, nodes, weight, z, row, at),
+        }
+        first += block;
+    }
+}
+
+#[inline(always)]
+fn add_block<T: Real, I: Isa, const B: usize>(
+    out: &mut [[T; LANES]],
+    nodes: &[u32],
+    weight: &[[T; LANES]],
+    z: &[[T; LANES]],
+    row: usize,
+    at: usize,
+) {
+    let out: &mut [[T; LANES]; B] = out.try_into().expect("B vectors");
+    let mut sum: [V<T>; B] = std::array::from_fn(|b| V(out[b]));
+    for (&j, weight) in nodes.iter().zip(weight) {
+        let start = j as usize * row + at;
+        let z: &[[T; LANES]; B] = z[start..start + B].try_into().expect("B vectors");
+        for b in 0..B {
+            sum[b] = V(*weight).mul_add::<I>(V(z[b]), sum[b]);
+        }
+    }
+    for b in 0..B {
+        out[b] = sum[b].0;
+    }
+}
+

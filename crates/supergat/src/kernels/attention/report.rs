@@ -1,0 +1,75 @@
+//! Attention and edge logits for people and for other software to look at.
+
+use super::{Attention, INVERSE, LARGEST, SCORE, STATE, leaky, score_scale};
+use crate::kernels::forms::{FormKernel, with_form};
+use crate::kernels::lanes::{LANES, Portable, V, dot, vectors};
+use crate::kernels::real::Real;
+
+/// Coefficient and edge logit of every edge and head: `coefficients[e * heads + h]`. The state must come from forward.
+pub fn edge_values<T: Real>(input: Attention<'_, T>, state: &[T], coefficients: &mut [T], logits: &mut [T]) {
+    with_form!(input.form, F => edge_values_of::<T, F>(input, state, coefficients, logits));
+}
+
+fn edge_values_of<T: Real, F: FormKernel>(
+    input: Attention<'_, T>,
+    state: &[T],
+    coefficients: &mut [T],
+    logits: &mut [T],
+) {
+    let layout = input.layout;
+    let per_head = |i: usize, slot: usize, g: usize| {
+        V(vectors(state)[(i * STATE + slot) * layout.groups + g])
+    };
+    for i in 0..input.incoming.offsets.len() - 1 {
+        for e in input.incoming.range(i) {
+            let j = input.incoming.nodes[e] as usize;
+            for g in 0..layout.groups {
+                let (go, dp, scale) = raw::<T, F>(input, state, i, j, g);
+                let score = leaky(F::score(go, dp, scale), input.slope);
+                let alpha = score.sub(per_head(i, LARGEST, g)).exp().mul(per_head(i, INVERSE, g));
+                let logit = F::logit(go, dp, scale);
+                for lane in 0..(layout.heads - g * LANES).min(LANES) {
+                    coefficients[e * layout.heads + g * LANES + lane] = alpha.0[lane];
+                    logits[e * layout.heads + g * LANES + lane] = logit.0[lane];
+                }
+            }
+        }
+    }
+}
+
+/// Mean over heads of the edge logit of any pairs `[source, target]`; its sigmoid is the probability of an edge.
+pub fn pair_logits<T: Real>(input: Attention<'_, T>, state: &[T], pairs: &[[u32; 2]], out: &mut [T]) {
+    with_form!(input.form, F => {
+        let layout = input.layout;
+        for (&[source, target], out) in pairs.iter().zip(out) {
+            let mut sum = T::ZERO;
+            for g in 0..layout.groups {
+                let (go, dp, scale) = raw::<T, F>(input, state, target as usize, source as usize, g);
+                let logit = F::logit(go, dp, scale);
+                sum += logit.0[..(layout.heads - g * LANES).min(LANES)].iter().copied().sum::<T>();
+            }
+            *out = sum * T::from_f64(1.0 / layout.heads as f64);
+        }
+    });
+}
+
+/// The raw scores of the pair `j -> i` for a group of heads, and 1 / sqrt(F).
+fn raw<T: Real, F: FormKernel>(
+    input: Attention<'_, T>,
+    state: &[T],
+    i: usize,
+    j: usize,
+    g: usize,
+) -> (V<T>, V<T>, V<T>) {
+    let layout = input.layout;
+    let row = layout.groups * layout.vectors;
+    let part = |node: usize| &vectors(input.z)[node * row + g * layout.vectors..][..layout.vectors];
+    let dp = if F::DP { dot::<T, Portable>(part(i), part(j)).fold(layout.lane_heads) } else { V::ZERO };
+    let go = if F::GO {
+        let target = V(vectors(state)[(i * STATE + SCORE) * layout.groups + g]);
+        target.add(V(vectors(input.source_score)[j * layout.groups + g]))
+    } else {
+        V::ZERO
+    };
+    (go, dp, V::splat(score_scale(layout)))
+}

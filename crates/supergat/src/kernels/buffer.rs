@@ -1,0 +1,57 @@
+//! Memory for rows of numbers that starts at a cache line, so that a row of vectors touches no more lines than it must.
+
+use super::real::Real;
+use std::ops::{Deref, DerefMut};
+
+#[derive(Debug, Clone, Copy)]
+#[repr(C, align(64))]
+struct Line<T>([T; 16]);
+
+/// A zeroed, aligned slice of fixed length.
+#[derive(Debug, Clone, Default)]
+pub struct Buffer<T> {
+    lines: Vec<Line<T>>,
+    len: usize,
+}
+
+impl<T: Real> Buffer<T> {
+    /// `len` zeros.
+    pub fn zeros(len: usize) -> Self {
+        Self { lines: vec![Line([T::ZERO; 16]); len.div_ceil(16)], len }
+    }
+}
+
+impl<T: Real> Deref for Buffer<T> {
+    type Target = [T];
+
+    #[inline(always)]
+    fn deref(&self) -> &[T] {
+        // SAFETY: `Line` is exactly 16 numbers without padding (64 or 128 bytes at alignment 64), and `len` is at most 16 per line.
+        unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast(), self.len) }
+    }
+}
+
+impl<T: Real> DerefMut for Buffer<T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: as in `deref`; the borrow of `self` is exclusive.
+        unsafe { std::slice::from_raw_parts_mut(self.lines.as_mut_ptr().cast(), self.len) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn aligned_and_contiguous() {
+        assert_eq!(size_of::<Line<f32>>(), 64);
+        assert_eq!(size_of::<Line<f64>>(), 128);
+        let mut buffer = Buffer::<f32>::zeros(37);
+        assert_eq!(buffer.as_ptr() as usize % 64, 0);
+        buffer.iter_mut().enumerate().for_each(|(i, v)| *v = i as f32);
+        assert_eq!(buffer.len(), 37);
+        assert!(buffer.iter().enumerate().all(|(i, v)| *v == i as f32));
+        assert!(Buffer::<f64>::default().is_empty());
+    }
+}

@@ -1,0 +1,155 @@
+//! Dropout as bits: one random bit mask per step, made once and read by forward and backward.
+//!
+//! A value is kept when a random 16-bit number reaches the threshold round(2^16 p). The kept ones are scaled by the inverse of
+//! the probability that this gives exactly, so that the expectation is unchanged.
+
+use super::lanes::{Isa, Kernel, LANES, dispatch};
+use super::real::Real;
+use crate::random::Stream;
+use rayon::prelude::*;
+
+/// Which values survive, as bits, and what the survivors are multiplied by.
+#[derive(Debug, Clone, Copy)]
+pub struct Mask<'a, T> {
+    /// Bit `k % 8` of byte `k / 8`.
+    pub keep: &'a [u8],
+    /// Factor of what is kept.
+    pub scale: T,
+}
+
+/// A dropout probability in the resolution of 16 bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Dropout {
+    threshold: u32,
+}
+
+impl Dropout {
+    /// Probability of losing a value, in [0, 1).
+    pub fn new(probability: f64) -> Self {
+        Self { threshold: ((probability * 65536.0).round() as u32).min(65535) }
+    }
+
+    /// Whether nothing is ever lost.
+    pub fn is_none(&self) -> bool {
+        self.threshold == 0
+    }
+
+    /// Factor of what is kept.
+    pub fn scale<T: Real>(&self) -> T {
+        T::from_f64(65536.0 / f64::from(65536 - self.threshold))
+    }
+
+    /// Fills all bytes with random bits of this probability. Byte b is made from block b of the stream.
+    pub fn fill(&self, stream: Stream, bytes: &mut [u8]) {
+        const CHUNK: usize = 2048;
+        bytes.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, bytes)| {
+            dispatch(Fill { stream, first: (chunk * CHUNK) as u64, threshold: self.threshold, bytes });
+        });
+    }
+
+    /// Like [`Dropout::fill`] for a byte per vector whose lanes l and l + `heads` belong to the same head.
+    pub fn fill_heads(&self, stream: Stream, heads: usize, bytes: &mut [u8]) {
+        self.fill(stream, bytes);
+        let repeat = match heads {
+            1 => 0xFF,
+            2 => 0x55,
+            4 => 0x11,
+            _ => return,
+        };
+        let own = (1u8 << heads) - 1;
+        bytes.par_chunks_mut(1 << 14).for_each(|bytes| bytes.iter_mut().for_each(|b| *b = (*b & own) * repeat));
+    }
+}
+
+struct Fill<'a> {
+    stream: Stream,
+    first: u64,
+    threshold: u32,
+    bytes: &'a mut [u8],
+}
+
+impl Kernel for Fill<'_> {
+    type Output = ();
+
+    /// Eight Philox blocks side by side, one per lane.
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        let (key, upper) = self.stream.words();
+        for (group, bytes) in self.bytes.chunks_mut(LANES).enumerate() {
+            let first = self.first + (group * LANES) as u64;
+            let mut c0: [u32; LANES] = std::array::from_fn(|l| (first + l as u64) as u32);
+            let mut c1: [u32; LANES] = std::array::from_fn(|l| ((first + l as u64) >> 32) as u32);
+            let mut c2 = [upper[0]; LANES];
+            let mut c3 = [upper[1]; LANES];
+            let (mut k0, mut k1) = (key[0], key[1]);
+            for _ in 0..10 {
+                for l in 0..LANES {
+                    let p0 = u64::from(c0[l]) * 0xD251_1F53;
+                    let p1 = u64::from(c2[l]) * 0xCD9E_8D57;
+                    c0[l] = (p1 >> 32) as u32 ^ c1[l] ^ k0;
+                    c1[l] = p1 as u32;
+                    c2[l] = (p0 >> 32) as u32 ^ c3[l] ^ k1;
+                    c3[l] = p0 as u32;
+                }
+                k0 = k0.wrapping_add(0x9E37_79B9);
+                k1 = k1.wrapping_add(0xBB67_AE85);
+            }
+            let mut bits = [0u32; LANES];
+            for l in 0..LANES {
+                for (w, word) in [c0[l], c1[l], c2[l], c3[l]].into_iter().enumerate() {
+                    bits[l] |= u32::from(word & 0xFFFF >= self.threshold) << (2 * w);
+                    bits[l] |= u32::from(word >> 16 >= self.threshold) << (2 * w + 1);
+                }
+            }
+            for (byte, bits) in bytes.iter_mut().zip(bits) {
+                *byte = bits as u8;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Purpose;
+
+    fn stream() -> Stream {
+        Stream::new(9, 4, 1, Purpose::InputDropout)
+    }
+
+    #[test]
+    fn bytes_come_from_their_philox_block() {
+        let dropout = Dropout::new(0.6);
+        let mut bytes = vec![0u8; 5003];
+        dropout.fill(stream(), &mut bytes);
+        for (b, &byte) in bytes.iter().enumerate() {
+            let block = stream().block(b as u64);
+            for bit in 0..8 {
+                let half = block[bit / 2] >> (16 * (bit % 2)) & 0xFFFF;
+                assert_eq!(byte >> bit & 1 == 1, half >= 39322, "byte {b} bit {bit}");
+            }
+        }
+    }
+
+    #[test]
+    fn as_many_survive_as_should() {
+        let mut bytes = vec![0u8; 100_000];
+        for p in [0.2, 0.5, 0.6] {
+            Dropout::new(p).fill(stream(), &mut bytes);
+            let kept = bytes.iter().map(|b| f64::from(b.count_ones())).sum::<f64>() / 800_000.0;
+            assert!((kept - (1.0 - p)).abs() < 0.003, "{p}: {kept}");
+            assert!((Dropout::new(p).scale::<f64>() - 1.0 / (1.0 - p)).abs() < 1e-4);
+        }
+    }
+
+    #[test]
+    fn lanes_of_a_head_live_and_die_together() {
+        let mut bytes = vec![0u8; 1000];
+        for (heads, allowed) in [(1, 2), (2, 4), (4, 16), (8, 256)] {
+            Dropout::new(0.5).fill_heads(stream(), heads, &mut bytes);
+            let kinds: std::collections::BTreeSet<u8> = bytes.iter().copied().collect();
+            assert!(kinds.len() <= allowed && kinds.len() > allowed / 2);
+            assert!(bytes.iter().all(|b| b.rotate_left(heads as u32) == *b));
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! The four forms of attention: how the two raw scores of a pair make the unnormalised attention `e` and the edge logit, and the way back.
+//!
+//! | form | `e` | edge logit |
+//! |---|---|---|
+//! | GO | `a^T [W h_i ; W h_j]` | `e` |
+//! | DP | `(W h_i)^T W h_j` | `e` |
+//! | SD | `e_DP / sqrt(F)` | `e` |
+//! | MX | `e_GO sigmoid(e_DP)` | `e_DP` |
+
+use super::lanes::V;
+use super::real::Real;
+use serde::{Deserialize, Serialize};
+
+/// Form of attention.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Form {
+    /// The original single-layer network.
+    Go,
+    /// Dot product.
+    Dp,
+    /// Scaled dot product.
+    Sd,
+    /// GO gated by the dot product.
+    Mx,
+}
+
+impl Form {
+    /// Whether the form has the vector `a` (GO and MX).
+    pub fn has_vector(self) -> bool {
+        matches!(self, Self::Go | Self::Mx)
+    }
+
+    /// Lower-case name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Go => "go",
+            Self::Dp => "dp",
+            Self::Sd => "sd",
+            Self::Mx => "mx",
+        }
+    }
+}
+
+/// The formulas of a form, over vectors of heads. `go` and `dp` are the raw scores; `scale` is 1 / sqrt(F).
+pub trait FormKernel: Copy + Send + Sync {
+    /// Whether `go` matters.
+    const GO: bool;
+    /// Whether `dp` matters.
+    const DP: bool;
+    /// Unnormalised attention.
+    fn score<T: Real>(go: V<T>, dp: V<T>, scale: V<T>) -> V<T>;
+    /// Edge logit.
+    fn logit<T: Real>(go: V<T>, dp: V<T>, scale: V<T>) -> V<T>;
+    /// Gradients of `go` and `dp` from that of the score.
+    fn score_backward<T: Real>(d: V<T>, go: V<T>, dp: V<T>, scale: V<T>) -> (V<T>, V<T>);
+    /// Gradients of `go` and `dp` from that of the logit, which is linear in them.
+    fn logit_backward<T: Real>(d: V<T>, scale: V<T>) -> (V<T>, V<T>);
+}
+
+/// See [`Form::Go`].
+#[derive(Debug, Clone, Copy)]
+pub struct Go;
+/// See [`Form::Dp`].
+#[derive(Debug, Clone, Copy)]
+pub struct Dp;
+/// See [`Form::Sd`].
+#[derive(Debug, Clone, Copy)]
+pub struct Sd;
+/// See [`Form::Mx`].
+#[derive(Debug, Clone, Copy)]
+pub struct Mx;
+
+impl FormKernel for Go {
+    const GO: bool = true;
+    const DP: bool = false;
+    #[inline(always)]
+    fn score<T: Real>(go: V<T>, _: V<T>, _: V<T>) -> V<T> {
+        go
+    }
+    #[inline(always)]
+    fn logit<T: Real>(go: V<T>, _: V<T>, _: V<T>) -> V<T> {
+        go
+    }
+    #[inline(always)]
+    fn score_backward<T: Real>(d: V<T>, _: V<T>, _: V<T>, _: V<T>) -> (V<T>, V<T>) {
+        (d, V::ZERO)
+    }
+    #[inline(always)]
+    fn logit_backward<T: Real>(d: V<T>, _: V<T>) -> (V<T>, V<T>) {
+        (d, V::ZERO)
+    }
+}
+
+impl FormKernel for Dp {
+    const GO: bool = false;
+    const DP: bool = true;
+    #[inline(always)]
+    fn score<T: Real>(_: V<T>, dp: V<T>, _: V<T>) -> V<T> {
+        dp
+    }
+    #[inline(always)]
+    fn logit<T: Real>(_: V<T>, dp: V<T>, _: V<T>) -> V<T> {
+        dp
+    }
+    #[inline(always)]
+    fn score_backward<T: Real>(d: V<T>, _: V<T>, _: V<T>, _: V<T>) -> (V<T>, V<T>) {
+        (V::ZERO, d)
+    }
+    #[inline(always)]
+    fn logit_backward<T: Real>(d: V<T>, _: V<T>) -> (V<T>, V<T>) {
+        (V::ZERO, d)
+    }
+}
+
+impl FormKernel for Sd {
+    const GO: bool = false;
+    const DP: bool = true;
+    #[inline(always)]
+    fn score<T: Real>(_: V<T>, dp: V<T>, scale: V<T>) -> V<T> {
+        dp.mul(scale)
+    }
+    #[inline(always)]
+    fn logit<T: Real>(_: V<T>, dp: V<T>, scale: V<T>) -> V<T> {
+        dp.mul(scale)
+    }
+    #[inline(always)]
+    fn score_backward<T: Real>(d: V<T>, _: V<T>, _: V<T>, scale: V<T>) -> (V<T>, V<T>) {
+        (V::ZERO, d.mul(scale))
+    }
+    #[inline(always)]
+    fn logit_backward<T: Real>(d: V<T>, scale: V<T>) -> (V<T>, V<T>) {
+        (V::ZERO, d.mul(scale))
+    }
+}
+
+impl FormKernel for Mx {
+    const GO: bool = true;
+    const DP: bool = true;
+    #[inline(always)]
+    fn score<T: Real>(go: V<T>, dp: V<T>, _: V<T>) -> V<T> {
+        go.mul(dp.sigmoid())
+    }
+    #[inline(always)]
+    fn logit<T: Real>(_: V<T>, dp: V<T>, _: V<T>) -> V<T> {
+        dp
+    }
+    /// d sigmoid = sigmoid (1 - sigmoid).
+    #[inline(always)]
+    fn score_backward<T: Real>(d: V<T>, go: V<T>, dp: V<T>, _: V<T>) -> (V<T>, V<T>) {
+        let gate = dp.sigmoid();
+        let slope = gate.map(|g| g * (T::ONE - g));
+        (d.mul(gate), d.mul(go).mul(slope))
+    }
+    #[inline(always)]
+    fn logit_backward<T: Real>(d: V<T>, _: V<T>) -> (V<T>, V<T>) {
+        (V::ZERO, d)
+    }
+}
+
+/// Runs `$body` with `$F` standing for the kernel of a [`Form`].
+macro_rules! with_form {
+    ($form:expr, $F:ident => $body:expr) => {
+        match $form {
+            $crate::kernels::Form::Go => {
+                type $F = $crate::kernels::forms::Go;
+                $body
+            }
+            $crate::kernels::Form::Dp => {
+                type $F = $crate::kernels::forms::Dp;
+                $body
+            }
+            $crate::kernels::Form::Sd => {
+                type $F = $crate::kernels::forms::Sd;
+                $body
+            }
+            $crate::kernels::Form::Mx => {
+                type $F = $crate::kernels::forms::Mx;
+                $body
+            }
+        }
+    };
+}
+pub(crate) use with_form;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Central differences of score and logit agree with the gradients of every form.
+    #[test]
+    fn gradients_by_finite_differences() {
+        fn check<F: FormKernel>() {
+            let (go, dp, scale) = (0.7, -0.4, 0.5);
+            let f = |go: f64, dp: f64| {
+                let (g, d, s) = (V::splat(go), V::splat(dp), V::splat(scale));
+                1.3 * F::score(g, d, s).0[0] - 0.6 * F::logit(g, d, s).0[0]
+            };
+            let step = 1e-6;
+            let by_go = (f(go + step, dp) - f(go - step, dp)) / (2.0 * step);
+            let by_dp = (f(go, dp + step) - f(go, dp - step)) / (2.0 * step);
+            let a = F::score_backward(V::splat(1.3), V::splat(go), V::splat(dp), V::splat(scale));
+            let b = F::logit_backward(V::splat(-0.6), V::splat(scale));
+            let (d_go, d_dp) = (a.0.add(b.0).0[0], a.1.add(b.1).0[0]);
+            assert!((d_go - by_go).abs() < 1e-9 && (d_dp - by_dp).abs() < 1e-9);
+        }
+        check::<Go>();
+        check::<Dp>();
+        check::<Sd>();
+        check::<Mx>();
+    }
+}

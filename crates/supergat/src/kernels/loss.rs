@@ -1,0 +1,255 @@
+//! Losses of node labels, their gradients, and the counts behind accuracy and micro-F1.
+
+use super::parts::{Parts, PerPart, Rows};
+use super::real::Real;
+use crate::example::Labels;
+
+/// Sum of softplus(x) = ln(1 + exp(x)) = max(x, 0) + ln(1 + exp(-|x|)), the logarithms taken of products of many factors between 1 and 2.
+#[derive(Debug)]
+pub struct SoftplusSum {
+    sum: f64,
+    product: f64,
+    factors: u32,
+}
+
+impl Default for SoftplusSum {
+    fn default() -> Self {
+        Self { sum: 0.0, product: 1.0, factors: 0 }
+    }
+}
+
+impl SoftplusSum {
+    /// Adds softplus(x): with x = -logit the loss of a pair that is an edge, with x = logit that of one that is none.
+    #[inline(always)]
+    pub fn add<T: Real>(&mut self, x: T) {
+        self.sum += x.max(T::ZERO).to_f64();
+        self.product *= 1.0 + (-x.abs()).exp().to_f64();
+        self.factors += 1;
+        if self.factors == 512 {
+            self.flush();
+        }
+    }
+
+    #[inline(never)]
+    fn flush(&mut self) {
+        self.sum += self.product.ln();
+        (self.product, self.factors) = (1.0, 0);
+    }
+
+    /// The sum.
+    pub fn total(mut self) -> f64 {
+        self.flush();
+        self.sum
+    }
+}
+
+/// Mean loss of the nodes that `chosen` marks, and its gradient by the logits (zero rows elsewhere).
+///
+/// One label per node: cross-entropy of the softmax. Several: binary cross-entropy, the mean over nodes and classes.
+pub fn label_loss_backward<T: Real>(
+    parts: &Parts,
+    labels: &Labels,
+    chosen: &[bool],
+    count: usize,
+    logits: &[T],
+    gradient: &mut [T],
+    partial: &mut [f64],
+) -> f64 {
+    let classes = labels.classes();
+    let outputs = (Rows { data: gradient, width: classes }, PerPart { data: &mut partial[..parts.len()], width: 1 });
+    parts.for_each(outputs, |nodes, (gradient, loss)| {
+        loss.data[0] = 0.0;
+        for (i, row) in nodes.zip(gradient.data.chunks_exact_mut(classes)) {
+            if !chosen[i] {
+                row.fill(T::ZERO);
+                continue;
+            }
+            let logits = &logits[i * classes..(i + 1) * classes];
+            loss.data[0] += row_loss(labels, i, logits);
+            row_gradient(labels, i, logits, T::from_f64(1.0 / count as f64), row);
+        }
+    });
+    partial[..parts.len()].iter().sum::<f64>() / count as f64
+}
+
+/// Loss of one node: over its classes the mean, when there may be several.
+fn row_loss<T: Real>(labels: &Labels, node: usize, logits: &[T]) -> f64 {
+    match labels {
+        Labels::Single { of, .. } => {
+            let largest = logits.iter().copied().fold(T::NEG_INFINITY, T::max);
+            let sum: T = logits.iter().map(|&x| (x - largest).exp()).sum();
+            sum.to_f64().ln() + (largest - logits[of[node] as usize]).to_f64()
+        }
+        Labels::Multi { classes, of } => {
+            let mut sum = SoftplusSum::default();
+            for (&x, &y) in logits.iter().zip(&of[node * classes..]) {
+                sum.add(if y == 1 { -x } else { x });
+            }
+            sum.total() / *classes as f64
+        }
+    }
+}
+
+fn row_gradient<T: Real>(labels: &Labels, node: usize, logits: &[T], weight: T, out: &mut [T]) {
+    match labels {
+        Labels::Single { of, .. } => {
+            let largest = logits.iter().copied().fold(T::NEG_INFINITY, T::max);
+            let mut sum = T::ZERO;
+            for (o, &x) in out.iter_mut().zip(logits) {
+                *o = (x - largest).exp();
+                sum += *o;
+            }
+            let factor = weight / sum;
+            out.iter_mut().for_each(|o| *o *= factor);
+            let own = &mut out[of[node] as usize];
+            *own = *own - weight;
+        }
+        Labels::Multi { classes, of } => {
+            let weight = weight / T::from_f64(*classes as f64);
+            for ((o, &x), &y) in out.iter_mut().zip(logits).zip(&of[node * classes..]) {
+                let p = T::ONE / (T::ONE + (-x).exp());
+                *o = (p - T::from_f64(f64::from(y))) * weight;
+            }
+        }
+    }
+}
+
+/// Counts from which accuracy and micro-F1 are made; those of several graphs add up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Predicted and true: the right class, or a class the node has.
+    pub hits: u64,
+    /// Predicted but not true.
+    pub false_alarms: u64,
+    /// True but not predicted.
+    pub misses: u64,
+}
+
+impl Counts {
+    /// 2 hits / (2 hits + false alarms + misses). With one label per node every wrong node is one of each: this is the accuracy.
+    pub fn micro_f1(&self) -> f64 {
+        let denominator = 2 * self.hits + self.false_alarms + self.misses;
+        if denominator == 0 { 0.0 } else { 2.0 * self.hits as f64 / denominator as f64 }
+    }
+
+    /// Sum of both.
+    pub fn add(self, other: Self) -> Self {
+        Self {
+            hits: self.hits + other.hits,
+            false_alarms: self.false_alarms + other.false_alarms,
+            misses: self.misses + other.misses,
+        }
+    }
+}
+
+/// Sum of the losses of the listed nodes, and their counts.
+pub fn evaluate<T: Real>(labels: &Labels, nodes: &[u32], logits: &[T]) -> (f64, Counts) {
+    let classes = labels.classes();
+    let mut loss = 0.0;
+    let mut counts = Counts::default();
+    for &node in nodes {
+        let node = node as usize;
+        let row = &logits[node * classes..(node + 1) * classes];
+        loss += row_loss(labels, node, row);
+        counts = counts.add(count(labels, node, row));
+    }
+    (loss, counts)
+}
+
+fn count<T: Real>(labels: &Labels, node: usize, logits: &[T]) -> Counts {
+    match labels {
+        Labels::Single { of, .. } => {
+            let right = argmax(logits) == of[node] as usize;
+            Counts { hits: u64::from(right), false_alarms: u64::from(!right), misses: u64::from(!right) }
+        }
+        Labels::Multi { classes, of } => {
+            let mut counts = Counts::default();
+            for (&x, &y) in logits.iter().zip(&of[node * classes..]) {
+                match (x > T::ZERO, y == 1) {
+                    (true, true) => counts.hits += 1,
+                    (true, false) => counts.false_alarms += 1,
+                    (false, true) => counts.misses += 1,
+                    (false, false) => {}
+                }
+            }
+            counts
+        }
+    }
+}
+
+/// Place of the largest number, the first of several.
+pub fn argmax<T: Real>(values: &[T]) -> usize {
+    let mut best = 0;
+    for (k, v) in values.iter().enumerate() {
+        if *v > values[best] {
+            best = k;
+        }
+    }
+    best
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn softplus_sum_is_accurate() {
+        let xs: Vec<f64> = (0..3000).map(|k| f64::from(k) * 0.01 - 15.0).collect();
+        let mut sum = SoftplusSum::default();
+        xs.iter().for_each(|&x| sum.add(x));
+        let exact: f64 = xs.iter().map(|x| x.max(0.0) + (-x.abs()).exp().ln_1p()).sum();
+        assert!((sum.total() - exact).abs() < 1e-9 * exact);
+        let mut sum = SoftplusSum::default();
+        sum.add(f64::NAN);
+        assert!(sum.total().is_nan());
+    }
+
+    /// -ln(e^2 / (e^1 + e^2 + e^0)) and its gradient, by hand.
+    #[test]
+    fn cross_entropy_by_hand() {
+        let labels = Labels::Single { classes: 3, of: vec![1, Labels::UNKNOWN] };
+        let parts = Parts::even(2, 1);
+        let mut gradient = [9.0; 6];
+        let logits = [1.0, 2.0, 0.0, 5.0, 5.0, 5.0];
+        let loss =
+            label_loss_backward(&parts, &labels, &[true, false], 1, &logits, &mut gradient, &mut vec![0.0; parts.len()]);
+        assert!((loss - 0.407_605_964_444_380_2_f64).abs() < 1e-12);
+        let expected = [0.244_728_471_054_797_67, -0.334_759_044_225_178_1, 0.090_030_573_170_380_45, 0.0, 0.0, 0.0];
+        assert!(gradient.iter().zip(expected).all(|(a, b): (&f64, f64)| (a - b).abs() < 1e-12));
+    }
+
+    /// The gradient of both losses equals central differences.
+    #[test]
+    fn gradients_by_finite_differences() {
+        let single = Labels::Single { classes: 3, of: vec![2, 0, 1, 1] };
+        let multi = Labels::Multi { classes: 3, of: vec![1, 0, 1, 0, 0, 0, 1, 1, 1, 0, 1, 0] };
+        let chosen = [true, true, false, true];
+        let logits: Vec<f64> = (0..12).map(|k| f64::from(k * 7 % 11) * 0.3 - 1.5).collect();
+        let parts = Parts::even(4, 1);
+        for labels in [single, multi] {
+            let f = |logits: &[f64], gradient: &mut [f64]| {
+                label_loss_backward(&parts, &labels, &chosen, 3, logits, gradient, &mut vec![0.0; parts.len()])
+            };
+            let mut gradient = vec![0.0; 12];
+            f(&logits, &mut gradient);
+            for k in 0..12 {
+                let mut moved = [logits.clone(), logits.clone()];
+                moved[0][k] += 1e-6;
+                moved[1][k] -= 1e-6;
+                let slope = (f(&moved[0], &mut [0.0; 12]) - f(&moved[1], &mut [0.0; 12])) / 2e-6;
+                assert!((gradient[k] - slope).abs() < 1e-9, "{k}: {} and {slope}", gradient[k]);
+            }
+        }
+    }
+
+    #[test]
+    fn counts_make_accuracy_and_micro_f1() {
+        let labels = Labels::Single { classes: 2, of: vec![0, 1, 1] };
+        let (_, counts) = evaluate(&labels, &[0, 1, 2], &[1.0f32, 0.0, 0.0, 1.0, 2.0, 1.0]);
+        assert!((counts.micro_f1() - 2.0 / 3.0).abs() < 1e-12);
+        let labels = Labels::Multi { classes: 2, of: vec![1, 0, 1, 1] };
+        let (_, counts) = evaluate(&labels, &[0, 1], &[1.0f32, 1.0, -1.0, 1.0]);
+        assert_eq!(counts, Counts { hits: 2, false_alarms: 1, misses: 1 });
+        assert_eq!(Counts::default().micro_f1(), 0.0);
+    }
+}

@@ -1,0 +1,293 @@
+//! Layers: parameters, forward, hand-derived backward. No layer contains a loop over edges; kernels do.
+
+mod attention;
+mod input;
+mod linear;
+mod output;
+mod parameter;
+
+pub use attention::{AttentionCache, AttentionConfig, AttentionLayer};
+pub use input::{Input, InputParts};
+pub use linear::{LinearCache, LinearLayer};
+pub use output::{FromAbove, Join, Output};
+pub use parameter::Parameter;
+
+use crate::error::Result;
+use crate::example::Example;
+use crate::kernels::{Buffer, Dense, Mask, Parts, Real, dense_product, transpose};
+use crate::sampling::{NegativeSampler, SampleSizes};
+
+/// The randomness of one training step.
+#[derive(Debug, Clone, Copy)]
+pub struct Draw {
+    /// Seed of the run.
+    pub seed: u64,
+    /// Number of the step.
+    pub step: u32,
+}
+
+/// How the work on one example is divided, and how its edges are sampled. Made once, shared by all runs.
+#[derive(Debug)]
+pub struct Plan {
+    /// Division by rows and by stored features.
+    pub input: InputParts,
+    /// Division of nodes by their edges.
+    pub edges: Parts,
+    /// Marks training nodes.
+    pub chosen: Vec<bool>,
+    /// Sampling for the edge loss.
+    pub edge_samples: Option<(NegativeSampler, SampleSizes)>,
+}
+
+impl Plan {
+    /// Looks at an example; `edge_sampling` is (p_e, p_n) when there will be an edge loss.
+    pub fn new<T: Real>(example: &Example<T>, edge_sampling: Option<(f64, f64)>) -> Result<Self> {
+        let graph = &example.graph;
+        let work: Vec<u64> =
+            graph.incoming().offsets.iter().zip(&graph.outgoing().offsets).map(|(a, b)| a + b).collect();
+        let mut chosen = vec![false; graph.nodes()];
+        example.train.iter().for_each(|&node| chosen[node as usize] = true);
+        let edge_samples = match edge_sampling {
+            Some((p_e, p_n)) if !example.train.is_empty() => {
+                Some((NegativeSampler::new(graph), SampleSizes::new(graph, p_e, p_n)?))
+            }
+            _ => None,
+        };
+        Ok(Self { input: InputParts::new(&example.features), edges: Parts::by_offsets(&work), chosen, edge_samples })
+    }
+}
+
+/// One example in one pass.
+#[derive(Debug, Clone, Copy)]
+pub struct Context<'a, T> {
+    /// The example.
+    pub example: &'a Example<T>,
+    /// Its plan.
+    pub plan: &'a Plan,
+    /// Randomness when training; `None` when evaluating.
+    pub draw: Option<Draw>,
+}
+
+/// The largest graph that memory is made for.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Size {
+    /// Whether backward passes will be made.
+    pub training: bool,
+    /// Nodes.
+    pub nodes: usize,
+    /// Edges, self-loops included.
+    pub edges: usize,
+    /// Edges of a graph whose edges are sampled.
+    pub positives: usize,
+    /// Sampled non-edges.
+    pub negatives: usize,
+    /// Parts of any plan.
+    pub parts: usize,
+    /// Bytes of the largest dropout mask of features.
+    pub feature_mask: usize,
+}
+
+impl Size {
+    /// The largest of all examples. Without `training`, what only backward needs is left out.
+    pub fn of<T: Real>(examples: &[Example<T>], plans: &[Plan], training: bool) -> Self {
+        let mut size = Self { training, ..Self::default() };
+        for (example, plan) in examples.iter().zip(plans) {
+            let edges = example.graph.edges();
+            size.nodes = size.nodes.max(example.graph.nodes());
+            size.edges = size.edges.max(edges);
+            size.parts = size.parts.max(plan.edges.len()).max(plan.input.rows.len());
+            if training && !example.train.is_empty() {
+                size.feature_mask = size.feature_mask.max(Input::Features(&example.features).mask_bytes());
+                if let Some((_, sizes)) = &plan.edge_samples {
+                    size.positives = size.positives.max(edges);
+                    size.negatives = size.negatives.max(sizes.negatives);
+                }
+            }
+        }
+        size
+    }
+}
+
+/// Memory that the backward passes of all layers share.
+#[derive(Debug)]
+pub struct Scratch<T> {
+    /// Gradient of a layer's output, then of its weighted sums.
+    pub gradient: Buffer<T>,
+    /// Whether a node's row of it is not all zero.
+    pub active: Vec<bool>,
+    /// Gradient of the projected features.
+    pub projected: Buffer<T>,
+    /// Sums per part.
+    pub partial: Buffer<T>,
+    /// Losses per part.
+    pub losses: Vec<f64>,
+    transposed: Buffer<T>,
+}
+
+impl<T: Real> Scratch<T> {
+    /// Room for all layers.
+    pub fn new(size: Size, layers: &[Layer<T>]) -> Self {
+        let widest = |f: &dyn Fn(&Layer<T>) -> usize| layers.iter().map(f).max().unwrap_or(0);
+        let rows = if size.training { size.nodes * widest(&|l| l.stride()) } else { 0 };
+        let parts = if size.training { size.parts } else { 0 };
+        Self {
+            gradient: Buffer::zeros(rows),
+            active: vec![false; if size.training { size.nodes } else { 0 }],
+            projected: Buffer::zeros(rows),
+            partial: Buffer::zeros(parts * widest(&|l| 2 * l.stride())),
+            losses: vec![0.0; parts],
+            transposed: Buffer::zeros(if size.training { widest(&|l| l.weight().value.len()) } else { 0 }),
+        }
+    }
+
+    /// `gradient = projected W^T`: from the projected features of a layer to its (dropped) input.
+    pub fn input_gradient(&mut self, parts: &Parts, nodes: usize, layer: &Layer<T>) {
+        let (stride, width) = (layer.stride(), layer.input_width());
+        let weight = &layer.weight().value;
+        let transposed = &mut self.transposed[..weight.len()];
+        transpose(weight, width, stride, transposed);
+        let x = Dense { values: &self.projected[..nodes * stride], columns: stride };
+        dense_product(parts, x, None, transposed, width, &mut self.gradient[..nodes * width]);
+    }
+}
+
+/// Any layer.
+#[derive(Debug, Clone)]
+pub enum Layer<T> {
+    /// See [`AttentionLayer`].
+    Attention(AttentionLayer<T>),
+    /// See [`LinearLayer`].
+    Linear(LinearLayer<T>),
+}
+
+/// What any layer's forward leaves for its backward.
+#[derive(Debug)]
+pub enum Cache<T> {
+    /// See [`AttentionCache`].
+    Attention(AttentionCache<T>),
+    /// See [`LinearCache`].
+    Linear(LinearCache<T>),
+}
+
+impl<T> Cache<T> {
+    /// The layer's output.
+    pub fn output(&self) -> &Buffer<T> {
+        match self {
+            Self::Attention(cache) => &cache.output,
+            Self::Linear(cache) => &cache.output,
+        }
+    }
+}
+
+impl<T: Real> Layer<T> {
+    /// Draws initial parameters.
+    pub fn initialise(&mut self, seed: u64) {
+        match self {
+            Self::Attention(layer) => layer.initialise(seed),
+            Self::Linear(layer) => layer.initialise(seed),
+        }
+    }
+
+    /// Memory for graphs up to a size.
+    pub fn cache(&self, size: Size, mask_bytes: usize) -> Cache<T> {
+        match self {
+            Self::Attention(layer) => Cache::Attention(layer.cache(size, mask_bytes)),
+            Self::Linear(layer) => Cache::Linear(layer.cache(size, mask_bytes)),
+        }
+    }
+
+    /// Its parameters.
+    pub fn parameters(&self) -> Box<dyn Iterator<Item = &Parameter<T>> + '_> {
+        match self {
+            Self::Attention(layer) => Box::new(layer.parameters()),
+            Self::Linear(layer) => Box::new(layer.parameters()),
+        }
+    }
+
+    /// Calls `f` with each of its parameters.
+    pub fn for_each_parameter(&mut self, mut f: impl FnMut(&mut Parameter<T>)) {
+        match self {
+            Self::Attention(layer) => layer.parameters_mut().for_each(&mut f),
+            Self::Linear(layer) => layer.parameters_mut().for_each(&mut f),
+        }
+    }
+
+    /// Its weight matrix.
+    pub fn weight(&self) -> &Parameter<T> {
+        match self {
+            Self::Attention(layer) => &layer.weight,
+            Self::Linear(layer) => &layer.weight,
+        }
+    }
+
+    /// Join, bias and activation.
+    pub fn output(&self) -> &Output<T> {
+        match self {
+            Self::Attention(layer) => &layer.output,
+            Self::Linear(layer) => &layer.output,
+        }
+    }
+
+    /// Numbers per node of its rows.
+    pub fn stride(&self) -> usize {
+        match self {
+            Self::Attention(layer) => layer.stride(),
+            Self::Linear(layer) => layer.stride(),
+        }
+    }
+
+    /// Width of an input row, padding included.
+    pub fn input_width(&self) -> usize {
+        match self {
+            Self::Attention(layer) => layer.input_width(),
+            Self::Linear(layer) => layer.input_width(),
+        }
+    }
+
+    /// Computes the output into the cache.
+    pub fn forward(&self, context: &Context<'_, T>, input: Input<'_, T>, cache: &mut Cache<T>) {
+        match (self, cache) {
+            (Self::Attention(layer), Cache::Attention(cache)) => layer.forward(context, input, cache),
+            (Self::Linear(layer), Cache::Linear(cache)) => layer.forward(context, input, cache),
+            _ => unreachable!("a layer makes its own cache"),
+        }
+    }
+
+    /// Draws the samples of the edge loss, where there is one.
+    pub fn draw_samples(&self, context: &Context<'_, T>, cache: &mut Cache<T>) {
+        if let (Self::Attention(layer), Cache::Attention(cache)) = (self, cache) {
+            layer.draw_samples(context, cache);
+        }
+    }
+
+    /// The mask that dropped its input in the last forward pass.
+    pub fn input_mask<'k>(&self, context: &Context<'_, T>, cache: &'k Cache<T>) -> Option<Mask<'k, T>> {
+        match (self, cache) {
+            (Self::Attention(layer), Cache::Attention(cache)) => layer.input_mask(context, cache),
+            (Self::Linear(layer), Cache::Linear(cache)) => layer.input_mask(context, cache),
+            _ => unreachable!("a layer makes its own cache"),
+        }
+    }
+
+    /// Gradients of its parameters and projected features; the edge loss, zero where there is none.
+    pub fn backward(
+        &mut self,
+        context: &Context<'_, T>,
+        input: Input<'_, T>,
+        above: FromAbove<'_, T>,
+        lambda_e: Option<f64>,
+        cache: &mut Cache<T>,
+        scratch: &mut Scratch<T>,
+    ) -> f64 {
+        match (self, cache) {
+            (Self::Attention(layer), Cache::Attention(cache)) => {
+                layer.backward(context, input, above, lambda_e, cache, scratch)
+            }
+            (Self::Linear(layer), Cache::Linear(cache)) => {
+                layer.backward(context, input, above, cache, scratch);
+                0.0
+            }
+            _ => unreachable!("a layer makes its own cache"),
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! A learned matrix with its gradient and the optimiser's memory.
+
+use crate::kernels::{Adam, Buffer, HeadLayout, Real};
+use crate::random::Stream;
+
+/// A parameter of shape `rows` x `columns` as other software knows it, stored in the layout the kernels want.
+#[derive(Debug, Clone)]
+pub struct Parameter<T> {
+    /// Name within the model, such as `layer1.w`.
+    pub name: String,
+    /// Rows and columns.
+    pub shape: [usize; 2],
+    /// For each element in row-major order, its place in `value`.
+    places: Vec<u32>,
+    /// The numbers; padding is zero and stays zero.
+    pub value: Buffer<T>,
+    /// Their gradient.
+    pub gradient: Buffer<T>,
+    moments: [Buffer<T>; 2],
+}
+
+impl<T: Real> Parameter<T> {
+    /// A matrix of zeros whose element (r, c) lies at `places` (in row-major order) of `stored` numbers.
+    pub fn new(name: String, shape: [usize; 2], stored: usize, places: impl Iterator<Item = usize>) -> Self {
+        let places: Vec<u32> = places.map(|p| u32::try_from(p).expect("fewer than 2^32 weights")).collect();
+        debug_assert_eq!(places.len(), shape[0] * shape[1]);
+        let zeros = || Buffer::zeros(stored);
+        Self { name, shape, places, value: zeros(), gradient: zeros(), moments: [zeros(), zeros()] }
+    }
+
+    /// A weight matrix from `input` to `output` features, a row of the output's layout per input number.
+    pub fn weight(name: String, input: HeadLayout, output: HeadLayout, padded_input: bool) -> Self {
+        let rows = if padded_input { input.stride() } else { input.features };
+        let stride = output.stride();
+        let shape = [input.heads * input.features, output.heads * output.features];
+        let places = input.canonical().flat_map(|r| output.canonical().map(move |c| r * stride + c));
+        Self::new(name, shape, rows * stride, places)
+    }
+
+    /// A row in the layout of the output.
+    pub fn row(name: String, output: HeadLayout) -> Self {
+        Self::new(name, [1, output.heads * output.features], output.stride(), output.canonical())
+    }
+
+    /// Draws every element uniformly from +-sqrt(6 / (rows + columns)) (Glorot & Bengio 2010). The numbers belong to the elements, not to
+    /// where they lie.
+    pub fn glorot(&mut self, stream: Stream) {
+        let limit = (6.0 / (self.shape[0] + self.shape[1]) as f64).sqrt();
+        for (k, &place) in self.places.iter().enumerate() {
+            self.value[place as usize] = T::from_f64(limit * (2.0 * stream.uniform(k as u64) - 1.0));
+        }
+    }
+
+    /// The elements in row-major order.
+    pub fn to_rows(&self) -> Vec<T> {
+        self.places.iter().map(|&p| self.value[p as usize]).collect()
+    }
+
+    /// The gradient in row-major order.
+    pub fn gradient_to_rows(&self) -> Vec<T> {
+        self.places.iter().map(|&p| self.gradient[p as usize]).collect()
+    }
+
+    /// Takes elements in row-major order; they must be as many as the shape says.
+    pub fn set_rows(&mut self, elements: &[T]) {
+        assert_eq!(elements.len(), self.places.len());
+        for (&place, &e) in self.places.iter().zip(elements) {
+            self.value[place as usize] = e;
+        }
+    }
+
+    /// Number of elements.
+    pub fn elements(&self) -> usize {
+        self.places.len()
+    }
+
+    /// One step of the optimiser.
+    pub fn update(&mut self, adam: Adam) {
+        let [m, v] = &mut self.moments;
+        adam.update(&mut self.value, &self.gradient, m, v);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Purpose;
+
+    #[test]
+    fn rows_survive_the_layout() {
+        let input = HeadLayout::new(3, 2);
+        let output = HeadLayout::new(5, 3);
+        let mut w = Parameter::<f64>::weight("w".into(), input, output, true);
+        assert_eq!((w.shape, w.elements()), ([6, 15], 90));
+        let elements: Vec<f64> = (0..90).map(f64::from).collect();
+        w.set_rows(&elements);
+        assert_eq!(w.to_rows(), elements);
+        // Head 2, feature 1 of the input to head 4, feature 2 of the output.
+        assert_eq!(w.value[input.index(2, 1) * output.stride() + output.index(4, 2)], 5.0 * 15.0 + 14.0);
+    }
+
+    #[test]
+    fn glorot_fills_its_interval() {
+        let mut w = Parameter::<f64>::weight("w".into(), HeadLayout::plain(100), HeadLayout::new(8, 8), false);
+        w.glorot(Stream::new(0, 0, 0, Purpose::Weights));
+        let limit = (6.0f64 / 164.0).sqrt();
+        let values = w.to_rows();
+        assert!(values.iter().all(|v| v.abs() <= limit));
+        let variance = values.iter().map(|v| v * v).sum::<f64>() / values.len() as f64;
+        assert!((variance / (limit * limit / 3.0) - 1.0).abs() < 0.05);
+    }
+}

@@ -1,0 +1,398 @@
+//! A network of layers: two in the paper, any number here. Hidden layers join their heads side by side and apply ELU; the last one averages
+//! its heads and gives one logit per class.
+
+use crate::error::{Error, Result};
+use crate::example::{Example, Labels};
+use crate::kernels::{Adam, Buffer, Dense, Form, HeadLayout, MAX_HEADS, Real, label_loss_backward};
+use crate::layers::{
+    AttentionConfig, AttentionLayer, Cache, Context, FromAbove, Input, Join, Layer, LinearLayer, Parameter, Plan, Scratch,
+    Size,
+};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// Which network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum ModelKind {
+    /// Graph attention.
+    Attention {
+        /// Form of the attention.
+        form: Form,
+        /// Whether attention also learns to predict edges.
+        self_supervised: bool,
+    },
+    /// No neighbours at all.
+    Mlp,
+}
+
+impl ModelKind {
+    /// Every network there is.
+    pub const ALL: [Self; 9] = {
+        const fn of(form: Form, self_supervised: bool) -> ModelKind {
+            ModelKind::Attention { form, self_supervised }
+        }
+        [
+            of(Form::Go, false),
+            of(Form::Dp, false),
+            of(Form::Sd, false),
+            of(Form::Mx, false),
+            of(Form::Go, true),
+            of(Form::Dp, true),
+            of(Form::Sd, true),
+            of(Form::Mx, true),
+            Self::Mlp,
+        ]
+    };
+
+    /// Whether attention also learns to predict edges.
+    pub fn is_self_supervised(self) -> bool {
+        matches!(self, Self::Attention { self_supervised: true, .. })
+    }
+}
+
+impl fmt::Display for ModelKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Attention { form, self_supervised } => {
+                f.pad(&format!("{}-{}", if *self_supervised { "supergat" } else { "gat" }, form.name()))
+            }
+            Self::Mlp => f.pad("mlp"),
+        }
+    }
+}
+
+impl FromStr for ModelKind {
+    type Err = String;
+
+    fn from_str(name: &str) -> std::result::Result<Self, String> {
+        Self::ALL.into_iter().find(|kind| kind.to_string() == name).ok_or_else(|| {
+            let names: Vec<String> = Self::ALL.iter().map(ToString::to_string).collect();
+            format!("unknown model `{name}`: expected one of {}", names.join(", "))
+        })
+    }
+}
+
+impl TryFrom<String> for ModelKind {
+    type Error = String;
+    fn try_from(name: String) -> std::result::Result<Self, String> {
+        name.parse()
+    }
+}
+
+impl From<ModelKind> for String {
+    fn from(kind: ModelKind) -> Self {
+        kind.to_string()
+    }
+}
+
+/// Shape of a network; with the parameters it is all that prediction needs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Architecture {
+    /// Which network.
+    pub model: ModelKind,
+    /// Features per node.
+    pub input_features: usize,
+    /// Classes.
+    pub classes: usize,
+    /// Whether a node may have several classes.
+    pub multi_label: bool,
+    /// Layers.
+    pub layers: usize,
+    /// Features per head in hidden layers.
+    pub hidden: usize,
+    /// Heads of hidden layers (an MLP has heads * hidden features).
+    pub heads: usize,
+    /// Heads of the last layer.
+    pub output_heads: usize,
+    /// Dropout of inputs and attention coefficients.
+    pub dropout: f64,
+    /// Negative slope of LeakyReLU.
+    pub negative_slope: f64,
+}
+
+impl Architecture {
+    /// Refuses what cannot work.
+    pub fn check(&self) -> Result<()> {
+        let refuse = |name, value: String, reason: &str| {
+            Err(Error::Hyperparameter { name, value, reason: reason.to_owned() })
+        };
+        for (name, value, most) in [
+            ("layers", self.layers, 1000),
+            ("hidden", self.hidden, 1 << 16),
+            ("heads", self.heads, MAX_HEADS),
+            ("output_heads", self.output_heads, MAX_HEADS),
+            ("input_features", self.input_features, 1 << 24),
+            ("classes", self.classes, 1 << 20),
+        ] {
+            if !(1..=most).contains(&value) {
+                return refuse(name, value.to_string(), &format!("must lie between 1 and {most}"));
+            }
+        }
+        let widest = [self.hidden * self.heads, self.classes * self.output_heads].into_iter().max().unwrap_or(0);
+        if self.input_features.max(self.hidden * self.heads).saturating_mul(widest) >= 1 << 31 {
+            return refuse("hidden", self.hidden.to_string(), "a weight matrix would have more than 2^31 elements");
+        }
+        if !(0.0..1.0).contains(&self.dropout) {
+            return refuse("dropout", self.dropout.to_string(), "must lie in [0, 1)");
+        }
+        if !(0.0..=1.0).contains(&self.negative_slope) {
+            return refuse("negative_slope", self.negative_slope.to_string(), "must lie in [0, 1]");
+        }
+        Ok(())
+    }
+
+    /// Whether a dataset's example fits.
+    pub fn accepts<T: Real>(&self, example: &Example<T>) -> Result<()> {
+        let fits = |what, expected, found| {
+            if expected == found { Ok(()) } else { Err(Error::Incompatible { what, expected, found }) }
+        };
+        fits("features per node", self.input_features, example.features.columns())?;
+        fits("classes", self.classes, example.labels.classes())?;
+        fits("several labels per node (0: no, 1: yes)", self.multi_label.into(), example.labels.is_multi().into())
+    }
+}
+
+/// A network and its parameters.
+#[derive(Debug, Clone)]
+pub struct Model<T> {
+    architecture: Architecture,
+    layers: Vec<Layer<T>>,
+}
+
+/// Memory for running a model on graphs up to a size. Nothing is allocated after it is made.
+#[derive(Debug)]
+pub struct Workspace<T> {
+    caches: Vec<Cache<T>>,
+    scratch: Scratch<T>,
+    label_gradient: Buffer<T>,
+}
+
+/// Losses of one step: labels, and the sum over layers of the edge losses (not weighted).
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct StepLoss {
+    /// Loss of the node labels.
+    pub label: f64,
+    /// Sum of the layers' edge losses.
+    pub edge: f64,
+    /// label + lambda_E * edge
+    pub total: f64,
+}
+
+impl<T: Real> Model<T> {
+    /// A network with Glorot weights drawn from `seed`.
+    pub fn new(architecture: Architecture, seed: u64) -> Result<Self> {
+        let mut model = Self::zeros(architecture)?;
+        model.layers.iter_mut().for_each(|layer| layer.initialise(seed));
+        Ok(model)
+    }
+
+    /// A network whose parameters are zero, to be filled by a caller.
+    pub fn zeros(architecture: Architecture) -> Result<Self> {
+        architecture.check()?;
+        let a = architecture;
+        let mut layers = Vec::with_capacity(a.layers);
+        let mut input = HeadLayout::plain(a.input_features);
+        for index in 0..a.layers {
+            let last = index + 1 == a.layers;
+            let join = if last { Join::Mean } else { Join::ConcatElu };
+            let number = u16::try_from(index).expect("checked above");
+            let layer = match a.model {
+                ModelKind::Attention { form, .. } => Layer::Attention(AttentionLayer::new(
+                    number,
+                    AttentionConfig {
+                        form,
+                        input,
+                        hidden_input: index > 0,
+                        heads: if last { a.output_heads } else { a.heads },
+                        features: if last { a.classes } else { a.hidden },
+                        join,
+                        negative_slope: a.negative_slope,
+                        dropout: a.dropout,
+                    },
+                )),
+                ModelKind::Mlp => {
+                    let features = if last { a.classes } else { a.hidden * a.heads };
+                    Layer::Linear(LinearLayer::new(number, input, index > 0, features, join, a.dropout))
+                }
+            };
+            input = layer.output().layout();
+            layers.push(layer);
+        }
+        Ok(Self { architecture, layers })
+    }
+
+    /// Its shape.
+    pub fn architecture(&self) -> &Architecture {
+        &self.architecture
+    }
+
+    /// Its layers.
+    pub fn layers(&self) -> &[Layer<T>] {
+        &self.layers
+    }
+
+    /// All parameters, layer by layer.
+    pub fn parameters(&self) -> impl Iterator<Item = &Parameter<T>> {
+        self.layers.iter().flat_map(|layer| layer.parameters())
+    }
+
+    /// Calls `f` with every parameter, in the order of [`Model::parameters`].
+    pub fn for_each_parameter(&mut self, mut f: impl FnMut(&mut Parameter<T>)) {
+        self.layers.iter_mut().for_each(|layer| layer.for_each_parameter(&mut f));
+    }
+
+    /// Number of learned numbers.
+    pub fn parameter_count(&self) -> usize {
+        self.parameters().map(Parameter::elements).sum()
+    }
+
+    /// Memory for these examples.
+    pub fn workspace(&self, examples: &[Example<T>], plans: &[Plan], training: bool) -> Workspace<T> {
+        let size = Size::of(examples, plans, training);
+        let mut mask_bytes = size.feature_mask;
+        let caches = self
+            .layers
+            .iter()
+            .map(|layer| {
+                let cache = layer.cache(size, mask_bytes);
+                let row = Dense::<T>::mask_bytes(layer.output().width());
+                mask_bytes = if training { size.nodes * row } else { 0 };
+                cache
+            })
+            .collect();
+        let gradient = if training { size.nodes * self.architecture.classes } else { 0 };
+        Workspace { caches, scratch: Scratch::new(size, &self.layers), label_gradient: Buffer::zeros(gradient) }
+    }
+
+    /// Runs all layers; the logits, a row of classes per node, are returned.
+    pub fn forward<'w>(&self, context: &Context<'_, T>, workspace: &'w mut Workspace<T>) -> &'w [T] {
+        let nodes = context.example.graph.nodes();
+        for index in 0..self.layers.len() {
+            let (before, here) = workspace.caches.split_at_mut(index);
+            let input = self.input(context, before);
+            self.layers[index].forward(context, input, &mut here[0]);
+        }
+        self.logits(nodes, workspace)
+    }
+
+    fn logits<'w>(&self, nodes: usize, workspace: &'w Workspace<T>) -> &'w [T] {
+        let last = workspace.caches.last().expect("a model has layers");
+        &last.output()[..nodes * self.architecture.classes]
+    }
+
+    /// Input of the layer that follows these caches.
+    fn input<'a>(&self, context: &Context<'a, T>, before: &'a [Cache<T>]) -> Input<'a, T> {
+        match before.last() {
+            None => Input::Features(&context.example.features),
+            Some(cache) => {
+                let columns = self.layers[before.len() - 1].output().width();
+                let nodes = context.example.graph.nodes();
+                Input::Hidden(Dense { values: &cache.output()[..nodes * columns], columns })
+            }
+        }
+    }
+
+    /// Draws the samples of the edge loss of every layer.
+    pub fn draw_samples(&self, context: &Context<'_, T>, workspace: &mut Workspace<T>) {
+        for (layer, cache) in self.layers.iter().zip(&mut workspace.caches) {
+            layer.draw_samples(context, cache);
+        }
+    }
+
+    /// Gradients of all parameters after a forward pass over the same context. With `lambda_e`, the edge losses over the drawn samples
+    /// are part of the objective.
+    pub fn backward(&mut self, context: &Context<'_, T>, lambda_e: Option<f64>, workspace: &mut Workspace<T>) -> StepLoss {
+        let example = context.example;
+        let nodes = example.graph.nodes();
+        let classes = self.architecture.classes;
+        let Workspace { caches, scratch, label_gradient } = workspace;
+        let logits = &caches.last().expect("a model has layers").output()[..nodes * classes];
+        let label = label_loss_backward(
+            &context.plan.input.rows,
+            &example.labels,
+            &context.plan.chosen,
+            example.train.len(),
+            logits,
+            &mut label_gradient[..nodes * classes],
+            &mut scratch.losses,
+        );
+        let mut edge = 0.0;
+        for index in (0..self.layers.len()).rev() {
+            let (before, rest) = caches.split_at_mut(index);
+            let (here, after) = rest.split_first_mut().expect("a cache per layer");
+            let above = match after.first() {
+                None => FromAbove::Mean(&label_gradient[..nodes * classes]),
+                Some(next) => FromAbove::Concat(self.layers[index + 1].input_mask(context, next)),
+            };
+            let input = self.input(context, before);
+            edge += self.layers[index].backward(context, input, above, lambda_e, here, scratch);
+            if index > 0 {
+                scratch.input_gradient(&context.plan.input.rows, nodes, &self.layers[index]);
+            }
+        }
+        StepLoss { label, edge, total: label + lambda_e.unwrap_or(0.0) * edge }
+    }
+
+    /// One step of the optimiser with the gradients of the last backward pass.
+    pub fn update(&mut self, adam: Adam) {
+        self.for_each_parameter(|parameter| parameter.update(adam));
+    }
+
+    /// Logits of all nodes of an example, without dropout.
+    pub fn predict(&self, example: &Example<T>) -> Result<Vec<T>> {
+        self.architecture.accepts(example)?;
+        let plan = Plan::new(example, None)?;
+        let context = Context { example, plan: &plan, draw: None };
+        let mut workspace =
+            self.workspace(std::slice::from_ref(example), std::slice::from_ref(&plan), false);
+        Ok(self.forward(&context, &mut workspace).to_vec())
+    }
+
+    /// Coefficient and edge logit of every edge and head, for each attention layer, without dropout.
+    pub fn attention(&self, example: &Example<T>) -> Result<Vec<EdgeValues<T>>> {
+        self.architecture.accepts(example)?;
+        let plan = Plan::new(example, None)?;
+        let context = Context { example, plan: &plan, draw: None };
+        let mut workspace =
+            self.workspace(std::slice::from_ref(example), std::slice::from_ref(&plan), false);
+        self.forward(&context, &mut workspace);
+        let layers = self.layers.iter().zip(&workspace.caches).filter_map(|(layer, cache)| match (layer, cache) {
+            (Layer::Attention(layer), Cache::Attention(cache)) => {
+                let [coefficients, logits] = layer.edge_values(&context, cache);
+                Some(EdgeValues { heads: layer.layout().heads, coefficients, logits })
+            }
+            _ => None,
+        });
+        Ok(layers.collect())
+    }
+
+    /// The caches of all layers, for tests that set the samples themselves.
+    pub fn caches_mut<'w>(&self, workspace: &'w mut Workspace<T>) -> &'w mut [Cache<T>] {
+        &mut workspace.caches
+    }
+}
+
+/// What attention does on every edge, in the order of the graph's incoming lists: element `edge * heads + head`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EdgeValues<T> {
+    /// Heads of the layer.
+    pub heads: usize,
+    /// Attention coefficients; over the incoming edges of a node they sum to one.
+    pub coefficients: Vec<T>,
+    /// Edge logits; the sigmoid of their mean over heads is the probability of an edge.
+    pub logits: Vec<T>,
+}
+
+/// Probabilities of the classes from a row of logits: softmax, or a sigmoid each where a node may have several classes.
+pub fn probabilities<T: Real>(labels: &Labels, logits: &[T], out: &mut [T]) {
+    if labels.is_multi() {
+        out.iter_mut().zip(logits).for_each(|(o, &x)| *o = T::ONE / (T::ONE + (-x).exp()));
+        return;
+    }
+    let largest = logits.iter().copied().fold(T::NEG_INFINITY, T::max);
+    out.iter_mut().zip(logits).for_each(|(o, &x)| *o = (x - largest).exp());
+    let sum: T = out.iter().copied().sum();
+    out.iter_mut().for_each(|o| *o = *o / sum);
+}

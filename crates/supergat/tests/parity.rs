@@ -1,0 +1,249 @@
+//! Golden files: layers, gradients and training steps computed by PyTorch Geometric in double precision, matched to 1e-9 in f64 and
+//! 1e-4 in f32. `SUPERGAT_PARITY_DIR` names another folder of such files.
+
+use serde_json::Value;
+use std::path::PathBuf;
+use supergat::kernels::{Adam, Buffer, HeadLayout};
+use supergat::layers::{
+    AttentionConfig, AttentionLayer, Cache, Context, FromAbove, Input, Join, Layer, Parameter, Plan, Scratch, Size,
+};
+use supergat::{Architecture, Direction, Example, Features, Form, Graph, Labels, Model, ModelKind, Real};
+
+/// The golden files of a kind; there must be some.
+fn files(kind: &str) -> Vec<(String, Value)> {
+    let folder = std::env::var_os("SUPERGAT_PARITY_DIR")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/parity"), PathBuf::from);
+    let mut found: Vec<(String, Value)> = std::fs::read_dir(&folder)
+        .unwrap_or_else(|e| panic!("{}: {e}", folder.display()))
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|e| e == "json"))
+        .map(|path| {
+            let json: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+            (path.file_name().unwrap().to_string_lossy().into_owned(), json)
+        })
+        .filter(|(_, json)| json["kind"] == kind)
+        .collect();
+    found.sort_by(|a, b| a.0.cmp(&b.0));
+    assert!(!found.is_empty(), "no file of kind `{kind}` in {}", folder.display());
+    found
+}
+
+/// All numbers of a nested array, in order.
+fn numbers(value: &Value) -> Vec<f64> {
+    match value {
+        Value::Array(items) => items.iter().flat_map(numbers).collect(),
+        Value::Null => vec![],
+        number => vec![number.as_f64().expect("a number")],
+    }
+}
+
+fn cast<T: Real>(value: &Value) -> Vec<T> {
+    numbers(value).into_iter().map(T::from_f64).collect()
+}
+
+fn pairs(value: &Value) -> Vec<[u32; 2]> {
+    numbers(value).chunks(2).map(|p| [p[0] as u32, p[1] as u32]).collect()
+}
+
+fn size(value: &Value) -> usize {
+    value.as_u64().expect("a whole number") as usize
+}
+
+fn form(value: &Value) -> Form {
+    serde_json::from_value(value.clone()).expect("go, dp, sd or mx")
+}
+
+fn close<T: Real>(what: &str, found: &[T], expected: &Value, tolerance: f64) {
+    let expected = numbers(expected);
+    assert_eq!(found.len(), expected.len(), "{what}: number of values");
+    for (k, (f, e)) in found.iter().zip(expected).enumerate() {
+        let difference = (f.to_f64() - e).abs() / e.abs().max(1.0);
+        assert!(difference <= tolerance, "{what}[{k}]: found {f}, expected {e}");
+    }
+}
+
+fn example<T: Real>(file: &Value, labels: Labels, train: Vec<u32>) -> Example<T> {
+    let nodes = size(&file["nodes"]);
+    let edges: Vec<(u32, u32)> = pairs(&file["edges"]).into_iter().map(|[from, to]| (from, to)).collect();
+    let graph = Graph::from_edges(nodes, &edges, Direction::Directed).unwrap();
+    let x = cast(&file["x"]);
+    let columns = x.len() / nodes;
+    Example::new(graph, Features::dense(nodes, columns, x).unwrap(), labels, [train, vec![], vec![]]).unwrap()
+}
+
+/// A layer as published: output, attention, edge loss, objective, and the gradients of everything.
+fn check_layer<T: Real>(name: &str, file: &Value, tolerance: f64) {
+    let (heads, features) = (size(&file["heads"]), size(&file["out_features"]));
+    let concat = file["concat"].as_bool().unwrap();
+    let nodes = size(&file["nodes"]);
+    let labels = Labels::Single { classes: 1, of: vec![0; nodes] };
+    let example = example::<T>(file, labels, vec![0]);
+    let input = HeadLayout::plain(size(&file["in_features"]));
+    let mut attention = AttentionLayer::<T>::new(
+        0,
+        AttentionConfig {
+            form: form(&file["form"]),
+            input,
+            hidden_input: false,
+            heads,
+            features,
+            join: if concat { Join::Concat } else { Join::Mean },
+            negative_slope: 0.2,
+            dropout: 0.0,
+        },
+    );
+    attention.weight.set_rows(&cast(&file["w"]));
+    if let Some(a) = &mut attention.vectors {
+        a.set_rows(&cast(&file["a"]));
+    }
+    attention.output.bias.set_rows(&cast(&file["bias"]));
+
+    let plan = Plan::new(&example, Some((1.0, 0.0))).unwrap();
+    let context = Context { example: &example, plan: &plan, draw: None };
+    let bounds = Size::of(std::slice::from_ref(&example), std::slice::from_ref(&plan), true);
+    let mut cache = attention.cache(bounds, 0);
+    let layout = attention.layout();
+    let mut layer = Layer::Attention(attention);
+    let mut scratch = Scratch::new(bounds, std::slice::from_ref(&layer));
+    let Layer::Attention(attention) = &mut layer else { unreachable!() };
+    let features_input = Input::Features(&example.features);
+    attention.forward(&context, features_input, &mut cache);
+
+    // From the layout of the kernels to rows of [head][feature].
+    let canonical = |rows: &[T], layout: HeadLayout, stride: usize| -> Vec<T> {
+        rows.chunks(stride).take(nodes).flat_map(|row| layout.canonical().map(|p| row[p]).collect::<Vec<_>>()).collect()
+    };
+    let out = if concat {
+        canonical(&cache.output, layout, layout.stride())
+    } else {
+        cache.output[..nodes * features].to_vec()
+    };
+    close(&format!("{name}: out"), &out, &file["out"], tolerance);
+
+    let [coefficients, _] = attention.edge_values(&context, &cache);
+    let listed = pairs(&file["edges"]).into_iter().chain((0..nodes as u32).map(|i| [i, i]));
+    let in_file_order: Vec<T> = listed
+        .flat_map(|[from, to]| {
+            let at = example.graph.position(from, to).unwrap() * heads;
+            coefficients[at..at + heads].to_vec()
+        })
+        .collect();
+    close(&format!("{name}: attention"), &in_file_order, &file["attention"], tolerance);
+
+    // objective = sum(out * r) + 1.7 * edge_loss, so the gradient of the output is r.
+    let r: Vec<T> = cast(&file["r"]);
+    let negatives = pairs(&file["negatives"]);
+    cache.samples.set(&example.graph, &negatives);
+    let above = if concat {
+        for (node, row) in r.chunks(heads * features).enumerate() {
+            for (k, place) in layout.canonical().enumerate() {
+                scratch.gradient[node * layout.stride() + place] = row[k];
+            }
+        }
+        FromAbove::Concat(None)
+    } else {
+        FromAbove::Mean(&r)
+    };
+    let edge_loss = attention.backward(&context, features_input, above, Some(1.7), &mut cache, &mut scratch);
+    close(&format!("{name}: edge loss"), &[T::from_f64(edge_loss)], &file["edge_loss"], tolerance);
+    let inner: f64 = out.iter().zip(&r).map(|(o, r)| (*o * *r).to_f64()).sum();
+    close(&format!("{name}: objective"), &[T::from_f64(inner + 1.7 * edge_loss)], &file["objective"], tolerance);
+
+    // The edge logits of pairs give the same loss.
+    let mean_logits = attention.pair_logits(&context, &cache, &negatives);
+    let softplus = |x: f64| x.max(0.0) + (-x.abs()).exp().ln_1p();
+    let all_edges: Vec<[u32; 2]> = (0..nodes)
+        .flat_map(|i| example.graph.incoming().of(i).iter().map(move |&j| [j, i as u32]).collect::<Vec<_>>())
+        .collect();
+    let positive: f64 =
+        attention.pair_logits(&context, &cache, &all_edges).iter().map(|x| softplus(-x.to_f64())).sum();
+    let negative: f64 = mean_logits.iter().map(|x| softplus(x.to_f64())).sum();
+    let mean = (positive + negative) / (all_edges.len() + negatives.len()) as f64;
+    close(&format!("{name}: loss of pair logits"), &[T::from_f64(mean)], &file["edge_loss"], tolerance);
+
+    close(&format!("{name}: grad_w"), &attention.weight.gradient_to_rows(), &file["grad_w"], tolerance);
+    close(&format!("{name}: grad_bias"), &attention.output.bias.gradient_to_rows(), &file["grad_bias"], tolerance);
+    let d_a = attention.vectors.as_ref().map(Parameter::gradient_to_rows).unwrap_or_default();
+    close(&format!("{name}: grad_a"), &d_a, &file["grad_a"], tolerance);
+
+    let width = input.features;
+    let d_x: Buffer<T> = input_gradient(&layer, &scratch, nodes, width);
+    close(&format!("{name}: grad_x"), &d_x, &file["grad_x"], tolerance);
+}
+
+/// `projected W^T` for an input without padding, where the model itself never needs it.
+fn input_gradient<T: Real>(layer: &Layer<T>, scratch: &Scratch<T>, nodes: usize, width: usize) -> Buffer<T> {
+    let (stride, weight) = (layer.stride(), &layer.weight().value);
+    let mut out = Buffer::zeros(nodes * width);
+    for i in 0..nodes {
+        for k in 0..width {
+            out[i * width + k] =
+                (0..stride).map(|c| scratch.projected[i * stride + c] * weight[k * stride + c]).sum();
+        }
+    }
+    out
+}
+
+#[test]
+fn layers_double() {
+    files("layer").iter().for_each(|(name, file)| check_layer::<f64>(name, file, 1e-9));
+}
+
+#[test]
+fn layers_single() {
+    files("layer").iter().for_each(|(name, file)| check_layer::<f32>(name, file, 1e-4));
+}
+
+/// Five steps of Adam on a two-layer network: every loss, every parameter afterwards, and the logits.
+fn check_training<T: Real>(name: &str, file: &Value, tolerance: f64) {
+    let labels: Vec<u32> = numbers(&file["labels"]).iter().map(|&c| c as u32).collect();
+    let train = numbers(&file["train"]).iter().map(|&n| n as u32).collect();
+    let example = example::<T>(file, Labels::Single { classes: 3, of: labels }, train);
+    let architecture = Architecture {
+        model: ModelKind::Attention { form: form(&file["form"]), self_supervised: true },
+        input_features: example.features.columns(),
+        classes: 3,
+        multi_label: false,
+        layers: 2,
+        hidden: 4,
+        heads: 2,
+        output_heads: 2,
+        dropout: 0.0,
+        negative_slope: 0.2,
+    };
+    let mut model = Model::<T>::zeros(architecture).unwrap();
+    model.for_each_parameter(|p| p.set_rows(&cast(&file["initial"][&p.name])));
+    let plans = [Plan::new(&example, Some((1.0, 0.0))).unwrap()];
+    let examples = std::slice::from_ref(&example);
+    let context = Context { example: &example, plan: &plans[0], draw: None };
+    let mut workspace = model.workspace(examples, &plans, true);
+    let number = |key: &str| file[key].as_f64().unwrap();
+    for step in 1..=size(&file["steps"]) {
+        model.forward(&context, &mut workspace);
+        for cache in model.caches_mut(&mut workspace) {
+            if let Cache::Attention(cache) = cache {
+                cache.samples.set(&example.graph, &pairs(&file["negatives"]));
+            }
+        }
+        let loss = model.backward(&context, Some(number("lambda_e")), &mut workspace);
+        let expected = &file["losses"][step - 1];
+        for (key, value) in [("label", loss.label), ("edge", loss.edge), ("total", loss.total)] {
+            close(&format!("{name}: step {step} {key} loss"), &[value], &expected[key], tolerance);
+        }
+        model.update(Adam { lr: number("lr"), lambda_2: number("lambda_2"), step: step as u64 });
+    }
+    for p in model.parameters() {
+        close(&format!("{name}: final {}", p.name), &p.to_rows(), &file["final"][&p.name], tolerance);
+    }
+    close(&format!("{name}: logits"), &model.predict(&example).unwrap(), &file["logits"], tolerance);
+}
+
+#[test]
+fn training_double() {
+    files("training").iter().for_each(|(name, file)| check_training::<f64>(name, file, 1e-9));
+}
+
+#[test]
+fn training_single() {
+    files("training").iter().for_each(|(name, file)| check_training::<f32>(name, file, 1e-4));
+}
