@@ -1,1 +1,28 @@
-//! ...
+//! Graph datasets for SuperGAT: readers of published files and generators of synthetic graphs.
+//!
+//! The way through the crate: [`load`] takes what a person typed (a folder, a known name, or a generator's
+//! specification), finds the format or the generator that answers to it, and returns a [`Dataset`].
+//!
+//! Files come from strangers. No reader executes anything, every size a file claims is checked against what the file holds, and
+//! every [`Error`] is one sentence that names the file, the place, what was expected and what was found.
+//!
+//! ```
+//! let dataset = supergat_data::load("random-partition:classes=3,nodes=200,degree=4")?;
+//! assert_eq!((dataset.nodes(), dataset.classes(), dataset.features()), (600, 3, 2));
+//! # Ok::<(), supergat_data::Error>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+pub mod dataset;
+pub mod error;
+mod file;
+pub mod pickle;
+pub mod planetoid;
+pub mod random_partition;
+pub mod source;
+
+pub use dataset::Dataset;
+pub use error::{Error, Result};
+pub use random_partition::RandomPartition;
+pub use source::{KNOWN, load};

@@ -235,12 +235,12 @@ impl<T: Real> Model<T> {
 
     /// All parameters, layer by layer.
     pub fn parameters(&self) -> impl Iterator<Item = &Parameter<T>> {
-        self.layers.iter().flat_map(|layer| layer.parameters())
+        self.layers.iter().flat_map(Layer::parameters)
     }
 
     /// Calls `f` with every parameter, in the order of [`Model::parameters`].
     pub fn for_each_parameter(&mut self, mut f: impl FnMut(&mut Parameter<T>)) {
-        self.layers.iter_mut().for_each(|layer| layer.for_each_parameter(&mut f));
+        self.layers.iter_mut().flat_map(Layer::parameters_mut).for_each(&mut f);
     }
 
     /// Number of learned numbers.

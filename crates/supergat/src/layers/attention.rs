@@ -114,13 +114,13 @@ impl<T: Real> AttentionLayer<T> {
     }
 
     /// Its parameters.
-    pub fn parameters(&self) -> impl Iterator<Item = &Parameter<T>> {
-        [Some(&self.weight), self.vectors.as_ref(), Some(&self.output.bias)].into_iter().flatten()
+    pub fn parameters(&self) -> [Option<&Parameter<T>>; 3] {
+        [Some(&self.weight), self.vectors.as_ref(), Some(&self.output.bias)]
     }
 
     /// Its parameters, to change them.
-    pub fn parameters_mut(&mut self) -> impl Iterator<Item = &mut Parameter<T>> {
-        [Some(&mut self.weight), self.vectors.as_mut(), Some(&mut self.output.bias)].into_iter().flatten()
+    pub fn parameters_mut(&mut self) -> [Option<&mut Parameter<T>>; 3] {
+        [Some(&mut self.weight), self.vectors.as_mut(), Some(&mut self.output.bias)]
     }
 
     /// Memory for graphs up to a size; `mask_bytes` is that of the input's dropout mask, if it will be needed.

@@ -53,13 +53,13 @@ impl<T: Real> LinearLayer<T> {
     }
 
     /// Its parameters.
-    pub fn parameters(&self) -> impl Iterator<Item = &Parameter<T>> {
-        [&self.weight, &self.output.bias].into_iter()
+    pub fn parameters(&self) -> [Option<&Parameter<T>>; 3] {
+        [Some(&self.weight), Some(&self.output.bias), None]
     }
 
     /// Its parameters, to change them.
-    pub fn parameters_mut(&mut self) -> impl Iterator<Item = &mut Parameter<T>> {
-        [&mut self.weight, &mut self.output.bias].into_iter()
+    pub fn parameters_mut(&mut self) -> [Option<&mut Parameter<T>>; 3] {
+        [Some(&mut self.weight), Some(&mut self.output.bias), None]
     }
 
     /// Memory for graphs up to a size.

@@ -197,19 +197,23 @@ impl<T: Real> Layer<T> {
     }
 
     /// Its parameters.
-    pub fn parameters(&self) -> Box<dyn Iterator<Item = &Parameter<T>> + '_> {
+    pub fn parameters(&self) -> impl Iterator<Item = &Parameter<T>> {
         match self {
-            Self::Attention(layer) => Box::new(layer.parameters()),
-            Self::Linear(layer) => Box::new(layer.parameters()),
+            Self::Attention(layer) => layer.parameters(),
+            Self::Linear(layer) => layer.parameters(),
         }
+        .into_iter()
+        .flatten()
     }
 
-    /// Calls `f` with each of its parameters.
-    pub fn for_each_parameter(&mut self, mut f: impl FnMut(&mut Parameter<T>)) {
+    /// Its parameters, to change them.
+    pub fn parameters_mut(&mut self) -> impl Iterator<Item = &mut Parameter<T>> {
         match self {
-            Self::Attention(layer) => layer.parameters_mut().for_each(&mut f),
-            Self::Linear(layer) => layer.parameters_mut().for_each(&mut f),
+            Self::Attention(layer) => layer.parameters_mut(),
+            Self::Linear(layer) => layer.parameters_mut(),
         }
+        .into_iter()
+        .flatten()
     }
 
     /// Its weight matrix.

@@ -1,0 +1,115 @@
+//! A place in the bytes of a file. Every read is checked against what is left, so no claimed length is believed.
+
+use crate::error::{Error, Result};
+use std::path::Path;
+
+pub(super) struct Cursor<'a> {
+    pub(super) path: &'a Path,
+    bytes: &'a [u8],
+    at: usize,
+    /// Where the current instruction stands.
+    pub(super) start: usize,
+}
+
+impl<'a> Cursor<'a> {
+    pub(super) fn new(path: &'a Path, bytes: &'a [u8]) -> Self {
+        Self { path, bytes, at: 0, start: 0 }
+    }
+
+    /// Bytes of the whole file.
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The code of the next instruction.
+    pub(super) fn instruction(&mut self) -> Result<u8> {
+        self.start = self.at;
+        self.u8()
+    }
+
+    pub(super) fn take(&mut self, length: u64, what: &str) -> Result<&'a [u8]> {
+        let rest = &self.bytes[self.at..];
+        match usize::try_from(length).ok().and_then(|length| rest.get(..length)) {
+            Some(taken) => {
+                self.at += taken.len();
+                Ok(taken)
+            }
+            None => Err(self.truncated(format!("{what} of {length} bytes"))),
+        }
+    }
+
+    pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
+        match self.bytes[self.at..].first_chunk() {
+            Some(chunk) => {
+                self.at += N;
+                Ok(*chunk)
+            }
+            None => Err(self.truncated("an instruction".into())),
+        }
+    }
+
+    pub(super) fn u8(&mut self) -> Result<u8> {
+        Ok(u8::from_le_bytes(self.array()?))
+    }
+
+    pub(super) fn u16(&mut self) -> Result<u16> {
+        Ok(u16::from_le_bytes(self.array()?))
+    }
+
+    pub(super) fn u32(&mut self) -> Result<u32> {
+        Ok(u32::from_le_bytes(self.array()?))
+    }
+
+    pub(super) fn u64(&mut self) -> Result<u64> {
+        Ok(u64::from_le_bytes(self.array()?))
+    }
+
+    /// The bytes up to the next line feed, without it.
+    pub(super) fn line(&mut self) -> Result<&'a [u8]> {
+        let rest = &self.bytes[self.at..];
+        match rest.iter().position(|&byte| byte == b'\n') {
+            Some(end) => {
+                self.at += end + 1;
+                Ok(&rest[..end])
+            }
+            None => Err(self.truncated("a line".into())),
+        }
+    }
+
+    /// The error for the current instruction.
+    pub(super) fn refuse(&self, expected: &str, found: impl Into<String>) -> Error {
+        Error::Pickle {
+            path: self.path.to_owned(),
+            offset: self.start,
+            expected: expected.to_owned(),
+            found: found.into(),
+        }
+    }
+
+    fn truncated(&self, expected: String) -> Error {
+        Error::Truncated { path: self.path.to_owned(), offset: self.start, expected }
+    }
+}
+
+/// Text from the file, made fit for a message.
+pub(super) fn shortened(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(&bytes[..bytes.len().min(60)]).escape_debug().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_read_beyond_the_end() {
+        let mut cursor = Cursor::new(Path::new("f"), b"\x01\x02\x03ab\ncd");
+        assert_eq!((cursor.instruction().unwrap(), cursor.u16().unwrap()), (1, 0x0302));
+        assert_eq!(cursor.line().unwrap(), b"ab");
+        assert!(cursor.line().is_err());
+        assert!(cursor.u32().is_err());
+        assert!(cursor.take(u64::MAX, "a string").is_err());
+        assert_eq!(cursor.take(2, "a string").unwrap(), b"cd");
+        let message = cursor.instruction().unwrap_err().to_string();
+        assert_eq!(message, "f, byte 8: the file ends within an instruction; it is truncated, fetch it again");
+    }
+}

@@ -1,0 +1,67 @@
+//! After a run is prepared, an epoch allocates nothing.
+
+mod common;
+
+use common::{FORMS, Recipe, architecture};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use supergat::train::plans;
+use supergat::{Architecture, EarlyStop, Model, TrainConfig, Trainer};
+
+struct Counting;
+
+static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: every call is handed to the system's allocator unchanged; counting does not allocate.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller keeps the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps the contract of `dealloc`, and the memory came from `System`.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+#[test]
+fn an_epoch_allocates_nothing() {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+    pool.install(|| {
+        for form in FORMS {
+            for sparse in [false, true] {
+                let recipe = Recipe { nodes: 2000, edges: 8000, features: 30, sparse, ..Recipe::default() };
+                let examples = [recipe.build::<f32>(), Recipe { nodes: 500, seed: 1, ..recipe }.build()];
+                let stop = EarlyStop { patience: 100, window: 5, loss_change: 0.0, metric_change: 0.0 };
+                let config = TrainConfig {
+                    lr: 0.01,
+                    lambda_2: 0.0,
+                    lambda_e: 1.0,
+                    p_e: 0.8,
+                    p_n: 0.5,
+                    max_epochs: 30,
+                    early_stop: Some(stop),
+                };
+                let shape = Architecture { dropout: 0.5, layers: 3, ..architecture(&examples[0], form, true) };
+                let plans = plans(&examples, true, &config).unwrap();
+                let mut model = Model::new(shape, 0).unwrap();
+                let mut trainer = Trainer::new(&mut model, &examples, &plans, config, 0).unwrap();
+                // The first epochs let the thread pool grow its queues.
+                for _ in 0..5 {
+                    trainer.next_epoch().unwrap().unwrap();
+                }
+                let before = ALLOCATIONS.load(Ordering::Relaxed);
+                for _ in 0..10 {
+                    trainer.next_epoch().unwrap().unwrap();
+                }
+                let allocated = ALLOCATIONS.load(Ordering::Relaxed) - before;
+                assert_eq!(allocated, 0, "{form:?}, sparse {sparse}: allocations in ten epochs");
+            }
+        }
+    });
+}

@@ -1,0 +1,92 @@
+//! Small random examples for the tests.
+
+use supergat::random::{Purpose, Stream};
+use supergat::{Architecture, Direction, Example, Features, Form, Graph, Labels, ModelKind, Real, SparseMatrix};
+
+/// What to generate.
+#[derive(Debug, Clone, Copy)]
+pub struct Recipe {
+    pub nodes: usize,
+    pub edges: usize,
+    pub features: usize,
+    pub classes: usize,
+    pub directed: bool,
+    pub sparse: bool,
+    pub multi: bool,
+    pub seed: u64,
+}
+
+impl Default for Recipe {
+    fn default() -> Self {
+        Self { nodes: 12, edges: 25, features: 5, classes: 3, directed: true, sparse: false, multi: false, seed: 0 }
+    }
+}
+
+impl Recipe {
+    pub fn edge_list(&self) -> Vec<(u32, u32)> {
+        let dice = Stream::new(self.seed, 0, 0, Purpose::SyntheticEdges);
+        let node = |k: usize| dice.below(k as u64, self.nodes as u64) as u32;
+        (0..self.edges).map(|e| (node(2 * e), node(2 * e + 1))).collect()
+    }
+
+    pub fn feature_values(&self) -> Vec<f64> {
+        let dice = Stream::new(self.seed, 0, 0, Purpose::SyntheticFeatures);
+        (0..(self.nodes * self.features) as u64)
+            .map(|k| if self.sparse && dice.below(k, 3) > 0 { 0.0 } else { dice.normal_pair(k)[0] })
+            .collect()
+    }
+
+    pub fn build<T: Real>(&self) -> Example<T> {
+        let values: Vec<T> = self.feature_values().into_iter().map(T::from_f64).collect();
+        let direction = if self.directed { Direction::Directed } else { Direction::Undirected };
+        let graph = Graph::from_edges(self.nodes, &self.edge_list(), direction).unwrap();
+        let features = if self.sparse {
+            sparse(self.features, &values)
+        } else {
+            Features::dense(self.nodes, self.features, values).unwrap()
+        };
+        let dice = Stream::new(self.seed, 0, 0, Purpose::SyntheticLabels);
+        let classes = self.classes;
+        let labels = if self.multi {
+            Labels::Multi { classes, of: (0..(self.nodes * classes) as u64).map(|k| dice.below(k, 2) as u8).collect() }
+        } else {
+            Labels::Single { classes, of: (0..self.nodes as u64).map(|k| dice.below(k, classes as u64) as u32).collect() }
+        };
+        let third = self.nodes / 3;
+        let list = |range: std::ops::Range<usize>| range.map(|n| n as u32).collect::<Vec<_>>();
+        let splits = [list(0..third), list(third..2 * third), list(2 * third..self.nodes)];
+        Example::new(graph, features, labels, splits).unwrap()
+    }
+}
+
+fn sparse<T: Real>(columns: usize, values: &[T]) -> Features<T> {
+    let (mut offsets, mut index, mut stored) = (vec![0u64], vec![], vec![]);
+    for row in values.chunks(columns) {
+        for (k, v) in row.iter().enumerate().filter(|(_, v)| **v != T::ZERO) {
+            index.push(k as u32);
+            stored.push(*v);
+        }
+        offsets.push(index.len() as u64);
+    }
+    Features::Sparse(SparseMatrix::new(columns, offsets, index, stored).unwrap())
+}
+
+/// A small network for an example.
+#[allow(dead_code)]
+pub fn architecture<T: Real>(example: &Example<T>, form: Form, self_supervised: bool) -> Architecture {
+    Architecture {
+        model: ModelKind::Attention { form, self_supervised },
+        input_features: example.features.columns(),
+        classes: example.labels.classes(),
+        multi_label: example.labels.is_multi(),
+        layers: 2,
+        hidden: 3,
+        heads: 2,
+        output_heads: 2,
+        dropout: 0.0,
+        negative_slope: 0.2,
+    }
+}
+
+#[allow(dead_code)]
+pub const FORMS: [Form; 4] = [Form::Go, Form::Dp, Form::Sd, Form::Mx];

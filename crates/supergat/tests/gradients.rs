@@ -1,0 +1,114 @@
+//! Every gradient of the code that ships, checked by central differences in double precision.
+
+mod common;
+
+use common::{FORMS, Recipe, architecture};
+use supergat::layers::{Context, Draw, Plan};
+use supergat::{Architecture, Example, Model, ModelKind};
+
+/// The objective of one step with fixed dropout masks and samples; leaves the gradients in the model.
+fn objective(model: &mut Model<f64>, example: &Example<f64>, plan: &Plan, lambda_e: Option<f64>) -> f64 {
+    let context = Context { example, plan, draw: Some(Draw { seed: 3, step: 7 }) };
+    let mut workspace = model.workspace(std::slice::from_ref(example), std::slice::from_ref(plan), true);
+    model.forward(&context, &mut workspace);
+    if lambda_e.is_some() {
+        model.draw_samples(&context, &mut workspace);
+    }
+    model.backward(&context, lambda_e, &mut workspace).total
+}
+
+fn check(what: &str, architecture: Architecture, example: &Example<f64>, lambda_e: Option<f64>) {
+    let plan = Plan::new(example, lambda_e.map(|_| (0.7, 0.9))).unwrap();
+    let mut model = Model::new(architecture, 5).unwrap();
+    // A bias of zero would hide errors that are proportional to it.
+    model.for_each_parameter(|p| {
+        let moved: Vec<f64> = p.to_rows().iter().enumerate().map(|(k, v)| v + 0.05 * ((k % 7) as f64 - 3.0)).collect();
+        p.set_rows(&moved);
+    });
+    objective(&mut model, example, &plan, lambda_e);
+    let gradients: Vec<(String, Vec<f64>)> =
+        model.parameters().map(|p| (p.name.clone(), p.gradient_to_rows())).collect();
+    let mut moving_parts = 0;
+    for (index, (name, gradient)) in gradients.iter().enumerate() {
+        for (element, &found) in gradient.iter().enumerate() {
+            let at = |shift: f64| {
+                let mut moved = model.clone();
+                let mut number = 0;
+                moved.for_each_parameter(|p| {
+                    if number == index {
+                        let mut rows = p.to_rows();
+                        rows[element] += shift;
+                        p.set_rows(&rows);
+                    }
+                    number += 1;
+                });
+                objective(&mut moved, example, &plan, lambda_e)
+            };
+            let step = 1e-6;
+            let expected = (at(step) - at(-step)) / (2.0 * step);
+            let error = (found - expected).abs() / expected.abs().max(1.0);
+            assert!(error < 1e-7, "{what}: {name}[{element}]: found {found}, central difference {expected}");
+            moving_parts += usize::from(expected.abs() > 1e-6);
+        }
+    }
+    assert!(moving_parts > 5, "{what}: the objective hardly depends on the parameters");
+}
+
+#[test]
+fn every_form_with_and_without_dropout_and_edge_loss() {
+    for form in FORMS {
+        for dropout in [0.0, 0.4] {
+            for lambda_e in [None, Some(1.3)] {
+                let example = Recipe { seed: 1, ..Recipe::default() }.build();
+                let shape = Architecture { dropout, ..architecture(&example, form, lambda_e.is_some()) };
+                check(&format!("{form:?} dropout {dropout} lambda_e {lambda_e:?}"), shape, &example, lambda_e);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_number_of_heads() {
+    let example = Recipe { seed: 2, directed: false, ..Recipe::default() }.build();
+    for form in FORMS {
+        for (heads, output_heads) in [(1, 1), (3, 4), (4, 1), (8, 3), (9, 10)] {
+            let shape =
+                Architecture { heads, output_heads, hidden: 2, dropout: 0.3, ..architecture(&example, form, true) };
+            check(&format!("{form:?} heads {heads} and {output_heads}"), shape, &example, Some(0.8));
+        }
+    }
+}
+
+#[test]
+fn one_to_four_layers() {
+    let example = Recipe { seed: 3, ..Recipe::default() }.build();
+    for layers in [1, 3, 4] {
+        for form in FORMS {
+            let shape = Architecture { layers, hidden: 2, dropout: 0.2, ..architecture(&example, form, true) };
+            check(&format!("{form:?} layers {layers}"), shape, &example, Some(0.8));
+        }
+    }
+}
+
+#[test]
+fn sparse_features_and_several_labels() {
+    for form in FORMS {
+        let example = Recipe { seed: 4, sparse: true, multi: true, features: 9, ..Recipe::default() }.build();
+        let shape = Architecture { dropout: 0.4, ..architecture(&example, form, true) };
+        check(&format!("{form:?} sparse, multi-label"), shape, &example, Some(0.5));
+    }
+}
+
+#[test]
+fn without_neighbours() {
+    let example = Recipe { seed: 5, sparse: true, ..Recipe::default() }.build();
+    for layers in [1, 2, 3] {
+        let shape = Architecture {
+            model: ModelKind::Mlp,
+            layers,
+            dropout: 0.3,
+            ..architecture(&example, FORMS[0], false)
+        };
+        check(&format!("mlp layers {layers}"), shape, &example, None);
+    }
+}
