@@ -1,1 +1,13 @@
-//! ...
+//! What is done with a dataset and a model besides training one: the paper's presets, measures of a graph, runs over many seeds.
+
+#![forbid(unsafe_code)]
+
+pub mod graph_statistics;
+pub mod runs;
+pub mod settings;
+pub mod summary;
+
+pub use graph_statistics::GraphStatistics;
+pub use runs::{Observation, Runs, SeedRun, run_seeds};
+pub use settings::Settings;
+pub use summary::Summary;

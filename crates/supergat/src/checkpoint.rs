@@ -40,10 +40,10 @@ pub fn from_bytes(bytes: &[u8]) -> Result<(Model<f32>, HashMap<String, String>)>
         }
         _ => return Err(refuse("it was not written by supergat (no `format` in its metadata)".into())),
     }
-    let architecture: Architecture = metadata
-        .get("architecture")
-        .ok_or_else(|| refuse("its metadata has no architecture".into()))
-        .and_then(|text| serde_json::from_str(text).map_err(|e| refuse(format!("its architecture is unreadable: {e}"))))?;
+    let architecture: Architecture =
+        metadata.get("architecture").ok_or_else(|| refuse("its metadata has no architecture".into())).and_then(
+            |text| serde_json::from_str(text).map_err(|e| refuse(format!("its architecture is unreadable: {e}"))),
+        )?;
     let file = SafeTensors::deserialize(bytes).map_err(|e| refuse(format!("damaged safetensors file ({e})")))?;
     // The declared shapes must be in the file before memory is made for them.
     let stored: usize = file.tensors().iter().map(|(_, t)| t.data().len() / 4).sum();
@@ -54,7 +54,8 @@ pub fn from_bytes(bytes: &[u8]) -> Result<(Model<f32>, HashMap<String, String>)>
     let mut result = Ok(());
     model.for_each_parameter(|parameter| {
         let read = || -> Result<Vec<f32>> {
-            let tensor = file.tensor(&parameter.name).map_err(|_| refuse(format!("it holds no `{}`", parameter.name)))?;
+            let tensor =
+                file.tensor(&parameter.name).map_err(|_| refuse(format!("it holds no `{}`", parameter.name)))?;
             if tensor.dtype() != Dtype::F32 || tensor.shape() != parameter.shape {
                 return Err(refuse(format!(
                     "`{}`: expected f32 {:?}, found {:?} {:?}",

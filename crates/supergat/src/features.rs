@@ -124,8 +124,12 @@ impl<T: Real> SparseMatrix<T> {
             }
             let mut cursor = offsets[..self.columns].to_vec();
             let entries = self.values.len();
-            let mut by_column =
-                Transpose { offsets, row_of: vec![0; entries], values: vec![T::ZERO; entries], position: vec![0; entries] };
+            let mut by_column = Transpose {
+                offsets,
+                row_of: vec![0; entries],
+                values: vec![T::ZERO; entries],
+                position: vec![0; entries],
+            };
             for row in 0..self.rows {
                 for position in self.offsets[row] as usize..self.offsets[row + 1] as usize {
                     let at = &mut cursor[self.column_of[position] as usize];

@@ -5,8 +5,8 @@ use crate::error::{Error, Result};
 use crate::example::{Example, Labels};
 use crate::kernels::{Adam, Buffer, Dense, Form, HeadLayout, MAX_HEADS, Real, label_loss_backward};
 use crate::layers::{
-    AttentionConfig, AttentionLayer, Cache, Context, FromAbove, Input, Join, Layer, LinearLayer, Parameter, Plan, Scratch,
-    Size,
+    AttentionConfig, AttentionLayer, Cache, Context, FromAbove, Input, Join, Layer, LinearLayer, Parameter, Plan,
+    Scratch, Size,
 };
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -115,9 +115,8 @@ pub struct Architecture {
 impl Architecture {
     /// Refuses what cannot work.
     pub fn check(&self) -> Result<()> {
-        let refuse = |name, value: String, reason: &str| {
-            Err(Error::Hyperparameter { name, value, reason: reason.to_owned() })
-        };
+        let refuse =
+            |name, value: String, reason: &str| Err(Error::Hyperparameter { name, value, reason: reason.to_owned() });
         for (name, value, most) in [
             ("layers", self.layers, 1000),
             ("hidden", self.hidden, 1 << 16),
@@ -303,7 +302,12 @@ impl<T: Real> Model<T> {
 
     /// Gradients of all parameters after a forward pass over the same context. With `lambda_e`, the edge losses over the drawn samples
     /// are part of the objective.
-    pub fn backward(&mut self, context: &Context<'_, T>, lambda_e: Option<f64>, workspace: &mut Workspace<T>) -> StepLoss {
+    pub fn backward(
+        &mut self,
+        context: &Context<'_, T>,
+        lambda_e: Option<f64>,
+        workspace: &mut Workspace<T>,
+    ) -> StepLoss {
         let example = context.example;
         let nodes = example.graph.nodes();
         let classes = self.architecture.classes;
@@ -345,8 +349,7 @@ impl<T: Real> Model<T> {
         self.architecture.accepts(example)?;
         let plan = Plan::new(example, None)?;
         let context = Context { example, plan: &plan, draw: None };
-        let mut workspace =
-            self.workspace(std::slice::from_ref(example), std::slice::from_ref(&plan), false);
+        let mut workspace = self.workspace(std::slice::from_ref(example), std::slice::from_ref(&plan), false);
         Ok(self.forward(&context, &mut workspace).to_vec())
     }
 
@@ -355,8 +358,7 @@ impl<T: Real> Model<T> {
         self.architecture.accepts(example)?;
         let plan = Plan::new(example, None)?;
         let context = Context { example, plan: &plan, draw: None };
-        let mut workspace =
-            self.workspace(std::slice::from_ref(example), std::slice::from_ref(&plan), false);
+        let mut workspace = self.workspace(std::slice::from_ref(example), std::slice::from_ref(&plan), false);
         self.forward(&context, &mut workspace);
         let layers = self.layers.iter().zip(&workspace.caches).filter_map(|(layer, cache)| match (layer, cache) {
             (Layer::Attention(layer), Cache::Attention(cache)) => {

@@ -46,9 +46,8 @@ pub struct TrainConfig {
 impl TrainConfig {
     /// Refuses what cannot work.
     pub fn check(&self) -> Result<()> {
-        let refuse = |name, value: String, reason: &str| {
-            Err(Error::Hyperparameter { name, value, reason: reason.to_owned() })
-        };
+        let refuse =
+            |name, value: String, reason: &str| Err(Error::Hyperparameter { name, value, reason: reason.to_owned() });
         if !(self.lr > 0.0 && self.lr.is_finite()) {
             return refuse("lr", self.lr.to_string(), "must be positive");
         }
@@ -164,7 +163,20 @@ impl<'a, T: Real> Trainer<'a, T> {
         let workspace = model.workspace(examples, plans, true);
         let best = model.parameters().map(|p| p.value.clone()).collect();
         let stopper = config.early_stop.map(Stopper::new);
-        Ok(Self { model, examples, plans, config, seed, workspace, order, step: 0, best, stopper, outcome: None, epoch: 0 })
+        Ok(Self {
+            model,
+            examples,
+            plans,
+            config,
+            seed,
+            workspace,
+            order,
+            step: 0,
+            best,
+            stopper,
+            outcome: None,
+            epoch: 0,
+        })
     }
 
     /// Runs to the end; `observe` sees every epoch and may stop the run. The model is left with the parameters of the best epoch.
@@ -305,15 +317,8 @@ mod tests {
 
     #[test]
     fn bad_hyperparameters_are_refused() {
-        let good = TrainConfig {
-            lr: 0.01,
-            lambda_2: 0.0,
-            lambda_e: 1.0,
-            p_e: 0.8,
-            p_n: 0.5,
-            max_epochs: 1,
-            early_stop: None,
-        };
+        let good =
+            TrainConfig { lr: 0.01, lambda_2: 0.0, lambda_e: 1.0, p_e: 0.8, p_n: 0.5, max_epochs: 1, early_stop: None };
         assert!(good.check().is_ok());
         for bad in [
             TrainConfig { lr: 0.0, ..good },

@@ -10,8 +10,15 @@ use supergat::{Architecture, Model, Outcome, TrainConfig, Trainer};
 fn run(form: supergat::Form, seed: u64, threads: usize, sparse: bool) -> (Outcome, Vec<u32>, Vec<u64>) {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     pool.install(|| {
-        let recipe =
-            Recipe { nodes: 3000, edges: 12_000, features: 40, classes: 4, directed: false, sparse, ..Recipe::default() };
+        let recipe = Recipe {
+            nodes: 3000,
+            edges: 12_000,
+            features: 40,
+            classes: 4,
+            directed: false,
+            sparse,
+            ..Recipe::default()
+        };
         let examples = [recipe.build::<f32>()];
         let config = TrainConfig {
             lr: 0.01,

@@ -103,12 +103,8 @@ fn sparse_features_and_several_labels() {
 fn without_neighbours() {
     let example = Recipe { seed: 5, sparse: true, ..Recipe::default() }.build();
     for layers in [1, 2, 3] {
-        let shape = Architecture {
-            model: ModelKind::Mlp,
-            layers,
-            dropout: 0.3,
-            ..architecture(&example, FORMS[0], false)
-        };
+        let shape =
+            Architecture { model: ModelKind::Mlp, layers, dropout: 0.3, ..architecture(&example, FORMS[0], false) };
         check(&format!("mlp layers {layers}"), shape, &example, None);
     }
 }

@@ -155,8 +155,7 @@ fn check_layer<T: Real>(name: &str, file: &Value, tolerance: f64) {
     let all_edges: Vec<[u32; 2]> = (0..nodes)
         .flat_map(|i| example.graph.incoming().of(i).iter().map(move |&j| [j, i as u32]).collect::<Vec<_>>())
         .collect();
-    let positive: f64 =
-        attention.pair_logits(&context, &cache, &all_edges).iter().map(|x| softplus(-x.to_f64())).sum();
+    let positive: f64 = attention.pair_logits(&context, &cache, &all_edges).iter().map(|x| softplus(-x.to_f64())).sum();
     let negative: f64 = mean_logits.iter().map(|x| softplus(x.to_f64())).sum();
     let mean = (positive + negative) / (all_edges.len() + negatives.len()) as f64;
     close(&format!("{name}: loss of pair logits"), &[T::from_f64(mean)], &file["edge_loss"], tolerance);
@@ -177,8 +176,7 @@ fn input_gradient<T: Real>(layer: &Layer<T>, scratch: &Scratch<T>, nodes: usize,
     let mut out = Buffer::zeros(nodes * width);
     for i in 0..nodes {
         for k in 0..width {
-            out[i * width + k] =
-                (0..stride).map(|c| scratch.projected[i * stride + c] * weight[k * stride + c]).sum();
+            out[i * width + k] = (0..stride).map(|c| scratch.projected[i * stride + c] * weight[k * stride + c]).sum();
         }
     }
     out

@@ -62,7 +62,8 @@ fn hubs_and_large_scores() {
     let nodes = 1500;
     let edges: Vec<(u32, u32)> = (1..nodes as u32).map(|j| (j, 0)).collect();
     let graph = Graph::from_edges(nodes, &edges, Direction::Undirected).unwrap();
-    let values: Vec<f32> = (0..nodes).flat_map(|k| [(k as f32 * 0.37).sin() * 60.0, (k as f32 * 0.11).cos() * 60.0]).collect();
+    let values: Vec<f32> =
+        (0..nodes).flat_map(|k| [(k as f32 * 0.37).sin() * 60.0, (k as f32 * 0.11).cos() * 60.0]).collect();
     let labels = Labels::Single { classes: 3, of: vec![0; nodes] };
     let features = Features::dense(nodes, 2, values).unwrap();
     let example = Example::new(graph, features, labels, [vec![], vec![], vec![]]).unwrap();

@@ -7,8 +7,8 @@
 //! | SD | `e_DP / sqrt(F)` | `e` |
 //! | MX | `e_GO sigmoid(e_DP)` | `e_DP` |
 
-use super::lanes::V;
-use super::real::Real;
+use super::lanes::Lanes;
+use super::real::Real as _;
 use serde::{Deserialize, Serialize};
 
 /// Form of attention.
@@ -49,13 +49,13 @@ pub trait FormKernel: Copy + Send + Sync {
     /// Whether `dp` matters.
     const DP: bool;
     /// Unnormalised attention.
-    fn score<T: Real>(go: V<T>, dp: V<T>, scale: V<T>) -> V<T>;
+    fn score<X: Lanes>(go: X, dp: X, scale: X) -> X;
     /// Edge logit.
-    fn logit<T: Real>(go: V<T>, dp: V<T>, scale: V<T>) -> V<T>;
+    fn logit<X: Lanes>(go: X, dp: X, scale: X) -> X;
     /// Gradients of `go` and `dp` from that of the score.
-    fn score_backward<T: Real>(d: V<T>, go: V<T>, dp: V<T>, scale: V<T>) -> (V<T>, V<T>);
+    fn score_backward<X: Lanes>(d: X, go: X, dp: X, scale: X) -> (X, X);
     /// Gradients of `go` and `dp` from that of the logit, which is linear in them.
-    fn logit_backward<T: Real>(d: V<T>, scale: V<T>) -> (V<T>, V<T>);
+    fn logit_backward<X: Lanes>(d: X, scale: X) -> (X, X);
 }
 
 /// See [`Form::Go`].
@@ -75,20 +75,20 @@ impl FormKernel for Go {
     const GO: bool = true;
     const DP: bool = false;
     #[inline(always)]
-    fn score<T: Real>(go: V<T>, _: V<T>, _: V<T>) -> V<T> {
+    fn score<X: Lanes>(go: X, _: X, _: X) -> X {
         go
     }
     #[inline(always)]
-    fn logit<T: Real>(go: V<T>, _: V<T>, _: V<T>) -> V<T> {
+    fn logit<X: Lanes>(go: X, _: X, _: X) -> X {
         go
     }
     #[inline(always)]
-    fn score_backward<T: Real>(d: V<T>, _: V<T>, _: V<T>, _: V<T>) -> (V<T>, V<T>) {
-        (d, V::ZERO)
+    fn score_backward<X: Lanes>(d: X, _: X, _: X, _: X) -> (X, X) {
+        (d, X::zero())
     }
     #[inline(always)]
-    fn logit_backward<T: Real>(d: V<T>, _: V<T>) -> (V<T>, V<T>) {
-        (d, V::ZERO)
+    fn logit_backward<X: Lanes>(d: X, _: X) -> (X, X) {
+        (d, X::zero())
     }
 }
 
@@ -96,20 +96,20 @@ impl FormKernel for Dp {
     const GO: bool = false;
     const DP: bool = true;
     #[inline(always)]
-    fn score<T: Real>(_: V<T>, dp: V<T>, _: V<T>) -> V<T> {
+    fn score<X: Lanes>(_: X, dp: X, _: X) -> X {
         dp
     }
     #[inline(always)]
-    fn logit<T: Real>(_: V<T>, dp: V<T>, _: V<T>) -> V<T> {
+    fn logit<X: Lanes>(_: X, dp: X, _: X) -> X {
         dp
     }
     #[inline(always)]
-    fn score_backward<T: Real>(d: V<T>, _: V<T>, _: V<T>, _: V<T>) -> (V<T>, V<T>) {
-        (V::ZERO, d)
+    fn score_backward<X: Lanes>(d: X, _: X, _: X, _: X) -> (X, X) {
+        (X::zero(), d)
     }
     #[inline(always)]
-    fn logit_backward<T: Real>(d: V<T>, _: V<T>) -> (V<T>, V<T>) {
-        (V::ZERO, d)
+    fn logit_backward<X: Lanes>(d: X, _: X) -> (X, X) {
+        (X::zero(), d)
     }
 }
 
@@ -117,20 +117,20 @@ impl FormKernel for Sd {
     const GO: bool = false;
     const DP: bool = true;
     #[inline(always)]
-    fn score<T: Real>(_: V<T>, dp: V<T>, scale: V<T>) -> V<T> {
+    fn score<X: Lanes>(_: X, dp: X, scale: X) -> X {
         dp.mul(scale)
     }
     #[inline(always)]
-    fn logit<T: Real>(_: V<T>, dp: V<T>, scale: V<T>) -> V<T> {
+    fn logit<X: Lanes>(_: X, dp: X, scale: X) -> X {
         dp.mul(scale)
     }
     #[inline(always)]
-    fn score_backward<T: Real>(d: V<T>, _: V<T>, _: V<T>, scale: V<T>) -> (V<T>, V<T>) {
-        (V::ZERO, d.mul(scale))
+    fn score_backward<X: Lanes>(d: X, _: X, _: X, scale: X) -> (X, X) {
+        (X::zero(), d.mul(scale))
     }
     #[inline(always)]
-    fn logit_backward<T: Real>(d: V<T>, scale: V<T>) -> (V<T>, V<T>) {
-        (V::ZERO, d.mul(scale))
+    fn logit_backward<X: Lanes>(d: X, scale: X) -> (X, X) {
+        (X::zero(), d.mul(scale))
     }
 }
 
@@ -138,23 +138,23 @@ impl FormKernel for Mx {
     const GO: bool = true;
     const DP: bool = true;
     #[inline(always)]
-    fn score<T: Real>(go: V<T>, dp: V<T>, _: V<T>) -> V<T> {
+    fn score<X: Lanes>(go: X, dp: X, _: X) -> X {
         go.mul(dp.sigmoid())
     }
     #[inline(always)]
-    fn logit<T: Real>(_: V<T>, dp: V<T>, _: V<T>) -> V<T> {
+    fn logit<X: Lanes>(_: X, dp: X, _: X) -> X {
         dp
     }
     /// d sigmoid = sigmoid (1 - sigmoid).
     #[inline(always)]
-    fn score_backward<T: Real>(d: V<T>, go: V<T>, dp: V<T>, _: V<T>) -> (V<T>, V<T>) {
+    fn score_backward<X: Lanes>(d: X, go: X, dp: X, _: X) -> (X, X) {
         let gate = dp.sigmoid();
-        let slope = gate.map(|g| g * (T::ONE - g));
+        let slope = gate.mul(X::splat(X::Item::ONE).sub(gate));
         (d.mul(gate), d.mul(go).mul(slope))
     }
     #[inline(always)]
-    fn logit_backward<T: Real>(d: V<T>, _: V<T>) -> (V<T>, V<T>) {
-        (V::ZERO, d)
+    fn logit_backward<X: Lanes>(d: X, _: X) -> (X, X) {
+        (X::zero(), d)
     }
 }
 
@@ -186,22 +186,24 @@ pub(crate) use with_form;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernels::lanes::Plain;
 
     /// Central differences of score and logit agree with the gradients of every form.
     #[test]
     fn gradients_by_finite_differences() {
         fn check<F: FormKernel>() {
             let (go, dp, scale) = (0.7, -0.4, 0.5);
+            let of = Plain::<f64>::splat;
             let f = |go: f64, dp: f64| {
-                let (g, d, s) = (V::splat(go), V::splat(dp), V::splat(scale));
-                1.3 * F::score(g, d, s).0[0] - 0.6 * F::logit(g, d, s).0[0]
+                let (score, logit) = (F::score(of(go), of(dp), of(scale)), F::logit(of(go), of(dp), of(scale)));
+                1.3 * score.array()[0] - 0.6 * logit.array()[0]
             };
             let step = 1e-6;
             let by_go = (f(go + step, dp) - f(go - step, dp)) / (2.0 * step);
             let by_dp = (f(go, dp + step) - f(go, dp - step)) / (2.0 * step);
-            let a = F::score_backward(V::splat(1.3), V::splat(go), V::splat(dp), V::splat(scale));
-            let b = F::logit_backward(V::splat(-0.6), V::splat(scale));
-            let (d_go, d_dp) = (a.0.add(b.0).0[0], a.1.add(b.1).0[0]);
+            let a = F::score_backward(of(1.3), of(go), of(dp), of(scale));
+            let b = F::logit_backward(of(-0.6), of(scale));
+            let (d_go, d_dp) = (a.0.add(b.0).array()[0], a.1.add(b.1).array()[0]);
             assert!((d_go - by_go).abs() < 1e-9 && (d_dp - by_dp).abs() < 1e-9);
         }
         check::<Go>();

@@ -1,7 +1,7 @@
 //! Eight numbers side by side, and the choice of instruction set at run time.
 //!
-//! Kernels are written once, over [`V`]. [`dispatch`] compiles each of them twice: for what every processor of the family has, and
-//! for AVX2 with fused multiply-add, and picks by what the running processor can do. So one binary is fast everywhere.
+//! Kernels are written once, over [`Lanes`]. [`dispatch`] compiles each of them for what every processor of the family has, and for AVX2
+//! with fused multiply-add, and picks by what the running processor can do. So one binary is fast everywhere.
 
 use super::real::Real;
 use std::sync::OnceLock;
@@ -9,34 +9,68 @@ use std::sync::OnceLock;
 /// Numbers in a vector.
 pub const LANES: usize = 8;
 
-/// A vector of [`LANES`] numbers. The loops below have a constant length: they become vector instructions.
-#[derive(Debug, Clone, Copy, PartialEq)]
-#[repr(transparent)]
-pub struct V<T>(pub [T; LANES]);
+/// A vector of [`LANES`] numbers. Operations are lane by lane.
+pub trait Lanes: Copy {
+    /// Type of the numbers.
+    type Item: Real;
+
+    /// The same number in every lane.
+    fn splat(value: Self::Item) -> Self;
+    /// From memory.
+    fn load(values: &[Self::Item; LANES]) -> Self;
+    /// As an array.
+    fn array(self) -> [Self::Item; LANES];
+    /// Sum.
+    fn add(self, other: Self) -> Self;
+    /// Difference.
+    fn sub(self, other: Self) -> Self;
+    /// Product.
+    fn mul(self, other: Self) -> Self;
+    /// Quotient.
+    fn div(self, other: Self) -> Self;
+    /// The larger; `other` where one is not a number.
+    fn max(self, other: Self) -> Self;
+    /// `self * b + c`.
+    fn mul_add(self, b: Self, c: Self) -> Self;
+    /// e to the power of it.
+    fn exp(self) -> Self;
+    /// `yes` where it is greater than zero, else `no`.
+    fn if_positive(self, yes: Self, no: Self) -> Self;
+    /// Lane l is `value` where bit l of `bits` is set, else zero.
+    fn from_bits(bits: u8, value: Self::Item) -> Self;
+    /// Adds up the lanes that are equal modulo `heads` (1, 2, 4 or 8) and leaves the sum in each of them.
+    fn fold(self, heads: usize) -> Self;
+    /// Whether any lane is not zero.
+    fn any(self) -> bool;
+
+    /// All zero.
+    #[inline(always)]
+    fn zero() -> Self {
+        Self::splat(Self::Item::ZERO)
+    }
+
+    /// 1 / (1 + exp(-x)).
+    #[inline(always)]
+    fn sigmoid(self) -> Self {
+        let one = Self::splat(Self::Item::ONE);
+        one.div(one.add(Self::zero().sub(self).exp()))
+    }
+}
 
 /// An instruction set that kernels are compiled for.
 pub trait Isa: Copy {
-    /// Whether multiply-add is one instruction. Where it is not, fusing would be a call into a library.
-    const FUSED: bool;
+    /// Its vector of single-precision numbers.
+    type F32: Lanes<Item = f32>;
+    /// Its vector of double-precision numbers.
+    type F64: Lanes<Item = f64>;
 }
 
-/// What every processor of the family can do.
-#[derive(Debug, Clone, Copy)]
-pub struct Portable;
+/// The vector of a number's type in an instruction set.
+pub type V<T, I> = <T as Real>::Lanes<I>;
 
-impl Isa for Portable {
-    const FUSED: bool = cfg!(target_arch = "aarch64");
-}
-
-/// x86-64 with AVX2 and FMA.
-#[derive(Debug, Clone, Copy)]
-pub struct Avx2;
-
-impl Isa for Avx2 {
-    const FUSED: bool = true;
-}
-
-/// A piece of work that is compiled for each instruction set. `run` must be `#[inline(always)]`.
+/// A piece of work that is compiled for each instruction set.
+///
+/// `run` and all it calls must be `#[inline(always)]` functions: what is compiled on its own does not get the instruction set.
 pub trait Kernel {
     /// What it returns.
     type Output;
@@ -47,9 +81,9 @@ pub trait Kernel {
 /// The instruction sets to choose from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Simd {
-    /// See [`Portable`].
+    /// What every processor of the family can do.
     Portable,
-    /// See [`Avx2`].
+    /// x86-64 with AVX2 and FMA.
     Avx2,
 }
 
@@ -84,95 +118,113 @@ pub fn dispatch<K: Kernel>(kernel: K) -> K::Output {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 fn run_avx2<K: Kernel>(kernel: K) -> K::Output {
-    kernel.run::<Avx2>()
+    kernel.run::<super::avx2::Avx2>()
 }
 
-impl<T: Real> V<T> {
-    /// All zero.
-    pub const ZERO: Self = Self([T::ZERO; LANES]);
+/// What every processor of the family can do: plain arrays, which the compiler turns into the vectors that there are.
+#[derive(Debug, Clone, Copy)]
+pub struct Portable;
 
-    /// The same number in every lane.
+impl Isa for Portable {
+    type F32 = Plain<f32>;
+    type F64 = Plain<f64>;
+}
+
+/// An array as a vector.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Plain<T>([T; LANES]);
+
+impl<T: Real> Plain<T> {
     #[inline(always)]
-    pub fn splat(value: T) -> Self {
+    fn zip(mut self, other: Self, f: impl Fn(T, T) -> T) -> Self {
+        for (o, b) in self.0.iter_mut().zip(other.0) {
+            *o = f(*o, b);
+        }
+        self
+    }
+}
+
+impl<T: Real> Lanes for Plain<T> {
+    type Item = T;
+
+    #[inline(always)]
+    fn splat(value: T) -> Self {
         Self([value; LANES])
     }
-
-    /// Lane by lane.
     #[inline(always)]
-    pub fn map(self, f: impl Fn(T) -> T) -> Self {
-        Self(std::array::from_fn(|l| f(self.0[l])))
+    fn load(values: &[T; LANES]) -> Self {
+        Self(*values)
     }
-
-    /// Lane by lane with another vector.
     #[inline(always)]
-    pub fn zip(self, other: Self, f: impl Fn(T, T) -> T) -> Self {
-        Self(std::array::from_fn(|l| f(self.0[l], other.0[l])))
+    fn array(self) -> [T; LANES] {
+        self.0
     }
-
-    /// Sum.
     #[inline(always)]
-    pub fn add(self, other: Self) -> Self {
+    fn add(self, other: Self) -> Self {
         self.zip(other, |a, b| a + b)
     }
-
-    /// Difference.
     #[inline(always)]
-    pub fn sub(self, other: Self) -> Self {
+    fn sub(self, other: Self) -> Self {
         self.zip(other, |a, b| a - b)
     }
-
-    /// Product.
     #[inline(always)]
-    pub fn mul(self, other: Self) -> Self {
+    fn mul(self, other: Self) -> Self {
         self.zip(other, |a, b| a * b)
     }
-
-    /// The larger, lane by lane.
     #[inline(always)]
-    pub fn max(self, other: Self) -> Self {
+    fn div(self, other: Self) -> Self {
+        self.zip(other, |a, b| a / b)
+    }
+    #[inline(always)]
+    fn max(self, other: Self) -> Self {
         self.zip(other, T::max)
     }
-
-    /// `self * b + c`.
     #[inline(always)]
-    pub fn mul_add<I: Isa>(self, b: Self, c: Self) -> Self {
-        Self(std::array::from_fn(|l| {
-            if I::FUSED { self.0[l].fused(b.0[l], c.0[l]) } else { self.0[l] * b.0[l] + c.0[l] }
-        }))
+    fn mul_add(self, b: Self, c: Self) -> Self {
+        self.mul(b).add(c)
     }
-
-    /// e to the power of each lane.
     #[inline(always)]
-    pub fn exp(self) -> Self {
-        self.map(T::exp)
+    fn exp(mut self) -> Self {
+        for v in &mut self.0 {
+            *v = v.exp();
+        }
+        self
     }
-
-    /// 1 / (1 + exp(-x)).
     #[inline(always)]
-    pub fn sigmoid(self) -> Self {
-        self.map(|x| T::ONE / (T::ONE + (-x).exp()))
+    fn if_positive(self, mut yes: Self, no: Self) -> Self {
+        for ((y, n), x) in yes.0.iter_mut().zip(no.0).zip(self.0) {
+            *y = if x > T::ZERO { *y } else { n };
+        }
+        yes
     }
-
-    /// Lane l is `value` where bit l of `bits` is set, else zero.
     #[inline(always)]
-    pub fn from_bits(bits: u8, value: T) -> Self {
-        Self(std::array::from_fn(|l| if bits & 1 << l != 0 { value } else { T::ZERO }))
+    fn from_bits(bits: u8, value: T) -> Self {
+        let mut out = [T::ZERO; LANES];
+        for (l, o) in out.iter_mut().enumerate() {
+            *o = if bits & 1 << l != 0 { value } else { T::ZERO };
+        }
+        Self(out)
     }
-
-    /// Adds up the lanes that are equal modulo `heads` (1, 2, 4 or 8) and leaves the sum in each of them.
     #[inline(always)]
-    pub fn fold(self, heads: usize) -> Self {
-        let mut v = self.0;
+    fn fold(self, heads: usize) -> Self {
+        let mut v = self;
         if heads <= 4 {
-            v = std::array::from_fn(|l| v[l] + v[l ^ 4]);
+            let [a, b, c, d, e, f, g, h] = v.0;
+            v = v.add(Self([e, f, g, h, a, b, c, d]));
         }
         if heads <= 2 {
-            v = std::array::from_fn(|l| v[l] + v[l ^ 2]);
+            let [a, b, c, d, e, f, g, h] = v.0;
+            v = v.add(Self([c, d, a, b, g, h, e, f]));
         }
         if heads == 1 {
-            v = std::array::from_fn(|l| v[l] + v[l ^ 1]);
+            let [a, b, c, d, e, f, g, h] = v.0;
+            v = v.add(Self([b, a, d, c, f, e, h, g]));
         }
-        Self(v)
+        v
+    }
+    #[inline(always)]
+    fn any(self) -> bool {
+        self.0.iter().any(|x| *x != T::ZERO)
     }
 }
 
@@ -194,26 +246,26 @@ pub fn vectors_mut<T>(values: &mut [T]) -> &mut [[T; LANES]] {
 
 /// Lane-wise sum of products of two rows of vectors.
 #[inline(always)]
-pub fn dot<T: Real, I: Isa>(a: &[[T; LANES]], b: &[[T; LANES]]) -> V<T> {
+pub fn dot<T: Real, I: Isa>(a: &[[T; LANES]], b: &[[T; LANES]]) -> V<T, I> {
     // Two sums: one alone would wait for the latency of each addition.
-    let (mut even, mut odd) = (V::ZERO, V::ZERO);
+    let (mut even, mut odd) = (V::<T, I>::zero(), V::<T, I>::zero());
     let (a2, a1) = a.as_chunks::<2>();
     let (b2, b1) = b.as_chunks::<2>();
     for (a, b) in a2.iter().zip(b2) {
-        even = V(a[0]).mul_add::<I>(V(b[0]), even);
-        odd = V(a[1]).mul_add::<I>(V(b[1]), odd);
+        even = V::<T, I>::load(&a[0]).mul_add(V::<T, I>::load(&b[0]), even);
+        odd = V::<T, I>::load(&a[1]).mul_add(V::<T, I>::load(&b[1]), odd);
     }
     for (a, b) in a1.iter().zip(b1) {
-        even = V(*a).mul_add::<I>(V(*b), even);
+        even = V::<T, I>::load(a).mul_add(V::<T, I>::load(b), even);
     }
     even.add(odd)
 }
 
 /// `out += factor * row`, vector by vector.
 #[inline(always)]
-pub fn add_scaled<T: Real, I: Isa>(out: &mut [[T; LANES]], factor: V<T>, row: &[[T; LANES]]) {
+pub fn add_scaled<T: Real, I: Isa>(out: &mut [[T; LANES]], factor: V<T, I>, row: &[[T; LANES]]) {
     for (o, r) in out.iter_mut().zip(row) {
-        *o = factor.mul_add::<I>(V(*r), V(*o)).0;
+        *o = factor.mul_add(V::<T, I>::load(r), V::<T, I>::load(o)).array();
     }
 }
 
@@ -221,23 +273,56 @@ pub fn add_scaled<T: Real, I: Isa>(out: &mut [[T; LANES]], factor: V<T>, row: &[
 mod tests {
     use super::*;
 
-    #[test]
-    fn fold_sums_the_lanes_of_a_head() {
-        let v = V([1.0f64, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0]);
-        assert_eq!(v.fold(8), v);
-        assert_eq!(v.fold(4), V([17.0, 34.0, 68.0, 136.0, 17.0, 34.0, 68.0, 136.0]));
-        assert_eq!(v.fold(2), V([85.0, 170.0, 85.0, 170.0, 85.0, 170.0, 85.0, 170.0]));
-        assert_eq!(v.fold(1), V::splat(255.0));
+    /// Checks one vector type against plain arithmetic.
+    fn check<X: Lanes>() {
+        let number = X::Item::from_f64;
+        let of = |values: [f64; 8]| X::load(&values.map(number));
+        let same = |found: X, expected: [f64; 8]| {
+            for (f, e) in found.array().into_iter().zip(expected) {
+                assert!((f.to_f64() - e).abs() <= 1e-6 * e.abs().max(1.0), "{:?} {expected:?}", found.array());
+            }
+        };
+        let x = [1.0, -2.0, 4.0, 0.0, 16.0, -32.0, 64.0, -0.5];
+        let y = [3.0, 5.0, -7.0, 2.0, 1.0, 4.0, -1.0, 8.0];
+        let each = |f: fn(f64, f64) -> f64| std::array::from_fn(|l| f(x[l], y[l]));
+        same(of(x).add(of(y)), each(|a, b| a + b));
+        same(of(x).sub(of(y)), each(|a, b| a - b));
+        same(of(x).mul(of(y)), each(|a, b| a * b));
+        same(of(x).div(of(y)), each(|a, b| a / b));
+        same(of(x).max(of(y)), each(f64::max));
+        same(of(x).mul_add(of(y), X::splat(number(0.5))), each(|a, b| a * b + 0.5));
+        same(of(y).exp(), each(|_, b| b.exp()));
+        same(of(y).sigmoid(), each(|_, b| 1.0 / (1.0 + (-b).exp())));
+        same(of(x).if_positive(of(y), X::zero()), each(|a, b| if a > 0.0 { b } else { 0.0 }));
+        same(X::from_bits(0b1000_0101, number(2.0)), [2.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0, 2.0]);
+        let powers = of([1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0]);
+        same(powers.fold(8), [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0]);
+        same(powers.fold(4), [17.0, 34.0, 68.0, 136.0, 17.0, 34.0, 68.0, 136.0]);
+        same(powers.fold(2), [85.0, 170.0, 85.0, 170.0, 85.0, 170.0, 85.0, 170.0]);
+        same(powers.fold(1), [255.0; 8]);
+        assert!(of(x).any() && !X::zero().any());
+        assert!(X::splat(number(f64::NAN)).exp().array()[3].to_f64().is_nan());
+        assert!(X::splat(number(f64::NAN)).any());
+        same(X::splat(X::Item::NEG_INFINITY).exp(), [0.0; 8]);
+        same(X::splat(number(-1000.0)).exp(), [0.0; 8]);
+    }
+
+    struct Check;
+
+    impl Kernel for Check {
+        type Output = ();
+        #[inline(always)]
+        fn run<I: Isa>(self) {
+            check::<I::F32>();
+            check::<I::F64>();
+            let rows = [[1.0f64; 8], [2.0; 8], [3.0; 8]];
+            assert_eq!(dot::<f64, I>(&rows, &rows).array(), [14.0; 8]);
+        }
     }
 
     #[test]
-    fn bits_become_lanes() {
-        assert_eq!(V::from_bits(0b1000_0101, 2.0f32).0, [2.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0, 2.0]);
-    }
-
-    #[test]
-    fn dot_of_three_vectors() {
-        let rows = [[1.0f64; 8], [2.0; 8], [3.0; 8]];
-        assert_eq!(dot::<f64, Portable>(&rows, &rows), V::splat(14.0));
+    fn every_instruction_set_computes_the_same() {
+        dispatch(Check);
+        Check.run::<Portable>();
     }
 }

@@ -211,8 +211,15 @@ mod tests {
         let parts = Parts::even(2, 1);
         let mut gradient = [9.0; 6];
         let logits = [1.0, 2.0, 0.0, 5.0, 5.0, 5.0];
-        let loss =
-            label_loss_backward(&parts, &labels, &[true, false], 1, &logits, &mut gradient, &mut vec![0.0; parts.len()]);
+        let loss = label_loss_backward(
+            &parts,
+            &labels,
+            &[true, false],
+            1,
+            &logits,
+            &mut gradient,
+            &mut vec![0.0; parts.len()],
+        );
         assert!((loss - 0.407_605_964_444_380_2_f64).abs() < 1e-12);
         let expected = [0.244_728_471_054_797_67, -0.334_759_044_225_178_1, 0.090_030_573_170_380_45, 0.0, 0.0, 0.0];
         assert!(gradient.iter().zip(expected).all(|(a, b): (&f64, f64)| (a - b).abs() < 1e-12));

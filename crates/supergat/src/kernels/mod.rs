@@ -5,6 +5,8 @@
 
 mod adam;
 mod attention;
+#[cfg(target_arch = "x86_64")]
+mod avx2;
 mod buffer;
 mod dropout;
 mod forms;
@@ -18,8 +20,8 @@ mod real;
 
 pub use adam::Adam;
 pub use attention::{
-    Attention, EdgeLoss, Gradient, Neighbours, STATE, attention_backward, attention_forward, attention_scores, edge_values,
-    pair_logits, vector_sums,
+    Attention, EdgeLoss, Gradient, Neighbours, STATE, attention_backward, attention_forward, attention_scores,
+    edge_values, pair_logits, vector_sums,
 };
 pub use buffer::Buffer;
 pub use dropout::{Dropout, Mask};

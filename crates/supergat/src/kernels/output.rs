@@ -4,7 +4,7 @@
 use super::attention::{SHARED, STATE};
 use super::dropout::Mask;
 use super::heads::HeadLayout;
-use super::lanes::{Isa, Kernel, LANES, V, dispatch, dot, vectors, vectors_mut};
+use super::lanes::{Isa, Kernel, LANES, Lanes, V, dispatch, dot, vectors, vectors_mut};
 use super::parts::{Parts, PerPart, Rows};
 use super::real::Real;
 
@@ -36,8 +36,9 @@ impl<T: Real> Kernel for Concat<'_, T> {
         let width = self.bias.len();
         for (sums, out) in self.sums.chunks_exact(width).zip(self.out.chunks_exact_mut(width)) {
             for ((o, s), b) in out.iter_mut().zip(sums).zip(self.bias) {
-                let y = V(*s).add(V(*b));
-                *o = if self.elu { y.zip(y.exp(), |y, e| if y > T::ZERO { y } else { e - T::ONE }).0 } else { y.0 };
+                let y = V::<T, I>::load(s).add(V::<T, I>::load(b));
+                let y = if self.elu { y.if_positive(y, y.exp().sub(V::<T, I>::splat(T::ONE))) } else { y };
+                *o = y.array();
             }
         }
     }
@@ -136,16 +137,17 @@ impl<T: Real> Kernel for ConcatBackward<'_, T> {
             let output = &self.output[k * row..(k + 1) * row];
             let mut any = false;
             for (v, g) in gradient.iter_mut().enumerate() {
-                let mut value = V(*g);
+                let mut value = V::<T, I>::load(g);
                 if self.elu {
-                    value = value.mul(V(output[v]).map(|y| if y > T::ZERO { T::ONE } else { y + T::ONE }));
+                    let (y, one) = (V::<T, I>::load(&output[v]), V::<T, I>::splat(T::ONE));
+                    value = value.mul(y.if_positive(one, y.add(one)));
                 }
                 if let Some(mask) = self.mask {
-                    value = value.mul(V::from_bits(mask.keep[(self.first + k) * row + v], mask.scale));
+                    value = value.mul(V::<T, I>::from_bits(mask.keep[(self.first + k) * row + v], mask.scale));
                 }
-                any |= value.0.iter().any(|x| *x != T::ZERO);
-                self.bias[v] = V(self.bias[v]).add(value).0;
-                *g = value.0;
+                any |= value.any();
+                self.bias[v] = V::<T, I>::load(&self.bias[v]).add(value).array();
+                *g = value.array();
             }
             self.active[k] = any;
             if let Some(state) = &mut self.state {
@@ -167,18 +169,12 @@ fn shared_term<T: Real, I: Isa>(
     for g in 0..layout.groups {
         let part = g * layout.vectors..(g + 1) * layout.vectors;
         state[SHARED * layout.groups + g] =
-            dot::<T, I>(&gradient[part.clone()], &sums[part]).fold(layout.lane_heads).0;
+            dot::<T, I>(&gradient[part.clone()], &sums[part]).fold(layout.lane_heads).array();
     }
 }
 
 /// The gradient of the mean over heads: every head gets its share of `d_out`, the gradient of the layer's output (unpadded).
-pub fn mean_backward<T: Real>(
-    parts: &Parts,
-    layout: HeadLayout,
-    d_out: &[T],
-    sums: &[T],
-    to: OutputGradient<'_, T>,
-) {
+pub fn mean_backward<T: Real>(parts: &Parts, layout: HeadLayout, d_out: &[T], sums: &[T], to: OutputGradient<'_, T>) {
     let stride = layout.stride();
     let features = layout.features;
     let share = T::from_f64(1.0 / layout.heads as f64);

@@ -5,7 +5,7 @@
 //! of additions at any number of threads. The matrices here are tall and narrow, for which the short kernels below suffice.
 
 use super::dropout::Mask;
-use super::lanes::{Isa, Kernel, LANES, V, dispatch, vectors, vectors_mut};
+use super::lanes::{Isa, Kernel, LANES, Lanes, V, dispatch, vectors, vectors_mut};
 use super::parts::{Parts, Rows};
 use super::real::Real;
 
@@ -106,13 +106,7 @@ impl<T: Real> Kernel for SparseProduct<'_, T> {
 
 /// `out += sum_k value[k] * m[index[k]]`, eight vectors at a time in registers.
 #[inline(always)]
-fn add_rows<T: Real, I: Isa>(
-    out: &mut [[T; LANES]],
-    index: &[u32],
-    value: &[T],
-    m: &[[T; LANES]],
-    width: usize,
-) {
+fn add_rows<T: Real, I: Isa>(out: &mut [[T; LANES]], index: &[u32], value: &[T], m: &[[T; LANES]], width: usize) {
     let mut first = 0;
     while first < width {
         let block = (width - first).min(8);
@@ -140,17 +134,20 @@ fn add_block<T: Real, I: Isa, const B: usize>(
     first: usize,
 ) {
     let out: &mut [[T; LANES]; B] = (&mut out[first..first + B]).try_into().expect("B vectors");
-    let mut sum: [V<T>; B] = std::array::from_fn(|b| V(out[b]));
+    let mut sum = [V::<T, I>::zero(); B];
+    for b in 0..B {
+        sum[b] = V::<T, I>::load(&out[b]);
+    }
     for (&i, &x) in index.iter().zip(value) {
         let start = i as usize * width + first;
         let row: &[[T; LANES]; B] = m[start..start + B].try_into().expect("B vectors");
-        let x = V::splat(x);
+        let x = V::<T, I>::splat(x);
         for b in 0..B {
-            sum[b] = x.mul_add::<I>(V(row[b]), sum[b]);
+            sum[b] = x.mul_add(V::<T, I>::load(&row[b]), sum[b]);
         }
     }
     for b in 0..B {
-        out[b] = sum[b].0;
+        out[b] = sum[b].array();
     }
 }
 
@@ -251,19 +248,19 @@ fn tile<T: Real, I: Isa, const B: usize>(
     out: &mut [[T; LANES]],
     rows: usize,
 ) {
-    let mut sum = [[V::<T>::ZERO; B]; TILE];
+    let mut sum = [[V::<T, I>::zero(); B]; TILE];
     for (x, m) in x.iter().zip(m.chunks_exact(width)) {
         let m: &[[T; LANES]; B] = m[first..first + B].try_into().expect("B vectors");
         for r in 0..TILE {
             for b in 0..B {
-                sum[r][b] = V::splat(x[r]).mul_add::<I>(V(m[b]), sum[r][b]);
+                sum[r][b] = V::<T, I>::splat(x[r]).mul_add(V::<T, I>::load(&m[b]), sum[r][b]);
             }
         }
     }
     for (r, sum) in sum.iter().enumerate().take(rows) {
         for (b, sum) in sum.iter().enumerate() {
             let o = &mut out[r * width + first + b];
-            *o = V(*o).add(*sum).0;
+            *o = V::<T, I>::load(o).add(*sum).array();
         }
     }
 }
@@ -458,8 +455,12 @@ mod tests {
                 sparse_product(&Parts::by_offsets(by_row.offsets), by_row, mask(&sparse_bits), &w, stride, &mut out);
                 close(&out, &forward(&as_sparse));
                 let t = sparse.transpose();
-                let by_column =
-                    Compressed { offsets: &t.offsets, index: &t.row_of, values: &t.values, position: Some(&t.position) };
+                let by_column = Compressed {
+                    offsets: &t.offsets,
+                    index: &t.row_of,
+                    values: &t.values,
+                    position: Some(&t.position),
+                };
                 let parts = Parts::by_offsets(&t.offsets);
                 sparse_product(&parts, by_column, mask(&sparse_bits), &g, stride, &mut grad);
                 close(&grad, &backward(&as_sparse));

@@ -1,5 +1,6 @@
 //! The numbers everything is generic over: `f32` to work with, `f64` to check the very same code.
 
+use super::lanes::{Isa, Lanes};
 use std::fmt::{Debug, Display};
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub};
@@ -30,6 +31,8 @@ pub trait Real:
     + Sum
     + 'static
 {
+    /// Eight of them side by side.
+    type Lanes<I: Isa>: Lanes<Item = Self>;
     /// 0
     const ZERO: Self;
     /// 1
@@ -40,8 +43,6 @@ pub trait Real:
     fn from_f64(value: f64) -> Self;
     /// The number in double precision.
     fn to_f64(self) -> f64;
-    /// `self * b + c` with one rounding.
-    fn fused(self, b: Self, c: Self) -> Self;
     /// e to the power of `self`, without branches or table look-ups in single precision, so that it vectorises.
     fn exp(self) -> Self;
     /// Square root.
@@ -53,6 +54,7 @@ pub trait Real:
 }
 
 impl Real for f32 {
+    type Lanes<I: Isa> = I::F32;
     const ZERO: Self = 0.0;
     const ONE: Self = 1.0;
     const NEG_INFINITY: Self = f32::NEG_INFINITY;
@@ -64,10 +66,6 @@ impl Real for f32 {
     #[inline(always)]
     fn to_f64(self) -> f64 {
         f64::from(self)
-    }
-    #[inline(always)]
-    fn fused(self, b: Self, c: Self) -> Self {
-        self.mul_add(b, c)
     }
 
     /// exp(x) = 2^n exp(r), n = round(x / ln 2), |r| <= ln 2 / 2, exp(r) by its Taylor polynomial of degree 7 (error below 2e-8).
@@ -107,6 +105,7 @@ impl Real for f32 {
 }
 
 impl Real for f64 {
+    type Lanes<I: Isa> = I::F64;
     const ZERO: Self = 0.0;
     const ONE: Self = 1.0;
     const NEG_INFINITY: Self = f64::NEG_INFINITY;
@@ -118,10 +117,6 @@ impl Real for f64 {
     #[inline(always)]
     fn to_f64(self) -> f64 {
         self
-    }
-    #[inline(always)]
-    fn fused(self, b: Self, c: Self) -> Self {
-        self.mul_add(b, c)
     }
     #[inline(always)]
     fn exp(self) -> Self {

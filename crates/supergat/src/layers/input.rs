@@ -98,8 +98,12 @@ impl<'a, T: Real> Input<'a, T> {
         match self {
             Self::Features(Features::Sparse(m)) => {
                 let t = m.transpose();
-                let rows =
-                    Compressed { offsets: &t.offsets, index: &t.row_of, values: &t.values, position: Some(&t.position) };
+                let rows = Compressed {
+                    offsets: &t.offsets,
+                    index: &t.row_of,
+                    values: &t.values,
+                    position: Some(&t.position),
+                };
                 let parts = &parts.sparse.as_ref().expect("parts of these features")[1];
                 sparse_product(parts, rows, mask, g, stride, &mut weight.gradient);
             }

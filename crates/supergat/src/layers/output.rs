@@ -3,7 +3,8 @@
 use super::Scratch;
 use super::parameter::Parameter;
 use crate::kernels::{
-    HeadLayout, Mask, OutputGradient, Parts, Real, concat_backward, concat_forward, mean_backward, mean_forward, sum_parts,
+    HeadLayout, Mask, OutputGradient, Parts, Real, concat_backward, concat_forward, mean_backward, mean_forward,
+    sum_parts,
 };
 
 /// How the heads of a layer are joined.

@@ -50,7 +50,10 @@ impl Recipe {
         let labels = if self.multi {
             Labels::Multi { classes, of: (0..(self.nodes * classes) as u64).map(|k| dice.below(k, 2) as u8).collect() }
         } else {
-            Labels::Single { classes, of: (0..self.nodes as u64).map(|k| dice.below(k, classes as u64) as u32).collect() }
+            Labels::Single {
+                classes,
+                of: (0..self.nodes as u64).map(|k| dice.below(k, classes as u64) as u32).collect(),
+            }
         };
         let third = self.nodes / 3;
         let list = |range: std::ops::Range<usize>| range.map(|n| n as u32).collect::<Vec<_>>();

@@ -3,7 +3,7 @@
 use super::{Attention, INVERSE, LARGEST, Neighbours, SCORE, SHARED, STATE, kept, leaky, score_scale};
 use crate::kernels::forms::{FormKernel, with_form};
 use crate::kernels::heads::{HeadLayout, MAX_GROUPS};
-use crate::kernels::lanes::{Isa, Kernel, LANES, V, add_scaled, dispatch, dot, vectors, vectors_mut};
+use crate::kernels::lanes::{Isa, Kernel, LANES, Lanes, V, add_scaled, dispatch, dot, vectors, vectors_mut};
 use crate::kernels::loss::SoftplusSum;
 use crate::kernels::parts::{Parts, PerPart, Rows};
 use crate::kernels::real::Real;
@@ -63,15 +63,20 @@ pub fn attention_backward<T: Real>(
         PerPart { data: losses, width: 1 },
     );
     parts.for_each(outputs, |nodes, (d_z, d_vectors, loss)| {
+        let (d_z, d_vectors) = (vectors_mut(d_z.data), vectors_mut(d_vectors.data));
         with_form!(input.form, F => {
             let form = PhantomData::<F>;
-            let (d_z, d_vectors) = (vectors_mut(d_z.data), vectors_mut(d_vectors.data));
-            loss.data[0] = dispatch(Backward { input, gradient, nodes, d_z, d_vectors, form });
+            loss.data[0] = if input.layout.groups == 1 {
+                dispatch(Backward::<T, F, 1> { input, gradient, nodes, d_z, d_vectors, form })
+            } else {
+                dispatch(Backward::<T, F, MAX_GROUPS> { input, gradient, nodes, d_z, d_vectors, form })
+            };
         });
     });
 }
 
-struct Backward<'a, T, F> {
+/// `G` is the number of groups when that is one, else the largest there may be.
+struct Backward<'a, T, F, const G: usize> {
     input: Attention<'a, T>,
     gradient: Gradient<'a, T>,
     nodes: Range<usize>,
@@ -97,111 +102,179 @@ struct Target<'a, T> {
 }
 
 /// The raw scores of a pair, for each group of heads.
-struct Raw<T> {
-    go: [V<T>; MAX_GROUPS],
-    dp: [V<T>; MAX_GROUPS],
+struct Raw<X, const G: usize> {
+    go: [X; G],
+    dp: [X; G],
 }
 
-impl<T: Real, F: FormKernel> Kernel for Backward<'_, T, F> {
+/// The formulas of one edge.
+struct Formulas<'a, T: Real, F, I: Isa, const G: usize> {
+    input: Attention<'a, T>,
+    z: &'a [[T; LANES]],
+    source_score: &'a [[T; LANES]],
+    state: &'a [[T; LANES]],
+    d_out: &'a [[T; LANES]],
+    active: &'a [bool],
+    slope: V<T, I>,
+    scale: V<T, I>,
+    /// 1 / heads, divided among the lanes that repeat a head.
+    mean: V<T, I>,
+    /// Weight of a pair in the objective, divided among the heads.
+    pair_weight: V<T, I>,
+    form: PhantomData<F>,
+}
+
+impl<'a, T: Real, F: FormKernel, I: Isa, const G: usize> Formulas<'a, T, F, I, G> {
+    #[inline(always)]
+    fn new(input: Attention<'a, T>, gradient: &Gradient<'a, T>) -> Self {
+        let layout = input.layout;
+        let weight = gradient.edge_loss.map_or(0.0, |loss| loss.weight / layout.heads as f64);
+        Self {
+            input,
+            z: vectors(input.z),
+            source_score: vectors(input.source_score),
+            state: vectors(gradient.state),
+            d_out: vectors(gradient.out),
+            active: gradient.active,
+            slope: V::<T, I>::splat(input.slope),
+            scale: V::<T, I>::splat(score_scale(layout)),
+            mean: V::<T, I>::splat(T::from_f64(layout.lane_heads as f64 / LANES as f64 / layout.heads as f64)),
+            pair_weight: V::<T, I>::splat(T::from_f64(weight)),
+            form: PhantomData,
+        }
+    }
+
+    #[inline(always)]
+    fn groups(&self) -> usize {
+        if G == 1 { 1 } else { self.input.layout.groups }
+    }
+
+    #[inline(always)]
+    fn row(&self) -> usize {
+        self.groups() * self.input.layout.vectors
+    }
+
+    /// The vectors of a group of heads in a row.
+    #[inline(always)]
+    fn part(&self, group: usize) -> Range<usize> {
+        let width = self.input.layout.vectors;
+        group * width..(group + 1) * width
+    }
+
+    #[inline(always)]
+    fn source(&self, i: usize) -> Role<'a, T> {
+        let (row, groups) = (self.row(), self.groups());
+        let score = if F::GO { &self.source_score[i * groups..(i + 1) * groups] } else { &[] };
+        Role { z: &self.z[i * row..(i + 1) * row], score }
+    }
+
+    #[inline(always)]
+    fn target(&self, i: usize) -> Target<'a, T> {
+        let (row, groups) = (self.row(), self.groups());
+        let state = &self.state[i * STATE * groups..(i + 1) * STATE * groups];
+        let score = &state[SCORE * groups..(SCORE + 1) * groups];
+        Target {
+            role: Role { z: &self.z[i * row..(i + 1) * row], score },
+            gradient: &self.d_out[i * row..(i + 1) * row],
+            state,
+            active: self.active[i],
+        }
+    }
+
+    #[inline(always)]
+    fn raw(&self, target: Role<'_, T>, source: Role<'_, T>) -> Raw<V<T, I>, G> {
+        let layout = self.input.layout;
+        let mut raw = Raw { go: [V::<T, I>::zero(); G], dp: [V::<T, I>::zero(); G] };
+        for g in 0..self.groups() {
+            if F::DP {
+                let part = self.part(g);
+                raw.dp[g] = dot::<T, I>(&target.z[part.clone()], &source.z[part]).fold(layout.lane_heads);
+            }
+            if F::GO {
+                raw.go[g] = V::<T, I>::load(&target.score[g]).add(V::<T, I>::load(&source.score[g]));
+            }
+        }
+        raw
+    }
+
+    /// Gradients of the raw scores of edge `e` (group `g`) from that of the target's output; and the dropped-out coefficient.
+    #[inline(always)]
+    fn through_softmax(
+        &self,
+        target: &Target<'_, T>,
+        z_source: &[[T; LANES]],
+        raw: &Raw<V<T, I>, G>,
+        e: usize,
+        g: usize,
+    ) -> ((V<T, I>, V<T, I>), V<T, I>) {
+        let Attention { layout, keep, .. } = self.input;
+        let groups = self.groups();
+        let largest = V::<T, I>::load(&target.state[LARGEST * groups + g]);
+        let inverse = V::<T, I>::load(&target.state[INVERSE * groups + g]);
+        let shared = V::<T, I>::load(&target.state[SHARED * groups + g]);
+        let score = F::score(raw.go[g], raw.dp[g], self.scale);
+        let alpha = leaky(score, self.slope).sub(largest).exp().mul(inverse);
+        let keep = kept::<T, I>(keep, e * groups + g);
+        let part = self.part(g);
+        let d_alpha = dot::<T, I>(&target.gradient[part.clone()], &z_source[part]).fold(layout.lane_heads).mul(keep);
+        let d_leaky = alpha.mul(d_alpha.sub(shared));
+        let d_score = score.if_positive(d_leaky, d_leaky.mul(self.slope));
+        (F::score_backward(d_score, raw.go[g], raw.dp[g], self.scale), alpha.mul(keep))
+    }
+
+    /// Mean over heads of the edge logit, in every lane.
+    #[inline(always)]
+    fn mean_logit(&self, raw: &Raw<V<T, I>, G>) -> V<T, I> {
+        let mut sum = V::<T, I>::zero();
+        for g in 0..self.groups() {
+            sum = sum.add(F::logit(raw.go[g], raw.dp[g], self.scale));
+        }
+        sum.fold(1).mul(self.mean)
+    }
+}
+
+impl<T: Real, F: FormKernel, const G: usize> Kernel for Backward<'_, T, F, G> {
     type Output = f64;
 
     #[inline(always)]
     fn run<I: Isa>(self) -> f64 {
         let Self { input, gradient, nodes, d_z, d_vectors, .. } = self;
-        let layout = input.layout;
-        let (groups, width) = (layout.groups, layout.vectors);
-        let row = groups * width;
-        let (z, source_score) = (vectors(input.z), vectors(input.source_score));
-        let (state, d_out) = (vectors(gradient.state), vectors(gradient.out));
-        let vector = gradient.vectors.map(vectors);
-        let scale = V::splat(score_scale(layout));
-        let node_z = |i: usize| &z[i * row..(i + 1) * row];
-        let source = |i: usize| Role {
-            z: node_z(i),
-            score: if F::GO { &source_score[i * groups..(i + 1) * groups] } else { &[] },
-        };
-        let target = |i: usize| {
-            let state = &state[i * STATE * groups..(i + 1) * STATE * groups];
-            Target {
-                role: Role { z: node_z(i), score: &state[SCORE * groups..(SCORE + 1) * groups] },
-                gradient: &d_out[i * row..(i + 1) * row],
-                state,
-                active: gradient.active[i],
-            }
-        };
-        let raw = |target: Role<'_, T>, source: Role<'_, T>| {
-            let mut raw = Raw { go: [V::ZERO; MAX_GROUPS], dp: [V::ZERO; MAX_GROUPS] };
-            for g in 0..groups {
-                if F::DP {
-                    let part = g * width..(g + 1) * width;
-                    raw.dp[g] = dot::<T, I>(&target.z[part.clone()], &source.z[part]).fold(layout.lane_heads);
-                }
-                if F::GO {
-                    raw.go[g] = V(target.score[g]).add(V(source.score[g]));
-                }
-            }
-            raw
-        };
-        // Gradients of the raw scores of edge e (group g) from that of the target's output; and the dropped-out coefficient.
-        let through_softmax = |target: &Target<'_, T>, z_source: &[[T; LANES]], raw: &Raw<T>, e: usize, g: usize| {
-            let per_head = |slot: usize| V(target.state[slot * groups + g]);
-            let score = F::score(raw.go[g], raw.dp[g], scale);
-            let largest = per_head(LARGEST);
-            let alpha = leaky(score, input.slope).sub(largest).exp().mul(per_head(INVERSE));
-            let keep = kept(input.keep, e * groups + g);
-            let part = g * width..(g + 1) * width;
-            let d_alpha =
-                dot::<T, I>(&target.gradient[part.clone()], &z_source[part]).fold(layout.lane_heads).mul(keep);
-            let d_leaky = alpha.mul(d_alpha.sub(per_head(SHARED)));
-            let d_score = d_leaky.zip(score, |d, s| if s > T::ZERO { d } else { d * input.slope });
-            (F::score_backward(d_score, raw.go[g], raw.dp[g], scale), alpha.mul(keep))
-        };
-
-        let mean = T::from_f64(layout.lane_heads as f64 / LANES as f64 / layout.heads as f64);
-        // Mean over heads of the edge logit, in every lane.
-        let mean_logit = |raw: &Raw<T>| {
-            let sum = (0..groups).fold(V::ZERO, |sum, g| sum.add(F::logit(raw.go[g], raw.dp[g], scale)));
-            sum.fold(1).map(|x| x * mean)
-        };
-        let pair_weight =
-            V::splat(T::from_f64(gradient.edge_loss.map_or(0.0, |loss| loss.weight / layout.heads as f64)));
-        let positive = |e: usize| match &gradient.edge_loss {
-            Some(loss) => loss.positives[e / 8] >> (e % 8) & 1 == 1,
-            None => false,
-        };
-
+        let formulas = Formulas::<T, F, I, G>::new(input, &gradient);
+        let (row, groups) = (formulas.row(), formulas.groups());
+        let vector = [vectors(gradient.vectors[0]), vectors(gradient.vectors[1])];
+        let scale = formulas.scale;
+        let one = V::<T, I>::splat(T::ONE);
         let mut losses = SoftplusSum::default();
         d_vectors.fill([T::ZERO; LANES]);
         let (d_target_vector, d_source_vector) = d_vectors.split_at_mut(row);
         for (i, d_z) in nodes.zip(d_z.chunks_exact_mut(row)) {
             d_z.fill([T::ZERO; LANES]);
-            let mut d_target_score = [V::<T>::ZERO; MAX_GROUPS];
-            let mut d_source_score = [V::<T>::ZERO; MAX_GROUPS];
-            let (as_target, as_source) = (target(i), source(i));
+            let mut d_target_score = [V::<T, I>::zero(); G];
+            let mut d_source_score = [V::<T, I>::zero(); G];
+            let (as_target, as_source) = (formulas.target(i), formulas.source(i));
 
             // The node as target of its incoming edges.
             for e in input.incoming.range(i) {
-                let marked = positive(e);
+                let marked = is_positive(&gradient.edge_loss, e);
                 if !as_target.active && !marked {
                     continue;
                 }
-                let other = source(input.incoming.nodes[e] as usize);
-                let raw = raw(as_target.role, other);
-                let d_logit = if marked {
-                    let x = mean_logit(&raw);
-                    losses.add(-x.0[0]);
-                    x.sigmoid().map(|p| p - T::ONE).mul(pair_weight)
-                } else {
-                    V::ZERO
-                };
+                let other = formulas.source(input.incoming.nodes[e] as usize);
+                let raw = formulas.raw(as_target.role, other);
+                let mut d_logit = V::<T, I>::zero();
+                if marked {
+                    let x = formulas.mean_logit(&raw);
+                    losses.add(-x.array()[0]);
+                    d_logit = x.sigmoid().sub(one).mul(formulas.pair_weight);
+                }
                 for g in 0..groups {
                     let (mut d_go, mut d_dp) = F::logit_backward(d_logit, scale);
                     if as_target.active {
-                        let ((go, dp), _) = through_softmax(&as_target, other.z, &raw, e, g);
+                        let ((go, dp), _) = formulas.through_softmax(&as_target, other.z, &raw, e, g);
                         (d_go, d_dp) = (d_go.add(go), d_dp.add(dp));
                     }
                     if F::DP {
-                        let part = g * width..(g + 1) * width;
+                        let part = formulas.part(g);
                         add_scaled::<T, I>(&mut d_z[part.clone()], d_dp, &other.z[part]);
                     }
                     if F::GO {
@@ -214,22 +287,21 @@ impl<T: Real, F: FormKernel> Kernel for Backward<'_, T, F> {
             for at in gradient.outgoing.range(i) {
                 let t = gradient.outgoing.nodes[at] as usize;
                 let e = input.incoming.offsets[t] as usize + gradient.place_at_target[at] as usize;
-                let marked = positive(e);
+                let marked = is_positive(&gradient.edge_loss, e);
                 if !gradient.active[t] && !marked {
                     continue;
                 }
-                let other = target(t);
-                let raw = raw(other.role, as_source);
-                let d_logit = if marked {
-                    mean_logit(&raw).sigmoid().map(|p| p - T::ONE).mul(pair_weight)
-                } else {
-                    V::ZERO
-                };
+                let other = formulas.target(t);
+                let raw = formulas.raw(other.role, as_source);
+                let mut d_logit = V::<T, I>::zero();
+                if marked {
+                    d_logit = formulas.mean_logit(&raw).sigmoid().sub(one).mul(formulas.pair_weight);
+                }
                 for g in 0..groups {
-                    let part = g * width..(g + 1) * width;
+                    let part = formulas.part(g);
                     let (mut d_go, mut d_dp) = F::logit_backward(d_logit, scale);
                     if other.active {
-                        let ((go, dp), weight) = through_softmax(&other, as_source.z, &raw, e, g);
+                        let ((go, dp), weight) = formulas.through_softmax(&other, as_source.z, &raw, e, g);
                         (d_go, d_dp) = (d_go.add(go), d_dp.add(dp));
                         add_scaled::<T, I>(&mut d_z[part.clone()], weight, &other.gradient[part.clone()]);
                     }
@@ -244,39 +316,23 @@ impl<T: Real, F: FormKernel> Kernel for Backward<'_, T, F> {
 
             if let Some(loss) = &gradient.edge_loss {
                 for at in loss.negatives_by_target.range(i) {
-                    let other = source(loss.negatives_by_target.nodes[at] as usize);
-                    let x = mean_logit(&raw(as_target.role, other));
-                    losses.add(x.0[0]);
-                    let (d_go, d_dp) = F::logit_backward(x.sigmoid().mul(pair_weight), scale);
-                    for g in 0..groups {
-                        if F::DP {
-                            let part = g * width..(g + 1) * width;
-                            add_scaled::<T, I>(&mut d_z[part.clone()], d_dp, &other.z[part]);
-                        }
-                        if F::GO {
-                            d_target_score[g] = d_target_score[g].add(d_go);
-                        }
-                    }
+                    let other = formulas.source(loss.negatives_by_target.nodes[at] as usize);
+                    let x = formulas.mean_logit(&formulas.raw(as_target.role, other));
+                    losses.add(x.array()[0]);
+                    let (d_go, d_dp) = F::logit_backward(x.sigmoid().mul(formulas.pair_weight), scale);
+                    add_pair::<T, F, I>(d_z, d_dp, other.z, &mut d_target_score[..groups], d_go);
                 }
                 for at in loss.negatives_by_source.range(i) {
-                    let other = target(loss.negatives_by_source.nodes[at] as usize).role;
-                    let x = mean_logit(&raw(other, as_source));
-                    let (d_go, d_dp) = F::logit_backward(x.sigmoid().mul(pair_weight), scale);
-                    for g in 0..groups {
-                        if F::DP {
-                            let part = g * width..(g + 1) * width;
-                            add_scaled::<T, I>(&mut d_z[part.clone()], d_dp, &other.z[part]);
-                        }
-                        if F::GO {
-                            d_source_score[g] = d_source_score[g].add(d_go);
-                        }
-                    }
+                    let other = formulas.target(loss.negatives_by_source.nodes[at] as usize).role;
+                    let x = formulas.mean_logit(&formulas.raw(other, as_source));
+                    let (d_go, d_dp) = F::logit_backward(x.sigmoid().mul(formulas.pair_weight), scale);
+                    add_pair::<T, F, I>(d_z, d_dp, other.z, &mut d_source_score[..groups], d_go);
                 }
             }
 
             if F::GO {
                 for g in 0..groups {
-                    let part = g * width..(g + 1) * width;
+                    let part = formulas.part(g);
                     add_scaled::<T, I>(&mut d_z[part.clone()], d_target_score[g], &vector[0][part.clone()]);
                     add_scaled::<T, I>(&mut d_z[part.clone()], d_source_score[g], &vector[1][part.clone()]);
                     let z = &as_source.z[part.clone()];
@@ -289,3 +345,30 @@ impl<T: Real, F: FormKernel> Kernel for Backward<'_, T, F> {
     }
 }
 
+/// Whether an edge is in the sample of the edge loss.
+#[inline(always)]
+fn is_positive(loss: &Option<EdgeLoss<'_>>, e: usize) -> bool {
+    match loss {
+        Some(loss) => loss.positives[e / 8] >> (e % 8) & 1 == 1,
+        None => false,
+    }
+}
+
+/// What a sampled non-edge adds to the gradients of one of its ends; it is the same for all heads.
+#[inline(always)]
+fn add_pair<T: Real, F: FormKernel, I: Isa>(
+    d_z: &mut [[T; LANES]],
+    d_dp: V<T, I>,
+    other: &[[T; LANES]],
+    d_score: &mut [V<T, I>],
+    d_go: V<T, I>,
+) {
+    if F::DP {
+        add_scaled::<T, I>(d_z, d_dp, other);
+    }
+    if F::GO {
+        for d in d_score {
+            *d = d.add(d_go);
+        }
+    }
+}

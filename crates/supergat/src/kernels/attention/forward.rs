@@ -3,7 +3,7 @@
 use super::{Attention, INVERSE, LARGEST, SCORE, STATE, kept, leaky, score_scale};
 use crate::kernels::forms::{FormKernel, with_form};
 use crate::kernels::heads::HeadLayout;
-use crate::kernels::lanes::{Isa, Kernel, LANES, V, dispatch, dot, vectors, vectors_mut};
+use crate::kernels::lanes::{Isa, Kernel, LANES, Lanes, V, dispatch, dot, vectors, vectors_mut};
 use crate::kernels::parts::{Parts, Rows};
 use crate::kernels::real::Real;
 use std::marker::PhantomData;
@@ -42,11 +42,10 @@ pub fn attention_scores<T: Real>(
                 for (z, (state, source)) in rows.zip(outputs) {
                     for g in 0..groups {
                         let part = g * vectors..(g + 1) * vectors;
-                        let score = |a: &[[T; LANES]]| {
-                            dot::<T, I>(&z[part.clone()], &a[part.clone()]).fold(self.layout.lane_heads).0
-                        };
-                        state[SCORE * groups + g] = score(self.a[0]);
-                        source[g] = score(self.a[1]);
+                        let heads = self.layout.lane_heads;
+                        state[SCORE * groups + g] =
+                            dot::<T, I>(&z[part.clone()], &self.a[0][part.clone()]).fold(heads).array();
+                        source[g] = dot::<T, I>(&z[part.clone()], &self.a[1][part]).fold(heads).array();
                     }
                 }
             }
@@ -97,16 +96,18 @@ impl<T: Real, F: FormKernel> Kernel for Forward<'_, T, F> {
         let row = groups * width;
         let z = vectors(self.input.z);
         let source_score = vectors(self.input.source_score);
-        let scale = V::splat(score_scale(layout));
+        let scale = V::<T, I>::splat(score_scale(layout));
+        let slope = V::<T, I>::splat(slope);
         let mut weight = [[T::ZERO; LANES]; BLOCK];
         let rows = self.state.chunks_exact_mut(STATE * groups).zip(self.out.chunks_exact_mut(row));
         for (i, (state, out)) in self.nodes.zip(rows) {
             for g in 0..groups {
-                let part = |node: usize| &z[node * row + g * width..][..width];
-                let (own, own_score) = (part(i), V(state[SCORE * groups + g]));
-                let out = &mut out[g * width..(g + 1) * width];
+                let at = g * width;
+                let own = &z[i * row + at..][..width];
+                let own_score = V::<T, I>::load(&state[SCORE * groups + g]);
+                let out = &mut out[at..at + width];
                 out.fill([T::ZERO; LANES]);
-                let (mut largest, mut sum) = (V::splat(T::NEG_INFINITY), V::ZERO);
+                let (mut largest, mut sum) = (V::<T, I>::splat(T::NEG_INFINITY), V::<T, I>::zero());
                 let edges = incoming.range(i);
                 for start in edges.clone().step_by(BLOCK) {
                     let block = start..(start + BLOCK).min(edges.end);
@@ -114,28 +115,37 @@ impl<T: Real, F: FormKernel> Kernel for Forward<'_, T, F> {
                     let before = largest;
                     for (&j, weight) in sources.iter().zip(&mut weight) {
                         let j = j as usize;
-                        let dp = if F::DP { dot::<T, I>(own, part(j)).fold(layout.lane_heads) } else { V::ZERO };
-                        let go = if F::GO { own_score.add(V(source_score[j * groups + g])) } else { V::ZERO };
+                        let (mut go, mut dp) = (V::<T, I>::zero(), V::<T, I>::zero());
+                        if F::DP {
+                            dp = dot::<T, I>(own, &z[j * row + at..][..width]).fold(layout.lane_heads);
+                        }
+                        if F::GO {
+                            go = own_score.add(V::<T, I>::load(&source_score[j * groups + g]));
+                        }
                         let score = leaky(F::score(go, dp, scale), slope);
                         largest = score.max(largest);
-                        *weight = score.0;
+                        *weight = score.array();
                     }
                     if start > edges.start {
                         let shrink = before.sub(largest).exp();
                         sum = sum.mul(shrink);
-                        out.iter_mut().for_each(|o| *o = V(*o).mul(shrink).0);
+                        for o in out.iter_mut() {
+                            *o = V::<T, I>::load(o).mul(shrink).array();
+                        }
                     }
                     for (e, weight) in block.zip(&mut weight) {
-                        let p = V(*weight).sub(largest).exp();
+                        let p = V::<T, I>::load(weight).sub(largest).exp();
                         sum = sum.add(p);
-                        *weight = p.mul(kept(keep, e * groups + g)).0;
+                        *weight = p.mul(kept::<T, I>(keep, e * groups + g)).array();
                     }
-                    add_neighbours::<T, I>(out, sources, &weight, z, row, g * width);
+                    add_neighbours::<T, I>(out, sources, &weight, z, row, at);
                 }
-                let inverse = sum.map(|s| T::ONE / s);
-                out.iter_mut().for_each(|o| *o = V(*o).mul(inverse).0);
-                state[LARGEST * groups + g] = largest.0;
-                state[INVERSE * groups + g] = inverse.0;
+                let inverse = V::<T, I>::splat(T::ONE).div(sum);
+                for o in out.iter_mut() {
+                    *o = V::<T, I>::load(o).mul(inverse).array();
+                }
+                state[LARGEST * groups + g] = largest.array();
+                state[INVERSE * groups + g] = inverse.array();
             }
         }
     }
@@ -181,16 +191,19 @@ fn add_block<T: Real, I: Isa, const B: usize>(
     at: usize,
 ) {
     let out: &mut [[T; LANES]; B] = out.try_into().expect("B vectors");
-    let mut sum: [V<T>; B] = std::array::from_fn(|b| V(out[b]));
+    let mut sum = [V::<T, I>::zero(); B];
+    for b in 0..B {
+        sum[b] = V::<T, I>::load(&out[b]);
+    }
     for (&j, weight) in nodes.iter().zip(weight) {
         let start = j as usize * row + at;
         let z: &[[T; LANES]; B] = z[start..start + B].try_into().expect("B vectors");
+        let weight = V::<T, I>::load(weight);
         for b in 0..B {
-            sum[b] = V(*weight).mul_add::<I>(V(z[b]), sum[b]);
+            sum[b] = weight.mul_add(V::<T, I>::load(&z[b]), sum[b]);
         }
     }
     for b in 0..B {
-        out[b] = sum[b].0;
+        out[b] = sum[b].array();
     }
 }
-

@@ -16,7 +16,7 @@ pub use report::{edge_values, pair_logits};
 use super::dropout::Mask;
 use super::forms::Form;
 use super::heads::HeadLayout;
-use super::lanes::V;
+use super::lanes::{Isa, Lanes, V};
 use super::real::Real;
 use std::ops::Range;
 
@@ -69,15 +69,14 @@ fn score_scale<T: Real>(layout: HeadLayout) -> T {
 }
 
 #[inline(always)]
-fn leaky<T: Real>(v: V<T>, slope: T) -> V<T> {
-    v.map(|x| if x > T::ZERO { x } else { x * slope })
+fn leaky<X: Lanes>(v: X, slope: X) -> X {
+    v.if_positive(v, v.mul(slope))
 }
 
 #[inline(always)]
-fn kept<T: Real>(keep: Option<Mask<'_, T>>, byte: usize) -> V<T> {
+fn kept<T: Real, I: Isa>(keep: Option<Mask<'_, T>>, byte: usize) -> V<T, I> {
     match keep {
-        Some(mask) => V::from_bits(mask.keep[byte], mask.scale),
-        None => V::splat(T::ONE),
+        Some(mask) => V::<T, I>::from_bits(mask.keep[byte], mask.scale),
+        None => V::<T, I>::splat(T::ONE),
     }
 }
-

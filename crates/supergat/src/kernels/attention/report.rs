@@ -2,7 +2,7 @@
 
 use super::{Attention, INVERSE, LARGEST, SCORE, STATE, leaky, score_scale};
 use crate::kernels::forms::{FormKernel, with_form};
-use crate::kernels::lanes::{LANES, Portable, V, dot, vectors};
+use crate::kernels::lanes::{LANES, Lanes, Plain, Portable, dot, vectors};
 use crate::kernels::real::Real;
 
 /// Coefficient and edge logit of every edge and head: `coefficients[e * heads + h]`. The state must come from forward.
@@ -17,20 +17,18 @@ fn edge_values_of<T: Real, F: FormKernel>(
     logits: &mut [T],
 ) {
     let layout = input.layout;
-    let per_head = |i: usize, slot: usize, g: usize| {
-        V(vectors(state)[(i * STATE + slot) * layout.groups + g])
-    };
+    let per_head = |i: usize, slot: usize, g: usize| per_head(state, layout.groups, i, slot, g);
     for i in 0..input.incoming.offsets.len() - 1 {
         for e in input.incoming.range(i) {
             let j = input.incoming.nodes[e] as usize;
             for g in 0..layout.groups {
                 let (go, dp, scale) = raw::<T, F>(input, state, i, j, g);
-                let score = leaky(F::score(go, dp, scale), input.slope);
+                let score = leaky(F::score(go, dp, scale), Plain::splat(input.slope));
                 let alpha = score.sub(per_head(i, LARGEST, g)).exp().mul(per_head(i, INVERSE, g));
-                let logit = F::logit(go, dp, scale);
+                let (alpha, logit) = (alpha.array(), F::logit(go, dp, scale).array());
                 for lane in 0..(layout.heads - g * LANES).min(LANES) {
-                    coefficients[e * layout.heads + g * LANES + lane] = alpha.0[lane];
-                    logits[e * layout.heads + g * LANES + lane] = logit.0[lane];
+                    coefficients[e * layout.heads + g * LANES + lane] = alpha[lane];
+                    logits[e * layout.heads + g * LANES + lane] = logit[lane];
                 }
             }
         }
@@ -46,11 +44,15 @@ pub fn pair_logits<T: Real>(input: Attention<'_, T>, state: &[T], pairs: &[[u32;
             for g in 0..layout.groups {
                 let (go, dp, scale) = raw::<T, F>(input, state, target as usize, source as usize, g);
                 let logit = F::logit(go, dp, scale);
-                sum += logit.0[..(layout.heads - g * LANES).min(LANES)].iter().copied().sum::<T>();
+                sum += logit.array()[..(layout.heads - g * LANES).min(LANES)].iter().copied().sum::<T>();
             }
             *out = sum * T::from_f64(1.0 / layout.heads as f64);
         }
     });
+}
+
+fn per_head<T: Real>(state: &[T], groups: usize, node: usize, slot: usize, g: usize) -> Plain<T> {
+    Plain::load(&vectors(state)[(node * STATE + slot) * groups + g])
 }
 
 /// The raw scores of the pair `j -> i` for a group of heads, and 1 / sqrt(F).
@@ -60,16 +62,19 @@ fn raw<T: Real, F: FormKernel>(
     i: usize,
     j: usize,
     g: usize,
-) -> (V<T>, V<T>, V<T>) {
+) -> (Plain<T>, Plain<T>, Plain<T>) {
     let layout = input.layout;
     let row = layout.groups * layout.vectors;
     let part = |node: usize| &vectors(input.z)[node * row + g * layout.vectors..][..layout.vectors];
-    let dp = if F::DP { dot::<T, Portable>(part(i), part(j)).fold(layout.lane_heads) } else { V::ZERO };
-    let go = if F::GO {
-        let target = V(vectors(state)[(i * STATE + SCORE) * layout.groups + g]);
-        target.add(V(vectors(input.source_score)[j * layout.groups + g]))
-    } else {
-        V::ZERO
-    };
-    (go, dp, V::splat(score_scale(layout)))
+    let mut dp = Plain::zero();
+    if F::DP {
+        let products = dot::<T, Portable>(part(i), part(j));
+        dp = Plain::load(&products.fold(layout.lane_heads).array());
+    }
+    let mut go = Plain::zero();
+    if F::GO {
+        let source = Plain::load(&vectors(input.source_score)[j * layout.groups + g]);
+        go = per_head(state, layout.groups, i, SCORE, g).add(source);
+    }
+    (go, dp, Plain::splat(score_scale(layout)))
 }

@@ -1,0 +1,240 @@
+//! Measures of a dataset's graph: degree, homophily in four senses, isolated nodes.
+//!
+//! With d_i the number of neighbours of node i, s_i those of its own class, and sums over directed edges as stored:
+//!
+//! | measure | formula | from |
+//! |---|---|---|
+//! | node | mean of s_i / d_i over nodes with neighbours | Pei et al. 2020, the paper's |
+//! | edge | sum s_i / sum d_i | Zhu et al. 2020 |
+//! | class-insensitive | 1/(C-1) sum over classes of max(0, h_k - n_k/n), h_k = sum s_i / sum d_i over class k | Lim et al. 2021 |
+//! | adjusted | (h_edge - q) / (1 - q), q = sum over classes of (D_k / D)^2, D_k the degrees of class k | Platonov et al. 2022 |
+//!
+//! Where a node may have several classes, s_i is the number of shared labels summed over its neighbours divided by the number of all
+//! classes, as in the paper; the two measures that need one class per node are not defined then.
+
+use serde::Serialize;
+use supergat::{Example, Labels};
+use supergat_data::Dataset;
+
+/// Homophily in four senses; `None` where it is not defined (no labelled edge, or several classes per node).
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct Homophily {
+    /// The paper's.
+    pub node: Option<f64>,
+    /// Share of edges within a class.
+    pub edge: Option<f64>,
+    /// Corrected for class sizes.
+    pub class_insensitive: Option<f64>,
+    /// Corrected for the classes' degrees.
+    pub adjusted: Option<f64>,
+}
+
+/// Mean and standard deviation (of the population) of the number of neighbours.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+pub struct Degree {
+    /// Mean.
+    pub mean: f64,
+    /// Standard deviation.
+    pub std: f64,
+}
+
+/// What `inspect` says of a dataset.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct GraphStatistics {
+    /// Nodes of all graphs.
+    pub nodes: usize,
+    /// Links as the publisher counts them.
+    pub edges: u64,
+    /// Features per node.
+    pub features: usize,
+    /// Classes.
+    pub classes: usize,
+    /// Graphs.
+    pub graphs: usize,
+    /// Number of neighbours.
+    pub degree: Degree,
+    /// Homophily.
+    pub homophily: Homophily,
+    /// Training nodes.
+    pub train: usize,
+    /// Validation nodes.
+    pub validation: usize,
+    /// Test nodes.
+    pub test: usize,
+    /// Directed edges that attention runs over, without self-loops.
+    pub directed_edges: usize,
+    /// Nodes without a neighbour.
+    pub isolated: usize,
+    /// Nodes without a label.
+    pub unlabelled: usize,
+    /// Self-loops in the files; every node gets exactly one in training.
+    pub self_loops: u64,
+    /// Share of feature values that are not zero.
+    pub feature_density: f64,
+    /// Whether a node may have several classes.
+    pub multi_label: bool,
+}
+
+impl GraphStatistics {
+    /// Measures a dataset.
+    pub fn of(dataset: &Dataset) -> Self {
+        let sum = |f: &dyn Fn(&Example<f32>) -> usize| dataset.examples.iter().map(f).sum::<usize>();
+        let degrees =
+            || dataset.examples.iter().flat_map(|e| (0..e.graph.nodes()).map(move |i| e.graph.degree(i) as f64));
+        let nodes = dataset.nodes();
+        let n = (nodes as f64).max(1.0);
+        let mean = degrees().sum::<f64>() / n;
+        let variance = degrees().map(|d| (d - mean).powi(2)).sum::<f64>() / n;
+        let stored = nodes as f64 * dataset.features() as f64;
+        let nonzero: f64 = dataset
+            .examples
+            .iter()
+            .map(|e| e.features.density() * e.features.rows() as f64 * e.features.columns() as f64)
+            .sum();
+        Self {
+            nodes,
+            edges: dataset.listed_links,
+            features: dataset.features(),
+            classes: dataset.classes(),
+            graphs: dataset.examples.len(),
+            degree: Degree { mean, std: variance.sqrt() },
+            homophily: homophily(&dataset.examples),
+            train: sum(&|e| e.train.len()),
+            validation: sum(&|e| e.validation.len()),
+            test: sum(&|e| e.test.len()),
+            directed_edges: sum(&|e| e.graph.edges() - e.graph.nodes()),
+            isolated: degrees().filter(|d| *d == 0.0).count(),
+            unlabelled: sum(&|e| match &e.labels {
+                Labels::Single { of, .. } => of.iter().filter(|c| **c == Labels::UNKNOWN).count(),
+                Labels::Multi { .. } => 0,
+            }),
+            self_loops: dataset.examples.iter().map(|e| e.graph.self_loops()).sum(),
+            feature_density: nonzero / stored.max(1.0),
+            multi_label: dataset.is_multi_label(),
+        }
+    }
+}
+
+/// Homophily over all graphs. Edges to unlabelled nodes are left out.
+pub fn homophily(examples: &[Example<f32>]) -> Homophily {
+    let classes = examples.first().map_or(0, |e| e.labels.classes());
+    let (mut ratios, mut with_neighbours) = (0.0, 0.0);
+    // Per class: nodes, neighbours, neighbours of the same class.
+    let mut per_class = vec![[0.0f64; 3]; classes];
+    let (mut agreeing, mut edges) = (0.0, 0.0);
+    for example in examples {
+        for i in 0..example.graph.nodes() {
+            let (mut neighbours, mut same) = (0.0, 0.0);
+            for &j in example.graph.incoming().of(i) {
+                if j as usize == i {
+                    continue;
+                }
+                if let Some(agreement) = agreement(&example.labels, i, j as usize) {
+                    neighbours += 1.0;
+                    same += agreement;
+                }
+            }
+            if let Labels::Single { of, .. } = &example.labels
+                && of[i] != Labels::UNKNOWN
+            {
+                let class = &mut per_class[of[i] as usize];
+                *class = [class[0] + 1.0, class[1] + neighbours, class[2] + same];
+            }
+            if neighbours > 0.0 {
+                ratios += same / neighbours;
+                with_neighbours += 1.0;
+                agreeing += same;
+                edges += neighbours;
+            }
+        }
+    }
+    if edges == 0.0 {
+        return Homophily::default();
+    }
+    let edge = agreeing / edges;
+    let single = examples.iter().all(|e| !e.labels.is_multi());
+    let labelled: f64 = per_class.iter().map(|c| c[0]).sum();
+    let insensitive =
+        per_class.iter().filter(|c| c[1] > 0.0).map(|c| (c[2] / c[1] - c[0] / labelled).max(0.0)).sum::<f64>()
+            / (classes as f64 - 1.0);
+    let expected: f64 = per_class.iter().map(|c| (c[1] / edges).powi(2)).sum();
+    Homophily {
+        node: Some(ratios / with_neighbours),
+        edge: Some(edge),
+        class_insensitive: (single && classes > 1).then_some(insensitive),
+        adjusted: (single && expected < 1.0).then(|| (edge - expected) / (1.0 - expected)),
+    }
+}
+
+/// 1 for the same class, 0 for another; with several classes the share of all classes that both have; `None` where a label is unknown.
+fn agreement(labels: &Labels, i: usize, j: usize) -> Option<f64> {
+    match labels {
+        Labels::Single { of, .. } => {
+            let known = of[i] != Labels::UNKNOWN && of[j] != Labels::UNKNOWN;
+            known.then(|| f64::from(of[i] == of[j]))
+        }
+        Labels::Multi { classes, of } => {
+            let row = |node: usize| &of[node * classes..(node + 1) * classes];
+            let shared = row(i).iter().zip(row(j)).filter(|(a, b)| **a == 1 && **b == 1).count();
+            Some(shared as f64 / *classes as f64)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use supergat::{Direction, Features, Graph};
+
+    /// A path 0 - 1 - 2 - 3 with classes A A B B, an isolated node 4 (A) and a self-loop on 3.
+    fn path(labels: Labels) -> Dataset {
+        let edges = [(0, 1), (1, 2), (2, 3), (3, 3)];
+        let example = Example::new(
+            Graph::from_edges(5, &edges, Direction::Undirected).unwrap(),
+            Features::dense(5, 2, vec![1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 1.0]).unwrap(),
+            labels,
+            [vec![0], vec![1], vec![2, 3]],
+        )
+        .unwrap();
+        Dataset {
+            name: "path".into(),
+            class_names: vec!["A".into(), "B".into()],
+            examples: vec![example],
+            node_ids: None,
+            listed_links: 4,
+        }
+    }
+
+    #[test]
+    fn measures_by_hand() {
+        let statistics = GraphStatistics::of(&path(Labels::Single { classes: 2, of: vec![0, 0, 1, 1, 0] }));
+        assert_eq!((statistics.nodes, statistics.edges, statistics.directed_edges), (5, 4, 6));
+        assert_eq!((statistics.isolated, statistics.self_loops, statistics.unlabelled), (1, 1, 0));
+        assert_eq!((statistics.train, statistics.validation, statistics.test), (1, 1, 2));
+        assert!((statistics.degree.mean - 1.2).abs() < 1e-12);
+        assert!((statistics.degree.std - 0.56f64.sqrt()).abs() < 1e-12);
+        assert!((statistics.feature_density - 0.6).abs() < 1e-12);
+        let h = statistics.homophily;
+        assert!((h.node.unwrap() - 0.75).abs() < 1e-12); // 1, 1/2, 1/2, 1
+        assert!((h.edge.unwrap() - 4.0 / 6.0).abs() < 1e-12);
+        // h_A = 2/3 against 3/5, h_B = 2/3 against 2/5
+        assert!((h.class_insensitive.unwrap() - (2.0 / 3.0 - 0.6 + 2.0 / 3.0 - 0.4)).abs() < 1e-12);
+        assert!((h.adjusted.unwrap() - (4.0 / 6.0 - 0.5) / 0.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn shared_labels_count_by_share_of_all_classes() {
+        let labels = Labels::Multi { classes: 2, of: vec![1, 1, 1, 1, 0, 1, 1, 0, 0, 0] };
+        let h = GraphStatistics::of(&path(labels)).homophily;
+        // Nodes 0 and 1 share both labels, 1 and 2 one, 2 and 3 none.
+        assert!((h.node.unwrap() - (1.0 + 0.75 + 0.25 + 0.0) / 4.0).abs() < 1e-12);
+        assert_eq!((h.class_insensitive, h.adjusted), (None, None));
+    }
+
+    #[test]
+    fn without_labels_there_is_no_homophily() {
+        let mut dataset = path(Labels::Single { classes: 2, of: vec![0, 0, 1, 1, 0] });
+        dataset.examples[0].labels = Labels::Single { classes: 2, of: vec![Labels::UNKNOWN; 5] };
+        assert_eq!(GraphStatistics::of(&dataset).homophily, Homophily::default());
+    }
+}

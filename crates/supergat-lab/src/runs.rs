@@ -1,0 +1,180 @@
+//! The same training with many seeds: side by side, one per core, sharing graph and features.
+
+use crate::settings::Settings;
+use crate::summary::Summary;
+use std::ops::ControlFlow;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Instant;
+use supergat::train::plans;
+use supergat::{Epoch, Model, Outcome, Result, Trainer};
+use supergat_data::Dataset;
+
+/// One finished run.
+#[derive(Debug, Clone)]
+pub struct SeedRun {
+    /// Its seed.
+    pub seed: u64,
+    /// Its result.
+    pub outcome: Outcome,
+    /// All its epochs.
+    pub history: Vec<Epoch>,
+    /// Time it took.
+    pub seconds: f64,
+}
+
+/// All finished runs, in the order of the seeds, and the model of the best one.
+#[derive(Debug)]
+pub struct Runs {
+    /// The runs.
+    pub runs: Vec<SeedRun>,
+    /// Index into `runs` of the best validation metric, the earlier seed winning a tie.
+    pub best: usize,
+    /// Its model.
+    pub model: Model<f32>,
+    /// Whether an observer stopped them: then seeds may be missing, and the last ones have fewer epochs.
+    pub interrupted: bool,
+}
+
+impl Runs {
+    /// Test metric of every run in percent.
+    pub fn test(&self) -> Summary {
+        Summary::of(self.runs.iter().map(|run| 100.0 * run.outcome.test.metric).collect())
+    }
+
+    /// Validation metric of every run in percent.
+    pub fn validation(&self) -> Summary {
+        Summary::of(self.runs.iter().map(|run| 100.0 * run.outcome.validation.metric).collect())
+    }
+}
+
+/// What an observer is told.
+#[derive(Debug, Clone, Copy)]
+pub enum Observation<'a> {
+    /// A run finished an epoch.
+    Epoch(u64, &'a Epoch),
+    /// A run ended.
+    Done(&'a SeedRun),
+}
+
+/// Trains once per seed on `threads` threads: several seeds run side by side on one thread each, a single one uses them all. Results do not
+/// depend on the number of threads. `observe` is called from all of them and may stop everything.
+pub fn run_seeds(
+    dataset: &Dataset,
+    settings: &Settings,
+    seeds: &[u64],
+    threads: usize,
+    observe: impl Fn(Observation<'_>) -> ControlFlow<()> + Sync,
+) -> Result<Runs> {
+    assert!(!seeds.is_empty(), "at least one seed");
+    let config = settings.training();
+    config.check()?;
+    let architecture = settings.architecture(dataset);
+    let plans = plans(&dataset.examples, settings.model.is_self_supervised(), &config)?;
+    let workers = threads.clamp(1, seeds.len());
+    let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let finished: Mutex<Vec<(usize, SeedRun)>> = Mutex::default();
+    let best: Mutex<Option<(f64, usize, Model<f32>)>> = Mutex::default();
+    let failure: Mutex<Option<supergat::Error>> = Mutex::default();
+
+    let one = |k: usize| -> Result<()> {
+        let started = Instant::now();
+        let seed = seeds[k];
+        let mut model = Model::new(architecture, seed)?;
+        let mut history = Vec::new();
+        let outcome = Trainer::new(&mut model, &dataset.examples, &plans, config, seed)?.run(|epoch| {
+            history.push(*epoch);
+            if observe(Observation::Epoch(seed, epoch)).is_break() {
+                stop.store(true, Ordering::Relaxed);
+            }
+            if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        let run = SeedRun { seed, outcome, history, seconds: started.elapsed().as_secs_f64() };
+        if observe(Observation::Done(&run)).is_break() {
+            stop.store(true, Ordering::Relaxed);
+        }
+        let metric = outcome.validation.metric;
+        let mut best = best.lock().expect("no thread panicked");
+        if best.as_ref().is_none_or(|(m, b, _)| metric > *m || (metric == *m && k < *b)) {
+            *best = Some((metric, k, model));
+        }
+        finished.lock().expect("no thread panicked").push((k, run));
+        Ok(())
+    };
+    let work = || {
+        while !stop.load(Ordering::Relaxed) {
+            let k = next.fetch_add(1, Ordering::Relaxed);
+            if k >= seeds.len() {
+                break;
+            }
+            if let Err(error) = one(k) {
+                failure.lock().expect("no thread panicked").get_or_insert(error);
+                stop.store(true, Ordering::Relaxed);
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            // A pool per worker: a run never waits for another one's pieces of work.
+            let pool = rayon::ThreadPoolBuilder::new().num_threads((threads / workers).max(1)).build();
+            scope.spawn(|| pool.expect("threads can be started").install(work));
+        }
+    });
+
+    if let Some(error) = failure.into_inner().expect("no thread panicked") {
+        return Err(error);
+    }
+    let mut finished = finished.into_inner().expect("no thread panicked");
+    finished.sort_by_key(|(k, _)| *k);
+    let (_, best, model) = best.into_inner().expect("no thread panicked").expect("the first seed always runs");
+    let best = finished.iter().position(|(k, _)| *k == best).expect("the best run has finished");
+    let interrupted = stop.into_inner();
+    Ok(Runs { runs: finished.into_iter().map(|(_, run)| run).collect(), best, model, interrupted })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dataset() -> Dataset {
+        supergat_data::load("random-partition:classes=3,nodes=180,degree=6,homophily=0.8").unwrap()
+    }
+
+    fn settings() -> Settings {
+        Settings { max_epochs: 15, ..Settings::general("supergat-mx".parse().unwrap()) }
+    }
+
+    fn go(seeds: &[u64], threads: usize) -> Runs {
+        run_seeds(&dataset(), &settings(), seeds, threads, |_| ControlFlow::Continue(())).unwrap()
+    }
+
+    #[test]
+    fn seeds_side_by_side_equal_seeds_one_by_one() {
+        let many = go(&[3, 1, 2], 3);
+        assert_eq!(many.runs.iter().map(|run| run.seed).collect::<Vec<_>>(), [3, 1, 2]);
+        for (k, seed) in [3, 1, 2].into_iter().enumerate() {
+            let alone = go(&[seed], 2);
+            assert_eq!(alone.runs[0].outcome, many.runs[k].outcome);
+            assert_eq!(alone.runs[0].history, many.runs[k].history);
+        }
+        let best = many.validation().values.iter().copied().fold(0.0, f64::max);
+        assert_eq!(many.validation().values[many.best], best);
+    }
+
+    #[test]
+    fn an_observer_can_stop() {
+        let runs = run_seeds(&dataset(), &settings(), &[0, 1], 1, |event| match event {
+            Observation::Epoch(_, epoch) if epoch.epoch == 4 => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        })
+        .unwrap();
+        assert!(runs.interrupted && runs.runs.len() == 1 && runs.runs[0].outcome.epochs == 5);
+    }
+
+    #[test]
+    fn a_failing_run_is_an_error() {
+        let settings = Settings { p_n: 1e9, ..settings() };
+        let error = run_seeds(&dataset(), &settings, &[0], 1, |_| ControlFlow::Continue(())).unwrap_err();
+        assert!(matches!(error, supergat::Error::TooFewNonEdges { .. }), "{error}");
+    }
+}

@@ -1,0 +1,124 @@
+//! Vectors of eight single-precision numbers in one AVX2 register. Double precision serves checks only and stays portable.
+
+use super::lanes::{Isa, LANES, Lanes, Plain};
+use std::arch::x86_64::*;
+
+/// x86-64 with AVX2 and FMA.
+#[derive(Debug, Clone, Copy)]
+pub struct Avx2;
+
+impl Isa for Avx2 {
+    type F32 = Single;
+    type F64 = Plain<f64>;
+}
+
+/// Eight numbers in a register. Values exist only inside kernels that `dispatch` runs after it has found AVX2 and FMA.
+#[derive(Debug, Clone, Copy)]
+pub struct Single(__m256);
+
+/// Calls intrinsics that need AVX2 and FMA.
+macro_rules! intrinsics {
+    ($body:expr) => {
+        // SAFETY: `Avx2` is only chosen by `dispatch`, after the features were detected; no intrinsic used reads memory but through references.
+        unsafe { $body }
+    };
+}
+
+impl Lanes for Single {
+    type Item = f32;
+
+    #[inline(always)]
+    fn splat(value: f32) -> Self {
+        intrinsics!(Self(_mm256_set1_ps(value)))
+    }
+    #[inline(always)]
+    fn load(values: &[f32; LANES]) -> Self {
+        intrinsics!(Self(_mm256_loadu_ps(values.as_ptr())))
+    }
+    #[inline(always)]
+    fn array(self) -> [f32; LANES] {
+        let mut out = [0.0; LANES];
+        intrinsics!(_mm256_storeu_ps(out.as_mut_ptr(), self.0));
+        out
+    }
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        intrinsics!(Self(_mm256_add_ps(self.0, other.0)))
+    }
+    #[inline(always)]
+    fn sub(self, other: Self) -> Self {
+        intrinsics!(Self(_mm256_sub_ps(self.0, other.0)))
+    }
+    #[inline(always)]
+    fn mul(self, other: Self) -> Self {
+        intrinsics!(Self(_mm256_mul_ps(self.0, other.0)))
+    }
+    #[inline(always)]
+    fn div(self, other: Self) -> Self {
+        intrinsics!(Self(_mm256_div_ps(self.0, other.0)))
+    }
+    #[inline(always)]
+    fn max(self, other: Self) -> Self {
+        intrinsics!(Self(_mm256_max_ps(self.0, other.0)))
+    }
+    #[inline(always)]
+    fn mul_add(self, b: Self, c: Self) -> Self {
+        intrinsics!(Self(_mm256_fmadd_ps(self.0, b.0, c.0)))
+    }
+
+    /// The formula of `Real::exp`, lane by lane.
+    #[inline(always)]
+    fn exp(self) -> Self {
+        intrinsics!({
+            let lowest = _mm256_set1_ps(-87.0);
+            // Operands in this order keep what is not a number.
+            let x = _mm256_min_ps(_mm256_set1_ps(88.0), _mm256_max_ps(lowest, self.0));
+            let shift = _mm256_set1_ps(12_582_912.0);
+            let shifted = _mm256_fmadd_ps(x, _mm256_set1_ps(std::f32::consts::LOG2_E), shift);
+            let n = _mm256_sub_ps(shifted, shift);
+            let r = _mm256_fnmadd_ps(n, _mm256_set1_ps(0.693_359_4), x);
+            let r = _mm256_fmadd_ps(n, _mm256_set1_ps(2.121_944_4e-4), r);
+            let mut p = _mm256_set1_ps(1.0 / 5040.0);
+            for c in [1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0] {
+                p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(c));
+            }
+            let bits = _mm256_add_epi32(_mm256_castps_si256(shifted), _mm256_set1_epi32(127));
+            let power = _mm256_castsi256_ps(_mm256_slli_epi32::<23>(bits));
+            let underflow = _mm256_cmp_ps::<_CMP_LT_OQ>(self.0, lowest);
+            Self(_mm256_andnot_ps(underflow, _mm256_mul_ps(p, power)))
+        })
+    }
+    #[inline(always)]
+    fn if_positive(self, yes: Self, no: Self) -> Self {
+        intrinsics!(Self(_mm256_blendv_ps(no.0, yes.0, _mm256_cmp_ps::<_CMP_GT_OQ>(self.0, _mm256_setzero_ps()))))
+    }
+    #[inline(always)]
+    fn from_bits(bits: u8, value: f32) -> Self {
+        intrinsics!({
+            let lane_bits = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+            let set = _mm256_and_si256(_mm256_set1_epi32(i32::from(bits)), lane_bits);
+            let chosen = _mm256_cmpeq_epi32(set, lane_bits);
+            Self(_mm256_and_ps(_mm256_castsi256_ps(chosen), _mm256_set1_ps(value)))
+        })
+    }
+    #[inline(always)]
+    fn fold(self, heads: usize) -> Self {
+        intrinsics!({
+            let mut v = self.0;
+            if heads <= 4 {
+                v = _mm256_add_ps(v, _mm256_permute2f128_ps::<0x01>(v, v));
+            }
+            if heads <= 2 {
+                v = _mm256_add_ps(v, _mm256_shuffle_ps::<0b01_00_11_10>(v, v));
+            }
+            if heads == 1 {
+                v = _mm256_add_ps(v, _mm256_shuffle_ps::<0b10_11_00_01>(v, v));
+            }
+            Self(v)
+        })
+    }
+    #[inline(always)]
+    fn any(self) -> bool {
+        intrinsics!(_mm256_movemask_ps(_mm256_cmp_ps::<_CMP_NEQ_UQ>(self.0, _mm256_setzero_ps())) != 0)
+    }
+}
