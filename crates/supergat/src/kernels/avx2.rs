@@ -3,19 +3,6 @@
 use super::lanes::{Isa, LANES, Lanes, Plain};
 use std::arch::x86_64::*;
 
-/// x86-64 with AVX2 and FMA.
-#[derive(Debug, Clone, Copy)]
-pub struct Avx2;
-
-impl Isa for Avx2 {
-    type F32 = Single;
-    type F64 = Plain<f64>;
-}
-
-/// Eight numbers in a register. Values exist only inside kernels that `dispatch` runs after it has found AVX2 and FMA.
-#[derive(Debug, Clone, Copy)]
-pub struct Single(__m256);
-
 /// Calls intrinsics that need AVX2 and FMA.
 macro_rules! intrinsics {
     ($body:expr) => {
@@ -23,6 +10,67 @@ macro_rules! intrinsics {
         unsafe { $body }
     };
 }
+
+/// x86-64 with AVX2 and FMA.
+#[derive(Debug, Clone, Copy)]
+pub struct Avx2;
+
+impl Isa for Avx2 {
+    type F32 = Single;
+    type F64 = Plain<f64>;
+
+    /// One Philox block per lane; see `random::philox` for the rounds.
+    #[inline(always)]
+    fn keep_bytes(key: [u32; 2], upper: [u32; 2], first: u64, threshold: u16) -> [u8; LANES] {
+        let splat = |word: u32| intrinsics!(_mm256_set1_epi32(word as i32));
+        let low: [u32; LANES] = std::array::from_fn(|l| (first + l as u64) as u32);
+        let high: [u32; LANES] = std::array::from_fn(|l| ((first + l as u64) >> 32) as u32);
+        let mut lanes = [0u32; LANES];
+        intrinsics!({
+            let mut c0 = _mm256_loadu_si256(low.as_ptr().cast());
+            let mut c1 = _mm256_loadu_si256(high.as_ptr().cast());
+            let (mut c2, mut c3) = (splat(upper[0]), splat(upper[1]));
+            let (m0, m1) = (splat(0xD251_1F53), splat(0xCD9E_8D57));
+            let [mut k0, mut k1] = key;
+            for _ in 0..10 {
+                let ((high0, low0), (high1, low1)) = (multiply(c0, m0), multiply(c2, m1));
+                c0 = _mm256_xor_si256(_mm256_xor_si256(high1, c1), splat(k0));
+                c1 = low1;
+                c2 = _mm256_xor_si256(_mm256_xor_si256(high0, c3), splat(k1));
+                c3 = low0;
+                k0 = k0.wrapping_add(0x9E37_79B9);
+                k1 = k1.wrapping_add(0xBB67_AE85);
+            }
+            let threshold = _mm256_set1_epi16(threshold as i16);
+            let mut bits = _mm256_setzero_si256();
+            for (w, word) in [c0, c1, c2, c3].into_iter().enumerate() {
+                // Unsigned >= of 16-bit numbers; the low half of a word gives bit 2w, the high half bit 2w + 1 (16 bits further up).
+                let reached = _mm256_cmpeq_epi16(_mm256_max_epu16(word, threshold), word);
+                let place = splat(1 << (2 * w) | 1 << (16 + 2 * w + 1));
+                bits = _mm256_or_si256(bits, _mm256_and_si256(reached, place));
+            }
+            let bits = _mm256_or_si256(bits, _mm256_srli_epi32::<16>(bits));
+            _mm256_storeu_si256(lanes.as_mut_ptr().cast(), bits);
+        });
+        lanes.map(|lane| lane as u8)
+    }
+}
+
+/// High and low halves of the products of 32-bit lanes.
+#[inline(always)]
+fn multiply(a: __m256i, b: __m256i) -> (__m256i, __m256i) {
+    intrinsics!({
+        let even = _mm256_mul_epu32(a, b);
+        let odd = _mm256_mul_epu32(_mm256_srli_epi64::<32>(a), b);
+        let high = _mm256_blend_epi32::<0xAA>(_mm256_srli_epi64::<32>(even), odd);
+        let low = _mm256_blend_epi32::<0xAA>(even, _mm256_slli_epi64::<32>(odd));
+        (high, low)
+    })
+}
+
+/// Eight numbers in a register. Values exist only inside kernels that `dispatch` runs after it has found AVX2 and FMA.
+#[derive(Debug, Clone, Copy)]
+pub struct Single(__m256);
 
 impl Lanes for Single {
     type Item = f32;

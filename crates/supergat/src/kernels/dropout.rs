@@ -20,13 +20,14 @@ pub struct Mask<'a, T> {
 /// A dropout probability in the resolution of 16 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dropout {
-    threshold: u32,
+    threshold: u16,
 }
 
 impl Dropout {
     /// Probability of losing a value, in [0, 1).
     pub fn new(probability: f64) -> Self {
-        Self { threshold: ((probability * 65536.0).round() as u32).min(65535) }
+        // The conversion saturates.
+        Self { threshold: (probability * 65536.0).round() as u16 }
     }
 
     /// Whether nothing is ever lost.
@@ -36,7 +37,7 @@ impl Dropout {
 
     /// Factor of what is kept.
     pub fn scale<T: Real>(&self) -> T {
-        T::from_f64(65536.0 / f64::from(65536 - self.threshold))
+        T::from_f64(65536.0 / (65536.0 - f64::from(self.threshold)))
     }
 
     /// Fills all bytes with random bits of this probability. Byte b is made from block b of the stream.
@@ -64,46 +65,20 @@ impl Dropout {
 struct Fill<'a> {
     stream: Stream,
     first: u64,
-    threshold: u32,
+    threshold: u16,
     bytes: &'a mut [u8],
 }
 
 impl Kernel for Fill<'_> {
     type Output = ();
 
-    /// Eight Philox blocks side by side, one per lane.
     #[inline(always)]
     fn run<I: Isa>(self) {
         let (key, upper) = self.stream.words();
         for (group, bytes) in self.bytes.chunks_mut(LANES).enumerate() {
             let first = self.first + (group * LANES) as u64;
-            let mut c0: [u32; LANES] = std::array::from_fn(|l| (first + l as u64) as u32);
-            let mut c1: [u32; LANES] = std::array::from_fn(|l| ((first + l as u64) >> 32) as u32);
-            let mut c2 = [upper[0]; LANES];
-            let mut c3 = [upper[1]; LANES];
-            let (mut k0, mut k1) = (key[0], key[1]);
-            for _ in 0..10 {
-                for l in 0..LANES {
-                    let p0 = u64::from(c0[l]) * 0xD251_1F53;
-                    let p1 = u64::from(c2[l]) * 0xCD9E_8D57;
-                    c0[l] = (p1 >> 32) as u32 ^ c1[l] ^ k0;
-                    c1[l] = p1 as u32;
-                    c2[l] = (p0 >> 32) as u32 ^ c3[l] ^ k1;
-                    c3[l] = p0 as u32;
-                }
-                k0 = k0.wrapping_add(0x9E37_79B9);
-                k1 = k1.wrapping_add(0xBB67_AE85);
-            }
-            let mut bits = [0u32; LANES];
-            for l in 0..LANES {
-                for (w, word) in [c0[l], c1[l], c2[l], c3[l]].into_iter().enumerate() {
-                    bits[l] |= u32::from(word & 0xFFFF >= self.threshold) << (2 * w);
-                    bits[l] |= u32::from(word >> 16 >= self.threshold) << (2 * w + 1);
-                }
-            }
-            for (byte, bits) in bytes.iter_mut().zip(bits) {
-                *byte = bits as u8;
-            }
+            let kept = I::keep_bytes(key, upper, first, self.threshold);
+            bytes.copy_from_slice(&kept[..bytes.len()]);
         }
     }
 }

@@ -48,6 +48,8 @@ pub trait FormKernel: Copy + Send + Sync {
     const GO: bool;
     /// Whether `dp` matters.
     const DP: bool;
+    /// Whether the logit of an edge is that of its reverse: it depends on `dp` alone.
+    const SYMMETRIC_LOGIT: bool;
     /// Unnormalised attention.
     fn score<X: Lanes>(go: X, dp: X, scale: X) -> X;
     /// Edge logit.
@@ -74,6 +76,7 @@ pub struct Mx;
 impl FormKernel for Go {
     const GO: bool = true;
     const DP: bool = false;
+    const SYMMETRIC_LOGIT: bool = false;
     #[inline(always)]
     fn score<X: Lanes>(go: X, _: X, _: X) -> X {
         go
@@ -95,6 +98,7 @@ impl FormKernel for Go {
 impl FormKernel for Dp {
     const GO: bool = false;
     const DP: bool = true;
+    const SYMMETRIC_LOGIT: bool = true;
     #[inline(always)]
     fn score<X: Lanes>(_: X, dp: X, _: X) -> X {
         dp
@@ -116,6 +120,7 @@ impl FormKernel for Dp {
 impl FormKernel for Sd {
     const GO: bool = false;
     const DP: bool = true;
+    const SYMMETRIC_LOGIT: bool = true;
     #[inline(always)]
     fn score<X: Lanes>(_: X, dp: X, scale: X) -> X {
         dp.mul(scale)
@@ -137,6 +142,7 @@ impl FormKernel for Sd {
 impl FormKernel for Mx {
     const GO: bool = true;
     const DP: bool = true;
+    const SYMMETRIC_LOGIT: bool = true;
     #[inline(always)]
     fn score<X: Lanes>(go: X, dp: X, _: X) -> X {
         go.mul(dp.sigmoid())

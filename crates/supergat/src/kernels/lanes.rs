@@ -4,6 +4,7 @@
 //! with fused multiply-add, and picks by what the running processor can do. So one binary is fast everywhere.
 
 use super::real::Real;
+use crate::random::philox;
 use std::sync::OnceLock;
 
 /// Numbers in a vector.
@@ -63,6 +64,22 @@ pub trait Isa: Copy {
     type F32: Lanes<Item = f32>;
     /// Its vector of double-precision numbers.
     type F64: Lanes<Item = f64>;
+
+    /// Eight bytes of a dropout mask, made from the eight Philox blocks from `first` on: bit b of a byte is set when the b-th 16-bit
+    /// number of its block (from the low half of the first word) reaches the threshold.
+    #[inline(always)]
+    fn keep_bytes(key: [u32; 2], upper: [u32; 2], first: u64, threshold: u16) -> [u8; LANES] {
+        let mut bytes = [0; LANES];
+        for (l, byte) in bytes.iter_mut().enumerate() {
+            let index = first + l as u64;
+            let block = philox([index as u32, (index >> 32) as u32, upper[0], upper[1]], key);
+            for (w, word) in block.into_iter().enumerate() {
+                *byte |= u8::from(word as u16 >= threshold) << (2 * w);
+                *byte |= u8::from((word >> 16) as u16 >= threshold) << (2 * w + 1);
+            }
+        }
+        bytes
+    }
 }
 
 /// The vector of a number's type in an instruction set.
@@ -266,6 +283,21 @@ pub fn dot<T: Real, I: Isa>(a: &[[T; LANES]], b: &[[T; LANES]]) -> V<T, I> {
 pub fn add_scaled<T: Real, I: Isa>(out: &mut [[T; LANES]], factor: V<T, I>, row: &[[T; LANES]]) {
     for (o, r) in out.iter_mut().zip(row) {
         *o = factor.mul_add(V::<T, I>::load(r), V::<T, I>::load(o)).array();
+    }
+}
+
+/// `out += a * x + b * y`, vector by vector.
+#[inline(always)]
+pub fn add_two_scaled<T: Real, I: Isa>(
+    out: &mut [[T; LANES]],
+    a: V<T, I>,
+    x: &[[T; LANES]],
+    b: V<T, I>,
+    y: &[[T; LANES]],
+) {
+    for ((o, x), y) in out.iter_mut().zip(x).zip(y) {
+        let sum = a.mul_add(V::<T, I>::load(x), V::<T, I>::load(o));
+        *o = b.mul_add(V::<T, I>::load(y), sum).array();
     }
 }
 

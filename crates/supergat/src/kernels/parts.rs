@@ -42,7 +42,8 @@ impl Parts {
 
     /// Divides rows that are all much work into eight parts at most.
     pub fn few(rows: usize) -> Self {
-        let per_part = rows.div_ceil(8).next_multiple_of(4).max(4);
+        // A multiple of eight: a byte of a dropout mask is never divided.
+        let per_part = rows.div_ceil(8).next_multiple_of(8).max(8);
         Self((0..rows).step_by(per_part).map(|start| start..(start + per_part).min(rows)).collect())
     }
 

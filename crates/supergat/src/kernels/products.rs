@@ -174,7 +174,7 @@ struct DenseProduct<'a, T> {
     out: &'a mut [T],
 }
 
-/// Columns of `X` prepared at a time.
+/// Columns of `X` (or, in the transposed product, rows) prepared at a time.
 const DEPTH: usize = 128;
 /// Rows of `X` (or, in the transposed product, columns) in registers at a time.
 const TILE: usize = 4;
@@ -186,70 +186,88 @@ impl<T: Real> Kernel for DenseProduct<'_, T> {
     fn run<I: Isa>(self) {
         let width = self.stride / LANES;
         let m = vectors(self.m);
-        let mut x = [[T::ZERO; TILE]; DEPTH];
-        let first_row = self.rows.start;
+        let mut x = [[T::ZERO; DEPTH]; TILE];
         for (block, out) in vectors_mut(self.out).chunks_mut(TILE * width).enumerate() {
             let rows = out.len() / width;
             out.fill([T::ZERO; LANES]);
             for depth in (0..self.x.columns).step_by(DEPTH) {
                 let columns = (self.x.columns - depth).min(DEPTH);
-                for r in 0..TILE {
+                for (r, x) in x.iter_mut().enumerate() {
                     if r < rows {
-                        prepare(self.x, self.mask, first_row + block * TILE + r, depth, columns, r, &mut x);
+                        let row = self.rows.start + block * TILE + r;
+                        prepare::<T, I>(self.x, self.mask, row, depth, &mut x[..columns]);
                     } else {
-                        x[..columns].iter_mut().for_each(|c| c[r] = T::ZERO);
+                        x[..columns].fill(T::ZERO);
                     }
                 }
                 let m = &m[depth * width..(depth + columns) * width];
+                let [x0, x1, x2, x3] = &x;
+                let x = || x0[..columns].iter().zip(&x1[..columns]).zip(&x2[..columns]).zip(&x3[..columns]);
                 let mut first = 0;
-                while first + 2 <= width {
-                    tile::<T, I, 2>(&x[..columns], m, width, first, out, rows);
-                    first += 2;
-                }
-                if first < width {
-                    tile::<T, I, 1>(&x[..columns], m, width, first, out, rows);
+                while first < width {
+                    first += tiles::<T, I>(x().map(|(((a, b), c), d)| [*a, *b, *c, *d]), m, width, first, out, rows);
                 }
             }
         }
     }
 }
 
-/// Copies part of a row of `X` through the mask into lane `r` of `to`.
+/// Copies part of a row of `X` through the mask; `first` is a multiple of [`LANES`].
 #[inline(always)]
-fn prepare<T: Real, const R: usize>(
+fn prepare<T: Real, I: Isa>(
     x: Dense<'_, T>,
     mask: Option<Mask<'_, T>>,
     row: usize,
     first: usize,
-    columns: usize,
-    r: usize,
-    to: &mut [[T; R]],
+    to: &mut [T],
 ) {
-    let values = &x.values[row * x.columns + first..][..columns];
-    match mask {
-        None => to.iter_mut().zip(values).for_each(|(to, v)| to[r] = *v),
-        Some(mask) => {
-            let bytes = Dense::<T>::mask_bytes(x.columns);
-            let keep = &mask.keep[row * bytes..(row + 1) * bytes];
-            for (k, (to, v)) in to.iter_mut().zip(values).enumerate() {
-                let k = first + k;
-                to[r] = if keep[k / 8] >> (k % 8) & 1 == 1 { *v * mask.scale } else { T::ZERO };
-            }
+    let values = &x.values[row * x.columns + first..][..to.len()];
+    let Some(mask) = mask else {
+        return to.copy_from_slice(values);
+    };
+    let keep = &mask.keep[row * Dense::<T>::mask_bytes(x.columns) + first / LANES..];
+    let (values, tail) = values.as_chunks::<LANES>();
+    let (to, to_tail) = to.as_chunks_mut::<LANES>();
+    for ((to, v), &bits) in to.iter_mut().zip(values).zip(keep) {
+        *to = V::<T, I>::load(v).mul(V::<T, I>::from_bits(bits, mask.scale)).array();
+    }
+    if let Some(&bits) = keep.get(values.len()) {
+        let factor = V::<T, I>::from_bits(bits, mask.scale).array();
+        for ((to, v), f) in to_tail.iter_mut().zip(tail).zip(factor) {
+            *to = *v * f;
         }
     }
 }
 
+/// One column of tiles from vector `first` on, at most three vectors wide; returns its width.
 #[inline(always)]
-fn tile<T: Real, I: Isa, const B: usize>(
-    x: &[[T; TILE]],
+fn tiles<T: Real, I: Isa>(
+    x: impl Iterator<Item = [T; TILE]>,
     m: &[[T; LANES]],
     width: usize,
     first: usize,
     out: &mut [[T; LANES]],
     rows: usize,
-) {
+) -> usize {
+    match width - first {
+        1 => tile::<T, I, 1>(x, m, width, first, out, rows),
+        2 | 4 => tile::<T, I, 2>(x, m, width, first, out, rows),
+        _ => tile::<T, I, 3>(x, m, width, first, out, rows),
+    }
+}
+
+/// `out[r] += sum_k x_k[r] m_k` for a tile of `TILE` rows and `B` vectors, held in registers.
+#[inline(always)]
+fn tile<T: Real, I: Isa, const B: usize>(
+    x: impl Iterator<Item = [T; TILE]>,
+    m: &[[T; LANES]],
+    width: usize,
+    first: usize,
+    out: &mut [[T; LANES]],
+    rows: usize,
+) -> usize {
     let mut sum = [[V::<T, I>::zero(); B]; TILE];
-    for (x, m) in x.iter().zip(m.chunks_exact(width)) {
+    for (x, m) in x.zip(m.chunks_exact(width)) {
         let m: &[[T; LANES]; B] = m[first..first + B].try_into().expect("B vectors");
         for r in 0..TILE {
             for b in 0..B {
@@ -263,6 +281,7 @@ fn tile<T: Real, I: Isa, const B: usize>(
             *o = V::<T, I>::load(o).add(*sum).array();
         }
     }
+    B
 }
 
 /// `out = X^T G` for dense `X` under a mask; `G` has `stride` numbers per row, `out` as many per column of `X`.
@@ -300,48 +319,26 @@ impl<T: Real> Kernel for DenseTransposed<'_, T> {
         let out = vectors_mut(self.out);
         out.fill([T::ZERO; LANES]);
         let rows = g.len() / width.max(1);
-        let mut x = [[T::ZERO; TILE]; DEPTH];
+        let mut x = [[T::ZERO; LANES]; DEPTH];
         for start in (0..rows).step_by(DEPTH) {
             let depth = (rows - start).min(DEPTH);
             let g = &g[start * width..(start + depth) * width];
-            for (block, out) in out.chunks_mut(TILE * width).enumerate() {
-                let first_column = self.columns.start + block * TILE;
+            // Eight columns of X are one byte of the mask and two tiles.
+            for (block, out) in out.chunks_mut(LANES * width).enumerate() {
                 let columns = out.len() / width;
                 for (d, x) in x[..depth].iter_mut().enumerate() {
-                    *x = [T::ZERO; TILE];
-                    copy_tile(self.x, self.mask, start + d, first_column, columns, x);
+                    let first = self.columns.start + block * LANES;
+                    prepare::<T, I>(self.x, self.mask, start + d, first, &mut x[..columns]);
                 }
-                let mut first = 0;
-                while first + 2 <= width {
-                    tile::<T, I, 2>(&x[..depth], g, width, first, out, columns);
-                    first += 2;
-                }
-                if first < width {
-                    tile::<T, I, 1>(&x[..depth], g, width, first, out, columns);
+                for (half, out) in out.chunks_mut(TILE * width).enumerate() {
+                    let rows = out.len() / width;
+                    let x = || x[..depth].iter().map(|x| x.as_chunks::<TILE>().0[half]);
+                    let mut first = 0;
+                    while first < width {
+                        first += tiles::<T, I>(x(), g, width, first, out, rows);
+                    }
                 }
             }
-        }
-    }
-}
-
-/// A few neighbouring columns of one row of `X`, through the mask.
-#[inline(always)]
-fn copy_tile<T: Real>(
-    x: Dense<'_, T>,
-    mask: Option<Mask<'_, T>>,
-    row: usize,
-    first: usize,
-    columns: usize,
-    to: &mut [T; TILE],
-) {
-    let values = &x.values[row * x.columns + first..][..columns];
-    to[..columns].copy_from_slice(values);
-    if let Some(mask) = mask {
-        let bytes = Dense::<T>::mask_bytes(x.columns);
-        for (c, to) in to[..columns].iter_mut().enumerate() {
-            let k = first + c;
-            let kept = mask.keep[row * bytes + k / 8] >> (k % 8) & 1 == 1;
-            *to = if kept { *to * mask.scale } else { T::ZERO };
         }
     }
 }

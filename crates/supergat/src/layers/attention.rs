@@ -245,6 +245,7 @@ impl<T: Real> AttentionLayer<T> {
             vectors,
             outgoing: graph.outgoing().lists(),
             place_at_target: graph.place_at_target(),
+            symmetric: graph.is_symmetric(),
             edge_loss,
         };
         let parts = &context.plan.edges;

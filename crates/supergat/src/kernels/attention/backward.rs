@@ -3,7 +3,7 @@
 use super::{Attention, INVERSE, LARGEST, Neighbours, SCORE, SHARED, STATE, kept, leaky, score_scale};
 use crate::kernels::forms::{FormKernel, with_form};
 use crate::kernels::heads::{HeadLayout, MAX_GROUPS};
-use crate::kernels::lanes::{Isa, Kernel, LANES, Lanes, V, add_scaled, dispatch, dot, vectors, vectors_mut};
+use crate::kernels::lanes::{Isa, Kernel, LANES, Lanes, V, add_scaled, add_two_scaled, dispatch, dot, vectors, vectors_mut};
 use crate::kernels::loss::SoftplusSum;
 use crate::kernels::parts::{Parts, PerPart, Rows};
 use crate::kernels::real::Real;
@@ -38,6 +38,8 @@ pub struct Gradient<'a, T> {
     pub outgoing: Neighbours<'a>,
     /// For each of them, its place among the incoming edges of its target.
     pub place_at_target: &'a [u32],
+    /// Whether every edge has its reverse: then outgoing and incoming lists are the same.
+    pub symmetric: bool,
     /// Self-supervision.
     pub edge_loss: Option<EdgeLoss<'a>>,
 }
@@ -85,29 +87,28 @@ struct Backward<'a, T, F, const G: usize> {
     form: PhantomData<F>,
 }
 
-/// Rows and per-head values of a node in one of the two roles of an edge.
+/// What the formulas need of a node.
 #[derive(Clone, Copy)]
-struct Role<'a, T> {
+struct Node<'a, T> {
     z: &'a [[T; LANES]],
-    score: &'a [[T; LANES]],
-}
-
-/// The same for a node as target, with the gradient of its output and what its softmax left.
-#[derive(Clone, Copy)]
-struct Target<'a, T> {
-    role: Role<'a, T>,
+    /// Gradient of its output.
     gradient: &'a [[T; LANES]],
+    /// Its state as target.
     state: &'a [[T; LANES]],
+    /// `a_source . z`.
+    source_score: &'a [[T; LANES]],
     active: bool,
 }
 
-/// The raw scores of a pair, for each group of heads.
-struct Raw<X, const G: usize> {
-    go: [X; G],
-    dp: [X; G],
+/// Gradients of the raw scores of an edge, and its dropped-out coefficient.
+#[derive(Clone, Copy)]
+struct EdgeGradient<X> {
+    go: X,
+    dp: X,
+    weight: X,
 }
 
-/// The formulas of one edge.
+/// The formulas of one edge. Per-head values are arrays of `G` vectors, one for each group of heads.
 struct Formulas<'a, T: Real, F, I: Isa, const G: usize> {
     input: Attention<'a, T>,
     z: &'a [[T; LANES]],
@@ -129,6 +130,7 @@ impl<'a, T: Real, F: FormKernel, I: Isa, const G: usize> Formulas<'a, T, F, I, G
     fn new(input: Attention<'a, T>, gradient: &Gradient<'a, T>) -> Self {
         let layout = input.layout;
         let weight = gradient.edge_loss.map_or(0.0, |loss| loss.weight / layout.heads as f64);
+        let mean = layout.lane_heads as f64 / LANES as f64 / layout.heads as f64;
         Self {
             input,
             z: vectors(input.z),
@@ -138,7 +140,7 @@ impl<'a, T: Real, F: FormKernel, I: Isa, const G: usize> Formulas<'a, T, F, I, G
             active: gradient.active,
             slope: V::<T, I>::splat(input.slope),
             scale: V::<T, I>::splat(score_scale(layout)),
-            mean: V::<T, I>::splat(T::from_f64(layout.lane_heads as f64 / LANES as f64 / layout.heads as f64)),
+            mean: V::<T, I>::splat(T::from_f64(mean)),
             pair_weight: V::<T, I>::splat(T::from_f64(weight)),
             form: PhantomData,
         }
@@ -162,74 +164,192 @@ impl<'a, T: Real, F: FormKernel, I: Isa, const G: usize> Formulas<'a, T, F, I, G
     }
 
     #[inline(always)]
-    fn source(&self, i: usize) -> Role<'a, T> {
+    fn node(&self, i: usize) -> Node<'a, T> {
         let (row, groups) = (self.row(), self.groups());
-        let score = if F::GO { &self.source_score[i * groups..(i + 1) * groups] } else { &[] };
-        Role { z: &self.z[i * row..(i + 1) * row], score }
-    }
-
-    #[inline(always)]
-    fn target(&self, i: usize) -> Target<'a, T> {
-        let (row, groups) = (self.row(), self.groups());
-        let state = &self.state[i * STATE * groups..(i + 1) * STATE * groups];
-        let score = &state[SCORE * groups..(SCORE + 1) * groups];
-        Target {
-            role: Role { z: &self.z[i * row..(i + 1) * row], score },
+        Node {
+            z: &self.z[i * row..(i + 1) * row],
             gradient: &self.d_out[i * row..(i + 1) * row],
-            state,
+            state: &self.state[i * STATE * groups..(i + 1) * STATE * groups],
+            source_score: if F::GO { &self.source_score[i * groups..(i + 1) * groups] } else { &[] },
             active: self.active[i],
         }
     }
 
+    /// Dot products of two nodes, the same in both directions.
     #[inline(always)]
-    fn raw(&self, target: Role<'_, T>, source: Role<'_, T>) -> Raw<V<T, I>, G> {
-        let layout = self.input.layout;
-        let mut raw = Raw { go: [V::<T, I>::zero(); G], dp: [V::<T, I>::zero(); G] };
-        for g in 0..self.groups() {
-            if F::DP {
+    fn dots(&self, a: &Node<'_, T>, b: &Node<'_, T>) -> [V<T, I>; G] {
+        let mut dp = [V::<T, I>::zero(); G];
+        if F::DP {
+            for (g, dp) in dp.iter_mut().enumerate().take(self.groups()) {
                 let part = self.part(g);
-                raw.dp[g] = dot::<T, I>(&target.z[part.clone()], &source.z[part]).fold(layout.lane_heads);
-            }
-            if F::GO {
-                raw.go[g] = V::<T, I>::load(&target.score[g]).add(V::<T, I>::load(&source.score[g]));
+                *dp = dot::<T, I>(&a.z[part.clone()], &b.z[part]).fold(self.input.layout.lane_heads);
             }
         }
-        raw
+        dp
     }
 
-    /// Gradients of the raw scores of edge `e` (group `g`) from that of the target's output; and the dropped-out coefficient.
+    /// The additive score of an edge.
+    #[inline(always)]
+    fn additive(&self, target: &Node<'_, T>, source: &Node<'_, T>) -> [V<T, I>; G] {
+        let mut go = [V::<T, I>::zero(); G];
+        if F::GO {
+            let groups = self.groups();
+            for (g, go) in go.iter_mut().enumerate().take(groups) {
+                let target = V::<T, I>::load(&target.state[SCORE * groups + g]);
+                *go = target.add(V::<T, I>::load(&source.source_score[g]));
+            }
+        }
+        go
+    }
+
+    /// Gradients of the raw scores of edge `e` (group `g`) from that of the target's output.
     #[inline(always)]
     fn through_softmax(
         &self,
-        target: &Target<'_, T>,
-        z_source: &[[T; LANES]],
-        raw: &Raw<V<T, I>, G>,
+        target: &Node<'_, T>,
+        source: &Node<'_, T>,
+        (go, dp): (V<T, I>, V<T, I>),
         e: usize,
         g: usize,
-    ) -> ((V<T, I>, V<T, I>), V<T, I>) {
-        let Attention { layout, keep, .. } = self.input;
+    ) -> EdgeGradient<V<T, I>> {
         let groups = self.groups();
         let largest = V::<T, I>::load(&target.state[LARGEST * groups + g]);
         let inverse = V::<T, I>::load(&target.state[INVERSE * groups + g]);
         let shared = V::<T, I>::load(&target.state[SHARED * groups + g]);
-        let score = F::score(raw.go[g], raw.dp[g], self.scale);
+        let score = F::score(go, dp, self.scale);
         let alpha = leaky(score, self.slope).sub(largest).exp().mul(inverse);
-        let keep = kept::<T, I>(keep, e * groups + g);
+        let keep = kept::<T, I>(self.input.keep, e * groups + g);
         let part = self.part(g);
-        let d_alpha = dot::<T, I>(&target.gradient[part.clone()], &z_source[part]).fold(layout.lane_heads).mul(keep);
+        let products = dot::<T, I>(&target.gradient[part.clone()], &source.z[part]);
+        let d_alpha = products.fold(self.input.layout.lane_heads).mul(keep);
         let d_leaky = alpha.mul(d_alpha.sub(shared));
         let d_score = score.if_positive(d_leaky, d_leaky.mul(self.slope));
-        (F::score_backward(d_score, raw.go[g], raw.dp[g], self.scale), alpha.mul(keep))
+        let (go, dp) = F::score_backward(d_score, go, dp, self.scale);
+        EdgeGradient { go, dp, weight: alpha.mul(keep) }
     }
 
     /// Mean over heads of the edge logit, in every lane.
     #[inline(always)]
-    fn mean_logit(&self, raw: &Raw<V<T, I>, G>) -> V<T, I> {
+    fn mean_logit(&self, go: &[V<T, I>; G], dp: &[V<T, I>; G]) -> V<T, I> {
         let mut sum = V::<T, I>::zero();
         for g in 0..self.groups() {
-            sum = sum.add(F::logit(raw.go[g], raw.dp[g], self.scale));
+            sum = sum.add(F::logit(go[g], dp[g], self.scale));
         }
         sum.fold(1).mul(self.mean)
+    }
+
+    /// Gradient of every head's logit for a pair that is an edge: (sigmoid(x) - 1) weight.
+    #[inline(always)]
+    fn edge_gradient(&self, mean_logit: V<T, I>) -> V<T, I> {
+        mean_logit.sigmoid().sub(V::<T, I>::splat(T::ONE)).mul(self.pair_weight)
+    }
+}
+
+/// Gradients that a node gathers from its edges.
+struct Gathered<'a, T: Real, I: Isa, const G: usize> {
+    d_z: &'a mut [[T; LANES]],
+    d_target_score: [V<T, I>; G],
+    d_source_score: [V<T, I>; G],
+}
+
+impl<T: Real, F: FormKernel, I: Isa, const G: usize> Formulas<'_, T, F, I, G> {
+    /// What node `own` gathers from its neighbour `other`: as target of the edge `incoming` (`other` -> `own`), as source of the edge
+    /// `outgoing` (`own` -> `other`), or both at once, when the work that both directions share is done once.
+    #[inline(always)]
+    fn visit<const IN: bool, const OUT: bool>(
+        &self,
+        own: &Node<'_, T>,
+        other: &Node<'_, T>,
+        (incoming, outgoing): (usize, usize),
+        edge_loss: &Option<EdgeLoss<'_>>,
+        gathered: &mut Gathered<'_, T, I, G>,
+        losses: &mut SoftplusSum,
+    ) {
+        let marked_in = IN && is_positive(edge_loss, incoming);
+        let marked_out = OUT && is_positive(edge_loss, outgoing);
+        let (learns_in, learns_out) = (IN && own.active, OUT && other.active);
+        if !(marked_in || marked_out || learns_in || learns_out) {
+            return;
+        }
+        let dp = self.dots(own, other);
+        let zero = V::<T, I>::zero();
+        let go_in = if IN { self.additive(own, other) } else { [zero; G] };
+        let go_out = if OUT { self.additive(other, own) } else { [zero; G] };
+
+        let (mut logit_in, mut logit_out) = (zero, zero);
+        if F::SYMMETRIC_LOGIT {
+            if marked_in || marked_out {
+                let x = self.mean_logit(&go_in, &dp);
+                let d = self.edge_gradient(x);
+                logit_in = if marked_in { d } else { zero };
+                logit_out = if marked_out { d } else { zero };
+                if marked_in {
+                    losses.add(-x.array()[0]);
+                }
+            }
+        } else {
+            if marked_in {
+                let x = self.mean_logit(&go_in, &dp);
+                losses.add(-x.array()[0]);
+                logit_in = self.edge_gradient(x);
+            }
+            if marked_out {
+                logit_out = self.edge_gradient(self.mean_logit(&go_out, &dp));
+            }
+        }
+        let (d_go_in, d_dp_in) = F::logit_backward(logit_in, self.scale);
+        let (d_go_out, d_dp_out) = F::logit_backward(logit_out, self.scale);
+
+        for g in 0..self.groups() {
+            let mut d_dp = d_dp_in.add(d_dp_out);
+            let (mut d_target, mut d_source) = (d_go_in, d_go_out);
+            if learns_in {
+                let d = self.through_softmax(own, other, (go_in[g], dp[g]), incoming, g);
+                d_dp = d_dp.add(d.dp);
+                d_target = d_target.add(d.go);
+            }
+            let part = self.part(g);
+            let (d_z, z) = (&mut gathered.d_z[part.clone()], &other.z[part.clone()]);
+            if learns_out {
+                let d = self.through_softmax(other, own, (go_out[g], dp[g]), outgoing, g);
+                d_dp = d_dp.add(d.dp);
+                d_source = d_source.add(d.go);
+                if F::DP {
+                    add_two_scaled::<T, I>(d_z, d.weight, &other.gradient[part], d_dp, z);
+                } else {
+                    add_scaled::<T, I>(d_z, d.weight, &other.gradient[part]);
+                }
+            } else if F::DP {
+                add_scaled::<T, I>(d_z, d_dp, z);
+            }
+            if F::GO {
+                gathered.d_target_score[g] = gathered.d_target_score[g].add(d_target);
+                gathered.d_source_score[g] = gathered.d_source_score[g].add(d_source);
+            }
+        }
+    }
+
+    /// What a node gathers from a sampled non-edge; returns the mean logit. The gradient is the same for all heads.
+    #[inline(always)]
+    fn visit_negative(
+        &self,
+        target: &Node<'_, T>,
+        source: &Node<'_, T>,
+        other_z: &[[T; LANES]],
+        d_z: &mut [[T; LANES]],
+        d_score: &mut [V<T, I>; G],
+    ) -> V<T, I> {
+        let x = self.mean_logit(&self.additive(target, source), &self.dots(target, source));
+        let (d_go, d_dp) = F::logit_backward(x.sigmoid().mul(self.pair_weight), self.scale);
+        if F::DP {
+            add_scaled::<T, I>(d_z, d_dp, other_z);
+        }
+        if F::GO {
+            for d in d_score {
+                *d = d.add(d_go);
+            }
+        }
+        x
     }
 }
 
@@ -242,102 +362,53 @@ impl<T: Real, F: FormKernel, const G: usize> Kernel for Backward<'_, T, F, G> {
         let formulas = Formulas::<T, F, I, G>::new(input, &gradient);
         let (row, groups) = (formulas.row(), formulas.groups());
         let vector = [vectors(gradient.vectors[0]), vectors(gradient.vectors[1])];
-        let scale = formulas.scale;
-        let one = V::<T, I>::splat(T::ONE);
+        let loss = &gradient.edge_loss;
         let mut losses = SoftplusSum::default();
         d_vectors.fill([T::ZERO; LANES]);
         let (d_target_vector, d_source_vector) = d_vectors.split_at_mut(row);
         for (i, d_z) in nodes.zip(d_z.chunks_exact_mut(row)) {
             d_z.fill([T::ZERO; LANES]);
-            let mut d_target_score = [V::<T, I>::zero(); G];
-            let mut d_source_score = [V::<T, I>::zero(); G];
-            let (as_target, as_source) = (formulas.target(i), formulas.source(i));
-
-            // The node as target of its incoming edges.
-            for e in input.incoming.range(i) {
-                let marked = is_positive(&gradient.edge_loss, e);
-                if !as_target.active && !marked {
-                    continue;
+            let zero = [V::<T, I>::zero(); G];
+            let mut gathered = Gathered { d_z, d_target_score: zero, d_source_score: zero };
+            let own = formulas.node(i);
+            let position = |at: usize, t: usize| input.incoming.offsets[t] as usize + gradient.place_at_target[at] as usize;
+            if gradient.symmetric {
+                for e in input.incoming.range(i) {
+                    let j = input.incoming.nodes[e] as usize;
+                    let edges = (e, position(e, j));
+                    formulas.visit::<true, true>(&own, &formulas.node(j), edges, loss, &mut gathered, &mut losses);
                 }
-                let other = formulas.source(input.incoming.nodes[e] as usize);
-                let raw = formulas.raw(as_target.role, other);
-                let mut d_logit = V::<T, I>::zero();
-                if marked {
-                    let x = formulas.mean_logit(&raw);
-                    losses.add(-x.array()[0]);
-                    d_logit = x.sigmoid().sub(one).mul(formulas.pair_weight);
+            } else {
+                for e in input.incoming.range(i) {
+                    let other = formulas.node(input.incoming.nodes[e] as usize);
+                    formulas.visit::<true, false>(&own, &other, (e, 0), loss, &mut gathered, &mut losses);
                 }
-                for g in 0..groups {
-                    let (mut d_go, mut d_dp) = F::logit_backward(d_logit, scale);
-                    if as_target.active {
-                        let ((go, dp), _) = formulas.through_softmax(&as_target, other.z, &raw, e, g);
-                        (d_go, d_dp) = (d_go.add(go), d_dp.add(dp));
-                    }
-                    if F::DP {
-                        let part = formulas.part(g);
-                        add_scaled::<T, I>(&mut d_z[part.clone()], d_dp, &other.z[part]);
-                    }
-                    if F::GO {
-                        d_target_score[g] = d_target_score[g].add(d_go);
-                    }
+                for at in gradient.outgoing.range(i) {
+                    let t = gradient.outgoing.nodes[at] as usize;
+                    let edges = (0, position(at, t));
+                    formulas.visit::<false, true>(&own, &formulas.node(t), edges, loss, &mut gathered, &mut losses);
                 }
             }
-
-            // The node as source of its outgoing edges.
-            for at in gradient.outgoing.range(i) {
-                let t = gradient.outgoing.nodes[at] as usize;
-                let e = input.incoming.offsets[t] as usize + gradient.place_at_target[at] as usize;
-                let marked = is_positive(&gradient.edge_loss, e);
-                if !gradient.active[t] && !marked {
-                    continue;
-                }
-                let other = formulas.target(t);
-                let raw = formulas.raw(other.role, as_source);
-                let mut d_logit = V::<T, I>::zero();
-                if marked {
-                    d_logit = formulas.mean_logit(&raw).sigmoid().sub(one).mul(formulas.pair_weight);
-                }
-                for g in 0..groups {
-                    let part = formulas.part(g);
-                    let (mut d_go, mut d_dp) = F::logit_backward(d_logit, scale);
-                    if other.active {
-                        let ((go, dp), weight) = formulas.through_softmax(&other, as_source.z, &raw, e, g);
-                        (d_go, d_dp) = (d_go.add(go), d_dp.add(dp));
-                        add_scaled::<T, I>(&mut d_z[part.clone()], weight, &other.gradient[part.clone()]);
-                    }
-                    if F::DP {
-                        add_scaled::<T, I>(&mut d_z[part.clone()], d_dp, &other.role.z[part]);
-                    }
-                    if F::GO {
-                        d_source_score[g] = d_source_score[g].add(d_go);
-                    }
-                }
-            }
-
-            if let Some(loss) = &gradient.edge_loss {
+            let Gathered { d_z, mut d_target_score, mut d_source_score } = gathered;
+            if let Some(loss) = loss {
                 for at in loss.negatives_by_target.range(i) {
-                    let other = formulas.source(loss.negatives_by_target.nodes[at] as usize);
-                    let x = formulas.mean_logit(&formulas.raw(as_target.role, other));
+                    let other = formulas.node(loss.negatives_by_target.nodes[at] as usize);
+                    let x = formulas.visit_negative(&own, &other, other.z, d_z, &mut d_target_score);
                     losses.add(x.array()[0]);
-                    let (d_go, d_dp) = F::logit_backward(x.sigmoid().mul(formulas.pair_weight), scale);
-                    add_pair::<T, F, I>(d_z, d_dp, other.z, &mut d_target_score[..groups], d_go);
                 }
                 for at in loss.negatives_by_source.range(i) {
-                    let other = formulas.target(loss.negatives_by_source.nodes[at] as usize).role;
-                    let x = formulas.mean_logit(&formulas.raw(other, as_source));
-                    let (d_go, d_dp) = F::logit_backward(x.sigmoid().mul(formulas.pair_weight), scale);
-                    add_pair::<T, F, I>(d_z, d_dp, other.z, &mut d_source_score[..groups], d_go);
+                    let other = formulas.node(loss.negatives_by_source.nodes[at] as usize);
+                    formulas.visit_negative(&other, &own, other.z, d_z, &mut d_source_score);
                 }
             }
-
             if F::GO {
                 for g in 0..groups {
                     let part = formulas.part(g);
-                    add_scaled::<T, I>(&mut d_z[part.clone()], d_target_score[g], &vector[0][part.clone()]);
-                    add_scaled::<T, I>(&mut d_z[part.clone()], d_source_score[g], &vector[1][part.clone()]);
-                    let z = &as_source.z[part.clone()];
-                    add_scaled::<T, I>(&mut d_target_vector[part.clone()], d_target_score[g], z);
-                    add_scaled::<T, I>(&mut d_source_vector[part], d_source_score[g], z);
+                    let (target, source) = (d_target_score[g], d_source_score[g]);
+                    let (a_target, a_source) = (&vector[0][part.clone()], &vector[1][part.clone()]);
+                    add_two_scaled::<T, I>(&mut d_z[part.clone()], target, a_target, source, a_source);
+                    add_scaled::<T, I>(&mut d_target_vector[part.clone()], target, &own.z[part.clone()]);
+                    add_scaled::<T, I>(&mut d_source_vector[part.clone()], source, &own.z[part]);
                 }
             }
         }
@@ -351,24 +422,5 @@ fn is_positive(loss: &Option<EdgeLoss<'_>>, e: usize) -> bool {
     match loss {
         Some(loss) => loss.positives[e / 8] >> (e % 8) & 1 == 1,
         None => false,
-    }
-}
-
-/// What a sampled non-edge adds to the gradients of one of its ends; it is the same for all heads.
-#[inline(always)]
-fn add_pair<T: Real, F: FormKernel, I: Isa>(
-    d_z: &mut [[T; LANES]],
-    d_dp: V<T, I>,
-    other: &[[T; LANES]],
-    d_score: &mut [V<T, I>],
-    d_go: V<T, I>,
-) {
-    if F::DP {
-        add_scaled::<T, I>(d_z, d_dp, other);
-    }
-    if F::GO {
-        for d in d_score {
-            *d = d.add(d_go);
-        }
     }
 }
