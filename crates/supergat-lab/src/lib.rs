@@ -2,11 +2,13 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bench;
 pub mod graph_statistics;
 pub mod runs;
 pub mod settings;
 pub mod summary;
 
+pub use bench::{BenchReport, Timing, bench};
 pub use graph_statistics::GraphStatistics;
 pub use runs::{Observation, Runs, SeedRun, run_seeds};
 pub use settings::Settings;

@@ -155,9 +155,8 @@ impl Permutation {
         let mut high = x >> low_bits;
         for key in self.keys {
             // (high, low) -> (low ^ F(high), high); the widths swap each round, an even number of rounds restores them.
-            let product = (high ^ u64::from(key)).wrapping_mul(0x9E6C_63D0_876A_9A47 | 1);
-            let mixed = product ^ (product >> 32);
-            let next = low ^ ((mixed.wrapping_mul(0xD6E8_FEB8_6659_FD93) >> 32) & mask(low_bits));
+            let product = (high ^ u64::from(key)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
+            let next = low ^ ((product ^ product >> 29) >> 32 & mask(low_bits));
             low = high;
             high = next;
             std::mem::swap(&mut low_bits, &mut high_bits);

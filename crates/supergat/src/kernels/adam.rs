@@ -22,20 +22,18 @@ pub struct Adam {
     pub step: u64,
 }
 
-impl Adam {
-    /// Updates the weights and both moments in place.
-    pub fn update<T: Real>(&self, weights: &mut [T], gradient: &[T], moment1: &mut [T], moment2: &mut [T]) {
-        const CHUNK: usize = 1 << 13;
-        let step = i32::try_from(self.step).unwrap_or(i32::MAX);
-        let rate = T::from_f64(self.lr / (1.0 - B1.powi(step)));
-        let correction = T::from_f64(1.0 / (1.0 - B2.powi(step)).sqrt());
-        let decay = T::from_f64(self.lambda_2);
-        weights
-            .par_chunks_mut(CHUNK)
-            .zip(gradient.par_chunks(CHUNK))
-            .zip(moment1.par_chunks_mut(CHUNK).zip(moment2.par_chunks_mut(CHUNK)))
-            .for_each(|((w, g), (m, v))| dispatch(Update { w, g, m, v, rate, correction, decay }));
-    }
+/// Updates the weights and both moments in place.
+pub fn adam<T: Real>(adam: Adam, weights: &mut [T], gradient: &[T], moment1: &mut [T], moment2: &mut [T]) {
+    const CHUNK: usize = 1 << 13;
+    let step = i32::try_from(adam.step).unwrap_or(i32::MAX);
+    let rate = T::from_f64(adam.lr / (1.0 - B1.powi(step)));
+    let correction = T::from_f64(1.0 / (1.0 - B2.powi(step)).sqrt());
+    let decay = T::from_f64(adam.lambda_2);
+    weights
+        .par_chunks_mut(CHUNK)
+        .zip(gradient.par_chunks(CHUNK))
+        .zip(moment1.par_chunks_mut(CHUNK).zip(moment2.par_chunks_mut(CHUNK)))
+        .for_each(|((w, g), (m, v))| dispatch(Update { w, g, m, v, rate, correction, decay }));
 }
 
 struct Update<'a, T> {
@@ -49,6 +47,7 @@ struct Update<'a, T> {
 }
 
 impl<T: Real> Kernel for Update<'_, T> {
+    type Number = T;
     type Output = ();
 
     #[inline(always)]
@@ -72,9 +71,9 @@ mod tests {
     #[test]
     fn two_steps_by_hand() {
         let (mut w, mut m, mut v) = ([1.0f64], [0.0], [0.0]);
-        Adam { lr: 0.1, lambda_2: 0.0, step: 1 }.update(&mut w, &[0.5], &mut m, &mut v);
+        adam(Adam { lr: 0.1, lambda_2: 0.0, step: 1 }, &mut w, &[0.5], &mut m, &mut v);
         assert!((w[0] - (1.0 - 0.1 * 0.5 / (0.5 + 1e-8))).abs() < 1e-15);
-        Adam { lr: 0.1, lambda_2: 0.2, step: 2 }.update(&mut w, &[0.0], &mut m, &mut v);
+        adam(Adam { lr: 0.1, lambda_2: 0.2, step: 2 }, &mut w, &[0.0], &mut m, &mut v);
         let g = 0.2 * 0.900_000_002;
         let m2 = (0.9 * 0.05 + 0.1 * g) / (1.0 - 0.81);
         let v2: f64 = (0.999 * 0.000_25 + 0.001 * g * g) / (1.0 - 0.998_001);

@@ -70,6 +70,7 @@ struct Fill<'a> {
 }
 
 impl Kernel for Fill<'_> {
+    type Number = f32;
     type Output = ();
 
     #[inline(always)]

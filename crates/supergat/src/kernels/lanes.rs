@@ -50,6 +50,13 @@ pub trait Lanes: Copy {
         Self::splat(Self::Item::ZERO)
     }
 
+    /// exp(-|x|), from which both sigmoid(x) and softplus(x) follow.
+    #[inline(always)]
+    fn exp_of_minus_abs(self) -> Self {
+        let negated = Self::zero().sub(self);
+        self.if_positive(negated, self).exp()
+    }
+
     /// 1 / (1 + exp(-x)).
     #[inline(always)]
     fn sigmoid(self) -> Self {
@@ -89,6 +96,8 @@ pub type V<T, I> = <T as Real>::Lanes<I>;
 ///
 /// `run` and all it calls must be `#[inline(always)]` functions: what is compiled on its own does not get the instruction set.
 pub trait Kernel {
+    /// What it computes with.
+    type Number: Real;
     /// What it returns.
     type Output;
     /// Does the work.
@@ -96,38 +105,64 @@ pub trait Kernel {
 }
 
 /// The instruction sets to choose from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Simd {
     /// What every processor of the family can do.
     Portable,
     /// x86-64 with AVX2 and FMA.
     Avx2,
+    /// The same vectors where there are twice as many registers and constants can be operands (AVX-512 VL, DQ, BW).
+    Avx512,
 }
 
 impl Simd {
-    /// The one in use: the best that the processor has, or `portable` when the environment variable `SUPERGAT_SIMD` says so.
+    /// The one in use: the best that the processor has, or one that the environment variable `SUPERGAT_SIMD` asks for
+    /// (`portable` or `avx2`).
     pub fn active() -> Self {
         static ACTIVE: OnceLock<Simd> = OnceLock::new();
         *ACTIVE.get_or_init(|| {
-            if std::env::var_os("SUPERGAT_SIMD").is_some_and(|v| v == "portable") {
-                return Self::Portable;
-            }
-            #[cfg(target_arch = "x86_64")]
-            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-                return Self::Avx2;
-            }
-            Self::Portable
+            let most = match std::env::var("SUPERGAT_SIMD").as_deref() {
+                Ok("portable") => return Self::Portable,
+                Ok("avx2") => Self::Avx2,
+                _ => Self::Avx512,
+            };
+            Self::detect().min(most)
         })
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn detect() -> Self {
+        let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+        let avx512 = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512vl")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512bw");
+        match (avx2, avx512) {
+            (true, true) => Self::Avx512,
+            (true, false) => Self::Avx2,
+            _ => Self::Portable,
+        }
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn detect() -> Self {
+        Self::Portable
     }
 }
 
 /// Runs a kernel with the best instruction set there is.
 #[inline]
 pub fn dispatch<K: Kernel>(kernel: K) -> K::Output {
+    if !K::Number::HAS_VECTORS {
+        return kernel.run::<Portable>();
+    }
     match Simd::active() {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: `Simd::active` returns `Avx2` only after detecting both features.
+        // SAFETY: `Simd::active` returns `Avx2` only after detecting its features.
         Simd::Avx2 => unsafe { run_avx2(kernel) },
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: `Simd::active` returns `Avx512` only after detecting its features and those of `Avx2`.
+        Simd::Avx512 => unsafe { run_avx512(kernel) },
         _ => kernel.run::<Portable>(),
     }
 }
@@ -135,6 +170,12 @@ pub fn dispatch<K: Kernel>(kernel: K) -> K::Output {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
 fn run_avx2<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run::<super::avx2::Avx2>()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw")]
+fn run_avx512<K: Kernel>(kernel: K) -> K::Output {
     kernel.run::<super::avx2::Avx2>()
 }
 
@@ -261,27 +302,56 @@ pub fn vectors_mut<T>(values: &mut [T]) -> &mut [[T; LANES]] {
     chunks
 }
 
+/// Asks for a row that will be read soon, so that it is in the cache by then.
+#[inline(always)]
+pub fn prefetch<T>(row: &[T]) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        const LINE: usize = 64;
+        let start = row.as_ptr().cast::<i8>();
+        for line in 0..size_of_val(row).div_ceil(LINE) {
+            // SAFETY: prefetching reads nothing a program can see and is allowed at any address; SSE is part of x86-64.
+            unsafe {
+                std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(start.wrapping_add(line * LINE))
+            };
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = row;
+}
+
+/// Vectors handled per turn of a loop over a row.
+const UNROLL: usize = 4;
+
 /// Lane-wise sum of products of two rows of vectors.
 #[inline(always)]
 pub fn dot<T: Real, I: Isa>(a: &[[T; LANES]], b: &[[T; LANES]]) -> V<T, I> {
     // Two sums: one alone would wait for the latency of each addition.
-    let (mut even, mut odd) = (V::<T, I>::zero(), V::<T, I>::zero());
-    let (a2, a1) = a.as_chunks::<2>();
-    let (b2, b1) = b.as_chunks::<2>();
-    for (a, b) in a2.iter().zip(b2) {
-        even = V::<T, I>::load(&a[0]).mul_add(V::<T, I>::load(&b[0]), even);
-        odd = V::<T, I>::load(&a[1]).mul_add(V::<T, I>::load(&b[1]), odd);
+    let mut sums = [V::<T, I>::zero(); 2];
+    let (a, a_rest) = a.as_chunks::<UNROLL>();
+    let (b, b_rest) = b.as_chunks::<UNROLL>();
+    for (a, b) in a.iter().zip(b) {
+        for k in 0..UNROLL {
+            sums[k % 2] = V::<T, I>::load(&a[k]).mul_add(V::<T, I>::load(&b[k]), sums[k % 2]);
+        }
     }
-    for (a, b) in a1.iter().zip(b1) {
-        even = V::<T, I>::load(a).mul_add(V::<T, I>::load(b), even);
+    for (k, (a, b)) in a_rest.iter().zip(b_rest).enumerate() {
+        sums[k % 2] = V::<T, I>::load(a).mul_add(V::<T, I>::load(b), sums[k % 2]);
     }
-    even.add(odd)
+    sums[0].add(sums[1])
 }
 
 /// `out += factor * row`, vector by vector.
 #[inline(always)]
 pub fn add_scaled<T: Real, I: Isa>(out: &mut [[T; LANES]], factor: V<T, I>, row: &[[T; LANES]]) {
+    let (out, out_rest) = out.as_chunks_mut::<UNROLL>();
+    let (row, row_rest) = row.as_chunks::<UNROLL>();
     for (o, r) in out.iter_mut().zip(row) {
+        for k in 0..UNROLL {
+            o[k] = factor.mul_add(V::<T, I>::load(&r[k]), V::<T, I>::load(&o[k])).array();
+        }
+    }
+    for (o, r) in out_rest.iter_mut().zip(row_rest) {
         *o = factor.mul_add(V::<T, I>::load(r), V::<T, I>::load(o)).array();
     }
 }
@@ -295,7 +365,15 @@ pub fn add_two_scaled<T: Real, I: Isa>(
     b: V<T, I>,
     y: &[[T; LANES]],
 ) {
+    let (out, out_rest) = out.as_chunks_mut::<UNROLL>();
+    let ((x, x_rest), (y, y_rest)) = (x.as_chunks::<UNROLL>(), y.as_chunks::<UNROLL>());
     for ((o, x), y) in out.iter_mut().zip(x).zip(y) {
+        for k in 0..UNROLL {
+            let sum = a.mul_add(V::<T, I>::load(&x[k]), V::<T, I>::load(&o[k]));
+            o[k] = b.mul_add(V::<T, I>::load(&y[k]), sum).array();
+        }
+    }
+    for ((o, x), y) in out_rest.iter_mut().zip(x_rest).zip(y_rest) {
         let sum = a.mul_add(V::<T, I>::load(x), V::<T, I>::load(o));
         *o = b.mul_add(V::<T, I>::load(y), sum).array();
     }
@@ -342,6 +420,7 @@ mod tests {
     struct Check;
 
     impl Kernel for Check {
+        type Number = f32;
         type Output = ();
         #[inline(always)]
         fn run<I: Isa>(self) {

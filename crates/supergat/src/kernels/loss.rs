@@ -22,8 +22,14 @@ impl SoftplusSum {
     /// Adds softplus(x): with x = -logit the loss of a pair that is an edge, with x = logit that of one that is none.
     #[inline(always)]
     pub fn add<T: Real>(&mut self, x: T) {
-        self.sum += x.max(T::ZERO).to_f64();
-        self.product *= 1.0 + (-x.abs()).exp().to_f64();
+        self.add_if(true, x, (-x.abs()).exp());
+    }
+
+    /// The same where exp(-|x|) is known already, and only when `counts`. There is no branch: nobody could predict a sample.
+    #[inline(always)]
+    pub fn add_if<T: Real>(&mut self, counts: bool, x: T, exp_of_minus_abs: T) {
+        self.sum += if counts { x.max(T::ZERO).to_f64() } else { 0.0 };
+        self.product *= 1.0 + if counts { exp_of_minus_abs.to_f64() } else { 0.0 };
         self.factors += 1;
         if self.factors == 512 {
             self.flush();

@@ -15,21 +15,20 @@ mod lanes;
 mod loss;
 mod output;
 mod parts;
+mod primitives;
 mod products;
 mod real;
 
 pub use adam::Adam;
-pub use attention::{
-    Attention, EdgeLoss, Gradient, Neighbours, STATE, attention_backward, attention_forward, attention_scores,
-    edge_values, pair_logits, vector_sums,
-};
+pub use attention::{Attention, EdgeLoss, Gradient, Neighbours, STATE, vector_sums};
 pub use buffer::Buffer;
 pub use dropout::{Dropout, Mask};
 pub use forms::Form;
 pub use heads::{HeadLayout, MAX_HEADS};
 pub use lanes::Simd;
 pub use loss::{Counts, argmax, evaluate, label_loss_backward};
-pub use output::{OutputGradient, concat_backward, concat_forward, mean_backward, mean_forward, sum_parts};
+pub use output::{OutputGradient, sum_parts};
 pub use parts::Parts;
-pub use products::{Compressed, Dense, dense_product, dense_transposed_product, sparse_product, transpose};
+pub use primitives::Primitives;
+pub use products::{Compressed, Dense, transpose};
 pub use real::Real;

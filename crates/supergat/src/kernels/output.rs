@@ -29,6 +29,7 @@ struct Concat<'a, T> {
 }
 
 impl<T: Real> Kernel for Concat<'_, T> {
+    type Number = T;
     type Output = ();
 
     #[inline(always)]
@@ -47,22 +48,58 @@ impl<T: Real> Kernel for Concat<'_, T> {
 /// `out[i][f] = mean over heads of sums[i][f][h] + bias[f]`; `out` has a number per feature, without padding.
 pub fn mean_forward<T: Real>(parts: &Parts, layout: HeadLayout, bias: &[T], sums: &[T], out: &mut [T]) {
     let stride = layout.stride();
-    let share = T::from_f64(1.0 / layout.heads as f64);
     parts.for_each(Rows { data: out, width: layout.features }, |nodes, out| {
-        let rows = sums[nodes.start * stride..nodes.end * stride].chunks_exact(stride);
-        for (sums, out) in rows.zip(out.data.chunks_exact_mut(layout.features)) {
-            for (f, o) in out.iter_mut().enumerate() {
-                // The heads of a group lie side by side; padding is zero.
-                let sum: T = (0..layout.groups)
-                    .map(|g| {
-                        let at = layout.index(g * LANES, f);
-                        sums[at..at + layout.lane_heads].iter().copied().sum::<T>()
-                    })
-                    .sum();
-                *o = sum * share + bias[f];
+        let sums = vectors(&sums[nodes.start * stride..nodes.end * stride]);
+        dispatch(Mean { layout, bias, sums, out: out.data });
+    });
+}
+
+struct Mean<'a, T> {
+    layout: HeadLayout,
+    bias: &'a [T],
+    sums: &'a [[T; LANES]],
+    out: &'a mut [T],
+}
+
+impl<T: Real> Kernel for Mean<'_, T> {
+    type Number = T;
+    type Output = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        let HeadLayout { heads, features, lane_heads, groups, vectors } = self.layout;
+        let share = T::from_f64(1.0 / heads as f64);
+        let rows = self.sums.chunks_exact(groups * vectors).zip(self.out.chunks_exact_mut(features));
+        for (sums, out) in rows {
+            for v in 0..vectors {
+                let mut sum = V::<T, I>::zero();
+                for g in 0..groups {
+                    sum = sum.add(V::<T, I>::load(&sums[g * vectors + v]));
+                }
+                // A vector holds the heads of one or more features; padding heads are zero, padding features are left out.
+                let sum = sum_of_neighbours::<T, I>(sum, lane_heads);
+                let first = v * LANES / lane_heads;
+                for (f, o) in out.iter_mut().enumerate().skip(first).take(LANES / lane_heads) {
+                    *o = sum[(f - first) * lane_heads] * share + self.bias[f];
+                }
             }
         }
-    });
+    }
+}
+
+/// Lane k * `heads` becomes the sum of the lanes from there to (k + 1) * `heads`.
+#[inline(always)]
+fn sum_of_neighbours<T: Real, I: Isa>(v: V<T, I>, heads: usize) -> [T; LANES] {
+    if heads == LANES {
+        return v.fold(1).array();
+    }
+    let mut lanes = v.array();
+    for k in (0..LANES).step_by(heads) {
+        for l in 1..heads {
+            lanes[k] = lanes[k] + lanes[k + l];
+        }
+    }
+    lanes
 }
 
 /// Where the gradient of a layer's output goes on its way to the weighted sums.
@@ -126,6 +163,7 @@ struct ConcatBackward<'a, T> {
 }
 
 impl<T: Real> Kernel for ConcatBackward<'_, T> {
+    type Number = T;
     type Output = ();
 
     #[inline(always)]
@@ -223,6 +261,7 @@ struct SharedTerm<'a, T> {
 }
 
 impl<T: Real> Kernel for SharedTerm<'_, T> {
+    type Number = T;
     type Output = ();
 
     #[inline(always)]

@@ -8,9 +8,9 @@ use std::ops::Range;
 pub struct Parts(Vec<Range<usize>>);
 
 /// More parts than threads, so that a thread that is done early can help; few enough that starting them costs nothing.
-const PARTS: usize = 64;
+const PARTS: usize = 32;
 /// Work (say, edges) below which a part is not worth starting.
-const SMALLEST: u64 = 512;
+const SMALLEST: u64 = 1024;
 
 impl Parts {
     /// Divides rows whose work is the difference of successive `offsets`, plus one for the row itself.
@@ -34,7 +34,7 @@ impl Parts {
 
     /// Divides rows of equal work.
     pub fn even(rows: usize, work_per_row: usize) -> Self {
-        let per_part = (rows.div_ceil(PARTS)).max((SMALLEST as usize * 8).div_ceil(work_per_row.max(1))).max(1);
+        let per_part = (rows.div_ceil(PARTS)).max((SMALLEST as usize * 4).div_ceil(work_per_row.max(1))).max(1);
         // A multiple of four, so that blocks of four rows stay whole.
         let per_part = per_part.next_multiple_of(4);
         Self((0..rows).step_by(per_part).map(|start| start..(start + per_part).min(rows)).collect())

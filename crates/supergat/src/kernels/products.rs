@@ -5,7 +5,7 @@
 //! of additions at any number of threads. The matrices here are tall and narrow, for which the short kernels below suffice.
 
 use super::dropout::Mask;
-use super::lanes::{Isa, Kernel, LANES, Lanes, V, dispatch, vectors, vectors_mut};
+use super::lanes::{Isa, Kernel, LANES, Lanes, V, dispatch, prefetch, vectors, vectors_mut};
 use super::parts::{Parts, Rows};
 use super::real::Real;
 
@@ -65,8 +65,11 @@ struct SparseProduct<'a, T> {
 
 /// Surviving entries gathered before they are multiplied.
 const GATHER: usize = 64;
+/// Entries between asking for a row of the dense matrix and using it.
+const AHEAD: usize = 8;
 
 impl<T: Real> Kernel for SparseProduct<'_, T> {
+    type Number = T;
     type Output = ();
 
     #[inline(always)]
@@ -138,7 +141,10 @@ fn add_block<T: Real, I: Isa, const B: usize>(
     for b in 0..B {
         sum[b] = V::<T, I>::load(&out[b]);
     }
-    for (&i, &x) in index.iter().zip(value) {
+    for (k, (&i, &x)) in index.iter().zip(value).enumerate() {
+        if let Some(&ahead) = index.get(k + AHEAD) {
+            prefetch(&m[ahead as usize * width + first..][..B]);
+        }
         let start = i as usize * width + first;
         let row: &[[T; LANES]; B] = m[start..start + B].try_into().expect("B vectors");
         let x = V::<T, I>::splat(x);
@@ -180,33 +186,33 @@ const DEPTH: usize = 128;
 const TILE: usize = 4;
 
 impl<T: Real> Kernel for DenseProduct<'_, T> {
+    type Number = T;
     type Output = ();
 
     #[inline(always)]
     fn run<I: Isa>(self) {
         let width = self.stride / LANES;
         let m = vectors(self.m);
-        let mut x = [[T::ZERO; DEPTH]; TILE];
+        let mut x = [[T::ZERO; TILE]; DEPTH];
+        let mut values = [T::ZERO; DEPTH];
         for (block, out) in vectors_mut(self.out).chunks_mut(TILE * width).enumerate() {
             let rows = out.len() / width;
             out.fill([T::ZERO; LANES]);
             for depth in (0..self.x.columns).step_by(DEPTH) {
                 let columns = (self.x.columns - depth).min(DEPTH);
-                for (r, x) in x.iter_mut().enumerate() {
+                for r in 0..TILE {
                     if r < rows {
                         let row = self.rows.start + block * TILE + r;
-                        prepare::<T, I>(self.x, self.mask, row, depth, &mut x[..columns]);
+                        prepare::<T, I>(self.x, self.mask, row, depth, &mut values[..columns]);
                     } else {
-                        x[..columns].fill(T::ZERO);
+                        values[..columns].fill(T::ZERO);
+                    }
+                    for (x, v) in x[..columns].iter_mut().zip(&values) {
+                        x[r] = *v;
                     }
                 }
                 let m = &m[depth * width..(depth + columns) * width];
-                let [x0, x1, x2, x3] = &x;
-                let x = || x0[..columns].iter().zip(&x1[..columns]).zip(&x2[..columns]).zip(&x3[..columns]);
-                let mut first = 0;
-                while first < width {
-                    first += tiles::<T, I>(x().map(|(((a, b), c), d)| [*a, *b, *c, *d]), m, width, first, out, rows);
-                }
+                tiles::<T, I>(&x[..columns], m, width, out, rows);
             }
         }
     }
@@ -214,13 +220,7 @@ impl<T: Real> Kernel for DenseProduct<'_, T> {
 
 /// Copies part of a row of `X` through the mask; `first` is a multiple of [`LANES`].
 #[inline(always)]
-fn prepare<T: Real, I: Isa>(
-    x: Dense<'_, T>,
-    mask: Option<Mask<'_, T>>,
-    row: usize,
-    first: usize,
-    to: &mut [T],
-) {
+fn prepare<T: Real, I: Isa>(x: Dense<'_, T>, mask: Option<Mask<'_, T>>, row: usize, first: usize, to: &mut [T]) {
     let values = &x.values[row * x.columns + first..][..to.len()];
     let Some(mask) = mask else {
         return to.copy_from_slice(values);
@@ -239,27 +239,23 @@ fn prepare<T: Real, I: Isa>(
     }
 }
 
-/// One column of tiles from vector `first` on, at most three vectors wide; returns its width.
+/// `out[r] += sum_k x_k[r] m_k` for at most [`TILE`] rows, three vectors at a time.
 #[inline(always)]
-fn tiles<T: Real, I: Isa>(
-    x: impl Iterator<Item = [T; TILE]>,
-    m: &[[T; LANES]],
-    width: usize,
-    first: usize,
-    out: &mut [[T; LANES]],
-    rows: usize,
-) -> usize {
-    match width - first {
-        1 => tile::<T, I, 1>(x, m, width, first, out, rows),
-        2 | 4 => tile::<T, I, 2>(x, m, width, first, out, rows),
-        _ => tile::<T, I, 3>(x, m, width, first, out, rows),
+fn tiles<T: Real, I: Isa>(x: &[[T; TILE]], m: &[[T; LANES]], width: usize, out: &mut [[T; LANES]], rows: usize) {
+    let mut first = 0;
+    while first < width {
+        first += match width - first {
+            1 => tile::<T, I, 1>(x, m, width, first, out, rows),
+            2 | 4 => tile::<T, I, 2>(x, m, width, first, out, rows),
+            _ => tile::<T, I, 3>(x, m, width, first, out, rows),
+        };
     }
 }
 
-/// `out[r] += sum_k x_k[r] m_k` for a tile of `TILE` rows and `B` vectors, held in registers.
+/// The same for `B` vectors from `first` on, held in registers; returns `B`.
 #[inline(always)]
 fn tile<T: Real, I: Isa, const B: usize>(
-    x: impl Iterator<Item = [T; TILE]>,
+    x: &[[T; TILE]],
     m: &[[T; LANES]],
     width: usize,
     first: usize,
@@ -267,7 +263,7 @@ fn tile<T: Real, I: Isa, const B: usize>(
     rows: usize,
 ) -> usize {
     let mut sum = [[V::<T, I>::zero(); B]; TILE];
-    for (x, m) in x.zip(m.chunks_exact(width)) {
+    for (x, m) in x.iter().zip(m.chunks_exact(width)) {
         let m: &[[T; LANES]; B] = m[first..first + B].try_into().expect("B vectors");
         for r in 0..TILE {
             for b in 0..B {
@@ -310,6 +306,7 @@ struct DenseTransposed<'a, T> {
 }
 
 impl<T: Real> Kernel for DenseTransposed<'_, T> {
+    type Number = T;
     type Output = ();
 
     #[inline(always)]
@@ -319,24 +316,24 @@ impl<T: Real> Kernel for DenseTransposed<'_, T> {
         let out = vectors_mut(self.out);
         out.fill([T::ZERO; LANES]);
         let rows = g.len() / width.max(1);
-        let mut x = [[T::ZERO; LANES]; DEPTH];
+        let mut x = [[[T::ZERO; TILE]; DEPTH]; LANES / TILE];
         for start in (0..rows).step_by(DEPTH) {
             let depth = (rows - start).min(DEPTH);
             let g = &g[start * width..(start + depth) * width];
             // Eight columns of X are one byte of the mask and two tiles.
             for (block, out) in out.chunks_mut(LANES * width).enumerate() {
                 let columns = out.len() / width;
-                for (d, x) in x[..depth].iter_mut().enumerate() {
+                for d in 0..depth {
                     let first = self.columns.start + block * LANES;
-                    prepare::<T, I>(self.x, self.mask, start + d, first, &mut x[..columns]);
-                }
-                for (half, out) in out.chunks_mut(TILE * width).enumerate() {
-                    let rows = out.len() / width;
-                    let x = || x[..depth].iter().map(|x| x.as_chunks::<TILE>().0[half]);
-                    let mut first = 0;
-                    while first < width {
-                        first += tiles::<T, I>(x(), g, width, first, out, rows);
+                    let mut values = [T::ZERO; LANES];
+                    prepare::<T, I>(self.x, self.mask, start + d, first, &mut values[..columns]);
+                    for (x, values) in x.iter_mut().zip(values.as_chunks::<TILE>().0) {
+                        x[d] = *values;
                     }
+                }
+                for (x, out) in x.iter().zip(out.chunks_mut(TILE * width)) {
+                    let columns = out.len() / width;
+                    tiles::<T, I>(&x[..depth], g, width, out, columns);
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! The numbers everything is generic over: `f32` to work with, `f64` to check the very same code.
 
 use super::lanes::{Isa, Lanes};
+use super::primitives::Primitives;
 use std::fmt::{Debug, Display};
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub};
@@ -14,6 +15,7 @@ mod sealed {
 /// `f32` or `f64`.
 pub trait Real:
     sealed::Sealed
+    + Primitives
     + Copy
     + Default
     + Debug
@@ -31,6 +33,8 @@ pub trait Real:
     + Sum
     + 'static
 {
+    /// Whether instruction sets have their own vectors of it.
+    const HAS_VECTORS: bool;
     /// Eight of them side by side.
     type Lanes<I: Isa>: Lanes<Item = Self>;
     /// 0
@@ -54,6 +58,7 @@ pub trait Real:
 }
 
 impl Real for f32 {
+    const HAS_VECTORS: bool = true;
     type Lanes<I: Isa> = I::F32;
     const ZERO: Self = 0.0;
     const ONE: Self = 1.0;
@@ -105,6 +110,7 @@ impl Real for f32 {
 }
 
 impl Real for f64 {
+    const HAS_VECTORS: bool = false;
     type Lanes<I: Isa> = I::F64;
     const ZERO: Self = 0.0;
     const ONE: Self = 1.0;

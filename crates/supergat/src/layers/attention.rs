@@ -13,8 +13,7 @@ use super::output::{FromAbove, Join, Output};
 use super::parameter::Parameter;
 use super::{Context, Scratch, Size};
 use crate::kernels::{
-    Attention, Buffer, Dropout, EdgeLoss, Form, Gradient, HeadLayout, Mask, Parts, Real, STATE, attention_backward,
-    attention_forward, attention_scores, edge_values, pair_logits, sum_parts, vector_sums,
+    Attention, Buffer, Dropout, EdgeLoss, Form, Gradient, HeadLayout, Mask, Parts, Real, STATE, sum_parts, vector_sums,
 };
 use crate::random::{Purpose, Stream};
 use crate::sampling::EdgeSamples;
@@ -164,7 +163,7 @@ impl<T: Real> AttentionLayer<T> {
             let (a_target, a_source) = a.value.split_at(stride);
             let (state, source) = (&mut cache.state[..STATE * per_head], &mut cache.source_score[..per_head]);
             let z = &cache.z[..nodes * stride];
-            attention_scores(&context.plan.input.rows, self.layout, z, a_target, a_source, state, source);
+            T::attention_scores(&context.plan.input.rows, self.layout, z, a_target, a_source, state, source);
         }
         if let Some(stream) = stream(Purpose::AttentionDropout).filter(|_| !self.dropout.is_none()) {
             let keep = &mut cache.keep[..graph.edges() * self.layout.groups];
@@ -172,7 +171,12 @@ impl<T: Real> AttentionLayer<T> {
         }
         let AttentionCache { keep, z, source_score, state, sums, output, .. } = cache;
         let attention = self.attention(context, keep, z, source_score);
-        attention_forward(&context.plan.edges, attention, &mut state[..STATE * per_head], &mut sums[..nodes * stride]);
+        T::attention_forward(
+            &context.plan.edges,
+            attention,
+            &mut state[..STATE * per_head],
+            &mut sums[..nodes * stride],
+        );
         let out = &mut output[..nodes * self.output.width()];
         self.output.forward(&context.plan.input.rows, &sums[..nodes * stride], out);
     }
@@ -252,7 +256,7 @@ impl<T: Real> AttentionLayer<T> {
         let sums = &mut scratch.partial[..parts.len() * vector_sums(self.layout)];
         let losses = &mut scratch.losses[..parts.len()];
         let attention = self.attention(context, &cache.keep, &cache.z, &cache.source_score);
-        attention_backward(parts, attention, gradient, &mut scratch.projected[..nodes * stride], sums, losses);
+        T::attention_backward(parts, attention, gradient, &mut scratch.projected[..nodes * stride], sums, losses);
         if let Some(a) = &mut self.vectors {
             sum_parts(parts.len(), sums, &mut a.gradient);
         }
@@ -274,7 +278,7 @@ impl<T: Real> AttentionLayer<T> {
         let values = context.example.graph.edges() * self.layout.heads;
         let [mut coefficients, mut logits] = [vec![T::ZERO; values], vec![T::ZERO; values]];
         let attention = self.attention(context, &cache.keep, &cache.z, &cache.source_score);
-        edge_values(attention, &cache.state, &mut coefficients, &mut logits);
+        T::edge_values(attention, &cache.state, &mut coefficients, &mut logits);
         [coefficients, logits]
     }
 
@@ -282,7 +286,7 @@ impl<T: Real> AttentionLayer<T> {
     pub fn pair_logits(&self, context: &Context<'_, T>, cache: &AttentionCache<T>, pairs: &[[u32; 2]]) -> Vec<T> {
         let mut out = vec![T::ZERO; pairs.len()];
         let attention = self.attention(context, &cache.keep, &cache.z, &cache.source_score);
-        pair_logits(attention, &cache.state, pairs, &mut out);
+        T::pair_logits(attention, &cache.state, pairs, &mut out);
         out
     }
 }

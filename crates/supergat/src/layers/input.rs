@@ -2,9 +2,7 @@
 
 use super::parameter::Parameter;
 use crate::features::Features;
-use crate::kernels::{
-    Compressed, Dense, Dropout, Mask, Parts, Real, dense_product, dense_transposed_product, sparse_product,
-};
+use crate::kernels::{Compressed, Dense, Dropout, Mask, Parts, Real};
 use crate::random::Stream;
 
 /// Input of a layer.
@@ -77,10 +75,10 @@ impl<'a, T: Real> Input<'a, T> {
                 let rows =
                     Compressed { offsets: m.offsets(), index: m.column_of(), values: m.values(), position: None };
                 let parts = &parts.sparse.as_ref().expect("parts of these features")[0];
-                sparse_product(parts, rows, mask, &weight.value, stride, out);
+                T::sparse_product(parts, rows, mask, &weight.value, stride, out);
             }
             _ => {
-                dense_product(&parts.rows, self.dense().expect("not sparse"), mask, &weight.value, stride, out);
+                T::dense_product(&parts.rows, self.dense().expect("not sparse"), mask, &weight.value, stride, out);
             }
         }
     }
@@ -105,11 +103,11 @@ impl<'a, T: Real> Input<'a, T> {
                     position: Some(&t.position),
                 };
                 let parts = &parts.sparse.as_ref().expect("parts of these features")[1];
-                sparse_product(parts, rows, mask, g, stride, &mut weight.gradient);
+                T::sparse_product(parts, rows, mask, g, stride, &mut weight.gradient);
             }
             _ => {
                 let x = self.dense().expect("not sparse");
-                dense_transposed_product(columns, x, mask, g, stride, &mut weight.gradient);
+                T::dense_transposed_product(columns, x, mask, g, stride, &mut weight.gradient);
             }
         }
     }

@@ -14,7 +14,7 @@ pub use parameter::Parameter;
 
 use crate::error::Result;
 use crate::example::Example;
-use crate::kernels::{Buffer, Dense, Mask, Parts, Real, dense_product, transpose};
+use crate::kernels::{Buffer, Dense, Mask, Parts, Real, transpose};
 use crate::sampling::{NegativeSampler, SampleSizes};
 
 /// The randomness of one training step.
@@ -147,7 +147,7 @@ impl<T: Real> Scratch<T> {
         let transposed = &mut self.transposed[..weight.len()];
         transpose(weight, width, stride, transposed);
         let x = Dense { values: &self.projected[..nodes * stride], columns: stride };
-        dense_product(parts, x, None, transposed, width, &mut self.gradient[..nodes * width]);
+        T::dense_product(parts, x, None, transposed, width, &mut self.gradient[..nodes * width]);
     }
 }
 

@@ -2,10 +2,7 @@
 
 use super::Scratch;
 use super::parameter::Parameter;
-use crate::kernels::{
-    HeadLayout, Mask, OutputGradient, Parts, Real, concat_backward, concat_forward, mean_backward, mean_forward,
-    sum_parts,
-};
+use crate::kernels::{HeadLayout, Mask, OutputGradient, Parts, Real, sum_parts};
 
 /// How the heads of a layer are joined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,8 +63,8 @@ impl<T: Real> Output<T> {
     /// From weighted sums to the layer's output.
     pub fn forward(&self, parts: &Parts, sums: &[T], out: &mut [T]) {
         match self.join {
-            Join::Mean => mean_forward(parts, self.layout, &self.bias.value, sums, out),
-            join => concat_forward(parts, join == Join::ConcatElu, &self.bias.value, sums, out),
+            Join::Mean => T::mean_forward(parts, self.layout, &self.bias.value, sums, out),
+            join => T::concat_forward(parts, join == Join::ConcatElu, &self.bias.value, sums, out),
         }
     }
 
@@ -90,9 +87,9 @@ impl<T: Real> Output<T> {
             bias: &mut scratch.partial,
         };
         match above {
-            FromAbove::Mean(gradient) => mean_backward(parts, self.layout, gradient, sums, to),
+            FromAbove::Mean(gradient) => T::mean_backward(parts, self.layout, gradient, sums, to),
             FromAbove::Concat(mask) => {
-                concat_backward(parts, self.layout, self.join == Join::ConcatElu, mask, output, sums, to);
+                T::concat_backward(parts, self.layout, self.join == Join::ConcatElu, mask, output, sums, to);
             }
         }
         sum_parts(parts.len(), &scratch.partial, &mut self.bias.gradient);

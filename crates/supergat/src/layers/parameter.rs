@@ -77,7 +77,7 @@ impl<T: Real> Parameter<T> {
     /// One step of the optimiser.
     pub fn update(&mut self, adam: Adam) {
         let [m, v] = &mut self.moments;
-        adam.update(&mut self.value, &self.gradient, m, v);
+        T::adam(adam, &mut self.value, &self.gradient, m, v);
     }
 }
 

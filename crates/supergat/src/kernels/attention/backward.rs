@@ -3,7 +3,9 @@
 use super::{Attention, INVERSE, LARGEST, Neighbours, SCORE, SHARED, STATE, kept, leaky, score_scale};
 use crate::kernels::forms::{FormKernel, with_form};
 use crate::kernels::heads::{HeadLayout, MAX_GROUPS};
-use crate::kernels::lanes::{Isa, Kernel, LANES, Lanes, V, add_scaled, add_two_scaled, dispatch, dot, vectors, vectors_mut};
+use crate::kernels::lanes::{
+    Isa, Kernel, LANES, Lanes, V, add_scaled, add_two_scaled, dispatch, dot, prefetch, vectors, vectors_mut,
+};
 use crate::kernels::loss::SoftplusSum;
 use crate::kernels::parts::{Parts, PerPart, Rows};
 use crate::kernels::real::Real;
@@ -238,11 +240,48 @@ impl<'a, T: Real, F: FormKernel, I: Isa, const G: usize> Formulas<'a, T, F, I, G
         sum.fold(1).mul(self.mean)
     }
 
-    /// Gradient of every head's logit for a pair that is an edge: (sigmoid(x) - 1) weight.
+    /// Gradient of every head's logit for a pair that is an edge, (sigmoid(x) - 1) weight; and exp(-|x|).
     #[inline(always)]
-    fn edge_gradient(&self, mean_logit: V<T, I>) -> V<T, I> {
-        mean_logit.sigmoid().sub(V::<T, I>::splat(T::ONE)).mul(self.pair_weight)
+    fn edge_gradient(&self, x: V<T, I>) -> (V<T, I>, V<T, I>) {
+        let one = V::<T, I>::splat(T::ONE);
+        let small = x.exp_of_minus_abs();
+        // sigmoid(x) - 1 = -sigmoid(-x) = -(e or 1) / (1 + e) for positive or other x.
+        let miss = x.if_positive(small, one).div(one.add(small));
+        (V::<T, I>::zero().sub(miss).mul(self.pair_weight), small)
     }
+
+    /// Asks for what [`Formulas::node`] will read.
+    #[inline(always)]
+    fn prefetch(&self, i: usize) {
+        let node = self.node(i);
+        prefetch(node.z);
+        prefetch(node.gradient);
+        prefetch(node.state);
+        prefetch(node.source_score);
+    }
+
+    /// The same for a sampled pair.
+    #[inline(always)]
+    fn prefetch_pair(&self, i: usize) {
+        let node = self.node(i);
+        if F::DP {
+            prefetch(node.z);
+        } else {
+            prefetch(node.source_score);
+            prefetch(node.state);
+        }
+    }
+}
+
+/// The edges between a node and one of its neighbours.
+#[derive(Clone, Copy)]
+struct Visit {
+    /// Position of the edge from the neighbour, if `is_in`.
+    incoming: usize,
+    /// Position of the edge to the neighbour, if `is_out`.
+    outgoing: usize,
+    is_in: bool,
+    is_out: bool,
 }
 
 /// Gradients that a node gathers from its edges.
@@ -256,46 +295,33 @@ impl<T: Real, F: FormKernel, I: Isa, const G: usize> Formulas<'_, T, F, I, G> {
     /// What node `own` gathers from its neighbour `other`: as target of the edge `incoming` (`other` -> `own`), as source of the edge
     /// `outgoing` (`own` -> `other`), or both at once, when the work that both directions share is done once.
     #[inline(always)]
-    fn visit<const IN: bool, const OUT: bool>(
+    fn visit(
         &self,
         own: &Node<'_, T>,
         other: &Node<'_, T>,
-        (incoming, outgoing): (usize, usize),
+        Visit { incoming, outgoing, is_in, is_out }: Visit,
         edge_loss: &Option<EdgeLoss<'_>>,
         gathered: &mut Gathered<'_, T, I, G>,
         losses: &mut SoftplusSum,
     ) {
-        let marked_in = IN && is_positive(edge_loss, incoming);
-        let marked_out = OUT && is_positive(edge_loss, outgoing);
-        let (learns_in, learns_out) = (IN && own.active, OUT && other.active);
+        let marked_in = is_in && is_positive(edge_loss, incoming);
+        let marked_out = is_out && is_positive(edge_loss, outgoing);
+        let (learns_in, learns_out) = (is_in && own.active, is_out && other.active);
         if !(marked_in || marked_out || learns_in || learns_out) {
             return;
         }
         let dp = self.dots(own, other);
         let zero = V::<T, I>::zero();
-        let go_in = if IN { self.additive(own, other) } else { [zero; G] };
-        let go_out = if OUT { self.additive(other, own) } else { [zero; G] };
+        let (go_in, go_out) = (self.additive(own, other), self.additive(other, own));
 
         let (mut logit_in, mut logit_out) = (zero, zero);
-        if F::SYMMETRIC_LOGIT {
-            if marked_in || marked_out {
-                let x = self.mean_logit(&go_in, &dp);
-                let d = self.edge_gradient(x);
-                logit_in = if marked_in { d } else { zero };
-                logit_out = if marked_out { d } else { zero };
-                if marked_in {
-                    losses.add(-x.array()[0]);
-                }
-            }
-        } else {
-            if marked_in {
-                let x = self.mean_logit(&go_in, &dp);
-                losses.add(-x.array()[0]);
-                logit_in = self.edge_gradient(x);
-            }
-            if marked_out {
-                logit_out = self.edge_gradient(self.mean_logit(&go_out, &dp));
-            }
+        if edge_loss.is_some() {
+            let x = self.mean_logit(&go_in, &dp);
+            let (d, small) = self.edge_gradient(x);
+            losses.add_if(marked_in, T::ZERO - x.array()[0], small.array()[0]);
+            let reverse = if F::SYMMETRIC_LOGIT { d } else { self.edge_gradient(self.mean_logit(&go_out, &dp)).0 };
+            logit_in = if marked_in { d } else { zero };
+            logit_out = if marked_out { reverse } else { zero };
         }
         let (d_go_in, d_dp_in) = F::logit_backward(logit_in, self.scale);
         let (d_go_out, d_dp_out) = F::logit_backward(logit_out, self.scale);
@@ -329,7 +355,7 @@ impl<T: Real, F: FormKernel, I: Isa, const G: usize> Formulas<'_, T, F, I, G> {
         }
     }
 
-    /// What a node gathers from a sampled non-edge; returns the mean logit. The gradient is the same for all heads.
+    /// What a node gathers from a sampled non-edge; returns the mean logit x and exp(-|x|). The gradient is the same for all heads.
     #[inline(always)]
     fn visit_negative(
         &self,
@@ -338,9 +364,11 @@ impl<T: Real, F: FormKernel, I: Isa, const G: usize> Formulas<'_, T, F, I, G> {
         other_z: &[[T; LANES]],
         d_z: &mut [[T; LANES]],
         d_score: &mut [V<T, I>; G],
-    ) -> V<T, I> {
+    ) -> (V<T, I>, V<T, I>) {
         let x = self.mean_logit(&self.additive(target, source), &self.dots(target, source));
-        let (d_go, d_dp) = F::logit_backward(x.sigmoid().mul(self.pair_weight), self.scale);
+        let (one, small) = (V::<T, I>::splat(T::ONE), x.exp_of_minus_abs());
+        let sigmoid = x.if_positive(one, small).div(one.add(small));
+        let (d_go, d_dp) = F::logit_backward(sigmoid.mul(self.pair_weight), self.scale);
         if F::DP {
             add_scaled::<T, I>(d_z, d_dp, other_z);
         }
@@ -349,11 +377,12 @@ impl<T: Real, F: FormKernel, I: Isa, const G: usize> Formulas<'_, T, F, I, G> {
                 *d = d.add(d_go);
             }
         }
-        x
+        (x, small)
     }
 }
 
 impl<T: Real, F: FormKernel, const G: usize> Kernel for Backward<'_, T, F, G> {
+    type Number = T;
     type Output = f64;
 
     #[inline(always)]
@@ -371,34 +400,48 @@ impl<T: Real, F: FormKernel, const G: usize> Kernel for Backward<'_, T, F, G> {
             let zero = [V::<T, I>::zero(); G];
             let mut gathered = Gathered { d_z, d_target_score: zero, d_source_score: zero };
             let own = formulas.node(i);
-            let position = |at: usize, t: usize| input.incoming.offsets[t] as usize + gradient.place_at_target[at] as usize;
-            if gradient.symmetric {
-                for e in input.incoming.range(i) {
-                    let j = input.incoming.nodes[e] as usize;
-                    let edges = (e, position(e, j));
-                    formulas.visit::<true, true>(&own, &formulas.node(j), edges, loss, &mut gathered, &mut losses);
+            // On a symmetric graph one walk over the neighbours sees both directions; else there is a second walk.
+            let walk = input.incoming.range(i);
+            let second = if gradient.symmetric { 0..0 } else { gradient.outgoing.range(i) };
+            for step in 0..walk.len() + second.len() {
+                let first = step < walk.len();
+                let (lists, at) = if first {
+                    (input.incoming.nodes, walk.start + step)
+                } else {
+                    (gradient.outgoing.nodes, second.start + step - walk.len())
+                };
+                if let Some(&ahead) = lists.get(at + AHEAD) {
+                    formulas.prefetch(ahead as usize);
                 }
-            } else {
-                for e in input.incoming.range(i) {
-                    let other = formulas.node(input.incoming.nodes[e] as usize);
-                    formulas.visit::<true, false>(&own, &other, (e, 0), loss, &mut gathered, &mut losses);
-                }
-                for at in gradient.outgoing.range(i) {
-                    let t = gradient.outgoing.nodes[at] as usize;
-                    let edges = (0, position(at, t));
-                    formulas.visit::<false, true>(&own, &formulas.node(t), edges, loss, &mut gathered, &mut losses);
-                }
+                let node = lists[at] as usize;
+                let is_out = gradient.symmetric || !first;
+                let outgoing = if is_out {
+                    input.incoming.offsets[node] as usize + gradient.place_at_target[at] as usize
+                } else {
+                    0
+                };
+                let visit = Visit { incoming: if first { at } else { 0 }, outgoing, is_in: first, is_out };
+                formulas.visit(&own, &formulas.node(node), visit, loss, &mut gathered, &mut losses);
             }
             let Gathered { d_z, mut d_target_score, mut d_source_score } = gathered;
             if let Some(loss) = loss {
-                for at in loss.negatives_by_target.range(i) {
-                    let other = formulas.node(loss.negatives_by_target.nodes[at] as usize);
-                    let x = formulas.visit_negative(&own, &other, other.z, d_z, &mut d_target_score);
-                    losses.add(x.array()[0]);
-                }
-                for at in loss.negatives_by_source.range(i) {
-                    let other = formulas.node(loss.negatives_by_source.nodes[at] as usize);
-                    formulas.visit_negative(&other, &own, other.z, d_z, &mut d_source_score);
+                let as_target = loss.negatives_by_target.range(i);
+                let as_source = loss.negatives_by_source.range(i);
+                for step in 0..as_target.len() + as_source.len() {
+                    let is_target = step < as_target.len();
+                    let (lists, at) = if is_target {
+                        (loss.negatives_by_target.nodes, as_target.start + step)
+                    } else {
+                        (loss.negatives_by_source.nodes, as_source.start + step - as_target.len())
+                    };
+                    if let Some(&ahead) = lists.get(at + AHEAD) {
+                        formulas.prefetch_pair(ahead as usize);
+                    }
+                    let other = formulas.node(lists[at] as usize);
+                    let (target, source) = if is_target { (&own, &other) } else { (&other, &own) };
+                    let d_score = if is_target { &mut d_target_score } else { &mut d_source_score };
+                    let (x, small) = formulas.visit_negative(target, source, other.z, d_z, d_score);
+                    losses.add_if(is_target, x.array()[0], small.array()[0]);
                 }
             }
             if F::GO {
@@ -415,6 +458,9 @@ impl<T: Real, F: FormKernel, const G: usize> Kernel for Backward<'_, T, F, G> {
         losses.total()
     }
 }
+
+/// Edges between asking for a neighbour's rows and using them: far enough for a memory access, near enough to stay in the cache.
+const AHEAD: usize = 6;
 
 /// Whether an edge is in the sample of the edge loss.
 #[inline(always)]

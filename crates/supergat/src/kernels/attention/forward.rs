@@ -3,7 +3,7 @@
 use super::{Attention, INVERSE, LARGEST, SCORE, STATE, kept, leaky, score_scale};
 use crate::kernels::forms::{FormKernel, with_form};
 use crate::kernels::heads::HeadLayout;
-use crate::kernels::lanes::{Isa, Kernel, LANES, Lanes, V, dispatch, dot, vectors, vectors_mut};
+use crate::kernels::lanes::{Isa, Kernel, LANES, Lanes, V, dispatch, dot, prefetch, vectors, vectors_mut};
 use crate::kernels::parts::{Parts, Rows};
 use crate::kernels::real::Real;
 use std::marker::PhantomData;
@@ -33,6 +33,7 @@ pub fn attention_scores<T: Real>(
             source: &'a mut [[T; LANES]],
         }
         impl<T: Real> Kernel for Scores<'_, T> {
+            type Number = T;
             type Output = ();
             #[inline(always)]
             fn run<I: Isa>(self) {
@@ -85,8 +86,11 @@ struct Forward<'a, T, F> {
 
 /// Edges of a node handled at once. A node with more of them goes block by block, rescaling when a larger score appears.
 const BLOCK: usize = 256;
+/// Edges between asking for a neighbour's row and using it.
+const AHEAD: usize = 8;
 
 impl<T: Real, F: FormKernel> Kernel for Forward<'_, T, F> {
+    type Number = T;
     type Output = ();
 
     #[inline(always)]
@@ -113,7 +117,14 @@ impl<T: Real, F: FormKernel> Kernel for Forward<'_, T, F> {
                     let block = start..(start + BLOCK).min(edges.end);
                     let sources = &incoming.nodes[block.clone()];
                     let before = largest;
-                    for (&j, weight) in sources.iter().zip(&mut weight) {
+                    for (k, (&j, weight)) in sources.iter().zip(&mut weight).enumerate() {
+                        if let Some(&ahead) = incoming.nodes.get(start + k + AHEAD) {
+                            let ahead = ahead as usize;
+                            prefetch(&z[ahead * row + at..][..width]);
+                            if F::GO {
+                                prefetch(&source_score[ahead * groups + g..][..1]);
+                            }
+                        }
                         let j = j as usize;
                         let (mut go, mut dp) = (V::<T, I>::zero(), V::<T, I>::zero());
                         if F::DP {

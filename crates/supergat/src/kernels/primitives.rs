@@ -1,0 +1,76 @@
+//! The set of primitives that layers are made of, compiled once for `f32` and once for `f64`.
+//!
+//! Layers call them as methods of their number type. They are the seam to other devices: what implements this set can train. They are not
+//! generic functions because every crate that used those would compile all kernels, for all instruction sets, again.
+
+use super::adam::{self, Adam};
+use super::attention::{self, Attention, Gradient};
+use super::dropout::Mask;
+use super::heads::HeadLayout;
+use super::output::{self, OutputGradient};
+use super::parts::Parts;
+use super::products::{self, Compressed, Dense};
+
+macro_rules! primitives {
+    ($($(#[$doc:meta])* $module:ident::$name:ident($($arg:ident: $type:ty),* $(,)?);)*) => {
+        /// See the functions' modules for formulas and layouts.
+        pub trait Primitives: Sized {
+            $($(#[$doc])* #[allow(clippy::too_many_arguments)] fn $name($($arg: $type),*);)*
+        }
+        primitives!(@impl f32 $($module::$name($($arg: $type),*);)*);
+        primitives!(@impl f64 $($module::$name($($arg: $type),*);)*);
+    };
+    (@impl $number:ident $($module:ident::$name:ident($($arg:ident: $type:ty),*);)*) => {
+        impl Primitives for $number {
+            $(#[inline(never)] fn $name($($arg: $type),*) { $module::$name($($arg),*) })*
+        }
+    };
+}
+
+primitives! {
+    /// `out = S M` for sparse `S` under a dropout mask.
+    products::sparse_product(
+        parts: &Parts, s: Compressed<'_, Self>, mask: Option<Mask<'_, Self>>, m: &[Self], stride: usize, out: &mut [Self],
+    );
+    /// `out = X M` for dense `X` under a dropout mask.
+    products::dense_product(
+        parts: &Parts, x: Dense<'_, Self>, mask: Option<Mask<'_, Self>>, m: &[Self], stride: usize, out: &mut [Self],
+    );
+    /// `out = X^T G` for dense `X` under a dropout mask.
+    products::dense_transposed_product(
+        parts: &Parts, x: Dense<'_, Self>, mask: Option<Mask<'_, Self>>, g: &[Self], stride: usize, out: &mut [Self],
+    );
+    /// `a_target . z_i` and `a_source . z_i` of every node.
+    attention::attention_scores(
+        parts: &Parts, layout: HeadLayout, z: &[Self], a_target: &[Self], a_source: &[Self], state: &mut [Self],
+        source_score: &mut [Self],
+    );
+    /// Attention: softmax of the scores, dropout, weighted sum.
+    attention::attention_forward(parts: &Parts, input: Attention<'_, Self>, state: &mut [Self], out: &mut [Self]);
+    /// Gradients of attention and of the edge loss.
+    attention::attention_backward(
+        parts: &Parts, input: Attention<'_, Self>, gradient: Gradient<'_, Self>, d_z: &mut [Self], d_vectors: &mut [Self],
+        losses: &mut [f64],
+    );
+    /// Coefficient and logit of every edge.
+    attention::edge_values(
+        input: Attention<'_, Self>, state: &[Self], coefficients: &mut [Self], logits: &mut [Self],
+    );
+    /// Mean edge logits of any pairs.
+    attention::pair_logits(input: Attention<'_, Self>, state: &[Self], pairs: &[[u32; 2]], out: &mut [Self]);
+    /// Heads side by side, bias, ELU.
+    output::concat_forward(parts: &Parts, elu: bool, bias: &[Self], sums: &[Self], out: &mut [Self]);
+    /// Gradient of [`Primitives::concat_forward`] and of the dropout above it.
+    output::concat_backward(
+        parts: &Parts, layout: HeadLayout, elu: bool, mask: Option<Mask<'_, Self>>, output: &[Self], sums: &[Self],
+        to: OutputGradient<'_, Self>,
+    );
+    /// Mean over heads, bias.
+    output::mean_forward(parts: &Parts, layout: HeadLayout, bias: &[Self], sums: &[Self], out: &mut [Self]);
+    /// Gradient of [`Primitives::mean_forward`].
+    output::mean_backward(
+        parts: &Parts, layout: HeadLayout, d_out: &[Self], sums: &[Self], to: OutputGradient<'_, Self>,
+    );
+    /// One step of Adam.
+    adam::adam(adam: Adam, weights: &mut [Self], gradient: &[Self], moment1: &mut [Self], moment2: &mut [Self]);
+}
