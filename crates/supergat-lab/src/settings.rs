@@ -53,12 +53,14 @@ pub struct Settings {
 impl Settings {
     /// What to start from on a graph that the paper does not know: near the middle of the published configurations.
     pub fn general(model: ModelKind) -> Self {
+        // 64 hidden features: eight heads of eight, or all in one where there are no heads.
+        let (hidden, heads) = if matches!(model, ModelKind::Attention { .. }) { (8, 8) } else { (64, 1) };
         Self {
             model,
             layers: 2,
-            hidden: 8,
-            heads: 8,
-            output_heads: 8,
+            hidden,
+            heads,
+            output_heads: heads,
             dropout: 0.6,
             negative_slope: 0.2,
             lr: 0.01,
@@ -85,6 +87,7 @@ impl Settings {
         let all: Value = serde_json::from_str(PRESETS).expect("checked by a test");
         let entry = all.get(dataset)?.get(task)?.get(model.to_string())?;
         let mut settings = Self::general(model);
+        let attends = matches!(model, ModelKind::Attention { .. });
         if dataset == supergat_data::random_partition::NAME {
             // Chosen per graph in the paper, from grids around these.
             (settings.lambda_2, settings.lambda_e) = (1e-5, 1.0);
@@ -101,8 +104,10 @@ impl Settings {
         };
         count("layers", &mut settings.layers);
         count("hidden_per_head", &mut settings.hidden);
-        count("heads", &mut settings.heads);
-        count("output_heads", &mut settings.output_heads);
+        if attends {
+            count("heads", &mut settings.heads);
+            count("output_heads", &mut settings.output_heads);
+        }
         number("dropout", &mut settings.dropout);
         number("lr", &mut settings.lr);
         number("lambda_2", &mut settings.lambda_2);

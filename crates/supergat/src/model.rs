@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::example::{Example, Labels};
 use crate::kernels::{Adam, Buffer, Dense, Form, HeadLayout, MAX_HEADS, Real, label_loss_backward};
 use crate::layers::{
-    AttentionConfig, AttentionLayer, Cache, Context, FromAbove, Input, Join, Layer, LinearLayer, Parameter, Plan,
+    AttentionConfig, AttentionLayer, Cache, Context, Convolution, ConvolutionLayer, FromAbove, Input, Join, Layer, LinearLayer, Parameter, Plan,
     Scratch, Size,
 };
 use serde::{Deserialize, Serialize};
@@ -23,13 +23,15 @@ pub enum ModelKind {
         /// Whether attention also learns to predict edges.
         self_supervised: bool,
     },
+    /// Neighbours weighed by the graph alone.
+    Convolution(Convolution),
     /// No neighbours at all.
     Mlp,
 }
 
 impl ModelKind {
     /// Every network there is.
-    pub const ALL: [Self; 9] = {
+    pub const ALL: [Self; 13] = {
         const fn of(form: Form, self_supervised: bool) -> ModelKind {
             ModelKind::Attention { form, self_supervised }
         }
@@ -42,6 +44,10 @@ impl ModelKind {
             of(Form::Dp, true),
             of(Form::Sd, true),
             of(Form::Mx, true),
+            Self::Convolution(Convolution::Gcn),
+            Self::Convolution(Convolution::GcnIncoming),
+            Self::Convolution(Convolution::Sage),
+            Self::Convolution(Convolution::SageRoot),
             Self::Mlp,
         ]
     };
@@ -58,6 +64,10 @@ impl fmt::Display for ModelKind {
             Self::Attention { form, self_supervised } => {
                 f.pad(&format!("{}-{}", if *self_supervised { "supergat" } else { "gat" }, form.name()))
             }
+            Self::Convolution(Convolution::Gcn) => f.pad("gcn"),
+            Self::Convolution(Convolution::GcnIncoming) => f.pad("gcn-incoming"),
+            Self::Convolution(Convolution::Sage) => f.pad("sage"),
+            Self::Convolution(Convolution::SageRoot) => f.pad("sage-root"),
             Self::Mlp => f.pad("mlp"),
         }
     }
@@ -102,7 +112,7 @@ pub struct Architecture {
     pub layers: usize,
     /// Features per head in hidden layers.
     pub hidden: usize,
-    /// Heads of hidden layers (an MLP has heads * hidden features).
+    /// Heads of hidden layers (without attention these have heads * hidden features).
     pub heads: usize,
     /// Heads of the last layer.
     pub output_heads: usize,
@@ -211,6 +221,11 @@ impl<T: Real> Model<T> {
                         dropout: a.dropout,
                     },
                 )),
+                ModelKind::Convolution(kind) => {
+                    let features = if last { a.classes } else { a.hidden * a.heads };
+                    let layer = ConvolutionLayer::new(number, kind, input, index > 0, features, join, a.dropout);
+                    Layer::Convolution(layer)
+                }
                 ModelKind::Mlp => {
                     let features = if last { a.classes } else { a.hidden * a.heads };
                     Layer::Linear(LinearLayer::new(number, input, index > 0, features, join, a.dropout))

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{FORMS, Recipe, architecture};
-use supergat::layers::{Context, Draw, Plan};
+use supergat::layers::{Context, Convolution, Draw, Plan};
 use supergat::{Architecture, Example, Model, ModelKind};
 
 /// The objective of one step with fixed dropout masks and samples; leaves the gradients in the model.
@@ -106,5 +106,17 @@ fn without_neighbours() {
         let shape =
             Architecture { model: ModelKind::Mlp, layers, dropout: 0.3, ..architecture(&example, FORMS[0], false) };
         check(&format!("mlp layers {layers}"), shape, &example, None);
+    }
+}
+
+#[test]
+fn convolutions() {
+    for kind in [Convolution::Gcn, Convolution::GcnIncoming, Convolution::Sage, Convolution::SageRoot] {
+        for (layers, sparse, directed) in [(1, true, true), (2, false, true), (3, true, false)] {
+            let example = Recipe { seed: 6, sparse, directed, ..Recipe::default() }.build();
+            let model = ModelKind::Convolution(kind);
+            let shape = Architecture { model, layers, dropout: 0.3, ..architecture(&example, FORMS[0], false) };
+            check(&format!("{kind:?} layers {layers}"), shape, &example, None);
+        }
     }
 }

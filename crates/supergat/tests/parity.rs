@@ -5,12 +5,13 @@ use serde_json::Value;
 use std::path::PathBuf;
 use supergat::kernels::{Adam, Buffer, HeadLayout};
 use supergat::layers::{
-    AttentionConfig, AttentionLayer, Cache, Context, FromAbove, Input, Join, Layer, Parameter, Plan, Scratch, Size,
+    AttentionConfig, AttentionLayer, Cache, Context, Convolution, ConvolutionLayer, FromAbove, Input, Join, Layer, Parameter,
+    Plan, Scratch, Size,
 };
 use supergat::{Architecture, Direction, Example, Features, Form, Graph, Labels, Model, ModelKind, Real};
 
-/// The golden files of a kind; there must be some.
-fn files(kind: &str) -> Vec<(String, Value)> {
+/// All golden files by name.
+fn all_files() -> Vec<(String, Value)> {
     let folder = std::env::var_os("SUPERGAT_PARITY_DIR")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/parity"), PathBuf::from);
     let mut found: Vec<(String, Value)> = std::fs::read_dir(&folder)
@@ -21,11 +22,15 @@ fn files(kind: &str) -> Vec<(String, Value)> {
             let json: Value = serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
             (path.file_name().unwrap().to_string_lossy().into_owned(), json)
         })
-        .filter(|(_, json)| json["kind"] == kind)
         .collect();
     found.sort_by(|a, b| a.0.cmp(&b.0));
-    assert!(!found.is_empty(), "no file of kind `{kind}` in {}", folder.display());
+    assert!(!found.is_empty(), "no golden file in {}", folder.display());
     found
+}
+
+/// Those of a kind.
+fn files(kind: &str) -> Vec<(String, Value)> {
+    all_files().into_iter().filter(|(_, json)| json["kind"] == kind).collect()
 }
 
 /// All numbers of a nested array, in order.
@@ -244,4 +249,61 @@ fn training_double() {
 #[test]
 fn training_single() {
     files("training").iter().for_each(|(name, file)| check_training::<f32>(name, file, 1e-4));
+}
+
+/// GCN and GraphSAGE with a root weight: output and all gradients. The other software keeps weights as [out, in].
+fn check_baseline<T: Real>(name: &str, file: &Value, tolerance: f64) {
+    let nodes = size(&file["nodes"]);
+    let example = example::<T>(file, Labels::Single { classes: 1, of: vec![0; nodes] }, vec![0]);
+    let inputs = example.features.columns();
+    let r: Vec<T> = cast(&file["r"]);
+    let features = r.len() / nodes;
+    let (kind, matrices, bias) = match file["layer"].as_str().unwrap() {
+        "gcn" => (Convolution::GcnIncoming, vec!["lin.weight"], "bias"),
+        "sage" => (Convolution::SageRoot, vec!["lin_l.weight", "lin_r.weight"], "lin_l.bias"),
+        other => panic!("{name}: unknown layer {other}"),
+    };
+    let input = HeadLayout::plain(inputs);
+    let mut layer = ConvolutionLayer::<T>::new(0, kind, input, false, features, Join::Mean, 0.0);
+    // From [out, in] for each matrix to [in, out of the first, out of the second].
+    let side_by_side = |values: &Value| -> Vec<f64> {
+        let all: Vec<Vec<f64>> = matrices.iter().map(|m| numbers(&values[m])).collect();
+        let row = |k: usize| all.iter().flat_map(move |m| (0..features).map(move |f| m[f * inputs + k]));
+        (0..inputs).flat_map(row).collect()
+    };
+    let weight: Vec<T> = side_by_side(&file["parameters"]).into_iter().map(T::from_f64).collect();
+    layer.weight.set_rows(&weight);
+    layer.output.bias.set_rows(&cast(&file["parameters"][bias]));
+
+    let plan = Plan::new(&example, None).unwrap();
+    let context = Context { example: &example, plan: &plan, draw: None };
+    let bounds = Size::of(std::slice::from_ref(&example), std::slice::from_ref(&plan), true);
+    let mut cache = layer.cache(bounds, 0);
+    let mut any = Layer::Convolution(layer);
+    let mut scratch = Scratch::new(bounds, std::slice::from_ref(&any));
+    let Layer::Convolution(layer) = &mut any else { unreachable!() };
+    layer.forward(&context, Input::Features(&example.features), &mut cache);
+    close(&format!("{name}: out"), &cache.output[..nodes * features], &file["out"], tolerance);
+
+    layer.backward(&context, Input::Features(&example.features), FromAbove::Mean(&r), &mut cache, &mut scratch);
+    let expected = serde_json::to_value(side_by_side(&file["gradients"])).unwrap();
+    close(&format!("{name}: weight"), &layer.weight.gradient_to_rows(), &expected, tolerance);
+    close(&format!("{name}: bias"), &layer.output.bias.gradient_to_rows(), &file["gradients"][bias], tolerance);
+    let d_x = input_gradient(&any, &scratch, nodes, inputs);
+    close(&format!("{name}: grad_x"), &d_x, &file["grad_x"], tolerance);
+}
+
+#[test]
+fn baselines() {
+    for (name, file) in &files("baseline") {
+        check_baseline::<f64>(name, file, 1e-9);
+        check_baseline::<f32>(name, file, 1e-4);
+    }
+}
+
+/// No golden file is left out.
+#[test]
+fn every_file_is_of_a_known_kind() {
+    let known: usize = ["layer", "training", "baseline"].iter().map(|kind| files(kind).len()).sum();
+    assert_eq!(known, all_files().len());
 }

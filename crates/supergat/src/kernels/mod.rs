@@ -4,6 +4,7 @@
 //! only, so every result is the same bits at any number of threads.
 
 mod adam;
+mod aggregate;
 mod attention;
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -20,6 +21,7 @@ mod products;
 mod real;
 
 pub use adam::Adam;
+pub use aggregate::{Aggregation, Slice};
 pub use attention::{Attention, EdgeLoss, Gradient, Neighbours, STATE, vector_sums};
 pub use buffer::Buffer;
 pub use dropout::{Dropout, Mask};

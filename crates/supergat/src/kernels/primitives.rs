@@ -4,6 +4,7 @@
 //! generic functions because every crate that used those would compile all kernels, for all instruction sets, again.
 
 use super::adam::{self, Adam};
+use super::aggregate::{self, Aggregation, Slice};
 use super::attention::{self, Attention, Gradient};
 use super::dropout::Mask;
 use super::heads::HeadLayout;
@@ -58,6 +59,11 @@ primitives! {
     );
     /// Mean edge logits of any pairs.
     attention::pair_logits(input: Attention<'_, Self>, state: &[Self], pairs: &[[u32; 2]], out: &mut [Self]);
+    /// Sums over neighbours with fixed weights.
+    aggregate::aggregate(
+        parts: &Parts, aggregation: Aggregation<'_, Self>, width: usize, z: &[Self], z_stride: usize, root: Option<Slice>,
+        out: &mut [Self], out_stride: usize,
+    );
     /// Heads side by side, bias, ELU.
     output::concat_forward(parts: &Parts, elu: bool, bias: &[Self], sums: &[Self], out: &mut [Self]);
     /// Gradient of [`Primitives::concat_forward`] and of the dropout above it.

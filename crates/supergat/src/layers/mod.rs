@@ -1,12 +1,14 @@
 //! Layers: parameters, forward, hand-derived backward. No layer contains a loop over edges; kernels do.
 
 mod attention;
+mod convolution;
 mod input;
 mod linear;
 mod output;
 mod parameter;
 
 pub use attention::{AttentionCache, AttentionConfig, AttentionLayer};
+pub use convolution::{Convolution, ConvolutionCache, ConvolutionLayer};
 pub use input::{Input, InputParts};
 pub use linear::{LinearCache, LinearLayer};
 pub use output::{FromAbove, Join, Output};
@@ -156,6 +158,8 @@ impl<T: Real> Scratch<T> {
 pub enum Layer<T> {
     /// See [`AttentionLayer`].
     Attention(AttentionLayer<T>),
+    /// See [`ConvolutionLayer`].
+    Convolution(ConvolutionLayer<T>),
     /// See [`LinearLayer`].
     Linear(LinearLayer<T>),
 }
@@ -165,6 +169,8 @@ pub enum Layer<T> {
 pub enum Cache<T> {
     /// See [`AttentionCache`].
     Attention(AttentionCache<T>),
+    /// See [`ConvolutionCache`].
+    Convolution(ConvolutionCache<T>),
     /// See [`LinearCache`].
     Linear(LinearCache<T>),
 }
@@ -174,6 +180,7 @@ impl<T> Cache<T> {
     pub fn output(&self) -> &Buffer<T> {
         match self {
             Self::Attention(cache) => &cache.output,
+            Self::Convolution(cache) => &cache.output,
             Self::Linear(cache) => &cache.output,
         }
     }
@@ -184,6 +191,7 @@ impl<T: Real> Layer<T> {
     pub fn initialise(&mut self, seed: u64) {
         match self {
             Self::Attention(layer) => layer.initialise(seed),
+            Self::Convolution(layer) => layer.initialise(seed),
             Self::Linear(layer) => layer.initialise(seed),
         }
     }
@@ -192,6 +200,7 @@ impl<T: Real> Layer<T> {
     pub fn cache(&self, size: Size, mask_bytes: usize) -> Cache<T> {
         match self {
             Self::Attention(layer) => Cache::Attention(layer.cache(size, mask_bytes)),
+            Self::Convolution(layer) => Cache::Convolution(layer.cache(size, mask_bytes)),
             Self::Linear(layer) => Cache::Linear(layer.cache(size, mask_bytes)),
         }
     }
@@ -200,6 +209,7 @@ impl<T: Real> Layer<T> {
     pub fn parameters(&self) -> impl Iterator<Item = &Parameter<T>> {
         match self {
             Self::Attention(layer) => layer.parameters(),
+            Self::Convolution(layer) => layer.parameters(),
             Self::Linear(layer) => layer.parameters(),
         }
         .into_iter()
@@ -210,6 +220,7 @@ impl<T: Real> Layer<T> {
     pub fn parameters_mut(&mut self) -> impl Iterator<Item = &mut Parameter<T>> {
         match self {
             Self::Attention(layer) => layer.parameters_mut(),
+            Self::Convolution(layer) => layer.parameters_mut(),
             Self::Linear(layer) => layer.parameters_mut(),
         }
         .into_iter()
@@ -220,6 +231,7 @@ impl<T: Real> Layer<T> {
     pub fn weight(&self) -> &Parameter<T> {
         match self {
             Self::Attention(layer) => &layer.weight,
+            Self::Convolution(layer) => &layer.weight,
             Self::Linear(layer) => &layer.weight,
         }
     }
@@ -228,6 +240,7 @@ impl<T: Real> Layer<T> {
     pub fn output(&self) -> &Output<T> {
         match self {
             Self::Attention(layer) => &layer.output,
+            Self::Convolution(layer) => &layer.output,
             Self::Linear(layer) => &layer.output,
         }
     }
@@ -236,6 +249,7 @@ impl<T: Real> Layer<T> {
     pub fn stride(&self) -> usize {
         match self {
             Self::Attention(layer) => layer.stride(),
+            Self::Convolution(layer) => layer.stride(),
             Self::Linear(layer) => layer.stride(),
         }
     }
@@ -244,6 +258,7 @@ impl<T: Real> Layer<T> {
     pub fn input_width(&self) -> usize {
         match self {
             Self::Attention(layer) => layer.input_width(),
+            Self::Convolution(layer) => layer.input_width(),
             Self::Linear(layer) => layer.input_width(),
         }
     }
@@ -252,6 +267,7 @@ impl<T: Real> Layer<T> {
     pub fn forward(&self, context: &Context<'_, T>, input: Input<'_, T>, cache: &mut Cache<T>) {
         match (self, cache) {
             (Self::Attention(layer), Cache::Attention(cache)) => layer.forward(context, input, cache),
+            (Self::Convolution(layer), Cache::Convolution(cache)) => layer.forward(context, input, cache),
             (Self::Linear(layer), Cache::Linear(cache)) => layer.forward(context, input, cache),
             _ => unreachable!("a layer makes its own cache"),
         }
@@ -268,6 +284,7 @@ impl<T: Real> Layer<T> {
     pub fn input_mask<'k>(&self, context: &Context<'_, T>, cache: &'k Cache<T>) -> Option<Mask<'k, T>> {
         match (self, cache) {
             (Self::Attention(layer), Cache::Attention(cache)) => layer.input_mask(context, cache),
+            (Self::Convolution(layer), Cache::Convolution(cache)) => layer.input_mask(context, cache),
             (Self::Linear(layer), Cache::Linear(cache)) => layer.input_mask(context, cache),
             _ => unreachable!("a layer makes its own cache"),
         }
@@ -286,6 +303,10 @@ impl<T: Real> Layer<T> {
         match (self, cache) {
             (Self::Attention(layer), Cache::Attention(cache)) => {
                 layer.backward(context, input, above, lambda_e, cache, scratch)
+            }
+            (Self::Convolution(layer), Cache::Convolution(cache)) => {
+                layer.backward(context, input, above, cache, scratch);
+                0.0
             }
             (Self::Linear(layer), Cache::Linear(cache)) => {
                 layer.backward(context, input, above, cache, scratch);

@@ -45,7 +45,11 @@ impl<T: Real> Parameter<T> {
     /// Draws every element uniformly from +-sqrt(6 / (rows + columns)) (Glorot & Bengio 2010). The numbers belong to the elements, not to
     /// where they lie.
     pub fn glorot(&mut self, stream: Stream) {
-        let limit = (6.0 / (self.shape[0] + self.shape[1]) as f64).sqrt();
+        self.uniform(stream, (6.0 / (self.shape[0] + self.shape[1]) as f64).sqrt());
+    }
+
+    /// Draws every element uniformly from +-`limit`.
+    pub fn uniform(&mut self, stream: Stream, limit: f64) {
         for (k, &place) in self.places.iter().enumerate() {
             self.value[place as usize] = T::from_f64(limit * (2.0 * stream.uniform(k as u64) - 1.0));
         }

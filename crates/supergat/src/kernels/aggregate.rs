@@ -1,0 +1,97 @@
+//! Sums over neighbours whose weights are fixed by the graph: `out_i = outer_i sum_j inner_j z_j`, optionally plus a row of node i's own.
+
+use super::attention::Neighbours;
+use super::lanes::{Isa, Kernel, LANES, Lanes, V, add_scaled, dispatch, prefetch, vectors, vectors_mut};
+use super::parts::{Parts, Rows};
+use super::real::Real;
+use std::ops::Range;
+
+/// Which neighbours are summed, and their weights.
+#[derive(Debug, Clone, Copy)]
+pub struct Aggregation<'a, T> {
+    /// Lists of neighbours, self-loops included.
+    pub lists: Neighbours<'a>,
+    /// Factor of each sum.
+    pub outer: &'a [T],
+    /// Factor of each node within sums.
+    pub inner: &'a [T],
+    /// Whether a node counts among its own neighbours.
+    pub own: bool,
+}
+
+/// Rows of `width` numbers that lie `offset` into rows of `stride` numbers.
+#[derive(Debug, Clone, Copy)]
+pub struct Slice {
+    /// Numbers per row.
+    pub stride: usize,
+    /// First number that is meant.
+    pub offset: usize,
+}
+
+/// Writes into the first `width` numbers of each row of `out` the sums over `z`'s first `width` numbers; and when `root` names a slice of
+/// `z`, that slice of the node itself is added.
+#[allow(clippy::too_many_arguments)]
+pub fn aggregate<T: Real>(
+    parts: &Parts,
+    aggregation: Aggregation<'_, T>,
+    width: usize,
+    z: &[T],
+    z_stride: usize,
+    root: Option<Slice>,
+    out: &mut [T],
+    out_stride: usize,
+) {
+    parts.for_each(Rows { data: out, width: out_stride }, |nodes, out| {
+        let z = vectors(z);
+        let [width, z_stride, out_stride] = [width, z_stride, out_stride].map(|n| n / LANES);
+        let root = root.map(|s| (s.stride / LANES, s.offset / LANES));
+        dispatch(Sums { aggregation, nodes, width, z, z_stride, root, out: vectors_mut(out.data), out_stride });
+    });
+}
+
+struct Sums<'a, T> {
+    aggregation: Aggregation<'a, T>,
+    nodes: Range<usize>,
+    width: usize,
+    z: &'a [[T; LANES]],
+    z_stride: usize,
+    root: Option<(usize, usize)>,
+    out: &'a mut [[T; LANES]],
+    out_stride: usize,
+}
+
+/// Neighbours between asking for a row and using it.
+const AHEAD: usize = 8;
+
+impl<T: Real> Kernel for Sums<'_, T> {
+    type Number = T;
+    type Output = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        let Aggregation { lists, outer, inner, own } = self.aggregation;
+        for (i, out) in self.nodes.zip(self.out.chunks_exact_mut(self.out_stride)) {
+            let out = &mut out[..self.width];
+            out.fill([T::ZERO; LANES]);
+            let range = lists.offsets[i] as usize..lists.offsets[i + 1] as usize;
+            for e in range {
+                if let Some(&ahead) = lists.nodes.get(e + AHEAD) {
+                    prefetch(&self.z[ahead as usize * self.z_stride..][..self.width]);
+                }
+                let j = lists.nodes[e] as usize;
+                if own || j != i {
+                    let row = &self.z[j * self.z_stride..][..self.width];
+                    add_scaled::<T, I>(out, V::<T, I>::splat(inner[j]), row);
+                }
+            }
+            let factor = V::<T, I>::splat(outer[i]);
+            for (v, o) in out.iter_mut().enumerate() {
+                let mut sum = V::<T, I>::load(o).mul(factor);
+                if let Some((stride, offset)) = self.root {
+                    sum = sum.add(V::<T, I>::load(&self.z[i * stride + offset + v]));
+                }
+                *o = sum.array();
+            }
+        }
+    }
+}
