@@ -8,6 +8,7 @@ use crate::layers::{
     AttentionConfig, AttentionLayer, Cache, Context, Convolution, ConvolutionLayer, FromAbove, Input, Join, Layer, LinearLayer, Parameter, Plan,
     Scratch, Size,
 };
+use crate::sampling::EdgeSamples;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -308,15 +309,8 @@ impl<T: Real> Model<T> {
         }
     }
 
-    /// Draws the samples of the edge loss of every layer.
-    pub fn draw_samples(&self, context: &Context<'_, T>, workspace: &mut Workspace<T>) {
-        for (layer, cache) in self.layers.iter().zip(&mut workspace.caches) {
-            layer.draw_samples(context, cache);
-        }
-    }
-
-    /// Gradients of all parameters after a forward pass over the same context. With `lambda_e`, the edge losses over the drawn samples
-    /// are part of the objective.
+    /// Gradients of all parameters after a forward pass over the same context. With `lambda_e`, the edge losses are part of the
+    /// objective; their samples are drawn for the step of `context.draw`, or are those of [`Model::samples_mut`] when there is none.
     pub fn backward(
         &mut self,
         context: &Context<'_, T>,
@@ -385,9 +379,9 @@ impl<T: Real> Model<T> {
         Ok(layers.collect())
     }
 
-    /// The caches of all layers, for tests that set the samples themselves.
-    pub fn caches_mut<'w>(&self, workspace: &'w mut Workspace<T>) -> &'w mut [Cache<T>] {
-        &mut workspace.caches
+    /// The samples that all layers share in a backward pass without a draw.
+    pub fn samples_mut<'w>(&self, workspace: &'w mut Workspace<T>) -> &'w mut EdgeSamples {
+        &mut workspace.scratch.samples
     }
 }
 

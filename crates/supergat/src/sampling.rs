@@ -136,7 +136,8 @@ pub struct EdgeSamples {
 impl EdgeSamples {
     /// Room for so many nodes, edges and negatives.
     pub fn with_capacity(nodes: usize, edges: usize, negatives: usize) -> Self {
-        let lists = || Adjacency { offsets: Vec::with_capacity(nodes + 1), neighbours: Vec::with_capacity(negatives) };
+        let offsets = if negatives == 0 { 0 } else { nodes + 1 };
+        let lists = || Adjacency { offsets: Vec::with_capacity(offsets), neighbours: Vec::with_capacity(negatives) };
         Self {
             positives: Vec::with_capacity(edges.div_ceil(8)),
             positive_count: 0,

@@ -238,9 +238,6 @@ impl<'a, T: Real> Trainer<'a, T> {
         };
         let lambda_e = self.model.architecture().model.is_self_supervised().then_some(self.config.lambda_e);
         self.model.forward(&context, &mut self.workspace);
-        if lambda_e.is_some() {
-            self.model.draw_samples(&context, &mut self.workspace);
-        }
         let loss = self.model.backward(&context, lambda_e, &mut self.workspace);
         self.step += 1;
         self.model.update(Adam { lr: self.config.lr, lambda_2: self.config.lambda_2, step: u64::from(self.step) });

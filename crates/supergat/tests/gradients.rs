@@ -11,9 +11,6 @@ fn objective(model: &mut Model<f64>, example: &Example<f64>, plan: &Plan, lambda
     let context = Context { example, plan, draw: Some(Draw { seed: 3, step: 7 }) };
     let mut workspace = model.workspace(std::slice::from_ref(example), std::slice::from_ref(plan), true);
     model.forward(&context, &mut workspace);
-    if lambda_e.is_some() {
-        model.draw_samples(&context, &mut workspace);
-    }
     model.backward(&context, lambda_e, &mut workspace).total
 }
 

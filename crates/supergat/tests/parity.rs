@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::path::PathBuf;
 use supergat::kernels::{Adam, Buffer, HeadLayout};
 use supergat::layers::{
-    AttentionConfig, AttentionLayer, Cache, Context, Convolution, ConvolutionLayer, FromAbove, Input, Join, Layer, Parameter,
+    AttentionConfig, AttentionLayer, Context, Convolution, ConvolutionLayer, FromAbove, Input, Join, Layer, Parameter,
     Plan, Scratch, Size,
 };
 use supergat::{Architecture, Direction, Example, Features, Form, Graph, Labels, Model, ModelKind, Real};
@@ -138,7 +138,7 @@ fn check_layer<T: Real>(name: &str, file: &Value, tolerance: f64) {
     // objective = sum(out * r) + 1.7 * edge_loss, so the gradient of the output is r.
     let r: Vec<T> = cast(&file["r"]);
     let negatives = pairs(&file["negatives"]);
-    cache.samples.set(&example.graph, &negatives);
+    scratch.samples.set(&example.graph, &negatives);
     let above = if concat {
         for (node, row) in r.chunks(heads * features).enumerate() {
             for (k, place) in layout.canonical().enumerate() {
@@ -223,11 +223,7 @@ fn check_training<T: Real>(name: &str, file: &Value, tolerance: f64) {
     let number = |key: &str| file[key].as_f64().unwrap();
     for step in 1..=size(&file["steps"]) {
         model.forward(&context, &mut workspace);
-        for cache in model.caches_mut(&mut workspace) {
-            if let Cache::Attention(cache) = cache {
-                cache.samples.set(&example.graph, &pairs(&file["negatives"]));
-            }
-        }
+        model.samples_mut(&mut workspace).set(&example.graph, &pairs(&file["negatives"]));
         let loss = model.backward(&context, Some(number("lambda_e")), &mut workspace);
         let expected = &file["losses"][step - 1];
         for (key, value) in [("label", loss.label), ("edge", loss.edge), ("total", loss.total)] {

@@ -16,7 +16,6 @@ use crate::kernels::{
     Attention, Buffer, Dropout, EdgeLoss, Form, Gradient, HeadLayout, Mask, Parts, Real, STATE, sum_parts, vector_sums,
 };
 use crate::random::{Purpose, Stream};
-use crate::sampling::EdgeSamples;
 
 /// What a layer is made of.
 #[derive(Debug, Clone, Copy)]
@@ -68,8 +67,6 @@ pub struct AttentionCache<T> {
     sums: Buffer<T>,
     /// The layer's output.
     pub output: Buffer<T>,
-    /// Samples of the edge loss.
-    pub samples: EdgeSamples,
 }
 
 impl<T: Real> AttentionLayer<T> {
@@ -135,7 +132,6 @@ impl<T: Real> AttentionLayer<T> {
             state: Buffer::zeros(STATE * per_head),
             sums: Buffer::zeros(size.nodes * self.layout.stride()),
             output: Buffer::zeros(size.nodes * self.output.width()),
-            samples: EdgeSamples::with_capacity(size.nodes, size.positives, size.negatives),
         }
     }
 
@@ -149,7 +145,7 @@ impl<T: Real> AttentionLayer<T> {
         self.layout.stride()
     }
 
-    /// Computes the output into the cache. With `context.draw`, dropout and the samples of the edge loss are drawn.
+    /// Computes the output into the cache, with dropout when `context.draw` is given.
     pub fn forward(&self, context: &Context<'_, T>, input: Input<'_, T>, cache: &mut AttentionCache<T>) {
         let graph = &context.example.graph;
         let (nodes, stride) = (graph.nodes(), self.layout.stride());
@@ -200,15 +196,6 @@ impl<T: Real> AttentionLayer<T> {
         }
     }
 
-    /// Draws the samples of the edge loss for the step of `context.draw`.
-    pub fn draw_samples(&self, context: &Context<'_, T>, cache: &mut AttentionCache<T>) {
-        if let (Some(draw), Some((sampler, sizes))) = (context.draw, &context.plan.edge_samples) {
-            let streams = [Purpose::PositiveEdges, Purpose::NegativePairs]
-                .map(|purpose| Stream::new(draw.seed, draw.step, self.index, purpose));
-            cache.samples.draw(&context.example.graph, sampler, *sizes, streams);
-        }
-    }
-
     /// The mask that dropped this layer's input in the last forward pass.
     pub fn input_mask<'k>(&self, context: &Context<'_, T>, cache: &'k AttentionCache<T>) -> Option<Mask<'k, T>> {
         let dropped = context.draw.is_some() && !self.dropout.is_none();
@@ -217,7 +204,8 @@ impl<T: Real> AttentionLayer<T> {
 
     /// Gradients of all parameters; that of the projected features is left in `scratch.projected`.
     ///
-    /// With `lambda_e`, the edge loss over the cache's samples is part of the objective; its value is returned.
+    /// With `lambda_e`, the edge loss is part of the objective; its value is returned. Its samples are drawn for the step of
+    /// `context.draw`, or taken from `scratch.samples` as they are when there is none.
     pub fn backward(
         &mut self,
         context: &Context<'_, T>,
@@ -234,7 +222,14 @@ impl<T: Real> AttentionLayer<T> {
         let state = Some(&mut cache.state[..STATE * per_head]);
         self.output.backward(rows, above, &cache.sums[..nodes * stride], &cache.output, state, scratch);
 
-        let samples = &cache.samples;
+        if lambda_e.is_some()
+            && let (Some(draw), Some((sampler, sizes))) = (context.draw, &context.plan.edge_samples)
+        {
+            let streams = [Purpose::PositiveEdges, Purpose::NegativePairs]
+                .map(|purpose| Stream::new(draw.seed, draw.step, self.index, purpose));
+            scratch.samples.draw(graph, sampler, *sizes, streams);
+        }
+        let samples = &scratch.samples;
         let edge_loss = lambda_e.map(|lambda_e| EdgeLoss {
             positives: &samples.positives,
             negatives_by_target: samples.by_target.lists(),

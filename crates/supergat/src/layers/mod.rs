@@ -17,7 +17,7 @@ pub use parameter::Parameter;
 use crate::error::Result;
 use crate::example::Example;
 use crate::kernels::{Buffer, Dense, Mask, Parts, Real, transpose};
-use crate::sampling::{NegativeSampler, SampleSizes};
+use crate::sampling::{EdgeSamples, NegativeSampler, SampleSizes};
 
 /// The randomness of one training step.
 #[derive(Debug, Clone, Copy)]
@@ -123,6 +123,8 @@ pub struct Scratch<T> {
     pub partial: Buffer<T>,
     /// Losses per part.
     pub losses: Vec<f64>,
+    /// Samples of the edge loss of one layer.
+    pub samples: EdgeSamples,
     transposed: Buffer<T>,
 }
 
@@ -138,6 +140,7 @@ impl<T: Real> Scratch<T> {
             projected: Buffer::zeros(rows),
             partial: Buffer::zeros(parts * widest(&|l| 2 * l.stride())),
             losses: vec![0.0; parts],
+            samples: EdgeSamples::with_capacity(size.nodes, size.positives, size.negatives),
             transposed: Buffer::zeros(if size.training { widest(&|l| l.weight().value.len()) } else { 0 }),
         }
     }
@@ -270,13 +273,6 @@ impl<T: Real> Layer<T> {
             (Self::Convolution(layer), Cache::Convolution(cache)) => layer.forward(context, input, cache),
             (Self::Linear(layer), Cache::Linear(cache)) => layer.forward(context, input, cache),
             _ => unreachable!("a layer makes its own cache"),
-        }
-    }
-
-    /// Draws the samples of the edge loss, where there is one.
-    pub fn draw_samples(&self, context: &Context<'_, T>, cache: &mut Cache<T>) {
-        if let (Self::Attention(layer), Cache::Attention(cache)) = (self, cache) {
-            layer.draw_samples(context, cache);
         }
     }
 
