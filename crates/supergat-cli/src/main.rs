@@ -1,1 +1,36 @@
-fn main() {}
+//! The `supergat` command: trains self-supervised graph attention networks, evaluates them and predicts with them.
+//!
+//! Thin over the library crates. Arguments are read here, files are written here; everything that is computed is computed there.
+
+#![forbid(unsafe_code)]
+
+mod args;
+mod commands;
+mod config;
+mod error;
+mod help;
+mod interrupt;
+mod keys;
+mod output;
+mod progress;
+mod report;
+mod run_folder;
+mod saved_model;
+mod summary;
+
+use args::{Cli, Command};
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let done = match Cli::try_parse() {
+        Ok(cli) => match cli.command {
+            Command::Train(args) => commands::train::run(args),
+            Command::Evaluate(args) => commands::evaluate::run(&args),
+            Command::Predict(args) => commands::predict::run(&args),
+            Command::Inspect(args) => commands::inspect::run(&args),
+        },
+        Err(error) => args::refuse(&error),
+    };
+    done.unwrap_or_else(|error| error.report())
+}

@@ -1,5 +1,6 @@
 //! How long a training step and an evaluation pass take.
 
+use crate::runs::pool;
 use crate::settings::Settings;
 use serde::Serialize;
 use std::time::Instant;
@@ -43,8 +44,7 @@ pub struct BenchReport {
 pub fn bench(dataset: &Dataset, settings: &Settings, epochs: usize, threads: usize, seed: u64) -> Result<BenchReport> {
     let config = settings.training();
     let plans = plans(&dataset.examples, settings.model.is_self_supervised(), &config)?;
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.max(1)).build().expect("threads can be started");
-    pool.install(|| {
+    pool(threads)?.install(|| {
         let mut model = Model::new(settings.architecture(dataset), seed)?;
         let mut trainer = Trainer::new(&mut model, &dataset.examples, &plans, config, seed)?;
         let training: Vec<usize> =

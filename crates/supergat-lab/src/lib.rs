@@ -10,6 +10,6 @@ pub mod summary;
 
 pub use bench::{BenchReport, Timing, bench};
 pub use graph_statistics::GraphStatistics;
-pub use runs::{Observation, Runs, SeedRun, run_seeds};
+pub use runs::{Observation, Runs, SeedRun, logits, run_seeds};
 pub use settings::Settings;
 pub use summary::Summary;

@@ -48,6 +48,18 @@ impl Runs {
     }
 }
 
+/// Threads of their own.
+pub(crate) fn pool(threads: usize) -> Result<rayon::ThreadPool> {
+    let threads = threads.max(1);
+    let started = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    started.map_err(|error| supergat::Error::Threads { threads, reason: error.to_string() })
+}
+
+/// The logits of all nodes without dropout, one list per graph.
+pub fn logits(model: &Model<f32>, dataset: &Dataset) -> Result<Vec<Vec<f32>>> {
+    dataset.examples.iter().map(|example| model.predict(example)).collect()
+}
+
 /// What an observer is told.
 #[derive(Debug, Clone, Copy)]
 pub enum Observation<'a> {
@@ -113,11 +125,11 @@ pub fn run_seeds(
             }
         }
     };
+    // A pool per worker: a run never waits for another one's pieces of work.
+    let pools = (0..workers).map(|_| pool(threads / workers)).collect::<Result<Vec<_>>>()?;
     std::thread::scope(|scope| {
-        for _ in 0..workers {
-            // A pool per worker: a run never waits for another one's pieces of work.
-            let pool = rayon::ThreadPoolBuilder::new().num_threads((threads / workers).max(1)).build();
-            scope.spawn(|| pool.expect("threads can be started").install(work));
+        for pool in &pools {
+            scope.spawn(|| pool.install(work));
         }
     });
 

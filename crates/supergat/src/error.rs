@@ -82,6 +82,14 @@ pub enum Error {
         /// Name of the split.
         split: &'static str,
     },
+    /// The operating system gives no more threads.
+    #[error("cannot start {threads} threads: {reason}")]
+    Threads {
+        /// Threads asked for.
+        threads: usize,
+        /// What the operating system said.
+        reason: String,
+    },
     /// A saved model that cannot be used.
     #[error("the saved model cannot be used: {reason}")]
     Checkpoint {

@@ -5,8 +5,8 @@ use crate::error::{Error, Result};
 use crate::example::{Example, Labels};
 use crate::kernels::{Adam, Buffer, Dense, Form, HeadLayout, MAX_HEADS, Real, label_loss_backward};
 use crate::layers::{
-    AttentionConfig, AttentionLayer, Cache, Context, Convolution, ConvolutionLayer, FromAbove, Input, Join, Layer, LinearLayer, Parameter, Plan,
-    Scratch, Size,
+    AttentionConfig, AttentionLayer, Cache, Context, Convolution, ConvolutionLayer, FromAbove, Input, Join, Layer,
+    LinearLayer, Parameter, Plan, Scratch, Size,
 };
 use crate::sampling::EdgeSamples;
 use serde::{Deserialize, Serialize};

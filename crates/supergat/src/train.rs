@@ -69,7 +69,7 @@ impl TrainConfig {
             for (name, value) in
                 [("early_stop_loss_change", stop.loss_change), ("early_stop_metric_change", stop.metric_change)]
             {
-                if !(value >= 0.0) {
+                if value.is_nan() || value < 0.0 {
                     return refuse(name, value.to_string(), "must not be negative");
                 }
             }
@@ -162,7 +162,7 @@ impl<'a, T: Real> Trainer<'a, T> {
         }
         let workspace = model.workspace(examples, plans, true);
         let best = model.parameters().map(|p| p.value.clone()).collect();
-        let stopper = config.early_stop.map(Stopper::new);
+        let stopper = config.early_stop.map(|rule| Stopper::new(rule, config.max_epochs));
         Ok(Self {
             model,
             examples,
@@ -255,7 +255,9 @@ impl<'a, T: Real> Trainer<'a, T> {
             let logits = self.model.forward(&Context { example, plan, draw: None }, &mut self.workspace);
             for (sum, list) in sums.iter_mut().zip(lists) {
                 let (loss, counts) = evaluate(&example.labels, list, logits);
-                *sum = (sum.0 + loss, sum.1.add(counts), sum.2 + list.len());
+                sum.0 += loss;
+                sum.1 += counts;
+                sum.2 += list.len();
             }
         }
         sums.map(|(loss, counts, nodes)| Score { loss: loss / nodes.max(1) as f64, metric: counts.micro_f1() })
@@ -271,8 +273,8 @@ struct Stopper {
 }
 
 impl Stopper {
-    fn new(rule: EarlyStop) -> Self {
-        Self { rule, recent: VecDeque::with_capacity(rule.window + 1), stopped: false }
+    fn new(rule: EarlyStop, max_epochs: usize) -> Self {
+        Self { rule, recent: VecDeque::with_capacity(rule.window.min(max_epochs) + 1), stopped: false }
     }
 
     fn see(&mut self, epoch: usize, score: Score) {
@@ -294,7 +296,7 @@ mod tests {
     use super::*;
 
     fn stops_at(rule: EarlyStop, scores: &[(f64, f64)]) -> Option<usize> {
-        let mut stopper = Stopper::new(rule);
+        let mut stopper = Stopper::new(rule, scores.len());
         scores.iter().enumerate().find_map(|(epoch, &(loss, metric))| {
             stopper.see(epoch, Score { loss, metric });
             stopper.stopped.then_some(epoch)

@@ -137,14 +137,13 @@ impl Counts {
         let denominator = 2 * self.hits + self.false_alarms + self.misses;
         if denominator == 0 { 0.0 } else { 2.0 * self.hits as f64 / denominator as f64 }
     }
+}
 
-    /// Sum of both.
-    pub fn add(self, other: Self) -> Self {
-        Self {
-            hits: self.hits + other.hits,
-            false_alarms: self.false_alarms + other.false_alarms,
-            misses: self.misses + other.misses,
-        }
+impl std::ops::AddAssign for Counts {
+    fn add_assign(&mut self, other: Self) {
+        self.hits += other.hits;
+        self.false_alarms += other.false_alarms;
+        self.misses += other.misses;
     }
 }
 
@@ -157,7 +156,7 @@ pub fn evaluate<T: Real>(labels: &Labels, nodes: &[u32], logits: &[T]) -> (f64, 
         let node = node as usize;
         let row = &logits[node * classes..(node + 1) * classes];
         loss += row_loss(labels, node, row);
-        counts = counts.add(count(labels, node, row));
+        counts += count(labels, node, row);
     }
     (loss, counts)
 }

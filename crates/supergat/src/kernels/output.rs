@@ -96,7 +96,8 @@ fn sum_of_neighbours<T: Real, I: Isa>(v: V<T, I>, heads: usize) -> [T; LANES] {
     let mut lanes = v.array();
     for k in (0..LANES).step_by(heads) {
         for l in 1..heads {
-            lanes[k] = lanes[k] + lanes[k + l];
+            let next = lanes[k + l];
+            lanes[k] += next;
         }
     }
     lanes

@@ -1,0 +1,206 @@
+//! The command line.
+
+use crate::config::{Layer, default_value, model_names};
+use crate::error::{CliError, Result};
+use crate::help;
+use crate::keys::{KEYS, Key, Kind, RUN};
+use crate::output;
+use clap::builder::styling::Styles;
+use clap::error::ErrorKind;
+use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches, Parser, Subcommand, value_parser};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use toml::Value;
+
+const STYLES: Styles = Styles::styled().header(output::BOLD).usage(output::BOLD).literal(output::BOLD);
+
+/// SuperGAT: self-supervised graph attention networks.
+#[derive(Debug, Parser)]
+#[command(name = "supergat", version, styles = STYLES, arg_required_else_help = true, after_help = help::MAIN)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What can be done.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Train a network on a dataset and write a run folder.
+    Train(TrainArgs),
+    /// Measure a trained model on the nodes of a dataset.
+    Evaluate(EvaluateArgs),
+    /// Write the class of every node, with probabilities, as CSV.
+    Predict(PredictArgs),
+    /// Describe a dataset: size, degrees, homophily, splits.
+    Inspect(InspectArgs),
+}
+
+const OUTPUT: &str = "Output";
+
+/// Arguments of `supergat train`.
+#[derive(Debug, Args)]
+#[command(after_help = help::TRAIN)]
+pub struct TrainArgs {
+    /// Everything of the configuration that is given as an option.
+    #[command(flatten)]
+    pub options: Options,
+    /// Read settings from a TOML file; options win over it
+    #[arg(long, value_name = "FILE", help_heading = RUN)]
+    pub config: Option<PathBuf>,
+    /// Print the settings that this command line comes to, as a commented file for --config, and exit
+    #[arg(long, help_heading = RUN)]
+    pub print_config: bool,
+    /// Threads to use; results do not depend on it [default: all cores]
+    #[arg(long, value_name = "N", help_heading = RUN, value_parser = value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
+    /// Run folder to write [default: runs/<dataset>-<model>, numbered when it exists]
+    #[arg(long, value_name = "DIR", help_heading = OUTPUT)]
+    pub out: Option<PathBuf>,
+    /// Write attention.csv even when it has more than a million rows
+    #[arg(long, help_heading = OUTPUT)]
+    pub attention: bool,
+    /// Print the result as one JSON object on standard output
+    #[arg(long, help_heading = OUTPUT)]
+    pub json: bool,
+    /// Say nothing on standard error except errors
+    #[arg(short, long, help_heading = OUTPUT)]
+    pub quiet: bool,
+}
+
+/// Arguments of `supergat evaluate`.
+#[derive(Debug, Args)]
+#[command(after_help = help::EVALUATE)]
+pub struct EvaluateArgs {
+    /// Run folder, or a .safetensors file from one
+    #[arg(value_name = "RUN")]
+    pub run: PathBuf,
+    /// Dataset to measure on [default: the one it was trained on]
+    #[arg(value_name = "DATASET")]
+    pub dataset: Option<String>,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `supergat predict`.
+#[derive(Debug, Args)]
+#[command(after_help = help::PREDICT)]
+pub struct PredictArgs {
+    /// Run folder, or a .safetensors file from one
+    #[arg(value_name = "RUN")]
+    pub run: PathBuf,
+    /// Dataset to predict on [default: the one it was trained on]
+    #[arg(value_name = "DATASET")]
+    pub dataset: Option<String>,
+    /// File to write, replaced when it exists [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Print the file and its counts as one JSON object
+    #[arg(long, requires = "out")]
+    pub json: bool,
+}
+
+/// Arguments of `supergat inspect`.
+#[derive(Debug, Args)]
+#[command(after_help = help::INSPECT)]
+pub struct InspectArgs {
+    /// Folder of a dataset, a known name (cora, ...), or a generated graph (random-partition:homophily=0.9)
+    #[arg(value_name = "DATASET")]
+    pub dataset: String,
+    /// Print the measures as one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// The keys of the configuration as options.
+#[derive(Debug)]
+pub struct Options(pub Layer);
+
+impl Args for Options {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        command.args(KEYS.iter().map(argument))
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Options {
+    fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<Self, clap::Error> {
+        let given = |key: &Key| match key.kind {
+            Kind::Text => matches.get_one::<String>(key.name).cloned().map(Value::String),
+            Kind::Whole => matches.get_one::<i64>(key.name).copied().map(Value::Integer),
+            Kind::Number => matches.get_one::<f64>(key.name).copied().map(Value::Float),
+            Kind::Switch => matches.get_flag(key.name).then_some(Value::Boolean(false)),
+        };
+        Ok(Self(KEYS.iter().filter_map(|key| Some((key.name, given(key)?))).collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> std::result::Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+fn argument(key: &Key) -> Arg {
+    let default = default_value(key);
+    let help = match key.name {
+        "early_stop" => "Run all epochs".to_owned(),
+        "model" => format!("{} [default: {default}] [known: {}]", key.description, model_names().join(", ")),
+        _ => format!("{} [default: {default}]", key.description),
+    };
+    let argument = Arg::new(key.name).help(help);
+    if key.name == "dataset" {
+        return argument.value_name("DATASET").index(1);
+    }
+    let argument = argument.long(key.option()).help_heading(key.heading);
+    match key.kind {
+        Kind::Text => argument.value_name("MODEL"),
+        Kind::Whole => argument.value_name("N").value_parser(value_parser!(i64)).allow_negative_numbers(true),
+        Kind::Number => argument.value_name("X").value_parser(value_parser!(f64)).allow_negative_numbers(true),
+        Kind::Switch => argument.action(ArgAction::SetTrue),
+    }
+}
+
+/// What the parser did not take: help and version are printed, everything else becomes one line.
+pub fn refuse(error: &clap::Error) -> Result<ExitCode> {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            // A reader that has gone away is no error.
+            let _ = error.print();
+            Ok(if error.use_stderr() { 2.into() } else { ExitCode::SUCCESS })
+        }
+        _ => Err(CliError::usage(one_line(&error.render().to_string()))),
+    }
+}
+
+/// The message and the tip of the parser's error, without the usage that follows.
+fn one_line(text: &str) -> String {
+    let text = text.strip_prefix("error: ").unwrap_or(text);
+    let wanted = text.split("\n\n").enumerate().filter(|(k, part)| *k == 0 || part.trim_start().starts_with("tip:"));
+    wanted.map(|(_, part)| part.split_whitespace().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definitions_are_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_parsers_errors_become_one_line() {
+        let error = Cli::try_parse_from(["supergat", "train", "--sedes", "3"]).unwrap_err();
+        assert_eq!(
+            one_line(&error.render().to_string()),
+            "unexpected argument '--sedes' found; tip: a similar argument exists: '--seeds'"
+        );
+        let error = Cli::try_parse_from(["supergat", "evaluate"]).unwrap_err();
+        assert_eq!(one_line(&error.render().to_string()), "the following required arguments were not provided: <RUN>");
+    }
+}

@@ -1,0 +1,82 @@
+//! `supergat evaluate`
+
+use crate::args::EvaluateArgs;
+use crate::error::Result;
+use crate::output::{self, BOLD};
+use crate::saved_model::SavedModel;
+use crate::summary::{SCHEMA, metric};
+use serde::Serialize;
+use std::process::ExitCode;
+use supergat::Example;
+use supergat::kernels::{Counts, evaluate};
+use supergat_data::Dataset;
+use supergat_lab::logits;
+
+/// How well a model does on the nodes of a dataset.
+#[derive(Debug, Serialize)]
+struct Evaluation {
+    schema: u32,
+    dataset: String,
+    model: String,
+    metric: &'static str,
+    /// `None`: no such nodes.
+    train: Option<SplitScore>,
+    validation: Option<SplitScore>,
+    test: Option<SplitScore>,
+}
+
+/// How well a model does on some of the nodes.
+#[derive(Debug, Serialize)]
+struct SplitScore {
+    nodes: usize,
+    /// In percent.
+    metric: f64,
+    loss: f64,
+}
+
+/// Measures a model.
+pub fn run(args: &EvaluateArgs) -> Result<ExitCode> {
+    let saved = SavedModel::open(&args.run)?;
+    let dataset = saved.dataset(args.dataset.as_deref())?;
+    let logits = logits(&saved.model, &dataset)?;
+    let score = |list: fn(&Example<f32>) -> &[u32]| score(&dataset, &logits, list);
+    let evaluation = Evaluation {
+        schema: SCHEMA,
+        dataset: dataset.name.clone(),
+        model: saved.model.architecture().model.to_string(),
+        metric: metric(&dataset),
+        train: score(|example| &example.train),
+        validation: score(|example| &example.validation),
+        test: score(|example| &example.test),
+    };
+    if args.json {
+        output::print_json(&evaluation)?;
+    } else {
+        output::print(&table(&evaluation))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn score(dataset: &Dataset, logits: &[Vec<f32>], list: fn(&Example<f32>) -> &[u32]) -> Option<SplitScore> {
+    let (mut nodes, mut loss, mut counts) = (0, 0.0, Counts::default());
+    for (example, logits) in dataset.examples.iter().zip(logits) {
+        let (sum, more) = evaluate(&example.labels, list(example), logits);
+        nodes += list(example).len();
+        loss += sum;
+        counts += more;
+    }
+    (nodes > 0).then(|| SplitScore { nodes, metric: 100.0 * counts.micro_f1(), loss: loss / nodes as f64 })
+}
+
+fn table(evaluation: &Evaluation) -> String {
+    let Evaluation { dataset, model, metric, .. } = evaluation;
+    let mut text =
+        format!("{BOLD}{model} on {dataset}{BOLD:#}\n  {:<12}{:>8}{metric:>12}{:>10}\n", "", "nodes", "loss");
+    let splits = [("train", &evaluation.train), ("validation", &evaluation.validation), ("test", &evaluation.test)];
+    for (name, score) in splits {
+        if let Some(SplitScore { nodes, metric, loss }) = score {
+            text += &format!("  {name:<12}{nodes:>8}{metric:>10.2} %{loss:>10.4}\n");
+        }
+    }
+    text
+}

@@ -1,0 +1,6 @@
+//! One file per command.
+
+pub mod evaluate;
+pub mod inspect;
+pub mod predict;
+pub mod train;

@@ -1,0 +1,77 @@
+//! `supergat predict`
+
+use crate::args::PredictArgs;
+use crate::error::{CliError, Result};
+use crate::output;
+use crate::report;
+use crate::saved_model::SavedModel;
+use crate::summary::SCHEMA;
+use serde::Serialize;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use supergat_lab::logits;
+
+/// What was written.
+#[derive(Debug, Serialize)]
+struct Written {
+    schema: u32,
+    dataset: String,
+    model: String,
+    file: String,
+    graphs: usize,
+    nodes: usize,
+    classes: usize,
+}
+
+/// Writes predictions.
+pub fn run(args: &PredictArgs) -> Result<ExitCode> {
+    let saved = SavedModel::open(&args.run)?;
+    let dataset = saved.dataset(args.dataset.as_deref())?;
+    let logits = logits(&saved.model, &dataset)?;
+    let Some(path) = &args.out else {
+        output::to_stdout(|out| report::predictions(out, &dataset, &logits))?;
+        return Ok(ExitCode::SUCCESS);
+    };
+    write_file(path, |out| report::predictions(out, &dataset, &logits))
+        .map_err(|error| CliError::cannot_write(path, error))?;
+    let written = Written {
+        schema: SCHEMA,
+        dataset: dataset.name.clone(),
+        model: saved.model.architecture().model.to_string(),
+        file: path.display().to_string(),
+        graphs: dataset.examples.len(),
+        nodes: dataset.nodes(),
+        classes: dataset.classes(),
+    };
+    if args.json {
+        output::print_json(&written)?;
+    } else {
+        let nodes = output::count(written.nodes, "node");
+        output::print(&format!(
+            "{}: predictions of {} for {nodes} of {}\n",
+            written.file, written.model, written.dataset
+        ))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes a file beside its place, and renames it when it is complete.
+fn write_file(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    if path.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".supergat-");
+    // Temporary files are private; this one becomes an ordinary file.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let file = builder.tempfile_in(parent).map_err(|error| io::Error::from(error.kind()))?;
+    let mut out = BufWriter::new(file);
+    fill(&mut out)?;
+    let file = out.into_inner()?;
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    Ok(())
+}

@@ -1,0 +1,117 @@
+//! `supergat train`
+
+use crate::args::TrainArgs;
+use crate::config::{Choices, Resolved};
+use crate::error::{CliError, INTERRUPTED, Result};
+use crate::interrupt::Interrupt;
+use crate::output;
+use crate::progress::Progress;
+use crate::report;
+use crate::run_folder::{Contents, RunFolder};
+use crate::summary::{RunSummary, metric};
+use std::ops::ControlFlow;
+use std::process::ExitCode;
+use std::time::Instant;
+use supergat::Model;
+use supergat_data::Dataset;
+use supergat_lab::{Observation, Runs, logits, run_seeds};
+
+/// More rows of attention than this are written only on demand.
+const MANY_ROWS: usize = 1_000_000;
+
+/// Trains and writes the run folder.
+pub fn run(args: TrainArgs) -> Result<ExitCode> {
+    let choices = Choices::new(args.options.0, args.config.as_deref())?;
+    let dataset = supergat_data::load(choices.dataset())?;
+    let resolved = choices.resolve(&dataset.name)?;
+    let settings = &resolved.settings;
+    settings.training().check()?;
+    settings.architecture(&dataset).check()?;
+    if args.print_config {
+        output::to_stdout(|out| out.write_all(resolved.to_toml().as_bytes()))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let folder = match &args.out {
+        Some(out) => RunFolder::named(out)?,
+        None => RunFolder::default_for(&dataset.name, &settings.model.to_string())?,
+    };
+    let threads = threads(args.threads)?;
+    let interrupt = Interrupt::listen()?;
+    let note = |text: &str| {
+        if !args.quiet {
+            output::note(text);
+        }
+    };
+    let mut opening = vec![format!("settings: {}", choices.origin(&dataset.name)?)];
+    let unread = choices.of_self_supervision();
+    if !settings.model.is_self_supervised() && !unread.is_empty() {
+        opening.push(format!(
+            "note: {} is not self-supervised and does not read {}",
+            settings.model,
+            unread.join(", ")
+        ));
+    }
+
+    let started = Instant::now();
+    let progress = Progress::new(args.quiet, &resolved, metric(&dataset), opening);
+    let runs = train(&dataset, &resolved, threads, &progress, &interrupt)?;
+    let seconds = started.elapsed().as_secs_f64();
+
+    let mut summary = RunSummary::of(&dataset, &resolved.dataset, settings.model.to_string(), &runs, seconds);
+    let contents = Contents {
+        config: resolved.to_toml(),
+        dataset: &dataset,
+        source: &resolved.dataset,
+        runs: &runs,
+        logits: &logits(&runs.model, &dataset)?,
+        attention: writes_attention(&dataset, &runs.model, args.attention, note),
+    };
+    folder.write(&contents, &mut summary, &interrupt).inspect_err(|_| interrupt.unless_quitting())?;
+    if args.json {
+        output::print_json(&summary)?;
+    } else {
+        output::print(&summary.table())?;
+    }
+    Ok(if runs.interrupted { INTERRUPTED.into() } else { ExitCode::SUCCESS })
+}
+
+fn train(
+    dataset: &Dataset,
+    resolved: &Resolved,
+    threads: usize,
+    progress: &Progress,
+    interrupt: &Interrupt,
+) -> Result<Runs> {
+    let observe = |observation: Observation<'_>| {
+        progress.observe(observation);
+        if interrupt.pressed() {
+            progress.stopping();
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    };
+    let runs = run_seeds(dataset, &resolved.settings, &resolved.all_seeds(), threads, observe);
+    progress.finish();
+    Ok(runs?)
+}
+
+/// The number of threads, for the seeds and for everything after them.
+fn threads(wanted: Option<u16>) -> Result<usize> {
+    let threads = wanted.map(usize::from).or_else(|| std::thread::available_parallelism().ok().map(Into::into));
+    let threads = threads.unwrap_or(1);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
+    pool.map_err(|error| CliError::job(format!("cannot start {threads} threads: {error}")))?;
+    Ok(threads)
+}
+
+fn writes_attention(dataset: &Dataset, model: &Model<f32>, wanted: bool, note: impl Fn(&str)) -> bool {
+    match report::attention_rows(dataset, model) {
+        0 if wanted => note("note: no attention.csv, since this model has no attention"),
+        0 => {}
+        rows if rows > MANY_ROWS && !wanted => {
+            note(&format!("note: no attention.csv, since it would have {rows} rows; --attention writes it"));
+        }
+        _ => return true,
+    }
+    false
+}

@@ -1,0 +1,280 @@
+//! From options, a configuration file and the paper's presets to the settings of a run, and back to a file.
+//!
+//! What counts, the later winning: general defaults, the paper's preset for the dataset and model, the file, the options.
+
+use crate::error::{CliError, Result};
+use crate::keys::{KEYS, Key, Kind, RUN, nearest_first, shown};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use supergat::ModelKind;
+use supergat_lab::Settings;
+use toml::{Table, Value};
+
+const DATASET: &str = supergat_data::random_partition::NAME;
+const MODEL: &str = "supergat-mx";
+
+/// Values given in one place, by the name of their key.
+pub type Layer = BTreeMap<&'static str, Value>;
+
+/// What a person asked for.
+#[derive(Debug)]
+pub struct Choices {
+    options: Layer,
+    file: Option<(PathBuf, Layer)>,
+}
+
+/// Everything that decides a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Resolved {
+    /// The dataset as it was given.
+    pub dataset: String,
+    /// The first seed.
+    pub seed: u64,
+    /// How many seeds.
+    pub seeds: u64,
+    /// Model and hyperparameters.
+    pub settings: Settings,
+}
+
+impl Choices {
+    /// Takes the options and reads the file, if any.
+    pub fn new(options: Layer, config: Option<&Path>) -> Result<Self> {
+        for (name, value) in &options {
+            Key::named(name).expect("options are keys").check(value)?;
+        }
+        let file = config.map(|path| read(path).map(|layer| (path.to_owned(), layer))).transpose()?;
+        Ok(Self { options, file })
+    }
+
+    /// The dataset to load.
+    pub fn dataset(&self) -> &str {
+        self.given("dataset").and_then(Value::as_str).unwrap_or(DATASET)
+    }
+
+    /// The settings for the dataset of that name.
+    pub fn resolve(&self, name: &str) -> Result<Resolved> {
+        let model = self.model()?;
+        let base = Settings::published(name, model).unwrap_or_else(|| Settings::general(model));
+        let mut table = Table::try_from(base).expect("settings are a table");
+        for layer in self.file.iter().map(|(_, layer)| layer).chain([&self.options]) {
+            // Whoever says how to stop early wants to.
+            if layer.keys().any(|name| name.starts_with("early_stop_")) {
+                table.insert("early_stop".into(), Value::Boolean(true));
+            }
+            let settings = layer.iter().filter(|(name, _)| Key::named(name).is_some_and(|key| key.heading != RUN));
+            table.extend(settings.map(|(name, value)| ((*name).to_owned(), value.clone())));
+        }
+        let whole = |name, default| self.given(name).and_then(Value::as_integer).map_or(default, i64::unsigned_abs);
+        Ok(Resolved {
+            dataset: self.dataset().to_owned(),
+            seed: whole("seed", 0),
+            seeds: whole("seeds", 1),
+            settings: table.try_into().map_err(|e: toml::de::Error| CliError::usage(e.message()))?,
+        })
+    }
+
+    /// Where the settings come from, in words.
+    pub fn origin(&self, name: &str) -> Result<String> {
+        let model = self.model()?;
+        let hyperparameters = || KEYS.iter().filter(|key| key.heading != RUN);
+        let mut parts = vec![match Settings::published(name, model) {
+            Some(_) => format!("the paper's for {name} and {model}"),
+            None => format!("general ones (the paper has none for {name} and {model})"),
+        }];
+        if let Some((path, layer)) = &self.file {
+            let names: Vec<&str> =
+                hyperparameters().map(|key| key.name).filter(|name| layer.contains_key(name)).collect();
+            if names.len() == hyperparameters().count() {
+                parts = vec![format!("all from {}", path.display())];
+            } else if !names.is_empty() {
+                parts.push(format!("{} from {}", names.join(", "), path.display()));
+            }
+        }
+        let given = hyperparameters().filter_map(|key| {
+            let value = self.options.get(key.name)?;
+            Some(if key.kind == Kind::Switch {
+                format!("--{}", key.option())
+            } else {
+                format!("--{} {}", key.option(), shown(value))
+            })
+        });
+        let given: Vec<String> = given.collect();
+        if !given.is_empty() {
+            parts.push(given.join(" "));
+        }
+        Ok(parts.join("; "))
+    }
+
+    /// Names of given keys that only self-supervised models read.
+    pub fn of_self_supervision(&self) -> Vec<&'static str> {
+        ["lambda_e", "p_e", "p_n"].into_iter().filter(|name| self.options.contains_key(name)).collect()
+    }
+
+    fn model(&self) -> Result<ModelKind> {
+        parse_model(self.given("model").and_then(Value::as_str).unwrap_or(MODEL))
+    }
+
+    fn given(&self, name: &str) -> Option<&Value> {
+        self.options.get(name).or_else(|| self.file.as_ref()?.1.get(name))
+    }
+}
+
+impl Resolved {
+    /// The seeds of the run.
+    pub fn all_seeds(&self) -> Vec<u64> {
+        (self.seed..self.seed.saturating_add(self.seeds)).collect()
+    }
+
+    /// A commented configuration file that gives these settings back.
+    pub fn to_toml(&self) -> String {
+        let mut values = Table::try_from(self.settings).expect("settings are a table");
+        values.insert("dataset".into(), self.dataset.clone().into());
+        values.insert("seed".into(), Value::Integer(self.seed as i64));
+        values.insert("seeds".into(), Value::Integer(self.seeds as i64));
+        let mut text = String::from("# A run of supergat. To repeat it: supergat train --config FILE\n");
+        let mut heading = "";
+        for key in &KEYS {
+            if key.heading != heading {
+                heading = key.heading;
+                text += &format!("\n## {heading}\n");
+            }
+            text += &format!("\n# {}\n{} = {}\n", key.description, key.name, shown(&values[key.name]));
+        }
+        text
+    }
+}
+
+/// What a key is when nobody says otherwise and the paper has no preset.
+pub fn default_value(key: &Key) -> String {
+    let general = Settings::general(MODEL.parse().expect("a model"));
+    match key.name {
+        "dataset" => DATASET.to_owned(),
+        "model" => MODEL.to_owned(),
+        "seed" => "0".to_owned(),
+        "seeds" => "1".to_owned(),
+        name => shown(&Table::try_from(general).expect("settings are a table")[name]),
+    }
+}
+
+/// The names of all models.
+pub fn model_names() -> Vec<String> {
+    ModelKind::ALL.iter().map(ToString::to_string).collect()
+}
+
+fn parse_model(name: &str) -> Result<ModelKind> {
+    name.parse().map_err(|_| {
+        let all = nearest_first(name, model_names());
+        CliError::usage(format!("unknown model `{name}`: expected one of {}", all.join(", ")))
+    })
+}
+
+/// Reads a configuration file; errors name the line.
+fn read(path: &Path) -> Result<Layer> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| CliError::usage(format!("cannot read {}: {error}", path.display())))?;
+    let place = |start: usize| {
+        let line = 1 + text.as_bytes()[..start].iter().filter(|byte| **byte == b'\n').count();
+        format!("{}, line {line}", path.display())
+    };
+    let syntax = |error: toml::de::Error| {
+        let start = error.span().map_or(0, |span| span.start.min(text.len()));
+        CliError::usage(error.message()).at(place(start))
+    };
+    // Only this form of the parsed file knows where its keys stand.
+    let spans = toml::de::DeTable::parse(&text).map_err(syntax)?;
+    let mut values: Table = text.parse().map_err(syntax)?;
+    let mut names: Vec<_> = spans.get_ref().keys().collect();
+    names.sort_by_key(|name| name.span().start);
+    let mut layer = Layer::new();
+    for name in names {
+        let at = place(name.span().start);
+        let Some(key) = Key::named(name.get_ref()) else {
+            let known = nearest_first(name.get_ref(), KEYS.iter().map(|key| key.name.to_owned()).collect());
+            let message = format!("unknown key `{}`: expected one of {}", name.get_ref(), known.join(", "));
+            return Err(CliError::usage(message).at(at));
+        };
+        let value = values.remove(key.name).expect("both forms hold the same keys");
+        let checked = key.check(&value).and_then(|()| match (key.name, value.as_str()) {
+            ("model", Some(name)) => parse_model(name).map(drop),
+            _ => Ok(()),
+        });
+        checked.map_err(|error| error.at(&at))?;
+        layer.insert(key.name, value);
+    }
+    Ok(layer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn choices(file: &str, options: &[(&'static str, Value)]) -> Result<Choices> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.toml");
+        std::fs::write(&path, file).unwrap();
+        Choices::new(options.iter().cloned().collect(), Some(&path))
+    }
+
+    fn message(error: CliError) -> String {
+        format!("{error:?}")
+    }
+
+    #[test]
+    fn a_printed_file_parses_back() {
+        let odd = Settings {
+            lr: 1.0 / 3.0,
+            lambda_2: 5e-324,
+            lambda_e: 1e22,
+            p_e: 1.0,
+            dropout: 0.1 + 0.2,
+            early_stop: false,
+            early_stop_loss_change: 1.473_032_707_822_838_8e-5,
+            ..Settings::general("gat-dp".parse().unwrap())
+        };
+        for settings in [odd, Settings::published("cora", MODEL.parse().unwrap()).unwrap()] {
+            let resolved = Resolved { dataset: "a \"b\" \\ c\n#".into(), seed: 7, seeds: 3, settings };
+            let back = choices(&resolved.to_toml(), &[]).unwrap().resolve("cora").unwrap();
+            // An explicit switch must survive the early-stopping keys beside it.
+            assert_eq!(back, resolved);
+        }
+    }
+
+    #[test]
+    fn the_later_place_wins() {
+        let options = [("lr", Value::Float(0.5)), ("seed", Value::Integer(9))];
+        let choices = choices("lr = 1\np_e = 0.3\nseed = 2\nseeds = 4\nmodel = 'supergat-mx'", &options).unwrap();
+        let resolved = choices.resolve("cora").unwrap();
+        assert_eq!((resolved.settings.lr, resolved.settings.p_e), (0.5, 0.3));
+        assert_eq!(resolved.settings.lambda_e, 11.346574532931719);
+        assert_eq!(resolved.all_seeds(), [9, 10, 11, 12]);
+        let origin = choices.origin("cora").unwrap();
+        assert!(origin.starts_with("the paper's for cora and supergat-mx; lr, p_e from "), "{origin}");
+        assert!(origin.ends_with("run.toml; --lr 0.5"), "{origin}");
+        assert_eq!(choices.resolve("karate").unwrap().settings.lambda_e, 1.0);
+        assert!(choices.origin("karate").unwrap().starts_with("general ones (the paper has none for karate"));
+    }
+
+    #[test]
+    fn asking_how_to_stop_early_turns_it_on() {
+        let on = |file: &str, options: &[_]| choices(file, options).unwrap().resolve("x").unwrap().settings.early_stop;
+        assert!(!on("early_stop = false", &[]));
+        assert!(on("early_stop = false", &[("early_stop_window", Value::Integer(5))]));
+        assert!(!on("early_stop_patience = 3", &[("early_stop", Value::Boolean(false))]));
+    }
+
+    #[test]
+    fn faults_of_a_file_name_the_line() {
+        for (file, expected) in [
+            ("lr = 1\n\nlearning = 2", "line 3: unknown key `learning`: expected one of "),
+            ("[network]\nlayers = 2", "line 1: unknown key `network`"),
+            ("\nlr = 'fast'", "line 2: lr = \\\"fast\\\": must be a number"),
+            ("layers = 2.5", "line 1: layers = 2.5: must be a whole number from 0 to 100000000"),
+            ("model = 'supergat'", "line 1: unknown model `supergat`: expected one of supergat-"),
+            ("lr = 1\nlr = 2", "line 2: duplicate key"),
+            ("lr = ", "line 1: "),
+        ] {
+            let error = message(choices(file, &[]).unwrap_err());
+            assert!(error.contains(expected), "{file:?} gave {error}");
+        }
+    }
+}

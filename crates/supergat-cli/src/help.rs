@@ -1,0 +1,65 @@
+//! What follows the options in the help of each command.
+
+/// Of `supergat`.
+pub const MAIN: &str = "\
+Classifies the nodes of a graph. Every node weighs its neighbours by attention, and attention is taught by the graph itself: the \
+score it gives to two nodes must also predict whether a link joins them.
+
+Examples:
+  supergat train                           train on a generated graph, in seconds
+  supergat train cora --seeds 10           the paper's settings, ten seeds
+  supergat evaluate runs/cora-supergat-mx  measure the trained model again
+  supergat predict runs/cora-supergat-mx   classes and probabilities of all nodes, as CSV
+  supergat inspect cora                    size, degrees and homophily of a dataset
+
+Known names such as cora are looked up in the folder that SUPERGAT_DATA names, else in ./data.";
+
+/// Of `supergat train`.
+pub const TRAIN: &str = "\
+The model of the epoch with the best validation metric is kept, and its test metric reported. Settings come from, the later \
+winning: the defaults shown here, the paper's for that dataset and model where it has some, the --config file, the options. \
+While it trains, the loss is shown with its parts, labels + edges. Ctrl-C stops after the current epoch and writes what there is; a \
+second one quits at once.
+
+Attention scores two nodes by a learned vector (go), by their product (dp), by their scaled product (sd), or by go and dp together (mx).
+
+Examples:
+  supergat train
+  supergat train cora --seeds 10 --threads 4
+  supergat train path/to/folder --model gat-go --lr 0.005 --out runs/mine
+  supergat train random-partition:homophily=0.2,degree=5 --lambda-e 3
+  supergat train cora --print-config > cora.toml
+  supergat train --config cora.toml
+
+The run folder:
+  config.toml        everything that decided the run; --config takes it back
+  metrics.jsonl      losses and metrics of every epoch, counted from 0
+  summary.json       the result, as --json prints it
+  model.safetensors  the model of the seed with the best validation metric
+  predictions.csv    its class and probabilities for every node
+  attention.csv      its attention coefficients and edge logits
+
+Exit codes: 0 done, 1 the job failed, 2 wrong usage or input, 130 interrupted.";
+
+/// Of `supergat evaluate`.
+pub const EVALUATE: &str = "\
+Prints accuracy (micro-F1 where a node may have several classes) and mean loss of the training, validation and test nodes.
+
+Examples:
+  supergat evaluate runs/cora-supergat-mx
+  supergat evaluate model.safetensors path/to/folder --json";
+
+/// Of `supergat predict`.
+pub const PREDICT: &str = "\
+The columns: graph (when there are several), node, split, label, predicted, and p_<class> for every class. Several classes of a \
+node are joined by `|`.
+
+Examples:
+  supergat predict runs/cora-supergat-mx
+  supergat predict runs/cora-supergat-mx path/to/folder --out predictions.csv";
+
+/// Of `supergat inspect`.
+pub const INSPECT: &str = "\
+Examples:
+  supergat inspect cora
+  supergat inspect random-partition:homophily=0.2,degree=5 --json";

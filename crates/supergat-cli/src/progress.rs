@@ -1,0 +1,145 @@
+//! What a person sees while training: a bar on a terminal, a line now and then elsewhere.
+
+use crate::config::Resolved;
+use crate::output;
+use crate::summary::percent;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::IsTerminal;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use supergat::Epoch;
+use supergat_lab::{Observation, SeedRun, Summary};
+
+/// How long a run may be silent where there is no bar.
+const SILENCE: Duration = Duration::from_secs(10);
+
+/// Tells of the runs' progress on standard error.
+#[derive(Debug)]
+pub struct Progress {
+    metric: &'static str,
+    seeds: u64,
+    quiet: bool,
+    bar: Option<ProgressBar>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    epochs: u64,
+    tests: Vec<f64>,
+    started: Instant,
+    last_line: Instant,
+    /// Lines to begin with. They wait for the first epoch: until then the settings may prove impossible, and an error stands alone.
+    opening: Vec<String>,
+    stopping: bool,
+}
+
+impl Progress {
+    /// Begins; `metric` is what the runs are measured by, `opening` the first lines to say.
+    pub fn new(quiet: bool, resolved: &Resolved, metric: &'static str, opening: Vec<String>) -> Self {
+        let (seeds, max_epochs) = (resolved.seeds, resolved.settings.max_epochs as u64);
+        let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
+            let (length, template) = match seeds {
+                1 => (max_epochs, "{bar:8} epoch {pos}/{len} {wide_msg}"),
+                many => (many, "{bar:8} seed {pos}/{len} {wide_msg}"),
+            };
+            let style = ProgressStyle::with_template(template).expect("a valid template").progress_chars("=> ");
+            ProgressBar::new(length).with_style(style)
+        });
+        let (started, last_line) = (Instant::now(), Instant::now());
+        let state = State { epochs: 0, tests: Vec::new(), started, last_line, opening, stopping: false };
+        Self { metric, seeds, quiet, bar, state: Mutex::new(state) }
+    }
+
+    /// Takes what happened in one of the runs.
+    pub fn observe(&self, observation: Observation<'_>) {
+        if self.quiet {
+            return;
+        }
+        let mut state = self.state();
+        std::mem::take(&mut state.opening).iter().for_each(|text| self.line(text));
+        match observation {
+            Observation::Epoch(seed, epoch) => self.epoch(&mut state, seed, epoch),
+            Observation::Done(run) => self.done(&mut state, run),
+        }
+    }
+
+    /// Says once that the runs will stop.
+    pub fn stopping(&self) {
+        if !self.quiet && !std::mem::replace(&mut self.state().stopping, true) {
+            self.line("stopping after this epoch; Ctrl-C again quits at once, without a run folder");
+        }
+    }
+
+    /// Clears the bar.
+    pub fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn epoch(&self, state: &mut State, seed: u64, epoch: &Epoch) {
+        state.epochs += 1;
+        let rate = state.epochs as f64 / state.started.elapsed().as_secs_f64().max(1e-9);
+        match &self.bar {
+            Some(bar) if self.seeds == 1 => {
+                bar.set_position(epoch.epoch as u64 + 1);
+                bar.set_message(format!("{rate:.0} epochs/s, {}", measures(epoch)));
+            }
+            Some(bar) => {
+                let mean = match state.tests.len() {
+                    0 => String::new(),
+                    _ => format!("mean test {} {}, ", self.metric, percent(&Summary::of(state.tests.clone()))),
+                };
+                bar.set_message(format!("{mean}{rate:.0} epochs/s"));
+            }
+            None if state.last_line.elapsed() >= SILENCE => {
+                state.last_line = Instant::now();
+                self.line(&format!("seed {seed}, epoch {}: {rate:.0} epochs/s, {}", epoch.epoch, measures(epoch)));
+            }
+            None => {}
+        }
+    }
+
+    fn done(&self, state: &mut State, run: &SeedRun) {
+        let outcome = &run.outcome;
+        state.tests.push(100.0 * outcome.test.metric);
+        state.last_line = Instant::now();
+        match &self.bar {
+            Some(bar) if self.seeds > 1 => bar.inc(1),
+            Some(_) => {}
+            None => self.line(&format!(
+                "seed {}: test {} {:.2} %, validation {:.2} % in epoch {} of {}, {:.1} s",
+                run.seed,
+                self.metric,
+                100.0 * outcome.test.metric,
+                100.0 * outcome.validation.metric,
+                outcome.best_epoch,
+                outcome.epochs,
+                run.seconds
+            )),
+        }
+    }
+
+    fn line(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| output::note(text)),
+            None => output::note(text),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Validation metric and training loss, short enough for a line of 80 characters.
+fn measures(epoch: &Epoch) -> String {
+    let loss = epoch.train;
+    // The weighted edge loss, so that the two parts add up to what is minimised.
+    let parts = match loss.edge {
+        0.0 => String::new(),
+        _ => format!(" ({:.2} + {:.2})", loss.label, loss.total - loss.label),
+    };
+    format!("validation {:.1} %, loss {:.2}{parts}", 100.0 * epoch.validation.metric, loss.total)
+}

@@ -1,0 +1,228 @@
+//! The run folder: written beside its place under another name, and renamed when it is complete.
+
+use crate::error::{CliError, Result};
+use crate::interrupt::Interrupt;
+use crate::output::json;
+use crate::report;
+use crate::saved_model::{self, MODEL_FILE};
+use crate::summary::RunSummary;
+use serde::Serialize;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use supergat_data::Dataset;
+use supergat_lab::Runs;
+
+/// Where default run folders are.
+const RUNS: &str = "runs";
+
+/// A place for a run folder.
+#[derive(Debug)]
+pub struct RunFolder {
+    place: PathBuf,
+}
+
+/// What goes into a run folder.
+#[derive(Debug)]
+pub struct Contents<'a> {
+    /// The configuration as a file.
+    pub config: String,
+    /// The dataset.
+    pub dataset: &'a Dataset,
+    /// The dataset as it was given.
+    pub source: &'a str,
+    /// The runs and the best model.
+    pub runs: &'a Runs,
+    /// The logits of the best model.
+    pub logits: &'a [Vec<f32>],
+    /// Whether attention goes in.
+    pub attention: bool,
+}
+
+/// A line of `metrics.jsonl`.
+#[derive(Debug, Serialize)]
+struct EpochLine {
+    seed: u64,
+    epoch: usize,
+    /// What is minimised: label_loss + lambda_e * edge_loss.
+    train_loss: f64,
+    label_loss: f64,
+    edge_loss: f64,
+    validation_loss: f64,
+    validation_metric: f64,
+    test_metric: f64,
+}
+
+impl RunFolder {
+    /// The folder that a person named, which must not hold anything yet.
+    pub fn named(out: &Path) -> Result<Self> {
+        let refuse = |reason: &str| Err(CliError::usage(format!("--out {}: {reason}", out.display())));
+        if out.file_name().is_none() {
+            return refuse("must name a new folder");
+        }
+        match fs::read_dir(out).map(|mut entries| entries.next().is_none()) {
+            Ok(false) => return refuse("it exists and is not empty; name another folder or remove it"),
+            Err(_) if out.symlink_metadata().is_ok() => return refuse("it exists and is no folder that can be read"),
+            _ => {}
+        }
+        Self { place: out.to_owned() }.probed()
+    }
+
+    /// The folder of a dataset and model.
+    pub fn default_for(dataset: &str, model: &str) -> Result<Self> {
+        let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+        let name: String = format!("{dataset}-{model}").chars().map(plain).collect();
+        Self { place: Path::new(RUNS).join(name) }.probed()
+    }
+
+    /// Finds out before training whether a folder can be written there, and leaves no trace of it.
+    fn probed(self) -> Result<Self> {
+        let existing = parent(&self.place).ancestors().find(|folder| folder.exists());
+        // The last ancestor of a relative path is empty, which means the current folder.
+        let existing = existing.filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        temporary(existing).map_err(|error| CliError::cannot_write(&self.place, error))?;
+        Ok(self)
+    }
+
+    /// Writes everything; gives the summary the folder's name.
+    pub fn write(&self, contents: &Contents<'_>, summary: &mut RunSummary, interrupt: &Interrupt) -> Result<()> {
+        let failed = |error: io::Error| CliError::cannot_write(&self.place, error);
+        fs::create_dir_all(parent(&self.place)).map_err(failed)?;
+        let folder = temporary(parent(&self.place)).map_err(failed)?;
+        interrupt.writing(folder.path());
+        contents.write(folder.path()).map_err(failed)?;
+        for number in 1.. {
+            let place = self.numbered(number);
+            summary.run_dir = place.display().to_string();
+            let text = json(summary) + "\n";
+            write_file(folder.path(), "summary.json", |out| out.write_all(text.as_bytes())).map_err(failed)?;
+            sync(folder.path());
+            match interrupt.publish(|| rename(folder.path(), &place)) {
+                Ok(()) => break,
+                Err(error) if taken(&error) => {}
+                Err(error) => return Err(failed(error)),
+            }
+        }
+        // It is no longer where it would be removed from.
+        let _ = folder.keep();
+        sync(parent(&self.place));
+        Ok(())
+    }
+
+    /// `name`, `name-2`, `name-3`, ...
+    fn numbered(&self, number: usize) -> PathBuf {
+        let mut name = self.place.file_name().unwrap_or_default().to_owned();
+        if number > 1 {
+            name.push(format!("-{number}"));
+        }
+        self.place.with_file_name(name)
+    }
+}
+
+impl Contents<'_> {
+    fn write(&self, folder: &Path) -> io::Result<()> {
+        write_file(folder, "config.toml", |out| out.write_all(self.config.as_bytes()))?;
+        write_file(folder, "metrics.jsonl", |out| self.metrics(out))?;
+        let model = saved_model::to_bytes(self.dataset, self.source, self.runs);
+        write_file(folder, MODEL_FILE, |out| out.write_all(&model))?;
+        write_file(folder, "predictions.csv", |out| report::predictions(out, self.dataset, self.logits))?;
+        if self.attention {
+            write_file(folder, "attention.csv", |out| report::attention(out, self.dataset, &self.runs.model))?;
+        }
+        Ok(())
+    }
+
+    fn metrics(&self, out: &mut dyn Write) -> io::Result<()> {
+        for run in &self.runs.runs {
+            for epoch in &run.history {
+                let line = EpochLine {
+                    seed: run.seed,
+                    epoch: epoch.epoch,
+                    train_loss: epoch.train.total,
+                    label_loss: epoch.train.label,
+                    edge_loss: epoch.train.edge,
+                    validation_loss: epoch.validation.loss,
+                    validation_metric: epoch.validation.metric,
+                    test_metric: epoch.test.metric,
+                };
+                writeln!(out, "{}", serde_json::to_string(&line)?)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The folder that holds a file or folder.
+fn parent(place: &Path) -> &Path {
+    place.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+fn temporary(parent: &Path) -> io::Result<tempfile::TempDir> {
+    // The full error names the temporary folder, which means nothing to anybody.
+    tempfile::Builder::new().prefix(".supergat-").tempdir_in(parent).map_err(|error| error.kind().into())
+}
+
+/// Renames to a place where there is nothing, or an empty folder.
+fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    match fs::remove_dir(to) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => fs::rename(from, to),
+    }
+}
+
+fn taken(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::AlreadyExists | io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::NotADirectory
+    )
+}
+
+fn write_file(folder: &Path, name: &str, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let mut out = BufWriter::new(File::create(folder.join(name))?);
+    fill(&mut out)?;
+    out.into_inner()?.sync_all()
+}
+
+/// Makes the names in a folder last. Not every system can, and the files themselves are safe by then.
+fn sync(folder: &Path) {
+    let _ = File::open(folder).and_then(|folder| folder.sync_all());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_plain_and_numbered() {
+        let folder = RunFolder::default_for("my graph/2", "mlp").unwrap();
+        assert_eq!(folder.numbered(1), Path::new("runs/my-graph-2-mlp"));
+        assert_eq!(folder.numbered(3), Path::new("runs/my-graph-2-mlp-3"));
+    }
+
+    #[test]
+    fn only_new_or_empty_places_are_taken() {
+        let base = tempfile::tempdir().unwrap();
+        let (from, to) = (base.path().join("from"), base.path().join("to"));
+        fs::create_dir(&from).unwrap();
+        fs::write(from.join("file"), "new").unwrap();
+        fs::create_dir(&to).unwrap();
+        fs::write(to.join("file"), "old").unwrap();
+        assert!(taken(&rename(&from, &to).unwrap_err()));
+        assert_eq!(fs::read_to_string(to.join("file")).unwrap(), "old");
+        fs::remove_file(to.join("file")).unwrap();
+        rename(&from, &to).unwrap();
+        assert_eq!(fs::read_to_string(to.join("file")).unwrap(), "new");
+    }
+
+    #[test]
+    fn asking_for_a_place_leaves_no_trace() {
+        let base = tempfile::tempdir().unwrap();
+        RunFolder::named(&base.path().join("a/b/c")).unwrap();
+        assert_eq!(fs::read_dir(base.path()).unwrap().count(), 0);
+        fs::write(base.path().join("a"), "").unwrap();
+        assert!(RunFolder::named(&base.path().join("a")).is_err());
+        assert!(RunFolder::named(base.path()).is_err());
+        assert!(RunFolder::named(Path::new("..")).is_err());
+        assert!(RunFolder::named(&base.path().join("a/b")).is_err(), "a file is no parent");
+    }
+}

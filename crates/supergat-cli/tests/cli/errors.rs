@@ -1,0 +1,192 @@
+//! Everything that can be wrong: one line on standard error, the right exit code, and nothing left behind.
+
+use crate::support::{Place, SMALL, published};
+
+/// Runs what must fail, and gives its sentence.
+fn refused(place: &Place, code: i32, args: &[&str]) -> String {
+    let before = place.list(".");
+    let done = place.run(args);
+    assert_eq!(done.code, code, "{args:?}: {done:?}");
+    assert_eq!(done.stdout, "", "{args:?}");
+    assert_eq!(done.stderr.lines().count(), 1, "{args:?}: {}", done.stderr);
+    assert_eq!(place.list("."), before, "{args:?} left something behind");
+    done.stderr.strip_prefix("error: ").unwrap_or_else(|| panic!("{}", done.stderr)).trim_end().to_owned()
+}
+
+#[test]
+fn unknown_models_are_listed_nearest_first() {
+    let error = refused(&Place::new(), 2, &["train", SMALL, "--model", "supergatmx"]);
+    assert!(error.starts_with("unknown model `supergatmx`: expected one of supergat-mx, "), "{error}");
+    assert!(supergat::ModelKind::ALL.iter().all(|model| error.contains(&model.to_string())), "{error}");
+}
+
+#[test]
+fn wrong_command_lines() {
+    let place = Place::new();
+    for (args, expected) in [
+        (
+            &["train", "--sedes", "3"][..],
+            "unexpected argument '--sedes' found; tip: a similar argument exists: '--seeds'",
+        ),
+        (&["train", SMALL, SMALL], "unexpected argument"),
+        (&["train", "--lr"], "a value is required for '--lr <X>' but none was supplied"),
+        (&["train", "--lr", "fast"], "invalid value 'fast' for '--lr <X>': invalid float literal"),
+        (&["train", "--threads", "0"], "invalid value '0' for '--threads <N>'"),
+        (&["train", "--seeds", "0"], "seeds = 0: must be a whole number from 1 to 1000000"),
+        (&["train", "--seed", "-1"], "seed = -1: must be a whole number from 0 to "),
+        (&["train", "--early-stop-window", "999999999999"], "early_stop_window = 999999999999: must be"),
+        (&["inspect"], "the following required arguments were not provided: <DATASET>"),
+        (&["predict", "run", "--json"], "the following required arguments were not provided: --out <FILE>"),
+        (&["tarin"], "unrecognized subcommand 'tarin'; tip: a similar subcommand exists: 'train'"),
+    ] {
+        let error = refused(&place, 2, args);
+        assert!(error.starts_with(expected), "{args:?}: {error}");
+    }
+}
+
+#[test]
+fn missing_datasets() {
+    let place = Place::new();
+    for (source, expected) in [
+        ("corra", "unknown dataset `corra` (did you mean cora?)"),
+        ("cora", "cora not found: looked for data/cora"),
+        ("some/where", "some/where not found"),
+        (".", ". holds no known dataset: expected "),
+        (
+            "random-partition:nodes=3",
+            "`random-partition:homophily=0.5,degree=10,classes=10,nodes=3,seed=0`: expected at least",
+        ),
+        ("random-partition:colour=3", "`random-partition:colour=3`: expected homophily, degree, classes, nodes"),
+    ] {
+        for command in ["train", "inspect"] {
+            let error = refused(&place, 2, &[command, source]);
+            assert!(error.starts_with(expected), "{source}: {error}");
+        }
+    }
+}
+
+#[test]
+fn a_truncated_file_is_named() {
+    let place = Place::new();
+    for part in ["x", "tx", "allx", "y", "ty", "ally", "graph"] {
+        place.write(&format!("tiny/ind.tiny.{part}"), b"\x80\x02}q\x01(K");
+    }
+    place.write("tiny/ind.tiny.test.index", "0\n");
+    let error = refused(&place, 2, &["train", "tiny"]);
+    assert!(error.starts_with("tiny/ind.tiny.") && error.contains("truncated"), "{error}");
+}
+
+#[test]
+fn a_truncated_published_file_is_named() {
+    let Some(folder) = published("cora") else { return };
+    let place = Place::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_file() {
+            let name = path.file_name().unwrap().to_str().unwrap();
+            let mut bytes = std::fs::read(&path).unwrap();
+            if name == "ind.cora.allx" {
+                bytes.truncate(bytes.len() / 2);
+            }
+            place.write(&format!("cora/{name}"), bytes);
+        }
+    }
+    let error = refused(&place, 2, &["train", "cora", "--max-epochs", "1"]);
+    assert!(error.starts_with("cora/ind.cora.allx, byte ") && error.contains("truncated"), "{error}");
+}
+
+#[test]
+fn impossible_hyperparameters() {
+    let place = Place::new();
+    for (option, value, expected) in [
+        ("--p-n", "100000", "self-supervision asks for "),
+        ("--p-e", "0", "p_e = 0: must lie in (0, 1]"),
+        ("--lr", "nan", "lr = NaN: must be positive"),
+        ("--lr", "-1", "lr = -1: must be positive"),
+        ("--dropout", "1", "dropout = 1: must lie in [0, 1)"),
+        ("--layers", "0", "layers = 0: must lie between 1 and 1000"),
+        ("--heads", "65", "heads = 65: must lie between 1 and 64"),
+        ("--max-epochs", "0", "max_epochs = 0: must be at least 1"),
+        ("--early-stop-window", "0", "early_stop_window = 0: must be at least 1"),
+    ] {
+        let error = refused(&place, 2, &["train", SMALL, option, value]);
+        assert!(error.starts_with(expected), "{option} {value}: {error}");
+    }
+}
+
+#[test]
+fn a_diverging_run_is_a_failed_job_without_a_folder() {
+    let place = Place::new();
+    for out in [&["--out", "run"][..], &[]] {
+        let error = refused(&place, 1, &[&["train", SMALL, "--lr", "1e30"][..], out].concat());
+        assert!(error.starts_with("the loss became "), "{error}");
+    }
+    assert!(place.list(".").is_empty());
+}
+
+#[test]
+fn faults_of_a_configuration_file() {
+    let place = Place::new();
+    place.write("unknown.toml", "lr = 1.0\n# a comment\nlerning_rate = 2.0\n");
+    let error = refused(&place, 2, &["train", SMALL, "--config", "unknown.toml"]);
+    assert!(error.starts_with("unknown.toml, line 3: unknown key `lerning_rate`: expected one of "), "{error}");
+    assert!(["lr", "lambda_e", "dataset", "early_stop_metric_change"].iter().all(|key| error.contains(key)), "{error}");
+    place.write("kind.toml", "layers = 'two'\n");
+    let error = refused(&place, 2, &["train", SMALL, "--config", "kind.toml"]);
+    assert!(error.starts_with("kind.toml, line 1: layers = \"two\": must be a whole number"), "{error}");
+    place.write("model.toml", "\nmodel = 'gatgo'\n");
+    let error = refused(&place, 2, &["train", SMALL, "--config", "model.toml"]);
+    assert!(error.starts_with("model.toml, line 2: unknown model `gatgo`: expected one of gat-go, "), "{error}");
+    place.write("syntax.toml", "lr = 1.0\nlr 2\n");
+    let error = refused(&place, 2, &["train", SMALL, "--config", "syntax.toml"]);
+    assert!(error.starts_with("syntax.toml, line 2: "), "{error}");
+    let error = refused(&place, 2, &["train", SMALL, "--config", "missing.toml"]);
+    assert!(error.starts_with("cannot read missing.toml: "), "{error}");
+}
+
+#[test]
+fn existing_results_are_never_overwritten() {
+    let place = Place::new();
+    place.write("run/notes.txt", "mine");
+    let error = refused(&place, 2, &["train", SMALL, "--out", "run"]);
+    assert_eq!(error, "--out run: it exists and is not empty; name another folder or remove it");
+    assert_eq!(place.list("run"), ["notes.txt"]);
+    place.write("file", "mine");
+    let error = refused(&place, 2, &["train", SMALL, "--out", "file"]);
+    assert!(error.starts_with("--out file: it exists"), "{error}");
+    let error = refused(&place, 2, &["train", SMALL, "--out", ".."]);
+    assert!(error.starts_with("--out ..: must name a new folder"), "{error}");
+    let error = refused(&place, 1, &["train", SMALL, "--out", "file/run"]);
+    assert!(error.starts_with("cannot write file/run: "), "{error}");
+}
+
+#[test]
+fn runs_that_cannot_be_used() {
+    let place = Place::new();
+    for command in ["evaluate", "predict"] {
+        let error = refused(&place, 2, &[command, "nothing"]);
+        assert!(error.starts_with("nothing not found: give the folder of a finished run"), "{error}");
+        place.write("empty/config.toml", "");
+        let error = refused(&place, 2, &[command, "empty"]);
+        assert!(error.starts_with("empty holds no model.safetensors"), "{error}");
+        place.write("damaged/model.safetensors", "no model");
+        let error = refused(&place, 2, &[command, "damaged"]);
+        assert!(error.starts_with("damaged/model.safetensors: the saved model cannot be used"), "{error}");
+    }
+}
+
+#[test]
+fn a_model_that_does_not_fit_the_dataset() {
+    let place = Place::new();
+    place.train("run", &["--quiet"]);
+    let four = "random-partition:classes=4,nodes=170,degree=4";
+    for command in ["evaluate", "predict"] {
+        let error = refused(&place, 2, &[command, "run", four]);
+        assert_eq!(error, format!("{four}: the model expects classes = 3, but the data has 4"));
+    }
+    place.write("folder/x", "");
+    let error = refused(&place, 1, &["predict", "run", "--out", "folder"]);
+    assert!(error.starts_with("cannot write folder: "), "{error}");
+    let error = refused(&place, 1, &["predict", "run", "--out", "no/where.csv"]);
+    assert!(error.starts_with("cannot write no/where.csv: "), "{error}");
+}

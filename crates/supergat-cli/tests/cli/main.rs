@@ -1,0 +1,10 @@
+//! The real binary, driven as a person or a script would, each time in a folder of its own.
+
+mod config;
+mod errors;
+mod inspect;
+#[cfg(unix)]
+mod interrupt;
+mod saved;
+mod support;
+mod train;

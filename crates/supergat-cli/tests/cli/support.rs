@@ -1,0 +1,124 @@
+//! A folder to work in, and the command.
+
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use tempfile::TempDir;
+
+/// A graph that trains in a moment.
+pub const SMALL: &str = "random-partition:classes=3,nodes=180,degree=6";
+
+/// An empty folder.
+pub struct Place(TempDir);
+
+/// What a command left.
+#[derive(Debug)]
+pub struct Done {
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Place {
+    pub fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    pub fn write(&self, name: &str, text: impl AsRef<[u8]>) {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    pub fn read(&self, name: &str) -> String {
+        String::from_utf8(self.bytes(name)).unwrap()
+    }
+
+    pub fn bytes(&self, name: &str) -> Vec<u8> {
+        std::fs::read(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    pub fn json(&self, name: &str) -> Value {
+        serde_json::from_str(&self.read(name)).unwrap()
+    }
+
+    /// All names in the folder or one of its folders, hidden ones too.
+    pub fn list(&self, name: &str) -> Vec<String> {
+        let entries = std::fs::read_dir(self.path(name)).unwrap();
+        let mut names: Vec<String> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_supergat"));
+        command.args(args).current_dir(self.0.path()).stdin(Stdio::null());
+        for variable in ["SUPERGAT_DATA", "NO_COLOR", "CLICOLOR_FORCE", "CLICOLOR"] {
+            command.env_remove(variable);
+        }
+        command
+    }
+
+    pub fn run(&self, args: &[&str]) -> Done {
+        Done::of(self.command(args))
+    }
+
+    /// Runs what must succeed.
+    pub fn good(&self, args: &[&str]) -> Done {
+        let done = self.run(args);
+        assert_eq!(done.code, 0, "{args:?}: {done:?}");
+        done
+    }
+
+    /// Trains on the small graph into the folder `name`.
+    pub fn train(&self, name: &str, more: &[&str]) -> Done {
+        let args = ["train", SMALL, "--max-epochs", "20", "--out", name];
+        self.good(&[&args[..], more].concat())
+    }
+}
+
+impl Done {
+    pub fn of(mut command: Command) -> Self {
+        let output = command.output().unwrap();
+        Self {
+            code: output.status.code().expect("not killed"),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {}", self.stdout))
+    }
+}
+
+/// The names of an object's fields, in order.
+pub fn keys(object: &Value) -> Vec<&str> {
+    let mut keys: Vec<&str> = object.as_object().unwrap().keys().map(String::as_str).collect();
+    keys.sort_unstable();
+    keys
+}
+
+/// Header and rows of a table.
+pub fn table(text: &str) -> (Vec<String>, Vec<Vec<String>>) {
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let fields = |record: &csv::StringRecord| record.iter().map(str::to_owned).collect::<Vec<_>>();
+    let header = fields(reader.headers().unwrap());
+    (header, reader.records().map(|record| fields(&record.unwrap())).collect())
+}
+
+/// The folder of a published dataset, where there is one.
+pub fn published(name: &str) -> Option<PathBuf> {
+    let folder = std::env::var_os("SUPERGAT_TEST_DATA")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"), PathBuf::from)
+        .join(name);
+    if !folder.is_dir() {
+        println!("skipped: no data folder");
+        return None;
+    }
+    Some(folder)
+}
