@@ -34,6 +34,8 @@ pub enum Command {
     Predict(PredictArgs),
     /// Describe a dataset: size, degrees, homophily, splits.
     Inspect(InspectArgs),
+    /// Time training steps and evaluation passes.
+    Bench(BenchArgs),
 }
 
 const OUTPUT: &str = "Output";
@@ -110,6 +112,27 @@ pub struct InspectArgs {
     pub dataset: String,
     /// Print the measures as one JSON object
     #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `supergat bench`.
+#[derive(Debug, Args)]
+#[command(after_help = help::BENCH)]
+pub struct BenchArgs {
+    /// Everything of the configuration that is given as an option.
+    #[command(flatten)]
+    pub options: Options,
+    /// Random graph instead of a dataset: nodes,degree,features,classes and optionally a skew above 1 for hubs
+    #[arg(long, value_name = "N,D,F,C[,S]", help_heading = RUN, conflicts_with = "dataset")]
+    pub random: Option<String>,
+    /// Steps and evaluations to time
+    #[arg(long, value_name = "N", help_heading = RUN, default_value_t = 30, value_parser = value_parser!(u32).range(1..))]
+    pub epochs: u32,
+    /// Threads to use [default: all cores]
+    #[arg(long, value_name = "N", help_heading = RUN, value_parser = value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
+    /// Print the result as one JSON object
+    #[arg(long, help_heading = OUTPUT)]
     pub json: bool,
 }
 

@@ -63,3 +63,11 @@ pub const INSPECT: &str = "\
 Examples:
   supergat inspect cora
   supergat inspect random-partition:homophily=0.2,degree=5 --json";
+
+pub const BENCH: &str = "\
+Trains for a number of epochs and reports the median and the minimum of the milliseconds of a training
+step (forward, backward, optimiser) and of an evaluation pass, and the largest memory in use.
+
+Examples:
+  supergat bench cora --model supergat-mx
+  supergat bench --random 169343,14,128,40 --hidden 16 --output-heads 1 --epochs 3 --json";

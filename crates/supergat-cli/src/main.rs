@@ -29,6 +29,7 @@ fn main() -> ExitCode {
             Command::Evaluate(args) => commands::evaluate::run(&args),
             Command::Predict(args) => commands::predict::run(&args),
             Command::Inspect(args) => commands::inspect::run(&args),
+            Command::Bench(args) => commands::bench::run(args),
         },
         Err(error) => args::refuse(&error),
     };

@@ -19,10 +19,12 @@ pub mod error;
 mod file;
 pub mod pickle;
 pub mod planetoid;
+pub mod random_graph;
 pub mod random_partition;
 pub mod source;
 
 pub use dataset::Dataset;
 pub use error::{Error, Result};
+pub use random_graph::RandomGraph;
 pub use random_partition::RandomPartition;
 pub use source::{KNOWN, load};

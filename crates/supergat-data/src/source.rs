@@ -2,6 +2,7 @@
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
+use crate::random_graph::{self, RandomGraph};
 use crate::random_partition::{self, RandomPartition};
 use crate::{file, planetoid};
 use std::path::{Path, PathBuf};
@@ -59,8 +60,10 @@ pub fn load(source: &str) -> Result<Dataset> {
 
 fn load_from(source: &str, roots: &[PathBuf]) -> Result<Dataset> {
     let path = Path::new(source);
-    if source.split(':').next() == Some(random_partition::NAME) {
-        return source.parse::<RandomPartition>()?.generate();
+    match source.split(':').next() {
+        Some(random_partition::NAME) => return source.parse::<RandomPartition>()?.generate(),
+        Some(random_graph::NAME) => return source.parse::<RandomGraph>()?.generate(),
+        _ => {}
     }
     if path.is_dir() {
         return read_folder(path);
@@ -112,7 +115,7 @@ fn nearest(name: &str) -> Vec<&'static str> {
     let name = name.to_lowercase();
     let mut close: Vec<(usize, &str)> = KNOWN
         .into_iter()
-        .chain([random_partition::NAME])
+        .chain([random_partition::NAME, random_graph::NAME])
         .map(|known| (edits(&name, known), known))
         .filter(|&(edits, known)| edits <= known.len().div_ceil(3))
         .collect();

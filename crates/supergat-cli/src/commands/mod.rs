@@ -1,5 +1,6 @@
 //! One file per command.
 
+pub mod bench;
 pub mod evaluate;
 pub mod inspect;
 pub mod predict;

@@ -96,7 +96,7 @@ fn train(
 }
 
 /// The number of threads, for the seeds and for everything after them.
-fn threads(wanted: Option<u16>) -> Result<usize> {
+pub fn threads(wanted: Option<u16>) -> Result<usize> {
     let threads = wanted.map(usize::from).or_else(|| std::thread::available_parallelism().ok().map(Into::into));
     let threads = threads.unwrap_or(1);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();

@@ -1,5 +1,6 @@
 //! The real binary, driven as a person or a script would, each time in a folder of its own.
 
+mod bench;
 mod config;
 mod errors;
 mod inspect;

@@ -1,0 +1,113 @@
+//! `supergat bench`
+
+use crate::args::BenchArgs;
+use crate::commands::train::threads;
+use crate::config::Choices;
+use crate::error::{CliError, Result};
+use crate::output;
+use serde::Serialize;
+use std::process::ExitCode;
+use supergat::ModelKind;
+use supergat_lab::{BenchReport, bench};
+
+#[derive(Debug, Serialize)]
+struct Report {
+    schema: u32,
+    peer: &'static str,
+    model: String,
+    form: Option<&'static str>,
+    data: String,
+    device: &'static str,
+    threads: usize,
+    nodes: usize,
+    edges: usize,
+    epochs: u32,
+    #[serde(flatten)]
+    timing: BenchReport,
+    peak_rss_mib: Option<u64>,
+}
+
+/// Times a model on a dataset.
+pub fn run(args: BenchArgs) -> Result<ExitCode> {
+    let choices = Choices::new(args.options.0, None)?;
+    let source = match &args.random {
+        Some(spec) => random(spec)?,
+        None => choices.dataset().to_owned(),
+    };
+    let dataset = supergat_data::load(&source)?;
+    let resolved = choices.resolve(&dataset.name)?;
+    let threads = threads(args.threads)?;
+    let timing = bench(&dataset, &resolved.settings, args.epochs as usize, threads, resolved.seed)?;
+    let report = Report {
+        schema: 1,
+        peer: "supergat",
+        model: resolved.settings.model.to_string(),
+        form: match resolved.settings.model {
+            ModelKind::Attention { form, .. } => Some(form.name()),
+            _ => None,
+        },
+        data: source,
+        device: "cpu",
+        threads,
+        nodes: dataset.nodes(),
+        edges: dataset.examples.iter().map(|example| example.graph.edges() - example.graph.nodes()).sum(),
+        epochs: args.epochs,
+        timing,
+        peak_rss_mib: peak_rss_mib(),
+    };
+    if args.json {
+        output::print_json(&report)?;
+    } else {
+        output::print(&table(&report))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `nodes,degree,features,classes` or with a skew behind, as the specification of a generated graph.
+fn random(spec: &str) -> Result<String> {
+    let parts: Vec<&str> = spec.split(',').collect();
+    match parts[..] {
+        [nodes, degree, features, classes] => {
+            Ok(format!("random-graph:nodes={nodes},degree={degree},features={features},classes={classes}"))
+        }
+        [nodes, degree, features, classes, skew] => {
+            Ok(format!("random-graph:nodes={nodes},degree={degree},features={features},classes={classes},skew={skew}"))
+        }
+        _ => Err(CliError::usage(format!(
+            "--random {spec}: expected nodes,degree,features,classes and optionally a skew, found {} parts",
+            parts.len()
+        ))),
+    }
+}
+
+/// The largest resident memory so far, where the system tells.
+fn peak_rss_mib() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kib| kib / 1024)
+}
+
+fn table(report: &Report) -> String {
+    let Report { model, data, threads, nodes, edges, epochs, timing, .. } = report;
+    let row = |name: &str, timing: &supergat_lab::Timing| {
+        format!("  {name:<12}{:>12.3}{:>12.3}\n", timing.min, timing.median)
+    };
+    let memory = report.peak_rss_mib.map_or_else(|| "unknown".to_owned(), |mib| format!("{mib} MiB"));
+    format!("{model} on {data}: {nodes} nodes, {edges} directed edges, {threads} threads, {epochs} epochs\n")
+        + &format!("  {:<12}{:>12}{:>12}\n", "ms", "min", "median")
+        + &row("training", &timing.train_ms)
+        + &row("evaluation", &timing.eval_ms)
+        + &format!("  peak memory {memory}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn four_or_five_numbers_make_a_graph() {
+        assert_eq!(random("9,2,3,4").unwrap(), "random-graph:nodes=9,degree=2,features=3,classes=4");
+        assert!(random("9,2,3,4,2.5").unwrap().ends_with("skew=2.5"));
+        assert!(random("9,2,3").is_err());
+    }
+}

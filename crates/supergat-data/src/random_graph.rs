@@ -1,0 +1,163 @@
+//! Graphs without meaning, for measuring time and memory: random links, normal features, random labels.
+
+use crate::dataset::{Dataset, numbered};
+use crate::error::{Error, Result};
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use supergat::random::{Purpose, Stream};
+use supergat::{Direction, Example, Features, Graph, Labels};
+
+/// The name that specifications begin with.
+pub const NAME: &str = "random-graph";
+
+/// Which graph to draw.
+///
+/// As text it is `random-graph:nodes=10000,degree=10,features=64,classes=8,skew=1,seed=0`, where any part may be left out.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RandomGraph {
+    /// Nodes.
+    pub nodes: usize,
+    /// Average number of neighbours, before duplicates collapse.
+    pub degree: usize,
+    /// Features per node.
+    pub features: usize,
+    /// Classes.
+    pub classes: usize,
+    /// An end of a link is node n u^skew for uniform u: 1 gives all nodes the same chance, 2 and more a power law with hubs.
+    pub skew: f64,
+    /// What everything is drawn with.
+    pub seed: u64,
+}
+
+impl Default for RandomGraph {
+    fn default() -> Self {
+        Self { nodes: 10_000, degree: 10, features: 64, classes: 8, skew: 1.0, seed: 0 }
+    }
+}
+
+impl RandomGraph {
+    /// Draws the graph. The first half of the nodes is for training, the second half for validation and test alike.
+    pub fn generate(&self) -> Result<Dataset> {
+        self.check()?;
+        let core = |source| Error::Core { path: PathBuf::from(self.to_string()), source };
+        let n = self.nodes;
+        let dice = Stream::new(self.seed, 0, 0, Purpose::SyntheticEdges);
+        // Hubs must not lie side by side, as the most likely nodes would.
+        let names = Stream::new(self.seed, 1, 0, Purpose::SyntheticEdges).permutation(n as u64);
+        let end = |index: u64| {
+            let place = (n as f64 * dice.uniform(index).powf(self.skew)) as u64;
+            names.apply(place.min(n as u64 - 1)) as u32
+        };
+        let links: Vec<(u32, u32)> =
+            (0..(n * self.degree / 2) as u64).map(|link| (end(2 * link), end(2 * link + 1))).collect();
+        let graph = Graph::from_edges(n, &links, Direction::Undirected).map_err(core)?;
+        drop(links);
+
+        let noise = Stream::new(self.seed, 0, 0, Purpose::SyntheticFeatures);
+        let numbers = n * self.features;
+        let values = (0..numbers.div_ceil(2) as u64).flat_map(|k| noise.normal_pair(k)).take(numbers);
+        let features = Features::dense(n, self.features, values.map(|v| v as f32).collect()).map_err(core)?;
+        let dice = Stream::new(self.seed, 0, 0, Purpose::SyntheticLabels);
+        let of = (0..n as u64).map(|node| dice.below(node, self.classes as u64) as u32).collect();
+        let labels = Labels::Single { classes: self.classes, of };
+        let half = (n / 2) as u32;
+        let rest: Vec<u32> = (half..n as u32).collect();
+        let listed_links = graph.edges() as u64 / 2;
+        let example = Example::new(graph, features, labels, [(0..half).collect(), rest.clone(), rest]).map_err(core)?;
+        Ok(Dataset {
+            name: NAME.to_owned(),
+            examples: vec![example],
+            class_names: numbered(self.classes),
+            node_ids: None,
+            listed_links,
+        })
+    }
+
+    fn check(&self) -> Result<()> {
+        let require = |valid: bool, expected: &str, found: String| {
+            if valid { Ok(()) } else { Err(Error::Spec { spec: self.to_string(), expected: expected.into(), found }) }
+        };
+        require((2..=1 << 31).contains(&self.nodes), "from 2 to 2^31 nodes", self.nodes.to_string())?;
+        require((1..=1 << 16).contains(&self.features), "from 1 to 65536 features", self.features.to_string())?;
+        require((2..=1 << 16).contains(&self.classes), "from 2 to 65536 classes", self.classes.to_string())?;
+        let links = self.nodes as f64 * self.degree as f64 / 2.0;
+        require(links <= 1e9, "at most 1e9 links", links.to_string())?;
+        let numbers = self.nodes as f64 * self.features as f64;
+        require(numbers <= 1e10, "at most 1e10 feature values", numbers.to_string())?;
+        require((1.0..=8.0).contains(&self.skew), "a skew from 1 to 8", self.skew.to_string())
+    }
+}
+
+impl fmt::Display for RandomGraph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { nodes, degree, features, classes, skew, seed } = self;
+        write!(f, "{NAME}:nodes={nodes},degree={degree},features={features},classes={classes},skew={skew},seed={seed}")
+    }
+}
+
+impl FromStr for RandomGraph {
+    type Err = Error;
+
+    fn from_str(spec: &str) -> Result<Self> {
+        let error = |expected: &str, found: &str| Error::Spec {
+            spec: spec.to_owned(),
+            expected: expected.to_owned(),
+            found: found.to_owned(),
+        };
+        let mut made = Self::default();
+        let rest =
+            spec.strip_prefix(NAME).ok_or_else(|| error("a specification that begins with random-graph", spec))?;
+        for part in rest.strip_prefix(':').into_iter().flat_map(|parts| parts.split(',')) {
+            let (key, value) = part.split_once('=').ok_or_else(|| error("parts such as nodes=10000", part))?;
+            let number = |_| error(&format!("a number for {key}"), value);
+            let whole = |_| error(&format!("a whole number for {key}"), value);
+            match key {
+                "nodes" => made.nodes = value.parse().map_err(whole)?,
+                "degree" => made.degree = value.parse().map_err(whole)?,
+                "features" => made.features = value.parse().map_err(whole)?,
+                "classes" => made.classes = value.parse().map_err(whole)?,
+                "skew" => made.skew = value.parse().map_err(number)?,
+                "seed" => made.seed = value.parse().map_err(whole)?,
+                _ => return Err(error("nodes, degree, features, classes, skew or seed", key)),
+            }
+        }
+        made.check()?;
+        Ok(made)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_as_asked() {
+        let dataset = crate::load("random-graph:nodes=3000,degree=8,features=5,classes=4").unwrap();
+        let example = &dataset.examples[0];
+        assert_eq!((dataset.nodes(), dataset.features(), dataset.classes()), (3000, 5, 4));
+        let edges = example.graph.edges() - 3000;
+        assert!((23_500..=24_000).contains(&edges), "{edges}");
+        assert!(example.graph.is_symmetric());
+        assert_eq!((example.train.len(), example.test.len()), (1500, 1500));
+    }
+
+    #[test]
+    fn skew_makes_hubs() {
+        let largest = |skew: f64| {
+            let dataset = RandomGraph { nodes: 5000, skew, ..Default::default() }.generate().unwrap();
+            (0..5000).map(|i| dataset.examples[0].graph.degree(i)).max().unwrap()
+        };
+        assert!(largest(1.0) < 40, "{}", largest(1.0));
+        assert!(largest(3.0) > 500, "{}", largest(3.0));
+    }
+
+    #[test]
+    fn specifications_are_read_and_refused() {
+        let made: RandomGraph = "random-graph:skew=2,nodes=77".parse().unwrap();
+        assert_eq!(made.to_string().parse::<RandomGraph>().unwrap(), made);
+        for bad in ["random-graph:nodes=1", "random-graph:skew=x", "random-graph:colour=3", "random-graph:nodes"] {
+            assert!(matches!(bad.parse::<RandomGraph>(), Err(Error::Spec { .. })), "{bad}");
+        }
+    }
+}
