@@ -57,11 +57,6 @@ impl HeadLayout {
         group * self.vectors * LANES + feature * self.lane_heads + head % LANES
     }
 
-    /// First lane of a head in a row of per-head values.
-    pub fn lane(&self, head: usize) -> usize {
-        head
-    }
-
     /// Places of all numbers in the order other software keeps them: head after head, features within a head.
     pub fn canonical(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.heads).flat_map(move |h| (0..self.features).map(move |f| self.index(h, f)))

@@ -135,11 +135,6 @@ impl<T: Real> AttentionLayer<T> {
         }
     }
 
-    /// Numbers per part that the backward pass needs for sums.
-    pub fn partial_width(&self) -> usize {
-        vector_sums(self.layout)
-    }
-
     /// Numbers per node of the layer's rows.
     pub fn stride(&self) -> usize {
         self.layout.stride()
