@@ -3,7 +3,9 @@
 use crate::runs::pool;
 use crate::settings::Settings;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::time::Instant;
+use supergat::stopwatch::record;
 use supergat::train::plans;
 use supergat::{Model, Result, Trainer};
 use supergat_data::Dataset;
@@ -27,13 +29,26 @@ impl Timing {
     }
 }
 
+/// Time of one primitive within a training step.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct KernelTiming {
+    /// Name of the primitive.
+    pub name: &'static str,
+    /// How often it runs in a step.
+    pub calls: u64,
+    /// Time of all these calls.
+    pub ms: Timing,
+}
+
 /// What was measured.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BenchReport {
     /// One training step on every training graph: forward, backward, optimiser.
     pub train_ms: Timing,
     /// One evaluation of all graphs.
     pub eval_ms: Timing,
+    /// The same step, primitive by primitive, the longest first.
+    pub kernels: Vec<KernelTiming>,
     /// Best validation metric on the way.
     pub best_val: f64,
     /// Test metric at that epoch.
@@ -50,13 +65,21 @@ pub fn bench(dataset: &Dataset, settings: &Settings, epochs: usize, threads: usi
         let training: Vec<usize> =
             (0..dataset.examples.len()).filter(|&k| !dataset.examples[k].train.is_empty()).collect();
         let (mut steps, mut evaluations) = (Vec::with_capacity(epochs), Vec::with_capacity(epochs));
+        let mut laps: BTreeMap<&'static str, (u64, Vec<f64>)> = BTreeMap::new();
         let (mut best_val, mut test_at_best_val) = (0.0, 0.0);
         for _ in 0..epochs.max(1) {
             let started = Instant::now();
-            for &example in &training {
-                trainer.train_step(example);
-            }
+            let ((), step) = record(|| {
+                training.iter().for_each(|&example| {
+                    trainer.train_step(example);
+                });
+            });
             steps.push(started.elapsed().as_secs_f64());
+            for lap in step {
+                let (calls, times) = laps.entry(lap.name).or_default();
+                *calls = lap.calls;
+                times.push(lap.time.as_secs_f64());
+            }
             let started = Instant::now();
             let [validation, test] = trainer.evaluate();
             evaluations.push(started.elapsed().as_secs_f64());
@@ -64,7 +87,13 @@ pub fn bench(dataset: &Dataset, settings: &Settings, epochs: usize, threads: usi
                 (best_val, test_at_best_val) = (validation.metric, test.metric);
             }
         }
-        Ok(BenchReport { train_ms: Timing::of(steps), eval_ms: Timing::of(evaluations), best_val, test_at_best_val })
+        let mut kernels: Vec<KernelTiming> = laps
+            .into_iter()
+            .map(|(name, (calls, times))| KernelTiming { name, calls, ms: Timing::of(times) })
+            .collect();
+        kernels.sort_by(|a, b| b.ms.median.total_cmp(&a.ms.median));
+        let (train_ms, eval_ms) = (Timing::of(steps), Timing::of(evaluations));
+        Ok(BenchReport { train_ms, eval_ms, kernels, best_val, test_at_best_val })
     })
 }
 
@@ -85,5 +114,9 @@ mod tests {
         let report = bench(&dataset, &settings, 20, 2, 0).unwrap();
         assert!(report.train_ms.min > 0.0 && report.train_ms.min <= report.train_ms.median);
         assert!(report.best_val > 0.6, "{report:?}");
+        let forward = report.kernels.iter().find(|kernel| kernel.name == "attention_forward").unwrap();
+        assert_eq!(forward.calls, 2);
+        let sum: f64 = report.kernels.iter().map(|kernel| kernel.ms.min).sum();
+        assert!(sum <= report.train_ms.median, "{report:?}");
     }
 }

@@ -8,7 +8,7 @@ pub mod runs;
 pub mod settings;
 pub mod summary;
 
-pub use bench::{BenchReport, Timing, bench};
+pub use bench::{BenchReport, KernelTiming, Timing, bench};
 pub use graph_statistics::GraphStatistics;
 pub use runs::{Observation, Runs, SeedRun, logits, run_seeds};
 pub use settings::Settings;

@@ -17,6 +17,7 @@ pub mod layers;
 pub mod model;
 pub mod random;
 pub mod sampling;
+pub mod stopwatch;
 pub mod train;
 
 pub use error::{Error, Result};

@@ -9,6 +9,7 @@ use crate::layers::{
     LinearLayer, Parameter, Plan, Scratch, Size,
 };
 use crate::sampling::EdgeSamples;
+use crate::stopwatch::timed;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -322,15 +323,17 @@ impl<T: Real> Model<T> {
         let classes = self.architecture.classes;
         let Workspace { caches, scratch, label_gradient } = workspace;
         let logits = &caches.last().expect("a model has layers").output()[..nodes * classes];
-        let label = label_loss_backward(
-            &context.plan.input.rows,
-            &example.labels,
-            &context.plan.chosen,
-            example.train.len(),
-            logits,
-            &mut label_gradient[..nodes * classes],
-            &mut scratch.losses,
-        );
+        let label = timed("label_loss_backward", || {
+            label_loss_backward(
+                &context.plan.input.rows,
+                &example.labels,
+                &context.plan.chosen,
+                example.train.len(),
+                logits,
+                &mut label_gradient[..nodes * classes],
+                &mut scratch.losses,
+            )
+        });
         let mut edge = 0.0;
         for index in (0..self.layers.len()).rev() {
             let (before, rest) = caches.split_at_mut(index);

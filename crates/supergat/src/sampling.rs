@@ -7,6 +7,7 @@
 use crate::error::{Error, Result};
 use crate::graph::{Adjacency, Graph};
 use crate::random::Stream;
+use crate::stopwatch::timed;
 use rayon::prelude::*;
 
 /// Sizes of the two samples of one step: floor(p_e |E|) edges and floor(p_n p_e |E|) non-edges, self-loops counted in |E|.
@@ -151,10 +152,10 @@ impl EdgeSamples {
     pub fn draw(&mut self, graph: &Graph, sampler: &NegativeSampler, sizes: SampleSizes, streams: [Stream; 2]) {
         self.positives.resize(graph.edges().div_ceil(8), 0);
         self.positive_count = sizes.positives;
-        sample_edges(streams[0], graph.edges(), sizes.positives, &mut self.positives);
+        timed("sample_edges", || sample_edges(streams[0], graph.edges(), sizes.positives, &mut self.positives));
         self.negatives.resize(sizes.negatives, [0; 2]);
-        sampler.sample(graph, streams[1], &mut self.negatives);
-        self.group(graph.nodes());
+        timed("sample_negatives", || sampler.sample(graph, streams[1], &mut self.negatives));
+        timed("group_negatives", || self.group(graph.nodes()));
     }
 
     /// Takes all edges and the given pairs.

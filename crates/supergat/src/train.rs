@@ -6,6 +6,7 @@ use crate::kernels::{Adam, Buffer, Counts, Real, evaluate};
 use crate::layers::{Context, Draw, Plan};
 use crate::model::{Model, StepLoss, Workspace};
 use crate::random::{Purpose, Stream};
+use crate::stopwatch::timed;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -254,7 +255,7 @@ impl<'a, T: Real> Trainer<'a, T> {
             }
             let logits = self.model.forward(&Context { example, plan, draw: None }, &mut self.workspace);
             for (sum, list) in sums.iter_mut().zip(lists) {
-                let (loss, counts) = evaluate(&example.labels, list, logits);
+                let (loss, counts) = timed("evaluate", || evaluate(&example.labels, list, logits));
                 sum.0 += loss;
                 sum.1 += counts;
                 sum.2 += list.len();

@@ -8,7 +8,7 @@ use crate::output;
 use serde::Serialize;
 use std::process::ExitCode;
 use supergat::ModelKind;
-use supergat_lab::{BenchReport, bench};
+use supergat_lab::{BenchReport, KernelTiming, bench};
 
 #[derive(Debug, Serialize)]
 struct Report {
@@ -97,7 +97,15 @@ fn table(report: &Report) -> String {
         + &format!("  {:<12}{:>12}{:>12}\n", "ms", "min", "median")
         + &row("training", &timing.train_ms)
         + &row("evaluation", &timing.eval_ms)
-        + &format!("  peak memory {memory}\n")
+        + &format!("  peak memory {memory}\n\n")
+        + &format!("  {:<28}{:>6}{:>12}{:>12}{:>9}\n", "in a training step", "calls", "min", "median", "share")
+        + &timing.kernels.iter().map(|kernel| kernel_row(kernel, timing.train_ms.median)).collect::<String>()
+}
+
+fn kernel_row(kernel: &KernelTiming, step: f64) -> String {
+    let KernelTiming { name, calls, ms } = kernel;
+    let share = 100.0 * ms.median / step;
+    format!("  {name:<28}{calls:>6}{:>12.3}{:>12.3}{share:>8.1}%\n", ms.min, ms.median)
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ fn the_object_holds_the_promised_fields() {
         "epochs",
         "eval_ms",
         "form",
+        "kernels",
         "model",
         "nodes",
         "peak_rss_mib",

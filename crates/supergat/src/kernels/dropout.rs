@@ -6,6 +6,7 @@
 use super::lanes::{Isa, Kernel, LANES, dispatch};
 use super::real::Real;
 use crate::random::Stream;
+use crate::stopwatch::timed;
 use rayon::prelude::*;
 
 /// Which values survive, as bits, and what the survivors are multiplied by.
@@ -43,8 +44,10 @@ impl Dropout {
     /// Fills all bytes with random bits of this probability. Byte b is made from block b of the stream.
     pub fn fill(&self, stream: Stream, bytes: &mut [u8]) {
         const CHUNK: usize = 2048;
-        bytes.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, bytes)| {
-            dispatch(Fill { stream, first: (chunk * CHUNK) as u64, threshold: self.threshold, bytes });
+        timed("dropout", || {
+            bytes.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, bytes)| {
+                dispatch(Fill { stream, first: (chunk * CHUNK) as u64, threshold: self.threshold, bytes });
+            });
         });
     }
 

@@ -11,6 +11,7 @@ use super::heads::HeadLayout;
 use super::output::{self, OutputGradient};
 use super::parts::Parts;
 use super::products::{self, Compressed, Dense};
+use crate::stopwatch::timed;
 
 macro_rules! primitives {
     ($($(#[$doc:meta])* $module:ident::$name:ident($($arg:ident: $type:ty),* $(,)?);)*) => {
@@ -23,7 +24,9 @@ macro_rules! primitives {
     };
     (@impl $number:ident $($module:ident::$name:ident($($arg:ident: $type:ty),*);)*) => {
         impl Primitives for $number {
-            $(#[inline(never)] fn $name($($arg: $type),*) { $module::$name($($arg),*) })*
+            $(#[inline(never)] fn $name($($arg: $type),*) {
+                timed(stringify!($name), || $module::$name($($arg),*));
+            })*
         }
     };
 }
