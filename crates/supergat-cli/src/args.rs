@@ -4,6 +4,7 @@ use crate::config::{Layer, default_value, model_names};
 use crate::error::{CliError, Result};
 use crate::help;
 use crate::keys::{KEYS, Key, Kind, RUN};
+use crate::memory;
 use crate::output;
 use clap::builder::styling::Styles;
 use clap::error::ErrorKind;
@@ -56,6 +57,12 @@ pub struct TrainArgs {
     /// Threads to use; results do not depend on it [default: all cores]
     #[arg(long, value_name = "N", help_heading = RUN, value_parser = value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
+    /// Print how much memory this training would need, and exit
+    #[arg(long, help_heading = RUN)]
+    pub estimate: bool,
+    /// Refuse a training that needs more memory, such as 8GiB [default: what the machine and its containers have free]
+    #[arg(long, value_name = "SIZE", help_heading = RUN, value_parser = memory::parse)]
+    pub max_memory: Option<u64>,
     /// Run folder to write [default: runs/<dataset>-<model>, numbered when it exists]
     #[arg(long, value_name = "DIR", help_heading = OUTPUT)]
     pub out: Option<PathBuf>,

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 use supergat::kernels::argmax;
-use supergat::{Direction, Example, Graph, Labels, Model, probabilities};
+use supergat::{Architecture, Direction, Example, Graph, Labels, Model, probabilities};
 use supergat_data::Dataset;
 
 /// Between several classes of a node.
@@ -36,8 +36,7 @@ pub fn predictions(out: &mut dyn Write, dataset: &Dataset, logits: &[Vec<f32>]) 
 }
 
 /// Rows that [`attention`] would write.
-pub fn attention_rows(dataset: &Dataset, model: &Model<f32>) -> usize {
-    let a = model.architecture();
+pub fn attention_rows(dataset: &Dataset, a: &Architecture) -> usize {
     let supergat::ModelKind::Attention { .. } = a.model else { return 0 };
     let heads = (a.layers - 1) * a.heads + a.output_heads;
     dataset.examples.iter().map(|example| example.graph.edges() * heads).sum()
@@ -224,7 +223,7 @@ mod tests {
                 negative_slope: 0.2,
             };
             let model = Model::new(architecture, 0).unwrap();
-            assert_eq!(attention_rows(&dataset, &model), rows);
+            assert_eq!(attention_rows(&dataset, model.architecture()), rows);
             assert_eq!(text(|out| attention(out, &dataset, &model)).lines().count(), rows + 1);
         }
     }

@@ -1,14 +1,16 @@
-//! What is done with a dataset and a model besides training one: the paper's presets, measures of a graph, runs over many seeds.
+//! What is done with a dataset and a model besides training one: the paper's presets, measures of a graph, runs over many seeds, their time and memory.
 
 #![forbid(unsafe_code)]
 
 pub mod bench;
+pub mod estimate;
 pub mod graph_statistics;
 pub mod runs;
 pub mod settings;
 pub mod summary;
 
 pub use bench::{BenchReport, KernelTiming, Timing, bench};
+pub use estimate::{Estimate, estimate};
 pub use graph_statistics::GraphStatistics;
 pub use runs::{Observation, Runs, SeedRun, logits, run_seeds};
 pub use settings::Settings;

@@ -32,6 +32,8 @@ pub struct Runs {
     pub best: usize,
     /// Its model.
     pub model: Model<f32>,
+    /// Its logits of all nodes without dropout, one list per graph.
+    pub logits: Vec<Vec<f32>>,
     /// Whether an observer stopped them: then seeds may be missing, and the last ones have fewer epochs.
     pub interrupted: bool,
 }
@@ -86,7 +88,8 @@ pub fn run_seeds(
     let workers = threads.clamp(1, seeds.len());
     let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
     let finished: Mutex<Vec<(usize, SeedRun)>> = Mutex::default();
-    let best: Mutex<Option<(f64, usize, Model<f32>)>> = Mutex::default();
+    type Best = (f64, usize, Model<f32>, Vec<Vec<f32>>);
+    let best: Mutex<Option<Best>> = Mutex::default();
     let failure: Mutex<Option<supergat::Error>> = Mutex::default();
 
     let one = |k: usize| -> Result<()> {
@@ -94,7 +97,8 @@ pub fn run_seeds(
         let seed = seeds[k];
         let mut model = Model::new(architecture, seed)?;
         let mut history = Vec::new();
-        let outcome = Trainer::new(&mut model, &dataset.examples, &plans, config, seed)?.run(|epoch| {
+        let trainer = Trainer::new(&mut model, &dataset.examples, &plans, config, seed)?;
+        let (outcome, logits) = trainer.run_and_predict(|epoch| {
             history.push(*epoch);
             if observe(Observation::Epoch(seed, epoch)).is_break() {
                 stop.store(true, Ordering::Relaxed);
@@ -107,8 +111,8 @@ pub fn run_seeds(
         }
         let metric = outcome.validation.metric;
         let mut best = best.lock().expect("no thread panicked");
-        if best.as_ref().is_none_or(|(m, b, _)| metric > *m || (metric == *m && k < *b)) {
-            *best = Some((metric, k, model));
+        if best.as_ref().is_none_or(|(m, b, ..)| metric > *m || (metric == *m && k < *b)) {
+            *best = Some((metric, k, model, logits));
         }
         finished.lock().expect("no thread panicked").push((k, run));
         Ok(())
@@ -138,10 +142,10 @@ pub fn run_seeds(
     }
     let mut finished = finished.into_inner().expect("no thread panicked");
     finished.sort_by_key(|(k, _)| *k);
-    let (_, best, model) = best.into_inner().expect("no thread panicked").expect("the first seed always runs");
+    let (_, best, model, logits) = best.into_inner().expect("no thread panicked").expect("the first seed always runs");
     let best = finished.iter().position(|(k, _)| *k == best).expect("the best run has finished");
     let interrupted = stop.into_inner();
-    Ok(Runs { runs: finished.into_iter().map(|(_, run)| run).collect(), best, model, interrupted })
+    Ok(Runs { runs: finished.into_iter().map(|(_, run)| run).collect(), best, model, logits, interrupted })
 }
 
 #[cfg(test)]

@@ -16,8 +16,8 @@ pub enum Error {
         /// Number of nodes.
         nodes: usize,
     },
-    /// More nodes than 32-bit ids can name.
-    #[error("{nodes} nodes are more than the {} that 32-bit node ids can name", u32::MAX)]
+    /// More nodes than can be numbered.
+    #[error("{nodes} nodes are more than the {} that can be numbered", crate::random::Permutation::LONGEST)]
     TooManyNodes {
         /// Number of nodes asked for.
         nodes: usize,

@@ -128,6 +128,16 @@ impl<T: Real> Example<T> {
         Ok(Self { graph, features, labels, train, validation, test })
     }
 
+    /// Bytes in memory.
+    pub fn bytes(&self) -> u64 {
+        let labels = match &self.labels {
+            Labels::Single { of, .. } => size_of_val(&of[..]),
+            Labels::Multi { of, .. } => of.len(),
+        };
+        let lists = 4 * (self.train.len() + self.validation.len() + self.test.len());
+        self.graph.bytes() + self.features.bytes() + (labels + lists) as u64
+    }
+
     /// The same example in another precision.
     pub fn cast<U: Real>(&self) -> Example<U> {
         Example {

@@ -2,7 +2,6 @@
 
 use crate::error::{Error, Result};
 use crate::kernels::Real;
-use std::sync::OnceLock;
 
 /// One row of features per node.
 #[derive(Debug, Clone)]
@@ -28,20 +27,6 @@ pub struct SparseMatrix<T> {
     offsets: Vec<u64>,
     column_of: Vec<u32>,
     values: Vec<T>,
-    transpose: OnceLock<Transpose<T>>,
-}
-
-/// The same entries by column: for column `k` the rows, the values and where each entry stands in the row order.
-#[derive(Debug, Clone)]
-pub struct Transpose<T> {
-    /// One more than there are columns.
-    pub offsets: Vec<u64>,
-    /// Row of each entry.
-    pub row_of: Vec<u32>,
-    /// Value of each entry.
-    pub values: Vec<T>,
-    /// Position of each entry in the row order.
-    pub position: Vec<u32>,
 }
 
 impl<T: Real> SparseMatrix<T> {
@@ -88,7 +73,7 @@ impl<T: Real> SparseMatrix<T> {
                 });
             }
         }
-        Ok(Self { rows: offsets.len() - 1, columns, offsets, column_of, values, transpose: OnceLock::new() })
+        Ok(Self { rows: offsets.len() - 1, columns, offsets, column_of, values })
     }
 
     /// Row offsets, one more than there are rows.
@@ -110,37 +95,6 @@ impl<T: Real> SparseMatrix<T> {
     pub fn row(&self, i: usize) -> (&[u32], &[T]) {
         let range = self.offsets[i] as usize..self.offsets[i + 1] as usize;
         (&self.column_of[range.clone()], &self.values[range])
-    }
-
-    /// The entries by column, made at the first call and kept.
-    pub fn transpose(&self) -> &Transpose<T> {
-        self.transpose.get_or_init(|| {
-            let mut offsets = vec![0u64; self.columns + 1];
-            for &column in &self.column_of {
-                offsets[column as usize + 1] += 1;
-            }
-            for k in 0..self.columns {
-                offsets[k + 1] += offsets[k];
-            }
-            let mut cursor = offsets[..self.columns].to_vec();
-            let entries = self.values.len();
-            let mut by_column = Transpose {
-                offsets,
-                row_of: vec![0; entries],
-                values: vec![T::ZERO; entries],
-                position: vec![0; entries],
-            };
-            for row in 0..self.rows {
-                for position in self.offsets[row] as usize..self.offsets[row + 1] as usize {
-                    let at = &mut cursor[self.column_of[position] as usize];
-                    by_column.row_of[*at as usize] = row as u32;
-                    by_column.values[*at as usize] = self.values[position];
-                    by_column.position[*at as usize] = position as u32;
-                    *at += 1;
-                }
-            }
-            by_column
-        })
     }
 }
 
@@ -178,6 +132,15 @@ impl<T: Real> Features<T> {
         self.values().len()
     }
 
+    /// Bytes in memory.
+    pub fn bytes(&self) -> u64 {
+        let index = match self {
+            Self::Dense { .. } => 0,
+            Self::Sparse(matrix) => 8 * matrix.offsets.len() + 4 * matrix.column_of.len(),
+        };
+        (size_of_val(self.values()) + index) as u64
+    }
+
     /// The stored values.
     pub fn values(&self) -> &[T] {
         match self {
@@ -205,7 +168,6 @@ impl<T: Real> Features<T> {
                 offsets: m.offsets.clone(),
                 column_of: m.column_of.clone(),
                 values: convert(&m.values),
-                transpose: OnceLock::new(),
             }),
         }
     }
@@ -214,16 +176,6 @@ impl<T: Real> Features<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn transpose_keeps_every_entry() {
-        let m = SparseMatrix::new(3, vec![0, 2, 2, 4], vec![0, 2, 1, 2], vec![1.0f64, 2.0, 3.0, 4.0]).unwrap();
-        let t = m.transpose();
-        assert_eq!(t.offsets, [0, 1, 2, 4]);
-        assert_eq!(t.row_of, [0, 2, 0, 2]);
-        assert_eq!(t.values, [1.0, 3.0, 2.0, 4.0]);
-        assert_eq!(t.position, [0, 2, 1, 3]);
-    }
 
     #[test]
     fn malformed_rows_are_refused() {

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::kernels::Neighbours;
+use crate::random::Permutation;
 
 /// How an edge list is to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +65,7 @@ impl Graph {
     ///
     /// Duplicate edges collapse; self-loops in the list are replaced by the one self-loop that every node gets.
     pub fn from_edges(nodes: usize, edges: &[(u32, u32)], direction: Direction) -> Result<Self> {
-        if nodes > u32::MAX as usize {
+        if nodes as u64 > Permutation::LONGEST {
             return Err(Error::TooManyNodes { nodes });
         }
         for (edge, &(from, to)) in edges.iter().enumerate() {
@@ -220,6 +221,13 @@ impl Graph {
     /// For each edge of the list the graph was built from, in its order, the edge's position.
     pub fn position_of_input(&self) -> &[u64] {
         &self.input_positions
+    }
+
+    /// Bytes in memory.
+    pub fn bytes(&self) -> u64 {
+        let lists = [Some(&self.incoming), self.outgoing.as_ref()].into_iter().flatten();
+        let lists: usize = lists.map(|list| 8 * list.offsets.len() + 4 * list.neighbours.len()).sum();
+        (lists + 4 * self.place_at_target.len() + 8 * self.input_positions.len()) as u64
     }
 
     /// Number of neighbours of a node other than itself, counted over incoming edges.

@@ -14,6 +14,7 @@ pub mod features;
 pub mod graph;
 pub mod kernels;
 pub mod layers;
+pub mod memory;
 pub mod model;
 pub mod random;
 pub mod sampling;

@@ -8,6 +8,7 @@ use crate::layers::{
     AttentionConfig, AttentionLayer, Cache, Context, Convolution, ConvolutionLayer, FromAbove, Input, Join, Layer,
     LinearLayer, Parameter, Plan, Scratch, Size,
 };
+use crate::memory::Room;
 use crate::sampling::EdgeSamples;
 use crate::stopwatch::timed;
 use serde::{Deserialize, Serialize};
@@ -154,6 +155,23 @@ impl Architecture {
         Ok(())
     }
 
+    /// Bytes of the parameters of a model in training, its gradients, the optimiser's memory and a copy of the best epoch included. Padding
+    /// of heads and small parameters are rounded up to whole vectors.
+    pub fn parameter_bytes<T: Real>(&self) -> u64 {
+        let hidden = HeadLayout::new(self.heads, self.hidden).stride() as u64;
+        let last = HeadLayout::new(self.output_heads, self.classes).stride() as u64;
+        let mut weights = 0;
+        let mut rows = self.input_features as u64;
+        for index in 0..self.layers {
+            let columns = if index + 1 == self.layers { last } else { hidden };
+            // Weights, both halves of the attention vector, bias.
+            weights += (rows + 3) * columns;
+            rows = columns;
+        }
+        // Value, gradient, two moments and the best value; four bytes name an element's place.
+        weights * (5 * size_of::<T>() as u64 + 4)
+    }
+
     /// Whether a dataset's example fits.
     pub fn accepts<T: Real>(&self, example: &Example<T>) -> Result<()> {
         let fits = |what, expected, found| {
@@ -266,20 +284,32 @@ impl<T: Real> Model<T> {
 
     /// Memory for these examples.
     pub fn workspace(&self, examples: &[Example<T>], plans: &[Plan], training: bool) -> Workspace<T> {
-        let size = Size::of(examples, plans, training);
+        self.workspace_in(Size::of(examples, plans, training), &mut Room::given())
+    }
+
+    /// Bytes of the same memory.
+    pub fn workspace_bytes(&self, examples: &[Example<T>], plans: &[Plan], training: bool) -> u64 {
+        let mut room = Room::counted();
+        self.workspace_in(Size::of(examples, plans, training), &mut room);
+        room.bytes()
+    }
+
+    fn workspace_in(&self, size: Size, room: &mut Room) -> Workspace<T> {
+        let training = size.training;
         let mut mask_bytes = size.feature_mask;
         let caches = self
             .layers
             .iter()
             .map(|layer| {
-                let cache = layer.cache(size, mask_bytes);
+                let cache = layer.cache(size, mask_bytes, room);
                 let row = Dense::<T>::mask_bytes(layer.output().width());
                 mask_bytes = if training { size.nodes * row } else { 0 };
                 cache
             })
             .collect();
         let gradient = if training { size.nodes * self.architecture.classes } else { 0 };
-        Workspace { caches, scratch: Scratch::new(size, &self.layers), label_gradient: Buffer::zeros(gradient) }
+        let scratch = Scratch::new(size, &self.layers, room);
+        Workspace { caches, scratch, label_gradient: room.numbers(gradient) }
     }
 
     /// Runs all layers; the logits, a row of classes per node, are returned.

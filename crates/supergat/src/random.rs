@@ -113,61 +113,113 @@ impl Stream {
     pub fn permutation(&self, n: u64) -> Permutation {
         Permutation::new(self, n)
     }
+
+    /// A random permutation of all pairs of two numbers below `side`, which lies between [`Permutation::SHORTEST`] and
+    /// [`Permutation::LONGEST`].
+    pub fn permutation_of_pairs(&self, side: usize) -> Permutation {
+        let side = side as u64;
+        Permutation::on_grid(self, side * side, [side, side])
+    }
 }
 
 const ROUNDS: usize = 6;
+/// Multiplier of the rounds.
+pub(crate) const MIX: u32 = 0xD251_1F53;
 
-/// A keyed random permutation of 0..n: a Feistel network whose round keys come from a [`Stream`], walked until it lands in 0..n.
+/// A keyed random permutation of 0..n: a Feistel network whose round keys come from a [`Stream`].
+///
+/// Numbers are the cells of a grid, `x = row * columns + column`. The rounds alternate between adding to the row a hash of the column
+/// and adding to the column a hash of the row, modulo the sides of the grid; each can be undone, so all together permute the cells. The grid
+/// has hardly more cells than there are numbers; who lands on one of the others walks on.
 ///
 /// The set `{ x : apply(x) < k }` has exactly k elements, which is how a sample of exact size is drawn in parallel
 /// and without memory; and `apply(0), apply(1), ...` are distinct, which is how distinct pairs are drawn.
 #[derive(Debug, Clone, Copy)]
 pub struct Permutation {
     n: u64,
-    low_bits: u32,
-    high_bits: u32,
+    sides: [u32; 2],
     keys: [u32; ROUNDS],
 }
 
 impl Permutation {
+    /// The shortest side of a grid: in a smaller one the rounds would not mix.
+    pub const SHORTEST: u64 = 8;
+    /// The longest side of a grid, so that sums of two rows stay below 2^32.
+    pub const LONGEST: u64 = 1 << 31;
+
     fn new(stream: &Stream, n: u64) -> Self {
-        // At least 6 bits: in a smaller network the rounds would not mix, walking a few more steps does no harm there.
-        let bits = (64 - n.saturating_sub(1).leading_zeros()).max(6);
+        let rows = n.isqrt().max(Self::SHORTEST);
+        Self::on_grid(stream, n, [rows, n.div_ceil(rows).max(Self::SHORTEST)])
+    }
+
+    fn on_grid(stream: &Stream, n: u64, sides: [u64; 2]) -> Self {
+        assert!(sides.iter().all(|side| (Self::SHORTEST..=Self::LONGEST).contains(side)), "a grid of {sides:?}");
         let (a, b) = (stream.block(0), stream.block(1));
-        Self { n, low_bits: bits / 2, high_bits: bits - bits / 2, keys: [a[0], a[1], a[2], a[3], b[0], b[1]] }
+        Self { n, sides: sides.map(|side| side as u32), keys: [a[0], a[1], a[2], a[3], b[0], b[1]] }
     }
 
     /// The image of `x`, which must lie in 0..n.
     #[inline]
     pub fn apply(&self, x: u64) -> u64 {
         debug_assert!(x < self.n);
-        let mut y = self.network(x);
-        while y >= self.n {
-            y = self.network(y);
+        let mut cell = self.cell(x);
+        loop {
+            cell = self.step(cell);
+            let y = self.number(cell);
+            if y < self.n {
+                return y;
+            }
         }
-        y
     }
 
+    /// Row and column of a number.
+    #[inline]
+    pub fn cell(&self, x: u64) -> [u32; 2] {
+        let columns = u64::from(self.sides[1]);
+        [(x / columns) as u32, (x % columns) as u32]
+    }
+
+    /// The number in a cell; n or more where the grid is larger than need be.
     #[inline(always)]
-    fn network(&self, x: u64) -> u64 {
-        let (mut low_bits, mut high_bits) = (self.low_bits, self.high_bits);
-        let mut low = x & mask(low_bits);
-        let mut high = x >> low_bits;
-        for key in self.keys {
-            // (high, low) -> (low ^ F(high), high); the widths swap each round, an even number of rounds restores them.
-            let product = (high ^ u64::from(key)).wrapping_mul(0xD6E8_FEB8_6659_FD93);
-            let next = low ^ ((product ^ product >> 29) >> 32 & mask(low_bits));
-            low = high;
-            high = next;
-            std::mem::swap(&mut low_bits, &mut high_bits);
+    pub fn number(&self, [row, column]: [u32; 2]) -> u64 {
+        u64::from(row) * u64::from(self.sides[1]) + u64::from(column)
+    }
+
+    /// The cell after `cell` in the order of numbers.
+    #[inline(always)]
+    pub fn next([row, column]: [u32; 2], columns: u32) -> [u32; 2] {
+        if column + 1 == columns { [row + 1, 0] } else { [row, column + 1] }
+    }
+
+    /// Rows and columns of the grid.
+    #[inline]
+    pub fn sides(&self) -> [u32; 2] {
+        self.sides
+    }
+
+    /// Where the network leads from a cell; the cell there may lie outside 0..n.
+    #[inline(always)]
+    pub fn step(&self, [mut row, mut column]: [u32; 2]) -> [u32; 2] {
+        for keys in self.keys.as_chunks::<2>().0 {
+            row = shifted(row, column ^ keys[0], self.sides[0]);
+            column = shifted(column, row ^ keys[1], self.sides[1]);
         }
-        high << low_bits | low
+        [row, column]
+    }
+
+    /// Keys, for kernels that take many steps side by side.
+    pub(crate) fn keys(&self) -> [u32; ROUNDS] {
+        self.keys
     }
 }
 
+/// `(value + hash) mod side`, where the hash is that of `other`, scaled to 0..side.
 #[inline(always)]
-fn mask(bits: u32) -> u64 {
-    (1u64 << bits) - 1
+fn shifted(value: u32, other: u32, side: u32) -> u32 {
+    let product = u64::from(other) * u64::from(MIX);
+    let hash = (product ^ product >> 32) as u32;
+    let sum = value + (u64::from(hash) * u64::from(side) >> 32) as u32;
+    sum.min(sum.wrapping_sub(side))
 }
 
 #[cfg(test)]
@@ -204,7 +256,7 @@ mod tests {
             images.sort_unstable();
             assert_eq!(images, (0..n).collect::<Vec<_>>(), "n = {n}");
         }
-        let n = u64::from(u32::MAX).pow(2);
+        let n = Permutation::LONGEST.pow(2);
         let permutation = Stream::new(7, 0, 0, Purpose::PositiveEdges).permutation(n);
         assert!((0..1000).all(|x| permutation.apply(n - 1 - x) < n));
     }

@@ -6,7 +6,9 @@
 
 use crate::error::{Error, Result};
 use crate::graph::{Adjacency, Graph};
-use crate::random::Stream;
+use crate::kernels::{REJECTED, group_pairs, mark_sample, offer_pairs};
+use crate::memory::Room;
+use crate::random::{Permutation, Stream};
 use crate::stopwatch::timed;
 use rayon::prelude::*;
 
@@ -39,35 +41,23 @@ impl SampleSizes {
 /// Marks exactly `count` of the graph's `edges` edges: bit `e % 8` of byte `e / 8`.
 pub fn sample_edges(stream: Stream, edges: usize, count: usize, marks: &mut [u8]) {
     debug_assert!(marks.len() == edges.div_ceil(8) && count <= edges);
-    let permutation = stream.permutation(edges as u64);
-    let all = count == edges;
-    marks.par_chunks_mut(512).enumerate().for_each(|(chunk, bytes)| {
-        for (b, byte) in bytes.iter_mut().enumerate() {
-            let first = (chunk * 512 + b) * 8;
-            *byte = (first..(first + 8).min(edges))
-                .filter(|&e| all || permutation.apply(e as u64) < count as u64)
-                .fold(0, |byte, e| byte | 1 << (e - first));
-        }
-    });
+    mark_sample(&stream.permutation(edges as u64), edges, count, marks);
 }
 
 /// Draws pairs without an edge from a graph.
 ///
 /// On a sparse graph candidates are drawn and edges rejected: at most two candidates per pair are expected. On a graph with more edges than
-/// non-edges the non-edges are listed once (fewer than there are edges) and drawn from the list. Either way a draw costs O(k).
+/// non-edges, or with a handful of nodes, the non-edges are listed once (fewer than there are edges) and drawn from the list. Either way a draw costs O(k).
 #[derive(Debug)]
 pub struct NegativeSampler {
     /// All non-edges `(source, target)` when they are fewer than the edges.
     listed: Option<Vec<[u32; 2]>>,
 }
 
-/// Candidates tried side by side; a multiple of what one round of rejection needs, independent of the number of threads.
-const BATCH: usize = 1 << 14;
-
 impl NegativeSampler {
     /// Prepares drawing from this graph.
     pub fn new(graph: &Graph) -> Self {
-        let dense = graph.non_edges() < graph.edges() as u64;
+        let dense = graph.non_edges() < graph.edges() as u64 || (graph.nodes() as u64) < Permutation::SHORTEST;
         let listed = dense.then(|| {
             (0..graph.nodes())
                 .flat_map(|target| {
@@ -89,23 +79,13 @@ impl NegativeSampler {
             pairs.par_iter_mut().enumerate().for_each(|(k, pair)| *pair = listed[permutation.apply(k as u64) as usize]);
             return;
         }
-        let nodes = graph.nodes() as u64;
-        let permutation = stream.permutation(nodes * nodes);
-        let candidate = |k: u64| {
-            let code = permutation.apply(k);
-            [(code % nodes) as u32, (code / nodes) as u32]
-        };
+        let permutation = stream.permutation_of_pairs(graph.nodes());
         // Each round offers one candidate per pair still wanted; the accepted ones move to the front in order.
         let mut filled = 0;
         let mut next = 0u64;
         while filled < pairs.len() {
             let wanted = &mut pairs[filled..];
-            wanted.par_chunks_mut(BATCH).enumerate().for_each(|(chunk, batch)| {
-                for (k, pair) in batch.iter_mut().enumerate() {
-                    let offered = candidate(next + (chunk * BATCH + k) as u64);
-                    *pair = if graph.position(offered[0], offered[1]).is_none() { offered } else { REJECTED };
-                }
-            });
+            offer_pairs(&permutation, next, graph.incoming().lists(), wanted);
             next += wanted.len() as u64;
             let mut accepted = 0;
             for k in 0..wanted.len() {
@@ -136,15 +116,16 @@ pub struct EdgeSamples {
 
 impl EdgeSamples {
     /// Room for so many nodes, edges and negatives.
-    pub fn with_capacity(nodes: usize, edges: usize, negatives: usize) -> Self {
+    pub fn with_capacity(nodes: usize, edges: usize, negatives: usize, room: &mut Room) -> Self {
         let offsets = if negatives == 0 { 0 } else { nodes + 1 };
-        let lists = || Adjacency { offsets: Vec::with_capacity(offsets), neighbours: Vec::with_capacity(negatives) };
+        let mut lists = || Adjacency { offsets: room.empty(offsets), neighbours: room.empty(negatives) };
+        let (by_target, by_source) = (lists(), lists());
         Self {
-            positives: Vec::with_capacity(edges.div_ceil(8)),
+            positives: room.empty(edges.div_ceil(8)),
             positive_count: 0,
-            negatives: Vec::with_capacity(negatives),
-            by_target: lists(),
-            by_source: lists(),
+            negatives: room.empty(negatives),
+            by_target,
+            by_source,
         }
     }
 
@@ -170,8 +151,11 @@ impl EdgeSamples {
 
     fn group(&mut self, nodes: usize) {
         let pairs = &self.negatives;
-        let (by_target, by_source) = (&mut self.by_target, &mut self.by_source);
-        rayon::join(|| group_pairs(nodes, pairs, 1, by_target), || group_pairs(nodes, pairs, 0, by_source));
+        let [by_target, by_source] = [&mut self.by_target, &mut self.by_source];
+        rayon::join(
+            || group_pairs(nodes, pairs, 1, &mut by_target.offsets, &mut by_target.neighbours),
+            || group_pairs(nodes, pairs, 0, &mut by_source.offsets, &mut by_source.neighbours),
+        );
     }
 
     /// Number of pairs the loss is the mean of.
@@ -179,30 +163,6 @@ impl EdgeSamples {
         self.positive_count + self.negatives.len()
     }
 }
-
-/// Groups pairs by one of their ends, keeping their order: a counting sort that needs no memory of its own.
-fn group_pairs(nodes: usize, pairs: &[[u32; 2]], end: usize, lists: &mut Adjacency) {
-    lists.offsets.clear();
-    lists.offsets.resize(nodes + 1, 0);
-    lists.neighbours.resize(pairs.len(), 0);
-    for pair in pairs {
-        lists.offsets[pair[end] as usize] += 1;
-    }
-    let mut total = 0;
-    for offset in &mut lists.offsets {
-        total += *offset;
-        *offset = total;
-    }
-    // Each offset is now the end of its list; filling from behind moves it to the start.
-    for pair in pairs.iter().rev() {
-        let at = &mut lists.offsets[pair[end] as usize];
-        *at -= 1;
-        lists.neighbours[*at as usize] = pair[1 - end];
-    }
-}
-
-/// No valid pair: self-loops are always edges.
-const REJECTED: [u32; 2] = [u32::MAX; 2];
 
 #[cfg(test)]
 mod tests {

@@ -181,7 +181,20 @@ impl<'a, T: Real> Trainer<'a, T> {
     }
 
     /// Runs to the end; `observe` sees every epoch and may stop the run. The model is left with the parameters of the best epoch.
-    pub fn run(mut self, mut observe: impl FnMut(&Epoch) -> ControlFlow<()>) -> Result<Outcome> {
+    pub fn run(mut self, observe: impl FnMut(&Epoch) -> ControlFlow<()>) -> Result<Outcome> {
+        self.run_to_end(observe)
+    }
+
+    /// The same, and then the logits of all nodes of every example with the best parameters, in memory the run has anyway.
+    pub fn run_and_predict(mut self, observe: impl FnMut(&Epoch) -> ControlFlow<()>) -> Result<(Outcome, Vec<Vec<T>>)> {
+        let outcome = self.run_to_end(observe)?;
+        let logits = self.examples.iter().zip(self.plans).map(|(example, plan)| {
+            self.model.forward(&Context { example, plan, draw: None }, &mut self.workspace).to_vec()
+        });
+        Ok((outcome, logits.collect()))
+    }
+
+    fn run_to_end(&mut self, mut observe: impl FnMut(&Epoch) -> ControlFlow<()>) -> Result<Outcome> {
         let mut interrupted = false;
         while let Some(epoch) = self.next_epoch()? {
             if observe(&epoch).is_break() {

@@ -63,5 +63,6 @@ fn an_epoch_allocates_nothing() {
                 assert_eq!(allocated, 0, "{form:?}, sparse {sparse}: allocations in ten epochs");
             }
         }
-    });
+    }); // Here and not in a test of its own: that would run at the same time and be counted.
+    common::again_with_lesser_instruction_sets();
 }

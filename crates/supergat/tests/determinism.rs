@@ -55,3 +55,8 @@ fn same_bits_at_any_number_of_threads() {
         assert!(one != run(form, 2, 1, k % 2 == 0), "{form:?} does not depend on the seed");
     }
 }
+
+#[test]
+fn also_on_lesser_instruction_sets() {
+    common::again_with_lesser_instruction_sets();
+}

@@ -1,6 +1,9 @@
 //! Golden files: layers, gradients and training steps computed by PyTorch Geometric in double precision, matched to 1e-9 in f64 and
 //! 1e-4 in f32. `SUPERGAT_PARITY_DIR` names another folder of such files.
 
+#[allow(dead_code)]
+mod common;
+
 use serde_json::Value;
 use std::path::PathBuf;
 use supergat::kernels::{Adam, Buffer, HeadLayout};
@@ -8,6 +11,7 @@ use supergat::layers::{
     AttentionConfig, AttentionLayer, Context, Convolution, ConvolutionLayer, FromAbove, Input, Join, Layer, Parameter,
     Plan, Scratch, Size,
 };
+use supergat::memory::Room;
 use supergat::{Architecture, Direction, Example, Features, Form, Graph, Labels, Model, ModelKind, Real};
 
 /// All golden files by name.
@@ -106,10 +110,10 @@ fn check_layer<T: Real>(name: &str, file: &Value, tolerance: f64) {
     let plan = Plan::new(&example, Some((1.0, 0.0))).unwrap();
     let context = Context { example: &example, plan: &plan, draw: None };
     let bounds = Size::of(std::slice::from_ref(&example), std::slice::from_ref(&plan), true);
-    let mut cache = attention.cache(bounds, 0);
+    let mut cache = attention.cache(bounds, 0, &mut Room::given());
     let layout = attention.layout();
     let mut layer = Layer::Attention(attention);
-    let mut scratch = Scratch::new(bounds, std::slice::from_ref(&layer));
+    let mut scratch = Scratch::new(bounds, std::slice::from_ref(&layer), &mut Room::given());
     let Layer::Attention(attention) = &mut layer else { unreachable!() };
     let features_input = Input::Features(&example.features);
     attention.forward(&context, features_input, &mut cache);
@@ -274,9 +278,9 @@ fn check_baseline<T: Real>(name: &str, file: &Value, tolerance: f64) {
     let plan = Plan::new(&example, None).unwrap();
     let context = Context { example: &example, plan: &plan, draw: None };
     let bounds = Size::of(std::slice::from_ref(&example), std::slice::from_ref(&plan), true);
-    let mut cache = layer.cache(bounds, 0);
+    let mut cache = layer.cache(bounds, 0, &mut Room::given());
     let mut any = Layer::Convolution(layer);
-    let mut scratch = Scratch::new(bounds, std::slice::from_ref(&any));
+    let mut scratch = Scratch::new(bounds, std::slice::from_ref(&any), &mut Room::given());
     let Layer::Convolution(layer) = &mut any else { unreachable!() };
     layer.forward(&context, Input::Features(&example.features), &mut cache);
     close(&format!("{name}: out"), &cache.output[..nodes * features], &file["out"], tolerance);
@@ -302,4 +306,9 @@ fn baselines() {
 fn every_file_is_of_a_known_kind() {
     let known: usize = ["layer", "training", "baseline"].iter().map(|kind| files(kind).len()).sum();
     assert_eq!(known, all_files().len());
+}
+
+#[test]
+fn also_on_lesser_instruction_sets() {
+    common::again_with_lesser_instruction_sets();
 }

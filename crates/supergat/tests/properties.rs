@@ -80,3 +80,8 @@ fn hubs_and_large_scores() {
         assert!(a.iter().zip(&b).all(|(a, b)| (f64::from(*a) - b).abs() < 1e-3 * b.abs().max(1.0)), "{form:?}");
     }
 }
+
+#[test]
+fn also_on_lesser_instruction_sets() {
+    common::again_with_lesser_instruction_sets();
+}

@@ -4,6 +4,7 @@ use crate::args::BenchArgs;
 use crate::commands::train::threads;
 use crate::config::Choices;
 use crate::error::{CliError, Result};
+use crate::memory;
 use crate::output;
 use serde::Serialize;
 use std::process::ExitCode;
@@ -53,7 +54,7 @@ pub fn run(args: BenchArgs) -> Result<ExitCode> {
         edges: dataset.examples.iter().map(|example| example.graph.edges() - example.graph.nodes()).sum(),
         epochs: args.epochs,
         timing,
-        peak_rss_mib: peak_rss_mib(),
+        peak_rss_mib: memory::usage().map(|usage| usage.peak >> 20),
     };
     if args.json {
         output::print_json(&report)?;
@@ -78,13 +79,6 @@ fn random(spec: &str) -> Result<String> {
             parts.len()
         ))),
     }
-}
-
-/// The largest resident memory so far, where the system tells.
-fn peak_rss_mib() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
-    line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kib| kib / 1024)
 }
 
 fn table(report: &Report) -> String {

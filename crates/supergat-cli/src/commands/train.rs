@@ -3,6 +3,7 @@
 use crate::args::TrainArgs;
 use crate::config::{Choices, Resolved};
 use crate::error::{CliError, INTERRUPTED, Result};
+use crate::fit::Fit;
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::progress::Progress;
@@ -12,9 +13,8 @@ use crate::summary::{RunSummary, metric};
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::time::Instant;
-use supergat::Model;
 use supergat_data::Dataset;
-use supergat_lab::{Observation, Runs, logits, run_seeds};
+use supergat_lab::{Observation, Runs, run_seeds};
 
 /// More rows of attention than this are written only on demand.
 const MANY_ROWS: usize = 1_000_000;
@@ -31,17 +31,24 @@ pub fn run(args: TrainArgs) -> Result<ExitCode> {
         output::to_stdout(|out| out.write_all(resolved.to_toml().as_bytes()))?;
         return Ok(ExitCode::SUCCESS);
     }
+    let threads = threads(args.threads)?;
+    let rows = report::attention_rows(&dataset, &settings.architecture(&dataset));
+    let attention = rows > 0 && (args.attention || rows <= MANY_ROWS);
+    let fit = Fit::of(&dataset, &resolved, threads, if attention { rows } else { 0 }, args.max_memory)?;
+    if args.estimate {
+        if args.json {
+            output::print_json(&fit)?
+        } else {
+            output::print(&fit.table())?
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    fit.check()?;
     let folder = match &args.out {
         Some(out) => RunFolder::named(out)?,
         None => RunFolder::default_for(&dataset.name, &settings.model.to_string())?,
     };
-    let threads = threads(args.threads)?;
     let interrupt = Interrupt::listen()?;
-    let note = |text: &str| {
-        if !args.quiet {
-            output::note(text);
-        }
-    };
     let mut opening = vec![format!("settings: {}", choices.origin(&dataset.name)?)];
     let unread = choices.of_self_supervision();
     if !settings.model.is_self_supervised() && !unread.is_empty() {
@@ -50,6 +57,12 @@ pub fn run(args: TrainArgs) -> Result<ExitCode> {
             settings.model,
             unread.join(", ")
         ));
+    }
+
+    if args.attention && rows == 0 {
+        opening.push("note: no attention.csv, since this model has no attention".into());
+    } else if !attention && rows > 0 {
+        opening.push(format!("note: no attention.csv, since it would have {rows} rows; --attention writes it"));
     }
 
     let started = Instant::now();
@@ -63,8 +76,8 @@ pub fn run(args: TrainArgs) -> Result<ExitCode> {
         dataset: &dataset,
         source: &resolved.dataset,
         runs: &runs,
-        logits: &logits(&runs.model, &dataset)?,
-        attention: writes_attention(&dataset, &runs.model, args.attention, note),
+        logits: &runs.logits,
+        attention,
     };
     folder.write(&contents, &mut summary, &interrupt).inspect_err(|_| interrupt.unless_quitting())?;
     if args.json {
@@ -102,16 +115,4 @@ pub fn threads(wanted: Option<u16>) -> Result<usize> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
     pool.map_err(|error| CliError::job(format!("cannot start {threads} threads: {error}")))?;
     Ok(threads)
-}
-
-fn writes_attention(dataset: &Dataset, model: &Model<f32>, wanted: bool, note: impl Fn(&str)) -> bool {
-    match report::attention_rows(dataset, model) {
-        0 if wanted => note("note: no attention.csv, since this model has no attention"),
-        0 => {}
-        rows if rows > MANY_ROWS && !wanted => {
-            note(&format!("note: no attention.csv, since it would have {rows} rows; --attention writes it"));
-        }
-        _ => return true,
-    }
-    false
 }

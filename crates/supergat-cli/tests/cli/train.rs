@@ -230,3 +230,33 @@ fn a_setting_that_is_not_read_is_mentioned() {
         done.stderr
     );
 }
+
+/// On Linux, where a process knows its peak: the prediction is within 20 % of what the finished training used.
+#[test]
+#[cfg(target_os = "linux")]
+fn the_estimate_comes_true() {
+    let place = Place::new();
+    let graph = "random-graph:nodes=60000,degree=12,features=24,classes=5";
+    for model in ["supergat-mx", "gat-go", "gcn"] {
+        let options = ["--model", model, "--max-epochs", "2", "--hidden", "16", "--threads", "2"];
+        let estimate = place.good(&[&["train", graph, "--estimate", "--json"], &options[..]].concat()).json();
+        let run = place.good(&[&["bench", graph, "--json", "--epochs", "2"], &options[..2], &options[4..]].concat());
+        let (predicted, used) = (estimate["peak"].as_f64().unwrap(), run.json()["peak_rss_mib"].as_f64().unwrap());
+        let ratio = predicted / 1024.0 / 1024.0 / used;
+        assert!((0.8..1.2).contains(&ratio), "{model}: predicted {predicted}, used {used} MiB");
+        assert_eq!(estimate["fits"], true);
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_refused_with_the_numbers() {
+    let place = Place::new();
+    let done = place.run(&["train", "random-graph:nodes=5000,degree=12,features=24,classes=5", "--max-memory", "9MiB"]);
+    assert_eq!(done.code, 1);
+    assert!(done.stderr.starts_with("error: this training would need "), "{}", done.stderr);
+    assert!(done.stderr.contains("but may use 9.0 MiB (--max-memory)"), "{}", done.stderr);
+    assert!(!place.path("runs").exists());
+    let done = place.run(&["train", "--max-memory", "much"]);
+    assert_eq!(done.code, 2);
+    assert!(done.stderr.contains("expected a size such as 8GiB"), "{}", done.stderr);
+}

@@ -1,6 +1,7 @@
 //! Vectors of eight single-precision numbers in one AVX2 register. Double precision serves checks only and stays portable.
 
-use super::lanes::{Isa, LANES, Lanes, Plain};
+use super::lanes::{Isa, KEEP_BYTES, LANES, Lanes, Plain};
+use crate::random::{MIX, Permutation, Stream};
 use std::arch::x86_64::*;
 
 /// Calls intrinsics that need AVX2 and FMA.
@@ -19,52 +20,92 @@ impl Isa for Avx2 {
     type F32 = Single;
     type F64 = Plain<f64>;
 
-    /// One Philox block per lane; see `random::philox` for the rounds.
+    /// Four Philox blocks in a register: each 32-bit word stands in the low half of 64 bits, which is where a product of 32-bit numbers is taken
+    /// from and, shifted, left to. What products leave in upper halves is never read.
     #[inline(always)]
-    fn keep_bytes(key: [u32; 2], upper: [u32; 2], first: u64, threshold: u16) -> [u8; LANES] {
-        let splat = |word: u32| intrinsics!(_mm256_set1_epi32(word as i32));
-        let low: [u32; LANES] = std::array::from_fn(|l| (first + l as u64) as u32);
-        let high: [u32; LANES] = std::array::from_fn(|l| ((first + l as u64) >> 32) as u32);
-        let mut lanes = [0u32; LANES];
-        intrinsics!({
-            let mut c0 = _mm256_loadu_si256(low.as_ptr().cast());
-            let mut c1 = _mm256_loadu_si256(high.as_ptr().cast());
-            let (mut c2, mut c3) = (splat(upper[0]), splat(upper[1]));
-            let (m0, m1) = (splat(0xD251_1F53), splat(0xCD9E_8D57));
+    fn keep_bytes(stream: &Stream, first: u64, threshold: u16) -> [u8; KEEP_BYTES] {
+        let (key, [step, tag]) = stream.words();
+        let mut bytes = [0; KEEP_BYTES];
+        for (eight, bytes) in bytes.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+            let index: [u64; 8] = std::array::from_fn(|l| first + (8 * eight + l) as u64);
             let [mut k0, mut k1] = key;
-            for _ in 0..10 {
-                let ((high0, low0), (high1, low1)) = (multiply(c0, m0), multiply(c2, m1));
-                c0 = _mm256_xor_si256(_mm256_xor_si256(high1, c1), splat(k0));
-                c1 = low1;
-                c2 = _mm256_xor_si256(_mm256_xor_si256(high0, c3), splat(k1));
-                c3 = low0;
-                k0 = k0.wrapping_add(0x9E37_79B9);
-                k1 = k1.wrapping_add(0xBB67_AE85);
+            let mut lanes = [0u64; 8];
+            intrinsics!({
+                let start = index.as_chunks::<4>().0;
+                let mut c0 = [0, 1].map(|h| _mm256_loadu_si256(start[h].as_ptr().cast()));
+                let mut c1 = c0.map(|c| _mm256_srli_epi64::<32>(c));
+                let (mut c2, mut c3) = ([splat(step); 2], [splat(tag); 2]);
+                for _ in 0..10 {
+                    for h in 0..2 {
+                        let p0 = _mm256_mul_epu32(c0[h], splat(0xD251_1F53));
+                        let p1 = _mm256_mul_epu32(c2[h], splat(0xCD9E_8D57));
+                        c0[h] = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64::<32>(p1), c1[h]), splat(k0));
+                        c2[h] = _mm256_xor_si256(_mm256_xor_si256(_mm256_srli_epi64::<32>(p0), c3[h]), splat(k1));
+                        (c1[h], c3[h]) = (p1, p0);
+                    }
+                    k0 = k0.wrapping_add(0x9E37_79B9);
+                    k1 = k1.wrapping_add(0xBB67_AE85);
+                }
+                let threshold = _mm256_set1_epi16(threshold as i16);
+                for (h, lanes) in lanes.as_chunks_mut::<4>().0.iter_mut().enumerate() {
+                    let mut bits = _mm256_setzero_si256();
+                    for (w, word) in [c0[h], c1[h], c2[h], c3[h]].into_iter().enumerate() {
+                        // Unsigned >= of 16-bit numbers; the low half of a word gives bit 2w, the high half bit 2w + 1 (16 bits further up).
+                        let reached = _mm256_cmpeq_epi16(_mm256_max_epu16(word, threshold), word);
+                        let place = splat(1 << (2 * w) | 1 << (16 + 2 * w + 1));
+                        bits = _mm256_or_si256(bits, _mm256_and_si256(reached, place));
+                    }
+                    let bits = _mm256_or_si256(bits, _mm256_srli_epi64::<16>(bits));
+                    _mm256_storeu_si256(lanes.as_mut_ptr().cast(), bits);
+                }
+            });
+            *bytes = lanes.map(|lane| lane as u8);
+        }
+        bytes
+    }
+
+    /// Four cells in a register, laid out as in `keep_bytes`; see `random::Permutation` for the rounds.
+    #[inline(always)]
+    fn permute(permutation: &Permutation, [rows, columns]: &mut [[u32; LANES]; 2]) {
+        let [row_side, column_side] = permutation.sides().map(splat);
+        let halves = rows.as_chunks_mut::<4>().0.iter_mut().zip(columns.as_chunks_mut::<4>().0);
+        for (rows, columns) in halves {
+            let mut row = widen(rows);
+            let mut column = widen(columns);
+            for keys in permutation.keys().as_chunks::<2>().0 {
+                row = shifted(row, column, splat(keys[0]), row_side);
+                column = shifted(column, row, splat(keys[1]), column_side);
             }
-            let threshold = _mm256_set1_epi16(threshold as i16);
-            let mut bits = _mm256_setzero_si256();
-            for (w, word) in [c0, c1, c2, c3].into_iter().enumerate() {
-                // Unsigned >= of 16-bit numbers; the low half of a word gives bit 2w, the high half bit 2w + 1 (16 bits further up).
-                let reached = _mm256_cmpeq_epi16(_mm256_max_epu16(word, threshold), word);
-                let place = splat(1 << (2 * w) | 1 << (16 + 2 * w + 1));
-                bits = _mm256_or_si256(bits, _mm256_and_si256(reached, place));
-            }
-            let bits = _mm256_or_si256(bits, _mm256_srli_epi32::<16>(bits));
-            _mm256_storeu_si256(lanes.as_mut_ptr().cast(), bits);
-        });
-        lanes.map(|lane| lane as u8)
+            (*rows, *columns) = (narrow(row), narrow(column));
+        }
     }
 }
 
-/// High and low halves of the products of 32-bit lanes.
 #[inline(always)]
-fn multiply(a: __m256i, b: __m256i) -> (__m256i, __m256i) {
+fn splat(word: u32) -> __m256i {
+    intrinsics!(_mm256_set1_epi64x(i64::from(word)))
+}
+
+#[inline(always)]
+fn widen(words: &[u32; 4]) -> __m256i {
+    intrinsics!(_mm256_cvtepu32_epi64(_mm_loadu_si128(words.as_ptr().cast())))
+}
+
+#[inline(always)]
+fn narrow(words: __m256i) -> [u32; 4] {
+    let mut lanes = [0u64; 4];
+    intrinsics!(_mm256_storeu_si256(lanes.as_mut_ptr().cast(), words));
+    lanes.map(|lane| lane as u32)
+}
+
+/// `random::shifted` for four numbers.
+#[inline(always)]
+fn shifted(value: __m256i, other: __m256i, key: __m256i, side: __m256i) -> __m256i {
     intrinsics!({
-        let even = _mm256_mul_epu32(a, b);
-        let odd = _mm256_mul_epu32(_mm256_srli_epi64::<32>(a), b);
-        let high = _mm256_blend_epi32::<0xAA>(_mm256_srli_epi64::<32>(even), odd);
-        let low = _mm256_blend_epi32::<0xAA>(even, _mm256_slli_epi64::<32>(odd));
-        (high, low)
+        let product = _mm256_mul_epu32(_mm256_xor_si256(other, key), splat(MIX));
+        let hash = _mm256_xor_si256(product, _mm256_srli_epi64::<32>(product));
+        let sum = _mm256_add_epi64(value, _mm256_srli_epi64::<32>(_mm256_mul_epu32(hash, side)));
+        _mm256_min_epu32(sum, _mm256_sub_epi64(sum, side))
     })
 }
 

@@ -3,7 +3,7 @@
 //! A value is kept when a random 16-bit number reaches the threshold round(2^16 p). The kept ones are scaled by the inverse of
 //! the probability that this gives exactly, so that the expectation is unchanged.
 
-use super::lanes::{Isa, Kernel, LANES, dispatch};
+use super::lanes::{Isa, KEEP_BYTES, Kernel, dispatch};
 use super::real::Real;
 use crate::random::Stream;
 use crate::stopwatch::timed;
@@ -16,6 +16,23 @@ pub struct Mask<'a, T> {
     pub keep: &'a [u8],
     /// Factor of what is kept.
     pub scale: T,
+}
+
+impl<T> Mask<'_, T> {
+    /// At least 56 bits from bit `first` on; zeros where the mask has ended.
+    #[inline(always)]
+    pub fn bits(&self, first: usize) -> u64 {
+        let bytes = &self.keep[first / 8..];
+        let word = match bytes.first_chunk::<8>() {
+            Some(word) => *word,
+            None => {
+                let mut word = [0; 8];
+                word[..bytes.len()].copy_from_slice(bytes);
+                word
+            }
+        };
+        u64::from_le_bytes(word) >> (first % 8)
+    }
 }
 
 /// A dropout probability in the resolution of 16 bits.
@@ -78,10 +95,9 @@ impl Kernel for Fill<'_> {
 
     #[inline(always)]
     fn run<I: Isa>(self) {
-        let (key, upper) = self.stream.words();
-        for (group, bytes) in self.bytes.chunks_mut(LANES).enumerate() {
-            let first = self.first + (group * LANES) as u64;
-            let kept = I::keep_bytes(key, upper, first, self.threshold);
+        for (group, bytes) in self.bytes.chunks_mut(KEEP_BYTES).enumerate() {
+            let first = self.first + (group * KEEP_BYTES) as u64;
+            let kept = I::keep_bytes(&self.stream, first, self.threshold);
             bytes.copy_from_slice(&kept[..bytes.len()]);
         }
     }

@@ -4,7 +4,7 @@
 //! with fused multiply-add, and picks by what the running processor can do. So one binary is fast everywhere.
 
 use super::real::Real;
-use crate::random::philox;
+use crate::random::{Permutation, Stream};
 use std::sync::OnceLock;
 
 /// Numbers in a vector.
@@ -72,14 +72,13 @@ pub trait Isa: Copy {
     /// Its vector of double-precision numbers.
     type F64: Lanes<Item = f64>;
 
-    /// Eight bytes of a dropout mask, made from the eight Philox blocks from `first` on: bit b of a byte is set when the b-th 16-bit
+    /// Bytes of a dropout mask, made from the Philox blocks from `first` on: bit b of a byte is set when the b-th 16-bit
     /// number of its block (from the low half of the first word) reaches the threshold.
     #[inline(always)]
-    fn keep_bytes(key: [u32; 2], upper: [u32; 2], first: u64, threshold: u16) -> [u8; LANES] {
-        let mut bytes = [0; LANES];
+    fn keep_bytes(stream: &Stream, first: u64, threshold: u16) -> [u8; KEEP_BYTES] {
+        let mut bytes = [0; KEEP_BYTES];
         for (l, byte) in bytes.iter_mut().enumerate() {
-            let index = first + l as u64;
-            let block = philox([index as u32, (index >> 32) as u32, upper[0], upper[1]], key);
+            let block = stream.block(first + l as u64);
             for (w, word) in block.into_iter().enumerate() {
                 *byte |= u8::from(word as u16 >= threshold) << (2 * w);
                 *byte |= u8::from((word >> 16) as u16 >= threshold) << (2 * w + 1);
@@ -87,7 +86,18 @@ pub trait Isa: Copy {
         }
         bytes
     }
+
+    /// One step of a permutation's network for the rows and the columns of eight cells.
+    #[inline(always)]
+    fn permute(permutation: &Permutation, [rows, columns]: &mut [[u32; LANES]; 2]) {
+        for (row, column) in rows.iter_mut().zip(columns) {
+            [*row, *column] = permutation.step([*row, *column]);
+        }
+    }
 }
+
+/// Bytes of a dropout mask made at once.
+pub const KEEP_BYTES: usize = 32;
 
 /// The vector of a number's type in an instruction set.
 pub type V<T, I> = <T as Real>::Lanes<I>;
@@ -111,7 +121,7 @@ pub enum Simd {
     Portable,
     /// x86-64 with AVX2 and FMA.
     Avx2,
-    /// The same vectors where there are twice as many registers and constants can be operands (AVX-512 VL, DQ, BW).
+    /// The same vectors of numbers where there are twice as many registers, and whole numbers in longer ones (AVX-512 F, VL, DQ, BW).
     Avx512,
 }
 
@@ -176,7 +186,7 @@ fn run_avx2<K: Kernel>(kernel: K) -> K::Output {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw")]
 fn run_avx512<K: Kernel>(kernel: K) -> K::Output {
-    kernel.run::<super::avx2::Avx2>()
+    kernel.run::<super::avx512::Avx512>()
 }
 
 /// What every processor of the family can do: plain arrays, which the compiler turns into the vectors that there are.

@@ -8,7 +8,10 @@ mod aggregate;
 mod attention;
 #[cfg(target_arch = "x86_64")]
 mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 mod buffer;
+mod dense;
 mod dropout;
 mod forms;
 mod heads;
@@ -17,13 +20,15 @@ mod loss;
 mod output;
 mod parts;
 mod primitives;
-mod products;
 mod real;
+mod samples;
+mod sparse;
 
 pub use adam::Adam;
 pub use aggregate::{Aggregation, Slice};
 pub use attention::{Attention, EdgeLoss, Gradient, Neighbours, STATE, vector_sums};
 pub use buffer::Buffer;
+pub use dense::{Dense, transpose};
 pub use dropout::{Dropout, Mask};
 pub use forms::Form;
 pub use heads::{HeadLayout, MAX_HEADS};
@@ -32,5 +37,6 @@ pub use loss::{Counts, argmax, evaluate, label_loss_backward};
 pub use output::{OutputGradient, sum_parts};
 pub use parts::Parts;
 pub use primitives::Primitives;
-pub use products::{Compressed, Dense, transpose};
 pub use real::Real;
+pub use samples::{REJECTED, group_pairs, mark_sample, offer_pairs};
+pub use sparse::Compressed;

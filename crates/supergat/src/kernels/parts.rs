@@ -1,6 +1,8 @@
 //! Division of work over threads. The parts depend on the data only, never on the number of threads, and each row is computed by
 //! one thread in one order: so results do not depend on the number of threads either.
 
+use super::real::Real;
+use rayon::prelude::*;
 use std::ops::Range;
 
 /// Consecutive ranges of rows with about equal work.
@@ -11,22 +13,32 @@ pub struct Parts(Vec<Range<usize>>);
 const PARTS: usize = 32;
 /// Work (say, edges) below which a part is not worth starting.
 const SMALLEST: u64 = 1024;
+/// Numbers added up at a time where copies are.
+const CHUNK: usize = 4096;
 
 impl Parts {
     /// Divides rows whose work is the difference of successive `offsets`, plus one for the row itself.
     pub fn by_offsets(offsets: &[u64]) -> Self {
         let rows = offsets.len().saturating_sub(1);
-        let total = offsets.last().copied().unwrap_or(0) + rows as u64;
-        let target = (total / PARTS as u64).max(SMALLEST);
+        Self::by_work(rows, |row| offsets[row] + row as u64, PARTS, SMALLEST)
+    }
+
+    /// Divides rows for sums over all of them that each part makes in its own copy. There are as many copies as are cheap beside `work`,
+    /// which, like `copy`, is counted in rows that are added to the sum: `work` before a row, `copy` for all of a copy.
+    pub fn for_copies(rows: usize, work: impl Fn(usize) -> u64, copy: usize) -> Self {
+        let most = (work(rows) / (12 * copy as u64).max(1)).clamp(1, 8) as usize;
+        Self::by_work(rows, work, most, SMALLEST)
+    }
+
+    /// At most `most` parts (and one more for what rounding leaves) of at least `smallest` work, which is given as the sum before a row.
+    fn by_work(rows: usize, before: impl Fn(usize) -> u64, most: usize, smallest: u64) -> Self {
+        let target = before(rows).div_ceil(most as u64).max(smallest);
         let mut parts = Vec::new();
         let mut start = 0;
-        let mut done = 0;
         for row in 0..rows {
-            let work = offsets[row + 1] + row as u64 + 1;
-            if work - done >= target || row + 1 == rows {
+            if before(row + 1) - before(start) >= target || row + 1 == rows {
                 parts.push(start..row + 1);
                 start = row + 1;
-                done = work;
             }
         }
         Self(parts)
@@ -37,13 +49,6 @@ impl Parts {
         let per_part = (rows.div_ceil(PARTS)).max((SMALLEST as usize * 4).div_ceil(work_per_row.max(1))).max(1);
         // A multiple of four, so that blocks of four rows stay whole.
         let per_part = per_part.next_multiple_of(4);
-        Self((0..rows).step_by(per_part).map(|start| start..(start + per_part).min(rows)).collect())
-    }
-
-    /// Divides rows that are all much work into eight parts at most.
-    pub fn few(rows: usize) -> Self {
-        // A multiple of eight: a byte of a dropout mask is never divided.
-        let per_part = rows.div_ceil(8).next_multiple_of(8).max(8);
         Self((0..rows).step_by(per_part).map(|start| start..(start + per_part).min(rows)).collect())
     }
 
@@ -61,6 +66,33 @@ impl Parts {
     pub fn for_each<O: Split>(&self, outputs: O, work: impl Fn(Range<usize>, O) + Sync) {
         if !self.0.is_empty() {
             halve(&self.0, outputs, &work);
+        }
+    }
+
+    /// Sums over all rows: calls `work` for every part with its own copy of `out`, taken from `copies`, and adds the copies in the order of
+    /// the parts. A single part works on `out` itself; without any, `out` is zero.
+    pub fn for_each_copy<T: Real>(
+        &self,
+        copies: &mut [T],
+        out: &mut [T],
+        work: impl Fn(Range<usize>, &mut [T]) + Sync,
+    ) {
+        match &self.0[..] {
+            [] => out.fill(T::ZERO),
+            [all] => work(all.clone(), out),
+            parts => {
+                let width = out.len();
+                let copies = &mut copies[..parts.len() * width];
+                self.for_each(PerPart { data: copies, width }, |rows, copy| work(rows, copy.data));
+                let copies = &*copies;
+                out.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, out)| {
+                    let first = chunk * CHUNK;
+                    out.copy_from_slice(&copies[first..first + out.len()]);
+                    for copy in copies.chunks_exact(width).skip(1) {
+                        out.iter_mut().zip(&copy[first..]).for_each(|(o, c)| *o += *c);
+                    }
+                });
+            }
         }
     }
 }
@@ -139,7 +171,10 @@ mod tests {
     #[test]
     fn parts_cover_all_rows_once() {
         let offsets: Vec<u64> = (0..=5000u64).map(|i| i * i / 7).collect();
-        for parts in [Parts::by_offsets(&offsets), Parts::even(5000, 3), Parts::even(5000, 100_000), Parts::few(5000)] {
+        let copies = Parts::for_copies(5000, |row| offsets[row], 1000);
+        assert_eq!(copies.len(), 8);
+        assert_eq!(Parts::for_copies(5000, |row| row as u64, 100).len(), 4);
+        for parts in [Parts::by_offsets(&offsets), Parts::even(5000, 3), Parts::even(5000, 100_000), copies] {
             let mut next = 0;
             for part in &parts.0 {
                 assert_eq!(part.start, next);
@@ -149,6 +184,17 @@ mod tests {
             assert_eq!(next, 5000);
         }
         assert!(Parts::by_offsets(&[0]).is_empty() && Parts::even(0, 5).is_empty());
+    }
+
+    #[test]
+    fn copies_are_added_up() {
+        for rows in [0, 10, 100_000] {
+            let parts = Parts::for_copies(rows, |row| row as u64, 1);
+            let mut copies = vec![9.0; parts.len() * 3];
+            let mut out = [9.0; 3];
+            parts.for_each_copy(&mut copies, &mut out, |range, out| out.fill(range.len() as f64));
+            assert_eq!(out, [rows as f64; 3]);
+        }
     }
 
     #[test]

@@ -6,11 +6,12 @@
 use super::adam::{self, Adam};
 use super::aggregate::{self, Aggregation, Slice};
 use super::attention::{self, Attention, Gradient};
+use super::dense::{self, Dense};
 use super::dropout::Mask;
 use super::heads::HeadLayout;
 use super::output::{self, OutputGradient};
 use super::parts::Parts;
-use super::products::{self, Compressed, Dense};
+use super::sparse::{self, Compressed};
 use crate::stopwatch::timed;
 
 macro_rules! primitives {
@@ -32,17 +33,23 @@ macro_rules! primitives {
 }
 
 primitives! {
-    /// `out = S M` for sparse `S` under a dropout mask.
-    products::sparse_product(
-        parts: &Parts, s: Compressed<'_, Self>, mask: Option<Mask<'_, Self>>, m: &[Self], stride: usize, out: &mut [Self],
+    /// `out = X M` for sparse `X` under a dropout mask.
+    sparse::sparse_product(
+        parts: &Parts, x: Compressed<'_, Self>, mask: Option<Mask<'_, Self>>, m: &[Self], stride: usize, out: &mut [Self],
+    );
+    /// `out = X^T G` for sparse `X` under a dropout mask.
+    sparse::sparse_transposed_product(
+        parts: &Parts, x: Compressed<'_, Self>, mask: Option<Mask<'_, Self>>, g: &[Self], stride: usize,
+        copies: &mut [Self], out: &mut [Self],
     );
     /// `out = X M` for dense `X` under a dropout mask.
-    products::dense_product(
+    dense::dense_product(
         parts: &Parts, x: Dense<'_, Self>, mask: Option<Mask<'_, Self>>, m: &[Self], stride: usize, out: &mut [Self],
     );
     /// `out = X^T G` for dense `X` under a dropout mask.
-    products::dense_transposed_product(
-        parts: &Parts, x: Dense<'_, Self>, mask: Option<Mask<'_, Self>>, g: &[Self], stride: usize, out: &mut [Self],
+    dense::dense_transposed_product(
+        parts: &Parts, x: Dense<'_, Self>, mask: Option<Mask<'_, Self>>, g: &[Self], stride: usize, copies: &mut [Self],
+        out: &mut [Self],
     );
     /// `a_target . z_i` and `a_source . z_i` of every node.
     attention::attention_scores(

@@ -13,8 +13,9 @@ use super::output::{FromAbove, Join, Output};
 use super::parameter::Parameter;
 use super::{Context, Scratch, Size};
 use crate::kernels::{
-    Attention, Buffer, Dropout, EdgeLoss, Form, Gradient, HeadLayout, Mask, Parts, Real, STATE, sum_parts, vector_sums,
+    Attention, Buffer, Dropout, EdgeLoss, Form, Gradient, HeadLayout, Mask, Real, STATE, sum_parts, vector_sums,
 };
+use crate::memory::Room;
 use crate::random::{Purpose, Stream};
 
 /// What a layer is made of.
@@ -46,7 +47,6 @@ pub struct AttentionLayer<T> {
     slope: T,
     dropout: Dropout,
     index: u16,
-    columns: Parts,
     input_width: usize,
     /// `W`, [input features, heads * features].
     pub weight: Parameter<T>,
@@ -88,7 +88,6 @@ impl<T: Real> AttentionLayer<T> {
             slope: T::from_f64(config.negative_slope),
             dropout: Dropout::new(config.dropout),
             index,
-            columns: Parts::few(input_width),
             input_width,
             weight: Parameter::weight(format!("{name}.w"), config.input, layout, config.hidden_input),
             vectors,
@@ -120,18 +119,18 @@ impl<T: Real> AttentionLayer<T> {
     }
 
     /// Memory for graphs up to a size; `mask_bytes` is that of the input's dropout mask, if it will be needed.
-    pub fn cache(&self, size: Size, mask_bytes: usize) -> AttentionCache<T> {
+    pub fn cache(&self, size: Size, mask_bytes: usize, room: &mut Room) -> AttentionCache<T> {
         let keep_input = if self.dropout.is_none() { 0 } else { mask_bytes };
         let keep = if self.dropout.is_none() || !size.training { 0 } else { size.edges * self.layout.groups };
         let per_head = size.nodes * self.layout.head_stride();
         AttentionCache {
-            keep_input: vec![0; keep_input],
-            keep: vec![0; keep],
-            z: Buffer::zeros(size.nodes * self.layout.stride()),
-            source_score: Buffer::zeros(if self.vectors.is_some() { per_head } else { 0 }),
-            state: Buffer::zeros(STATE * per_head),
-            sums: Buffer::zeros(size.nodes * self.layout.stride()),
-            output: Buffer::zeros(size.nodes * self.output.width()),
+            keep_input: room.list(keep_input),
+            keep: room.list(keep),
+            z: room.numbers(size.nodes * self.layout.stride()),
+            source_score: room.numbers(if self.vectors.is_some() { per_head } else { 0 }),
+            state: room.numbers(STATE * per_head),
+            sums: room.numbers(size.nodes * self.layout.stride()),
+            output: room.numbers(size.nodes * self.output.width()),
         }
     }
 
@@ -254,7 +253,7 @@ impl<T: Real> AttentionLayer<T> {
 
         let mask = self.input_mask(context, cache);
         let projected = &scratch.projected[..nodes * stride];
-        input.weight_gradient(&context.plan.input, &self.columns, mask, projected, stride, &mut self.weight);
+        input.weight_gradient(&context.plan.input, mask, projected, stride, &mut scratch.copies, &mut self.weight);
         if lambda_e.is_some() { loss } else { 0.0 }
     }
 

@@ -14,7 +14,8 @@ use super::output::{FromAbove, Join, Output};
 use super::parameter::Parameter;
 use super::{Context, Scratch, Size};
 use crate::graph::Graph;
-use crate::kernels::{Aggregation, Buffer, Dropout, HeadLayout, Mask, Parts, Real, Slice};
+use crate::kernels::{Aggregation, Buffer, Dropout, HeadLayout, Mask, Real, Slice};
+use crate::memory::Room;
 use crate::random::{Purpose, Stream};
 use serde::{Deserialize, Serialize};
 
@@ -38,7 +39,6 @@ pub struct ConvolutionLayer<T> {
     layout: HeadLayout,
     dropout: Dropout,
     index: u16,
-    columns: Parts,
     input_width: usize,
     /// `W`, [input features, features]; with a root weight [input features, 2 * features], W before W_r.
     pub weight: Parameter<T>,
@@ -84,7 +84,6 @@ impl<T: Real> ConvolutionLayer<T> {
             layout,
             dropout: Dropout::new(dropout),
             index,
-            columns: Parts::few(input_width),
             input_width,
             weight: Parameter::new(format!("{name}.w"), shape, input_width * halves * stride, places),
             output: Output::new(&name, layout, join),
@@ -115,14 +114,14 @@ impl<T: Real> ConvolutionLayer<T> {
     }
 
     /// Memory for graphs up to a size.
-    pub fn cache(&self, size: Size, mask_bytes: usize) -> ConvolutionCache<T> {
+    pub fn cache(&self, size: Size, mask_bytes: usize, room: &mut Room) -> ConvolutionCache<T> {
         ConvolutionCache {
-            keep_input: vec![0; if self.dropout.is_none() { 0 } else { mask_bytes }],
-            z: Buffer::zeros(size.nodes * self.stride()),
-            outer: Vec::with_capacity(size.nodes),
-            inner: Vec::with_capacity(size.nodes),
-            sums: Buffer::zeros(size.nodes * self.layout.stride()),
-            output: Buffer::zeros(size.nodes * self.output.width()),
+            keep_input: room.list(if self.dropout.is_none() { 0 } else { mask_bytes }),
+            z: room.numbers(size.nodes * self.stride()),
+            outer: room.empty(size.nodes),
+            inner: room.empty(size.nodes),
+            sums: room.numbers(size.nodes * self.layout.stride()),
+            output: room.numbers(size.nodes * self.output.width()),
         }
     }
 
@@ -210,6 +209,6 @@ impl<T: Real> ConvolutionLayer<T> {
             }
         }
         let mask = self.input_mask(context, cache);
-        input.weight_gradient(&context.plan.input, &self.columns, mask, projected, stride, &mut self.weight);
+        input.weight_gradient(&context.plan.input, mask, projected, stride, &mut scratch.copies, &mut self.weight);
     }
 }

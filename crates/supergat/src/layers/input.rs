@@ -1,7 +1,7 @@
 //! What a layer reads: the nodes' features, or the rows of the layer before, under dropout; and the product with its weights.
 
 use super::parameter::Parameter;
-use crate::features::Features;
+use crate::features::{Features, SparseMatrix};
 use crate::kernels::{Compressed, Dense, Dropout, Mask, Parts, Real};
 use crate::random::Stream;
 
@@ -19,17 +19,34 @@ pub enum Input<'a, T> {
 pub struct InputParts {
     /// Rows of equal work.
     pub rows: Parts,
-    sparse: Option<[Parts; 2]>,
+    /// Rows of about equally many stored features.
+    features: Parts,
+    /// Rows for sums in a copy of the weights each: over the features, and over a hidden layer's output.
+    copies: [Parts; 2],
 }
 
 impl InputParts {
     /// Looks at the features.
     pub fn new<T: Real>(features: &Features<T>) -> Self {
-        let sparse = match features {
-            Features::Dense { .. } => None,
-            Features::Sparse(m) => Some([Parts::by_offsets(m.offsets()), Parts::by_offsets(&m.transpose().offsets)]),
-        };
-        Self { rows: Parts::even(features.rows(), 64), sparse }
+        let (rows, columns) = (features.rows(), features.columns());
+        let even = Parts::even(rows, 64);
+        let hidden = Parts::for_copies(rows, |row| row as u64, 1);
+        match features {
+            Features::Dense { .. } => Self { features: even.clone(), copies: [hidden.clone(), hidden], rows: even },
+            Features::Sparse(m) => Self {
+                features: Parts::by_offsets(m.offsets()),
+                copies: [Parts::for_copies(rows, |row| m.offsets()[row], columns), hidden],
+                rows: even,
+            },
+        }
+    }
+
+    /// Copies of the weights that the gradient of a layer needs room for: the first one, or a later one.
+    pub fn copies(&self, first: bool) -> usize {
+        match self.copies[usize::from(!first)].len() {
+            0 | 1 => 0,
+            copies => copies,
+        }
     }
 }
 
@@ -72,10 +89,7 @@ impl<'a, T: Real> Input<'a, T> {
     ) {
         match self {
             Self::Features(Features::Sparse(m)) => {
-                let rows =
-                    Compressed { offsets: m.offsets(), index: m.column_of(), values: m.values(), position: None };
-                let parts = &parts.sparse.as_ref().expect("parts of these features")[0];
-                T::sparse_product(parts, rows, mask, &weight.value, stride, out);
+                T::sparse_product(&parts.features, entries(m), mask, &weight.value, stride, out);
             }
             _ => {
                 T::dense_product(&parts.rows, self.dense().expect("not sparse"), mask, &weight.value, stride, out);
@@ -83,32 +97,29 @@ impl<'a, T: Real> Input<'a, T> {
         }
     }
 
-    /// Gradient of `W`: `drop(X)^T G`. `columns` divides the columns of a dense input.
+    /// Gradient of `W`: `drop(X)^T G`, with room for copies of it.
     pub fn weight_gradient(
         &self,
         parts: &InputParts,
-        columns: &Parts,
         mask: Option<Mask<'_, T>>,
         g: &[T],
         stride: usize,
+        copies: &mut [T],
         weight: &mut Parameter<T>,
     ) {
+        let out = &mut weight.gradient;
         match self {
             Self::Features(Features::Sparse(m)) => {
-                let t = m.transpose();
-                let rows = Compressed {
-                    offsets: &t.offsets,
-                    index: &t.row_of,
-                    values: &t.values,
-                    position: Some(&t.position),
-                };
-                let parts = &parts.sparse.as_ref().expect("parts of these features")[1];
-                T::sparse_product(parts, rows, mask, g, stride, &mut weight.gradient);
+                T::sparse_transposed_product(&parts.copies[0], entries(m), mask, g, stride, copies, out);
             }
             _ => {
-                let x = self.dense().expect("not sparse");
-                T::dense_transposed_product(columns, x, mask, g, stride, &mut weight.gradient);
+                let parts = &parts.copies[usize::from(matches!(self, Self::Hidden(_)))];
+                T::dense_transposed_product(parts, self.dense().expect("not sparse"), mask, g, stride, copies, out);
             }
         }
     }
+}
+
+fn entries<T: Real>(m: &SparseMatrix<T>) -> Compressed<'_, T> {
+    Compressed { offsets: m.offsets(), index: m.column_of(), values: m.values() }
 }

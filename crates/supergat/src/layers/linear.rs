@@ -4,7 +4,8 @@ use super::input::Input;
 use super::output::{FromAbove, Join, Output};
 use super::parameter::Parameter;
 use super::{Context, Scratch, Size};
-use crate::kernels::{Buffer, Dropout, HeadLayout, Mask, Parts, Real};
+use crate::kernels::{Buffer, Dropout, HeadLayout, Mask, Real};
+use crate::memory::Room;
 use crate::random::{Purpose, Stream};
 
 /// Linear layer.
@@ -13,7 +14,6 @@ pub struct LinearLayer<T> {
     layout: HeadLayout,
     dropout: Dropout,
     index: u16,
-    columns: Parts,
     input_width: usize,
     /// `W`, [input features, features].
     pub weight: Parameter<T>,
@@ -40,7 +40,6 @@ impl<T: Real> LinearLayer<T> {
             layout,
             dropout: Dropout::new(dropout),
             index,
-            columns: Parts::few(input_width),
             input_width,
             weight: Parameter::weight(format!("{name}.w"), input, layout, hidden_input),
             output: Output::new(&name, layout, join),
@@ -63,11 +62,11 @@ impl<T: Real> LinearLayer<T> {
     }
 
     /// Memory for graphs up to a size.
-    pub fn cache(&self, size: Size, mask_bytes: usize) -> LinearCache<T> {
+    pub fn cache(&self, size: Size, mask_bytes: usize, room: &mut Room) -> LinearCache<T> {
         LinearCache {
-            keep_input: vec![0; if self.dropout.is_none() { 0 } else { mask_bytes }],
-            sums: Buffer::zeros(size.nodes * self.layout.stride()),
-            output: Buffer::zeros(size.nodes * self.output.width()),
+            keep_input: room.list(if self.dropout.is_none() { 0 } else { mask_bytes }),
+            sums: room.numbers(size.nodes * self.layout.stride()),
+            output: room.numbers(size.nodes * self.output.width()),
         }
     }
 
@@ -115,6 +114,6 @@ impl<T: Real> LinearLayer<T> {
         std::mem::swap(&mut scratch.gradient, &mut scratch.projected);
         let mask = self.input_mask(context, cache);
         let projected = &scratch.projected[..nodes * stride];
-        input.weight_gradient(&context.plan.input, &self.columns, mask, projected, stride, &mut self.weight);
+        input.weight_gradient(&context.plan.input, mask, projected, stride, &mut scratch.copies, &mut self.weight);
     }
 }

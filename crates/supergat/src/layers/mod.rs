@@ -17,6 +17,7 @@ pub use parameter::Parameter;
 use crate::error::Result;
 use crate::example::Example;
 use crate::kernels::{Buffer, Dense, Mask, Parts, Real, transpose};
+use crate::memory::Room;
 use crate::sampling::{EdgeSamples, NegativeSampler, SampleSizes};
 
 /// The randomness of one training step.
@@ -85,6 +86,8 @@ pub struct Size {
     pub negatives: usize,
     /// Parts of any plan.
     pub parts: usize,
+    /// Copies of the weights that gradients of the first and of later layers need.
+    pub copies: [usize; 2],
     /// Bytes of the largest dropout mask of features.
     pub feature_mask: usize,
 }
@@ -99,6 +102,7 @@ impl Size {
             size.edges = size.edges.max(edges);
             size.parts = size.parts.max(plan.edges.len()).max(plan.input.rows.len());
             if training && !example.train.is_empty() {
+                size.copies = [0, 1].map(|k| size.copies[k].max(plan.input.copies(k == 0)));
                 size.feature_mask = size.feature_mask.max(Input::Features(&example.features).mask_bytes());
                 if let Some((_, sizes)) = &plan.edge_samples {
                     size.positives = size.positives.max(edges);
@@ -125,23 +129,28 @@ pub struct Scratch<T> {
     pub losses: Vec<f64>,
     /// Samples of the edge loss of one layer.
     pub samples: EdgeSamples,
+    /// Copies of a layer's weights for sums over rows.
+    pub copies: Buffer<T>,
     transposed: Buffer<T>,
 }
 
 impl<T: Real> Scratch<T> {
     /// Room for all layers.
-    pub fn new(size: Size, layers: &[Layer<T>]) -> Self {
+    pub fn new(size: Size, layers: &[Layer<T>], room: &mut Room) -> Self {
         let widest = |f: &dyn Fn(&Layer<T>) -> usize| layers.iter().map(f).max().unwrap_or(0);
         let rows = if size.training { size.nodes * widest(&|l| l.stride()) } else { 0 };
         let parts = if size.training { size.parts } else { 0 };
+        let copies =
+            layers.iter().enumerate().map(|(k, l)| size.copies[k.min(1)] * l.weight().value.len()).max().unwrap_or(0);
         Self {
-            gradient: Buffer::zeros(rows),
-            active: vec![false; if size.training { size.nodes } else { 0 }],
-            projected: Buffer::zeros(rows),
-            partial: Buffer::zeros(parts * widest(&|l| 2 * l.stride())),
-            losses: vec![0.0; parts],
-            samples: EdgeSamples::with_capacity(size.nodes, size.positives, size.negatives),
-            transposed: Buffer::zeros(if size.training { widest(&|l| l.weight().value.len()) } else { 0 }),
+            gradient: room.numbers(rows),
+            active: room.list(if size.training { size.nodes } else { 0 }),
+            projected: room.numbers(rows),
+            partial: room.numbers(parts * widest(&|l| 2 * l.stride())),
+            losses: room.list(parts),
+            samples: EdgeSamples::with_capacity(size.nodes, size.positives, size.negatives, room),
+            copies: room.numbers(if size.training { copies } else { 0 }),
+            transposed: room.numbers(if size.training { widest(&|l| l.weight().value.len()) } else { 0 }),
         }
     }
 
@@ -200,11 +209,11 @@ impl<T: Real> Layer<T> {
     }
 
     /// Memory for graphs up to a size.
-    pub fn cache(&self, size: Size, mask_bytes: usize) -> Cache<T> {
+    pub fn cache(&self, size: Size, mask_bytes: usize, room: &mut Room) -> Cache<T> {
         match self {
-            Self::Attention(layer) => Cache::Attention(layer.cache(size, mask_bytes)),
-            Self::Convolution(layer) => Cache::Convolution(layer.cache(size, mask_bytes)),
-            Self::Linear(layer) => Cache::Linear(layer.cache(size, mask_bytes)),
+            Self::Attention(layer) => Cache::Attention(layer.cache(size, mask_bytes, room)),
+            Self::Convolution(layer) => Cache::Convolution(layer.cache(size, mask_bytes, room)),
+            Self::Linear(layer) => Cache::Linear(layer.cache(size, mask_bytes, room)),
         }
     }
 

@@ -93,3 +93,16 @@ pub fn architecture<T: Real>(example: &Example<T>, form: Form, self_supervised: 
 
 #[allow(dead_code)]
 pub const FORMS: [Form; 4] = [Form::Go, Form::Dp, Form::Sd, Form::Mx];
+
+/// Runs all tests of this binary again with each lesser instruction set than the processor's best; within such a run it does nothing.
+#[allow(dead_code)]
+pub fn again_with_lesser_instruction_sets() {
+    const VARIABLE: &str = "SUPERGAT_SIMD";
+    if std::env::var_os(VARIABLE).is_some() {
+        return;
+    }
+    for set in ["portable", "avx2"] {
+        let mut tests = std::process::Command::new(std::env::current_exe().unwrap());
+        assert!(tests.env(VARIABLE, set).status().unwrap().success(), "{VARIABLE}={set}");
+    }
+}

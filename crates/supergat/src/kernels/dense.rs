@@ -1,26 +1,14 @@
-//! Products of features with weights: `X W`, its transposed product `X^T G` for the gradient of `W`, and `G W^T` for that of `X`.
-//! Dropout of `X` happens inside, on what is stored only: neither a dense copy nor a dropped copy of `X` is ever made.
+//! Products of dense features with weights: `X W`, its transposed product `X^T G` for the gradient of `W`, and `G W^T` for that of `X`.
+//! Dropout of `X` happens inside: no dropped copy of `X` is ever made.
 //!
-//! A general matrix product would do for the dense case, but it allocates, wants the dropped copy, and does not promise the same order
-//! of additions at any number of threads. The matrices here are tall and narrow, for which the short kernels below suffice.
+//! A general matrix product would do, but it allocates, wants the dropped copy, and does not promise the same order of additions at any
+//! number of threads. The matrices here are tall and narrow, for which the short kernels below suffice.
 
 use super::dropout::Mask;
-use super::lanes::{Isa, Kernel, LANES, Lanes, V, dispatch, prefetch, vectors, vectors_mut};
+use super::lanes::{Isa, Kernel, LANES, Lanes, V, dispatch, vectors, vectors_mut};
 use super::parts::{Parts, Rows};
 use super::real::Real;
-
-/// Compressed rows, borrowed: of a sparse matrix, or of its transpose.
-#[derive(Debug, Clone, Copy)]
-pub struct Compressed<'a, T> {
-    /// One more than there are rows.
-    pub offsets: &'a [u64],
-    /// Column of each entry.
-    pub index: &'a [u32],
-    /// Value of each entry.
-    pub values: &'a [T],
-    /// Where each entry stands in the order of the dropout mask; `None`: in this order.
-    pub position: Option<&'a [u32]>,
-}
+use std::ops::Range;
 
 /// Dense rows, borrowed, `columns` numbers each.
 #[derive(Debug, Clone, Copy)]
@@ -35,125 +23,6 @@ impl<T> Dense<'_, T> {
     /// Bytes of a dropout mask per row: each row starts a new byte.
     pub fn mask_bytes(columns: usize) -> usize {
         columns.div_ceil(8)
-    }
-}
-
-/// `out = S M` for sparse `S` and dense `M` with `stride` numbers per row; entries of `S` pass the mask.
-///
-/// With the rows of X this is `X W`; with those of its transpose it is `X^T G`.
-pub fn sparse_product<T: Real>(
-    parts: &Parts,
-    s: Compressed<'_, T>,
-    mask: Option<Mask<'_, T>>,
-    m: &[T],
-    stride: usize,
-    out: &mut [T],
-) {
-    parts.for_each(Rows { data: out, width: stride }, |rows, out| {
-        dispatch(SparseProduct { s, mask, m, stride, rows, out: out.data });
-    });
-}
-
-struct SparseProduct<'a, T> {
-    s: Compressed<'a, T>,
-    mask: Option<Mask<'a, T>>,
-    m: &'a [T],
-    stride: usize,
-    rows: std::ops::Range<usize>,
-    out: &'a mut [T],
-}
-
-/// Surviving entries gathered before they are multiplied.
-const GATHER: usize = 64;
-/// Entries between asking for a row of the dense matrix and using it.
-const AHEAD: usize = 8;
-
-impl<T: Real> Kernel for SparseProduct<'_, T> {
-    type Number = T;
-    type Output = ();
-
-    #[inline(always)]
-    fn run<I: Isa>(self) {
-        let width = self.stride / LANES;
-        let m = vectors(self.m);
-        let mut index = [0u32; GATHER];
-        let mut value = [T::ZERO; GATHER];
-        for (row, out) in self.rows.zip(vectors_mut(self.out).chunks_exact_mut(width)) {
-            out.fill([T::ZERO; LANES]);
-            let (mut at, end) = (self.s.offsets[row] as usize, self.s.offsets[row + 1] as usize);
-            while at < end {
-                // Keep what the mask keeps, without a branch that nobody could predict.
-                let stop = end.min(at + GATHER);
-                let mut kept = 0;
-                match self.mask {
-                    Some(mask) => {
-                        for k in at..stop {
-                            let p = self.s.position.map_or(k, |p| p[k] as usize);
-                            index[kept] = self.s.index[k];
-                            value[kept] = self.s.values[k] * mask.scale;
-                            kept += usize::from(mask.keep[p / 8] >> (p % 8) & 1);
-                        }
-                    }
-                    None => {
-                        kept = stop - at;
-                        index[..kept].copy_from_slice(&self.s.index[at..stop]);
-                        value[..kept].copy_from_slice(&self.s.values[at..stop]);
-                    }
-                }
-                add_rows::<T, I>(out, &index[..kept], &value[..kept], m, width);
-                at = stop;
-            }
-        }
-    }
-}
-
-/// `out += sum_k value[k] * m[index[k]]`, eight vectors at a time in registers.
-#[inline(always)]
-fn add_rows<T: Real, I: Isa>(out: &mut [[T; LANES]], index: &[u32], value: &[T], m: &[[T; LANES]], width: usize) {
-    let mut first = 0;
-    while first < width {
-        let block = (width - first).min(8);
-        match block {
-            1 => add_block::<T, I, 1>(out, index, value, m, width, first),
-            2 => add_block::<T, I, 2>(out, index, value, m, width, first),
-            3 => add_block::<T, I, 3>(out, index, value, m, width, first),
-            4 => add_block::<T, I, 4>(out, index, value, m, width, first),
-            5 => add_block::<T, I, 5>(out, index, value, m, width, first),
-            6 => add_block::<T, I, 6>(out, index, value, m, width, first),
-            7 => add_block::<T, I, 7>(out, index, value, m, width, first),
-            _ => add_block::<T, I, 8>(out, index, value, m, width, first),
-        }
-        first += block;
-    }
-}
-
-#[inline(always)]
-fn add_block<T: Real, I: Isa, const B: usize>(
-    out: &mut [[T; LANES]],
-    index: &[u32],
-    value: &[T],
-    m: &[[T; LANES]],
-    width: usize,
-    first: usize,
-) {
-    let out: &mut [[T; LANES]; B] = (&mut out[first..first + B]).try_into().expect("B vectors");
-    let mut sum = [V::<T, I>::zero(); B];
-    for b in 0..B {
-        sum[b] = V::<T, I>::load(&out[b]);
-    }
-    for (k, (&i, &x)) in index.iter().zip(value).enumerate() {
-        if let Some(&ahead) = index.get(k + AHEAD) {
-            prefetch(&m[ahead as usize * width + first..][..B]);
-        }
-        let start = i as usize * width + first;
-        let row: &[[T; LANES]; B] = m[start..start + B].try_into().expect("B vectors");
-        let x = V::<T, I>::splat(x);
-        for b in 0..B {
-            sum[b] = x.mul_add(V::<T, I>::load(&row[b]), sum[b]);
-        }
-    }
-    for b in 0..B {
-        out[b] = sum[b].array();
     }
 }
 
@@ -176,7 +45,7 @@ struct DenseProduct<'a, T> {
     mask: Option<Mask<'a, T>>,
     m: &'a [T],
     stride: usize,
-    rows: std::ops::Range<usize>,
+    rows: Range<usize>,
     out: &'a mut [T],
 }
 
@@ -282,27 +151,28 @@ fn tile<T: Real, I: Isa, const B: usize>(
 
 /// `out = X^T G` for dense `X` under a mask; `G` has `stride` numbers per row, `out` as many per column of `X`.
 ///
-/// `parts` divides the columns of `X` ([`Parts::few`]): each part reads all of `G`.
+/// Each part of the rows adds up its own copy of `out` in `copies`; these are then added in the order of the parts.
 pub fn dense_transposed_product<T: Real>(
     parts: &Parts,
     x: Dense<'_, T>,
     mask: Option<Mask<'_, T>>,
     g: &[T],
     stride: usize,
+    copies: &mut [T],
     out: &mut [T],
 ) {
-    parts.for_each(Rows { data: out, width: stride }, |columns, out| {
-        dispatch(DenseTransposed { x, mask, g, stride, columns, out: out.data });
+    parts.for_each_copy(copies, out, |rows, out| {
+        dispatch(DenseTransposed { x, mask, g: vectors(g), width: stride / LANES, rows, out: vectors_mut(out) });
     });
 }
 
 struct DenseTransposed<'a, T> {
     x: Dense<'a, T>,
     mask: Option<Mask<'a, T>>,
-    g: &'a [T],
-    stride: usize,
-    columns: std::ops::Range<usize>,
-    out: &'a mut [T],
+    g: &'a [[T; LANES]],
+    width: usize,
+    rows: Range<usize>,
+    out: &'a mut [[T; LANES]],
 }
 
 impl<T: Real> Kernel for DenseTransposed<'_, T> {
@@ -311,22 +181,18 @@ impl<T: Real> Kernel for DenseTransposed<'_, T> {
 
     #[inline(always)]
     fn run<I: Isa>(self) {
-        let width = self.stride / LANES;
-        let g = vectors(self.g);
-        let out = vectors_mut(self.out);
-        out.fill([T::ZERO; LANES]);
-        let rows = g.len() / width.max(1);
+        let width = self.width;
+        self.out.fill([T::ZERO; LANES]);
         let mut x = [[[T::ZERO; TILE]; DEPTH]; LANES / TILE];
-        for start in (0..rows).step_by(DEPTH) {
-            let depth = (rows - start).min(DEPTH);
-            let g = &g[start * width..(start + depth) * width];
+        for start in self.rows.clone().step_by(DEPTH) {
+            let depth = (self.rows.end - start).min(DEPTH);
+            let g = &self.g[start * width..(start + depth) * width];
             // Eight columns of X are one byte of the mask and two tiles.
-            for (block, out) in out.chunks_mut(LANES * width).enumerate() {
+            for (block, out) in self.out.chunks_mut(LANES * width).enumerate() {
                 let columns = out.len() / width;
                 for d in 0..depth {
-                    let first = self.columns.start + block * LANES;
                     let mut values = [T::ZERO; LANES];
-                    prepare::<T, I>(self.x, self.mask, start + d, first, &mut values[..columns]);
+                    prepare::<T, I>(self.x, self.mask, start + d, block * LANES, &mut values[..columns]);
                     for (x, values) in x.iter_mut().zip(values.as_chunks::<TILE>().0) {
                         x[d] = *values;
                     }
@@ -352,6 +218,7 @@ pub fn transpose<T: Real>(m: &[T], rows: usize, columns: usize, out: &mut [T]) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::sparse::*;
     use super::*;
     use crate::features::SparseMatrix;
     use crate::kernels::Dropout;
@@ -437,26 +304,17 @@ mod tests {
                 let dense = Dense { values: &x, columns };
                 dense_product(&even, dense, mask(&dense_bits), &w, stride, &mut out);
                 close(&out, &forward(&as_dense));
-                dense_transposed_product(&Parts::few(columns), dense, mask(&dense_bits), &g, stride, &mut grad);
+                let copies = Parts::for_copies(rows, |row| (row * columns) as u64, 1);
+                let mut room = vec![9.0; copies.len() * grad.len()];
+                dense_transposed_product(&copies, dense, mask(&dense_bits), &g, stride, &mut room, &mut grad);
                 close(&grad, &backward(&as_dense));
 
-                let by_row = Compressed {
-                    offsets: sparse.offsets(),
-                    index: sparse.column_of(),
-                    values: sparse.values(),
-                    position: None,
-                };
-                sparse_product(&Parts::by_offsets(by_row.offsets), by_row, mask(&sparse_bits), &w, stride, &mut out);
+                let entries =
+                    Compressed { offsets: sparse.offsets(), index: sparse.column_of(), values: sparse.values() };
+                sparse_product(&Parts::by_offsets(entries.offsets), entries, mask(&sparse_bits), &w, stride, &mut out);
                 close(&out, &forward(&as_sparse));
-                let t = sparse.transpose();
-                let by_column = Compressed {
-                    offsets: &t.offsets,
-                    index: &t.row_of,
-                    values: &t.values,
-                    position: Some(&t.position),
-                };
-                let parts = Parts::by_offsets(&t.offsets);
-                sparse_product(&parts, by_column, mask(&sparse_bits), &g, stride, &mut grad);
+                let mask = mask(&sparse_bits);
+                sparse_transposed_product(&copies, entries, mask, &g, stride, &mut room, &mut grad);
                 close(&grad, &backward(&as_sparse));
             }
         }

@@ -1,0 +1,159 @@
+//! Memory of this process: what it uses, and what the machine and its containers allow it to use.
+
+use std::path::{Path, PathBuf};
+
+/// What this process uses, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Usage {
+    /// Now.
+    pub now: u64,
+    /// At most so far.
+    pub peak: u64,
+}
+
+/// The most this process may use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limit {
+    /// Bytes.
+    pub bytes: u64,
+    /// Who says so.
+    pub from: String,
+}
+
+/// What the system says of this process; `None` where it says nothing.
+pub fn usage() -> Option<Usage> {
+    usage_in(&std::fs::read_to_string("/proc/self/status").ok()?)
+}
+
+fn usage_in(status: &str) -> Option<Usage> {
+    Some(Usage { now: kilobytes(status, "VmRSS:")?, peak: kilobytes(status, "VmHWM:")? })
+}
+
+/// The number of bytes in a line such as `VmRSS:  123 kB`.
+fn kilobytes(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find(|line| line.starts_with(name))?;
+    line.split_whitespace().nth(1)?.parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// The tightest limit there is: free memory of the machine, or of a control group this process is in.
+pub fn limit() -> Option<Limit> {
+    limit_under(Path::new("/"), usage().map_or(0, |usage| usage.now))
+}
+
+fn limit_under(root: &Path, own: u64) -> Option<Limit> {
+    let read = |path: &Path| std::fs::read_to_string(path).ok();
+    let free = read(&root.join("proc/meminfo")).and_then(|text| kilobytes(&text, "MemAvailable:"));
+    let machine = free.map(|free| Limit { bytes: free + own, from: "free memory of this machine".into() });
+    let groups = read(&root.join("proc/self/cgroup")).unwrap_or_default();
+    let folders = groups.lines().flat_map(|line| group_folders(root, line));
+    let groups = folders.filter_map(|(folder, most, used)| {
+        // "max", or a number beyond any memory, where there is no limit.
+        let most = read(&folder.join(most))?.trim().parse::<u64>().ok().filter(|&bytes| bytes < 1 << 60)?;
+        let used = read(&folder.join(used)).and_then(|text| text.trim().parse::<u64>().ok()).unwrap_or(0);
+        let bytes = most.saturating_sub(used.saturating_sub(own));
+        Some(Limit { bytes, from: format!("limit of the control group {}", folder.display()) })
+    });
+    machine.into_iter().chain(groups).min_by_key(|limit| limit.bytes)
+}
+
+/// The folders of the control groups that a line of /proc/self/cgroup names, with the files for limit and use: a group and all above it.
+fn group_folders(root: &Path, line: &str) -> Vec<(PathBuf, &'static str, &'static str)> {
+    let mut fields = line.splitn(3, ':');
+    let (Some(_), Some(controllers), Some(path)) = (fields.next(), fields.next(), fields.next()) else {
+        return Vec::new();
+    };
+    let mount = root.join("sys/fs/cgroup");
+    let (mount, most, used) = match controllers {
+        "" => (mount, "memory.max", "memory.current"),
+        "memory" => (mount.join("memory"), "memory.limit_in_bytes", "memory.usage_in_bytes"),
+        _ => return Vec::new(),
+    };
+    Path::new(path.trim_start_matches('/')).ancestors().map(|group| (mount.join(group), most, used)).collect()
+}
+
+/// A number of bytes as people write it: `8GiB`, `1.5G`, `900MiB`, or plain bytes.
+pub fn parse(text: &str) -> Result<u64, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let factor = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "k" | "kib" => 1024.0,
+        "m" | "mib" => 1024.0 * 1024.0,
+        "g" | "gib" => 1024.0 * 1024.0 * 1024.0,
+        "t" | "tib" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
+        "kb" => 1e3,
+        "mb" => 1e6,
+        "gb" => 1e9,
+        "tb" => 1e12,
+        _ => return Err(format!("expected a size such as 8GiB or 900MB, found the unit `{unit}`")),
+    };
+    match number.parse::<f64>() {
+        Ok(number) if number > 0.0 => Ok((number * factor) as u64),
+        _ => Err("expected a size such as 8GiB or 900MB".into()),
+    }
+}
+
+/// A number of bytes for people.
+pub fn text(bytes: u64) -> String {
+    let mib = bytes as f64 / (1 << 20) as f64;
+    if mib < 1024.0 { format!("{mib:.1} MiB") } else { format!("{:.2} GiB", mib / 1024.0) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_and_written() {
+        assert_eq!(parse("8GiB"), Ok(8 << 30));
+        assert_eq!(parse("1.5g"), Ok(3 << 29));
+        assert_eq!(parse("900MB"), Ok(900_000_000));
+        assert_eq!(parse("4096"), Ok(4096));
+        for wrong in ["", "GiB", "-1", "0", "8 parsecs", "1.2.3M"] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!((text(3 << 19), text(5 << 29)), ("1.5 MiB".into(), "2.50 GiB".into()));
+    }
+
+    #[test]
+    fn the_process_knows_its_use() {
+        let usage = usage_in("Name:\tx\nVmHWM:\t    2048 kB\nVmRSS:\t    1024 kB\n").unwrap();
+        assert_eq!(usage, Usage { now: 1 << 20, peak: 2 << 20 });
+        assert_eq!(usage_in("VmHWM: many kB\nVmRSS: 1 kB"), None);
+    }
+
+    fn machine(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let root = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        root
+    }
+
+    #[test]
+    fn the_tightest_limit_counts() {
+        let free = ("proc/meminfo", "MemTotal: 9000 kB\nMemAvailable: 4000 kB\n");
+        let limit = |files: &[(&str, &str)]| limit_under(machine(files).path(), 1 << 20).map(|limit| limit.bytes);
+        assert_eq!(limit(&[]), None);
+        assert_eq!(limit(&[free]), Some(4000 * 1024 + (1 << 20)));
+        // Version 2: the group above has a limit of 3 MiB, of which 1.5 MiB are used, 1 MiB of it by this process.
+        let nested = ("proc/self/cgroup", "0::/outer/inner\n");
+        let outer = [
+            ("sys/fs/cgroup/outer/memory.max", "3145728\n"),
+            ("sys/fs/cgroup/outer/memory.current", "1572864\n"),
+            ("sys/fs/cgroup/outer/inner/memory.max", "max\n"),
+        ];
+        assert_eq!(limit(&[&[free, nested], &outer[..]].concat()), Some(5 << 19));
+        // Version 1, with the number that stands for no limit above it.
+        let first = [
+            free,
+            ("proc/self/cgroup", "9:cpu:/\n4:memory:/box\n"),
+            ("sys/fs/cgroup/memory/box/memory.limit_in_bytes", "2097152\n"),
+            ("sys/fs/cgroup/memory/box/memory.usage_in_bytes", "1048576\n"),
+            ("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"),
+        ];
+        assert_eq!(limit(&first), Some(2 << 20));
+    }
+}

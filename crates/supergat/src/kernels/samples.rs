@@ -1,0 +1,167 @@
+//! The loops behind the samples of the edge loss: marking edges, offering pairs without an edge, and grouping pairs by an end.
+
+use super::attention::Neighbours;
+use super::lanes::{Isa, Kernel, LANES, dispatch, prefetch};
+use crate::random::Permutation;
+use rayon::prelude::*;
+
+/// Marks the numbers below `n` that the permutation sends below `count`: bit `x % 8` of byte `x / 8`.
+pub fn mark_sample(permutation: &Permutation, n: usize, count: usize, marks: &mut [u8]) {
+    const CHUNK: usize = 512;
+    marks.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, marks)| {
+        dispatch(Mark { permutation, first: (chunk * CHUNK * 8) as u64, n: n as u64, count: count as u64, marks });
+    });
+}
+
+struct Mark<'a> {
+    permutation: &'a Permutation,
+    first: u64,
+    n: u64,
+    count: u64,
+    marks: &'a mut [u8],
+}
+
+impl Kernel for Mark<'_> {
+    type Number = f32;
+    type Output = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        let permutation = *self.permutation;
+        let mut cells = Cells::new(&permutation, self.first);
+        let mut first = self.first;
+        for byte in self.marks {
+            let images = cells.take::<I>(&permutation);
+            let mut bits = 0;
+            for l in 0..LANES {
+                let image = permutation.number([images[0][l], images[1][l]]);
+                bits |= u8::from(image < self.count) << l;
+            }
+            // Few land outside 0..n, those of the last byte's numbers beyond n aside: they walk on one by one.
+            for l in 0..LANES {
+                if permutation.number([images[0][l], images[1][l]]) >= self.n {
+                    let x = first + l as u64;
+                    let marked = x < self.n && permutation.apply(x) < self.count;
+                    bits |= u8::from(marked) << l;
+                }
+            }
+            *byte = if first + LANES as u64 > self.n { bits & ((1u16 << (self.n - first)) - 1) as u8 } else { bits };
+            first += LANES as u64;
+        }
+    }
+}
+
+/// Consecutive cells of a permutation's grid, eight at a time.
+struct Cells {
+    next: [u32; 2],
+    columns: u32,
+}
+
+impl Cells {
+    #[inline(always)]
+    fn new(permutation: &Permutation, first: u64) -> Self {
+        Self { next: permutation.cell(first), columns: permutation.sides()[1] }
+    }
+
+    /// The images of the next eight.
+    #[inline(always)]
+    fn take<I: Isa>(&mut self, permutation: &Permutation) -> [[u32; LANES]; 2] {
+        let mut cells = [[0; LANES]; 2];
+        let [row, column] = self.next;
+        if column + (LANES as u32) < self.columns {
+            for l in 0..LANES {
+                cells[0][l] = row;
+                cells[1][l] = column + l as u32;
+            }
+            self.next = [row, column + LANES as u32];
+        } else {
+            for l in 0..LANES {
+                [cells[0][l], cells[1][l]] = self.next;
+                self.next = Permutation::next(self.next, self.columns);
+            }
+        }
+        I::permute(permutation, &mut cells);
+        cells
+    }
+}
+
+/// Stands for a pair that turned out to be an edge: self-loops are always edges.
+pub const REJECTED: [u32; 2] = [u32::MAX; 2];
+
+/// Writes the images of `first`, `first + 1`, ... as pairs `[source, target]`, [`REJECTED`] where there is an edge.
+///
+/// `incoming` are the sorted lists of sources by target; the permutation is one of pairs of nodes.
+pub fn offer_pairs(permutation: &Permutation, first: u64, incoming: Neighbours<'_>, pairs: &mut [[u32; 2]]) {
+    const CHUNK: usize = 1 << 12;
+    pairs.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, pairs)| {
+        dispatch(Offer { permutation, first: first + (chunk * CHUNK) as u64, incoming, pairs });
+    });
+}
+
+struct Offer<'a> {
+    permutation: &'a Permutation,
+    first: u64,
+    incoming: Neighbours<'a>,
+    pairs: &'a mut [[u32; 2]],
+}
+
+/// Pairs on their way at once: their lists are asked for together, so that the memory's latency is waited for once.
+const FLIGHT: usize = 32;
+/// Lists up to this length are read to the end, which needs no guesses; longer ones are halved.
+const SHORT: usize = 32;
+
+impl Kernel for Offer<'_> {
+    type Number = f32;
+    type Output = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        let permutation = *self.permutation;
+        let mut cells = Cells::new(&permutation, self.first);
+        let Neighbours { offsets, nodes } = self.incoming;
+        for pairs in self.pairs.chunks_mut(FLIGHT) {
+            for pairs in pairs.chunks_mut(LANES) {
+                let [sources, targets] = cells.take::<I>(&permutation);
+                for (l, pair) in pairs.iter_mut().enumerate() {
+                    *pair = [sources[l], targets[l]];
+                    prefetch(&offsets[targets[l] as usize..][..2]);
+                }
+            }
+            for &[_, target] in pairs.iter() {
+                let (start, end) = (offsets[target as usize] as usize, offsets[target as usize + 1] as usize);
+                prefetch(&nodes[start..end.min(start + SHORT)]);
+            }
+            for pair in pairs {
+                let [source, target] = *pair;
+                let list = &nodes[offsets[target as usize] as usize..offsets[target as usize + 1] as usize];
+                let is_edge = if list.len() <= SHORT {
+                    list.iter().fold(false, |found, &node| found | (node == source))
+                } else {
+                    list.binary_search(&source).is_ok()
+                };
+                *pair = if is_edge { REJECTED } else { *pair };
+            }
+        }
+    }
+}
+
+/// Groups pairs by one of their ends, keeping their order: a counting sort that needs no memory of its own.
+pub fn group_pairs(nodes: usize, pairs: &[[u32; 2]], end: usize, offsets: &mut Vec<u64>, others: &mut Vec<u32>) {
+    offsets.clear();
+    offsets.resize(nodes + 1, 0);
+    others.resize(pairs.len(), 0);
+    for pair in pairs {
+        offsets[pair[end] as usize] += 1;
+    }
+    let mut total = 0;
+    for offset in offsets.iter_mut() {
+        total += *offset;
+        *offset = total;
+    }
+    // Each offset is now the end of its list; filling from behind moves it to the start.
+    for pair in pairs.iter().rev() {
+        let at = &mut offsets[pair[end] as usize];
+        *at -= 1;
+        others[*at as usize] = pair[1 - end];
+    }
+}

@@ -1,0 +1,251 @@
+//! Products of sparse features with weights: `X W`, and `X^T G` for the gradient of `W`. Dropout of `X` happens inside, on the entries only.
+
+use super::dropout::Mask;
+use super::lanes::{Isa, Kernel, LANES, Lanes, V, dispatch, prefetch, vectors, vectors_mut};
+use super::parts::{Parts, Rows};
+use super::real::Real;
+use std::ops::Range;
+
+/// Compressed rows, borrowed.
+#[derive(Debug, Clone, Copy)]
+pub struct Compressed<'a, T> {
+    /// One more than there are rows.
+    pub offsets: &'a [u64],
+    /// Column of each entry.
+    pub index: &'a [u32],
+    /// Value of each entry.
+    pub values: &'a [T],
+}
+
+/// `out = X M` for sparse `X` and dense `M` with `stride` numbers per row; entries of `X` pass the mask.
+pub fn sparse_product<T: Real>(
+    parts: &Parts,
+    x: Compressed<'_, T>,
+    mask: Option<Mask<'_, T>>,
+    m: &[T],
+    stride: usize,
+    out: &mut [T],
+) {
+    parts.for_each(Rows { data: out, width: stride }, |rows, out| {
+        dispatch(Product { x, mask, m: vectors(m), width: stride / LANES, rows, out: vectors_mut(out.data) });
+    });
+}
+
+struct Product<'a, T> {
+    x: Compressed<'a, T>,
+    mask: Option<Mask<'a, T>>,
+    m: &'a [[T; LANES]],
+    width: usize,
+    rows: Range<usize>,
+    out: &'a mut [[T; LANES]],
+}
+
+impl<T: Real> Kernel for Product<'_, T> {
+    type Number = T;
+    type Output = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        let mut kept = Kept::new();
+        for (row, out) in self.rows.zip(self.out.chunks_exact_mut(self.width)) {
+            out.fill([T::ZERO; LANES]);
+            let mut left = self.x.offsets[row] as usize..self.x.offsets[row + 1] as usize;
+            while !left.is_empty() {
+                kept.fill(self.x, self.mask, &mut left);
+                add_rows::<T, I>(out, kept.index(), kept.value(), self.m, self.width);
+            }
+        }
+    }
+}
+
+/// Part of the entries of a row that survive dropout.
+struct Kept<T> {
+    index: [u32; GATHER],
+    value: [T; GATHER],
+    len: usize,
+}
+
+/// Entries looked at before they are multiplied: as many bits as can be read at once wherever they start in a byte.
+const GATHER: usize = 56;
+
+impl<T: Real> Kept<T> {
+    #[inline(always)]
+    fn new() -> Self {
+        Self { index: [0; GATHER], value: [T::ZERO; GATHER], len: 0 }
+    }
+
+    #[inline(always)]
+    fn index(&self) -> &[u32] {
+        &self.index[..self.len]
+    }
+
+    #[inline(always)]
+    fn value(&self) -> &[T] {
+        &self.value[..self.len]
+    }
+
+    /// Takes what is kept of the next entries in `left`, and these from it.
+    #[inline(always)]
+    fn fill(&mut self, x: Compressed<'_, T>, mask: Option<Mask<'_, T>>, left: &mut Range<usize>) {
+        let entries = left.start..left.end.min(left.start + GATHER);
+        left.start = entries.end;
+        let (index, values) = (&x.index[entries.clone()], &x.values[entries.clone()]);
+        let Some(mask) = mask else {
+            self.len = index.len();
+            self.index[..self.len].copy_from_slice(index);
+            self.value[..self.len].copy_from_slice(values);
+            return;
+        };
+        let mut bits = mask.bits(entries.start) & ((1 << index.len()) - 1);
+        self.len = 0;
+        while bits != 0 {
+            let k = bits.trailing_zeros() as usize;
+            self.index[self.len] = index[k];
+            self.value[self.len] = values[k] * mask.scale;
+            self.len += 1;
+            bits &= bits - 1;
+        }
+    }
+}
+
+/// `out = X^T G` for sparse `X` under a mask; `G` has `stride` numbers per row, `out` as many per column of `X`.
+///
+/// Each part of the rows adds up its own copy of `out` in `copies`; these are then added in the order of the parts.
+pub fn sparse_transposed_product<T: Real>(
+    parts: &Parts,
+    x: Compressed<'_, T>,
+    mask: Option<Mask<'_, T>>,
+    g: &[T],
+    stride: usize,
+    copies: &mut [T],
+    out: &mut [T],
+) {
+    parts.for_each_copy(copies, out, |rows, out| {
+        dispatch(Transposed { x, mask, g: vectors(g), width: stride / LANES, rows, out: vectors_mut(out) });
+    });
+}
+
+struct Transposed<'a, T> {
+    x: Compressed<'a, T>,
+    mask: Option<Mask<'a, T>>,
+    g: &'a [[T; LANES]],
+    width: usize,
+    rows: Range<usize>,
+    out: &'a mut [[T; LANES]],
+}
+
+impl<T: Real> Kernel for Transposed<'_, T> {
+    type Number = T;
+    type Output = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        self.out.fill([T::ZERO; LANES]);
+        let mut kept = Kept::new();
+        for row in self.rows {
+            let g = &self.g[row * self.width..(row + 1) * self.width];
+            let mut left = self.x.offsets[row] as usize..self.x.offsets[row + 1] as usize;
+            while !left.is_empty() {
+                kept.fill(self.x, self.mask, &mut left);
+                add_to_rows::<T, I>(self.out, kept.index(), kept.value(), g);
+            }
+        }
+    }
+}
+
+/// `out += sum_k value[k] * m[index[k]]`, eight vectors at a time in registers.
+#[inline(always)]
+fn add_rows<T: Real, I: Isa>(out: &mut [[T; LANES]], index: &[u32], value: &[T], m: &[[T; LANES]], width: usize) {
+    let mut first = 0;
+    while first < width {
+        let block = (width - first).min(8);
+        match block {
+            1 => add_block::<T, I, 1>(out, index, value, m, width, first),
+            2 => add_block::<T, I, 2>(out, index, value, m, width, first),
+            3 => add_block::<T, I, 3>(out, index, value, m, width, first),
+            4 => add_block::<T, I, 4>(out, index, value, m, width, first),
+            5 => add_block::<T, I, 5>(out, index, value, m, width, first),
+            6 => add_block::<T, I, 6>(out, index, value, m, width, first),
+            7 => add_block::<T, I, 7>(out, index, value, m, width, first),
+            _ => add_block::<T, I, 8>(out, index, value, m, width, first),
+        }
+        first += block;
+    }
+}
+
+#[inline(always)]
+fn add_block<T: Real, I: Isa, const B: usize>(
+    out: &mut [[T; LANES]],
+    index: &[u32],
+    value: &[T],
+    m: &[[T; LANES]],
+    width: usize,
+    first: usize,
+) {
+    let out: &mut [[T; LANES]; B] = (&mut out[first..first + B]).try_into().expect("B vectors");
+    let mut sum = [V::<T, I>::zero(); B];
+    for b in 0..B {
+        sum[b] = V::<T, I>::load(&out[b]);
+    }
+    for (k, (&i, &x)) in index.iter().zip(value).enumerate() {
+        if let Some(&ahead) = index.get(k + AHEAD) {
+            prefetch(&m[ahead as usize * width + first..][..B]);
+        }
+        let start = i as usize * width + first;
+        let row: &[[T; LANES]; B] = m[start..start + B].try_into().expect("B vectors");
+        let x = V::<T, I>::splat(x);
+        for b in 0..B {
+            sum[b] = x.mul_add(V::<T, I>::load(&row[b]), sum[b]);
+        }
+    }
+    for b in 0..B {
+        out[b] = sum[b].array();
+    }
+}
+
+/// `out[index[k]] += value[k] * g` for all k, eight vectors of `g` at a time in registers.
+#[inline(always)]
+fn add_to_rows<T: Real, I: Isa>(out: &mut [[T; LANES]], index: &[u32], value: &[T], g: &[[T; LANES]]) {
+    let width = g.len();
+    let mut first = 0;
+    while first < width {
+        let block = (width - first).min(8);
+        match block {
+            1 => add_to_block::<T, I, 1>(out, index, value, g, first),
+            2 => add_to_block::<T, I, 2>(out, index, value, g, first),
+            3 => add_to_block::<T, I, 3>(out, index, value, g, first),
+            4 => add_to_block::<T, I, 4>(out, index, value, g, first),
+            5 => add_to_block::<T, I, 5>(out, index, value, g, first),
+            6 => add_to_block::<T, I, 6>(out, index, value, g, first),
+            7 => add_to_block::<T, I, 7>(out, index, value, g, first),
+            _ => add_to_block::<T, I, 8>(out, index, value, g, first),
+        }
+        first += block;
+    }
+}
+
+#[inline(always)]
+fn add_to_block<T: Real, I: Isa, const B: usize>(
+    out: &mut [[T; LANES]],
+    index: &[u32],
+    value: &[T],
+    g: &[[T; LANES]],
+    first: usize,
+) {
+    let width = g.len();
+    let mut row = [V::<T, I>::zero(); B];
+    for b in 0..B {
+        row[b] = V::<T, I>::load(&g[first + b]);
+    }
+    for (&i, &x) in index.iter().zip(value) {
+        let start = i as usize * width + first;
+        let out: &mut [[T; LANES]; B] = (&mut out[start..start + B]).try_into().expect("B vectors");
+        let x = V::<T, I>::splat(x);
+        for b in 0..B {
+            out[b] = x.mul_add(row[b], V::<T, I>::load(&out[b])).array();
+        }
+    }
+}
+
+/// Entries between asking for a row of the dense matrix and using it.
+const AHEAD: usize = 8;
