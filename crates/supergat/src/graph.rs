@@ -1,7 +1,7 @@
 //! The graph as attention needs it: edges grouped by target node, one self-loop per node, and the way back by source.
 
 use crate::error::{Error, Result};
-use crate::kernels::Neighbours;
+use crate::kernels::{Neighbours, defaults};
 use crate::random::Permutation;
 
 /// How an edge list is to be read.
@@ -92,7 +92,7 @@ impl Graph {
             start[i + 1] += start[i] + 1; // one more for the self-loop
         }
         let mut end = start[..nodes].to_vec();
-        let mut padded = vec![0u32; start[nodes] as usize];
+        let mut padded = defaults::<u32>(start[nodes] as usize);
         let mut push = |source: usize, target: usize| {
             let at = end[target];
             if at == start[target] || padded[at as usize - 1] != source as u32 {
@@ -108,7 +108,7 @@ impl Graph {
         }
         drop(by_source);
 
-        let mut incoming = Adjacency { offsets: vec![0; nodes + 1], neighbours: padded };
+        let mut incoming = Adjacency { offsets: defaults(nodes + 1), neighbours: padded };
         let mut write = 0u64;
         for i in 0..nodes {
             incoming.neighbours.copy_within(start[i] as usize..end[i] as usize, write as usize);
@@ -131,7 +131,8 @@ impl Graph {
 
     /// Completes the way back for lists that are already sorted, unique and hold every self-loop.
     fn from_incoming(nodes: usize, incoming: Adjacency) -> Self {
-        let mut outgoing = Adjacency { offsets: vec![0; nodes + 1], neighbours: vec![0; incoming.neighbours.len()] };
+        let edges = incoming.neighbours.len();
+        let mut outgoing = Adjacency { offsets: defaults(nodes + 1), neighbours: defaults(edges) };
         for &source in &incoming.neighbours {
             outgoing.offsets[source as usize + 1] += 1;
         }
@@ -139,7 +140,7 @@ impl Graph {
             outgoing.offsets[i + 1] += outgoing.offsets[i];
         }
         let mut cursor = outgoing.offsets[..nodes].to_vec();
-        let mut place_at_target = vec![0u32; incoming.neighbours.len()];
+        let mut place_at_target = defaults::<u32>(edges);
         for target in 0..nodes {
             for (place, &source) in incoming.of(target).iter().enumerate() {
                 let at = cursor[source as usize] as usize;
@@ -246,7 +247,7 @@ fn group<I: Iterator<Item = (u32, u32)>>(nodes: usize, pairs: impl Fn() -> I) ->
         offsets[i + 1] += offsets[i];
     }
     let mut cursor = offsets[..nodes].to_vec();
-    let mut neighbours = vec![0u32; offsets[nodes] as usize];
+    let mut neighbours = defaults::<u32>(offsets[nodes] as usize);
     for (from, to) in pairs() {
         neighbours[cursor[from as usize] as usize] = to;
         cursor[from as usize] += 1;

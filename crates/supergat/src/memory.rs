@@ -1,6 +1,6 @@
 //! Memory of a run, given out or only counted. What a run will need is counted by the very code that takes it later, so the two cannot differ.
 
-use crate::kernels::{Buffer, Real};
+use crate::kernels::{Buffer, Real, defaults, in_large_pages};
 
 /// Gives out memory and counts it.
 #[derive(Debug)]
@@ -32,12 +32,12 @@ impl Room {
 
     /// A list of `len` default values.
     pub fn list<T: Clone + Default>(&mut self, len: usize) -> Vec<T> {
-        vec![T::default(); self.take::<T>(len)]
+        defaults(self.take::<T>(len))
     }
 
     /// An empty list with room for `len` values.
     pub fn empty<T>(&mut self, len: usize) -> Vec<T> {
-        Vec::with_capacity(self.take::<T>(len))
+        in_large_pages(self.take::<T>(len))
     }
 
     fn take<T>(&mut self, len: usize) -> usize {

@@ -17,8 +17,37 @@ pub struct Buffer<T> {
 impl<T: Real> Buffer<T> {
     /// `len` zeros.
     pub fn zeros(len: usize) -> Self {
-        Self { lines: vec![Line([T::ZERO; 16]); len.div_ceil(16)], len }
+        let mut lines = in_large_pages(len.div_ceil(16));
+        lines.resize(len.div_ceil(16), Line([T::ZERO; 16]));
+        Self { lines, len }
     }
+}
+
+/// An empty list with room for `capacity` values, in large pages where the system has them and the list is worth it.
+///
+/// Neighbours lie anywhere in memory: with small pages nearly every row costs a walk through the page table on top of the row itself.
+pub fn in_large_pages<T>(capacity: usize) -> Vec<T> {
+    let list = Vec::with_capacity(capacity);
+    #[cfg(target_os = "linux")]
+    {
+        const SMALL_PAGE: usize = 4096;
+        const WORTH_IT: usize = 8 << 20;
+        let bytes = capacity * size_of::<T>();
+        if bytes >= WORTH_IT {
+            let start = (list.as_ptr() as usize).next_multiple_of(SMALL_PAGE);
+            let end = (list.as_ptr() as usize + bytes) / SMALL_PAGE * SMALL_PAGE;
+            // SAFETY: the range is whole pages within the allocation; the advice changes no contents. That a system refuses it does no harm.
+            unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE) };
+        }
+    }
+    list
+}
+
+/// A list of `len` default values, in large pages like [`in_large_pages`].
+pub fn defaults<T: Clone + Default>(len: usize) -> Vec<T> {
+    let mut list = in_large_pages(len);
+    list.resize(len, T::default());
+    list
 }
 
 impl<T: Real> Deref for Buffer<T> {

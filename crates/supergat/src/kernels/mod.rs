@@ -27,7 +27,7 @@ mod sparse;
 pub use adam::Adam;
 pub use aggregate::{Aggregation, Slice};
 pub use attention::{Attention, EdgeLoss, Gradient, Neighbours, STATE, vector_sums};
-pub use buffer::Buffer;
+pub use buffer::{Buffer, defaults, in_large_pages};
 pub use dense::{Dense, transpose};
 pub use dropout::{Dropout, Mask};
 pub use forms::Form;

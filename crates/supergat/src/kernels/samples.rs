@@ -150,7 +150,10 @@ pub fn group_pairs(nodes: usize, pairs: &[[u32; 2]], end: usize, offsets: &mut V
     offsets.clear();
     offsets.resize(nodes + 1, 0);
     others.resize(pairs.len(), 0);
-    for pair in pairs {
+    for (k, pair) in pairs.iter().enumerate() {
+        if let Some(ahead) = pairs.get(k + FLIGHT) {
+            prefetch(&offsets[ahead[end] as usize..][..1]);
+        }
         offsets[pair[end] as usize] += 1;
     }
     let mut total = 0;
@@ -159,7 +162,10 @@ pub fn group_pairs(nodes: usize, pairs: &[[u32; 2]], end: usize, offsets: &mut V
         *offset = total;
     }
     // Each offset is now the end of its list; filling from behind moves it to the start.
-    for pair in pairs.iter().rev() {
+    for (k, pair) in pairs.iter().enumerate().rev() {
+        if k >= FLIGHT {
+            prefetch(&offsets[pairs[k - FLIGHT][end] as usize..][..1]);
+        }
         let at = &mut offsets[pair[end] as usize];
         *at -= 1;
         others[*at as usize] = pair[1 - end];
