@@ -260,6 +260,17 @@ impl<'a, T: Real, F: FormKernel, I: Isa, const G: usize> Formulas<'a, T, F, I, G
         prefetch(node.source_score);
     }
 
+    /// Asks for what an edge has of its own: dropout and membership in the sample.
+    #[inline(always)]
+    fn prefetch_edge(&self, edge_loss: &Option<EdgeLoss<'_>>, e: usize) {
+        if let Some(mask) = self.input.keep {
+            prefetch(&mask.keep[e * self.groups()..][..1]);
+        }
+        if let Some(loss) = edge_loss {
+            prefetch(&loss.positives[e / 8..][..1]);
+        }
+    }
+
     /// The same for a sampled pair.
     #[inline(always)]
     fn prefetch_pair(&self, i: usize) {
@@ -392,6 +403,10 @@ impl<T: Real, F: FormKernel, const G: usize> Kernel for Backward<'_, T, F, G> {
         let (row, groups) = (formulas.row(), formulas.groups());
         let vector = [vectors(gradient.vectors[0]), vectors(gradient.vectors[1])];
         let loss = &gradient.edge_loss;
+        // The position, in its target's list, of the edge that leads to `target` and stands at `at` among the outgoing ones.
+        let position_at_target = |at: usize, target: u32| {
+            input.incoming.offsets[target as usize] as usize + gradient.place_at_target[at] as usize
+        };
         let mut losses = SoftplusSum::default();
         d_vectors.fill([T::ZERO; LANES]);
         let (d_target_vector, d_source_vector) = d_vectors.split_at_mut(row);
@@ -410,16 +425,18 @@ impl<T: Real, F: FormKernel, const G: usize> Kernel for Backward<'_, T, F, G> {
                 } else {
                     (gradient.outgoing.nodes, second.start + step - walk.len())
                 };
+                let is_out = gradient.symmetric || !first;
                 if let Some(&ahead) = lists.get(at + AHEAD) {
                     formulas.prefetch(ahead as usize);
+                    if is_out {
+                        formulas.prefetch_edge(loss, position_at_target(at + AHEAD, ahead));
+                    }
+                }
+                if is_out && let Some(&far) = lists.get(at + 2 * AHEAD) {
+                    prefetch(&input.incoming.offsets[far as usize..][..1]);
                 }
                 let node = lists[at] as usize;
-                let is_out = gradient.symmetric || !first;
-                let outgoing = if is_out {
-                    input.incoming.offsets[node] as usize + gradient.place_at_target[at] as usize
-                } else {
-                    0
-                };
+                let outgoing = if is_out { position_at_target(at, lists[at]) } else { 0 };
                 let visit = Visit { incoming: if first { at } else { 0 }, outgoing, is_in: first, is_out };
                 formulas.visit(&own, &formulas.node(node), visit, loss, &mut gathered, &mut losses);
             }

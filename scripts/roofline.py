@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""How near the kernels come to what the machine can do: bytes that must move and operations that must happen in a training step, against the
+bandwidth and the peak that examples/machine.rs measures in the same run. Prints Markdown.
+
+  cargo build --release && cargo build --release -p supergat --example machine
+  python3 scripts/roofline.py --data path/to/data
+
+A primitive is limited by memory when its bytes at the machine's bandwidth take longer than its operations at the peak; the limit is the longer
+of the two, and the share is the limit over the measured minimum. Rows that an edge needs are counted as read from memory each time (gather);
+where a graph fits into the caches the share can exceed 1.
+"""
+import argparse, json, pathlib, subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SETTINGS = ["--dropout", "0.6", "--lr", "0.005", "--lambda-e", "10", "--lambda-2", "5e-4", "--p-e", "0.8", "--p-n", "0.5", "--model", "supergat-mx"]
+# Source, features per node (mean number of entries, when sparse), (heads, features per head) of both layers.
+CASES = {
+    "pubmed-mx": dict(graph=["{data}/pubmed"], columns=500, entries=988031, layers=[(8, 8), (8, 3)]),
+    "arxiv-mx": dict(graph=["--random", "169343,14,128,40"], columns=128, entries=None, layers=[(8, 16), (1, 40)],
+                     options=["--hidden", "16", "--output-heads", "1"], epochs=8),
+}
+
+
+def padded(heads, features):
+    """Numbers in a row: one, two, four or eight heads share a vector of eight."""
+    lanes = next(n for n in (1, 2, 4, 8) if n >= min(heads, 8))
+    return -(-features * lanes // 8) * 8 * -(-heads // 8), -(-heads // 8) * 8
+
+
+def work(n, e, case):
+    """Bytes gathered, bytes streamed and operations of each primitive in a step."""
+    p_e, p_n = 0.8, 0.5
+    negatives = p_n * p_e * e
+    total = {}
+
+    def add(name, gathered, streamed, operations):
+        g, s, o = total.get(name, (0, 0, 0))
+        total[name] = (g + gathered, s + streamed, o + operations)
+
+    width = case["columns"]
+    for layer, (heads, features) in enumerate(case["layers"]):
+        row, lanes = padded(heads, features)
+        if layer == 0 and case["entries"]:
+            kept = 0.4 * case["entries"]
+            for name in ("sparse_product", "sparse_transposed_product"):
+                add(name, 0, 8.125 * case["entries"] + 4 * n * row, 2 * kept * row)
+        else:
+            for name in ("dense_product", "dense_transposed_product"):
+                add(name, 0, 4 * n * (width + row) + n * width / 8, 2 * n * width * row)
+            if layer > 0:
+                add("dense_product", 0, 4 * n * (width + row), 2 * n * width * row)
+        state = 4 * 4 * lanes
+        # Forward: of each edge the source's row and score; dot product and weighted sum.
+        add("attention_forward", e * (4 * row + 4 * lanes), e * (5 + lanes / 8) + n * (8 * row + state), e * 4 * row)
+        # Backward: of each edge row, gradient, state and score of the other end; three dot products and two sums. Of each non-edge a row at both ends.
+        add("attention_backward", e * (8 * row + state + 4 * lanes) + 2 * negatives * 4 * row,
+            e * (8 + lanes / 4) + 8 * negatives + 12 * n * row, e * 10 * row + 2 * negatives * 4 * row)
+        width = row
+    return total
+
+
+def run(command):
+    return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--data", required=True)
+    p.add_argument("--cases", default=",".join(CASES))
+    a = p.parse_args()
+    machine = [json.loads(line) for line in run(["target/release/examples/machine"]).splitlines()]
+    print("| threads | copy GB/s | gather of 256 B rows GB/s | gather of 512 B rows GB/s | multiply-add Gflop/s |\n|---|---|---|---|---|")
+    for m in machine:
+        print(f"| {m['threads']} | {m['copy_gb_s']} | {m['gather_256_gb_s']} | {m['gather_512_gb_s']} | {m['multiply_add_gflop_s']} |")
+    m = machine[-1]
+    for name in a.cases.split(","):
+        case = CASES[name]
+        graph = [part.format(data=str(pathlib.Path(a.data).resolve())) for part in case["graph"]]
+        options = case.get("options", []) + ["--epochs", str(case.get("epochs", 40)), "--threads", "2", "--json"]
+        bench = json.loads(run(["target/release/supergat", "bench", *graph, *SETTINGS, *options]))
+        n, e = bench["nodes"], bench["edges"] + bench["nodes"]
+        kernels = {k["name"]: k["ms"]["min"] for k in bench["kernels"]}
+        step = bench["train_ms"]["min"]
+        print(f"\n**{name}**: {n} nodes, {e} edges with self-loops, {step:.1f} ms\n")
+        print("| primitive | gathered MB | streamed MB | Mflop | limit ms | by | measured ms | share reached |\n|---|---|---|---|---|---|---|---|")
+        left = step
+        for kernel, (gathered, streamed, operations) in work(n, e, case).items():
+            row = max(padded(*shape)[0] for shape in case["layers"])
+            bandwidth = m["gather_512_gb_s"] if row >= 128 else m["gather_256_gb_s"]
+            memory = gathered / bandwidth / 1e6 + streamed / m["copy_gb_s"] / 1e6
+            compute = operations / m["multiply_add_gflop_s"] / 1e6
+            measured = kernels[kernel]
+            left -= measured
+            print(f"| {kernel} | {gathered / 1e6:.1f} | {streamed / 1e6:.1f} | {operations / 1e6:.1f} | {max(memory, compute):.2f} "
+                  f"| {'memory' if memory > compute else 'arithmetic'} | {measured:.2f} | {max(memory, compute) / measured:.2f} |")
+        print(f"| everything else | | | | | | {left:.2f} | |")
+
+
+main()
