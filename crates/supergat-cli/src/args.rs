@@ -3,7 +3,7 @@
 use crate::config::{Layer, default_value, model_names};
 use crate::error::{CliError, Result};
 use crate::help;
-use crate::keys::{KEYS, Key, Kind, RUN};
+use crate::keys::{KEYS, Key, Kind, RUN, TABLES};
 use crate::output;
 use clap::builder::styling::Styles;
 use clap::error::ErrorKind;
@@ -83,6 +83,9 @@ pub struct EvaluateArgs {
     /// Print the result as one JSON object
     #[arg(long)]
     pub json: bool,
+    /// How tables are read.
+    #[command(flatten)]
+    pub tables: TableArgs,
 }
 
 /// Arguments of `supergat predict`.
@@ -95,12 +98,18 @@ pub struct PredictArgs {
     /// Dataset to predict on [default: the one it was trained on]
     #[arg(value_name = "DATASET")]
     pub dataset: Option<String>,
+    /// The same dataset as an option
+    #[arg(long = "data", value_name = "DATASET", conflicts_with = "dataset")]
+    pub data: Option<String>,
     /// File to write, replaced when it exists [default: standard output]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Print the file and its counts as one JSON object
     #[arg(long, requires = "out")]
     pub json: bool,
+    /// How tables are read.
+    #[command(flatten)]
+    pub tables: TableArgs,
 }
 
 /// Arguments of `supergat inspect`.
@@ -113,6 +122,9 @@ pub struct InspectArgs {
     /// Print the measures as one JSON object
     #[arg(long)]
     pub json: bool,
+    /// How tables are read.
+    #[command(flatten)]
+    pub tables: TableArgs,
 }
 
 /// Arguments of `supergat bench`.
@@ -157,8 +169,37 @@ impl FromArgMatches for Options {
             Kind::Whole => matches.get_one::<i64>(key.name).copied().map(Value::Integer),
             Kind::Number => matches.get_one::<f64>(key.name).copied().map(Value::Float),
             Kind::Switch => matches.get_flag(key.name).then_some(Value::Boolean(false)),
+            Kind::Flag => matches.get_flag(key.name).then_some(Value::Boolean(true)),
         };
-        Ok(Self(KEYS.iter().filter_map(|key| Some((key.name, given(key)?))).collect()))
+        let known = |key: &&Key| matches.try_contains_id(key.name).is_ok();
+        Ok(Self(KEYS.iter().filter(known).filter_map(|key| Some((key.name, given(key)?))).collect()))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> std::result::Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// The keys about tables as options.
+#[derive(Debug)]
+pub struct TableArgs(pub Layer);
+
+impl Args for TableArgs {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        command.args(KEYS.iter().filter(|key| key.heading == TABLES).map(argument))
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for TableArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<Self, clap::Error> {
+        let Options(mut given) = Options::from_arg_matches(matches)?;
+        given.retain(|name, _| Key::named(name).is_some_and(|key| key.heading == TABLES));
+        Ok(Self(given))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> std::result::Result<(), clap::Error> {
@@ -168,11 +209,11 @@ impl FromArgMatches for Options {
 }
 
 fn argument(key: &Key) -> Arg {
-    let default = default_value(key);
+    let default = default_value(key).map(|value| format!(" [default: {value}]")).unwrap_or_default();
     let help = match key.name {
         "early_stop" => "Run all epochs".to_owned(),
-        "model" => format!("{} [default: {default}] [known: {}]", key.description, model_names().join(", ")),
-        _ => format!("{} [default: {default}]", key.description),
+        "model" => format!("{}{default} [known: {}]", key.description, model_names().join(", ")),
+        _ => format!("{}{default}", key.description),
     };
     let argument = Arg::new(key.name).help(help);
     if key.name == "dataset" {
@@ -180,10 +221,12 @@ fn argument(key: &Key) -> Arg {
     }
     let argument = argument.long(key.option()).help_heading(key.heading);
     match key.kind {
+        Kind::Text if key.name == "delimiter" => argument.value_name("CHARACTER").allow_hyphen_values(true),
+        Kind::Text if key.heading == TABLES => argument.value_name("COLUMN"),
         Kind::Text => argument.value_name("MODEL"),
         Kind::Whole => argument.value_name("N").value_parser(value_parser!(i64)).allow_negative_numbers(true),
         Kind::Number => argument.value_name("X").value_parser(value_parser!(f64)).allow_negative_numbers(true),
-        Kind::Switch => argument.action(ArgAction::SetTrue),
+        Kind::Switch | Kind::Flag => argument.action(ArgAction::SetTrue),
     }
 }
 

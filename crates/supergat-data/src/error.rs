@@ -93,6 +93,9 @@ pub enum Error {
         /// The line as it is.
         found: String,
     },
+    /// A table that cannot be used as it is.
+    #[error("{0}")]
+    Table(Box<crate::tables::TableError>),
     /// A folder whose files are of no known format.
     #[error("{} holds no known dataset: expected {expected}, found {found}", path.display())]
     UnknownFormat {

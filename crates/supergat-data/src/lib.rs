@@ -22,9 +22,11 @@ pub mod planetoid;
 pub mod random_graph;
 pub mod random_partition;
 pub mod source;
+pub mod tables;
 
 pub use dataset::Dataset;
 pub use error::{Error, Result};
 pub use random_graph::RandomGraph;
 pub use random_partition::RandomPartition;
-pub use source::{KNOWN, load};
+pub use source::{KNOWN, LoadOptions, load, load_with};
+pub use tables::TableOptions;

@@ -131,6 +131,8 @@ impl Files<'_> {
             class_names: numbered(ally.count),
             node_ids: None,
             listed_links: entries / 2,
+            notes: Vec::new(),
+            schema: None,
         })
     }
 

@@ -27,7 +27,11 @@ struct Written {
 /// Writes predictions.
 pub fn run(args: &PredictArgs) -> Result<ExitCode> {
     let saved = SavedModel::open(&args.run)?;
-    let dataset = saved.dataset(args.dataset.as_deref())?;
+    let given = args.dataset.as_deref().or(args.data.as_deref());
+    let dataset = saved.dataset(given, &args.tables.0)?;
+    if given.is_some() {
+        dataset.notes.iter().for_each(|note| output::note(&format!("note: {note}")));
+    }
     let logits = logits(&saved.model, &dataset)?;
     let Some(path) = &args.out else {
         output::to_stdout(|out| report::predictions(out, &dataset, &logits))?;
