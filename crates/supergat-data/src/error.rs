@@ -44,6 +44,18 @@ pub enum Error {
         /// What the file has there.
         found: String,
     },
+    /// A binary file that holds something else than it must.
+    #[error("{}, byte {offset}: expected {expected}, found {found}", path.display())]
+    Binary {
+        /// The file; a member of an archive is named as if the archive were a folder.
+        path: PathBuf,
+        /// Where the part begins.
+        offset: usize,
+        /// What must stand there.
+        expected: String,
+        /// What the file has there.
+        found: String,
+    },
     /// A pickle that names something that might be executed.
     #[error(
         "{}, byte {offset}: refuses to load `{name}`: a data file must only name numpy and scipy array types",

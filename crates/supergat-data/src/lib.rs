@@ -17,12 +17,16 @@
 pub mod dataset;
 pub mod error;
 mod file;
+pub mod npy;
+pub mod npz;
 pub mod pickle;
 pub mod planetoid;
 pub mod random_graph;
 pub mod random_partition;
 pub mod source;
+mod sparse;
 pub mod tables;
+mod zip;
 
 pub use dataset::Dataset;
 pub use error::{Error, Result};

@@ -20,7 +20,7 @@ pub(super) fn read(path: &Path, nodes: &Nodes, options: &TableOptions) -> Result
     let known = |id: &str| nodes.graph_of.is_none() && nodes.find(None, id).is_some();
     let sheet = Sheet::open(path, options, |row| {
         let named = |name: &str| [&options.source_column, &options.target_column].iter().any(|n| n.as_deref() == Some(name));
-        let roles = row.iter().any(|name| !known(name) && (SOURCE.is(name) || TARGET.is(name) || named(name)));
+        let roles = row.iter().any(|name| named(name) || !known(name) && (SOURCE.is(name) || TARGET.is(name)));
         roles || !row.iter().any(known) && !row.iter().all(|name| name.parse::<f64>().is_ok())
     })?;
     let graph = if nodes.graph_of.is_some() { GRAPH.find(&sheet, None)? } else { None };

@@ -148,7 +148,7 @@ impl<'a> Tables<'a> {
     /// A sparse matrix of features beside the tables.
     fn matrix(&self) -> Result<Option<supergat::Features<f32>>> {
         let path = self.folder.join("features.npz");
-        let _ = path; Ok(None) // PENDING
+        if self.features.is_none() && path.is_file() { crate::npz::sparse_features(&path).map(Some) } else { Ok(None) }
     }
 
     /// The nodes, as the first table names them that does.

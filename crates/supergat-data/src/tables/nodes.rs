@@ -91,6 +91,10 @@ impl NodeTable {
             let advice = "add one; numbers cannot name columns unless one of them is called id or label";
             return Err(sheet.at(1, usize::MAX).error(expected, first_row_in_words(&sheet)?, advice));
         }
+        if main && sheet.header.len() == 1 {
+            let advice = "say with --delimiter what stands between fields";
+            return Err(sheet.at(1, usize::MAX).error("several columns", sheet.columns_in_words(), advice));
+        }
         let find = |role: &Role, named: &Option<String>| match role.find(&sheet, named.as_deref()) {
             // An option about one table need not fit the others.
             Err(_) if !main => Ok(None),

@@ -7,7 +7,7 @@ use super::{EDGES, FEATURES, NODES, SPLITS};
 use crate::dataset::Dataset;
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter};
 use std::path::Path;
 use supergat::{Direction, Example, Features, Graph, Labels};
 
