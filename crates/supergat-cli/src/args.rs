@@ -36,6 +36,8 @@ pub enum Command {
     Inspect(InspectArgs),
     /// Time training steps and evaluation passes.
     Bench(BenchArgs),
+    /// Write a dataset as one file that loads at once, or as a folder of tables.
+    Convert(ConvertArgs),
 }
 
 const OUTPUT: &str = "Output";
@@ -146,6 +148,24 @@ pub struct BenchArgs {
     /// Print the result as one JSON object
     #[arg(long, help_heading = OUTPUT)]
     pub json: bool,
+}
+
+/// Arguments of `supergat convert`.
+#[derive(Debug, Args)]
+#[command(after_help = help::CONVERT)]
+pub struct ConvertArgs {
+    /// Folder of a dataset, a known name, a generated graph, or a converted file
+    #[arg(value_name = "SOURCE")]
+    pub source: String,
+    /// File that ends in .safetensors, or a new folder for tables
+    #[arg(value_name = "DEST")]
+    pub dest: PathBuf,
+    /// Print what was written as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// How tables are read.
+    #[command(flatten)]
+    pub tables: TableArgs,
 }
 
 /// The keys of the configuration as options.

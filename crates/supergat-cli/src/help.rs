@@ -64,6 +64,7 @@ Examples:
   supergat inspect cora
   supergat inspect random-partition:homophily=0.2,degree=5 --json";
 
+/// Of `supergat bench`.
 pub const BENCH: &str = "\
 Trains for a number of epochs and reports the median and the minimum of the milliseconds of a training
 step (forward, backward, optimiser) and of an evaluation pass, and the largest memory in use.
@@ -71,3 +72,14 @@ step (forward, backward, optimiser) and of an evaluation pass, and the largest m
 Examples:
   supergat bench cora --model supergat-mx
   supergat bench --random 169343,14,128,40 --hidden 16 --output-heads 1 --epochs 3 --json";
+
+/// Of `supergat convert`.
+pub const CONVERT: &str = "\
+The file holds the finished graph, features, labels, splits, ids and names, and loads without any sorting; use it in place of a dataset. The \
+folder holds nodes.csv, edges.csv, splits.csv, dataset.toml and, for sparse features, features.csv. Training on either gives the same bits as \
+on the source.
+
+Examples:
+  supergat convert my-folder my-graph.supergat.safetensors
+  supergat convert cora cora-tables
+  supergat train my-graph.supergat.safetensors";

@@ -30,6 +30,7 @@ fn main() -> ExitCode {
             Command::Predict(args) => commands::predict::run(&args),
             Command::Inspect(args) => commands::inspect::run(&args),
             Command::Bench(args) => commands::bench::run(args),
+            Command::Convert(args) => commands::convert::run(&args),
         },
         Err(error) => args::refuse(&error),
     };

@@ -14,6 +14,14 @@ pub enum Error {
         /// What the operating system said.
         source: std::io::Error,
     },
+    /// The operating system would not take the file.
+    #[error("cannot write {}: {source}", path.display())]
+    Write {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
     /// Something that must be there is not.
     #[error("{} not found: {advice}", path.display())]
     NotFound {

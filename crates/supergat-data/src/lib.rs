@@ -12,11 +12,14 @@
 //! # Ok::<(), supergat_data::Error>(())
 //! ```
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
+pub mod convert;
+pub mod converted;
 pub mod dataset;
 pub mod error;
 mod file;
+mod map;
 pub mod npy;
 pub mod npz;
 pub mod pickle;
@@ -28,6 +31,7 @@ mod sparse;
 pub mod tables;
 mod zip;
 
+pub use convert::convert;
 pub use dataset::Dataset;
 pub use error::{Error, Result};
 pub use random_graph::RandomGraph;

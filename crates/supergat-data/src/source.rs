@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::random_graph::{self, RandomGraph};
 use crate::random_partition::{self, RandomPartition};
 use crate::tables::{self, TableOptions};
-use crate::{file, planetoid};
+use crate::{converted, file, planetoid};
 use std::path::{Path, PathBuf};
 
 /// The names of the paper's real-world datasets.
@@ -66,7 +66,7 @@ pub const DATA_VARIABLE: &str = "SUPERGAT_DATA";
 /// Loads a dataset.
 ///
 /// `source` is a specification such as `random-partition:homophily=0.9`, which is generated; or a folder, whose format is
-/// recognised by its files; or one of the [`KNOWN`] names, which is a folder of that name in the folder that the environment variable
+/// recognised by its files; or a file that [`crate::convert()`] wrote; or one of the [`KNOWN`] names, which is a folder of that name in the folder that the environment variable
 /// `SUPERGAT_DATA` names, or in `./data`.
 pub fn load(source: &str) -> Result<Dataset> {
     load_with(source, &LoadOptions::default())
@@ -89,6 +89,9 @@ fn load_from(source: &str, roots: &[PathBuf], options: &LoadOptions) -> Result<D
     if path.is_dir() {
         return read_folder(path, options);
     }
+    if path.is_file() && path.extension().is_some_and(|ending| ending == converted::ENDING) {
+        return converted::read(path);
+    }
     if KNOWN.contains(&source) {
         let places: Vec<PathBuf> = roots.iter().map(|root| root.join(source)).collect();
         return match places.iter().find(|place| place.is_dir()) {
@@ -103,7 +106,7 @@ fn load_from(source: &str, roots: &[PathBuf], options: &LoadOptions) -> Result<D
         };
     }
     if path.exists() || path.components().count() > 1 {
-        let advice = "give the folder that holds the files of a dataset, or one of the known names";
+        let advice = "give the folder that holds the files of a dataset, a converted one (.safetensors), or one of the known names";
         let advice = if path.exists() { format!("it is a file; {advice}") } else { advice.to_owned() };
         return Err(Error::NotFound { path: path.to_owned(), advice });
     }

@@ -1,6 +1,7 @@
 //! One file per command.
 
 pub mod bench;
+pub mod convert;
 pub mod evaluate;
 pub mod inspect;
 pub mod predict;
