@@ -38,6 +38,10 @@ pub enum Command {
     Bench(BenchArgs),
     /// Write a dataset as one file that loads at once, or as a folder of tables.
     Convert(ConvertArgs),
+    /// List the published datasets and where they are on this machine.
+    Datasets(DatasetsArgs),
+    /// Fetch published datasets.
+    Download(DownloadArgs),
 }
 
 const OUTPUT: &str = "Output";
@@ -106,6 +110,9 @@ pub struct PredictArgs {
     /// File to write, replaced when it exists [default: standard output]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// Draw the graph, its nodes coloured by predicted class, as an SVG file
+    #[arg(long, value_name = "FILE")]
+    pub picture: Option<PathBuf>,
     /// Print the file and its counts as one JSON object
     #[arg(long, requires = "out")]
     pub json: bool,
@@ -168,6 +175,32 @@ pub struct ConvertArgs {
     pub tables: TableArgs,
 }
 
+/// Arguments of `supergat datasets`.
+#[derive(Debug, Args)]
+pub struct DatasetsArgs {
+    /// Print the list as one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `supergat download`.
+#[derive(Debug, Args)]
+#[command(after_help = help::DOWNLOAD)]
+pub struct DownloadArgs {
+    /// Names of datasets, as `supergat datasets` lists them
+    #[arg(value_name = "NAME", required = true)]
+    pub names: Vec<String>,
+    /// Fetch from a mirror, where the files are at URL/NAME/FILE [default: the publisher's addresses]
+    #[arg(long, value_name = "URL")]
+    pub from: Option<String>,
+    /// Print what was fetched as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// Say nothing on standard error except errors
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
 /// The keys of the configuration as options.
 #[derive(Debug)]
 pub struct Options(pub Layer);
@@ -182,17 +215,26 @@ impl Args for Options {
     }
 }
 
+/// The values of the keys that were given.
+fn layer(matches: &ArgMatches, keys: impl Iterator<Item = &'static Key>) -> Layer {
+    let given = |key: &Key| match key.kind {
+        Kind::Text => matches.get_one::<String>(key.name).cloned().map(Value::String),
+        Kind::Whole => matches.get_one::<i64>(key.name).copied().map(Value::Integer),
+        Kind::Number => matches.get_one::<f64>(key.name).copied().map(Value::Float),
+        Kind::Switch => matches.get_flag(key.name).then_some(Value::Boolean(false)),
+        Kind::Flag => matches.get_flag(key.name).then_some(Value::Boolean(true)),
+    };
+    keys.filter_map(|key| Some((key.name, given(key)?))).collect()
+}
+
+/// The keys about tables.
+fn about_tables() -> impl Iterator<Item = &'static Key> {
+    KEYS.iter().filter(|key| key.heading == TABLES)
+}
+
 impl FromArgMatches for Options {
     fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<Self, clap::Error> {
-        let given = |key: &Key| match key.kind {
-            Kind::Text => matches.get_one::<String>(key.name).cloned().map(Value::String),
-            Kind::Whole => matches.get_one::<i64>(key.name).copied().map(Value::Integer),
-            Kind::Number => matches.get_one::<f64>(key.name).copied().map(Value::Float),
-            Kind::Switch => matches.get_flag(key.name).then_some(Value::Boolean(false)),
-            Kind::Flag => matches.get_flag(key.name).then_some(Value::Boolean(true)),
-        };
-        let known = |key: &&Key| matches.try_contains_id(key.name).is_ok();
-        Ok(Self(KEYS.iter().filter(known).filter_map(|key| Some((key.name, given(key)?))).collect()))
+        Ok(Self(layer(matches, KEYS.iter())))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> std::result::Result<(), clap::Error> {
@@ -207,7 +249,7 @@ pub struct TableArgs(pub Layer);
 
 impl Args for TableArgs {
     fn augment_args(command: clap::Command) -> clap::Command {
-        command.args(KEYS.iter().filter(|key| key.heading == TABLES).map(argument))
+        command.args(about_tables().map(argument))
     }
 
     fn augment_args_for_update(command: clap::Command) -> clap::Command {
@@ -217,9 +259,7 @@ impl Args for TableArgs {
 
 impl FromArgMatches for TableArgs {
     fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<Self, clap::Error> {
-        let Options(mut given) = Options::from_arg_matches(matches)?;
-        given.retain(|name, _| Key::named(name).is_some_and(|key| key.heading == TABLES));
-        Ok(Self(given))
+        Ok(Self(layer(matches, about_tables())))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> std::result::Result<(), clap::Error> {

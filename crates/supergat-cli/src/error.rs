@@ -58,7 +58,7 @@ impl From<supergat::Error> for CliError {
 impl From<supergat_data::Error> for CliError {
     fn from(error: supergat_data::Error) -> Self {
         match error {
-            supergat_data::Error::Write { .. } => Self::job(error.to_string()),
+            supergat_data::Error::Write { .. } | supergat_data::Error::Download { .. } => Self::job(error.to_string()),
             input => Self::usage(input.to_string()),
         }
     }

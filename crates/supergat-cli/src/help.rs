@@ -11,8 +11,10 @@ Examples:
   supergat evaluate runs/cora-supergat-mx  measure the trained model again
   supergat predict runs/cora-supergat-mx   classes and probabilities of all nodes, as CSV
   supergat inspect cora                    size, degrees and homophily of a dataset
+  supergat train my-folder                 your own graph: nodes.csv and edges.csv
 
-Known names such as cora are looked up in the folder that SUPERGAT_DATA names, else in ./data.";
+Known names such as cora are looked up in the folder that SUPERGAT_DATA names, in ./data and in this user's cache, where `supergat download` \
+puts them. Your own graph is a folder with nodes.csv and edges.csv.";
 
 /// Of `supergat train`.
 pub const TRAIN: &str = "\
@@ -56,10 +58,15 @@ node are joined by `|`.
 
 Examples:
   supergat predict runs/cora-supergat-mx
-  supergat predict runs/cora-supergat-mx path/to/folder --out predictions.csv";
+  supergat predict runs/cora-supergat-mx path/to/folder --out predictions.csv
+  supergat predict runs/mine --data new-folder --out new.csv --picture new.svg
+
+A folder of tables may hold a graph that training never saw: its columns are matched by name, and labels may be missing.";
 
 /// Of `supergat inspect`.
 pub const INSPECT: &str = "\
+Of a folder of tables it also says how every column was understood, and what was counted and left out: a dry run.
+
 Examples:
   supergat inspect cora
   supergat inspect random-partition:homophily=0.2,degree=5 --json";
@@ -83,3 +90,13 @@ Examples:
   supergat convert my-folder my-graph.supergat.safetensors
   supergat convert cora cora-tables
   supergat train my-graph.supergat.safetensors";
+
+/// Of `supergat download`.
+pub const DOWNLOAD: &str = "\
+The files go to a folder of their own in the one that SUPERGAT_DATA names, else in this user's cache; both are searched when a dataset is \
+named. What was cut off is resumed, checksums are compared where they are known, and a folder appears when it is complete. SUPERGAT_MIRROR can \
+name a mirror, as --from does. Needs the program curl.
+
+Examples:
+  supergat download cora citeseer pubmed
+  supergat download cora --from https://mirror.example/graphs";

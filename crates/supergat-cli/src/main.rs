@@ -12,6 +12,7 @@ mod help;
 mod interrupt;
 mod keys;
 mod output;
+mod picture;
 mod progress;
 mod report;
 mod run_folder;
@@ -30,6 +31,8 @@ fn main() -> ExitCode {
             Command::Predict(args) => commands::predict::run(&args),
             Command::Inspect(args) => commands::inspect::run(&args),
             Command::Bench(args) => commands::bench::run(args),
+            Command::Datasets(args) => commands::datasets::run(&args),
+            Command::Download(args) => commands::download::run(&args),
             Command::Convert(args) => commands::convert::run(&args),
         },
         Err(error) => args::refuse(&error),

@@ -22,6 +22,14 @@ pub enum Error {
         /// What the operating system said.
         source: std::io::Error,
     },
+    /// A file that could not be fetched.
+    #[error("cannot fetch {url}: {reason}; try again to resume, or name a mirror")]
+    Download {
+        /// Its address.
+        url: String,
+        /// What went wrong.
+        reason: String,
+    },
     /// Something that must be there is not.
     #[error("{} not found: {advice}", path.display())]
     NotFound {

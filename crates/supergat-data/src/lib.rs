@@ -17,6 +17,7 @@
 pub mod convert;
 pub mod converted;
 pub mod dataset;
+pub mod download;
 pub mod error;
 mod file;
 mod map;
@@ -26,6 +27,7 @@ pub mod pickle;
 pub mod planetoid;
 pub mod random_graph;
 pub mod random_partition;
+pub mod registry;
 pub mod source;
 mod sparse;
 pub mod tables;

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::random_graph::{self, RandomGraph};
 use crate::random_partition::{self, RandomPartition};
 use crate::tables::{self, TableOptions};
-use crate::{converted, file, planetoid};
+use crate::{converted, file, planetoid, registry};
 use std::path::{Path, PathBuf};
 
 /// The names of the paper's real-world datasets.
@@ -67,16 +67,14 @@ pub const DATA_VARIABLE: &str = "SUPERGAT_DATA";
 ///
 /// `source` is a specification such as `random-partition:homophily=0.9`, which is generated; or a folder, whose format is
 /// recognised by its files; or a file that [`crate::convert()`] wrote; or one of the [`KNOWN`] names, which is a folder of that name in the folder that the environment variable
-/// `SUPERGAT_DATA` names, or in `./data`.
+/// `SUPERGAT_DATA` names, in `./data`, or in the user's cache.
 pub fn load(source: &str) -> Result<Dataset> {
     load_with(source, &LoadOptions::default())
 }
 
 /// The same with options.
 pub fn load_with(source: &str, options: &LoadOptions) -> Result<Dataset> {
-    let roots: Vec<PathBuf> =
-        std::env::var_os(DATA_VARIABLE).map(PathBuf::from).into_iter().chain(["data".into()]).collect();
-    load_from(source, &roots, options)
+    load_from(source, &registry::roots(), options)
 }
 
 fn load_from(source: &str, roots: &[PathBuf], options: &LoadOptions) -> Result<Dataset> {
@@ -99,7 +97,8 @@ fn load_from(source: &str, roots: &[PathBuf], options: &LoadOptions) -> Result<D
             None => Err(Error::NotFound {
                 path: path.to_owned(),
                 advice: format!(
-                    "looked for {}; give the folder that holds its files, or set {DATA_VARIABLE} to the one above it",
+                    "looked for {}; `supergat download {source}` fetches it, or give the folder that holds its files, or set \
+                     {DATA_VARIABLE} to the one above it",
                     places.iter().map(|place| place.display().to_string()).collect::<Vec<_>>().join(" and ")
                 ),
             }),
@@ -196,7 +195,8 @@ mod tests {
         assert_eq!(
             error,
             format!(
-                "cora not found: looked for {places}; give the folder that holds its files, or set SUPERGAT_DATA to the one above it"
+                "cora not found: looked for {places}; `supergat download cora` fetches it, or give the folder that holds its files, or set \
+                 SUPERGAT_DATA to the one above it"
             )
         );
         let error = load_from("some/where", &roots).unwrap_err().to_string();

@@ -4,6 +4,7 @@
 
 pub mod bench;
 pub mod graph_statistics;
+pub mod layout;
 pub mod runs;
 pub mod settings;
 pub mod summary;

@@ -2,6 +2,8 @@
 
 pub mod bench;
 pub mod convert;
+pub mod datasets;
+pub mod download;
 pub mod evaluate;
 pub mod inspect;
 pub mod predict;
