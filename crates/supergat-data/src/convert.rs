@@ -4,6 +4,7 @@ use crate::converted;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::tables;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -33,28 +34,28 @@ fn write_file(dataset: &Dataset, place: &Path) -> io::Result<()> {
     if place.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
     }
-    // A folder of its own, so that whatever the file is written by leaves nothing behind.
     let folder = temporary(&parent(place))?;
     let path = folder.path().join("dataset");
     converted::write(dataset, &path)?;
-    std::fs::File::open(&path)?.sync_all()?;
+    // What is written may be private; this becomes an ordinary file.
+    let ordinary = File::create(folder.path().join("ordinary"))?.metadata()?.permissions();
+    std::fs::set_permissions(&path, ordinary)?;
+    File::open(&path)?.sync_all()?;
     std::fs::rename(path, place)
 }
 
 fn write_folder(dataset: &Dataset, place: &Path) -> io::Result<()> {
     let folder = temporary(&parent(place))?;
-    tables::write::write(dataset, folder.path())?;
-    #[cfg(unix)]
-    std::fs::set_permissions(folder.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+    let path = folder.path().join("dataset");
+    std::fs::create_dir(&path)?;
+    tables::write::write(dataset, &path)?;
     match std::fs::remove_dir(place) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => std::fs::rename(folder.path(), place)?,
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => std::fs::rename(path, place),
     }
-    // It is no longer where it would be removed from.
-    let _ = folder.keep();
-    Ok(())
 }
 
+/// A folder that takes everything with it that is not renamed in time.
 fn temporary(parent: &Path) -> io::Result<tempfile::TempDir> {
     // The full error names the temporary folder, which means nothing to anybody.
     tempfile::Builder::new().prefix(".supergat-").tempdir_in(parent).map_err(|error| error.kind().into())

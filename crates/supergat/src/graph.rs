@@ -3,6 +3,7 @@
 use crate::error::{Error, Result};
 use crate::kernels::Neighbours;
 use rayon::prelude::*;
+use std::hash::{BuildHasher, RandomState};
 
 /// How an edge list is to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +53,21 @@ pub struct PartsView<'a> {
     pub direction: Direction,
 }
 
+/// Nodes that a thread takes at once.
+const NODES_AT_ONCE: usize = 1 << 12;
+
+/// A number that depends on all of its arguments in a way that nobody knows who does not know the keys.
+#[inline]
+fn mixed(keys: [u64; 2], source: u32, target: u32, place: u32) -> u64 {
+    let fold = |a: u64, b: u64| {
+        let product = u128::from(a) * u128::from(b);
+        product as u64 ^ (product >> 64) as u64
+    };
+    let edge = u64::from(source) << 32 | u64::from(target);
+    let once = fold(edge ^ keys[0], u64::from(place) ^ keys[1]);
+    fold(once ^ keys[1], edge.wrapping_add(keys[0]) | 1)
+}
+
 fn refused(what: &'static str, position: usize, expected: &str, found: &str) -> Error {
     Error::OutOfRange { what, position, expected: expected.into(), found: found.into() }
 }
@@ -73,7 +89,7 @@ impl Adjacency {
                     && list.binary_search(&(node as u32)).is_ok()
             })
         };
-        match (0..nodes).into_par_iter().find_first(|&node| !sound(node)) {
+        match (0..nodes).into_par_iter().with_min_len(NODES_AT_ONCE).find_first(|&node| !sound(node)) {
             Some(node) => Err(refused(what, node, "ascending nodes of the graph, the node itself among them", "others")),
             None => Ok(()),
         }
@@ -250,20 +266,34 @@ impl Graph {
                 return Err(Error::SizeMismatch { what, expected: edges, found });
             }
         }
-        if let Some(at) = (0..nodes).into_par_iter().find_first(|&source| !graph.leads_back(source)) {
+        if !graph.leads_back() {
             let expected = "the place of each edge in the list of its target";
-            return Err(refused("places at the target, node", at, expected, "another"));
+            return Err(refused("places at the target", 0, expected, "others"));
         }
         graph.counted()
     }
 
-    /// Whether every edge out of a node is found at its place in its target's list. Since lists have no duplicates and there are as many
-    /// edges one way as the other, this makes both ways the same edges.
-    fn leads_back(&self, source: usize) -> bool {
-        let outgoing = self.outgoing();
-        let range = outgoing.range(source);
-        let edges = outgoing.neighbours[range.clone()].iter().zip(&self.place_at_target[range]);
-        edges.map(|(&target, &place)| self.incoming.of(target as usize).get(place as usize)).all(|end| end == Some(&(source as u32)))
+    /// Whether both ways hold the same edges, and every edge out of a node knows its place in its target's list.
+    ///
+    /// Looking each edge up would read memory in no order. Instead both ways are walked from front to end, and the sums of what they say
+    /// about their edges are compared: (source, target, place), mixed with keys that no file can know. Lists hold no edge twice, so that
+    /// sums of different edges agree by chance once in 2^64 files.
+    fn leads_back(&self) -> bool {
+        let secret = RandomState::new();
+        let keys = [secret.hash_one(0u8), secret.hash_one(1u8)];
+        let sum = |of_node: &(dyn Fn(usize) -> u64 + Sync)| {
+            (0..self.nodes).into_par_iter().with_min_len(NODES_AT_ONCE).map(of_node).reduce(|| 0, u64::wrapping_add)
+        };
+        let outgoing = sum(&|source| {
+            let range = self.outgoing().range(source);
+            let edges = self.outgoing().neighbours[range.clone()].iter().zip(&self.place_at_target[range]);
+            edges.fold(0, |sum: u64, (&target, &place)| sum.wrapping_add(mixed(keys, source as u32, target, place)))
+        });
+        let incoming = sum(&|target| {
+            let edges = self.incoming.of(target).iter().zip(0..);
+            edges.fold(0, |sum: u64, (&source, place)| sum.wrapping_add(mixed(keys, source, target as u32, place)))
+        });
+        outgoing == incoming
     }
 
     /// Counts self-loops and duplicates of the given list, which must lie within the edges.
@@ -272,15 +302,17 @@ impl Graph {
             return Err(refused("direction of links", 0, "both directions of every edge", "edges without their reverse"));
         }
         let edges = self.edges() as u64;
-        if let Some(at) = self.input_positions.par_iter().position_first(|&position| position >= edges) {
+        if let Some(at) = self.input_positions.iter().position(|&position| position >= edges) {
             return Err(refused("positions of links", at, &format!("a position below {edges}"), "a larger one"));
         }
-        let mut is_loop = vec![false; self.edges()];
+        // Bits fit into a cache where bytes would not.
+        let mut is_loop = vec![0u64; self.edges().div_ceil(64)];
         for node in 0..self.nodes {
             let position = self.position(node as u32, node as u32).expect("every list was seen to hold its node");
-            is_loop[position] = true;
+            is_loop[position / 64] |= 1 << (position % 64);
         }
-        self.self_loops = self.input_positions.par_iter().filter(|&&position| is_loop[position as usize]).count() as u64;
+        let bit = |position: u64| is_loop[position as usize / 64] >> (position % 64) & 1;
+        self.self_loops = self.input_positions.par_iter().with_min_len(NODES_AT_ONCE).map(|&position| bit(position)).sum();
         let directions = if self.direction == Direction::Undirected { 2 } else { 1 };
         let given = (self.input_positions.len() as u64 - self.self_loops) * directions;
         let distinct = edges - self.nodes as u64;

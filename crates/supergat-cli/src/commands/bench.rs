@@ -7,6 +7,7 @@ use crate::error::{CliError, Result};
 use crate::output;
 use serde::Serialize;
 use std::process::ExitCode;
+use std::time::Instant;
 use supergat::ModelKind;
 use supergat_lab::{BenchReport, bench};
 
@@ -22,6 +23,8 @@ struct Report {
     nodes: usize,
     edges: usize,
     epochs: u32,
+    /// Reading or generating the dataset.
+    load_ms: f64,
     #[serde(flatten)]
     timing: BenchReport,
     peak_rss_mib: Option<u64>,
@@ -34,9 +37,11 @@ pub fn run(args: BenchArgs) -> Result<ExitCode> {
         Some(spec) => random(spec)?,
         None => choices.dataset().to_owned(),
     };
-    let dataset = supergat_data::load_with(&source, &choices.load_options()?)?;
-    let resolved = choices.resolve(&dataset.name)?;
     let threads = threads(args.threads)?;
+    let started = Instant::now();
+    let dataset = supergat_data::load_with(&source, &choices.load_options()?)?;
+    let load_ms = 1000.0 * started.elapsed().as_secs_f64();
+    let resolved = choices.resolve(&dataset.name)?;
     let timing = bench(&dataset, &resolved.settings, args.epochs as usize, threads, resolved.seed)?;
     let report = Report {
         schema: 1,
@@ -52,6 +57,7 @@ pub fn run(args: BenchArgs) -> Result<ExitCode> {
         nodes: dataset.nodes(),
         edges: dataset.examples.iter().map(|example| example.graph.edges() - example.graph.nodes()).sum(),
         epochs: args.epochs,
+        load_ms,
         timing,
         peak_rss_mib: peak_rss_mib(),
     };
@@ -97,7 +103,7 @@ fn table(report: &Report) -> String {
         + &format!("  {:<12}{:>12}{:>12}\n", "ms", "min", "median")
         + &row("training", &timing.train_ms)
         + &row("evaluation", &timing.eval_ms)
-        + &format!("  peak memory {memory}\n")
+        + &format!("  loading {:>16.3}\n  peak memory {memory}\n", report.load_ms)
 }
 
 #[cfg(test)]

@@ -22,6 +22,8 @@ const MANY_ROWS: usize = 1_000_000;
 /// Trains and writes the run folder.
 pub fn run(args: TrainArgs) -> Result<ExitCode> {
     let choices = Choices::new(args.options.0, args.config.as_deref())?;
+    // Before anything runs in parallel.
+    let threads = threads(args.threads)?;
     let dataset = supergat_data::load_with(choices.dataset(), &choices.load_options()?)?;
     let resolved = choices.resolve(&dataset.name)?;
     let settings = &resolved.settings;
@@ -35,7 +37,6 @@ pub fn run(args: TrainArgs) -> Result<ExitCode> {
         Some(out) => RunFolder::named(out)?,
         None => RunFolder::default_for(&dataset.name, &settings.model.to_string())?,
     };
-    let threads = threads(args.threads)?;
     let interrupt = Interrupt::listen()?;
     let note = |text: &str| {
         if !args.quiet {

@@ -14,6 +14,7 @@ fn the_object_holds_the_promised_fields() {
         "epochs",
         "eval_ms",
         "form",
+        "load_ms",
         "model",
         "nodes",
         "peak_rss_mib",
