@@ -38,7 +38,7 @@ fn odd(direction: Direction, features: fn(usize) -> Features<f32>, several: bool
         name: "odd".into(),
         node_ids: Some(examples.iter().map(ids).collect()),
         examples,
-        class_names: vec!["b".into(), "a,\n".into(), "10".into()],
+        class_names: vec!["b".into(), "a,\nb".into(), "10".into()],
         listed_links: 77,
         notes: vec!["a note".into()],
         schema: Some(Schema::default()),
