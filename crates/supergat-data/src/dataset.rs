@@ -16,6 +16,8 @@ pub struct Dataset {
     pub node_ids: Option<Vec<Vec<String>>>,
     /// Links as the publisher counts them, before duplicates collapse.
     pub listed_links: u64,
+    /// Sentences on what the reader understood, counted and dropped.
+    pub notes: Vec<String>,
 }
 
 impl Dataset {
@@ -71,6 +73,7 @@ mod tests {
             class_names: numbered(2),
             node_ids: None,
             listed_links: 2,
+            notes: Vec::new(),
         };
         assert_eq!((dataset.nodes(), dataset.features(), dataset.classes()), (4, 3, 2));
         assert_eq!(dataset.class_names, ["0", "1"]);

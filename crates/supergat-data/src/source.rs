@@ -4,7 +4,8 @@ use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::random_graph::{self, RandomGraph};
 use crate::random_partition::{self, RandomPartition};
-use crate::{file, planetoid};
+use crate::split::SplitChoice;
+use crate::{file, gnn_benchmark, graphsaint, musae, ogb, planetoid, ppi, split, webkb, wiki_cs};
 use std::path::{Path, PathBuf};
 
 /// The names of the paper's real-world datasets.
@@ -34,15 +35,32 @@ struct Format {
     expected: &'static str,
     /// Whether the folder with these names is meant to be of this format, complete or not.
     recognises: fn(&[String]) -> bool,
-    read: fn(&Path) -> Result<Dataset>,
+    read: fn(&Path, &LoadOptions) -> Result<Dataset>,
 }
 
-const FORMATS: &[Format] = &[Format {
-    name: "Planetoid",
-    expected: planetoid::EXPECTED,
-    recognises: planetoid::recognises,
-    read: planetoid::read,
-}];
+macro_rules! reader {
+    ($name:literal, $module:ident) => {
+        Format { name: $name, expected: $module::EXPECTED, recognises: $module::recognises, read: $module::read }
+    };
+}
+
+const FORMATS: &[Format] = &[
+    reader!("Planetoid", planetoid),
+    reader!("OGB", ogb),
+    reader!("GraphSAINT", graphsaint),
+    reader!("PPI", ppi),
+    reader!("MUSAE", musae),
+    reader!("Wiki-CS", wiki_cs),
+    reader!("WebKB", webkb),
+    reader!("gnn-benchmark", gnn_benchmark),
+];
+
+/// How a dataset is to be loaded.
+#[derive(Debug, Clone, Default)]
+pub struct LoadOptions {
+    /// Which nodes are for training, validation and testing.
+    pub split: SplitChoice,
+}
 
 /// The environment variable that names the folder in which known names are looked up.
 pub const DATA_VARIABLE: &str = "SUPERGAT_DATA";
@@ -53,25 +71,34 @@ pub const DATA_VARIABLE: &str = "SUPERGAT_DATA";
 /// recognised by its files; or one of the [`KNOWN`] names, which is a folder of that name in the folder that the environment variable
 /// `SUPERGAT_DATA` names, or in `./data`.
 pub fn load(source: &str) -> Result<Dataset> {
-    let roots: Vec<PathBuf> =
-        std::env::var_os(DATA_VARIABLE).map(PathBuf::from).into_iter().chain(["data".into()]).collect();
-    load_from(source, &roots)
+    load_with(source, &LoadOptions::default())
 }
 
-fn load_from(source: &str, roots: &[PathBuf]) -> Result<Dataset> {
+/// Loads a dataset as [`load`] does, with options.
+pub fn load_with(source: &str, options: &LoadOptions) -> Result<Dataset> {
+    let roots: Vec<PathBuf> =
+        std::env::var_os(DATA_VARIABLE).map(PathBuf::from).into_iter().chain(["data".into()]).collect();
+    load_from(source, &roots, options)
+}
+
+fn load_from(source: &str, roots: &[PathBuf], options: &LoadOptions) -> Result<Dataset> {
     let path = Path::new(source);
-    match source.split(':').next() {
+    let generator = source.split(':').next().filter(|name| [random_partition::NAME, random_graph::NAME].contains(name));
+    if generator.is_some() {
+        split::fixed(options.split, path, "generated graphs come with their own split")?;
+    }
+    match generator {
         Some(random_partition::NAME) => return source.parse::<RandomPartition>()?.generate(),
         Some(random_graph::NAME) => return source.parse::<RandomGraph>()?.generate(),
         _ => {}
     }
     if path.is_dir() {
-        return read_folder(path);
+        return read_folder(path, options);
     }
     if KNOWN.contains(&source) {
         let places: Vec<PathBuf> = roots.iter().map(|root| root.join(source)).collect();
         return match places.iter().find(|place| place.is_dir()) {
-            Some(place) => read_folder(place),
+            Some(place) => read_folder(place, options),
             None => Err(Error::NotFound {
                 path: path.to_owned(),
                 advice: format!(
@@ -89,10 +116,10 @@ fn load_from(source: &str, roots: &[PathBuf]) -> Result<Dataset> {
     Err(Error::UnknownDataset { name: source.to_owned(), nearest: nearest(source) })
 }
 
-fn read_folder(folder: &Path) -> Result<Dataset> {
+fn read_folder(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
     let names = file::list(folder)?;
     if let Some(format) = FORMATS.iter().find(|format| (format.recognises)(&names)) {
-        return (format.read)(folder);
+        return (format.read)(folder, options);
     }
     let shown = names.iter().take(5).map(String::as_str).collect::<Vec<_>>().join(", ");
     Err(Error::UnknownFormat {
@@ -141,6 +168,10 @@ fn edits(from: &str, to: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn load_from(source: &str, roots: &[PathBuf]) -> Result<Dataset> {
+        super::load_from(source, roots, &LoadOptions::default())
+    }
 
     #[test]
     fn edits_are_counted() {
