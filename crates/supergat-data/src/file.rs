@@ -1,6 +1,7 @@
 //! Reading files and folders from strangers: only regular files, only up to a limit.
 
 use crate::error::{Error, Result};
+use serde::de::DeserializeOwned;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -50,6 +51,16 @@ pub(crate) fn unpack(path: &Path, reader: impl Read, limit: u64) -> Result<Vec<u
         Ok(_) => Ok(bytes),
         Err(source) => Err(Error::Io { path: path.to_owned(), source }),
     }
+}
+
+/// Reads JSON of a fixed shape, which `expected` describes.
+pub(crate) fn json<T: DeserializeOwned>(path: &Path, bytes: &[u8], expected: &str) -> Result<T> {
+    serde_json::from_slice(bytes).map_err(|error| Error::Text {
+        path: path.to_owned(),
+        line: error.line(),
+        expected: expected.to_owned(),
+        found: error.to_string().chars().take(120).collect(),
+    })
 }
 
 /// The names in a folder, sorted, so that messages are the same everywhere.

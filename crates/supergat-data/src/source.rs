@@ -4,8 +4,11 @@ use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::random_graph::{self, RandomGraph};
 use crate::random_partition::{self, RandomPartition};
+use crate::split::SplitChoice;
 use crate::tables::{self, TableOptions};
-use crate::{converted, file, planetoid, registry};
+use crate::{
+    converted, file, gnn_benchmark, graphsaint, musae, ogb, planetoid, ppi, registry, split, webkb, wiki_cs,
+};
 use std::path::{Path, PathBuf};
 
 /// The names of the paper's real-world datasets.
@@ -38,25 +41,30 @@ struct Format {
     read: fn(&Path, &LoadOptions) -> Result<Dataset>,
 }
 
+macro_rules! reader {
+    ($name:literal, $module:ident) => {
+        Format { name: $name, expected: $module::EXPECTED, recognises: $module::recognises, read: $module::read }
+    };
+}
+
 const FORMATS: &[Format] = &[
-    Format {
-        name: "Planetoid",
-        expected: planetoid::EXPECTED,
-        recognises: planetoid::recognises,
-        read: |folder, _| planetoid::read(folder),
-    },
-    Format {
-        name: "tables",
-        expected: tables::EXPECTED,
-        recognises: tables::recognises,
-        read: |folder, options| tables::read(folder, &options.tables),
-    },
+    reader!("Planetoid", planetoid),
+    reader!("OGB", ogb),
+    reader!("GraphSAINT", graphsaint),
+    reader!("PPI", ppi),
+    reader!("MUSAE", musae),
+    reader!("Wiki-CS", wiki_cs),
+    reader!("WebKB", webkb),
+    Format { name: "tables", expected: tables::EXPECTED, recognises: tables::recognises, read: tables::load },
+    reader!("gnn-benchmark", gnn_benchmark),
 ];
 
-/// What can be said about how a dataset is read.
+/// How a dataset is to be loaded.
 #[derive(Debug, Clone, Default)]
 pub struct LoadOptions {
-    /// About tables.
+    /// Which nodes are for training, validation and testing.
+    pub split: SplitChoice,
+    /// How tables are understood.
     pub tables: TableOptions,
 }
 
@@ -72,14 +80,18 @@ pub fn load(source: &str) -> Result<Dataset> {
     load_with(source, &LoadOptions::default())
 }
 
-/// The same with options.
+/// Loads a dataset as [`load`] does, with options.
 pub fn load_with(source: &str, options: &LoadOptions) -> Result<Dataset> {
     load_from(source, &registry::roots(), options)
 }
 
 fn load_from(source: &str, roots: &[PathBuf], options: &LoadOptions) -> Result<Dataset> {
     let path = Path::new(source);
-    match source.split(':').next() {
+    let generator = source.split(':').next().filter(|name| [random_partition::NAME, random_graph::NAME].contains(name));
+    if generator.is_some() {
+        split::fixed(options.split, path, "generated graphs come with their own split")?;
+    }
+    match generator {
         Some(random_partition::NAME) => return source.parse::<RandomPartition>()?.generate(),
         Some(random_graph::NAME) => return source.parse::<RandomGraph>()?.generate(),
         _ => {}
@@ -88,6 +100,7 @@ fn load_from(source: &str, roots: &[PathBuf], options: &LoadOptions) -> Result<D
         return read_folder(path, options);
     }
     if path.is_file() && path.extension().is_some_and(|ending| ending == converted::ENDING) {
+        split::fixed(options.split, path, "a converted dataset holds the one split that it was written with")?;
         return converted::read(path);
     }
     if KNOWN.contains(&source) {

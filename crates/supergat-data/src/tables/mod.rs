@@ -36,6 +36,8 @@ pub use schema::{Column, Schema};
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
+use crate::source::LoadOptions;
+use crate::split::{self, SplitChoice};
 use error::Place;
 use features::Made;
 use nodes::{NodeTable, Nodes};
@@ -66,6 +68,23 @@ pub fn read(folder: &Path, options: &TableOptions) -> Result<Dataset> {
     let mut options = options.clone();
     options.directed |= sidecar.directed;
     Tables::open(folder, options, sidecar)?.read()
+}
+
+/// Reads the tables of a folder and divides its nodes as asked.
+pub(crate) fn load(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
+    let mut dataset = read(folder, &options.tables)?;
+    if options.split == SplitChoice::Published {
+        return Ok(dataset);
+    }
+    let [example] = &mut dataset.examples[..] else {
+        split::fixed(options.split, folder, "several graphs come with their own split")?;
+        return Ok(dataset);
+    };
+    let of_files = vec![[&example.train, &example.validation, &example.test].map(Clone::clone)];
+    let notes = &mut dataset.notes;
+    let split = split::choose(options.split, folder, &dataset.name, &example.labels, of_files, notes)?;
+    [example.train, example.validation, example.test] = split;
+    Ok(dataset)
 }
 
 /// The tables of a folder.
