@@ -65,7 +65,7 @@ pub fn svg(dataset: &Dataset, model: &str, logits: &[f32]) -> String {
 }
 
 fn links(graph: &Graph, places: &[[f32; 2]]) -> String {
-    let mut path = String::from("<path stroke=\"#999\" stroke-opacity=\"0.35\" stroke-width=\"1\" fill=\"none\" d=\"");
+    let mut path = String::from("<path stroke=\"#888\" stroke-opacity=\"0.45\" stroke-width=\"1\" fill=\"none\" d=\"");
     for target in 0..graph.nodes() {
         for &source in graph.incoming().of(target) {
             let source = source as usize;
@@ -101,7 +101,9 @@ fn legend(dataset: &Dataset, model: &str, counts: &[usize]) -> String {
         );
     }
     let y = MARGIN + (counts.len() as f32 + 3.8) * LINE;
-    text + &format!("<text x=\"{x}\" y=\"{y}\" fill=\"#555\" font-size=\"13\">ringed: its label is in the data; pale: unsure</text>\n")
+    text + &format!(
+        "<text x=\"{x}\" y=\"{y}\" fill=\"#555\" font-size=\"13\">ringed: its label is in the data; pale: unsure</text>\n"
+    )
 }
 
 fn colour(class: usize) -> String {

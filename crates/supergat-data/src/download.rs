@@ -170,7 +170,9 @@ impl Fetch<'_> {
             return Ok(());
         }
         restart(part)?;
-        Err(self.failed(format!("its SHA-256 is {found} instead of {expected}; it was removed, fetch it again or from another place")))
+        Err(self.failed(format!(
+            "its SHA-256 is {found} instead of {expected}; it was removed, fetch it again or from another place"
+        )))
     }
 
     fn unpack(&self, part: &Path) -> Result<()> {

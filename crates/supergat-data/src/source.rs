@@ -6,9 +6,7 @@ use crate::random_graph::{self, RandomGraph};
 use crate::random_partition::{self, RandomPartition};
 use crate::split::SplitChoice;
 use crate::tables::{self, TableOptions};
-use crate::{
-    converted, file, gnn_benchmark, graphsaint, musae, ogb, planetoid, ppi, registry, split, webkb, wiki_cs,
-};
+use crate::{converted, file, gnn_benchmark, graphsaint, musae, ogb, planetoid, ppi, registry, split, webkb, wiki_cs};
 use std::path::{Path, PathBuf};
 
 /// The names of the paper's real-world datasets.

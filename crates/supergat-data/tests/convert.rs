@@ -107,6 +107,13 @@ fn tables_are_the_same_dataset() {
         assert_same(&dataset, &load(place.to_str().unwrap()).unwrap());
         assert!(matches!(convert(&dataset, &place), Err(Error::Mismatch { .. })), "never over an older one");
     }
+    let mut same = odd(Direction::Directed, dense, false, 1);
+    same.node_ids = Some(vec![vec!["a".into(); 4]]);
+    convert(&same, &folder.path().join("same")).unwrap();
+    let again = load(folder.path().join("same").to_str().unwrap()).unwrap();
+    same.node_ids = None;
+    assert_same(&same, &again);
+    std::fs::remove_dir_all(folder.path().join("same")).unwrap();
     let mut names = odd(Direction::Directed, dense, true, 1);
     names.class_names[0] = "a|b".into();
     assert!(matches!(convert(&names, &folder.path().join("x")), Err(Error::Write { .. })));

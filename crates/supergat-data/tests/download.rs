@@ -29,9 +29,9 @@ fn serve(answer: Answer) -> Server {
             let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
             let path = lines.next().unwrap().unwrap().split(' ').nth(1).unwrap().to_owned();
             let rest: Vec<String> = lines.map_while(Result::ok).take_while(|line| !line.is_empty()).collect();
-            let from = rest.iter().find_map(|line| {
-                line.to_lowercase().strip_prefix("range: bytes=")?.strip_suffix('-')?.parse().ok()
-            });
+            let from = rest
+                .iter()
+                .find_map(|line| line.to_lowercase().strip_prefix("range: bytes=")?.strip_suffix('-')?.parse().ok());
             seen.lock().unwrap().push(format!("{path} {}", from.unwrap_or(0)));
             answer(count, &path, from, &mut stream);
         }
@@ -43,9 +43,8 @@ fn serve(answer: Answer) -> Server {
 fn send(stream: &mut TcpStream, body: &[u8], from: Option<usize>, cut: usize) {
     let rest = &body[from.unwrap_or(0)..];
     let status = if from.is_some() { "206 Partial Content" } else { "200 OK" };
-    let range = from.map_or(String::new(), |from| {
-        format!("Content-Range: bytes {from}-{}/{}\r\n", body.len() - 1, body.len())
-    });
+    let range =
+        from.map_or(String::new(), |from| format!("Content-Range: bytes {from}-{}/{}\r\n", body.len() - 1, body.len()));
     let head = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n{range}Connection: close\r\n\r\n", rest.len());
     // The reader may be gone.
     let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&rest[..rest.len().min(cut)]));
@@ -154,7 +153,8 @@ fn wrong_and_missing_files_leave_nothing() {
     let missing = serve(Box::new(|_, _, _, stream| {
         stream.write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").unwrap();
     }));
-    let error = download(&entry(None, Unpack::Not), root.path(), Some(&missing.address), |_| {}).unwrap_err().to_string();
+    let error =
+        download(&entry(None, Unpack::Not), root.path(), Some(&missing.address), |_| {}).unwrap_err().to_string();
     assert!(error.contains("/tiny/a.bin: the server answers 404"), "{error}");
     assert!(!root.path().join("tiny").exists());
 }
@@ -164,7 +164,12 @@ fn archives_are_unpacked_without_leaving_the_folder() {
     if !curl() {
         return;
     }
-    let members = [("d/x_edges.csv", b"1,2\n".to_vec()), ("d/../../evil", b"!".to_vec()), ("d/sub/y", b"y".to_vec()), ("other", b"o".to_vec())];
+    let members = [
+        ("d/x_edges.csv", b"1,2\n".to_vec()),
+        ("d/../../evil", b"!".to_vec()),
+        ("d/sub/y", b"y".to_vec()),
+        ("other", b"o".to_vec()),
+    ];
     let archive = arrays::zip(&members);
     let server = serve(Box::new(move |_, _, from, stream| send(stream, &archive, from, usize::MAX)));
     let root = tempfile::tempdir().unwrap();

@@ -119,7 +119,8 @@ fn roles_can_be_said() {
 #[test]
 fn separate_features_and_labels() {
     let edges = "# a comment\n0 1\n1   2\n2 3\n3 0\n";
-    let by_row = folder(&[("edges.txt", edges), ("features.csv", "1,0\n0.5,0\n0,1\n2,2\n"), ("labels.csv", "a\nb\na\nb\n")]);
+    let by_row =
+        folder(&[("edges.txt", edges), ("features.csv", "1,0\n0.5,0\n0,1\n2,2\n"), ("labels.csv", "a\nb\na\nb\n")]);
     let dataset = load(&by_row);
     assert_eq!(dense(&dataset), [1.0, 0.0, 0.5, 0.0, 0.0, 1.0, 2.0, 2.0]);
     assert_eq!((classes(&dataset), &dataset.node_ids), (&[0, 1, 0, 1][..], &None));
@@ -167,7 +168,10 @@ fn odd_things_are_counted() {
     let nodes = "id,label,a,b,name\n".to_owned()
         + &(0..60).map(|k| format!("n{k},{},,{k},person {k}\n", k % 2 * 2 - 1)).collect::<String>();
     let nodes = nodes.replace(",1,,0,", ",0,,0,").replacen(",7,", ",NA,", 1);
-    let dataset = load(&folder(&[("nodes.csv", &nodes.replace(",1,,", ",0,,").replacen(",0,,", ",3,,", 9)), ("edges.csv", "n0 n1\n")]));
+    let dataset = load(&folder(&[
+        ("nodes.csv", &nodes.replace(",1,,", ",0,,").replacen(",0,,", ",3,,", 9)),
+        ("edges.csv", "n0 n1\n"),
+    ]));
     let notes = dataset.notes.join("\n");
     for said in [
         "column `a` is empty: not used",
@@ -195,7 +199,8 @@ fn new_tables_become_what_a_model_reads() {
     let trained = load(&people());
     let expected = Expected { features: 4, schema: trained.schema, classes: trained.class_names, several: false };
     let options = TableOptions { expected: Some(expected), ..Default::default() };
-    let new = [("nodes.csv", "colour,id,height,age\nred,u,1.8,20\npink,v,1.7,\nblue,w,1.6,9\n"), ("edges.csv", "u v\n")];
+    let new =
+        [("nodes.csv", "colour,id,height,age\nred,u,1.8,20\npink,v,1.7,\nblue,w,1.6,9\n"), ("edges.csv", "u v\n")];
     let dataset = read(folder(&new).path(), &options).unwrap();
     assert_eq!(dataset.class_names, ["x", "y"]);
     assert_eq!(classes(&dataset), [Labels::UNKNOWN; 3]);
@@ -217,24 +222,54 @@ fn new_tables_become_what_a_model_reads() {
 #[test]
 fn faults_of_nodes_name_the_place() {
     for (nodes, expected) in [
-        ("id,label,a\nann,x,1\nbob,y\n", "nodes.csv, line 3: expected 3 fields, as in the first row, found 2; mend the row, or say with --delimiter"),
+        (
+            "id,label,a\nann,x,1\nbob,y\n",
+            "nodes.csv, line 3: expected 3 fields, as in the first row, found 2; mend the row, or say with --delimiter",
+        ),
         (
             "id,label,a\nann,x,1\nbob,y,2\ncat,x,three\n",
             "nodes.csv, line 4, column `a`: expected a number, as in 2 other rows, found `three`; mend the value",
         ),
-        ("id,label,a\nann,x,1\nbob,y,2\nann,x,3\n", "nodes.csv, line 4, column `id`: expected an id that occurs once, found `ann` again, first in line 2; remove one of the rows, or name the right column with --id-column"),
+        (
+            "id,label,a\nann,x,1\nbob,y,2\nann,x,3\n",
+            "nodes.csv, line 4, column `id`: expected an id that occurs once, found `ann` again, first in line 2; remove one of the rows, or name the right column with --id-column",
+        ),
         ("id,label,a\nann,x,1\n,y,2\n", "nodes.csv, line 3, column `id`: expected an id, found nothing; "),
-        ("id,label,a\nann,x,1\nbob,x,2\ncat,z,3\n", "nodes.csv, line 4, column `label`: expected classes that have at least two nodes, found `z` once; mend the label"),
-        ("id,label,a\nann,,1\nbob,NA,2\n", "nodes.csv, column `label`: expected labels, found none at all; fill in the classes of some nodes, or name another --label-column"),
-        ("id,label,a\nann,x,1\nbob,x,2\n", "nodes.csv, column `label`: expected at least two classes, found only `x`; "),
-        ("id,a\nann,1\nbob,2\n", "nodes.csv, line 1: expected a column with the classes of the nodes, called label or class, found 2 columns (id, a); name it with --label-column"),
-        ("id,label,split,a\nann,x,train,1\nbob,x,tset,2\ncat,y,,1\ndan,y,,1\n", "nodes.csv, line 3, column `split`: expected train, validation, test or nothing, found `tset`; mend it, or name another --split-column"),
-        ("id,label,a\nann,x,1\nbob,x,inf\ncat,y,1\ncat2,y,1\n", "nodes.csv, line 3, column `a`: expected a finite number, found `inf`; "),
+        (
+            "id,label,a\nann,x,1\nbob,x,2\ncat,z,3\n",
+            "nodes.csv, line 4, column `label`: expected classes that have at least two nodes, found `z` once; mend the label",
+        ),
+        (
+            "id,label,a\nann,,1\nbob,NA,2\n",
+            "nodes.csv, column `label`: expected labels, found none at all; fill in the classes of some nodes, or name another --label-column",
+        ),
+        (
+            "id,label,a\nann,x,1\nbob,x,2\n",
+            "nodes.csv, column `label`: expected at least two classes, found only `x`; ",
+        ),
+        (
+            "id,a\nann,1\nbob,2\n",
+            "nodes.csv, line 1: expected a column with the classes of the nodes, called label or class, found 2 columns (id, a); name it with --label-column",
+        ),
+        (
+            "id,label,split,a\nann,x,train,1\nbob,x,tset,2\ncat,y,,1\ndan,y,,1\n",
+            "nodes.csv, line 3, column `split`: expected train, validation, test or nothing, found `tset`; mend it, or name another --split-column",
+        ),
+        (
+            "id,label,a\nann,x,1\nbob,x,inf\ncat,y,1\ncat2,y,1\n",
+            "nodes.csv, line 3, column `a`: expected a finite number, found `inf`; ",
+        ),
         ("", "nodes.csv: expected rows, found an empty file; "),
         ("id,label,a\n", "nodes.csv: expected nodes, found only a header; "),
-        ("id,label,a,a\nann,x,1,1\n", "nodes.csv, line 1, column `a`: expected columns with distinct names, found the same name twice; "),
+        (
+            "id,label,a,a\nann,x,1,1\n",
+            "nodes.csv, line 1, column `a`: expected columns with distinct names, found the same name twice; ",
+        ),
         ("1,2,3\n4,5,6\n", "nodes.csv, line 1: expected a first row that names the columns"),
-        ("id,label\nann,x\nbob,x\ncat,y\ndan,y\n", "nodes.csv, line 1: expected columns of features, found 2 columns (id, label); add a column"),
+        (
+            "id,label\nann,x\nbob,x\ncat,y\ndan,y\n",
+            "nodes.csv, line 1: expected columns of features, found 2 columns (id, label); add a column",
+        ),
     ] {
         let error = with_nodes(nodes);
         assert!(error.starts_with(expected), "{nodes:?} gave\n{error}\nexpected\n{expected}");
@@ -244,10 +279,16 @@ fn faults_of_nodes_name_the_place() {
 #[test]
 fn faults_of_links_name_the_place() {
     for (edges, expected) in [
-        ("from,to\nann,bob\nann,zed\n", "edges.csv, line 3, column `to`: expected the id of a node, found `zed`; add the node, remove the link, or leave such links out with --skip-unknown"),
+        (
+            "from,to\nann,bob\nann,zed\n",
+            "edges.csv, line 3, column `to`: expected the id of a node, found `zed`; add the node, remove the link, or leave such links out with --skip-unknown",
+        ),
         ("ann,zed\nann,bob\n", "edges.csv, line 1, column `2`: expected the id of a node, found `zed`; "),
         ("from,to\nann,bob\nann\n", "edges.csv, line 3: expected 2 fields, as in the first row, found 1; "),
-        ("from\nann\n", "edges.csv, line 1: expected two columns with the ids of a link's ends, found 1 column (from); say with --delimiter"),
+        (
+            "from\nann\n",
+            "edges.csv, line 1: expected two columns with the ids of a link's ends, found 1 column (from); say with --delimiter",
+        ),
         ("", "edges.csv: expected rows, found an empty file; "),
     ] {
         let error = with_edges(edges);
@@ -288,7 +329,8 @@ fn missing_and_foreign_files() {
     assert!(refused(&[("edges.csv", EDGES)], &none).starts_with("nodes.csv not found: "));
     let error = refused(&[("edges.csv", "a,b\n"), ("labels.csv", "a,1\nb,1\nc,2\nd,2\n")], &none);
     assert!(error.starts_with("features.csv not found: add features.csv, features.npz"), "{error}");
-    let error = refused(&[("nodes.csv", NODES), ("edges.csv", EDGES), ("dataset.toml", "name = 'x'\ncolour = 3\n")], &none);
+    let error =
+        refused(&[("nodes.csv", NODES), ("edges.csv", EDGES), ("dataset.toml", "name = 'x'\ncolour = 3\n")], &none);
     assert!(error.starts_with("dataset.toml, line 2: expected name, directed"), "{error}");
     if cfg!(not(feature = "parquet")) {
         let error = refused(&[("nodes.parquet", "PAR1"), ("edges.csv", EDGES)], &none);
@@ -304,7 +346,10 @@ fn missing_and_foreign_files() {
 #[test]
 fn several_graphs_and_several_classes() {
     let folder = folder(&[
-        ("nodes.csv", "graph,id,label,split,a\ng,1,x|y,train,1\ng,2,,train,2\nh,1,y,test,3\nh,3,x,test,4\nh,2,y,test,5\n"),
+        (
+            "nodes.csv",
+            "graph,id,label,split,a\ng,1,x|y,train,1\ng,2,,train,2\nh,1,y,test,3\nh,3,x,test,4\nh,2,y,test,5\n",
+        ),
         ("edges.csv", "graph,source,target\ng,1,2\nh,3,1\n"),
     ]);
     let dataset = load(&folder);

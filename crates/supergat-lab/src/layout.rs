@@ -98,9 +98,8 @@ mod tests {
             let [dx, dy] = [places[a][0] - places[b][0], places[a][1] - places[b][1]];
             (dx * dx + dy * dy).sqrt()
         };
-        let mean = |pairs: &[(usize, usize)]| {
-            pairs.iter().map(|&(a, b)| distance(a, b)).sum::<f32>() / pairs.len() as f32
-        };
+        let mean =
+            |pairs: &[(usize, usize)]| pairs.iter().map(|&(a, b)| distance(a, b)).sum::<f32>() / pairs.len() as f32;
         let linked: Vec<(usize, usize)> = links.iter().map(|&(a, b)| (a as usize, b as usize)).collect();
         let others: Vec<(usize, usize)> = (0..10).flat_map(|a| (10..20).map(move |b| (a, b))).collect();
         assert!(2.0 * mean(&linked) < mean(&others), "{} {}", mean(&linked), mean(&others));

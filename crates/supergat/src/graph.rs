@@ -90,7 +90,9 @@ impl Adjacency {
             })
         };
         match (0..nodes).into_par_iter().with_min_len(NODES_AT_ONCE).find_first(|&node| !sound(node)) {
-            Some(node) => Err(refused(what, node, "ascending nodes of the graph, the node itself among them", "others")),
+            Some(node) => {
+                Err(refused(what, node, "ascending nodes of the graph, the node itself among them", "others"))
+            }
             None => Ok(()),
         }
     }
@@ -299,7 +301,12 @@ impl Graph {
     /// Counts self-loops and duplicates of the given list, which must lie within the edges.
     fn counted(mut self) -> Result<Self> {
         if self.direction == Direction::Undirected && !self.is_symmetric() {
-            return Err(refused("direction of links", 0, "both directions of every edge", "edges without their reverse"));
+            return Err(refused(
+                "direction of links",
+                0,
+                "both directions of every edge",
+                "edges without their reverse",
+            ));
         }
         let edges = self.edges() as u64;
         if let Some(at) = self.input_positions.iter().position(|&position| position >= edges) {
@@ -312,7 +319,8 @@ impl Graph {
             is_loop[position / 64] |= 1 << (position % 64);
         }
         let bit = |position: u64| is_loop[position as usize / 64] >> (position % 64) & 1;
-        self.self_loops = self.input_positions.par_iter().with_min_len(NODES_AT_ONCE).map(|&position| bit(position)).sum();
+        self.self_loops =
+            self.input_positions.par_iter().with_min_len(NODES_AT_ONCE).map(|&position| bit(position)).sum();
         let directions = if self.direction == Direction::Undirected { 2 } else { 1 };
         let given = (self.input_positions.len() as u64 - self.self_loops) * directions;
         let distinct = edges - self.nodes as u64;

@@ -44,7 +44,17 @@ pub fn run(args: &DatasetsArgs) -> Result<ExitCode> {
 fn listed(entry: &Entry) -> Listed {
     let &Entry { name, nodes, edges, features, classes, licence, home, files } = entry;
     let place = registry::place(name).map(|place| place.display().to_string());
-    Listed { name, nodes, edges, features, classes, licence, home, files: files.iter().map(|file| file.url).collect(), place }
+    Listed {
+        name,
+        nodes,
+        edges,
+        features,
+        classes,
+        licence,
+        home,
+        files: files.iter().map(|file| file.url).collect(),
+        place,
+    }
 }
 
 fn table(datasets: &[Listed]) -> String {

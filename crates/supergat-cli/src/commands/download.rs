@@ -34,8 +34,9 @@ struct Place {
 /// Fetches datasets.
 pub fn run(args: &DownloadArgs) -> Result<ExitCode> {
     let entries = args.names.iter().map(|name| known(name)).collect::<Result<Vec<_>>>()?;
-    let root = registry::download_root()
-        .ok_or_else(|| CliError::usage("this user has no cache folder: set SUPERGAT_DATA to the folder to fetch into"))?;
+    let root = registry::download_root().ok_or_else(|| {
+        CliError::usage("this user has no cache folder: set SUPERGAT_DATA to the folder to fetch into")
+    })?;
     let mirror = args.from.clone().or_else(|| std::env::var(MIRROR).ok()).filter(|mirror| !mirror.is_empty());
     let mut datasets = Vec::new();
     for entry in entries {
@@ -60,7 +61,8 @@ fn known(name: &str) -> Result<&'static Entry> {
 
 fn fetch(entry: &'static Entry, root: &Path, mirror: Option<&str>, quiet: bool) -> Result<Place> {
     let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
-        let style = ProgressStyle::with_template("{bar:12} {bytes}/{total_bytes} {wide_msg}").expect("a valid template");
+        let style =
+            ProgressStyle::with_template("{bar:12} {bytes}/{total_bytes} {wide_msg}").expect("a valid template");
         ProgressBar::new(0).with_style(style.progress_chars("=> "))
     });
     let mut last = "";

@@ -39,7 +39,8 @@ fn from_two_tables_to_predictions_on_another_graph() {
     ] {
         assert!(text.contains(said), "{said} is not in {text}");
     }
-    let done = place.good(&[&["train", "club", "--max-epochs", "60", "--out", "run", "--standardise"][..], &ROLES].concat());
+    let done =
+        place.good(&[&["train", "club", "--max-epochs", "60", "--out", "run", "--standardise"][..], &ROLES].concat());
     assert!(done.stderr.contains("note: no split column: 60 % of every class"), "{}", done.stderr);
     let config = place.read("run/config.toml");
     assert!(config.contains("label_column = \"team\"") && config.contains("standardise = true"), "{config}");
@@ -53,7 +54,11 @@ fn from_two_tables_to_predictions_on_another_graph() {
     let nodes = place.read("new/nodes.csv").replacen("Rye", "Ely", 2);
     place.write("new/nodes.csv", nodes);
     let done = place.good(&["predict", "run", "--data", "new", "--out", "new.csv", "--picture", "new.svg"]);
-    assert!(done.stderr.contains("2 values that training did not see, read as unknown: `Ely` in `town`"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("2 values that training did not see, read as unknown: `Ely` in `town`"),
+        "{}",
+        done.stderr
+    );
     let (header, rows) = table(&place.read("new.csv"));
     assert_eq!(header, ["node", "split", "label", "predicted", "p_blue", "p_red"]);
     assert_eq!(rows.len(), 24);
@@ -116,10 +121,16 @@ fn published_datasets_are_listed_and_only_those_fetched() {
     place.write("data/cora/ind.cora.x", "");
     let object = place.good(&["datasets", "--json"]).json();
     let datasets = object["datasets"].as_array().unwrap();
-    assert_eq!((datasets.len(), &datasets[0]["name"], &datasets[0]["place"]), (17, &"cora".into(), &"data/cora".into()));
+    assert_eq!(
+        (datasets.len(), &datasets[0]["name"], &datasets[0]["place"]),
+        (17, &"cora".into(), &"data/cora".into())
+    );
     assert!(place.good(&["datasets"]).stdout.lines().count() == 19);
     let done = place.run(&["download", "coraa"]);
-    assert!(done.code == 2 && done.stderr.starts_with("error: unknown dataset `coraa`: expected one of cora, "), "{done:?}");
+    assert!(
+        done.code == 2 && done.stderr.starts_with("error: unknown dataset `coraa`: expected one of cora, "),
+        "{done:?}"
+    );
     let mut command = place.command(&["download", "citeseer", "--from", "http://127.0.0.1:9"]);
     command.env("SUPERGAT_DATA", place.path("cache"));
     let done = crate::support::Done::of(command);

@@ -42,7 +42,8 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<Dataset> {
     if examples.is_empty() {
         return Err(mismatch(path, "graphs", "at least one", "none"));
     }
-    let node_ids = (0..examples.len()).map(|k| arrays.ids(k, examples[k].graph.nodes())).collect::<Result<Option<_>>>()?;
+    let node_ids =
+        (0..examples.len()).map(|k| arrays.ids(k, examples[k].graph.nodes())).collect::<Result<Option<_>>>()?;
     Ok(Dataset {
         name: header.name.clone(),
         examples,

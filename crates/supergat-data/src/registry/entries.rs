@@ -15,14 +15,54 @@ pub const ENTRIES: [Entry; 17] = [
         licence: "MIT",
         home: "https://github.com/kimiyoung/planetoid",
         files: &[
-            RemoteFile { name: "ind.cora.x", url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.cora.x", sha256: Some("23cfa55d91c6f624233f5eb7b6e3f141f1bd2b2ae39608a63cf5d084bb27baab"), unpack: Unpack::Not },
-            RemoteFile { name: "ind.cora.tx", url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.cora.tx", sha256: Some("b9afbaa4a400df991f6f02ef677e1e44da55ffc04801fd02f9e673987829226a"), unpack: Unpack::Not },
-            RemoteFile { name: "ind.cora.allx", url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.cora.allx", sha256: Some("9419ba2f26f5c35243db64aba110e0f35a04851609e0dc5433450676ca6b8543"), unpack: Unpack::Not },
-            RemoteFile { name: "ind.cora.y", url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.cora.y", sha256: Some("94465c14eb53e04ca262198dcbb2521ee8af60fb3f3d546cd6ca24a511b0e7d1"), unpack: Unpack::Not },
-            RemoteFile { name: "ind.cora.ty", url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.cora.ty", sha256: Some("41f5ac76596a1699cc33f53084a2419e92961c42bb75f36fc38e616d348532ad"), unpack: Unpack::Not },
-            RemoteFile { name: "ind.cora.ally", url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.cora.ally", sha256: Some("2b998f5cc7fedc86e7f97ca2498f47a1ffc1462c29e2d578b23bf3f62b6e7d71"), unpack: Unpack::Not },
-            RemoteFile { name: "ind.cora.graph", url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.cora.graph", sha256: Some("58f13302f39dde8852dad6fe6d15b89b077b6d7f837626bce671ef80344b383d"), unpack: Unpack::Not },
-            RemoteFile { name: "ind.cora.test.index", url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.cora.test.index", sha256: Some("297ce89af2b51a6a194181c7dbe1796c6a1cf9cd9349a88383b1b1e227867875"), unpack: Unpack::Not },
+            RemoteFile {
+                name: "ind.cora.x",
+                url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.cora.x",
+                sha256: Some("23cfa55d91c6f624233f5eb7b6e3f141f1bd2b2ae39608a63cf5d084bb27baab"),
+                unpack: Unpack::Not,
+            },
+            RemoteFile {
+                name: "ind.cora.tx",
+                url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.cora.tx",
+                sha256: Some("b9afbaa4a400df991f6f02ef677e1e44da55ffc04801fd02f9e673987829226a"),
+                unpack: Unpack::Not,
+            },
+            RemoteFile {
+                name: "ind.cora.allx",
+                url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.cora.allx",
+                sha256: Some("9419ba2f26f5c35243db64aba110e0f35a04851609e0dc5433450676ca6b8543"),
+                unpack: Unpack::Not,
+            },
+            RemoteFile {
+                name: "ind.cora.y",
+                url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.cora.y",
+                sha256: Some("94465c14eb53e04ca262198dcbb2521ee8af60fb3f3d546cd6ca24a511b0e7d1"),
+                unpack: Unpack::Not,
+            },
+            RemoteFile {
+                name: "ind.cora.ty",
+                url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.cora.ty",
+                sha256: Some("41f5ac76596a1699cc33f53084a2419e92961c42bb75f36fc38e616d348532ad"),
+                unpack: Unpack::Not,
+            },
+            RemoteFile {
+                name: "ind.cora.ally",
+                url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.cora.ally",
+                sha256: Some("2b998f5cc7fedc86e7f97ca2498f47a1ffc1462c29e2d578b23bf3f62b6e7d71"),
+                unpack: Unpack::Not,
+            },
+            RemoteFile {
+                name: "ind.cora.graph",
+                url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.cora.graph",
+                sha256: Some("58f13302f39dde8852dad6fe6d15b89b077b6d7f837626bce671ef80344b383d"),
+                unpack: Unpack::Not,
+            },
+            RemoteFile {
+                name: "ind.cora.test.index",
+                url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.cora.test.index",
+                sha256: Some("297ce89af2b51a6a194181c7dbe1796c6a1cf9cd9349a88383b1b1e227867875"),
+                unpack: Unpack::Not,
+            },
         ],
     },
     Entry {
@@ -34,14 +74,54 @@ pub const ENTRIES: [Entry; 17] = [
         licence: "MIT",
         home: "https://github.com/kimiyoung/planetoid",
         files: &[
-            RemoteFile { name: "ind.citeseer.x", url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.citeseer.x", sha256: Some("d20de19150741e555de0ed037195630fc194114ebc7fd72ced62810148aa22f6"), unpack: Unpack::Not },
-            RemoteFile { name: "ind.citeseer.tx", url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.citeseer.tx", sha256: Some("539a8906a2da97628d212f2fdd668c109a8b3f0d36574b59e5d3fd5b5303da21"), unpack: Unpack::Not },
-            RemoteFile { name: "ind.citeseer.allx", url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.citeseer.allx", sha256: Some("2ac30345d95c9ec933a817ee0bdd6a5f077f8c184a20e696910192d534414668"), unpack: Unpack::Not },
-            RemoteFile { name: "ind.citeseer.y", url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.citeseer.y", sha256: Some("8ba87e515d8e3ee3cf52f6d2c5b86aa73f11ecad825a808455209ec26cd54924"), unpack: Unpack::Not },
-            RemoteFile { name: "ind.citeseer.ty", url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.citeseer.ty", sha256: Some("55e5bd1ba1e733a04598753ad1a8d57957f4b8f89e74519f41f4f4938767e4ce"), unpack: Unpack::Not },
-            RemoteFile { name: "ind.citeseer.ally", url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.citeseer.ally", sha256: Some("f704b2d986dde6c2669934de1f3ae5696a6cf9455c0f6b2646a2d135ea0a1c95"), unpack: Unpack::Not },
-            RemoteFile { name: "ind.citeseer.graph", url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.citeseer.graph", sha256: Some("d79a4ef9d3e7169aee8946145f6b7306e35bc79bffad26346cfb94e10e9912a7"), unpack: Unpack::Not },
-            RemoteFile { name: "ind.citeseer.test.index", url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.citeseer.test.index", sha256: Some("2af990671580b6b2df5d158d1038f8292e30c9cd821b5453f399659b25b723d4"), unpack: Unpack::Not },
+            RemoteFile {
+                name: "ind.citeseer.x",
+                url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.citeseer.x",
+                sha256: Some("d20de19150741e555de0ed037195630fc194114ebc7fd72ced62810148aa22f6"),
+                unpack: Unpack::Not,
+            },
+            RemoteFile {
+                name: "ind.citeseer.tx",
+                url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.citeseer.tx",
+                sha256: Some("539a8906a2da97628d212f2fdd668c109a8b3f0d36574b59e5d3fd5b5303da21"),
+                unpack: Unpack::Not,
+            },
+            RemoteFile {
+                name: "ind.citeseer.allx",
+                url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.citeseer.allx",
+                sha256: Some("2ac30345d95c9ec933a817ee0bdd6a5f077f8c184a20e696910192d534414668"),
+                unpack: Unpack::Not,
+            },
+            RemoteFile {
+                name: "ind.citeseer.y",
+                url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.citeseer.y",
+                sha256: Some("8ba87e515d8e3ee3cf52f6d2c5b86aa73f11ecad825a808455209ec26cd54924"),
+                unpack: Unpack::Not,
+            },
+            RemoteFile {
+                name: "ind.citeseer.ty",
+                url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.citeseer.ty",
+                sha256: Some("55e5bd1ba1e733a04598753ad1a8d57957f4b8f89e74519f41f4f4938767e4ce"),
+                unpack: Unpack::Not,
+            },
+            RemoteFile {
+                name: "ind.citeseer.ally",
+                url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.citeseer.ally",
+                sha256: Some("f704b2d986dde6c2669934de1f3ae5696a6cf9455c0f6b2646a2d135ea0a1c95"),
+                unpack: Unpack::Not,
+            },
+            RemoteFile {
+                name: "ind.citeseer.graph",
+                url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.citeseer.graph",
+                sha256: Some("d79a4ef9d3e7169aee8946145f6b7306e35bc79bffad26346cfb94e10e9912a7"),
+                unpack: Unpack::Not,
+            },
+            RemoteFile {
+                name: "ind.citeseer.test.index",
+                url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.citeseer.test.index",
+                sha256: Some("2af990671580b6b2df5d158d1038f8292e30c9cd821b5453f399659b25b723d4"),
+                unpack: Unpack::Not,
+            },
         ],
     },
     Entry {
@@ -53,14 +133,54 @@ pub const ENTRIES: [Entry; 17] = [
         licence: "MIT",
         home: "https://github.com/kimiyoung/planetoid",
         files: &[
-            RemoteFile { name: "ind.pubmed.x", url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.pubmed.x", sha256: Some("fbe9cb5c47200d1b7769a26e579be3b7130b556831f9d850e77c4c74f2599b33"), unpack: Unpack::Not },
-            RemoteFile { name: "ind.pubmed.tx", url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.pubmed.tx", sha256: Some("4eb5f5d0f30f26497eb0ac6ac9719d09c67e284f1ed0385c93f3ef27a671da3d"), unpack: Unpack::Not },
-            RemoteFile { name: "ind.pubmed.allx", url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.pubmed.allx", sha256: Some("508e538e2abdccdd54c4d3e9f49d638b4af7107d85845f66ddea5a5152658b7e"), unpack: Unpack::Not },
-            RemoteFile { name: "ind.pubmed.y", url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.pubmed.y", sha256: Some("e6c807633307a07ed659249006536a147c7999c797f11a2560752990181b41b3"), unpack: Unpack::Not },
-            RemoteFile { name: "ind.pubmed.ty", url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.pubmed.ty", sha256: Some("ee2e0d4819d9fbcc403689c3bf2e49face401b605932f093bc58ab6461130fdd"), unpack: Unpack::Not },
-            RemoteFile { name: "ind.pubmed.ally", url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.pubmed.ally", sha256: Some("0c37bbe3b5014ec365e9d393cf4791925e5ed94fb194305d74f064a8d7b50f0e"), unpack: Unpack::Not },
-            RemoteFile { name: "ind.pubmed.graph", url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.pubmed.graph", sha256: Some("5b89f0036ca22909471f1e6558eb42fa06e0c730a577bde5b058b40638f81dc9"), unpack: Unpack::Not },
-            RemoteFile { name: "ind.pubmed.test.index", url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.pubmed.test.index", sha256: Some("b101d421688bbaecbd82e8a18f1e282378d6830f3a37666f28ebc47f844341b5"), unpack: Unpack::Not },
+            RemoteFile {
+                name: "ind.pubmed.x",
+                url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.pubmed.x",
+                sha256: Some("fbe9cb5c47200d1b7769a26e579be3b7130b556831f9d850e77c4c74f2599b33"),
+                unpack: Unpack::Not,
+            },
+            RemoteFile {
+                name: "ind.pubmed.tx",
+                url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.pubmed.tx",
+                sha256: Some("4eb5f5d0f30f26497eb0ac6ac9719d09c67e284f1ed0385c93f3ef27a671da3d"),
+                unpack: Unpack::Not,
+            },
+            RemoteFile {
+                name: "ind.pubmed.allx",
+                url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.pubmed.allx",
+                sha256: Some("508e538e2abdccdd54c4d3e9f49d638b4af7107d85845f66ddea5a5152658b7e"),
+                unpack: Unpack::Not,
+            },
+            RemoteFile {
+                name: "ind.pubmed.y",
+                url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.pubmed.y",
+                sha256: Some("e6c807633307a07ed659249006536a147c7999c797f11a2560752990181b41b3"),
+                unpack: Unpack::Not,
+            },
+            RemoteFile {
+                name: "ind.pubmed.ty",
+                url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.pubmed.ty",
+                sha256: Some("ee2e0d4819d9fbcc403689c3bf2e49face401b605932f093bc58ab6461130fdd"),
+                unpack: Unpack::Not,
+            },
+            RemoteFile {
+                name: "ind.pubmed.ally",
+                url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.pubmed.ally",
+                sha256: Some("0c37bbe3b5014ec365e9d393cf4791925e5ed94fb194305d74f064a8d7b50f0e"),
+                unpack: Unpack::Not,
+            },
+            RemoteFile {
+                name: "ind.pubmed.graph",
+                url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.pubmed.graph",
+                sha256: Some("5b89f0036ca22909471f1e6558eb42fa06e0c730a577bde5b058b40638f81dc9"),
+                unpack: Unpack::Not,
+            },
+            RemoteFile {
+                name: "ind.pubmed.test.index",
+                url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.pubmed.test.index",
+                sha256: Some("b101d421688bbaecbd82e8a18f1e282378d6830f3a37666f28ebc47f844341b5"),
+                unpack: Unpack::Not,
+            },
         ],
     },
     Entry {
@@ -71,9 +191,12 @@ pub const ENTRIES: [Entry; 17] = [
         classes: 7,
         licence: "MIT",
         home: "https://github.com/abojchevski/graph2gauss",
-        files: &[
-            RemoteFile { name: "cora_ml.npz", url: "https://github.com/abojchevski/graph2gauss/raw/master/data/cora_ml.npz", sha256: None, unpack: Unpack::Not },
-        ],
+        files: &[RemoteFile {
+            name: "cora_ml.npz",
+            url: "https://github.com/abojchevski/graph2gauss/raw/master/data/cora_ml.npz",
+            sha256: None,
+            unpack: Unpack::Not,
+        }],
     },
     Entry {
         name: "cora-full",
@@ -83,9 +206,12 @@ pub const ENTRIES: [Entry; 17] = [
         classes: 70,
         licence: "MIT",
         home: "https://github.com/abojchevski/graph2gauss",
-        files: &[
-            RemoteFile { name: "cora.npz", url: "https://github.com/abojchevski/graph2gauss/raw/master/data/cora.npz", sha256: None, unpack: Unpack::Not },
-        ],
+        files: &[RemoteFile {
+            name: "cora.npz",
+            url: "https://github.com/abojchevski/graph2gauss/raw/master/data/cora.npz",
+            sha256: None,
+            unpack: Unpack::Not,
+        }],
     },
     Entry {
         name: "dblp",
@@ -95,9 +221,12 @@ pub const ENTRIES: [Entry; 17] = [
         classes: 4,
         licence: "MIT",
         home: "https://github.com/abojchevski/graph2gauss",
-        files: &[
-            RemoteFile { name: "dblp.npz", url: "https://github.com/abojchevski/graph2gauss/raw/master/data/dblp.npz", sha256: None, unpack: Unpack::Not },
-        ],
+        files: &[RemoteFile {
+            name: "dblp.npz",
+            url: "https://github.com/abojchevski/graph2gauss/raw/master/data/dblp.npz",
+            sha256: None,
+            unpack: Unpack::Not,
+        }],
     },
     Entry {
         name: "ogbn-arxiv",
@@ -107,14 +236,12 @@ pub const ENTRIES: [Entry; 17] = [
         classes: 40,
         licence: "ODC-BY",
         home: "https://ogb.stanford.edu/docs/nodeprop/",
-        files: &[
-            RemoteFile {
-                name: "arxiv.zip",
-                url: "http://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip",
-                sha256: None,
-                unpack: Unpack::Below("arxiv"),
-            },
-        ],
+        files: &[RemoteFile {
+            name: "arxiv.zip",
+            url: "http://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip",
+            sha256: None,
+            unpack: Unpack::Below("arxiv"),
+        }],
     },
     Entry {
         name: "cs",
@@ -124,9 +251,12 @@ pub const ENTRIES: [Entry; 17] = [
         classes: 15,
         licence: "MIT",
         home: "https://github.com/shchur/gnn-benchmark",
-        files: &[
-            RemoteFile { name: "ms_academic_cs.npz", url: "https://github.com/shchur/gnn-benchmark/raw/master/data/npz/ms_academic_cs.npz", sha256: None, unpack: Unpack::Not },
-        ],
+        files: &[RemoteFile {
+            name: "ms_academic_cs.npz",
+            url: "https://github.com/shchur/gnn-benchmark/raw/master/data/npz/ms_academic_cs.npz",
+            sha256: None,
+            unpack: Unpack::Not,
+        }],
     },
     Entry {
         name: "physics",
@@ -136,9 +266,12 @@ pub const ENTRIES: [Entry; 17] = [
         classes: 5,
         licence: "MIT",
         home: "https://github.com/shchur/gnn-benchmark",
-        files: &[
-            RemoteFile { name: "ms_academic_phy.npz", url: "https://github.com/shchur/gnn-benchmark/raw/master/data/npz/ms_academic_phy.npz", sha256: None, unpack: Unpack::Not },
-        ],
+        files: &[RemoteFile {
+            name: "ms_academic_phy.npz",
+            url: "https://github.com/shchur/gnn-benchmark/raw/master/data/npz/ms_academic_phy.npz",
+            sha256: None,
+            unpack: Unpack::Not,
+        }],
     },
     Entry {
         name: "photo",
@@ -148,9 +281,12 @@ pub const ENTRIES: [Entry; 17] = [
         classes: 8,
         licence: "MIT",
         home: "https://github.com/shchur/gnn-benchmark",
-        files: &[
-            RemoteFile { name: "amazon_electronics_photo.npz", url: "https://github.com/shchur/gnn-benchmark/raw/master/data/npz/amazon_electronics_photo.npz", sha256: None, unpack: Unpack::Not },
-        ],
+        files: &[RemoteFile {
+            name: "amazon_electronics_photo.npz",
+            url: "https://github.com/shchur/gnn-benchmark/raw/master/data/npz/amazon_electronics_photo.npz",
+            sha256: None,
+            unpack: Unpack::Not,
+        }],
     },
     Entry {
         name: "computers",
@@ -160,9 +296,12 @@ pub const ENTRIES: [Entry; 17] = [
         classes: 10,
         licence: "MIT",
         home: "https://github.com/shchur/gnn-benchmark",
-        files: &[
-            RemoteFile { name: "amazon_electronics_computers.npz", url: "https://github.com/shchur/gnn-benchmark/raw/master/data/npz/amazon_electronics_computers.npz", sha256: None, unpack: Unpack::Not },
-        ],
+        files: &[RemoteFile {
+            name: "amazon_electronics_computers.npz",
+            url: "https://github.com/shchur/gnn-benchmark/raw/master/data/npz/amazon_electronics_computers.npz",
+            sha256: None,
+            unpack: Unpack::Not,
+        }],
     },
     Entry {
         name: "wiki-cs",
@@ -172,9 +311,12 @@ pub const ENTRIES: [Entry; 17] = [
         classes: 10,
         licence: "MIT",
         home: "https://github.com/pmernyei/wiki-cs-dataset",
-        files: &[
-            RemoteFile { name: "data.json", url: "https://github.com/pmernyei/wiki-cs-dataset/raw/master/dataset/data.json", sha256: None, unpack: Unpack::Not },
-        ],
+        files: &[RemoteFile {
+            name: "data.json",
+            url: "https://github.com/pmernyei/wiki-cs-dataset/raw/master/dataset/data.json",
+            sha256: None,
+            unpack: Unpack::Not,
+        }],
     },
     Entry {
         name: "four-univ",
@@ -184,9 +326,12 @@ pub const ENTRIES: [Entry; 17] = [
         classes: 6,
         licence: "not stated",
         home: "https://www.cs.cmu.edu/afs/cs.cmu.edu/project/theo-20/www/data/",
-        files: &[
-            RemoteFile { name: "webkb.tar.gz", url: "https://www.cs.cmu.edu/afs/cs.cmu.edu/project/theo-20/www/data/webkb-data.gtar.gz", sha256: None, unpack: Unpack::Not },
-        ],
+        files: &[RemoteFile {
+            name: "webkb.tar.gz",
+            url: "https://www.cs.cmu.edu/afs/cs.cmu.edu/project/theo-20/www/data/webkb-data.gtar.gz",
+            sha256: None,
+            unpack: Unpack::Not,
+        }],
     },
     Entry {
         name: "chameleon",
@@ -196,18 +341,16 @@ pub const ENTRIES: [Entry; 17] = [
         classes: 6,
         licence: "not stated",
         home: "https://snap.stanford.edu/data/wikipedia-article-networks.html",
-        files: &[
-            RemoteFile {
-                name: "wikipedia.zip",
-                url: "https://snap.stanford.edu/data/wikipedia.zip",
-                sha256: None,
-                unpack: Unpack::Members(&[
-                    ("musae_chameleon_edges.csv", "chameleon_edges.csv"),
-                    ("musae_chameleon_features.json", "chameleon.json"),
-                    ("musae_chameleon_target.csv", "chameleon_target.csv"),
-                ]),
-            },
-        ],
+        files: &[RemoteFile {
+            name: "wikipedia.zip",
+            url: "https://snap.stanford.edu/data/wikipedia.zip",
+            sha256: None,
+            unpack: Unpack::Members(&[
+                ("musae_chameleon_edges.csv", "chameleon_edges.csv"),
+                ("musae_chameleon_features.json", "chameleon.json"),
+                ("musae_chameleon_target.csv", "chameleon_target.csv"),
+            ]),
+        }],
     },
     Entry {
         name: "crocodile",
@@ -217,18 +360,16 @@ pub const ENTRIES: [Entry; 17] = [
         classes: 6,
         licence: "not stated",
         home: "https://snap.stanford.edu/data/wikipedia-article-networks.html",
-        files: &[
-            RemoteFile {
-                name: "wikipedia.zip",
-                url: "https://snap.stanford.edu/data/wikipedia.zip",
-                sha256: None,
-                unpack: Unpack::Members(&[
-                    ("musae_crocodile_edges.csv", "crocodile_edges.csv"),
-                    ("musae_crocodile_features.json", "crocodile.json"),
-                    ("musae_crocodile_target.csv", "crocodile_target.csv"),
-                ]),
-            },
-        ],
+        files: &[RemoteFile {
+            name: "wikipedia.zip",
+            url: "https://snap.stanford.edu/data/wikipedia.zip",
+            sha256: None,
+            unpack: Unpack::Members(&[
+                ("musae_crocodile_edges.csv", "crocodile_edges.csv"),
+                ("musae_crocodile_features.json", "crocodile.json"),
+                ("musae_crocodile_target.csv", "crocodile_target.csv"),
+            ]),
+        }],
     },
     Entry {
         name: "flickr",
@@ -239,10 +380,30 @@ pub const ENTRIES: [Entry; 17] = [
         licence: "not stated",
         home: "https://github.com/GraphSAINT/GraphSAINT",
         files: &[
-            RemoteFile { name: "adj_full.npz", url: "https://drive.usercontent.google.com/download?id=1crmsTbd1-2sEXsGwa2IKnIB7Zd3TmUsy&confirm=t", sha256: None, unpack: Unpack::Not },
-            RemoteFile { name: "feats.npy", url: "https://drive.usercontent.google.com/download?id=1join-XdvX3anJU_MLVtick7MgeAQiWIZ&confirm=t", sha256: None, unpack: Unpack::Not },
-            RemoteFile { name: "class_map.json", url: "https://drive.usercontent.google.com/download?id=1uxIkbtg5drHTsKt-PAsZZ4_yJmgFmle9&confirm=t", sha256: None, unpack: Unpack::Not },
-            RemoteFile { name: "role.json", url: "https://drive.usercontent.google.com/download?id=1htXCtuktuCW8TR8KiKfrFDAxUgekQoV7&confirm=t", sha256: None, unpack: Unpack::Not },
+            RemoteFile {
+                name: "adj_full.npz",
+                url: "https://drive.usercontent.google.com/download?id=1crmsTbd1-2sEXsGwa2IKnIB7Zd3TmUsy&confirm=t",
+                sha256: None,
+                unpack: Unpack::Not,
+            },
+            RemoteFile {
+                name: "feats.npy",
+                url: "https://drive.usercontent.google.com/download?id=1join-XdvX3anJU_MLVtick7MgeAQiWIZ&confirm=t",
+                sha256: None,
+                unpack: Unpack::Not,
+            },
+            RemoteFile {
+                name: "class_map.json",
+                url: "https://drive.usercontent.google.com/download?id=1uxIkbtg5drHTsKt-PAsZZ4_yJmgFmle9&confirm=t",
+                sha256: None,
+                unpack: Unpack::Not,
+            },
+            RemoteFile {
+                name: "role.json",
+                url: "https://drive.usercontent.google.com/download?id=1htXCtuktuCW8TR8KiKfrFDAxUgekQoV7&confirm=t",
+                sha256: None,
+                unpack: Unpack::Not,
+            },
         ],
     },
     Entry {
@@ -253,8 +414,11 @@ pub const ENTRIES: [Entry; 17] = [
         classes: 121,
         licence: "not stated",
         home: "http://snap.stanford.edu/graphsage/",
-        files: &[
-            RemoteFile { name: "ppi.zip", url: "https://data.dgl.ai/dataset/ppi.zip", sha256: None, unpack: Unpack::Not },
-        ],
+        files: &[RemoteFile {
+            name: "ppi.zip",
+            url: "https://data.dgl.ai/dataset/ppi.zip",
+            sha256: None,
+            unpack: Unpack::Not,
+        }],
     },
 ];

@@ -19,7 +19,8 @@ pub(super) struct Links {
 pub(super) fn read(path: &Path, nodes: &Nodes, options: &TableOptions) -> Result<Links> {
     let known = |id: &str| nodes.graph_of.is_none() && nodes.find(None, id).is_some();
     let sheet = Sheet::open(path, options, |row| {
-        let named = |name: &str| [&options.source_column, &options.target_column].iter().any(|n| n.as_deref() == Some(name));
+        let named =
+            |name: &str| [&options.source_column, &options.target_column].iter().any(|n| n.as_deref() == Some(name));
         let roles = row.iter().any(|name| named(name) || !known(name) && (SOURCE.is(name) || TARGET.is(name)));
         roles || !row.iter().any(known) && !row.iter().all(|name| name.parse::<f64>().is_ok())
     })?;
@@ -53,7 +54,10 @@ pub(super) fn read(path: &Path, nodes: &Nodes, options: &TableOptions) -> Result
         notes.push(format!("{name}: no header: the first row is a link"));
     }
     if let Some(weight) = weight {
-        notes.push(format!("{name}: column `{}` was read but is not used: attention weighs links itself", sheet.header[weight]));
+        notes.push(format!(
+            "{name}: column `{}` was read but is not used: attention weighs links itself",
+            sheet.header[weight]
+        ));
     }
     let used = [Some(source), Some(target), graph, weight];
     let unused: Vec<String> = (0..sheet.header.len())

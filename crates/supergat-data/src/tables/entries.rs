@@ -35,14 +35,16 @@ pub(super) fn make(
     table.for_each(nodes, |node, line, row| {
         let column = match &place {
             Some(place) => place.get(&row[feature]).copied(),
-            None => Some(row[feature].parse().ok().filter(|at| *at < known.unwrap_or(MOST_FEATURES) as u32).ok_or_else(
-                || {
-                    let most = known.unwrap_or(MOST_FEATURES);
-                    let expected = format!("the number of a feature, from 0 to {}", most.saturating_sub(1));
-                    let advice = "mend it, or give the number of features in dataset.toml";
-                    table.sheet.at(line, feature).error(expected, format!("`{}`", shown(&row[feature])), advice)
-                },
-            )?),
+            None => {
+                Some(row[feature].parse().ok().filter(|at| *at < known.unwrap_or(MOST_FEATURES) as u32).ok_or_else(
+                    || {
+                        let most = known.unwrap_or(MOST_FEATURES);
+                        let expected = format!("the number of a feature, from 0 to {}", most.saturating_sub(1));
+                        let advice = "mend it, or give the number of features in dataset.toml";
+                        table.sheet.at(line, feature).error(expected, format!("`{}`", shown(&row[feature])), advice)
+                    },
+                )?)
+            }
         };
         let number = number(table, line, value, &row[value], 0.0)?;
         match column {
@@ -57,15 +59,16 @@ pub(super) fn make(
     })?;
     refuse_twice(table, feature, &entries, &lines)?;
     let columns = known.unwrap_or(largest);
-    let mut notes = vec![format!(
-        "{}: {columns} features in {} entries, kept sparse",
-        table.sheet.name(),
-        entries.len()
-    )];
+    let mut notes =
+        vec![format!("{}: {columns} features in {} entries, kept sparse", table.sheet.name(), entries.len())];
     if !unknown.is_empty() {
         let count: usize = unknown.values().sum();
         let names: Vec<String> = unknown.into_keys().collect();
-        notes.push(format!("{}: {count} entries of features that the model does not know, not used: {}", table.sheet.name(), some(&names)));
+        notes.push(format!(
+            "{}: {count} entries of features that the model does not know, not used: {}",
+            table.sheet.name(),
+            some(&names)
+        ));
     }
     let matrix = sparse(nodes.len(), columns, entries)
         .map_err(|source| Error::Core { path: table.sheet.path().to_owned(), source })?;

@@ -44,12 +44,7 @@ pub(super) fn is_missing(field: &str) -> bool {
 }
 
 /// Makes features from the columns of a table; `sparse` decides over their form, where somebody did.
-pub(super) fn make(
-    table: &NodeTable,
-    nodes: &Nodes,
-    options: &TableOptions,
-    sparse: Option<bool>,
-) -> Result<Made> {
+pub(super) fn make(table: &NodeTable, nodes: &Nodes, options: &TableOptions, sparse: Option<bool>) -> Result<Made> {
     let mut notes = Vec::new();
     let expected = options.expected.as_ref().and_then(|expected| expected.schema.as_ref());
     let (schema, columns) = match expected {
@@ -72,8 +67,12 @@ fn matched(table: &NodeTable, schema: &Schema, notes: &mut Vec<String>) -> Resul
         })
     });
     let columns = columns.collect::<Result<Vec<usize>>>()?;
-    let unread: Vec<String> =
-        table.features.iter().filter(|at| !columns.contains(at)).map(|at| format!("`{}`", shown(&header[*at]))).collect();
+    let unread: Vec<String> = table
+        .features
+        .iter()
+        .filter(|at| !columns.contains(at))
+        .map(|at| format!("`{}`", shown(&header[*at])))
+        .collect();
     if !unread.is_empty() {
         notes.push(format!("{}: the model does not know {}, not used", table.sheet.name(), some(&unread)));
     }
@@ -98,7 +97,8 @@ fn guessed(
         if let Some((line, word)) = &content.first_word {
             if content.words <= content.numbers {
                 let expected = format!("a number, as in {} other rows", content.numbers);
-                let advice = "mend the value, leave it empty if it is not known, or leave the column out with --ignore-columns";
+                let advice =
+                    "mend the value, leave it empty if it is not known, or leave the column out with --ignore-columns";
                 return Err(table.sheet.at(*line, at).error(expected, format!("`{}`", shown(word)), advice));
             }
             words.insert(at, BTreeSet::new());
@@ -220,14 +220,16 @@ fn encoded(
                     let value = number(table, line, at, &row[at], *mean)?;
                     Some((first, deviation.map_or(value, |deviation| (value - mean) / deviation)))
                 }
-                Column::Category { name, values } => match values.binary_search_by(|word| word.as_str().cmp(&row[at])) {
-                    Ok(place) => Some((first + place, 1.0)),
-                    Err(_) if is_missing(&row[at]) => None,
-                    Err(_) => {
-                        *unseen.entry(format!("`{}` in `{}`", shown(&row[at]), shown(name))).or_default() += 1;
-                        None
+                Column::Category { name, values } => {
+                    match values.binary_search_by(|word| word.as_str().cmp(&row[at])) {
+                        Ok(place) => Some((first + place, 1.0)),
+                        Err(_) if is_missing(&row[at]) => None,
+                        Err(_) => {
+                            *unseen.entry(format!("`{}` in `{}`", shown(&row[at]), shown(name))).or_default() += 1;
+                            None
+                        }
                     }
-                },
+                }
             };
             match entry {
                 Some((feature, value)) if !schema.sparse => dense[node * width + feature] = value,
@@ -245,7 +247,11 @@ fn encoded(
     if !unseen.is_empty() {
         let nodes: usize = unseen.values().sum();
         let words: Vec<String> = unseen.into_keys().collect();
-        notes.push(format!("{}: {nodes} values that training did not see, read as unknown: {}", table.sheet.name(), some(&words)));
+        notes.push(format!(
+            "{}: {nodes} values that training did not see, read as unknown: {}",
+            table.sheet.name(),
+            some(&words)
+        ));
     }
     let core = |source| Error::Core { path: table.sheet.path().to_owned(), source };
     if schema.sparse {

@@ -54,16 +54,16 @@ impl Whole<'_> {
                 for ((members, pairs), splits) in members.iter().zip(pairs).zip(splits) {
                     let graph = Graph::from_edges(members.len(), &pairs, direction).map_err(core)?;
                     let features = rows(&self.features, members).map_err(core)?;
-                    examples.push(
-                        Example::new(graph, features, label_rows(&self.labels, members), splits).map_err(core)?,
-                    );
+                    examples
+                        .push(Example::new(graph, features, label_rows(&self.labels, members), splits).map_err(core)?);
                     ids.push(members.iter().map(|node| all_ids[*node as usize].take().unwrap_or_default()).collect());
                 }
                 notes.push(format!("{graphs} graphs, told apart by the column `graph`"));
             }
         }
         say_what_is_odd(&examples, notes);
-        let numbered = ids.iter().all(|ids: &Vec<String>| (0..).zip(ids).all(|(at, id): (usize, _)| *id == at.to_string()));
+        let numbered =
+            ids.iter().all(|ids: &Vec<String>| (0..).zip(ids).all(|(at, id): (usize, _)| *id == at.to_string()));
         Ok((examples, (!numbered).then_some(ids)))
     }
 }

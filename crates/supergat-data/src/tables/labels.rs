@@ -25,12 +25,7 @@ pub(super) struct Classes {
 type Counts<'a> = BTreeMap<&'a str, (usize, u64)>;
 
 /// Reads the classes; a model's must be among those it knows.
-pub(super) fn make(
-    table: &NodeTable,
-    cells: &[Cell],
-    options: &TableOptions,
-    sidecar: &Sidecar,
-) -> Result<Classes> {
+pub(super) fn make(table: &NodeTable, cells: &[Cell], options: &TableOptions, sidecar: &Sidecar) -> Result<Classes> {
     let expected = options.expected.as_ref();
     let several = expected.map(|expected| expected.several).or(sidecar.several_labels);
     let several = several.unwrap_or_else(|| cells.iter().any(|(_, word)| word.contains(SEPARATOR)));
@@ -43,10 +38,11 @@ pub(super) fn make(
     let mut notes = Vec::new();
     let given = expected.map(|expected| &expected.classes).or(sidecar.classes.as_ref());
     let whole = |word: &&str| word.parse::<i64>().is_ok_and(|number| number >= 0);
-    if given.is_none() && counts.keys().filter(|word| **word != "-1").all(whole) {
-        if let Some((count, _)) = counts.remove("-1") {
-            notes.push(format!("{}: {count} labels are -1: read as not known", table.sheet.name()));
-        }
+    if given.is_none()
+        && counts.keys().filter(|word| **word != "-1").all(whole)
+        && let Some((count, _)) = counts.remove("-1")
+    {
+        notes.push(format!("{}: {count} labels are -1: read as not known", table.sheet.name()));
     }
     let names = match given {
         Some(names) => names.clone(),
@@ -62,7 +58,11 @@ pub(super) fn make(
     let foreign: Vec<String> =
         counts.keys().filter(|word| !of_name.contains_key(**word)).map(|word| format!("`{}`", shown(word))).collect();
     if !foreign.is_empty() {
-        notes.push(format!("{}: labels that the model does not know, read as not known: {}", table.sheet.name(), some(&foreign)));
+        notes.push(format!(
+            "{}: labels that the model does not know, read as not known: {}",
+            table.sheet.name(),
+            some(&foreign)
+        ));
     }
     let mut known = vec![false; cells.len()];
     let classes = names.len();

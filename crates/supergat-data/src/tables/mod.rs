@@ -189,7 +189,10 @@ impl<'a> Tables<'a> {
         let unused = |notes: &mut Vec<String>| {
             if let Some(table) = self.nodes.as_ref().filter(|table| !table.features.is_empty()) {
                 let columns = table.features.len();
-                notes.push(format!("{}: {columns} further columns not used, since there is a table of features", table.sheet.name()));
+                notes.push(format!(
+                    "{}: {columns} further columns not used, since there is a table of features",
+                    table.sheet.name()
+                ));
             }
         };
         if let Some(features) = matrix {
@@ -216,13 +219,20 @@ impl<'a> Tables<'a> {
         }
         if made.features.columns() == 0 {
             let advice = "add a column that describes the nodes, such as a number or a category";
-            return Err(table.sheet.at(1, usize::MAX).error("columns of features", table.sheet.columns_in_words(), advice));
+            return Err(table.sheet.at(1, usize::MAX).error(
+                "columns of features",
+                table.sheet.columns_in_words(),
+                advice,
+            ));
         }
         Ok(made)
     }
 
     fn no_nodes(&self) -> Error {
-        Error::NotFound { path: self.folder.join("nodes.csv"), advice: "it must list the nodes and their labels".into() }
+        Error::NotFound {
+            path: self.folder.join("nodes.csv"),
+            advice: "it must list the nodes and their labels".into(),
+        }
     }
 }
 

@@ -186,17 +186,14 @@ impl NodeTable {
     }
 
     /// Calls `take` with the node, the line and the fields of every row; a node may come once, or many times where entries are listed.
-    pub fn for_each(
-        &self,
-        nodes: &Nodes,
-        mut take: impl FnMut(usize, u64, &StringRecord) -> Result<()>,
-    ) -> Result<()> {
+    pub fn for_each(&self, nodes: &Nodes, mut take: impl FnMut(usize, u64, &StringRecord) -> Result<()>) -> Result<()> {
         let mut seen = vec![false; nodes.len()];
         let mut next = 0;
         self.sheet.for_each(|line, row| {
             let node = match self.id {
                 Some(id) => nodes.find(self.graph.map(|at| &row[at]), &row[id]).ok_or_else(|| {
-                    let advice = "add it to the table of nodes, remove the row, or name the right column with --id-column";
+                    let advice =
+                        "add it to the table of nodes, remove the row, or name the right column with --id-column";
                     let found = format!("`{}`", shown(&row[id]));
                     self.sheet.at(line, id).error("the id of a node", found, advice)
                 })? as usize,

@@ -30,13 +30,18 @@ impl Parquet {
     /// The names of the columns, which must not hold lists or records.
     pub fn columns(&self) -> Result<Vec<String>> {
         let schema = self.reader.metadata().file_metadata().schema_descr();
-        schema.root_schema().get_fields().iter().map(|field| {
-            if field.is_primitive() {
-                return Ok(field.name().to_owned());
-            }
-            let place = Place { path: &self.path, line: 0, column: field.name() };
-            Err(place.error("numbers or texts", "lists or records", "write a column for each of their parts"))
-        }).collect()
+        schema
+            .root_schema()
+            .get_fields()
+            .iter()
+            .map(|field| {
+                if field.is_primitive() {
+                    return Ok(field.name().to_owned());
+                }
+                let place = Place { path: &self.path, line: 0, column: field.name() };
+                Err(place.error("numbers or texts", "lists or records", "write a column for each of their parts"))
+            })
+            .collect()
     }
 
     /// Calls `take` with the number, counted from 1, and the fields of every row.
@@ -53,7 +58,11 @@ impl Parquet {
 
 fn broken(path: &Path, line: u64, error: &parquet::errors::ParquetError) -> Error {
     let found = error.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
-    Place { path, line, column: "" }.error("a Parquet file", format!("`{found}`"), "write it again, or save the table as CSV")
+    Place { path, line, column: "" }.error(
+        "a Parquet file",
+        format!("`{found}`"),
+        "write it again, or save the table as CSV",
+    )
 }
 
 /// A field as text from which the same number is read back.

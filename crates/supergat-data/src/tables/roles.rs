@@ -25,11 +25,8 @@ pub(super) const LABEL: Role = Role {
     option: "--label-column",
     names: &["label", "class", "target", "y", "labels", "classes"],
 };
-pub(super) const SPLIT: Role = Role {
-    what: "train, validation or test",
-    option: "--split-column",
-    names: &["split", "set", "fold", "subset"],
-};
+pub(super) const SPLIT: Role =
+    Role { what: "train, validation or test", option: "--split-column", names: &["split", "set", "fold", "subset"] };
 pub(super) const SOURCE: Role = Role {
     what: "the id of a link's first end",
     option: "--source-column",

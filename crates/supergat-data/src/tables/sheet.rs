@@ -106,12 +106,15 @@ impl Sheet {
     }
 
     /// Calls `take` with the line and the fields of every row below the header, which must be as many as in the first row.
-    pub fn for_each(&self, mut take: impl FnMut(u64, &StringRecord) -> Result<()>) -> Result<()> {
-        let text = match &self.rows {
-            Rows::Text(text) => text,
+    pub fn for_each(&self, take: impl FnMut(u64, &StringRecord) -> Result<()>) -> Result<()> {
+        match &self.rows {
+            Rows::Text(text) => self.for_each_text(text, take),
             #[cfg(feature = "parquet")]
-            Rows::Parquet(parquet) => return parquet.for_each(take),
-        };
+            Rows::Parquet(parquet) => parquet.for_each(take),
+        }
+    }
+
+    fn for_each_text(&self, text: &Text, mut take: impl FnMut(u64, &StringRecord) -> Result<()>) -> Result<()> {
         let mut header = self.has_header;
         text.for_each(|line, row| {
             if std::mem::take(&mut header) {

@@ -61,9 +61,8 @@ pub(super) fn from_table(path: &Path, nodes: &Nodes, options: &TableOptions) -> 
         let node = nodes.find(graph.map(|at| &row[at]), &row[id]).ok_or_else(|| {
             sheet.at(line, id).error("the id of a node", format!("`{}`", shown(&row[id])), "remove the row")
         })?;
-        let part = part(&row[split]).map_err(|()| {
-            sheet.at(line, split).error(EXPECTED, format!("`{}`", shown(&row[split])), "mend it")
-        })?;
+        let part = part(&row[split])
+            .map_err(|()| sheet.at(line, split).error(EXPECTED, format!("`{}`", shown(&row[split])), "mend it"))?;
         if let Some(part) = part {
             splits[part].push(node);
         }
@@ -120,7 +119,8 @@ pub(super) fn random(labels: &Labels, known: &[bool], names: &[String], seed: u6
         "no split column: 60 % {within} for training, 20 % for validation, 20 % for test, drawn with --split-seed {seed}"
     ));
     if !few.is_empty() {
-        let what = "these classes have so few labels that their measures are rough; at least one node of each is for training";
+        let what =
+            "these classes have so few labels that their measures are rough; at least one node of each is for training";
         notes.push(format!("{what}: {}", super::features::some(&few)));
     }
     splits
@@ -139,13 +139,22 @@ mod tests {
 
     #[test]
     fn every_class_is_divided() {
-        let of: Vec<u32> = (0..113).map(|node| if node < 100 { 0 } else if node < 110 { 1 } else { 2 }).collect();
+        let of: Vec<u32> = (0..113)
+            .map(|node| {
+                if node < 100 {
+                    0
+                } else if node < 110 {
+                    1
+                } else {
+                    2
+                }
+            })
+            .collect();
         let labels = Labels::Single { classes: 3, of: of.clone() };
         let (mut notes, names) = (Vec::new(), ["a".to_owned(), "b".to_owned(), "c".to_owned()]);
         let splits = random(&labels, &[true; 113], &names, 0, &mut notes);
-        let sizes = |class: u32| {
-            splits.each_ref().map(|list| list.iter().filter(|node| of[**node as usize] == class).count())
-        };
+        let sizes =
+            |class: u32| splits.each_ref().map(|list| list.iter().filter(|node| of[**node as usize] == class).count());
         assert_eq!((sizes(0), sizes(1), sizes(2)), ([60, 20, 20], [6, 2, 2], [1, 1, 1]));
         let mut all = splits.concat();
         all.sort_unstable();

@@ -34,7 +34,7 @@ impl Text {
         let content = String::from_utf8(bytes).map_err(|error| {
             let valid = error.utf8_error().valid_up_to();
             let before = &error.as_bytes()[..valid];
-            let line = 1 + before.iter().filter(|byte| **byte == b'\n').count() as u64;
+            let line = 1 + newlines(before);
             let at = valid - before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
             let found = format!("byte {:#04x} at place {} of the line", error.as_bytes()[valid], at + 1);
             let advice = "save it as UTF-8 (it may be Latin-1, Windows-1252 or UTF-16 now)";
@@ -70,9 +70,12 @@ impl Text {
                     .trim(csv::Trim::All)
                     .from_reader(self.content.as_bytes());
                 let mut row = StringRecord::new();
+                let (mut line, mut counted) = (1, 0);
                 // Text in memory is never interrupted, it is UTF-8, and rows may have any length.
                 while reader.read_record(&mut row).unwrap_or(false) {
-                    let line = row.position().map_or(0, csv::Position::line);
+                    let start = self.start_of_row(row.position().map_or(0, |position| position.byte() as usize));
+                    line += newlines(&self.content.as_bytes()[counted.min(start)..start]);
+                    counted = start;
                     let empty = row.len() == 1 && row[0].is_empty();
                     if !empty && !take(line, &row)? {
                         break;
@@ -81,6 +84,20 @@ impl Text {
             }
         }
         Ok(())
+    }
+
+    /// Where a row begins that was found at a byte: behind the rest of the line before it, empty lines and comments.
+    fn start_of_row(&self, mut byte: usize) -> usize {
+        let bytes = self.content.as_bytes();
+        loop {
+            match bytes.get(byte) {
+                Some(b'\r' | b'\n') => byte += 1,
+                Some(&first) if Some(first) == self.comment => {
+                    byte += bytes[byte..].iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len() - byte);
+                }
+                _ => return byte.min(bytes.len()),
+            }
+        }
     }
 
     /// What to do about a row that has too few fields.
@@ -92,6 +109,10 @@ impl Text {
         };
         format!("mend the row, or say with --delimiter what stands between fields (taken now: {now})")
     }
+}
+
+fn newlines(bytes: &[u8]) -> u64 {
+    bytes.iter().filter(|byte| **byte == b'\n').count() as u64
 }
 
 /// The delimiter that was named, or the one that the first row has most of.
@@ -149,6 +170,15 @@ mod tests {
         assert_eq!(rows(b"# a comment, with comma\n 1   2\n", &none).unwrap(), [(2, vec!["1".into(), "2".into()])]);
         assert_eq!(rows(b"\"a, \"\"b\"\"\",c\n", &none).unwrap()[0].1, ["a, \"b\"", "c"]);
         assert_eq!(rows(b"one\ntwo\n", &none).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn lines_are_counted_as_editors_do() {
+        for end in ["\n", "\r\n"] {
+            let text = ["a,b", "# a comment", "", "1,\"x", "y\"", "2,z", "# another", "3,w"].join(end);
+            let found = rows(text.as_bytes(), &TableOptions::default()).unwrap();
+            assert_eq!(found.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [1, 4, 6, 8], "{end:?}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use super::roles::{GRAPH, ID, LABEL, SPLIT};
 use super::sidecar::{SIDECAR, Sidecar};
 use super::{EDGES, FEATURES, NODES, SPLITS};
 use crate::dataset::Dataset;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::Path;
@@ -13,8 +13,15 @@ use supergat::{Direction, Example, Features, Graph, Labels};
 
 type Table = csv::Writer<BufWriter<File>>;
 
-/// Writes the tables into a folder that exists.
+/// Writes the tables into a folder that exists. Nodes whose ids cannot tell them apart are called 0, 1, ...
 pub(crate) fn write(dataset: &Dataset, folder: &Path) -> io::Result<()> {
+    let numbered;
+    let dataset = if tells_apart(dataset) {
+        dataset
+    } else {
+        numbered = Dataset { node_ids: None, ..dataset.clone() };
+        &numbered
+    };
     let multi = dataset.is_multi_label();
     if multi && dataset.class_names.iter().any(|name| name.contains(SEPARATOR)) {
         return Err(io::Error::other(format!("tables cannot hold classes with `{SEPARATOR}` in their names")));
@@ -37,6 +44,15 @@ pub(crate) fn write(dataset: &Dataset, folder: &Path) -> io::Result<()> {
     }
     splits(dataset, table(folder, SPLITS)?)?;
     edges(dataset, table(folder, EDGES)?)
+}
+
+/// Whether ids are distinct within each graph, and come back as they are.
+fn tells_apart(dataset: &Dataset) -> bool {
+    let plain = |id: &String| !id.is_empty() && id.trim() == id;
+    dataset.node_ids.iter().flatten().all(|ids| {
+        let distinct: HashSet<&String> = ids.iter().collect();
+        distinct.len() == ids.len() && ids.iter().all(plain)
+    })
 }
 
 fn table(folder: &Path, stem: &str) -> io::Result<Table> {
