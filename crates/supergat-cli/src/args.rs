@@ -3,7 +3,7 @@
 use crate::config::{Layer, default_value, model_names};
 use crate::error::{CliError, Result};
 use crate::help;
-use crate::keys::{KEYS, Key, Kind, RUN};
+use crate::keys::{KEYS, Key, Kind, RUN, TABLES};
 use crate::memory;
 use crate::output;
 use clap::builder::styling::Styles;
@@ -37,6 +37,12 @@ pub enum Command {
     Inspect(InspectArgs),
     /// Time training steps and evaluation passes.
     Bench(BenchArgs),
+    /// Write a dataset as one file that loads at once, or as a folder of tables.
+    Convert(ConvertArgs),
+    /// List the published datasets and where they are on this machine.
+    Datasets(DatasetsArgs),
+    /// Fetch published datasets.
+    Download(DownloadArgs),
 }
 
 const OUTPUT: &str = "Output";
@@ -90,6 +96,9 @@ pub struct EvaluateArgs {
     /// Print the result as one JSON object
     #[arg(long)]
     pub json: bool,
+    /// How tables are read.
+    #[command(flatten)]
+    pub tables: TableArgs,
 }
 
 /// Arguments of `supergat predict`.
@@ -102,12 +111,21 @@ pub struct PredictArgs {
     /// Dataset to predict on [default: the one it was trained on]
     #[arg(value_name = "DATASET")]
     pub dataset: Option<String>,
+    /// The same dataset as an option
+    #[arg(long = "data", value_name = "DATASET", conflicts_with = "dataset")]
+    pub data: Option<String>,
     /// File to write, replaced when it exists [default: standard output]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// Draw the graph, its nodes coloured by predicted class, as an SVG file
+    #[arg(long, value_name = "FILE")]
+    pub picture: Option<PathBuf>,
     /// Print the file and its counts as one JSON object
     #[arg(long, requires = "out")]
     pub json: bool,
+    /// How tables are read.
+    #[command(flatten)]
+    pub tables: TableArgs,
 }
 
 /// Arguments of `supergat inspect`.
@@ -120,6 +138,9 @@ pub struct InspectArgs {
     /// Print the measures as one JSON object
     #[arg(long)]
     pub json: bool,
+    /// How tables are read.
+    #[command(flatten)]
+    pub tables: TableArgs,
 }
 
 /// Arguments of `supergat bench`.
@@ -143,6 +164,50 @@ pub struct BenchArgs {
     pub json: bool,
 }
 
+/// Arguments of `supergat convert`.
+#[derive(Debug, Args)]
+#[command(after_help = help::CONVERT)]
+pub struct ConvertArgs {
+    /// Folder of a dataset, a known name, a generated graph, or a converted file
+    #[arg(value_name = "SOURCE")]
+    pub source: String,
+    /// File that ends in .safetensors, or a new folder for tables
+    #[arg(value_name = "DEST")]
+    pub dest: PathBuf,
+    /// Print what was written as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// How tables are read.
+    #[command(flatten)]
+    pub tables: TableArgs,
+}
+
+/// Arguments of `supergat datasets`.
+#[derive(Debug, Args)]
+pub struct DatasetsArgs {
+    /// Print the list as one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `supergat download`.
+#[derive(Debug, Args)]
+#[command(after_help = help::DOWNLOAD)]
+pub struct DownloadArgs {
+    /// Names of datasets, as `supergat datasets` lists them
+    #[arg(value_name = "NAME", required = true)]
+    pub names: Vec<String>,
+    /// Fetch from a mirror, where the files are at URL/NAME/FILE [default: the publisher's addresses]
+    #[arg(long, value_name = "URL")]
+    pub from: Option<String>,
+    /// Print what was fetched as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// Say nothing on standard error except errors
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
 /// The keys of the configuration as options.
 #[derive(Debug)]
 pub struct Options(pub Layer);
@@ -157,15 +222,51 @@ impl Args for Options {
     }
 }
 
+/// The values of the keys that were given.
+fn layer(matches: &ArgMatches, keys: impl Iterator<Item = &'static Key>) -> Layer {
+    let given = |key: &Key| match key.kind {
+        Kind::Text => matches.get_one::<String>(key.name).cloned().map(Value::String),
+        Kind::Whole => matches.get_one::<i64>(key.name).copied().map(Value::Integer),
+        Kind::Number => matches.get_one::<f64>(key.name).copied().map(Value::Float),
+        Kind::Switch => matches.get_flag(key.name).then_some(Value::Boolean(false)),
+        Kind::Flag => matches.get_flag(key.name).then_some(Value::Boolean(true)),
+    };
+    keys.filter_map(|key| Some((key.name, given(key)?))).collect()
+}
+
+/// The keys about tables.
+fn about_tables() -> impl Iterator<Item = &'static Key> {
+    KEYS.iter().filter(|key| key.heading == TABLES)
+}
+
 impl FromArgMatches for Options {
     fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<Self, clap::Error> {
-        let given = |key: &Key| match key.kind {
-            Kind::Text => matches.get_one::<String>(key.name).cloned().map(Value::String),
-            Kind::Whole => matches.get_one::<i64>(key.name).copied().map(Value::Integer),
-            Kind::Number => matches.get_one::<f64>(key.name).copied().map(Value::Float),
-            Kind::Switch => matches.get_flag(key.name).then_some(Value::Boolean(false)),
-        };
-        Ok(Self(KEYS.iter().filter_map(|key| Some((key.name, given(key)?))).collect()))
+        Ok(Self(layer(matches, KEYS.iter())))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> std::result::Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// The keys about tables as options.
+#[derive(Debug)]
+pub struct TableArgs(pub Layer);
+
+impl Args for TableArgs {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        command.args(about_tables().map(argument))
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for TableArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<Self, clap::Error> {
+        Ok(Self(layer(matches, about_tables())))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> std::result::Result<(), clap::Error> {
@@ -175,11 +276,11 @@ impl FromArgMatches for Options {
 }
 
 fn argument(key: &Key) -> Arg {
-    let default = default_value(key);
+    let default = default_value(key).map(|value| format!(" [default: {value}]")).unwrap_or_default();
     let help = match key.name {
         "early_stop" => "Run all epochs".to_owned(),
-        "model" => format!("{} [default: {default}] [known: {}]", key.description, model_names().join(", ")),
-        _ => format!("{} [default: {default}]", key.description),
+        "model" => format!("{}{default} [known: {}]", key.description, model_names().join(", ")),
+        _ => format!("{}{default}", key.description),
     };
     let argument = Arg::new(key.name).help(help);
     if key.name == "dataset" {
@@ -187,10 +288,12 @@ fn argument(key: &Key) -> Arg {
     }
     let argument = argument.long(key.option()).help_heading(key.heading);
     match key.kind {
+        Kind::Text if key.name == "delimiter" => argument.value_name("CHARACTER").allow_hyphen_values(true),
+        Kind::Text if key.heading == TABLES => argument.value_name("COLUMN"),
         Kind::Text => argument.value_name("MODEL"),
         Kind::Whole => argument.value_name("N").value_parser(value_parser!(i64)).allow_negative_numbers(true),
         Kind::Number => argument.value_name("X").value_parser(value_parser!(f64)).allow_negative_numbers(true),
-        Kind::Switch => argument.action(ArgAction::SetTrue),
+        Kind::Switch | Kind::Flag => argument.action(ArgAction::SetTrue),
     }
 }
 

@@ -3,10 +3,11 @@
 //! What counts, the later winning: general defaults, the paper's preset for the dataset and model, the file, the options.
 
 use crate::error::{CliError, Result};
-use crate::keys::{KEYS, Key, Kind, RUN, nearest_first, shown};
+use crate::keys::{KEYS, Key, Kind, TABLES, nearest_first, shown};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use supergat::ModelKind;
+use supergat_data::LoadOptions;
 use supergat_lab::Settings;
 use toml::{Table, Value};
 
@@ -34,6 +35,8 @@ pub struct Resolved {
     pub seeds: u64,
     /// Model and hyperparameters.
     pub settings: Settings,
+    /// What was said about tables.
+    pub tables: Layer,
 }
 
 impl Choices {
@@ -51,6 +54,17 @@ impl Choices {
         self.given("dataset").and_then(Value::as_str).unwrap_or(DATASET)
     }
 
+    /// How the dataset is to be read.
+    pub fn load_options(&self) -> Result<LoadOptions> {
+        load_options(&self.tables())
+    }
+
+    /// What was said about tables.
+    fn tables(&self) -> Layer {
+        let keys = KEYS.iter().filter(|key| key.heading == TABLES);
+        keys.filter_map(|key| Some((key.name, self.given(key.name)?.clone()))).collect()
+    }
+
     /// The settings for the dataset of that name.
     pub fn resolve(&self, name: &str) -> Result<Resolved> {
         let model = self.model()?;
@@ -61,7 +75,7 @@ impl Choices {
             if layer.keys().any(|name| name.starts_with("early_stop_")) {
                 table.insert("early_stop".into(), Value::Boolean(true));
             }
-            let settings = layer.iter().filter(|(name, _)| Key::named(name).is_some_and(|key| key.heading != RUN));
+            let settings = layer.iter().filter(|(name, _)| Key::named(name).is_some_and(Key::is_setting));
             table.extend(settings.map(|(name, value)| ((*name).to_owned(), value.clone())));
         }
         let whole = |name, default| self.given(name).and_then(Value::as_integer).map_or(default, i64::unsigned_abs);
@@ -70,13 +84,14 @@ impl Choices {
             seed: whole("seed", 0),
             seeds: whole("seeds", 1),
             settings: table.try_into().map_err(|e: toml::de::Error| CliError::usage(e.message()))?,
+            tables: self.tables(),
         })
     }
 
     /// Where the settings come from, in words.
     pub fn origin(&self, name: &str) -> Result<String> {
         let model = self.model()?;
-        let hyperparameters = || KEYS.iter().filter(|key| key.heading != RUN);
+        let hyperparameters = || KEYS.iter().filter(|key| key.is_setting());
         let mut parts = vec![match Settings::published(name, model) {
             Some(_) => format!("the paper's for {name} and {model}"),
             None => format!("general ones (the paper has none for {name} and {model})"),
@@ -131,9 +146,10 @@ impl Resolved {
         values.insert("dataset".into(), self.dataset.clone().into());
         values.insert("seed".into(), Value::Integer(self.seed as i64));
         values.insert("seeds".into(), Value::Integer(self.seeds as i64));
+        values.extend(self.tables.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
         let mut text = String::from("# A run of supergat. To repeat it: supergat train --config FILE\n");
         let mut heading = "";
-        for key in &KEYS {
+        for key in KEYS.iter().filter(|key| values.contains_key(key.name)) {
             if key.heading != heading {
                 heading = key.heading;
                 text += &format!("\n## {heading}\n");
@@ -144,15 +160,22 @@ impl Resolved {
     }
 }
 
-/// What a key is when nobody says otherwise and the paper has no preset.
-pub fn default_value(key: &Key) -> String {
+/// Table options from the values that were given.
+pub fn load_options(tables: &Layer) -> Result<LoadOptions> {
+    let table: Table = tables.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+    let tables = table.try_into().map_err(|error: toml::de::Error| CliError::usage(error.message()))?;
+    Ok(LoadOptions { tables, ..LoadOptions::default() })
+}
+
+/// What a key is when nobody says otherwise and the paper has no preset; nothing for those that then have no value.
+pub fn default_value(key: &Key) -> Option<String> {
     let general = Settings::general(MODEL.parse().expect("a model"));
     match key.name {
-        "dataset" => DATASET.to_owned(),
-        "model" => MODEL.to_owned(),
-        "seed" => "0".to_owned(),
-        "seeds" => "1".to_owned(),
-        name => shown(&Table::try_from(general).expect("settings are a table")[name]),
+        "dataset" => Some(DATASET.to_owned()),
+        "model" => Some(MODEL.to_owned()),
+        "seed" | "split_seed" => Some("0".to_owned()),
+        "seeds" => Some("1".to_owned()),
+        name => Table::try_from(general).expect("settings are a table").get(name).map(shown),
     }
 }
 
@@ -232,7 +255,8 @@ mod tests {
             ..Settings::general("gat-dp".parse().unwrap())
         };
         for settings in [odd, Settings::published("cora", MODEL.parse().unwrap()).unwrap()] {
-            let resolved = Resolved { dataset: "a \"b\" \\ c\n#".into(), seed: 7, seeds: 3, settings };
+            let tables = Layer::from([("delimiter", "\t".into()), ("directed", true.into())]);
+            let resolved = Resolved { dataset: "a \"b\" \\ c\n#".into(), seed: 7, seeds: 3, settings, tables };
             let back = choices(&resolved.to_toml(), &[]).unwrap().resolve("cora").unwrap();
             // An explicit switch must survive the early-stopping keys beside it.
             assert_eq!(back, resolved);

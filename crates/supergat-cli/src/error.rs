@@ -57,7 +57,10 @@ impl From<supergat::Error> for CliError {
 
 impl From<supergat_data::Error> for CliError {
     fn from(error: supergat_data::Error) -> Self {
-        Self::usage(error.to_string())
+        match error {
+            supergat_data::Error::Write { .. } | supergat_data::Error::Download { .. } => Self::job(error.to_string()),
+            input => Self::usage(input.to_string()),
+        }
     }
 }
 

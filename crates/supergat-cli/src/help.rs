@@ -11,8 +11,10 @@ Examples:
   supergat evaluate runs/cora-supergat-mx  measure the trained model again
   supergat predict runs/cora-supergat-mx   classes and probabilities of all nodes, as CSV
   supergat inspect cora                    size, degrees and homophily of a dataset
+  supergat train my-folder                 your own graph: nodes.csv and edges.csv
 
-Known names such as cora are looked up in the folder that SUPERGAT_DATA names, else in ./data.";
+Known names such as cora are looked up in the folder that SUPERGAT_DATA names, in ./data and in this user's cache, where `supergat download` \
+puts them. Your own graph is a folder with nodes.csv and edges.csv.";
 
 /// Of `supergat train`.
 pub const TRAIN: &str = "\
@@ -56,14 +58,20 @@ node are joined by `|`.
 
 Examples:
   supergat predict runs/cora-supergat-mx
-  supergat predict runs/cora-supergat-mx path/to/folder --out predictions.csv";
+  supergat predict runs/cora-supergat-mx path/to/folder --out predictions.csv
+  supergat predict runs/mine --data new-folder --out new.csv --picture new.svg
+
+A folder of tables may hold a graph that training never saw: its columns are matched by name, and labels may be missing.";
 
 /// Of `supergat inspect`.
 pub const INSPECT: &str = "\
+Of a folder of tables it also says how every column was understood, and what was counted and left out: a dry run.
+
 Examples:
   supergat inspect cora
   supergat inspect random-partition:homophily=0.2,degree=5 --json";
 
+/// Of `supergat bench`.
 pub const BENCH: &str = "\
 Trains for a number of epochs and reports the median and the minimum of the milliseconds of a training
 step (forward, backward, optimiser) and of an evaluation pass, and the largest memory in use.
@@ -71,3 +79,24 @@ step (forward, backward, optimiser) and of an evaluation pass, and the largest m
 Examples:
   supergat bench cora --model supergat-mx
   supergat bench --random 169343,14,128,40 --hidden 16 --output-heads 1 --epochs 3 --json";
+
+/// Of `supergat convert`.
+pub const CONVERT: &str = "\
+The file holds the finished graph, features, labels, splits, ids and names, and loads without any sorting; use it in place of a dataset. The \
+folder holds nodes.csv, edges.csv, splits.csv, dataset.toml and, for sparse features, features.csv. Training on either gives the same bits as \
+on the source.
+
+Examples:
+  supergat convert my-folder my-graph.supergat.safetensors
+  supergat convert cora cora-tables
+  supergat train my-graph.supergat.safetensors";
+
+/// Of `supergat download`.
+pub const DOWNLOAD: &str = "\
+The files go to a folder of their own in the one that SUPERGAT_DATA names, else in this user's cache; both are searched when a dataset is \
+named. What was cut off is resumed, checksums are compared where they are known, and a folder appears when it is complete. SUPERGAT_MIRROR can \
+name a mirror, as --from does. Needs the program curl.
+
+Examples:
+  supergat download cora citeseer pubmed
+  supergat download cora --from https://mirror.example/graphs";

@@ -12,8 +12,10 @@ pub enum Kind {
     Whole,
     /// A number.
     Number,
-    /// Yes or no.
+    /// Yes or no; the option says no.
     Switch,
+    /// Yes or no; the option says yes.
+    Flag,
 }
 
 /// One entry of the configuration.
@@ -38,13 +40,15 @@ const NETWORK: &str = "Network";
 const TRAINING: &str = "Training";
 const SELF_SUPERVISION: &str = "Self-supervision (supergat-* only)";
 const EARLY_STOPPING: &str = "Early stopping";
+/// How tables are read. These keys have no value unless somebody gives one.
+pub const TABLES: &str = "Tables (nodes.csv, edges.csv)";
 
 const fn key(name: &'static str, kind: Kind, heading: &'static str, description: &'static str) -> Key {
     Key { name, kind, heading, description }
 }
 
 /// Every key, in the order in which they are shown.
-pub const KEYS: [Key; 21] = [
+pub const KEYS: [Key; 33] = [
     key(
         "dataset",
         Kind::Text,
@@ -91,12 +95,29 @@ pub const KEYS: [Key; 21] = [
         EARLY_STOPPING,
         "Stop when the validation metric differs from that average by a smaller share than this",
     ),
+    key("delimiter", Kind::Text, TABLES, "What stands between fields: one character, tab or space"),
+    key("id_column", Kind::Text, TABLES, "Column with the id of a node: its name, or its number counted from 1"),
+    key("label_column", Kind::Text, TABLES, "Column with the class of a node"),
+    key("split_column", Kind::Text, TABLES, "Column that says train, validation or test"),
+    key("source_column", Kind::Text, TABLES, "Column with the first end of a link"),
+    key("target_column", Kind::Text, TABLES, "Column with the second end of a link"),
+    key("ignore_columns", Kind::Text, TABLES, "Columns of the nodes that are not read, separated by commas"),
+    key("directed", Kind::Flag, TABLES, "Links count from source to target only"),
+    key("standardise", Kind::Flag, TABLES, "Shift and scale numeric columns to mean 0 and deviation 1"),
+    key("skip_unknown", Kind::Flag, TABLES, "Leave out links to unknown nodes instead of refusing them"),
+    key("keep_rare", Kind::Flag, TABLES, "Keep classes that have a single node instead of refusing them"),
+    key("split_seed", Kind::Whole, TABLES, "Seed of the random split that is drawn when no column gives one"),
 ];
 
 impl Key {
     /// The key of that name.
     pub fn named(name: &str) -> Option<&'static Self> {
         KEYS.iter().find(|key| key.name == name)
+    }
+
+    /// Whether it is one of the settings of model and training.
+    pub fn is_setting(&self) -> bool {
+        self.heading != RUN && self.heading != TABLES
     }
 
     /// Its name as an option, without dashes in front.
@@ -108,7 +129,7 @@ impl Key {
     /// Refuses a value of the wrong kind or out of range.
     pub fn check(&self, value: &Value) -> Result<()> {
         let most = match self.name {
-            "seed" => i64::MAX,
+            "seed" | "split_seed" => i64::MAX,
             "seeds" => MOST / 100,
             _ => MOST,
         };
@@ -116,11 +137,11 @@ impl Key {
         let expected = match (self.kind, value) {
             (Kind::Text, Value::String(_))
             | (Kind::Number, Value::Float(_) | Value::Integer(_))
-            | (Kind::Switch, Value::Boolean(_)) => return Ok(()),
+            | (Kind::Switch | Kind::Flag, Value::Boolean(_)) => return Ok(()),
             (Kind::Whole, Value::Integer(number)) if (least..=most).contains(number) => return Ok(()),
             (Kind::Text, _) => "must be a text in quotation marks".to_owned(),
             (Kind::Number, _) => "must be a number".to_owned(),
-            (Kind::Switch, _) => "must be true or false".to_owned(),
+            (Kind::Switch | Kind::Flag, _) => "must be true or false".to_owned(),
             (Kind::Whole, _) => format!("must be a whole number from {least} to {most}"),
         };
         Err(CliError::usage(format!("{} = {}: {expected}", self.name, shown(value))))
@@ -154,7 +175,7 @@ mod tests {
         for key in &KEYS {
             match settings.get(key.name) {
                 Some(value) => key.check(value).unwrap(),
-                None => assert!(["dataset", "seed", "seeds"].contains(&key.name), "{} is no setting", key.name),
+                None => assert!(!key.is_setting() && key.name != "model", "{} is no setting", key.name),
             }
             if let Some(Value::Float(_)) = settings.get(key.name) {
                 assert_eq!(key.kind, Kind::Number, "{}", key.name);

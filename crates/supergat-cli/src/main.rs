@@ -14,6 +14,7 @@ mod interrupt;
 mod keys;
 mod memory;
 mod output;
+mod picture;
 mod progress;
 mod report;
 mod run_folder;
@@ -32,6 +33,9 @@ fn main() -> ExitCode {
             Command::Predict(args) => commands::predict::run(&args),
             Command::Inspect(args) => commands::inspect::run(&args),
             Command::Bench(args) => commands::bench::run(args),
+            Command::Datasets(args) => commands::datasets::run(&args),
+            Command::Download(args) => commands::download::run(&args),
+            Command::Convert(args) => commands::convert::run(&args),
         },
         Err(error) => args::refuse(&error),
     };

@@ -164,6 +164,8 @@ mod tests {
             class_names: vec!["a,b".into(), "c".into()],
             node_ids: Some(vec![vec!["x".into(), "y".into(), "z".into()]; graphs]),
             listed_links: 5,
+            notes: Vec::new(),
+            schema: None,
         }
     }
 

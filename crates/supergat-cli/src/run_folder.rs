@@ -1,5 +1,6 @@
 //! The run folder: written beside its place under another name, and renamed when it is complete.
 
+use crate::config::Layer;
 use crate::error::{CliError, Result};
 use crate::interrupt::Interrupt;
 use crate::output::json;
@@ -31,6 +32,8 @@ pub struct Contents<'a> {
     pub dataset: &'a Dataset,
     /// The dataset as it was given.
     pub source: &'a str,
+    /// What was said about tables.
+    pub tables: &'a Layer,
     /// The runs and the best model.
     pub runs: &'a Runs,
     /// The logits of the best model.
@@ -123,7 +126,7 @@ impl Contents<'_> {
     fn write(&self, folder: &Path) -> io::Result<()> {
         write_file(folder, "config.toml", |out| out.write_all(self.config.as_bytes()))?;
         write_file(folder, "metrics.jsonl", |out| self.metrics(out))?;
-        let model = saved_model::to_bytes(self.dataset, self.source, self.runs);
+        let model = saved_model::to_bytes(self.dataset, self.source, self.tables, self.runs);
         write_file(folder, MODEL_FILE, |out| out.write_all(&model))?;
         write_file(folder, "predictions.csv", |out| report::predictions(out, self.dataset, self.logits))?;
         if self.attention {

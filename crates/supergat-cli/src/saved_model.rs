@@ -1,11 +1,14 @@
 //! The model of a run as a file: what is recorded beside its weights, and how it finds its dataset again.
 
+use crate::config::{Layer, load_options};
 use crate::error::{CliError, Result};
+use crate::keys::Key;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::path::Path;
 use supergat::{Model, checkpoint};
 use supergat_data::Dataset;
+use supergat_data::tables::Expected;
 use supergat_lab::Runs;
 
 /// Its name in a run folder.
@@ -14,6 +17,8 @@ pub const MODEL_FILE: &str = "model.safetensors";
 const NAME: &str = "dataset";
 const SOURCE: &str = "dataset_source";
 const CLASS_NAMES: &str = "class_names";
+const TABLE_OPTIONS: &str = "table_options";
+const FEATURE_COLUMNS: &str = "feature_columns";
 
 /// A model that was read, and what was recorded with it.
 #[derive(Debug)]
@@ -24,7 +29,7 @@ pub struct SavedModel {
 }
 
 /// The best model of the runs as the bytes of a file.
-pub fn to_bytes(dataset: &Dataset, source: &str, runs: &Runs) -> Vec<u8> {
+pub fn to_bytes(dataset: &Dataset, source: &str, tables: &Layer, runs: &Runs) -> Vec<u8> {
     let best = &runs.runs[runs.best];
     // A folder must be found again from wherever the model is used.
     let folder = Path::new(source).is_dir().then(|| std::path::absolute(source).ok()).flatten();
@@ -38,7 +43,14 @@ pub fn to_bytes(dataset: &Dataset, source: &str, runs: &Runs) -> Vec<u8> {
         ("supergat_version", env!("CARGO_PKG_VERSION").to_owned()),
     ];
     let metadata = metadata.map(|(key, value)| (key.to_owned(), value));
-    checkpoint::to_bytes(&runs.model, &HashMap::from(metadata))
+    let mut metadata = HashMap::from(metadata);
+    if !tables.is_empty() {
+        metadata.insert(TABLE_OPTIONS.to_owned(), json(tables));
+    }
+    if let Some(schema) = &dataset.schema {
+        metadata.insert(FEATURE_COLUMNS.to_owned(), json(schema));
+    }
+    checkpoint::to_bytes(&runs.model, &metadata)
 }
 
 impl SavedModel {
@@ -60,18 +72,22 @@ impl SavedModel {
         Ok(Self { model, metadata })
     }
 
-    /// Loads the given dataset, else the recorded one, and makes sure that it fits.
-    pub fn dataset(&self, source: Option<&str>) -> Result<Dataset> {
-        let recorded = || self.metadata.get(SOURCE).map(String::as_str);
-        let source = source
-            .or_else(recorded)
+    /// Loads the given dataset, else the recorded one, and makes sure that it fits. Options about tables win over the recorded ones.
+    pub fn dataset(&self, source: Option<&str>, tables: &Layer) -> Result<Dataset> {
+        let recorded = self.metadata.get(SOURCE).map(String::as_str);
+        let given = source
+            .or(recorded)
             .ok_or_else(|| CliError::usage("the model does not say which dataset it was trained on: name one"))?;
-        let dataset = supergat_data::load(source)?;
+        let mut options = load_options(&self.table_options(tables))?;
+        if source.is_some() && !same_place(given, recorded) {
+            options.tables.expected = Some(self.expected());
+        }
+        let source = given;
+        let dataset = supergat_data::load_with(source, &options)?;
         for example in &dataset.examples {
             self.model.architecture().accepts(example).map_err(|error| CliError::from(error).at(source))?;
         }
-        let names = self.metadata.get(CLASS_NAMES).and_then(|text| serde_json::from_str::<Vec<String>>(text).ok());
-        match names {
+        match self.class_names() {
             Some(names) if names != dataset.class_names => Err(CliError::usage(format!(
                 "{source}: the model knows the classes {}, but the data has {}",
                 names.join(", "),
@@ -80,6 +96,39 @@ impl SavedModel {
             _ => Ok(dataset),
         }
     }
+
+    /// The options that the training data was read with, changed by the given ones.
+    fn table_options(&self, given: &Layer) -> Layer {
+        let recorded: HashMap<String, toml::Value> =
+            self.metadata.get(TABLE_OPTIONS).and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+        let recorded = recorded.into_iter().filter_map(|(name, value)| Some((Key::named(&name)?.name, value)));
+        recorded.chain(given.clone()).collect()
+    }
+
+    /// What new tables must be turned into.
+    fn expected(&self) -> Expected {
+        let architecture = self.model.architecture();
+        Expected {
+            features: architecture.input_features,
+            schema: self.metadata.get(FEATURE_COLUMNS).and_then(|text| serde_json::from_str(text).ok()),
+            classes: self.class_names().unwrap_or_else(|| (0..architecture.classes).map(|k| k.to_string()).collect()),
+            several: architecture.multi_label,
+        }
+    }
+
+    fn class_names(&self) -> Option<Vec<String>> {
+        self.metadata.get(CLASS_NAMES).and_then(|text| serde_json::from_str(text).ok())
+    }
+}
+
+/// Whether both name the same file or folder.
+fn same_place(source: &str, recorded: Option<&str>) -> bool {
+    let place = |source: &str| Path::new(source).canonicalize().ok();
+    recorded.is_some_and(|recorded| recorded == source || place(source).is_some_and(|a| place(recorded) == Some(a)))
+}
+
+fn json(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).expect("names and plain values")
 }
 
 #[cfg(test)]
@@ -95,7 +144,7 @@ mod tests {
         let settings = Settings { max_epochs: 1, ..Settings::general("gat-go".parse().unwrap()) };
         let bytes = || {
             let runs = run_seeds(&dataset, &settings, &[3], 1, |_| ControlFlow::Continue(())).unwrap();
-            to_bytes(&dataset, "random-partition", &runs)
+            to_bytes(&dataset, "random-partition", &Layer::new(), &runs)
         };
         let first = bytes();
         // Every hash map has its own order, so a few tries would show one that was left.

@@ -1,5 +1,6 @@
 //! What every reader and generator returns.
 
+use crate::tables::Schema;
 use std::borrow::Cow;
 use supergat::Example;
 
@@ -16,6 +17,10 @@ pub struct Dataset {
     pub node_ids: Option<Vec<Vec<String>>>,
     /// Links as the publisher counts them, before duplicates collapse.
     pub listed_links: u64,
+    /// Sentences on what the reader understood, counted and left out.
+    pub notes: Vec<String>,
+    /// The columns that the features were made from, where they come from a table.
+    pub schema: Option<Schema>,
 }
 
 impl Dataset {
@@ -71,6 +76,8 @@ mod tests {
             class_names: numbered(2),
             node_ids: None,
             listed_links: 2,
+            notes: Vec::new(),
+            schema: None,
         };
         assert_eq!((dataset.nodes(), dataset.features(), dataset.classes()), (4, 3, 2));
         assert_eq!(dataset.class_names, ["0", "1"]);

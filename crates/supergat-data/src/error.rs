@@ -14,6 +14,22 @@ pub enum Error {
         /// What the operating system said.
         source: std::io::Error,
     },
+    /// The operating system would not take the file.
+    #[error("cannot write {}: {source}", path.display())]
+    Write {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// A file that could not be fetched.
+    #[error("cannot fetch {url}: {reason}; try again to resume, or name a mirror")]
+    Download {
+        /// Its address.
+        url: String,
+        /// What went wrong.
+        reason: String,
+    },
     /// Something that must be there is not.
     #[error("{} not found: {advice}", path.display())]
     NotFound {
@@ -40,6 +56,18 @@ pub enum Error {
         /// Where the value or the instruction begins.
         offset: usize,
         /// What a dataset has there.
+        expected: String,
+        /// What the file has there.
+        found: String,
+    },
+    /// A binary file that holds something else than it must.
+    #[error("{}, byte {offset}: expected {expected}, found {found}", path.display())]
+    Binary {
+        /// The file; a member of an archive is named as if the archive were a folder.
+        path: PathBuf,
+        /// Where the part begins.
+        offset: usize,
+        /// What must stand there.
         expected: String,
         /// What the file has there.
         found: String,
@@ -93,6 +121,9 @@ pub enum Error {
         /// The line as it is.
         found: String,
     },
+    /// A table that cannot be used as it is.
+    #[error("{0}")]
+    Table(Box<crate::tables::TableError>),
     /// A folder whose files are of no known format.
     #[error("{} holds no known dataset: expected {expected}, found {found}", path.display())]
     UnknownFormat {

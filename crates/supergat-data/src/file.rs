@@ -1,6 +1,7 @@
 //! Reading files and folders from strangers: only regular files, only up to a limit.
 
 use crate::error::{Error, Result};
+use serde::de::DeserializeOwned;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -28,6 +29,38 @@ pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>> {
         return Err(too_large(bytes.len() as u64));
     }
     Ok(bytes)
+}
+
+/// The largest file that is read whole.
+pub(crate) const MAX_BYTES: u64 = 4 << 30;
+
+/// How much packed data may grow to. Honest files of equal numbers are packed a thousandfold, so small ones may.
+pub(crate) fn unpacked_limit(packed: usize) -> u64 {
+    (packed as u64).saturating_mul(256).saturating_add(64 << 20).min(MAX_BYTES)
+}
+
+/// Everything that an unpacking reader gives, up to a limit.
+pub(crate) fn unpack(path: &Path, reader: impl Read, limit: u64) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let read = reader.take(limit.saturating_add(1)).read_to_end(&mut bytes);
+    if bytes.len() as u64 > limit {
+        let (path, found) = (path.to_owned(), bytes.len() as u64);
+        return Err(Error::TooLarge { path, what: "bytes when unpacked", limit, found });
+    }
+    match read {
+        Ok(_) => Ok(bytes),
+        Err(source) => Err(Error::Io { path: path.to_owned(), source }),
+    }
+}
+
+/// Reads JSON of a fixed shape, which `expected` describes.
+pub(crate) fn json<T: DeserializeOwned>(path: &Path, bytes: &[u8], expected: &str) -> Result<T> {
+    serde_json::from_slice(bytes).map_err(|error| Error::Text {
+        path: path.to_owned(),
+        line: error.line(),
+        expected: expected.to_owned(),
+        found: error.to_string().chars().take(120).collect(),
+    })
 }
 
 /// The names in a folder, sorted, so that messages are the same everywhere.

@@ -12,19 +12,44 @@
 //! # Ok::<(), supergat_data::Error>(())
 //! ```
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
+pub mod convert;
+pub mod converted;
 pub mod dataset;
+pub mod download;
 pub mod error;
 mod file;
+pub mod gnn_benchmark;
+pub mod graphsaint;
+mod lines;
+mod map;
+pub mod musae;
+pub mod npy;
+pub mod npz;
+pub mod ogb;
+pub mod pca;
 pub mod pickle;
 pub mod planetoid;
+pub mod ppi;
+mod prepare;
 pub mod random_graph;
 pub mod random_partition;
+pub mod registry;
 pub mod source;
+mod sparse;
+pub mod split;
+pub mod tables;
+pub mod tfidf;
+pub mod webkb;
+pub mod wiki_cs;
+mod zip;
 
+pub use convert::convert;
 pub use dataset::Dataset;
 pub use error::{Error, Result};
 pub use random_graph::RandomGraph;
 pub use random_partition::RandomPartition;
-pub use source::{KNOWN, load};
+pub use source::{KNOWN, LoadOptions, load, load_with};
+pub use split::SplitChoice;
+pub use tables::TableOptions;

@@ -13,8 +13,9 @@
 
 use crate::dataset::{Dataset, numbered};
 use crate::error::{Error, Result};
-use crate::file;
 use crate::pickle::{Csr, Id, Limits, Pickle, Value};
+use crate::source::LoadOptions;
+use crate::{file, split};
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use supergat::{Direction, Example, Features, Graph, Labels, SparseMatrix};
@@ -44,7 +45,7 @@ fn dataset_of(file: &str) -> Option<&str> {
 }
 
 /// Reads the dataset in a folder. Its name is the one in the names of the files.
-pub fn read(folder: &Path) -> Result<Dataset> {
+pub fn read(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
     let names = file::list(folder)?;
     let found: Vec<&str> = datasets_in(&names).into_iter().collect();
     let [name] = found[..] else {
@@ -55,7 +56,7 @@ pub fn read(folder: &Path) -> Result<Dataset> {
             found: if found.is_empty() { "none".into() } else { found.join(", ") },
         });
     };
-    Files { folder, name, limits: Limits::default() }.read()
+    Files { folder, name, limits: Limits::default() }.read(options)
 }
 
 struct Files<'a> {
@@ -71,7 +72,7 @@ struct Classes {
 }
 
 impl Files<'_> {
-    fn read(&self) -> Result<Dataset> {
+    fn read(&self, options: &LoadOptions) -> Result<Dataset> {
         for part in PARTS {
             if !self.path(part).exists() {
                 let advice = format!("the folder must hold {}", EXPECTED.replace("NAME", self.name));
@@ -119,18 +120,22 @@ impl Files<'_> {
         let mut labels = ally.of;
         labels.extend(row_of.iter().map(|row| row.map_or(Labels::UNKNOWN, |row| ty.of[row])));
         let ids = |range: std::ops::Range<usize>| range.map(|node| node as u32).collect::<Vec<_>>();
-        let splits = [ids(0..training), ids(training..listed.min(training + VALIDATION)), test];
+        let of_files = [ids(0..training), ids(training..listed.min(training + VALIDATION)), test];
 
         let core = |source| Error::Core { path: self.folder.to_owned(), source };
         let graph = Graph::from_edges(nodes, &links, Direction::Undirected).map_err(core)?;
         let features = Features::Sparse(stack(&allx, &tx, &row_of).map_err(core)?);
         let labels = Labels::Single { classes: ally.count, of: labels };
+        let mut notes = Vec::new();
+        let split = split::choose(options.split, self.folder, self.name, &labels, vec![of_files], &mut notes)?;
         Ok(Dataset {
             name: self.name.to_owned(),
-            examples: vec![Example::new(graph, features, labels, splits).map_err(core)?],
+            examples: vec![Example::new(graph, features, labels, split).map_err(core)?],
             class_names: numbered(ally.count),
             node_ids: None,
             listed_links: entries / 2,
+            notes,
+            schema: None,
         })
     }
 

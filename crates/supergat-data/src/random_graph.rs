@@ -71,6 +71,8 @@ impl RandomGraph {
             class_names: numbered(self.classes),
             node_ids: None,
             listed_links,
+            notes: Vec::new(),
+            schema: None,
         })
     }
 

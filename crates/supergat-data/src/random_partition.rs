@@ -68,6 +68,8 @@ impl RandomPartition {
             class_names: numbered(self.classes),
             node_ids: None,
             listed_links: links.len() as u64,
+            notes: Vec::new(),
+            schema: None,
         })
     }
 

@@ -4,7 +4,9 @@ use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::random_graph::{self, RandomGraph};
 use crate::random_partition::{self, RandomPartition};
-use crate::{file, planetoid};
+use crate::split::SplitChoice;
+use crate::tables::{self, TableOptions};
+use crate::{converted, file, gnn_benchmark, graphsaint, musae, ogb, planetoid, ppi, registry, split, webkb, wiki_cs};
 use std::path::{Path, PathBuf};
 
 /// The names of the paper's real-world datasets.
@@ -34,15 +36,35 @@ struct Format {
     expected: &'static str,
     /// Whether the folder with these names is meant to be of this format, complete or not.
     recognises: fn(&[String]) -> bool,
-    read: fn(&Path) -> Result<Dataset>,
+    read: fn(&Path, &LoadOptions) -> Result<Dataset>,
 }
 
-const FORMATS: &[Format] = &[Format {
-    name: "Planetoid",
-    expected: planetoid::EXPECTED,
-    recognises: planetoid::recognises,
-    read: planetoid::read,
-}];
+macro_rules! reader {
+    ($name:literal, $module:ident) => {
+        Format { name: $name, expected: $module::EXPECTED, recognises: $module::recognises, read: $module::read }
+    };
+}
+
+const FORMATS: &[Format] = &[
+    reader!("Planetoid", planetoid),
+    reader!("OGB", ogb),
+    reader!("GraphSAINT", graphsaint),
+    reader!("PPI", ppi),
+    reader!("MUSAE", musae),
+    reader!("Wiki-CS", wiki_cs),
+    reader!("WebKB", webkb),
+    Format { name: "tables", expected: tables::EXPECTED, recognises: tables::recognises, read: tables::load },
+    reader!("gnn-benchmark", gnn_benchmark),
+];
+
+/// How a dataset is to be loaded.
+#[derive(Debug, Clone, Default)]
+pub struct LoadOptions {
+    /// Which nodes are for training, validation and testing.
+    pub split: SplitChoice,
+    /// How tables are understood.
+    pub tables: TableOptions,
+}
 
 /// The environment variable that names the folder in which known names are looked up.
 pub const DATA_VARIABLE: &str = "SUPERGAT_DATA";
@@ -50,49 +72,61 @@ pub const DATA_VARIABLE: &str = "SUPERGAT_DATA";
 /// Loads a dataset.
 ///
 /// `source` is a specification such as `random-partition:homophily=0.9`, which is generated; or a folder, whose format is
-/// recognised by its files; or one of the [`KNOWN`] names, which is a folder of that name in the folder that the environment variable
-/// `SUPERGAT_DATA` names, or in `./data`.
+/// recognised by its files; or a file that [`crate::convert()`] wrote; or one of the [`KNOWN`] names, which is a folder of that name in the folder that the environment variable
+/// `SUPERGAT_DATA` names, in `./data`, or in the user's cache.
 pub fn load(source: &str) -> Result<Dataset> {
-    let roots: Vec<PathBuf> =
-        std::env::var_os(DATA_VARIABLE).map(PathBuf::from).into_iter().chain(["data".into()]).collect();
-    load_from(source, &roots)
+    load_with(source, &LoadOptions::default())
 }
 
-fn load_from(source: &str, roots: &[PathBuf]) -> Result<Dataset> {
+/// Loads a dataset as [`load`] does, with options.
+pub fn load_with(source: &str, options: &LoadOptions) -> Result<Dataset> {
+    load_from(source, &registry::roots(), options)
+}
+
+fn load_from(source: &str, roots: &[PathBuf], options: &LoadOptions) -> Result<Dataset> {
     let path = Path::new(source);
-    match source.split(':').next() {
+    let generator = source.split(':').next().filter(|name| [random_partition::NAME, random_graph::NAME].contains(name));
+    if generator.is_some() {
+        split::fixed(options.split, path, "generated graphs come with their own split")?;
+    }
+    match generator {
         Some(random_partition::NAME) => return source.parse::<RandomPartition>()?.generate(),
         Some(random_graph::NAME) => return source.parse::<RandomGraph>()?.generate(),
         _ => {}
     }
     if path.is_dir() {
-        return read_folder(path);
+        return read_folder(path, options);
+    }
+    if path.is_file() && path.extension().is_some_and(|ending| ending == converted::ENDING) {
+        split::fixed(options.split, path, "a converted dataset holds the one split that it was written with")?;
+        return converted::read(path);
     }
     if KNOWN.contains(&source) {
         let places: Vec<PathBuf> = roots.iter().map(|root| root.join(source)).collect();
         return match places.iter().find(|place| place.is_dir()) {
-            Some(place) => read_folder(place),
+            Some(place) => read_folder(place, options),
             None => Err(Error::NotFound {
                 path: path.to_owned(),
                 advice: format!(
-                    "looked for {}; give the folder that holds its files, or set {DATA_VARIABLE} to the one above it",
+                    "looked for {}; `supergat download {source}` fetches it, or give the folder that holds its files, or set \
+                     {DATA_VARIABLE} to the one above it",
                     places.iter().map(|place| place.display().to_string()).collect::<Vec<_>>().join(" and ")
                 ),
             }),
         };
     }
     if path.exists() || path.components().count() > 1 {
-        let advice = "give the folder that holds the files of a dataset, or one of the known names";
+        let advice = "give the folder that holds the files of a dataset, a converted one (.safetensors), or one of the known names";
         let advice = if path.exists() { format!("it is a file; {advice}") } else { advice.to_owned() };
         return Err(Error::NotFound { path: path.to_owned(), advice });
     }
     Err(Error::UnknownDataset { name: source.to_owned(), nearest: nearest(source) })
 }
 
-fn read_folder(folder: &Path) -> Result<Dataset> {
+fn read_folder(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
     let names = file::list(folder)?;
     if let Some(format) = FORMATS.iter().find(|format| (format.recognises)(&names)) {
-        return (format.read)(folder);
+        return (format.read)(folder, options);
     }
     let shown = names.iter().take(5).map(String::as_str).collect::<Vec<_>>().join(", ");
     Err(Error::UnknownFormat {
@@ -142,6 +176,10 @@ fn edits(from: &str, to: &str) -> usize {
 mod tests {
     use super::*;
 
+    fn load_from(source: &str, roots: &[PathBuf]) -> Result<Dataset> {
+        super::load_from(source, roots, &LoadOptions::default())
+    }
+
     #[test]
     fn edits_are_counted() {
         assert_eq!(edits("", "abc"), 3);
@@ -168,7 +206,8 @@ mod tests {
         assert_eq!(
             error,
             format!(
-                "cora not found: looked for {places}; give the folder that holds its files, or set SUPERGAT_DATA to the one above it"
+                "cora not found: looked for {places}; `supergat download cora` fetches it, or give the folder that holds its files, or set \
+                 SUPERGAT_DATA to the one above it"
             )
         );
         let error = load_from("some/where", &roots).unwrap_err().to_string();

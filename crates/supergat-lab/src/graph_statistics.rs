@@ -202,6 +202,8 @@ mod tests {
             examples: vec![example],
             node_ids: None,
             listed_links: 4,
+            notes: Vec::new(),
+            schema: None,
         }
     }
 

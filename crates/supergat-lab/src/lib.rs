@@ -5,6 +5,7 @@
 pub mod bench;
 pub mod estimate;
 pub mod graph_statistics;
+pub mod layout;
 pub mod runs;
 pub mod settings;
 pub mod summary;

@@ -8,6 +8,7 @@ use crate::memory;
 use crate::output;
 use serde::Serialize;
 use std::process::ExitCode;
+use std::time::Instant;
 use supergat::ModelKind;
 use supergat_lab::{BenchReport, KernelTiming, bench};
 
@@ -23,6 +24,8 @@ struct Report {
     nodes: usize,
     edges: usize,
     epochs: u32,
+    /// Reading or generating the dataset.
+    load_ms: f64,
     #[serde(flatten)]
     timing: BenchReport,
     peak_rss_mib: Option<u64>,
@@ -35,9 +38,11 @@ pub fn run(args: BenchArgs) -> Result<ExitCode> {
         Some(spec) => random(spec)?,
         None => choices.dataset().to_owned(),
     };
-    let dataset = supergat_data::load(&source)?;
-    let resolved = choices.resolve(&dataset.name)?;
     let threads = threads(args.threads)?;
+    let started = Instant::now();
+    let dataset = supergat_data::load_with(&source, &choices.load_options()?)?;
+    let load_ms = 1000.0 * started.elapsed().as_secs_f64();
+    let resolved = choices.resolve(&dataset.name)?;
     let timing = bench(&dataset, &resolved.settings, args.epochs as usize, threads, resolved.seed)?;
     let report = Report {
         schema: 1,
@@ -53,6 +58,7 @@ pub fn run(args: BenchArgs) -> Result<ExitCode> {
         nodes: dataset.nodes(),
         edges: dataset.examples.iter().map(|example| example.graph.edges() - example.graph.nodes()).sum(),
         epochs: args.epochs,
+        load_ms,
         timing,
         peak_rss_mib: memory::usage().map(|usage| usage.peak >> 20),
     };
@@ -91,7 +97,7 @@ fn table(report: &Report) -> String {
         + &format!("  {:<12}{:>12}{:>12}\n", "ms", "min", "median")
         + &row("training", &timing.train_ms)
         + &row("evaluation", &timing.eval_ms)
-        + &format!("  peak memory {memory}\n\n")
+        + &format!("  loading {:>16.3}\n  peak memory {memory}\n\n", report.load_ms)
         + &format!("  {:<28}{:>6}{:>12}{:>12}{:>9}\n", "in a training step", "calls", "min", "median", "share")
         + &timing.kernels.iter().map(|kernel| kernel_row(kernel, timing.train_ms.median)).collect::<String>()
 }

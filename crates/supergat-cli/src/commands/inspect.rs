@@ -1,6 +1,7 @@
 //! `supergat inspect`
 
 use crate::args::InspectArgs;
+use crate::config::load_options;
 use crate::error::Result;
 use crate::output::{self, BOLD};
 use crate::summary::SCHEMA;
@@ -15,16 +16,18 @@ struct Inspection<'a> {
     dataset: &'a str,
     #[serde(flatten)]
     statistics: &'a GraphStatistics,
+    /// What the reader understood, counted and left out.
+    notes: &'a [String],
 }
 
 /// Describes a dataset.
 pub fn run(args: &InspectArgs) -> Result<ExitCode> {
-    let dataset = supergat_data::load(&args.dataset)?;
+    let dataset = supergat_data::load_with(&args.dataset, &load_options(&args.tables.0)?)?;
     let statistics = &GraphStatistics::of(&dataset);
     if args.json {
-        output::print_json(&Inspection { schema: SCHEMA, dataset: &dataset.name, statistics })?;
+        output::print_json(&Inspection { schema: SCHEMA, dataset: &dataset.name, statistics, notes: &dataset.notes })?;
     } else {
-        output::print(&table(&dataset.name, statistics))?;
+        output::print(&(table(&dataset.name, statistics) + &notes(&dataset.notes)))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -59,4 +62,13 @@ fn table(name: &str, s: &GraphStatistics) -> String {
         text += &output::row(name, &format!("{value:>width$}"), explanation);
     }
     text
+}
+
+/// What the reader has to say.
+fn notes(notes: &[String]) -> String {
+    if notes.is_empty() {
+        return String::new();
+    }
+    let lines: Vec<String> = notes.iter().map(|note| format!("  - {note}\n")).collect();
+    format!("{BOLD}as read{BOLD:#}\n{}", lines.concat())
 }

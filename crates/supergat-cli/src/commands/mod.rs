@@ -1,6 +1,9 @@
 //! One file per command.
 
 pub mod bench;
+pub mod convert;
+pub mod datasets;
+pub mod download;
 pub mod evaluate;
 pub mod inspect;
 pub mod predict;

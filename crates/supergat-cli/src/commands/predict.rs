@@ -3,6 +3,7 @@
 use crate::args::PredictArgs;
 use crate::error::{CliError, Result};
 use crate::output;
+use crate::picture;
 use crate::report;
 use crate::saved_model::SavedModel;
 use crate::summary::SCHEMA;
@@ -27,8 +28,20 @@ struct Written {
 /// Writes predictions.
 pub fn run(args: &PredictArgs) -> Result<ExitCode> {
     let saved = SavedModel::open(&args.run)?;
-    let dataset = saved.dataset(args.dataset.as_deref())?;
+    let given = args.dataset.as_deref().or(args.data.as_deref());
+    let dataset = saved.dataset(given, &args.tables.0)?;
+    if given.is_some() {
+        dataset.notes.iter().for_each(|note| output::note(&format!("note: {note}")));
+    }
+    if args.picture.is_some() {
+        picture::check(&dataset)?;
+    }
     let logits = logits(&saved.model, &dataset)?;
+    if let Some(path) = &args.picture {
+        let model = saved.model.architecture().model.to_string();
+        let text = picture::svg(&dataset, &model, &logits[0]);
+        write_file(path, |out| out.write_all(text.as_bytes())).map_err(|error| CliError::cannot_write(path, error))?;
+    }
     let Some(path) = &args.out else {
         output::to_stdout(|out| report::predictions(out, &dataset, &logits))?;
         return Ok(ExitCode::SUCCESS);

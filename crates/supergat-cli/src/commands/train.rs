@@ -22,7 +22,9 @@ const MANY_ROWS: usize = 1_000_000;
 /// Trains and writes the run folder.
 pub fn run(args: TrainArgs) -> Result<ExitCode> {
     let choices = Choices::new(args.options.0, args.config.as_deref())?;
-    let dataset = supergat_data::load(choices.dataset())?;
+    // Before anything runs in parallel.
+    let threads = threads(args.threads)?;
+    let dataset = supergat_data::load_with(choices.dataset(), &choices.load_options()?)?;
     let resolved = choices.resolve(&dataset.name)?;
     let settings = &resolved.settings;
     settings.training().check()?;
@@ -50,6 +52,7 @@ pub fn run(args: TrainArgs) -> Result<ExitCode> {
     };
     let interrupt = Interrupt::listen()?;
     let mut opening = vec![format!("settings: {}", choices.origin(&dataset.name)?)];
+    opening.extend(dataset.notes.iter().map(|note| format!("note: {note}")));
     let unread = choices.of_self_supervision();
     if !settings.model.is_self_supervised() && !unread.is_empty() {
         opening.push(format!(
@@ -75,6 +78,7 @@ pub fn run(args: TrainArgs) -> Result<ExitCode> {
         config: resolved.to_toml(),
         dataset: &dataset,
         source: &resolved.dataset,
+        tables: &resolved.tables,
         runs: &runs,
         logits: &runs.logits,
         attention,

@@ -15,6 +15,7 @@ fn the_object_holds_the_promised_fields() {
         "eval_ms",
         "form",
         "kernels",
+        "load_ms",
         "model",
         "nodes",
         "peak_rss_mib",

@@ -19,6 +19,7 @@ fn the_object_holds_the_promised_fields() {
         "isolated",
         "multi_label",
         "nodes",
+        "notes",
         "schema",
         "self_loops",
         "test",

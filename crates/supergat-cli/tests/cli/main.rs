@@ -8,4 +8,5 @@ mod inspect;
 mod interrupt;
 mod saved;
 mod support;
+mod tables;
 mod train;

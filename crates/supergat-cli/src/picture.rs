@@ -1,0 +1,153 @@
+//! The graph as a picture (SVG): nodes coloured by predicted class, the surer the stronger.
+
+use crate::error::{CliError, Result};
+use std::fmt::Write as _;
+use supergat::kernels::argmax;
+use supergat::{Graph, Labels, probabilities};
+use supergat_data::Dataset;
+use supergat_lab::layout::{MOST_NODES, layout};
+
+/// Colours that most people can tell apart (after Okabe and Ito).
+const COLOURS: [&str; 8] = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#b8a800", "#5b5b5b"];
+
+const PAGE: f32 = 1000.0;
+const MARGIN: f32 = 30.0;
+const LEGEND: f32 = 320.0;
+const LINE: f32 = 26.0;
+
+/// Refuses what cannot be drawn, before anything is computed.
+pub fn check(dataset: &Dataset) -> Result<()> {
+    let [example] = &dataset.examples[..] else {
+        return Err(CliError::usage(format!("--picture draws one graph, but the data has {}", dataset.examples.len())));
+    };
+    match example.graph.nodes() {
+        nodes if nodes > MOST_NODES => {
+            Err(CliError::usage(format!("--picture draws at most {MOST_NODES} nodes, but the graph has {nodes}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The picture of a dataset of one graph and a model's logits for it.
+pub fn svg(dataset: &Dataset, model: &str, logits: &[f32]) -> String {
+    let example = &dataset.examples[0];
+    let classes = dataset.classes();
+    let places: Vec<[f32; 2]> =
+        layout(&example.graph).iter().map(|place| place.map(|v| MARGIN + v * (PAGE - 2.0 * MARGIN))).collect();
+    let height = PAGE.max(2.0 * MARGIN + LINE * (classes as f32 + 4.0));
+    let mut text = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {height}\" font-family=\"sans-serif\" font-size=\"16\">\n\
+         <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n{}",
+        PAGE + LEGEND,
+        links(&example.graph, &places)
+    );
+    let radius = (300.0 / (example.graph.nodes() as f32).sqrt()).clamp(2.5, 12.0);
+    let mut counts = vec![0; classes];
+    let mut row = vec![0.0; classes];
+    for (node, (logits, [x, y])) in logits.chunks_exact(classes).zip(&places).enumerate() {
+        probabilities(&example.labels, logits, &mut row);
+        let class = argmax(logits);
+        counts[class] += 1;
+        let ring = if known(&example.labels, node) { " stroke=\"black\" stroke-width=\"1.5\"" } else { "" };
+        let name = escaped(&dataset.node_id(0, node));
+        let class_name = escaped(&dataset.class_names[class]);
+        // Writing to a text never fails.
+        let _ = writeln!(
+            text,
+            "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius:.1}\" fill=\"{}\" fill-opacity=\"{:.2}\"{ring}>\
+             <title>{name}: {class_name} ({:.0} %)</title></circle>",
+            colour(class),
+            0.25 + 0.75 * row[class],
+            100.0 * row[class]
+        );
+    }
+    text + &legend(dataset, model, &counts) + "</svg>\n"
+}
+
+fn links(graph: &Graph, places: &[[f32; 2]]) -> String {
+    let mut path = String::from("<path stroke=\"#888\" stroke-opacity=\"0.45\" stroke-width=\"1\" fill=\"none\" d=\"");
+    for target in 0..graph.nodes() {
+        for &source in graph.incoming().of(target) {
+            let source = source as usize;
+            let drawn = source > target && graph.position(target as u32, source as u32).is_some();
+            if source != target && !drawn {
+                let ([a, b], [c, d]) = (places[source], places[target]);
+                let _ = write!(path, "M{a:.1} {b:.1}L{c:.1} {d:.1}");
+            }
+        }
+    }
+    path + "\"/>\n"
+}
+
+fn legend(dataset: &Dataset, model: &str, counts: &[usize]) -> String {
+    let x = PAGE;
+    let mut text = format!(
+        "<text x=\"{x}\" y=\"{}\" font-weight=\"bold\">{}</text>\n<text x=\"{x}\" y=\"{}\">classes predicted by {}</text>\n",
+        MARGIN + LINE,
+        escaped(&dataset.name),
+        MARGIN + 2.0 * LINE,
+        escaped(model)
+    );
+    for (class, (name, count)) in dataset.class_names.iter().zip(counts).enumerate() {
+        let y = MARGIN + (class as f32 + 3.2) * LINE;
+        let _ = writeln!(
+            text,
+            "<circle cx=\"{}\" cy=\"{}\" r=\"8\" fill=\"{}\"/><text x=\"{}\" y=\"{y}\">{} ({count})</text>",
+            x + 8.0,
+            y - 5.0,
+            colour(class),
+            x + 26.0,
+            escaped(name)
+        );
+    }
+    let y = MARGIN + (counts.len() as f32 + 3.8) * LINE;
+    text + &format!(
+        "<text x=\"{x}\" y=\"{y}\" fill=\"#555\" font-size=\"13\">ringed: its label is in the data; pale: unsure</text>\n"
+    )
+}
+
+fn colour(class: usize) -> String {
+    // Beyond the list, hues that turn by the golden angle.
+    let hue = || format!("hsl({:.0},65%,50%)", (class as f32 * 137.508) % 360.0);
+    COLOURS.get(class).map_or_else(hue, |colour| (*colour).to_owned())
+}
+
+fn known(labels: &Labels, node: usize) -> bool {
+    match labels {
+        Labels::Single { of, .. } => of[node] != Labels::UNKNOWN,
+        Labels::Multi { classes, of } => of[node * classes..][..*classes].contains(&1),
+    }
+}
+
+/// A text as XML holds it.
+fn escaped(text: &str) -> String {
+    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    let text: String = text.chars().map(plain).collect();
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_node_and_link_is_drawn_once() {
+        let mut dataset = supergat_data::load("random-graph:nodes=60,degree=4,classes=3,features=2").unwrap();
+        dataset.class_names[1] = "<a & \"b\">".into();
+        let logits: Vec<f32> = (0..180).map(|k| (k % 7) as f32).collect();
+        check(&dataset).unwrap();
+        let text = svg(&dataset, "gat-go", &logits);
+        assert_eq!(text.matches("<title>").count(), 60);
+        assert_eq!(text.matches('M').count(), (dataset.examples[0].graph.edges() - 60) / 2);
+        assert!(text.contains("&lt;a &amp; &quot;b&quot;&gt; (") && text.ends_with("</svg>\n"));
+        assert_eq!(text, svg(&dataset, "gat-go", &logits));
+        let large = supergat_data::load("random-graph:nodes=5001,degree=1,features=1").unwrap();
+        assert!(check(&large).is_err());
+    }
+
+    #[test]
+    fn many_classes_have_colours() {
+        assert_eq!(colour(0), "#0072b2");
+        assert!(colour(70).starts_with("hsl("));
+    }
+}

@@ -1,0 +1,118 @@
+//! The layout of GraphSAINT (Zeng et al., 2020): Flickr.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `adj_full.npz` | links as a sparse matrix of scipy |
+//! | `feats.npy` | a row of features per node |
+//! | `class_map.json` | for each node its class, or a list of 0 and 1 when it may have several |
+//! | `role.json` | the nodes for training (`tr`), validation (`va`) and testing (`te`) |
+//!
+//! Links count in both directions, without duplicates and self-loops.
+
+use crate::dataset::{Dataset, numbered};
+use crate::error::{Error, Result};
+use crate::npy::Array;
+use crate::npz::{Npz, sparse_matrix};
+use crate::source::LoadOptions;
+use crate::{file, prepare, split};
+use serde::Deserialize;
+use std::collections::HashMap;
+use std::path::Path;
+use supergat::{Example, Features, Labels};
+
+/// What the files of a folder must be called.
+pub(crate) const EXPECTED: &str = "adj_full.npz, feats.npy, class_map.json and role.json";
+
+/// Whether files of these names are a dataset of this format, complete or not.
+pub(crate) fn recognises(names: &[String]) -> bool {
+    names.iter().any(|name| name == "adj_full.npz")
+}
+
+#[derive(Deserialize)]
+struct Roles {
+    tr: Vec<u32>,
+    va: Vec<u32>,
+    te: Vec<u32>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Class {
+    One(i64),
+    Several(Vec<u8>),
+}
+
+/// Reads the dataset in a folder.
+pub fn read(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
+    let bytes = |name: &str| file::read(&folder.join(name), file::MAX_BYTES);
+    let files = [bytes("adj_full.npz")?, bytes("feats.npy")?, bytes("class_map.json")?, bytes("role.json")?];
+    parse(folder, files, prepare::name_of(folder), options)
+}
+
+/// Takes the contents of the four files; `folder` is only named in errors.
+pub fn parse(folder: &Path, files: [Vec<u8>; 4], name: String, options: &LoadOptions) -> Result<Dataset> {
+    let [adjacency, features, classes, roles] = files;
+    let path = |name: &str| folder.join(name);
+    let core = |source| Error::Core { path: folder.to_owned(), source };
+
+    let adjacency = sparse_matrix(&Npz::parse(&path("adj_full.npz"), adjacency)?)?;
+    let nodes = adjacency.offsets().len() - 1;
+    let pairs = (0..nodes).flat_map(|row| adjacency.row(row).0.iter().map(move |&column| (row as u32, column)));
+    let (graph, links) = prepare::undirected(nodes, pairs).map_err(core)?;
+
+    let features = Array::parse(&path("feats.npy"), features)?;
+    let [rows, columns] = features.rows_and_columns()?;
+    let features = Features::dense(rows, columns, features.numbers()?).map_err(core)?;
+    let labels = labels(&path("class_map.json"), &classes, nodes)?;
+    let expected = "an object with the lists tr, va and te";
+    let Roles { tr, va, te } = file::json(&path("role.json"), &roles, expected)?;
+    let mut notes = vec!["links in both directions, without duplicates and self-loops".to_owned()];
+    let split = split::choose(options.split, folder, &name, &labels, vec![[tr, va, te]], &mut notes)?;
+    Ok(Dataset {
+        name,
+        class_names: numbered(labels.classes()),
+        examples: vec![Example::new(graph, features, labels, split).map_err(core)?],
+        node_ids: None,
+        listed_links: links,
+        notes,
+        schema: None,
+    })
+}
+
+fn labels(path: &Path, text: &[u8], nodes: usize) -> Result<Labels> {
+    let mut map: HashMap<String, Class> = file::json(path, text, "an object from each node to its class or classes")?;
+    let mismatch = |what: String, expected: String, found: String| Error::Mismatch {
+        path: path.to_owned(),
+        what,
+        expected,
+        found,
+    };
+    if map.len() != nodes {
+        return Err(mismatch("nodes".into(), format!("{nodes}, as adj_full.npz has"), map.len().to_string()));
+    }
+    let (mut one, mut several, mut width) = (Vec::new(), Vec::new(), None);
+    for node in 0..nodes {
+        let class = map.remove(&node.to_string());
+        let class = class.ok_or_else(|| mismatch(format!("node {node}"), "a class".into(), "nothing".into()))?;
+        match class {
+            Class::One(class) if width.is_none() => one.push(class),
+            Class::Several(row) if one.is_empty() && *width.get_or_insert(row.len()) == row.len() => {
+                several.extend(row)
+            }
+            _ => {
+                let expected = "a class like that of the nodes before, or as many 0 and 1".into();
+                return Err(mismatch(format!("class of node {node}"), expected, "another kind".into()));
+            }
+        }
+    }
+    match width {
+        None => prepare::classes(path, &one),
+        Some(classes) => {
+            if let Some(at) = several.iter().position(|label| *label > 1) {
+                let found = several[at].to_string();
+                return Err(mismatch(format!("class of node {}", at / classes), "0 or 1".into(), found));
+            }
+            Ok(Labels::Multi { classes, of: several })
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Wikipedia page networks (Rozemberczki et al., "Multi-scale attributed node embedding", 2019): Chameleon and Crocodile.
+//!
+//! | file | holds |
+//! |---|---|
+//! | `NAME_edges.csv` | `id1,id2`: the first page links to the second |
+//! | `NAME_target.csv` | `id,target`: the mean monthly traffic of every page |
+//! | `NAME.json` or `NAME_features.json` | for each page the numbers of the words in it |
+//!
+//! Prepared as in the paper: links as listed, direction kept; a page's class is the number of bin edges that log10 of its traffic reaches; words
+//! are binary features, reduced to 500 principal components.
+
+use crate::dataset::{Dataset, numbered};
+use crate::error::{Error, Result};
+use crate::gnn_benchmark::COMPONENTS;
+use crate::lines::{self, Table};
+use crate::pca::principal_components;
+use crate::source::LoadOptions;
+use crate::{file, sparse, split};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use supergat::{Direction, Example, Features, Graph, Labels};
+
+/// What the files of a folder must be called.
+pub(crate) const EXPECTED: &str = "NAME_edges.csv, NAME_target.csv and NAME.json";
+
+const EDGES: &str = "_edges.csv";
+const TARGET: &str = "_target.csv";
+
+/// Where log10 of the traffic begins another class.
+fn bins(name: &str) -> [f64; 5] {
+    match name {
+        "crocodile" => [2.0, 2.5, 3.0, 3.5, 4.0],
+        _ => [2.5, 3.0, 3.5, 4.0, 4.5],
+    }
+}
+
+/// Whether files of these names are a dataset of this format, complete or not.
+pub(crate) fn recognises(names: &[String]) -> bool {
+    names.iter().any(|name| name.ends_with(TARGET)) && names.iter().any(|name| name.ends_with(EDGES))
+}
+
+/// Reads the dataset in a folder. Its name is the one in the names of the files, without `musae_` in front.
+pub fn read(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
+    let names = file::list(folder)?;
+    let missing =
+        |file: &str| Error::NotFound { path: folder.join(file), advice: format!("the folder must hold {EXPECTED}") };
+    let stem = names.iter().find_map(|name| name.strip_suffix(EDGES)).ok_or_else(|| missing("NAME_edges.csv"))?;
+    let words = [format!("{stem}.json"), format!("{stem}_features.json")];
+    let words = words.iter().find(|file| names.contains(file)).ok_or_else(|| missing(&words[0]))?;
+    let files = Files {
+        edges: folder.join(format!("{stem}{EDGES}")),
+        target: folder.join(format!("{stem}{TARGET}")),
+        words: folder.join(words),
+    };
+    let bytes = |path: &Path| file::read(path, file::MAX_BYTES);
+    let contents = [bytes(&files.edges)?, bytes(&files.target)?, bytes(&files.words)?];
+    let name = stem.strip_prefix("musae_").unwrap_or(stem);
+    files.parse([&contents[0], &contents[1], &contents[2]], name, options)
+}
+
+/// Where the three parts come from; only named in errors.
+#[derive(Debug)]
+pub struct Files {
+    /// The links.
+    pub edges: PathBuf,
+    /// The traffic.
+    pub target: PathBuf,
+    /// The words.
+    pub words: PathBuf,
+}
+
+impl Files {
+    /// Takes the contents of the three files, in the order of the fields.
+    pub fn parse(&self, [edges, target, words]: [&[u8]; 3], name: &str, options: &LoadOptions) -> Result<Dataset> {
+        let labels = self.classes(&lines::numbers(&self.target, target, 1, Some(2))?, bins(name))?;
+        let nodes = labels.len();
+        let edges = lines::numbers::<u32>(&self.edges, edges, 1, Some(2))?;
+        let edges: Vec<(u32, u32)> = edges.values.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
+        let mut notes = vec!["links as listed, direction kept".to_owned()];
+        let features = self.features(words, nodes, &mut notes)?;
+        let labels = Labels::Single { classes: bins(name).len() + 1, of: labels };
+        let graph = Graph::from_edges(nodes, &edges, Direction::Directed)
+            .map_err(|source| Error::Core { path: self.edges.clone(), source })?;
+        let split = split::choose(options.split, &self.target, name, &labels, Vec::new(), &mut notes)?;
+        let example = Example::new(graph, features, labels, split)
+            .map_err(|source| Error::Core { path: self.words.clone(), source })?;
+        Ok(Dataset {
+            name: name.to_owned(),
+            examples: vec![example],
+            class_names: numbered(bins(name).len() + 1),
+            node_ids: None,
+            listed_links: edges.len() as u64,
+            notes,
+            schema: None,
+        })
+    }
+
+    /// The class of every page; the table has the ids 0, 1, ... in any order.
+    fn classes(&self, table: &Table<f64>, bins: [f64; 5]) -> Result<Vec<u32>> {
+        let mut of = vec![None; table.rows()];
+        for (row, pair) in table.values.chunks_exact(2).enumerate() {
+            let refuse = |expected: String| Error::Text {
+                path: self.target.clone(),
+                line: row + 2,
+                expected,
+                found: format!("{},{}", pair[0], pair[1]),
+            };
+            let place = of
+                .get_mut(pair[0] as usize)
+                .filter(|place| pair[0] >= 0.0 && pair[0].fract() == 0.0 && place.is_none());
+            let place = place.ok_or_else(|| refuse(format!("another id from 0 to {}", table.rows() - 1)))?;
+            if !(pair[1] >= 0.0 && pair[1].is_finite()) {
+                return Err(refuse("traffic that is not negative".into()));
+            }
+            let traffic = pair[1].log10();
+            *place = Some(bins.iter().filter(|edge| **edge <= traffic).count() as u32);
+        }
+        // As many places as rows, and no row took a place twice: all are taken.
+        Ok(of.into_iter().flatten().collect())
+    }
+
+    fn features(&self, text: &[u8], nodes: usize, notes: &mut Vec<String>) -> Result<Features<f32>> {
+        let pages: BTreeMap<String, Vec<u32>> =
+            file::json(&self.words, text, "an object from each page to the numbers of its words")?;
+        let mut entries = Vec::new();
+        let mut columns = 0;
+        for (page, words) in &pages {
+            let row: u32 =
+                page.parse().ok().filter(|&page| (page as usize) < nodes).ok_or_else(|| Error::Mismatch {
+                    path: self.words.clone(),
+                    what: "page".into(),
+                    expected: format!("a number below {nodes}, as many as there are targets"),
+                    found: page.chars().take(40).collect(),
+                })?;
+            columns = words.iter().map(|&word| word as usize + 1).max().unwrap_or(0).max(columns);
+            entries.extend(words.iter().map(|&word| [row, word]));
+        }
+        sparse::check_sides(&self.words, [nodes, columns])?;
+        entries.sort_unstable();
+        entries.dedup();
+        let ones = vec![1.0; entries.len()];
+        let words = sparse::from_entries(&self.words, [nodes, columns], entries, ones)?;
+        if columns <= COMPONENTS {
+            return Ok(Features::Sparse(words));
+        }
+        notes.push(format!("features: {columns} words reduced to {COMPONENTS} principal components"));
+        Ok(principal_components(&words, COMPONENTS))
+    }
+}

@@ -1,0 +1,234 @@
+//! Principal components of sparse features: the coordinates of every node along the directions in which the nodes differ most.
+//!
+//! With the columns centred, `Xc = X - 1 m^T`, the coordinates are `U S` of `Xc = U S V^T`. They come from the leading eigenvectors of
+//! `Xc^T Xc` or `Xc Xc^T`, whichever is smaller, neither of which is ever formed: a block Lanczos method (`lanczos.rs`) only
+//! multiplies by `X` and its transpose, which stay sparse. The small matrix it ends with is solved whole (`symmetric.rs`).
+//! A component's sign is free; here the coordinate of the largest magnitude is positive.
+
+mod lanczos;
+mod symmetric;
+
+use lanczos::Operator;
+use rayon::prelude::*;
+use supergat::kernels::{Compressed, Parts, Primitives};
+use supergat::{Features, SparseMatrix};
+
+/// The first `components` principal coordinates of every row; all there are when the matrix has fewer rows or columns.
+pub fn principal_components(x: &SparseMatrix<f32>, components: usize) -> Features<f32> {
+    let x = Centred::new(Features::Sparse(x.clone()).cast());
+    let components = components.min(x.rows).min(x.columns);
+    if components == 0 {
+        return Features::Dense { rows: x.rows, columns: 0, values: Vec::new() };
+    }
+    let width = components.next_multiple_of(8);
+    let pairs = lanczos::leading(&x, components, width);
+    let mut coordinates = pairs.vectors;
+    if x.by_columns() {
+        coordinates = x.times(&coordinates, width);
+    } else {
+        let scale =
+            |row: &mut [f64]| row.iter_mut().zip(&pairs.values).for_each(|(u, value)| *u *= value.max(0.0).sqrt());
+        coordinates.chunks_exact_mut(width).for_each(scale);
+    }
+    fix_signs(&mut coordinates, width);
+    let values =
+        coordinates.chunks_exact(width).flat_map(|row| &row[..components]).map(|&value| value as f32).collect();
+    Features::Dense { rows: x.rows, columns: components, values }
+}
+
+/// Turns every column so that its first entry of the largest magnitude is positive.
+fn fix_signs(values: &mut [f64], width: usize) {
+    let mut largest = vec![0.0f64; width];
+    for row in values.chunks_exact(width) {
+        for (largest, value) in largest.iter_mut().zip(row) {
+            if value.abs() > largest.abs() {
+                *largest = *value;
+            }
+        }
+    }
+    for row in values.chunks_exact_mut(width) {
+        for (value, largest) in row.iter_mut().zip(&largest) {
+            *value *= largest.signum();
+        }
+    }
+}
+
+/// A sparse matrix whose columns count as centred.
+struct Centred {
+    rows: usize,
+    columns: usize,
+    x: SparseMatrix<f64>,
+    means: Vec<f64>,
+    row_parts: Parts,
+    /// Rows for sums in a copy of the result each.
+    copies: Parts,
+}
+
+impl Centred {
+    fn new(features: Features<f64>) -> Self {
+        let (rows, columns) = (features.rows(), features.columns());
+        let Features::Sparse(x) = features else { unreachable!("sparse features stay sparse in another precision") };
+        let mut means = vec![0.0; columns];
+        for (&column, value) in x.column_of().iter().zip(x.values()) {
+            means[column as usize] += value / rows as f64;
+        }
+        let row_parts = Parts::by_offsets(x.offsets());
+        let copies = Parts::for_copies(rows, |row| x.offsets()[row], columns);
+        Self { rows, columns, means, row_parts, copies, x }
+    }
+
+    fn entries(&self) -> Compressed<'_, f64> {
+        Compressed { offsets: self.x.offsets(), index: self.x.column_of(), values: self.x.values() }
+    }
+
+    /// Whether the eigenvectors of `Xc^T Xc` are looked for, not those of `Xc Xc^T`.
+    fn by_columns(&self) -> bool {
+        self.columns <= self.rows
+    }
+
+    /// `Xc M` for `M` of `width` columns.
+    fn times(&self, m: &[f64], width: usize) -> Vec<f64> {
+        let mut out = vec![0.0; self.rows * width];
+        f64::sparse_product(&self.row_parts, self.entries(), None, m, width, &mut out);
+        let mut shift = vec![0.0; width];
+        for (row, mean) in m.chunks_exact(width).zip(&self.means) {
+            shift.iter_mut().zip(row).for_each(|(shift, value)| *shift += mean * value);
+        }
+        subtract(&mut out, width, |_| 1.0, &shift);
+        out
+    }
+
+    /// `Xc^T M` for `M` of `width` columns.
+    fn transposed_times(&self, m: &[f64], width: usize) -> Vec<f64> {
+        let mut out = vec![0.0; self.columns * width];
+        let mut copies = vec![0.0; self.copies.len() * out.len()];
+        f64::sparse_transposed_product(&self.copies, self.entries(), None, m, width, &mut copies, &mut out);
+        let mut sums = vec![0.0; width];
+        for row in m.chunks_exact(width) {
+            sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += value);
+        }
+        subtract(&mut out, width, |column| self.means[column], &sums);
+        out
+    }
+}
+
+/// Subtracts `factor(i) * shift` from row `i`.
+fn subtract(out: &mut [f64], width: usize, factor: impl Fn(usize) -> f64 + Sync, shift: &[f64]) {
+    out.par_chunks_exact_mut(width).enumerate().with_min_len(256).for_each(|(i, row)| {
+        let factor = factor(i);
+        row.iter_mut().zip(shift).for_each(|(value, shift)| *value -= factor * shift);
+    });
+}
+
+impl Operator for Centred {
+    fn side(&self) -> usize {
+        self.rows.min(self.columns)
+    }
+
+    fn apply(&self, block: &[f64], width: usize) -> Vec<f64> {
+        if self.by_columns() {
+            self.transposed_times(&self.times(block, width), width)
+        } else {
+            self.times(&self.transposed_times(block, width), width)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sparse(columns: usize, rows: &[&[f32]]) -> SparseMatrix<f32> {
+        let (mut offsets, mut column_of, mut values) = (vec![0], Vec::new(), Vec::new());
+        for row in rows {
+            for (column, &value) in row.iter().enumerate().filter(|(_, value)| **value != 0.0) {
+                column_of.push(column as u32);
+                values.push(value);
+            }
+            offsets.push(values.len() as u64);
+        }
+        SparseMatrix::new(columns, offsets, column_of, values).unwrap()
+    }
+
+    fn coordinates(features: Features<f32>) -> Vec<f32> {
+        let Features::Dense { values, .. } = features else { panic!("dense") };
+        values
+    }
+
+    /// What scikit-learn 1.9's `PCA(n_components=2, svd_solver="full")` gives, up to the signs.
+    #[test]
+    fn literal_values_of_another_implementation() {
+        let x = sparse(3, &[&[1.0, 0.0, 2.0], &[0.0, 1.0, 0.0], &[1.0, 1.0, 0.0], &[3.0, 0.0, 1.0], &[0.0, 0.0, 1.0]]);
+        let expected = [
+            0.51647373,
+            1.12476289,
+            -1.33414452,
+            -0.46625506,
+            -0.43256556,
+            -0.89449339,
+            1.97748662,
+            -0.52436471,
+            -0.72725028,
+            0.76035027,
+        ];
+        let found = coordinates(principal_components(&x, 2));
+        assert_eq!(found.len(), expected.len());
+        for (found, expected) in found.iter().zip(expected) {
+            assert!((found - expected).abs() < 1e-6, "{found} {expected}");
+        }
+    }
+
+    /// Any two rows are as far apart in all coordinates as they were, and coordinates are uncorrelated and ordered by spread.
+    #[test]
+    fn all_components_keep_all_distances() {
+        for (rows, columns) in [(70, 40), (40, 70)] {
+            let stream = supergat::random::Stream::new(5, 0, 0, supergat::random::Purpose::SyntheticFeatures);
+            let value =
+                |i: usize| if stream.uniform(i as u64) < 0.2 { stream.normal_pair(i as u64)[0] as f32 } else { 0.0 };
+            let dense: Vec<Vec<f32>> =
+                (0..rows).map(|row| (0..columns).map(|column| value(row * columns + column)).collect()).collect();
+            let x = sparse(columns, &dense.iter().map(Vec::as_slice).collect::<Vec<_>>());
+            let found = coordinates(principal_components(&x, 1000));
+            let found: Vec<&[f32]> = found.chunks_exact(40).collect();
+            let distance = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| f64::from(a - b).powi(2)).sum::<f64>();
+            for (i, j) in [(0, 1), (3, 30), (17, 39)] {
+                let (before, after) = (distance(&dense[i], &dense[j]), distance(found[i], found[j]));
+                assert!((before - after).abs() < 1e-5 * before, "{before} {after}");
+            }
+            let moment =
+                |a: usize, b: usize| found.iter().map(|row| f64::from(row[a]) * f64::from(row[b])).sum::<f64>();
+            assert!((0..39).all(|k| moment(k, k) >= moment(k + 1, k + 1) - 1e-6 && moment(k, k + 1).abs() < 1e-4));
+        }
+    }
+
+    /// Copies of three rows: two dimensions, whatever is asked for.
+    #[test]
+    fn matrices_of_low_rank() {
+        let rows: Vec<&[f32]> = (0..300)
+            .map(|i| [&[1.0, 0.0, 0.0, 1.0][..], &[0.0, 1.0, 0.0, 0.0], &[0.0, 0.0, 1.0, 0.0]][i % 3])
+            .collect();
+        let found = coordinates(principal_components(&sparse(4, &rows), 4));
+        for row in found.chunks_exact(4) {
+            assert!(row[2].abs() < 1e-6 && row[3].abs() < 1e-6, "{row:?}");
+        }
+        assert!(
+            coordinates(principal_components(&sparse(4, &[&[0.0; 4][..]; 5]), 3)).iter().all(|&value| value == 0.0)
+        );
+        assert!(coordinates(principal_components(&sparse(0, &[&[][..]; 2]), 3)).is_empty());
+        assert!(coordinates(principal_components(&sparse(3, &[]), 3)).is_empty());
+    }
+
+    #[test]
+    fn the_number_of_threads_does_not_matter() {
+        let stream = supergat::random::Stream::new(6, 0, 0, supergat::random::Purpose::SyntheticFeatures);
+        let dense: Vec<Vec<f32>> = (0..400u64)
+            .map(|row| (0..300).map(|column| f32::from(stream.uniform(row * 300 + column) < 0.05)).collect())
+            .collect();
+        let x = sparse(300, &dense.iter().map(Vec::as_slice).collect::<Vec<_>>());
+        let on = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            coordinates(pool.install(|| principal_components(&x, 20)))
+        };
+        assert_eq!(on(1), on(3));
+    }
+}

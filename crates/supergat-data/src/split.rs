@@ -1,0 +1,262 @@
+//! Which nodes are for training, validation and testing.
+
+use crate::error::{Error, Result};
+use serde::Deserialize;
+use std::collections::HashMap;
+use std::fmt;
+use std::path::Path;
+use std::str::FromStr;
+use supergat::Labels;
+use supergat::random::{Purpose, Stream};
+
+/// Training, validation and test nodes.
+pub(crate) type Split = [Vec<u32>; 3];
+
+/// Random splits have so many training nodes per class.
+pub(crate) const TRAIN: usize = 20;
+/// Random splits have so many validation nodes per class.
+const VALIDATION: usize = 30;
+
+/// The splits behind the paper's results where the datasets' files hold none. All other nodes are for testing.
+const PUBLISHED: &str = include_str!("published/splits.json");
+
+/// Which split a person wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum SplitChoice {
+    /// The one of the files, else the one that the paper's results were made with, else a random one with seed 0.
+    #[default]
+    Published,
+    /// 20 nodes per class for training, 30 for validation, all others for testing.
+    Random {
+        /// Decides which.
+        seed: u64,
+    },
+    /// One of several in the files, counted from 0.
+    Numbered(usize),
+}
+
+impl fmt::Display for SplitChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Published => write!(f, "published"),
+            Self::Random { seed } => write!(f, "random:{seed}"),
+            Self::Numbered(number) => write!(f, "{number}"),
+        }
+    }
+}
+
+impl FromStr for SplitChoice {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let choice = match text.split_once(':') {
+            None if text == "published" => Some(Self::Published),
+            None if text == "random" => Some(Self::Random { seed: 0 }),
+            None => text.parse().ok().map(Self::Numbered),
+            Some(("random", seed)) => seed.parse().ok().map(|seed| Self::Random { seed }),
+            Some(_) => None,
+        };
+        choice.ok_or_else(|| Error::Spec {
+            spec: format!("split {text}"),
+            expected: "published, random, random:SEED, or the number of one of several splits".into(),
+            found: text.into(),
+        })
+    }
+}
+
+#[derive(Deserialize)]
+struct Embedded {
+    nodes: usize,
+    train: Vec<u32>,
+    validation: Vec<u32>,
+}
+
+/// The split of a graph: `of_files` are those that its files hold. What was chosen is noted.
+pub(crate) fn choose(
+    choice: SplitChoice,
+    path: &Path,
+    name: &str,
+    labels: &Labels,
+    mut of_files: Vec<Split>,
+    notes: &mut Vec<String>,
+) -> Result<Split> {
+    let count = of_files.len();
+    match choice {
+        SplitChoice::Published if count > 0 => {
+            if count > 1 {
+                notes.push(format!("split 0 of the {count} in the files"));
+            }
+            Ok(of_files.swap_remove(0))
+        }
+        SplitChoice::Published => Ok(match published(name, labels) {
+            Some(split) => {
+                notes.push("the split that the paper's results were made with".into());
+                split
+            }
+            None => {
+                notes.push(format!(
+                    "no published split is known, so one was drawn with seed 0: {TRAIN} nodes per class for training, {VALIDATION} for validation"
+                ));
+                random(path, choice, labels, 0)?
+            }
+        }),
+        SplitChoice::Random { seed } => {
+            notes.push(format!(
+                "a split drawn with seed {seed}: {TRAIN} nodes per class for training, {VALIDATION} for validation"
+            ));
+            random(path, choice, labels, seed)
+        }
+        SplitChoice::Numbered(number) if number < count => {
+            notes.push(format!("split {number} of the {count} in the files"));
+            Ok(of_files.swap_remove(number))
+        }
+        SplitChoice::Numbered(_) => Err(refused(
+            path,
+            choice,
+            match count {
+                0 => "published or random, since the files hold no splits".into(),
+                1 => "published, random, or 0, since the files hold one split".into(),
+                _ => format!("published, random, or a number from 0 to {}", count - 1),
+            },
+        )),
+    }
+}
+
+/// Refuses any choice where there is none.
+pub(crate) fn fixed(choice: SplitChoice, path: &Path, reason: &str) -> Result<()> {
+    match choice {
+        SplitChoice::Published => Ok(()),
+        _ => Err(refused(path, choice, format!("published, since {reason}"))),
+    }
+}
+
+fn refused(path: &Path, choice: SplitChoice, expected: String) -> Error {
+    Error::Mismatch { path: path.to_owned(), what: "split".into(), expected, found: choice.to_string() }
+}
+
+/// The paper's split of a dataset of that name, if it has as many nodes.
+fn published(name: &str, labels: &Labels) -> Option<Split> {
+    let mut all: HashMap<String, Embedded> = serde_json::from_str(PUBLISHED).expect("checked by a test");
+    let Embedded { nodes, train, validation } = all.remove(name)?;
+    let Labels::Single { of, .. } = labels else { return None };
+    let fits = |list: &[u32]| list.iter().all(|&node| of.get(node as usize).is_some_and(|&c| c != Labels::UNKNOWN));
+    (of.len() == nodes && fits(&train) && fits(&validation)).then(|| with_rest(of, train, validation))
+}
+
+fn with_rest(of: &[u32], train: Vec<u32>, validation: Vec<u32>) -> Split {
+    let mut taken = vec![false; of.len()];
+    train.iter().chain(&validation).for_each(|&node| taken[node as usize] = true);
+    let free = |node: &u32| !taken[*node as usize] && of[*node as usize] != Labels::UNKNOWN;
+    let test = (0..of.len() as u32).filter(free).collect();
+    [train, validation, test]
+}
+
+/// Draws from every class; a class with fewer nodes gives what it has, training first.
+fn random(path: &Path, choice: SplitChoice, labels: &Labels, seed: u64) -> Result<Split> {
+    let Labels::Single { classes, of } = labels else {
+        return Err(refused(
+            path,
+            choice,
+            "published, since nodes with several classes cannot be drawn by class".into(),
+        ));
+    };
+    let mut members = vec![Vec::new(); *classes];
+    for (node, &class) in of.iter().enumerate() {
+        if let Some(members) = members.get_mut(class as usize) {
+            members.push(node as u32);
+        }
+    }
+    let (mut train, mut validation) = (Vec::new(), Vec::new());
+    for (class, mut members) in members.into_iter().enumerate() {
+        Stream::new(seed, class as u32, 0, Purpose::Split).shuffle(&mut members);
+        let (first, rest) = members.split_at(members.len().min(TRAIN));
+        train.extend_from_slice(first);
+        validation.extend(rest.iter().take(VALIDATION));
+    }
+    Ok(with_rest(of, train, validation))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn labels(of: Vec<u32>) -> Labels {
+        Labels::Single { classes: 2, of }
+    }
+
+    fn chosen(choice: SplitChoice, name: &str, labels: &Labels, of_files: Vec<Split>) -> Result<(Split, Vec<String>)> {
+        let mut notes = Vec::new();
+        choose(choice, Path::new("here"), name, labels, of_files, &mut notes).map(|split| (split, notes))
+    }
+
+    #[test]
+    fn words_and_back() {
+        for text in ["published", "random:7", "12"] {
+            assert_eq!(text.parse::<SplitChoice>().unwrap().to_string(), text);
+        }
+        assert_eq!("random".parse::<SplitChoice>().unwrap(), SplitChoice::Random { seed: 0 });
+        for wrong in ["", "randon", "random:", "random:-1", "published:1", "-1", "1.5"] {
+            let error = wrong.parse::<SplitChoice>().unwrap_err().to_string();
+            assert!(error.contains("expected published, random, random:SEED"), "{error}");
+        }
+    }
+
+    #[test]
+    fn random_splits_take_twenty_and_thirty_of_each_class() {
+        // Class 0 has 60 nodes, class 1 has 25, one node has none.
+        let of: Vec<u32> =
+            (0..86).map(|node| if node == 85 { Labels::UNKNOWN } else { u32::from(node >= 60) }).collect();
+        let labels = labels(of.clone());
+        let (split, notes) = chosen(SplitChoice::Random { seed: 3 }, "x", &labels, vec![]).unwrap();
+        let count = |list: &[u32], class| list.iter().filter(|&&node| of[node as usize] == class).count();
+        assert_eq!([0, 1].map(|class| [0, 1, 2].map(|k| count(&split[k], class))), [[20, 30, 10], [20, 5, 0]]);
+        assert_eq!(split.iter().map(Vec::len).sum::<usize>(), 85);
+        assert!(notes[0].contains("seed 3"));
+        let again = chosen(SplitChoice::Random { seed: 3 }, "y", &labels, vec![]).unwrap().0;
+        let other = chosen(SplitChoice::Random { seed: 4 }, "x", &labels, vec![]).unwrap().0;
+        assert!(again == split && other != split);
+        // Without a published split, one with seed 0 is drawn.
+        let (default, notes) = chosen(SplitChoice::Published, "x", &labels, vec![]).unwrap();
+        assert_eq!(default, chosen(SplitChoice::Random { seed: 0 }, "x", &labels, vec![]).unwrap().0);
+        assert!(notes[0].starts_with("no published split is known"));
+    }
+
+    #[test]
+    fn splits_of_the_files_come_first() {
+        let labels = labels(vec![0, 1, 0]);
+        let two = || vec![[vec![0], vec![1], vec![2]], [vec![2], vec![1], vec![0]]];
+        assert_eq!(chosen(SplitChoice::Published, "cora-ml", &labels, two()).unwrap().0[0], [0]);
+        assert_eq!(chosen(SplitChoice::Numbered(1), "x", &labels, two()).unwrap().0[0], [2]);
+        let error = chosen(SplitChoice::Numbered(2), "x", &labels, two()).unwrap_err().to_string();
+        assert_eq!(error, "here: split: expected published, random, or a number from 0 to 1, found 2");
+        assert!(chosen(SplitChoice::Numbered(0), "x", &labels, vec![]).is_err());
+        let several = Labels::Multi { classes: 1, of: vec![1, 0, 1] };
+        assert!(chosen(SplitChoice::Random { seed: 0 }, "x", &several, vec![]).is_err());
+        assert!(fixed(SplitChoice::Random { seed: 0 }, Path::new("x"), "so it is").is_err());
+    }
+
+    /// Every list is as long as 20 and 30 nodes of each class make it, without repetition, and only used for a graph of that size.
+    #[test]
+    fn embedded_splits_are_sound() {
+        let all: HashMap<String, Embedded> = serde_json::from_str(PUBLISHED).unwrap();
+        let classes = [
+            ("cora-ml", 7),
+            ("dblp", 4),
+            ("cs", 15),
+            ("physics", 5),
+            ("photo", 8),
+            ("computers", 10),
+            ("chameleon", 6),
+            ("crocodile", 6),
+        ];
+        assert_eq!(all.len(), classes.len());
+        for (name, classes) in classes {
+            let Embedded { nodes, train, validation } = &all[name];
+            assert_eq!((train.len(), validation.len()), (TRAIN * classes, VALIDATION * classes), "{name}");
+            let labels = labels(vec![0; *nodes]);
+            let [train, validation, test] = published(name, &labels).unwrap();
+            assert_eq!(train.len() + validation.len() + test.len(), *nodes, "{name}: a node is in two lists");
+            assert!(published(name, &self::labels(vec![0; nodes + 1])).is_none());
+        }
+    }
+}

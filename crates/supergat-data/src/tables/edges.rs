@@ -1,0 +1,91 @@
+//! The table of links.
+
+use super::error::shown;
+use super::nodes::Nodes;
+use super::options::TableOptions;
+use super::roles::{GRAPH, Role, SOURCE, TARGET, WEIGHT};
+use super::sheet::Sheet;
+use crate::error::Result;
+use std::path::Path;
+
+/// The links of all graphs, as listed.
+#[derive(Debug)]
+pub(super) struct Links {
+    pub pairs: Vec<(u32, u32)>,
+    pub notes: Vec<String>,
+}
+
+/// Reads the links between known nodes.
+pub(super) fn read(path: &Path, nodes: &Nodes, options: &TableOptions) -> Result<Links> {
+    let known = |id: &str| nodes.graph_of.is_none() && nodes.find(None, id).is_some();
+    let sheet = Sheet::open(path, options, |row| {
+        let named =
+            |name: &str| [&options.source_column, &options.target_column].iter().any(|n| n.as_deref() == Some(name));
+        let roles = row.iter().any(|name| named(name) || !known(name) && (SOURCE.is(name) || TARGET.is(name)));
+        roles || !row.iter().any(known) && !row.iter().all(|name| name.parse::<f64>().is_ok())
+    })?;
+    let graph = if nodes.graph_of.is_some() { GRAPH.find(&sheet, None)? } else { None };
+    let weight = WEIGHT.find(&sheet, None)?;
+    let (source, target) = ends(&sheet, graph, options)?;
+    let mut pairs = Vec::new();
+    let mut unknown = 0;
+    sheet.for_each(|line, row| {
+        let find = |at: usize| nodes.find(graph.map(|at| &row[at]), &row[at]).ok_or(at);
+        match (find(source), find(target)) {
+            (Ok(from), Ok(to)) => pairs.push((from, to)),
+            _ if options.skip_unknown => unknown += 1,
+            (Err(at), _) | (_, Err(at)) => {
+                let found = format!("`{}`", shown(&row[at]));
+                let advice = "add the node, remove the link, or leave such links out with --skip-unknown";
+                return Err(sheet.at(line, at).error("the id of a node", found, advice));
+            }
+        }
+        Ok(())
+    })?;
+    let name = sheet.name();
+    let mut notes = vec![format!(
+        "{name}: {} links from `{}` to `{}`, {}",
+        pairs.len(),
+        shown(&sheet.header[source]),
+        shown(&sheet.header[target]),
+        if options.directed { "direction kept" } else { "read in both directions (--directed keeps one)" }
+    )];
+    if !sheet.has_header {
+        notes.push(format!("{name}: no header: the first row is a link"));
+    }
+    if let Some(weight) = weight {
+        notes.push(format!(
+            "{name}: column `{}` was read but is not used: attention weighs links itself",
+            sheet.header[weight]
+        ));
+    }
+    let used = [Some(source), Some(target), graph, weight];
+    let unused: Vec<String> = (0..sheet.header.len())
+        .filter(|at| !used.contains(&Some(*at)))
+        .map(|at| format!("`{}`", shown(&sheet.header[at])))
+        .collect();
+    if !unused.is_empty() {
+        notes.push(format!("{name}: not used: {}", super::features::some(&unused)));
+    }
+    if unknown > 0 {
+        notes.push(format!("{name}: {unknown} links to unknown nodes left out"));
+    }
+    Ok(Links { pairs, notes })
+}
+
+/// The columns of a link's ends: by name, else the first two.
+fn ends(sheet: &Sheet, graph: Option<usize>, options: &TableOptions) -> Result<(usize, usize)> {
+    let find = |role: &Role, named: &Option<String>| role.find(sheet, named.as_deref());
+    let (source, target) = (find(&SOURCE, &options.source_column)?, find(&TARGET, &options.target_column)?);
+    let free = |taken: Option<usize>| (0..sheet.header.len()).find(|at| ![graph, taken].contains(&Some(*at)));
+    let source = source.or_else(|| free(target));
+    let target = target.or_else(|| free(source));
+    match (source, target) {
+        (Some(source), Some(target)) if source != target => Ok((source, target)),
+        _ => Err(sheet.at(1, usize::MAX).error(
+            "two columns with the ids of a link's ends",
+            sheet.columns_in_words(),
+            "say with --delimiter what stands between fields, or name --source-column and --target-column",
+        )),
+    }
+}

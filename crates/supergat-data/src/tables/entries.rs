@@ -1,0 +1,115 @@
+//! Features that are listed entry by entry: node, feature, value.
+
+use super::error::shown;
+use super::features::{Made, number, some, sparse};
+use super::nodes::{NodeTable, Nodes};
+use super::options::TableOptions;
+use super::schema::{Column, Schema};
+use crate::error::{Error, Result};
+use std::collections::{BTreeMap, HashMap};
+use supergat::Features;
+
+/// More features than a network takes.
+const MOST_FEATURES: usize = 1 << 24;
+
+/// Reads the entries of a table. Features have numbers, counted from 0, or names; `columns` is how many there are, where somebody says so.
+pub(super) fn make(
+    table: &NodeTable,
+    [feature, value]: [usize; 2],
+    nodes: &Nodes,
+    options: &TableOptions,
+    columns: Option<usize>,
+) -> Result<Made> {
+    let expected = options.expected.as_ref();
+    let schema = match expected {
+        Some(expected) => expected.schema.clone(),
+        None => named(table, feature)?,
+    };
+    let place: Option<HashMap<&str, u32>> =
+        schema.as_ref().map(|schema| schema.columns.iter().map(Column::name).zip(0..).collect());
+    let known = schema.as_ref().map(Schema::width).or(expected.map(|expected| expected.features)).or(columns);
+    let mut unknown: BTreeMap<String, usize> = BTreeMap::new();
+    let mut entries = Vec::new();
+    let mut largest = 0;
+    let mut lines = Vec::new();
+    table.for_each(nodes, |node, line, row| {
+        let column = match &place {
+            Some(place) => place.get(&row[feature]).copied(),
+            None => {
+                Some(row[feature].parse().ok().filter(|at| *at < known.unwrap_or(MOST_FEATURES) as u32).ok_or_else(
+                    || {
+                        let most = known.unwrap_or(MOST_FEATURES);
+                        let expected = format!("the number of a feature, from 0 to {}", most.saturating_sub(1));
+                        let advice = "mend it, or give the number of features in dataset.toml";
+                        table.sheet.at(line, feature).error(expected, format!("`{}`", shown(&row[feature])), advice)
+                    },
+                )?)
+            }
+        };
+        let number = number(table, line, value, &row[value], 0.0)?;
+        match column {
+            Some(column) => {
+                largest = largest.max(column as usize + 1);
+                entries.push((node as u32, column, number));
+                lines.push(line);
+            }
+            None => *unknown.entry(format!("`{}`", shown(&row[feature]))).or_default() += 1,
+        }
+        Ok(())
+    })?;
+    refuse_twice(table, feature, &entries, &lines)?;
+    let columns = known.unwrap_or(largest);
+    let mut notes =
+        vec![format!("{}: {columns} features in {} entries, kept sparse", table.sheet.name(), entries.len())];
+    if !unknown.is_empty() {
+        let count: usize = unknown.values().sum();
+        let names: Vec<String> = unknown.into_keys().collect();
+        notes.push(format!(
+            "{}: {count} entries of features that the model does not know, not used: {}",
+            table.sheet.name(),
+            some(&names)
+        ));
+    }
+    let matrix = sparse(nodes.len(), columns, entries)
+        .map_err(|source| Error::Core { path: table.sheet.path().to_owned(), source })?;
+    Ok(Made { features: Features::Sparse(matrix), schema, notes })
+}
+
+/// The names of the features in order, or `None` when all are numbers.
+fn named(table: &NodeTable, feature: usize) -> Result<Option<Schema>> {
+    let mut names = std::collections::BTreeSet::new();
+    let mut numbers = true;
+    table.sheet.for_each(|_, row| {
+        numbers &= row[feature].parse::<u32>().is_ok();
+        if !numbers && !names.contains(&row[feature]) {
+            names.insert(row[feature].to_owned());
+        }
+        Ok(())
+    })?;
+    if numbers {
+        return Ok(None);
+    }
+    // Those that stand before the first word.
+    table.sheet.for_each(|_, row| {
+        if !names.contains(&row[feature]) {
+            names.insert(row[feature].to_owned());
+        }
+        Ok(())
+    })?;
+    let column = |name| Column::Number { name, mean: 0.0, deviation: None };
+    Ok(Some(Schema { columns: names.into_iter().map(column).collect(), sparse: true }))
+}
+
+fn refuse_twice(table: &NodeTable, feature: usize, entries: &[(u32, u32, f32)], lines: &[u64]) -> Result<()> {
+    let mut order: Vec<usize> = (0..entries.len()).collect();
+    order.sort_unstable_by_key(|&k| (entries[k].0, entries[k].1, lines[k]));
+    let same = |k: usize| (entries[k].0, entries[k].1);
+    match order.windows(2).find(|pair| same(pair[0]) == same(pair[1])) {
+        Some(pair) => Err(table.sheet.at(lines[pair[1]], feature).error(
+            "one value for a node and a feature",
+            format!("another, the first is in line {}", lines[pair[0]]),
+            "remove one of the rows",
+        )),
+        None => Ok(()),
+    }
+}

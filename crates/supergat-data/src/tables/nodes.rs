@@ -1,0 +1,275 @@
+//! Tables with a row per node: ids, labels, splits and columns of features.
+
+use super::error::shown;
+use super::options::TableOptions;
+use super::roles::{FEATURE, GRAPH, ID, LABEL, Role, SPLIT, VALUE};
+use super::sheet::Sheet;
+use crate::error::Result;
+use csv::StringRecord;
+use std::collections::HashMap;
+
+/// A table of nodes and the roles of its columns.
+#[derive(Debug)]
+pub(super) struct NodeTable {
+    pub sheet: Sheet,
+    id: Option<usize>,
+    graph: Option<usize>,
+    label: Option<usize>,
+    split: Option<usize>,
+    /// The columns that features can be made from.
+    pub features: Vec<usize>,
+    /// The columns of the feature and of its value, when the table lists features entry by entry.
+    pub entries: Option<[usize; 2]>,
+}
+
+/// The nodes in the order of the table that names them first.
+#[derive(Debug, Default)]
+pub(super) struct Nodes {
+    /// The id of each node.
+    pub ids: Vec<String>,
+    /// The graph of each node, where the tables tell several graphs apart.
+    pub graph_of: Option<Vec<u32>>,
+    row_of: HashMap<String, u32>,
+    graphs: HashMap<String, u32>,
+}
+
+/// A word of a table and the line it stands in.
+pub(super) type Cell = (u64, String);
+
+/// Joins a graph and an id.
+const JOINT: char = '\u{0}';
+
+impl Nodes {
+    /// Nodes that are called 0, 1, ...
+    pub fn numbered(count: usize) -> Self {
+        let ids: Vec<String> = (0..count).map(|node| node.to_string()).collect();
+        let row_of = ids.iter().zip(0..).map(|(id, row)| (id.clone(), row)).collect();
+        Self { ids, row_of, ..Self::default() }
+    }
+
+    pub fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// The node of an id, and of a graph where there are several.
+    pub fn find(&self, graph: Option<&str>, id: &str) -> Option<u32> {
+        match graph {
+            Some(graph) => self.row_of.get(&format!("{graph}{JOINT}{id}")).copied(),
+            None => self.row_of.get(id).copied(),
+        }
+    }
+
+    fn insert(&mut self, graph: Option<&str>, id: &str) -> std::result::Result<(), u32> {
+        let row = self.ids.len() as u32;
+        let key = graph.map_or_else(|| id.to_owned(), |graph| format!("{graph}{JOINT}{id}"));
+        if let Some(first) = self.row_of.insert(key, row) {
+            return Err(first);
+        }
+        self.ids.push(id.to_owned());
+        if let Some(graph) = graph {
+            let next = self.graphs.len() as u32;
+            let graph = *self.graphs.entry(graph.to_owned()).or_insert(next);
+            self.graph_of.get_or_insert_default().push(graph);
+        }
+        Ok(())
+    }
+
+    /// Number of graphs.
+    pub fn graphs(&self) -> usize {
+        self.graphs.len().max(1)
+    }
+}
+
+impl NodeTable {
+    /// Finds the roles of the columns of `nodes`, `features` or `labels`.
+    pub fn new(path: &std::path::Path, options: &TableOptions, graphs: bool) -> Result<Self> {
+        let main = path.file_stem().is_some_and(|stem| stem == super::NODES);
+        let labels = path.file_stem().is_some_and(|stem| stem == super::LABELS);
+        let sheet = Sheet::open(path, options, |row| names_columns(row, options, labels))?;
+        if main && !sheet.has_header {
+            let expected = "a first row that names the columns, such as id, label, age, colour";
+            let advice = "add one; numbers cannot name columns unless one of them is called id or label";
+            return Err(sheet.at(1, usize::MAX).error(expected, first_row_in_words(&sheet)?, advice));
+        }
+        if main && sheet.header.len() == 1 {
+            let advice = "say with --delimiter what stands between fields";
+            return Err(sheet.at(1, usize::MAX).error("several columns", sheet.columns_in_words(), advice));
+        }
+        let find = |role: &Role, named: &Option<String>| match role.find(&sheet, named.as_deref()) {
+            // An option about one table need not fit the others.
+            Err(_) if !main => Ok(None),
+            found => found,
+        };
+        let graph = if graphs { GRAPH.find(&sheet, None)? } else { None };
+        let mut label = find(&LABEL, &options.label_column)?;
+        let split = find(&SPLIT, &options.split_column)?;
+        let mut id = find(&ID, &options.id_column)?;
+        let wide = sheet.header.len() > 1;
+        if id.is_none() && (main || labels && !sheet.has_header && wide) {
+            id = (0..sheet.header.len()).find(|at| ![label, split, graph].contains(&Some(*at)));
+        }
+        if label.is_none() && labels {
+            label = (0..sheet.header.len()).find(|at| ![id, split, graph].contains(&Some(*at)));
+        }
+        let mut features: Vec<usize> = (0..sheet.header.len())
+            .filter(|at| ![id, label, split, graph].contains(&Some(*at)) && !options.ignores(&sheet.header[*at]))
+            .collect();
+        if id.is_none() && !labels && !sheet.has_header && !first_is_number(&sheet)? {
+            id = features.first().copied();
+            features.retain(|at| Some(*at) != id);
+        }
+        let entry = |role: &Role| features.iter().copied().find(|at| role.is(&sheet.header[*at]));
+        let entries = match (id, entry(&FEATURE), entry(&VALUE)) {
+            (Some(_), Some(feature), Some(value)) if !main && features.len() == 2 => Some([feature, value]),
+            _ => None,
+        };
+        Ok(Self { sheet, id, graph, label, split, features, entries })
+    }
+
+    /// What the columns were taken for, in words.
+    pub fn describe(&self) -> String {
+        let mut parts = Vec::new();
+        for (role, column) in [("id", self.id), ("graph", self.graph), ("label", self.label), ("split", self.split)] {
+            if let Some(column) = column {
+                parts.push(format!("{role} is `{}`", shown(&self.sheet.header[column])));
+            }
+        }
+        if self.id.is_none() {
+            parts.push("no ids, so row k is node k, counted from 0".to_owned());
+        }
+        let first = if self.sheet.has_header { "first row names the columns" } else { "no header" };
+        format!("{}: {first}; {}", self.sheet.name(), parts.join(", "))
+    }
+
+    pub fn has_ids(&self) -> bool {
+        self.id.is_some()
+    }
+
+    pub fn has_label(&self) -> bool {
+        self.label.is_some()
+    }
+
+    pub fn has_split(&self) -> bool {
+        self.split.is_some()
+    }
+
+    /// Takes the ids of this table as the nodes.
+    pub fn nodes(&self) -> Result<Nodes> {
+        let Some(id) = self.id else {
+            let mut rows = 0;
+            self.sheet.for_each(|_, _| {
+                rows += 1;
+                Ok(())
+            })?;
+            return Ok(Nodes::numbered(rows));
+        };
+        let mut nodes = Nodes::default();
+        let mut lines: Vec<u64> = Vec::new();
+        self.sheet.for_each(|line, row| {
+            if row[id].is_empty() {
+                let advice = "give the node an id, or name the right column with --id-column";
+                return Err(self.sheet.at(line, id).error("an id", "nothing", advice));
+            }
+            nodes.insert(self.graph.map(|at| &row[at]), &row[id]).map_err(|first| {
+                let found = format!("`{}` again, first in line {}", shown(&row[id]), lines[first as usize]);
+                let advice = "remove one of the rows, or name the right column with --id-column";
+                self.sheet.at(line, id).error("an id that occurs once", found, advice)
+            })?;
+            lines.push(line);
+            Ok(())
+        })?;
+        if nodes.len() == 0 {
+            let advice = "add a row for every node";
+            return Err(self.sheet.at(0, usize::MAX).error("nodes", "only a header", advice));
+        }
+        Ok(nodes)
+    }
+
+    /// Calls `take` with the node, the line and the fields of every row; a node may come once, or many times where entries are listed.
+    pub fn for_each(&self, nodes: &Nodes, mut take: impl FnMut(usize, u64, &StringRecord) -> Result<()>) -> Result<()> {
+        let mut seen = vec![false; nodes.len()];
+        let mut next = 0;
+        self.sheet.for_each(|line, row| {
+            let node = match self.id {
+                Some(id) => nodes.find(self.graph.map(|at| &row[at]), &row[id]).ok_or_else(|| {
+                    let advice =
+                        "add it to the table of nodes, remove the row, or name the right column with --id-column";
+                    let found = format!("`{}`", shown(&row[id]));
+                    self.sheet.at(line, id).error("the id of a node", found, advice)
+                })? as usize,
+                None => next,
+            };
+            next += 1;
+            if node >= nodes.len() {
+                let expected = format!("{} rows, one per node", nodes.len());
+                let advice = "remove the rows that are too many, or name an --id-column";
+                return Err(self.sheet.at(line, usize::MAX).error(expected, "another", advice));
+            }
+            if std::mem::replace(&mut seen[node], true) && self.entries.is_none() {
+                let found = format!("another row for `{}`", shown(&nodes.ids[node]));
+                let at = self.sheet.at(line, self.id.unwrap_or(usize::MAX));
+                return Err(at.error("one row per node", found, "remove one of the rows"));
+            }
+            take(node, line, row)
+        })
+    }
+
+    /// The labels of the nodes, as written.
+    pub fn labels(&self, nodes: &Nodes) -> Result<Vec<Cell>> {
+        self.cells(nodes, self.label)
+    }
+
+    /// The splits of the nodes, as written.
+    pub fn splits(&self, nodes: &Nodes) -> Result<Vec<Cell>> {
+        self.cells(nodes, self.split)
+    }
+
+    fn cells(&self, nodes: &Nodes, column: Option<usize>) -> Result<Vec<Cell>> {
+        let mut cells = vec![(0, String::new()); nodes.len()];
+        if let Some(column) = column {
+            self.for_each(nodes, |node, line, row| {
+                cells[node] = (line, row[column].to_owned());
+                Ok(())
+            })?;
+        }
+        Ok(cells)
+    }
+
+    /// A place in the column of labels.
+    pub fn label_error(&self, line: u64, expected: &str, found: String, advice: &str) -> crate::Error {
+        self.sheet.at(line, self.label.unwrap_or(usize::MAX)).error(expected, found, advice)
+    }
+
+    /// A place in the column of splits.
+    pub fn split_error(&self, line: u64, expected: &str, found: String, advice: &str) -> crate::Error {
+        self.sheet.at(line, self.split.unwrap_or(usize::MAX)).error(expected, found, advice)
+    }
+}
+
+/// Whether a first row names columns: one of them has a name of a role, or none of them is a number, which says nothing in a list of labels.
+fn names_columns(row: &StringRecord, options: &TableOptions, labels: bool) -> bool {
+    let named = [&options.id_column, &options.label_column, &options.split_column];
+    let role = |name: &str| {
+        [ID, LABEL, SPLIT].iter().any(|role| role.is(name)) || named.iter().any(|n| n.as_deref() == Some(name))
+    };
+    let number = |name: &str| name.parse::<f64>().is_ok();
+    row.iter().any(|name| role(name) && !number(name)) || !labels && !row.iter().any(number)
+}
+
+fn first_row_in_words(sheet: &Sheet) -> Result<String> {
+    let mut first = None;
+    sheet.for_each(|_, row| {
+        first.get_or_insert_with(|| row.iter().take(4).map(shown).collect::<Vec<_>>().join(", "));
+        Ok(())
+    })?;
+    Ok(format!("`{}`", first.unwrap_or_default()))
+}
+
+fn first_is_number(sheet: &Sheet) -> Result<bool> {
+    let mut number = None;
+    sheet.for_each(|_, row| {
+        number.get_or_insert_with(|| row[0].parse::<f64>().is_ok());
+        Ok(())
+    })?;
+    Ok(number.unwrap_or(true))
+}

@@ -1,0 +1,66 @@
+//! Which column is for what.
+
+use super::error::{Place, shown};
+use super::sheet::Sheet;
+use crate::error::Result;
+
+/// What a column can be for besides features.
+#[derive(Debug)]
+pub(super) struct Role {
+    /// What it holds, in words.
+    pub what: &'static str,
+    /// The option that names it.
+    pub option: &'static str,
+    /// Names by which it is recognised, whatever their case.
+    names: &'static [&'static str],
+}
+
+pub(super) const ID: Role = Role {
+    what: "the id of a node",
+    option: "--id-column",
+    names: &["id", "node", "node_id", "nodeid", "node id", "key"],
+};
+pub(super) const LABEL: Role = Role {
+    what: "the class of a node",
+    option: "--label-column",
+    names: &["label", "class", "target", "y", "labels", "classes"],
+};
+pub(super) const SPLIT: Role =
+    Role { what: "train, validation or test", option: "--split-column", names: &["split", "set", "fold", "subset"] };
+pub(super) const SOURCE: Role = Role {
+    what: "the id of a link's first end",
+    option: "--source-column",
+    names: &["source", "src", "from", "u", "id1", "node1", "node_1", "source_id", "start", "citing", "head"],
+};
+pub(super) const TARGET: Role = Role {
+    what: "the id of a link's second end",
+    option: "--target-column",
+    names: &["target", "dst", "to", "v", "id2", "node2", "node_2", "target_id", "end", "cited", "tail", "destination"],
+};
+pub(super) const WEIGHT: Role = Role { what: "a weight", option: "", names: &["weight", "w", "weights", "value"] };
+pub(super) const GRAPH: Role = Role { what: "the graph of a node", option: "", names: &["graph"] };
+pub(super) const FEATURE: Role = Role { what: "the number or name of a feature", option: "", names: &["feature"] };
+pub(super) const VALUE: Role = Role { what: "the value of a feature", option: "", names: &["value"] };
+
+impl Role {
+    /// Whether a name is one of this role's.
+    pub fn is(&self, name: &str) -> bool {
+        self.names.iter().any(|known| known.eq_ignore_ascii_case(name))
+    }
+
+    /// The column with this role: the one that was named, else the first with one of the role's names.
+    pub fn find(&self, sheet: &Sheet, named: Option<&str>) -> Result<Option<usize>> {
+        let Some(named) = named else {
+            return Ok(sheet.header.iter().position(|name| sheet.has_header && self.is(name)));
+        };
+        let exact = sheet.header.iter().position(|name| sheet.has_header && name == named);
+        let number = || named.parse::<usize>().ok()?.checked_sub(1).filter(|at| *at < sheet.header.len());
+        exact.or_else(number).map(Some).ok_or_else(|| {
+            Place { path: sheet.path(), line: 1, column: "" }.error(
+                format!("a column `{}` with {}", shown(named), self.what),
+                sheet.columns_in_words(),
+                format!("give {} another name or number, or check --delimiter", self.option),
+            )
+        })
+    }
+}

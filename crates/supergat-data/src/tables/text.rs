@@ -1,0 +1,200 @@
+//! Rows of a text file: UTF-8, fields between commas, semicolons, tabs, bars or blanks.
+
+use super::error::{Place, shown};
+use super::options::TableOptions;
+use crate::error::Result;
+use crate::file;
+use csv::StringRecord;
+use std::path::{Path, PathBuf};
+
+/// No table may be larger: 16 GiB.
+const MOST_BYTES: u64 = 16 << 30;
+
+/// What stands between fields.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Delimiter {
+    One(u8),
+    Blanks,
+}
+
+/// A text file that was read and is UTF-8.
+#[derive(Debug)]
+pub(super) struct Text {
+    pub path: PathBuf,
+    content: String,
+    delimiter: Delimiter,
+    /// What a line begins with that is not read.
+    comment: Option<u8>,
+}
+
+impl Text {
+    /// Reads the file. In lists of links, lines that begin with `#` are comments, as is usual there.
+    pub fn read(path: &Path, options: &TableOptions) -> Result<Self> {
+        let bytes = file::read(path, MOST_BYTES)?;
+        let content = String::from_utf8(bytes).map_err(|error| {
+            let valid = error.utf8_error().valid_up_to();
+            let before = &error.as_bytes()[..valid];
+            let line = 1 + newlines(before);
+            let at = valid - before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+            let found = format!("byte {:#04x} at place {} of the line", error.as_bytes()[valid], at + 1);
+            let advice = "save it as UTF-8 (it may be Latin-1, Windows-1252 or UTF-16 now)";
+            Place { path, line, column: "" }.error("text in UTF-8", found, advice)
+        })?;
+        let content = content.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(content);
+        if content.trim().is_empty() {
+            return Err(Place::file(path).error("rows", "an empty file", "fill it or remove it"));
+        }
+        let delimiter = delimiter(path, &content, options)?;
+        let links = path.file_stem().is_some_and(|stem| stem == super::EDGES);
+        Ok(Self { path: path.to_owned(), content, delimiter, comment: links.then_some(b'#') })
+    }
+
+    /// Calls `take` with the line and the fields of every row that is not empty, until it says no.
+    pub fn for_each(&self, mut take: impl FnMut(u64, &StringRecord) -> Result<bool>) -> Result<()> {
+        match self.delimiter {
+            Delimiter::Blanks => {
+                for (line, text) in self.content.lines().enumerate() {
+                    let row: StringRecord = text.split_whitespace().collect();
+                    let comment = self.comment.is_some() && text.starts_with('#');
+                    if !row.is_empty() && !comment && !take(line as u64 + 1, &row)? {
+                        break;
+                    }
+                }
+            }
+            Delimiter::One(delimiter) => {
+                let mut reader = csv::ReaderBuilder::new()
+                    .delimiter(delimiter)
+                    .has_headers(false)
+                    .flexible(true)
+                    .comment(self.comment)
+                    .trim(csv::Trim::All)
+                    .from_reader(self.content.as_bytes());
+                let mut row = StringRecord::new();
+                let (mut line, mut counted) = (1, 0);
+                // Text in memory is never interrupted, it is UTF-8, and rows may have any length.
+                while reader.read_record(&mut row).unwrap_or(false) {
+                    let start = self.start_of_row(row.position().map_or(0, |position| position.byte() as usize));
+                    line += newlines(&self.content.as_bytes()[counted.min(start)..start]);
+                    counted = start;
+                    let empty = row.len() == 1 && row[0].is_empty();
+                    if !empty && !take(line, &row)? {
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Where a row begins that was found at a byte: behind the rest of the line before it, empty lines and comments.
+    fn start_of_row(&self, mut byte: usize) -> usize {
+        let bytes = self.content.as_bytes();
+        loop {
+            match bytes.get(byte) {
+                Some(b'\r' | b'\n') => byte += 1,
+                Some(&first) if Some(first) == self.comment => {
+                    byte += bytes[byte..].iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len() - byte);
+                }
+                _ => return byte.min(bytes.len()),
+            }
+        }
+    }
+
+    /// What to do about a row that has too few fields.
+    pub fn advice_on_fields(&self) -> String {
+        let now = match self.delimiter {
+            Delimiter::Blanks => "blanks".to_owned(),
+            Delimiter::One(b'\t') => "tabs".to_owned(),
+            Delimiter::One(byte) => format!("`{}`", byte as char),
+        };
+        format!("mend the row, or say with --delimiter what stands between fields (taken now: {now})")
+    }
+}
+
+fn newlines(bytes: &[u8]) -> u64 {
+    bytes.iter().filter(|byte| **byte == b'\n').count() as u64
+}
+
+/// The delimiter that was named, or the one that the first row has most of.
+fn delimiter(path: &Path, content: &str, options: &TableOptions) -> Result<Delimiter> {
+    if let Some(name) = &options.delimiter {
+        return match name.as_bytes() {
+            b"tab" | b"\\t" => Ok(Delimiter::One(b'\t')),
+            b"space" | b" " => Ok(Delimiter::Blanks),
+            [byte] if byte.is_ascii() && !byte.is_ascii_alphanumeric() && !b"\"\r\n".contains(byte) => {
+                Ok(Delimiter::One(*byte))
+            }
+            _ => Err(Place::file(path).error(
+                "a delimiter that is one character, tab or space",
+                format!("`{}`", shown(name)),
+                "give another --delimiter",
+            )),
+        };
+    }
+    let rows = content.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
+    let first = rows.into_iter().next().unwrap_or("");
+    let count = |byte: u8| first.bytes().filter(|found| *found == byte).count();
+    let best = [b',', b'\t', b';', b'|'].into_iter().rev().max_by_key(|byte| count(*byte)).unwrap_or(b',');
+    Ok(match count(best) {
+        0 if first.split_whitespace().nth(1).is_some() => Delimiter::Blanks,
+        0 => Delimiter::One(b','),
+        _ => Delimiter::One(best),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::Error;
+
+    fn rows(content: &[u8], options: &TableOptions) -> Result<Vec<(u64, Vec<String>)>> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("edges.csv");
+        std::fs::write(&path, content).unwrap();
+        let mut rows = Vec::new();
+        Text::read(&path, options)?.for_each(|line, row| {
+            rows.push((line, row.iter().map(str::to_owned).collect()));
+            Ok(true)
+        })?;
+        Ok(rows)
+    }
+
+    #[test]
+    fn delimiters_are_guessed() {
+        let none = TableOptions::default();
+        for text in ["a,b c\n1,2\n", "a\tb c\n1\t2\n", "a;b c\r\n\r\n1;2", "\u{feff}a|b c\n1|2\n"] {
+            let found = rows(text.as_bytes(), &none).unwrap();
+            assert_eq!(found[0].1, ["a", "b c"], "{text:?}");
+            assert_eq!(found[1].1, ["1", "2"], "{text:?}");
+        }
+        assert_eq!(rows(b"# a comment, with comma\n 1   2\n", &none).unwrap(), [(2, vec!["1".into(), "2".into()])]);
+        assert_eq!(rows(b"\"a, \"\"b\"\"\",c\n", &none).unwrap()[0].1, ["a, \"b\"", "c"]);
+        assert_eq!(rows(b"one\ntwo\n", &none).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn lines_are_counted_as_editors_do() {
+        for end in ["\n", "\r\n"] {
+            let text = ["a,b", "# a comment", "", "1,\"x", "y\"", "2,z", "# another", "3,w"].join(end);
+            let found = rows(text.as_bytes(), &TableOptions::default()).unwrap();
+            assert_eq!(found.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [1, 4, 6, 8], "{end:?}");
+        }
+    }
+
+    #[test]
+    fn delimiters_can_be_said() {
+        let with = |name: &str| TableOptions { delimiter: Some(name.into()), ..Default::default() };
+        assert_eq!(rows(b"a,b;c\n", &with(";")).unwrap()[0].1, ["a,b", "c"]);
+        assert_eq!(rows(b"a,b\tc\n", &with("tab")).unwrap()[0].1, ["a,b", "c"]);
+        assert_eq!(rows(b"a,b c\n", &with("space")).unwrap()[0].1, ["a,b", "c"]);
+        let error = rows(b"a\n", &with("xy")).unwrap_err().to_string();
+        assert!(error.contains("found `xy`; give another --delimiter"), "{error}");
+    }
+
+    #[test]
+    fn other_encodings_are_named() {
+        let error = rows(b"id,name\n1,Jos\xe9\n", &TableOptions::default()).unwrap_err().to_string();
+        assert!(error.contains("edges.csv, line 2: expected text in UTF-8, found byte 0xe9 at place 6"), "{error}");
+        assert!(matches!(rows(b" \n\n", &TableOptions::default()), Err(Error::Table(_))));
+    }
+}

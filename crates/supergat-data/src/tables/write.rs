@@ -1,0 +1,176 @@
+//! A dataset as a folder of tables, which [`super::read`] takes back to the last bit.
+
+use super::labels::SEPARATOR;
+use super::roles::{GRAPH, ID, LABEL, SPLIT};
+use super::sidecar::{SIDECAR, Sidecar};
+use super::{EDGES, FEATURES, NODES, SPLITS};
+use crate::dataset::Dataset;
+use std::collections::{BTreeSet, HashSet};
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::Path;
+use supergat::{Direction, Example, Features, Graph, Labels};
+
+type Table = csv::Writer<BufWriter<File>>;
+
+/// Writes the tables into a folder that exists. Nodes whose ids cannot tell them apart are called 0, 1, ...
+pub(crate) fn write(dataset: &Dataset, folder: &Path) -> io::Result<()> {
+    let numbered;
+    let dataset = if tells_apart(dataset) {
+        dataset
+    } else {
+        numbered = Dataset { node_ids: None, ..dataset.clone() };
+        &numbered
+    };
+    let multi = dataset.is_multi_label();
+    if multi && dataset.class_names.iter().any(|name| name.contains(SEPARATOR)) {
+        return Err(io::Error::other(format!("tables cannot hold classes with `{SEPARATOR}` in their names")));
+    }
+    let sparse = dataset.examples.iter().any(|example| matches!(example.features, Features::Sparse(_)));
+    let sidecar = Sidecar {
+        name: Some(dataset.name.clone()),
+        directed: dataset.examples.iter().any(|example| example.graph.direction() == Direction::Directed),
+        features: Some(dataset.features()),
+        sparse: Some(sparse),
+        classes: Some(dataset.class_names.clone()),
+        several_labels: Some(multi),
+        listed_links: Some(dataset.listed_links),
+    };
+    let text = toml::to_string(&sidecar).map_err(io::Error::other)?;
+    std::fs::write(folder.join(SIDECAR), text)?;
+    nodes(dataset, sparse, table(folder, NODES)?)?;
+    if sparse {
+        entries(dataset, table(folder, FEATURES)?)?;
+    }
+    splits(dataset, table(folder, SPLITS)?)?;
+    edges(dataset, table(folder, EDGES)?)
+}
+
+/// Whether ids are distinct within each graph, and come back as they are.
+fn tells_apart(dataset: &Dataset) -> bool {
+    let plain = |id: &String| !id.is_empty() && id.trim() == id;
+    dataset.node_ids.iter().flatten().all(|ids| {
+        let distinct: HashSet<&String> = ids.iter().collect();
+        distinct.len() == ids.len() && ids.iter().all(plain)
+    })
+}
+
+fn table(folder: &Path, stem: &str) -> io::Result<Table> {
+    let file = BufWriter::new(File::create(folder.join(format!("{stem}.csv")))?);
+    // What looks like a comment is quoted.
+    Ok(csv::WriterBuilder::new().comment(Some(b'#')).from_writer(file))
+}
+
+fn finish(table: Table) -> io::Result<()> {
+    let file = table.into_inner().map_err(|error| io::Error::other(error.to_string()))?;
+    file.into_inner()?.sync_all()
+}
+
+/// The graph and the id of a node.
+fn named<'a>(dataset: &'a Dataset, graph: usize, node: usize) -> impl Iterator<Item = String> + use<'a> {
+    let graph_name = (dataset.examples.len() > 1).then(|| graph.to_string());
+    graph_name.into_iter().chain([dataset.node_id(graph, node).into_owned()])
+}
+
+fn header(dataset: &Dataset, names: &[&str]) -> Vec<String> {
+    let graph = (dataset.examples.len() > 1).then_some("graph");
+    graph.into_iter().chain(names.iter().copied()).map(str::to_owned).collect()
+}
+
+fn nodes(dataset: &Dataset, sparse: bool, mut out: Table) -> io::Result<()> {
+    let mut columns = header(dataset, &["id", "label"]);
+    if !sparse {
+        columns.extend(feature_names(dataset));
+    }
+    out.write_record(&columns)?;
+    for (graph, example) in dataset.examples.iter().enumerate() {
+        for node in 0..example.graph.nodes() {
+            let mut row: Vec<String> = named(dataset, graph, node).collect();
+            row.push(label(dataset, example, node));
+            if let (Features::Dense { columns, values, .. }, false) = (&example.features, sparse) {
+                row.extend(values[node * columns..][..*columns].iter().map(|value| format!("{value:?}")));
+            }
+            out.write_record(&row)?;
+        }
+    }
+    finish(out)
+}
+
+/// The features' own names where they cannot be taken for anything else.
+fn feature_names(dataset: &Dataset) -> Vec<String> {
+    let own = dataset.schema.as_ref().map(super::Schema::feature_names).unwrap_or_default();
+    let distinct: BTreeSet<&String> = own.iter().collect();
+    let plain = |name: &String| {
+        let role = [ID, LABEL, SPLIT, GRAPH].iter().any(|role| role.is(name));
+        !role && !name.is_empty() && name.trim() == name
+    };
+    if own.len() == dataset.features() && distinct.len() == own.len() && own.iter().all(plain) {
+        return own;
+    }
+    (0..dataset.features()).map(|feature| format!("f{feature}")).collect()
+}
+
+fn label(dataset: &Dataset, example: &Example<f32>, node: usize) -> String {
+    match &example.labels {
+        Labels::Single { of, .. } => dataset.class_names.get(of[node] as usize).cloned().unwrap_or_default(),
+        Labels::Multi { classes, of } => {
+            let has = of[node * classes..][..*classes].iter().zip(&dataset.class_names).filter(|(has, _)| **has == 1);
+            has.map(|(_, name)| name.as_str()).collect::<Vec<_>>().join(&SEPARATOR.to_string())
+        }
+    }
+}
+
+fn entries(dataset: &Dataset, mut out: Table) -> io::Result<()> {
+    out.write_record(header(dataset, &["id", "feature", "value"]))?;
+    for (graph, example) in dataset.examples.iter().enumerate() {
+        for node in 0..example.graph.nodes() {
+            let mut write = |feature: usize, value: f32| {
+                let row = named(dataset, graph, node).chain([feature.to_string(), format!("{value:?}")]);
+                out.write_record(row)
+            };
+            match &example.features {
+                Features::Sparse(matrix) => {
+                    let (columns, values) = matrix.row(node);
+                    columns.iter().zip(values).try_for_each(|(column, value)| write(*column as usize, *value))?;
+                }
+                Features::Dense { columns, values, .. } => {
+                    let row = values[node * columns..][..*columns].iter().enumerate();
+                    row.filter(|(_, value)| **value != 0.0).try_for_each(|(column, value)| write(column, *value))?;
+                }
+            }
+        }
+    }
+    finish(out)
+}
+
+fn splits(dataset: &Dataset, mut out: Table) -> io::Result<()> {
+    out.write_record(header(dataset, &["id", "split"]))?;
+    for (graph, example) in dataset.examples.iter().enumerate() {
+        let lists = [("train", &example.train), ("validation", &example.validation), ("test", &example.test)];
+        for (name, list) in lists {
+            for &node in list {
+                out.write_record(named(dataset, graph, node as usize).chain([name.to_owned()]))?;
+            }
+        }
+    }
+    finish(out)
+}
+
+fn edges(dataset: &Dataset, mut out: Table) -> io::Result<()> {
+    out.write_record(header(dataset, &["source", "target"]))?;
+    for (graph, example) in dataset.examples.iter().enumerate() {
+        for &position in example.graph.position_of_input() {
+            let (source, target) = ends(&example.graph, position);
+            let target = dataset.node_id(graph, target).into_owned();
+            out.write_record(named(dataset, graph, source).chain([target]))?;
+        }
+    }
+    finish(out)
+}
+
+/// Source and target of the edge at a position.
+fn ends(graph: &Graph, position: u64) -> (usize, usize) {
+    let incoming = graph.incoming();
+    let target = incoming.offsets.partition_point(|&offset| offset <= position) - 1;
+    (incoming.neighbours[position as usize] as usize, target)
+}

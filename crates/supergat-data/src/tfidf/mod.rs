@@ -1,0 +1,106 @@
+//! Texts as numbers: how often a term occurs, weighed by how rare it is.
+//!
+//! Term t of document d weighs `count(t, d) * (ln((1 + n) / (1 + df(t))) + 1)`, where df(t) of the n documents hold t; each document is then
+//! scaled to length one. Terms are words of at least two letters, digits or underscores, in lower case, without common English words. That is
+//! what scikit-learn's `TfidfVectorizer(stop_words="english")` computes with its other defaults.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// The list of common words that scikit-learn uses, of the Glasgow Information Retrieval Group.
+const STOP_WORDS: &str = include_str!("stop_words.txt");
+
+/// Weights of the `most` most frequent terms: for each document the terms it holds, by number and ascending, and the terms themselves.
+///
+/// Terms are numbered by alphabet. Of equally frequent ones the first by alphabet are kept.
+pub fn tf_idf(documents: &[Vec<String>], most: usize) -> (Vec<Vec<(u32, f32)>>, Vec<String>) {
+    // For each term how often it occurs and in how many documents.
+    let mut frequencies: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+    for document in documents {
+        let mut seen = HashSet::new();
+        for term in document {
+            let (count, documents) = frequencies.entry(term).or_default();
+            *count += 1;
+            *documents += u64::from(seen.insert(term));
+        }
+    }
+    let mut kept: Vec<(&str, (u64, u64))> = frequencies.into_iter().collect();
+    // Stable: equally frequent terms stay in the order of the alphabet.
+    kept.sort_by_key(|(_, (count, _))| std::cmp::Reverse(*count));
+    kept.truncate(most);
+    kept.sort_by_key(|(term, _)| *term);
+    let n = documents.len() as f64;
+    let weights: Vec<f64> = kept.iter().map(|(_, (_, df))| ((1.0 + n) / (1.0 + *df as f64)).ln() + 1.0).collect();
+    let number: HashMap<&str, u32> = kept.iter().zip(0..).map(|((term, _), number)| (*term, number)).collect();
+    let rows = documents.iter().map(|document| row(document, &number, &weights)).collect();
+    (rows, kept.iter().map(|(term, _)| (*term).to_owned()).collect())
+}
+
+fn row(document: &[String], number: &HashMap<&str, u32>, weights: &[f64]) -> Vec<(u32, f32)> {
+    let mut counts: BTreeMap<u32, f64> = BTreeMap::new();
+    for term in document.iter().filter_map(|term| number.get(term.as_str())) {
+        *counts.entry(*term).or_default() += 1.0;
+    }
+    counts.iter_mut().for_each(|(term, count)| *count *= weights[*term as usize]);
+    let length = counts.values().map(|weight| weight * weight).sum::<f64>().sqrt();
+    counts.into_iter().map(|(term, weight)| (term, (weight / length) as f32)).collect()
+}
+
+/// Splits texts into terms.
+#[derive(Debug)]
+pub struct Terms {
+    stop_words: HashSet<&'static str>,
+}
+
+impl Default for Terms {
+    fn default() -> Self {
+        Self { stop_words: STOP_WORDS.split_whitespace().collect() }
+    }
+}
+
+impl Terms {
+    /// Appends the terms of a text.
+    pub fn append(&self, text: &str, to: &mut Vec<String>) {
+        let text = text.to_lowercase();
+        let words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
+        let terms = words.filter(|word| word.chars().nth(1).is_some() && !self.stop_words.contains(word));
+        to.extend(terms.map(str::to_owned));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Against scikit-learn 1.9.
+    #[test]
+    fn literal_values_of_another_implementation() {
+        let documents: Vec<Vec<String>> = [
+            "The Cat sat on the mat; the cat_2 sat!",
+            "a Dog & a cat: dogs, x y Z naïve DOG",
+            "",
+            "mat MAT mat bird über",
+        ]
+        .iter()
+        .map(|text| {
+            let mut terms = Vec::new();
+            Terms::default().append(text, &mut terms);
+            terms
+        })
+        .collect();
+        assert_eq!(documents[0], ["cat", "sat", "mat", "cat_2", "sat"]);
+        let (rows, terms) = tf_idf(&documents, 6);
+        assert_eq!(terms, ["bird", "cat", "cat_2", "dog", "mat", "sat"]);
+        let expected: [&[(u32, f32)]; 4] = [
+            &[(1, 0.31553666), (2, 0.40021825), (4, 0.31553666), (5, 0.80043650)],
+            &[(1, 0.36673901), (3, 0.93032387)],
+            &[],
+            &[(0, 0.38941666), (4, 0.92106170)],
+        ];
+        for (row, expected) in rows.iter().zip(expected) {
+            assert_eq!(row.len(), expected.len());
+            for ((term, weight), (expected_term, expected)) in row.iter().zip(expected) {
+                assert!(term == expected_term && (weight - expected).abs() < 1e-6, "{weight} {expected}");
+            }
+        }
+    }
+}
