@@ -10,6 +10,7 @@ use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches, Parser, Subcommand, value_parser};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use supergat_data::SplitChoice;
 use toml::Value;
 
 const STYLES: Styles = Styles::styled().header(output::BOLD).usage(output::BOLD).literal(output::BOLD);
@@ -80,6 +81,9 @@ pub struct EvaluateArgs {
     /// Dataset to measure on [default: the one it was trained on]
     #[arg(value_name = "DATASET")]
     pub dataset: Option<String>,
+    /// Which nodes are for what: published, random, random:SEED, or the number of one of several splits [default: as in training]
+    #[arg(long, value_name = "SPLIT")]
+    pub split: Option<SplitChoice>,
     /// Print the result as one JSON object
     #[arg(long)]
     pub json: bool,
@@ -95,6 +99,9 @@ pub struct PredictArgs {
     /// Dataset to predict on [default: the one it was trained on]
     #[arg(value_name = "DATASET")]
     pub dataset: Option<String>,
+    /// Which nodes are for what: published, random, random:SEED, or the number of one of several splits [default: as in training]
+    #[arg(long, value_name = "SPLIT")]
+    pub split: Option<SplitChoice>,
     /// File to write, replaced when it exists [default: standard output]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
@@ -110,6 +117,9 @@ pub struct InspectArgs {
     /// Folder of a dataset, a known name (cora, ...), or a generated graph (random-partition:homophily=0.9)
     #[arg(value_name = "DATASET")]
     pub dataset: String,
+    /// Which nodes are for what: published, random, random:SEED, or the number of one of several splits
+    #[arg(long, value_name = "SPLIT", default_value_t = SplitChoice::Published)]
+    pub split: SplitChoice,
     /// Print the measures as one JSON object
     #[arg(long)]
     pub json: bool,
@@ -180,7 +190,7 @@ fn argument(key: &Key) -> Arg {
     }
     let argument = argument.long(key.option()).help_heading(key.heading);
     match key.kind {
-        Kind::Text => argument.value_name("MODEL"),
+        Kind::Text => argument.value_name(key.name.to_uppercase()),
         Kind::Whole => argument.value_name("N").value_parser(value_parser!(i64)).allow_negative_numbers(true),
         Kind::Number => argument.value_name("X").value_parser(value_parser!(f64)).allow_negative_numbers(true),
         Kind::Switch => argument.action(ArgAction::SetTrue),

@@ -7,6 +7,7 @@ use crate::keys::{KEYS, Key, Kind, RUN, nearest_first, shown};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use supergat::ModelKind;
+use supergat_data::{LoadOptions, SplitChoice};
 use supergat_lab::Settings;
 use toml::{Table, Value};
 
@@ -28,6 +29,8 @@ pub struct Choices {
 pub struct Resolved {
     /// The dataset as it was given.
     pub dataset: String,
+    /// Which nodes are for what.
+    pub split: SplitChoice,
     /// The first seed.
     pub seed: u64,
     /// How many seeds.
@@ -51,6 +54,12 @@ impl Choices {
         self.given("dataset").and_then(Value::as_str).unwrap_or(DATASET)
     }
 
+    /// How to load it.
+    pub fn load_options(&self) -> Result<LoadOptions> {
+        let split = self.given("split").and_then(Value::as_str).map_or(Ok(SplitChoice::default()), str::parse)?;
+        Ok(LoadOptions { split })
+    }
+
     /// The settings for the dataset of that name.
     pub fn resolve(&self, name: &str) -> Result<Resolved> {
         let model = self.model()?;
@@ -67,6 +76,7 @@ impl Choices {
         let whole = |name, default| self.given(name).and_then(Value::as_integer).map_or(default, i64::unsigned_abs);
         Ok(Resolved {
             dataset: self.dataset().to_owned(),
+            split: self.load_options()?.split,
             seed: whole("seed", 0),
             seeds: whole("seeds", 1),
             settings: table.try_into().map_err(|e: toml::de::Error| CliError::usage(e.message()))?,
@@ -129,6 +139,7 @@ impl Resolved {
     pub fn to_toml(&self) -> String {
         let mut values = Table::try_from(self.settings).expect("settings are a table");
         values.insert("dataset".into(), self.dataset.clone().into());
+        values.insert("split".into(), self.split.to_string().into());
         values.insert("seed".into(), Value::Integer(self.seed as i64));
         values.insert("seeds".into(), Value::Integer(self.seeds as i64));
         let mut text = String::from("# A run of supergat. To repeat it: supergat train --config FILE\n");
@@ -150,6 +161,7 @@ pub fn default_value(key: &Key) -> String {
     match key.name {
         "dataset" => DATASET.to_owned(),
         "model" => MODEL.to_owned(),
+        "split" => SplitChoice::default().to_string(),
         "seed" => "0".to_owned(),
         "seeds" => "1".to_owned(),
         name => shown(&Table::try_from(general).expect("settings are a table")[name]),
@@ -196,6 +208,7 @@ fn read(path: &Path) -> Result<Layer> {
         let value = values.remove(key.name).expect("both forms hold the same keys");
         let checked = key.check(&value).and_then(|()| match (key.name, value.as_str()) {
             ("model", Some(name)) => parse_model(name).map(drop),
+            ("split", Some(text)) => Ok(text.parse::<SplitChoice>().map(drop)?),
             _ => Ok(()),
         });
         checked.map_err(|error| error.at(&at))?;
@@ -232,7 +245,8 @@ mod tests {
             ..Settings::general("gat-dp".parse().unwrap())
         };
         for settings in [odd, Settings::published("cora", MODEL.parse().unwrap()).unwrap()] {
-            let resolved = Resolved { dataset: "a \"b\" \\ c\n#".into(), seed: 7, seeds: 3, settings };
+            let split = SplitChoice::Random { seed: 5 };
+            let resolved = Resolved { dataset: "a \"b\" \\ c\n#".into(), split, seed: 7, seeds: 3, settings };
             let back = choices(&resolved.to_toml(), &[]).unwrap().resolve("cora").unwrap();
             // An explicit switch must survive the early-stopping keys beside it.
             assert_eq!(back, resolved);
@@ -268,6 +282,7 @@ mod tests {
             ("lr = 1\n\nlearning = 2", "line 3: unknown key `learning`: expected one of "),
             ("[network]\nlayers = 2", "line 1: unknown key `network`"),
             ("\nlr = 'fast'", "line 2: lr = \\\"fast\\\": must be a number"),
+            ("split = 'randon'", "line 1: `split randon`: expected published, random, random:SEED"),
             ("layers = 2.5", "line 1: layers = 2.5: must be a whole number from 0 to 100000000"),
             ("model = 'supergat'", "line 1: unknown model `supergat`: expected one of supergat-"),
             ("lr = 1\nlr = 2", "line 2: duplicate key"),

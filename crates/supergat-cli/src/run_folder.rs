@@ -10,7 +10,7 @@ use serde::Serialize;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use supergat_data::Dataset;
+use supergat_data::{Dataset, SplitChoice};
 use supergat_lab::Runs;
 
 /// Where default run folders are.
@@ -31,6 +31,8 @@ pub struct Contents<'a> {
     pub dataset: &'a Dataset,
     /// The dataset as it was given.
     pub source: &'a str,
+    /// Which nodes were for what.
+    pub split: SplitChoice,
     /// The runs and the best model.
     pub runs: &'a Runs,
     /// The logits of the best model.
@@ -123,7 +125,7 @@ impl Contents<'_> {
     fn write(&self, folder: &Path) -> io::Result<()> {
         write_file(folder, "config.toml", |out| out.write_all(self.config.as_bytes()))?;
         write_file(folder, "metrics.jsonl", |out| self.metrics(out))?;
-        let model = saved_model::to_bytes(self.dataset, self.source, self.runs);
+        let model = saved_model::to_bytes(self.dataset, self.source, self.split, self.runs);
         write_file(folder, MODEL_FILE, |out| out.write_all(&model))?;
         write_file(folder, "predictions.csv", |out| report::predictions(out, self.dataset, self.logits))?;
         if self.attention {

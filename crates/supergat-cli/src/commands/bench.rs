@@ -34,7 +34,7 @@ pub fn run(args: BenchArgs) -> Result<ExitCode> {
         Some(spec) => random(spec)?,
         None => choices.dataset().to_owned(),
     };
-    let dataset = supergat_data::load(&source)?;
+    let dataset = supergat_data::load_with(&source, &choices.load_options()?)?;
     let resolved = choices.resolve(&dataset.name)?;
     let threads = threads(args.threads)?;
     let timing = bench(&dataset, &resolved.settings, args.epochs as usize, threads, resolved.seed)?;

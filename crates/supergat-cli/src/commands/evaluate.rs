@@ -37,7 +37,7 @@ struct SplitScore {
 /// Measures a model.
 pub fn run(args: &EvaluateArgs) -> Result<ExitCode> {
     let saved = SavedModel::open(&args.run)?;
-    let dataset = saved.dataset(args.dataset.as_deref())?;
+    let dataset = saved.dataset(args.dataset.as_deref(), args.split)?;
     let logits = logits(&saved.model, &dataset)?;
     let score = |list: fn(&Example<f32>) -> &[u32]| score(&dataset, &logits, list);
     let evaluation = Evaluation {

@@ -6,6 +6,7 @@ use crate::output::{self, BOLD};
 use crate::summary::SCHEMA;
 use serde::Serialize;
 use std::process::ExitCode;
+use supergat_data::LoadOptions;
 use supergat_lab::GraphStatistics;
 
 /// What is said of a dataset.
@@ -15,21 +16,23 @@ struct Inspection<'a> {
     dataset: &'a str,
     #[serde(flatten)]
     statistics: &'a GraphStatistics,
+    notes: &'a [String],
 }
 
 /// Describes a dataset.
 pub fn run(args: &InspectArgs) -> Result<ExitCode> {
-    let dataset = supergat_data::load(&args.dataset)?;
+    let options = LoadOptions { split: args.split };
+    let dataset = supergat_data::load_with(&args.dataset, &options)?;
     let statistics = &GraphStatistics::of(&dataset);
     if args.json {
-        output::print_json(&Inspection { schema: SCHEMA, dataset: &dataset.name, statistics })?;
+        output::print_json(&Inspection { schema: SCHEMA, dataset: &dataset.name, statistics, notes: &dataset.notes })?;
     } else {
-        output::print(&table(&dataset.name, statistics))?;
+        output::print(&table(&dataset.name, statistics, &dataset.notes))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn table(name: &str, s: &GraphStatistics) -> String {
+fn table(name: &str, s: &GraphStatistics, notes: &[String]) -> String {
     let share = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.2}"));
     let classes = if s.multi_label { "a node may have several" } else { "a node has one" };
     let h = &s.homophily;
@@ -57,6 +60,9 @@ fn table(name: &str, s: &GraphStatistics) -> String {
     let mut text = format!("{BOLD}{name}{BOLD:#}\n");
     for (name, value, explanation) in rows {
         text += &output::row(name, &format!("{value:>width$}"), explanation);
+    }
+    for note in notes {
+        text += &format!("  {note}\n");
     }
     text
 }

@@ -27,7 +27,7 @@ struct Written {
 /// Writes predictions.
 pub fn run(args: &PredictArgs) -> Result<ExitCode> {
     let saved = SavedModel::open(&args.run)?;
-    let dataset = saved.dataset(args.dataset.as_deref())?;
+    let dataset = saved.dataset(args.dataset.as_deref(), args.split)?;
     let logits = logits(&saved.model, &dataset)?;
     let Some(path) = &args.out else {
         output::to_stdout(|out| report::predictions(out, &dataset, &logits))?;

@@ -22,7 +22,7 @@ const MANY_ROWS: usize = 1_000_000;
 /// Trains and writes the run folder.
 pub fn run(args: TrainArgs) -> Result<ExitCode> {
     let choices = Choices::new(args.options.0, args.config.as_deref())?;
-    let dataset = supergat_data::load(choices.dataset())?;
+    let dataset = supergat_data::load_with(choices.dataset(), &choices.load_options()?)?;
     let resolved = choices.resolve(&dataset.name)?;
     let settings = &resolved.settings;
     settings.training().check()?;
@@ -62,6 +62,7 @@ pub fn run(args: TrainArgs) -> Result<ExitCode> {
         config: resolved.to_toml(),
         dataset: &dataset,
         source: &resolved.dataset,
+        split: resolved.split,
         runs: &runs,
         logits: &logits(&runs.model, &dataset)?,
         attention: writes_attention(&dataset, &runs.model, args.attention, note),
