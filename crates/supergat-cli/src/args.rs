@@ -11,6 +11,7 @@ use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches, Parser, Subcommand, value_parser};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use supergat_data::SplitChoice;
 use toml::Value;
 
 const STYLES: Styles = Styles::styled().header(output::BOLD).usage(output::BOLD).literal(output::BOLD);
@@ -93,6 +94,9 @@ pub struct EvaluateArgs {
     /// Dataset to measure on [default: the one it was trained on]
     #[arg(value_name = "DATASET")]
     pub dataset: Option<String>,
+    /// Which nodes are for what: published, random, random:SEED, or the number of one of several splits [default: as in training]
+    #[arg(long, value_name = "SPLIT")]
+    pub split: Option<SplitChoice>,
     /// Print the result as one JSON object
     #[arg(long)]
     pub json: bool,
@@ -114,6 +118,9 @@ pub struct PredictArgs {
     /// The same dataset as an option
     #[arg(long = "data", value_name = "DATASET", conflicts_with = "dataset")]
     pub data: Option<String>,
+    /// Which nodes are for what: published, random, random:SEED, or the number of one of several splits [default: as in training]
+    #[arg(long, value_name = "SPLIT")]
+    pub split: Option<SplitChoice>,
     /// File to write, replaced when it exists [default: standard output]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
@@ -135,6 +142,9 @@ pub struct InspectArgs {
     /// Folder of a dataset, a known name (cora, ...), or a generated graph (random-partition:homophily=0.9)
     #[arg(value_name = "DATASET")]
     pub dataset: String,
+    /// Which nodes are for what: published, random, random:SEED, or the number of one of several splits
+    #[arg(long, value_name = "SPLIT", default_value_t = SplitChoice::Published)]
+    pub split: SplitChoice,
     /// Print the measures as one JSON object
     #[arg(long)]
     pub json: bool,
@@ -174,6 +184,9 @@ pub struct ConvertArgs {
     /// File that ends in .safetensors, or a new folder for tables
     #[arg(value_name = "DEST")]
     pub dest: PathBuf,
+    /// Which nodes are for what: published, random, random:SEED, or the number of one of several splits
+    #[arg(long, value_name = "SPLIT", default_value_t)]
+    pub split: SplitChoice,
     /// Print what was written as one JSON object
     #[arg(long)]
     pub json: bool,
@@ -290,7 +303,7 @@ fn argument(key: &Key) -> Arg {
     match key.kind {
         Kind::Text if key.name == "delimiter" => argument.value_name("CHARACTER").allow_hyphen_values(true),
         Kind::Text if key.heading == TABLES => argument.value_name("COLUMN"),
-        Kind::Text => argument.value_name("MODEL"),
+        Kind::Text => argument.value_name(key.name.to_uppercase()),
         Kind::Whole => argument.value_name("N").value_parser(value_parser!(i64)).allow_negative_numbers(true),
         Kind::Number => argument.value_name("X").value_parser(value_parser!(f64)).allow_negative_numbers(true),
         Kind::Switch | Kind::Flag => argument.action(ArgAction::SetTrue),

@@ -7,7 +7,7 @@ use crate::keys::{KEYS, Key, Kind, TABLES, nearest_first, shown};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use supergat::ModelKind;
-use supergat_data::LoadOptions;
+use supergat_data::{LoadOptions, SplitChoice};
 use supergat_lab::Settings;
 use toml::{Table, Value};
 
@@ -29,6 +29,8 @@ pub struct Choices {
 pub struct Resolved {
     /// The dataset as it was given.
     pub dataset: String,
+    /// Which nodes are for what.
+    pub split: SplitChoice,
     /// The first seed.
     pub seed: u64,
     /// How many seeds.
@@ -56,7 +58,8 @@ impl Choices {
 
     /// How the dataset is to be read.
     pub fn load_options(&self) -> Result<LoadOptions> {
-        load_options(&self.tables())
+        let split = self.given("split").and_then(Value::as_str).map_or(Ok(SplitChoice::default()), str::parse)?;
+        load_options(split, &self.tables())
     }
 
     /// What was said about tables.
@@ -81,6 +84,7 @@ impl Choices {
         let whole = |name, default| self.given(name).and_then(Value::as_integer).map_or(default, i64::unsigned_abs);
         Ok(Resolved {
             dataset: self.dataset().to_owned(),
+            split: self.load_options()?.split,
             seed: whole("seed", 0),
             seeds: whole("seeds", 1),
             settings: table.try_into().map_err(|e: toml::de::Error| CliError::usage(e.message()))?,
@@ -144,6 +148,7 @@ impl Resolved {
     pub fn to_toml(&self) -> String {
         let mut values = Table::try_from(self.settings).expect("settings are a table");
         values.insert("dataset".into(), self.dataset.clone().into());
+        values.insert("split".into(), self.split.to_string().into());
         values.insert("seed".into(), Value::Integer(self.seed as i64));
         values.insert("seeds".into(), Value::Integer(self.seeds as i64));
         values.extend(self.tables.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
@@ -160,11 +165,11 @@ impl Resolved {
     }
 }
 
-/// Table options from the values that were given.
-pub fn load_options(tables: &Layer) -> Result<LoadOptions> {
+/// How a dataset is to be read, from the split and the values about tables that were given.
+pub fn load_options(split: SplitChoice, tables: &Layer) -> Result<LoadOptions> {
     let table: Table = tables.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
     let tables = table.try_into().map_err(|error: toml::de::Error| CliError::usage(error.message()))?;
-    Ok(LoadOptions { tables, ..LoadOptions::default() })
+    Ok(LoadOptions { split, tables })
 }
 
 /// What a key is when nobody says otherwise and the paper has no preset; nothing for those that then have no value.
@@ -173,6 +178,7 @@ pub fn default_value(key: &Key) -> Option<String> {
     match key.name {
         "dataset" => Some(DATASET.to_owned()),
         "model" => Some(MODEL.to_owned()),
+        "split" => Some(SplitChoice::default().to_string()),
         "seed" | "split_seed" => Some("0".to_owned()),
         "seeds" => Some("1".to_owned()),
         name => Table::try_from(general).expect("settings are a table").get(name).map(shown),
@@ -219,6 +225,7 @@ fn read(path: &Path) -> Result<Layer> {
         let value = values.remove(key.name).expect("both forms hold the same keys");
         let checked = key.check(&value).and_then(|()| match (key.name, value.as_str()) {
             ("model", Some(name)) => parse_model(name).map(drop),
+            ("split", Some(text)) => Ok(text.parse::<SplitChoice>().map(drop)?),
             _ => Ok(()),
         });
         checked.map_err(|error| error.at(&at))?;
@@ -255,8 +262,9 @@ mod tests {
             ..Settings::general("gat-dp".parse().unwrap())
         };
         for settings in [odd, Settings::published("cora", MODEL.parse().unwrap()).unwrap()] {
+            let (split, dataset) = (SplitChoice::Random { seed: 5 }, "a \"b\" \\ c\n#".into());
             let tables = Layer::from([("delimiter", "\t".into()), ("directed", true.into())]);
-            let resolved = Resolved { dataset: "a \"b\" \\ c\n#".into(), seed: 7, seeds: 3, settings, tables };
+            let resolved = Resolved { dataset, split, seed: 7, seeds: 3, settings, tables };
             let back = choices(&resolved.to_toml(), &[]).unwrap().resolve("cora").unwrap();
             // An explicit switch must survive the early-stopping keys beside it.
             assert_eq!(back, resolved);
@@ -292,6 +300,7 @@ mod tests {
             ("lr = 1\n\nlearning = 2", "line 3: unknown key `learning`: expected one of "),
             ("[network]\nlayers = 2", "line 1: unknown key `network`"),
             ("\nlr = 'fast'", "line 2: lr = \\\"fast\\\": must be a number"),
+            ("split = 'randon'", "line 1: `split randon`: expected published, random, random:SEED"),
             ("layers = 2.5", "line 1: layers = 2.5: must be a whole number from 0 to 100000000"),
             ("model = 'supergat'", "line 1: unknown model `supergat`: expected one of supergat-"),
             ("lr = 1\nlr = 2", "line 2: duplicate key"),

@@ -28,6 +28,7 @@ Attention scores two nodes by a learned vector (go), by their product (dp), by t
 Examples:
   supergat train
   supergat train cora --seeds 10 --threads 4
+  supergat train cora-ml --split random:7
   supergat train path/to/folder --model gat-go --lr 0.005 --out runs/mine
   supergat train random-partition:homophily=0.2,degree=5 --lambda-e 3
   supergat train cora --print-config > cora.toml
@@ -69,6 +70,7 @@ Of a folder of tables it also says how every column was understood, and what was
 
 Examples:
   supergat inspect cora
+  supergat inspect wiki-cs --split 3
   supergat inspect random-partition:homophily=0.2,degree=5 --json";
 
 /// Of `supergat bench`.

@@ -48,7 +48,7 @@ const fn key(name: &'static str, kind: Kind, heading: &'static str, description:
 }
 
 /// Every key, in the order in which they are shown.
-pub const KEYS: [Key; 33] = [
+pub const KEYS: [Key; 34] = [
     key(
         "dataset",
         Kind::Text,
@@ -60,6 +60,12 @@ pub const KEYS: [Key; 33] = [
         Kind::Text,
         RUN,
         "Network: supergat-* (self-supervised attention), gat-* (attention from labels alone), or a baseline without attention",
+    ),
+    key(
+        "split",
+        Kind::Text,
+        RUN,
+        "Which nodes are for training, validation and testing: published, random, random:SEED, or the number of one of several splits",
     ),
     key("seed", Kind::Whole, RUN, "First seed: it decides initial weights, dropout and sampling"),
     key("seeds", Kind::Whole, RUN, "How many seeds to run: seed, seed + 1, ..."),

@@ -11,7 +11,7 @@ use serde::Serialize;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use supergat_data::Dataset;
+use supergat_data::{Dataset, SplitChoice};
 use supergat_lab::Runs;
 
 /// Where default run folders are.
@@ -34,6 +34,8 @@ pub struct Contents<'a> {
     pub source: &'a str,
     /// What was said about tables.
     pub tables: &'a Layer,
+    /// Which nodes were for what.
+    pub split: SplitChoice,
     /// The runs and the best model.
     pub runs: &'a Runs,
     /// The logits of the best model.
@@ -126,7 +128,7 @@ impl Contents<'_> {
     fn write(&self, folder: &Path) -> io::Result<()> {
         write_file(folder, "config.toml", |out| out.write_all(self.config.as_bytes()))?;
         write_file(folder, "metrics.jsonl", |out| self.metrics(out))?;
-        let model = saved_model::to_bytes(self.dataset, self.source, self.tables, self.runs);
+        let model = saved_model::to_bytes(self.dataset, self.source, self.split, self.tables, self.runs);
         write_file(folder, MODEL_FILE, |out| out.write_all(&model))?;
         write_file(folder, "predictions.csv", |out| report::predictions(out, self.dataset, self.logits))?;
         if self.attention {

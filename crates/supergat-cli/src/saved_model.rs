@@ -7,8 +7,8 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::path::Path;
 use supergat::{Model, checkpoint};
-use supergat_data::Dataset;
 use supergat_data::tables::Expected;
+use supergat_data::{Dataset, SplitChoice};
 use supergat_lab::Runs;
 
 /// Its name in a run folder.
@@ -16,6 +16,7 @@ pub const MODEL_FILE: &str = "model.safetensors";
 
 const NAME: &str = "dataset";
 const SOURCE: &str = "dataset_source";
+const SPLIT: &str = "split";
 const CLASS_NAMES: &str = "class_names";
 const TABLE_OPTIONS: &str = "table_options";
 const FEATURE_COLUMNS: &str = "feature_columns";
@@ -29,7 +30,7 @@ pub struct SavedModel {
 }
 
 /// The best model of the runs as the bytes of a file.
-pub fn to_bytes(dataset: &Dataset, source: &str, tables: &Layer, runs: &Runs) -> Vec<u8> {
+pub fn to_bytes(dataset: &Dataset, source: &str, split: SplitChoice, tables: &Layer, runs: &Runs) -> Vec<u8> {
     let best = &runs.runs[runs.best];
     // A folder must be found again from wherever the model is used.
     let folder = Path::new(source).is_dir().then(|| std::path::absolute(source).ok()).flatten();
@@ -37,6 +38,7 @@ pub fn to_bytes(dataset: &Dataset, source: &str, tables: &Layer, runs: &Runs) ->
     let metadata = [
         (NAME, dataset.name.clone()),
         (SOURCE, source),
+        (SPLIT, split.to_string()),
         (CLASS_NAMES, Value::from(dataset.class_names.clone()).to_string()),
         ("seed", best.seed.to_string()),
         ("best_epoch", best.outcome.best_epoch.to_string()),
@@ -72,17 +74,21 @@ impl SavedModel {
         Ok(Self { model, metadata })
     }
 
-    /// Loads the given dataset, else the recorded one, and makes sure that it fits. Options about tables win over the recorded ones.
-    pub fn dataset(&self, source: Option<&str>, tables: &Layer) -> Result<Dataset> {
+    /// Loads the given dataset, else the recorded one, and makes sure that it fits. Of the recorded one the recorded split is taken when none
+    /// is given; options about tables win over the recorded ones.
+    pub fn dataset(&self, source: Option<&str>, split: Option<SplitChoice>, tables: &Layer) -> Result<Dataset> {
         let recorded = self.metadata.get(SOURCE).map(String::as_str);
-        let given = source
-            .or(recorded)
-            .ok_or_else(|| CliError::usage("the model does not say which dataset it was trained on: name one"))?;
-        let mut options = load_options(&self.table_options(tables))?;
-        if source.is_some() && !same_place(given, recorded) {
+        let recorded_split = || self.metadata.get(SPLIT).filter(|_| source.is_none())?.parse().ok();
+        let split = split.or_else(recorded_split).unwrap_or_default();
+        let mut options = load_options(split, &self.table_options(tables))?;
+        if let Some(source) = source
+            && !same_place(source, recorded)
+        {
             options.tables.expected = Some(self.expected());
         }
-        let source = given;
+        let source = source
+            .or(recorded)
+            .ok_or_else(|| CliError::usage("the model does not say which dataset it was trained on: name one"))?;
         let dataset = supergat_data::load_with(source, &options)?;
         for example in &dataset.examples {
             self.model.architecture().accepts(example).map_err(|error| CliError::from(error).at(source))?;
@@ -144,7 +150,7 @@ mod tests {
         let settings = Settings { max_epochs: 1, ..Settings::general("gat-go".parse().unwrap()) };
         let bytes = || {
             let runs = run_seeds(&dataset, &settings, &[3], 1, |_| ControlFlow::Continue(())).unwrap();
-            to_bytes(&dataset, "random-partition", &Layer::new(), &runs)
+            to_bytes(&dataset, "random-partition", SplitChoice::Published, &Layer::new(), &runs)
         };
         let first = bytes();
         // Every hash map has its own order, so a few tries would show one that was left.

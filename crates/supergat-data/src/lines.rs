@@ -19,6 +19,10 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
 pub(crate) fn numbers<T: FromStr>(path: &Path, text: &[u8], skip: usize, columns: Option<usize>) -> Result<Table<T>> {
     let mut table = Table { columns: columns.unwrap_or(0), values: Vec::new() };
     let mut expected = columns;
+    if skip > 0 && text.trim_ascii().is_empty() {
+        let (path, expected) = (path.to_owned(), "the names of the columns".to_owned());
+        return Err(Error::Text { path, line: 1, expected, found: String::new() });
+    }
     for (line, text) in text.trim_ascii_end().split(|&byte| byte == b'\n').enumerate().skip(skip) {
         let refuse = |expected: usize| Error::Text {
             path: path.to_owned(),
@@ -74,6 +78,7 @@ mod tests {
             assert_eq!(numbers::<u32>(path, text.as_bytes(), 0, None).unwrap_err().to_string(), message);
         }
         assert!(numbers::<u32>(path, b"\xff", 0, Some(1)).is_err());
+        assert!(numbers::<u32>(path, b"\n", 1, Some(1)).is_err());
         assert!(numbers::<u32>(path, b"h\n", 1, Some(2)).unwrap().values.is_empty());
     }
 }

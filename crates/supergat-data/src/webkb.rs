@@ -12,7 +12,8 @@ use crate::error::{Error, Result};
 use crate::source::LoadOptions;
 use crate::tfidf::{Terms, tf_idf};
 use crate::{file, prepare, sparse, split};
-use html5gum::{DefaultEmitter, Token, Tokenizer};
+use html5gum::{Token, Tokenizer};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 use std::path::Path;
@@ -29,6 +30,9 @@ const UNIVERSITIES: [(&str, usize); 5] =
 
 /// Terms that become features.
 const TERMS: usize = 2000;
+
+/// Between these tags is no text.
+const PROGRAMS: [&[u8]; 2] = [b"script", b"style"];
 
 /// More than the largest page by far.
 const MAX_PAGE: u64 = 16 << 20;
@@ -156,24 +160,21 @@ impl Content {
             content.unreadable = true;
             return content;
         };
-        let mut emitter = DefaultEmitter::default();
-        emitter.naively_switch_states(true);
-        // Between these tags is a program, not text.
-        let mut within_program = false;
-        for token in Tokenizer::new_with_emitter(text.as_bytes(), emitter) {
+        let text = close_comments(&text);
+        // Only the tokens are needed: these pages are older than any rule on how elements nest.
+        let mut program = None;
+        for token in Tokenizer::new(text.as_bytes()) {
             let Ok(token) = token;
             match token {
+                Token::EndTag(tag) if program.as_deref() == Some(&tag.name[..]) => program = None,
+                _ if program.is_some() => {}
+                Token::StartTag(tag) if PROGRAMS.contains(&&tag.name[..]) => program = Some(tag.name.to_vec()),
                 Token::StartTag(tag) if tag.name.as_slice() == b"a" => {
                     let target = tag.attributes.get(&b"href"[..]).map(|target| String::from_utf8_lossy(target));
-                    content
-                        .links
-                        .extend(target.filter(|t| t.contains("http") || t.contains("ftp")).map(|t| page_name(&t)));
+                    let absolute = target.filter(|target| target.contains("http") || target.contains("ftp"));
+                    content.links.extend(absolute.map(|target| page_name(&target)));
                 }
-                Token::StartTag(tag) => within_program = is_program(&tag.name) && !tag.self_closing,
-                Token::EndTag(tag) if is_program(&tag.name) => within_program = false,
-                Token::String(text) if !within_program => {
-                    terms.append(&String::from_utf8_lossy(&text), &mut content.terms);
-                }
+                Token::String(text) => terms.append(&String::from_utf8_lossy(&text), &mut content.terms),
                 _ => {}
             }
         }
@@ -181,8 +182,16 @@ impl Content {
     }
 }
 
-fn is_program(tag: &[u8]) -> bool {
-    [&b"script"[..], b"style"].contains(&tag)
+/// Comments that never end become declarations, which end at the next `>`, as the browsers of that time had it.
+fn close_comments(text: &str) -> Cow<'_, str> {
+    let mut end = 0;
+    while let Some(start) = text[end..].find("<!--").map(|at| end + at) {
+        match text[start..].find("-->") {
+            Some(length) => end = start + length,
+            None => return Cow::Owned(text[..start].to_owned() + &text[start..].replace("<!--", "<! ")),
+        }
+    }
+    Cow::Borrowed(text)
 }
 
 /// The name of the file of the page at an address.

@@ -1,6 +1,7 @@
 //! Measures of a dataset's graph: degree, homophily in four senses, isolated nodes.
 //!
-//! With d_i the number of neighbours of node i, s_i those of its own class, and sums over directed edges as stored:
+//! The neighbours of a node, as the paper counts them: of an undirected graph the other nodes it is linked with; of a directed one the targets of
+//! its links, as often as they are listed and itself included. With d_i their number and s_i those of the node's own class:
 //!
 //! | measure | formula | from |
 //! |---|---|---|
@@ -13,7 +14,7 @@
 //! classes, as in the paper; the two measures that need one class per node are not defined then.
 
 use serde::Serialize;
-use supergat::{Example, Labels};
+use supergat::{Direction, Example, Graph, Labels};
 use supergat_data::Dataset;
 
 /// Homophily in four senses; `None` where it is not defined (no labelled edge, or several classes per node).
@@ -29,7 +30,8 @@ pub struct Homophily {
     pub adjusted: Option<f64>,
 }
 
-/// Mean and standard deviation (of the population) of the number of neighbours.
+/// Mean and standard deviation (of the population) of the number of neighbours. As in the paper, nodes without any are left out where links have a
+/// direction or where there are several graphs.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Degree {
     /// Mean.
@@ -79,12 +81,7 @@ impl GraphStatistics {
     /// Measures a dataset.
     pub fn of(dataset: &Dataset) -> Self {
         let sum = |f: &dyn Fn(&Example<f32>) -> usize| dataset.examples.iter().map(f).sum::<usize>();
-        let degrees =
-            || dataset.examples.iter().flat_map(|e| (0..e.graph.nodes()).map(move |i| e.graph.degree(i) as f64));
         let nodes = dataset.nodes();
-        let n = (nodes as f64).max(1.0);
-        let mean = degrees().sum::<f64>() / n;
-        let variance = degrees().map(|d| (d - mean).powi(2)).sum::<f64>() / n;
         let stored = nodes as f64 * dataset.features() as f64;
         let nonzero: f64 = dataset
             .examples
@@ -97,13 +94,13 @@ impl GraphStatistics {
             features: dataset.features(),
             classes: dataset.classes(),
             graphs: dataset.examples.len(),
-            degree: Degree { mean, std: variance.sqrt() },
+            degree: Degree::of(&dataset.examples),
             homophily: homophily(&dataset.examples),
             train: sum(&|e| e.train.len()),
             validation: sum(&|e| e.validation.len()),
             test: sum(&|e| e.test.len()),
             directed_edges: sum(&|e| e.graph.edges() - e.graph.nodes()),
-            isolated: degrees().filter(|d| *d == 0.0).count(),
+            isolated: sum(&|e| (0..e.graph.nodes()).filter(|&i| is_isolated(&e.graph, i)).count()),
             unlabelled: sum(&|e| match &e.labels {
                 Labels::Single { of, .. } => of.iter().filter(|c| **c == Labels::UNKNOWN).count(),
                 Labels::Multi { .. } => 0,
@@ -115,6 +112,39 @@ impl GraphStatistics {
     }
 }
 
+fn is_isolated(graph: &Graph, node: usize) -> bool {
+    graph.incoming().of(node).len() == 1 && graph.outgoing().of(node).len() == 1
+}
+
+impl Degree {
+    fn of(examples: &[Example<f32>]) -> Self {
+        let directed = examples.iter().any(|e| e.graph.direction() == Direction::Directed);
+        let only_linked = directed || examples.len() > 1;
+        let degrees = examples.iter().flat_map(|e| neighbours(&e.graph)).map(|list| list.len() as f64);
+        let degrees: Vec<f64> = degrees.filter(|degree| *degree > 0.0 || !only_linked).collect();
+        let n = (degrees.len() as f64).max(1.0);
+        let mean = degrees.iter().sum::<f64>() / n;
+        let variance = degrees.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / n;
+        Self { mean, std: variance.sqrt() }
+    }
+}
+
+/// The neighbours of every node, as described above.
+fn neighbours(graph: &Graph) -> Vec<Vec<u32>> {
+    let nodes = graph.nodes();
+    if graph.direction() == Direction::Undirected {
+        let others = |i: usize| graph.incoming().of(i).iter().copied().filter(|j| *j as usize != i).collect();
+        return (0..nodes).map(others).collect();
+    }
+    let mut lists = vec![Vec::new(); nodes];
+    let incoming = graph.incoming();
+    for &position in graph.position_of_input() {
+        let target = incoming.offsets.partition_point(|offset| *offset <= position) - 1;
+        lists[incoming.neighbours[position as usize] as usize].push(target as u32);
+    }
+    lists
+}
+
 /// Homophily over all graphs. Edges to unlabelled nodes are left out.
 pub fn homophily(examples: &[Example<f32>]) -> Homophily {
     let classes = examples.first().map_or(0, |e| e.labels.classes());
@@ -123,12 +153,9 @@ pub fn homophily(examples: &[Example<f32>]) -> Homophily {
     let mut per_class = vec![[0.0f64; 3]; classes];
     let (mut agreeing, mut edges) = (0.0, 0.0);
     for example in examples {
-        for i in 0..example.graph.nodes() {
+        for (i, list) in neighbours(&example.graph).into_iter().enumerate() {
             let (mut neighbours, mut same) = (0.0, 0.0);
-            for &j in example.graph.incoming().of(i) {
-                if j as usize == i {
-                    continue;
-                }
+            for j in list {
                 if let Some(agreement) = agreement(&example.labels, i, j as usize) {
                     neighbours += 1.0;
                     same += agreement;
@@ -184,7 +211,7 @@ fn agreement(labels: &Labels, i: usize, j: usize) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use supergat::{Direction, Features, Graph};
+    use supergat::Features;
 
     /// A path 0 - 1 - 2 - 3 with classes A A B B, an isolated node 4 (A) and a self-loop on 3.
     fn path(labels: Labels) -> Dataset {
@@ -222,6 +249,19 @@ mod tests {
         // h_A = 2/3 against 3/5, h_B = 2/3 against 2/5
         assert!((h.class_insensitive.unwrap() - (2.0 / 3.0 - 0.6 + 2.0 / 3.0 - 0.4)).abs() < 1e-12);
         assert!((h.adjusted.unwrap() - (4.0 / 6.0 - 0.5) / 0.5).abs() < 1e-12);
+    }
+
+    /// Links of a directed graph count from their source, as often as they are listed; nodes without any do not count.
+    #[test]
+    fn directed_links_count_as_listed() {
+        let mut dataset = path(Labels::Single { classes: 2, of: vec![0, 0, 1, 1, 0] });
+        let edges = [(0, 1), (0, 1), (0, 2), (2, 2), (3, 2)];
+        dataset.examples[0].graph = Graph::from_edges(5, &edges, Direction::Directed).unwrap();
+        let statistics = GraphStatistics::of(&dataset);
+        assert!((statistics.degree.mean - 5.0 / 3.0).abs() < 1e-12);
+        assert!((statistics.degree.std - (8.0f64 / 9.0).sqrt()).abs() < 1e-12);
+        assert!((statistics.homophily.node.unwrap() - (2.0 / 3.0 + 1.0 + 1.0) / 3.0).abs() < 1e-12);
+        assert_eq!((statistics.isolated, statistics.self_loops), (1, 1));
     }
 
     #[test]

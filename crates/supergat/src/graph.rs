@@ -494,7 +494,7 @@ mod tests {
                 |p| p.incoming.neighbours[0] = 1,
                 |p| p.place_at_target[0] = 9,
                 |p| p.place_at_target[1] ^= 1,
-                |p| drop(p.place_at_target.pop()),
+                |p| p.place_at_target.truncate(1),
                 |p| p.input_positions[0] = 99,
                 |p| p.input_positions.clear(),
                 |p| p.outgoing = Some(p.incoming.clone()),

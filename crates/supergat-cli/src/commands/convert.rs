@@ -23,7 +23,7 @@ struct Converted {
 
 /// Writes a dataset in another form.
 pub fn run(args: &ConvertArgs) -> Result<ExitCode> {
-    let dataset = supergat_data::load_with(&args.source, &load_options(&args.tables.0)?)?;
+    let dataset = supergat_data::load_with(&args.source, &load_options(args.split, &args.tables.0)?)?;
     supergat_data::convert(&dataset, &args.dest)?;
     let converted = Converted {
         schema: SCHEMA,

@@ -37,7 +37,7 @@ struct SplitScore {
 /// Measures a model.
 pub fn run(args: &EvaluateArgs) -> Result<ExitCode> {
     let saved = SavedModel::open(&args.run)?;
-    let dataset = saved.dataset(args.dataset.as_deref(), &args.tables.0)?;
+    let dataset = saved.dataset(args.dataset.as_deref(), args.split, &args.tables.0)?;
     let logits = logits(&saved.model, &dataset)?;
     let score = |list: fn(&Example<f32>) -> &[u32]| score(&dataset, &logits, list);
     let evaluation = Evaluation {

@@ -22,7 +22,7 @@ struct Inspection<'a> {
 
 /// Describes a dataset.
 pub fn run(args: &InspectArgs) -> Result<ExitCode> {
-    let dataset = supergat_data::load_with(&args.dataset, &load_options(&args.tables.0)?)?;
+    let dataset = supergat_data::load_with(&args.dataset, &load_options(args.split, &args.tables.0)?)?;
     let statistics = &GraphStatistics::of(&dataset);
     if args.json {
         output::print_json(&Inspection { schema: SCHEMA, dataset: &dataset.name, statistics, notes: &dataset.notes })?;

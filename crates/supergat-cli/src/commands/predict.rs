@@ -29,7 +29,7 @@ struct Written {
 pub fn run(args: &PredictArgs) -> Result<ExitCode> {
     let saved = SavedModel::open(&args.run)?;
     let given = args.dataset.as_deref().or(args.data.as_deref());
-    let dataset = saved.dataset(given, &args.tables.0)?;
+    let dataset = saved.dataset(given, args.split, &args.tables.0)?;
     if given.is_some() {
         dataset.notes.iter().for_each(|note| output::note(&format!("note: {note}")));
     }

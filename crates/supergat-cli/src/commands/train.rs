@@ -78,6 +78,7 @@ pub fn run(args: TrainArgs) -> Result<ExitCode> {
         config: resolved.to_toml(),
         dataset: &dataset,
         source: &resolved.dataset,
+        split: resolved.split,
         tables: &resolved.tables,
         runs: &runs,
         logits: &runs.logits,

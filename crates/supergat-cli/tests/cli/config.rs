@@ -32,7 +32,7 @@ fn every_line_of_a_printed_configuration_is_explained() {
     let lines: Vec<&str> = text.lines().collect();
     let values: Vec<usize> =
         (0..lines.len()).filter(|&k| lines[k].contains(" = ") && !lines[k].starts_with('#')).collect();
-    assert_eq!(values.len(), 21);
+    assert_eq!(values.len(), 22);
     assert!(values.iter().all(|&k| lines[k - 1].starts_with("# ")), "{text}");
 }
 

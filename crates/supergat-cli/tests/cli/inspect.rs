@@ -44,6 +44,36 @@ fn what_is_not_defined_is_null() {
     assert!(text.lines().any(|line| line.split_whitespace().take(2).eq(["homophily", "-"])), "{text}");
 }
 
+/// The split that is asked for is taken, remembered with the model, and refused where there is none.
+#[test]
+fn splits_can_be_chosen() {
+    let Some(folder) = published("cora-ml") else { return };
+    let (place, folder) = (Place::new(), folder.to_str().unwrap().to_owned());
+    let sizes = |args: &[&str]| {
+        let object = place.good(&[&["inspect", &folder, "--json"], args].concat()).json();
+        (object["train"].clone(), object["validation"].clone(), object["notes"].to_string())
+    };
+    let (train, validation, notes) = sizes(&[]);
+    assert_eq!((train, validation), (140.into(), 210.into()));
+    assert!(notes.contains("the split that the paper's results were made with"), "{notes}");
+    let (train, _, notes) = sizes(&["--split", "random:7"]);
+    assert!(train == 140 && notes.contains("drawn with seed 7"), "{notes}");
+    place.good(&["train", &folder, "--model", "mlp", "--split", "random:7", "--max-epochs", "2", "--out", "run"]);
+    assert!(place.read("run/config.toml").contains("split = \"random:7\""));
+    let again = place.good(&["evaluate", "run", "--json"]).json();
+    let other = place.good(&["evaluate", "run", "--split", "published", "--json"]).json();
+    let test = |object: &serde_json::Value| object["test"].clone();
+    assert_ne!(test(&again), test(&other));
+    for (args, part) in [
+        (["inspect", folder.as_str(), "--split", "3"], "published or random, since the files hold no splits, found 3"),
+        (["inspect", folder.as_str(), "--split", "randon"], "expected published, random, random:SEED"),
+        (["inspect", SMALL, "--split", "random"], "generated graphs come with their own split"),
+    ] {
+        let done = place.run(&args);
+        assert!(done.code == 2 && done.stderr.contains(part), "{done:?}");
+    }
+}
+
 #[test]
 fn cora_is_as_published() {
     let Some(folder) = published("cora") else { return };

@@ -21,11 +21,11 @@ pub(super) struct Pairs {
 }
 
 /// Vectors per step.
-const BLOCK: usize = 32;
+const BLOCK: usize = 8;
 /// Vectors kept side by side in memory.
-const PANEL: usize = 8 * BLOCK;
+const PANEL: usize = 256;
 /// An eigenvector is found when the matrix turns it by no more than this share of the largest eigenvalue.
-const TOLERANCE: f64 = 1e-9;
+const TOLERANCE: f64 = 1e-8;
 /// What is left of a vector after orthogonalisation when it held nothing new.
 const NOTHING: f64 = 1e-11;
 
@@ -57,7 +57,7 @@ pub(super) fn leading(operator: &impl Operator, count: usize, width: usize) -> P
             if exhausted || (converged && next.used > 0) {
                 return space.combine(found, width);
             }
-            check_at = space.vectors + count / 4;
+            check_at = space.vectors + space.vectors / 5;
         }
         block = if next.used > 0 { next } else { space.fresh(space.vectors as u32) };
     }

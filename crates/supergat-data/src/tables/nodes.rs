@@ -95,9 +95,10 @@ impl NodeTable {
             let advice = "say with --delimiter what stands between fields";
             return Err(sheet.at(1, usize::MAX).error("several columns", sheet.columns_in_words(), advice));
         }
+        let optional = options.expected.is_some();
         let find = |role: &Role, named: &Option<String>| match role.find(&sheet, named.as_deref()) {
-            // An option about one table need not fit the others.
-            Err(_) if !main => Ok(None),
+            // An option about one table need not fit the others, and what a model is to predict may be missing.
+            Err(_) if !main || optional && role.option != ID.option => Ok(None),
             found => found,
         };
         let graph = if graphs { GRAPH.find(&sheet, None)? } else { None };

@@ -1,0 +1,148 @@
+//! One function per reader: takes any bytes and must return, whatever they are.
+//!
+//! Readers of several files get them from one: the bytes are cut at the separator `\n==\n`, and missing parts are empty.
+
+use std::path::Path;
+use supergat_data::pickle::{Limits, Pickle, Value};
+use supergat_data::{LoadOptions, gnn_benchmark, graphsaint, musae, npy, npz, ppi, webkb, wiki_cs};
+
+/// Between the files of a dataset.
+pub const SEPARATOR: &[u8] = b"\n==\n";
+
+/// A reader under test.
+pub type Target = fn(&[u8]);
+
+/// All readers by name; the folders of the corpus are called the same.
+pub const TARGETS: [(&str, Target); 10] = [
+    ("npy", npy_file),
+    ("npz", npz_file),
+    ("gnn_benchmark", gnn_benchmark_file),
+    ("musae", musae_files),
+    ("webkb", webkb_file),
+    ("ppi", ppi_file),
+    ("wiki_cs", wiki_cs_file),
+    ("graphsaint", graphsaint_files),
+    ("pickle", pickle_file),
+    ("folder", folder_files),
+];
+
+fn here() -> &'static Path {
+    Path::new("fuzz")
+}
+
+/// Cuts the bytes into `N` files.
+fn parts<const N: usize>(bytes: &[u8]) -> [&[u8]; N] {
+    let mut rest = bytes;
+    std::array::from_fn(|_| {
+        let end = rest.windows(SEPARATOR.len()).position(|window| window == SEPARATOR);
+        let (part, after) = end.map_or((rest, &rest[rest.len()..]), |at| (&rest[..at], &rest[at + SEPARATOR.len()..]));
+        rest = after;
+        part
+    })
+}
+
+/// An array of numpy.
+pub fn npy_file(bytes: &[u8]) {
+    if let Ok(array) = npy::Array::parse(here(), bytes.to_vec()) {
+        let _ = (array.numbers(), array.integers(), array.texts());
+    }
+}
+
+/// A sparse matrix of scipy.
+pub fn npz_file(bytes: &[u8]) {
+    if let Ok(npz) = npz::Npz::parse(here(), bytes.to_vec()) {
+        let _ = npz::sparse_matrix(&npz);
+    }
+}
+
+/// A dataset of the gnn-benchmark.
+pub fn gnn_benchmark_file(bytes: &[u8]) {
+    let _ = gnn_benchmark::parse(here(), bytes.to_vec(), "fuzz".into(), false, &LoadOptions::default());
+}
+
+/// Wikipedia pages: links, traffic, words.
+pub fn musae_files(bytes: &[u8]) {
+    let files = musae::Files { edges: "edges".into(), target: "target".into(), words: "words".into() };
+    let _ = files.parse(parts(bytes), "chameleon", &LoadOptions::default());
+}
+
+/// An archive of web pages.
+pub fn webkb_file(bytes: &[u8]) {
+    let _ = webkb::parse(here(), bytes, "fuzz".into(), &LoadOptions::default());
+}
+
+/// An archive of protein interactions.
+pub fn ppi_file(bytes: &[u8]) {
+    let _ = ppi::parse(here(), bytes.to_vec(), "fuzz".into(), &LoadOptions::default());
+}
+
+/// Articles on computer science.
+pub fn wiki_cs_file(bytes: &[u8]) {
+    let _ = wiki_cs::parse(here(), bytes, "fuzz".into(), &LoadOptions::default());
+}
+
+/// The four files of GraphSAINT.
+pub fn graphsaint_files(bytes: &[u8]) {
+    let files = parts::<4>(bytes).map(<[u8]>::to_vec);
+    let _ = graphsaint::parse(here(), files, "fuzz".into(), &LoadOptions::default());
+}
+
+/// A pickle, and all arrays in it.
+pub fn pickle_file(bytes: &[u8]) {
+    let Ok(pickle) = Pickle::parse(here(), bytes, Limits::default()) else { return };
+    match pickle.value(pickle.root()) {
+        Value::Csr(_) => drop(pickle.csr(pickle.root())),
+        _ => drop(pickle.array(pickle.root()).map(|array| array.values().count())),
+    }
+}
+
+/// Datasets that are only read from a folder: the first line says which, the rest are its files.
+pub fn folder_files(bytes: &[u8]) {
+    const OGB: [&str; 7] = [
+        "raw/edge.csv",
+        "raw/node-feat.csv",
+        "raw/node-label.csv",
+        "raw/num-node-list.csv",
+        "split/time/train.csv",
+        "split/time/valid.csv",
+        "split/time/test.csv",
+    ];
+    const PLANETOID: [&str; 8] = ["x", "tx", "allx", "y", "ty", "ally", "graph", "test.index"];
+    let [kind, rest] = {
+        let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len());
+        [&bytes[..end], bytes.get(end + 1..).unwrap_or_default()]
+    };
+    let root = std::env::temp_dir().join(format!("supergat-fuzz-{}", std::process::id()));
+    let files: Vec<(String, Vec<u8>)> = if kind == b"planetoid" {
+        let files = PLANETOID.iter().zip(parts::<8>(rest));
+        files.map(|(part, bytes)| (format!("ind.fuzz.{part}"), bytes.to_vec())).collect()
+    } else {
+        OGB.iter().zip(parts::<7>(rest)).map(|(name, bytes)| (format!("{name}.gz"), stored(bytes))).collect()
+    };
+    for (name, bytes) in files {
+        let path = root.join(name);
+        std::fs::create_dir_all(path.parent().expect("within the folder")).expect("a temporary folder");
+        std::fs::write(path, bytes).expect("a temporary file");
+    }
+    let _ = supergat_data::load(root.to_str().expect("a plain path"));
+    std::fs::remove_dir_all(root).expect("the folder was just made");
+}
+
+/// A gzip file that holds the bytes as they are.
+fn stored(bytes: &[u8]) -> Vec<u8> {
+    let mut file = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
+    let bytes = &bytes[..bytes.len().min(65_535)];
+    let length = bytes.len() as u16;
+    file.push(1);
+    file.extend(length.to_le_bytes());
+    file.extend((!length).to_le_bytes());
+    file.extend(bytes);
+    let mut crc = !0u32;
+    for byte in bytes {
+        crc ^= u32::from(*byte);
+        (0..8).for_each(|_| crc = crc >> 1 ^ (0xEDB8_8320 & (crc & 1).wrapping_neg()));
+    }
+    file.extend((!crc).to_le_bytes());
+    file.extend(u32::from(length).to_le_bytes());
+    file
+}
