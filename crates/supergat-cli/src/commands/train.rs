@@ -33,7 +33,6 @@ pub fn run(args: TrainArgs) -> Result<ExitCode> {
         output::to_stdout(|out| out.write_all(resolved.to_toml().as_bytes()))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let threads = threads(args.threads)?;
     let rows = report::attention_rows(&dataset, &settings.architecture(&dataset));
     let attention = rows > 0 && (args.attention || rows <= MANY_ROWS);
     let fit = Fit::of(&dataset, &resolved, threads, if attention { rows } else { 0 }, args.max_memory)?;
