@@ -32,7 +32,6 @@ impl Zip {
                 return Err(Error::TooLarge { path, what: "members of the archive", limit, found: limit + 1 });
             }
         }
-        drop(entries);
         Ok(Self { path: path.to_owned(), archive, members })
     }
 

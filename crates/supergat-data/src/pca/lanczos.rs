@@ -2,7 +2,7 @@
 //! orthogonalisation. The space grows by a block of vectors at a time, each being the matrix times the block before, made orthogonal to all
 //! earlier ones; eigenvectors of the matrix within that space approach its own, the leading ones first.
 
-use super::symmetric::{self, dot};
+use super::symmetric::{Solved, dot};
 use supergat::kernels::{Dense, Parts, Primitives};
 use supergat::random::{Purpose, Stream};
 
@@ -49,13 +49,12 @@ pub(super) fn leading(operator: &impl Operator, count: usize, width: usize) -> P
         // Random vectors that the matrix takes to nothing: it takes everything outside of the space to nothing.
         let exhausted = space.vectors >= side || (block.random && scale <= NOTHING * largest);
         if space.vectors >= check_at || exhausted || next.used == 0 {
-            let found = symmetric::leading(space.projected(), space.columns(), count);
-            let converged = found.values.first().is_none_or(|&largest| {
-                (0..found.values.len()).all(|k| rest.norm_of(found.vector(k)) <= TOLERANCE * largest)
-            });
+            let found = Solved::of(space.projected(), space.columns(), count);
+            let largest = found.values().first().copied().unwrap_or(0.0);
+            let converged = found.last_coordinates().iter().all(|last| rest.norm_of(last) <= TOLERANCE * largest);
             // Within an exhausted space everything has converged, but other eigenvectors may lie outside of it.
             if exhausted || (converged && next.used > 0) {
-                return space.combine(found, width);
+                return space.combine(&found, width);
             }
             check_at = space.vectors + space.vectors / 5;
         }
@@ -76,7 +75,7 @@ struct Rest {
 }
 
 impl Rest {
-    /// How far the matrix leads out of the space, for the vector with these coordinates.
+    /// How far the matrix leads out of the space, for a vector whose coordinates end with these.
     fn norm_of(&self, coordinates: &[f64]) -> f64 {
         let last = &coordinates[coordinates.len() - BLOCK..];
         let out = self.factor.iter().map(|row| row.iter().zip(last).map(|(f, c)| f * c).sum::<f64>().powi(2));
@@ -198,20 +197,21 @@ impl Space {
     }
 
     /// From coordinates within the space to vectors.
-    fn combine(&self, found: symmetric::Leading, width: usize) -> Pairs {
+    fn combine(&self, found: &Solved, width: usize) -> Pairs {
+        let (values, within) = (found.values(), found.vectors());
         let mut vectors = vec![0.0; self.side * width];
         let mut part = vec![0.0; self.side * width];
         for (p, panel) in self.panels.iter().enumerate() {
             let mut coordinates = vec![0.0; PANEL * width];
-            for k in 0..found.values.len() {
-                let of_panel = found.vector(k).iter().skip(p * PANEL).take(PANEL);
+            for (k, vector) in within.chunks_exact(self.columns()).enumerate() {
+                let of_panel = vector.iter().skip(p * PANEL).take(PANEL);
                 of_panel.enumerate().for_each(|(row, &value)| coordinates[row * width + k] = value);
             }
             let panel = Dense { values: panel, columns: PANEL };
             f64::dense_product(&Parts::even(self.side, PANEL * width), panel, None, &coordinates, width, &mut part);
             vectors.iter_mut().zip(&part).for_each(|(value, part)| *value += part);
         }
-        Pairs { values: found.values, vectors }
+        Pairs { values, vectors }
     }
 }
 

@@ -1,38 +1,65 @@
 //! Eigenvalues and eigenvectors of a symmetric matrix of moderate size: Householder reflections to three diagonals, then the implicit QL
-//! method, whose rotations are collected and applied to strips of the eigenvectors on all threads.
+//! method, whose rotations are kept and applied to strips of the eigenvectors, as many as are wanted, on all threads.
 
 use rayon::prelude::*;
 
-/// The leading eigenpairs.
-pub(super) struct Leading {
-    /// Eigenvalues, largest first.
-    pub values: Vec<f64>,
-    /// Eigenvectors one after another.
-    vectors: Vec<f64>,
-    side: usize,
+/// The leading eigenvalues, and all that is needed for their vectors.
+pub(super) struct Solved {
+    three: Tridiagonal,
+    rotations: Vec<Rotation>,
+    /// Where the leading eigenvalues stand, largest first.
+    order: Vec<usize>,
 }
 
-impl Leading {
-    /// An eigenvector.
-    pub fn vector(&self, k: usize) -> &[f64] {
-        &self.vectors[k * self.side..(k + 1) * self.side]
+impl Solved {
+    /// Finds the `count` largest eigenvalues of a symmetric matrix, or all there are.
+    pub fn of(matrix: Vec<f64>, side: usize, count: usize) -> Self {
+        let mut three = Tridiagonal::of(matrix, side);
+        let rotations = three.diagonalise();
+        let mut order: Vec<usize> = (0..side).collect();
+        order.sort_by(|&a, &b| three.diagonal[b].total_cmp(&three.diagonal[a]));
+        order.truncate(count);
+        Self { three, rotations, order }
     }
-}
 
-/// The `count` largest eigenvalues of a symmetric matrix, or all there are, with their vectors.
-pub(super) fn leading(matrix: Vec<f64>, side: usize, count: usize) -> Leading {
-    let mut three = Tridiagonal::of(matrix, side);
-    let rotated = three.diagonalise();
-    let mut order: Vec<usize> = (0..side).collect();
-    order.sort_by(|&a, &b| three.diagonal[b].total_cmp(&three.diagonal[a]));
-    order.truncate(count);
-    let values = order.iter().map(|&k| three.diagonal[k]).collect();
-    let mut vectors = vec![0.0; order.len() * side];
-    vectors.par_chunks_exact_mut(side.max(1)).zip(&order).for_each(|(vector, &k)| {
-        rotated.copy_row(k, vector);
-        three.reflect_back(vector);
-    });
-    Leading { values, vectors, side }
+    /// Eigenvalues, largest first.
+    pub fn values(&self) -> Vec<f64> {
+        self.order.iter().map(|&k| self.three.diagonal[k]).collect()
+    }
+
+    /// The last [`STRIP`] coordinates of each eigenvector, at a small part of the cost of all.
+    pub fn last_coordinates(&self) -> Vec<[f64; STRIP]> {
+        let side = self.three.side;
+        let mut strip = vec![[0.0; STRIP]; side];
+        for k in 0..STRIP.min(side) {
+            let mut row = vec![0.0; side];
+            row[side - 1 - k] = 1.0;
+            self.three.reflect(&mut row);
+            strip.iter_mut().zip(row).for_each(|(entry, value)| entry[STRIP - 1 - k] = value);
+        }
+        rotate(&mut strip, &self.rotations);
+        self.order.iter().map(|&k| strip[k]).collect()
+    }
+
+    /// The eigenvectors, one after another.
+    pub fn vectors(&self) -> Vec<f64> {
+        let side = self.three.side;
+        let strips = (0..side.div_ceil(STRIP)).into_par_iter().map(|s| {
+            let mut strip = vec![[0.0; STRIP]; side];
+            (s * STRIP..side.min((s + 1) * STRIP)).for_each(|k| strip[k][k - s * STRIP] = 1.0);
+            rotate(&mut strip, &self.rotations);
+            strip
+        });
+        let strips: Vec<_> = strips.collect();
+        let mut vectors = vec![0.0; self.order.len() * side];
+        vectors.par_chunks_exact_mut(side.max(1)).zip(&self.order).for_each(|(vector, &k)| {
+            for (part, strip) in vector.chunks_mut(STRIP).zip(&strips) {
+                part.copy_from_slice(&strip[k][..part.len()]);
+            }
+            self.three.reflect_back(vector);
+        });
+        vectors
+    }
 }
 
 /// `Q^T A Q` with three diagonals, and the reflections that make up `Q`.
@@ -72,18 +99,24 @@ impl Tridiagonal {
 
     /// `Q` times a vector.
     fn reflect_back(&self, vector: &mut [f64]) {
-        for k in (0..self.side.saturating_sub(1)).rev() {
-            let v = &self.reflections[k * self.side + k + 1..(k + 1) * self.side];
-            let part = &mut vector[k + 1..];
-            let twice = 2.0 * dot(v, part);
-            part.iter_mut().zip(v).for_each(|(value, v)| *value -= twice * v);
-        }
+        (0..self.side.saturating_sub(1)).rev().for_each(|k| self.reflect_by(k, vector));
     }
 
-    /// Leaves the eigenvalues on the diagonal; returns the eigenvectors of the three diagonals, one per row.
-    fn diagonalise(&mut self) -> Strips {
+    /// `Q^T` times a vector.
+    fn reflect(&self, vector: &mut [f64]) {
+        (0..self.side.saturating_sub(1)).for_each(|k| self.reflect_by(k, vector));
+    }
+
+    fn reflect_by(&self, k: usize, vector: &mut [f64]) {
+        let v = &self.reflections[k * self.side + k + 1..(k + 1) * self.side];
+        let part = &mut vector[k + 1..];
+        let twice = 2.0 * dot(v, part);
+        part.iter_mut().zip(v).for_each(|(value, v)| *value -= twice * v);
+    }
+
+    /// Leaves the eigenvalues on the diagonal; returns the rotations that turn the unit matrix into eigenvectors, one per row.
+    fn diagonalise(&mut self) -> Vec<Rotation> {
         let n = self.side;
-        let mut strips = Strips::identity(n);
         let mut rotations = Vec::new();
         for l in 0..n {
             // Far more rounds than any eigenvalue has been seen to need.
@@ -92,14 +125,9 @@ impl Tridiagonal {
                     break;
                 };
                 self.sweep(l, m, &mut rotations);
-                if rotations.len() >= 8 * n {
-                    strips.rotate(&rotations);
-                    rotations.clear();
-                }
             }
         }
-        strips.rotate(&rotations);
-        strips
+        rotations
     }
 
     fn splits_after(&self, m: usize) -> bool {
@@ -160,37 +188,15 @@ struct Rotation {
     cosine: f64,
 }
 
-/// Columns in a strip: so few that a strip of a thousand rows stays near the processor.
-const STRIP: usize = 32;
+/// Columns of a matrix that are rotated together: so few that a thousand rows of them stay near the processor.
+pub(super) const STRIP: usize = 32;
 
-/// A square matrix, cut into strips of columns.
-struct Strips(Vec<Vec<[f64; STRIP]>>);
-
-impl Strips {
-    fn identity(n: usize) -> Self {
-        let strip = |s: usize| {
-            let mut rows = vec![[0.0; STRIP]; n];
-            (s * STRIP..n.min((s + 1) * STRIP)).for_each(|k| rows[k][k - s * STRIP] = 1.0);
-            rows
-        };
-        Self((0..n.div_ceil(STRIP)).map(strip).collect())
-    }
-
-    fn copy_row(&self, row: usize, into: &mut [f64]) {
-        for (into, strip) in into.chunks_mut(STRIP).zip(&self.0) {
-            into.copy_from_slice(&strip[row][..into.len()]);
+fn rotate(strip: &mut [[f64; STRIP]], rotations: &[Rotation]) {
+    for &Rotation { row, sine, cosine } in rotations {
+        let [upper, lower] = &mut strip[row as usize..row as usize + 2] else { continue };
+        for (upper, lower) in upper.iter_mut().zip(lower) {
+            (*upper, *lower) = (cosine * *upper - sine * *lower, sine * *upper + cosine * *lower);
         }
-    }
-
-    fn rotate(&mut self, rotations: &[Rotation]) {
-        self.0.par_iter_mut().for_each(|strip| {
-            for &Rotation { row, sine, cosine } in rotations {
-                let [upper, lower] = &mut strip[row as usize..row as usize + 2] else { continue };
-                for (upper, lower) in upper.iter_mut().zip(lower) {
-                    (*upper, *lower) = (cosine * *upper - sine * *lower, sine * *upper + cosine * *lower);
-                }
-            }
-        });
     }
 }
 
@@ -214,8 +220,8 @@ mod tests {
     fn eigenvalues_that_are_known() {
         let n = 57;
         let entry = |i: usize, j: usize| if i == j { 2.0 } else { -f64::from(i.abs_diff(j) == 1) };
-        let found = leading((0..n * n).map(|at| entry(at / n, at % n)).collect(), n, n);
-        for (k, value) in found.values.iter().enumerate() {
+        let found = Solved::of((0..n * n).map(|at| entry(at / n, at % n)).collect(), n, n);
+        for (k, value) in found.values().iter().enumerate() {
             let expected = 2.0 - 2.0 * (std::f64::consts::PI * (n - k) as f64 / (n + 1) as f64).cos();
             assert!((value - expected).abs() < 1e-12, "{value} {expected}");
         }
@@ -227,18 +233,22 @@ mod tests {
             let stream = supergat::random::Stream::new(1, 0, 0, supergat::random::Purpose::SyntheticFeatures);
             let entry = |i: usize, j: usize| stream.uniform((i.min(j) * n + i.max(j)) as u64) - 0.5;
             let a: Vec<f64> = (0..n * n).map(|at| entry(at / n, at % n)).collect();
-            let found = leading(a.clone(), n, n);
+            let found = Solved::of(a.clone(), n, n);
+            let (values, vectors, last) = (found.values(), found.vectors(), found.last_coordinates());
+            let vector = |k: usize| &vectors[k * n..(k + 1) * n];
             for k in 0..n {
-                let v = found.vector(k);
+                let v = vector(k);
+                let ends = v.iter().rev().zip(last[k].iter().rev());
+                assert!(ends.clone().count() == n.min(STRIP) && ends.into_iter().all(|(a, b)| (a - b).abs() < 1e-12));
                 for i in 0..n {
                     let image = dot(&a[i * n..(i + 1) * n], v);
-                    assert!((image - found.values[k] * v[i]).abs() < 1e-12 * n as f64);
-                    let product = dot(found.vector(i), v);
+                    assert!((image - values[k] * v[i]).abs() < 1e-12 * n as f64);
+                    let product = dot(vector(i), v);
                     assert!((product - f64::from(u8::from(i == k))).abs() < 1e-12);
                 }
             }
         }
-        assert!(leading(Vec::new(), 0, 3).values.is_empty());
-        assert_eq!(leading(vec![0.0; 9], 3, 2).values, [0.0, 0.0]);
+        assert!(Solved::of(Vec::new(), 0, 3).values().is_empty());
+        assert_eq!(Solved::of(vec![0.0; 9], 3, 2).values(), [0.0, 0.0]);
     }
 }
