@@ -13,7 +13,7 @@ pub const SEPARATOR: &[u8] = b"\n==\n";
 pub type Target = fn(&[u8]);
 
 /// All readers by name; the folders of the corpus are called the same.
-pub const TARGETS: [(&str, Target); 10] = [
+pub const TARGETS: [(&str, Target); 12] = [
     ("npy", npy_file),
     ("npz", npz_file),
     ("gnn_benchmark", gnn_benchmark_file),
@@ -24,6 +24,8 @@ pub const TARGETS: [(&str, Target); 10] = [
     ("graphsaint", graphsaint_files),
     ("pickle", pickle_file),
     ("folder", folder_files),
+    ("tables", table_files),
+    ("converted", converted_file),
 ];
 
 fn here() -> &'static Path {
@@ -126,6 +128,23 @@ pub fn folder_files(bytes: &[u8]) {
     }
     let _ = supergat_data::load(root.to_str().expect("a plain path"));
     std::fs::remove_dir_all(root).expect("the folder was just made");
+}
+
+/// A folder of tables; files without bytes are left out.
+pub fn table_files(bytes: &[u8]) {
+    const NAMES: [&str; 6] = ["nodes.csv", "edges.csv", "features.csv", "labels.csv", "splits.csv", "dataset.toml"];
+    let root = std::env::temp_dir().join(format!("supergat-fuzz-tables-{}", std::process::id()));
+    std::fs::create_dir_all(&root).expect("a temporary folder");
+    for (name, bytes) in NAMES.iter().zip(parts::<6>(bytes)).filter(|(_, bytes)| !bytes.is_empty()) {
+        std::fs::write(root.join(name), bytes).expect("a temporary file");
+    }
+    let _ = supergat_data::load(root.to_str().expect("a plain path"));
+    std::fs::remove_dir_all(root).expect("the folder was just made");
+}
+
+/// A converted dataset.
+pub fn converted_file(bytes: &[u8]) {
+    let _ = supergat_data::converted::parse(here(), bytes);
 }
 
 /// A gzip file that holds the bytes as they are.

@@ -490,7 +490,7 @@ mod tests {
                 |p| p.incoming.offsets[1] = u64::MAX,
                 |p| p.incoming.offsets[3] = 1,
                 |p| p.incoming.neighbours[1] = 7,
-                |p| p.incoming.neighbours.swap(0, 1),
+                |p| p.incoming.neighbours.swap(1, 2),
                 |p| p.incoming.neighbours[0] = 1,
                 |p| p.place_at_target[0] = 9,
                 |p| p.place_at_target[1] ^= 1,
