@@ -12,7 +12,9 @@ fn folder(name: &str) -> Option<PathBuf> {
 
 /// Name; nodes, edges, features, classes; training, validation and test nodes; degree and its deviation; homophily. All as printed in the
 /// paper, except where a comment says otherwise.
-const PAPER: [(&str, [usize; 4], [usize; 3], &str, &str); 17] = [
+type Row = (&'static str, [usize; 4], [usize; 3], &'static str, &'static str);
+
+const PAPER: [Row; 17] = [
     ("cora", [2708, 5429, 1433, 7], [140, 500, 1000], "3.90 5.23", "0.83"),
     // The paper has 2.78 and 3.39.
     ("citeseer", [3327, 4732, 3703, 6], [120, 500, 1000], "2.74 3.38", "0.72"),

@@ -218,7 +218,7 @@ impl Permutation {
 fn shifted(value: u32, other: u32, side: u32) -> u32 {
     let product = u64::from(other) * u64::from(MIX);
     let hash = (product ^ product >> 32) as u32;
-    let sum = value + (u64::from(hash) * u64::from(side) >> 32) as u32;
+    let sum = value + ((u64::from(hash) * u64::from(side)) >> 32) as u32;
     sum.min(sum.wrapping_sub(side))
 }
 

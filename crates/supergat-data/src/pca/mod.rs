@@ -160,7 +160,7 @@ mod tests {
     fn literal_values_of_another_implementation() {
         let x = sparse(3, &[&[1.0, 0.0, 2.0], &[0.0, 1.0, 0.0], &[1.0, 1.0, 0.0], &[3.0, 0.0, 1.0], &[0.0, 0.0, 1.0]]);
         let expected = [
-            0.51647373,
+            0.51647373f64,
             1.12476289,
             -1.33414452,
             -0.46625506,
@@ -174,7 +174,7 @@ mod tests {
         let found = coordinates(principal_components(&x, 2));
         assert_eq!(found.len(), expected.len());
         for (found, expected) in found.iter().zip(expected) {
-            assert!((found - expected).abs() < 1e-6, "{found} {expected}");
+            assert!((f64::from(*found) - expected).abs() < 1e-6, "{found} {expected}");
         }
     }
 

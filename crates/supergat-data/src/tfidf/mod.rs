@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(documents[0], ["cat", "sat", "mat", "cat_2", "sat"]);
         let (rows, terms) = tf_idf(&documents, 6);
         assert_eq!(terms, ["bird", "cat", "cat_2", "dog", "mat", "sat"]);
-        let expected: [&[(u32, f32)]; 4] = [
+        let expected: [&[(u32, f64)]; 4] = [
             &[(1, 0.31553666), (2, 0.40021825), (4, 0.31553666), (5, 0.80043650)],
             &[(1, 0.36673901), (3, 0.93032387)],
             &[],
@@ -99,7 +99,7 @@ mod tests {
         for (row, expected) in rows.iter().zip(expected) {
             assert_eq!(row.len(), expected.len());
             for ((term, weight), (expected_term, expected)) in row.iter().zip(expected) {
-                assert!(term == expected_term && (weight - expected).abs() < 1e-6, "{weight} {expected}");
+                assert!(term == expected_term && (f64::from(*weight) - expected).abs() < 1e-6, "{weight} {expected}");
             }
         }
     }

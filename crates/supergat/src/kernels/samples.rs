@@ -31,19 +31,17 @@ impl Kernel for Mark<'_> {
         let mut cells = Cells::new(&permutation, self.first);
         let mut first = self.first;
         for byte in self.marks {
-            let images = cells.take::<I>(&permutation);
+            let [rows, columns] = cells.take::<I>(&permutation);
+            let images: [u64; LANES] = std::array::from_fn(|l| permutation.number([rows[l], columns[l]]));
             let mut bits = 0;
-            for l in 0..LANES {
-                let image = permutation.number([images[0][l], images[1][l]]);
-                bits |= u8::from(image < self.count) << l;
+            for (l, image) in images.iter().enumerate() {
+                bits |= u8::from(*image < self.count) << l;
             }
             // Few land outside 0..n, those of the last byte's numbers beyond n aside: they walk on one by one.
-            for l in 0..LANES {
-                if permutation.number([images[0][l], images[1][l]]) >= self.n {
-                    let x = first + l as u64;
-                    let marked = x < self.n && permutation.apply(x) < self.count;
-                    bits |= u8::from(marked) << l;
-                }
+            for (l, _) in images.iter().enumerate().filter(|(_, image)| **image >= self.n) {
+                let x = first + l as u64;
+                let marked = x < self.n && permutation.apply(x) < self.count;
+                bits |= u8::from(marked) << l;
             }
             *byte = if first + LANES as u64 > self.n { bits & ((1u16 << (self.n - first)) - 1) as u8 } else { bits };
             first += LANES as u64;
@@ -66,17 +64,14 @@ impl Cells {
     /// The images of the next eight.
     #[inline(always)]
     fn take<I: Isa>(&mut self, permutation: &Permutation) -> [[u32; LANES]; 2] {
-        let mut cells = [[0; LANES]; 2];
         let [row, column] = self.next;
+        let mut cells = [[row; LANES], std::array::from_fn(|l| column.wrapping_add(l as u32))];
         if column + (LANES as u32) < self.columns {
-            for l in 0..LANES {
-                cells[0][l] = row;
-                cells[1][l] = column + l as u32;
-            }
             self.next = [row, column + LANES as u32];
         } else {
-            for l in 0..LANES {
-                [cells[0][l], cells[1][l]] = self.next;
+            let [rows, columns] = &mut cells;
+            for (row, column) in rows.iter_mut().zip(columns) {
+                [*row, *column] = self.next;
                 self.next = Permutation::next(self.next, self.columns);
             }
         }
