@@ -6,7 +6,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// The list of common words that scikit-learn uses, of the Glasgow Information Retrieval Group.
+/// The list of common words that scikit-learn (BSD-3-Clause) uses, of the Glasgow Information Retrieval Group.
 const STOP_WORDS: &str = include_str!("stop_words.txt");
 
 /// Weights of the `most` most frequent terms: for each document the terms it holds, by number and ascending, and the terms themselves.
