@@ -48,12 +48,17 @@ pub fn download(
     }
     let staging = root.join(format!(".{}.partial", entry.name));
     fs::create_dir_all(&staging).map_err(|source| Error::Write { path: staging.clone(), source })?;
-    for file in entry.files {
+    let fetches = entry.files.iter().map(|file| {
         let url = match mirror {
             Some(mirror) => format!("{}/{}/{}", mirror.trim_end_matches('/'), entry.name, file.name),
             None => file.url.to_owned(),
         };
-        Fetch { file, url, staging: &staging }.run(&mut observe)?;
+        Fetch { file, url, staging: &staging }
+    });
+    let fetches: Vec<_> = fetches.collect();
+    fetches.iter().try_for_each(|fetch| fetch.run(&mut observe))?;
+    for marker in fetches.iter().map(Fetch::unpacked).filter(|marker| marker.exists()) {
+        fs::remove_file(&marker).map_err(|source| Error::Write { path: marker.clone(), source })?;
     }
     fs::rename(&staging, &place).map_err(|source| Error::Write { path: place.clone(), source })?;
     Ok(place)
@@ -69,8 +74,7 @@ struct Fetch<'a> {
 impl Fetch<'_> {
     fn run(&self, observe: &mut impl FnMut(Progress<'_>)) -> Result<()> {
         let done = self.staging.join(self.file.name);
-        let marker = self.staging.join(format!("{}.done", self.file.name));
-        if done.exists() || marker.exists() {
+        if done.exists() || self.unpacked().exists() {
             return Ok(());
         }
         let part = self.staging.join(format!("{}.part", self.file.name));
@@ -202,8 +206,13 @@ impl Fetch<'_> {
             fs::create_dir_all(path.parent().unwrap_or(self.staging)).map_err(failed)?;
             fs::write(&path, zip.read(name)?).map_err(failed)?;
         }
-        let marker = self.staging.join(format!("{}.done", self.file.name));
+        let marker = self.unpacked();
         fs::write(&marker, self.url.as_bytes()).map_err(|source| Error::Write { path: marker.clone(), source })
+    }
+
+    /// What says, until the dataset is whole, that this archive was unpacked.
+    fn unpacked(&self) -> PathBuf {
+        self.staging.join(format!(".{}.unpacked", self.file.name))
     }
 }
 

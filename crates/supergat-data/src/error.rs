@@ -48,6 +48,14 @@ pub enum Error {
         /// That part, in words.
         expected: String,
     },
+    /// An archive that cannot be unpacked.
+    #[error("{}: cannot be unpacked ({reason}); it is cut off or damaged, fetch it again", path.display())]
+    Damaged {
+        /// The archive; a member is named as if the archive were a folder.
+        path: PathBuf,
+        /// What the unpacker said.
+        reason: String,
+    },
     /// A pickle that holds something else than a dataset's arrays and lists.
     #[error("{}, byte {offset}: expected {expected}, found {found}", path.display())]
     Pickle {

@@ -49,7 +49,7 @@ pub(crate) fn unpack(path: &Path, reader: impl Read, limit: u64) -> Result<Vec<u
     }
     match read {
         Ok(_) => Ok(bytes),
-        Err(source) => Err(Error::Io { path: path.to_owned(), source }),
+        Err(error) => Err(Error::Damaged { path: path.to_owned(), reason: error.to_string() }),
     }
 }
 

@@ -77,6 +77,9 @@ impl Files {
         let edges = lines::numbers::<u32>(&self.edges, edges, 1, Some(2))?;
         let edges: Vec<(u32, u32)> = edges.values.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
         let mut notes = vec!["links as listed, direction kept".to_owned()];
+        if !["chameleon", "crocodile"].contains(&name) {
+            notes.push(format!("classes begin where log10 of the traffic reaches {:?}, as for chameleon", bins(name)));
+        }
         let features = self.features(words, nodes, &mut notes)?;
         let labels = Labels::Single { classes: bins(name).len() + 1, of: labels };
         let graph = Graph::from_edges(nodes, &edges, Direction::Directed)

@@ -73,9 +73,8 @@ impl Zip {
     }
 }
 
-/// A reader of the whole of an archive that counts what is not there as broken.
 fn broken(path: &Path, error: &rawzip::Error) -> Error {
-    Error::Io { path: path.to_owned(), source: std::io::Error::new(std::io::ErrorKind::InvalidData, error.to_string()) }
+    Error::Damaged { path: path.to_owned(), reason: error.to_string() }
 }
 
 #[cfg(test)]
@@ -86,7 +85,7 @@ mod tests {
     fn bytes_that_are_no_archive_are_refused() {
         for bytes in [&b""[..], b"PK", b"PK\x05\x06", &[0u8; 200]] {
             let error = Zip::parse(Path::new("a.zip"), bytes.to_vec()).unwrap_err().to_string();
-            assert!(error.starts_with("cannot read a.zip: "), "{error}");
+            assert!(error.starts_with("a.zip: cannot be unpacked ("), "{error}");
         }
     }
 }

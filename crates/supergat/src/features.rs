@@ -76,6 +76,16 @@ impl<T: Real> SparseMatrix<T> {
         Ok(Self { rows: offsets.len() - 1, columns, offsets, column_of, values })
     }
 
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Number of columns.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+
     /// Row offsets, one more than there are rows.
     pub fn offsets(&self) -> &[u64] {
         &self.offsets
@@ -115,7 +125,7 @@ impl<T: Real> Features<T> {
     pub fn rows(&self) -> usize {
         match self {
             Self::Dense { rows, .. } => *rows,
-            Self::Sparse(matrix) => matrix.rows,
+            Self::Sparse(matrix) => matrix.rows(),
         }
     }
 
@@ -123,7 +133,7 @@ impl<T: Real> Features<T> {
     pub fn columns(&self) -> usize {
         match self {
             Self::Dense { columns, .. } => *columns,
-            Self::Sparse(matrix) => matrix.columns,
+            Self::Sparse(matrix) => matrix.columns(),
         }
     }
 

@@ -15,24 +15,17 @@ use supergat::{Features, SparseMatrix};
 
 /// The first `components` principal coordinates of every row; all there are when the matrix has fewer rows or columns.
 pub fn principal_components(x: &SparseMatrix<f32>, components: usize) -> Features<f32> {
-    let x = Centred::new(Features::Sparse(x.clone()).cast());
-    let components = components.min(x.rows).min(x.columns);
-    if components == 0 {
-        return Features::Dense { rows: x.rows, columns: 0, values: Vec::new() };
+    let components = components.min(x.rows()).min(x.columns());
+    let x = Centred::new(x);
+    let found = components.min(x.columns);
+    let mut values = vec![0.0; x.rows * components];
+    if found > 0 {
+        let width = found.next_multiple_of(8);
+        let coordinates = x.coordinates(found, width);
+        for (row, coordinates) in values.chunks_exact_mut(components).zip(coordinates.chunks_exact(width)) {
+            row.iter_mut().zip(&coordinates[..found]).for_each(|(to, &from)| *to = from as f32);
+        }
     }
-    let width = components.next_multiple_of(8);
-    let pairs = lanczos::leading(&x, components, width);
-    let mut coordinates = pairs.vectors;
-    if x.by_columns() {
-        coordinates = x.times(&coordinates, width);
-    } else {
-        let scale =
-            |row: &mut [f64]| row.iter_mut().zip(&pairs.values).for_each(|(u, value)| *u *= value.max(0.0).sqrt());
-        coordinates.chunks_exact_mut(width).for_each(scale);
-    }
-    fix_signs(&mut coordinates, width);
-    let values =
-        coordinates.chunks_exact(width).flat_map(|row| &row[..components]).map(|&value| value as f32).collect();
     Features::Dense { rows: x.rows, columns: components, values }
 }
 
@@ -53,7 +46,7 @@ fn fix_signs(values: &mut [f64], width: usize) {
     }
 }
 
-/// A sparse matrix whose columns count as centred.
+/// A sparse matrix whose columns count as centred, without the columns that hold only zeros: they add nothing, however many a file may claim.
 struct Centred {
     rows: usize,
     columns: usize,
@@ -65,9 +58,15 @@ struct Centred {
 }
 
 impl Centred {
-    fn new(features: Features<f64>) -> Self {
-        let (rows, columns) = (features.rows(), features.columns());
-        let Features::Sparse(x) = features else { unreachable!("sparse features stay sparse in another precision") };
+    fn new(x: &SparseMatrix<f32>) -> Self {
+        let mut used = x.column_of().to_vec();
+        used.sort_unstable();
+        used.dedup();
+        let (rows, columns) = (x.rows(), used.len());
+        let place = |column: &u32| used.binary_search(column).expect("it is used") as u32;
+        let column_of: Vec<u32> = x.column_of().iter().map(place).collect();
+        let values = x.values().iter().map(|&value| f64::from(value)).collect();
+        let x = SparseMatrix::new(columns, x.offsets().to_vec(), column_of, values).expect("columns keep their order");
         let mut means = vec![0.0; columns];
         for (&column, value) in x.column_of().iter().zip(x.values()) {
             means[column as usize] += value / rows as f64;
@@ -75,6 +74,21 @@ impl Centred {
         let row_parts = Parts::by_offsets(x.offsets());
         let copies = Parts::for_copies(rows, |row| x.offsets()[row], columns);
         Self { rows, columns, means, row_parts, copies, x }
+    }
+
+    /// The first `components` coordinates of every row, in rows of `width`.
+    fn coordinates(&self, components: usize, width: usize) -> Vec<f64> {
+        let pairs = lanczos::leading(self, components, width);
+        let mut coordinates = pairs.vectors;
+        if self.by_columns() {
+            coordinates = self.times(&coordinates, width);
+        } else {
+            let scale =
+                |row: &mut [f64]| row.iter_mut().zip(&pairs.values).for_each(|(u, value)| *u *= value.max(0.0).sqrt());
+            coordinates.chunks_exact_mut(width).for_each(scale);
+        }
+        fix_signs(&mut coordinates, width);
+        coordinates
     }
 
     fn entries(&self) -> Compressed<'_, f64> {
@@ -216,6 +230,20 @@ mod tests {
         );
         assert!(coordinates(principal_components(&sparse(0, &[&[][..]; 2]), 3)).is_empty());
         assert!(coordinates(principal_components(&sparse(3, &[]), 3)).is_empty());
+    }
+
+    /// What a file claims costs nothing.
+    #[test]
+    fn empty_columns_change_nothing() {
+        let rows: [&[f32]; 4] = [&[1.0, 0.0, 2.0], &[0.0, 1.0, 0.0], &[1.0, 1.0, 0.0], &[3.0, 0.0, 1.0]];
+        let narrow = sparse(3, &rows);
+        let column_of = narrow.column_of().iter().map(|column| column * 1_000_000_000).collect();
+        let wide = SparseMatrix::new(3_000_000_000, narrow.offsets().to_vec(), column_of, narrow.values().to_vec());
+        let wide = coordinates(principal_components(&wide.unwrap(), 4));
+        let narrow = coordinates(principal_components(&narrow, 3));
+        for (wide, narrow) in wide.chunks_exact(4).zip(narrow.chunks_exact(3)) {
+            assert_eq!((&wide[..3], wide[3]), (narrow, 0.0));
+        }
     }
 
     #[test]

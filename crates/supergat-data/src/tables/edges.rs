@@ -18,7 +18,7 @@ pub(super) struct Links {
 /// Reads the links between known nodes.
 pub(super) fn read(path: &Path, nodes: &Nodes, options: &TableOptions) -> Result<Links> {
     let known = |id: &str| nodes.graph_of.is_none() && nodes.find(None, id).is_some();
-    let sheet = Sheet::open(path, options, |row| {
+    let sheet = Sheet::open(path, options, &|row| {
         let named =
             |name: &str| [&options.source_column, &options.target_column].iter().any(|n| n.as_deref() == Some(name));
         let roles = row.iter().any(|name| named(name) || !known(name) && (SOURCE.is(name) || TARGET.is(name)));
@@ -29,7 +29,7 @@ pub(super) fn read(path: &Path, nodes: &Nodes, options: &TableOptions) -> Result
     let (source, target) = ends(&sheet, graph, options)?;
     let mut pairs = Vec::new();
     let mut unknown = 0;
-    sheet.for_each(|line, row| {
+    sheet.for_each(&mut |line, row| {
         let find = |at: usize| nodes.find(graph.map(|at| &row[at]), &row[at]).ok_or(at);
         match (find(source), find(target)) {
             (Ok(from), Ok(to)) => pairs.push((from, to)),

@@ -32,7 +32,7 @@ pub(super) fn make(
     let mut entries = Vec::new();
     let mut largest = 0;
     let mut lines = Vec::new();
-    table.for_each(nodes, |node, line, row| {
+    table.for_each(nodes, &mut |node, line, row| {
         let column = match &place {
             Some(place) => place.get(&row[feature]).copied(),
             None => {
@@ -79,7 +79,7 @@ pub(super) fn make(
 fn named(table: &NodeTable, feature: usize) -> Result<Option<Schema>> {
     let mut names = std::collections::BTreeSet::new();
     let mut numbers = true;
-    table.sheet.for_each(|_, row| {
+    table.sheet.for_each(&mut |_, row| {
         numbers &= row[feature].parse::<u32>().is_ok();
         if !numbers && !names.contains(&row[feature]) {
             names.insert(row[feature].to_owned());
@@ -90,7 +90,7 @@ fn named(table: &NodeTable, feature: usize) -> Result<Option<Schema>> {
         return Ok(None);
     }
     // Those that stand before the first word.
-    table.sheet.for_each(|_, row| {
+    table.sheet.for_each(&mut |_, row| {
         if !names.contains(&row[feature]) {
             names.insert(row[feature].to_owned());
         }

@@ -88,7 +88,7 @@ fn guessed(
     notes: &mut Vec<String>,
 ) -> Result<(Schema, Vec<usize>)> {
     let mut contents = vec![Content::default(); table.features.len()];
-    table.for_each(nodes, |_, line, row| {
+    table.for_each(nodes, &mut |_, line, row| {
         table.features.iter().zip(&mut contents).for_each(|(at, content)| content.add(line, &row[*at]));
         Ok(())
     })?;
@@ -105,7 +105,7 @@ fn guessed(
         }
     }
     if !words.is_empty() {
-        table.for_each(nodes, |_, _, row| {
+        table.for_each(nodes, &mut |_, _, row| {
             for (at, words) in words.iter_mut().filter(|(at, _)| !is_missing(&row[**at])) {
                 if !words.contains(&row[*at]) {
                     words.insert(row[*at].to_owned());
@@ -211,7 +211,7 @@ fn encoded(
         dense = vec![0.0f32; values];
     }
     let mut filled = vec![false; nodes.len()];
-    table.for_each(nodes, |node, line, row| {
+    table.for_each(nodes, &mut |node, line, row| {
         filled[node] = true;
         let mut first = 0;
         for (column, &at) in schema.columns.iter().zip(columns) {

@@ -104,7 +104,7 @@ impl<'a> Tables<'a> {
             return Err(missing("edges.csv", "it must list the links, two ids in each row"));
         };
         // Only links that name their graph tell several apart.
-        let graphs = sheet::Sheet::open(&edges, &options, |row| row.iter().any(|name| roles::GRAPH.is(name)))?;
+        let graphs = sheet::Sheet::open(&edges, &options, &|row| row.iter().any(|name| roles::GRAPH.is(name)))?;
         let graphs = roles::GRAPH.find(&graphs, None)?.is_some();
         let open = |stem| file_of(folder, stem).map(|path| NodeTable::new(&path, &options, graphs)).transpose();
         let tables = (open(NODES)?, open(FEATURES)?, open(LABELS)?);

@@ -85,7 +85,7 @@ impl NodeTable {
     pub fn new(path: &std::path::Path, options: &TableOptions, graphs: bool) -> Result<Self> {
         let main = path.file_stem().is_some_and(|stem| stem == super::NODES);
         let labels = path.file_stem().is_some_and(|stem| stem == super::LABELS);
-        let sheet = Sheet::open(path, options, |row| names_columns(row, options, labels))?;
+        let sheet = Sheet::open(path, options, &|row| names_columns(row, options, labels))?;
         if main && !sheet.has_header {
             let expected = "a first row that names the columns, such as id, label, age, colour";
             let advice = "add one; numbers cannot name columns unless one of them is called id or label";
@@ -158,7 +158,7 @@ impl NodeTable {
     pub fn nodes(&self) -> Result<Nodes> {
         let Some(id) = self.id else {
             let mut rows = 0;
-            self.sheet.for_each(|_, _| {
+            self.sheet.for_each(&mut |_, _| {
                 rows += 1;
                 Ok(())
             })?;
@@ -166,7 +166,7 @@ impl NodeTable {
         };
         let mut nodes = Nodes::default();
         let mut lines: Vec<u64> = Vec::new();
-        self.sheet.for_each(|line, row| {
+        self.sheet.for_each(&mut |line, row| {
             if row[id].is_empty() {
                 let advice = "give the node an id, or name the right column with --id-column";
                 return Err(self.sheet.at(line, id).error("an id", "nothing", advice));
@@ -187,10 +187,10 @@ impl NodeTable {
     }
 
     /// Calls `take` with the node, the line and the fields of every row; a node may come once, or many times where entries are listed.
-    pub fn for_each(&self, nodes: &Nodes, mut take: impl FnMut(usize, u64, &StringRecord) -> Result<()>) -> Result<()> {
+    pub fn for_each(&self, nodes: &Nodes, take: &mut dyn FnMut(usize, u64, &StringRecord) -> Result<()>) -> Result<()> {
         let mut seen = vec![false; nodes.len()];
         let mut next = 0;
-        self.sheet.for_each(|line, row| {
+        self.sheet.for_each(&mut |line, row| {
             let node = match self.id {
                 Some(id) => nodes.find(self.graph.map(|at| &row[at]), &row[id]).ok_or_else(|| {
                     let advice =
@@ -228,7 +228,7 @@ impl NodeTable {
     fn cells(&self, nodes: &Nodes, column: Option<usize>) -> Result<Vec<Cell>> {
         let mut cells = vec![(0, String::new()); nodes.len()];
         if let Some(column) = column {
-            self.for_each(nodes, |node, line, row| {
+            self.for_each(nodes, &mut |node, line, row| {
                 cells[node] = (line, row[column].to_owned());
                 Ok(())
             })?;
@@ -259,7 +259,7 @@ fn names_columns(row: &StringRecord, options: &TableOptions, labels: bool) -> bo
 
 fn first_row_in_words(sheet: &Sheet) -> Result<String> {
     let mut first = None;
-    sheet.for_each(|_, row| {
+    sheet.for_each(&mut |_, row| {
         first.get_or_insert_with(|| row.iter().take(4).map(shown).collect::<Vec<_>>().join(", "));
         Ok(())
     })?;
@@ -268,7 +268,7 @@ fn first_row_in_words(sheet: &Sheet) -> Result<String> {
 
 fn first_is_number(sheet: &Sheet) -> Result<bool> {
     let mut number = None;
-    sheet.for_each(|_, row| {
+    sheet.for_each(&mut |_, row| {
         number.get_or_insert_with(|| row[0].parse::<f64>().is_ok());
         Ok(())
     })?;

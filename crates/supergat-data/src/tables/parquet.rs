@@ -45,7 +45,7 @@ impl Parquet {
     }
 
     /// Calls `take` with the number, counted from 1, and the fields of every row.
-    pub fn for_each(&self, mut take: impl FnMut(u64, &StringRecord) -> Result<()>) -> Result<()> {
+    pub fn for_each(&self, take: &mut dyn FnMut(u64, &StringRecord) -> Result<()>) -> Result<()> {
         let rows = self.reader.get_row_iter(None).map_err(|error| broken(&self.path, 0, &error))?;
         for (number, row) in (1..).zip(rows) {
             let row = row.map_err(|error| broken(&self.path, number, &error))?;

@@ -34,13 +34,13 @@ pub(super) fn file_of(folder: &Path, stem: &str) -> Option<PathBuf> {
 
 impl Sheet {
     /// Opens a file; `names_columns` says whether its first row does.
-    pub fn open(path: &Path, options: &TableOptions, names_columns: impl Fn(&StringRecord) -> bool) -> Result<Self> {
+    pub fn open(path: &Path, options: &TableOptions, names_columns: &dyn Fn(&StringRecord) -> bool) -> Result<Self> {
         if path.extension().is_some_and(|ending| ending == "parquet") {
             return Self::open_parquet(path);
         }
         let text = Text::read(path, options)?;
         let mut first = StringRecord::new();
-        text.for_each(|_, row| {
+        text.for_each(&mut |_, row| {
             first = row.clone();
             Ok(false)
         })?;
@@ -106,7 +106,7 @@ impl Sheet {
     }
 
     /// Calls `take` with the line and the fields of every row below the header, which must be as many as in the first row.
-    pub fn for_each(&self, take: impl FnMut(u64, &StringRecord) -> Result<()>) -> Result<()> {
+    pub fn for_each(&self, take: &mut dyn FnMut(u64, &StringRecord) -> Result<()>) -> Result<()> {
         match &self.rows {
             Rows::Text(text) => self.for_each_text(text, take),
             #[cfg(feature = "parquet")]
@@ -114,9 +114,9 @@ impl Sheet {
         }
     }
 
-    fn for_each_text(&self, text: &Text, mut take: impl FnMut(u64, &StringRecord) -> Result<()>) -> Result<()> {
+    fn for_each_text(&self, text: &Text, take: &mut dyn FnMut(u64, &StringRecord) -> Result<()>) -> Result<()> {
         let mut header = self.has_header;
-        text.for_each(|line, row| {
+        text.for_each(&mut |line, row| {
             if std::mem::take(&mut header) {
                 return Ok(true);
             }

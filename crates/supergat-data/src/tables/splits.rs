@@ -47,7 +47,7 @@ pub(super) fn from_column(table: &NodeTable, cells: &[Cell]) -> Result<Splits> {
 
 /// Reads a table with a row per node and part, in the order of the lists.
 pub(super) fn from_table(path: &Path, nodes: &Nodes, options: &TableOptions) -> Result<Splits> {
-    let sheet = Sheet::open(path, options, |_| true)?;
+    let sheet = Sheet::open(path, options, &|_| true)?;
     let column = |role: &super::roles::Role| {
         role.find(&sheet, None)?.ok_or_else(|| {
             let expected = format!("a column with {}", role.what);
@@ -57,7 +57,7 @@ pub(super) fn from_table(path: &Path, nodes: &Nodes, options: &TableOptions) -> 
     let (split, id) = (column(&SPLIT)?, column(&ID)?);
     let graph = if nodes.graph_of.is_some() { Some(column(&GRAPH)?) } else { None };
     let mut splits = Splits::default();
-    sheet.for_each(|line, row| {
+    sheet.for_each(&mut |line, row| {
         let node = nodes.find(graph.map(|at| &row[at]), &row[id]).ok_or_else(|| {
             sheet.at(line, id).error("the id of a node", format!("`{}`", shown(&row[id])), "remove the row")
         })?;

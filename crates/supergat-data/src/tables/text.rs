@@ -50,7 +50,7 @@ impl Text {
     }
 
     /// Calls `take` with the line and the fields of every row that is not empty, until it says no.
-    pub fn for_each(&self, mut take: impl FnMut(u64, &StringRecord) -> Result<bool>) -> Result<()> {
+    pub fn for_each(&self, take: &mut dyn FnMut(u64, &StringRecord) -> Result<bool>) -> Result<()> {
         match self.delimiter {
             Delimiter::Blanks => {
                 for (line, text) in self.content.lines().enumerate() {
@@ -152,7 +152,7 @@ mod tests {
         let path = folder.path().join("edges.csv");
         std::fs::write(&path, content).unwrap();
         let mut rows = Vec::new();
-        Text::read(&path, options)?.for_each(|line, row| {
+        Text::read(&path, options)?.for_each(&mut |line, row| {
             rows.push((line, row.iter().map(str::to_owned).collect()));
             Ok(true)
         })?;
