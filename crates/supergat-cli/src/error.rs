@@ -64,6 +64,12 @@ impl From<supergat_data::Error> for CliError {
     }
 }
 
+impl From<supergat_lab::sweep::SweepError> for CliError {
+    fn from(error: supergat_lab::sweep::SweepError) -> Self {
+        Self::job(error.to_string())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -102,3 +102,17 @@ name a mirror, as --from does. Needs the program curl.
 Examples:
   supergat download cora citeseer pubmed
   supergat download cora --from https://mirror.example/graphs";
+
+/// Of `supergat reproduce`.
+pub const REPRODUCE: &str = "\
+Runs with the paper's settings, one run per core, whatever the results file does not hold yet, and then writes TABLE.md, TABLE.csv and TABLE.html \
+to the output folder. Every finished run is a line of the results file and is never made again: stop with Ctrl-C whenever you like, start the same \
+command again, and it goes on. A run that failed is kept as such and tried again the next time.
+
+Examples:
+  supergat reproduce planetoid
+  supergat reproduce planetoid --datasets cora --models gat-go,supergat-mx --seeds 10
+  supergat reproduce real-world --split redrawn --seeds 30
+  supergat reproduce all --table-only
+
+Datasets that are not on this machine are left out, and `supergat download NAME` fetches them.";

@@ -20,6 +20,7 @@ mod report;
 mod run_folder;
 mod saved_model;
 mod summary;
+mod sweep_progress;
 
 use args::{Cli, Command};
 use clap::Parser;
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
             Command::Datasets(args) => commands::datasets::run(&args),
             Command::Download(args) => commands::download::run(&args),
             Command::Convert(args) => commands::convert::run(&args),
+            Command::Reproduce(args) => commands::reproduce::run(&args),
         },
         Err(error) => args::refuse(&error),
     };

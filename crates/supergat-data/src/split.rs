@@ -151,15 +151,14 @@ fn with_rest(of: &[u32], train: Vec<u32>, validation: Vec<u32>) -> Split {
     [train, validation, test]
 }
 
-/// Draws from every class; a class with fewer nodes gives what it has, training first.
 fn random(path: &Path, choice: SplitChoice, labels: &Labels, seed: u64) -> Result<Split> {
-    let Labels::Single { classes, of } = labels else {
-        return Err(refused(
-            path,
-            choice,
-            "published, since nodes with several classes cannot be drawn by class".into(),
-        ));
-    };
+    let expected = "published, since nodes with several classes cannot be drawn by class";
+    drawn(labels, seed).ok_or_else(|| refused(path, choice, expected.into()))
+}
+
+/// Draws from every class; a class with fewer nodes gives what it has, training first. `None` where nodes have several classes.
+pub(crate) fn drawn(labels: &Labels, seed: u64) -> Option<Split> {
+    let Labels::Single { classes, of } = labels else { return None };
     let mut members = vec![Vec::new(); *classes];
     for (node, &class) in of.iter().enumerate() {
         if let Some(members) = members.get_mut(class as usize) {
@@ -173,7 +172,7 @@ fn random(path: &Path, choice: SplitChoice, labels: &Labels, seed: u64) -> Resul
         train.extend_from_slice(first);
         validation.extend(rest.iter().take(VALIDATION));
     }
-    Ok(with_rest(of, train, validation))
+    Some(with_rest(of, train, validation))
 }
 
 #[cfg(test)]

@@ -6,13 +6,15 @@ pub mod bench;
 pub mod estimate;
 pub mod graph_statistics;
 pub mod layout;
+pub mod reproduce;
 pub mod runs;
 pub mod settings;
 pub mod statistics;
+pub mod sweep;
 
 pub use bench::{BenchReport, KernelTiming, Timing, bench};
 pub use estimate::{Estimate, estimate};
 pub use graph_statistics::GraphStatistics;
-pub use runs::{Observation, Runs, SeedRun, logits, run_seeds};
+pub use runs::{Observation, Runs, SeedRun, logits, run_seeds, score};
 pub use settings::Settings;
 pub use statistics::Summary;

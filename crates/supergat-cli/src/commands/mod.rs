@@ -7,4 +7,5 @@ pub mod download;
 pub mod evaluate;
 pub mod inspect;
 pub mod predict;
+pub mod reproduce;
 pub mod train;
