@@ -41,6 +41,10 @@ pub enum Command {
     Bench(BenchArgs),
     /// Write a dataset as one file that loads at once, or as a folder of tables.
     Convert(ConvertArgs),
+    /// Say what may be concluded from the runs of two models or settings.
+    Compare(CompareArgs),
+    /// Search for hyperparameters by their validation metric.
+    Tune(TuneArgs),
     /// List the published datasets and where they are on this machine.
     Datasets(DatasetsArgs),
     /// Fetch published datasets.
@@ -50,6 +54,7 @@ pub enum Command {
 }
 
 const OUTPUT: &str = "Output";
+const SEARCH: &str = "Search";
 
 /// Arguments of `supergat train`.
 #[derive(Debug, Args)]
@@ -196,6 +201,54 @@ pub struct ConvertArgs {
     /// How tables are read.
     #[command(flatten)]
     pub tables: TableArgs,
+}
+
+/// Arguments of `supergat compare`.
+#[derive(Debug, Args)]
+#[command(after_help = help::COMPARE)]
+pub struct CompareArgs {
+    /// Run folder, or a results file with what to take of it, such as results.jsonl:cora/gat-go
+    #[arg(value_name = "A")]
+    pub a: String,
+    /// The same for the other side
+    #[arg(value_name = "B")]
+    pub b: String,
+    /// Print everything as one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `supergat tune`.
+#[derive(Debug, Args)]
+#[command(after_help = help::TUNE)]
+pub struct TuneArgs {
+    /// Everything of the configuration that is given as an option.
+    #[command(flatten)]
+    pub options: Options,
+    /// Read the settings to start from from a TOML file; options win over it
+    #[arg(long, value_name = "FILE", help_heading = RUN)]
+    pub config: Option<PathBuf>,
+    /// Search these as well: lr, dropout
+    #[arg(long, value_name = "NAMES", help_heading = SEARCH, value_delimiter = ',')]
+    pub also: Vec<String>,
+    /// End after so many trials, those found in the folder included [default: 40]
+    #[arg(long, value_name = "N", help_heading = SEARCH, value_parser = value_parser!(u32).range(1..=100_000))]
+    pub trials: Option<u32>,
+    /// End after so many minutes
+    #[arg(long, value_name = "X", help_heading = SEARCH, conflicts_with = "trials")]
+    pub minutes: Option<f64>,
+    /// Threads to use; results do not depend on it [default: all cores]
+    #[arg(long, value_name = "N", help_heading = RUN, value_parser = value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
+    /// Folder to write, and to go on from [default: tune/<dataset>-<model>]
+    #[arg(long, value_name = "DIR", help_heading = OUTPUT)]
+    pub out: Option<PathBuf>,
+    /// Print the result as one JSON object on standard output
+    #[arg(long, help_heading = OUTPUT)]
+    pub json: bool,
+    /// Say nothing on standard error except errors
+    #[arg(short, long, help_heading = OUTPUT)]
+    pub quiet: bool,
 }
 
 /// Arguments of `supergat datasets`.

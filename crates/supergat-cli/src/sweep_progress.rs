@@ -107,7 +107,7 @@ impl SweepProgress {
 }
 
 /// `50 s`, `12 min`, `3.4 h`.
-fn time(duration: Duration) -> String {
+pub fn time(duration: Duration) -> String {
     match duration.as_secs_f64() {
         seconds if seconds < 90.0 => format!("{seconds:.0} s"),
         seconds if seconds < 5400.0 => format!("{:.0} min", seconds / 60.0),

@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bench;
+pub mod compare;
 pub mod estimate;
 pub mod graph_statistics;
 pub mod layout;
@@ -11,6 +12,7 @@ pub mod runs;
 pub mod settings;
 pub mod statistics;
 pub mod sweep;
+pub mod tune;
 
 pub use bench::{BenchReport, KernelTiming, Timing, bench};
 pub use estimate::{Estimate, estimate};

@@ -1,6 +1,7 @@
 //! One file per command.
 
 pub mod bench;
+pub mod compare;
 pub mod convert;
 pub mod datasets;
 pub mod download;
@@ -9,3 +10,4 @@ pub mod inspect;
 pub mod predict;
 pub mod reproduce;
 pub mod train;
+pub mod tune;

@@ -11,6 +11,7 @@ mod runner;
 
 pub use error::SweepError;
 pub use job::Job;
+pub(crate) use queue::name as dataset_name;
 pub use record::{Key, Record, Status, split_hash};
 pub use results::{Damage, ResultsFile};
 pub use runner::{Event, Report, Tally, run_sweep};

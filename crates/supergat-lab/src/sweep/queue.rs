@@ -117,7 +117,7 @@ fn redraw(old: &Loaded, split: SplitChoice) -> Option<Dataset> {
 }
 
 /// What a dataset is called in the results: several generated graphs share a name, so that they go by their specification.
-fn name(source: &str, dataset: &Dataset) -> String {
+pub(crate) fn name(source: &str, dataset: &Dataset) -> String {
     if Path::new(source).exists() { dataset.name.clone() } else { source.to_owned() }
 }
 
