@@ -259,7 +259,7 @@ impl Comparison {
         };
         let kind = if self.paired { "paired t-test" } else { "Welch's t-test" };
         let TTest { difference, interval: Interval { low, high }, p, .. } = *test;
-        let scope = if self.splits == 1 { " of this split" } else { "" };
+        let scope = if self.splits == 1 { " (this split)" } else { "" };
         let seen = match self.detectable.value() {
             Some(least) => format!(
                 "With so many runs and this spread, differences from {least:.2} points on are seen four times out of five"
@@ -317,8 +317,8 @@ mod tests {
         assert_eq!(compare(&a, &b).unwrap().paired_t, straight.paired_t);
         assert!(straight.paired && straight.wilcoxon.is_some());
         assert_eq!(straight.paired_t.as_ref().unwrap().value(), paired_t(&HIGH, &LOW).ok().as_ref());
-        assert!(straight.conclusion.starts_with("mx is better than go on cora of this split by 1.02 points"));
-        assert!(compare(&b, &a).unwrap().conclusion.starts_with("mx is better than go on cora of this split by 1.02"));
+        assert!(straight.conclusion.starts_with("mx is better than go on cora (this split) by 1.02 points"));
+        assert!(compare(&b, &a).unwrap().conclusion.starts_with("mx is better than go on cora (this split) by 1.02"));
     }
 
     #[test]
@@ -342,7 +342,7 @@ mod tests {
     #[test]
     fn what_cannot_be_known_is_said() {
         let one = compare(&sample("mx", &HIGH[..1]), &sample("go", &LOW[..1])).unwrap();
-        assert!(one.conclusion.starts_with("Nothing can be concluded about mx and go: at least 2 values"));
+        assert!(one.conclusion.starts_with("Nothing can be concluded about mx and go: too few values"));
         assert!(!serde_json::to_string(&one).unwrap().contains("null,"), "{one:?}");
         let same = compare(&sample("mx", &HIGH), &sample("mx", &HIGH)).unwrap();
         assert_eq!(same.conclusion, "mx and mx are the same on cora, run by run.");

@@ -1,6 +1,7 @@
 //! The real binary, driven as a person or a script would, each time in a folder of its own.
 
 mod bench;
+mod compare;
 mod config;
 mod errors;
 mod inspect;
@@ -10,3 +11,4 @@ mod saved;
 mod support;
 mod tables;
 mod train;
+mod tune;

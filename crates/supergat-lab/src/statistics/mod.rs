@@ -44,7 +44,7 @@ const ROUNDING: f64 = 1e-12;
 #[serde(rename_all = "kebab-case")]
 pub enum Undefined {
     /// Too few values.
-    #[error("at least {needed} values are needed, and there are {found}")]
+    #[error("too few values: {found}, where at least {needed} are needed")]
     TooFew {
         /// Values there are.
         found: usize,
