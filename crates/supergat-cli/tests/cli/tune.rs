@@ -40,7 +40,7 @@ fn a_search_never_speaks_of_test_nodes() {
 fn wrong_usage_is_refused() {
     let place = Place::new();
     for (more, expected) in [
-        (&["--also", "drop"][..], "--also drop: expected some of dropout, lr"),
+        (&["--also", "dropuot"][..], "--also dropuot: expected some of dropout, lr"),
         (&["--minutes", "-1"], "-1"),
         (&["--minutes", "0"], "must be positive"),
         (&["--trials", "0"], "--trials"),

@@ -223,8 +223,8 @@ fn best(trials: &[Trial], finalists: &[usize], seeds: usize) -> Option<usize> {
     all.into_iter().max_by(|&a, &b| trials[a].mean_of_all().total_cmp(&trials[b].mean_of_all()).then(b.cmp(&a)))
 }
 
-/// The middle value; the upper one of two.
+/// The middle value; the lower one of two.
 fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied()
+    values.get(values.len().saturating_sub(1) / 2).copied()
 }

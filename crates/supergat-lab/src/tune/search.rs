@@ -58,10 +58,15 @@ pub(super) struct Search {
 impl Search {
     /// The settings of the next `count` trials.
     pub(super) fn propose(&self, count: usize) -> Vec<Settings> {
-        (0..count).map(|k| self.proposal(self.trials.len() + k)).collect()
+        let mut proposals = Vec::with_capacity(count);
+        for k in 0..count {
+            proposals.push(self.proposal(self.trials.len() + k, &proposals));
+        }
+        proposals
     }
 
-    fn proposal(&self, number: usize) -> Settings {
+    /// The settings of a trial, away from the others of its batch.
+    fn proposal(&self, number: usize, batch: &[Settings]) -> Settings {
         let mut settings = self.base;
         if number == 0 {
             return settings;
@@ -73,15 +78,15 @@ impl Search {
                     let (low, high) = dimension.ends();
                     low + numbers.uniform() * (high - low)
                 }
-                false => self.estimate(dimension, &mut numbers),
+                false => self.estimate(dimension, batch, &mut numbers),
             };
             dimension.set(&mut settings, coordinate);
         }
         settings
     }
 
-    /// Where good trials are dense and others are not.
-    fn estimate(&self, dimension: &Dimension, numbers: &mut Numbers) -> f64 {
+    /// Where good trials are dense and others are not. What is about to be tried counts as bad, so that a batch does not try one place only.
+    fn estimate(&self, dimension: &Dimension, batch: &[Settings], numbers: &mut Numbers) -> f64 {
         let estimator = match dimension.values {
             Values::Between(..) => tpe::parzen_estimator(),
             Values::OneOf(_) => tpe::histogram_estimator(),
@@ -91,9 +96,10 @@ impl Search {
         let mut builder = tpe::TpeOptimizerBuilder::new();
         let optimizer = builder.gamma(GOOD).candidates(CANDIDATES).build(estimator, range);
         let mut optimizer = optimizer.expect("both are in range");
-        for trial in &self.trials {
+        let tried = self.trials.iter().map(|trial| (&trial.settings, trial.mean()));
+        for (settings, score) in tried.chain(batch.iter().map(|settings| (settings, 0.0))) {
             // It minimises.
-            let told = optimizer.tell(dimension.coordinate(&trial.settings), -trial.mean());
+            let told = optimizer.tell(dimension.coordinate(settings), -score);
             told.expect("coordinates lie within the range or are NaN, scores are numbers");
         }
         optimizer.ask(numbers).expect("its error type has no values")
