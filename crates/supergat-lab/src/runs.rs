@@ -1,7 +1,7 @@
 //! The same training with many seeds: side by side, one per core, sharing graph and features.
 
 use crate::settings::Settings;
-use crate::summary::Summary;
+use crate::statistics::Summary;
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
