@@ -120,7 +120,13 @@ fn open(place: &Path) -> Result<ResultsFile> {
     Ok(ResultsFile::open(place)?)
 }
 
-fn sweep(jobs: Vec<Job>, results: &mut ResultsFile, threads: usize, quiet: bool, interrupt: &Interrupt) -> Result<Report> {
+fn sweep(
+    jobs: Vec<Job>,
+    results: &mut ResultsFile,
+    threads: usize,
+    quiet: bool,
+    interrupt: &Interrupt,
+) -> Result<Report> {
     let progress = SweepProgress::new(quiet, jobs.len());
     let report = run_sweep(jobs, results, threads, |event, tally| {
         progress.observe(event, tally);
@@ -193,7 +199,10 @@ fn write(args: &ReproduceArgs, tables: &[(String, Sheet)]) -> Result<()> {
 /// Writes beside the place, then renames.
 fn replace(place: &Path, text: &str) -> std::io::Result<()> {
     let folder = place.parent().expect("a file in the output folder");
-    let mut file = tempfile::Builder::new().prefix(".supergat-").tempfile_in(folder).map_err(|error| std::io::Error::from(error.kind()))?;
+    let mut file = tempfile::Builder::new()
+        .prefix(".supergat-")
+        .tempfile_in(folder)
+        .map_err(|error| std::io::Error::from(error.kind()))?;
     file.write_all(text.as_bytes())?;
     file.as_file().sync_all()?;
     file.persist(place).map(drop).map_err(|error| error.error)

@@ -127,10 +127,12 @@ impl Table {
     pub fn sheet(&self) -> Sheet {
         Sheet {
             title: self.title.clone(),
-            header: ["dataset", "model", "ours", "n", "paper", "difference", "p", "mark", "verdict"].map(Into::into).into(),
-            rows: self.lines.iter().map(|line| (line.verdict.class(), line.texts())).collect(),
-            csv_header: "dataset,model,name,mean,std,n,wanted,paper_mean,paper_std,difference,p_against_gat,mark,verdict"
+            header: ["dataset", "model", "ours", "n", "paper", "difference", "p", "mark", "verdict"]
+                .map(Into::into)
                 .into(),
+            rows: self.lines.iter().map(|line| (line.verdict.class(), line.texts())).collect(),
+            csv_header:
+                "dataset,model,name,mean,std,n,wanted,paper_mean,paper_std,difference,p_against_gat,mark,verdict".into(),
             csv_rows: self.lines.iter().map(Line::csv).collect(),
             notes: self.notes.clone(),
         }
@@ -215,7 +217,11 @@ impl Line {
 
     fn texts(&self) -> Vec<String> {
         let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".into());
-        let n = if self.count() == self.wanted { self.wanted.to_string() } else { format!("{}/{}", self.count(), self.wanted) };
+        let n = if self.count() == self.wanted {
+            self.wanted.to_string()
+        } else {
+            format!("{}/{}", self.count(), self.wanted)
+        };
         vec![
             self.dataset.clone(),
             self.name.clone(),
@@ -331,8 +337,7 @@ mod tests {
     #[test]
     fn what_is_missing_is_said() {
         let plan = plan(4);
-        let some: Vec<String> =
-            plan.jobs().iter().filter(|job| job.seed < 2).map(|job| line(job, 0.8)).collect();
+        let some: Vec<String> = plan.jobs().iter().filter(|job| job.seed < 2).map(|job| line(job, 0.8)).collect();
         let sage = table(&plan, &some).lines.into_iter().find(|line| line.name == "GraphSAGE").unwrap();
         assert_eq!(sage.texts()[3], "2/4");
         let none = table(&plan, &[]);

@@ -59,7 +59,8 @@ impl WallClock {
     ) -> Result<Option<f64>> {
         let (mut seconds, mut epochs) = (Vec::new(), Vec::new());
         for seed in 0..seeds {
-            let observe = |_: crate::Observation<'_>| if go_on() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
+            let observe =
+                |_: crate::Observation<'_>| if go_on() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
             let runs = run_seeds(dataset, settings, &[seed], self.threads, observe)?;
             if runs.interrupted {
                 return Ok(None);
@@ -101,12 +102,14 @@ impl WallClock {
                 .to_owned(),
         ];
         notes.extend(self.notes.iter().cloned());
-        let header = ["dataset", "model", "seconds", "n", "epochs", "ratio to GAT", "paper, seconds", "paper, ratio to GAT"];
+        let header =
+            ["dataset", "model", "seconds", "n", "epochs", "ratio to GAT", "paper, seconds", "paper, ratio to GAT"];
         Sheet {
             title: self.paper.title.clone(),
             header: header.map(Into::into).into(),
             rows: self.lines.iter().map(|line| ("timed", self.texts(line))).collect(),
-            csv_header: "dataset,model,seconds_mean,seconds_std,n,epochs_mean,ratio,paper_seconds,paper_ratio,threads".into(),
+            csv_header: "dataset,model,seconds_mean,seconds_std,n,epochs_mean,ratio,paper_seconds,paper_ratio,threads"
+                .into(),
             csv_rows: self.lines.iter().map(|line| self.csv(line)).collect(),
             notes,
         }
@@ -130,10 +133,13 @@ impl WallClock {
             line.seconds.values.len().to_string(),
             format!("{:.0}", line.epochs.mean),
             ratio(self.ratio(line)),
-            self.printed(&line.dataset, &line.model).map_or_else(|| "-".into(), |figure| match figure.std {
-                Some(std) => format!("{:.1} ± {std:.1}", figure.mean),
-                None => format!("{:.1}", figure.mean),
-            }),
+            self.printed(&line.dataset, &line.model).map_or_else(
+                || "-".into(),
+                |figure| match figure.std {
+                    Some(std) => format!("{:.1} ± {std:.1}", figure.mean),
+                    None => format!("{:.1}", figure.mean),
+                },
+            ),
             ratio(self.printed_ratio(line)),
         ]
     }
@@ -174,7 +180,10 @@ mod tests {
         ];
         let rows = clock.sheet().rows;
         assert_eq!(rows[0].1[5..], ["1.00", "11.3 ± 2.7", "1.00"].map(String::from));
-        assert_eq!(rows[1].1[1..], ["SuperGAT-MX", "4.00 ± 1.41", "2", "10", "2.00", "30.8 ± 0.5", "2.73"].map(String::from));
+        assert_eq!(
+            rows[1].1[1..],
+            ["SuperGAT-MX", "4.00 ± 1.41", "2", "10", "2.00", "30.8 ± 0.5", "2.73"].map(String::from)
+        );
         assert_eq!(rows[2].1[5..], ["-"; 3].map(String::from), "no GAT of ours, and none of SD in the paper");
         assert_eq!(clock.sheet().csv_rows[1][6], "2");
     }
