@@ -97,7 +97,7 @@ pub struct EvaluateArgs {
     /// Dataset to measure on [default: the one it was trained on]
     #[arg(value_name = "DATASET")]
     pub dataset: Option<String>,
-    /// Which nodes are for what: published, random, random:SEED, or the number of one of several splits [default: as in training]
+    /// Which nodes are for what: published, random, random:SEED, full-supervised, or the number of one of several splits [default: as in training]
     #[arg(long, value_name = "SPLIT")]
     pub split: Option<SplitChoice>,
     /// Print the result as one JSON object
@@ -121,7 +121,7 @@ pub struct PredictArgs {
     /// The same dataset as an option
     #[arg(long = "data", value_name = "DATASET", conflicts_with = "dataset")]
     pub data: Option<String>,
-    /// Which nodes are for what: published, random, random:SEED, or the number of one of several splits [default: as in training]
+    /// Which nodes are for what: published, random, random:SEED, full-supervised, or the number of one of several splits [default: as in training]
     #[arg(long, value_name = "SPLIT")]
     pub split: Option<SplitChoice>,
     /// File to write, replaced when it exists [default: standard output]
@@ -145,7 +145,7 @@ pub struct InspectArgs {
     /// Folder of a dataset, a known name (cora, ...), or a generated graph (random-partition:homophily=0.9)
     #[arg(value_name = "DATASET")]
     pub dataset: String,
-    /// Which nodes are for what: published, random, random:SEED, or the number of one of several splits
+    /// Which nodes are for what: published, random, random:SEED, full-supervised, or the number of one of several splits
     #[arg(long, value_name = "SPLIT", default_value_t = SplitChoice::Published)]
     pub split: SplitChoice,
     /// Print the measures as one JSON object
@@ -187,7 +187,7 @@ pub struct ConvertArgs {
     /// File that ends in .safetensors, or a new folder for tables
     #[arg(value_name = "DEST")]
     pub dest: PathBuf,
-    /// Which nodes are for what: published, random, random:SEED, or the number of one of several splits
+    /// Which nodes are for what: published, random, random:SEED, full-supervised, or the number of one of several splits
     #[arg(long, value_name = "SPLIT", default_value_t)]
     pub split: SplitChoice,
     /// Print what was written as one JSON object
