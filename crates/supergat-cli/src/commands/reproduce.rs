@@ -9,6 +9,7 @@ use crate::keys::nearest_first;
 use crate::output;
 use crate::sweep_progress::SweepProgress;
 use clap::ValueEnum;
+use std::fs::File;
 use std::io::Write;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -198,12 +199,13 @@ fn write(args: &ReproduceArgs, tables: &[(String, Sheet)]) -> Result<()> {
 
 /// Writes beside the place, then renames.
 fn replace(place: &Path, text: &str) -> std::io::Result<()> {
-    let folder = place.parent().expect("a file in the output folder");
-    let mut file = tempfile::Builder::new()
-        .prefix(".supergat-")
-        .tempfile_in(folder)
-        .map_err(|error| std::io::Error::from(error.kind()))?;
-    file.write_all(text.as_bytes())?;
-    file.as_file().sync_all()?;
-    file.persist(place).map(drop).map_err(|error| error.error)
+    let name = place.file_name().expect("a file in the output folder").display();
+    let beside = place.with_file_name(format!(".{name}.{}", std::process::id()));
+    let written = File::create(&beside).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        std::fs::rename(&beside, place)
+    });
+    // What could not be finished is not left behind; why it could not is what matters.
+    written.inspect_err(|_| drop(std::fs::remove_file(&beside)))
 }

@@ -3,6 +3,7 @@
 use crate::reproduce::paper::{Figure, PaperRow};
 use crate::reproduce::plan::{Plan, Splits};
 use crate::reproduce::sheet::Sheet;
+use crate::reproduce::verdict::Verdict;
 use crate::settings::Settings;
 use crate::statistics::{Mark, Summary, mark};
 use crate::sweep::{Job, Record, ResultsFile};
@@ -44,59 +45,6 @@ pub struct Line {
     pub verdict: Verdict,
 }
 
-/// Whether our number agrees with the paper's.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Verdict {
-    /// It differs by at most this much.
-    Within(f64),
-    /// It differs by more than this.
-    Outside(f64),
-    /// The paper copied its number from another paper, where it was made in another way.
-    Reprinted,
-    /// The paper has no number.
-    NotPrinted,
-    /// There are no runs.
-    Missing,
-}
-
-impl Verdict {
-    /// Compares means: they may differ by one, or by twice the printed deviation where that is more.
-    fn of(ours: Option<&Summary>, paper: Option<Figure>, reprinted: bool) -> Self {
-        let (Some(ours), Some(paper)) = (ours, paper) else {
-            return match (reprinted, paper) {
-                (true, _) => Self::Reprinted,
-                (false, None) if ours.is_some() => Self::NotPrinted,
-                _ => Self::Missing,
-            };
-        };
-        let tolerance = (2.0 * paper.std.unwrap_or(0.0)).max(1.0);
-        match (ours.mean - paper.mean).abs() <= tolerance {
-            _ if reprinted => Self::Reprinted,
-            true => Self::Within(tolerance),
-            false => Self::Outside(tolerance),
-        }
-    }
-
-    fn text(self) -> String {
-        match self {
-            Self::Within(tolerance) => format!("within {tolerance:.1}"),
-            Self::Outside(tolerance) => format!("outside {tolerance:.1}"),
-            Self::Reprinted => "reprinted, not judged".into(),
-            Self::NotPrinted => "not in the paper".into(),
-            Self::Missing => "missing".into(),
-        }
-    }
-
-    fn class(self) -> &'static str {
-        match self {
-            Self::Within(_) => "within",
-            Self::Outside(_) => "outside",
-            Self::Reprinted | Self::NotPrinted => "other",
-            Self::Missing => "missing",
-        }
-    }
-}
-
 /// What finds a job's record. The split goes by its name, since its hash is not known before the dataset is read.
 type Address = (String, String, String, u64);
 
@@ -118,7 +66,7 @@ impl Table {
         }
         let paper = &plan.table;
         let lines = paper.datasets.iter().flat_map(|dataset| lines(plan, dataset, &index)).collect::<Vec<_>>();
-        let title = format!("{}: {} in percent", paper.title, paper.metric);
+        let title = format!("{}, in percent", paper.title);
         let notes = notes(plan, &lines);
         Self { id: paper.id.clone(), lines, title, notes }
     }
