@@ -21,7 +21,7 @@ use supergat_lab::sweep::{Job, Report, ResultsFile, run_sweep};
 /// Runs what is missing and writes the tables.
 pub fn run(args: &ReproduceArgs) -> Result<ExitCode> {
     let plans = plans(args)?;
-    let timed = matches!(args.table, TableChoice::WallClock | TableChoice::All) && !args.table_only;
+    let timed = timed(args)?;
     if args.table_only && plans.is_empty() {
         return Err(CliError::usage("--table-only: times are measured anew each time and are in no results file"));
     }
@@ -50,8 +50,8 @@ pub fn run(args: &ReproduceArgs) -> Result<ExitCode> {
         let table = |plan: &Plan| (plan.table.id.clone(), Table::new(plan, &results).sheet());
         sheets.extend(plans.iter().map(table));
     }
-    if timed && !interrupted {
-        let (clock, whole) = wall_clock(args, threads, &interrupt)?;
+    if !timed.is_empty() && !interrupted {
+        let (clock, whole) = wall_clock(&timed, args, threads, &interrupt)?;
         interrupted = !whole;
         sheets.push(("wall-clock".into(), clock.sheet()));
     }
@@ -80,6 +80,19 @@ fn plans(args: &ReproduceArgs) -> Result<Vec<Plan>> {
         }
     }
     Ok(plans)
+}
+
+/// The datasets on which trainings are timed.
+fn timed(args: &ReproduceArgs) -> Result<Vec<String>> {
+    if args.table_only || !matches!(args.table, TableChoice::WallClock | TableChoice::All) {
+        return Ok(Vec::new());
+    }
+    let mut datasets = WallClock::datasets();
+    if !args.datasets.is_empty() {
+        in_table(args, "wall-clock", &datasets)?;
+        datasets.retain(|name| args.datasets.contains(name));
+    }
+    Ok(datasets)
 }
 
 fn check(what: &str, name: &str, known: Vec<String>) -> Result<()> {
@@ -148,15 +161,15 @@ fn told(report: &Report, place: &Path) -> String {
 }
 
 /// Times trainings; also whether all were timed.
-fn wall_clock(args: &ReproduceArgs, threads: usize, interrupt: &Interrupt) -> Result<(WallClock, bool)> {
+fn wall_clock(
+    datasets: &[String],
+    args: &ReproduceArgs,
+    threads: usize,
+    interrupt: &Interrupt,
+) -> Result<(WallClock, bool)> {
     let mut clock = WallClock::new(threads);
-    let mut datasets = WallClock::datasets();
-    if !args.datasets.is_empty() {
-        in_table(args, "wall-clock", &datasets)?;
-        datasets.retain(|name| args.datasets.contains(name));
-    }
     let models = if args.models.is_empty() { WallClock::models() } else { args.models.clone() };
-    for name in &datasets {
+    for name in datasets {
         let dataset = match supergat_data::load(name) {
             Ok(dataset) => dataset,
             Err(error) => {

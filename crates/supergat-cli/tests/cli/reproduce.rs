@@ -147,6 +147,8 @@ fn wrong_input_is_refused_before_anything_runs() {
     assert!(error.starts_with("error: unknown model `gatgo`: expected some of gat-go, "), "{error}");
     let error = refused(&place, 2, &["reproduce", "planetoid", "--datasets", "ppi"]);
     assert!(error.contains("the table planetoid has no dataset ppi"), "{error}");
+    let error = refused(&place, 2, &["reproduce", "wall-clock", "--datasets", "ppi"]);
+    assert!(error.contains("the table wall-clock has no dataset ppi"), "{error}");
     let error = refused(&place, 2, &["reproduce", "planetoid", "--split", "redraw"]);
     assert!(error.contains("expected published, random, random:SEED or redrawn"), "{error}");
     let error = refused(&place, 2, &["reproduce", "planets"]);

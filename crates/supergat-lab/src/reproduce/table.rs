@@ -135,9 +135,8 @@ fn notes(plan: &Plan, lines: &[Line]) -> Vec<String> {
         },
     ];
     for dataset in &plan.table.datasets {
-        let of = lines.iter().filter(|line| line.dataset == *dataset && line.wanted > 0);
-        let missing: Vec<&str> = of.filter(|line| line.ours.is_none()).map(|line| line.name.as_str()).collect();
-        if !missing.is_empty() && registry::place(dataset).is_none() {
+        let missing = |line: &Line| line.dataset == *dataset && line.wanted > 0 && line.ours.is_none();
+        if lines.iter().any(missing) && registry::place(dataset).is_none() {
             notes.push(format!("{dataset} is not on this machine: `supergat download {dataset}` fetches it."));
         }
     }
