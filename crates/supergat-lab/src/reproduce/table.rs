@@ -8,7 +8,7 @@ use crate::settings::Settings;
 use crate::statistics::{Mark, Summary, mark};
 use crate::sweep::{Job, Record, ResultsFile};
 use std::collections::HashMap;
-use supergat_data::registry;
+use supergat_data::{SplitChoice, registry};
 
 /// What every other model is compared with.
 const REFERENCE: &str = "gat-go";
@@ -139,6 +139,12 @@ fn notes(plan: &Plan, lines: &[Line]) -> Vec<String> {
         if lines.iter().any(missing) && registry::place(dataset).is_none() {
             notes.push(format!("{dataset} is not on this machine: `supergat download {dataset}` fetches it."));
         }
+    }
+    if plan.table.split == SplitChoice::FullSupervised.to_string() {
+        notes.push(
+            "GAT and SuperGAT with their settings for few labels, since the paper's for full supervision are not known."
+                .to_owned(),
+        );
     }
     let general = lines.iter().filter(|line| line.ours.is_some() && !has_preset(line));
     let general: Vec<String> = general.map(|line| format!("{} on {}", line.name, line.dataset)).collect();
