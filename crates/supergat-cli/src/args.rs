@@ -1,5 +1,9 @@
 //! The command line.
 
+mod reproduce;
+
+pub use reproduce::{ReproduceArgs, TableChoice};
+
 use crate::config::{Layer, default_value, model_names};
 use crate::error::{CliError, Result};
 use crate::help;
@@ -8,11 +12,10 @@ use crate::memory;
 use crate::output;
 use clap::builder::styling::Styles;
 use clap::error::ErrorKind;
-use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches, Parser, Subcommand, ValueEnum, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches, Parser, Subcommand, value_parser};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use supergat_data::SplitChoice;
-use supergat_lab::reproduce::Splits;
 use toml::Value;
 
 const STYLES: Styles = Styles::styled().header(output::BOLD).usage(output::BOLD).literal(output::BOLD);
@@ -102,7 +105,7 @@ pub struct EvaluateArgs {
     /// Dataset to measure on [default: the one it was trained on]
     #[arg(value_name = "DATASET")]
     pub dataset: Option<String>,
-    /// Which nodes are for what: published, random, random:SEED, or the number of one of several splits [default: as in training]
+    /// Which nodes are for what: published, random, random:SEED, full-supervised, or the number of one of several splits [default: as in training]
     #[arg(long, value_name = "SPLIT")]
     pub split: Option<SplitChoice>,
     /// Print the result as one JSON object
@@ -126,7 +129,7 @@ pub struct PredictArgs {
     /// The same dataset as an option
     #[arg(long = "data", value_name = "DATASET", conflicts_with = "dataset")]
     pub data: Option<String>,
-    /// Which nodes are for what: published, random, random:SEED, or the number of one of several splits [default: as in training]
+    /// Which nodes are for what: published, random, random:SEED, full-supervised, or the number of one of several splits [default: as in training]
     #[arg(long, value_name = "SPLIT")]
     pub split: Option<SplitChoice>,
     /// File to write, replaced when it exists [default: standard output]
@@ -150,7 +153,7 @@ pub struct InspectArgs {
     /// Folder of a dataset, a known name (cora, ...), or a generated graph (random-partition:homophily=0.9)
     #[arg(value_name = "DATASET")]
     pub dataset: String,
-    /// Which nodes are for what: published, random, random:SEED, or the number of one of several splits
+    /// Which nodes are for what: published, random, random:SEED, full-supervised, or the number of one of several splits
     #[arg(long, value_name = "SPLIT", default_value_t = SplitChoice::Published)]
     pub split: SplitChoice,
     /// Print the measures as one JSON object
@@ -192,7 +195,7 @@ pub struct ConvertArgs {
     /// File that ends in .safetensors, or a new folder for tables
     #[arg(value_name = "DEST")]
     pub dest: PathBuf,
-    /// Which nodes are for what: published, random, random:SEED, or the number of one of several splits
+    /// Which nodes are for what: published, random, random:SEED, full-supervised, or the number of one of several splits
     #[arg(long, value_name = "SPLIT", default_value_t)]
     pub split: SplitChoice,
     /// Print what was written as one JSON object
@@ -275,59 +278,6 @@ pub struct DownloadArgs {
     /// Say nothing on standard error except errors
     #[arg(short, long)]
     pub quiet: bool,
-}
-
-/// Arguments of `supergat reproduce`.
-#[derive(Debug, Args)]
-#[command(after_help = help::REPRODUCE)]
-pub struct ReproduceArgs {
-    /// Which table
-    #[arg(value_name = "TABLE")]
-    pub table: TableChoice,
-    /// Datasets, separated by commas [default: all of the table]
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    pub datasets: Vec<String>,
-    /// Models, separated by commas [default: all of the table]
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    pub models: Vec<String>,
-    /// Seeds behind each number: 0, 1, ... [default: as many as the paper has, 100 or 30 or 10]
-    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=1_000_000))]
-    pub seeds: Option<u64>,
-    /// Which split the seeds train on: published (the paper's), random, random:SEED, or redrawn (seed s on random split s)
-    #[arg(long, value_name = "SPLIT", default_value_t)]
-    pub split: Splits,
-    /// File that keeps every run, one JSON object per line [default: results.jsonl in the output folder]
-    #[arg(long, value_name = "FILE")]
-    pub results: Option<PathBuf>,
-    /// Folder for the tables
-    #[arg(long, value_name = "DIR", default_value = "reproduction")]
-    pub out: PathBuf,
-    /// Run nothing: make the tables from what the results file holds
-    #[arg(long)]
-    pub table_only: bool,
-    /// Threads to use; results do not depend on it [default: all cores]
-    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
-    pub threads: Option<u16>,
-    /// Say nothing on standard error except errors
-    #[arg(short, long)]
-    pub quiet: bool,
-}
-
-/// A table of the paper.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum TableChoice {
-    /// Accuracy on cora, citeseer, pubmed
-    Planetoid,
-    /// Accuracy on thirteen further graphs
-    RealWorld,
-    /// Micro-F1 on the PPI graphs
-    Ppi,
-    /// Accuracy on cora, citeseer, pubmed with nearly all labels
-    FullSupervised,
-    /// Seconds of a training
-    WallClock,
-    /// All of them
-    All,
 }
 
 /// The keys of the configuration as options.

@@ -12,6 +12,7 @@ Examples:
   supergat predict runs/cora-supergat-mx   classes and probabilities of all nodes, as CSV
   supergat inspect cora                    size, degrees and homophily of a dataset
   supergat train my-folder                 your own graph: nodes.csv and edges.csv
+  supergat reproduce planetoid             the paper's table, made again beside the printed one
 
 Known names such as cora are looked up in the folder that SUPERGAT_DATA names, in ./data and in this user's cache, where `supergat download` \
 puts them. Your own graph is a folder with nodes.csv and edges.csv.";

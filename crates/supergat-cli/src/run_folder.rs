@@ -49,7 +49,7 @@ pub struct Contents<'a> {
 struct EpochLine {
     seed: u64,
     epoch: usize,
-    /// What is minimised: label_loss + lambda_e * edge_loss.
+    /// What is minimised: label_loss + lambda_e * edge_loss, or without lambda_e for cgat, whose edge_loss is weighted already.
     train_loss: f64,
     label_loss: f64,
     edge_loss: f64,

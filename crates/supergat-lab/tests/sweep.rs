@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use supergat_data::SplitChoice;
 use supergat_lab::Settings;
@@ -34,12 +34,12 @@ fn place() -> (tempfile::TempDir, PathBuf) {
     (folder, path)
 }
 
-fn sweep(jobs: Vec<Job>, path: &PathBuf, threads: usize) -> Report {
+fn sweep(jobs: Vec<Job>, path: &Path, threads: usize) -> Report {
     run_sweep(jobs, &mut ResultsFile::open(path).unwrap(), threads, |_, _| ControlFlow::Continue(())).unwrap()
 }
 
 /// What a file holds, without times, in an order of its own.
-fn held(path: &PathBuf) -> BTreeMap<String, Record> {
+fn held(path: &Path) -> BTreeMap<String, Record> {
     let results = ResultsFile::read(path).unwrap();
     assert_eq!(results.damaged(), []);
     results.records().map(|record| (format!("{:?}", record.key()), Record { seconds: 0.0, ..record.clone() })).collect()

@@ -7,6 +7,7 @@ mod errors;
 mod inspect;
 #[cfg(unix)]
 mod interrupt;
+mod reproduce;
 mod saved;
 mod support;
 mod tables;

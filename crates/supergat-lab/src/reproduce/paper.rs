@@ -13,8 +13,6 @@ pub struct PaperTable {
     pub id: String,
     /// What it shows.
     pub title: String,
-    /// What is measured, in percent, or in seconds.
-    pub metric: String,
     /// The split behind it.
     pub split: String,
     /// Seeds behind each number; 30 for graphs of more than 50,000 nodes.

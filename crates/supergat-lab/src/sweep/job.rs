@@ -27,6 +27,9 @@ impl Job {
     }
 }
 
+/// The groups of a dataset, by split.
+type OfSource = Vec<(SplitChoice, Vec<Group>)>;
+
 /// Jobs that share dataset, split and settings.
 #[derive(Debug)]
 pub(crate) struct Group {
@@ -36,7 +39,7 @@ pub(crate) struct Group {
 impl Group {
     /// Orders jobs so that each dataset and each of its splits is needed once; within that, they stay as given.
     pub(crate) fn all(jobs: Vec<Job>) -> Vec<Self> {
-        let mut sources: Vec<(String, Vec<(SplitChoice, Vec<Self>)>)> = Vec::new();
+        let mut sources: Vec<(String, OfSource)> = Vec::new();
         for job in jobs {
             let splits = entry(&mut sources, |(source, _)| *source == job.source, || (job.source.clone(), Vec::new()));
             let groups = entry(&mut splits.1, |(split, _)| *split == job.split, || (job.split, Vec::new()));

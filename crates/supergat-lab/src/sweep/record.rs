@@ -98,7 +98,9 @@ impl Record {
     /// Whether this is to be kept rather than another record of the same run: a result before a failure, the later version, and then
     /// whatever does not depend on the order of lines.
     pub(crate) fn is_better_than(&self, other: &Self) -> bool {
-        let rank = |record: &Self| (record.test().is_some(), record.version.clone(), format!("{:?}", record.status));
+        let rank = |record: &Self| {
+            (record.test().is_some(), record.version.clone(), record.split_hash.clone(), format!("{:?}", record.status))
+        };
         rank(self) > rank(other)
     }
 }

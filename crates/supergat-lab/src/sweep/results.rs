@@ -124,7 +124,12 @@ impl ResultsFile {
 
 fn read(path: &Path, file: &mut File) -> Result<Vec<u8>, SweepError> {
     let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes).map_err(|source| SweepError::Read { path: path.to_owned(), source })?;
+    let read = file.metadata().and_then(|metadata| match metadata.is_file() {
+        true => file.read_to_end(&mut bytes),
+        // A device may go on without end.
+        false => Err(io::Error::other("it is no regular file")),
+    });
+    read.map_err(|source| SweepError::Read { path: path.to_owned(), source })?;
     Ok(bytes)
 }
 
@@ -218,5 +223,6 @@ mod tests {
         let error = ResultsFile::open(folder.path()).unwrap_err().to_string();
         assert!(error.starts_with("cannot write "), "{error}");
         assert!(matches!(ResultsFile::read(&path), Err(SweepError::Read { .. })));
+        assert!(matches!(ResultsFile::read(folder.path()), Err(SweepError::Read { .. })));
     }
 }

@@ -117,7 +117,10 @@ impl<F: Fn(Event<'_>, Tally) -> ControlFlow<()> + Sync> Sweep<F> {
                 Event::Done(_) => report.failed += 1,
                 Event::Loading(_) | Event::Epoch(_) => {}
             }
-            let seconds = if let Event::Done(record) = event { record.seconds } else { 0.0 };
+            let seconds = match event {
+                Event::Done(record) if record.test().is_some() => record.seconds,
+                _ => 0.0,
+            };
             locked(&self.clock).settle(jobs, seconds)
         };
         if (self.observe)(event, tally).is_break() {
