@@ -69,7 +69,7 @@ fn score_axis(metric: &str, scores: &[f64]) -> Axis {
 }
 
 fn by_trial(text: &mut String, score: &Axis, scores: &[f64], best: usize) {
-    let trials = Axis::linear("trial".into(), 0.0, (scores.len() - 1).max(4) as f64, 0);
+    let trials = Axis::linear("trial".into(), 0.0, (scores.len() - 1).max(4).next_multiple_of(4) as f64, 0);
     frame(text, 0, &trials, score);
     let place = |k: usize, value: f64| point(0, &trials, score, k as f64, value);
     let mut path = String::new();
