@@ -1,5 +1,9 @@
 //! The command line.
 
+mod reproduce;
+
+pub use reproduce::{ReproduceArgs, TableChoice};
+
 use crate::config::{Layer, default_value, model_names};
 use crate::error::{CliError, Result};
 use crate::help;
@@ -40,13 +44,20 @@ pub enum Command {
     Bench(BenchArgs),
     /// Write a dataset as one file that loads at once, or as a folder of tables.
     Convert(ConvertArgs),
+    /// Say what may be concluded from the runs of two models or settings.
+    Compare(CompareArgs),
+    /// Search for hyperparameters by their validation metric.
+    Tune(TuneArgs),
     /// List the published datasets and where they are on this machine.
     Datasets(DatasetsArgs),
     /// Fetch published datasets.
     Download(DownloadArgs),
+    /// Make the paper's tables again: run what is missing, and put our numbers beside the printed ones.
+    Reproduce(ReproduceArgs),
 }
 
 const OUTPUT: &str = "Output";
+const SEARCH: &str = "Search";
 
 /// Arguments of `supergat train`.
 #[derive(Debug, Args)]
@@ -94,7 +105,7 @@ pub struct EvaluateArgs {
     /// Dataset to measure on [default: the one it was trained on]
     #[arg(value_name = "DATASET")]
     pub dataset: Option<String>,
-    /// Which nodes are for what: published, random, random:SEED, or the number of one of several splits [default: as in training]
+    /// Which nodes are for what: published, random, random:SEED, full-supervised, or the number of one of several splits [default: as in training]
     #[arg(long, value_name = "SPLIT")]
     pub split: Option<SplitChoice>,
     /// Print the result as one JSON object
@@ -118,7 +129,7 @@ pub struct PredictArgs {
     /// The same dataset as an option
     #[arg(long = "data", value_name = "DATASET", conflicts_with = "dataset")]
     pub data: Option<String>,
-    /// Which nodes are for what: published, random, random:SEED, or the number of one of several splits [default: as in training]
+    /// Which nodes are for what: published, random, random:SEED, full-supervised, or the number of one of several splits [default: as in training]
     #[arg(long, value_name = "SPLIT")]
     pub split: Option<SplitChoice>,
     /// File to write, replaced when it exists [default: standard output]
@@ -142,7 +153,7 @@ pub struct InspectArgs {
     /// Folder of a dataset, a known name (cora, ...), or a generated graph (random-partition:homophily=0.9)
     #[arg(value_name = "DATASET")]
     pub dataset: String,
-    /// Which nodes are for what: published, random, random:SEED, or the number of one of several splits
+    /// Which nodes are for what: published, random, random:SEED, full-supervised, or the number of one of several splits
     #[arg(long, value_name = "SPLIT", default_value_t = SplitChoice::Published)]
     pub split: SplitChoice,
     /// Print the measures as one JSON object
@@ -184,7 +195,7 @@ pub struct ConvertArgs {
     /// File that ends in .safetensors, or a new folder for tables
     #[arg(value_name = "DEST")]
     pub dest: PathBuf,
-    /// Which nodes are for what: published, random, random:SEED, or the number of one of several splits
+    /// Which nodes are for what: published, random, random:SEED, full-supervised, or the number of one of several splits
     #[arg(long, value_name = "SPLIT", default_value_t)]
     pub split: SplitChoice,
     /// Print what was written as one JSON object
@@ -193,6 +204,54 @@ pub struct ConvertArgs {
     /// How tables are read.
     #[command(flatten)]
     pub tables: TableArgs,
+}
+
+/// Arguments of `supergat compare`.
+#[derive(Debug, Args)]
+#[command(after_help = help::COMPARE)]
+pub struct CompareArgs {
+    /// Run folder, or a results file with what to take of it, such as results.jsonl:cora/gat-go
+    #[arg(value_name = "A")]
+    pub a: String,
+    /// The same for the other side
+    #[arg(value_name = "B")]
+    pub b: String,
+    /// Print everything as one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `supergat tune`.
+#[derive(Debug, Args)]
+#[command(after_help = help::TUNE)]
+pub struct TuneArgs {
+    /// Everything of the configuration that is given as an option.
+    #[command(flatten)]
+    pub options: Options,
+    /// Read the settings to start from from a TOML file; options win over it
+    #[arg(long, value_name = "FILE", help_heading = RUN)]
+    pub config: Option<PathBuf>,
+    /// Search these as well: lr, dropout
+    #[arg(long, value_name = "NAMES", help_heading = SEARCH, value_delimiter = ',')]
+    pub also: Vec<String>,
+    /// End after so many trials, those found in the folder included [default: 40]
+    #[arg(long, value_name = "N", help_heading = SEARCH, value_parser = value_parser!(u32).range(1..=100_000))]
+    pub trials: Option<u32>,
+    /// End after so many minutes
+    #[arg(long, value_name = "X", help_heading = SEARCH, conflicts_with = "trials")]
+    pub minutes: Option<f64>,
+    /// Threads to use; results do not depend on it [default: all cores]
+    #[arg(long, value_name = "N", help_heading = RUN, value_parser = value_parser!(u16).range(1..=1024))]
+    pub threads: Option<u16>,
+    /// Folder to write, and to go on from [default: tune/<dataset>-<model>]
+    #[arg(long, value_name = "DIR", help_heading = OUTPUT)]
+    pub out: Option<PathBuf>,
+    /// Print the result as one JSON object on standard output
+    #[arg(long, help_heading = OUTPUT)]
+    pub json: bool,
+    /// Say nothing on standard error except errors
+    #[arg(short, long, help_heading = OUTPUT)]
+    pub quiet: bool,
 }
 
 /// Arguments of `supergat datasets`.

@@ -78,8 +78,12 @@ impl Choices {
             if layer.keys().any(|name| name.starts_with("early_stop_")) {
                 table.insert("early_stop".into(), Value::Boolean(true));
             }
-            let settings = layer.iter().filter(|(name, _)| Key::named(name).is_some_and(Key::is_setting));
-            table.extend(settings.map(|(name, value)| ((*name).to_owned(), value.clone())));
+            // Settings that the model does not have are left out.
+            for (name, value) in layer.iter().filter(|(name, _)| Key::named(name).is_some_and(Key::is_setting)) {
+                if let Some(setting) = table.get_mut(*name) {
+                    *setting = value.clone();
+                }
+            }
         }
         let whole = |name, default| self.given(name).and_then(Value::as_integer).map_or(default, i64::unsigned_abs);
         Ok(Resolved {
@@ -95,7 +99,8 @@ impl Choices {
     /// Where the settings come from, in words.
     pub fn origin(&self, name: &str) -> Result<String> {
         let model = self.model()?;
-        let hyperparameters = || KEYS.iter().filter(|key| key.is_setting());
+        let has = Table::try_from(Settings::general(model)).expect("settings are a table");
+        let hyperparameters = || KEYS.iter().filter(|key| key.is_setting() && has.contains_key(key.name));
         let mut parts = vec![match Settings::published(name, model) {
             Some(_) => format!("the paper's for {name} and {model}"),
             None => format!("general ones (the paper has none for {name} and {model})"),
@@ -124,9 +129,19 @@ impl Choices {
         Ok(parts.join("; "))
     }
 
-    /// Names of given keys that only self-supervised models read.
-    pub fn of_self_supervision(&self) -> Vec<&'static str> {
-        ["lambda_e", "p_e", "p_n"].into_iter().filter(|name| self.options.contains_key(name)).collect()
+    /// Names of given options that belong to the losses of other models than this one.
+    pub fn unread(&self, model: ModelKind) -> Vec<&'static str> {
+        let has = Table::try_from(Settings::general(model)).expect("settings are a table");
+        let is_read = |name| match name {
+            "lambda_e" | "p_n" => model.is_self_supervised(),
+            "p_e" => model.is_self_supervised() || matches!(model, ModelKind::Constrained { .. }),
+            name => has.contains_key(name),
+        };
+        self.options
+            .keys()
+            .copied()
+            .filter(|name| Key::named(name).is_some_and(Key::is_setting) && !is_read(name))
+            .collect()
     }
 
     fn model(&self) -> Result<ModelKind> {
@@ -174,7 +189,8 @@ pub fn load_options(split: SplitChoice, tables: &Layer) -> Result<LoadOptions> {
 
 /// What a key is when nobody says otherwise and the paper has no preset; nothing for those that then have no value.
 pub fn default_value(key: &Key) -> Option<String> {
-    let general = Settings::general(MODEL.parse().expect("a model"));
+    // Of the models, this one has the most settings, and those that it shares are alike.
+    let general = Settings::general(ModelKind::Constrained { by_classes: true });
     match key.name {
         "dataset" => Some(DATASET.to_owned()),
         "model" => Some(MODEL.to_owned()),
@@ -261,7 +277,8 @@ mod tests {
             early_stop_loss_change: 1.473_032_707_822_838_8e-5,
             ..Settings::general("gat-dp".parse().unwrap())
         };
-        for settings in [odd, Settings::published("cora", MODEL.parse().unwrap()).unwrap()] {
+        let cgat = Settings::published("cora", "cgat-full-supervised".parse().unwrap()).unwrap();
+        for settings in [odd, cgat, Settings::published("cora", MODEL.parse().unwrap()).unwrap()] {
             let (split, dataset) = (SplitChoice::Random { seed: 5 }, "a \"b\" \\ c\n#".into());
             let tables = Layer::from([("delimiter", "\t".into()), ("directed", true.into())]);
             let resolved = Resolved { dataset, split, seed: 7, seeds: 3, settings, tables };
@@ -284,6 +301,21 @@ mod tests {
         assert!(origin.ends_with("run.toml; --lr 0.5"), "{origin}");
         assert_eq!(choices.resolve("karate").unwrap().settings.lambda_e, 1.0);
         assert!(choices.origin("karate").unwrap().starts_with("general ones (the paper has none for karate"));
+    }
+
+    #[test]
+    fn settings_of_other_models_are_not_taken() {
+        let options = [("lambda_g", Value::Float(0.5)), ("lambda_b", Value::Integer(2)), ("p_e", Value::Float(0.4))];
+        let of = |model: &str| choices(&format!("model = '{model}'"), &options).unwrap();
+        let settings = |model: &str| of(model).resolve("x").unwrap().settings;
+        assert_eq!(settings("gat-go"), Settings { p_e: 0.4, ..Settings::general("gat-go".parse().unwrap()) });
+        assert_eq!((settings("cgat").lambda_g, settings("cgat").lambda_b), (Some(0.5), None));
+        assert_eq!(settings("cgat-full-supervised").lambda_b, Some(2.0));
+        let unread = |model: &str| of(model).unread(model.parse().unwrap());
+        assert_eq!(unread("gat-go"), ["lambda_b", "lambda_g", "p_e"]);
+        assert_eq!((unread("supergat-mx"), unread("cgat")), (vec!["lambda_b", "lambda_g"], vec!["lambda_b"]));
+        assert!(unread("cgat-full-supervised").is_empty());
+        assert_eq!(of("cgat").origin("x").unwrap().matches("--lambda").count(), 1);
     }
 
     #[test]

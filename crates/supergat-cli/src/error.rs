@@ -64,6 +64,21 @@ impl From<supergat_data::Error> for CliError {
     }
 }
 
+impl From<supergat_lab::tune::TuneError> for CliError {
+    fn from(error: supergat_lab::tune::TuneError) -> Self {
+        match error {
+            supergat_lab::tune::TuneError::Data(error) => error.into(),
+            supergat_lab::tune::TuneError::Sweep(error) => error.into(),
+        }
+    }
+}
+
+impl From<supergat_lab::sweep::SweepError> for CliError {
+    fn from(error: supergat_lab::sweep::SweepError) -> Self {
+        Self::job(error.to_string())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

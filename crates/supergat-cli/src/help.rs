@@ -12,6 +12,7 @@ Examples:
   supergat predict runs/cora-supergat-mx   classes and probabilities of all nodes, as CSV
   supergat inspect cora                    size, degrees and homophily of a dataset
   supergat train my-folder                 your own graph: nodes.csv and edges.csv
+  supergat reproduce planetoid             the paper's table, made again beside the printed one
 
 Known names such as cora are looked up in the folder that SUPERGAT_DATA names, in ./data and in this user's cache, where `supergat download` \
 puts them. Your own graph is a folder with nodes.csv and edges.csv.";
@@ -102,3 +103,50 @@ name a mirror, as --from does. Needs the program curl.
 Examples:
   supergat download cora citeseer pubmed
   supergat download cora --from https://mirror.example/graphs";
+
+/// Of `supergat reproduce`.
+pub const REPRODUCE: &str = "\
+Runs with the paper's settings, one run per core, whatever the results file does not hold yet, and then writes TABLE.md, TABLE.csv and TABLE.html \
+to the output folder. Every finished run is a line of the results file and is never made again: stop with Ctrl-C whenever you like, start the same \
+command again, and it goes on. A run that failed is kept as such and tried again the next time.
+
+Examples:
+  supergat reproduce planetoid
+  supergat reproduce planetoid --datasets cora --models gat-go,supergat-mx --seeds 10
+  supergat reproduce real-world --split redrawn --seeds 30
+  supergat reproduce all --table-only
+
+Datasets that are not on this machine are left out, and `supergat download NAME` fetches them.";
+
+/// Of `supergat compare`.
+pub const COMPARE: &str = "\
+Tests whether the test metrics of two sets of runs differ. Runs that share their splits and seeds are compared in pairs (paired t-test, and \
+Wilcoxon's signed-rank test); others by Welch's t-test. The paper's own test, an unpaired one with pooled variance, is shown as well. The last \
+sentence says what may be concluded, and which difference could have been seen with so many runs.
+
+Of a results file a part is taken: FILE:DATASET/MODEL, and where that has several settings or splits, FILE:DATASET/MODEL,KEY=VALUE,...
+
+Examples:
+  supergat compare runs/cora-gat-go runs/cora-supergat-mx
+  supergat compare results.jsonl:cora/gat-go results.jsonl:cora/supergat-mx --json
+  supergat compare results.jsonl:cora/gat-go,split=published,lambda_2=0.0005 runs/mine";
+
+/// Of `supergat tune`.
+pub const TUNE: &str = "\
+Searches lambda_2 and, of self-supervised models, lambda_e, p_n and p_e, by tree-structured Parzen estimators. A trial is worth the mean \
+validation metric of three seeds (--seeds); one whose first seed is below the median of earlier trials ends there. The best five run with five \
+further seeds in the end, and the best mean wins. Test nodes are not looked at. All other settings are those of `supergat train`, which are also the first trial.
+
+Every finished run is kept: stop with Ctrl-C whenever you like, start the same command again, and it goes on. The same seed tries the same \
+settings, on any number of threads; only --minutes ends when it ends.
+
+Examples:
+  supergat tune cora --model supergat-mx --minutes 15
+  supergat tune my-folder --trials 60 --also lr,dropout
+  supergat train --config tune/cora-supergat-mx/best.toml --seeds 20
+
+The folder:
+  best.toml      the best settings, for train --config
+  history.csv    every trial
+  search.svg     a picture of the search
+  results.jsonl  every run; the search goes on from it";

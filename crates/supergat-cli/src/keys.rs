@@ -39,6 +39,7 @@ pub const RUN: &str = "Run";
 const NETWORK: &str = "Network";
 const TRAINING: &str = "Training";
 const SELF_SUPERVISION: &str = "Self-supervision (supergat-* only)";
+const CONSTRAINTS: &str = "Constraints (cgat* only)";
 const EARLY_STOPPING: &str = "Early stopping";
 /// How tables are read. These keys have no value unless somebody gives one.
 pub const TABLES: &str = "Tables (nodes.csv, edges.csv)";
@@ -48,7 +49,7 @@ const fn key(name: &'static str, kind: Kind, heading: &'static str, description:
 }
 
 /// Every key, in the order in which they are shown.
-pub const KEYS: [Key; 34] = [
+pub const KEYS: [Key; 40] = [
     key(
         "dataset",
         Kind::Text,
@@ -59,13 +60,13 @@ pub const KEYS: [Key; 34] = [
         "model",
         Kind::Text,
         RUN,
-        "Network: supergat-* (self-supervised attention), gat-* (attention from labels alone), or a baseline without attention",
+        "Network: supergat-* (self-supervised attention), gat-* (attention from labels alone), cgat* (attention constrained by margins), or a baseline without attention",
     ),
     key(
         "split",
         Kind::Text,
         RUN,
-        "Which nodes are for training, validation and testing: published, random, random:SEED, or the number of one of several splits",
+        "Which nodes are for training, validation and testing: published, random, random:SEED, full-supervised (all nodes that are not for validation or testing are for training), or the number of one of several splits",
     ),
     key("seed", Kind::Whole, RUN, "First seed: it decides initial weights, dropout and sampling"),
     key("seeds", Kind::Whole, RUN, "How many seeds to run: seed, seed + 1, ..."),
@@ -84,8 +85,39 @@ pub const KEYS: [Key; 34] = [
     key("lambda_2", Kind::Number, TRAINING, "Weight decay (lambda_2), added to the gradient of every weight"),
     key("max_epochs", Kind::Whole, TRAINING, "Epochs at most"),
     key("lambda_e", Kind::Number, SELF_SUPERVISION, "Weight of the edge losses (lambda_E)"),
-    key("p_e", Kind::Number, SELF_SUPERVISION, "Share of the edges that each step samples (p_e)"),
+    key("p_e", Kind::Number, SELF_SUPERVISION, "Share of the edges that each step samples (p_e); cgat reads it too"),
     key("p_n", Kind::Number, SELF_SUPERVISION, "Unlinked pairs drawn for each sampled edge (p_n)"),
+    key(
+        "top_k",
+        Kind::Whole,
+        CONSTRAINTS,
+        "Neighbours that each node and head attends to in training, those of largest scores (k)",
+    ),
+    key("negatives_per_edge", Kind::Whole, CONSTRAINTS, "Nodes that each sampled edge is compared with"),
+    key(
+        "lambda_g",
+        Kind::Number,
+        CONSTRAINTS,
+        "Weight of the losses that compare edges with unlinked pairs (lambda_g)",
+    ),
+    key(
+        "margin_g",
+        Kind::Number,
+        CONSTRAINTS,
+        "By how much the score of an edge shall be above that of an unlinked pair",
+    ),
+    key(
+        "lambda_b",
+        Kind::Number,
+        CONSTRAINTS,
+        "Weight of the losses that compare edges within a class with edges between classes (lambda_b); cgat-full-supervised only",
+    ),
+    key(
+        "margin_b",
+        Kind::Number,
+        CONSTRAINTS,
+        "By how much the score of an edge within a class shall be above that of one between classes; cgat-full-supervised only",
+    ),
     key("early_stop", Kind::Switch, EARLY_STOPPING, "Whether to stop once validation has settled, before max_epochs"),
     key("early_stop_patience", Kind::Whole, EARLY_STOPPING, "No stop up to this epoch"),
     key("early_stop_window", Kind::Whole, EARLY_STOPPING, "How many validation results are averaged for comparison"),
@@ -176,7 +208,9 @@ mod tests {
     /// A hyperparameter that is added to, removed from or renamed in the settings must be so here.
     #[test]
     fn the_table_holds_every_setting_and_its_kind() {
-        let settings = toml::Table::try_from(Settings::general("gat-go".parse().unwrap())).unwrap();
+        let of = |model: &str| toml::Table::try_from(Settings::general(model.parse().unwrap())).unwrap();
+        let settings = of("cgat-full-supervised");
+        assert!(of("gat-go").keys().all(|name| settings.contains_key(name)));
         let mut unknown: Vec<&str> = settings.keys().map(String::as_str).collect();
         for key in &KEYS {
             match settings.get(key.name) {

@@ -20,6 +20,10 @@ mod report;
 mod run_folder;
 mod saved_model;
 mod summary;
+mod sweep_progress;
+mod tune_files;
+mod tune_picture;
+mod tune_progress;
 
 use args::{Cli, Command};
 use clap::Parser;
@@ -36,6 +40,9 @@ fn main() -> ExitCode {
             Command::Datasets(args) => commands::datasets::run(&args),
             Command::Download(args) => commands::download::run(&args),
             Command::Convert(args) => commands::convert::run(&args),
+            Command::Compare(args) => commands::compare::run(&args),
+            Command::Tune(args) => commands::tune::run(args),
+            Command::Reproduce(args) => commands::reproduce::run(&args),
         },
         Err(error) => args::refuse(&error),
     };

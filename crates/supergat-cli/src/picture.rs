@@ -120,7 +120,7 @@ fn known(labels: &Labels, node: usize) -> bool {
 }
 
 /// A text as XML holds it.
-fn escaped(text: &str) -> String {
+pub fn escaped(text: &str) -> String {
     let plain = |c: char| if c.is_control() { ' ' } else { c };
     let text: String = text.chars().map(plain).collect();
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")

@@ -37,7 +37,9 @@ pub fn predictions(out: &mut dyn Write, dataset: &Dataset, logits: &[Vec<f32>]) 
 
 /// Rows that [`attention`] would write.
 pub fn attention_rows(dataset: &Dataset, a: &Architecture) -> usize {
-    let supergat::ModelKind::Attention { .. } = a.model else { return 0 };
+    if a.model.form().is_none() {
+        return 0;
+    }
     let heads = (a.layers - 1) * a.heads + a.output_heads;
     dataset.examples.iter().map(|example| example.graph.edges() * heads).sum()
 }

@@ -49,7 +49,7 @@ pub struct Contents<'a> {
 struct EpochLine {
     seed: u64,
     epoch: usize,
-    /// What is minimised: label_loss + lambda_e * edge_loss.
+    /// What is minimised: label_loss + lambda_e * edge_loss, or without lambda_e for cgat, whose edge_loss is weighted already.
     train_loss: f64,
     label_loss: f64,
     edge_loss: f64,
@@ -75,9 +75,7 @@ impl RunFolder {
 
     /// The folder of a dataset and model.
     pub fn default_for(dataset: &str, model: &str) -> Result<Self> {
-        let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
-        let name: String = format!("{dataset}-{model}").chars().map(plain).collect();
-        Self { place: Path::new(RUNS).join(name) }.probed()
+        Self { place: Path::new(RUNS).join(folder_name(dataset, model)) }.probed()
     }
 
     /// Finds out before training whether a folder can be written there, and leaves no trace of it.
@@ -155,6 +153,12 @@ impl Contents<'_> {
         }
         Ok(())
     }
+}
+
+/// A name made from those of a dataset and a model.
+pub fn folder_name(dataset: &str, model: &str) -> String {
+    let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+    format!("{dataset}-{model}").chars().map(plain).collect()
 }
 
 /// The folder that holds a file or folder.

@@ -44,6 +44,14 @@ impl Dataset {
         self.examples.first().is_some_and(|example| example.labels.is_multi())
     }
 
+    /// The same graph with another random split, where random splits can be drawn: one graph, one class per node.
+    pub fn redrawn(&self, seed: u64) -> Option<Self> {
+        let [example] = &self.examples[..] else { return None };
+        let [train, validation, test] = crate::split::drawn(&example.labels, seed)?;
+        let example = Example { train, validation, test, ..example.clone() };
+        Some(Self { examples: vec![example], ..self.clone() })
+    }
+
     /// What a person calls a node.
     pub fn node_id(&self, example: usize, node: usize) -> Cow<'_, str> {
         let named = self.node_ids.as_ref().and_then(|all| all.get(example)?.get(node));

@@ -31,6 +31,8 @@ pub enum SplitChoice {
         /// Decides which.
         seed: u64,
     },
+    /// Validation and test nodes as in [`SplitChoice::Published`], and every other node with a label for training.
+    FullSupervised,
     /// One of several in the files, counted from 0.
     Numbered(usize),
 }
@@ -40,6 +42,7 @@ impl fmt::Display for SplitChoice {
         match self {
             Self::Published => write!(f, "published"),
             Self::Random { seed } => write!(f, "random:{seed}"),
+            Self::FullSupervised => write!(f, "full-supervised"),
             Self::Numbered(number) => write!(f, "{number}"),
         }
     }
@@ -51,6 +54,7 @@ impl FromStr for SplitChoice {
     fn from_str(text: &str) -> Result<Self> {
         let choice = match text.split_once(':') {
             None if text == "published" => Some(Self::Published),
+            None if text == "full-supervised" => Some(Self::FullSupervised),
             None if text == "random" => Some(Self::Random { seed: 0 }),
             None => text.parse().ok().map(Self::Numbered),
             Some(("random", seed)) => seed.parse().ok().map(|seed| Self::Random { seed }),
@@ -58,7 +62,7 @@ impl FromStr for SplitChoice {
         };
         choice.ok_or_else(|| Error::Spec {
             spec: format!("split {text}"),
-            expected: "published, random, random:SEED, or the number of one of several splits".into(),
+            expected: "published, random, random:SEED, full-supervised, or the number of one of several splits".into(),
             found: text.into(),
         })
     }
@@ -100,6 +104,11 @@ pub(crate) fn choose(
                 random(path, choice, labels, 0)?
             }
         }),
+        SplitChoice::FullSupervised => {
+            let [_, validation, test] = choose(SplitChoice::Published, path, name, labels, of_files, notes)?;
+            notes.push("all other labelled nodes are for training".into());
+            Ok(with_all_else(labels, validation, test))
+        }
         SplitChoice::Random { seed } => {
             notes.push(format!(
                 "a split drawn with seed {seed}: {TRAIN} nodes per class for training, {VALIDATION} for validation"
@@ -143,6 +152,17 @@ fn published(name: &str, labels: &Labels) -> Option<Split> {
     (of.len() == nodes && fits(&train) && fits(&validation)).then(|| with_rest(of, train, validation))
 }
 
+/// The nodes that are neither for validation nor for testing, for training.
+fn with_all_else(labels: &Labels, validation: Vec<u32>, test: Vec<u32>) -> Split {
+    let mut free = match labels {
+        Labels::Single { of, .. } => of.iter().map(|&class| class != Labels::UNKNOWN).collect(),
+        Labels::Multi { .. } => vec![true; labels.nodes()],
+    };
+    validation.iter().chain(&test).for_each(|&node| free[node as usize] = false);
+    let train = (0..free.len() as u32).filter(|&node| free[node as usize]).collect();
+    [train, validation, test]
+}
+
 fn with_rest(of: &[u32], train: Vec<u32>, validation: Vec<u32>) -> Split {
     let mut taken = vec![false; of.len()];
     train.iter().chain(&validation).for_each(|&node| taken[node as usize] = true);
@@ -151,15 +171,14 @@ fn with_rest(of: &[u32], train: Vec<u32>, validation: Vec<u32>) -> Split {
     [train, validation, test]
 }
 
-/// Draws from every class; a class with fewer nodes gives what it has, training first.
 fn random(path: &Path, choice: SplitChoice, labels: &Labels, seed: u64) -> Result<Split> {
-    let Labels::Single { classes, of } = labels else {
-        return Err(refused(
-            path,
-            choice,
-            "published, since nodes with several classes cannot be drawn by class".into(),
-        ));
-    };
+    let expected = "published, since nodes with several classes cannot be drawn by class";
+    drawn(labels, seed).ok_or_else(|| refused(path, choice, expected.into()))
+}
+
+/// Draws from every class; a class with fewer nodes gives what it has, training first. `None` where nodes have several classes.
+pub(crate) fn drawn(labels: &Labels, seed: u64) -> Option<Split> {
+    let Labels::Single { classes, of } = labels else { return None };
     let mut members = vec![Vec::new(); *classes];
     for (node, &class) in of.iter().enumerate() {
         if let Some(members) = members.get_mut(class as usize) {
@@ -173,7 +192,7 @@ fn random(path: &Path, choice: SplitChoice, labels: &Labels, seed: u64) -> Resul
         train.extend_from_slice(first);
         validation.extend(rest.iter().take(VALIDATION));
     }
-    Ok(with_rest(of, train, validation))
+    Some(with_rest(of, train, validation))
 }
 
 #[cfg(test)]
@@ -191,7 +210,7 @@ mod tests {
 
     #[test]
     fn words_and_back() {
-        for text in ["published", "random:7", "12"] {
+        for text in ["published", "random:7", "full-supervised", "12"] {
             assert_eq!(text.parse::<SplitChoice>().unwrap().to_string(), text);
         }
         assert_eq!("random".parse::<SplitChoice>().unwrap(), SplitChoice::Random { seed: 0 });
@@ -227,6 +246,9 @@ mod tests {
         let two = || vec![[vec![0], vec![1], vec![2]], [vec![2], vec![1], vec![0]]];
         assert_eq!(chosen(SplitChoice::Published, "cora-ml", &labels, two()).unwrap().0[0], [0]);
         assert_eq!(chosen(SplitChoice::Numbered(1), "x", &labels, two()).unwrap().0[0], [2]);
+        let more = self::labels(vec![0, 1, 0, 1, Labels::UNKNOWN, 1]);
+        let (full, notes) = chosen(SplitChoice::FullSupervised, "x", &more, two()).unwrap();
+        assert_eq!((full, notes.len()), ([vec![0, 3, 5], vec![1], vec![2]], 2));
         let error = chosen(SplitChoice::Numbered(2), "x", &labels, two()).unwrap_err().to_string();
         assert_eq!(error, "here: split: expected published, random, or a number from 0 to 1, found 2");
         assert!(chosen(SplitChoice::Numbered(0), "x", &labels, vec![]).is_err());

@@ -1,18 +1,22 @@
-//! What is done with a dataset and a model besides training one: the paper's presets, measures of a graph, runs over many seeds, their time and memory.
+//! What is done with a dataset and a model besides training one: the paper's presets, measures of a graph, runs over many seeds, their statistics, time and memory.
 
 #![forbid(unsafe_code)]
 
 pub mod bench;
+pub mod compare;
 pub mod estimate;
 pub mod graph_statistics;
 pub mod layout;
+pub mod reproduce;
 pub mod runs;
 pub mod settings;
-pub mod summary;
+pub mod statistics;
+pub mod sweep;
+pub mod tune;
 
 pub use bench::{BenchReport, KernelTiming, Timing, bench};
 pub use estimate::{Estimate, estimate};
 pub use graph_statistics::GraphStatistics;
-pub use runs::{Observation, Runs, SeedRun, logits, run_seeds};
+pub use runs::{Observation, Runs, SeedRun, logits, run_seeds, score};
 pub use settings::Settings;
-pub use summary::Summary;
+pub use statistics::Summary;

@@ -1,13 +1,15 @@
 //! The same training with many seeds: side by side, one per core, sharing graph and features.
 
 use crate::settings::Settings;
-use crate::summary::Summary;
+use crate::statistics::Summary;
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
+use supergat::kernels::{Counts, evaluate};
+use supergat::layers::Plan;
 use supergat::train::plans;
-use supergat::{Epoch, Model, Outcome, Result, Trainer};
+use supergat::{Architecture, Epoch, Example, Model, Outcome, Result, Score, TrainConfig, Trainer};
 use supergat_data::Dataset;
 
 /// One finished run.
@@ -71,6 +73,76 @@ pub enum Observation<'a> {
     Done(&'a SeedRun),
 }
 
+/// Loss and metric of the nodes that `list` names; zeros where there are none.
+pub fn score(dataset: &Dataset, logits: &[Vec<f32>], list: fn(&Example<f32>) -> &[u32]) -> Score {
+    let (mut nodes, mut loss, mut counts) = (0, 0.0, Counts::default());
+    for (example, logits) in dataset.examples.iter().zip(logits) {
+        let (sum, more) = evaluate(&example.labels, list(example), logits);
+        nodes += list(example).len();
+        loss += sum;
+        counts += more;
+    }
+    Score { loss: loss / nodes.max(1) as f64, metric: counts.micro_f1() }
+}
+
+/// What all runs with the same settings on the same dataset share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    architecture: Architecture,
+    config: TrainConfig,
+    plans: Vec<Plan>,
+}
+
+/// A run that has ended, with everything it made.
+#[derive(Debug)]
+pub(crate) struct Finished {
+    pub(crate) run: SeedRun,
+    pub(crate) model: Model<f32>,
+    pub(crate) logits: Vec<Vec<f32>>,
+}
+
+impl Shared {
+    /// Refuses settings that cannot work on this dataset.
+    pub(crate) fn new(dataset: &Dataset, settings: &Settings) -> Result<Self> {
+        let config = settings.training();
+        config.check()?;
+        let plans = plans(&dataset.examples, settings.model.is_self_supervised(), &config)?;
+        Ok(Self { architecture: settings.architecture(dataset), config, plans })
+    }
+
+    /// Trains once, on the threads of the pool it is called in. The dataset is the one this was made for.
+    pub(crate) fn run(
+        &self,
+        dataset: &Dataset,
+        seed: u64,
+        mut observe: impl FnMut(&Epoch) -> ControlFlow<()>,
+    ) -> Result<Finished> {
+        let started = Instant::now();
+        let mut model = Model::new(self.architecture, seed)?;
+        let mut history = Vec::new();
+        let trainer = Trainer::new(&mut model, &dataset.examples, &self.plans, self.config, seed)?;
+        let (outcome, logits) = trainer.run_and_predict(|epoch| {
+            history.push(*epoch);
+            observe(epoch)
+        })?;
+        let run = SeedRun { seed, outcome, history, seconds: started.elapsed().as_secs_f64() };
+        Ok(Finished { run, model, logits })
+    }
+}
+
+/// Calls `work` side by side, at most `jobs` times at once, each time with a pool of its share of the threads: a run never waits for
+/// another one's pieces of work.
+pub(crate) fn side_by_side(threads: usize, jobs: usize, work: impl Fn(&rayon::ThreadPool) + Sync) -> Result<()> {
+    let workers = threads.clamp(1, jobs.max(1));
+    let pools = (0..workers).map(|_| pool(threads / workers)).collect::<Result<Vec<_>>>()?;
+    std::thread::scope(|scope| {
+        for pool in &pools {
+            scope.spawn(|| work(pool));
+        }
+    });
+    Ok(())
+}
+
 /// Trains once per seed on `threads` threads: several seeds run side by side on one thread each, a single one uses them all. Results do not
 /// depend on the number of threads. `observe` is called from all of them and may stop everything.
 pub fn run_seeds(
@@ -81,11 +153,7 @@ pub fn run_seeds(
     observe: impl Fn(Observation<'_>) -> ControlFlow<()> + Sync,
 ) -> Result<Runs> {
     assert!(!seeds.is_empty(), "at least one seed");
-    let config = settings.training();
-    config.check()?;
-    let architecture = settings.architecture(dataset);
-    let plans = plans(&dataset.examples, settings.model.is_self_supervised(), &config)?;
-    let workers = threads.clamp(1, seeds.len());
+    let shared = Shared::new(dataset, settings)?;
     let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
     let finished: Mutex<Vec<(usize, SeedRun)>> = Mutex::default();
     type Best = (f64, usize, Model<f32>, Vec<Vec<f32>>);
@@ -93,23 +161,17 @@ pub fn run_seeds(
     let failure: Mutex<Option<supergat::Error>> = Mutex::default();
 
     let one = |k: usize| -> Result<()> {
-        let started = Instant::now();
         let seed = seeds[k];
-        let mut model = Model::new(architecture, seed)?;
-        let mut history = Vec::new();
-        let trainer = Trainer::new(&mut model, &dataset.examples, &plans, config, seed)?;
-        let (outcome, logits) = trainer.run_and_predict(|epoch| {
-            history.push(*epoch);
+        let Finished { run, model, logits } = shared.run(dataset, seed, |epoch| {
             if observe(Observation::Epoch(seed, epoch)).is_break() {
                 stop.store(true, Ordering::Relaxed);
             }
             if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
-        let run = SeedRun { seed, outcome, history, seconds: started.elapsed().as_secs_f64() };
         if observe(Observation::Done(&run)).is_break() {
             stop.store(true, Ordering::Relaxed);
         }
-        let metric = outcome.validation.metric;
+        let metric = run.outcome.validation.metric;
         let mut best = best.lock().expect("no thread panicked");
         if best.as_ref().is_none_or(|(m, b, ..)| metric > *m || (metric == *m && k < *b)) {
             *best = Some((metric, k, model, logits));
@@ -129,13 +191,7 @@ pub fn run_seeds(
             }
         }
     };
-    // A pool per worker: a run never waits for another one's pieces of work.
-    let pools = (0..workers).map(|_| pool(threads / workers)).collect::<Result<Vec<_>>>()?;
-    std::thread::scope(|scope| {
-        for pool in &pools {
-            scope.spawn(|| pool.install(work));
-        }
-    });
+    side_by_side(threads, seeds.len(), |pool| pool.install(work))?;
 
     if let Some(error) = failure.into_inner().expect("no thread panicked") {
         return Err(error);

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use supergat::layers::{Boundary, Contrast};
 use supergat::{Architecture, EarlyStop, ModelKind, TrainConfig};
 use supergat_data::Dataset;
 
@@ -36,6 +37,24 @@ pub struct Settings {
     pub p_e: f64,
     /// Negatives per sampled edge.
     pub p_n: f64,
+    /// Edges that each node and head attends to in training; this and what follows is there for CGAT only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub top_k: Option<usize>,
+    /// Nodes that each sampled edge is compared with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub negatives_per_edge: Option<usize>,
+    /// Weight of the graph structure's margin loss.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lambda_g: Option<f64>,
+    /// Its margin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub margin_g: Option<f64>,
+    /// Weight of the class boundary's margin loss; only of the fully supervised CGAT.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lambda_b: Option<f64>,
+    /// Its margin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub margin_b: Option<f64>,
     /// Epochs at most.
     pub max_epochs: usize,
     /// Whether to stop early.
@@ -54,7 +73,9 @@ impl Settings {
     /// What to start from on a graph that the paper does not know: near the middle of the published configurations.
     pub fn general(model: ModelKind) -> Self {
         // 64 hidden features: eight heads of eight, or all in one where there are no heads.
-        let (hidden, heads) = if matches!(model, ModelKind::Attention { .. }) { (8, 8) } else { (64, 1) };
+        let (hidden, heads) = if model.form().is_some() { (8, 8) } else { (64, 1) };
+        let constrained = matches!(model, ModelKind::Constrained { .. });
+        let by_classes = model == ModelKind::Constrained { by_classes: true };
         Self {
             model,
             layers: 2,
@@ -68,6 +89,12 @@ impl Settings {
             lambda_e: 1.0,
             p_e: 0.8,
             p_n: 0.5,
+            top_k: constrained.then_some(4),
+            negatives_per_edge: constrained.then_some(5),
+            lambda_g: constrained.then_some(1.0),
+            margin_g: constrained.then_some(0.3),
+            lambda_b: by_classes.then_some(1.0),
+            margin_b: by_classes.then_some(0.1),
             max_epochs: 500,
             early_stop: true,
             early_stop_patience: 100,
@@ -87,7 +114,7 @@ impl Settings {
         let all: Value = serde_json::from_str(PRESETS).expect("checked by a test");
         let entry = all.get(dataset)?.get(task)?.get(model.to_string())?;
         let mut settings = Self::general(model);
-        let attends = matches!(model, ModelKind::Attention { .. });
+        let attends = model.form().is_some();
         if dataset == supergat_data::random_partition::NAME {
             // Chosen per graph in the paper, from grids around these.
             (settings.lambda_2, settings.lambda_e) = (1e-5, 1.0);
@@ -114,6 +141,12 @@ impl Settings {
         number("lambda_e", &mut settings.lambda_e);
         number("p_e", &mut settings.p_e);
         number("p_n", &mut settings.p_n);
+        settings.top_k.iter_mut().for_each(|into| count("k", into));
+        settings.negatives_per_edge.iter_mut().for_each(|into| count("negatives_per_edge", into));
+        settings.lambda_g.iter_mut().for_each(|into| number("lambda_g", into));
+        settings.margin_g.iter_mut().for_each(|into| number("margin_g", into));
+        settings.lambda_b.iter_mut().for_each(|into| number("lambda_b", into));
+        settings.margin_b.iter_mut().for_each(|into| number("margin_b", into));
         count("max_epochs", &mut settings.max_epochs);
         settings.early_stop = entry.get("early_stop_patience").is_some();
         count("early_stop_patience", &mut settings.early_stop_patience);
@@ -139,6 +172,18 @@ impl Settings {
         }
     }
 
+    /// The constraints of CGAT, if all its settings are there.
+    fn contrast(&self) -> Option<Contrast> {
+        let boundary = self.lambda_b.zip(self.margin_b).map(|(lambda_b, margin_b)| Boundary { lambda_b, margin_b });
+        Some(Contrast {
+            top_k: self.top_k?,
+            negatives_per_edge: self.negatives_per_edge?,
+            lambda_g: self.lambda_g?,
+            margin_g: self.margin_g?,
+            boundary,
+        })
+    }
+
     /// How these settings train it.
     pub fn training(&self) -> TrainConfig {
         TrainConfig {
@@ -147,6 +192,7 @@ impl Settings {
             lambda_e: self.lambda_e,
             p_e: self.p_e,
             p_n: self.p_n,
+            contrast: self.contrast(),
             max_epochs: self.max_epochs,
             early_stop: self.early_stop.then_some(EarlyStop {
                 patience: self.early_stop_patience,
@@ -174,6 +220,13 @@ mod tests {
         let arxiv = Settings::published("ogbn-arxiv", kind("supergat-sd")).unwrap();
         assert_eq!((arxiv.hidden, arxiv.output_heads, arxiv.dropout, arxiv.lr), (16, 1, 0.2, 0.05));
         assert_eq!(Settings::published_for("node-4-layer", "cora", kind("gat-dp")).unwrap().layers, 4);
+        let cgat = Settings::published("cora", kind("cgat-full-supervised")).unwrap();
+        assert_eq!((cgat.top_k, cgat.negatives_per_edge, cgat.p_e), (Some(4), Some(5), 0.9));
+        assert_eq!((cgat.lambda_g, cgat.margin_g), (Some(9.167585739010015), Some(0.14761774823352192)));
+        assert_eq!((cgat.lambda_b, cgat.margin_b), (Some(8.924486369581093), Some(0.06583157691096975)));
+        assert_eq!((cgat.heads, cgat.max_epochs, cgat.early_stop), (8, 500, false));
+        let contrast = Settings::published("ppi", kind("cgat")).unwrap().training().contrast.unwrap();
+        assert_eq!((contrast.top_k, contrast.negatives_per_edge, contrast.boundary), (8, 3, None));
         assert_eq!(Settings::published("cora", kind("mlp")), None);
         assert_eq!(Settings::published("karate", kind("gat-go")), None);
     }
@@ -187,5 +240,23 @@ mod tests {
                 settings.training().check().unwrap();
             }
         }
+        let full = ["cora", "citeseer", "pubmed"].map(|dataset| (dataset, "cgat-full-supervised"));
+        for (dataset, model) in full.into_iter().chain(["cora", "citeseer", "pubmed", "ppi"].map(|d| (d, "cgat"))) {
+            Settings::published(dataset, kind(model)).unwrap().training().check().unwrap();
+        }
+    }
+
+    /// Files that were written before there was CGAT hold none of its settings, and other models still write none.
+    #[test]
+    fn only_cgat_has_its_settings() {
+        let names = |model| {
+            let Value::Object(all) = serde_json::to_value(Settings::general(kind(model))).unwrap() else {
+                unreachable!()
+            };
+            all.len()
+        };
+        assert_eq!((names("gat-go"), names("cgat"), names("cgat-full-supervised")), (18, 22, 24));
+        let text = serde_json::to_string(&Settings::general(kind("gcn"))).unwrap();
+        assert_eq!(serde_json::from_str::<Settings>(&text).unwrap(), Settings::general(kind("gcn")));
     }
 }

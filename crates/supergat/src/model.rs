@@ -26,6 +26,11 @@ pub enum ModelKind {
         /// Whether attention also learns to predict edges.
         self_supervised: bool,
     },
+    /// Graph attention of form GO, constrained in training by margins between scores (CGAT).
+    Constrained {
+        /// Whether the classes of training nodes constrain it too: for graphs most of whose nodes are for training.
+        by_classes: bool,
+    },
     /// Neighbours weighed by the graph alone.
     Convolution(Convolution),
     /// No neighbours at all.
@@ -34,7 +39,7 @@ pub enum ModelKind {
 
 impl ModelKind {
     /// Every network there is.
-    pub const ALL: [Self; 13] = {
+    pub const ALL: [Self; 15] = {
         const fn of(form: Form, self_supervised: bool) -> ModelKind {
             ModelKind::Attention { form, self_supervised }
         }
@@ -47,6 +52,8 @@ impl ModelKind {
             of(Form::Dp, true),
             of(Form::Sd, true),
             of(Form::Mx, true),
+            Self::Constrained { by_classes: false },
+            Self::Constrained { by_classes: true },
             Self::Convolution(Convolution::Gcn),
             Self::Convolution(Convolution::GcnIncoming),
             Self::Convolution(Convolution::Sage),
@@ -54,6 +61,15 @@ impl ModelKind {
             Self::Mlp,
         ]
     };
+
+    /// Form of the attention, for networks that have it.
+    pub fn form(self) -> Option<Form> {
+        match self {
+            Self::Attention { form, .. } => Some(form),
+            Self::Constrained { .. } => Some(Form::Go),
+            Self::Convolution(_) | Self::Mlp => None,
+        }
+    }
 
     /// Whether attention also learns to predict edges.
     pub fn is_self_supervised(self) -> bool {
@@ -67,6 +83,8 @@ impl fmt::Display for ModelKind {
             Self::Attention { form, self_supervised } => {
                 f.pad(&format!("{}-{}", if *self_supervised { "supergat" } else { "gat" }, form.name()))
             }
+            Self::Constrained { by_classes: false } => f.pad("cgat"),
+            Self::Constrained { by_classes: true } => f.pad("cgat-full-supervised"),
             Self::Convolution(Convolution::Gcn) => f.pad("gcn"),
             Self::Convolution(Convolution::GcnIncoming) => f.pad("gcn-incoming"),
             Self::Convolution(Convolution::Sage) => f.pad("sage"),
@@ -203,9 +221,9 @@ pub struct Workspace<T> {
 pub struct StepLoss {
     /// Loss of the node labels.
     pub label: f64,
-    /// Sum of the layers' edge losses.
+    /// Sum of the layers' edge losses; for CGAT the weighted sum of its margin losses.
     pub edge: f64,
-    /// label + lambda_E * edge
+    /// label + lambda_E * edge, or label + edge for CGAT.
     pub total: f64,
 }
 
@@ -228,10 +246,10 @@ impl<T: Real> Model<T> {
             let join = if last { Join::Mean } else { Join::ConcatElu };
             let number = u16::try_from(index).expect("checked above");
             let layer = match a.model {
-                ModelKind::Attention { form, .. } => Layer::Attention(AttentionLayer::new(
+                ModelKind::Attention { .. } | ModelKind::Constrained { .. } => Layer::Attention(AttentionLayer::new(
                     number,
                     AttentionConfig {
-                        form,
+                        form: a.model.form().expect("it has attention"),
                         input,
                         hidden_input: index > 0,
                         heads: if last { a.output_heads } else { a.heads },
@@ -378,7 +396,7 @@ impl<T: Real> Model<T> {
                 scratch.input_gradient(&context.plan.input.rows, nodes, &self.layers[index]);
             }
         }
-        StepLoss { label, edge, total: label + lambda_e.unwrap_or(0.0) * edge }
+        StepLoss { label, edge, total: label + lambda_e.unwrap_or(1.0) * edge }
     }
 
     /// One step of the optimiser with the gradients of the last backward pass.

@@ -3,8 +3,8 @@
 use crate::error::{Error, Result};
 use crate::example::Example;
 use crate::kernels::{Adam, Buffer, Counts, Real, evaluate};
-use crate::layers::{Context, Draw, Plan};
-use crate::model::{Model, StepLoss, Workspace};
+use crate::layers::{Context, Contrast, Draw, Plan};
+use crate::model::{Model, ModelKind, StepLoss, Workspace};
 use crate::random::{Purpose, Stream};
 use crate::stopwatch::timed;
 use serde::{Deserialize, Serialize};
@@ -34,10 +34,13 @@ pub struct TrainConfig {
     pub lambda_2: f64,
     /// Weight of the edge losses; read by self-supervised models.
     pub lambda_e: f64,
-    /// Share of the edges sampled each step.
+    /// Share of the edges sampled each step by self-supervised and constrained models.
     pub p_e: f64,
     /// Negatives per sampled edge.
     pub p_n: f64,
+    /// Constraints on attention; for CGAT.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contrast: Option<Contrast>,
     /// Epochs at most.
     pub max_epochs: usize,
     /// Early stopping, if any.
@@ -59,6 +62,9 @@ impl TrainConfig {
         }
         if !(self.p_e > 0.0 && self.p_e <= 1.0) {
             return refuse("p_e", self.p_e.to_string(), "must lie in (0, 1]");
+        }
+        if let Some(contrast) = &self.contrast {
+            contrast.check()?;
         }
         if self.max_epochs == 0 {
             return refuse("max_epochs", "0".into(), "must be at least 1");
@@ -121,7 +127,14 @@ pub struct Outcome {
 /// Plans for all examples, shared by all runs on them with the same sampling.
 pub fn plans<T: Real>(examples: &[Example<T>], self_supervised: bool, config: &TrainConfig) -> Result<Vec<Plan>> {
     let sampling = self_supervised.then_some((config.p_e, config.p_n));
-    examples.iter().map(|example| Plan::new(example, sampling)).collect()
+    let plan = |example| {
+        let plan = Plan::new(example, sampling)?;
+        match config.contrast {
+            Some(contrast) => plan.contrasting(example, contrast, config.p_e),
+            None => Ok(plan),
+        }
+    };
+    examples.iter().map(plan).collect()
 }
 
 /// A training run.
@@ -151,6 +164,14 @@ impl<'a, T: Real> Trainer<'a, T> {
         seed: u64,
     ) -> Result<Self> {
         config.check()?;
+        let constrained = matches!(model.architecture().model, ModelKind::Constrained { .. });
+        if constrained != config.contrast.is_some() {
+            return Err(Error::Hyperparameter {
+                name: "contrast",
+                value: if constrained { "none" } else { "given" }.into(),
+                reason: "belongs to cgat models, and to no others".into(),
+            });
+        }
         for example in examples {
             model.architecture().accepts(example)?;
         }
@@ -330,8 +351,16 @@ mod tests {
 
     #[test]
     fn bad_hyperparameters_are_refused() {
-        let good =
-            TrainConfig { lr: 0.01, lambda_2: 0.0, lambda_e: 1.0, p_e: 0.8, p_n: 0.5, max_epochs: 1, early_stop: None };
+        let good = TrainConfig {
+            lr: 0.01,
+            lambda_2: 0.0,
+            lambda_e: 1.0,
+            p_e: 0.8,
+            p_n: 0.5,
+            contrast: None,
+            max_epochs: 1,
+            early_stop: None,
+        };
         assert!(good.check().is_ok());
         for bad in [
             TrainConfig { lr: 0.0, ..good },

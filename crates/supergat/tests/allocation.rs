@@ -5,8 +5,9 @@ mod common;
 use common::{FORMS, Recipe, architecture};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use supergat::layers::{Boundary, Contrast};
 use supergat::train::plans;
-use supergat::{Architecture, EarlyStop, Model, TrainConfig, Trainer};
+use supergat::{Architecture, EarlyStop, Model, ModelKind, TrainConfig, Trainer};
 
 struct Counting;
 
@@ -33,7 +34,8 @@ static ALLOCATOR: Counting = Counting;
 fn an_epoch_allocates_nothing() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
     pool.install(|| {
-        for form in FORMS {
+        let forms = FORMS.map(|form| ModelKind::Attention { form, self_supervised: true });
+        for kind in forms.into_iter().chain([ModelKind::Constrained { by_classes: true }]) {
             for sparse in [false, true] {
                 let recipe = Recipe { nodes: 2000, edges: 8000, features: 30, sparse, ..Recipe::default() };
                 let examples = [recipe.build::<f32>(), Recipe { nodes: 500, seed: 1, ..recipe }.build()];
@@ -44,11 +46,19 @@ fn an_epoch_allocates_nothing() {
                     lambda_e: 1.0,
                     p_e: 0.8,
                     p_n: 0.5,
+                    contrast: (!kind.is_self_supervised()).then_some(Contrast {
+                        top_k: 3,
+                        negatives_per_edge: 4,
+                        lambda_g: 1.5,
+                        margin_g: 0.5,
+                        boundary: Some(Boundary { lambda_b: 0.5, margin_b: 0.1 }),
+                    }),
                     max_epochs: 30,
                     early_stop: Some(stop),
                 };
-                let shape = Architecture { dropout: 0.5, layers: 3, ..architecture(&examples[0], form, true) };
-                let plans = plans(&examples, true, &config).unwrap();
+                let shape =
+                    Architecture { model: kind, dropout: 0.5, layers: 3, ..architecture(&examples[0], FORMS[0], true) };
+                let plans = plans(&examples, kind.is_self_supervised(), &config).unwrap();
                 let mut model = Model::new(shape, 0).unwrap();
                 let mut trainer = Trainer::new(&mut model, &examples, &plans, config, 0).unwrap();
                 // The first epochs let the thread pool grow its queues.
@@ -60,7 +70,7 @@ fn an_epoch_allocates_nothing() {
                     trainer.next_epoch().unwrap().unwrap();
                 }
                 let allocated = ALLOCATIONS.load(Ordering::Relaxed) - before;
-                assert_eq!(allocated, 0, "{form:?}, sparse {sparse}: allocations in ten epochs");
+                assert_eq!(allocated, 0, "{kind}, sparse {sparse}: allocations in ten epochs");
             }
         }
     }); // Here and not in a test of its own: that would run at the same time and be counted.

@@ -4,10 +4,11 @@ mod common;
 
 use common::{FORMS, Recipe, architecture};
 use std::ops::ControlFlow;
+use supergat::layers::{Boundary, Contrast};
 use supergat::train::plans;
-use supergat::{Architecture, Model, Outcome, TrainConfig, Trainer};
+use supergat::{Architecture, Model, ModelKind, Outcome, TrainConfig, Trainer};
 
-fn run(form: supergat::Form, seed: u64, threads: usize, sparse: bool) -> (Outcome, Vec<u32>, Vec<u64>) {
+fn run(kind: ModelKind, seed: u64, threads: usize, sparse: bool) -> (Outcome, Vec<u32>, Vec<u64>) {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     pool.install(|| {
         let recipe = Recipe {
@@ -26,12 +27,19 @@ fn run(form: supergat::Form, seed: u64, threads: usize, sparse: bool) -> (Outcom
             lambda_e: 2.0,
             p_e: 0.8,
             p_n: 0.5,
+            contrast: matches!(kind, ModelKind::Constrained { .. }).then_some(Contrast {
+                top_k: 3,
+                negatives_per_edge: 4,
+                lambda_g: 1.5,
+                margin_g: 0.5,
+                boundary: Some(Boundary { lambda_b: 0.5, margin_b: 0.1 }),
+            }),
             max_epochs: 6,
             early_stop: None,
         };
-        let shape = architecture(&examples[0], form, true);
-        let shape = Architecture { dropout: 0.6, heads: 8, hidden: 8, output_heads: 8, ..shape };
-        let plans = plans(&examples, true, &config).unwrap();
+        let shape = architecture(&examples[0], FORMS[0], true);
+        let shape = Architecture { model: kind, dropout: 0.6, heads: 8, hidden: 8, output_heads: 8, ..shape };
+        let plans = plans(&examples, kind.is_self_supervised(), &config).unwrap();
         let mut model = Model::new(shape, seed).unwrap();
         let mut losses = vec![];
         let outcome = Trainer::new(&mut model, &examples, &plans, config, seed)
@@ -47,12 +55,13 @@ fn run(form: supergat::Form, seed: u64, threads: usize, sparse: bool) -> (Outcom
 
 #[test]
 fn same_bits_at_any_number_of_threads() {
-    for (k, form) in FORMS.into_iter().enumerate() {
-        let one = run(form, 1, 1, k % 2 == 0);
+    let forms = FORMS.map(|form| ModelKind::Attention { form, self_supervised: true });
+    for (k, kind) in forms.into_iter().chain([ModelKind::Constrained { by_classes: true }]).enumerate() {
+        let one = run(kind, 1, 1, k % 2 == 0);
         for threads in [2, 8] {
-            assert!(one == run(form, 1, threads, k % 2 == 0), "{form:?} differs at {threads} threads");
+            assert!(one == run(kind, 1, threads, k % 2 == 0), "{kind} differs at {threads} threads");
         }
-        assert!(one != run(form, 2, 1, k % 2 == 0), "{form:?} does not depend on the seed");
+        assert!(one != run(kind, 2, 1, k % 2 == 0), "{kind} does not depend on the seed");
     }
 }
 

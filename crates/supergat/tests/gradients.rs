@@ -3,7 +3,7 @@
 mod common;
 
 use common::{FORMS, Recipe, architecture};
-use supergat::layers::{Context, Convolution, Draw, Plan};
+use supergat::layers::{Boundary, Context, Contrast, Convolution, Draw, Plan};
 use supergat::{Architecture, Example, Model, ModelKind};
 
 /// The objective of one step with fixed dropout masks and samples; leaves the gradients in the model.
@@ -16,13 +16,17 @@ fn objective(model: &mut Model<f64>, example: &Example<f64>, plan: &Plan, lambda
 
 fn check(what: &str, architecture: Architecture, example: &Example<f64>, lambda_e: Option<f64>) {
     let plan = Plan::new(example, lambda_e.map(|_| (0.7, 0.9))).unwrap();
+    check_with(what, architecture, example, lambda_e, &plan);
+}
+
+fn check_with(what: &str, architecture: Architecture, example: &Example<f64>, lambda_e: Option<f64>, plan: &Plan) {
     let mut model = Model::new(architecture, 5).unwrap();
     // A bias of zero would hide errors that are proportional to it.
     model.for_each_parameter(|p| {
         let moved: Vec<f64> = p.to_rows().iter().enumerate().map(|(k, v)| v + 0.05 * ((k % 7) as f64 - 3.0)).collect();
         p.set_rows(&moved);
     });
-    objective(&mut model, example, &plan, lambda_e);
+    objective(&mut model, example, plan, lambda_e);
     let gradients: Vec<(String, Vec<f64>)> =
         model.parameters().map(|p| (p.name.clone(), p.gradient_to_rows())).collect();
     let mut moving_parts = 0;
@@ -39,7 +43,7 @@ fn check(what: &str, architecture: Architecture, example: &Example<f64>, lambda_
                     }
                     number += 1;
                 });
-                objective(&mut moved, example, &plan, lambda_e)
+                objective(&mut moved, example, plan, lambda_e)
             };
             let step = 1e-6;
             let expected = (at(step) - at(-step)) / (2.0 * step);
@@ -114,6 +118,40 @@ fn convolutions() {
             let model = ModelKind::Convolution(kind);
             let shape = Architecture { model, layers, dropout: 0.3, ..architecture(&example, FORMS[0], false) };
             check(&format!("{kind:?} layers {layers}"), shape, &example, None);
+        }
+    }
+}
+
+/// Two of the nearest margins or two scores at the edge of the top k could change places within a difference's step; none of these do.
+#[test]
+fn constrained_attention() {
+    for (seed, directed, sparse, heads, layers) in [
+        (1, true, false, [2, 2], 2),
+        (2, false, true, [3, 9], 2),
+        (3, true, true, [1, 4], 3),
+        (4, false, false, [8, 1], 1),
+    ] {
+        let example = Recipe { seed, directed, sparse, edges: 40, ..Recipe::default() }.build();
+        // Most nodes are for training, as the constraints by classes want.
+        let example = Example { train: (0..9).collect(), validation: vec![9], test: vec![10, 11], ..example };
+        for (by_classes, dropout) in [(false, 0.0), (true, 0.0), (true, 0.4)] {
+            let contrast = Contrast {
+                top_k: 2,
+                negatives_per_edge: 3,
+                lambda_g: 1.3,
+                margin_g: 0.3,
+                boundary: by_classes.then_some(Boundary { lambda_b: 0.9, margin_b: 0.1 }),
+            };
+            let shape = Architecture {
+                model: ModelKind::Constrained { by_classes },
+                layers,
+                heads: heads[0],
+                output_heads: heads[1],
+                dropout,
+                ..architecture(&example, FORMS[0], false)
+            };
+            let plan = Plan::new(&example, None).unwrap().contrasting(&example, contrast, 0.8).unwrap();
+            check_with(&format!("seed {seed}, {contrast:?}, dropout {dropout}"), shape, &example, None, &plan);
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::output;
 use serde::Serialize;
 use std::process::ExitCode;
 use std::time::Instant;
-use supergat::ModelKind;
+use supergat::Form;
 use supergat_lab::{BenchReport, KernelTiming, bench};
 
 #[derive(Debug, Serialize)]
@@ -48,10 +48,7 @@ pub fn run(args: BenchArgs) -> Result<ExitCode> {
         schema: 1,
         peer: "supergat",
         model: resolved.settings.model.to_string(),
-        form: match resolved.settings.model {
-            ModelKind::Attention { form, .. } => Some(form.name()),
-            _ => None,
-        },
+        form: resolved.settings.model.form().map(Form::name),
         data: source,
         device: "cpu",
         threads,

@@ -7,8 +7,7 @@ use crate::saved_model::SavedModel;
 use crate::summary::{SCHEMA, metric};
 use serde::Serialize;
 use std::process::ExitCode;
-use supergat::Example;
-use supergat::kernels::{Counts, evaluate};
+use supergat::{Example, Score};
 use supergat_data::Dataset;
 use supergat_lab::logits;
 
@@ -58,14 +57,9 @@ pub fn run(args: &EvaluateArgs) -> Result<ExitCode> {
 }
 
 fn score(dataset: &Dataset, logits: &[Vec<f32>], list: fn(&Example<f32>) -> &[u32]) -> Option<SplitScore> {
-    let (mut nodes, mut loss, mut counts) = (0, 0.0, Counts::default());
-    for (example, logits) in dataset.examples.iter().zip(logits) {
-        let (sum, more) = evaluate(&example.labels, list(example), logits);
-        nodes += list(example).len();
-        loss += sum;
-        counts += more;
-    }
-    (nodes > 0).then(|| SplitScore { nodes, metric: 100.0 * counts.micro_f1(), loss: loss / nodes as f64 })
+    let nodes = dataset.examples.iter().map(|example| list(example).len()).sum();
+    let Score { loss, metric } = supergat_lab::score(dataset, logits, list);
+    (nodes > 0).then_some(SplitScore { nodes, metric: 100.0 * metric, loss })
 }
 
 fn table(evaluation: &Evaluation) -> String {

@@ -1,10 +1,13 @@
 //! One file per command.
 
 pub mod bench;
+pub mod compare;
 pub mod convert;
 pub mod datasets;
 pub mod download;
 pub mod evaluate;
 pub mod inspect;
 pub mod predict;
+pub mod reproduce;
 pub mod train;
+pub mod tune;

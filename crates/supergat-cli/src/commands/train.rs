@@ -52,13 +52,9 @@ pub fn run(args: TrainArgs) -> Result<ExitCode> {
     let interrupt = Interrupt::listen()?;
     let mut opening = vec![format!("settings: {}", choices.origin(&dataset.name)?)];
     opening.extend(dataset.notes.iter().map(|note| format!("note: {note}")));
-    let unread = choices.of_self_supervision();
-    if !settings.model.is_self_supervised() && !unread.is_empty() {
-        opening.push(format!(
-            "note: {} is not self-supervised and does not read {}",
-            settings.model,
-            unread.join(", ")
-        ));
+    let unread = choices.unread(settings.model);
+    if !unread.is_empty() {
+        opening.push(format!("note: {} does not read {}", settings.model, unread.join(", ")));
     }
 
     if args.attention && rows == 0 {

@@ -128,6 +128,25 @@ pub struct PerPart<'a, T> {
     pub width: usize,
 }
 
+/// Output of `width` numbers per edge, where the edges of row r are `offsets[r]..offsets[r + 1]`.
+pub struct EdgeRows<'a, T> {
+    /// The edges of this part's rows.
+    pub data: &'a mut [T],
+    /// From the first row of this part on.
+    pub offsets: &'a [u64],
+    /// Numbers per edge.
+    pub width: usize,
+}
+
+impl<T: Send> Split for EdgeRows<'_, T> {
+    fn split(self, rows: usize, _: usize) -> (Self, Self) {
+        let edges = (self.offsets[rows] - self.offsets[0]) as usize;
+        let (a, b) = self.data.split_at_mut(edges * self.width);
+        let part = |data, offsets| Self { data, offsets, width: self.width };
+        (part(a, self.offsets), part(b, &self.offsets[rows..]))
+    }
+}
+
 impl<T: Send> Split for Rows<'_, T> {
     fn split(self, rows: usize, _: usize) -> (Self, Self) {
         let (a, b) = self.data.split_at_mut(rows * self.width);

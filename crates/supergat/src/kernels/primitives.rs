@@ -5,13 +5,15 @@
 
 use super::adam::{self, Adam};
 use super::aggregate::{self, Aggregation, Slice};
-use super::attention::{self, Attention, Gradient};
+use super::attention::{self, Attention, Gradient, Neighbours};
 use super::dense::{self, Dense};
 use super::dropout::Mask;
 use super::heads::HeadLayout;
+use super::margin::{self, Margin, ScoreGradient};
 use super::output::{self, OutputGradient};
 use super::parts::Parts;
 use super::sparse::{self, Compressed};
+use super::top_k;
 use crate::stopwatch::timed;
 
 macro_rules! primitives {
@@ -62,6 +64,13 @@ primitives! {
     attention::attention_backward(
         parts: &Parts, input: Attention<'_, Self>, gradient: Gradient<'_, Self>, d_z: &mut [Self], d_vectors: &mut [Self],
         losses: &mut [f64],
+    );
+    /// The edges with the largest scores of each node and head.
+    top_k::choose_top_k(parts: &Parts, input: Attention<'_, Self>, state: &[Self], k: usize, chosen: &mut [u8]);
+    /// Adds the gradient of a margin loss.
+    margin::margin_backward(
+        parts: &Parts, input: Attention<'_, Self>, state: &[Self], margin: Margin<'_>, way_back: (Neighbours<'_>, &[u32]),
+        vectors: [&[Self]; 2], to: ScoreGradient<'_, Self>,
     );
     /// Coefficient and logit of every edge.
     attention::edge_values(

@@ -8,6 +8,7 @@
 //! L_E    = mean over sampled pairs of -ln phi_ij (edges), -ln (1 - phi_ij) (non-edges),  phi = sigmoid(mean over heads of the edge logit)
 //! ```
 
+use super::contrast::Scores;
 use super::input::Input;
 use super::output::{FromAbove, Join, Output};
 use super::parameter::Parameter;
@@ -61,6 +62,7 @@ pub struct AttentionLayer<T> {
 pub struct AttentionCache<T> {
     keep_input: Vec<u8>,
     keep: Vec<u8>,
+    chosen: Vec<u8>,
     z: Buffer<T>,
     source_score: Buffer<T>,
     state: Buffer<T>,
@@ -126,6 +128,7 @@ impl<T: Real> AttentionLayer<T> {
         AttentionCache {
             keep_input: room.list(keep_input),
             keep: room.list(keep),
+            chosen: room.list(if size.contrast[0] == 0 { 0 } else { size.edges * self.layout.groups }),
             z: room.numbers(size.nodes * self.layout.stride()),
             source_score: room.numbers(if self.vectors.is_some() { per_head } else { 0 }),
             state: room.numbers(STATE * per_head),
@@ -159,8 +162,13 @@ impl<T: Real> AttentionLayer<T> {
             let keep = &mut cache.keep[..graph.edges() * self.layout.groups];
             self.dropout.fill_heads(stream, self.layout.lane_heads, keep);
         }
-        let AttentionCache { keep, z, source_score, state, sums, output, .. } = cache;
-        let attention = self.attention(context, keep, z, source_score);
+        if let Some((plan, _)) = context.contrast() {
+            let chosen = &mut cache.chosen[..graph.edges() * self.layout.groups];
+            let attention = self.attention(context, &cache.keep, &[], &cache.z, &cache.source_score);
+            T::choose_top_k(&context.plan.edges, attention, &cache.state[..STATE * per_head], plan.top_k(), chosen);
+        }
+        let AttentionCache { keep, chosen, z, source_score, state, sums, output, .. } = cache;
+        let attention = self.attention(context, keep, chosen, z, source_score);
         T::attention_forward(
             &context.plan.edges,
             attention,
@@ -175,6 +183,7 @@ impl<T: Real> AttentionLayer<T> {
         &self,
         context: &Context<'a, T>,
         keep: &'a [u8],
+        chosen: &'a [u8],
         z: &'a [T],
         source_score: &'a [T],
     ) -> Attention<'a, T> {
@@ -187,6 +196,7 @@ impl<T: Real> AttentionLayer<T> {
             source_score,
             incoming: context.example.graph.incoming().lists(),
             keep: dropped.then(|| Mask { keep, scale: self.dropout.scale() }),
+            chosen: context.contrast().map(|_| chosen),
         }
     }
 
@@ -199,7 +209,8 @@ impl<T: Real> AttentionLayer<T> {
     /// Gradients of all parameters; that of the projected features is left in `scratch.projected`.
     ///
     /// With `lambda_e`, the edge loss is part of the objective; its value is returned. Its samples are drawn for the step of
-    /// `context.draw`, or taken from `scratch.samples` as they are when there is none.
+    /// `context.draw`, or taken from `scratch.samples` as they are when there is none. Where attention is constrained, the weighted sum of the margin
+    /// losses is returned.
     pub fn backward(
         &mut self,
         context: &Context<'_, T>,
@@ -244,17 +255,25 @@ impl<T: Real> AttentionLayer<T> {
         let parts = &context.plan.edges;
         let sums = &mut scratch.partial[..parts.len() * vector_sums(self.layout)];
         let losses = &mut scratch.losses[..parts.len()];
-        let attention = self.attention(context, &cache.keep, &cache.z, &cache.source_score);
+        let attention = self.attention(context, &cache.keep, &cache.chosen, &cache.z, &cache.source_score);
         T::attention_backward(parts, attention, gradient, &mut scratch.projected[..nodes * stride], sums, losses);
+        let mut loss =
+            if lambda_e.is_some() { losses.iter().sum::<f64>() / samples.count().max(1) as f64 } else { 0.0 };
+        if let Some((plan, draw)) = context.contrast() {
+            let contrast = &mut scratch.contrast;
+            contrast.draw(graph, parts, plan, |purpose| Stream::new(draw.seed, draw.step, self.index, purpose));
+            let state = &cache.state[..STATE * per_head];
+            let scores = Scores { parts, graph, attention, state, vectors };
+            loss = contrast.backward(plan, scores, &mut scratch.projected[..nodes * stride], sums, losses);
+        }
         if let Some(a) = &mut self.vectors {
             sum_parts(parts.len(), sums, &mut a.gradient);
         }
-        let loss = losses.iter().sum::<f64>() / samples.count().max(1) as f64;
 
         let mask = self.input_mask(context, cache);
         let projected = &scratch.projected[..nodes * stride];
         input.weight_gradient(&context.plan.input, mask, projected, stride, &mut scratch.copies, &mut self.weight);
-        if lambda_e.is_some() { loss } else { 0.0 }
+        loss
     }
 
     /// Width of an input row, padding included.
@@ -266,7 +285,7 @@ impl<T: Real> AttentionLayer<T> {
     pub fn edge_values(&self, context: &Context<'_, T>, cache: &AttentionCache<T>) -> [Vec<T>; 2] {
         let values = context.example.graph.edges() * self.layout.heads;
         let [mut coefficients, mut logits] = [vec![T::ZERO; values], vec![T::ZERO; values]];
-        let attention = self.attention(context, &cache.keep, &cache.z, &cache.source_score);
+        let attention = self.attention(context, &cache.keep, &cache.chosen, &cache.z, &cache.source_score);
         T::edge_values(attention, &cache.state, &mut coefficients, &mut logits);
         [coefficients, logits]
     }
@@ -274,7 +293,7 @@ impl<T: Real> AttentionLayer<T> {
     /// After a forward pass: mean edge logit of any pairs `[source, target]`.
     pub fn pair_logits(&self, context: &Context<'_, T>, cache: &AttentionCache<T>, pairs: &[[u32; 2]]) -> Vec<T> {
         let mut out = vec![T::ZERO; pairs.len()];
-        let attention = self.attention(context, &cache.keep, &cache.z, &cache.source_score);
+        let attention = self.attention(context, &cache.keep, &cache.chosen, &cache.z, &cache.source_score);
         T::pair_logits(attention, &cache.state, pairs, &mut out);
         out
     }

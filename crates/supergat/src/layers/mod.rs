@@ -1,6 +1,7 @@
 //! Layers: parameters, forward, hand-derived backward. No layer contains a loop over edges; kernels do.
 
 mod attention;
+mod contrast;
 mod convolution;
 mod input;
 mod linear;
@@ -8,6 +9,7 @@ mod output;
 mod parameter;
 
 pub use attention::{AttentionCache, AttentionConfig, AttentionLayer};
+pub use contrast::{Boundary, Contrast, ContrastPlan, ContrastSamples, Scores};
 pub use convolution::{Convolution, ConvolutionCache, ConvolutionLayer};
 pub use input::{Input, InputParts};
 pub use linear::{LinearCache, LinearLayer};
@@ -40,6 +42,8 @@ pub struct Plan {
     pub chosen: Vec<bool>,
     /// Sampling for the edge loss.
     pub edge_samples: Option<(NegativeSampler, SampleSizes)>,
+    /// Constraints on attention.
+    pub contrast: Option<ContrastPlan>,
 }
 
 impl Plan {
@@ -56,7 +60,16 @@ impl Plan {
             }
             _ => None,
         };
-        Ok(Self { input: InputParts::new(&example.features), edges: Parts::by_offsets(&work), chosen, edge_samples })
+        let input = InputParts::new(&example.features);
+        Ok(Self { input, edges: Parts::by_offsets(&work), chosen, edge_samples, contrast: None })
+    }
+
+    /// The same plan with constraints on attention in training steps, which sample the share `p_e` of the edges.
+    pub fn contrasting<T: Real>(mut self, example: &Example<T>, contrast: Contrast, p_e: f64) -> Result<Self> {
+        if !example.train.is_empty() {
+            self.contrast = Some(ContrastPlan::new(example, contrast, p_e)?);
+        }
+        Ok(self)
     }
 }
 
@@ -69,6 +82,13 @@ pub struct Context<'a, T> {
     pub plan: &'a Plan,
     /// Randomness when training; `None` when evaluating.
     pub draw: Option<Draw>,
+}
+
+impl<'a, T> Context<'a, T> {
+    /// Constraints on attention, which there are in training only.
+    pub fn contrast(&self) -> Option<(&'a ContrastPlan, Draw)> {
+        self.plan.contrast.as_ref().zip(self.draw)
+    }
 }
 
 /// The largest graph that memory is made for.
@@ -84,6 +104,8 @@ pub struct Size {
     pub positives: usize,
     /// Sampled non-edges.
     pub negatives: usize,
+    /// Slots for nodes that edges are compared with.
+    pub contrast: [usize; 2],
     /// Parts of any plan.
     pub parts: usize,
     /// Copies of the weights that gradients of the first and of later layers need.
@@ -108,6 +130,10 @@ impl Size {
                     size.positives = size.positives.max(edges);
                     size.negatives = size.negatives.max(sizes.negatives);
                 }
+                if let Some(contrast) = &plan.contrast {
+                    let slots = contrast.slots(&example.graph);
+                    size.contrast = [0, 1].map(|k| size.contrast[k].max(slots[k]));
+                }
             }
         }
         size
@@ -129,6 +155,8 @@ pub struct Scratch<T> {
     pub losses: Vec<f64>,
     /// Samples of the edge loss of one layer.
     pub samples: EdgeSamples,
+    /// Samples of the margin losses of one layer.
+    pub contrast: ContrastSamples,
     /// Copies of a layer's weights for sums over rows.
     pub copies: Buffer<T>,
     transposed: Buffer<T>,
@@ -149,6 +177,7 @@ impl<T: Real> Scratch<T> {
             partial: room.numbers(parts * widest(&|l| 2 * l.stride())),
             losses: room.list(parts),
             samples: EdgeSamples::with_capacity(size.nodes, size.positives, size.negatives, room),
+            contrast: ContrastSamples::with_capacity(size.nodes, size.edges, size.contrast, room),
             copies: room.numbers(if size.training { copies } else { 0 }),
             transposed: room.numbers(if size.training { widest(&|l| l.weight().value.len()) } else { 0 }),
         }
@@ -295,7 +324,7 @@ impl<T: Real> Layer<T> {
         }
     }
 
-    /// Gradients of its parameters and projected features; the edge loss, zero where there is none.
+    /// Gradients of its parameters and projected features; the loss of its attention, zero where there is none.
     pub fn backward(
         &mut self,
         context: &Context<'_, T>,

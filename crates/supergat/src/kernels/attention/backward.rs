@@ -1,6 +1,6 @@
 //! Backward pass of attention and of the edge loss, one node at a time.
 
-use super::{Attention, INVERSE, LARGEST, Neighbours, SCORE, SHARED, STATE, kept, leaky, score_scale};
+use super::{Attention, INVERSE, LARGEST, Neighbours, SCORE, SHARED, STATE, if_chosen, kept, leaky, score_scale};
 use crate::kernels::forms::{FormKernel, with_form};
 use crate::kernels::heads::{HeadLayout, MAX_GROUPS};
 use crate::kernels::lanes::{
@@ -220,6 +220,7 @@ impl<'a, T: Real, F: FormKernel, I: Isa, const G: usize> Formulas<'a, T, F, I, G
         let shared = V::<T, I>::load(&target.state[SHARED * groups + g]);
         let score = F::score(go, dp, self.scale);
         let alpha = leaky(score, self.slope).sub(largest).exp().mul(inverse);
+        let alpha = if_chosen::<T, I>(self.input.chosen, e * groups + g, alpha);
         let keep = kept::<T, I>(self.input.keep, e * groups + g);
         let part = self.part(g);
         let products = dot::<T, I>(&target.gradient[part.clone()], &source.z[part]);

@@ -1,6 +1,6 @@
 //! Forward pass: scores, softmax, dropout and weighted sum, one node at a time.
 
-use super::{Attention, INVERSE, LARGEST, SCORE, STATE, kept, leaky, score_scale};
+use super::{Attention, INVERSE, LARGEST, SCORE, STATE, if_chosen, kept, leaky, score_scale};
 use crate::kernels::forms::{FormKernel, with_form};
 use crate::kernels::heads::HeadLayout;
 use crate::kernels::lanes::{Isa, Kernel, LANES, Lanes, V, dispatch, dot, prefetch, vectors, vectors_mut};
@@ -95,7 +95,7 @@ impl<T: Real, F: FormKernel> Kernel for Forward<'_, T, F> {
 
     #[inline(always)]
     fn run<I: Isa>(self) {
-        let Attention { layout, slope, incoming, keep, .. } = self.input;
+        let Attention { layout, slope, incoming, keep, chosen, .. } = self.input;
         let (groups, width) = (layout.groups, layout.vectors);
         let row = groups * width;
         let z = vectors(self.input.z);
@@ -146,6 +146,7 @@ impl<T: Real, F: FormKernel> Kernel for Forward<'_, T, F> {
                     }
                     for (e, weight) in block.zip(&mut weight) {
                         let p = V::<T, I>::load(weight).sub(largest).exp();
+                        let p = if_chosen::<T, I>(chosen, e * groups + g, p);
                         sum = sum.add(p);
                         *weight = p.mul(kept::<T, I>(keep, e * groups + g)).array();
                     }

@@ -31,7 +31,7 @@ pub struct Neighbours<'a> {
 
 impl Neighbours<'_> {
     #[inline(always)]
-    fn range(&self, i: usize) -> Range<usize> {
+    pub(super) fn range(&self, i: usize) -> Range<usize> {
         self.offsets[i] as usize..self.offsets[i + 1] as usize
     }
 }
@@ -53,12 +53,14 @@ pub struct Attention<'a, T> {
     pub incoming: Neighbours<'a>,
     /// Dropout of the coefficients: a byte per edge and group of heads.
     pub keep: Option<Mask<'a, T>>,
+    /// The edges that the softmax is taken over, all without: a byte per edge and group of heads.
+    pub chosen: Option<&'a [u8]>,
 }
 
 /// Per-head values kept for a node as target, in this order: `a_target . z_i`, the largest score, the inverse of the sum of
 /// exponentials, and `g_i . out_i` (the term of the softmax's gradient that all edges of the node share).
 pub const STATE: usize = 4;
-const SCORE: usize = 0;
+pub(super) const SCORE: usize = 0;
 const LARGEST: usize = 1;
 const INVERSE: usize = 2;
 pub(super) const SHARED: usize = 3;
@@ -69,7 +71,7 @@ fn score_scale<T: Real>(layout: HeadLayout) -> T {
 }
 
 #[inline(always)]
-fn leaky<X: Lanes>(v: X, slope: X) -> X {
+pub(super) fn leaky<X: Lanes>(v: X, slope: X) -> X {
     v.if_positive(v, v.mul(slope))
 }
 
@@ -78,5 +80,14 @@ fn kept<T: Real, I: Isa>(keep: Option<Mask<'_, T>>, byte: usize) -> V<T, I> {
     match keep {
         Some(mask) => V::<T, I>::from_bits(mask.keep[byte], mask.scale),
         None => V::<T, I>::splat(T::ONE),
+    }
+}
+
+/// `value` in the lanes of heads that chose the edge, else zero.
+#[inline(always)]
+fn if_chosen<T: Real, I: Isa>(chosen: Option<&[u8]>, byte: usize, value: V<T, I>) -> V<T, I> {
+    match chosen {
+        Some(bytes) => value.mul(V::<T, I>::from_bits(bytes[byte], T::ONE)),
+        None => value,
     }
 }

@@ -1,0 +1,119 @@
+//! `supergat tune`
+
+use crate::args::TuneArgs;
+use crate::commands::train::threads;
+use crate::config::{Choices, Resolved};
+use crate::error::{CliError, INTERRUPTED, Result};
+use crate::fit::Fit;
+use crate::interrupt::Interrupt;
+use crate::keys::nearest_first;
+use crate::output;
+use crate::run_folder::folder_name;
+use crate::summary::metric;
+use crate::tune_files::TuneFolder;
+use crate::tune_progress::TuneProgress;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+use supergat_lab::tune::{Budget, Space, Tuning, tune};
+use toml::Value;
+
+/// Seeds of a trial, as in the paper.
+const SEEDS: i64 = 3;
+/// Trials when nobody says how many.
+const TRIALS: usize = 40;
+
+/// Searches, and writes what was found.
+pub fn run(args: TuneArgs) -> Result<ExitCode> {
+    let mut options = args.options.0;
+    options.entry("seeds").or_insert(Value::Integer(SEEDS));
+    let choices = Choices::new(options, args.config.as_deref())?;
+    check_also(&args.also)?;
+    let budget = budget(args.trials, args.minutes)?;
+    let threads = threads(args.threads)?;
+    let dataset = supergat_data::load_with(choices.dataset(), &choices.load_options()?)?;
+    let resolved = choices.resolve(&dataset.name)?;
+    if !resolved.tables.is_empty() {
+        let names: Vec<&str> = resolved.tables.keys().copied().collect();
+        return Err(CliError::usage(format!(
+            "tune does not read {}: convert the tables with them first, and tune the file: supergat convert {} FILE.safetensors",
+            names.join(", "),
+            resolved.dataset
+        )));
+    }
+    let settings = resolved.settings;
+    settings.training().check()?;
+    settings.architecture(&dataset).check()?;
+    Fit::of(&dataset, &resolved, threads, 0, None)?.check()?;
+    let space = Space::new(settings.model, &args.also);
+    let default = || PathBuf::from("tune").join(folder_name(&dataset.name, &settings.model.to_string()));
+    let folder = TuneFolder::open(args.out.clone().unwrap_or_else(default), metric(&dataset), &space)?;
+    let origin = choices.origin(&dataset.name)?;
+    // The runs load it themselves.
+    drop(dataset);
+    let tuning = Tuning {
+        source: resolved.dataset.clone(),
+        split: resolved.split,
+        base: settings,
+        space,
+        seed: resolved.seed,
+        seeds: resolved.seeds,
+        budget,
+        threads,
+    };
+    search(&tuning, &resolved, folder, &origin, args.quiet, args.json)
+}
+
+fn search(
+    tuning: &Tuning,
+    resolved: &Resolved,
+    mut folder: TuneFolder,
+    origin: &str,
+    quiet: bool,
+    json: bool,
+) -> Result<ExitCode> {
+    let interrupt = Interrupt::listen()?;
+    let progress = TuneProgress::new(quiet, tuning);
+    progress.line(&format!("starting from: {origin}"));
+    folder.damaged().iter().for_each(|text| progress.line(text));
+    let tuned = tune(tuning, folder.results(), |event| {
+        progress.observe(event);
+        if interrupt.pressed() {
+            progress.stopping();
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    });
+    progress.finish();
+    let tuned = tuned?;
+    let summary = folder.write(&tuned, resolved)?;
+    if json {
+        output::print_json(&summary)?;
+    } else {
+        output::print(&summary.table())?;
+    }
+    Ok(if tuned.interrupted { INTERRUPTED.into() } else { ExitCode::SUCCESS })
+}
+
+fn budget(trials: Option<u32>, minutes: Option<f64>) -> Result<Budget> {
+    match minutes {
+        None => Ok(Budget::Trials(trials.map_or(TRIALS, |trials| trials as usize))),
+        // Up to ten years, which an instant can hold.
+        Some(minutes) if minutes > 0.0 && minutes < 5e6 => Ok(Budget::Time(Duration::from_secs_f64(60.0 * minutes))),
+        Some(minutes) => Err(CliError::usage(format!("--minutes {minutes}: must be positive and below 5000000"))),
+    }
+}
+
+fn check_also(names: &[String]) -> Result<()> {
+    let known: Vec<String> = Space::on_request().into_iter().map(str::to_owned).collect();
+    match names.iter().find(|name| !known.contains(name)) {
+        None => Ok(()),
+        Some(name) => {
+            let known = nearest_first(name, known).join(", ");
+            Err(CliError::usage(format!(
+                "--also {name}: expected some of {known}; what the model reads is searched anyway"
+            )))
+        }
+    }
+}

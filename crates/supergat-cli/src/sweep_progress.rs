@@ -1,0 +1,127 @@
+//! What a person sees while many runs are made: a bar on a terminal, a line now and then elsewhere.
+
+use crate::output;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::IsTerminal;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+use supergat_lab::sweep::{Event, Record, Status, Tally};
+
+/// How long it may be silent where there is no bar.
+const SILENCE: Duration = Duration::from_secs(10);
+
+/// Tells of a sweep's progress on standard error.
+#[derive(Debug)]
+pub struct SweepProgress {
+    quiet: bool,
+    bar: Option<ProgressBar>,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    last_line: Instant,
+    stopping: bool,
+    /// Datasets that were said to be missing.
+    missing: Vec<String>,
+}
+
+impl SweepProgress {
+    /// Begins.
+    pub fn new(quiet: bool, jobs: usize) -> Self {
+        let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
+            let style = ProgressStyle::with_template("{bar:8} run {pos}/{len} {wide_msg}").expect("a valid template");
+            ProgressBar::new(jobs as u64).with_style(style.progress_chars("=> "))
+        });
+        let state = State { last_line: Instant::now(), stopping: false, missing: Vec::new() };
+        Self { quiet, bar, state: Mutex::new(state) }
+    }
+
+    /// Takes what happened.
+    pub fn observe(&self, event: Event<'_>, tally: Tally) {
+        if self.quiet || matches!(event, Event::Epoch(_)) {
+            return;
+        }
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(bar) = &self.bar {
+            bar.set_position(tally.settled as u64);
+        }
+        match event {
+            Event::Loading(source) => {
+                if let Some(bar) = &self.bar {
+                    bar.set_message(format!("loading {source}"));
+                }
+            }
+            Event::Unavailable(source, reason, _) if !state.missing.iter().any(|name| name == source) => {
+                state.missing.push(source.to_owned());
+                self.line(&format!("left out: {reason}"));
+            }
+            Event::Done(record) => self.done(&mut state, record, tally),
+            Event::Unavailable(..) | Event::Found(_) | Event::Epoch(_) => {}
+        }
+    }
+
+    /// Says once that the runs will stop.
+    pub fn stopping(&self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if !std::mem::replace(&mut state.stopping, true) {
+            self.line("stopping; what is finished is kept, and the same command goes on from there");
+        }
+    }
+
+    /// Clears the bar.
+    pub fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn done(&self, state: &mut State, record: &Record, tally: Tally) {
+        let Record { dataset, model, seed, .. } = record;
+        let left = tally.left.map_or_else(String::new, |left| format!(", {} left", time(left)));
+        let text = match &record.status {
+            Status::Failed { reason } => {
+                return self.line(&format!("failed: {model} on {dataset}, seed {seed}: {reason}"));
+            }
+            Status::Ok { test, metric, .. } => {
+                format!("{model} on {dataset}, seed {seed}: test {metric} {:.2} %{left}", 100.0 * test.metric)
+            }
+        };
+        match &self.bar {
+            Some(bar) => bar.set_message(text),
+            None if state.last_line.elapsed() >= SILENCE || tally.settled == tally.jobs => {
+                state.last_line = Instant::now();
+                self.line(&format!("run {}/{}: {text}", tally.settled, tally.jobs));
+            }
+            None => {}
+        }
+    }
+
+    fn line(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| output::note(text)),
+            None if !self.quiet => output::note(text),
+            None => {}
+        }
+    }
+}
+
+/// `50 s`, `12 min`, `3.4 h`.
+pub fn time(duration: Duration) -> String {
+    match duration.as_secs_f64() {
+        seconds if seconds < 90.0 => format!("{seconds:.0} s"),
+        seconds if seconds < 5400.0 => format!("{:.0} min", seconds / 60.0),
+        seconds => format!("{:.1} h", seconds / 3600.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_for_people() {
+        let of = |seconds| time(Duration::from_secs(seconds));
+        assert_eq!([of(50), of(720), of(12_240)], ["50 s", "12 min", "3.4 h"]);
+    }
+}

@@ -1,0 +1,171 @@
+//! The folder of a search: the results file it goes on from, and what it writes in the end.
+
+use crate::config::Resolved;
+use crate::error::{CliError, Result};
+use crate::output::{self, BOLD, count};
+use crate::summary::SCHEMA;
+use crate::tune_picture;
+use crate::tune_progress::{short, values};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use supergat_lab::sweep::ResultsFile;
+use supergat_lab::tune::{Space, Trial, Tuned};
+
+const RESULTS: &str = "results.jsonl";
+const BEST: &str = "best.toml";
+const HISTORY: &str = "history.csv";
+const PICTURE: &str = "search.svg";
+
+/// The folder of a search.
+#[derive(Debug)]
+pub struct TuneFolder {
+    place: PathBuf,
+    results: ResultsFile,
+    metric: &'static str,
+    space: Space,
+}
+
+/// The result of a search: what `--json` prints, and the same for people.
+#[derive(Debug, Serialize)]
+pub struct TuneSummary {
+    schema: u32,
+    dataset: String,
+    model: String,
+    metric: &'static str,
+    trials: usize,
+    hopeless: usize,
+    /// Mean validation metric of the settings to start from, in percent.
+    start: Option<f64>,
+    best: Option<BestTrial>,
+    interrupted: bool,
+    folder: String,
+}
+
+#[derive(Debug, Serialize)]
+struct BestTrial {
+    trial: usize,
+    /// Mean validation metric in percent, and of how many seeds.
+    validation: f64,
+    seeds: usize,
+    values: BTreeMap<&'static str, f64>,
+    #[serde(skip)]
+    words: String,
+}
+
+impl TuneFolder {
+    /// Opens a folder, made where there is none.
+    pub fn open(place: PathBuf, metric: &'static str, space: &Space) -> Result<Self> {
+        std::fs::create_dir_all(&place).map_err(|error| CliError::cannot_write(&place, error))?;
+        let results = ResultsFile::open(&place.join(RESULTS))?;
+        Ok(Self { place, results, metric, space: space.clone() })
+    }
+
+    /// The runs.
+    pub fn results(&mut self) -> &mut ResultsFile {
+        &mut self.results
+    }
+
+    /// What is wrong with the results file.
+    pub fn damaged(&self) -> Vec<String> {
+        let path = self.results.path().display();
+        let damaged = self.results.damaged().iter();
+        damaged.map(|damage| format!("note: {path}, line {}: skipped: {}", damage.line, damage.reason)).collect()
+    }
+
+    /// Writes what was found; without a finished trial there is nothing to write.
+    pub fn write(&self, tuned: &Tuned, resolved: &Resolved) -> Result<TuneSummary> {
+        let trials = &tuned.trials;
+        if let Some(best) = tuned.best {
+            let resolved = Resolved { settings: trials[best].settings, seeds: 1, ..resolved.clone() };
+            self.replace(BEST, resolved.to_toml().as_bytes())?;
+            self.replace(HISTORY, &self.history(tuned))?;
+            let title = format!("{} on {}", resolved.settings.model, resolved.dataset);
+            let picture = tune_picture::svg(&title, self.metric, &self.space, trials, best);
+            self.replace(PICTURE, picture.as_bytes())?;
+        }
+        let percent = |trial: &Trial| 100.0 * trial.mean_of_all();
+        let best = tuned.best.map(|best| &trials[best]).map(|best| BestTrial {
+            trial: best.number,
+            validation: percent(best),
+            seeds: best.scores.len() + best.finals.len(),
+            values: self.space.dimensions().iter().map(|d| (d.name, d.of(&best.settings))).collect(),
+            words: values(&self.space, &best.settings),
+        });
+        Ok(TuneSummary {
+            schema: SCHEMA,
+            dataset: resolved.dataset.clone(),
+            model: resolved.settings.model.to_string(),
+            metric: self.metric,
+            trials: trials.len(),
+            hopeless: trials.iter().filter(|trial| self.is_hopeless(trial, resolved)).count(),
+            start: trials.first().map(percent),
+            best,
+            interrupted: tuned.interrupted,
+            folder: self.place.display().to_string(),
+        })
+    }
+
+    fn is_hopeless(&self, trial: &Trial, resolved: &Resolved) -> bool {
+        (trial.scores.len() as u64) < resolved.seeds
+    }
+
+    fn history(&self, tuned: &Tuned) -> Vec<u8> {
+        let names = self.space.dimensions().iter().map(|dimension| dimension.name).collect::<Vec<_>>().join(",");
+        let most = tuned.trials.iter().map(|trial| trial.scores.len()).max().unwrap_or(0);
+        let mut text = format!("trial,{names},validation,seeds,state\n");
+        for (k, trial) in tuned.trials.iter().enumerate() {
+            let values = self.space.dimensions().iter().map(|dimension| format!("{:?}", dimension.of(&trial.settings)));
+            let state = match trial {
+                _ if tuned.best == Some(k) => "best",
+                trial if !trial.finals.is_empty() => "finalist",
+                trial if trial.scores.len() < most => "hopeless",
+                _ => "tried",
+            };
+            text += &format!(
+                "{},{},{:?},{},{state}\n",
+                trial.number,
+                values.collect::<Vec<_>>().join(","),
+                100.0 * trial.mean_of_all(),
+                trial.scores.len() + trial.finals.len()
+            );
+        }
+        text.into_bytes()
+    }
+
+    /// Writes a file beside its place and renames it.
+    fn replace(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        let path = self.place.join(name);
+        let written = || -> io::Result<()> {
+            let mut file = tempfile::Builder::new().prefix(".supergat-").tempfile_in(&self.place)?;
+            file.write_all(bytes)?;
+            file.as_file().sync_all()?;
+            file.persist(&path)?;
+            Ok(())
+        };
+        written().map_err(|error| CliError::cannot_write(&path, error))
+    }
+}
+
+impl TuneSummary {
+    /// As a table.
+    pub fn table(&self) -> String {
+        let mut text = format!("{BOLD}search for {} on {}{BOLD:#}", self.model, self.dataset);
+        text += if self.interrupted { ", interrupted\n" } else { "\n" };
+        let mut row = |name: &str, value: &str, explanation: &str| text += &output::row(name, value, explanation);
+        row("trials", &self.trials.to_string(), &format!("({} ended after their first seed)", self.hopeless));
+        let Some(best) = &self.best else {
+            row("best", "none yet", "(the same command goes on)");
+            return text;
+        };
+        let seeds = format!("(mean of {})", count(best.seeds, "seed"));
+        row(&format!("validation {}", self.metric), &format!("{:.2} %", best.validation), &seeds);
+        if let Some(start) = self.start {
+            row("  at the start", &format!("{} %", short(start)), "");
+        }
+        row("best settings", &best.words, &format!("(trial {})", best.trial));
+        row("folder", &self.folder, "");
+        text + &format!("\nTo measure them: supergat train --config {}/{BEST} --seeds 20\n", self.folder)
+    }
+}

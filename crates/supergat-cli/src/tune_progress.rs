@@ -1,0 +1,169 @@
+//! What a person sees while hyperparameters are searched: a bar on a terminal, lines elsewhere.
+
+use crate::output;
+use crate::sweep_progress::time;
+use indicatif::{ProgressBar, ProgressStyle};
+use std::io::IsTerminal;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use supergat_lab::Settings;
+use supergat_lab::tune::{Budget, Space, Trial, TuneEvent, Tuning};
+
+/// How long it may be silent where there is no bar.
+const SILENCE: Duration = Duration::from_secs(10);
+
+/// Tells of a search's progress on standard error.
+#[derive(Debug)]
+pub struct TuneProgress {
+    quiet: bool,
+    bar: Option<ProgressBar>,
+    budget: Budget,
+    space: Space,
+    seeds: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    started: Instant,
+    last_line: Instant,
+    /// Runs made by this command.
+    runs: usize,
+    /// Finished trials, and how many of them an earlier command had made.
+    trials: usize,
+    found: usize,
+    best: String,
+    stopping: bool,
+}
+
+impl TuneProgress {
+    /// Begins.
+    pub fn new(quiet: bool, tuning: &Tuning) -> Self {
+        let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
+            let style = ProgressStyle::with_template("{spinner} {wide_msg}").expect("a valid template");
+            ProgressBar::new_spinner().with_style(style)
+        });
+        let now = Instant::now();
+        let state =
+            State { started: now, last_line: now, runs: 0, trials: 0, found: 0, best: String::new(), stopping: false };
+        let (space, seeds) = (tuning.space.clone(), tuning.seeds as usize);
+        Self { quiet, bar, budget: tuning.budget, space, seeds, state: Mutex::new(state) }
+    }
+
+    /// Takes what happened.
+    pub fn observe(&self, event: TuneEvent<'_>) {
+        if self.quiet {
+            return;
+        }
+        let mut state = self.state();
+        match event {
+            TuneEvent::Epoch => {
+                if let Some(bar) = &self.bar {
+                    bar.tick();
+                }
+                return;
+            }
+            TuneEvent::Run(_) => state.runs += 1,
+            TuneEvent::Trials(trials) => self.trials(&mut state, trials),
+            TuneEvent::Finals => {
+                drop(state);
+                return self.line("the best trials run with further seeds");
+            }
+        }
+        let text = self.text(&state);
+        match &self.bar {
+            Some(bar) => bar.set_message(text),
+            None if state.last_line.elapsed() >= SILENCE => {
+                state.last_line = Instant::now();
+                self.line(&text);
+            }
+            None => {}
+        }
+    }
+
+    /// Says once that it will stop.
+    pub fn stopping(&self) {
+        if !self.quiet && !std::mem::replace(&mut self.state().stopping, true) {
+            self.line("stopping; what is finished is kept, and the same command goes on from there");
+        }
+    }
+
+    /// Clears the bar.
+    pub fn finish(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+
+    /// Says something.
+    pub fn line(&self, text: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| output::note(text)),
+            None if !self.quiet => output::note(text),
+            None => {}
+        }
+    }
+
+    fn trials(&self, state: &mut State, trials: &[Trial]) {
+        state.trials = trials.len();
+        if state.runs == 0 {
+            state.found = trials.len();
+            state.started = Instant::now();
+        }
+        let full = trials.iter().filter(|trial| trial.scores.len() == self.seeds);
+        if let Some(best) = full.max_by(|a, b| a.mean().total_cmp(&b.mean())) {
+            let values = values(&self.space, &best.settings);
+            state.best = format!("best validation {:.2} % (trial {}: {values})", 100.0 * best.mean(), best.number);
+        }
+    }
+
+    fn text(&self, state: &State) -> String {
+        let State { trials, runs, best, .. } = state;
+        let best = if best.is_empty() { String::new() } else { format!(", {best}") };
+        let left = self.left(state).map_or_else(String::new, |left| format!(", {} left", time(left)));
+        format!("{}, {}{best}{left}", output::count(*trials, "trial"), output::count(*runs, "new run"))
+    }
+
+    fn left(&self, state: &State) -> Option<Duration> {
+        let elapsed = state.started.elapsed();
+        match self.budget {
+            Budget::Time(time) => Some(time.saturating_sub(elapsed)),
+            Budget::Trials(all) if state.trials > state.found => {
+                let each = elapsed.div_f64((state.trials - state.found) as f64);
+                Some(each.mul_f64(all.saturating_sub(state.trials) as f64))
+            }
+            Budget::Trials(_) => None,
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The searched values, such as `lambda_2 0.0082, p_n 0.5`.
+pub fn values(space: &Space, settings: &Settings) -> String {
+    let words =
+        space.dimensions().iter().map(|dimension| format!("{} {}", dimension.name, short(dimension.of(settings))));
+    words.collect::<Vec<_>>().join(", ")
+}
+
+/// Three digits.
+pub fn short(value: f64) -> String {
+    match value.abs() {
+        size if size != 0.0 && size < 0.001 => format!("{value:.2e}"),
+        size if size < 1.0 => format!("{:.3}", value).trim_end_matches('0').trim_end_matches('.').to_owned(),
+        _ => format!("{value:.1}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_short() {
+        let all = [0.0, 0.5, 0.008_228_8, 2.44e-6, 11.346, 1.0].map(short);
+        assert_eq!(all, ["0", "0.5", "0.008", "2.44e-6", "11.3", "1.0"]);
+    }
+}

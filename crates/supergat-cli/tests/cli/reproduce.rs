@@ -1,0 +1,214 @@
+//! `supergat reproduce`
+
+use crate::support::{Done, Place, published, table};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// A small graph of tables that goes by the name of cora, so that the paper's settings are found.
+fn data(place: &Place) {
+    let mut nodes = String::from("id,label,a,b\n");
+    let mut edges = String::from("source,target\n");
+    for node in 0..400_u32 {
+        let class = node % 2;
+        nodes += &format!("{node},c{class},{},{}\n", class * 2 + node % 3, node % 5);
+        edges += &format!("{node},{}\n{node},{}\n", (node + 2) % 400, (node * 7 + 4) % 400);
+    }
+    place.write("data/cora/nodes.csv", nodes);
+    place.write("data/cora/edges.csv", edges);
+}
+
+const SMALL: [&str; 8] =
+    ["reproduce", "planetoid", "--datasets", "cora", "--models", "gat-go,supergat-mx,gcn", "--seeds", "3"];
+
+fn lines(place: &Place) -> Vec<String> {
+    std::fs::read_to_string(place.path("reproduction/results.jsonl"))
+        .unwrap_or_default()
+        .lines()
+        .map(str::to_owned)
+        .collect()
+}
+
+fn outputs(place: &Place) -> [Vec<u8>; 3] {
+    ["md", "csv", "html"].map(|ending| place.bytes(&format!("reproduction/planetoid.{ending}")))
+}
+
+#[test]
+fn tables_are_made_and_nothing_is_run_twice() {
+    let place = Place::new();
+    data(&place);
+    let done = place.good(&SMALL);
+    assert_eq!(place.list("reproduction"), ["planetoid.csv", "planetoid.html", "planetoid.md", "results.jsonl"]);
+    assert_eq!(done.stdout, place.read("reproduction/planetoid.md"));
+    assert!(done.stderr.contains("9 new, 0 known before"), "{}", done.stderr);
+    let (header, rows) = table(&place.read("reproduction/planetoid.csv"));
+    assert_eq!(header[..4], ["dataset", "model", "name", "mean"]);
+    let mx = rows.iter().find(|row| row[1] == "supergat-mx").unwrap();
+    let of_mx = lines(&place).into_iter().map(|line| serde_json::from_str::<serde_json::Value>(&line).unwrap());
+    let of_mx: Vec<f64> =
+        of_mx.filter(|run| run["model"] == "supergat-mx").map(|run| run["test"]["metric"].as_f64().unwrap()).collect();
+    let mean = 100.0 * of_mx.iter().sum::<f64>() / 3.0;
+    assert!(of_mx.len() == 3 && (mx[3].parse::<f64>().unwrap() - mean).abs() < 1e-9, "{mx:?}");
+    assert_eq!((mx[5].as_str(), mx[7].as_str()), ("3", "84.3"));
+    assert!(rows.iter().any(|row| row[2] == "LDS" && row[12] == "reprinted, not judged"), "{rows:?}");
+
+    let (before, tables) = (lines(&place), outputs(&place));
+    let again = place.good(&SMALL);
+    assert!(again.stderr.contains("0 new, 9 known before"), "{}", again.stderr);
+    assert!(lines(&place) == before && outputs(&place) == tables);
+
+    // A cut off line is reported and costs one run; the order of lines and their times change nothing.
+    let mut shuffled = before.clone();
+    shuffled.reverse();
+    let torn = shuffled[8].len() / 2;
+    shuffled[8].truncate(torn);
+    place.write("reproduction/results.jsonl", shuffled.join("\n"));
+    let mended = place.good(&SMALL);
+    assert!(mended.stderr.contains("line 9 is skipped"), "{}", mended.stderr);
+    assert!(mended.stderr.contains("1 new, 8 known before"), "{}", mended.stderr);
+    assert!(lines(&place)[..9] == shuffled && outputs(&place) == tables);
+    let only = place.good(&[&SMALL[..], &["--table-only", "--quiet"]].concat());
+    assert!(only.stderr.is_empty() && outputs(&place) == tables && lines(&place).len() == 10);
+}
+
+fn start(place: &Place) -> Child {
+    place.command(&SMALL).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+}
+
+/// Killed again and again at any moment, it comes to the same tables, byte for byte.
+#[test]
+fn a_killed_sweep_goes_on() {
+    let (whole, killed) = (Place::new(), Place::new());
+    data(&whole);
+    data(&killed);
+    let started = Instant::now();
+    whole.good(&SMALL);
+    let step = started.elapsed() / 5;
+    for round in 1..=4 {
+        let mut child = start(&killed);
+        std::thread::sleep(step.mul_f64(0.7 + 0.2 * f64::from(round)));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    killed.good(&SMALL);
+    assert!(outputs(&killed) == outputs(&whole));
+    let runs: BTreeSet<String> = lines(&killed)
+        .iter()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+        .map(|run| format!("{} {}", run["model"], run["seed"]))
+        .collect();
+    assert_eq!(runs.len(), 9);
+    assert!(lines(&killed).len() <= 9 + 4, "at most one line is torn each time, and no run is made twice");
+}
+
+#[test]
+fn ctrl_c_keeps_what_is_finished() {
+    let place = Place::new();
+    data(&place);
+    let mut child = start(&place);
+    let started = Instant::now();
+    while lines(&place).is_empty() {
+        assert!(started.elapsed() < Duration::from_secs(120));
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let code = child.wait().unwrap().code();
+    // It may have been quicker than the signal.
+    assert!(code == Some(130) || code == Some(0) && lines(&place).len() == 9, "{code:?}");
+    let known = lines(&place).len();
+    let done = place.good(&SMALL);
+    assert!(done.stderr.contains(&format!("{} new, {known} known before", 9 - known)), "{}", done.stderr);
+}
+
+#[test]
+fn redrawn_splits_differ_from_seed_to_seed() {
+    let place = Place::new();
+    data(&place);
+    place.good(&[&SMALL[..], &["--split", "redrawn", "--quiet"]].concat());
+    let runs: Vec<serde_json::Value> = lines(&place).iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of = |name: &str| runs.iter().map(|run| run[name].to_string()).collect::<BTreeSet<_>>();
+    assert_eq!(of("split"), ["\"random:0\"", "\"random:1\"", "\"random:2\""].map(String::from).into());
+    assert_eq!(of("split_hash").len(), 3);
+}
+
+fn refused(place: &Place, code: i32, args: &[&str]) -> String {
+    let Done { code: found, stdout, stderr } = place.run(args);
+    assert!(found == code && stdout.is_empty() && stderr.lines().count() == 1, "{args:?}: {found} {stdout} {stderr}");
+    stderr
+}
+
+#[test]
+fn wrong_input_is_refused_before_anything_runs() {
+    let place = Place::new();
+    let error = refused(&place, 2, &["reproduce", "planetoid", "--datasets", "corra"]);
+    assert!(error.starts_with("error: unknown dataset `corra`: expected some of cora, "), "{error}");
+    let error = refused(&place, 2, &["reproduce", "planetoid", "--models", "gatgo"]);
+    assert!(error.starts_with("error: unknown model `gatgo`: expected some of gat-go, "), "{error}");
+    let error = refused(&place, 2, &["reproduce", "planetoid", "--datasets", "ppi"]);
+    assert!(error.contains("the table planetoid has no dataset ppi"), "{error}");
+    let error = refused(&place, 2, &["reproduce", "wall-clock", "--datasets", "ppi"]);
+    assert!(error.contains("the table wall-clock has no dataset ppi"), "{error}");
+    let error = refused(&place, 2, &["reproduce", "planetoid", "--split", "redraw"]);
+    assert!(error.contains("expected published, random, random:SEED or redrawn"), "{error}");
+    let error = refused(&place, 2, &["reproduce", "planets"]);
+    assert!(error.contains("planetoid"), "{error}");
+    assert!(place.list(".").is_empty(), "nothing is left behind");
+    place.write("file", "");
+    let error = refused(&place, 1, &["reproduce", "planetoid", "--out", "file/tables"]);
+    assert!(error.starts_with("error: cannot write file/tables"), "{error}");
+    let error = refused(&place, 1, &["reproduce", "planetoid", "--table-only"]);
+    assert!(error.starts_with("error: cannot read reproduction/results.jsonl"), "{error}");
+}
+
+#[test]
+fn missing_datasets_are_left_out_and_said() {
+    let place = Place::new();
+    data(&place);
+    let args = ["reproduce", "planetoid", "--datasets", "cora,pubmed", "--models", "gcn", "--seeds", "1"];
+    let done = place.good(&args);
+    assert!(done.stderr.contains("left out: pubmed not found") && done.stderr.contains("supergat download pubmed"));
+    assert!(done.stdout.contains("pubmed is not on this machine: `supergat download pubmed` fetches it."));
+    let (_, rows) = table(&place.read("reproduction/planetoid.csv"));
+    let verdict = |dataset: &str| rows.iter().find(|row| row[0] == dataset && row[1] == "gcn").unwrap()[5].clone();
+    assert_eq!((verdict("cora"), verdict("pubmed")), ("1".into(), "0".into()));
+}
+
+#[test]
+fn one_file_has_one_writer() {
+    let place = Place::new();
+    data(&place);
+    std::fs::create_dir(place.path("reproduction")).unwrap();
+    let file = std::fs::File::create(place.path("reproduction/results.jsonl")).unwrap();
+    file.try_lock().unwrap();
+    let error = refused(&place, 1, &SMALL);
+    assert!(error.contains("results.jsonl is being written by another process"), "{error}");
+}
+
+#[test]
+fn times_are_measured_anew() {
+    let place = Place::new();
+    data(&place);
+    let args = ["reproduce", "wall-clock", "--datasets", "cora", "--models", "gat-go,gcn", "--seeds", "1", "--quiet"];
+    place.good(&args);
+    assert_eq!(place.list("reproduction"), ["wall-clock.csv", "wall-clock.html", "wall-clock.md"]);
+    let (header, rows) = table(&place.read("reproduction/wall-clock.csv"));
+    assert_eq!((header[6].as_str(), rows[0][6].as_str(), rows.len()), ("ratio", "1", 2));
+    assert!(rows[1][2].parse::<f64>().unwrap() > 0.0 && rows[0][7] == "11.3");
+    let error = refused(&place, 2, &[&args[..], &["--table-only"]].concat());
+    assert!(error.contains("measured anew"), "{error}");
+}
+
+#[test]
+fn the_real_cora_comes_close() {
+    let Some(folder) = published("cora") else { return };
+    let place = Place::new();
+    let mut command =
+        place.command(&["reproduce", "planetoid", "--datasets", "cora", "--models", "supergat-mx", "--seeds", "2"]);
+    command.env("SUPERGAT_DATA", folder.parent().unwrap_or(Path::new(".")));
+    let done = Done::of(command);
+    assert_eq!(done.code, 0, "{done:?}");
+    let (_, rows) = table(&place.read("reproduction/planetoid.csv"));
+    let mx = rows.iter().find(|row| row[1] == "supergat-mx").unwrap();
+    assert!(mx[12].starts_with("within"), "{mx:?}");
+}

@@ -1,0 +1,363 @@
+//! What may be concluded from two samples of runs: the tests that fit, and a plain sentence.
+
+use crate::statistics::{
+    ALPHA, Effect, Interval, Mark, Moments, Summary, TTest, Undefined, Wilcoxon, detectable_effect,
+    detectable_paired_effect, effect, mark, paired_effect, paired_t, pooled_t, welch_t, wilcoxon,
+};
+use serde::Serialize;
+use std::collections::HashMap;
+use std::fmt::Display;
+
+/// One run, as far as a comparison needs it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ComparedRun {
+    /// The split as it was asked for.
+    pub split: String,
+    /// What the split is, where that is known.
+    pub split_hash: Option<String>,
+    /// The seed.
+    pub seed: u64,
+    /// The test metric in percent.
+    pub test: f64,
+}
+
+/// Runs of one configuration.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sample {
+    /// What a person calls it.
+    pub name: String,
+    /// The dataset.
+    pub dataset: String,
+    /// The metric.
+    pub metric: String,
+    /// The runs.
+    pub runs: Vec<ComparedRun>,
+}
+
+/// Samples that must not be compared.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Incomparable {
+    /// Different datasets.
+    #[error("{a} is of {of_a}, but {b} of {of_b}: only runs on the same dataset can be compared")]
+    Datasets {
+        /// The first sample.
+        a: String,
+        /// Its dataset.
+        of_a: String,
+        /// The second sample.
+        b: String,
+        /// Its dataset.
+        of_b: String,
+    },
+    /// Different metrics.
+    #[error("{a} is measured by {of_a}, but {b} by {of_b}: only runs with the same metric can be compared")]
+    Metrics {
+        /// The first sample.
+        a: String,
+        /// Its metric.
+        of_a: String,
+        /// The second sample.
+        b: String,
+        /// Its metric.
+        of_b: String,
+    },
+}
+
+/// A statistic, or why there is none.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Answer<T> {
+    /// The statistic.
+    Value(T),
+    /// The reason.
+    Undefined {
+        /// In words.
+        undefined: String,
+    },
+}
+
+impl<T> Answer<T> {
+    /// The statistic, where there is one.
+    pub fn value(&self) -> Option<&T> {
+        match self {
+            Self::Value(value) => Some(value),
+            Self::Undefined { .. } => None,
+        }
+    }
+
+    /// The statistic in words, or the reason.
+    pub fn text(&self, words: impl Fn(&T) -> String) -> String {
+        match self {
+            Self::Value(value) => words(value),
+            Self::Undefined { undefined } => format!("none: {undefined}"),
+        }
+    }
+}
+
+impl<T> From<Result<T, Undefined>> for Answer<T> {
+    fn from(result: Result<T, Undefined>) -> Self {
+        match result {
+            Ok(value) => Self::Value(value),
+            Err(reason) => Self::Undefined { undefined: reason.to_string() },
+        }
+    }
+}
+
+/// One side of a comparison.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Side {
+    /// What a person calls it.
+    pub name: String,
+    /// Number of runs.
+    pub runs: usize,
+    /// Mean in percent.
+    pub mean: f64,
+    /// Sample standard deviation.
+    pub std: f64,
+    /// The 95 % interval of the mean.
+    pub interval: Answer<Interval>,
+}
+
+/// Everything that can be said of two samples. Differences are the first minus the second, in percentage points.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Comparison {
+    /// The dataset.
+    pub dataset: String,
+    /// The metric.
+    pub metric: String,
+    /// The first sample.
+    pub a: Side,
+    /// The second sample.
+    pub b: Side,
+    /// Whether each run of one has its partner in the other: the same split and seed.
+    pub paired: bool,
+    /// How many splits the runs are of.
+    pub splits: usize,
+    /// The paired t-test, of pairs.
+    pub paired_t: Option<Answer<TTest>>,
+    /// Wilcoxon's signed-rank test, of pairs.
+    pub wilcoxon: Option<Answer<Wilcoxon>>,
+    /// Welch's t-test.
+    pub welch_t: Answer<TTest>,
+    /// The paper's t-test.
+    pub pooled_t: Answer<TTest>,
+    /// How the paper would mark the first against the second.
+    pub mark: Answer<Mark>,
+    /// The difference in standard deviations: of the differences, if paired; else pooled.
+    pub effect: Answer<Effect>,
+    /// The difference that so many runs with this spread show four times out of five.
+    pub detectable: Answer<f64>,
+    /// What may be concluded.
+    pub conclusion: String,
+}
+
+/// Compares two samples, in pairs where every run has its partner.
+pub fn compare(a: &Sample, b: &Sample) -> Result<Comparison, Incomparable> {
+    if a.dataset != b.dataset {
+        let (of_a, of_b) = (a.dataset.clone(), b.dataset.clone());
+        return Err(Incomparable::Datasets { a: a.name.clone(), of_a, b: b.name.clone(), of_b });
+    }
+    if a.metric != b.metric {
+        let (of_a, of_b) = (a.metric.clone(), b.metric.clone());
+        return Err(Incomparable::Metrics { a: a.name.clone(), of_a, b: b.name.clone(), of_b });
+    }
+    let pairs = pairs(a, b);
+    let paired = pairs.is_some();
+    let (x, y) = pairs.unwrap_or_else(|| (a.values(), b.values()));
+    let mut comparison = Comparison {
+        dataset: a.dataset.clone(),
+        metric: a.metric.clone(),
+        a: Side::of(a),
+        b: Side::of(b),
+        paired,
+        splits: splits(a, b),
+        paired_t: paired.then(|| paired_t(&x, &y).into()),
+        wilcoxon: paired.then(|| wilcoxon(&x, &y).into()),
+        welch_t: welch_t(&x, &y).into(),
+        pooled_t: pooled_t(&x, &y).into(),
+        mark: mark(&x, &y).into(),
+        effect: if paired { paired_effect(&x, &y) } else { effect(&x, &y) }.into(),
+        detectable: detectable(&x, &y, paired).into(),
+        conclusion: String::new(),
+    };
+    comparison.conclusion = comparison.conclude(paired && x == y);
+    Ok(comparison)
+}
+
+impl Sample {
+    fn values(&self) -> Vec<f64> {
+        self.runs.iter().map(|run| run.test).collect()
+    }
+}
+
+impl Side {
+    fn of(sample: &Sample) -> Self {
+        let summary = Summary::of(sample.values());
+        Self {
+            name: sample.name.clone(),
+            runs: sample.runs.len(),
+            mean: summary.mean,
+            std: summary.std,
+            interval: summary.interval().into(),
+        }
+    }
+}
+
+/// Both samples in the same order, where each run has its one partner.
+fn pairs(a: &Sample, b: &Sample) -> Option<(Vec<f64>, Vec<f64>)> {
+    let key = |run: &ComparedRun| (run.split.clone(), run.seed);
+    let partners: HashMap<_, &ComparedRun> = b.runs.iter().map(|run| (key(run), run)).collect();
+    let distinct: HashMap<_, ()> = a.runs.iter().map(|run| (key(run), ())).collect();
+    if [a.runs.len(), b.runs.len(), distinct.len()].iter().any(|&count| count != partners.len()) {
+        return None;
+    }
+    let both = a.runs.iter().map(|run| {
+        let partner = partners.get(&key(run))?;
+        let differ = matches!((&run.split_hash, &partner.split_hash), (Some(a), Some(b)) if a != b);
+        (!differ).then_some((run.test, partner.test))
+    });
+    both.collect::<Option<Vec<_>>>().map(|pairs| pairs.into_iter().unzip())
+}
+
+fn splits(a: &Sample, b: &Sample) -> usize {
+    let mut names: Vec<&str> = a.runs.iter().chain(&b.runs).map(|run| &*run.split).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.len()
+}
+
+/// The difference that would be seen, in the unit of the values.
+fn detectable(a: &[f64], b: &[f64], paired: bool) -> Result<f64, Undefined> {
+    let (effect, std) = if paired {
+        let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
+        (detectable_paired_effect(a.len())?, Moments::of(&differences)?.std)
+    } else {
+        let (a, b) = (Moments::of(a)?, Moments::of(b)?);
+        let (free_a, free_b) = ((a.n - 1) as f64, (b.n - 1) as f64);
+        let pooled = (free_a * a.std * a.std + free_b * b.std * b.std) / (free_a + free_b);
+        (detectable_effect(a.n, b.n)?, pooled.sqrt())
+    };
+    if std > 0.0 { Ok(effect * std) } else { Err(Undefined::NoVariance) }
+}
+
+impl Comparison {
+    /// The test that the conclusion goes by: the paired one of pairs, else Welch's.
+    pub fn decisive(&self) -> &Answer<TTest> {
+        self.paired_t.as_ref().unwrap_or(&self.welch_t)
+    }
+
+    fn conclude(&self, same: bool) -> String {
+        let Self { dataset, a, b, .. } = self;
+        if same {
+            return format!("{} and {} are the same on {dataset}, run by run.", a.name, b.name);
+        }
+        let test = match self.decisive() {
+            Answer::Value(test) => test,
+            Answer::Undefined { undefined } => {
+                return format!("Nothing can be concluded about {} and {}: {undefined}.", a.name, b.name);
+            }
+        };
+        let kind = if self.paired { "paired t-test" } else { "Welch's t-test" };
+        let TTest { difference, interval: Interval { low, high }, p, .. } = *test;
+        let scope = if self.splits == 1 { " (this split)" } else { "" };
+        let seen = match self.detectable.value() {
+            Some(least) => format!(
+                "With so many runs and this spread, differences from {least:.2} points on are seen four times out of five"
+            ),
+            None => "What difference could have been seen is not known".to_owned(),
+        };
+        if p < ALPHA {
+            let (better, worse) = if difference > 0.0 { (&a.name, &b.name) } else { (&b.name, &a.name) };
+            let (from, to) = if difference > 0.0 { (low, high) } else { (-high, -low) };
+            let size = difference.abs();
+            return format!(
+                "{better} is better than {worse} on {dataset}{scope} by {size:.2} points (95 %: {from:.2} to {to:.2}; {}, {kind}). \
+                 {seen}.",
+                p_value(p)
+            );
+        }
+        format!(
+            "No difference between {} and {} on {dataset}{scope} can be concluded: {difference:.2} points (95 %: {low:.2} to {high:.2}; \
+             {}, {kind}). {seen}; a smaller one may exist.",
+            a.name,
+            b.name,
+            p_value(p)
+        )
+    }
+}
+
+/// `p = 0.031`, `p = 2.1e-8`.
+pub fn p_value(p: f64) -> impl Display {
+    if p < 0.001 { format!("p = {p:.1e}") } else { format!("p = {p:.3}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(name: &str, values: &[f64]) -> Sample {
+        let run = |(seed, test): (usize, &f64)| ComparedRun {
+            split: "published".into(),
+            split_hash: None,
+            seed: seed as u64,
+            test: *test,
+        };
+        let runs = values.iter().enumerate().map(run).collect();
+        Sample { name: name.into(), dataset: "cora".into(), metric: "accuracy".into(), runs }
+    }
+
+    const HIGH: [f64; 6] = [84.0, 84.5, 83.9, 84.8, 84.2, 84.6];
+    const LOW: [f64; 6] = [83.0, 83.6, 83.1, 83.5, 83.3, 83.4];
+
+    #[test]
+    fn shared_seeds_are_paired_in_any_order() {
+        let (a, mut b) = (sample("mx", &HIGH), sample("go", &LOW));
+        let straight = compare(&a, &b).unwrap();
+        b.runs.reverse();
+        assert_eq!(compare(&a, &b).unwrap().paired_t, straight.paired_t);
+        assert!(straight.paired && straight.wilcoxon.is_some());
+        assert_eq!(straight.paired_t.as_ref().unwrap().value(), paired_t(&HIGH, &LOW).ok().as_ref());
+        assert!(straight.conclusion.starts_with("mx is better than go on cora (this split) by 1.02 points"));
+        assert!(compare(&b, &a).unwrap().conclusion.starts_with("mx is better than go on cora (this split) by 1.02"));
+    }
+
+    #[test]
+    fn anything_else_is_not_paired() {
+        let (a, b) = (sample("mx", &HIGH), sample("go", &LOW));
+        let mut other_split = b.clone();
+        other_split.runs[2].split = "random:1".into();
+        let mut other_data = (a.clone(), b.clone());
+        other_data.0.runs[0].split_hash = Some("1".into());
+        other_data.1.runs[0].split_hash = Some("2".into());
+        let mut twice = b.clone();
+        twice.runs[3].seed = 4;
+        let fewer = sample("go", &LOW[..5]);
+        for (a, b) in [(&a, &other_split), (&other_data.0, &other_data.1), (&a, &twice), (&twice, &a), (&a, &fewer)] {
+            let comparison = compare(a, b).unwrap();
+            assert!(!comparison.paired && comparison.paired_t.is_none(), "{comparison:?}");
+            assert_eq!(comparison.decisive(), &comparison.welch_t);
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_known_is_said() {
+        let one = compare(&sample("mx", &HIGH[..1]), &sample("go", &LOW[..1])).unwrap();
+        assert!(one.conclusion.starts_with("Nothing can be concluded about mx and go: too few values"));
+        assert!(!serde_json::to_string(&one).unwrap().contains("null,"), "{one:?}");
+        let same = compare(&sample("mx", &HIGH), &sample("mx", &HIGH)).unwrap();
+        assert_eq!(same.conclusion, "mx and mx are the same on cora, run by run.");
+        let near: Vec<f64> = HIGH.iter().zip([0.3, -0.4, 0.2, -0.1, 0.3, -0.2]).map(|(v, d)| v + d).collect();
+        let unclear = compare(&sample("mx", &HIGH), &sample("sd", &near)).unwrap();
+        assert!(unclear.conclusion.starts_with("No difference between mx and sd"), "{}", unclear.conclusion);
+        assert!(unclear.conclusion.ends_with("a smaller one may exist."));
+    }
+
+    #[test]
+    fn different_questions_are_refused() {
+        let (a, b) = (sample("mx", &HIGH), sample("go", &LOW));
+        let elsewhere = Sample { dataset: "ppi".into(), ..b.clone() };
+        assert!(matches!(compare(&a, &elsewhere), Err(Incomparable::Datasets { .. })));
+        let otherwise = Sample { metric: "micro-f1".into(), ..b };
+        assert!(matches!(compare(&a, &otherwise), Err(Incomparable::Metrics { .. })));
+    }
+}

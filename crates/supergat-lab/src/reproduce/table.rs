@@ -1,0 +1,314 @@
+//! Our numbers beside the paper's.
+
+use crate::reproduce::paper::{Figure, PaperRow};
+use crate::reproduce::plan::{Plan, Splits};
+use crate::reproduce::sheet::Sheet;
+use crate::reproduce::verdict::Verdict;
+use crate::settings::Settings;
+use crate::statistics::{Mark, Summary, mark};
+use crate::sweep::{Job, Record, ResultsFile};
+use std::collections::HashMap;
+use supergat_data::{SplitChoice, registry};
+
+/// What every other model is compared with.
+const REFERENCE: &str = "gat-go";
+
+/// A table of the paper, made again.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Table {
+    /// What it is called on the command line.
+    pub id: String,
+    /// Its lines, those of a dataset together.
+    pub lines: Vec<Line>,
+    title: String,
+    notes: Vec<String>,
+}
+
+/// A model on a dataset.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Line {
+    /// The dataset.
+    pub dataset: String,
+    /// What the paper calls the model.
+    pub name: String,
+    /// What this program calls it.
+    pub model: Option<String>,
+    /// Our test results in percent, in the order of the seeds.
+    pub ours: Option<Summary>,
+    /// How many there should be.
+    pub wanted: usize,
+    /// What the paper prints.
+    pub paper: Option<Figure>,
+    /// The paper's test of our results against ours of GAT.
+    pub against_gat: Option<Mark>,
+    /// Whether the two numbers agree.
+    pub verdict: Verdict,
+}
+
+/// What finds a job's record. The split goes by its name, since its hash is not known before the dataset is read.
+type Address = (String, String, String, u64);
+
+fn address(dataset: &str, split: String, settings: &Settings, seed: u64) -> Address {
+    (dataset.to_owned(), split, serde_json::to_string(settings).expect("settings are an object"), seed)
+}
+
+impl Table {
+    /// From what a results file holds. The order of its lines and the times in it make no difference.
+    pub fn new(plan: &Plan, results: &ResultsFile) -> Self {
+        let mut index: HashMap<Address, &Record> = HashMap::new();
+        for record in results.records().filter(|record| record.test().is_some()) {
+            let best = index
+                .entry(address(&record.dataset, record.split.clone(), &record.settings, record.seed))
+                .or_insert(record);
+            if record.is_better_than(best) {
+                *best = record;
+            }
+        }
+        let paper = &plan.table;
+        let lines = paper.datasets.iter().flat_map(|dataset| lines(plan, dataset, &index)).collect::<Vec<_>>();
+        let title = format!("{}, in percent", paper.title);
+        let notes = notes(plan, &lines);
+        Self { id: paper.id.clone(), lines, title, notes }
+    }
+
+    /// As text.
+    pub fn sheet(&self) -> Sheet {
+        Sheet {
+            title: self.title.clone(),
+            header: ["dataset", "model", "ours", "n", "paper", "difference", "p", "mark", "verdict"]
+                .map(Into::into)
+                .into(),
+            rows: self.lines.iter().map(|line| (line.verdict.class(), line.texts())).collect(),
+            csv_header:
+                "dataset,model,name,mean,std,n,wanted,paper_mean,paper_std,difference,p_against_gat,mark,verdict".into(),
+            csv_rows: self.lines.iter().map(Line::csv).collect(),
+            notes: self.notes.clone(),
+        }
+    }
+}
+
+fn lines(plan: &Plan, dataset: &str, index: &HashMap<Address, &Record>) -> Vec<Line> {
+    let found = |job: &Job| {
+        let record = index.get(&address(&job.source, job.split.to_string(), &job.settings, job.seed))?;
+        Some(100.0 * record.test()?.metric)
+    };
+    let values = |row: &PaperRow| plan.cell(row, dataset).iter().filter_map(found).collect::<Vec<f64>>();
+    let reference = plan.table.rows.iter().find(|row| row.model.as_deref() == Some(REFERENCE)).map(values);
+    let line = |row: &PaperRow| {
+        let ours = Some(values(row)).filter(|values| !values.is_empty()).map(Summary::of);
+        let against_gat = match (&ours, &reference) {
+            (Some(ours), Some(gat)) if row.model.as_deref() != Some(REFERENCE) => mark(&ours.values, gat).ok(),
+            _ => None,
+        };
+        let paper = row.cells.get(dataset).copied();
+        Line {
+            dataset: dataset.to_owned(),
+            name: row.name.clone(),
+            model: row.model.clone(),
+            wanted: plan.cell(row, dataset).len(),
+            verdict: Verdict::of(ours.as_ref(), paper, row.reprinted),
+            ours,
+            paper,
+            against_gat,
+        }
+    };
+    let rows = plan.table.rows.iter().map(line);
+    rows.filter(|line| line.paper.is_some() || line.wanted > 0).collect()
+}
+
+/// What a reader must know beside the numbers.
+fn notes(plan: &Plan, lines: &[Line]) -> Vec<String> {
+    let mut notes = vec![
+        "ours: mean ± standard deviation of n seeds; p: unpaired t test against our GAT; ** p < 0.0001, * p < 0.0005, ↓ worse at p < 0.05."
+            .to_owned(),
+        "within, outside: whether the means differ by at most 1.0, or twice the paper's deviation where that is more; numbers that the paper \
+         reprints from others are not judged."
+            .to_owned(),
+        match plan.splits {
+            Splits::Published => format!("all seeds on the split of the paper's table ({}).", plan.table.split),
+            Splits::Random { seed } => {
+                format!("all seeds on random split {seed}, which is not the paper's: means move by a point or two.")
+            }
+            Splits::Redrawn => {
+                "seed s on random split s, while the paper has one split: means move by a point or two, and spread more.".into()
+            }
+        },
+    ];
+    for dataset in &plan.table.datasets {
+        let missing = |line: &Line| line.dataset == *dataset && line.wanted > 0 && line.ours.is_none();
+        if lines.iter().any(missing) && registry::place(dataset).is_none() {
+            notes.push(format!("{dataset} is not on this machine: `supergat download {dataset}` fetches it."));
+        }
+    }
+    if plan.table.split == SplitChoice::FullSupervised.to_string() {
+        notes.push(
+            "GAT and SuperGAT with their settings for few labels, since the paper's for full supervision are not known."
+                .to_owned(),
+        );
+    }
+    let general = lines.iter().filter(|line| line.ours.is_some() && !has_preset(line));
+    let general: Vec<String> = general.map(|line| format!("{} on {}", line.name, line.dataset)).collect();
+    if !general.is_empty() {
+        notes.push(format!("general settings, since the paper's are not known: {}.", general.join(", ")));
+    }
+    notes
+}
+
+fn has_preset(line: &Line) -> bool {
+    let model = line.model.as_deref().and_then(|model| model.parse().ok());
+    model.is_some_and(|model| Settings::published(&line.dataset, model).is_some())
+}
+
+impl Line {
+    fn difference(&self) -> Option<f64> {
+        Some(self.ours.as_ref()?.mean - self.paper?.mean)
+    }
+
+    fn count(&self) -> usize {
+        self.ours.as_ref().map_or(0, |ours| ours.values.len())
+    }
+
+    fn texts(&self) -> Vec<String> {
+        let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".into());
+        let n = if self.count() == self.wanted {
+            self.wanted.to_string()
+        } else {
+            format!("{}/{}", self.count(), self.wanted)
+        };
+        vec![
+            self.dataset.clone(),
+            self.name.clone(),
+            or_none(self.ours.as_ref().map(|ours| match ours.values.len() {
+                1 => format!("{:.2}", ours.mean),
+                _ => format!("{:.2} ± {:.2}", ours.mean, ours.std),
+            })),
+            if self.wanted == 0 { "-".into() } else { n },
+            or_none(self.paper.map(|paper| match paper.std {
+                Some(std) => format!("{:.1} ± {std:.1}", paper.mean),
+                None => format!("{:.1}", paper.mean),
+            })),
+            or_none(self.difference().map(|difference| format!("{difference:+.2}"))),
+            or_none(self.against_gat.map(|mark| match mark.test.p {
+                p if p < 1e-4 => "<0.0001".into(),
+                p => format!("{p:.4}"),
+            })),
+            self.against_gat.map(|mark| mark.to_string()).unwrap_or_default(),
+            self.verdict.text(),
+        ]
+    }
+
+    fn csv(&self) -> Vec<String> {
+        let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+        vec![
+            self.dataset.clone(),
+            self.model.clone().unwrap_or_default(),
+            self.name.clone(),
+            number(self.ours.as_ref().map(|ours| ours.mean)),
+            number(self.ours.as_ref().map(|ours| ours.std)),
+            self.count().to_string(),
+            self.wanted.to_string(),
+            number(self.paper.map(|paper| paper.mean)),
+            number(self.paper.and_then(|paper| paper.std)),
+            number(self.difference()),
+            number(self.against_gat.map(|mark| mark.test.p)),
+            self.against_gat.map(|mark| mark.to_string()).unwrap_or_default(),
+            self.verdict.text(),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reproduce::paper::tables;
+    use crate::sweep::Status;
+    use supergat::Score;
+
+    fn plan(seeds: u64) -> Plan {
+        let mut plan = Plan::new(tables().remove(0), Splits::Published, Some(seeds)).unwrap();
+        plan.keep_datasets(&["cora".into()]);
+        plan
+    }
+
+    /// A line of a results file for a job, with a test metric.
+    fn line(job: &Job, metric: f64) -> String {
+        let score = Score { loss: 0.5, metric };
+        let record = Record {
+            schema: Record::SCHEMA,
+            dataset: job.source.clone(),
+            task: Record::NODE.into(),
+            model: job.settings.model.to_string(),
+            split: job.split.to_string(),
+            split_hash: "00".into(),
+            seed: job.seed,
+            settings: job.settings,
+            status: Status::Ok {
+                metric: "accuracy".into(),
+                train: score,
+                validation: score,
+                test: score,
+                epochs: 2,
+                best_epoch: 1,
+            },
+            seconds: metric,
+            version: "0.1.0".into(),
+        };
+        serde_json::to_string(&record).unwrap() + "\n"
+    }
+
+    fn table(plan: &Plan, lines: &[String]) -> Table {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), lines.concat()).unwrap();
+        Table::new(plan, &ResultsFile::read(file.path()).unwrap())
+    }
+
+    #[test]
+    fn numbers_stand_beside_the_printed_ones() {
+        let plan = plan(4);
+        // A different metric for every model and seed.
+        let metric = |job: &Job| match job.settings.model.to_string().as_str() {
+            "supergat-mx" => 0.845 + job.seed as f64 / 1000.0,
+            "supergat-sd" => 0.80 + job.seed as f64 / 1000.0,
+            _ => 0.81 + job.seed as f64 / 1000.0,
+        };
+        let mut lines: Vec<String> = plan.jobs().iter().map(|job| line(job, metric(job))).collect();
+        let made = table(&plan, &lines);
+        let of = |name: &str| made.lines.iter().find(|line| line.name == name).unwrap().clone();
+        let mx = of("SuperGAT-MX");
+        assert!((mx.ours.as_ref().unwrap().mean - 84.65).abs() < 1e-9);
+        assert_eq!((mx.count(), mx.wanted, mx.verdict), (4, 4, Verdict::Within(1.2)));
+        assert_eq!(mx.against_gat.unwrap().to_string(), "**");
+        assert_eq!(mx.texts()[2..6], ["84.65 ± 0.13", "4", "84.3 ± 0.6", "+0.35"].map(String::from));
+        assert_eq!(of("SuperGAT-SD").verdict, Verdict::Outside(1.2));
+        assert_eq!(of("SuperGAT-SD").against_gat.unwrap().to_string(), "↓");
+        assert_eq!((of("GAT").verdict, of("GAT").against_gat), (Verdict::Reprinted, None));
+        assert_eq!((of("LDS").verdict, of("LDS").wanted), (Verdict::Reprinted, 0));
+        lines.reverse();
+        assert_eq!(table(&plan, &lines), made, "the order of lines makes no difference");
+    }
+
+    #[test]
+    fn what_is_missing_is_said() {
+        let plan = plan(4);
+        let some: Vec<String> = plan.jobs().iter().filter(|job| job.seed < 2).map(|job| line(job, 0.8)).collect();
+        let sage = table(&plan, &some).lines.into_iter().find(|line| line.name == "GraphSAGE").unwrap();
+        assert_eq!(sage.texts()[3], "2/4");
+        let none = table(&plan, &[]);
+        let sage = none.lines.iter().find(|line| line.name == "GraphSAGE").unwrap();
+        assert_eq!((sage.texts()[2].as_str(), sage.verdict), ("-", Verdict::Missing));
+        assert!(sage.csv()[3].is_empty());
+    }
+
+    #[test]
+    fn models_without_a_row_get_one() {
+        let mut plan = plan(1);
+        plan.keep_models(&["mlp".into(), "gat-go".into()]);
+        let models: Vec<_> = plan.jobs().iter().map(|job| job.settings.model.to_string()).collect();
+        assert_eq!(models, ["gat-go", "mlp"]);
+        let lines: Vec<String> = plan.jobs().iter().map(|job| line(job, 0.5)).collect();
+        let made = table(&plan, &lines);
+        let mlp = made.lines.iter().find(|line| line.name == "mlp").unwrap();
+        assert_eq!(mlp.verdict, Verdict::NotPrinted);
+        assert!(made.notes.iter().any(|note| note.contains("general settings") && note.contains("mlp on cora")));
+    }
+}

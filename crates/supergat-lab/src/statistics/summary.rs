@@ -1,0 +1,96 @@
+//! Mean and spread of the results of many runs.
+
+use super::distributions::t_quantile;
+use super::{ALPHA, ROUNDING, Undefined, check, size};
+use serde::{Deserialize, Serialize};
+
+/// Mean, sample standard deviation (zero for a single value) and the values themselves.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Mean.
+    pub mean: f64,
+    /// Sample standard deviation.
+    pub std: f64,
+    /// The values, in the order of the runs.
+    pub values: Vec<f64>,
+}
+
+/// Two ends of an interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Interval {
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// What a t test needs to know of a sample; published tables say no more.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Moments {
+    /// Number of values.
+    pub n: usize,
+    /// Mean.
+    pub mean: f64,
+    /// Sample standard deviation.
+    pub std: f64,
+}
+
+impl Summary {
+    /// Of these values, of which there must be at least one.
+    pub fn of(values: Vec<f64>) -> Self {
+        let n = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / n;
+        let squares = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>();
+        let std = if values.len() > 1 { (squares / (n - 1.0)).sqrt() } else { 0.0 };
+        Self { mean, std, values }
+    }
+
+    /// The 95 % interval of the mean, after Student.
+    pub fn interval(&self) -> Result<Interval, Undefined> {
+        check(&self.values, 2)?;
+        let n = self.values.len() as f64;
+        let half = t_quantile(1.0 - ALPHA / 2.0, n - 1.0) * self.std / n.sqrt();
+        Ok(Interval { low: self.mean - half, high: self.mean + half })
+    }
+}
+
+impl Moments {
+    /// Of a sample of at least two finite values.
+    pub fn of(values: &[f64]) -> Result<Self, Undefined> {
+        check(values, 2)?;
+        let Summary { mean, std, .. } = Summary::of(values.to_vec());
+        let std = if std <= ROUNDING * size(values) { 0.0 } else { std };
+        Ok(Self { n: values.len(), mean, std })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::{A, close};
+    use super::*;
+
+    #[test]
+    fn mean_and_sample_deviation() {
+        let summary = Summary::of(vec![1.0, 2.0, 3.0, 6.0]);
+        assert_eq!(summary.mean, 3.0);
+        assert!((summary.std - 2.160_246_899_469_287).abs() < 1e-15);
+        assert_eq!(Summary::of(vec![4.0]).std, 0.0);
+    }
+
+    /// `scipy.stats.t.interval(0.95, 9, numpy.mean(A), scipy.stats.sem(A))`
+    #[test]
+    fn the_interval_is_scipys() {
+        let interval = Summary::of(A.to_vec()).interval().unwrap();
+        close(interval.low, 84.05008799737642);
+        close(interval.high, 84.73991200262357);
+    }
+
+    #[test]
+    fn degenerate_samples() {
+        assert_eq!(Summary::of(vec![4.0]).interval(), Err(Undefined::TooFew { found: 1, needed: 2 }));
+        assert_eq!(Summary::of(vec![4.0, f64::NAN]).interval(), Err(Undefined::NotFinite));
+        let constant = Summary::of(vec![4.0, 4.0]).interval().unwrap();
+        assert_eq!((constant.low, constant.high), (4.0, 4.0));
+        assert_eq!(Moments::of(&[0.1 + 0.2, 0.3]).unwrap().std, 0.0);
+    }
+}

@@ -1,0 +1,17 @@
+//! Many runs: any list of datasets, splits, settings and seeds, side by side, each result kept as soon as it is there.
+//!
+//! [`run_sweep`] runs what a [`ResultsFile`] does not hold yet. Whatever ends it, the next one goes on where it stopped.
+
+mod error;
+mod job;
+mod queue;
+mod record;
+mod results;
+mod runner;
+
+pub use error::SweepError;
+pub use job::Job;
+pub(crate) use queue::name as dataset_name;
+pub use record::{Key, Record, Status, split_hash};
+pub use results::{Damage, ResultsFile};
+pub use runner::{Event, Report, Tally, run_sweep};

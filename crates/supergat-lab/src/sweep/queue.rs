@@ -1,0 +1,141 @@
+//! What is to be run next, with everything it needs in memory.
+
+use crate::runs::Shared;
+use crate::sweep::job::{Group, Job};
+use crate::sweep::record::{Key, Record, Status, split_hash};
+use crate::sweep::results::ResultsFile;
+use crate::sweep::runner::Event;
+use std::collections::{HashSet, VecDeque};
+use std::path::Path;
+use std::sync::Arc;
+use supergat_data::{Dataset, LoadOptions, SplitChoice};
+
+/// A dataset with one of its splits.
+#[derive(Debug)]
+struct Loaded {
+    source: String,
+    split: SplitChoice,
+    /// Or why it cannot be had.
+    dataset: Result<Arc<Dataset>, String>,
+    hash: String,
+}
+
+/// Settings that are ready to be trained with. Given up by the queue when its last run begins, and by the runs when they end.
+#[derive(Debug)]
+pub(crate) struct Ready {
+    pub(crate) dataset: Arc<Dataset>,
+    pub(crate) shared: supergat::Result<Shared>,
+    hash: String,
+}
+
+/// All groups of jobs; the dataset of the present one is in memory.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    groups: VecDeque<Group>,
+    jobs: VecDeque<Job>,
+    loaded: Option<Loaded>,
+    ready: Option<Arc<Ready>>,
+    /// Runs that are in the file, or were given out.
+    done: HashSet<Key>,
+}
+
+/// Takes what happened and the jobs that are settled by it.
+type Tell<'a> = &'a dyn Fn(Event<'_>, &[Job]);
+
+impl Queue {
+    pub(crate) fn new(groups: Vec<Group>, results: &ResultsFile) -> Self {
+        let done = results.records().filter(|record| record.test().is_some()).map(Record::key).collect();
+        Self { groups: groups.into(), jobs: VecDeque::new(), loaded: None, ready: None, done }
+    }
+
+    /// The next run.
+    pub(crate) fn next(&mut self, tell: Tell<'_>) -> Option<(Arc<Ready>, Job)> {
+        loop {
+            if let Some(job) = self.jobs.pop_front() {
+                let ready = self.ready.as_ref().map(Arc::clone).expect("made with the jobs");
+                return Some((ready, job));
+            }
+            self.ready = None;
+            let Some(group) = self.groups.pop_front() else {
+                self.loaded = None;
+                return None;
+            };
+            self.begin(group, tell);
+        }
+    }
+
+    /// Loads what a group needs and leaves out what was done before.
+    fn begin(&mut self, group: Group, tell: Tell<'_>) {
+        let Job { source, split, settings, .. } = group.jobs[0].clone();
+        self.load(&source, split, tell);
+        let loaded = self.loaded.as_ref().expect("just loaded");
+        let dataset = match &loaded.dataset {
+            Ok(dataset) => Arc::clone(dataset),
+            Err(reason) => return tell(Event::Unavailable(&source, reason, group.jobs.len()), &group.jobs),
+        };
+        let hash = loaded.hash.clone();
+        let name = name(&source, &dataset);
+        let is_new = |job: &Job| self.done.insert(Key::new(&name, &hash, &job.settings, job.seed));
+        let (new, found): (Vec<Job>, Vec<Job>) = group.jobs.into_iter().partition(is_new);
+        if !found.is_empty() {
+            tell(Event::Found(found.len()), &found);
+        }
+        if !new.is_empty() {
+            let shared = Shared::new(&dataset, &settings);
+            self.ready = Some(Arc::new(Ready { dataset, shared, hash }));
+            self.jobs = new.into();
+        }
+    }
+
+    fn load(&mut self, source: &str, split: SplitChoice, tell: Tell<'_>) {
+        let old = self.loaded.take().filter(|loaded| loaded.source == source);
+        if old.as_ref().is_some_and(|loaded| loaded.split == split) {
+            self.loaded = old;
+            return;
+        }
+        let dataset = old.and_then(|old| redraw(&old, split)).map_or_else(
+            || {
+                tell(Event::Loading(source), &[]);
+                let options = LoadOptions { split, ..LoadOptions::default() };
+                supergat_data::load_with(source, &options).map(Arc::new).map_err(|error| error.to_string())
+            },
+            |dataset| Ok(Arc::new(dataset)),
+        );
+        let hash = dataset.as_deref().map_or_else(|_| String::new(), split_hash);
+        self.loaded = Some(Loaded { source: source.to_owned(), split, dataset, hash });
+    }
+}
+
+/// A published dataset that has one random split gets another one without being read again.
+fn redraw(old: &Loaded, split: SplitChoice) -> Option<Dataset> {
+    match (old.split, split) {
+        (SplitChoice::Random { .. }, SplitChoice::Random { seed }) if supergat_data::KNOWN.contains(&&*old.source) => {
+            old.dataset.as_ref().ok()?.redrawn(seed)
+        }
+        _ => None,
+    }
+}
+
+/// What a dataset is called in the results: several generated graphs share a name, so that they go by their specification.
+pub(crate) fn name(source: &str, dataset: &Dataset) -> String {
+    if Path::new(source).exists() { dataset.name.clone() } else { source.to_owned() }
+}
+
+impl Ready {
+    /// The record of a job that ended.
+    pub(crate) fn record(&self, job: &Job, status: Status, seconds: f64) -> Record {
+        Record {
+            schema: Record::SCHEMA,
+            dataset: name(&job.source, &self.dataset),
+            task: Record::NODE.to_owned(),
+            model: job.settings.model.to_string(),
+            split: job.split.to_string(),
+            split_hash: self.hash.clone(),
+            seed: job.seed,
+            settings: job.settings,
+            status,
+            seconds,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! Finds hyperparameters by their mean validation metric. The test nodes are never looked at.
+//!
+//! | file | what it is |
+//! |---|---|
+//! | `space.rs` | the hyperparameters and their ranges |
+//! | `search.rs` | which settings to try next |
+//! | `objective.rs` | runs, of which only validation metrics are passed on |
+//!
+//! Trials come in batches. All of a batch run with the first seed; those below the median of earlier trials are hopeless and end there. When
+//! the budget is spent, the best few run with further seeds, because the best of many noisy means is partly luck.
+
+mod objective;
+mod search;
+mod space;
+
+pub use search::Trial;
+pub use space::{Dimension, Space, Values};
+
+use crate::settings::Settings;
+use crate::sweep::{self, ResultsFile, SweepError};
+use objective::{Objective, Wanted};
+use search::{BATCH, Search};
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
+use supergat_data::{LoadOptions, SplitChoice};
+
+/// Trials that run with further seeds in the end.
+const FINALISTS: usize = 5;
+/// How many seeds more.
+const FINAL_SEEDS: u64 = 5;
+/// Share of the time that is for the trials; the rest is for the finalists.
+const SEARCH_SHARE: f64 = 0.85;
+
+/// When a search ends.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Budget {
+    /// After so many trials, those of earlier commands included.
+    Trials(usize),
+    /// After so much time.
+    Time(Duration),
+}
+
+/// A search.
+#[derive(Debug, Clone)]
+pub struct Tuning {
+    /// The dataset, as `supergat_data::load` takes it.
+    pub source: String,
+    /// Which nodes are for what.
+    pub split: SplitChoice,
+    /// The settings to start from, which are the first trial.
+    pub base: Settings,
+    /// What is varied.
+    pub space: Space,
+    /// The seed of the search, and the first of each trial.
+    pub seed: u64,
+    /// Seeds of each trial.
+    pub seeds: u64,
+    /// When it ends.
+    pub budget: Budget,
+    /// Threads; results do not depend on it.
+    pub threads: usize,
+}
+
+/// What came of a search.
+#[derive(Debug)]
+pub struct Tuned {
+    /// All finished trials.
+    pub trials: Vec<Trial>,
+    /// Index of the best one.
+    pub best: Option<usize>,
+    /// Whether an observer stopped it.
+    pub interrupted: bool,
+}
+
+/// What an observer is told. None of it knows test nodes.
+#[derive(Debug)]
+pub enum TuneEvent<'a> {
+    /// A run finished an epoch.
+    Epoch,
+    /// A run ended, with this validation metric.
+    Run(f64),
+    /// These trials are finished.
+    Trials(&'a [Trial]),
+    /// The best trials get further seeds.
+    Finals,
+}
+
+/// Something that prevents a search.
+#[derive(Debug, thiserror::Error)]
+pub enum TuneError {
+    /// The dataset cannot be had.
+    #[error("{0}")]
+    Data(#[from] supergat_data::Error),
+    /// The runs cannot go on.
+    #[error("{0}")]
+    Sweep(#[from] SweepError),
+}
+
+/// Searches, going on from what the results file holds. `observe` is called from all threads and may stop it; what is finished is kept.
+pub fn tune(
+    tuning: &Tuning,
+    results: &mut ResultsFile,
+    observe: impl Fn(TuneEvent<'_>) -> ControlFlow<()> + Sync,
+) -> Result<Tuned, TuneError> {
+    let started = Instant::now();
+    let (dataset, split_hash) = {
+        let options = LoadOptions { split: tuning.split, ..LoadOptions::default() };
+        let dataset = supergat_data::load_with(&tuning.source, &options)?;
+        (sweep::dataset_name(&tuning.source, &dataset), sweep::split_hash(&dataset))
+    };
+    let Tuning { source, split, threads, .. } = tuning;
+    let objective = Objective { results, source, split: *split, dataset, split_hash, threads: *threads };
+    let space = tuning.space.clone();
+    let search = Search { space, base: tuning.base, seed: tuning.seed, trials: Vec::new() };
+    let mut course = Course { tuning, started, objective, search, interrupted: false, observe };
+    course.trials()?;
+    let finalists = course.finals()?;
+    let trials = course.search.trials;
+    let best = best(&trials, &finalists, tuning.seeds as usize);
+    Ok(Tuned { best, trials, interrupted: course.interrupted })
+}
+
+struct Course<'a, F> {
+    tuning: &'a Tuning,
+    started: Instant,
+    objective: Objective<'a>,
+    search: Search,
+    interrupted: bool,
+    observe: F,
+}
+
+impl<F: Fn(TuneEvent<'_>) -> ControlFlow<()> + Sync> Course<'_, F> {
+    /// Runs batches until the budget is spent.
+    fn trials(&mut self) -> Result<(), TuneError> {
+        loop {
+            let done = self.search.trials.len();
+            let count = match self.tuning.budget {
+                Budget::Trials(all) => BATCH.min(all.saturating_sub(done)),
+                Budget::Time(_) => BATCH,
+            };
+            if count == 0 || !self.batch(count)? {
+                return Ok(());
+            }
+            if (self.observe)(TuneEvent::Trials(&self.search.trials)).is_break() {
+                self.interrupted = true;
+                return Ok(());
+            }
+        }
+    }
+
+    /// Runs the next trials; `false` when they were stopped.
+    fn batch(&mut self, count: usize) -> Result<bool, TuneError> {
+        let (first, end) = (self.tuning.seed, self.tuning.seed.saturating_add(self.tuning.seeds));
+        let proposals = self.search.propose(count);
+        let wanted: Vec<Wanted> = proposals.iter().map(|&settings| (settings, first)).collect();
+        let Some(firsts) = self.scores(&wanted, SEARCH_SHARE)? else { return Ok(false) };
+        let hopeless_below = median(self.search.trials.iter().map(|trial| trial.scores[0]).collect());
+        let more = |score: f64| if hopeless_below.is_some_and(|median| score < median) { first + 1 } else { end };
+        let rest = |k: usize| (first + 1..more(firsts[k])).map(move |seed| (k, seed));
+        let rest: Vec<(usize, u64)> = (0..count).flat_map(rest).collect();
+        let wanted: Vec<Wanted> = rest.iter().map(|&(k, seed)| (proposals[k], seed)).collect();
+        let Some(more) = self.scores(&wanted, SEARCH_SHARE)? else { return Ok(false) };
+        let number = self.search.trials.len();
+        for (k, settings) in proposals.into_iter().enumerate() {
+            let further = rest.iter().zip(&more).filter(|((of, _), _)| *of == k).map(|(_, score)| *score);
+            let scores = std::iter::once(firsts[k]).chain(further).collect();
+            self.search.trials.push(Trial { number: number + k, settings, scores, finals: Vec::new() });
+        }
+        Ok(true)
+    }
+
+    /// Runs the best trials with further seeds, and says which they are; none where there was no time.
+    fn finals(&mut self) -> Result<Vec<usize>, TuneError> {
+        let seeds = self.tuning.seeds as usize;
+        let trials = &self.search.trials;
+        let mut finalists: Vec<usize> = (0..trials.len()).filter(|&k| trials[k].scores.len() == seeds).collect();
+        finalists.sort_by(|&a, &b| trials[b].mean().total_cmp(&trials[a].mean()));
+        finalists.truncate(FINALISTS);
+        if self.interrupted || finalists.len() < 2 || (self.observe)(TuneEvent::Finals).is_break() {
+            return Ok(Vec::new());
+        }
+        let from = self.tuning.seed.saturating_add(self.tuning.seeds);
+        let further: Vec<u64> = (from..from.saturating_add(FINAL_SEEDS)).collect();
+        let wanted: Vec<Wanted> =
+            finalists.iter().flat_map(|&k| further.iter().map(move |&seed| (trials[k].settings, seed))).collect();
+        let Some(scores) = self.scores(&wanted, 1.0)? else { return Ok(Vec::new()) };
+        if further.is_empty() {
+            return Ok(Vec::new());
+        }
+        for (&k, scores) in finalists.iter().zip(scores.chunks(further.len())) {
+            self.search.trials[k].finals = scores.to_vec();
+        }
+        Ok(finalists)
+    }
+
+    /// Scores that must be there within a share of the time, if time is the budget.
+    fn scores(&mut self, wanted: &[Wanted], share: f64) -> Result<Option<Vec<f64>>, TuneError> {
+        let deadline = match self.tuning.budget {
+            Budget::Time(time) => Some(self.started + time.mul_f64(share)),
+            Budget::Trials(_) => None,
+        };
+        let is_late = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        let stopped = std::sync::atomic::AtomicBool::new(false);
+        let scores = self.objective.scores(wanted, |score| {
+            let event = score.map_or(TuneEvent::Epoch, TuneEvent::Run);
+            if (self.observe)(event).is_break() {
+                stopped.store(true, std::sync::atomic::Ordering::Relaxed);
+                return ControlFlow::Break(());
+            }
+            if is_late() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        self.interrupted |= stopped.into_inner();
+        Ok(scores)
+    }
+}
+
+/// The finalist with the best mean of all seeds; without finalists, the trial with the best mean. The earlier one wins a tie.
+fn best(trials: &[Trial], finalists: &[usize], seeds: usize) -> Option<usize> {
+    let all: Vec<usize> = match finalists {
+        [] => (0..trials.len()).filter(|&k| trials[k].scores.len() == seeds).collect(),
+        some => some.to_vec(),
+    };
+    all.into_iter().max_by(|&a, &b| trials[a].mean_of_all().total_cmp(&trials[b].mean_of_all()).then(b.cmp(&a)))
+}
+
+/// The middle value; the lower one of two.
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len().saturating_sub(1) / 2).copied()
+}

@@ -1,0 +1,159 @@
+//! Sweeps: everything is run once, whatever happens in between.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use supergat_data::SplitChoice;
+use supergat_lab::Settings;
+use supergat_lab::sweep::{Event, Job, Record, Report, ResultsFile, Status, run_sweep};
+
+const GRAPHS: [&str; 2] =
+    ["random-partition:classes=3,nodes=180,degree=6", "random-partition:classes=3,nodes=180,degree=6,seed=1"];
+
+/// Two generated graphs, two models, three seeds.
+fn jobs() -> Vec<Job> {
+    let mut jobs = Vec::new();
+    for source in GRAPHS {
+        for model in ["supergat-mx", "gcn"] {
+            let settings = Settings { max_epochs: 12, ..Settings::general(model.parse().unwrap()) };
+            jobs.extend((0..3).map(|seed| Job {
+                source: source.into(),
+                split: SplitChoice::Published,
+                settings,
+                seed,
+            }));
+        }
+    }
+    jobs
+}
+
+fn place() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("results.jsonl");
+    (folder, path)
+}
+
+fn sweep(jobs: Vec<Job>, path: &Path, threads: usize) -> Report {
+    run_sweep(jobs, &mut ResultsFile::open(path).unwrap(), threads, |_, _| ControlFlow::Continue(())).unwrap()
+}
+
+/// What a file holds, without times, in an order of its own.
+fn held(path: &Path) -> BTreeMap<String, Record> {
+    let results = ResultsFile::read(path).unwrap();
+    assert_eq!(results.damaged(), []);
+    results.records().map(|record| (format!("{:?}", record.key()), Record { seconds: 0.0, ..record.clone() })).collect()
+}
+
+#[test]
+fn everything_is_run_once_at_any_number_of_threads() {
+    let (_folder, path) = place();
+    let (_other, alone) = place();
+    let report = sweep(jobs(), &path, 3);
+    assert_eq!((report.ran, report.found, report.failed), (12, 0, 0));
+    assert_eq!(sweep([jobs(), jobs()].concat(), &alone, 1).ran, 12, "the same job twice is one run");
+    assert_eq!(held(&path), held(&alone));
+    let again = sweep(jobs(), &path, 2);
+    assert_eq!((again.ran, again.found, again.interrupted), (0, 12, false));
+    let record = held(&path).into_values().find(|record| record.model == "gcn" && record.seed == 2).unwrap();
+    assert!(GRAPHS.contains(&record.dataset.as_str()) && record.split == "published" && record.task == "node");
+    let Status::Ok { metric, train, epochs, .. } = record.status else { panic!("{record:?}") };
+    assert!(metric == "accuracy" && train.metric > 0.4 && epochs == 12);
+}
+
+#[test]
+fn a_run_equals_the_one_that_train_makes() {
+    let (_folder, path) = place();
+    sweep(jobs(), &path, 2);
+    let dataset = supergat_data::load(GRAPHS[1]).unwrap();
+    let settings = jobs()[0].settings;
+    let runs = supergat_lab::run_seeds(&dataset, &settings, &[1], 1, |_| ControlFlow::Continue(())).unwrap();
+    let all = held(&path);
+    let same = |record: &&Record| record.dataset == GRAPHS[1] && record.settings == settings && record.seed == 1;
+    assert_eq!(all.values().find(same).unwrap().test(), Some(runs.runs[0].outcome.test));
+}
+
+#[test]
+fn a_stopped_sweep_goes_on() {
+    let (_folder, path) = place();
+    let (_other, whole) = place();
+    let mut rounds = 0;
+    loop {
+        let ended = AtomicUsize::new(0);
+        let report = run_sweep(jobs(), &mut ResultsFile::open(&path).unwrap(), 2, |event, _| {
+            // Stops in the middle of the runs after the third.
+            let enough = matches!(event, Event::Done(_)) && ended.fetch_add(1, Ordering::Relaxed) == 2;
+            if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })
+        .unwrap();
+        rounds += 1;
+        if !report.interrupted {
+            break;
+        }
+    }
+    assert!((4..=5).contains(&rounds), "{rounds}");
+    sweep(jobs(), &whole, 1);
+    assert_eq!(held(&path), held(&whole));
+    assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 12, "nothing was run twice");
+}
+
+#[test]
+fn failures_are_kept_and_tried_again() {
+    let (_folder, path) = place();
+    let mut jobs = jobs();
+    jobs.truncate(4);
+    jobs[1].settings.lr = 1e30;
+    jobs[2].settings.p_n = 1e9;
+    let report = sweep(jobs.clone(), &path, 2);
+    assert_eq!((report.ran, report.failed), (2, 2));
+    let reasons: Vec<String> = held(&path)
+        .into_values()
+        .filter_map(|record| if let Status::Failed { reason } = record.status { Some(reason) } else { None })
+        .collect();
+    assert!(reasons.iter().any(|reason| reason.starts_with("the loss became")), "{reasons:?}");
+    assert!(reasons.iter().any(|reason| reason.starts_with("self-supervision asks for")), "{reasons:?}");
+    let again = sweep(jobs, &path, 2);
+    assert_eq!((again.found, again.failed), (2, 2));
+}
+
+#[test]
+fn missing_datasets_stop_nobody() {
+    let (_folder, path) = place();
+    let mut jobs = jobs();
+    for job in &mut jobs[..6] {
+        job.source = "no/such/folder".into();
+    }
+    let settled = AtomicUsize::new(0);
+    let report = run_sweep(jobs, &mut ResultsFile::open(&path).unwrap(), 2, |event, tally| {
+        assert!(tally.jobs == 12 && tally.settled <= 12);
+        assert!(tally.left.is_some() || !matches!(event, Event::Done(_)));
+        settled.fetch_max(tally.settled, Ordering::Relaxed);
+        ControlFlow::Continue(())
+    })
+    .unwrap();
+    assert_eq!((report.ran, report.failed, report.unavailable.len()), (6, 0, 1));
+    assert_eq!(settled.into_inner(), 12);
+    assert_eq!(report.unavailable[0].0, "no/such/folder");
+}
+
+/// The splits of redrawn runs are those that loading with them gives.
+#[test]
+fn redrawn_splits_are_those_of_the_readers() {
+    let dataset = supergat_data::load(GRAPHS[0]).unwrap();
+    let again = dataset.redrawn(5).unwrap().redrawn(6).unwrap();
+    assert_eq!(again.examples[0].train, dataset.redrawn(6).unwrap().examples[0].train);
+    assert_ne!(again.examples[0].train, dataset.redrawn(5).unwrap().examples[0].train);
+    let root = std::env::var_os("SUPERGAT_TEST_DATA")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"), PathBuf::from);
+    let folder = root.join("cora");
+    if !folder.is_dir() {
+        println!("skipped: no data folder");
+        return;
+    }
+    let load = |seed| {
+        let options = supergat_data::LoadOptions { split: SplitChoice::Random { seed }, ..Default::default() };
+        supergat_data::load_with(folder.to_str().unwrap(), &options).unwrap()
+    };
+    let (read, drawn) = (load(7), load(3).redrawn(7).unwrap());
+    assert_eq!(supergat_lab::sweep::split_hash(&read), supergat_lab::sweep::split_hash(&drawn));
+}

@@ -1,0 +1,353 @@
+//! Margin losses of attention scores: drawing the nodes that edges are compared with, and the gradient.
+//!
+//! A loss is a sum over triples (i, j, k): the edge `j -> i`, and a node k whose score at i should lie below that of j by a margin. Every edge has
+//! the same number of slots for its k, so the triples of a target and those of an edge's source are found by the graph's own
+//! lists; only the way back from k needs a list of its own.
+
+use super::attention::{Attention, Neighbours, SCORE, STATE, leaky};
+use super::heads::HeadLayout;
+use super::lanes::{Isa, Kernel, LANES, Lanes, V, add_scaled, add_two_scaled, dispatch, vectors, vectors_mut};
+use super::parts::{EdgeRows, Parts, PerPart, Rows};
+use super::real::Real;
+use crate::random::Stream;
+use std::ops::Range;
+
+/// Fills the slots of an edge that is compared with nothing; an edge has all of its nodes or none.
+pub const NOBODY: u32 = u32::MAX;
+
+/// Where the nodes come from that the edges of a target are compared with.
+#[derive(Debug, Clone, Copy)]
+pub enum Pool<'a> {
+    /// All nodes outside the target's sorted list.
+    Outside(Neighbours<'a>),
+    /// The target's list.
+    Listed(Neighbours<'a>),
+}
+
+impl Pool<'_> {
+    /// How many there are for a target.
+    fn len(&self, target: usize) -> usize {
+        match self {
+            Self::Outside(lists) => lists.offsets.len() - 1 - lists.range(target).len(),
+            Self::Listed(lists) => lists.range(target).len(),
+        }
+    }
+
+    /// Number `rank` of them.
+    fn get(&self, target: usize, rank: usize) -> u32 {
+        match self {
+            Self::Listed(lists) => lists.nodes[lists.range(target)][rank],
+            Self::Outside(lists) => {
+                // Of the nodes below list[t], t are in the list: those with list[t] - t <= rank come before the one that is sought.
+                let list = &lists.nodes[lists.range(target)];
+                let (mut first, mut last) = (0, list.len());
+                while first < last {
+                    let middle = (first + last) / 2;
+                    if list[middle] as usize - middle <= rank { first = middle + 1 } else { last = middle }
+                }
+                (rank + first) as u32
+            }
+        }
+    }
+}
+
+/// Draws for every edge that all of `marks` mark `per_edge` nodes from its target's pool, each uniformly and on its own.
+pub fn draw_rivals(
+    parts: &Parts,
+    incoming: Neighbours<'_>,
+    pool: Pool<'_>,
+    marks: &[&[u8]],
+    stream: Stream,
+    per_edge: usize,
+    rivals: &mut [u32],
+) {
+    let outputs = EdgeRows { data: rivals, offsets: incoming.offsets, width: per_edge };
+    parts.for_each(outputs, |nodes, rivals| {
+        let mut slots = rivals.data.chunks_exact_mut(per_edge);
+        for i in nodes {
+            let free = pool.len(i);
+            for (e, slots) in incoming.range(i).zip(&mut slots) {
+                if free == 0 || !marks.iter().all(|bits| bits[e / 8] >> (e % 8) & 1 == 1) {
+                    slots.fill(NOBODY);
+                    continue;
+                }
+                for (m, slot) in slots.iter_mut().enumerate() {
+                    *slot = pool.get(i, stream.below((e * per_edge + m) as u64, free as u64) as usize);
+                }
+            }
+        }
+    });
+}
+
+/// Groups triples by k: `triples[offsets[k]..offsets[k + 1]]` are the `[i, j]` it is compared in, in the order of the edges.
+pub fn group_by_rival(
+    incoming: Neighbours<'_>,
+    rivals: &[u32],
+    per_edge: usize,
+    offsets: &mut Vec<u64>,
+    triples: &mut Vec<[u32; 2]>,
+) {
+    let nodes = incoming.offsets.len() - 1;
+    offsets.clear();
+    offsets.resize(nodes + 1, 0);
+    for &k in rivals.iter().filter(|k| **k != NOBODY) {
+        offsets[k as usize] += 1;
+    }
+    let mut total = 0;
+    for offset in offsets.iter_mut() {
+        total += *offset;
+        *offset = total;
+    }
+    triples.resize(total as usize, [0; 2]);
+    // Each offset is now the end of its list; filling from behind moves it to the start.
+    for i in (0..nodes).rev() {
+        for e in incoming.range(i).rev() {
+            for &k in rivals[e * per_edge..(e + 1) * per_edge].iter().rev().filter(|k| **k != NOBODY) {
+                let at = &mut offsets[k as usize];
+                *at -= 1;
+                triples[*at as usize] = [i as u32, incoming.nodes[e]];
+            }
+        }
+    }
+}
+
+/// Marks the edges between nodes of equal class, and lists for each node its sources of other classes; nodes of class `none` count as neither.
+pub fn compare_classes(incoming: Neighbours<'_>, class: &[u32], none: u32) -> (Vec<u8>, Vec<u64>, Vec<u32>) {
+    let mut alike = vec![0; incoming.nodes.len().div_ceil(8)];
+    let (mut offsets, mut unlike) = (vec![0], Vec::new());
+    for (i, &own) in class.iter().enumerate() {
+        for e in incoming.range(i) {
+            let j = incoming.nodes[e];
+            match class[j as usize] {
+                other if other == none || own == none => {}
+                other if other == own => alike[e / 8] |= 1 << (e % 8),
+                _ => unlike.push(j),
+            }
+        }
+        offsets.push(unlike.len() as u64);
+    }
+    (alike, offsets, unlike)
+}
+
+/// The triples of a margin loss, and what the objective makes of them.
+#[derive(Debug, Clone, Copy)]
+pub struct Margin<'a> {
+    /// Nodes k of each edge, [`NOBODY`] in all slots of edges without.
+    pub rivals: &'a [u32],
+    /// Slots per edge.
+    pub per_edge: usize,
+    /// Start of each node's triples as k.
+    pub offsets: &'a [u64],
+    /// Their `[i, j]`.
+    pub triples: &'a [[u32; 2]],
+    /// By how much edges shall be ahead.
+    pub margin: f64,
+    /// Factor of the term of a triple and head in the objective.
+    pub weight: f64,
+}
+
+/// Where attention's backward pass left its gradients: those of the margin loss are added.
+pub struct ScoreGradient<'a, T> {
+    /// Gradient of `z`.
+    pub z: &'a mut [T],
+    /// Per part, the gradients of `a_target` and `a_source`.
+    pub vectors: &'a mut [T],
+    /// Per part, the sum of the terms of all triples and heads (not weighted); written anew.
+    pub losses: &'a mut [f64],
+}
+
+/// Adds the gradient of `sum relu(s_ik + margin - s_ij)` over triples and heads, `s` being the scores of GO attention after LeakyReLU.
+///
+/// With e = a_target . z_i + a_source . z_j and s = LeakyReLU(e), a triple whose relu is open adds `weight s'(e_ik)` to the gradients of e_ik and
+/// takes `weight s'(e_ij)` from that of e_ij. So node i gathers the difference as target, j takes as source, k adds as source; then `d z_i = d_target
+/// a_target + d_source a_source`, and the vectors get `sum_i d_i z_i`. `outgoing` and `place_at_target` are the graph's way back.
+pub fn margin_backward<T: Real>(
+    parts: &Parts,
+    input: Attention<'_, T>,
+    state: &[T],
+    margin: Margin<'_>,
+    (outgoing, place_at_target): (Neighbours<'_>, &[u32]),
+    vectors_of_scores: [&[T]; 2],
+    to: ScoreGradient<'_, T>,
+) {
+    let stride = input.layout.stride();
+    let outputs = (
+        Rows { data: to.z, width: stride },
+        PerPart { data: to.vectors, width: 2 * stride },
+        PerPart { data: to.losses, width: 1 },
+    );
+    parts.for_each(outputs, |nodes, (d_z, d_vectors, loss)| {
+        loss.data[0] = dispatch(Backward {
+            input,
+            state: vectors(state),
+            source_score: vectors(input.source_score),
+            margin,
+            outgoing,
+            place_at_target,
+            a: vectors_of_scores.map(vectors),
+            nodes,
+            d_z: vectors_mut(d_z.data),
+            d_vectors: vectors_mut(d_vectors.data),
+        });
+    });
+}
+
+struct Backward<'a, T> {
+    input: Attention<'a, T>,
+    state: &'a [[T; LANES]],
+    source_score: &'a [[T; LANES]],
+    margin: Margin<'a>,
+    outgoing: Neighbours<'a>,
+    place_at_target: &'a [u32],
+    a: [&'a [[T; LANES]]; 2],
+    nodes: Range<usize>,
+    d_z: &'a mut [[T; LANES]],
+    d_vectors: &'a mut [[T; LANES]],
+}
+
+/// A pair's score after LeakyReLU and its derivative.
+#[derive(Clone, Copy)]
+struct Scored<X> {
+    value: X,
+    slope: X,
+}
+
+impl<T: Real> Backward<'_, T> {
+    /// The score of `source` at `target`, for a group of heads.
+    #[inline(always)]
+    fn score<I: Isa>(&self, target: usize, source: u32, g: usize) -> Scored<V<T, I>> {
+        let groups = self.input.layout.groups;
+        let e = V::<T, I>::load(&self.state[(target * STATE + SCORE) * groups + g])
+            .add(V::<T, I>::load(&self.source_score[source as usize * groups + g]));
+        let slope = V::<T, I>::splat(self.input.slope);
+        Scored { value: leaky(e, slope), slope: e.if_positive(V::<T, I>::splat(T::ONE), slope) }
+    }
+
+    /// The nodes that an edge is compared with.
+    #[inline(always)]
+    fn rivals(&self, e: usize) -> &[u32] {
+        let slots = &self.margin.rivals[e * self.margin.per_edge..(e + 1) * self.margin.per_edge];
+        if slots[0] == NOBODY { &[] } else { slots }
+    }
+}
+
+impl<T: Real> Kernel for Backward<'_, T> {
+    type Number = T;
+    type Output = f64;
+
+    #[inline(always)]
+    fn run<I: Isa>(mut self) -> f64 {
+        let HeadLayout { heads, groups, vectors: width, .. } = self.input.layout;
+        let row = groups * width;
+        let incoming = self.input.incoming;
+        let zero = V::<T, I>::zero();
+        let margin = V::<T, I>::splat(T::from_f64(self.margin.margin));
+        let weight = V::<T, I>::splat(T::from_f64(self.margin.weight));
+        let z = vectors(self.input.z);
+        let (d_z, d_vectors) = (std::mem::take(&mut self.d_z), std::mem::take(&mut self.d_vectors));
+        let (d_target_vector, d_source_vector) = d_vectors.split_at_mut(row);
+        let gap = |rival: Scored<V<T, I>>, edge: Scored<V<T, I>>| rival.value.add(margin).sub(edge.value);
+        let mut loss = 0.0;
+        for (i, d_z) in self.nodes.clone().zip(d_z.chunks_exact_mut(row)) {
+            for g in 0..groups {
+                let (mut d_target, mut d_source, mut terms) = (zero, zero, zero);
+                for e in incoming.range(i) {
+                    let rivals = self.rivals(e);
+                    if rivals.is_empty() {
+                        continue;
+                    }
+                    let edge = self.score::<I>(i, incoming.nodes[e], g);
+                    for &k in rivals {
+                        let rival = self.score::<I>(i, k, g);
+                        let gap = gap(rival, edge);
+                        terms = terms.add(gap.max(zero));
+                        d_target = d_target.add(gap.if_positive(rival.slope.sub(edge.slope), zero));
+                    }
+                }
+                for at in self.outgoing.range(i) {
+                    let target = self.outgoing.nodes[at] as usize;
+                    let rivals = self.rivals(incoming.offsets[target] as usize + self.place_at_target[at] as usize);
+                    if rivals.is_empty() {
+                        continue;
+                    }
+                    let edge = self.score::<I>(target, i as u32, g);
+                    for &k in rivals {
+                        let gap = gap(self.score::<I>(target, k, g), edge);
+                        d_source = d_source.sub(gap.if_positive(edge.slope, zero));
+                    }
+                }
+                let as_rival = self.margin.offsets[i] as usize..self.margin.offsets[i + 1] as usize;
+                for &[target, source] in &self.margin.triples[as_rival] {
+                    let rival = self.score::<I>(target as usize, i as u32, g);
+                    let gap = gap(rival, self.score::<I>(target as usize, source, g));
+                    d_source = d_source.add(gap.if_positive(rival.slope, zero));
+                }
+                let real_heads = (heads - g * LANES).min(LANES);
+                loss += terms.array()[..real_heads].iter().map(|term| term.to_f64()).sum::<f64>();
+                let (d_target, d_source) = (d_target.mul(weight), d_source.mul(weight));
+                let part = g * width..(g + 1) * width;
+                let own = &z[i * row..(i + 1) * row][part.clone()];
+                let [a_target, a_source] = self.a.map(|a| &a[part.clone()]);
+                add_two_scaled::<T, I>(&mut d_z[part.clone()], d_target, a_target, d_source, a_source);
+                add_scaled::<T, I>(&mut d_target_vector[part.clone()], d_target, own);
+                add_scaled::<T, I>(&mut d_source_vector[part], d_source, own);
+            }
+        }
+        loss
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Purpose;
+
+    const OFFSETS: [u64; 5] = [0, 3, 4, 8, 8];
+    const NODES: [u32; 8] = [0, 1, 3, 1, 0, 1, 2, 3];
+
+    fn incoming() -> Neighbours<'static> {
+        Neighbours { offsets: &OFFSETS, nodes: &NODES }
+    }
+
+    #[test]
+    fn pools_hold_everybody_else_or_the_listed() {
+        let all = |pool: Pool<'_>, target| (0..pool.len(target)).map(|k| pool.get(target, k)).collect::<Vec<_>>();
+        let outside = Pool::Outside(incoming());
+        assert_eq!([0, 1, 2, 3].map(|i| all(outside, i)), [vec![2], vec![0, 2, 3], vec![], vec![0, 1, 2, 3]]);
+        assert_eq!(all(Pool::Listed(incoming()), 0), [0, 1, 3]);
+    }
+
+    #[test]
+    fn rivals_are_drawn_uniformly_for_marked_edges_with_a_pool() {
+        let parts = Parts::by_offsets(&OFFSETS);
+        let mut counts = [0; 4];
+        for step in 0..3000 {
+            let stream = Stream::new(1, step, 0, Purpose::ContrastRivals);
+            let mut rivals = [7; 16];
+            // All but edge 1 in one sample, all in the other.
+            draw_rivals(&parts, incoming(), Pool::Outside(incoming()), &[&[0xFD], &[0xFF]], stream, 2, &mut rivals);
+            // Node 2 hears everybody: nothing is left to compare its edges with.
+            assert_eq!(rivals[..6], [2, 2, NOBODY, NOBODY, 2, 2]);
+            assert_eq!(rivals[8..], [NOBODY; 8]);
+            rivals[6..8].iter().for_each(|&k| counts[k as usize] += 1);
+
+            let (mut offsets, mut triples) = (vec![], vec![]);
+            group_by_rival(incoming(), &rivals, 2, &mut offsets, &mut triples);
+            assert_eq!(triples.len(), 6);
+            let of = |k: usize| &triples[offsets[k] as usize..offsets[k + 1] as usize];
+            assert_eq!(of(2)[..4], [[0, 0], [0, 0], [0, 3], [0, 3]]);
+            assert!((0..4).all(|k| k == 2 || of(k).iter().all(|triple| *triple == [1, 1])));
+        }
+        assert_eq!(counts[1], 0);
+        // 6000 draws among three: five standard deviations are 183.
+        assert!([0, 2, 3].iter().all(|&k| (counts[k] - 2000i32).abs() < 183), "{counts:?}");
+    }
+
+    #[test]
+    fn classes_are_compared_where_both_are_known() {
+        let (alike, offsets, unlike) = compare_classes(incoming(), &[5, 6, 5, 9], 9);
+        // Edges 0 (0 -> 0), 3 (1 -> 1), 4 (0 -> 2) and 6 (2 -> 2).
+        assert_eq!(alike, [0b0101_1001]);
+        assert_eq!((offsets, unlike), (vec![0, 1, 1, 2, 2], vec![1, 1]));
+    }
+}
