@@ -133,8 +133,7 @@ impl Choices {
     pub fn unread(&self, model: ModelKind) -> Vec<&'static str> {
         let has = Table::try_from(Settings::general(model)).expect("settings are a table");
         let is_read = |name| match name {
-            "lambda_e" | "p_n" => model.is_self_supervised(),
-            "p_e" => model.is_self_supervised() || matches!(model, ModelKind::Constrained { .. }),
+            "lambda_e" | "p_n" | "p_e" => model.is_self_supervised(),
             name => has.contains_key(name),
         };
         self.options
@@ -313,8 +312,8 @@ mod tests {
         assert_eq!(settings("cgat-full-supervised").lambda_b, Some(2.0));
         let unread = |model: &str| of(model).unread(model.parse().unwrap());
         assert_eq!(unread("gat-go"), ["lambda_b", "lambda_g", "p_e"]);
-        assert_eq!((unread("supergat-mx"), unread("cgat")), (vec!["lambda_b", "lambda_g"], vec!["lambda_b"]));
-        assert!(unread("cgat-full-supervised").is_empty());
+        assert_eq!((unread("supergat-mx"), unread("cgat")), (vec!["lambda_b", "lambda_g"], vec!["lambda_b", "p_e"]));
+        assert_eq!(unread("cgat-full-supervised"), ["p_e"]);
         assert_eq!(of("cgat").origin("x").unwrap().matches("--lambda").count(), 1);
     }
 

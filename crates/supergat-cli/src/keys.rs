@@ -85,7 +85,7 @@ pub const KEYS: [Key; 40] = [
     key("lambda_2", Kind::Number, TRAINING, "Weight decay (lambda_2), added to the gradient of every weight"),
     key("max_epochs", Kind::Whole, TRAINING, "Epochs at most"),
     key("lambda_e", Kind::Number, SELF_SUPERVISION, "Weight of the edge losses (lambda_E)"),
-    key("p_e", Kind::Number, SELF_SUPERVISION, "Share of the edges that each step samples (p_e); cgat reads it too"),
+    key("p_e", Kind::Number, SELF_SUPERVISION, "Share of the edges that each step samples (p_e)"),
     key("p_n", Kind::Number, SELF_SUPERVISION, "Unlinked pairs drawn for each sampled edge (p_n)"),
     key(
         "top_k",

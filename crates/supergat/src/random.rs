@@ -47,12 +47,12 @@ pub enum Purpose {
     SyntheticFeatures = 9,
     /// Labels of generated graphs.
     SyntheticLabels = 10,
-    /// Sampled edges of margin losses.
-    ContrastEdges = 11,
     /// Unlinked nodes that edges are compared with.
-    ContrastRivals = 12,
+    ContrastRivals = 11,
     /// Linked nodes of other classes that edges are compared with.
-    BoundaryRivals = 13,
+    BoundaryRivals = 12,
+    /// A search for hyperparameters.
+    Search = 13,
 }
 
 /// An endless, randomly accessible sequence of random numbers, named by (seed, step, layer, purpose).

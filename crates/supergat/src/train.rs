@@ -34,7 +34,7 @@ pub struct TrainConfig {
     pub lambda_2: f64,
     /// Weight of the edge losses; read by self-supervised models.
     pub lambda_e: f64,
-    /// Share of the edges sampled each step by self-supervised and constrained models.
+    /// Share of the edges sampled each step by self-supervised models.
     pub p_e: f64,
     /// Negatives per sampled edge.
     pub p_n: f64,
@@ -130,7 +130,7 @@ pub fn plans<T: Real>(examples: &[Example<T>], self_supervised: bool, config: &T
     let plan = |example| {
         let plan = Plan::new(example, sampling)?;
         match config.contrast {
-            Some(contrast) => plan.contrasting(example, contrast, config.p_e),
+            Some(contrast) => plan.contrasting(example, contrast),
             None => Ok(plan),
         }
     };

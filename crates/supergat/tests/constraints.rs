@@ -105,7 +105,7 @@ fn losses_and_attention_are_as_defined() {
             negative_slope: SLOPE,
         };
         let mut model = Model::new(architecture, 4).unwrap();
-        let plan = Plan::new(&example, None).unwrap().contrasting(&example, contrast, 1.0).unwrap();
+        let plan = Plan::new(&example, None).unwrap().contrasting(&example, contrast).unwrap();
         let mut workspace = model.workspace(std::slice::from_ref(&example), std::slice::from_ref(&plan), true);
         let naive = Naive::new(&model, &example);
 
@@ -146,7 +146,7 @@ fn settings_that_cannot_work_are_refused() {
     }
     let multi = Example { labels: Labels::Multi { classes: 1, of: vec![1; NODES] }, ..example() };
     let by_classes = Contrast { boundary: Some(Boundary { lambda_b: 1.0, margin_b: 0.1 }), ..good };
-    let plan = |contrast| Plan::new(&multi, None).unwrap().contrasting(&multi, contrast, 0.9);
+    let plan = |contrast| Plan::new(&multi, None).unwrap().contrasting(&multi, contrast);
     assert!(plan(good).is_ok());
     let error = plan(by_classes).unwrap_err().to_string();
     assert!(error.contains("use the model cgat"), "{error}");

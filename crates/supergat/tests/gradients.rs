@@ -150,7 +150,7 @@ fn constrained_attention() {
                 dropout,
                 ..architecture(&example, FORMS[0], false)
             };
-            let plan = Plan::new(&example, None).unwrap().contrasting(&example, contrast, 0.8).unwrap();
+            let plan = Plan::new(&example, None).unwrap().contrasting(&example, contrast).unwrap();
             check_with(&format!("seed {seed}, {contrast:?}, dropout {dropout}"), shape, &example, None, &plan);
         }
     }

@@ -17,8 +17,6 @@ const STARTUP: usize = 2 * BATCH;
 const GOOD: f64 = 0.15;
 /// Candidates among which an estimator chooses.
 const CANDIDATES: usize = 24;
-/// The layer in the names of the search's random numbers; no network has so many.
-const LAYER: u16 = u16::MAX;
 
 /// Settings that were tried.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,7 +69,7 @@ impl Search {
         if number == 0 {
             return settings;
         }
-        let mut numbers = Numbers { stream: Stream::new(self.seed, number as u32, LAYER, Purpose::Split), next: 0 };
+        let mut numbers = Numbers { stream: Stream::new(self.seed, number as u32, 0, Purpose::Search), next: 0 };
         for dimension in self.space.dimensions() {
             let coordinate = match number < STARTUP {
                 true => {

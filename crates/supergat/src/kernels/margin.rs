@@ -51,12 +51,12 @@ impl Pool<'_> {
     }
 }
 
-/// Draws for every edge that all of `marks` mark `per_edge` nodes from its target's pool, each uniformly and on its own.
+/// Draws for every edge, or those that the bits `among` mark, `per_edge` nodes from its target's pool, each uniformly and on its own.
 pub fn draw_rivals(
     parts: &Parts,
     incoming: Neighbours<'_>,
     pool: Pool<'_>,
-    marks: &[&[u8]],
+    among: Option<&[u8]>,
     stream: Stream,
     per_edge: usize,
     rivals: &mut [u32],
@@ -67,7 +67,7 @@ pub fn draw_rivals(
         for i in nodes {
             let free = pool.len(i);
             for (e, slots) in incoming.range(i).zip(&mut slots) {
-                if free == 0 || !marks.iter().all(|bits| bits[e / 8] >> (e % 8) & 1 == 1) {
+                if free == 0 || among.is_some_and(|bits| bits[e / 8] >> (e % 8) & 1 == 0) {
                     slots.fill(NOBODY);
                     continue;
                 }
@@ -325,7 +325,7 @@ mod tests {
             let stream = Stream::new(1, step, 0, Purpose::ContrastRivals);
             let mut rivals = [7; 16];
             // All but edge 1 in one sample, all in the other.
-            draw_rivals(&parts, incoming(), Pool::Outside(incoming()), &[&[0xFD], &[0xFF]], stream, 2, &mut rivals);
+            draw_rivals(&parts, incoming(), Pool::Outside(incoming()), Some(&[0xFD]), stream, 2, &mut rivals);
             // Node 2 hears everybody: nothing is left to compare its edges with.
             assert_eq!(rivals[..6], [2, 2, NOBODY, NOBODY, 2, 2]);
             assert_eq!(rivals[8..], [NOBODY; 8]);

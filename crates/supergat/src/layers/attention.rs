@@ -123,12 +123,14 @@ impl<T: Real> AttentionLayer<T> {
     /// Memory for graphs up to a size; `mask_bytes` is that of the input's dropout mask, if it will be needed.
     pub fn cache(&self, size: Size, mask_bytes: usize, room: &mut Room) -> AttentionCache<T> {
         let keep_input = if self.dropout.is_none() { 0 } else { mask_bytes };
-        let keep = if self.dropout.is_none() || !size.training { 0 } else { size.edges * self.layout.groups };
+        let constrained = size.contrast[0] > 0;
+        let drops = size.training && !constrained && !self.dropout.is_none();
+        let keep = if drops { size.edges * self.layout.groups } else { 0 };
         let per_head = size.nodes * self.layout.head_stride();
         AttentionCache {
             keep_input: room.list(keep_input),
             keep: room.list(keep),
-            chosen: room.list(if size.contrast[0] == 0 { 0 } else { size.edges * self.layout.groups }),
+            chosen: room.list(if constrained { size.edges * self.layout.groups } else { 0 }),
             z: room.numbers(size.nodes * self.layout.stride()),
             source_score: room.numbers(if self.vectors.is_some() { per_head } else { 0 }),
             state: room.numbers(STATE * per_head),
@@ -158,7 +160,7 @@ impl<T: Real> AttentionLayer<T> {
             let z = &cache.z[..nodes * stride];
             T::attention_scores(&context.plan.input.rows, self.layout, z, a_target, a_source, state, source);
         }
-        if let Some(stream) = stream(Purpose::AttentionDropout).filter(|_| !self.dropout.is_none()) {
+        if let Some(stream) = stream(Purpose::AttentionDropout).filter(|_| self.drops_coefficients(context)) {
             let keep = &mut cache.keep[..graph.edges() * self.layout.groups];
             self.dropout.fill_heads(stream, self.layout.lane_heads, keep);
         }
@@ -179,6 +181,10 @@ impl<T: Real> AttentionLayer<T> {
         self.output.forward(&context.plan.input.rows, &sums[..nodes * stride], out);
     }
 
+    fn drops_coefficients(&self, context: &Context<'_, T>) -> bool {
+        context.draw.is_some() && context.contrast().is_none() && !self.dropout.is_none()
+    }
+
     fn attention<'a>(
         &self,
         context: &Context<'a, T>,
@@ -187,7 +193,6 @@ impl<T: Real> AttentionLayer<T> {
         z: &'a [T],
         source_score: &'a [T],
     ) -> Attention<'a, T> {
-        let dropped = context.draw.is_some() && !self.dropout.is_none();
         Attention {
             form: self.form,
             layout: self.layout,
@@ -195,7 +200,7 @@ impl<T: Real> AttentionLayer<T> {
             z,
             source_score,
             incoming: context.example.graph.incoming().lists(),
-            keep: dropped.then(|| Mask { keep, scale: self.dropout.scale() }),
+            keep: self.drops_coefficients(context).then(|| Mask { keep, scale: self.dropout.scale() }),
             chosen: context.contrast().map(|_| chosen),
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! s_ij  = LeakyReLU(a^T [z_i ; z_j])                                 the score of GO attention, for each head
-//! alpha = drop(softmax over j in top_k(i) of s_ij)                   in training; over all j when evaluating
+//! alpha = softmax over j in top_k(i) of s_ij                         in training; over all j when evaluating
 //! L_g   = mean over (i, j, k) and heads of relu(s_ik + margin_g - s_ij)     k is no neighbour of i
 //! L_b   = mean over (i, j, k) and heads of relu(s_ik + margin_b - s_ij)     k is a neighbour of another class
 //! loss  = label loss + sum over layers of (lambda_g L_g + lambda_b L_b)
@@ -11,8 +11,9 @@
 //! What the paper leaves open is settled so:
 //!
 //! - Scores enter the margins after LeakyReLU and head by head: each head must keep the margin by itself.
-//! - The edges `j -> i` are those of attention, self-loops included. Each step and layer samples floor(p_e |E|) of them without replacement.
-//! - `cgat` compares every sampled edge. `cgat-full-supervised` compares those between two training nodes of equal class, and has L_b.
+//! - The edges `j -> i` are those of attention, self-loops included.
+//! - Leaving out all but the best edges takes the place of dropout on coefficients: there is none, also in the published results.
+//! - `cgat` compares every edge. `cgat-full-supervised` compares those between two training nodes of equal class, and has L_b.
 //! - Every edge is compared with `negatives_per_edge` nodes k, drawn uniformly and independently: for L_g from all nodes without an edge to i, for L_b from
 //!   the training nodes with an edge to i whose class is not that of i. Where there is no such node, the edge has no term; means are over the terms there are.
 //! - top_k(i) is chosen by each head, the self-loop being one of the candidates; of equal scores the earlier edge is taken. It is constant for the gradient.
@@ -27,7 +28,6 @@ use crate::kernels::{
 };
 use crate::memory::Room;
 use crate::random::{Purpose, Stream};
-use crate::sampling::sample_edges;
 use crate::stopwatch::timed;
 use serde::{Deserialize, Serialize};
 
@@ -80,7 +80,6 @@ impl Contrast {
 #[derive(Debug)]
 pub struct ContrastPlan {
     contrast: Contrast,
-    sampled: usize,
     classes: Option<Classes>,
 }
 
@@ -94,11 +93,10 @@ struct Classes {
 }
 
 impl ContrastPlan {
-    /// Looks at an example; `p_e` is the share of its edges that each step samples.
-    pub fn new<T: Real>(example: &Example<T>, contrast: Contrast, p_e: f64) -> Result<Self> {
+    /// Looks at an example.
+    pub fn new<T: Real>(example: &Example<T>, contrast: Contrast) -> Result<Self> {
         contrast.check()?;
         let graph = &example.graph;
-        let sampled = ((p_e * graph.edges() as f64).floor() as usize).min(graph.edges());
         let classes = match (&contrast.boundary, &example.labels) {
             (None, _) => None,
             (Some(_), Labels::Single { of, .. }) => {
@@ -115,7 +113,7 @@ impl ContrastPlan {
                 });
             }
         };
-        Ok(Self { contrast, sampled, classes })
+        Ok(Self { contrast, classes })
     }
 
     /// Edges that each node and head attends to in training.
@@ -133,7 +131,6 @@ impl ContrastPlan {
 /// The samples of one layer and step, with room for the largest graph, reused from step to step.
 #[derive(Debug)]
 pub struct ContrastSamples {
-    sampled: Vec<u8>,
     structure: Comparisons,
     boundary: Comparisons,
 }
@@ -152,10 +149,20 @@ impl Comparisons {
         Self { rivals: room.empty(slots), offsets: room.empty(offsets), triples: room.empty(slots) }
     }
 
-    fn draw(&mut self, graph: &Graph, parts: &Parts, pool: Pool<'_>, marks: &[&[u8]], stream: Stream, per_edge: usize) {
+    fn draw(
+        &mut self,
+        graph: &Graph,
+        parts: &Parts,
+        pool: Pool<'_>,
+        among: Option<&Vec<u8>>,
+        stream: Stream,
+        per_edge: usize,
+    ) {
         let incoming = graph.incoming().lists();
         self.rivals.resize(graph.edges() * per_edge, 0);
-        timed("draw_rivals", || draw_rivals(parts, incoming, pool, marks, stream, per_edge, &mut self.rivals));
+        timed("draw_rivals", || {
+            draw_rivals(parts, incoming, pool, among.map(Vec::as_slice), stream, per_edge, &mut self.rivals)
+        });
         let Self { rivals, offsets, triples } = self;
         timed("group_by_rival", || group_by_rival(incoming, rivals, per_edge, offsets, triples));
     }
@@ -182,28 +189,23 @@ pub struct Scores<'a, T> {
 }
 
 impl ContrastSamples {
-    /// Room for so many nodes and edges, and slots of both losses.
-    pub fn with_capacity(nodes: usize, edges: usize, slots: [usize; 2], room: &mut Room) -> Self {
+    /// Room for so many nodes, and slots of both losses.
+    pub fn with_capacity(nodes: usize, slots: [usize; 2], room: &mut Room) -> Self {
         let [structure, boundary] = slots.map(|slots| Comparisons::with_capacity(nodes, slots, room));
-        Self { sampled: room.empty(if slots[0] == 0 { 0 } else { edges.div_ceil(8) }), structure, boundary }
+        Self { structure, boundary }
     }
 
     /// Draws the samples of a step; `stream` gives the stream of each purpose.
     pub fn draw(&mut self, graph: &Graph, parts: &Parts, plan: &ContrastPlan, stream: impl Fn(Purpose) -> Stream) {
-        let Self { sampled, structure, boundary } = self;
+        let Self { structure, boundary } = self;
         let (incoming, per_edge) = (graph.incoming().lists(), plan.contrast.negatives_per_edge);
-        sampled.resize(graph.edges().div_ceil(8), 0);
-        timed("sample_edges", || {
-            sample_edges(stream(Purpose::ContrastEdges), graph.edges(), plan.sampled, sampled);
-        });
         let others = (Pool::Outside(incoming), stream(Purpose::ContrastRivals));
         match &plan.classes {
-            None => structure.draw(graph, parts, others.0, &[sampled], others.1, per_edge),
+            None => structure.draw(graph, parts, others.0, None, others.1, per_edge),
             Some(Classes { alike, unlike }) => {
-                let marks = [&sampled[..], alike];
-                structure.draw(graph, parts, others.0, &marks, others.1, per_edge);
+                structure.draw(graph, parts, others.0, Some(alike), others.1, per_edge);
                 let stream = stream(Purpose::BoundaryRivals);
-                boundary.draw(graph, parts, Pool::Listed(unlike.lists()), &marks, stream, per_edge);
+                boundary.draw(graph, parts, Pool::Listed(unlike.lists()), Some(alike), stream, per_edge);
             }
         }
     }

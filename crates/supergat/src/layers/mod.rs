@@ -64,10 +64,10 @@ impl Plan {
         Ok(Self { input, edges: Parts::by_offsets(&work), chosen, edge_samples, contrast: None })
     }
 
-    /// The same plan with constraints on attention in training steps, which sample the share `p_e` of the edges.
-    pub fn contrasting<T: Real>(mut self, example: &Example<T>, contrast: Contrast, p_e: f64) -> Result<Self> {
+    /// The same plan with constraints on attention in training steps.
+    pub fn contrasting<T: Real>(mut self, example: &Example<T>, contrast: Contrast) -> Result<Self> {
         if !example.train.is_empty() {
-            self.contrast = Some(ContrastPlan::new(example, contrast, p_e)?);
+            self.contrast = Some(ContrastPlan::new(example, contrast)?);
         }
         Ok(self)
     }
@@ -177,7 +177,7 @@ impl<T: Real> Scratch<T> {
             partial: room.numbers(parts * widest(&|l| 2 * l.stride())),
             losses: room.list(parts),
             samples: EdgeSamples::with_capacity(size.nodes, size.positives, size.negatives, room),
-            contrast: ContrastSamples::with_capacity(size.nodes, size.edges, size.contrast, room),
+            contrast: ContrastSamples::with_capacity(size.nodes, size.contrast, room),
             copies: room.numbers(if size.training { copies } else { 0 }),
             transposed: room.numbers(if size.training { widest(&|l| l.weight().value.len()) } else { 0 }),
         }
