@@ -1,22 +1,22 @@
 //! The command line.
 
+mod options;
 mod reproduce;
 
+pub use options::{Options, TableArgs};
 pub use reproduce::{ReproduceArgs, TableChoice};
 
-use crate::config::{Layer, default_value, model_names};
 use crate::error::{CliError, Result};
 use crate::help;
-use crate::keys::{KEYS, Key, Kind, RUN, TABLES};
+use crate::keys::RUN;
 use crate::memory;
 use crate::output;
 use clap::builder::styling::Styles;
 use clap::error::ErrorKind;
-use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches, Parser, Subcommand, value_parser};
+use clap::{Args, Parser, Subcommand, value_parser};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use supergat_data::SplitChoice;
-use toml::Value;
 
 const STYLES: Styles = Styles::styled().header(output::BOLD).usage(output::BOLD).literal(output::BOLD);
 
@@ -278,95 +278,6 @@ pub struct DownloadArgs {
     /// Say nothing on standard error except errors
     #[arg(short, long)]
     pub quiet: bool,
-}
-
-/// The keys of the configuration as options.
-#[derive(Debug)]
-pub struct Options(pub Layer);
-
-impl Args for Options {
-    fn augment_args(command: clap::Command) -> clap::Command {
-        command.args(KEYS.iter().map(argument))
-    }
-
-    fn augment_args_for_update(command: clap::Command) -> clap::Command {
-        Self::augment_args(command)
-    }
-}
-
-/// The values of the keys that were given.
-fn layer(matches: &ArgMatches, keys: impl Iterator<Item = &'static Key>) -> Layer {
-    let given = |key: &Key| match key.kind {
-        Kind::Text => matches.get_one::<String>(key.name).cloned().map(Value::String),
-        Kind::Whole => matches.get_one::<i64>(key.name).copied().map(Value::Integer),
-        Kind::Number => matches.get_one::<f64>(key.name).copied().map(Value::Float),
-        Kind::Switch => matches.get_flag(key.name).then_some(Value::Boolean(false)),
-        Kind::Flag => matches.get_flag(key.name).then_some(Value::Boolean(true)),
-    };
-    keys.filter_map(|key| Some((key.name, given(key)?))).collect()
-}
-
-/// The keys about tables.
-fn about_tables() -> impl Iterator<Item = &'static Key> {
-    KEYS.iter().filter(|key| key.heading == TABLES)
-}
-
-impl FromArgMatches for Options {
-    fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<Self, clap::Error> {
-        Ok(Self(layer(matches, KEYS.iter())))
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> std::result::Result<(), clap::Error> {
-        *self = Self::from_arg_matches(matches)?;
-        Ok(())
-    }
-}
-
-/// The keys about tables as options.
-#[derive(Debug)]
-pub struct TableArgs(pub Layer);
-
-impl Args for TableArgs {
-    fn augment_args(command: clap::Command) -> clap::Command {
-        command.args(about_tables().map(argument))
-    }
-
-    fn augment_args_for_update(command: clap::Command) -> clap::Command {
-        Self::augment_args(command)
-    }
-}
-
-impl FromArgMatches for TableArgs {
-    fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<Self, clap::Error> {
-        Ok(Self(layer(matches, about_tables())))
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> std::result::Result<(), clap::Error> {
-        *self = Self::from_arg_matches(matches)?;
-        Ok(())
-    }
-}
-
-fn argument(key: &Key) -> Arg {
-    let default = default_value(key).map(|value| format!(" [default: {value}]")).unwrap_or_default();
-    let help = match key.name {
-        "early_stop" => "Run all epochs".to_owned(),
-        "model" => format!("{}{default} [known: {}]", key.description, model_names().join(", ")),
-        _ => format!("{}{default}", key.description),
-    };
-    let argument = Arg::new(key.name).help(help);
-    if key.name == "dataset" {
-        return argument.value_name("DATASET").index(1);
-    }
-    let argument = argument.long(key.option()).help_heading(key.heading);
-    match key.kind {
-        Kind::Text if key.name == "delimiter" => argument.value_name("CHARACTER").allow_hyphen_values(true),
-        Kind::Text if key.heading == TABLES => argument.value_name("COLUMN"),
-        Kind::Text => argument.value_name(key.name.to_uppercase()),
-        Kind::Whole => argument.value_name("N").value_parser(value_parser!(i64)).allow_negative_numbers(true),
-        Kind::Number => argument.value_name("X").value_parser(value_parser!(f64)).allow_negative_numbers(true),
-        Kind::Switch | Kind::Flag => argument.action(ArgAction::SetTrue),
-    }
 }
 
 /// What the parser did not take: help and version are printed, everything else becomes one line.

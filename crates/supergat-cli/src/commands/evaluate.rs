@@ -1,7 +1,7 @@
 //! `supergat evaluate`
 
 use crate::args::EvaluateArgs;
-use crate::error::Result;
+use crate::error::{CliError, Result};
 use crate::output::{self, BOLD};
 use crate::saved_model::SavedModel;
 use crate::summary::{SCHEMA, metric};
@@ -48,6 +48,12 @@ pub fn run(args: &EvaluateArgs) -> Result<ExitCode> {
         validation: score(|example| &example.validation),
         test: score(|example| &example.test),
     };
+    if [&evaluation.train, &evaluation.validation, &evaluation.test].iter().all(|score| score.is_none()) {
+        let name = &evaluation.dataset;
+        return Err(CliError::usage(format!(
+            "no node of {name} has a label to compare with: `predict` gives their classes"
+        )));
+    }
     if args.json {
         output::print_json(&evaluation)?;
     } else {

@@ -65,6 +65,10 @@ fn from_two_tables_to_predictions_on_another_graph() {
     assert!(rows.iter().all(|row| row[1].is_empty() && row[2].is_empty()));
     assert_eq!(place.read("new.svg").matches("<title>p1").count(), 24);
 
+    let done = place.run(&["evaluate", "run", "new"]);
+    assert_eq!(done.code, 2);
+    assert!(done.stderr.contains("no node of new has a label to compare with"), "{}", done.stderr);
+
     people(&place, "labelled", 200, 20, true);
     let object = place.good(&["evaluate", "run", "labelled", "--json"]).json();
     assert_eq!((&object["train"], &object["test"]["nodes"]), (&serde_json::Value::Null, &20.into()));

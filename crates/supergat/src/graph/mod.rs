@@ -1,10 +1,12 @@
 //! The graph as attention needs it: edges grouped by target node, one self-loop per node, and the way back by source.
 
+mod parts;
+
+pub use parts::{Parts, PartsView};
+
 use crate::error::{Error, Result};
 use crate::kernels::{Neighbours, defaults};
 use crate::random::Permutation;
-use rayon::prelude::*;
-use std::hash::{BuildHasher, RandomState};
 
 /// How an edge list is to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,80 +26,7 @@ pub struct Adjacency {
     pub neighbours: Vec<u32>,
 }
 
-/// What a graph consists of.
-#[derive(Debug, Clone)]
-pub struct Parts {
-    /// Sources by target, ascending, every node among its own.
-    pub incoming: Adjacency,
-    /// Targets by source; `None` when the graph is symmetric.
-    pub outgoing: Option<Adjacency>,
-    /// For each outgoing edge `i -> t`, its place within the incoming list of `t`.
-    pub place_at_target: Vec<u32>,
-    /// For each edge of the list that the graph was made from its position.
-    pub input_positions: Vec<u64>,
-    /// How that list was read.
-    pub direction: Direction,
-}
-
-/// [`Parts`] that are only looked at.
-#[derive(Debug, Clone, Copy)]
-pub struct PartsView<'a> {
-    /// Sources by target.
-    pub incoming: &'a Adjacency,
-    /// Targets by source; `None` when the graph is symmetric.
-    pub outgoing: Option<&'a Adjacency>,
-    /// For each outgoing edge, its place within its target's list.
-    pub place_at_target: &'a [u32],
-    /// For each edge of the given list its position.
-    pub input_positions: &'a [u64],
-    /// How that list was read.
-    pub direction: Direction,
-}
-
-/// Nodes that a thread takes at once.
-const NODES_AT_ONCE: usize = 1 << 12;
-
-/// A number that depends on all of its arguments in a way that nobody knows who does not know the keys.
-#[inline]
-fn mixed(keys: [u64; 2], source: u32, target: u32, place: u32) -> u64 {
-    let fold = |a: u64, b: u64| {
-        let product = u128::from(a) * u128::from(b);
-        product as u64 ^ (product >> 64) as u64
-    };
-    let edge = u64::from(source) << 32 | u64::from(target);
-    let once = fold(edge ^ keys[0], u64::from(place) ^ keys[1]);
-    fold(once ^ keys[1], edge.wrapping_add(keys[0]) | 1)
-}
-
-fn refused(what: &'static str, position: usize, expected: &str, found: &str) -> Error {
-    Error::OutOfRange { what, position, expected: expected.into(), found: found.into() }
-}
-
 impl Adjacency {
-    /// Refuses lists that do not ascend, name unknown nodes or leave out the node itself.
-    fn check(&self, nodes: usize, what: &'static str) -> Result<()> {
-        let edges = self.neighbours.len();
-        if self.offsets.len() != nodes + 1 || self.offsets[0] != 0 || self.offsets[nodes] != edges as u64 {
-            let found = self.offsets.last().map_or(0, |&last| last as usize);
-            return Err(Error::SizeMismatch { what, expected: edges, found });
-        }
-        let sound = |node: usize| {
-            let (start, end) = (self.offsets[node], self.offsets[node + 1]);
-            let list = (start <= end).then(|| self.neighbours.get(start as usize..end as usize)).flatten();
-            list.is_some_and(|list| {
-                list.windows(2).all(|pair| pair[0] < pair[1])
-                    && list.last().is_some_and(|&last| (last as usize) < nodes)
-                    && list.binary_search(&(node as u32)).is_ok()
-            })
-        };
-        match (0..nodes).into_par_iter().with_min_len(NODES_AT_ONCE).find_first(|&node| !sound(node)) {
-            Some(node) => {
-                Err(refused(what, node, "ascending nodes of the graph, the node itself among them", "others"))
-            }
-            None => Ok(()),
-        }
-    }
-
     /// The positions of node `i`'s list.
     #[inline(always)]
     pub fn range(&self, i: usize) -> std::ops::Range<usize> {
@@ -237,112 +166,6 @@ impl Graph {
         }
     }
 
-    /// Puts together what [`Graph::parts`] shows, once everything that the rest of the crate relies on is checked, in parallel.
-    pub fn from_parts(parts: Parts) -> Result<Self> {
-        let Parts { incoming, outgoing, place_at_target, input_positions, direction } = parts;
-        let nodes = incoming.offsets.len().saturating_sub(1);
-        if nodes as u64 > Permutation::LONGEST {
-            return Err(Error::TooManyNodes { nodes });
-        }
-        incoming.check(nodes, "incoming edges")?;
-        if let Some(outgoing) = &outgoing {
-            outgoing.check(nodes, "outgoing edges")?;
-            if *outgoing == incoming {
-                return Err(refused("outgoing edges", 0, "none beside a symmetric graph", "the incoming ones again"));
-            }
-        }
-        let edges = incoming.neighbours.len();
-        let graph = Self {
-            nodes,
-            incoming,
-            outgoing,
-            place_at_target,
-            input_positions,
-            direction,
-            duplicates: 0,
-            self_loops: 0,
-        };
-        for (what, found) in [
-            ("outgoing edges (as many as incoming)", graph.outgoing().neighbours.len()),
-            ("places at the target (one per edge)", graph.place_at_target.len()),
-        ] {
-            if found != edges {
-                return Err(Error::SizeMismatch { what, expected: edges, found });
-            }
-        }
-        if !graph.leads_back() {
-            let expected = "the place of each edge in the list of its target";
-            return Err(refused("places at the target", 0, expected, "others"));
-        }
-        graph.counted()
-    }
-
-    /// Whether both ways hold the same edges, and every edge out of a node knows its place in its target's list.
-    ///
-    /// Looking each edge up would read memory in no order. Instead both ways are walked from front to end, and the sums of what they say
-    /// about their edges are compared: (source, target, place), mixed with keys that no file can know. Lists hold no edge twice, so that
-    /// sums of different edges agree by chance once in 2^64 files.
-    fn leads_back(&self) -> bool {
-        let secret = RandomState::new();
-        let keys = [secret.hash_one(0u8), secret.hash_one(1u8)];
-        let sum = |of_node: &(dyn Fn(usize) -> u64 + Sync)| {
-            (0..self.nodes).into_par_iter().with_min_len(NODES_AT_ONCE).map(of_node).reduce(|| 0, u64::wrapping_add)
-        };
-        let outgoing = sum(&|source| {
-            let range = self.outgoing().range(source);
-            let edges = self.outgoing().neighbours[range.clone()].iter().zip(&self.place_at_target[range]);
-            edges.fold(0, |sum: u64, (&target, &place)| sum.wrapping_add(mixed(keys, source as u32, target, place)))
-        });
-        let incoming = sum(&|target| {
-            let edges = self.incoming.of(target).iter().zip(0..);
-            edges.fold(0, |sum: u64, (&source, place)| sum.wrapping_add(mixed(keys, source, target as u32, place)))
-        });
-        outgoing == incoming
-    }
-
-    /// Counts self-loops and duplicates of the given list, which must lie within the edges.
-    fn counted(mut self) -> Result<Self> {
-        if self.direction == Direction::Undirected && !self.is_symmetric() {
-            return Err(refused(
-                "direction of links",
-                0,
-                "both directions of every edge",
-                "edges without their reverse",
-            ));
-        }
-        let edges = self.edges() as u64;
-        if let Some(at) = self.input_positions.iter().position(|&position| position >= edges) {
-            return Err(refused("positions of links", at, &format!("a position below {edges}"), "a larger one"));
-        }
-        // Bits fit into a cache where bytes would not.
-        let mut is_loop = vec![0u64; self.edges().div_ceil(64)];
-        for node in 0..self.nodes {
-            let position = self.position(node as u32, node as u32).expect("every list was seen to hold its node");
-            is_loop[position / 64] |= 1 << (position % 64);
-        }
-        let bit = |position: u64| is_loop[position as usize / 64] >> (position % 64) & 1;
-        self.self_loops =
-            self.input_positions.par_iter().with_min_len(NODES_AT_ONCE).map(|&position| bit(position)).sum();
-        let directions = if self.direction == Direction::Undirected { 2 } else { 1 };
-        let given = (self.input_positions.len() as u64 - self.self_loops) * directions;
-        let distinct = edges - self.nodes as u64;
-        self.duplicates = given
-            .checked_sub(distinct)
-            .ok_or_else(|| refused("links", given as usize, &format!("at least {distinct} directed edges"), "fewer"))?;
-        Ok(self)
-    }
-
-    /// The graph as plain lists, for files.
-    pub fn parts(&self) -> PartsView<'_> {
-        PartsView {
-            incoming: &self.incoming,
-            outgoing: self.outgoing.as_ref(),
-            place_at_target: &self.place_at_target,
-            input_positions: &self.input_positions,
-            direction: self.direction,
-        }
-    }
-
     /// Number of nodes.
     pub fn nodes(&self) -> usize {
         self.nodes
@@ -468,65 +291,7 @@ mod tests {
         assert_eq!((lonely.edges(), lonely.non_edges(), lonely.degree(1)), (3, 6, 0));
     }
 
-    /// The parts of a graph, to be damaged.
-    fn parts(graph: &Graph) -> Parts {
-        let view = graph.parts();
-        Parts {
-            incoming: view.incoming.clone(),
-            outgoing: view.outgoing.cloned(),
-            place_at_target: view.place_at_target.to_vec(),
-            input_positions: view.input_positions.to_vec(),
-            direction: view.direction,
-        }
-    }
-
-    #[test]
-    fn damaged_parts_are_refused() {
-        let edges = [(0, 1), (2, 2), (2, 1), (0, 1)];
-        for direction in [Direction::Directed, Direction::Undirected] {
-            let graph = Graph::from_edges(3, &edges, direction).unwrap();
-            let damages: [fn(&mut Parts); 12] = [
-                |p| p.incoming.offsets.clear(),
-                |p| p.incoming.offsets[1] = u64::MAX,
-                |p| p.incoming.offsets[3] = 1,
-                |p| p.incoming.neighbours[1] = 7,
-                |p| p.incoming.neighbours.swap(1, 2),
-                |p| p.incoming.neighbours[0] = 1,
-                |p| p.place_at_target[0] = 9,
-                |p| p.place_at_target[1] ^= 1,
-                |p| p.place_at_target.truncate(1),
-                |p| p.input_positions[0] = 99,
-                |p| p.input_positions.clear(),
-                |p| p.outgoing = Some(p.incoming.clone()),
-            ];
-            for (k, damage) in damages.iter().enumerate() {
-                let mut parts = parts(&graph);
-                damage(&mut parts);
-                assert!(Graph::from_parts(parts).is_err(), "{direction:?} {k}");
-            }
-        }
-        let mut one_way = parts(&Graph::from_edges(3, &edges, Direction::Directed).unwrap());
-        one_way.direction = Direction::Undirected;
-        assert!(Graph::from_parts(one_way).is_err());
-    }
-
     proptest! {
-        #[test]
-        fn parts_make_the_same_graph(
-            raw in proptest::collection::vec((0u32..9, 0u32..9), 0..40),
-            undirected: bool,
-        ) {
-            let direction = if undirected { Direction::Undirected } else { Direction::Directed };
-            let graph = Graph::from_edges(9, &raw, direction).unwrap();
-            let again = Graph::from_parts(parts(&graph)).unwrap();
-            prop_assert_eq!(again.incoming(), graph.incoming());
-            prop_assert_eq!(again.outgoing(), graph.outgoing());
-            prop_assert_eq!(again.place_at_target(), graph.place_at_target());
-            prop_assert_eq!((again.duplicates(), again.self_loops()), (graph.duplicates(), graph.self_loops()));
-            prop_assert_eq!((again.is_symmetric(), again.direction()), (graph.is_symmetric(), graph.direction()));
-            prop_assert_eq!(again.position_of_input(), graph.position_of_input());
-        }
-
         #[test]
         fn equals_a_set_of_edges(
             nodes in 1usize..12,
