@@ -2,6 +2,7 @@
 
 use crate::args::CompareArgs;
 use crate::error::{CliError, Result};
+use crate::keys::nearest_first;
 use crate::output::{self, BOLD, row};
 use crate::summary::SCHEMA;
 use serde::{Deserialize, Serialize};
@@ -136,8 +137,15 @@ fn part(file: &str, filter: &str) -> Result<Sample> {
     let mut known: Vec<String> = ended().map(|record| format!("{}/{}", record.dataset, record.model)).collect();
     known.sort_unstable();
     known.dedup();
-    let expected =
-        || CliError::usage(format!("{file}:{filter}: expected one of {file}:{}", known.join(&format!(", {file}:"))));
+    let expected = || {
+        let mut nearest = nearest_first(filter, known.clone());
+        nearest.truncate(3);
+        let found = if filter.is_empty() { "no filter".to_owned() } else { format!("`{filter}`") };
+        CliError::usage(format!(
+            "{file}: expected runs such as {file}:{}, found {found}",
+            nearest.join(&format!(" or {file}:"))
+        ))
+    };
     if known.is_empty() {
         return Err(CliError::usage(format!("{file} holds no finished run")));
     }

@@ -46,7 +46,11 @@ fn parts_of_a_results_file_are_taken() {
     place.good(&["tune", SMALL, "--max-epochs", "5", "--trials", "2", "--seeds", "2", "--out", "search", "-q"]);
     let file = "search/results.jsonl";
     let done = place.run(&["compare", file, file]);
-    assert!(done.code == 2 && done.stderr.contains(&format!("expected one of {file}:{SMALL}/supergat-mx")), "{done:?}");
+    assert!(
+        done.code == 2
+            && done.stderr.contains(&format!("expected runs such as {file}:{SMALL}/supergat-mx, found no filter")),
+        "{done:?}"
+    );
     let all = format!("{file}:{SMALL}/supergat-mx");
     let done = place.run(&["compare", &all, &all]);
     assert!(done.code == 2 && done.stderr.contains("has runs that differ in lambda_2, lambda_e"), "{done:?}");
