@@ -6,6 +6,7 @@ use crate::sweep::Job;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
+use supergat::ModelKind;
 use supergat_data::{SplitChoice, registry};
 
 /// Graphs of more nodes than this are run with fewer seeds, as in the paper.
@@ -92,7 +93,7 @@ impl Plan {
 
     /// The runs behind a number.
     pub fn cell(&self, row: &PaperRow, dataset: &str) -> Vec<Job> {
-        let Some(settings) = row.model.as_deref().and_then(|model| settings(dataset, model)) else {
+        let Some(settings) = row.model.as_deref().and_then(|model| self.settings(dataset, model)) else {
             return Vec::new();
         };
         let job = |seed| Job { source: dataset.to_owned(), split: self.split(dataset, seed), settings, seed };
@@ -103,6 +104,13 @@ impl Plan {
     pub fn jobs(&self) -> Vec<Job> {
         let cells = self.table.datasets.iter().flat_map(|name| self.table.rows.iter().map(move |row| (row, name)));
         cells.flat_map(|(row, dataset)| self.cell(row, dataset)).collect()
+    }
+
+    /// The paper's settings of a model on a dataset, else general ones; `None` where this program has no such model.
+    fn settings(&self, dataset: &str, model: &str) -> Option<Settings> {
+        let model = model.parse().ok()?;
+        let full = if self.published == SplitChoice::FullSupervised { fully_supervised(dataset, model) } else { None };
+        Some(full.or_else(|| Settings::published(dataset, model)).unwrap_or_else(|| Settings::general(model)))
     }
 
     fn seeds_of(&self, dataset: &str) -> u64 {
@@ -123,8 +131,19 @@ impl Plan {
     }
 }
 
-/// The paper's settings of a model on a dataset, else general ones; `None` where this program has no such model.
-fn settings(dataset: &str, model: &str) -> Option<Settings> {
-    let model = model.parse().ok()?;
-    Some(Settings::published(dataset, model).unwrap_or_else(|| Settings::general(model)))
+/// The paper has settings for full supervision of CGAT only; attention without constraints takes what it shares with it.
+fn fully_supervised(dataset: &str, model: ModelKind) -> Option<Settings> {
+    let cgat = Settings::published(dataset, ModelKind::Constrained { by_classes: true })?;
+    matches!(model, ModelKind::Attention { .. }).then_some(Settings {
+        layers: cgat.layers,
+        hidden: cgat.hidden,
+        heads: cgat.heads,
+        output_heads: cgat.output_heads,
+        dropout: cgat.dropout,
+        lr: cgat.lr,
+        lambda_2: cgat.lambda_2,
+        max_epochs: cgat.max_epochs,
+        early_stop: cgat.early_stop,
+        ..Settings::general(model)
+    })
 }
