@@ -161,8 +161,9 @@ impl Graph {
         }
         // Bits fit into a cache where bytes would not.
         let mut is_loop = vec![0u64; self.edges().div_ceil(64)];
-        for node in 0..self.nodes {
-            let position = self.position(node as u32, node as u32).expect("every list was seen to hold its node");
+        let own = |node| self.position(node, node).expect("every list was seen to hold its node");
+        let loops: Vec<usize> = (0..self.nodes as u32).into_par_iter().with_min_len(NODES_AT_ONCE).map(own).collect();
+        for position in loops {
             is_loop[position / 64] |= 1 << (position % 64);
         }
         let bit = |position: u64| is_loop[position as usize / 64] >> (position % 64) & 1;
