@@ -67,13 +67,6 @@ impl TuneFolder {
         &mut self.results
     }
 
-    /// What is wrong with the results file.
-    pub fn damaged(&self) -> Vec<String> {
-        let path = self.results.path().display();
-        let damaged = self.results.damaged().iter();
-        damaged.map(|damage| format!("note: {path}, line {}: skipped: {}", damage.line, damage.reason)).collect()
-    }
-
     /// Writes what was found; without a finished trial there is nothing to write.
     pub fn write(&self, tuned: &Tuned, resolved: &Resolved) -> Result<TuneSummary> {
         let trials = &tuned.trials;

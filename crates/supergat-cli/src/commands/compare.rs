@@ -133,6 +133,7 @@ impl<'a> Filter<'a> {
 
 fn part(file: &str, filter: &str) -> Result<Sample> {
     let results = ResultsFile::read(Path::new(file))?;
+    results.damage_notes().iter().for_each(|note| output::note(note));
     let ended = || results.records().filter(|record| record.test().is_some());
     let mut known: Vec<String> = ended().map(|record| format!("{}/{}", record.dataset, record.model)).collect();
     known.sort_unstable();

@@ -34,10 +34,7 @@ pub fn run(args: &ReproduceArgs) -> Result<ExitCode> {
         let place = args.results.clone().unwrap_or_else(|| args.out.join("results.jsonl"));
         let mut results = if args.table_only { ResultsFile::read(&place)? } else { open(&place)? };
         if !args.quiet {
-            for damage in results.damaged() {
-                let (place, line) = (place.display(), damage.line);
-                output::note(&format!("note: {place}, line {line} is skipped: {}", damage.reason));
-            }
+            results.damage_notes().iter().for_each(|note| output::note(note));
         }
         if !args.table_only {
             let jobs = plans.iter().flat_map(Plan::jobs).collect();

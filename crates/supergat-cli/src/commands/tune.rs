@@ -76,7 +76,7 @@ fn search(
     let interrupt = Interrupt::listen()?;
     let progress = TuneProgress::new(quiet, tuning);
     progress.line(&format!("starting from: {origin}"));
-    folder.damaged().iter().for_each(|text| progress.line(text));
+    folder.results().damage_notes().iter().for_each(|text| progress.line(text));
     let tuned = tune(tuning, folder.results(), |event| {
         progress.observe(event);
         if interrupt.pressed() {

@@ -51,6 +51,9 @@ fn parts_of_a_results_file_are_taken() {
             && done.stderr.contains(&format!("expected runs such as {file}:{SMALL}/supergat-mx, found no filter")),
         "{done:?}"
     );
+    place.write("torn.jsonl", "{\"half");
+    let done = place.run(&["compare", "torn.jsonl:x/y", "torn.jsonl:x/y"]);
+    assert!(done.code == 2 && done.stderr.contains("torn.jsonl, line 1 is skipped: "), "{done:?}");
     let all = format!("{file}:{SMALL}/supergat-mx");
     let done = place.run(&["compare", &all, &all]);
     assert!(done.code == 2 && done.stderr.contains("has runs that differ in lambda_2, lambda_e"), "{done:?}");

@@ -84,6 +84,13 @@ impl ResultsFile {
         &self.damaged
     }
 
+    /// A sentence for each of them.
+    pub fn damage_notes(&self) -> Vec<String> {
+        let place = self.path.display();
+        let note = |damage: &Damage| format!("note: {place}, line {} is skipped: {}", damage.line, damage.reason);
+        self.damaged.iter().map(note).collect()
+    }
+
     /// The records, one for each run, in no particular order.
     pub fn records(&self) -> impl Iterator<Item = &Record> {
         self.records.values()
