@@ -36,6 +36,9 @@ pub struct ReproduceArgs {
     /// Threads to use; results do not depend on it [default: all cores]
     #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
+    /// Print the tables as JSON instead of text
+    #[arg(long)]
+    pub json: bool,
     /// Say nothing on standard error except errors
     #[arg(short, long)]
     pub quiet: bool,

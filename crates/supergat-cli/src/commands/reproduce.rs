@@ -7,6 +7,7 @@ use crate::error::{CliError, INTERRUPTED, Result};
 use crate::interrupt::Interrupt;
 use crate::keys::nearest_first;
 use crate::output;
+use crate::summary::SCHEMA;
 use crate::sweep_progress::SweepProgress;
 use clap::ValueEnum;
 use std::fs::File;
@@ -15,7 +16,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::ExitCode;
 use supergat_lab::Settings;
-use supergat_lab::reproduce::{Plan, Sheet, Table, WallClock, csv, html, markdown, tables};
+use supergat_lab::reproduce::{Plan, Sheet, Table, WallClock, csv, html, json, markdown, tables};
 use supergat_lab::sweep::{Job, Report, ResultsFile, run_sweep};
 
 /// Runs what is missing and writes the tables.
@@ -196,7 +197,12 @@ fn write(args: &ReproduceArgs, tables: &[(String, Sheet)]) -> Result<()> {
     let text = markdown(&sheets);
     let mut files = vec![(format!("{name}.md"), text.clone()), (format!("{name}.html"), html(&sheets))];
     files.extend(tables.iter().map(|(id, sheet)| (format!("{id}.csv"), csv(sheet))));
-    output::print(&text)?;
+    if args.json {
+        let named = tables.iter().map(|(id, sheet)| (id.clone(), json(sheet))).collect::<serde_json::Map<_, _>>();
+        output::print_json(&serde_json::json!({ "schema": SCHEMA, "tables": named }))?;
+    } else {
+        output::print(&text)?;
+    }
     for (name, text) in files {
         let place = args.out.join(name);
         replace(&place, &text).map_err(|error| CliError::cannot_write(&place, error))?;

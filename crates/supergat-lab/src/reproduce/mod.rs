@@ -18,7 +18,7 @@ mod wall_clock;
 
 pub use paper::{Figure, PaperRow, PaperTable, tables};
 pub use plan::{Plan, Splits};
-pub use sheet::{Sheet, csv, html, markdown};
+pub use sheet::{Sheet, csv, html, json, markdown};
 pub use table::{Line, Table};
 pub use verdict::Verdict;
 pub use wall_clock::WallClock;

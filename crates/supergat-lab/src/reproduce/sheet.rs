@@ -1,4 +1,6 @@
-//! Tables as text: Markdown, CSV, and one page for a browser that needs nothing else.
+//! Tables as text: Markdown, CSV, and one page for a browser that needs nothing else; JSON for programs.
+
+use serde_json::{Map, Value, json};
 
 /// A table of texts.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,6 +32,18 @@ pub fn csv(sheet: &Sheet) -> String {
     };
     let rows = sheet.csv_rows.iter().map(|row| row.iter().map(quoted).collect::<Vec<_>>().join(","));
     std::iter::once(sheet.csv_header.clone()).chain(rows).map(|line| line + "\n").collect()
+}
+
+/// A table for programs: the rows of its CSV file with the names of their columns, and its notes.
+pub fn json(sheet: &Sheet) -> Value {
+    let value = |field: &String| match field.parse::<f64>() {
+        Ok(number) => json!(number),
+        Err(_) if field.is_empty() => Value::Null,
+        Err(_) => json!(field),
+    };
+    let names = || sheet.csv_header.split(',').map(str::to_owned);
+    let rows = sheet.csv_rows.iter().map(|row| names().zip(row.iter().map(value)).collect::<Map<_, _>>());
+    json!({ "title": sheet.title, "rows": rows.collect::<Vec<_>>(), "notes": sheet.notes })
 }
 
 /// Tables as one page, without anything that must be fetched.
@@ -125,6 +139,14 @@ mod tests {
     #[test]
     fn fields_of_csv_are_quoted() {
         assert_eq!(csv(&sheet()), "dataset,p\n\"co\"\"r,a\",0.1\n");
+    }
+
+    #[test]
+    fn programs_get_numbers_and_names() {
+        let mut sheet = sheet();
+        sheet.csv_rows.push(vec![String::new(), "x".into()]);
+        let expected = json!([{ "dataset": "co\"r,a", "p": 0.1 }, { "dataset": null, "p": "x" }]);
+        assert_eq!(json(&sheet)["rows"], expected);
     }
 
     #[test]

@@ -5,13 +5,16 @@ use crate::reproduce::plan::{Plan, Splits};
 use crate::reproduce::sheet::Sheet;
 use crate::reproduce::verdict::Verdict;
 use crate::settings::Settings;
-use crate::statistics::{Mark, Summary, mark};
+use crate::statistics::{Mark, Summary, holm, mark};
 use crate::sweep::{Job, Record, ResultsFile};
 use std::collections::HashMap;
 use supergat_data::{SplitChoice, registry};
 
 /// What every other model is compared with.
 const REFERENCE: &str = "gat-go";
+
+const CSV_HEADER: &str =
+    "dataset,model,name,mean,std,low,high,n,wanted,paper_mean,paper_std,difference,p_against_gat,p_holm,mark,verdict";
 
 /// A table of the paper, made again.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,6 +44,8 @@ pub struct Line {
     pub paper: Option<Figure>,
     /// The paper's test of our results against ours of GAT.
     pub against_gat: Option<Mark>,
+    /// The chance of that test after Holm's correction for all models of the dataset.
+    pub holm: Option<f64>,
     /// Whether the two numbers agree.
     pub verdict: Verdict,
 }
@@ -75,12 +80,11 @@ impl Table {
     pub fn sheet(&self) -> Sheet {
         Sheet {
             title: self.title.clone(),
-            header: ["dataset", "model", "ours", "n", "paper", "difference", "p", "mark", "verdict"]
+            header: ["dataset", "model", "ours", "n", "paper", "difference", "p", "p (Holm)", "mark", "verdict"]
                 .map(Into::into)
                 .into(),
             rows: self.lines.iter().map(|line| (line.verdict.class(), line.texts())).collect(),
-            csv_header:
-                "dataset,model,name,mean,std,n,wanted,paper_mean,paper_std,difference,p_against_gat,mark,verdict".into(),
+            csv_header: CSV_HEADER.into(),
             csv_rows: self.lines.iter().map(Line::csv).collect(),
             notes: self.notes.clone(),
         }
@@ -110,16 +114,33 @@ fn lines(plan: &Plan, dataset: &str, index: &HashMap<Address, &Record>) -> Vec<L
             ours,
             paper,
             against_gat,
+            holm: None,
         }
     };
     let rows = plan.table.rows.iter().map(line);
-    rows.filter(|line| line.paper.is_some() || line.wanted > 0).collect()
+    let mut lines: Vec<Line> = rows.filter(|line| line.paper.is_some() || line.wanted > 0).collect();
+    correct(&mut lines);
+    lines
+}
+
+/// Corrects the chances of a dataset for their number.
+fn correct(lines: &mut [Line]) {
+    let tested: Vec<(&mut Option<f64>, f64)> =
+        lines.iter_mut().filter_map(|line| Some((&mut line.holm, line.against_gat?.test.p))).collect();
+    let chances: Vec<f64> = tested.iter().map(|(_, p)| *p).collect();
+    let corrected = holm(&chances).expect("chances are finite");
+    tested.into_iter().zip(corrected).for_each(|((place, _), p)| *place = Some(p));
+}
+
+/// A chance, in as many digits as matter.
+fn chance(p: f64) -> String {
+    if p < 1e-4 { "<0.0001".into() } else { format!("{p:.4}") }
 }
 
 /// What a reader must know beside the numbers.
 fn notes(plan: &Plan, lines: &[Line]) -> Vec<String> {
     let mut notes = vec![
-        "ours: mean ± standard deviation of n seeds; p: unpaired t test against our GAT; ** p < 0.0001, * p < 0.0005, ↓ worse at p < 0.05."
+        "ours: mean ± standard deviation of n seeds; p: unpaired t test against our GAT, and corrected after Holm for the models of a dataset; ** p < 0.0001, * p < 0.0005, ↓ worse at p < 0.05."
             .to_owned(),
         "within, outside: whether the means differ by at most 1.0, or twice the paper's deviation where that is more; numbers that the paper \
          reprints from others are not judged."
@@ -188,10 +209,8 @@ impl Line {
                 None => format!("{:.1}", paper.mean),
             })),
             or_none(self.difference().map(|difference| format!("{difference:+.2}"))),
-            or_none(self.against_gat.map(|mark| match mark.test.p {
-                p if p < 1e-4 => "<0.0001".into(),
-                p => format!("{p:.4}"),
-            })),
+            or_none(self.against_gat.map(|mark| chance(mark.test.p))),
+            or_none(self.holm.map(chance)),
             self.against_gat.map(|mark| mark.to_string()).unwrap_or_default(),
             self.verdict.text(),
         ]
@@ -199,18 +218,22 @@ impl Line {
 
     fn csv(&self) -> Vec<String> {
         let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+        let interval = self.ours.as_ref().and_then(|ours| ours.interval().ok());
         vec![
             self.dataset.clone(),
             self.model.clone().unwrap_or_default(),
             self.name.clone(),
             number(self.ours.as_ref().map(|ours| ours.mean)),
             number(self.ours.as_ref().map(|ours| ours.std)),
+            number(interval.map(|interval| interval.low)),
+            number(interval.map(|interval| interval.high)),
             self.count().to_string(),
             self.wanted.to_string(),
             number(self.paper.map(|paper| paper.mean)),
             number(self.paper.and_then(|paper| paper.std)),
             number(self.difference()),
             number(self.against_gat.map(|mark| mark.test.p)),
+            number(self.holm),
             self.against_gat.map(|mark| mark.to_string()).unwrap_or_default(),
             self.verdict.text(),
         ]
@@ -278,6 +301,10 @@ mod tests {
         assert!((mx.ours.as_ref().unwrap().mean - 84.65).abs() < 1e-9);
         assert_eq!((mx.count(), mx.wanted, mx.verdict), (4, 4, Verdict::Within(1.2)));
         assert_eq!(mx.against_gat.unwrap().to_string(), "**");
+        let chances = made.lines.iter().filter_map(|line| Some((line.against_gat?.test.p, line.holm?)));
+        let chances: Vec<(f64, f64)> = chances.collect();
+        let least = chances.iter().copied().min_by(|a, b| a.0.total_cmp(&b.0)).unwrap();
+        assert!((least.1 - least.0 * chances.len() as f64).abs() < 1e-15, "the least is multiplied by their number");
         assert_eq!(mx.texts()[2..6], ["84.65 ± 0.13", "4", "84.3 ± 0.6", "+0.35"].map(String::from));
         assert_eq!(of("SuperGAT-SD").verdict, Verdict::Outside(1.2));
         assert_eq!(of("SuperGAT-SD").against_gat.unwrap().to_string(), "↓");
