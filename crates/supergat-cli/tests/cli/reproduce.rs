@@ -1,7 +1,7 @@
 //! `supergat reproduce`
 
 use crate::support::{Done, Place, published, table};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -30,6 +30,12 @@ fn lines(place: &Place) -> Vec<String> {
         .collect()
 }
 
+/// The rows of a CSV file, by the names of their columns.
+fn named_rows(text: &str) -> Vec<BTreeMap<String, String>> {
+    let (header, rows) = table(text);
+    rows.into_iter().map(|row| header.iter().cloned().zip(row).collect()).collect()
+}
+
 fn outputs(place: &Place) -> [Vec<u8>; 3] {
     ["md", "csv", "html"].map(|ending| place.bytes(&format!("reproduction/planetoid.{ending}")))
 }
@@ -42,16 +48,17 @@ fn tables_are_made_and_nothing_is_run_twice() {
     assert_eq!(place.list("reproduction"), ["planetoid.csv", "planetoid.html", "planetoid.md", "results.jsonl"]);
     assert_eq!(done.stdout, place.read("reproduction/planetoid.md"));
     assert!(done.stderr.contains("9 new, 0 known before"), "{}", done.stderr);
-    let (header, rows) = table(&place.read("reproduction/planetoid.csv"));
-    assert_eq!(header[..4], ["dataset", "model", "name", "mean"]);
-    let mx = rows.iter().find(|row| row[1] == "supergat-mx").unwrap();
+    let rows = named_rows(&place.read("reproduction/planetoid.csv"));
+    let mx = rows.iter().find(|row| row["model"] == "supergat-mx").unwrap();
     let of_mx = lines(&place).into_iter().map(|line| serde_json::from_str::<serde_json::Value>(&line).unwrap());
     let of_mx: Vec<f64> =
         of_mx.filter(|run| run["model"] == "supergat-mx").map(|run| run["test"]["metric"].as_f64().unwrap()).collect();
     let mean = 100.0 * of_mx.iter().sum::<f64>() / 3.0;
-    assert!(of_mx.len() == 3 && (mx[3].parse::<f64>().unwrap() - mean).abs() < 1e-9, "{mx:?}");
-    assert_eq!((mx[5].as_str(), mx[7].as_str()), ("3", "84.3"));
-    assert!(rows.iter().any(|row| row[2] == "LDS" && row[12] == "reprinted, not judged"), "{rows:?}");
+    assert!(of_mx.len() == 3 && (mx["mean"].parse::<f64>().unwrap() - mean).abs() < 1e-9, "{mx:?}");
+    assert_eq!((mx["n"].as_str(), mx["paper_mean"].as_str()), ("3", "84.3"));
+    let within = |low: &str, mean: &str| low.parse::<f64>().unwrap() < mean.parse::<f64>().unwrap();
+    assert!(within(&mx["low"], &mx["mean"]) && within(&mx["mean"], &mx["high"]), "{mx:?}");
+    assert!(rows.iter().any(|row| row["name"] == "LDS" && row["verdict"] == "reprinted, not judged"), "{rows:?}");
 
     let (before, tables) = (lines(&place), outputs(&place));
     let again = place.good(&SMALL);
@@ -70,6 +77,11 @@ fn tables_are_made_and_nothing_is_run_twice() {
     assert!(lines(&place)[..9] == shuffled && outputs(&place) == tables);
     let only = place.good(&[&SMALL[..], &["--table-only", "--quiet"]].concat());
     assert!(only.stderr.is_empty() && outputs(&place) == tables && lines(&place).len() == 10);
+    let json = place.good(&[&SMALL[..], &["--table-only", "--quiet", "--json"]].concat()).stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let found = json["tables"]["planetoid"]["rows"].as_array().unwrap();
+    let found = found.iter().find(|row| row["model"] == "supergat-mx").unwrap();
+    assert_eq!(found["mean"].as_f64().unwrap().to_string(), mx["mean"]);
 }
 
 fn start(place: &Place) -> Child {
@@ -169,8 +181,10 @@ fn missing_datasets_are_left_out_and_said() {
     let done = place.good(&args);
     assert!(done.stderr.contains("left out: pubmed not found") && done.stderr.contains("supergat download pubmed"));
     assert!(done.stdout.contains("pubmed is not on this machine: `supergat download pubmed` fetches it."));
-    let (_, rows) = table(&place.read("reproduction/planetoid.csv"));
-    let verdict = |dataset: &str| rows.iter().find(|row| row[0] == dataset && row[1] == "gcn").unwrap()[5].clone();
+    let rows = named_rows(&place.read("reproduction/planetoid.csv"));
+    let verdict = |dataset: &str| {
+        rows.iter().find(|row| row["dataset"] == dataset && row["model"] == "gcn").unwrap()["n"].clone()
+    };
     assert_eq!((verdict("cora"), verdict("pubmed")), ("1".into(), "0".into()));
 }
 
@@ -208,7 +222,7 @@ fn the_real_cora_comes_close() {
     command.env("SUPERGAT_DATA", folder.parent().unwrap_or(Path::new(".")));
     let done = Done::of(command);
     assert_eq!(done.code, 0, "{done:?}");
-    let (_, rows) = table(&place.read("reproduction/planetoid.csv"));
-    let mx = rows.iter().find(|row| row[1] == "supergat-mx").unwrap();
-    assert!(mx[12].starts_with("within"), "{mx:?}");
+    let rows = named_rows(&place.read("reproduction/planetoid.csv"));
+    let mx = rows.iter().find(|row| row["model"] == "supergat-mx").unwrap();
+    assert!(mx["verdict"].starts_with("within"), "{mx:?}");
 }
