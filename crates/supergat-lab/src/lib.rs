@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod agreement;
 pub mod bench;
 pub mod compare;
 pub mod estimate;
@@ -14,6 +15,7 @@ pub mod statistics;
 pub mod sweep;
 pub mod tune;
 
+pub use agreement::Agreement;
 pub use bench::{BenchReport, KernelTiming, Timing, bench};
 pub use estimate::{Estimate, estimate};
 pub use graph_statistics::GraphStatistics;
