@@ -7,7 +7,7 @@ pub fn panels(title: &str, columns: usize, plots: &[Plot]) -> String {
     let columns = columns.clamp(1, plots.len().max(1));
     let wide = WIDTH / columns as f64;
     let mut body = String::new();
-    let mut y = 8.0;
+    let mut y = 0.0;
     if !title.is_empty() {
         y = 34.0;
         heading(&mut body, title, 17.0, 0.0, 24.0, WIDTH);

@@ -204,7 +204,7 @@ impl Plot {
         self.add(name, false, Shape::Density(density.clone()))
     }
 
-    /// A dashed vertical line with a few words at its top.
+    /// A dashed vertical line with a few words above it.
     #[must_use]
     pub fn mark_x(self, x: f64, words: &str) -> Self {
         self.add("", false, Shape::Vertical(x, words.into()))
@@ -243,7 +243,10 @@ impl Plot {
             heading(&mut text, &self.title, title_size, left, y, wide);
         }
         y += legend::draw(&mut text, self, left + 12.0, y + 6.0, wide - 24.0);
-        let frame = Frame::within(self, [left, y + 14.0, wide, top + high - y - 14.0]);
+        // Words of vertical lines stand above the frame.
+        let marked = self.layers.iter().any(|layer| matches!(layer.shape, Shape::Vertical(..)));
+        let gap = if marked { 20.0 } else { 14.0 };
+        let frame = Frame::within(self, [left, y + gap, wide, top + high - y - gap]);
         frame.draw(&mut text, self);
         marks::draw(&mut text, self, &frame);
         text

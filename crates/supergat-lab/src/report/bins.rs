@@ -63,7 +63,7 @@ fn plot(title: &str, label: &str, metric: &str, bins: &[Bin], several: bool) -> 
     let points: Vec<[f64; 2]> = bins.iter().enumerate().map(|(k, bin)| [k as f64, bin.percent()]).collect();
     let plot =
         Plot::new(title, Axis::categories(label, names), Axis::linear(format!("{metric} (%)")).range(0.0, 100.0));
-    let plot = plot.bars("", &points);
+    let plot = plot.bars(metric, &points);
     let interval = |(k, bin): (usize, &Bin)| bin.interval().map(|[low, high]| [k as f64, low, high]);
     let intervals: Vec<[f64; 3]> = bins.iter().enumerate().filter_map(interval).collect();
     if several { plot } else { plot.intervals("95 % interval", &intervals) }

@@ -70,10 +70,12 @@ impl Report {
         &self.figures
     }
 
-    /// The page, with the configuration and the command that runs it again.
+    /// The page, with the configuration, less its comments, and the command that runs it again.
     pub fn html(&self, again: &str, config: &str) -> String {
+        let plain = |line: &&str| !line.is_empty() && !line.starts_with('#');
+        let config: Vec<&str> = config.lines().filter(plain).collect();
         let page = self.page.clone().section("To run it again").code(again);
-        page.text("The configuration, which is also in config.toml:").code(config).html()
+        page.text("The configuration, which config.toml explains:").code(&config.join("\n")).html()
     }
 
     fn section(self, heading: &str) -> Self {
@@ -186,7 +188,7 @@ mod tests {
     fn a_report_shows_all_that_there_is() {
         let report = report(&dataset(), "supergat-mx");
         assert_eq!(names(&report), ["curves", "classes", "degree-and-homophily", "attention", "recipe"]);
-        let page = report.html("supergat train", "lr = 1");
+        let page = report.html("supergat train", "# why\n\nlr = 1\n");
         for words in [
             "Loss of the edges",
             "most frequent mistakes",
@@ -197,7 +199,10 @@ mod tests {
         ] {
             assert!(page.contains(words), "{words}");
         }
-        assert!(!page.contains("NaN") && !page.contains("<b>") && !page.contains("no data"), "{page}");
+        assert!(
+            !page.contains("NaN") && !page.contains("why") && !page.contains("<b>") && !page.contains("no data"),
+            "{page}"
+        );
     }
 
     #[test]
