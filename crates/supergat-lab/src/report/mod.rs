@@ -58,8 +58,12 @@ impl Report {
         let page = Page::new(title, "Report of a training run").facts(facts);
         let report = Self { page, figures: Vec::new() };
         let report = curves::add(report, run);
-        let report = classes::add(report, run);
-        let report = bins::add(report, run);
+        let report = match run.tested().next() {
+            Some(_) => bins::add(classes::add(report, run), run),
+            None => {
+                report.section("Test nodes").text("No node is for testing, so classes and degrees have no accuracy.")
+            }
+        };
         let report = attention::add(report, run)?;
         let report = place::add(report, run);
         neighbours::add(report, run)
@@ -215,6 +219,15 @@ mod tests {
                 && !page.contains("trusted")
                 && !page.contains("Loss of the edges")
         );
+    }
+
+    #[test]
+    fn without_test_nodes_there_is_a_sentence() {
+        let mut dataset = dataset();
+        dataset.examples[0].test.clear();
+        let report = report(&dataset, "gat-go");
+        assert_eq!(names(&report), ["curves", "attention", "recipe"]);
+        assert!(report.html("", "").contains("No node is for testing"));
     }
 
     /// Two graphs of nodes with several labels: the first for training and validation, the second for testing.
