@@ -117,8 +117,8 @@ async function examine(browser, file, shots) {
         // Paper is light, whatever the screen is.
         await page.emulateMediaType('print');
         (await page.evaluate(faults, LEAST_CONTRAST, false)).forEach((what) => say(`printed: ${what}`));
-        const [r, g, b] = await page.evaluate(() => getComputedStyle(document.body).backgroundColor.match(/\d+/g).map(Number));
-        if (r + g + b < 600) say('printed: the paper would be dark');
+        const [r, g, b, a = 1] = await page.evaluate(() => getComputedStyle(document.body).backgroundColor.match(/[\d.]+/g).map(Number));
+        if (a > 0 && r + g + b < 600) say('printed: the paper would be dark');
         if (shots) await page.pdf({ path: join(shots, `${name}.pdf`), format: 'A4' });
       }
       await page.close();
