@@ -12,6 +12,7 @@ Examples:
   supergat predict runs/cora-supergat-mx   classes and probabilities of all nodes, as CSV
   supergat inspect cora                    size, degrees and homophily of a dataset
   supergat train my-folder                 your own graph: nodes.csv and edges.csv
+  supergat recommend my-folder             which form of attention suits it, and why
   supergat reproduce planetoid             the paper's table, made again beside the printed one
 
 Known names such as cora are looked up in the folder that SUPERGAT_DATA names, in ./data and in this user's cache, where `supergat download` \
@@ -73,6 +74,21 @@ Examples:
   supergat inspect cora
   supergat inspect wiki-cs --split 3
   supergat inspect random-partition:homophily=0.2,degree=5 --json";
+
+/// Of `supergat recommend`.
+pub const RECOMMEND: &str = "\
+Asks the paper's map: on 144 synthetic graphs of known average degree and homophily it says which form of attention is best. The degree of a \
+graph is known; its homophily, the share of neighbours of a node's own class, is estimated from the labels of training and validation nodes, with a 95 % \
+interval, and the answer takes in how uncertain that is. Labels of test nodes are not looked at. `supergat train --model auto` \
+trains what is named here.
+
+The confidence is the chance, by the map, that no other form does better. Where it is a close call, a short search with each of two \
+models decides: supergat tune DATASET --model MODEL --minutes 10.
+
+Examples:
+  supergat recommend cora
+  supergat recommend my-folder --standardise --out recipe
+  supergat recommend cora --training-labels --json";
 
 /// Of `supergat bench`.
 pub const BENCH: &str = "\

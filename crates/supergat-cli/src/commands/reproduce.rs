@@ -208,7 +208,7 @@ fn write(args: &ReproduceArgs, tables: &[(String, Sheet)]) -> Result<()> {
 }
 
 /// Writes beside the place, then renames.
-fn replace(place: &Path, text: &str) -> std::io::Result<()> {
+pub fn replace(place: &Path, text: &str) -> std::io::Result<()> {
     let name = place.file_name().expect("a file in the output folder").display();
     let beside = place.with_file_name(format!(".{name}.{}", std::process::id()));
     let written = File::create(&beside).and_then(|mut file| {
