@@ -9,6 +9,7 @@ pub mod estimate;
 pub mod graph_statistics;
 pub mod layout;
 pub mod recipe;
+pub mod report;
 pub mod reproduce;
 pub mod runs;
 pub mod settings;

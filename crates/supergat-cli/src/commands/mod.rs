@@ -9,6 +9,7 @@ pub mod evaluate;
 pub mod inspect;
 pub mod predict;
 pub mod recommend;
+pub mod report;
 pub mod reproduce;
 pub mod train;
 pub mod tune;

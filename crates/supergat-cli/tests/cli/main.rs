@@ -8,6 +8,7 @@ mod inspect;
 #[cfg(unix)]
 mod interrupt;
 mod recommend;
+mod report;
 mod reproduce;
 mod saved;
 mod support;
