@@ -118,6 +118,19 @@ Examples:
 
 Datasets that are not on this machine are left out, and `supergat download NAME` fetches them.";
 
+/// Of `supergat study sensitivity`.
+pub const SENSITIVITY: &str = "\
+Varies the weight of the edge loss (lambda_E), the negatives per edge (p_n) and the share of sampled edges (p_e), each alone around the published \
+settings, over the values of the paper's figures: 18 settings and the published ones. Every finished run is a line of results.jsonl in the output folder: \
+stop with Ctrl-C whenever you like, and the same command goes on.
+
+Examples:
+  supergat study sensitivity cora citeseer
+  supergat study sensitivity pubmed --seeds 3 --out studies/pubmed
+  supergat study sensitivity my-folder --model supergat-sd --json
+
+The folder: sensitivity-DATASET.svg, table.md, table.csv, report.html, results.jsonl.";
+
 /// Of `supergat compare`.
 pub const COMPARE: &str = "\
 Tests whether the test metrics of two sets of runs differ. Runs that share their splits and seeds are compared in pairs (paired t-test, and \

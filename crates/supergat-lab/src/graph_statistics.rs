@@ -153,14 +153,7 @@ pub fn homophily(examples: &[Example<f32>]) -> Homophily {
     let mut per_class = vec![[0.0f64; 3]; classes];
     let (mut agreeing, mut edges) = (0.0, 0.0);
     for example in examples {
-        for (i, list) in neighbours(&example.graph).into_iter().enumerate() {
-            let (mut neighbours, mut same) = (0.0, 0.0);
-            for j in list {
-                if let Some(agreement) = agreement(&example.labels, i, j as usize) {
-                    neighbours += 1.0;
-                    same += agreement;
-                }
-            }
+        for (i, [neighbours, same]) in neighbourhoods(example).into_iter().enumerate() {
             if let Labels::Single { of, .. } = &example.labels
                 && of[i] != Labels::UNKNOWN
             {
@@ -191,6 +184,15 @@ pub fn homophily(examples: &[Example<f32>]) -> Homophily {
         class_insensitive: (single && classes > 1).then_some(insensitive),
         adjusted: (single && expected < 1.0).then(|| (edge - expected) / (1.0 - expected)),
     }
+}
+
+/// Of every node the number of its labelled neighbours and how many of them agree with it: d_i and s_i above.
+pub(crate) fn neighbourhoods(example: &Example<f32>) -> Vec<[f64; 2]> {
+    let of = |(i, list): (usize, Vec<u32>)| {
+        let known = list.into_iter().filter_map(|j| agreement(&example.labels, i, j as usize));
+        known.fold([0.0, 0.0], |[neighbours, same], agreement| [neighbours + 1.0, same + agreement])
+    };
+    neighbours(&example.graph).into_iter().enumerate().map(of).collect()
 }
 
 /// 1 for the same class, 0 for another; with several classes the share of all classes that both have; `None` where a label is unknown.
