@@ -4,8 +4,7 @@
 //!
 //! ```text
 //! f(x, y) = 1/n sum_i k(x - x_i; b_x) k(y - y_i; b_y)      k(t; b) = exp(-t^2 / 2 b^2) / (b sqrt(2 pi))
-//! b_x     = max(n^(-1/6) std(x), 0.15)                     after Scott (1992), but never below half the step from one
-//! b_y     = max(n^(-1/6) std(y), 0.1)                      neighbour to two, and a fifth of that from 0 of 2 to 1 of 2
+//! b_x     = n^(-1/6) std(x)                                the same for b_y: Scott's rule (1992) for two dimensions
 //! ```
 //!
 //! Kernels are reflected at x = 0, y = 0 and y = 1, where points cannot lie beyond. As the paper suggests, leaves that are linked
@@ -19,8 +18,8 @@ use supergat_data::Dataset;
 pub const COLUMNS: usize = 60;
 /// Cells of the grid along homophily.
 pub const ROWS: usize = 40;
-/// The narrowest kernels. Degrees are whole numbers and homophilies of small degrees simple fractions; narrower kernels would show that.
-const NARROWEST: [f64; 2] = [0.15, 0.1];
+/// The narrowest kernels, for points that hardly differ: narrower ones would fall between the cells of the grid.
+const NARROWEST: [f64; 2] = [0.02, 0.0125];
 /// How far the grid goes beyond the largest degree, in bandwidths.
 const MARGIN: f64 = 1.0;
 
@@ -95,7 +94,7 @@ fn centres(end: f64, count: usize) -> Vec<f64> {
     (0..count).map(|cell| (cell as f64 + 0.5) * end / count as f64).collect()
 }
 
-/// Scott's rule for two dimensions, with a lower limit.
+/// Scott's rule, with a lower limit.
 fn bandwidth(points: &[Point], axis: usize) -> f64 {
     let n = points.len() as f64;
     let mean = points.iter().map(|point| point[axis]).sum::<f64>() / n;
@@ -127,16 +126,17 @@ mod tests {
         assert!((by_degree - total).abs() < 1e-9 && (by_homophily - total).abs() < 1e-9);
     }
 
-    /// One point far from all edges: the normal density itself.
+    /// Two points far from all edges: the sum of two normal densities, whose bandwidth is 2^(-1/6) of the standard deviation, or the least.
     #[test]
     fn the_kernel_is_the_normal_density() {
-        let density = Density::of(&[[2.0, 0.5]]).unwrap();
-        assert_eq!(density.bandwidth, NARROWEST);
+        let density = Density::of(&[[2.0, 0.45], [2.0, 0.55]]).unwrap();
+        let [b_x, b_y] = density.bandwidth;
+        assert!(b_x == NARROWEST[0] && (b_y - 0.05 * 2f64.powf(-1.0 / 6.0)).abs() < 1e-12);
         for (cell, value) in density.values.iter().enumerate() {
             let (x, y) = (density.degrees[cell % COLUMNS], density.homophilies[cell / COLUMNS]);
-            let exponent = ((x - 2.0) / 0.15).powi(2) + ((y - 0.5) / 0.1).powi(2);
-            let expected = (-0.5 * exponent).exp() / (std::f64::consts::TAU * 0.15 * 0.1);
-            assert!((value - expected).abs() < 1e-4 * 10.61, "{value} instead of {expected}");
+            let one = |centre: f64| (-0.5 * (((x - 2.0) / b_x).powi(2) + ((y - centre) / b_y).powi(2))).exp();
+            let expected = (one(0.45) + one(0.55)) / (2.0 * std::f64::consts::TAU * b_x * b_y);
+            assert!((value - expected).abs() < 1e-9 / (b_x * b_y), "{value} instead of {expected}");
         }
     }
 
@@ -146,7 +146,7 @@ mod tests {
         let [x, y] = Density::of(&points).unwrap().bandwidth;
         // 729^(-1/6) = 1/3; the standard deviation of 0, ..., 26 is sqrt((27^2 - 1) / 12).
         let std = (728.0f64 / 12.0).sqrt();
-        assert!((x - std / 3.0).abs() < 1e-9 && (y - (std / 26.0 / 3.0).max(0.1)).abs() < 1e-9, "{x} {y}");
+        assert!((x - std / 3.0).abs() < 1e-9 && (y - std / 26.0 / 3.0).abs() < 1e-9, "{x} {y}");
         assert_eq!(Density::of(&[]), None);
     }
 

@@ -10,8 +10,9 @@ use crate::output;
 use crate::summary::SCHEMA;
 use serde::Serialize;
 use std::process::ExitCode;
+use supergat_figure::{Axis, Page, Plot, panels};
 use supergat_lab::reproduce::{Sheet, csv, markdown};
-use supergat_lab::sensitivity::{Curve, Plan};
+use supergat_lab::sensitivity::{Curve, Knob, Plan, Point};
 
 /// What `--json` prints.
 #[derive(Debug, Serialize)]
@@ -44,15 +45,17 @@ pub fn run(args: &SensitivityArgs) -> Result<ExitCode> {
         output::note(&told(&report, &place));
     }
     let curves: Vec<Curve> = plans.iter().flat_map(|plan| plan.curves(&results)).collect();
-    let (ranges, points) = (ranges(&curves), points(&curves));
-    let text = markdown(&[ranges.clone(), points.clone()]);
-    let files = [("table.md".to_owned(), text), ("table.csv".to_owned(), csv(&points))];
-    write(&args.out, &files, args.quiet)?;
+    let sheets = [ranges(&curves), points(&curves)];
+    let figures = figures(&curves);
+    let mut files = vec![("table.md".to_owned(), markdown(&sheets)), ("table.csv".to_owned(), csv(&sheets[1]))];
+    files.extend(figures.iter().map(|(dataset, svg)| (file_name(dataset), svg.clone())));
+    files.push(("report.html".to_owned(), page(args, &figures, &sheets)));
+    write(&args.out, files, args.quiet)?;
     if args.json {
         let (folder, interrupted) = (args.out.display().to_string(), report.interrupted);
         output::print_json(&Summary { schema: SCHEMA, seeds: args.seeds, curves: &curves, interrupted, folder })?;
     } else {
-        output::print(&markdown(&[ranges]))?;
+        output::print(&markdown(&sheets[..1]))?;
     }
     Ok(if report.interrupted { INTERRUPTED.into() } else { ExitCode::SUCCESS })
 }
@@ -90,7 +93,7 @@ fn ranges(curves: &[Curve]) -> Sheet {
 /// Every point of every curve.
 fn points(curves: &[Curve]) -> Sheet {
     let all = || curves.iter().flat_map(|curve| curve.points.iter().map(move |point| (curve, point)));
-    let texts = |(curve, point): (&Curve, &supergat_lab::sensitivity::Point)| {
+    let texts = |(curve, point): (&Curve, &Point)| {
         let mark = if point.value == curve.published { " (published)" } else { "" };
         let [low, high] = point.interval;
         let texts = vec![
@@ -103,7 +106,7 @@ fn points(curves: &[Curve]) -> Sheet {
         ];
         ("", texts)
     };
-    let numbers = |(curve, point): (&Curve, &supergat_lab::sensitivity::Point)| {
+    let numbers = |(curve, point): (&Curve, &Point)| {
         let Curve { dataset, model, metric, knob, published, .. } = curve;
         let [low, high] = point.interval;
         let mut row = vec![dataset.clone(), model.clone(), (*metric).to_owned(), knob.name().to_owned()];
@@ -121,6 +124,52 @@ fn points(curves: &[Curve]) -> Sheet {
         csv_rows: all().map(numbers).collect(),
         notes: Vec::new(),
     }
+}
+
+/// A figure for each dataset.
+fn figures(curves: &[Curve]) -> Vec<(String, String)> {
+    let of = |curves: &[Curve]| {
+        let (dataset, model) = (&curves[0].dataset, &curves[0].model);
+        let title = format!("{model} on {dataset}: each hyperparameter alone");
+        (dataset.clone(), panels(&title, curves.len(), &curves.iter().map(plot).collect::<Vec<_>>()))
+    };
+    curves.chunk_by(|a, b| a.dataset == b.dataset).map(of).collect()
+}
+
+fn plot(curve: &Curve) -> Plot {
+    let axis = if curve.knob == Knob::LambdaE { Axis::log("lambda_E") } else { Axis::linear(curve.knob.name()) };
+    let line: Vec<[f64; 2]> = curve.points.iter().map(|point| [point.value, point.test.mean]).collect();
+    let band: Vec<[f64; 3]> = curve.points.iter().map(|p| [p.value, p.interval[0], p.interval[1]]).collect();
+    let plot = Plot::new("", axis, Axis::linear(format!("test {} (%)", curve.metric)));
+    plot.series(&["mean and 95 % interval"])
+        .band("mean and 95 % interval", &band)
+        .line("mean and 95 % interval", &line)
+        .mark_x(curve.published, "published")
+}
+
+/// Of a dataset's figure: a generated graph is named by a specification, which is no name for a file.
+fn file_name(dataset: &str) -> String {
+    let name: String = dataset.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' }).collect();
+    format!("sensitivity-{name}.svg")
+}
+
+fn page(args: &SensitivityArgs, figures: &[(String, String)], sheets: &[Sheet; 2]) -> String {
+    let mut page = Page::new(
+        "Sensitivity to self-supervision",
+        "lambda_E, p_n and p_e, each varied alone around the published settings",
+    );
+    for (dataset, svg) in figures {
+        page = page
+            .section(dataset)
+            .figure(svg, "Mean test metric over seeds with its 95 % interval; the dashed line is the published value.");
+    }
+    for sheet in sheets {
+        let rows: Vec<Vec<String>> = sheet.rows.iter().map(|(_, row)| row.clone()).collect();
+        page = page.section(&sheet.title).table(&sheet.header, &rows);
+    }
+    let model = args.model.map_or_else(String::new, |model| format!(" --model {model}"));
+    let command = format!("supergat study sensitivity {}{model} --seeds {}", args.datasets.join(" "), args.seeds);
+    page.section("Command").code(&command).html()
 }
 
 /// Three digits.
