@@ -8,8 +8,8 @@
 //! - whose slopes hold at least [`SMALLEST`] of the nodes: from every cell of the grid one goes uphill, and all cells that lead to p are its slopes.
 //!
 //! Maxima with shallower valleys belong to the one that the path leads to, with their slopes. A graph is a mixture when the homophilies of two of its
-//! modes differ by at least [`APART`]; leaves and hubs of the same homophily are often two modes, and no mixture. These four
-//! numbers were chosen with the published datasets in sight.
+//! modes differ by at least [`APART`] and one of them has a degree of at least [`NEIGHBOURS`]. Leaves and hubs of the same homophily are often two modes, and
+//! no mixture; and where nodes have one neighbour or two, homophily is 0, 1/2 or 1 in any graph. These numbers were chosen with the published datasets in sight.
 
 use crate::density::{COLUMNS, Density, ROWS};
 use serde::Serialize;
@@ -22,6 +22,8 @@ pub const LOWEST: f64 = 0.3;
 pub const SMALLEST: f64 = 0.02;
 /// Modes of a mixture differ at least so much in homophily.
 pub const APART: f64 = 0.5;
+/// And one of them has at least so many neighbours.
+pub const NEIGHBOURS: f64 = 3.0;
 /// Cells below this share of the highest are empty.
 const EMPTY: f64 = 1e-6;
 
@@ -43,7 +45,7 @@ pub struct Mode {
 /// Whether modes are those of a mixture.
 pub fn is_mixture(modes: &[Mode]) -> bool {
     let far = |a: &Mode| modes.iter().any(|b| (a.homophily - b.homophily).abs() >= APART);
-    modes.iter().any(far)
+    modes.iter().any(|mode| mode.degree >= NEIGHBOURS && far(mode))
 }
 
 /// A local maximum, and where its slopes end.
@@ -165,6 +167,9 @@ mod tests {
         assert!(low.valley.unwrap() < 0.01 && is_mixture(&modes), "{modes:?}");
         // The same homophily at another degree is a mode as well, but no mixture.
         let modes = found(&[(0.5, 0.8, 3000, 0.07), (2.0, 0.7, 2000, 0.07)]);
+        assert!(modes.len() == 2 && !is_mixture(&modes), "{modes:?}");
+        // Nodes with one or two neighbours, of which all are of the same class or none, are in every graph.
+        let modes = found(&[(0.0, 0.95, 3000, 0.02), (0.3, 0.05, 2000, 0.02)]);
         assert!(modes.len() == 2 && !is_mixture(&modes), "{modes:?}");
     }
 

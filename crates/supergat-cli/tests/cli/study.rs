@@ -1,6 +1,6 @@
 //! `supergat study`: studies of the appendix.
 
-use crate::support::{Done, Place, SMALL, published, table};
+use crate::support::{Done, Place, SMALL, table};
 
 /// The files that every study writes besides its figures.
 fn has_the_usual_files(place: &Place, folder: &str, figures: &[&str]) {
@@ -34,16 +34,6 @@ fn densities_and_their_modes() {
     near(mode["homophily"].as_f64().unwrap(), 0.3, 0.7);
     let (header, rows) = table(&place.read("studies/density/table.csv"));
     assert_eq!((header[0].as_str(), rows.len()), ("dataset", looked["modes"].as_array().unwrap().len()));
-}
-
-#[test]
-fn crocodile_is_a_mixture_and_chameleon_is_not() {
-    let (Some(chameleon), Some(crocodile)) = (published("chameleon"), published("crocodile")) else { return };
-    let place = Place::new();
-    let names = [chameleon.to_str().unwrap(), crocodile.to_str().unwrap()];
-    let json = place.good(&["study", "density", names[0], names[1], "--json", "--out", "here"]).json();
-    let mixture = |k: usize| json["datasets"][k]["mixture"].as_bool().unwrap();
-    assert_eq!([mixture(0), mixture(1)], [false, true]);
 }
 
 #[test]

@@ -52,7 +52,7 @@ pub fn run(args: &DensityArgs) -> Result<ExitCode> {
     let page = Page::new("Degree and homophily of nodes", "Densities and their modes")
         .figure(
             &figure,
-            "Density of nodes by degree and homophily; dots are modes. Leaves linked to another class are left out.",
+            "Density of nodes by degree and homophily, as its square root; dots are modes. Leaves linked to another class are left out.",
         )
         .section(&sheet.title)
         .table(&sheet.header, &rows)
@@ -85,11 +85,12 @@ fn plane(looked: &Looked) -> Plot {
     let density = &looked.density;
     let end = |centres: &[f64]| centres[0] + centres[centres.len() - 1];
     let (right, top) = (end(&density.degrees), end(&density.homophilies));
-    let drawn =
-        supergat_figure::Density { x: [0.0, right], y: [0.0, top], columns: COLUMNS, values: density.values.clone() };
+    // Square roots, so that thin parts are seen beside high peaks.
+    let values = density.values.iter().map(|value| value.sqrt()).collect();
+    let drawn = supergat_figure::Density { x: [0.0, right], y: [0.0, top], columns: COLUMNS, values };
     let dots: Vec<[f64; 2]> = looked.modes.iter().map(|mode| [mode.degree.log10(), mode.homophily]).collect();
     let (x, y) = (Axis::linear("log10 degree").range(0.0, right), Axis::linear("homophily").range(0.0, top));
-    Plot::new(looked.dataset.clone(), x, y).density("", &drawn).dots("mode", &dots)
+    Plot::new(looked.dataset.clone(), x, y).density("nodes", &drawn).dots("mode", &dots)
 }
 
 fn marginals(looked: &Looked) -> [Plot; 2] {
