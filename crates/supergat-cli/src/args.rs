@@ -40,6 +40,8 @@ pub enum Command {
     Evaluate(EvaluateArgs),
     /// Write the class of every node, with probabilities, as CSV.
     Predict(PredictArgs),
+    /// Make the report of a run folder again.
+    Report(ReportArgs),
     /// Describe a dataset: size, degrees, homophily, splits.
     Inspect(InspectArgs),
     /// Time training steps and evaluation passes.
@@ -149,6 +151,18 @@ pub struct PredictArgs {
     /// How tables are read.
     #[command(flatten)]
     pub tables: TableArgs,
+}
+
+/// Arguments of `supergat report`.
+#[derive(Debug, Args)]
+#[command(after_help = help::REPORT)]
+pub struct ReportArgs {
+    /// Run folder
+    #[arg(value_name = "RUN")]
+    pub run: PathBuf,
+    /// Print what was written as one JSON object
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Arguments of `supergat inspect`.

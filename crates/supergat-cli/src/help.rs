@@ -42,6 +42,8 @@ The run folder:
   model.safetensors  the model of the seed with the best validation metric
   predictions.csv    its class and probabilities for every node
   attention.csv      its attention coefficients and edge logits
+  report.html        all of this for people: a page that any browser opens
+  figures/           the figures of that page, as SVG
 
 Exit codes: 0 done, 1 the job failed, 2 wrong usage or input, 130 interrupted.";
 
@@ -64,6 +66,17 @@ Examples:
   supergat predict runs/mine --data new-folder --out new.csv --picture new.svg
 
 A folder of tables may hold a graph that training never saw: its columns are matched by name, and labels may be missing.";
+
+/// Of `supergat report`.
+pub const REPORT: &str = "\
+Every training ends with a report, report.html in its run folder: the result, curves over the epochs, which classes are taken for which, how well \
+nodes of few or unlike neighbours are classified, what attention does, where the graph lies on the paper's map, whom some nodes trust, and the \
+configuration. This command writes it again, from the folder's files and the dataset, for instance after an update of supergat. The page needs no \
+network and no other file.
+
+Examples:
+  supergat report runs/cora-supergat-mx
+  supergat report runs/cora-supergat-mx --json";
 
 /// Of `supergat inspect`.
 pub const INSPECT: &str = "\

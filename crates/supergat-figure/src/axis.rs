@@ -120,7 +120,12 @@ fn log_ticks(low: f64, high: f64, most: f64) -> Vec<(f64, String)> {
         let text = |power: i32| if small { number(10.0_f64.powi(power)) } else { power_of_ten(power) };
         return (first..=last).step_by(stride).map(|power| (10.0_f64.powi(power), text(power))).collect();
     }
-    linear_ticks(10.0_f64.powf(low), 10.0_f64.powf(high), most)
+    // Within a decade or two: 1, 2 and 5 times a power of ten, and plain steps where even those are too few.
+    let (low, high) = (10.0_f64.powf(low), 10.0_f64.powf(high));
+    let multiples = (first - 1..=last).flat_map(|power| [1.0, 2.0, 5.0].map(|k| k * 10.0_f64.powi(power)));
+    let ticks: Vec<(f64, String)> =
+        multiples.filter(|value| (low..=high).contains(value)).map(|value| (value, number(value))).collect();
+    if ticks.len() < 3 { linear_ticks(low, high, most.min(5.0)) } else { ticks }
 }
 
 /// The number with its exponent raised.
@@ -184,6 +189,7 @@ mod tests {
         assert_eq!(texts(log_ticks(-5.0, 2.0, 4.0)).len(), 4);
         assert_eq!(texts(log_ticks(-1.0, 2.0, 8.0)), ["0.1", "1", "10", "100"]);
         assert_eq!(texts(log_ticks(0.35, 0.95, 4.0)), ["4", "6", "8"]);
+        assert_eq!(texts(log_ticks(0.25, 1.75, 9.0)), ["2", "5", "10", "20", "50"]);
     }
 
     #[test]

@@ -8,6 +8,8 @@ use std::fmt::Write as _;
 
 /// The widest that a bar or box becomes.
 const WIDEST: f64 = 44.0;
+/// The most circles beyond the whiskers of a box.
+const MOST_BEYOND: usize = 60;
 
 /// Bars from zero, or from the lower edge of a logarithmic axis.
 pub(crate) fn bars(pen: &mut Pen, points: &[[f64; 2]]) {
@@ -53,11 +55,19 @@ pub(crate) fn boxes(pen: &mut Pen, boxes: &[(f64, Quartiles)]) {
              <rect {area} fill-opacity=\"0.35\" stroke-width=\"1.3\" x=\"{left}\" y=\"{third}\" width=\"{wide}\" height=\"{tall}\">{tip}</rect>\n\
              <path {line} stroke-width=\"2.6\" d=\"M{left} {median}h{wide}\"/>"
         );
-        for &value in &of.beyond {
+        for value in spread(&of.beyond) {
             let Some([_, y]) = pen.inside([*x, value]) else { continue };
             let tip = pen.tip(&number(value));
             let _ = writeln!(pen.text, "<circle {line} cx=\"{whisker}\" cy=\"{}\" r=\"2.5\">{tip}</circle>", place(y));
         }
+    }
+}
+
+/// Of many sorted values some that stand for all, the ends among them.
+fn spread(values: &[f64]) -> Vec<f64> {
+    match values.len() {
+        many if many > MOST_BEYOND => (0..MOST_BEYOND).map(|k| values[k * (many - 1) / (MOST_BEYOND - 1)]).collect(),
+        _ => values.to_vec(),
     }
 }
 
@@ -86,4 +96,17 @@ fn slot(pen: &Pen) -> (f64, f64) {
     let each = (0.84 * nearest / rivals.len() as f64).min(WIDEST);
     let mine = rivals.iter().position(|series| *series == pen.layer.series).unwrap_or(0) as f64;
     ((mine - (rivals.len() as f64 - 1.0) / 2.0) * each, 0.86 * each)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn circles_beyond_whiskers_are_bounded() {
+        let values: Vec<f64> = (0..5000).map(f64::from).collect();
+        let kept = spread(&values);
+        assert_eq!((kept.len(), kept[0], kept[MOST_BEYOND - 1]), (MOST_BEYOND, 0.0, 4999.0));
+        assert_eq!(spread(&values[..3]), [0.0, 1.0, 2.0]);
+    }
 }

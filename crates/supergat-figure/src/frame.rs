@@ -148,11 +148,14 @@ fn extent(plot: &Plot, axis: &Axis, side: Side) -> Option<[f64; 2]> {
 /// What a shape needs of the horizontal axis.
 fn along(shape: &Shape) -> Vec<f64> {
     match shape {
-        Shape::Line(points) | Shape::Faint(points) | Shape::Dots(points) | Shape::Bars(points) => {
-            points.iter().map(|[x, _]| *x).collect()
-        }
+        Shape::Line(points)
+        | Shape::Faint(points)
+        | Shape::Steps(points)
+        | Shape::Dots(points)
+        | Shape::Bars(points) => points.iter().map(|[x, _]| *x).collect(),
         Shape::Band(bands) | Shape::Intervals(bands) => bands.iter().map(|[x, ..]| *x).collect(),
         Shape::Labelled(points) => points.iter().map(|([x, _], _)| *x).collect(),
+        Shape::Shaded(dots) => dots.iter().map(|dot| dot.at[0]).collect(),
         Shape::Boxes(boxes) => boxes.iter().map(|(x, _)| *x).collect(),
         Shape::Squares(squares) => squares.iter().map(|([x, _], _)| *x).collect(),
         Shape::Segments(segments) => segments.iter().flat_map(|[a, _, b, _]| [*a, *b]).collect(),
@@ -165,10 +168,13 @@ fn along(shape: &Shape) -> Vec<f64> {
 /// What a shape needs of its vertical axis.
 fn across(shape: &Shape) -> Vec<f64> {
     match shape {
-        Shape::Line(points) | Shape::Faint(points) | Shape::Dots(points) => points.iter().map(|[_, y]| *y).collect(),
+        Shape::Line(points) | Shape::Faint(points) | Shape::Steps(points) | Shape::Dots(points) => {
+            points.iter().map(|[_, y]| *y).collect()
+        }
         Shape::Bars(points) => points.iter().map(|[_, y]| *y).chain([0.0]).collect(),
         Shape::Band(bands) | Shape::Intervals(bands) => bands.iter().flat_map(|[_, low, high]| [*low, *high]).collect(),
         Shape::Labelled(points) => points.iter().map(|([_, y], _)| *y).collect(),
+        Shape::Shaded(dots) => dots.iter().map(|dot| dot.at[1]).collect(),
         Shape::Boxes(boxes) => {
             boxes.iter().flat_map(|(_, of)| of.beyond.iter().copied().chain([of.low, of.high])).collect()
         }

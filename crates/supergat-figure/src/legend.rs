@@ -1,5 +1,6 @@
 //! The legend, in rows above the frame, where it covers nothing.
 
+use crate::marks;
 use crate::plot::{LETTERS, Layer, Plot, Shape};
 use crate::style::series;
 use crate::text::{escaped, number, place, shortened, width};
@@ -20,7 +21,7 @@ pub(crate) fn draw(text: &mut String, plot: &Plot, left: f64, top: f64, wide: f6
         if x > left && x + room > left + wide {
             (x, y) = (left, y + ROW);
         }
-        let line = layers.iter().any(|layer| matches!(layer.shape, Shape::Line(_) | Shape::Faint(_)));
+        let line = layers.iter().any(|layer| matches!(layer.shape, Shape::Line(_) | Shape::Faint(_) | Shape::Steps(_)));
         sign(text, k, line, first.right, x, y);
         let _ = writeln!(text, "<text x=\"{}\" y=\"{}\">{}</text>", place(x + 26.0), place(y + 14.5), escaped(&name));
         x += room;
@@ -46,23 +47,18 @@ fn sign(text: &mut String, k: usize, line: bool, right: bool, x: f64, y: f64) {
 
 /// What the colours of cells mean, from the smallest to the largest value.
 fn strengths(text: &mut String, plot: &Plot, left: f64, top: f64) -> f64 {
-    let cells = plot.layers.iter().filter_map(|layer| match &layer.shape {
-        Shape::Cells(cells) => Some(cells),
-        _ => None,
+    let values = plot.layers.iter().flat_map(|layer| match &layer.shape {
+        Shape::Cells(cells) => cells.iter().map(|cell| cell.value).collect(),
+        Shape::Shaded(dots) => dots.iter().map(|dot| dot.value).collect(),
+        _ => Vec::new(),
     });
-    let values = cells.flatten().map(|cell| cell.value).filter(|value| value.is_finite());
-    let Some([low, high]) = values.fold(None, |ends: Option<[f64; 2]>, value| {
-        let [low, high] = ends.unwrap_or([value; 2]);
-        Some([low.min(value), high.max(value)])
-    }) else {
-        return 0.0;
-    };
+    let Some([low, high]) = marks::ends(values) else { return 0.0 };
     let (low, high) = (number(low), number(high));
     let from = left + width(&low, LETTERS) + 8.0;
     let _ = writeln!(text, "<text class=\"pale\" x=\"{}\" y=\"{}\">{low}</text>", place(left), place(top + 14.5));
     for k in 0..=8 {
         let (x, y) = (place(from + 14.0 * f64::from(k)), place(top + 4.0));
-        let strength = crate::marks::strength(f64::from(k) / 8.0);
+        let strength = marks::strength(f64::from(k) / 8.0);
         let _ = writeln!(
             text,
             "<rect class=\"cell\" x=\"{x}\" y=\"{y}\" width=\"14\" height=\"12\" fill-opacity=\"{strength:.2}\"/>"

@@ -31,7 +31,7 @@ pub use axis::Axis;
 pub use density::Density;
 pub use page::{Page, Tone};
 pub use panels::panels;
-pub use plot::{Cell, Plot};
+pub use plot::{Cell, Plot, Shaded};
 pub use quartiles::Quartiles;
 pub use style::colour;
 pub use text::escaped;

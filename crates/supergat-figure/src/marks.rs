@@ -4,7 +4,7 @@ use crate::boxes;
 use crate::density::Density;
 use crate::frame::Frame;
 use crate::labels;
-use crate::plot::{Cell, LETTERS, Layer, Plot, Shape};
+use crate::plot::{Cell, LETTERS, Layer, Plot, Shaded, Shape};
 use crate::style::series;
 use crate::text::{escaped, number, place, width};
 use std::fmt::Write as _;
@@ -29,6 +29,25 @@ pub(crate) fn strength(share: f64) -> f64 {
     0.06 + 0.94 * share.clamp(0.0, 1.0)
 }
 
+/// The smallest and the largest of the finite values.
+pub(crate) fn ends(values: impl Iterator<Item = f64>) -> Option<[f64; 2]> {
+    values.filter(|value| value.is_finite()).fold(None, |ends, value| {
+        let [low, high] = ends.unwrap_or([value; 2]);
+        Some([low.min(value), high.max(value)])
+    })
+}
+
+/// How far a value is on the way from the smallest to the largest.
+fn share(value: f64, [low, high]: [f64; 2]) -> f64 {
+    if high > low { (value - low) / (high - low) } else { 0.5 }
+}
+
+/// The points of a staircase: before every point but the first its place at the old height.
+fn staircase(points: &[[f64; 2]]) -> Vec<[f64; 2]> {
+    let corners = points.windows(2).flat_map(|pair| [[pair[1][0], pair[0][1]], pair[1]]);
+    points.first().copied().into_iter().chain(corners).collect()
+}
+
 /// What draws one layer.
 pub(crate) struct Pen<'a> {
     pub(crate) text: &'a mut String,
@@ -42,8 +61,10 @@ impl Pen<'_> {
         match &self.layer.shape {
             Shape::Line(points) => self.line(points),
             Shape::Faint(points) => self.path(points, "stroke-width=\"1.2\" stroke-opacity=\"0.3\""),
+            Shape::Steps(points) => self.path(&staircase(points), "stroke-width=\"1.8\""),
             Shape::Band(bands) => self.band(bands),
             Shape::Dots(points) => self.dots(points),
+            Shape::Shaded(dots) => self.shaded(dots),
             Shape::Labelled(points) => self.labelled(points),
             Shape::Intervals(intervals) => self.intervals(intervals),
             Shape::Bars(points) => boxes::bars(self, points),
@@ -146,6 +167,20 @@ impl Pen<'_> {
         }
     }
 
+    fn shaded(&mut self, dots: &[Shaded]) {
+        let Some(ends) = ends(dots.iter().map(|dot| dot.value)) else { return };
+        for dot in dots.iter().filter(|dot| dot.value.is_finite()) {
+            let Some([x, y]) = self.inside(dot.at) else { continue };
+            let (x, y, tip, strength) = (place(x), place(y), self.tip(&dot.text), strength(share(dot.value, ends)));
+            // The ground behind hides what a pale dot covers.
+            let _ = writeln!(
+                self.text,
+                "<circle class=\"ground\" cx=\"{x}\" cy=\"{y}\" r=\"5.5\"/><circle class=\"cell rule\" stroke-opacity=\"0.35\" cx=\"{x}\" cy=\"{y}\" \
+                 r=\"5\" fill-opacity=\"{strength:.2}\">{tip}</circle>"
+            );
+        }
+    }
+
     fn labelled(&mut self, points: &[([f64; 2], String)]) {
         let there = points.iter().filter_map(|(point, name)| Some((self.inside(*point)?, name.as_str())));
         let there: Vec<([f64; 2], &str)> = there.collect();
@@ -193,14 +228,12 @@ impl Pen<'_> {
     }
 
     fn cells(&mut self, cells: &[Cell]) {
-        let drawn = || cells.iter().filter(|cell| cell.value.is_finite());
-        let [low, high] = drawn()
-            .fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], cell| [low.min(cell.value), high.max(cell.value)]);
+        let Some(ends) = ends(cells.iter().map(|cell| cell.value)) else { return };
         let wide = self.frame.width / self.plot.x.names().len().max(1) as f64;
         let tall = self.frame.height / self.plot.y.names().len().max(1) as f64;
-        for cell in drawn() {
+        for cell in cells.iter().filter(|cell| cell.value.is_finite()) {
             let Some([x, y]) = self.inside([cell.x as f64, cell.y as f64]) else { continue };
-            let share = if high > low { (cell.value - low) / (high - low) } else { 0.5 };
+            let share = share(cell.value, ends);
             let row = self.plot.y.names().get(cell.y).map_or("", String::as_str);
             let tip = self.tip(&format!("{row}, {}: {}", self.said(cell.x as f64), number(cell.value)));
             let (left, top) = (place(x - wide / 2.0 + 0.5), place(y - tall / 2.0 + 0.5));

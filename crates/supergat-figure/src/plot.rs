@@ -27,13 +27,26 @@ pub struct Cell {
     pub text: String,
 }
 
+/// A dot whose colour shows a value.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shaded {
+    /// Where it is.
+    pub at: [f64; 2],
+    /// What its colour shows; the smallest value of all such dots is the palest.
+    pub value: f64,
+    /// What a pointer shows.
+    pub text: String,
+}
+
 /// What is drawn, with the series whose colour it has.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Shape {
     Line(Vec<[f64; 2]>),
     Faint(Vec<[f64; 2]>),
     Band(Vec<[f64; 3]>),
+    Steps(Vec<[f64; 2]>),
     Dots(Vec<[f64; 2]>),
+    Shaded(Vec<Shaded>),
     Labelled(Vec<([f64; 2], String)>),
     Intervals(Vec<[f64; 3]>),
     Bars(Vec<[f64; 2]>),
@@ -107,6 +120,12 @@ impl Plot {
         self.add(name, true, Shape::Line(points.into()))
     }
 
+    /// A staircase through points: across at the old height, then up or down.
+    #[must_use]
+    pub fn steps(self, name: &str, points: &[[f64; 2]]) -> Self {
+        self.add(name, false, Shape::Steps(points.into()))
+    }
+
     /// A line in the background.
     #[must_use]
     pub fn faint_line(self, name: &str, points: &[[f64; 2]]) -> Self {
@@ -129,6 +148,12 @@ impl Plot {
     #[must_use]
     pub fn dots_right(self, name: &str, points: &[[f64; 2]]) -> Self {
         self.add(name, true, Shape::Dots(points.into()))
+    }
+
+    /// Dots whose colour shows a value, from pale to strong.
+    #[must_use]
+    pub fn shaded_dots(self, dots: &[Shaded]) -> Self {
+        self.add("", false, Shape::Shaded(dots.into()))
     }
 
     /// Dots with names beside them, which make way for each other.
@@ -224,7 +249,7 @@ impl Plot {
             );
         }
         y += legend::draw(&mut text, self, left + 12.0, y + 6.0, wide - 24.0);
-        let frame = Frame::within(self, [left, y + 12.0, wide, top + high - y - 12.0]);
+        let frame = Frame::within(self, [left, y + 14.0, wide, top + high - y - 14.0]);
         frame.draw(&mut text, self);
         marks::draw(&mut text, self, &frame);
         text

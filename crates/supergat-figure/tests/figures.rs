@@ -1,6 +1,6 @@
 //! Figures as others see them: what is drawn, what is left out, and that text stays text.
 
-use supergat_figure::{Axis, Cell, Density, Plot, Quartiles, panels};
+use supergat_figure::{Axis, Cell, Density, Plot, Quartiles, Shaded, panels};
 
 fn linear() -> Plot {
     Plot::new("t", Axis::linear("x"), Axis::linear("y"))
@@ -28,6 +28,11 @@ fn everything(value: f64) -> Plot {
         .line("a", &[point, [1.0, 2.0]])
         .line_right("b", &[[1.0, value], [2.0, 2.0]])
         .faint_line("a", &[point])
+        .steps("a", &[point, [1.0, 2.0], [2.0, 1.0]])
+        .shaded_dots(&[
+            Shaded { at: point, value, text: "s".into() },
+            Shaded { at: [1.0, 1.0], value: 1.0, text: "s".into() },
+        ])
         .band("a", &[[value, 0.0, 1.0], [1.0, 0.0, 3.0]])
         .dots("c", &[point, [3.0, 3.0]])
         .dots_right("b", &[point])

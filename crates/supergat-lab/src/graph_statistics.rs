@@ -197,15 +197,20 @@ pub(crate) fn neighbourhoods(example: &Example<f32>) -> Vec<[f64; 2]> {
 
 /// 1 for the same class, 0 for another; with several classes the share of all classes that both have; `None` where a label is unknown.
 fn agreement(labels: &Labels, i: usize, j: usize) -> Option<f64> {
+    let most = if labels.is_multi() { labels.classes() } else { 1 };
+    shared_labels(labels, i, j).map(|shared| shared as f64 / most as f64)
+}
+
+/// Labels that two nodes share; `None` where one is unknown.
+pub(crate) fn shared_labels(labels: &Labels, i: usize, j: usize) -> Option<usize> {
     match labels {
         Labels::Single { of, .. } => {
             let known = of[i] != Labels::UNKNOWN && of[j] != Labels::UNKNOWN;
-            known.then(|| f64::from(of[i] == of[j]))
+            known.then(|| usize::from(of[i] == of[j]))
         }
         Labels::Multi { classes, of } => {
             let row = |node: usize| &of[node * classes..(node + 1) * classes];
-            let shared = row(i).iter().zip(row(j)).filter(|(a, b)| **a == 1 && **b == 1).count();
-            Some(shared as f64 / *classes as f64)
+            Some(row(i).iter().zip(row(j)).filter(|(a, b)| **a == 1 && **b == 1).count())
         }
     }
 }

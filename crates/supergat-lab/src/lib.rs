@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod agreement;
 pub mod bench;
 pub mod compare;
 pub mod density;
@@ -9,6 +10,8 @@ pub mod estimate;
 pub mod graph_statistics;
 pub mod layout;
 pub mod mixture;
+pub mod recipe;
+pub mod report;
 pub mod reproduce;
 pub mod runs;
 pub mod sensitivity;
@@ -20,6 +23,7 @@ pub mod tsne;
 pub mod tune;
 pub mod variance;
 
+pub use agreement::Agreement;
 pub use bench::{BenchReport, KernelTiming, Timing, bench};
 pub use estimate::{Estimate, estimate};
 pub use graph_statistics::GraphStatistics;

@@ -8,6 +8,7 @@ pub mod download;
 pub mod evaluate;
 pub mod inspect;
 pub mod predict;
+pub mod report;
 pub mod reproduce;
 pub mod study;
 pub mod train;

@@ -9,6 +9,7 @@ use crate::output;
 use crate::progress::Progress;
 use crate::report;
 use crate::run_folder::{Contents, RunFolder};
+use crate::run_report;
 use crate::summary::{RunSummary, metric};
 use std::ops::ControlFlow;
 use std::process::ExitCode;
@@ -69,6 +70,8 @@ pub fn run(args: TrainArgs) -> Result<ExitCode> {
     let seconds = started.elapsed().as_secs_f64();
 
     let mut summary = RunSummary::of(&dataset, &resolved.dataset, settings.model.to_string(), &runs, seconds);
+    let lines = run_report::lines(&runs);
+    let report = run_report::make(&dataset, &runs.model, &runs.logits, &lines, &summary)?;
     let contents = Contents {
         config: resolved.to_toml(),
         dataset: &dataset,
@@ -77,6 +80,8 @@ pub fn run(args: TrainArgs) -> Result<ExitCode> {
         tables: &resolved.tables,
         runs: &runs,
         logits: &runs.logits,
+        lines: &lines,
+        report: &report,
         attention,
     };
     folder.write(&contents, &mut summary, &interrupt).inspect_err(|_| interrupt.unless_quitting())?;

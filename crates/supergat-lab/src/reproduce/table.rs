@@ -78,7 +78,7 @@ impl Table {
             header: ["dataset", "model", "ours", "n", "paper", "difference", "p", "mark", "verdict"]
                 .map(Into::into)
                 .into(),
-            rows: self.lines.iter().map(|line| (line.verdict.class(), line.texts())).collect(),
+            rows: self.lines.iter().map(|line| (line.verdict.tone(), line.texts())).collect(),
             csv_header:
                 "dataset,model,name,mean,std,n,wanted,paper_mean,paper_std,difference,p_against_gat,mark,verdict".into(),
             csv_rows: self.lines.iter().map(Line::csv).collect(),

@@ -7,7 +7,7 @@ use crate::output::{self, count};
 use crate::summary::SCHEMA;
 use serde::Serialize;
 use std::process::ExitCode;
-use supergat_figure::{Axis, Page, Plot, panels};
+use supergat_figure::{Axis, Page, Plot, Tone, panels};
 use supergat_lab::density::{COLUMNS, Density, points};
 use supergat_lab::mixture::{Mode, is_mixture, modes};
 use supergat_lab::reproduce::{Sheet, csv, markdown};
@@ -48,14 +48,13 @@ pub fn run(args: &DensityArgs) -> Result<ExitCode> {
     let text = markdown(std::slice::from_ref(&sheet));
     let figure = panels("Degree and homophily of nodes", 3, &all.iter().map(plane).collect::<Vec<_>>());
     let sides = panels("Degree and homophily, each alone", 4, &all.iter().flat_map(marginals).collect::<Vec<_>>());
-    let rows: Vec<Vec<String>> = sheet.rows.iter().map(|(_, row)| row.clone()).collect();
     let page = Page::new("Degree and homophily of nodes", "Densities and their modes")
         .figure(
             &figure,
             "Density of nodes by degree and homophily, as its square root; dots are modes. Leaves linked to another class are left out.",
         )
         .section(&sheet.title)
-        .table(&sheet.header, &rows)
+        .toned_table(&sheet.header, &sheet.rows)
         .section("Each alone")
         .figure(&sides, "Densities of log10 of the degree and of homophily.")
         .section("Command")
@@ -115,7 +114,7 @@ fn sheet(all: &[Looked]) -> Sheet {
             format!("{:.0} %", 100.0 * mode.share),
             if looked.mixture { "yes" } else { "no" }.to_owned(),
         ];
-        ("", texts)
+        (Tone::Plain, texts)
     };
     let numbers = |(looked, mode, number): (&Looked, &Mode, usize)| {
         let valley = mode.valley.map_or_else(String::new, |valley| valley.to_string());

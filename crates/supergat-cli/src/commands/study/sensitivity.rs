@@ -10,7 +10,7 @@ use crate::output;
 use crate::summary::SCHEMA;
 use serde::Serialize;
 use std::process::ExitCode;
-use supergat_figure::{Axis, Page, Plot, panels};
+use supergat_figure::{Axis, Page, Plot, Tone, panels};
 use supergat_lab::reproduce::{Sheet, csv, markdown};
 use supergat_lab::sensitivity::{Curve, Knob, Plan, Point};
 
@@ -78,7 +78,7 @@ fn ranges(curves: &[Curve]) -> Sheet {
             short(highest.value),
             format!("{:.2}", highest.test.mean - lowest.test.mean),
         ];
-        Some(("", texts))
+        Some((Tone::Plain, texts))
     };
     Sheet {
         title: "Range of mean test metrics, in percent".into(),
@@ -104,7 +104,7 @@ fn points(curves: &[Curve]) -> Sheet {
             format!("{low:.2} to {high:.2}"),
             point.test.values.len().to_string(),
         ];
-        ("", texts)
+        (Tone::Plain, texts)
     };
     let numbers = |(curve, point): (&Curve, &Point)| {
         let Curve { dataset, model, metric, knob, published, .. } = curve;
@@ -164,8 +164,7 @@ fn page(args: &SensitivityArgs, figures: &[(String, String)], sheets: &[Sheet; 2
             .figure(svg, "Mean test metric over seeds with its 95 % interval; the dashed line is the published value.");
     }
     for sheet in sheets {
-        let rows: Vec<Vec<String>> = sheet.rows.iter().map(|(_, row)| row.clone()).collect();
-        page = page.section(&sheet.title).table(&sheet.header, &rows);
+        page = page.section(&sheet.title).toned_table(&sheet.header, &sheet.rows);
     }
     let model = args.model.map_or_else(String::new, |model| format!(" --model {model}"));
     let command = format!("supergat study sensitivity {}{model} --seeds {}", args.datasets.join(" "), args.seeds);

@@ -7,7 +7,7 @@ use crate::output;
 use crate::summary::SCHEMA;
 use serde::Serialize;
 use std::process::ExitCode;
-use supergat_figure::{Axis, Page, Plot, panels};
+use supergat_figure::{Axis, Page, Plot, Tone, panels};
 use supergat_lab::reproduce::{Sheet, csv, markdown};
 use supergat_lab::synthetic::{CLASSES, HOMOPHILIES, NODES, Picture, pictures};
 
@@ -39,14 +39,13 @@ pub fn run(args: &SyntheticArgs) -> Result<ExitCode> {
     let sheet = sheet(&pictures);
     let text = markdown(std::slice::from_ref(&sheet));
     let figure = panels("Synthetic graphs", HOMOPHILIES.len(), &pictures.iter().map(plot).collect::<Vec<_>>());
-    let rows: Vec<Vec<String>> = sheet.rows.iter().map(|(_, row)| row.clone()).collect();
     let page = Page::new("Synthetic graphs", "Small examples of the graphs whose degree and homophily are chosen")
         .figure(
             &figure,
             "Nodes where t-SNE puts their features, coloured by class, and all links. All panels share their nodes.",
         )
         .section(&sheet.title)
-        .table(&sheet.header, &rows)
+        .toned_table(&sheet.header, &sheet.rows)
         .section("Command")
         .code(&format!("supergat study synthetic --seed {}", args.seed))
         .html();
@@ -101,7 +100,7 @@ fn sheet(pictures: &[Picture]) -> Sheet {
             format!("{:.1}", picture.homophily),
             picture.share_within().map_or_else(|| "-".to_owned(), |share| format!("{share:.2}")),
         ];
-        ("", texts)
+        (Tone::Plain, texts)
     };
     let numbers = |picture: &Picture| {
         let drawn = drawn(picture);

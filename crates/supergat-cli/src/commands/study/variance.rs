@@ -10,7 +10,7 @@ use serde::Serialize;
 use std::process::ExitCode;
 use supergat::ModelKind;
 use supergat_data::Dataset;
-use supergat_figure::{Axis, Page, Plot, panels};
+use supergat_figure::{Axis, Page, Plot, Tone, panels};
 use supergat_lab::Settings;
 use supergat_lab::reproduce::{Sheet, csv, markdown};
 use supergat_lab::statistics::Summary;
@@ -101,7 +101,7 @@ fn simulated(cases: &[Case]) -> Sheet {
             format!("{:.4}", case.dp_formula),
             format!("{:.4}", case.dp_bound),
         ];
-        ("", texts)
+        (Tone::Plain, texts)
     };
     let numbers = |case: &Case| {
         let Case { go, dp, .. } = case;
@@ -150,7 +150,7 @@ fn layers(study: &Study) -> Sheet {
                 let [mean, low, high] = over_seeds(network, layer, trained);
                 format!("{} ({} to {})", digits(mean), digits(low), digits(high))
             };
-            ("", vec![network.model.clone(), (layer + 1).to_string(), text(false), text(true)])
+            (Tone::Plain, vec![network.model.clone(), (layer + 1).to_string(), text(false), text(true)])
         })
     });
     let numbers = study.network.iter().flat_map(|network| {
@@ -233,8 +233,7 @@ fn page(args: &VarianceArgs, sheets: &[Sheet; 2], formulas: &str, depth: &str) -
         .section("In a network")
         .figure(depth, "Variance of e over all edges and heads, geometric mean over seeds with 95 % intervals.");
     for sheet in sheets {
-        let rows: Vec<Vec<String>> = sheet.rows.iter().map(|(_, row)| row.clone()).collect();
-        page = page.section(&sheet.title).table(&sheet.header, &rows).notes(&sheet.notes);
+        page = page.section(&sheet.title).toned_table(&sheet.header, &sheet.rows).notes(&sheet.notes);
     }
     let command = format!(
         "supergat study variance {} --trials {} --seeds {} --seed {}",
