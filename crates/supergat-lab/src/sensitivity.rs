@@ -5,7 +5,7 @@
 //! A point is the mean test metric over seeds, with Student's 95 % interval; what is said of a curve is how far its means lie apart.
 
 use crate::settings::Settings;
-use crate::statistics::Summary;
+use crate::statistics::{Interval, Summary};
 use crate::sweep::{Job, ResultsFile, dataset_name};
 use serde::Serialize;
 use supergat::ModelKind;
@@ -170,13 +170,13 @@ pub struct Point {
     pub value: f64,
     /// Test metrics in percent.
     pub test: Summary,
-    /// Their 95 % interval; the mean itself where there is one seed only.
-    pub interval: [f64; 2],
+    /// The 95 % interval of their mean, from two seeds on.
+    pub interval: Option<Interval>,
 }
 
 impl Point {
     fn new(value: f64, test: Summary) -> Self {
-        let interval = test.interval().map_or([test.mean; 2], |interval| [interval.low, interval.high]);
+        let interval = test.interval().ok();
         Self { value, test, interval }
     }
 }
@@ -264,14 +264,12 @@ mod tests {
         let means = lambda.points.iter().map(|point| point.test.mean);
         let (least, most) = means.fold((f64::MAX, f64::MIN), |(least, most), mean| (least.min(mean), most.max(mean)));
         assert_eq!(lambda.range(), Some(most - least));
-        assert!(
-            lambda
-                .points
-                .iter()
-                .all(|point| point.interval[0] <= point.test.mean && point.test.mean <= point.interval[1])
-        );
-        // Fewer seeds take the first ones.
-        assert_eq!(Plan { seeds: 1, ..plan }.curves(&results)[0].points[0].test.values.len(), 1);
+        let around =
+            |point: &Point| point.interval.is_some_and(|i| i.low <= point.test.mean && point.test.mean <= i.high);
+        assert!(lambda.points.iter().all(around));
+        // Fewer seeds take the first ones; one has no interval.
+        let one = &Plan { seeds: 1, ..plan }.curves(&results)[0].points[0];
+        assert!(one.test.values == lambda.points[0].test.values[..1] && one.interval.is_none());
     }
 
     #[test]

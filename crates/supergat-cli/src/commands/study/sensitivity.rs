@@ -95,24 +95,23 @@ fn points(curves: &[Curve]) -> Sheet {
     let all = || curves.iter().flat_map(|curve| curve.points.iter().map(move |point| (curve, point)));
     let texts = |(curve, point): (&Curve, &Point)| {
         let mark = if point.value == curve.published { " (published)" } else { "" };
-        let [low, high] = point.interval;
+        let interval = point.interval.map_or_else(|| "-".to_owned(), |i| format!("{:.2} to {:.2}", i.low, i.high));
         let texts = vec![
             curve.dataset.clone(),
             curve.knob.name().to_owned(),
             short(point.value) + mark,
             format!("{:.2} ± {:.2}", point.test.mean, point.test.std),
-            format!("{low:.2} to {high:.2}"),
+            interval,
             point.test.values.len().to_string(),
         ];
         (Tone::Plain, texts)
     };
     let numbers = |(curve, point): (&Curve, &Point)| {
         let Curve { dataset, model, metric, knob, published, .. } = curve;
-        let [low, high] = point.interval;
+        let ends = point.interval.map_or_else(Default::default, |i| [i.low, i.high].map(|end| end.to_string()));
         let mut row = vec![dataset.clone(), model.clone(), (*metric).to_owned(), knob.name().to_owned()];
-        row.extend(
-            [point.value, *published, point.test.mean, point.test.std, low, high].map(|number| number.to_string()),
-        );
+        row.extend([point.value, *published, point.test.mean, point.test.std].map(|number| number.to_string()));
+        row.extend(ends);
         row.push(point.test.values.len().to_string());
         row
     };
@@ -139,7 +138,8 @@ fn figures(curves: &[Curve]) -> Vec<(String, String)> {
 fn plot(curve: &Curve) -> Plot {
     let axis = if curve.knob == Knob::LambdaE { Axis::log("lambda_E") } else { Axis::linear(curve.knob.name()) };
     let line: Vec<[f64; 2]> = curve.points.iter().map(|point| [point.value, point.test.mean]).collect();
-    let band: Vec<[f64; 3]> = curve.points.iter().map(|p| [p.value, p.interval[0], p.interval[1]]).collect();
+    let interval = |point: &Point| point.interval.map(|i| [point.value, i.low, i.high]);
+    let band: Vec<[f64; 3]> = curve.points.iter().filter_map(interval).collect();
     let plot = Plot::new("", axis, Axis::linear(format!("test {} (%)", curve.metric)));
     plot.series(&["mean and 95 % interval"])
         .band("mean and 95 % interval", &band)
