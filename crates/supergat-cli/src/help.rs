@@ -134,7 +134,7 @@ Datasets that are not on this machine are left out, and `supergat download NAME`
 /// Of `supergat study density`.
 pub const DENSITY: &str = "\
 A node is a point: log10 of its number of neighbours, and the share of them that have its class. The density of these points is estimated on \
-a grid, and a graph whose density has several modes looks like several graphs put together, for which the paper's recipe may fail. A mode is a peak of at \
+a grid, and a graph whose density has modes far apart looks like several graphs put together, for which the paper's recipe may fail. A mode is a peak of at \
 least 0.3 of the highest, separated from higher ones by a valley below half of its height, whose slopes hold at least 2 % of the nodes; a mixture has modes whose \
 homophilies differ by at least a half, one of them of at least three neighbours.
 
