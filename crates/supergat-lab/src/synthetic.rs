@@ -60,8 +60,11 @@ pub fn pictures(seed: u64) -> Result<Vec<Picture>> {
     Ok(pictures)
 }
 
-/// Features and links of an example. Any [`NODES`] nodes of each class of a larger graph with the same probabilities are one.
-fn example(delta: f64, homophily: f64, seed: u64) -> Result<(Vec<[f64; 2]>, Vec<[u32; 2]>)> {
+/// Features of all nodes, and links.
+type Example = (Vec<[f64; 2]>, Vec<[u32; 2]>);
+
+/// Draws an example. Any [`NODES`] nodes of each class of a larger graph with the same probabilities are one.
+fn example(delta: f64, homophily: f64, seed: u64) -> Result<Example> {
     let degree = delta * DRAWN as f64;
     let larger = RandomPartition { classes: CLASSES, nodes_per_class: DRAWN, degree, homophily, seed }.generate()?;
     let [example] = &larger.examples[..] else { unreachable!("a random partition is one graph") };
