@@ -2,9 +2,11 @@
 
 mod options;
 mod reproduce;
+mod study;
 
 pub use options::{Options, TableArgs};
 pub use reproduce::{ReproduceArgs, TableChoice};
+pub use study::{DensityArgs, SensitivityArgs, StudyCommand, SyntheticArgs, VarianceArgs};
 
 use crate::error::{CliError, Result};
 use crate::help;
@@ -58,6 +60,9 @@ pub enum Command {
     Download(DownloadArgs),
     /// Make the paper's tables again: run what is missing, and put our numbers beside the printed ones.
     Reproduce(ReproduceArgs),
+    /// Answer a question of the paper by a study: figures, tables and a page.
+    #[command(subcommand)]
+    Study(StudyCommand),
 }
 
 const OUTPUT: &str = "Output";

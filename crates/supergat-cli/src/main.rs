@@ -46,6 +46,7 @@ fn main() -> ExitCode {
             Command::Tune(args) => commands::tune::run(args),
             Command::Recommend(args) => commands::recommend::run(&args),
             Command::Reproduce(args) => commands::reproduce::run(&args),
+            Command::Study(study) => commands::study::run(&study),
         },
         Err(error) => args::refuse(&error),
     };

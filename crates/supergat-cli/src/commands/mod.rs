@@ -11,5 +11,6 @@ pub mod predict;
 pub mod recommend;
 pub mod report;
 pub mod reproduce;
+pub mod study;
 pub mod train;
 pub mod tune;

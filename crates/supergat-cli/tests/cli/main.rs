@@ -11,6 +11,7 @@ mod recommend;
 mod report;
 mod reproduce;
 mod saved;
+mod study;
 mod support;
 mod tables;
 mod train;
