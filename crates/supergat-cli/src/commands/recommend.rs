@@ -10,7 +10,7 @@ use serde::Serialize;
 use std::path::Path;
 use std::process::ExitCode;
 use supergat_figure::Page;
-use supergat_lab::recipe::{Known, Recommendation, figure, recommend};
+use supergat_lab::recipe::{Claim, Known, Recommendation, figure, recommend};
 
 /// What is said of a dataset.
 #[derive(Debug, Serialize)]
@@ -39,10 +39,10 @@ pub fn run(args: &RecommendArgs) -> Result<ExitCode> {
 }
 
 /// The line with which a training begins whose model was chosen by the recipe.
-pub fn opening(answer: &Recommendation, source: &str) -> String {
+pub fn opening(answer: &Recommendation) -> String {
     let sure = answer.confidence.map_or_else(String::new, |_| format!("; {}", confidence(answer)));
     format!(
-        "model: {}, chosen for degree {:.1} and homophily {}{sure}; `supergat recommend {source}` says why",
+        "model: {}, chosen for degree {:.1} and homophily {}{sure}; `supergat recommend` says why",
         answer.recommendation,
         answer.degree,
         homophily(answer)
@@ -70,7 +70,13 @@ fn homophily(answer: &Recommendation) -> String {
 }
 
 fn alternatives(answer: &Recommendation) -> String {
-    let each = answer.alternatives.iter().map(|other| format!("{} {}", other.model, percent(other.confidence)));
+    let each = answer.alternatives.iter().map(|other| {
+        let claim = match other.claim {
+            Claim::Better => "does better",
+            Claim::AsWell => "does as well",
+        };
+        format!("{} {claim}: {}", other.model, percent(other.chance))
+    });
     let all: Vec<String> = each.collect();
     if all.is_empty() { "none".to_owned() } else { all.join(", ") }
 }

@@ -53,7 +53,7 @@ pub fn run(args: TrainArgs) -> Result<ExitCode> {
         None => RunFolder::default_for(&dataset.name, &settings.model.to_string())?,
     };
     let interrupt = Interrupt::listen()?;
-    let mut opening = Vec::from_iter(recommendation.map(|answer| recommend::opening(&answer, &resolved.dataset)));
+    let mut opening = Vec::from_iter(recommendation.as_ref().map(recommend::opening));
     opening.push(format!("settings: {}", choices.origin(&dataset.name)?));
     opening.extend(dataset.notes.iter().map(|note| format!("note: {note}")));
     let unread = choices.unread(settings.model);

@@ -51,7 +51,7 @@ pub fn run(args: TuneArgs) -> Result<ExitCode> {
     let space = Space::new(settings.model, &args.also);
     let default = || PathBuf::from("tune").join(folder_name(&dataset.name, &settings.model.to_string()));
     let folder = TuneFolder::open(args.out.clone().unwrap_or_else(default), metric(&dataset), &space)?;
-    let mut opening = Vec::from_iter(recommendation.map(|answer| recommend::opening(&answer, &resolved.dataset)));
+    let mut opening = Vec::from_iter(recommendation.as_ref().map(recommend::opening));
     opening.push(format!("starting from: {}", choices.origin(&dataset.name)?));
     // The runs load it themselves.
     drop(dataset);

@@ -20,7 +20,7 @@ pub fn figure(name: &str, recommendation: &Recommendation) -> String {
     for (form, name) in Form::ALL.into_iter().zip(&names) {
         let cells = map.cells().iter().filter(|cell| cell.form() == form);
         let squares: Vec<([f64; 2], f64)> =
-            cells.map(|cell| ([cell.degree, cell.homophily], 0.35 + 0.65 * cell.gain().max(0.0) / most)).collect();
+            cells.map(|cell| ([cell.degree, cell.homophily], 0.3 + 0.45 * cell.gain().max(0.0) / most)).collect();
         plot = plot.squares(name, &squares);
     }
     let degree = recommendation.degree.clamp(0.8, 130.0);

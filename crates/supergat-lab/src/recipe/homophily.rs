@@ -16,6 +16,7 @@
 use super::classifier::{Classifier, Place};
 use super::features::FeatureEvidence;
 use super::links::LinkEvidence;
+use crate::density::Point;
 use crate::graph_statistics::{agreement, neighbours};
 use serde::Serialize;
 use supergat::{Example, Labels};
@@ -103,6 +104,21 @@ pub enum Unknown {
     /// Neither links nor features say anything.
     #[error("no link joins two labelled nodes, and features do not tell the classes apart")]
     NoEvidence,
+}
+
+/// Log10 of the degree and homophily of every labelled node, where most nodes are labelled and each has one class; without leaves that are linked to another class, as in
+/// [`crate::density`].
+pub(super) fn points(dataset: &Dataset, known: Known) -> Option<Vec<Point>> {
+    let sample = Sample::of(dataset, known).ok().filter(Sample::speaks_for_itself)?;
+    let of = |(i, (list, _)): (usize, &(Vec<u32>, f64))| {
+        let (graph, node) = sample.places[i];
+        let known = list.iter().filter(|other| sample.number[graph][**other as usize].is_some());
+        let labels = &sample.examples[graph].labels;
+        let agreements: Vec<f64> = known.filter_map(|other| agreement(labels, node, *other as usize)).collect();
+        let (neighbours, same) = (agreements.len() as f64, agreements.iter().sum::<f64>());
+        (neighbours > 1.0 || same > 0.0).then(|| [neighbours.log10(), same / neighbours])
+    };
+    (!dataset.is_multi_label()).then(|| sample.around.iter().enumerate().filter_map(of).collect())
 }
 
 /// An estimate with its variance.

@@ -21,4 +21,4 @@ mod recommend;
 pub use figure::figure;
 pub use homophily::{HomophilyEstimate, Known};
 pub use map::{Cell, Form, Map};
-pub use recommend::{Alternative, Recommendation, Share, recommend};
+pub use recommend::{Alternative, Claim, Recommendation, Share, recommend};

@@ -12,10 +12,14 @@
 //! | SuperGAT-SD | supergat-sd | s(SD) + s(SuperGAT-Any) + s(GAT-Any) |
 //! | SuperGAT-MX | supergat-mx | s(MX) + s(SuperGAT-Any) + s(GAT-Any) |
 //! | SuperGAT-Any | supergat-mx, or supergat-sd at homophilies up to 0.2, where the paper finds it ahead | as above |
+//!
+//! Where most nodes are labelled it is also seen whether the graph is a [mixture](crate::mixture) of parts with different homophilies, on which the paper's recipe fails.
 
 use super::homophily::{self, HomophilyEstimate, Known, Source};
 use super::map::{Form, Map};
+use crate::density::Density;
 use crate::graph_statistics::Degree;
+use crate::mixture::{is_mixture, modes};
 use serde::Serialize;
 use supergat::ModelKind;
 use supergat_data::Dataset;
@@ -37,13 +41,25 @@ pub struct Share {
     pub share: f64,
 }
 
-/// Another network, and the chance that no other form does better.
+/// Another network, and the chance of what speaks for it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Alternative {
     /// The network.
     pub model: ModelKind,
+    /// What speaks for it.
+    pub claim: Claim,
     /// The chance.
-    pub confidence: f64,
+    pub chance: f64,
+}
+
+/// What speaks for another network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Claim {
+    /// It may do better.
+    Better,
+    /// It may do as well, with less work.
+    AsWell,
 }
 
 /// What is recommended for a graph.
@@ -69,7 +85,12 @@ pub struct Recommendation {
 
 /// Recommends a network for a dataset, from the labels that may be looked at.
 pub fn recommend(dataset: &Dataset, known: Known) -> Recommendation {
-    of_estimate(Degree::of(&dataset.examples).mean, homophily::estimate(dataset, known))
+    let mut answer = of_estimate(Degree::of(&dataset.examples).mean, homophily::estimate(dataset, known));
+    if let Some(sentence) = sentence_on_mixture(dataset, known) {
+        answer.reasons.push(sentence);
+        answer.close_call = true;
+    }
+    answer
 }
 
 /// The same for a degree and an estimate of the homophily.
@@ -86,11 +107,6 @@ fn of_estimate(degree: f64, estimate: Result<HomophilyEstimate, homophily::Unkno
     let winner = forms[0].form;
     let model = network(winner, middle);
     let confidence = chance(model, &shares);
-    let others = [Form::GatAny, Form::Sd, Form::Mx].map(|form| network(form, middle));
-    let others = others.into_iter().filter(|other| *other != model);
-    let mut alternatives: Vec<Alternative> =
-        others.map(|model| Alternative { model, confidence: chance(model, &shares) }).collect();
-    alternatives.sort_by(|a, b| b.confidence.total_cmp(&a.confidence));
     let mut reasons = vec![sentence_on_homophily(&estimate), sentence_on_map(degree, &estimate, &forms)];
     reasons.push(sentence_on_form(winner, model));
     reasons.push(sentence_on_distance(&map, degree, middle, winner));
@@ -99,7 +115,7 @@ fn of_estimate(degree: f64, estimate: Result<HomophilyEstimate, homophily::Unkno
         recommendation: model,
         confidence: Some(confidence),
         close_call: confidence < CLEAR,
-        alternatives,
+        alternatives: alternatives(model, &shares),
         forms,
         degree,
         homophily: estimate.ok(),
@@ -140,6 +156,23 @@ fn chance(model: ModelKind, [gat_any, supergat_any, sd, mx]: &[f64; 4]) -> f64 {
         Some(supergat::kernels::Form::Mx) => mx + supergat_any + gat_any,
         _ => *gat_any,
     }
+}
+
+/// The other networks, the likelier first.
+fn alternatives(model: ModelKind, shares: &[f64; 4]) -> Vec<Alternative> {
+    let [gat, sd, mx] = [Form::GatAny, Form::Sd, Form::Mx].map(|form| network(form, 0.0));
+    let of = |other: ModelKind| {
+        let (claim, chance) = match other {
+            other if other == gat => (Claim::AsWell, shares[0]),
+            // Beyond what the recommended network does as well.
+            other if model == gat => (Claim::Better, chance(other, shares) - shares[0]),
+            other => (Claim::Better, shares[if other == sd { 2 } else { 3 }]),
+        };
+        Alternative { model: other, claim, chance }
+    };
+    let mut all: Vec<Alternative> = [gat, sd, mx].into_iter().filter(|other| *other != model).map(of).collect();
+    all.sort_by(|a, b| b.chance.total_cmp(&a.chance));
+    all
 }
 
 /// Homophilies that are possible, with weights that sum to one.
@@ -224,9 +257,9 @@ fn sentence_on_map(degree: f64, estimate: &Result<HomophilyEstimate, homophily::
 
 fn sentence_on_form(winner: Form, model: ModelKind) -> String {
     match winner {
-        Form::GatAny => "No form gains on GAT there, so the cheapest is named; supergat-mx should do as well.".into(),
+        Form::GatAny => "No form gains on GAT there, so the cheapest is named.".into(),
         Form::SupergatAny => format!(
-            "Self-supervision gains there, and SuperGAT-SD and SuperGAT-MX tie; {model} is named because the paper finds it ahead at homophilies {} {LOW_HOMOPHILY}.",
+            "Self-supervision gains there, and SuperGAT-SD and SuperGAT-MX tie; {model} is named because the paper finds it ahead at homophilies {} {LOW_HOMOPHILY}, also on its real graphs.",
             if network(Form::Sd, 0.0) == model { "up to" } else { "above" }
         ),
         Form::Sd | Form::Mx => format!("{winner} is significantly better there than GAT and than the other SuperGAT."),
@@ -246,6 +279,19 @@ fn sentence_on_distance(map: &Map, degree: f64, homophily: f64, winner: Form) ->
         cell.degree,
         cell.homophily
     )
+}
+
+/// Where the graph is a mixture, what of.
+fn sentence_on_mixture(dataset: &Dataset, known: Known) -> Option<String> {
+    let modes = modes(&Density::of(&homophily::points(dataset, known)?)?);
+    let places = modes.iter().map(|mode| format!("degree {:.0} and homophily {:.2}", mode.degree, mode.homophily));
+    let places: Vec<String> = places.collect();
+    is_mixture(&modes).then(|| {
+        format!(
+            "The graph looks like a mixture, its nodes gather around {}; the paper's recipe fails on such graphs.",
+            places.join(", ")
+        )
+    })
 }
 
 fn sentences_on_doubt(map: &Map, degree: f64, estimate: Option<&HomophilyEstimate>) -> Vec<String> {
@@ -301,6 +347,9 @@ mod tests {
             let total: f64 = answer.forms.iter().map(|share| share.share).sum();
             assert!((total - 1.0).abs() < 1e-9);
             assert!(answer.forms.is_sorted_by(|a, b| a.share >= b.share) && answer.alternatives.len() == 2);
+            let better = answer.alternatives.iter().filter(|other| other.claim == Claim::Better);
+            let most = better.map(|other| other.chance).fold(0.0, f64::max);
+            assert!(answer.confidence.unwrap() + most <= 1.0 + 1e-9, "{answer:?}");
         }
     }
 
@@ -313,6 +362,24 @@ mod tests {
         let unknown = of_estimate(2.0, Err(homophily::Unknown::NoLabels));
         assert!(unknown.homophily.is_none() && unknown.reasons[0].contains("no node has a label"));
         assert!(unknown.confidence.unwrap() < sure(0.01));
+    }
+
+    /// The first half of the nodes is linked within classes, the second between them.
+    #[test]
+    fn a_mixture_is_said() {
+        let mut dataset = supergat_data::load("random-partition:classes=2,nodes=180,degree=6,homophily=0.7").unwrap();
+        dataset.examples[0].train = (0..360).collect();
+        assert!(!recommend(&dataset, Known::Training).reasons.concat().contains("mixture"));
+        let ring = |nodes: std::ops::Range<u32>, step: u32| {
+            let n = nodes.len() as u32;
+            nodes.clone().flat_map(move |i| [1, 3].map(|k| (i, nodes.start + (i - nodes.start + k * step) % n)))
+        };
+        let links: Vec<(u32, u32)> = ring(0..180, 2).chain(ring(180..360, 1)).collect();
+        let graph = supergat::Graph::from_edges(360, &links, supergat::Direction::Undirected).unwrap();
+        let labels = supergat::Labels::Single { classes: 2, of: (0..360).map(|i| i % 2).collect() };
+        (dataset.examples[0].graph, dataset.examples[0].labels) = (graph, labels);
+        let answer = recommend(&dataset, Known::Training);
+        assert!(answer.close_call && answer.reasons.concat().contains("mixture"), "{answer:?}");
     }
 
     #[test]
