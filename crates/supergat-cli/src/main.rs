@@ -44,7 +44,9 @@ fn main() -> ExitCode {
             Command::Convert(args) => commands::convert::run(&args),
             Command::Compare(args) => commands::compare::run(&args),
             Command::Tune(args) => commands::tune::run(args),
+            Command::Recommend(args) => commands::recommend::run(&args),
             Command::Reproduce(args) => commands::reproduce::run(&args),
+            Command::Study(study) => commands::study::run(&study),
         },
         Err(error) => args::refuse(&error),
     };

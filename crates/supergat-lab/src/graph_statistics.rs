@@ -117,7 +117,8 @@ fn is_isolated(graph: &Graph, node: usize) -> bool {
 }
 
 impl Degree {
-    fn of(examples: &[Example<f32>]) -> Self {
+    /// Of some graphs.
+    pub(crate) fn of(examples: &[Example<f32>]) -> Self {
         let directed = examples.iter().any(|e| e.graph.direction() == Direction::Directed);
         let only_linked = directed || examples.len() > 1;
         let degrees = examples.iter().flat_map(|e| neighbours(&e.graph)).map(|list| list.len() as f64);
@@ -130,7 +131,7 @@ impl Degree {
 }
 
 /// The neighbours of every node, as described above.
-fn neighbours(graph: &Graph) -> Vec<Vec<u32>> {
+pub(crate) fn neighbours(graph: &Graph) -> Vec<Vec<u32>> {
     let nodes = graph.nodes();
     if graph.direction() == Direction::Undirected {
         let others = |i: usize| graph.incoming().of(i).iter().copied().filter(|j| *j as usize != i).collect();
@@ -196,7 +197,7 @@ pub(crate) fn neighbourhoods(example: &Example<f32>) -> Vec<[f64; 2]> {
 }
 
 /// 1 for the same class, 0 for another; with several classes the share of all classes that both have; `None` where a label is unknown.
-fn agreement(labels: &Labels, i: usize, j: usize) -> Option<f64> {
+pub(crate) fn agreement(labels: &Labels, i: usize, j: usize) -> Option<f64> {
     let most = if labels.is_multi() { labels.classes() } else { 1 };
     shared_labels(labels, i, j).map(|shared| shared as f64 / most as f64)
 }

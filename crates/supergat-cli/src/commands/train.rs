@@ -1,6 +1,7 @@
 //! `supergat train`
 
 use crate::args::TrainArgs;
+use crate::commands::recommend;
 use crate::config::{Choices, Resolved};
 use crate::error::{CliError, INTERRUPTED, Result};
 use crate::fit::Fit;
@@ -22,10 +23,11 @@ const MANY_ROWS: usize = 1_000_000;
 
 /// Trains and writes the run folder.
 pub fn run(args: TrainArgs) -> Result<ExitCode> {
-    let choices = Choices::new(args.options.0, args.config.as_deref())?;
+    let mut choices = Choices::new(args.options.0, args.config.as_deref())?;
     // Before anything runs in parallel.
     let threads = threads(args.threads)?;
     let dataset = supergat_data::load_with(choices.dataset(), &choices.load_options()?)?;
+    let recommendation = choices.choose_model(&dataset);
     let resolved = choices.resolve(&dataset.name)?;
     let settings = &resolved.settings;
     settings.training().check()?;
@@ -51,7 +53,8 @@ pub fn run(args: TrainArgs) -> Result<ExitCode> {
         None => RunFolder::default_for(&dataset.name, &settings.model.to_string())?,
     };
     let interrupt = Interrupt::listen()?;
-    let mut opening = vec![format!("settings: {}", choices.origin(&dataset.name)?)];
+    let mut opening = Vec::from_iter(recommendation.as_ref().map(recommend::opening));
+    opening.push(format!("settings: {}", choices.origin(&dataset.name)?));
     opening.extend(dataset.notes.iter().map(|note| format!("note: {note}")));
     let unread = choices.unread(settings.model);
     if !unread.is_empty() {

@@ -23,6 +23,7 @@ mod summary;
 mod t_test;
 mod wilcoxon;
 
+pub(crate) use distributions::t_quantile;
 pub use effect::{Effect, effect, paired_effect};
 pub use holm::holm;
 pub use mark::{Direction, Mark, Stars, mark, mark_of_moments};
