@@ -2,9 +2,11 @@
 
 mod options;
 mod reproduce;
+mod study;
 
 pub use options::{Options, TableArgs};
 pub use reproduce::{ReproduceArgs, TableChoice};
+pub use study::{DensityArgs, SensitivityArgs, StudyCommand, SyntheticArgs, VarianceArgs};
 
 use crate::error::{CliError, Result};
 use crate::help;
@@ -38,8 +40,12 @@ pub enum Command {
     Evaluate(EvaluateArgs),
     /// Write the class of every node, with probabilities, as CSV.
     Predict(PredictArgs),
+    /// Make the report of a run folder again.
+    Report(ReportArgs),
     /// Describe a dataset: size, degrees, homophily, splits.
     Inspect(InspectArgs),
+    /// Say which form of attention suits a graph, how sure that is, and why.
+    Recommend(RecommendArgs),
     /// Time training steps and evaluation passes.
     Bench(BenchArgs),
     /// Write a dataset as one file that loads at once, or as a folder of tables.
@@ -54,6 +60,9 @@ pub enum Command {
     Download(DownloadArgs),
     /// Make the paper's tables again: run what is missing, and put our numbers beside the printed ones.
     Reproduce(ReproduceArgs),
+    /// Answer a question of the paper by a study: figures, tables and a page.
+    #[command(subcommand)]
+    Study(StudyCommand),
 }
 
 const OUTPUT: &str = "Output";
@@ -146,6 +155,18 @@ pub struct PredictArgs {
     pub tables: TableArgs,
 }
 
+/// Arguments of `supergat report`.
+#[derive(Debug, Args)]
+#[command(after_help = help::REPORT)]
+pub struct ReportArgs {
+    /// Run folder
+    #[arg(value_name = "RUN")]
+    pub run: PathBuf,
+    /// Print what was written as one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// Arguments of `supergat inspect`.
 #[derive(Debug, Args)]
 #[command(after_help = help::INSPECT)]
@@ -157,6 +178,30 @@ pub struct InspectArgs {
     #[arg(long, value_name = "SPLIT", default_value_t = SplitChoice::Published)]
     pub split: SplitChoice,
     /// Print the measures as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// How tables are read.
+    #[command(flatten)]
+    pub tables: TableArgs,
+}
+
+/// Arguments of `supergat recommend`.
+#[derive(Debug, Args)]
+#[command(after_help = help::RECOMMEND)]
+pub struct RecommendArgs {
+    /// Folder of a dataset, a known name (cora, ...), or a generated graph (random-partition:homophily=0.9)
+    #[arg(value_name = "DATASET")]
+    pub dataset: String,
+    /// Which nodes are for what: published, random, random:SEED, full-supervised, or the number of one of several splits
+    #[arg(long, value_name = "SPLIT", default_value_t = SplitChoice::Published)]
+    pub split: SplitChoice,
+    /// Look at the labels of training nodes only, not at those of validation nodes
+    #[arg(long)]
+    pub training_labels: bool,
+    /// Folder to write map.svg and report.html to, replaced when they exist
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Print the answer as one JSON object
     #[arg(long)]
     pub json: bool,
     /// How tables are read.

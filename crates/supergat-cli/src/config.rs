@@ -7,12 +7,16 @@ use crate::keys::{KEYS, Key, Kind, TABLES, nearest_first, shown};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use supergat::ModelKind;
-use supergat_data::{LoadOptions, SplitChoice};
+use supergat_data::{Dataset, LoadOptions, SplitChoice};
 use supergat_lab::Settings;
+use supergat_lab::recipe::{Known, Recommendation, recommend};
 use toml::{Table, Value};
 
 const DATASET: &str = supergat_data::random_partition::NAME;
-const MODEL: &str = "supergat-mx";
+/// The model for the datasets of the paper, when nobody says otherwise.
+pub const MODEL: &str = "supergat-mx";
+/// Stands for the model that the recipe names, which is also what other datasets get.
+const AUTO: &str = "auto";
 
 /// Values given in one place, by the name of their key.
 pub type Layer = BTreeMap<&'static str, Value>;
@@ -22,6 +26,8 @@ pub type Layer = BTreeMap<&'static str, Value>;
 pub struct Choices {
     options: Layer,
     file: Option<(PathBuf, Layer)>,
+    /// What the recipe named, where it was asked.
+    named: Option<ModelKind>,
 }
 
 /// Everything that decides a run.
@@ -48,7 +54,7 @@ impl Choices {
             Key::named(name).expect("options are keys").check(value)?;
         }
         let file = config.map(|path| read(path).map(|layer| (path.to_owned(), layer))).transpose()?;
-        Ok(Self { options, file })
+        Ok(Self { options, file, named: None })
     }
 
     /// The dataset to load.
@@ -66,6 +72,17 @@ impl Choices {
     fn tables(&self) -> Layer {
         let keys = KEYS.iter().filter(|key| key.heading == TABLES);
         keys.filter_map(|key| Some((key.name, self.given(key.name)?.clone()))).collect()
+    }
+
+    /// Asks the recipe for a model where none is given and the paper has no preset, or where `auto` is.
+    pub fn choose_model(&mut self, dataset: &Dataset) -> Option<Recommendation> {
+        let open = match self.given("model").and_then(Value::as_str) {
+            Some(name) => name == AUTO,
+            None => Settings::published(&dataset.name, parse_model(MODEL).ok()?).is_none(),
+        };
+        let recommendation = open.then(|| recommend(dataset, Known::TrainingAndValidation))?;
+        self.named = Some(recommendation.recommendation);
+        Some(recommendation)
     }
 
     /// The settings for the dataset of that name.
@@ -144,7 +161,10 @@ impl Choices {
     }
 
     fn model(&self) -> Result<ModelKind> {
-        parse_model(self.given("model").and_then(Value::as_str).unwrap_or(MODEL))
+        match (self.named, self.given("model").and_then(Value::as_str)) {
+            (Some(named), _) => Ok(named),
+            (None, given) => parse_model(given.unwrap_or(MODEL)),
+        }
     }
 
     fn given(&self, name: &str) -> Option<&Value> {
@@ -192,7 +212,7 @@ pub fn default_value(key: &Key) -> Option<String> {
     let general = Settings::general(ModelKind::Constrained { by_classes: true });
     match key.name {
         "dataset" => Some(DATASET.to_owned()),
-        "model" => Some(MODEL.to_owned()),
+        "model" => Some(format!("{MODEL} for the paper's datasets, {AUTO} for others")),
         "split" => Some(SplitChoice::default().to_string()),
         "seed" | "split_seed" => Some("0".to_owned()),
         "seeds" => Some("1".to_owned()),
@@ -207,7 +227,7 @@ pub fn model_names() -> Vec<String> {
 
 fn parse_model(name: &str) -> Result<ModelKind> {
     name.parse().map_err(|_| {
-        let all = nearest_first(name, model_names());
+        let all = nearest_first(name, model_names().into_iter().chain([AUTO.to_owned()]).collect());
         CliError::usage(format!("unknown model `{name}`: expected one of {}", all.join(", ")))
     })
 }
@@ -239,6 +259,7 @@ fn read(path: &Path) -> Result<Layer> {
         };
         let value = values.remove(key.name).expect("both forms hold the same keys");
         let checked = key.check(&value).and_then(|()| match (key.name, value.as_str()) {
+            ("model", Some(AUTO)) => Ok(()),
             ("model", Some(name)) => parse_model(name).map(drop),
             ("split", Some(text)) => Ok(text.parse::<SplitChoice>().map(drop)?),
             _ => Ok(()),

@@ -12,6 +12,7 @@ Examples:
   supergat predict runs/cora-supergat-mx   classes and probabilities of all nodes, as CSV
   supergat inspect cora                    size, degrees and homophily of a dataset
   supergat train my-folder                 your own graph: nodes.csv and edges.csv
+  supergat recommend my-folder             which form of attention suits it, and why
   supergat reproduce planetoid             the paper's table, made again beside the printed one
 
 Known names such as cora are looked up in the folder that SUPERGAT_DATA names, in ./data and in this user's cache, where `supergat download` \
@@ -42,6 +43,8 @@ The run folder:
   model.safetensors  the model of the seed with the best validation metric
   predictions.csv    its class and probabilities for every node
   attention.csv      its attention coefficients and edge logits
+  report.html        all of this for people: a page that any browser opens
+  figures/           the figures of that page, as SVG
 
 Exit codes: 0 done, 1 the job failed, 2 wrong usage or input, 130 interrupted.";
 
@@ -65,6 +68,17 @@ Examples:
 
 A folder of tables may hold a graph that training never saw: its columns are matched by name, and labels may be missing.";
 
+/// Of `supergat report`.
+pub const REPORT: &str = "\
+Every training ends with a report, report.html in its run folder: the result, curves over the epochs, which classes are taken for which, how well \
+nodes of few or unlike neighbours are classified, what attention does, where the graph lies on the paper's map, whom some nodes trust, and the \
+configuration. This command writes it again, from the folder's files and the dataset, for instance after an update of supergat. The page needs no \
+network and no other file.
+
+Examples:
+  supergat report runs/cora-supergat-mx
+  supergat report runs/cora-supergat-mx --json";
+
 /// Of `supergat inspect`.
 pub const INSPECT: &str = "\
 Of a folder of tables it also says how every column was understood, and what was counted and left out: a dry run.
@@ -73,6 +87,21 @@ Examples:
   supergat inspect cora
   supergat inspect wiki-cs --split 3
   supergat inspect random-partition:homophily=0.2,degree=5 --json";
+
+/// Of `supergat recommend`.
+pub const RECOMMEND: &str = "\
+Asks the paper's map: on 144 synthetic graphs of known average degree and homophily it says which form of attention is best. The degree of a \
+graph is known; its homophily, the share of neighbours of a node's own class, is estimated from the labels of training and validation nodes, with a 95 % \
+interval, and the answer takes in how uncertain that is. Labels of test nodes are not looked at. `supergat train --model auto` \
+trains what is named here.
+
+The confidence is the chance, by the map, that no other form does better. Where it is a close call, a short search with each of two \
+models decides: supergat tune DATASET --model MODEL --minutes 10.
+
+Examples:
+  supergat recommend cora
+  supergat recommend my-folder --standardise --out recipe
+  supergat recommend cora --training-labels --json";
 
 /// Of `supergat bench`.
 pub const BENCH: &str = "\
@@ -117,6 +146,56 @@ Examples:
   supergat reproduce all --table-only
 
 Datasets that are not on this machine are left out, and `supergat download NAME` fetches them.";
+
+/// Of `supergat study density`.
+pub const DENSITY: &str = "\
+A node is a point: log10 of its number of neighbours, and the share of them that have its class. The density of these points is estimated on \
+a grid, and a graph whose density has modes far apart looks like several graphs put together, for which the paper's recipe may fail. A mode is a peak of at \
+least 0.3 of the highest, separated from higher ones by a valley below half of its height, whose slopes hold at least 2 % of the nodes; a mixture has modes whose \
+homophilies differ by at least a half, one of them of at least three neighbours.
+
+Examples:
+  supergat study density cora
+  supergat study density chameleon crocodile my-folder --json
+
+The folder: density.svg, marginals.svg, table.md, table.csv, report.html.";
+
+/// Of `supergat study sensitivity`.
+pub const SENSITIVITY: &str = "\
+Varies the weight of the edge loss (lambda_E), the negatives per edge (p_n) and the share of sampled edges (p_e), each alone around the published \
+settings, over the values of the paper's figures: 18 settings and the published ones. Every finished run is a line of results.jsonl in the output folder: \
+stop with Ctrl-C whenever you like, and the same command goes on.
+
+Examples:
+  supergat study sensitivity cora citeseer
+  supergat study sensitivity pubmed --seeds 3 --out studies/pubmed
+  supergat study sensitivity my-folder --model supergat-sd --json
+
+The folder: sensitivity-DATASET.svg, table.md, table.csv, report.html, results.jsonl.";
+
+/// Of `supergat study synthetic`.
+pub const SYNTHETIC: &str = "\
+Six graphs of five classes with 100 nodes each: delta is 0.025 or 0.2, which makes about 2.5 or 20 neighbours, and p_in, the probability of a \
+link within a class, is 0.1, 0.5 or 0.9 of it. Nodes lie where t-SNE puts their features.
+
+Examples:
+  supergat study synthetic
+  supergat study synthetic --seed 3 --out studies/synthetic-3 --json
+
+The folder: synthetic.svg, table.md, table.csv, report.html.";
+
+/// Of `supergat study variance`.
+pub const VARIANCE: &str = "\
+The proposition gives the variance of GO attention before its softmax, and a lower bound of that of DP attention. Both, and the exact variance of DP, are compared \
+with a simulation that draws inputs and weights anew. Then networks of four layers are trained, and the variance over all edges and heads is \
+measured in each layer, before and after training.
+
+Examples:
+  supergat study variance
+  supergat study variance citeseer --seeds 3 --trials 5000
+  supergat study variance random-partition:homophily=0.9 --json
+
+The folder: variance-formula.svg, variance-layers.svg, table.md, table.csv, layers.csv, report.html.";
 
 /// Of `supergat compare`.
 pub const COMPARE: &str = "\

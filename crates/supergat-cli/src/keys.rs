@@ -60,7 +60,7 @@ pub const KEYS: [Key; 40] = [
         "model",
         Kind::Text,
         RUN,
-        "Network: supergat-* (self-supervised attention), gat-* (attention from labels alone), cgat* (attention constrained by margins), or a baseline without attention",
+        "Network: supergat-* (self-supervised attention), gat-* (attention from labels alone), cgat* (attention constrained by margins), a baseline without attention, or auto (what `supergat recommend` names)",
     ),
     key(
         "split",

@@ -18,6 +18,7 @@ mod picture;
 mod progress;
 mod report;
 mod run_folder;
+mod run_report;
 mod saved_model;
 mod summary;
 mod sweep_progress;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
             Command::Train(args) => commands::train::run(args),
             Command::Evaluate(args) => commands::evaluate::run(&args),
             Command::Predict(args) => commands::predict::run(&args),
+            Command::Report(args) => commands::report::run(&args),
             Command::Inspect(args) => commands::inspect::run(&args),
             Command::Bench(args) => commands::bench::run(args),
             Command::Datasets(args) => commands::datasets::run(&args),
@@ -42,7 +44,9 @@ fn main() -> ExitCode {
             Command::Convert(args) => commands::convert::run(&args),
             Command::Compare(args) => commands::compare::run(&args),
             Command::Tune(args) => commands::tune::run(args),
+            Command::Recommend(args) => commands::recommend::run(&args),
             Command::Reproduce(args) => commands::reproduce::run(&args),
+            Command::Study(study) => commands::study::run(&study),
         },
         Err(error) => args::refuse(&error),
     };

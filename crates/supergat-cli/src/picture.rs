@@ -5,10 +5,8 @@ use std::fmt::Write as _;
 use supergat::kernels::argmax;
 use supergat::{Graph, Labels, probabilities};
 use supergat_data::Dataset;
+use supergat_figure::{colour, escaped};
 use supergat_lab::layout::{MOST_NODES, layout};
-
-/// Colours that most people can tell apart (after Okabe and Ito).
-const COLOURS: [&str; 8] = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#d55e00", "#56b4e9", "#b8a800", "#5b5b5b"];
 
 const PAGE: f32 = 1000.0;
 const MARGIN: f32 = 30.0;
@@ -106,24 +104,11 @@ fn legend(dataset: &Dataset, model: &str, counts: &[usize]) -> String {
     )
 }
 
-fn colour(class: usize) -> String {
-    // Beyond the list, hues that turn by the golden angle.
-    let hue = || format!("hsl({:.0},65%,50%)", (class as f32 * 137.508) % 360.0);
-    COLOURS.get(class).map_or_else(hue, |colour| (*colour).to_owned())
-}
-
 fn known(labels: &Labels, node: usize) -> bool {
     match labels {
         Labels::Single { of, .. } => of[node] != Labels::UNKNOWN,
         Labels::Multi { classes, of } => of[node * classes..][..*classes].contains(&1),
     }
-}
-
-/// A text as XML holds it.
-pub fn escaped(text: &str) -> String {
-    let plain = |c: char| if c.is_control() { ' ' } else { c };
-    let text: String = text.chars().map(plain).collect();
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]
@@ -143,11 +128,5 @@ mod tests {
         assert_eq!(text, svg(&dataset, "gat-go", &logits));
         let large = supergat_data::load("random-graph:nodes=5001,degree=1,features=1").unwrap();
         assert!(check(&large).is_err());
-    }
-
-    #[test]
-    fn many_classes_have_colours() {
-        assert_eq!(colour(0), "#0072b2");
-        assert!(colour(70).starts_with("hsl("));
     }
 }

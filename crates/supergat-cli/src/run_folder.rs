@@ -5,14 +5,26 @@ use crate::error::{CliError, Result};
 use crate::interrupt::Interrupt;
 use crate::output::json;
 use crate::report;
+use crate::run_report;
 use crate::saved_model::{self, MODEL_FILE};
 use crate::summary::RunSummary;
-use serde::Serialize;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use supergat_data::{Dataset, SplitChoice};
 use supergat_lab::Runs;
+use supergat_lab::report::{EpochLine, Report};
+
+/// The configuration.
+pub const CONFIG: &str = "config.toml";
+/// The epochs of all seeds.
+pub const METRICS: &str = "metrics.jsonl";
+/// The result.
+pub const SUMMARY: &str = "summary.json";
+/// The report.
+pub const REPORT: &str = "report.html";
+/// The folder of its figures.
+pub const FIGURES: &str = "figures";
 
 /// Where default run folders are.
 const RUNS: &str = "runs";
@@ -40,22 +52,12 @@ pub struct Contents<'a> {
     pub runs: &'a Runs,
     /// The logits of the best model.
     pub logits: &'a [Vec<f32>],
+    /// The epochs of all seeds.
+    pub lines: &'a [EpochLine],
+    /// The report.
+    pub report: &'a Report,
     /// Whether attention goes in.
     pub attention: bool,
-}
-
-/// A line of `metrics.jsonl`.
-#[derive(Debug, Serialize)]
-struct EpochLine {
-    seed: u64,
-    epoch: usize,
-    /// What is minimised: label_loss + lambda_e * edge_loss, or without lambda_e for cgat, whose edge_loss is weighted already.
-    train_loss: f64,
-    label_loss: f64,
-    edge_loss: f64,
-    validation_loss: f64,
-    validation_metric: f64,
-    test_metric: f64,
 }
 
 impl RunFolder {
@@ -98,7 +100,9 @@ impl RunFolder {
             let place = self.numbered(number);
             summary.run_dir = place.display().to_string();
             let text = json(summary) + "\n";
-            write_file(folder.path(), "summary.json", |out| out.write_all(text.as_bytes())).map_err(failed)?;
+            write_file(folder.path(), SUMMARY, |out| out.write_all(text.as_bytes())).map_err(failed)?;
+            let page = contents.report.html(&run_report::again(&place), &contents.config);
+            write_file(folder.path(), REPORT, |out| out.write_all(page.as_bytes())).map_err(failed)?;
             sync(folder.path());
             match interrupt.publish(|| rename(folder.path(), &place)) {
                 Ok(()) => break,
@@ -124,32 +128,26 @@ impl RunFolder {
 
 impl Contents<'_> {
     fn write(&self, folder: &Path) -> io::Result<()> {
-        write_file(folder, "config.toml", |out| out.write_all(self.config.as_bytes()))?;
-        write_file(folder, "metrics.jsonl", |out| self.metrics(out))?;
+        write_file(folder, CONFIG, |out| out.write_all(self.config.as_bytes()))?;
+        write_file(folder, METRICS, |out| self.metrics(out))?;
         let model = saved_model::to_bytes(self.dataset, self.source, self.split, self.tables, self.runs);
         write_file(folder, MODEL_FILE, |out| out.write_all(&model))?;
         write_file(folder, "predictions.csv", |out| report::predictions(out, self.dataset, self.logits))?;
         if self.attention {
             write_file(folder, "attention.csv", |out| report::attention(out, self.dataset, &self.runs.model))?;
         }
+        let figures = folder.join(FIGURES);
+        fs::create_dir(&figures)?;
+        for (name, svg) in self.report.figures() {
+            write_file(&figures, &format!("{name}.svg"), |out| out.write_all(svg.as_bytes()))?;
+        }
+        sync(&figures);
         Ok(())
     }
 
     fn metrics(&self, out: &mut dyn Write) -> io::Result<()> {
-        for run in &self.runs.runs {
-            for epoch in &run.history {
-                let line = EpochLine {
-                    seed: run.seed,
-                    epoch: epoch.epoch,
-                    train_loss: epoch.train.total,
-                    label_loss: epoch.train.label,
-                    edge_loss: epoch.train.edge,
-                    validation_loss: epoch.validation.loss,
-                    validation_metric: epoch.validation.metric,
-                    test_metric: epoch.test.metric,
-                };
-                writeln!(out, "{}", serde_json::to_string(&line)?)?;
-            }
+        for line in self.lines {
+            writeln!(out, "{}", serde_json::to_string(line)?)?;
         }
         Ok(())
     }

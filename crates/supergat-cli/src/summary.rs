@@ -1,7 +1,7 @@
 //! The result of a training command: the object that `--json` prints and `summary.json` holds, and the same for people.
 
 use crate::output::{self, BOLD, count};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use supergat_data::Dataset;
 use supergat_lab::{Runs, Summary};
 
@@ -12,7 +12,7 @@ pub const SCHEMA: u32 = 1;
 const LIST_WIDTH: usize = 60;
 
 /// The result of a training command.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct RunSummary {
     /// [`SCHEMA`]
     pub schema: u32,
@@ -23,7 +23,7 @@ pub struct RunSummary {
     /// Name of the model.
     pub model: String,
     /// [`metric`]
-    pub metric: &'static str,
+    pub metric: String,
     /// The seeds that were run.
     pub seeds: Vec<u64>,
     /// Test metric of each seed, in percent, at its best validation epoch.
@@ -65,7 +65,7 @@ impl RunSummary {
             dataset: dataset.name.clone(),
             source: source.to_owned(),
             model,
-            metric: metric(dataset),
+            metric: metric(dataset).to_owned(),
             seeds: runs.runs.iter().map(|run| run.seed).collect(),
             test: runs.test(),
             validation: runs.validation(),

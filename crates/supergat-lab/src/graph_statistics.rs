@@ -117,7 +117,8 @@ fn is_isolated(graph: &Graph, node: usize) -> bool {
 }
 
 impl Degree {
-    fn of(examples: &[Example<f32>]) -> Self {
+    /// Of some graphs.
+    pub(crate) fn of(examples: &[Example<f32>]) -> Self {
         let directed = examples.iter().any(|e| e.graph.direction() == Direction::Directed);
         let only_linked = directed || examples.len() > 1;
         let degrees = examples.iter().flat_map(|e| neighbours(&e.graph)).map(|list| list.len() as f64);
@@ -130,7 +131,7 @@ impl Degree {
 }
 
 /// The neighbours of every node, as described above.
-fn neighbours(graph: &Graph) -> Vec<Vec<u32>> {
+pub(crate) fn neighbours(graph: &Graph) -> Vec<Vec<u32>> {
     let nodes = graph.nodes();
     if graph.direction() == Direction::Undirected {
         let others = |i: usize| graph.incoming().of(i).iter().copied().filter(|j| *j as usize != i).collect();
@@ -153,14 +154,7 @@ pub fn homophily(examples: &[Example<f32>]) -> Homophily {
     let mut per_class = vec![[0.0f64; 3]; classes];
     let (mut agreeing, mut edges) = (0.0, 0.0);
     for example in examples {
-        for (i, list) in neighbours(&example.graph).into_iter().enumerate() {
-            let (mut neighbours, mut same) = (0.0, 0.0);
-            for j in list {
-                if let Some(agreement) = agreement(&example.labels, i, j as usize) {
-                    neighbours += 1.0;
-                    same += agreement;
-                }
-            }
+        for (i, [neighbours, same]) in neighbourhoods(example).into_iter().enumerate() {
             if let Labels::Single { of, .. } = &example.labels
                 && of[i] != Labels::UNKNOWN
             {
@@ -193,17 +187,31 @@ pub fn homophily(examples: &[Example<f32>]) -> Homophily {
     }
 }
 
+/// Of every node the number of its labelled neighbours and how many of them agree with it: d_i and s_i above.
+pub(crate) fn neighbourhoods(example: &Example<f32>) -> Vec<[f64; 2]> {
+    let of = |(i, list): (usize, Vec<u32>)| {
+        let known = list.into_iter().filter_map(|j| agreement(&example.labels, i, j as usize));
+        known.fold([0.0, 0.0], |[neighbours, same], agreement| [neighbours + 1.0, same + agreement])
+    };
+    neighbours(&example.graph).into_iter().enumerate().map(of).collect()
+}
+
 /// 1 for the same class, 0 for another; with several classes the share of all classes that both have; `None` where a label is unknown.
-fn agreement(labels: &Labels, i: usize, j: usize) -> Option<f64> {
+pub(crate) fn agreement(labels: &Labels, i: usize, j: usize) -> Option<f64> {
+    let most = if labels.is_multi() { labels.classes() } else { 1 };
+    shared_labels(labels, i, j).map(|shared| shared as f64 / most as f64)
+}
+
+/// Labels that two nodes share; `None` where one is unknown.
+pub(crate) fn shared_labels(labels: &Labels, i: usize, j: usize) -> Option<usize> {
     match labels {
         Labels::Single { of, .. } => {
             let known = of[i] != Labels::UNKNOWN && of[j] != Labels::UNKNOWN;
-            known.then(|| f64::from(of[i] == of[j]))
+            known.then(|| usize::from(of[i] == of[j]))
         }
         Labels::Multi { classes, of } => {
             let row = |node: usize| &of[node * classes..(node + 1) * classes];
-            let shared = row(i).iter().zip(row(j)).filter(|(a, b)| **a == 1 && **b == 1).count();
-            Some(shared as f64 / *classes as f64)
+            Some(row(i).iter().zip(row(j)).filter(|(a, b)| **a == 1 && **b == 1).count())
         }
     }
 }

@@ -2,18 +2,28 @@
 
 #![forbid(unsafe_code)]
 
+pub mod agreement;
 pub mod bench;
 pub mod compare;
+pub mod density;
 pub mod estimate;
 pub mod graph_statistics;
 pub mod layout;
+pub mod mixture;
+pub mod recipe;
+pub mod report;
 pub mod reproduce;
 pub mod runs;
+pub mod sensitivity;
 pub mod settings;
 pub mod statistics;
 pub mod sweep;
+pub mod synthetic;
+pub mod tsne;
 pub mod tune;
+pub mod variance;
 
+pub use agreement::Agreement;
 pub use bench::{BenchReport, KernelTiming, Timing, bench};
 pub use estimate::{Estimate, estimate};
 pub use graph_statistics::GraphStatistics;

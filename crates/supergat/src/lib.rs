@@ -26,5 +26,5 @@ pub use example::{Example, Labels};
 pub use features::{Features, SparseMatrix};
 pub use graph::{Direction, Graph};
 pub use kernels::{Form, Real};
-pub use model::{Architecture, Model, ModelKind, probabilities};
+pub use model::{Architecture, EdgeValues, Model, ModelKind, probabilities};
 pub use train::{EarlyStop, Epoch, Outcome, Score, TrainConfig, Trainer};

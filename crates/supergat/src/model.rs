@@ -5,8 +5,8 @@ use crate::error::{Error, Result};
 use crate::example::{Example, Labels};
 use crate::kernels::{Adam, Buffer, Dense, Form, HeadLayout, MAX_HEADS, Real, label_loss_backward};
 use crate::layers::{
-    AttentionConfig, AttentionLayer, Cache, Context, Convolution, ConvolutionLayer, FromAbove, Input, Join, Layer,
-    LinearLayer, Parameter, Plan, Scratch, Size,
+    AttentionCache, AttentionConfig, AttentionLayer, Cache, Context, Convolution, ConvolutionLayer, FromAbove, Input,
+    Join, Layer, LinearLayer, Parameter, Plan, Scratch, Size,
 };
 use crate::memory::Room;
 use crate::sampling::EdgeSamples;
@@ -415,19 +415,44 @@ impl<T: Real> Model<T> {
 
     /// Coefficient and edge logit of every edge and head, for each attention layer, without dropout.
     pub fn attention(&self, example: &Example<T>) -> Result<Vec<EdgeValues<T>>> {
+        self.with_attention(example, |context, layers| {
+            let values = |&(layer, cache): &(&AttentionLayer<T>, &AttentionCache<T>)| {
+                let [coefficients, logits] = layer.edge_values(context, cache);
+                EdgeValues { heads: layer.layout().heads, coefficients, logits }
+            };
+            layers.iter().map(values).collect()
+        })
+    }
+
+    /// Edge logit, the mean over heads, of any pairs `[source, target]` of an example's nodes in the last attention layer, without dropout; its
+    /// sigmoid is the probability of an edge. `None` for models without attention.
+    pub fn pair_logits(&self, example: &Example<T>, pairs: &[[u32; 2]]) -> Result<Option<Vec<T>>> {
+        let nodes = example.graph.nodes();
+        if let Some(edge) = pairs.iter().position(|pair| pair.iter().any(|&node| node as usize >= nodes)) {
+            let [from, to] = pairs[edge];
+            return Err(Error::NodeOutOfRange { edge, from, to, nodes });
+        }
+        self.with_attention(example, |context, layers| {
+            layers.last().map(|(layer, cache)| layer.pair_logits(context, cache, pairs))
+        })
+    }
+
+    /// Runs all layers without dropout and hands over the attention layers with what they computed.
+    fn with_attention<R>(
+        &self,
+        example: &Example<T>,
+        read: impl FnOnce(&Context<'_, T>, &[(&AttentionLayer<T>, &AttentionCache<T>)]) -> R,
+    ) -> Result<R> {
         self.architecture.accepts(example)?;
         let plan = Plan::new(example, None)?;
         let context = Context { example, plan: &plan, draw: None };
         let mut workspace = self.workspace(std::slice::from_ref(example), std::slice::from_ref(&plan), false);
         self.forward(&context, &mut workspace);
-        let layers = self.layers.iter().zip(&workspace.caches).filter_map(|(layer, cache)| match (layer, cache) {
-            (Layer::Attention(layer), Cache::Attention(cache)) => {
-                let [coefficients, logits] = layer.edge_values(&context, cache);
-                Some(EdgeValues { heads: layer.layout().heads, coefficients, logits })
-            }
+        let layers = self.layers.iter().zip(&workspace.caches).filter_map(|pair| match pair {
+            (Layer::Attention(layer), Cache::Attention(cache)) => Some((layer, cache)),
             _ => None,
         });
-        Ok(layers.collect())
+        Ok(read(&context, &layers.collect::<Vec<_>>()))
     }
 
     /// The samples that all layers share in a backward pass without a draw.

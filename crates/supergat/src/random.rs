@@ -53,6 +53,8 @@ pub enum Purpose {
     BoundaryRivals = 12,
     /// A search for hyperparameters.
     Search = 13,
+    /// Edges that are held out to be predicted, and the non-edges beside them.
+    HeldOutEdges = 14,
 }
 
 /// An endless, randomly accessible sequence of random numbers, named by (seed, step, layer, purpose).

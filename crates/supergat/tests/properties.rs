@@ -25,6 +25,23 @@ proptest! {
         }
     }
 
+    /// Scoring any pairs gives, on the edges, what attention reports of them.
+    #[test]
+    fn pairs_score_as_edges_do(seed: u64, directed: bool, form in 0usize..4) {
+        let example = Recipe { nodes: 20, edges: 60, directed, seed, ..Recipe::default() }.build::<f64>();
+        let model = Model::new(architecture(&example, FORMS[form], true), seed).unwrap();
+        let incoming = example.graph.incoming();
+        let pairs: Vec<[u32; 2]> =
+            (0..20).flat_map(|i| incoming.of(i as usize).iter().map(move |&j| [j, i])).collect();
+        let found = model.pair_logits(&example, &pairs).unwrap().unwrap();
+        let last = model.attention(&example).unwrap().pop().unwrap();
+        for (found, heads) in found.iter().zip(last.logits.chunks(last.heads)) {
+            let mean = heads.iter().sum::<f64>() / last.heads as f64;
+            prop_assert!((found - mean).abs() < 1e-12 * mean.abs().max(1.0), "{} instead of {}", found, mean);
+        }
+        prop_assert!(model.pair_logits(&example, &[[0, 20]]).is_err(), "there is no node 20");
+    }
+
     #[test]
     fn names_of_nodes_do_not_matter(seed: u64, directed: bool, form in 0usize..4) {
         let recipe = Recipe { nodes: 20, edges: 60, directed, seed, ..Recipe::default() };

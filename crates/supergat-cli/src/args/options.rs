@@ -76,7 +76,7 @@ fn argument(key: &Key) -> Arg {
     let default = default_value(key).map(|value| format!(" [default: {value}]")).unwrap_or_default();
     let help = match key.name {
         "early_stop" => "Run all epochs".to_owned(),
-        "model" => format!("{}{default} [known: {}]", key.description, model_names().join(", ")),
+        "model" => format!("{}{default} [known: auto, {}]", key.description, model_names().join(", ")),
         _ => format!("{}{default}", key.description),
     };
     let argument = Arg::new(key.name).help(help);

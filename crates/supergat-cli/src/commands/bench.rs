@@ -2,7 +2,7 @@
 
 use crate::args::BenchArgs;
 use crate::commands::train::threads;
-use crate::config::Choices;
+use crate::config::{Choices, MODEL};
 use crate::error::{CliError, Result};
 use crate::memory;
 use crate::output;
@@ -33,7 +33,9 @@ struct Report {
 
 /// Times a model on a dataset.
 pub fn run(args: BenchArgs) -> Result<ExitCode> {
-    let choices = Choices::new(args.options.0, None)?;
+    let mut options = args.options.0;
+    options.entry("model").or_insert(MODEL.into());
+    let mut choices = Choices::new(options, None)?;
     let source = match &args.random {
         Some(spec) => random(spec)?,
         None => choices.dataset().to_owned(),
@@ -42,6 +44,7 @@ pub fn run(args: BenchArgs) -> Result<ExitCode> {
     let started = Instant::now();
     let dataset = supergat_data::load_with(&source, &choices.load_options()?)?;
     let load_ms = 1000.0 * started.elapsed().as_secs_f64();
+    choices.choose_model(&dataset);
     let resolved = choices.resolve(&dataset.name)?;
     let timing = bench(&dataset, &resolved.settings, args.epochs as usize, threads, resolved.seed)?;
     let report = Report {

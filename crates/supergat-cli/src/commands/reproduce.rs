@@ -113,7 +113,7 @@ fn in_table(args: &ReproduceArgs, id: &str, columns: &[String]) -> Result<()> {
 }
 
 /// Finds out before the first run whether files can be written to a folder, and makes it where there is none.
-fn probe(folder: &Path) -> Result<()> {
+pub fn probe(folder: &Path) -> Result<()> {
     /// More than the tables need.
     const ROOM: usize = 1 << 20;
     let written = std::fs::create_dir_all(folder).and_then(|()| {
@@ -125,14 +125,16 @@ fn probe(folder: &Path) -> Result<()> {
     written.map_err(|error| CliError::cannot_write(folder, error))
 }
 
-fn open(place: &Path) -> Result<ResultsFile> {
+/// Opens a results file for further runs.
+pub fn open(place: &Path) -> Result<ResultsFile> {
     if let Some(folder) = place.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         probe(folder)?;
     }
     Ok(ResultsFile::open(place)?)
 }
 
-fn sweep(
+/// Runs what a results file does not hold, and shows how far it is.
+pub fn sweep(
     jobs: Vec<Job>,
     results: &mut ResultsFile,
     threads: usize,
@@ -152,7 +154,8 @@ fn sweep(
     Ok(report?)
 }
 
-fn told(report: &Report, place: &Path) -> String {
+/// What came of it, in a sentence.
+pub fn told(report: &Report, place: &Path) -> String {
     let Report { found, ran, failed, .. } = report;
     let failed = if *failed == 0 { String::new() } else { format!(", {failed} failed") };
     format!("{ran} new{failed}, {found} known before: {}", place.display())
@@ -214,7 +217,7 @@ fn write(args: &ReproduceArgs, tables: &[(String, Sheet)]) -> Result<()> {
 }
 
 /// Writes beside the place, then renames.
-fn replace(place: &Path, text: &str) -> std::io::Result<()> {
+pub fn replace(place: &Path, text: &str) -> std::io::Result<()> {
     let name = place.file_name().expect("a file in the output folder").display();
     let beside = place.with_file_name(format!(".{name}.{}", std::process::id()));
     let written = File::create(&beside).and_then(|mut file| {

@@ -1,6 +1,7 @@
 //! `supergat train`
 
 use crate::args::TrainArgs;
+use crate::commands::recommend;
 use crate::config::{Choices, Resolved};
 use crate::error::{CliError, INTERRUPTED, Result};
 use crate::fit::Fit;
@@ -9,6 +10,7 @@ use crate::output;
 use crate::progress::Progress;
 use crate::report;
 use crate::run_folder::{Contents, RunFolder};
+use crate::run_report;
 use crate::summary::{RunSummary, metric};
 use std::ops::ControlFlow;
 use std::process::ExitCode;
@@ -21,10 +23,11 @@ const MANY_ROWS: usize = 1_000_000;
 
 /// Trains and writes the run folder.
 pub fn run(args: TrainArgs) -> Result<ExitCode> {
-    let choices = Choices::new(args.options.0, args.config.as_deref())?;
+    let mut choices = Choices::new(args.options.0, args.config.as_deref())?;
     // Before anything runs in parallel.
     let threads = threads(args.threads)?;
     let dataset = supergat_data::load_with(choices.dataset(), &choices.load_options()?)?;
+    let recommendation = choices.choose_model(&dataset);
     let resolved = choices.resolve(&dataset.name)?;
     let settings = &resolved.settings;
     settings.training().check()?;
@@ -50,7 +53,8 @@ pub fn run(args: TrainArgs) -> Result<ExitCode> {
         None => RunFolder::default_for(&dataset.name, &settings.model.to_string())?,
     };
     let interrupt = Interrupt::listen()?;
-    let mut opening = vec![format!("settings: {}", choices.origin(&dataset.name)?)];
+    let mut opening = Vec::from_iter(recommendation.as_ref().map(recommend::opening));
+    opening.push(format!("settings: {}", choices.origin(&dataset.name)?));
     opening.extend(dataset.notes.iter().map(|note| format!("note: {note}")));
     let unread = choices.unread(settings.model);
     if !unread.is_empty() {
@@ -69,6 +73,8 @@ pub fn run(args: TrainArgs) -> Result<ExitCode> {
     let seconds = started.elapsed().as_secs_f64();
 
     let mut summary = RunSummary::of(&dataset, &resolved.dataset, settings.model.to_string(), &runs, seconds);
+    let lines = run_report::lines(&runs);
+    let report = run_report::make(&dataset, &runs.model, &runs.logits, &lines, &summary)?;
     let contents = Contents {
         config: resolved.to_toml(),
         dataset: &dataset,
@@ -77,6 +83,8 @@ pub fn run(args: TrainArgs) -> Result<ExitCode> {
         tables: &resolved.tables,
         runs: &runs,
         logits: &runs.logits,
+        lines: &lines,
+        report: &report,
         attention,
     };
     folder.write(&contents, &mut summary, &interrupt).inspect_err(|_| interrupt.unless_quitting())?;

@@ -1,6 +1,7 @@
 //! `supergat tune`
 
 use crate::args::TuneArgs;
+use crate::commands::recommend;
 use crate::commands::train::threads;
 use crate::config::{Choices, Resolved};
 use crate::error::{CliError, INTERRUPTED, Result};
@@ -28,11 +29,12 @@ const TRIALS: usize = 40;
 pub fn run(args: TuneArgs) -> Result<ExitCode> {
     let mut options = args.options.0;
     options.entry("seeds").or_insert(Value::Integer(SEEDS));
-    let choices = Choices::new(options, args.config.as_deref())?;
+    let mut choices = Choices::new(options, args.config.as_deref())?;
     check_also(&args.also)?;
     let budget = budget(args.trials, args.minutes)?;
     let threads = threads(args.threads)?;
     let dataset = supergat_data::load_with(choices.dataset(), &choices.load_options()?)?;
+    let recommendation = choices.choose_model(&dataset);
     let resolved = choices.resolve(&dataset.name)?;
     if !resolved.tables.is_empty() {
         let names: Vec<&str> = resolved.tables.keys().copied().collect();
@@ -49,7 +51,8 @@ pub fn run(args: TuneArgs) -> Result<ExitCode> {
     let space = Space::new(settings.model, &args.also);
     let default = || PathBuf::from("tune").join(folder_name(&dataset.name, &settings.model.to_string()));
     let folder = TuneFolder::open(args.out.clone().unwrap_or_else(default), metric(&dataset), &space)?;
-    let origin = choices.origin(&dataset.name)?;
+    let mut opening = Vec::from_iter(recommendation.as_ref().map(recommend::opening));
+    opening.push(format!("starting from: {}", choices.origin(&dataset.name)?));
     // The runs load it themselves.
     drop(dataset);
     let tuning = Tuning {
@@ -62,20 +65,20 @@ pub fn run(args: TuneArgs) -> Result<ExitCode> {
         budget,
         threads,
     };
-    search(&tuning, &resolved, folder, &origin, args.quiet, args.json)
+    search(&tuning, &resolved, folder, &opening, args.quiet, args.json)
 }
 
 fn search(
     tuning: &Tuning,
     resolved: &Resolved,
     mut folder: TuneFolder,
-    origin: &str,
+    opening: &[String],
     quiet: bool,
     json: bool,
 ) -> Result<ExitCode> {
     let interrupt = Interrupt::listen()?;
     let progress = TuneProgress::new(quiet, tuning);
-    progress.line(&format!("starting from: {origin}"));
+    opening.iter().for_each(|text| progress.line(text));
     folder.results().damage_notes().iter().for_each(|text| progress.line(text));
     let tuned = tune(tuning, folder.results(), |event| {
         progress.observe(event);

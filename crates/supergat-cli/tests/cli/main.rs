@@ -7,8 +7,11 @@ mod errors;
 mod inspect;
 #[cfg(unix)]
 mod interrupt;
+mod recommend;
+mod report;
 mod reproduce;
 mod saved;
+mod study;
 mod support;
 mod tables;
 mod train;

@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+use supergat_figure::{Page, Tone};
+
 /// A table of texts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sheet {
@@ -9,8 +11,8 @@ pub struct Sheet {
     pub title: String,
     /// Names of the columns.
     pub header: Vec<String>,
-    /// Rows, each with the class that colours it on a page.
-    pub rows: Vec<(&'static str, Vec<String>)>,
+    /// Rows, each with what its colour says on a page.
+    pub rows: Vec<(Tone, Vec<String>)>,
     /// The first line of its CSV file.
     pub csv_header: String,
     /// The rows of its CSV file, with all digits.
@@ -48,33 +50,12 @@ pub fn json(sheet: &Sheet) -> Value {
 
 /// Tables as one page, without anything that must be fetched.
 pub fn html(sheets: &[Sheet]) -> String {
-    let body: String = sheets.iter().map(Sheet::html).collect();
-    format!(
-        "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width\">\n\
-         <title>SuperGAT: the paper's tables, made again</title>\n<style>{STYLE}</style>\n\
-         <h1>The paper's tables, made again</h1>\n{body}</html>\n"
-    )
+    let page = Page::new("The paper's tables, made again", "SuperGAT");
+    let add = |page: Page, sheet: &Sheet| {
+        page.section(&sheet.title).toned_table(&sheet.header, &sheet.rows).notes(&sheet.notes)
+    };
+    sheets.iter().fold(page, add).html()
 }
-
-const STYLE: &str = "
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; color: #222; background: #fff }
-table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums }
-th, td { padding: .2rem .7rem; text-align: right; white-space: nowrap }
-th { border-bottom: 2px solid #888 }
-th:nth-child(-n+2), td:nth-child(-n+2), th:last-child, td:last-child { text-align: left }
-tr.first td { border-top: 1px solid #ccc }
-tr.within td:last-child { color: #0a6b2d }
-tr.outside td:last-child { color: #b3261e; font-weight: 600 }
-tr.other, tr.missing { color: #777 }
-div { overflow-x: auto }
-li { color: #555; font-size: 13px }
-@media (prefers-color-scheme: dark) {
-  body { color: #ddd; background: #191919 }
-  tr.within td:last-child { color: #6fcf8e }
-  tr.outside td:last-child { color: #ff8a80 }
-  li, tr.other, tr.missing { color: #999 }
-}
-";
 
 impl Sheet {
     fn markdown(&self) -> String {
@@ -90,28 +71,6 @@ impl Sheet {
         let notes: String = self.notes.iter().map(|note| format!("- {}\n", note.replace('*', "\\*"))).collect();
         format!("## {}\n\n{}{rule}|\n{rows}\n{notes}", self.title, line(&self.header))
     }
-
-    fn html(&self) -> String {
-        let cells = |tag: &str, row: &[String]| -> String {
-            row.iter().map(|text| format!("<{tag}>{}</{tag}>", escaped(text))).collect()
-        };
-        let mut rows = String::new();
-        let mut group = "";
-        for (class, row) in &self.rows {
-            let first = if std::mem::replace(&mut group, &row[0]) == row[0] { "" } else { " first" };
-            rows += &format!("<tr class=\"{class}{first}\">{}</tr>\n", cells("td", row));
-        }
-        let notes: String = self.notes.iter().map(|note| format!("<li>{}</li>\n", escaped(note))).collect();
-        format!(
-            "<h2>{}</h2>\n<div><table>\n<tr>{}</tr>\n{rows}</table></div>\n<ul>\n{notes}</ul>\n",
-            escaped(&self.title),
-            cells("th", &self.header)
-        )
-    }
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]
@@ -122,7 +81,10 @@ mod tests {
         Sheet {
             title: "A & B".into(),
             header: vec!["dataset".into(), "p".into()],
-            rows: vec![("within", vec!["cora".into(), "<0.0001".into()]), ("outside", vec!["cora".into(), "±".into()])],
+            rows: vec![
+                (Tone::Good, vec!["cora".into(), "<0.0001".into()]),
+                (Tone::Bad, vec!["cora".into(), "±".into()]),
+            ],
             csv_header: "dataset,p".into(),
             csv_rows: vec![vec!["co\"r,a".into(), "0.1".into()]],
             notes: vec!["** is two stars.".into()],
@@ -152,9 +114,9 @@ mod tests {
     #[test]
     fn the_page_is_escaped_and_fetches_nothing() {
         let page = html(&[sheet(), sheet()]);
-        assert!(page.contains("<h2>A &amp; B</h2>") && page.contains("<td>&lt;0.0001</td>"));
-        assert_eq!(page.matches("<table>").count(), page.matches("</table>").count());
-        assert_eq!(page.matches("<tr class=\"within first\">").count(), 2);
+        assert!(page.contains("<h2>A &amp; B</h2>") && page.contains(">&lt;0.0001</td>"));
+        assert_eq!(page.matches("<table>").count(), 2);
+        assert_eq!(page.matches("<tr class=\"first good\">").count(), 2);
         assert!(!page.contains("http") && !page.contains("src="));
     }
 }

@@ -83,7 +83,7 @@ impl Table {
             header: ["dataset", "model", "ours", "n", "paper", "difference", "p", "p (Holm)", "mark", "verdict"]
                 .map(Into::into)
                 .into(),
-            rows: self.lines.iter().map(|line| (line.verdict.class(), line.texts())).collect(),
+            rows: self.lines.iter().map(|line| (line.verdict.tone(), line.texts())).collect(),
             csv_header: CSV_HEADER.into(),
             csv_rows: self.lines.iter().map(Line::csv).collect(),
             notes: self.notes.clone(),

@@ -2,6 +2,7 @@
 
 use crate::reproduce::paper::Figure;
 use crate::statistics::Summary;
+use supergat_figure::Tone;
 
 /// Whether our number agrees with the paper's.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -48,12 +49,11 @@ impl Verdict {
     }
 
     /// What colours it on a page.
-    pub(crate) fn class(self) -> &'static str {
+    pub(crate) fn tone(self) -> Tone {
         match self {
-            Self::Within(_) => "within",
-            Self::Outside(_) => "outside",
-            Self::Reprinted | Self::NotPrinted => "other",
-            Self::Missing => "missing",
+            Self::Within(_) => Tone::Good,
+            Self::Outside(_) => Tone::Bad,
+            Self::Reprinted | Self::NotPrinted | Self::Missing => Tone::Pale,
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::statistics::Summary;
 use std::ops::ControlFlow;
 use supergat::Result;
 use supergat_data::Dataset;
+use supergat_figure::Tone;
 
 const REFERENCE: &str = "gat-go";
 
@@ -107,7 +108,7 @@ impl WallClock {
         Sheet {
             title: self.paper.title.clone(),
             header: header.map(Into::into).into(),
-            rows: self.lines.iter().map(|line| ("timed", self.texts(line))).collect(),
+            rows: self.lines.iter().map(|line| (Tone::Plain, self.texts(line))).collect(),
             csv_header: "dataset,model,seconds_mean,seconds_std,n,epochs_mean,ratio,paper_seconds,paper_ratio,threads"
                 .into(),
             csv_rows: self.lines.iter().map(|line| self.csv(line)).collect(),

@@ -7,6 +7,7 @@
 //! | `wilcoxon.rs` | the same for pairs, without normality |
 //! | `holm.rs` | several questions at once |
 //! | `effect.rs` | how large is the difference, in standard deviations |
+//! | `proportion.rs` | 95 % interval of a share |
 //! | `power.rs` | how large must a difference be for this many runs to show it |
 //! | `mark.rs` | the paper's stars and arrows |
 //!
@@ -17,14 +18,17 @@ mod effect;
 mod holm;
 mod mark;
 mod power;
+mod proportion;
 mod summary;
 mod t_test;
 mod wilcoxon;
 
+pub(crate) use distributions::t_quantile;
 pub use effect::{Effect, effect, paired_effect};
 pub use holm::holm;
 pub use mark::{Direction, Mark, Stars, mark, mark_of_moments};
 pub use power::{detectable_effect, detectable_paired_effect, paired_power, power};
+pub use proportion::wilson;
 pub use summary::{Interval, Moments, Summary};
 pub use t_test::{TTest, paired_t, pooled_t, pooled_t_of_moments, welch_t, welch_t_of_moments};
 pub use wilcoxon::{Wilcoxon, WilcoxonMethod, wilcoxon};

@@ -1,0 +1,179 @@
+//! `supergat study sensitivity`
+
+use super::write;
+use crate::args::SensitivityArgs;
+use crate::commands::reproduce::{open, sweep, told};
+use crate::commands::train::threads;
+use crate::error::{CliError, INTERRUPTED, Result};
+use crate::interrupt::Interrupt;
+use crate::output;
+use crate::summary::SCHEMA;
+use serde::Serialize;
+use std::process::ExitCode;
+use supergat_figure::{Axis, Page, Plot, Tone, panels};
+use supergat_lab::reproduce::{Sheet, csv, markdown};
+use supergat_lab::sensitivity::{Curve, Knob, Plan, Point};
+
+/// What `--json` prints.
+#[derive(Debug, Serialize)]
+struct Summary<'a> {
+    schema: u32,
+    seeds: u64,
+    curves: &'a [Curve],
+    interrupted: bool,
+    folder: String,
+}
+
+/// Runs what is missing and writes curves and tables.
+pub fn run(args: &SensitivityArgs) -> Result<ExitCode> {
+    if let Some(model) = args.model.filter(|model| !model.is_self_supervised()) {
+        return Err(CliError::usage(format!(
+            "--model {model}: it has no self-supervision to vary; expected supergat-go, supergat-dp, supergat-sd or supergat-mx"
+        )));
+    }
+    let plans = args.datasets.iter().map(|source| Plan::new(source, args.model, args.seeds));
+    let plans: Vec<Plan> = plans.collect::<supergat_data::Result<_>>()?;
+    let place = args.out.join("results.jsonl");
+    let mut results = open(&place)?;
+    if !args.quiet {
+        results.damage_notes().iter().for_each(|note| output::note(note));
+    }
+    let interrupt = Interrupt::listen()?;
+    let jobs = plans.iter().flat_map(Plan::jobs).collect();
+    let report = sweep(jobs, &mut results, threads(args.threads)?, args.quiet, &interrupt)?;
+    if !args.quiet {
+        output::note(&told(&report, &place));
+    }
+    let curves: Vec<Curve> = plans.iter().flat_map(|plan| plan.curves(&results)).collect();
+    let sheets = [ranges(&curves), points(&curves)];
+    let figures = figures(&curves);
+    let mut files = vec![("table.md".to_owned(), markdown(&sheets)), ("table.csv".to_owned(), csv(&sheets[1]))];
+    files.extend(figures.iter().map(|(dataset, svg)| (file_name(dataset), svg.clone())));
+    files.push(("report.html".to_owned(), page(args, &figures, &sheets)));
+    write(&args.out, files, args.quiet)?;
+    if args.json {
+        let (folder, interrupted) = (args.out.display().to_string(), report.interrupted);
+        output::print_json(&Summary { schema: SCHEMA, seeds: args.seeds, curves: &curves, interrupted, folder })?;
+    } else {
+        output::print(&markdown(&sheets[..1]))?;
+    }
+    Ok(if report.interrupted { INTERRUPTED.into() } else { ExitCode::SUCCESS })
+}
+
+/// How far the means of each curve lie apart.
+fn ranges(curves: &[Curve]) -> Sheet {
+    let header = ["dataset", "model", "varied", "published", "there", "lowest", "at", "highest", "at", "range"];
+    let row = |curve: &Curve| {
+        let [lowest, highest] = curve.extremes()?;
+        let there = curve.at_published().map_or_else(|| "-".to_owned(), |point| format!("{:.2}", point.test.mean));
+        let texts = vec![
+            curve.dataset.clone(),
+            curve.model.clone(),
+            curve.knob.name().to_owned(),
+            short(curve.published),
+            there,
+            format!("{:.2}", lowest.test.mean),
+            short(lowest.value),
+            format!("{:.2}", highest.test.mean),
+            short(highest.value),
+            format!("{:.2}", highest.test.mean - lowest.test.mean),
+        ];
+        Some((Tone::Plain, texts))
+    };
+    Sheet {
+        title: "Range of mean test metrics, in percent".into(),
+        header: header.map(Into::into).into(),
+        rows: curves.iter().filter_map(row).collect(),
+        csv_header: String::new(),
+        csv_rows: Vec::new(),
+        notes: Vec::new(),
+    }
+}
+
+/// Every point of every curve.
+fn points(curves: &[Curve]) -> Sheet {
+    let all = || curves.iter().flat_map(|curve| curve.points.iter().map(move |point| (curve, point)));
+    let texts = |(curve, point): (&Curve, &Point)| {
+        let mark = if point.value == curve.published { " (published)" } else { "" };
+        let interval = point.interval.map_or_else(|| "-".to_owned(), |i| format!("{:.2} to {:.2}", i.low, i.high));
+        let texts = vec![
+            curve.dataset.clone(),
+            curve.knob.name().to_owned(),
+            short(point.value) + mark,
+            format!("{:.2} ± {:.2}", point.test.mean, point.test.std),
+            interval,
+            point.test.values.len().to_string(),
+        ];
+        (Tone::Plain, texts)
+    };
+    let numbers = |(curve, point): (&Curve, &Point)| {
+        let Curve { dataset, model, metric, knob, published, .. } = curve;
+        let ends = point.interval.map_or_else(Default::default, |i| [i.low, i.high].map(|end| end.to_string()));
+        let mut row = vec![dataset.clone(), model.clone(), (*metric).to_owned(), knob.name().to_owned()];
+        row.extend([point.value, *published, point.test.mean, point.test.std].map(|number| number.to_string()));
+        row.extend(ends);
+        row.push(point.test.values.len().to_string());
+        row
+    };
+    Sheet {
+        title: "Test metric at each value, in percent".into(),
+        header: ["dataset", "varied", "value", "mean", "95 % interval", "n"].map(Into::into).into(),
+        rows: all().map(texts).collect(),
+        csv_header: "dataset,model,metric,varied,value,published,mean,std,low,high,n".into(),
+        csv_rows: all().map(numbers).collect(),
+        notes: Vec::new(),
+    }
+}
+
+/// A figure for each dataset.
+fn figures(curves: &[Curve]) -> Vec<(String, String)> {
+    let of = |curves: &[Curve]| {
+        let (dataset, model) = (&curves[0].dataset, &curves[0].model);
+        let title = format!("{model} on {dataset}: each hyperparameter alone");
+        (dataset.clone(), panels(&title, curves.len(), &curves.iter().map(plot).collect::<Vec<_>>()))
+    };
+    curves.chunk_by(|a, b| a.dataset == b.dataset).map(of).collect()
+}
+
+fn plot(curve: &Curve) -> Plot {
+    let axis = if curve.knob == Knob::LambdaE { Axis::log("lambda_E") } else { Axis::linear(curve.knob.name()) };
+    let line: Vec<[f64; 2]> = curve.points.iter().map(|point| [point.value, point.test.mean]).collect();
+    let interval = |point: &Point| point.interval.map(|i| [point.value, i.low, i.high]);
+    let band: Vec<[f64; 3]> = curve.points.iter().filter_map(interval).collect();
+    let plot = Plot::new("", axis, Axis::linear(format!("test {} (%)", curve.metric)));
+    plot.series(&["mean and 95 % interval"])
+        .band("mean and 95 % interval", &band)
+        .line("mean and 95 % interval", &line)
+        .mark_x(curve.published, "published")
+}
+
+/// Of a dataset's figure: a generated graph is named by a specification, which is no name for a file.
+fn file_name(dataset: &str) -> String {
+    let name: String = dataset.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' }).collect();
+    format!("sensitivity-{name}.svg")
+}
+
+fn page(args: &SensitivityArgs, figures: &[(String, String)], sheets: &[Sheet; 2]) -> String {
+    let mut page = Page::new(
+        "Sensitivity to self-supervision",
+        "lambda_E, p_n and p_e, each varied alone around the published settings",
+    );
+    for (dataset, svg) in figures {
+        page = page
+            .section(dataset)
+            .figure(svg, "Mean test metric over seeds with its 95 % interval; the dashed line is the published value.");
+    }
+    for sheet in sheets {
+        page = page.section(&sheet.title).toned_table(&sheet.header, &sheet.rows);
+    }
+    let model = args.model.map_or_else(String::new, |model| format!(" --model {model}"));
+    let command = format!("supergat study sensitivity {}{model} --seeds {}", args.datasets.join(" "), args.seeds);
+    page.section("Command").code(&command).html()
+}
+
+/// Three digits.
+fn short(value: f64) -> String {
+    let digits = (2.0 - value.abs().log10().floor()).clamp(0.0, 6.0) as usize;
+    let text = format!("{value:.digits$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
+}

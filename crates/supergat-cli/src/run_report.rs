@@ -1,0 +1,80 @@
+//! The report of a run, from what training left in memory or a run folder holds.
+
+use crate::error::{CliError, Result};
+use crate::output::count;
+use crate::run_folder::CONFIG;
+use crate::summary::{RunSummary, percent};
+use std::path::Path;
+use supergat::Model;
+use supergat_data::Dataset;
+use supergat_lab::Runs;
+use supergat_lab::report::{EpochLine, Report, Run};
+
+/// The epochs of all runs.
+pub fn lines(runs: &Runs) -> Vec<EpochLine> {
+    runs.runs.iter().flat_map(|run| run.history.iter().map(|epoch| EpochLine::new(run.seed, epoch))).collect()
+}
+
+/// The report of a run whose best model gives these logits.
+pub fn make(
+    dataset: &Dataset,
+    model: &Model<f32>,
+    logits: &[Vec<f32>],
+    lines: &[EpochLine],
+    summary: &RunSummary,
+) -> Result<Report> {
+    let best = summary.seeds.iter().position(|seed| *seed == summary.best_seed);
+    let Some(&epoch) = best.and_then(|best| summary.best_epochs.get(best)) else {
+        return Err(CliError::usage("the summary does not list its best seed"));
+    };
+    let run = Run { dataset, model, logits, lines, seed: summary.best_seed, epoch, metric: &summary.metric };
+    Ok(Report::of(&run, &facts(dataset, summary, epoch))?)
+}
+
+/// What the report begins with.
+fn facts(dataset: &Dataset, summary: &RunSummary, epoch: usize) -> Vec<(String, String)> {
+    let RunSummary { metric, seeds, best_seed, .. } = summary;
+    let most = summary.epochs.iter().max().copied().unwrap_or_default();
+    let seed = match seeds.len() {
+        1 => best_seed.to_string(),
+        many => format!("{many}, best {best_seed}"),
+    };
+    let mut facts = vec![
+        (format!("test {metric}"), percent(&summary.test)),
+        (format!("validation {metric}"), percent(&summary.validation)),
+        (if seeds.len() == 1 { "seed" } else { "seeds" }.into(), seed),
+        ("best epoch".into(), format!("{epoch} (of {most}, from 0)")),
+        ("time of training".into(), format!("{:.1} s", summary.seconds)),
+        ("graph".into(), format!("{}, {}", count(dataset.nodes(), "node"), links(dataset))),
+    ];
+    if summary.interrupted {
+        facts.push(("ended".into(), "interrupted".into()));
+    }
+    facts
+}
+
+fn links(dataset: &Dataset) -> String {
+    count(usize::try_from(dataset.listed_links).unwrap_or(usize::MAX), "link")
+}
+
+/// The command that repeats the run of a folder.
+pub fn again(folder: &Path) -> String {
+    format!("supergat train --config {}", quoted(&folder.join(CONFIG).display().to_string()))
+}
+
+/// A word as shells take it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "/._-:=,+".contains(c);
+    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_can_be_typed() {
+        assert_eq!(again(Path::new("runs/cora-mlp")), "supergat train --config runs/cora-mlp/config.toml");
+        assert_eq!(quoted("my run's"), "'my run'\\''s'");
+    }
+}

@@ -1,0 +1,104 @@
+//! Homophily from the links between labelled nodes.
+//!
+//! With w_i what a labelled node weighs, d_i its number of neighbours and x_ij their agreement, h = sum w_i w_j x_ij / d_i over the same sum without x_ij. Its variance is that of
+//! a ratio whose links are not independent, because they share nodes: with r_ij = w_i w_j (x_ij - h) / d_i,
+//!
+//! V = (sum over nodes of (sum of r over the node's links)^2 - sum over links of r^2) / (sum of weights)^2,
+//!
+//! but not below what as many independent links would have, `h (1 - h) / (n + 2)` with n the effective number of links and h with one link more of either kind
+//! (Agresti and Coull), so that a handful of links which all agree are not taken for certainty. Where several graphs have labels, the variance between them counts if it is
+//! larger, and the interval is Student's with one degree of freedom less than there are graphs.
+
+use super::homophily::{Part, Sample};
+use crate::graph_statistics::agreement;
+use crate::statistics::{ALPHA, t_quantile};
+
+/// How far the 95 % interval of a normal number reaches.
+pub(super) const NORMAL_REACH: f64 = 1.96;
+
+/// What links between labelled nodes say.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LinkEvidence {
+    pub(super) part: Part,
+    /// How many pairs of labelled nodes are linked.
+    pub(super) pairs: usize,
+}
+
+/// A linked pair of labelled nodes, seen from one end or both.
+#[derive(Debug, Clone, Copy)]
+struct Pair {
+    nodes: [u32; 2],
+    graph: usize,
+    weight: f64,
+    agreement: f64,
+}
+
+impl LinkEvidence {
+    /// `None` without such links.
+    pub(super) fn of(sample: &Sample<'_>, weights: &[f64]) -> Option<Self> {
+        let pairs = pairs(sample, weights);
+        let total: f64 = pairs.iter().map(|pair| pair.weight).sum();
+        if total <= 0.0 {
+            return None;
+        }
+        let h = pairs.iter().map(|pair| pair.weight * pair.agreement).sum::<f64>() / total;
+        let effective = total * total / pairs.iter().map(|pair| pair.weight * pair.weight).sum::<f64>();
+        let value = (h * effective + 1.0) / (effective + 2.0);
+        let least = value * (1.0 - value) / (effective + 2.0);
+        let variance = shared_nodes(&pairs, h, weights.len()) / (total * total);
+        let (between, reach) = between_graphs(&pairs, h, total);
+        let part = Part { value, variance: variance.max(least).max(between), reach };
+        Some(Self { part, pairs: pairs.len() })
+    }
+}
+
+/// All linked pairs once.
+fn pairs(sample: &Sample<'_>, weights: &[f64]) -> Vec<Pair> {
+    let mut pairs = Vec::new();
+    for (i, (list, share)) in sample.around.iter().enumerate() {
+        let (graph, node) = sample.places[i];
+        for &other in list {
+            let Some(j) = sample.number[graph][other as usize] else { continue };
+            let Some(agreement) = agreement(&sample.examples[graph].labels, node, other as usize) else { continue };
+            let nodes = [j.min(i as u32), j.max(i as u32)];
+            pairs.push(Pair { nodes, graph, weight: weights[i] * weights[j as usize] * share, agreement });
+        }
+    }
+    pairs.sort_by_key(|pair| pair.nodes);
+    pairs.dedup_by(|later, first| {
+        let same = later.nodes == first.nodes;
+        if same {
+            first.weight += later.weight;
+        }
+        same
+    });
+    pairs
+}
+
+/// The variance of the sum of all r, as links that share a node are not independent.
+fn shared_nodes(pairs: &[Pair], h: f64, labelled: usize) -> f64 {
+    let (mut of_node, mut squares) = (vec![0.0; labelled], 0.0);
+    for pair in pairs {
+        let r = pair.weight * (pair.agreement - h);
+        squares += r * r;
+        pair.nodes.iter().for_each(|node| of_node[*node as usize] += r);
+    }
+    of_node.iter().map(|sum| sum * sum).sum::<f64>() - squares
+}
+
+/// The variance between graphs, and how far an interval reaches with so many.
+fn between_graphs(pairs: &[Pair], h: f64, total: f64) -> (f64, f64) {
+    let graphs = pairs.iter().map(|pair| pair.graph + 1).max().unwrap_or(0);
+    let mut sums = vec![(0usize, 0.0); graphs];
+    for pair in pairs {
+        sums[pair.graph].0 += 1;
+        sums[pair.graph].1 += pair.weight * (pair.agreement - h);
+    }
+    let sums: Vec<f64> = sums.into_iter().filter(|(links, _)| *links > 0).map(|(_, sum)| sum).collect();
+    let n = sums.len() as f64;
+    if sums.len() < 2 {
+        return (0.0, NORMAL_REACH);
+    }
+    let squares = sums.iter().map(|sum| sum * sum).sum::<f64>();
+    (squares / (total * total) * n / (n - 1.0), t_quantile(1.0 - ALPHA / 2.0, n - 1.0))
+}

@@ -1,0 +1,390 @@
+//! Which form of attention suits a graph, by the paper's map, how sure that is, and why.
+//!
+//! The squares of the map vote for their forms, a square at distance t with weight exp(-t^2 / 2). Distances are counted in squares, degrees between two columns by their
+//! logarithm: one square is the margin within which the paper itself takes a graph to belong to a region, and at two squares, the widest margin it allows, the weight is down to
+//! a seventh. The votes are averaged over the homophilies that the estimate allows, normally distributed around it, or over all of them where there is no estimate.
+//!
+//! The form with the largest share s wins. What that comes to, and the chance that no other form does better:
+//!
+//! | winner | network | chance |
+//! |---|---|---|
+//! | GAT-Any | gat-go: nothing gains on it, and it is spared the edge loss | s(GAT-Any) |
+//! | SuperGAT-SD | supergat-sd | s(SD) + s(SuperGAT-Any) + s(GAT-Any) |
+//! | SuperGAT-MX | supergat-mx | s(MX) + s(SuperGAT-Any) + s(GAT-Any) |
+//! | SuperGAT-Any | supergat-mx, or supergat-sd at homophilies up to 0.2, where the paper finds it ahead | as above |
+//!
+//! Where most nodes are labelled it is also seen whether the graph is a [mixture](crate::mixture) of parts with different homophilies, on which the paper's recipe fails.
+
+use super::homophily::{self, HomophilyEstimate, Known, Source};
+use super::map::{Form, Map};
+use crate::density::Density;
+use crate::graph_statistics::Degree;
+use crate::mixture::{is_mixture, modes};
+use serde::Serialize;
+use supergat::ModelKind;
+use supergat_data::Dataset;
+
+/// Up to this homophily the paper finds SuperGAT-SD ahead.
+const LOW_HOMOPHILY: f64 = 0.2;
+/// Below this chance the answer is a close call.
+const CLEAR: f64 = 0.7;
+/// A step of the homophilies that are averaged over, and how far they reach, in standard errors.
+const STEP: f64 = 0.125;
+const REACH: f64 = 2.5;
+
+/// How much of the votes a form has.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Share {
+    /// The form.
+    pub form: Form,
+    /// Its share.
+    pub share: f64,
+}
+
+/// Another network, and the chance of what speaks for it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Alternative {
+    /// The network.
+    pub model: ModelKind,
+    /// What speaks for it.
+    pub claim: Claim,
+    /// The chance.
+    pub chance: f64,
+}
+
+/// What speaks for another network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Claim {
+    /// It may do better.
+    Better,
+    /// It may do as well, with less work.
+    AsWell,
+}
+
+/// What is recommended for a graph.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Recommendation {
+    /// The network.
+    pub recommendation: ModelKind,
+    /// The chance that no other form does better, by the map; `None` where nothing has neighbours.
+    pub confidence: Option<f64>,
+    /// Whether that is a close call.
+    pub close_call: bool,
+    /// The other networks of the recipe, the likelier first.
+    pub alternatives: Vec<Alternative>,
+    /// The shares of the forms, the largest first.
+    pub forms: Vec<Share>,
+    /// Average degree.
+    pub degree: f64,
+    /// Homophily, where it can be estimated.
+    pub homophily: Option<HomophilyEstimate>,
+    /// Why, in sentences.
+    pub reasons: Vec<String>,
+}
+
+/// Recommends a network for a dataset, from the labels that may be looked at.
+pub fn recommend(dataset: &Dataset, known: Known) -> Recommendation {
+    let mut answer = of_estimate(Degree::of(&dataset.examples).mean, homophily::estimate(dataset, known));
+    if let Some(sentence) = sentence_on_mixture(dataset, known) {
+        answer.reasons.push(sentence);
+        answer.close_call = true;
+    }
+    answer
+}
+
+/// The same for a degree and an estimate of the homophily.
+fn of_estimate(degree: f64, estimate: Result<HomophilyEstimate, homophily::Unknown>) -> Recommendation {
+    if degree == 0.0 {
+        return without_links();
+    }
+    let map = Map::paper();
+    let homophilies = homophilies(estimate.as_ref().ok());
+    let shares = shares(&map, degree, &homophilies);
+    let middle = homophilies.iter().map(|(h, weight)| h * weight).sum::<f64>();
+    let mut forms: Vec<Share> = Form::ALL.into_iter().zip(shares).map(|(form, share)| Share { form, share }).collect();
+    forms.sort_by(|a, b| b.share.total_cmp(&a.share));
+    let winner = forms[0].form;
+    let model = network(winner, middle);
+    let confidence = chance(model, &shares);
+    let mut reasons = vec![sentence_on_homophily(&estimate), sentence_on_map(degree, &estimate, &forms)];
+    reasons.push(sentence_on_form(winner, model));
+    reasons.push(sentence_on_distance(&map, degree, middle, winner));
+    reasons.extend(sentences_on_doubt(&map, degree, estimate.as_ref().ok()));
+    Recommendation {
+        recommendation: model,
+        confidence: Some(confidence),
+        close_call: confidence < CLEAR,
+        alternatives: alternatives(model, &shares),
+        forms,
+        degree,
+        homophily: estimate.ok(),
+        reasons,
+    }
+}
+
+fn without_links() -> Recommendation {
+    Recommendation {
+        recommendation: ModelKind::Mlp,
+        confidence: None,
+        close_call: false,
+        alternatives: Vec::new(),
+        forms: Vec::new(),
+        degree: 0.0,
+        homophily: None,
+        reasons: vec![
+            "No node has a neighbour, so attention has nothing to weigh and features are all there is.".into(),
+        ],
+    }
+}
+
+/// The network that a form comes to.
+fn network(form: Form, homophily: f64) -> ModelKind {
+    let attention = |form, self_supervised| ModelKind::Attention { form, self_supervised };
+    match form {
+        Form::GatAny => attention(supergat::kernels::Form::Go, false),
+        Form::Sd => attention(supergat::kernels::Form::Sd, true),
+        Form::SupergatAny if homophily <= LOW_HOMOPHILY => attention(supergat::kernels::Form::Sd, true),
+        Form::Mx | Form::SupergatAny => attention(supergat::kernels::Form::Mx, true),
+    }
+}
+
+/// The chance that no other form does better than this network; shares are in the order of [`Form::ALL`].
+fn chance(model: ModelKind, [gat_any, supergat_any, sd, mx]: &[f64; 4]) -> f64 {
+    match model.form() {
+        Some(supergat::kernels::Form::Sd) => sd + supergat_any + gat_any,
+        Some(supergat::kernels::Form::Mx) => mx + supergat_any + gat_any,
+        _ => *gat_any,
+    }
+}
+
+/// The other networks, the likelier first.
+fn alternatives(model: ModelKind, shares: &[f64; 4]) -> Vec<Alternative> {
+    let [gat, sd, mx] = [Form::GatAny, Form::Sd, Form::Mx].map(|form| network(form, 0.0));
+    let of = |other: ModelKind| {
+        let (claim, chance) = match other {
+            other if other == gat => (Claim::AsWell, shares[0]),
+            // Beyond what the recommended network does as well.
+            other if model == gat => (Claim::Better, chance(other, shares) - shares[0]),
+            other => (Claim::Better, shares[if other == sd { 2 } else { 3 }]),
+        };
+        Alternative { model: other, claim, chance }
+    };
+    let mut all: Vec<Alternative> = [gat, sd, mx].into_iter().filter(|other| *other != model).map(of).collect();
+    all.sort_by(|a, b| b.chance.total_cmp(&a.chance));
+    all
+}
+
+/// Homophilies that are possible, with weights that sum to one.
+fn homophilies(estimate: Option<&HomophilyEstimate>) -> Vec<(f64, f64)> {
+    let points: Vec<(f64, f64)> = match estimate {
+        Some(HomophilyEstimate { estimate, error, .. }) => {
+            let steps = (REACH / STEP) as i32;
+            let point = |k: i32| (estimate + f64::from(k) * STEP * error, (-0.5 * (f64::from(k) * STEP).powi(2)).exp());
+            (-steps..=steps).map(point).filter(|(h, _)| (0.0..=1.0).contains(h)).collect()
+        }
+        None => (0..=100).map(|k| (f64::from(k) / 100.0, 1.0)).collect(),
+    };
+    let total: f64 = points.iter().map(|(_, weight)| weight).sum();
+    points.into_iter().map(|(h, weight)| (h, weight / total)).collect()
+}
+
+/// The share of every form in the votes, in the order of [`Form::ALL`].
+fn shares(map: &Map, degree: f64, homophilies: &[(f64, f64)]) -> [f64; 4] {
+    let column = column(map, degree);
+    let mut shares = [0.0; 4];
+    for (h, weight) in homophilies {
+        let row = row(map, *h);
+        let votes = squares(map).map(|(c, r, form)| (form, (-0.5 * ((c - column).powi(2) + (r - row).powi(2))).exp()));
+        let votes: Vec<(Form, f64)> = votes.collect();
+        let total: f64 = votes.iter().map(|(_, vote)| vote).sum();
+        votes.iter().for_each(|(form, vote)| shares[*form as usize] += weight * vote / total);
+    }
+    shares
+}
+
+/// Column, row and form of every square.
+fn squares(map: &Map) -> impl Iterator<Item = (f64, f64, Form)> {
+    let rows = map.homophilies().len();
+    map.cells().iter().enumerate().map(move |(k, cell)| ((k / rows) as f64, (k % rows) as f64, cell.form()))
+}
+
+/// Where a degree lies among the columns of the map, by its logarithm; beyond the last one on it.
+fn column(map: &Map, degree: f64) -> f64 {
+    let degrees = map.degrees();
+    let degree = degree.clamp(degrees[0], degrees[degrees.len() - 1]);
+    let left = degrees.partition_point(|d| *d <= degree).clamp(1, degrees.len() - 1) - 1;
+    left as f64 + (degree / degrees[left]).ln() / (degrees[left + 1] / degrees[left]).ln()
+}
+
+/// Where a homophily lies among the rows of the map, which are equally far apart.
+fn row(map: &Map, homophily: f64) -> f64 {
+    let rows = map.homophilies();
+    (homophily - rows[0]) / (rows[1] - rows[0])
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", 100.0 * share)
+}
+
+fn sentence_on_homophily(estimate: &Result<HomophilyEstimate, homophily::Unknown>) -> String {
+    match estimate {
+        Ok(HomophilyEstimate { from, labelled, links, .. }) => {
+            let pairs = if *links == 1 { "one link".to_owned() } else { format!("{links} links") };
+            match from {
+                Source::Links => format!("The homophily comes from {pairs} between {labelled} labelled nodes."),
+                Source::LinksAndFeatures => format!(
+                    "The homophily comes from {pairs} between {labelled} labelled nodes, and from how much the features of their other neighbours look like their own class."
+                ),
+                Source::Features => format!(
+                    "No link joins two of the {labelled} labelled nodes; the homophily comes from how much the features of their neighbours look like their own class."
+                ),
+            }
+        }
+        Err(reason) => format!("The homophily is not known, since {reason}; all values are taken as equally likely."),
+    }
+}
+
+fn sentence_on_map(degree: f64, estimate: &Result<HomophilyEstimate, homophily::Unknown>, forms: &[Share]) -> String {
+    let place = match estimate {
+        Ok(estimate) => format!("around degree {degree:.1} and homophily {:.2}", estimate.estimate),
+        Err(_) => format!("around degree {degree:.1}"),
+    };
+    let forms = forms.iter().filter(|share| share.share >= 0.005);
+    let forms: Vec<String> = forms.map(|Share { form, share }| format!("{form} {}", percent(*share))).collect();
+    format!("The paper's map of 144 synthetic graphs votes, {place}: {}.", forms.join(", "))
+}
+
+fn sentence_on_form(winner: Form, model: ModelKind) -> String {
+    match winner {
+        Form::GatAny => "No form gains on GAT there, so the cheapest is named.".into(),
+        Form::SupergatAny => format!(
+            "Self-supervision gains there, and SuperGAT-SD and SuperGAT-MX tie; {model} is named because the paper finds it ahead at homophilies {} {LOW_HOMOPHILY}, also on its real graphs.",
+            if network(Form::Sd, 0.0) == model { "up to" } else { "above" }
+        ),
+        Form::Sd | Form::Mx => format!("{winner} is significantly better there than GAT and than the other SuperGAT."),
+    }
+}
+
+fn sentence_on_distance(map: &Map, degree: f64, homophily: f64, winner: Form) -> String {
+    let (column, row) = (column(map, degree), row(map, homophily));
+    let distance = |(c, r, _): &(f64, f64, Form)| (c - column).hypot(r - row);
+    let others = squares(map).filter(|(_, _, form)| *form != winner);
+    let nearest = others.min_by(|a, b| distance(a).total_cmp(&distance(b))).expect("the map has several forms");
+    let cell = map.cell(nearest.0 as usize, nearest.1 as usize);
+    format!(
+        "The nearest square with another answer is {}, {:.1} squares away, at degree {} and homophily {}.",
+        nearest.2,
+        distance(&nearest),
+        cell.degree,
+        cell.homophily
+    )
+}
+
+/// Where the graph is a mixture, what of.
+fn sentence_on_mixture(dataset: &Dataset, known: Known) -> Option<String> {
+    let modes = modes(&Density::of(&homophily::points(dataset, known)?)?);
+    let places = modes.iter().map(|mode| format!("degree {:.0} and homophily {:.2}", mode.degree, mode.homophily));
+    let places: Vec<String> = places.collect();
+    is_mixture(&modes).then(|| {
+        format!(
+            "The graph looks like a mixture, its nodes gather around {}; the paper's recipe fails on such graphs.",
+            places.join(", ")
+        )
+    })
+}
+
+fn sentences_on_doubt(map: &Map, degree: f64, estimate: Option<&HomophilyEstimate>) -> Vec<String> {
+    let mut sentences = Vec::new();
+    let (first, last) = (map.degrees()[0], map.degrees()[map.degrees().len() - 1]);
+    if !(first..=last).contains(&degree) {
+        sentences.push(format!("Degree {degree:.1} lies outside the map, which reaches from {first} to {last}."));
+    }
+    if let Some(estimate) = estimate {
+        let rows = row(map, estimate.high) - row(map, estimate.low);
+        if rows > 3.0 {
+            sentences.push(format!(
+                "The interval of the homophily covers {rows:.0} rows of the map; more labels would narrow it."
+            ));
+        }
+    }
+    sentences
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(degree: f64, estimate: f64, error: f64) -> Recommendation {
+        let (low, high) = ((estimate - 2.0 * error).max(0.0), (estimate + 2.0 * error).min(1.0));
+        let from = Source::Links;
+        of_estimate(degree, Ok(HomophilyEstimate { estimate, low, high, error, from, labelled: 100, links: 9 }))
+    }
+
+    #[test]
+    fn columns_and_rows_are_those_of_the_map() {
+        let map = Map::paper();
+        assert!((column(&map, 1.0), column(&map, 100.0)) == (0.0, 15.0));
+        assert!((column(&map, 0.1), column(&map, 1e9)) == (0.0, 15.0));
+        assert!(
+            (column(&map, 5.0) - 4.0).abs() < 1e-12 && (column(&map, 50f64.sqrt() * 75f64.sqrt()) - 13.5).abs() < 1e-12
+        );
+        assert!((row(&map, 0.35) - 2.5).abs() < 1e-12);
+    }
+
+    /// Where the paper has all datasets of a kind: the middle of its regions.
+    #[test]
+    fn regions_get_their_networks() {
+        for (degree, homophily, model) in [
+            (2.0, 0.1, "supergat-sd"),
+            (5.0, 0.9, "supergat-mx"),
+            (15.0, 0.4, "supergat-mx"),
+            (90.0, 0.9, "gat-go"),
+            (20.0, 0.7, "supergat-mx"),
+        ] {
+            let answer = at(degree, homophily, 0.02);
+            assert_eq!(answer.recommendation.to_string(), model, "{degree} {homophily} {answer:?}");
+            let total: f64 = answer.forms.iter().map(|share| share.share).sum();
+            assert!((total - 1.0).abs() < 1e-9);
+            assert!(answer.forms.is_sorted_by(|a, b| a.share >= b.share) && answer.alternatives.len() == 2);
+            let better = answer.alternatives.iter().filter(|other| other.claim == Claim::Better);
+            let most = better.map(|other| other.chance).fold(0.0, f64::max);
+            assert!(answer.confidence.unwrap() + most <= 1.0 + 1e-9, "{answer:?}");
+        }
+    }
+
+    /// The less is known, the less sure is the answer.
+    #[test]
+    fn doubt_about_homophily_is_doubt_about_the_answer() {
+        let sure = |error| at(2.0, 0.15, error).confidence.unwrap();
+        assert!(sure(0.01) > sure(0.1) && sure(0.1) > sure(0.3));
+        assert!(sure(0.01) > 0.95);
+        let unknown = of_estimate(2.0, Err(homophily::Unknown::NoLabels));
+        assert!(unknown.homophily.is_none() && unknown.reasons[0].contains("no node has a label"));
+        assert!(unknown.confidence.unwrap() < sure(0.01));
+    }
+
+    /// The first half of the nodes is linked within classes, the second between them.
+    #[test]
+    fn a_mixture_is_said() {
+        let mut dataset = supergat_data::load("random-partition:classes=2,nodes=180,degree=6,homophily=0.7").unwrap();
+        dataset.examples[0].train = (0..360).collect();
+        assert!(!recommend(&dataset, Known::Training).reasons.concat().contains("mixture"));
+        let ring = |nodes: std::ops::Range<u32>, step: u32| {
+            let n = nodes.len() as u32;
+            nodes.clone().flat_map(move |i| [1, 3].map(|k| (i, nodes.start + (i - nodes.start + k * step) % n)))
+        };
+        let links: Vec<(u32, u32)> = ring(0..180, 2).chain(ring(180..360, 1)).collect();
+        let graph = supergat::Graph::from_edges(360, &links, supergat::Direction::Undirected).unwrap();
+        let labels = supergat::Labels::Single { classes: 2, of: (0..360).map(|i| i % 2).collect() };
+        (dataset.examples[0].graph, dataset.examples[0].labels) = (graph, labels);
+        let answer = recommend(&dataset, Known::Training);
+        assert!(answer.close_call && answer.reasons.concat().contains("mixture"), "{answer:?}");
+    }
+
+    #[test]
+    fn without_links_there_is_nothing_to_attend_to() {
+        let answer = of_estimate(0.0, Err(homophily::Unknown::NoNeighbours));
+        assert_eq!((answer.recommendation, answer.confidence), (ModelKind::Mlp, None));
+    }
+}

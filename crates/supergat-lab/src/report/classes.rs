@@ -1,0 +1,191 @@
+//! Which classes are taken for which, on the test nodes; where a node may have several labels, how well each is found.
+
+use super::{Report, Run, counted};
+use supergat::Labels;
+use supergat::kernels::{Counts, argmax};
+use supergat_figure::{Axis, Cell, Plot};
+
+/// The most classes of a matrix; the rest, those with the fewest test nodes, are one more.
+const MOST_CLASSES: usize = 30;
+/// The most rows of a table of mistakes.
+const MOST_MISTAKES: usize = 10;
+/// The most labels at either end of the list by F1.
+const MOST_LABELS: usize = 15;
+
+pub(super) fn add(report: Report, run: &Run<'_>) -> Report {
+    match run.dataset.is_multi_label() {
+        true => add_labels(report, run),
+        false => add_matrix(report, run),
+    }
+}
+
+/// How often a true class (row) is taken for a class (column).
+fn confusion(run: &Run<'_>) -> Vec<Vec<u64>> {
+    let classes = run.dataset.classes();
+    let mut matrix = vec![vec![0; classes]; classes];
+    for (_, example, logits) in run.tested() {
+        let Labels::Single { of, .. } = &example.labels else { continue };
+        for &node in &example.test {
+            let node = node as usize;
+            if let Some(row) = matrix.get_mut(of[node] as usize) {
+                row[argmax(run.row(logits, node))] += 1;
+            }
+        }
+    }
+    matrix
+}
+
+fn add_matrix(report: Report, run: &Run<'_>) -> Report {
+    let matrix = confusion(run);
+    let (names, small) = grouped(&run.dataset.class_names, &matrix);
+    let total = |row: &[u64]| row.iter().sum::<u64>();
+    let mut cells = Vec::new();
+    for (y, row) in small.iter().enumerate().filter(|(_, row)| total(row) > 0) {
+        for (x, &count) in row.iter().enumerate() {
+            let value = 100.0 * count as f64 / total(row) as f64;
+            cells.push(Cell { x, y, value, text: if count > 0 { count.to_string() } else { String::new() } });
+        }
+    }
+    let height = 190.0 + 26.0 * names.len() as f64;
+    let plot =
+        Plot::new("Test nodes by class", Axis::categories("predicted", names.clone()), Axis::categories("true", names));
+    let grouped = match matrix.len().saturating_sub(MOST_CLASSES) {
+        0 => String::new(),
+        rest => format!(" Of {} classes the {rest} with the fewest test nodes are put together.", matrix.len()),
+    };
+    let caption = format!("Numbers are nodes, colours percent of the true class.{grouped}");
+    let report = report.section("Classes").figure("classes", plot.height(height).cells(&cells).svg(), &caption);
+    let mistakes = mistakes(run, &matrix);
+    match mistakes.is_empty() {
+        true => report.text("No test node is taken for another class."),
+        false => report
+            .text("The most frequent mistakes:")
+            .table(&["true", "predicted", "nodes", "% of the true class"], &mistakes),
+    }
+}
+
+/// The classes with the most test nodes, in their order, and all others as one.
+fn grouped(names: &[String], matrix: &[Vec<u64>]) -> (Vec<String>, Vec<Vec<u64>>) {
+    let mut order: Vec<usize> = (0..matrix.len()).collect();
+    order.sort_by_key(|&k| (std::cmp::Reverse(matrix[k].iter().sum::<u64>()), k));
+    let mut kept: Vec<usize> = order.into_iter().take(MOST_CLASSES).collect();
+    kept.sort_unstable();
+    let place = |class: usize| kept.binary_search(&class).unwrap_or(kept.len());
+    let size = kept.len() + usize::from(kept.len() < matrix.len());
+    let mut small = vec![vec![0; size]; size];
+    for (class, row) in matrix.iter().enumerate() {
+        row.iter().enumerate().for_each(|(predicted, count)| small[place(class)][place(predicted)] += count);
+    }
+    let mut kept_names: Vec<String> = kept.iter().map(|&k| names[k].clone()).collect();
+    kept_names.resize_with(size, || "all others".into());
+    (kept_names, small)
+}
+
+fn mistakes(run: &Run<'_>, matrix: &[Vec<u64>]) -> Vec<Vec<String>> {
+    let mut found: Vec<(u64, usize, usize)> = Vec::new();
+    for (class, row) in matrix.iter().enumerate() {
+        found.extend(
+            row.iter().enumerate().filter(|(k, count)| *k != class && **count > 0).map(|(k, &n)| (n, class, k)),
+        );
+    }
+    found.sort_by_key(|&(count, class, predicted)| (std::cmp::Reverse(count), class, predicted));
+    let names = &run.dataset.class_names;
+    let row = |&(count, class, predicted): &(u64, usize, usize)| {
+        let share = 100.0 * count as f64 / matrix[class].iter().sum::<u64>() as f64;
+        vec![names[class].clone(), names[predicted].clone(), count.to_string(), format!("{share:.1}")]
+    };
+    found.iter().take(MOST_MISTAKES).map(row).collect()
+}
+
+/// Hits, false alarms and misses of every label.
+fn by_label(run: &Run<'_>) -> Vec<Counts> {
+    let mut counts = vec![Counts::default(); run.dataset.classes()];
+    for (_, example, logits) in run.tested() {
+        let Labels::Multi { classes, of } = &example.labels else { continue };
+        for &node in &example.test {
+            let has = &of[node as usize * classes..][..*classes];
+            for ((count, has), logit) in counts.iter_mut().zip(has).zip(run.row(logits, node as usize)) {
+                match (*has == 1, *logit > 0.0) {
+                    (true, true) => count.hits += 1,
+                    (false, true) => count.false_alarms += 1,
+                    (true, false) => count.misses += 1,
+                    (false, false) => {}
+                }
+            }
+        }
+    }
+    counts
+}
+
+fn add_labels(report: Report, run: &Run<'_>) -> Report {
+    let counts = by_label(run);
+    let mut order: Vec<usize> = (0..counts.len()).collect();
+    order.sort_by(|&a, &b| counts[b].micro_f1().total_cmp(&counts[a].micro_f1()).then(a.cmp(&b)));
+    if order.len() > 2 * MOST_LABELS {
+        order.drain(MOST_LABELS..order.len() - MOST_LABELS);
+    }
+    let names: Vec<&str> = order.iter().map(|&k| run.dataset.class_names[k].as_str()).collect();
+    let bars: Vec<[f64; 2]> =
+        order.iter().enumerate().map(|(x, &k)| [x as f64, 100.0 * counts[k].micro_f1()]).collect();
+    let plot = Plot::new(
+        "F1 of each label on the test nodes",
+        Axis::categories("", names),
+        Axis::linear("F1 (%)").range(0.0, 100.0),
+    );
+    let left_out = match counts.len() - order.len() {
+        0 => String::new(),
+        rest => format!(" {} between the best and the worst are left out.", counted(rest, "label")),
+    };
+    let percent = |part: u64, rest: u64| format!("{:.1}", 100.0 * part as f64 / (part + rest).max(1) as f64);
+    let row = |&k: &usize| {
+        let Counts { hits, false_alarms, misses } = counts[k];
+        vec![
+            run.dataset.class_names[k].clone(),
+            (hits + misses).to_string(),
+            percent(hits, false_alarms),
+            percent(hits, misses),
+            format!("{:.1}", 100.0 * counts[k].micro_f1()),
+        ]
+    };
+    report
+        .section("Labels")
+        .figure("labels", plot.bars("", &bars).svg(), &format!("From the best to the worst.{left_out}"))
+        .table(
+            &["label", "test nodes", "precision (%)", "recall (%)", "F1 (%)"],
+            &order.iter().map(row).collect::<Vec<_>>(),
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_classes_are_put_together() {
+        let classes = MOST_CLASSES + 5;
+        let names: Vec<String> = (0..classes).map(|k| k.to_string()).collect();
+        // The first five classes have no test nodes of their own; each other one has as many as its number, one of them wrong.
+        let matrix: Vec<Vec<u64>> = (0..classes as u64)
+            .map(|k| {
+                (0..classes as u64)
+                    .map(|p| {
+                        if k < 5 {
+                            0
+                        } else if p == k {
+                            k - 1
+                        } else {
+                            u64::from(p == 0)
+                        }
+                    })
+                    .collect()
+            })
+            .collect();
+        let (kept, small) = grouped(&names, &matrix);
+        assert_eq!((kept.len(), kept[0].as_str(), kept[MOST_CLASSES].as_str()), (MOST_CLASSES + 1, "5", "all others"));
+        assert_eq!((small[0][0], small[0][MOST_CLASSES]), (4, 1));
+        let sum = |matrix: &[Vec<u64>]| matrix.iter().flatten().sum::<u64>();
+        assert_eq!(sum(&small), sum(&matrix));
+        let (kept, small) = grouped(&names[..3], &[vec![1, 0, 0], vec![0, 2, 0], vec![3, 0, 0]]);
+        assert_eq!((kept.len(), small[2][0]), (3, 3));
+    }
+}

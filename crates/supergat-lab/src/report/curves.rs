@@ -1,0 +1,119 @@
+//! Losses and metrics over the epochs: all seeds in the background, the best one in front.
+
+use super::{Report, Run, counted};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use supergat::Epoch;
+use supergat_figure::{Axis, Plot, panels};
+
+/// A line of `metrics.jsonl`: an epoch of a seed.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct EpochLine {
+    /// The seed.
+    pub seed: u64,
+    /// The epoch, from 0.
+    pub epoch: usize,
+    /// What is minimised: label_loss + lambda_e * edge_loss, or without lambda_e for cgat, whose edge_loss is weighted already.
+    pub train_loss: f64,
+    /// Mean loss of the labels of the training nodes.
+    pub label_loss: f64,
+    /// Sum of the layers' edge losses.
+    pub edge_loss: f64,
+    /// Mean loss of the validation nodes.
+    pub validation_loss: f64,
+    /// Metric of the validation nodes, between 0 and 1.
+    pub validation_metric: f64,
+    /// Metric of the test nodes, between 0 and 1.
+    pub test_metric: f64,
+}
+
+impl EpochLine {
+    /// The line of an epoch.
+    pub fn new(seed: u64, epoch: &Epoch) -> Self {
+        Self {
+            seed,
+            epoch: epoch.epoch,
+            train_loss: epoch.train.total,
+            label_loss: epoch.train.label,
+            edge_loss: epoch.train.edge,
+            validation_loss: epoch.validation.loss,
+            validation_metric: epoch.validation.metric,
+            test_metric: epoch.test.metric,
+        }
+    }
+}
+
+/// The most seeds in the background, and the most points of a curve.
+const MOST_SEEDS: usize = 20;
+const MOST_POINTS: usize = 400;
+
+/// A curve: its name, and what it shows of an epoch.
+type Curve = (&'static str, fn(&EpochLine) -> f64);
+
+pub(super) fn add(report: Report, run: &Run<'_>) -> Report {
+    let mut seeds: BTreeMap<u64, Vec<&EpochLine>> = BTreeMap::new();
+    run.lines.iter().for_each(|line| seeds.entry(line.seed).or_default().push(line));
+    let metric = format!("{} (%)", run.metric);
+    let losses: [Curve; 2] =
+        [("training, labels", |line| line.label_loss), ("validation", |line| line.validation_loss)];
+    let metrics: [Curve; 2] =
+        [("validation", |line| 100.0 * line.validation_metric), ("test", |line| 100.0 * line.test_metric)];
+    let mut plots =
+        vec![plot(run, &seeds, "Loss of the labels", "loss", &losses), plot(run, &seeds, "Metric", &metric, &metrics)];
+    if run.lines.iter().any(|line| line.edge_loss != 0.0) {
+        let edges: [Curve; 1] = [("training, edges", |line| line.edge_loss)];
+        plots.push(plot(run, &seeds, "Loss of the edges, not weighted", "loss", &edges));
+    }
+    let others = match seeds.len() {
+        1 => String::new(),
+        many => format!(" Strong: seed {}, the best of {}; faint: others.", run.seed, counted(many, "seed")),
+    };
+    let caption = format!(
+        "The model is that of epoch {}, the best by its validation {}; nothing is chosen by the test nodes.{others}",
+        run.epoch, run.metric
+    );
+    report.section("Training").figure("curves", panels("", 2, &plots), &caption)
+}
+
+fn plot(run: &Run<'_>, seeds: &BTreeMap<u64, Vec<&EpochLine>>, title: &str, label: &str, curves: &[Curve]) -> Plot {
+    let mut plot = Plot::new(title, Axis::linear("epoch"), Axis::linear(label));
+    for (name, value) in curves {
+        for (_, lines) in seeds.iter().filter(|(seed, _)| **seed != run.seed).take(MOST_SEEDS) {
+            plot = plot.faint_line(name, &points(lines, *value));
+        }
+    }
+    for (name, value) in curves {
+        plot = plot.line(name, &points(seeds.get(&run.seed).map_or(&[][..], Vec::as_slice), *value));
+    }
+    plot.mark_x(run.epoch as f64, "best epoch")
+}
+
+/// The points of a curve, every so many of them where there are too many, and always the last.
+fn points(lines: &[&EpochLine], value: fn(&EpochLine) -> f64) -> Vec<[f64; 2]> {
+    let stride = lines.len().div_ceil(MOST_POINTS).max(1);
+    let kept = lines.iter().enumerate().filter(|(k, _)| k % stride == 0 || k + 1 == lines.len());
+    kept.map(|(_, line)| [line.epoch as f64, value(line)]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_curves_are_thinned_and_keep_their_ends() {
+        let line = |epoch| EpochLine {
+            seed: 0,
+            epoch,
+            train_loss: 0.0,
+            label_loss: epoch as f64,
+            edge_loss: 0.0,
+            validation_loss: 0.0,
+            validation_metric: 0.0,
+            test_metric: 0.0,
+        };
+        let lines: Vec<EpochLine> = (0..1002).map(line).collect();
+        let points = points(&lines.iter().collect::<Vec<_>>(), |line| line.label_loss);
+        assert!(points.len() <= MOST_POINTS + 1, "{}", points.len());
+        assert_eq!((points[0], points[points.len() - 1]), ([0.0, 0.0], [1001.0, 1001.0]));
+    }
+}
