@@ -118,6 +118,35 @@ Examples:
 
 Datasets that are not on this machine are left out, and `supergat download NAME` fetches them.";
 
+/// Of `supergat study label-agreement`.
+pub const LABEL_AGREEMENT: &str = "\
+For every node, attention layer and head: the Kullback-Leibler divergence between attention and label agreement, the distribution over the \
+neighbourhood (the node itself included) that gives all weight to neighbours of the same label; and the entropy of attention. Uniform attention is the reference.
+
+With --datasets, GAT with GO and with DP attention is trained, two and four layers deep, with the paper's settings. Every finished run is a line of results.jsonl \
+in the output folder: stop with Ctrl-C whenever you like, and the same command goes on.
+
+Examples:
+  supergat study label-agreement runs/cora-gat-go
+  supergat study label-agreement --datasets cora,citeseer,pubmed,ppi
+  supergat study label-agreement --datasets cora --seeds 5 --json
+
+The folder: label-agreement.svg or label-agreement-DATASET.svg, table.md, table.csv, report.html, results.jsonl.";
+
+/// Of `supergat study link-prediction`.
+pub const LINK_PREDICTION: &str = "\
+Of the edges 10 % are held out to be predicted and 5 % for validation, anew for each seed; training sees the other 85 % only. The edge probability of \
+the last layer then scores both directions of the held-out edges and as many pairs without an edge: AUC and average precision. The model is that of the \
+best validation metric of the nodes, whose test metric is shown beside it.
+
+Every finished run is a line of results.jsonl in the output folder: stop with Ctrl-C whenever you like, and the same command goes on.
+
+Examples:
+  supergat study link-prediction --datasets cora --forms go,dp --seeds 3
+  supergat study link-prediction --datasets my-folder --lambda-e 0.1,1,10 --json
+
+The folder: link-prediction.svg, table.md, table.csv, report.html, results.jsonl.";
+
 /// Of `supergat compare`.
 pub const COMPARE: &str = "\
 Tests whether the test metrics of two sets of runs differ. Runs that share their splits and seeds are compared in pairs (paired t-test, and \

@@ -8,6 +8,7 @@ pub mod compare;
 pub mod estimate;
 pub mod graph_statistics;
 pub mod layout;
+pub mod link_prediction;
 pub mod reproduce;
 pub mod runs;
 pub mod settings;

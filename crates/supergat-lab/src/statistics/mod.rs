@@ -2,6 +2,7 @@
 //!
 //! | file | what it answers |
 //! |---|---|
+//! | `spread.rs` | mean and quantiles of many values |
 //! | `summary.rs` | mean, standard deviation, 95 % interval |
 //! | `t_test.rs` | do two means differ? pooled (the paper's), Welch, paired |
 //! | `wilcoxon.rs` | the same for pairs, without normality |
@@ -17,6 +18,7 @@ mod effect;
 mod holm;
 mod mark;
 mod power;
+mod spread;
 mod summary;
 mod t_test;
 mod wilcoxon;
@@ -25,6 +27,7 @@ pub use effect::{Effect, effect, paired_effect};
 pub use holm::holm;
 pub use mark::{Direction, Mark, Stars, mark, mark_of_moments};
 pub use power::{detectable_effect, detectable_paired_effect, paired_power, power};
+pub use spread::Spread;
 pub use summary::{Interval, Moments, Summary};
 pub use t_test::{TTest, paired_t, pooled_t, pooled_t_of_moments, welch_t, welch_t_of_moments};
 pub use wilcoxon::{Wilcoxon, WilcoxonMethod, wilcoxon};
