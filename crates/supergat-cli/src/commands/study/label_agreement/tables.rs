@@ -61,7 +61,7 @@ pub fn layers(profiles: &[(&str, &str, &Profile)]) -> Sheet {
     let row = |line: Line<'_>| {
         let Spreads { divergence, reverse, entropy, relative_entropy } = line.spreads;
         let mut row = line.names.to_vec();
-        row.extend([&divergence, &reverse, &entropy, &relative_entropy].map(two));
+        row.extend([divergence, reverse, entropy, relative_entropy].map(two));
         row.push(divergence.count.to_string());
         ("", row)
     };
