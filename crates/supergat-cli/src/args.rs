@@ -6,7 +6,7 @@ mod study;
 
 pub use options::{Options, TableArgs};
 pub use reproduce::{ReproduceArgs, TableChoice};
-pub use study::{DensityArgs, SensitivityArgs, StudyCommand, SyntheticArgs, VarianceArgs};
+pub use study::{DensityArgs, GridArgs, LabelAgreementArgs, LinkPredictionArgs, SensitivityArgs, StudyCommand, SyntheticArgs, VarianceArgs};
 
 use crate::error::{CliError, Result};
 use crate::help;

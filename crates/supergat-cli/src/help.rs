@@ -147,56 +147,6 @@ Examples:
 
 Datasets that are not on this machine are left out, and `supergat download NAME` fetches them.";
 
-/// Of `supergat study density`.
-pub const DENSITY: &str = "\
-A node is a point: log10 of its number of neighbours, and the share of them that have its class. The density of these points is estimated on \
-a grid, and a graph whose density has modes far apart looks like several graphs put together, for which the paper's recipe may fail. A mode is a peak of at \
-least 0.3 of the highest, separated from higher ones by a valley below half of its height, whose slopes hold at least 2 % of the nodes; a mixture has modes whose \
-homophilies differ by at least a half, one of them of at least three neighbours.
-
-Examples:
-  supergat study density cora
-  supergat study density chameleon crocodile my-folder --json
-
-The folder: density.svg, marginals.svg, table.md, table.csv, report.html.";
-
-/// Of `supergat study sensitivity`.
-pub const SENSITIVITY: &str = "\
-Varies the weight of the edge loss (lambda_E), the negatives per edge (p_n) and the share of sampled edges (p_e), each alone around the published \
-settings, over the values of the paper's figures: 18 settings and the published ones. Every finished run is a line of results.jsonl in the output folder: \
-stop with Ctrl-C whenever you like, and the same command goes on.
-
-Examples:
-  supergat study sensitivity cora citeseer
-  supergat study sensitivity pubmed --seeds 3 --out studies/pubmed
-  supergat study sensitivity my-folder --model supergat-sd --json
-
-The folder: sensitivity-DATASET.svg, table.md, table.csv, report.html, results.jsonl.";
-
-/// Of `supergat study synthetic`.
-pub const SYNTHETIC: &str = "\
-Six graphs of five classes with 100 nodes each: delta is 0.025 or 0.2, which makes about 2.5 or 20 neighbours, and p_in, the probability of a \
-link within a class, is 0.1, 0.5 or 0.9 of it. Nodes lie where t-SNE puts their features.
-
-Examples:
-  supergat study synthetic
-  supergat study synthetic --seed 3 --out studies/synthetic-3 --json
-
-The folder: synthetic.svg, table.md, table.csv, report.html.";
-
-/// Of `supergat study variance`.
-pub const VARIANCE: &str = "\
-The proposition gives the variance of GO attention before its softmax, and a lower bound of that of DP attention. Both, and the exact variance of DP, are compared \
-with a simulation that draws inputs and weights anew. Then networks of four layers are trained, and the variance over all edges and heads is \
-measured in each layer, before and after training.
-
-Examples:
-  supergat study variance
-  supergat study variance citeseer --seeds 3 --trials 5000
-  supergat study variance random-partition:homophily=0.9 --json
-
-The folder: variance-formula.svg, variance-layers.svg, table.md, table.csv, layers.csv, report.html.";
-
 /// Of `supergat compare`.
 pub const COMPARE: &str = "\
 Tests whether the test metrics of two sets of runs differ. Runs that share their splits and seeds are compared in pairs (paired t-test, and \

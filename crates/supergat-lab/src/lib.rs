@@ -9,6 +9,7 @@ pub mod density;
 pub mod estimate;
 pub mod graph_statistics;
 pub mod layout;
+pub mod link_prediction;
 pub mod mixture;
 pub mod recipe;
 pub mod report;

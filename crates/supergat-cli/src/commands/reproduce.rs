@@ -17,7 +17,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use supergat_lab::Settings;
 use supergat_lab::reproduce::{Plan, Sheet, Table, WallClock, csv, html, json, markdown, tables};
-use supergat_lab::sweep::{Job, Report, ResultsFile, run_sweep};
+use supergat_lab::sweep::{Job, Nodes, Report, ResultsFile, Task, run_task_sweep};
 
 /// Runs what is missing and writes the tables.
 pub fn run(args: &ReproduceArgs) -> Result<ExitCode> {
@@ -125,7 +125,7 @@ pub fn probe(folder: &Path) -> Result<()> {
     written.map_err(|error| CliError::cannot_write(folder, error))
 }
 
-/// Opens a results file for further runs.
+/// Opens a results file for further lines, made with its folder where there is none.
 pub fn open(place: &Path) -> Result<ResultsFile> {
     if let Some(folder) = place.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         probe(folder)?;
@@ -141,8 +141,20 @@ pub fn sweep(
     quiet: bool,
     interrupt: &Interrupt,
 ) -> Result<Report> {
+    sweep_task(&Nodes, jobs, results, threads, quiet, interrupt)
+}
+
+/// Runs what is missing for a task, and tells of it.
+pub fn sweep_task(
+    task: &dyn Task,
+    jobs: Vec<Job>,
+    results: &mut ResultsFile,
+    threads: usize,
+    quiet: bool,
+    interrupt: &Interrupt,
+) -> Result<Report> {
     let progress = SweepProgress::new(quiet, jobs.len());
-    let report = run_sweep(jobs, results, threads, |event, tally| {
+    let report = run_task_sweep(task, jobs, results, threads, |event, tally| {
         progress.observe(event, tally);
         if interrupt.pressed() {
             progress.stopping();
@@ -154,7 +166,7 @@ pub fn sweep(
     Ok(report?)
 }
 
-/// What came of it, in a sentence.
+/// What came of a sweep, in one line.
 pub fn told(report: &Report, place: &Path) -> String {
     let Report { found, ran, failed, .. } = report;
     let failed = if *failed == 0 { String::new() } else { format!(", {failed} failed") };

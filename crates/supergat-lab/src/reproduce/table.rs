@@ -272,6 +272,7 @@ mod tests {
                 test: score,
                 epochs: 2,
                 best_epoch: 1,
+                measured: serde_json::Value::Null,
             },
             seconds: metric,
             version: "0.1.0".into(),

@@ -2,6 +2,7 @@
 //!
 //! | file | what it answers |
 //! |---|---|
+//! | `spread.rs` | mean and quantiles of many values |
 //! | `summary.rs` | mean, standard deviation, 95 % interval |
 //! | `t_test.rs` | do two means differ? pooled (the paper's), Welch, paired |
 //! | `wilcoxon.rs` | the same for pairs, without normality |
@@ -19,6 +20,7 @@ mod holm;
 mod mark;
 mod power;
 mod proportion;
+mod spread;
 mod summary;
 mod t_test;
 mod wilcoxon;
@@ -29,6 +31,7 @@ pub use holm::holm;
 pub use mark::{Direction, Mark, Stars, mark, mark_of_moments};
 pub use power::{detectable_effect, detectable_paired_effect, paired_power, power};
 pub use proportion::wilson;
+pub use spread::Spread;
 pub use summary::{Interval, Moments, Summary};
 pub use t_test::{TTest, paired_t, pooled_t, pooled_t_of_moments, welch_t, welch_t_of_moments};
 pub use wilcoxon::{Wilcoxon, WilcoxonMethod, wilcoxon};

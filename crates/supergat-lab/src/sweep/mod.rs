@@ -1,6 +1,7 @@
 //! Many runs: any list of datasets, splits, settings and seeds, side by side, each result kept as soon as it is there.
 //!
-//! [`run_sweep`] runs what a [`ResultsFile`] does not hold yet. Whatever ends it, the next one goes on where it stopped.
+//! [`run_sweep`] runs what a [`ResultsFile`] does not hold yet. Whatever ends it, the next one goes on where it stopped. With [`run_task_sweep`] more is
+//! measured than the classes of nodes.
 
 mod error;
 mod job;
@@ -8,10 +9,12 @@ mod queue;
 mod record;
 mod results;
 mod runner;
+mod task;
 
 pub use error::SweepError;
 pub use job::Job;
 pub(crate) use queue::name as dataset_name;
 pub use record::{Key, Record, Status, split_hash};
 pub use results::{Damage, ResultsFile};
-pub use runner::{Event, Report, Tally, run_sweep};
+pub use runner::{Event, Report, Tally, run_sweep, run_task_sweep};
+pub use task::{Nodes, Task};

@@ -37,15 +37,17 @@ pub(crate) struct Queue {
     ready: Option<Arc<Ready>>,
     /// Runs that are in the file, or were given out.
     done: HashSet<Key>,
+    /// The name of what they are for.
+    task: &'static str,
 }
 
 /// Takes what happened and the jobs that are settled by it.
 type Tell<'a> = &'a dyn Fn(Event<'_>, &[Job]);
 
 impl Queue {
-    pub(crate) fn new(groups: Vec<Group>, results: &ResultsFile) -> Self {
+    pub(crate) fn new(groups: Vec<Group>, results: &ResultsFile, task: &'static str) -> Self {
         let done = results.records().filter(|record| record.test().is_some()).map(Record::key).collect();
-        Self { groups: groups.into(), jobs: VecDeque::new(), loaded: None, ready: None, done }
+        Self { groups: groups.into(), jobs: VecDeque::new(), loaded: None, ready: None, done, task }
     }
 
     /// The next run.
@@ -75,7 +77,8 @@ impl Queue {
         };
         let hash = loaded.hash.clone();
         let name = name(&source, &dataset);
-        let is_new = |job: &Job| self.done.insert(Key::new(&name, &hash, &job.settings, job.seed));
+        let key = |job: &Job| Key::new(&name, &hash, &job.settings, job.seed).of_task(self.task);
+        let is_new = |job: &Job| self.done.insert(key(job));
         let (new, found): (Vec<Job>, Vec<Job>) = group.jobs.into_iter().partition(is_new);
         if !found.is_empty() {
             tell(Event::Found(found.len()), &found);
@@ -123,11 +126,11 @@ pub(crate) fn name(source: &str, dataset: &Dataset) -> String {
 
 impl Ready {
     /// The record of a job that ended.
-    pub(crate) fn record(&self, job: &Job, status: Status, seconds: f64) -> Record {
+    pub(crate) fn record(&self, task: &str, job: &Job, status: Status, seconds: f64) -> Record {
         Record {
             schema: Record::SCHEMA,
             dataset: name(&job.source, &self.dataset),
-            task: Record::NODE.to_owned(),
+            task: task.to_owned(),
             model: job.settings.model.to_string(),
             split: job.split.to_string(),
             split_hash: self.hash.clone(),

@@ -1,7 +1,9 @@
 //! What is kept of a run: one line of a results file.
 
 use crate::settings::Settings;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use supergat::{Labels, Score};
 use supergat_data::Dataset;
 
@@ -12,7 +14,7 @@ pub struct Record {
     pub schema: u32,
     /// Name of the dataset; a generated one is named by its whole specification.
     pub dataset: String,
-    /// What was learned: `node`, the classes of nodes.
+    /// The name of the [`Task`](crate::sweep::Task): `node` where nothing but the classes of nodes was learned.
     pub task: String,
     /// Name of the model.
     pub model: String,
@@ -51,6 +53,9 @@ pub enum Status {
         epochs: usize,
         /// The epoch with the best validation metric, from 0.
         best_epoch: usize,
+        /// What else its task measured; null where that is nothing.
+        #[serde(default, skip_serializing_if = "Value::is_null")]
+        measured: Value,
     },
     /// It did not.
     Failed {
@@ -59,9 +64,10 @@ pub enum Status {
     },
 }
 
-/// What makes two runs the same run: dataset, split, settings and seed. Never the version of the program, nor the time.
+/// What makes two runs the same run: task, dataset, split, settings and seed. Never the version of the program, nor the time.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key {
+    task: String,
     dataset: String,
     split_hash: String,
     settings: String,
@@ -69,10 +75,16 @@ pub struct Key {
 }
 
 impl Key {
-    /// Of a run.
+    /// Of a run that learns the classes of nodes.
     pub fn new(dataset: &str, split_hash: &str, settings: &Settings, seed: u64) -> Self {
         let settings = serde_json::to_string(settings).expect("settings are an object");
-        Self { dataset: dataset.into(), split_hash: split_hash.into(), settings, seed }
+        let task = Record::NODE.to_owned();
+        Self { task, dataset: dataset.into(), split_hash: split_hash.into(), settings, seed }
+    }
+
+    /// The same with another task.
+    pub(crate) fn of_task(self, task: &str) -> Self {
+        Self { task: task.to_owned(), ..self }
     }
 }
 
@@ -84,13 +96,21 @@ impl Record {
 
     /// What makes it the same run as another.
     pub fn key(&self) -> Key {
-        Key::new(&self.dataset, &self.split_hash, &self.settings, self.seed)
+        Key::new(&self.dataset, &self.split_hash, &self.settings, self.seed).of_task(&self.task)
     }
 
     /// The test score, of a run that came to its end.
     pub fn test(&self) -> Option<Score> {
         match self.status {
             Status::Ok { test, .. } => Some(test),
+            Status::Failed { .. } => None,
+        }
+    }
+
+    /// What else its task measured, of a run that came to its end.
+    pub fn measured<T: DeserializeOwned>(&self) -> Option<T> {
+        match &self.status {
+            Status::Ok { measured, .. } => T::deserialize(measured).ok(),
             Status::Failed { .. } => None,
         }
     }
@@ -166,6 +186,7 @@ pub(crate) mod tests {
                 test: score(test),
                 epochs: 490,
                 best_epoch: 300,
+                measured: Value::Null,
             },
             seconds: 1.5,
             version: "0.1.0".into(),
@@ -180,7 +201,10 @@ pub(crate) mod tests {
             assert!(!line.contains('\n'), "{line}");
             assert_eq!(serde_json::from_str::<Record>(&line).unwrap(), record, "{line}");
         }
-        let line = serde_json::to_string(&record(3, 0.5)).unwrap();
+        let mut line = serde_json::to_string(&record(3, 0.5)).unwrap();
+        assert!(!line.contains("measured"), "{line}");
+        line = line.replace(r#""best_epoch":300"#, r#""best_epoch":300,"measured":[0.75,2]"#);
+        assert_eq!(serde_json::from_str::<Record>(&line).unwrap().measured(), Some([0.75, 2.0]));
         assert!(line.contains(r#""status":"ok""#) && line.contains(r#""test":{"loss":"#), "{line}");
     }
 
@@ -193,6 +217,7 @@ pub(crate) mod tests {
         let failed = Record { status: Status::Failed { reason: "x".into() }, ..later.clone() };
         assert!(one.is_better_than(&failed) && !failed.is_better_than(&one));
         assert_ne!(one.key(), record(4, 0.8).key());
+        assert_ne!(one.key(), Record { task: "link".into(), ..one.clone() }.key());
         assert_ne!(one.key(), Record { split_hash: "f".into(), ..one.clone() }.key());
         assert_ne!(one.key(), Record { settings: Settings { lr: 0.1, ..one.settings }, ..one.clone() }.key());
     }

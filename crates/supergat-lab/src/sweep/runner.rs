@@ -6,6 +6,7 @@ use crate::sweep::job::{Group, Job};
 use crate::sweep::queue::{Queue, Ready};
 use crate::sweep::record::{Record, Status};
 use crate::sweep::results::ResultsFile;
+use crate::sweep::task::{Nodes, Task};
 use std::any::Any;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -64,7 +65,19 @@ pub fn run_sweep(
     threads: usize,
     observe: impl Fn(Event<'_>, Tally) -> ControlFlow<()> + Sync,
 ) -> Result<Report, SweepError> {
+    run_task_sweep(&Nodes, jobs, results, threads, observe)
+}
+
+/// The same for a task.
+pub fn run_task_sweep(
+    task: &dyn Task,
+    jobs: Vec<Job>,
+    results: &mut ResultsFile,
+    threads: usize,
+    observe: impl Fn(Event<'_>, Tally) -> ControlFlow<()> + Sync,
+) -> Result<Report, SweepError> {
     let sweep = Sweep {
+        task,
         clock: Mutex::new(Clock::new(&jobs, threads)),
         stop: AtomicBool::new(false),
         report: Mutex::default(),
@@ -72,7 +85,7 @@ pub fn run_sweep(
         observe,
     };
     let count = jobs.len();
-    let queue = Mutex::new(Queue::new(Group::all(jobs), results));
+    let queue = Mutex::new(Queue::new(Group::all(jobs), results, task.name()));
     let results = Mutex::new(results);
     side_by_side(threads, count, |pool| {
         while !sweep.stop.load(Ordering::Relaxed) {
@@ -92,7 +105,8 @@ pub fn run_sweep(
 }
 
 /// What all threads share.
-struct Sweep<F> {
+struct Sweep<'a, F> {
+    task: &'a dyn Task,
     clock: Mutex<Clock>,
     stop: AtomicBool,
     report: Mutex<Report>,
@@ -100,7 +114,7 @@ struct Sweep<F> {
     observe: F,
 }
 
-impl<F: Fn(Event<'_>, Tally) -> ControlFlow<()> + Sync> Sweep<F> {
+impl<F: Fn(Event<'_>, Tally) -> ControlFlow<()> + Sync> Sweep<'_, F> {
     /// Counts what happened to these jobs, and tells the observer.
     fn tell(&self, event: Event<'_>, jobs: &[Job]) {
         let tally = {
@@ -131,34 +145,39 @@ impl<F: Fn(Event<'_>, Tally) -> ControlFlow<()> + Sync> Sweep<F> {
     /// The record of a run; `None` when it was stopped. A panic is a failure of this run, and of no other.
     fn run(&self, ready: &Ready, job: &Job) -> Option<Record> {
         let started = Instant::now();
-        let status = catch_unwind(AssertUnwindSafe(|| self.train(ready, job)));
+        let status = catch_unwind(AssertUnwindSafe(|| match self.train(ready, job) {
+            Ok(status) => status,
+            Err(error) => Some(Status::Failed { reason: error.to_string() }),
+        }));
         let status = status.unwrap_or_else(|panic| Some(Status::Failed { reason: words(&*panic) }))?;
-        Some(ready.record(job, status, started.elapsed().as_secs_f64()))
+        Some(ready.record(self.task.name(), job, status, started.elapsed().as_secs_f64()))
     }
 
-    fn train(&self, ready: &Ready, job: &Job) -> Option<Status> {
-        let dataset = &ready.dataset;
-        let shared: &Shared = match &ready.shared {
-            Ok(shared) => shared,
-            Err(error) => return Some(Status::Failed { reason: error.to_string() }),
+    fn train(&self, ready: &Ready, job: &Job) -> supergat::Result<Option<Status>> {
+        let prepared = self.task.prepared(&ready.dataset, job.seed)?;
+        let own = prepared.as_ref().map(|dataset| Shared::new(dataset, &job.settings)).transpose()?;
+        let dataset = prepared.as_ref().unwrap_or(&ready.dataset);
+        let shared = match &own {
+            Some(own) => own,
+            None => ready.shared.as_ref().map_err(Clone::clone)?,
         };
-        let finished = shared.run(dataset, job.seed, |epoch| {
+        let Finished { run, logits, model } = shared.run(dataset, job.seed, |epoch| {
             self.tell(Event::Epoch(epoch), &[]);
             if self.stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        });
-        let Finished { run, logits, .. } = match finished {
-            Ok(finished) => finished,
-            Err(error) => return Some(Status::Failed { reason: error.to_string() }),
-        };
+        })?;
         let outcome = run.outcome;
-        (!outcome.interrupted).then(|| Status::Ok {
+        if outcome.interrupted {
+            return Ok(None);
+        }
+        Ok(Some(Status::Ok {
             metric: if dataset.is_multi_label() { "micro-f1".into() } else { "accuracy".into() },
             train: score(dataset, &logits, |example| &example.train),
             validation: outcome.validation,
             test: outcome.test,
             epochs: outcome.epochs,
             best_epoch: outcome.best_epoch,
-        })
+            measured: self.task.measured(&ready.dataset, job.seed, &model)?,
+        }))
     }
 
     /// Writes the record. When that fails nothing further can be kept, so that everything ends.

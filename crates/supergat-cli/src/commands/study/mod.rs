@@ -1,21 +1,27 @@
 //! `supergat study`: one file per study.
 
 pub mod density;
+pub mod grid;
+pub mod label_agreement;
+pub mod link_prediction;
 pub mod sensitivity;
 pub mod synthetic;
 pub mod variance;
 
 use crate::args::StudyCommand;
-use crate::commands::reproduce::{probe, replace};
+use crate::commands::reproduce::replace;
 use crate::error::{CliError, Result};
 use crate::output;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Runs a study.
+/// Makes a study.
 pub fn run(command: &StudyCommand) -> Result<ExitCode> {
     match command {
         StudyCommand::Density(args) => density::run(args),
+        StudyCommand::Grid(args) => grid::run(args),
+        StudyCommand::LabelAgreement(args) => label_agreement::run(args),
+        StudyCommand::LinkPrediction(args) => link_prediction::run(args),
         StudyCommand::Sensitivity(args) => sensitivity::run(args),
         StudyCommand::Synthetic(args) => synthetic::run(args),
         StudyCommand::Variance(args) => variance::run(args),

@@ -16,6 +16,10 @@
 //!
 //! Uniform attention, 1 / n for everybody, is the reference. A node is left out where its own label or a neighbour's is unknown.
 
+mod study;
+
+pub use study::{LabelAgreement, Network, Plan, Profile, Spreads};
+
 use crate::graph_statistics::shared_labels;
 use supergat::{EdgeValues, Example, Labels, Model, Result};
 use supergat_data::Dataset;

@@ -1,0 +1,119 @@
+//! The tables of the study.
+
+use supergat::{Form, ModelKind};
+use supergat_lab::agreement::{Network, Profile, Spreads};
+use supergat_lab::reproduce::Sheet;
+use supergat_lab::statistics::Spread;
+
+/// Whether GO or DP is nearer to label agreement in the last layer, for each dataset and depth.
+pub fn nearer(networks: &[Network]) -> Sheet {
+    let form = |network: &Network| match network.model {
+        ModelKind::Attention { form, .. } => Some(form),
+        _ => None,
+    };
+    let of = |like: &Network, wanted: Form| {
+        networks.iter().find(|n| (&n.dataset, n.depth, form(n)) == (&like.dataset, like.depth, Some(wanted)))
+    };
+    let row = |go: &Network| {
+        let dp = of(go, Form::Dp)?;
+        let [ours, theirs] = [go, dp].map(|network| network.profile.last());
+        let nearer = |spread: fn(&Spread) -> f64| {
+            if spread(&ours.divergence) < spread(&theirs.divergence) { "GO" } else { "DP" }
+        };
+        let pairs = go.divergences.iter().zip(&dp.divergences);
+        let text = vec![
+            go.dataset.clone(),
+            go.depth.to_string(),
+            two(&ours.divergence),
+            two(&theirs.divergence),
+            two(&go.profile.uniform.divergence),
+            nearer(|s| s.mean).into(),
+            nearer(|s| s.median).into(),
+            format!("{} of {}", pairs.clone().filter(|(go, dp)| go < dp).count(), pairs.len()),
+            ours.divergence.count.to_string(),
+        ];
+        Some(("", text))
+    };
+    let header = ["dataset", "layers", "GO", "DP", "uniform", "nearer by mean", "by median", "GO nearer in seeds", "n"];
+    Sheet {
+        title: "Divergence from label agreement in the last layer".into(),
+        header: header.map(Into::into).into(),
+        rows: networks.iter().filter(|n| form(n) == Some(Form::Go)).filter_map(row).collect(),
+        csv_header: String::new(),
+        csv_rows: Vec::new(),
+        notes: vec![
+            "Mean / median of KLD(attention, label agreement) in nats, over n nodes and heads of a run.".into(),
+        ],
+    }
+}
+
+/// Every layer of every network.
+pub fn of_networks(networks: &[Network]) -> Sheet {
+    let names: Vec<String> = networks.iter().map(|n| n.model.to_string()).collect();
+    let all = networks.iter().zip(&names).map(|(n, model)| (n.dataset.as_str(), model.as_str(), &n.profile));
+    layers(&all.collect::<Vec<_>>())
+}
+
+/// Every layer of attention, and uniform attention after the last.
+pub fn layers(profiles: &[(&str, &str, &Profile)]) -> Sheet {
+    let header = ["dataset", "model", "layer", "KLD(att, agr)", "KLD(agr, att)", "entropy", "relative entropy", "n"];
+    let lines = || profiles.iter().flat_map(|(dataset, model, profile)| lines(dataset, model, profile));
+    let row = |line: Line<'_>| {
+        let Spreads { divergence, reverse, entropy, relative_entropy } = line.spreads;
+        let mut row = line.names.to_vec();
+        row.extend([divergence, reverse, entropy, relative_entropy].map(two));
+        row.push(divergence.count.to_string());
+        ("", row)
+    };
+    Sheet {
+        title: "All layers".into(),
+        header: header.map(Into::into).into(),
+        rows: lines().map(row).collect(),
+        csv_header: "dataset,model,layer,of,measure,n,mean,low,first,median,third,high".into(),
+        csv_rows: lines().flat_map(|line| numbers(&line)).collect(),
+        notes: vec![
+            "Mean / median over n nodes and heads; divergences and entropy in nats, relative entropy as a share of the largest possible one."
+                .into(),
+        ],
+    }
+}
+
+struct Line<'a> {
+    /// Dataset, model, layer.
+    names: [String; 3],
+    depth: usize,
+    spreads: &'a Spreads,
+}
+
+fn lines<'a>(dataset: &'a str, model: &'a str, profile: &'a Profile) -> impl Iterator<Item = Line<'a>> {
+    let depth = profile.layers.len();
+    let line = move |layer: String, spreads| Line { names: [dataset.into(), model.into(), layer], depth, spreads };
+    let layers = profile.layers.iter().enumerate();
+    let layers = layers.map(move |(k, spreads)| line(format!("{} of {depth}", k + 1), spreads));
+    layers.chain(std::iter::once(line("uniform".into(), &profile.uniform)))
+}
+
+fn numbers(line: &Line<'_>) -> Vec<Vec<String>> {
+    let Spreads { divergence, reverse, entropy, relative_entropy } = line.spreads;
+    let measures = [
+        ("kld-attention-agreement", divergence),
+        ("kld-agreement-attention", reverse),
+        ("entropy", entropy),
+        ("relative-entropy", relative_entropy),
+    ];
+    let [dataset, model, layer] = &line.names;
+    let layer = layer.split(' ').next().unwrap_or(layer);
+    let row = |(name, spread): (&str, &Spread)| {
+        let mut row: Vec<String> = [dataset, model, layer].map(|text| text.to_string()).to_vec();
+        row.extend([line.depth.to_string(), name.to_owned(), spread.count.to_string()]);
+        let Spread { mean, low, first, median, third, high, .. } = spread;
+        row.extend([mean, low, first, median, third, high].map(|number| number.to_string()));
+        row
+    };
+    measures.into_iter().map(row).collect()
+}
+
+/// `mean / median`
+fn two(spread: &Spread) -> String {
+    format!("{:.3} / {:.3}", spread.mean, spread.median)
+}
