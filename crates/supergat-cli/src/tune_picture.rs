@@ -37,7 +37,7 @@ impl Picture {
         });
         let steps: Vec<[f64; 2]> = best_so_far.collect();
         let dots: Vec<Shaded> = (0..self.scores.len()).map(|k| self.dot(k, [k as f64, self.score(k)])).collect();
-        let title = format!("At the lower edge: below {:.1} %", self.range[0]);
+        let title = format!("By trial (lower edge: below {:.1} %)", self.range[0]);
         Plot::new(title, Axis::linear("trial"), self.score_axis())
             .steps("best so far", &steps)
             .shaded_dots(&dots)

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 /// The widest that a bar or box becomes.
 const WIDEST: f64 = 44.0;
 /// The most circles beyond the whiskers of a box.
-const MOST_BEYOND: usize = 60;
+const MOST_BEYOND: usize = 24;
 
 /// Bars from zero, or from the lower edge of a logarithmic axis.
 pub(crate) fn bars(pen: &mut Pen, points: &[[f64; 2]]) {
@@ -71,31 +71,34 @@ fn spread(values: &[f64]) -> Vec<f64> {
     }
 }
 
-/// How far this layer is beside its place, and how wide a bar is: the nearest places of all such layers are shared among their series.
+/// How far this layer is beside its place, and how wide a bar is: the distance of the nearest places is shared among the series that have a place in
+/// common with this one.
 fn slot(pen: &Pen) -> (f64, f64) {
-    let places_of = |shape: &Shape| -> Option<Vec<f64>> {
-        match shape {
-            Shape::Bars(points) => Some(points.iter().map(|[x, _]| *x).collect()),
-            Shape::Boxes(boxes) => Some(boxes.iter().map(|(x, _)| *x).collect()),
-            _ => None,
-        }
-    };
+    let mine = places(&pen.layer.shape);
     let mut rivals = Vec::new();
-    let mut places = Vec::new();
+    let mut all = Vec::new();
     for layer in &pen.plot.layers {
-        if let Some(found) = places_of(&layer.shape) {
-            if !rivals.contains(&layer.series) {
-                rivals.push(layer.series);
-            }
-            places.extend(found.into_iter().filter(|&x| pen.plot.x.takes(x)).map(|x| pen.frame.x.at(x)));
+        let found = places(&layer.shape);
+        if !rivals.contains(&layer.series) && found.iter().any(|x| mine.contains(x)) {
+            rivals.push(layer.series);
         }
+        all.extend(found.into_iter().filter(|&x| pen.plot.x.takes(x)).map(|x| pen.frame.x.at(x)));
     }
-    places.sort_by(f64::total_cmp);
-    let gaps = places.windows(2).map(|pair| pair[1] - pair[0]).filter(|gap| *gap > 0.01);
+    all.sort_by(f64::total_cmp);
+    let gaps = all.windows(2).map(|pair| pair[1] - pair[0]).filter(|gap| *gap > 0.01);
     let nearest = gaps.fold(pen.frame.width / pen.plot.x.names().len().max(4) as f64, f64::min);
-    let each = (0.84 * nearest / rivals.len() as f64).min(WIDEST);
-    let mine = rivals.iter().position(|series| *series == pen.layer.series).unwrap_or(0) as f64;
-    ((mine - (rivals.len() as f64 - 1.0) / 2.0) * each, 0.86 * each)
+    let each = (0.84 * nearest / rivals.len().max(1) as f64).min(WIDEST);
+    let place = rivals.iter().position(|series| *series == pen.layer.series).unwrap_or(0) as f64;
+    ((place - (rivals.len().max(1) as f64 - 1.0) / 2.0) * each, 0.86 * each)
+}
+
+/// Where a shape has bars or boxes.
+fn places(shape: &Shape) -> Vec<f64> {
+    match shape {
+        Shape::Bars(points) => points.iter().map(|[x, _]| *x).collect(),
+        Shape::Boxes(boxes) => boxes.iter().map(|(x, _)| *x).collect(),
+        _ => Vec::new(),
+    }
 }
 
 #[cfg(test)]

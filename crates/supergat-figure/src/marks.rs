@@ -213,7 +213,7 @@ impl Pen<'_> {
         let across = self.frame.x.length() / self.plot.x.names().len().max(1) as f64;
         let up = self.frame.y.length() / self.plot.y.names().len().max(1) as f64;
         let full =
-            if self.plot.x.is_categorical() && self.plot.y.is_categorical() { 0.9 * across.min(up) } else { 30.0 };
+            if self.plot.x.is_categorical() && self.plot.y.is_categorical() { 0.9 * across.min(up) } else { 26.0 };
         for &(point, size) in squares {
             let Some([x, y]) = self.inside(point).filter(|_| size.is_finite() && size > 0.0) else { continue };
             let side = full * size.min(1.0);
@@ -294,14 +294,14 @@ impl Pen<'_> {
             return;
         }
         let (at, top, high) = (self.frame.x.at(x), self.frame.top, self.frame.height);
-        // Words stay within the frame.
+        // Words stand above the frame, where they cover nothing, and reach to the side that has room.
         let room = self.frame.left + self.frame.width - at;
-        let (shift, anchor) = if width(words, LETTERS) + 8.0 < room { (5.0, "start") } else { (-5.0, "end") };
-        let (from, to, y) = (place(at), place(at + shift), place(top + 12.0));
+        let (shift, anchor) = if width(words, LETTERS) < room { (-2.0, "start") } else { (2.0, "end") };
+        let (from, to, y) = (place(at), place(at + shift), place(top - 3.0));
         let _ = writeln!(
             self.text,
             "<path class=\"rule line\" stroke-dasharray=\"3 4\" d=\"M{from} {}v{}\"/>\n\
-             <text class=\"halo\" x=\"{to}\" y=\"{y}\" text-anchor=\"{anchor}\">{}</text>",
+             <text x=\"{to}\" y=\"{y}\" text-anchor=\"{anchor}\">{}</text>",
             place(top),
             place(high),
             escaped(words)

@@ -136,10 +136,11 @@ impl Page {
     }
 }
 
-/// Whether a cell is set to the right: it begins like a number, or holds nothing.
+/// Whether a cell is set to the right: it begins like a number and is no list, or holds nothing.
 fn is_number(cell: &str) -> bool {
-    let cell = cell.trim_start_matches(['-', '+', '−', '<', '±', '~', ' ']);
-    cell.is_empty() || cell.starts_with(|c: char| c.is_ascii_digit())
+    let begins = cell.trim_start_matches(['-', '+', '−', '<', '±', '~', ' ']);
+    begins.is_empty()
+        || (begins.starts_with(|c: char| c.is_ascii_digit()) && !cell.contains(", ") && !cell.contains(": "))
 }
 
 const STYLE: &str = include_str!("page.css");
@@ -154,14 +155,14 @@ mod tests {
             .section("s\"")
             .text("1 < 2")
             .facts(&[("<k>", "v")])
-            .table(&["<h>", "n"], &[vec!["<x>", "<0.001"], vec!["y", "-3 ± 1"]])
+            .table(&["<h>", "n"], &[vec!["<x>", "<0.001"], vec!["2, 3", "-3 ± 1"]])
             .code("a <b>\n  c")
             .notes(&["<note>"])
             .html();
         for raw in ["<a>", "<k>", "<h>", "<x>", "<b>", "<note>"] {
             assert!(!page.contains(raw), "{raw} in {page}");
         }
-        assert!(page.contains("a &lt;b&gt;\n  c") && page.contains("<td class=\"number\">-3 ± 1</td>"));
+        assert!(page.contains("a &lt;b&gt;\n  c") && page.contains("<td>2, 3</td><td class=\"number\">-3 ± 1</td>"));
         assert!(!page.contains("http") && !page.contains("src=") && !page.contains("<script"));
     }
 

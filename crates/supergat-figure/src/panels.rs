@@ -1,19 +1,16 @@
 //! Several plots in one figure.
 
-use crate::plot::{Plot, WIDTH, figure};
-use crate::text::escaped;
-use std::fmt::Write as _;
+use crate::plot::{Plot, WIDTH, figure, heading};
 
 /// Plots side by side, so many in a row; each row is as high as its highest plot.
 pub fn panels(title: &str, columns: usize, plots: &[Plot]) -> String {
     let columns = columns.clamp(1, plots.len().max(1));
     let wide = WIDTH / columns as f64;
     let mut body = String::new();
-    let mut y = 8.0;
+    let mut y = 0.0;
     if !title.is_empty() {
         y = 34.0;
-        let _ =
-            writeln!(body, "<text x=\"12\" y=\"24\" font-size=\"17\" font-weight=\"600\">{}</text>", escaped(title));
+        heading(&mut body, title, 17.0, 0.0, 24.0, WIDTH);
     }
     for row in plots.chunks(columns) {
         // Narrow plots need less height than wide ones, though not in the same proportion.
@@ -24,5 +21,6 @@ pub fn panels(title: &str, columns: usize, plots: &[Plot]) -> String {
         }
         y += high + 8.0;
     }
-    figure(title, y, &body)
+    let titles: Vec<&str> = plots.iter().map(|plot| plot.title.as_str()).collect();
+    figure(if title.is_empty() { titles.join("; ") } else { title.into() }.as_str(), y, &body)
 }

@@ -4,7 +4,7 @@ use crate::axis::Axis;
 use crate::density::Density;
 use crate::frame::Frame;
 use crate::quartiles::Quartiles;
-use crate::text::{escaped, place, shortened};
+use crate::text::{escaped, fitted, place};
 use crate::{legend, marks, style};
 use std::fmt::Write as _;
 
@@ -70,7 +70,7 @@ pub(crate) struct Layer {
 /// A plot. Marks of the same name have the same colour and one entry of the legend; the empty name has no entry.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plot {
-    title: String,
+    pub(crate) title: String,
     pub(crate) x: Axis,
     pub(crate) y: Axis,
     pub(crate) right: Option<Axis>,
@@ -204,7 +204,7 @@ impl Plot {
         self.add(name, false, Shape::Density(density.clone()))
     }
 
-    /// A dashed vertical line with a few words at its top.
+    /// A dashed vertical line with a few words above it.
     #[must_use]
     pub fn mark_x(self, x: f64, words: &str) -> Self {
         self.add("", false, Shape::Vertical(x, words.into()))
@@ -240,20 +240,26 @@ impl Plot {
         let mut y = top;
         if !self.title.is_empty() {
             y += title_size + 7.0;
-            let title = shortened(&self.title, (wide / (0.57 * title_size)) as usize);
-            let (x, y) = (place(left + 12.0), place(y));
-            let _ = writeln!(
-                text,
-                "<text x=\"{x}\" y=\"{y}\" font-size=\"{title_size}\" font-weight=\"600\">{}</text>",
-                escaped(&title)
-            );
+            heading(&mut text, &self.title, title_size, left, y, wide);
         }
         y += legend::draw(&mut text, self, left + 12.0, y + 6.0, wide - 24.0);
-        let frame = Frame::within(self, [left, y + 14.0, wide, top + high - y - 14.0]);
+        // Words of vertical lines stand above the frame.
+        let marked = self.layers.iter().any(|layer| matches!(layer.shape, Shape::Vertical(..)));
+        let gap = if marked { 20.0 } else { 14.0 };
+        let frame = Frame::within(self, [left, y + gap, wide, top + high - y - gap]);
         frame.draw(&mut text, self);
         marks::draw(&mut text, self, &frame);
         text
     }
+}
+
+/// A title at a height, within a width from the left.
+pub(crate) fn heading(text: &mut String, title: &str, size: f64, left: f64, y: f64, wide: f64) {
+    // Bold letters are wider than others.
+    let (size, title) = fitted(title, size, 0.92 * (wide - 16.0));
+    let (x, y) = (place(left + 12.0), place(y));
+    let _ =
+        writeln!(text, "<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\" font-weight=\"600\">{}</text>", escaped(&title));
 }
 
 /// A whole figure around its contents.

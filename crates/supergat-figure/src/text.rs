@@ -12,6 +12,17 @@ pub(crate) fn width(text: &str, size: f64) -> f64 {
     0.57 * size * text.chars().count() as f64
 }
 
+/// The smallest letters of a figure.
+const SMALLEST: f64 = 12.0;
+
+/// A line of text that fits a width, set in smaller letters or cut where it must be: its size and its words.
+pub(crate) fn fitted(text: &str, size: f64, wide: f64) -> (f64, String) {
+    let size = (size * wide / width(text, size).max(1.0)).clamp(SMALLEST, size);
+    // Whole sizes keep figures of one page alike.
+    let size = size.floor();
+    (size, shortened(text, (wide / width("x", size)) as usize))
+}
+
 /// At most that many letters, the last of them dots where some were cut.
 pub(crate) fn shortened(text: &str, most: usize) -> String {
     match text.chars().count() > most {
@@ -58,6 +69,10 @@ mod tests {
         assert_eq!(escaped("<a & \"b\">\u{7}"), "&lt;a &amp; &quot;b&quot;&gt; ");
         assert_eq!(shortened("neighbourhood", 6), "neigh…");
         assert_eq!(shortened("six", 6), "six");
+        assert_eq!(fitted("short", 17.0, 700.0), (17.0, "short".into()));
+        let (size, words) = fitted(&"long ".repeat(40), 17.0, 700.0);
+        assert!(size == SMALLEST && words.ends_with('…') && width(&words, size) <= 700.0, "{words}");
+        assert_eq!(fitted(&"x".repeat(80), 17.0, 700.0).0, 15.0);
     }
 
     #[test]

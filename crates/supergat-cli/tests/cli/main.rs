@@ -7,6 +7,7 @@ mod errors;
 mod inspect;
 #[cfg(unix)]
 mod interrupt;
+mod report;
 mod reproduce;
 mod saved;
 mod study;

@@ -8,8 +8,16 @@ use std::process::Stdio;
 fn a_run_folder_is_complete() {
     let place = Place::new();
     let done = place.train("run", &[]);
-    let files =
-        ["attention.csv", "config.toml", "metrics.jsonl", "model.safetensors", "predictions.csv", "summary.json"];
+    let files = [
+        "attention.csv",
+        "config.toml",
+        "figures",
+        "metrics.jsonl",
+        "model.safetensors",
+        "predictions.csv",
+        "report.html",
+        "summary.json",
+    ];
     assert_eq!(place.list("run"), files);
     assert_eq!(place.list("."), ["run"], "nothing else is left");
     assert!(done.stdout.starts_with("supergat-mx on random-partition\n"), "{}", done.stdout);

@@ -48,7 +48,7 @@ pub(super) fn add(report: Report, run: &Run<'_>) -> Result<Report> {
     Ok(report.figure("attention", panels("", 1, &plots), &caption))
 }
 
-/// The graphs with test nodes whose attention is looked at: as many as the bound allows.
+/// The graphs whose attention is looked at: those with test nodes, where there are any, and as many of them as the bound allows.
 pub(super) fn within_reach(run: &Run<'_>) -> Vec<usize> {
     let a = run.model.architecture();
     let heads = (a.layers - 1) * a.heads + a.output_heads;
@@ -57,7 +57,10 @@ pub(super) fn within_reach(run: &Run<'_>) -> Vec<usize> {
         seen += edges * heads;
         seen <= MOST_COEFFICIENTS
     };
-    run.tested().map(|(k, example, _)| (k, example.graph.edges())).take_while(fits).map(|(k, _)| k).collect()
+    let tested: Vec<usize> = run.tested().map(|(k, ..)| k).collect();
+    let graphs = if tested.is_empty() { (0..run.dataset.examples.len()).collect() } else { tested };
+    let sized = graphs.into_iter().map(|k| (k, run.dataset.examples[k].graph.edges()));
+    sized.take_while(fits).map(|(k, _)| k).collect()
 }
 
 /// The dataset with only those graphs, in order, without names.

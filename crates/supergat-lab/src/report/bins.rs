@@ -52,10 +52,11 @@ pub(super) fn add(report: Report, run: &Run<'_>) -> Report {
         .flat_map(|(by, bins)| bins.iter().map(move |bin| bin.row(by, several)))
         .collect();
     let measured = format!("{} (%)", run.metric);
+    let header = ["by", "bin", "test nodes", &measured, "95 % interval"];
     report
         .section("By degree and homophily")
         .figure("degree-and-homophily", panels("", 2, &plots), caption.trim())
-        .table(&["by", "bin", "test nodes", &measured, "95 % interval"], &rows)
+        .table(&header[..if several { 4 } else { 5 }], &rows)
 }
 
 fn plot(title: &str, label: &str, metric: &str, bins: &[Bin], several: bool) -> Plot {
@@ -63,7 +64,7 @@ fn plot(title: &str, label: &str, metric: &str, bins: &[Bin], several: bool) -> 
     let points: Vec<[f64; 2]> = bins.iter().enumerate().map(|(k, bin)| [k as f64, bin.percent()]).collect();
     let plot =
         Plot::new(title, Axis::categories(label, names), Axis::linear(format!("{metric} (%)")).range(0.0, 100.0));
-    let plot = plot.bars("", &points);
+    let plot = plot.bars(metric, &points);
     let interval = |(k, bin): (usize, &Bin)| bin.interval().map(|[low, high]| [k as f64, low, high]);
     let intervals: Vec<[f64; 3]> = bins.iter().enumerate().filter_map(interval).collect();
     if several { plot } else { plot.intervals("95 % interval", &intervals) }
@@ -89,9 +90,9 @@ impl Bin {
     }
 
     fn row(&self, by: &str, several: bool) -> Vec<String> {
-        let interval = self.interval().filter(|_| !several);
-        let interval = interval.map_or_else(|| "-".into(), |[low, high]| format!("{low:.1} to {high:.1}"));
-        vec![by.into(), self.name.clone(), self.nodes.to_string(), format!("{:.1}", self.percent()), interval]
+        let interval = self.interval().filter(|_| !several).map(|[low, high]| format!("{low:.1} to {high:.1}"));
+        let row = [by.into(), self.name.clone(), self.nodes.to_string(), format!("{:.1}", self.percent())];
+        row.into_iter().chain(interval).collect()
     }
 }
 

@@ -58,8 +58,12 @@ impl Report {
         let page = Page::new(title, "Report of a training run").facts(facts);
         let report = Self { page, figures: Vec::new() };
         let report = curves::add(report, run);
-        let report = classes::add(report, run);
-        let report = bins::add(report, run);
+        let report = match run.tested().next() {
+            Some(_) => bins::add(classes::add(report, run), run),
+            None => {
+                report.section("Test nodes").text("No node is for testing, so classes and degrees have no accuracy.")
+            }
+        };
         let report = attention::add(report, run)?;
         let report = place::add(report, run);
         neighbours::add(report, run)
@@ -70,10 +74,12 @@ impl Report {
         &self.figures
     }
 
-    /// The page, with the configuration and the command that runs it again.
+    /// The page, with the configuration, less its comments, and the command that runs it again.
     pub fn html(&self, again: &str, config: &str) -> String {
+        let plain = |line: &&str| !line.is_empty() && !line.starts_with('#');
+        let config: Vec<&str> = config.lines().filter(plain).collect();
         let page = self.page.clone().section("To run it again").code(again);
-        page.text("The configuration, which is also in config.toml:").code(config).html()
+        page.text("The configuration, which config.toml explains:").code(&config.join("\n")).html()
     }
 
     fn section(self, heading: &str) -> Self {
@@ -143,4 +149,100 @@ const INTERVAL: &str = "Lines show 95 % intervals (Wilson's).";
 /// `1 node`, `2 nodes`.
 fn counted(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Settings, run_seeds};
+    use std::ops::ControlFlow;
+
+    /// The report of a short training, made twice.
+    fn report(dataset: &Dataset, model: &str) -> Report {
+        let settings = Settings { max_epochs: 3, ..Settings::general(model.parse().unwrap()) };
+        let runs = run_seeds(dataset, &settings, &[0, 1], 1, |_| ControlFlow::Continue(())).unwrap();
+        let lines: Vec<EpochLine> =
+            runs.runs.iter().flat_map(|run| run.history.iter().map(|epoch| EpochLine::new(run.seed, epoch))).collect();
+        let best = &runs.runs[runs.best];
+        let run = Run {
+            dataset,
+            model: &runs.model,
+            logits: &runs.logits,
+            lines: &lines,
+            seed: best.seed,
+            epoch: best.outcome.best_epoch,
+            metric: "accuracy",
+        };
+        let made = || Report::of(&run, &[("fact".into(), "1".into())]).unwrap();
+        assert_eq!(made().html("again", "config"), made().html("again", "config"));
+        made()
+    }
+
+    fn dataset() -> Dataset {
+        let mut dataset = supergat_data::load("random-partition:classes=3,nodes=180,degree=6,homophily=0.6").unwrap();
+        dataset.class_names[1] = "<b>".into();
+        dataset
+    }
+
+    fn names(report: &Report) -> Vec<&str> {
+        report.figures().iter().map(|(name, _)| name.as_str()).collect()
+    }
+
+    #[test]
+    fn a_report_shows_all_that_there_is() {
+        let report = report(&dataset(), "supergat-mx");
+        assert_eq!(names(&report), ["curves", "classes", "degree-and-homophily", "attention", "recipe"]);
+        let page = report.html("supergat train", "# why\n\nlr = 1\n");
+        for words in [
+            "Loss of the edges",
+            "most frequent mistakes",
+            "Most and least trusted",
+            "times uniform",
+            "lr = 1",
+            "&lt;b&gt;",
+        ] {
+            assert!(page.contains(words), "{words}");
+        }
+        assert!(
+            !page.contains("NaN") && !page.contains("why") && !page.contains("<b>") && !page.contains("no data"),
+            "{page}"
+        );
+    }
+
+    #[test]
+    fn models_without_attention_say_so() {
+        let report = report(&dataset(), "mlp");
+        let page = report.html("", "");
+        assert_eq!(names(&report), ["curves", "classes", "degree-and-homophily", "recipe"]);
+        assert!(
+            page.contains("This model has no attention.")
+                && !page.contains("trusted")
+                && !page.contains("Loss of the edges")
+        );
+    }
+
+    #[test]
+    fn without_test_nodes_there_is_a_sentence() {
+        let mut dataset = dataset();
+        dataset.examples[0].test.clear();
+        let report = report(&dataset, "gat-go");
+        assert_eq!(names(&report), ["curves", "attention", "recipe"]);
+        assert!(report.html("", "").contains("No node is for testing"));
+    }
+
+    /// Two graphs of nodes with several labels: the first for training and validation, the second for testing.
+    #[test]
+    fn several_labels_have_their_own_measures() {
+        let mut dataset = dataset();
+        let first = &mut dataset.examples[0];
+        let has = (0..first.graph.nodes()).flat_map(|node| [node % 2, 1, usize::from(node % 3 == 0)]);
+        first.labels = Labels::Multi { classes: 3, of: has.map(|has| has as u8).collect() };
+        let mut second = first.clone();
+        (first.test, second.train, second.validation) = (Vec::new(), Vec::new(), Vec::new());
+        dataset.examples.push(second);
+        let report = report(&dataset, "gat-go");
+        assert_eq!(names(&report), ["curves", "labels", "degree-and-homophily", "attention", "recipe"]);
+        let page = report.html("", "");
+        assert!(page.contains("F1 of each label") && page.contains("1: ") && !page.contains("Wilson"), "{page}");
+    }
 }
