@@ -2,9 +2,11 @@
 
 mod options;
 mod reproduce;
+mod study;
 
 pub use options::{Options, TableArgs};
 pub use reproduce::{ReproduceArgs, TableChoice};
+pub use study::{GridArgs, StudyCommand};
 
 use crate::error::{CliError, Result};
 use crate::help;
@@ -54,6 +56,9 @@ pub enum Command {
     Download(DownloadArgs),
     /// Make the paper's tables again: run what is missing, and put our numbers beside the printed ones.
     Reproduce(ReproduceArgs),
+    /// Make a study of the paper again: figures, tables and a page for a browser.
+    #[command(subcommand)]
+    Study(StudyCommand),
 }
 
 const OUTPUT: &str = "Output";

@@ -118,6 +118,27 @@ Examples:
 
 Datasets that are not on this machine are left out, and `supergat download NAME` fetches them.";
 
+/// Of `supergat study grid`.
+pub const STUDY_GRID: &str = "\
+Every graph is a random partition graph of 10 classes of 500 nodes, drawn once (seed 0). On each, one run of every setting chooses lambda_2 from \
+1e-7, 1e-5, 1e-3 and, of the SuperGATs, lambda_E from 1e-5, 1e-4, ..., 100, by validation accuracy; further seeds of the choice are the result. That is \
+70 runs of a graph and 10,080 of the whole grid: days on two cores. Graphs are done one after the other, those of low degree first, so that what was stopped \
+has whole graphs. Every finished run is a line of the results file and is never made again: stop with Ctrl-C whenever you like, start the same command \
+again, and it goes on.
+
+Examples:
+  supergat study grid --quick
+  supergat study grid --homophilies 0.1,0.5,0.9 --degrees 2.5,10,40
+  supergat study grid --table-only --results docs/results/grid.jsonl
+
+The folder:
+  report.html        figures and tables on one page
+  gains.svg          gains over GAT against the degree, by homophily
+  recipe.svg         the best form of attention in the plane of degree and homophily
+  table.md           shares of agreement, best forms, and every number beside the paper's
+  table.csv          every number with all digits
+  results.jsonl      every run";
+
 /// Of `supergat compare`.
 pub const COMPARE: &str = "\
 Tests whether the test metrics of two sets of runs differ. Runs that share their splits and seeds are compared in pairs (paired t-test, and \

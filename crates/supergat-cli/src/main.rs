@@ -43,6 +43,7 @@ fn main() -> ExitCode {
             Command::Compare(args) => commands::compare::run(&args),
             Command::Tune(args) => commands::tune::run(args),
             Command::Reproduce(args) => commands::reproduce::run(&args),
+            Command::Study(study) => commands::study::run(&study),
         },
         Err(error) => args::refuse(&error),
     };

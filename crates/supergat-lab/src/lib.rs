@@ -6,6 +6,7 @@ pub mod bench;
 pub mod compare;
 pub mod estimate;
 pub mod graph_statistics;
+pub mod grid;
 pub mod layout;
 pub mod reproduce;
 pub mod runs;

@@ -9,5 +9,6 @@ pub mod evaluate;
 pub mod inspect;
 pub mod predict;
 pub mod reproduce;
+pub mod study;
 pub mod train;
 pub mod tune;

@@ -112,7 +112,7 @@ fn in_table(args: &ReproduceArgs, id: &str, columns: &[String]) -> Result<()> {
 }
 
 /// Finds out before the first run whether files can be written to a folder, and makes it where there is none.
-fn probe(folder: &Path) -> Result<()> {
+pub fn probe(folder: &Path) -> Result<()> {
     /// More than the tables need.
     const ROOM: usize = 1 << 20;
     let written = std::fs::create_dir_all(folder).and_then(|()| {
@@ -124,7 +124,8 @@ fn probe(folder: &Path) -> Result<()> {
     written.map_err(|error| CliError::cannot_write(folder, error))
 }
 
-fn open(place: &Path) -> Result<ResultsFile> {
+/// Opens a results file for further lines, made with its folder where there is none.
+pub fn open(place: &Path) -> Result<ResultsFile> {
     if let Some(folder) = place.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         probe(folder)?;
     }
@@ -151,7 +152,8 @@ fn sweep(
     Ok(report?)
 }
 
-fn told(report: &Report, place: &Path) -> String {
+/// What came of a sweep, in one line.
+pub fn told(report: &Report, place: &Path) -> String {
     let Report { found, ran, failed, .. } = report;
     let failed = if *failed == 0 { String::new() } else { format!(", {failed} failed") };
     format!("{ran} new{failed}, {found} known before: {}", place.display())
@@ -208,7 +210,7 @@ fn write(args: &ReproduceArgs, tables: &[(String, Sheet)]) -> Result<()> {
 }
 
 /// Writes beside the place, then renames.
-fn replace(place: &Path, text: &str) -> std::io::Result<()> {
+pub fn replace(place: &Path, text: &str) -> std::io::Result<()> {
     let name = place.file_name().expect("a file in the output folder").display();
     let beside = place.with_file_name(format!(".{name}.{}", std::process::id()));
     let written = File::create(&beside).and_then(|mut file| {

@@ -22,9 +22,14 @@ pub struct Job {
 impl Job {
     /// About how long it takes compared with others: only the time left is guessed from it.
     pub(crate) fn weight(&self) -> f64 {
-        let size = registry::entry(&self.source).map_or(USUAL_SIZE, |entry| entry.nodes + 2 * entry.edges);
-        size as f64 * self.settings.max_epochs as f64
+        weight(&self.source, &self.settings)
     }
+}
+
+/// The same of a dataset and settings.
+pub(crate) fn weight(source: &str, settings: &Settings) -> f64 {
+    let size = registry::entry(source).map_or(USUAL_SIZE, |entry| entry.nodes + 2 * entry.edges);
+    size as f64 * settings.max_epochs as f64
 }
 
 /// The groups of a dataset, by split.
