@@ -8,6 +8,7 @@ pub mod estimate;
 pub mod graph_statistics;
 pub mod grid;
 pub mod layout;
+pub mod recipe;
 pub mod reproduce;
 pub mod runs;
 pub mod settings;

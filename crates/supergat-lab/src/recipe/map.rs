@@ -1,0 +1,209 @@
+//! The recipe as the paper draws it: synthetic graphs in the plane of average degree and homophily, each with its best form of attention.
+//!
+//! The rule of a graph, with `differ` the unpaired t-test with pooled variance at p < 0.05 and `best` the better of SuperGAT-SD and SuperGAT-MX:
+//!
+//! | where | form |
+//! |---|---|
+//! | `best` is not better than GAT, or does not `differ` from it | GAT-Any: self-supervision gains nothing |
+//! | else, SD and MX do not `differ` | SuperGAT-Any |
+//! | else | the better of SD and MX |
+//!
+//! The size of a square is the gain: the mean of `best` minus that of GAT.
+
+use crate::statistics::{ALPHA, Moments, Undefined, pooled_t_of_moments};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// The paper's accuracies on its 144 synthetic graphs.
+const PAPER: &str = include_str!("paper.json");
+
+/// The answers of the recipe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Form {
+    /// All forms do equally well, so the network needs no self-supervision.
+    GatAny,
+    /// Self-supervision helps, in either form.
+    SupergatAny,
+    /// SuperGAT-SD.
+    Sd,
+    /// SuperGAT-MX.
+    Mx,
+}
+
+impl Form {
+    /// Every form.
+    pub const ALL: [Self; 4] = [Self::GatAny, Self::SupergatAny, Self::Sd, Self::Mx];
+
+    /// The rule above, on accuracies of one graph.
+    pub fn best(gat: Moments, sd: Moments, mx: Moments) -> Self {
+        let best = if sd.mean > mx.mean { sd } else { mx };
+        if best.mean <= gat.mean || !differ(best, gat) {
+            Self::GatAny
+        } else if !differ(sd, mx) {
+            Self::SupergatAny
+        } else if sd.mean > mx.mean {
+            Self::Sd
+        } else {
+            Self::Mx
+        }
+    }
+}
+
+impl fmt::Display for Form {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::GatAny => "GAT-Any",
+            Self::SupergatAny => "SuperGAT-Any",
+            Self::Sd => "SuperGAT-SD",
+            Self::Mx => "SuperGAT-MX",
+        })
+    }
+}
+
+/// Whether two means differ at p < 0.05. Without any spread, as where both are printed as 100.0 ± 0.0, they do when they are not the same.
+pub fn differ(a: Moments, b: Moments) -> bool {
+    match pooled_t_of_moments(a, b) {
+        Ok(test) => test.p < ALPHA,
+        Err(Undefined::NoVariance) => a.mean != b.mean,
+        Err(_) => false,
+    }
+}
+
+/// A synthetic graph and the accuracies on it, in percent.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Cell {
+    /// Average degree.
+    pub degree: f64,
+    /// Homophily.
+    pub homophily: f64,
+    /// GCN.
+    pub gcn: Moments,
+    /// GAT.
+    pub gat: Moments,
+    /// SuperGAT-SD.
+    pub sd: Moments,
+    /// SuperGAT-MX.
+    pub mx: Moments,
+}
+
+impl Cell {
+    /// The best form here.
+    pub fn form(&self) -> Form {
+        Form::best(self.gat, self.sd, self.mx)
+    }
+
+    /// What the better SuperGAT gains over GAT, in points.
+    pub fn gain(&self) -> f64 {
+        self.sd.mean.max(self.mx.mean) - self.gat.mean
+    }
+}
+
+/// Synthetic graphs on a grid of degrees and homophilies, both ascending.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Map {
+    degrees: Vec<f64>,
+    homophilies: Vec<f64>,
+    /// By degree, then homophily.
+    cells: Vec<Cell>,
+}
+
+#[derive(Deserialize)]
+struct Printed {
+    runs: usize,
+    degrees: Vec<f64>,
+    homophilies: Vec<f64>,
+    /// For each model, degree and homophily: mean and standard deviation.
+    models: BTreeMap<String, Vec<Vec<[f64; 2]>>>,
+}
+
+impl Map {
+    /// The map that the paper prints.
+    pub fn paper() -> Self {
+        let Printed { runs, degrees, homophilies, models } = serde_json::from_str(PAPER).expect("checked by a test");
+        let of = |model: &str, d: usize, h: usize| {
+            let [mean, std] = models[model][d][h];
+            Moments { n: runs, mean, std }
+        };
+        let cell = |d: usize, h: usize| Cell {
+            degree: degrees[d],
+            homophily: homophilies[h],
+            gcn: of("gcn", d, h),
+            gat: of("gat-go", d, h),
+            sd: of("supergat-sd", d, h),
+            mx: of("supergat-mx", d, h),
+        };
+        let cells = (0..degrees.len()).flat_map(|d| (0..homophilies.len()).map(move |h| (d, h)));
+        let cells = cells.map(|(d, h)| cell(d, h)).collect();
+        Self { degrees, homophilies, cells }
+    }
+
+    /// Its degrees.
+    pub fn degrees(&self) -> &[f64] {
+        &self.degrees
+    }
+
+    /// Its homophilies.
+    pub fn homophilies(&self) -> &[f64] {
+        &self.homophilies
+    }
+
+    /// All cells, by degree and then homophily.
+    pub fn cells(&self) -> &[Cell] {
+        &self.cells
+    }
+
+    /// The cell at the given places of [`Map::degrees`] and [`Map::homophilies`].
+    pub fn cell(&self, degree: usize, homophily: usize) -> &Cell {
+        &self.cells[degree * self.homophilies.len() + homophily]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_printed_numbers_are_all_there() {
+        let map = Map::paper();
+        assert_eq!((map.degrees().len(), map.homophilies().len(), map.cells().len()), (16, 9, 144));
+        assert!(map.degrees().is_sorted() && map.homophilies().is_sorted());
+        let cell = map.cell(4, 7);
+        assert_eq!((cell.degree, cell.homophily, cell.mx), (5.0, 0.8, Moments { n: 5, mean: 83.1, std: 1.0 }));
+        assert_eq!((cell.gcn.mean, cell.gat.mean, cell.sd.mean), (78.0, 78.7, 81.0));
+        assert!((cell.gain() - 4.4).abs() < 1e-12);
+    }
+
+    fn forms(degrees: [f64; 2], homophilies: [f64; 2]) -> [usize; 4] {
+        let within = |value: f64, [low, high]: [f64; 2]| low <= value && value <= high;
+        let map = Map::paper();
+        let cells = map.cells().iter().filter(|c| within(c.degree, degrees) && within(c.homophily, homophilies));
+        let found: Vec<Form> = cells.map(Cell::form).collect();
+        Form::ALL.map(|form| found.iter().filter(|f| **f == form).count())
+    }
+
+    /// "If the homophily is low (<= 0.2), SuperGAT-SD performs best"; "there are two MX regions: lower-middle average degree (2.5 - 7.5) and high
+    /// homophily (0.8 - 0.9), and upper-middle average degree (7.5 - 50) and lower-middle homophily (0.3 - 0.5)"; "if the average degree and homophily
+    /// are high enough, there is no difference between all models". Counts are of GAT-Any, SuperGAT-Any, SD, MX.
+    #[test]
+    fn the_regions_are_those_of_the_paper() {
+        assert_eq!(forms([1.0, 100.0], [0.1, 0.2]), [1, 8, 23, 0]);
+        assert_eq!(forms([2.5, 7.5], [0.8, 0.9]), [1, 3, 0, 4]);
+        assert_eq!(forms([7.5, 50.0], [0.3, 0.5]), [0, 13, 0, 14]);
+        assert_eq!(forms([1.0, 100.0], [0.1, 0.9])[3], 20, "two MX squares lie beside the regions");
+        assert_eq!(forms([75.0, 100.0], [0.7, 0.9]), [6, 0, 0, 0]);
+    }
+
+    #[test]
+    fn the_rule_on_worked_examples() {
+        let of = |mean, std| Moments { n: 5, mean, std };
+        assert_eq!(Form::best(of(50.0, 1.0), of(50.5, 1.0), of(50.6, 1.0)), Form::GatAny);
+        assert_eq!(Form::best(of(60.0, 1.0), of(50.0, 1.0), of(51.0, 1.0)), Form::GatAny);
+        assert_eq!(Form::best(of(50.0, 1.0), of(60.0, 1.0), of(60.5, 1.0)), Form::SupergatAny);
+        assert_eq!(Form::best(of(50.0, 1.0), of(60.0, 1.0), of(50.0, 1.0)), Form::Sd);
+        assert_eq!(Form::best(of(50.0, 1.0), of(50.0, 1.0), of(60.0, 1.0)), Form::Mx);
+        assert_eq!(Form::best(of(100.0, 0.0), of(100.0, 0.0), of(100.0, 0.0)), Form::GatAny);
+        assert_eq!(Form::best(of(99.0, 0.0), of(99.5, 0.0), of(100.0, 0.0)), Form::Mx);
+    }
+}
