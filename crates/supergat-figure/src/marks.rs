@@ -1,0 +1,295 @@
+//! Marks within a frame.
+
+use crate::boxes;
+use crate::density::Density;
+use crate::frame::Frame;
+use crate::labels;
+use crate::plot::{Cell, LETTERS, Layer, Plot, Shape};
+use crate::style::series;
+use crate::text::{escaped, number, place, width};
+use std::fmt::Write as _;
+
+/// Lines of at most so many points also show them as dots.
+const FEW: usize = 24;
+
+/// Draws all marks of a plot, or says that there are none.
+pub(crate) fn draw(text: &mut String, plot: &Plot, frame: &Frame) {
+    let before = text.len();
+    for layer in &plot.layers {
+        Pen { text, plot, frame, layer }.draw();
+    }
+    if text.len() == before {
+        let (x, y) = (place(frame.left + frame.width / 2.0), place(frame.top + frame.height / 2.0));
+        let _ = writeln!(text, "<text class=\"pale\" x=\"{x}\" y=\"{y}\" text-anchor=\"middle\">no data</text>");
+    }
+}
+
+/// How opaque a share between 0 and 1 is drawn: nothing is invisible.
+pub(crate) fn strength(share: f64) -> f64 {
+    0.06 + 0.94 * share.clamp(0.0, 1.0)
+}
+
+/// What draws one layer.
+pub(crate) struct Pen<'a> {
+    pub(crate) text: &'a mut String,
+    pub(crate) plot: &'a Plot,
+    pub(crate) frame: &'a Frame,
+    pub(crate) layer: &'a Layer,
+}
+
+impl Pen<'_> {
+    fn draw(&mut self) {
+        match &self.layer.shape {
+            Shape::Line(points) => self.line(points),
+            Shape::Faint(points) => self.path(points, "stroke-width=\"1.2\" stroke-opacity=\"0.3\""),
+            Shape::Band(bands) => self.band(bands),
+            Shape::Dots(points) => self.dots(points),
+            Shape::Labelled(points) => self.labelled(points),
+            Shape::Intervals(intervals) => self.intervals(intervals),
+            Shape::Bars(points) => boxes::bars(self, points),
+            Shape::Boxes(of) => boxes::boxes(self, of),
+            Shape::Squares(squares) => self.squares(squares),
+            Shape::Cells(cells) => self.cells(cells),
+            Shape::Segments(segments) => self.segments(segments),
+            Shape::Density(density) => self.density(density),
+            Shape::Vertical(x, words) => self.vertical(*x, words),
+            Shape::Horizontal(y, words) => self.horizontal(*y, words),
+        }
+    }
+
+    /// Colour and classes of a mark.
+    pub(crate) fn colour(&self, classes: &str) -> String {
+        series(self.layer.series.unwrap_or(0), classes)
+    }
+
+    /// What a pointer shows: the name of the series and the words.
+    pub(crate) fn tip(&self, words: &str) -> String {
+        let name = self.layer.series.map(|k| format!("{}: ", self.plot.names[k])).unwrap_or_default();
+        format!("<title>{}</title>", escaped(&format!("{name}{words}")))
+    }
+
+    /// A value of the horizontal axis in words.
+    pub(crate) fn said(&self, x: f64) -> String {
+        let named = self.plot.x.names().get(x.round().max(0.0) as usize).filter(|_| self.plot.x.is_categorical());
+        named.cloned().unwrap_or_else(|| number(x))
+    }
+
+    /// The place of a value, where it has one on both axes.
+    pub(crate) fn at(&self, [x, y]: [f64; 2]) -> Option<[f64; 2]> {
+        let axis = self.plot.right.as_ref().filter(|_| self.layer.right).unwrap_or(&self.plot.y);
+        let there = self.plot.x.takes(x) && axis.takes(y);
+        there.then(|| [self.frame.x.at(x), self.frame.vertical(self.layer).at(y)])
+    }
+
+    /// The place of a value that lies within the frame.
+    pub(crate) fn inside(&self, point: [f64; 2]) -> Option<[f64; 2]> {
+        let within = |_: &[f64; 2]| self.frame.x.holds(point[0]) && self.frame.vertical(self.layer).holds(point[1]);
+        self.at(point).filter(within)
+    }
+
+    /// Puts something into the frame that may reach beyond: a figure within the figure cuts it off.
+    fn clipped(&mut self, content: &str) {
+        let [x, y, wide, high] = [self.frame.left, self.frame.top, self.frame.width, self.frame.height].map(place);
+        let _ = writeln!(
+            self.text,
+            "<svg x=\"{x}\" y=\"{y}\" width=\"{wide}\" height=\"{high}\" viewBox=\"{x} {y} {wide} {high}\">{content}</svg>"
+        );
+    }
+
+    fn line(&mut self, points: &[[f64; 2]]) {
+        let dashes = if self.layer.right { " stroke-dasharray=\"6 4\"" } else { "" };
+        self.path(points, &format!("stroke-width=\"2.2\"{dashes}"));
+        if points.len() <= FEW {
+            self.dots(points);
+        }
+    }
+
+    fn path(&mut self, points: &[[f64; 2]], look: &str) {
+        let mut path = String::new();
+        let mut joined = false;
+        for &point in points {
+            let Some([x, y]) = self.at(point) else {
+                joined = false;
+                continue;
+            };
+            let _ = write!(path, "{}{} {}", if joined { 'L' } else { 'M' }, place(x), place(y));
+            joined = true;
+        }
+        if !path.is_empty() {
+            let (colour, tip) = (self.colour("line"), self.tip(""));
+            self.clipped(&format!("<path {colour} stroke-linejoin=\"round\" {look} d=\"{path}\">{tip}</path>"));
+        }
+    }
+
+    fn band(&mut self, bands: &[[f64; 3]]) {
+        let end = |k: usize| {
+            bands.iter().filter_map(move |band| Some([band[0], band[k]]).filter(|_| band.iter().all(|v| v.is_finite())))
+        };
+        let edge: Vec<String> = end(1)
+            .chain(end(2).collect::<Vec<_>>().into_iter().rev())
+            .filter_map(|point| self.at(point))
+            .map(|[x, y]| format!("{} {}", place(x), place(y)))
+            .collect();
+        if !edge.is_empty() {
+            let colour = self.colour("area");
+            self.clipped(&format!("<path {colour} fill-opacity=\"0.2\" d=\"M{}Z\"/>", edge.join("L")));
+        }
+    }
+
+    fn dots(&mut self, points: &[[f64; 2]]) {
+        let radius = if points.len() <= 300 { "4" } else { "2.5" };
+        for &point in points {
+            let Some([x, y]) = self.inside(point) else { continue };
+            let words = format!("{}, {}", self.said(point[0]), number(point[1]));
+            let (colour, x, y, tip) = (self.colour("ring"), place(x), place(y), self.tip(&words));
+            let _ = writeln!(self.text, "<circle {colour} cx=\"{x}\" cy=\"{y}\" r=\"{radius}\">{tip}</circle>");
+        }
+    }
+
+    fn labelled(&mut self, points: &[([f64; 2], String)]) {
+        let there = points.iter().filter_map(|(point, name)| Some((self.inside(*point)?, name.as_str())));
+        let there: Vec<([f64; 2], &str)> = there.collect();
+        let frame = self.frame;
+        let bounds = [frame.left, frame.top, frame.left + frame.width, frame.top + frame.height];
+        self.dots(&points.iter().map(|(point, _)| *point).collect::<Vec<_>>());
+        for ([x, y], (_, name)) in labels::places(&there, bounds).into_iter().zip(&there) {
+            let _ = writeln!(
+                self.text,
+                "<text class=\"halo\" x=\"{}\" y=\"{}\">{}</text>",
+                place(x),
+                place(y),
+                escaped(name)
+            );
+        }
+    }
+
+    fn intervals(&mut self, intervals: &[[f64; 3]]) {
+        for &[x, low, high] in intervals {
+            let (Some([x0, y0]), Some([_, y1])) = (self.at([x, low]), self.at([x, high])) else { continue };
+            let (colour, tip) = (self.colour("line"), self.tip(&format!("{} to {}", number(low), number(high))));
+            let (x, left, y0, y1) = (place(x0), place(x0 - 4.0), place(y0), place(y1));
+            self.clipped(&format!(
+                "<path {colour} stroke-width=\"1.5\" d=\"M{left} {y0}h8M{x} {y0}V{y1}M{left} {y1}h8\">{tip}</path>"
+            ));
+        }
+    }
+
+    fn squares(&mut self, squares: &[([f64; 2], f64)]) {
+        let across = self.frame.x.length() / self.plot.x.names().len().max(1) as f64;
+        let up = self.frame.y.length() / self.plot.y.names().len().max(1) as f64;
+        let full =
+            if self.plot.x.is_categorical() && self.plot.y.is_categorical() { 0.9 * across.min(up) } else { 30.0 };
+        for &(point, size) in squares {
+            let Some([x, y]) = self.inside(point).filter(|_| size.is_finite() && size > 0.0) else { continue };
+            let side = full * size.min(1.0);
+            let (colour, tip) =
+                (self.colour("area"), self.tip(&format!("{}, {}", self.said(point[0]), number(point[1]))));
+            let (x, y, side) = (place(x - side / 2.0), place(y - side / 2.0), place(side));
+            let _ = writeln!(
+                self.text,
+                "<rect {colour} x=\"{x}\" y=\"{y}\" width=\"{side}\" height=\"{side}\">{tip}</rect>"
+            );
+        }
+    }
+
+    fn cells(&mut self, cells: &[Cell]) {
+        let drawn = || cells.iter().filter(|cell| cell.value.is_finite());
+        let [low, high] = drawn()
+            .fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], cell| [low.min(cell.value), high.max(cell.value)]);
+        let wide = self.frame.width / self.plot.x.names().len().max(1) as f64;
+        let tall = self.frame.height / self.plot.y.names().len().max(1) as f64;
+        for cell in drawn() {
+            let Some([x, y]) = self.inside([cell.x as f64, cell.y as f64]) else { continue };
+            let share = if high > low { (cell.value - low) / (high - low) } else { 0.5 };
+            let row = self.plot.y.names().get(cell.y).map_or("", String::as_str);
+            let tip = self.tip(&format!("{row}, {}: {}", self.said(cell.x as f64), number(cell.value)));
+            let (left, top) = (place(x - wide / 2.0 + 0.5), place(y - tall / 2.0 + 0.5));
+            let (w, h) = (place(wide - 1.0), place(tall - 1.0));
+            let _ = writeln!(
+                self.text,
+                "<rect class=\"cell\" x=\"{left}\" y=\"{top}\" width=\"{w}\" height=\"{h}\" fill-opacity=\"{:.3}\">{tip}</rect>",
+                strength(share)
+            );
+            // A text that has no room is left to the pointer.
+            if width(&cell.text, LETTERS) <= wide && tall >= LETTERS {
+                let class = if share > 0.7 { " class=\"on\"" } else { "" };
+                let (x, y, words) = (place(x), place(y + 4.5), escaped(&cell.text));
+                let _ = writeln!(
+                    self.text,
+                    "<text{class} x=\"{x}\" y=\"{y}\" text-anchor=\"middle\" pointer-events=\"none\">{words}</text>"
+                );
+            }
+        }
+    }
+
+    fn segments(&mut self, segments: &[[f64; 4]]) {
+        let mut path = String::new();
+        for &[x0, y0, x1, y1] in segments {
+            if let (Some([a, b]), Some([c, d])) = (self.at([x0, y0]), self.at([x1, y1])) {
+                let _ = write!(path, "M{} {}L{} {}", place(a), place(b), place(c), place(d));
+            }
+        }
+        if !path.is_empty() {
+            self.clipped(&format!(
+                "<path class=\"axis line\" stroke-opacity=\"0.35\" stroke-width=\"0.8\" d=\"{path}\"/>"
+            ));
+        }
+    }
+
+    fn density(&mut self, density: &Density) {
+        let mut content = String::new();
+        let colour = match self.layer.series {
+            Some(k) => series(k, "area"),
+            None => "class=\"cell\"".into(),
+        };
+        for ([x0, y0, x1, y1], share) in density.rectangles() {
+            let (Some([a, b]), Some([c, d])) = (self.at([x0, y0]), self.at([x1, y1])) else { continue };
+            let (x, y, wide, high) = (place(a.min(c)), place(b.min(d)), place((a - c).abs()), place((b - d).abs()));
+            let _ = write!(
+                content,
+                "<rect {colour} x=\"{x}\" y=\"{y}\" width=\"{wide}\" height=\"{high}\" fill-opacity=\"{:.2}\" shape-rendering=\"crispEdges\"/>",
+                0.85 * share
+            );
+        }
+        if !content.is_empty() {
+            self.clipped(&content);
+        }
+    }
+
+    fn vertical(&mut self, x: f64, words: &str) {
+        if !self.plot.x.takes(x) || !self.frame.x.holds(x) {
+            return;
+        }
+        let (at, top, high) = (self.frame.x.at(x), self.frame.top, self.frame.height);
+        // Words stay within the frame.
+        let room = self.frame.left + self.frame.width - at;
+        let (shift, anchor) = if width(words, LETTERS) + 8.0 < room { (5.0, "start") } else { (-5.0, "end") };
+        let (from, to, y) = (place(at), place(at + shift), place(top + 12.0));
+        let _ = writeln!(
+            self.text,
+            "<path class=\"rule line\" stroke-dasharray=\"3 4\" d=\"M{from} {}v{}\"/>\n\
+             <text class=\"halo\" x=\"{to}\" y=\"{y}\" text-anchor=\"{anchor}\">{}</text>",
+            place(top),
+            place(high),
+            escaped(words)
+        );
+    }
+
+    fn horizontal(&mut self, y: f64, words: &str) {
+        if !self.plot.y.takes(y) || !self.frame.y.holds(y) {
+            return;
+        }
+        let at = self.frame.y.at(y);
+        let above = if at - self.frame.top > 20.0 { -5.0 } else { 15.0 };
+        let (right, y) = (place(self.frame.left + self.frame.width - 3.0), place(at + above));
+        let _ = writeln!(
+            self.text,
+            "<path class=\"rule line\" stroke-dasharray=\"3 4\" d=\"M{} {}h{}\"/>\n\
+             <text class=\"halo\" x=\"{right}\" y=\"{y}\" text-anchor=\"end\">{}</text>",
+            place(self.frame.left),
+            place(at),
+            place(self.frame.width),
+            escaped(words)
+        );
+    }
+}
