@@ -14,15 +14,21 @@
 //! | file | what it is |
 //! |---|---|
 //! | `plan.rs` | the cells and the runs they need |
+//! | `real.rs` | the real graphs in the same plane |
 //! | `run.rs` | makes the runs that are missing, cell after cell |
 //! | `table.rs` | the results beside the paper's |
 //! | `sheet.rs` | the same as text |
 
 mod plan;
+mod real;
 mod run;
 pub mod sheet;
 mod table;
 
 pub use plan::{GAT, GCN, MX, Place, Plan, SD};
+pub use real::{REAL_GRAPHS, RealGraph};
 pub use run::run_grid;
 pub use table::{Choice, Compared, Line, Share, Study};
+
+#[cfg(test)]
+mod tests;

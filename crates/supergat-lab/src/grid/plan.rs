@@ -170,6 +170,9 @@ mod tests {
     fn every_graph_is_drawn_with_seed_0() {
         let source = Place { degree: 2.5, homophily: 0.3 }.source();
         assert_eq!(source, "random-partition:homophily=0.3,degree=2.5,classes=10,nodes=500,seed=0");
-        assert_eq!(source.parse::<RandomPartition>().unwrap(), RandomPartition { degree: 2.5, homophily: 0.3, ..Default::default() });
+        assert_eq!(
+            source.parse::<RandomPartition>().unwrap(),
+            RandomPartition { degree: 2.5, homophily: 0.3, ..Default::default() }
+        );
     }
 }

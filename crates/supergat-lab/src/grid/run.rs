@@ -17,7 +17,9 @@ pub fn run_grid(
     let clock = Mutex::new(clock);
     let tell = |event: Event<'_>, _: Tally| {
         let (runs, weight, seconds) = match event {
-            Event::Done(record) if record.test().is_some() => (1, weight(&record.dataset, &record.settings), record.seconds),
+            Event::Done(record) if record.test().is_some() => {
+                (1, weight(&record.dataset, &record.settings), record.seconds)
+            }
             Event::Done(record) => (1, weight(&record.dataset, &record.settings), 0.0),
             _ => (0, 0.0, 0.0),
         };
@@ -30,7 +32,7 @@ pub fn run_grid(
             if missing.is_empty() {
                 continue;
             }
-            let report = run_sweep(missing, results, threads, &tell)?;
+            let report = run_sweep(missing, results, threads, tell)?;
             total.ran += report.ran;
             total.failed += report.failed;
             total.unavailable.extend(report.unavailable);

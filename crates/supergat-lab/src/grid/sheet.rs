@@ -34,7 +34,12 @@ pub fn summary(study: &Study) -> Sheet {
     if study.is_coarse() {
         notes.push("This grid is coarse: fewer settings were tried than in the paper, so that self-supervision may show less than it can.".into());
     }
-    sheet("Agreement with the paper's accuracies", "model,numbers,within,share,mean difference,mean absolute difference", rows, notes)
+    sheet(
+        "Agreement with the paper's accuracies",
+        "model,numbers,within,share,mean difference,mean absolute difference",
+        rows,
+        notes,
+    )
 }
 
 /// The paper's best forms (rows) against ours (columns).
@@ -64,7 +69,13 @@ pub fn forms(study: &Study) -> Sheet {
     };
     let rows = study.forms.iter().map(|graph: &Compared| {
         let same = match (graph.ours, graph.paper) {
-            (Some(ours), Some(paper)) => if ours.form == paper.form { "yes" } else { "no" },
+            (Some(ours), Some(paper)) => {
+                if ours.form == paper.form {
+                    "yes"
+                } else {
+                    "no"
+                }
+            }
             _ => "-",
         };
         let place = [graph.place.degree.to_string(), graph.place.homophily.to_string()];
@@ -72,7 +83,12 @@ pub fn forms(study: &Study) -> Sheet {
         ("other", row.collect())
     });
     let notes = vec!["gain: points of the better SuperGAT over GAT.".into()];
-    sheet("Best form on every graph", "degree,homophily,our form,our gain,the paper's form,the paper's gain,same", rows, notes)
+    sheet(
+        "Best form on every graph",
+        "degree,homophily,our form,our gain,the paper's form,the paper's gain,same",
+        rows,
+        notes,
+    )
 }
 
 /// Every model on every graph.
@@ -90,7 +106,12 @@ pub fn cells(study: &Study) -> Sheet {
     }
 }
 
-fn sheet(title: &str, header: &str, rows: impl Iterator<Item = (&'static str, Vec<String>)>, notes: Vec<String>) -> Sheet {
+fn sheet(
+    title: &str,
+    header: &str,
+    rows: impl Iterator<Item = (&'static str, Vec<String>)>,
+    notes: Vec<String>,
+) -> Sheet {
     let rows: Vec<_> = rows.collect();
     Sheet {
         title: title.into(),

@@ -95,6 +95,11 @@ impl Study {
         Self { plan: plan.clone(), lines, forms, shares }
     }
 
+    /// A model on a graph.
+    pub fn line(&self, place: Place, model: ModelKind) -> Option<&Line> {
+        self.lines.iter().find(|line| line.place == place && line.model == model)
+    }
+
     /// Whether fewer settings were tried than in the paper.
     pub fn is_coarse(&self) -> bool {
         let full = Plan::full();
@@ -103,7 +108,8 @@ impl Study {
 
     /// Graphs on which all runs of all models are there.
     pub fn whole_cells(&self) -> usize {
-        let whole = |place: &Place| self.lines.iter().filter(|l| l.place == *place).all(|line| line.is_whole(&self.plan));
+        let whole =
+            |place: &Place| self.lines.iter().filter(|l| l.place == *place).all(|line| line.is_whole(&self.plan));
         self.plan.places().iter().filter(|place| whole(place)).count()
     }
 
@@ -118,7 +124,8 @@ impl Study {
     pub fn confusion(&self) -> [[usize; 4]; 4] {
         let count = |paper, ours| {
             let is = |graph: &&Compared| {
-                graph.paper.is_some_and(|choice| choice.form == paper) && graph.ours.is_some_and(|choice| choice.form == ours)
+                graph.paper.is_some_and(|choice| choice.form == paper)
+                    && graph.ours.is_some_and(|choice| choice.form == ours)
             };
             self.forms.iter().filter(is).count()
         };
