@@ -24,6 +24,7 @@ pub fn summary(study: &Study) -> Sheet {
             format!("{:.0} %", percent(share.within, share.numbers)),
             format!("{:+.2}", share.difference),
             format!("{:.2}", share.absolute),
+            share.gain_absolute.map_or("-".into(), |gain| format!("{gain:.2}")),
         ];
         ("other", row)
     });
@@ -36,7 +37,7 @@ pub fn summary(study: &Study) -> Sheet {
     }
     sheet(
         "Agreement with the paper's accuracies",
-        "model,numbers,within,share,mean difference,mean absolute difference",
+        "model,numbers,within,share,mean difference,mean absolute difference,the same of gains over GAT",
         rows,
         notes,
     )

@@ -80,6 +80,8 @@ pub struct Share {
     pub difference: f64,
     /// Mean of their absolute values.
     pub absolute: f64,
+    /// The same of the gain over GAT, which the chance of one graph hardly moves: both models saw the same one.
+    pub gain_absolute: Option<f64>,
 }
 
 impl Study {
@@ -192,15 +194,23 @@ fn compared(plan: &Plan, place: Place, lines: &[Line], paper: &Map) -> Compared 
 }
 
 /// `None` where there is nothing to compare.
-fn share(model: Option<ModelKind>, lines: &[Line]) -> Option<Share> {
-    let lines: Vec<&Line> = lines.iter().filter(|line| model.is_none_or(|model| line.model == model)).collect();
+fn share(model: Option<ModelKind>, all: &[Line]) -> Option<Share> {
+    let lines: Vec<&Line> = all.iter().filter(|line| model.is_none_or(|model| line.model == model)).collect();
     let differences: Vec<f64> = lines.iter().filter_map(|line| line.difference).collect();
-    let mean = |f: fn(f64) -> f64| differences.iter().copied().map(f).sum::<f64>() / differences.len() as f64;
+    let of_gat =
+        |place| all.iter().find(|line| line.place == place && line.model == GAT).and_then(|line| line.difference);
+    let others = lines.iter().filter(|line| line.model != GAT);
+    let gains: Vec<f64> = others.filter_map(|line| Some(line.difference? - of_gat(line.place)?)).collect();
     (!differences.is_empty()).then(|| Share {
         model,
         numbers: differences.len(),
         within: lines.iter().filter(|line| matches!(line.verdict, Verdict::Within(_))).count(),
-        difference: mean(|difference| difference),
-        absolute: mean(f64::abs),
+        difference: differences.iter().sum::<f64>() / differences.len() as f64,
+        absolute: mean_absolute(&differences),
+        gain_absolute: (!gains.is_empty()).then(|| mean_absolute(&gains)),
     })
+}
+
+fn mean_absolute(values: &[f64]) -> f64 {
+    values.iter().map(|value| value.abs()).sum::<f64>() / values.len() as f64
 }

@@ -84,6 +84,9 @@ fn numbers_and_forms_stand_beside_the_papers() {
     assert_eq!((study.agreement(&Form::ALL), study.agreement(&[Form::Sd]), study.whole_cells()), ((1, 1), (0, 0), 1));
     let all = study.shares.last().unwrap();
     assert_eq!((study.shares.len(), all.numbers, all.within), (5, 4, 3));
+    assert!((all.difference + 1.95).abs() < 1e-9 && (all.absolute - 2.1).abs() < 1e-9);
+    // GCN -8.0, SD 0.0, MX -0.1, each against GAT's +0.3.
+    assert!((all.gain_absolute.unwrap() - (8.3 + 0.3 + 0.4) / 3.0).abs() < 1e-9);
     let text = markdown(&[sheet::summary(&study), sheet::confusion(&study), sheet::cells(&study)]);
     assert!(text.contains("| 83.0 ± 0.3 | 5   | 83.1 ± 1.0 |"), "{text}");
     assert!(text.contains("1 of 1 graphs are complete") && text.contains("the same on 1 of 1"), "{text}");

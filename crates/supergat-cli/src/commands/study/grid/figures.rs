@@ -3,13 +3,12 @@
 use supergat_figure::{Axis, Plot, panels};
 use supergat_lab::grid::sheet::name;
 use supergat_lab::grid::{Choice, GAT, GCN, Line, MX, Place, REAL_GRAPHS, SD, Study};
-use supergat_lab::recipe::Form;
-use supergat_lab::recipe::Map;
+use supergat_lab::recipe::{Form, Map};
 
 /// In the order of their colours.
 const FORMS: [Form; 4] = [Form::Sd, Form::Mx, Form::GatAny, Form::SupergatAny];
-/// The side of a square without any gain, where the largest is 1.
-const LEAST: f64 = 0.2;
+/// The sides of a square without any gain and of the largest one; neighbours do not overlap.
+const SIDES: [f64; 2] = [0.15, 0.75];
 const PANELS: usize = 3;
 
 /// Gains over GAT against the degree, a panel for each homophily: ours strong, the paper's in the background.
@@ -65,7 +64,7 @@ pub fn recipe(study: &Study) -> String {
 
 fn plane(title: &str, graphs: &[(Place, Choice)]) -> Plot {
     let largest = graphs.iter().map(|(_, choice)| choice.gain).fold(0.0, f64::max);
-    let side = |gain: f64| (gain.max(0.0) / largest).sqrt().max(LEAST);
+    let side = |gain: f64| (SIDES[1] * (gain.max(0.0) / largest).sqrt()).max(SIDES[0]);
     let x = Axis::log("average degree").range(0.8, 125.0);
     let y = Axis::linear("homophily").range(0.05, 0.95);
     let mut plot = Plot::new(title, x, y).series(&FORMS.map(|form| form.to_string()));
