@@ -15,13 +15,13 @@ const PANELS: usize = 3;
 pub fn gains(study: &Study) -> String {
     let range = range(study);
     let plots: Vec<Plot> = study.plan.homophilies.iter().map(|&homophily| gain(study, homophily, range)).collect();
-    panels("Gain over GAT in points of test accuracy (strong: ours, faint: the paper's)", PANELS, &plots)
+    panels("Gain over GAT in points (strong: ours, faint: the paper's)", PANELS, &plots)
 }
 
 fn gain(study: &Study, homophily: f64, [low, high]: [f64; 2]) -> Plot {
     let y = Axis::linear("").range(low, high);
     let mut plot = Plot::new(format!("homophily {homophily}"), Axis::log("average degree"), y);
-    for model in [GCN, SD, MX].into_iter().filter(|model| study.plan.models.contains(model)) {
+    for model in [SD, MX, GCN].into_iter().filter(|model| study.plan.models.contains(model)) {
         let of = |mean: fn(&Line) -> Option<f64>| -> Vec<[f64; 2]> {
             let degrees = study.plan.degrees.iter();
             let point = |&degree: &f64| {
