@@ -7,7 +7,8 @@ use std::path::PathBuf;
 /// A study of the paper.
 #[derive(Debug, Subcommand)]
 pub enum StudyCommand {
-    /// Which form of attention suits which graph: synthetic graphs over homophily and degree, beside the paper's 576 numbers.
+    /// Which form of attention suits which graph: synthetic graphs over homophily and degree, beside the paper's 576
+    /// numbers.
     Grid(GridArgs),
 }
 
@@ -27,7 +28,7 @@ pub struct GridArgs {
     /// Runs of the chosen settings [default: 5]
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..=1_000_000))]
     pub seeds: Option<u64>,
-    /// A coarse grid that takes minutes: nine graphs, three runs, and a search of one weight decay and three weights of the edge losses
+    /// A coarse grid that takes minutes: nine graphs, three runs, one weight decay, three weights of the edge losses
     #[arg(long)]
     pub quick: bool,
     /// File that keeps every run, one JSON object per line [default: results.jsonl in the output folder]

@@ -1,10 +1,11 @@
 //! The synthetic study: which form of attention suits which graph (the paper's third question).
 //!
-//! Every cell of the grid is one random partition graph g(h, d) with homophily h and average degree d: 10 classes of 500 nodes, always drawn with seed 0,
-//! so that seeds change the training only. For a model m, with `v(s, k)` the validation and `t(s, k)` the test accuracy of settings s with seed k:
+//! Every cell of the grid is one random partition graph g(h, d) with homophily h and average degree d: 10 classes of
+//! 500 nodes, always drawn with seed 0, so that seeds change the training only. For a model m, with `v(s, k)` the
+//! validation and `t(s, k)` the test accuracy of settings s with seed k:
 //!
 //! ```text
-//! S(m)   = {1e-7, 1e-5, 1e-3} for lambda_2, times {1e-5, 1e-4, ..., 1e2} for lambda_E where m is self-supervised; the rest is fixed
+//! S(m)   = lambda_2 from {1e-7, 1e-5, 1e-3}, times lambda_E from {1e-5, 1e-4, ..., 1e2} where m is self-supervised
 //! s*     = argmax over s in S(m) of v(s, 0), then the smaller validation loss, then the earlier s
 //! result = mean and standard deviation of t(s*, k), k = 0, ..., seeds - 1
 //! ```

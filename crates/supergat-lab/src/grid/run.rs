@@ -5,7 +5,8 @@ use crate::sweep::{Clock, Event, Index, Job, Report, ResultsFile, SweepError, Ta
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 
-/// Runs what the file does not hold, on `threads` threads, as [`run_sweep`] does. The tally that `observe` gets is that of the whole grid.
+/// Runs what the file does not hold, on `threads` threads, as [`run_sweep`] does. The tally that `observe` gets is that
+/// of the whole grid.
 pub fn run_grid(
     plan: &Plan,
     results: &mut ResultsFile,
@@ -28,7 +29,8 @@ pub fn run_grid(
     };
     for place in plan.places() {
         for stage in [searches, finals] {
-            let missing = missing(stage(plan, place, &index(place, results)), &index(place, results));
+            let index = index(place, results);
+            let missing = missing(stage(plan, place, &index), &index);
             if missing.is_empty() {
                 continue;
             }
@@ -66,7 +68,8 @@ fn missing(mut jobs: Vec<Job>, index: &Index<'_>) -> Vec<Job> {
     jobs
 }
 
-/// Knows all runs of the grid, those that are in the file as settled. What will be chosen is not known yet and taken to be the first of the settings.
+/// Knows all runs of the grid, those that are in the file as settled. What will be chosen is not known yet and taken to
+/// be the first of the settings.
 fn clock(plan: &Plan, results: &ResultsFile, threads: usize) -> Clock {
     let (mut all, mut settled) = ((0, 0.0), (0, 0.0));
     for place in plan.places() {

@@ -30,10 +30,15 @@ pub fn summary(study: &Study) -> Sheet {
     });
     let (cells, whole) = (study.plan.places().len(), study.whole_cells());
     let mut notes = vec![format!(
-        "within: our mean differs from the paper's by at most 2.0 points, or twice the paper's deviation where that is more. {whole} of {cells} graphs are complete."
+        "within: our mean differs from the paper's by at most 2.0 points, or twice the paper's deviation \
+         where that is more. {whole} of {cells} graphs are complete."
     )];
     if study.is_coarse() {
-        notes.push("This grid is coarse: fewer settings were tried than in the paper, so that self-supervision may show less than it can.".into());
+        notes.push(
+            "This grid is coarse: fewer settings were tried than in the paper, so that self-supervision may show less \
+             than it can."
+                .into(),
+        );
     }
     sheet(
         "Agreement with the paper's accuracies",
@@ -57,7 +62,9 @@ pub fn confusion(study: &Study) -> Sheet {
         said(&Form::ALL, "All graphs"),
         said(&Form::ALL[1..], "Graphs where the paper's SuperGAT differs from its GAT"),
         said(&[Form::Sd, Form::Mx], "Graphs where the paper's SD and MX differ as well"),
-        "Forms by the paper's rule: unpaired t-test at 0.05 between GAT and the better SuperGAT (else GAT-Any), then between SD and MX (else SuperGAT-Any).".into(),
+        "Forms by the paper's rule: unpaired t-test at 0.05 between GAT and the better SuperGAT (else GAT-Any), \
+         then between SD and MX (else SuperGAT-Any)."
+            .into(),
     ];
     sheet("Best form of attention", &header, rows, notes)
 }
@@ -97,11 +104,15 @@ pub fn cells(study: &Study) -> Sheet {
     let rows = study.lines.iter().map(|line| (line.verdict.class(), line.texts(study.plan.seeds)));
     let header = "degree,homophily,model,ours,n,paper,difference,lambda_2,lambda_E,verdict";
     let notes = vec![
-        "ours: mean ± standard deviation of n seeds on one graph; one seed of every setting chose lambda_2 and lambda_E by validation accuracy.".into(),
+        "ours: mean ± standard deviation of n seeds on one graph; one seed of every setting chose \
+         lambda_2 and lambda_E by validation accuracy."
+            .into(),
     ];
     let plain = sheet("Test accuracy in percent", header, rows, notes);
     Sheet {
-        csv_header: "degree,homophily,model,mean,std,n,wanted,paper_mean,paper_std,difference,lambda_2,lambda_e,verdict,form,paper_form".into(),
+        csv_header: "degree,homophily,model,mean,std,n,wanted,paper_mean,paper_std,difference,lambda_2,lambda_e,\
+                     verdict,form,paper_form"
+            .into(),
         csv_rows: study.lines.iter().map(|line| line.csv(study)).collect(),
         ..plain
     }

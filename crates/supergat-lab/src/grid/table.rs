@@ -115,7 +115,8 @@ impl Study {
         self.plan.places().iter().filter(|place| whole(place)).count()
     }
 
-    /// Graphs of which both have a best form and the paper's is one of these: how many, and on how many ours is the same.
+    /// Graphs of which both have a best form and the paper's is one of these: how many, and on how many ours is the
+    /// same.
     pub fn agreement(&self, of: &[Form]) -> (usize, usize) {
         let both = self.forms.iter().filter_map(|graph| Some((graph.ours?.form, graph.paper?.form)));
         let both: Vec<_> = both.filter(|(_, paper)| of.contains(paper)).collect();

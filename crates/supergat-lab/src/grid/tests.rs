@@ -40,7 +40,8 @@ fn plan() -> Plan {
     Plan { homophilies: vec![0.8], degrees: vec![5.0], ..Plan::full() }
 }
 
-/// Every run of the plan: the validation accuracy is best at lambda_2 = 1e-5 and lambda_e = 10, the test accuracy is that of `mean` and differs a little by seed.
+/// Every run of the plan: the validation accuracy is best at lambda_2 = 1e-5 and lambda_e = 10, the test accuracy is
+/// that of `mean` and differs a little by seed.
 fn lines(plan: &Plan, mean: impl Fn(&str) -> f64) -> Vec<String> {
     let mut lines = Vec::new();
     for &model in &plan.models {

@@ -5,7 +5,8 @@ use crate::sweep::job::Job;
 use crate::sweep::record::Record;
 use std::collections::HashMap;
 
-/// What finds a record: dataset, split, settings and seed. The split goes by its name, since its hash is not known before the dataset is read.
+/// What finds a record: dataset, split, settings and seed. The split goes by its name, since its hash is not known
+/// before the dataset is read.
 type Address = (String, String, String, u64);
 
 fn address(dataset: &str, split: String, settings: &Settings, seed: u64) -> Address {

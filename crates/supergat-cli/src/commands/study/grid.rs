@@ -21,8 +21,14 @@ use supergat_lab::grid::{Plan, Study, run_grid, sheet};
 use supergat_lab::reproduce::{Sheet, csv, markdown};
 use supergat_lab::sweep::{Report, ResultsFile};
 
-const EXPLAINED: &str = "Every graph is a random partition graph of 10 classes of 500 nodes, drawn once. On each, one run of every setting chooses by \
-validation accuracy, and several seeds of the choice are the result; seeds change the training, never the graph.";
+const EXPLAINED: &str = "\
+Every graph is a random partition graph of 10 classes of 500 nodes, drawn once. On each, one run of every setting \
+chooses by validation accuracy, and several seeds of the choice are the result; seeds change the training, never the \
+graph.";
+
+const RECIPE: &str = "\
+The best form of attention; the side of a square grows with the root of the gain over GAT. Dots are real graphs in the \
+colour of their best form in the paper.";
 
 /// What `--json` prints.
 #[derive(Debug, Serialize)]
@@ -139,7 +145,7 @@ fn page(study: &Study, gains: &str, recipe: &str, sheets: &[Sheet]) -> String {
     let mut page = Page::new("The synthetic grid", &subtitle)
         .text(EXPLAINED)
         .figure(gains, "Gain over GAT against the average degree, a panel for each homophily.")
-        .figure(recipe, "The best form of attention; the side of a square grows with the root of the gain over GAT. Dots are real graphs in the colour of their best form in the paper.");
+        .figure(recipe, RECIPE);
     for sheet in sheets {
         let rows: Vec<(Tone, Vec<&String>)> =
             sheet.rows.iter().map(|(class, row)| (tone(class), row.iter().collect())).collect();

@@ -51,7 +51,8 @@ fn range(study: &Study) -> [f64; 2] {
     [5.0 * (range[0] / 5.0).floor(), 5.0 * (range[1] / 5.0).ceil()]
 }
 
-/// The plane of degree and homophily: squares of the best form, as large as its gain, and the real graphs. Ours above the paper's.
+/// The plane of degree and homophily: squares of the best form, as large as its gain, and the real graphs. Ours
+/// above the paper's.
 pub fn recipe(study: &Study) -> String {
     let ours = study.forms.iter().filter_map(|graph| Some((graph.place, graph.ours?))).collect::<Vec<_>>();
     let paper = Map::paper();
