@@ -6,7 +6,10 @@ mod study;
 
 pub use options::{Options, TableArgs};
 pub use reproduce::{ReproduceArgs, TableChoice};
-pub use study::{DensityArgs, GridArgs, LabelAgreementArgs, LinkPredictionArgs, SensitivityArgs, StudyCommand, SyntheticArgs, VarianceArgs};
+pub use study::{
+    DensityArgs, GridArgs, LabelAgreementArgs, LinkPredictionArgs, SensitivityArgs, StudyCommand, SyntheticArgs,
+    VarianceArgs,
+};
 
 use crate::error::{CliError, Result};
 use crate::help;
@@ -60,7 +63,7 @@ pub enum Command {
     Download(DownloadArgs),
     /// Make the paper's tables again: run what is missing, and put our numbers beside the printed ones.
     Reproduce(ReproduceArgs),
-    /// Answer a question of the paper by a study: figures, tables and a page.
+    /// Make a study of the paper again: figures, tables and a page for a browser.
     #[command(subcommand)]
     Study(StudyCommand),
 }

@@ -8,6 +8,7 @@ pub mod compare;
 pub mod density;
 pub mod estimate;
 pub mod graph_statistics;
+pub mod grid;
 pub mod layout;
 pub mod link_prediction;
 pub mod mixture;

@@ -12,6 +12,7 @@ mod report;
 mod reproduce;
 mod saved;
 mod study;
+mod study_grid;
 mod support;
 mod tables;
 mod train;

@@ -6,8 +6,7 @@ use crate::reproduce::sheet::Sheet;
 use crate::reproduce::verdict::Verdict;
 use crate::settings::Settings;
 use crate::statistics::{Mark, Summary, holm, mark};
-use crate::sweep::{Job, Record, ResultsFile};
-use std::collections::HashMap;
+use crate::sweep::{Index, Job, ResultsFile};
 use supergat_data::{SplitChoice, registry};
 
 /// What every other model is compared with.
@@ -50,25 +49,10 @@ pub struct Line {
     pub verdict: Verdict,
 }
 
-/// What finds a job's record. The split goes by its name, since its hash is not known before the dataset is read.
-type Address = (String, String, String, u64);
-
-fn address(dataset: &str, split: String, settings: &Settings, seed: u64) -> Address {
-    (dataset.to_owned(), split, serde_json::to_string(settings).expect("settings are an object"), seed)
-}
-
 impl Table {
     /// From what a results file holds. The order of its lines and the times in it make no difference.
     pub fn new(plan: &Plan, results: &ResultsFile) -> Self {
-        let mut index: HashMap<Address, &Record> = HashMap::new();
-        for record in results.records().filter(|record| record.test().is_some()) {
-            let best = index
-                .entry(address(&record.dataset, record.split.clone(), &record.settings, record.seed))
-                .or_insert(record);
-            if record.is_better_than(best) {
-                *best = record;
-            }
-        }
+        let index = Index::new(results.records());
         let paper = &plan.table;
         let lines = paper.datasets.iter().flat_map(|dataset| lines(plan, dataset, &index)).collect::<Vec<_>>();
         let title = format!("{}, in percent", paper.title);
@@ -91,11 +75,8 @@ impl Table {
     }
 }
 
-fn lines(plan: &Plan, dataset: &str, index: &HashMap<Address, &Record>) -> Vec<Line> {
-    let found = |job: &Job| {
-        let record = index.get(&address(&job.source, job.split.to_string(), &job.settings, job.seed))?;
-        Some(100.0 * record.test()?.metric)
-    };
+fn lines(plan: &Plan, dataset: &str, index: &Index<'_>) -> Vec<Line> {
+    let found = |job: &Job| Some(100.0 * index.find(job)?.test()?.metric);
     let values = |row: &PaperRow| plan.cell(row, dataset).iter().filter_map(found).collect::<Vec<f64>>();
     let reference = plan.table.rows.iter().find(|row| row.model.as_deref() == Some(REFERENCE)).map(values);
     let line = |row: &PaperRow| {
@@ -244,7 +225,7 @@ impl Line {
 mod tests {
     use super::*;
     use crate::reproduce::paper::tables;
-    use crate::sweep::Status;
+    use crate::sweep::{Record, Status};
     use supergat::Score;
 
     fn plan(seeds: u64) -> Plan {

@@ -2,10 +2,12 @@
 
 use crate::reproduce::paper::Figure;
 use crate::statistics::Summary;
+use serde::Serialize;
 use supergat_figure::Tone;
 
 /// Whether our number agrees with the paper's.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Verdict {
     /// It differs by at most this much.
     Within(f64),
@@ -30,11 +32,12 @@ impl Verdict {
             };
         };
         let tolerance = (2.0 * paper.std.unwrap_or(0.0)).max(1.0);
-        match (ours.mean - paper.mean).abs() <= tolerance {
-            _ if reprinted => Self::Reprinted,
-            true => Self::Within(tolerance),
-            false => Self::Outside(tolerance),
-        }
+        if reprinted { Self::Reprinted } else { Self::judged(ours.mean, paper.mean, tolerance) }
+    }
+
+    /// Whether two means differ by at most so much.
+    pub(crate) fn judged(ours: f64, paper: f64, tolerance: f64) -> Self {
+        if (ours - paper).abs() <= tolerance { Self::Within(tolerance) } else { Self::Outside(tolerance) }
     }
 
     /// In words.

@@ -1,10 +1,12 @@
 //! One run that somebody wants.
 
 use crate::settings::Settings;
-use supergat_data::{SplitChoice, registry};
+use supergat_data::{RandomPartition, SplitChoice, registry};
 
-/// Nodes and edges that a dataset is taken to have while nothing is known of it.
-const USUAL_SIZE: usize = 10_000;
+/// Nodes and directed edges that a dataset is taken to have while nothing is known of it.
+const USUAL_SIZE: [f64; 2] = [2_000.0, 10_000.0];
+/// Directed edges that cost as much time as a node.
+const EDGES_OF_NODE: f64 = 8.0;
 
 /// Everything that decides a run.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,9 +24,24 @@ pub struct Job {
 impl Job {
     /// About how long it takes compared with others: only the time left is guessed from it.
     pub(crate) fn weight(&self) -> f64 {
-        let size = registry::entry(&self.source).map_or(USUAL_SIZE, |entry| entry.nodes + 2 * entry.edges);
-        size as f64 * self.settings.max_epochs as f64
+        weight(&self.source, &self.settings)
     }
+}
+
+/// The same of a dataset and settings.
+pub(crate) fn weight(source: &str, settings: &Settings) -> f64 {
+    let [nodes, edges] = size(source).unwrap_or(USUAL_SIZE);
+    (EDGES_OF_NODE * nodes + edges) * settings.max_epochs as f64
+}
+
+/// Nodes and directed edges of a dataset that is published or generated.
+fn size(source: &str) -> Option<[f64; 2]> {
+    if let Some(entry) = registry::entry(source) {
+        return Some([entry.nodes as f64, 2.0 * entry.edges as f64]);
+    }
+    let made: RandomPartition = source.parse().ok()?;
+    let nodes = (made.classes * made.nodes_per_class) as f64;
+    Some([nodes, nodes * made.degree])
 }
 
 /// The groups of a dataset, by split.
@@ -94,5 +111,7 @@ mod tests {
     fn larger_graphs_weigh_more() {
         assert!(job("ppi", 0, "mlp", 0).weight() > job("cora", 0, "mlp", 0).weight());
         assert!(job("somewhere", 0, "mlp", 0).weight() > 0.0);
+        let of_degree = |degree| job(&format!("random-partition:degree={degree}"), 0, "mlp", 0).weight();
+        assert_eq!(of_degree(40) / of_degree(4), 4.0, "a node costs as much as eight edges");
     }
 }

@@ -3,7 +3,9 @@
 //! [`run_sweep`] runs what a [`ResultsFile`] does not hold yet. Whatever ends it, the next one goes on where it stopped. With [`run_task_sweep`] more is
 //! measured than the classes of nodes.
 
+mod clock;
 mod error;
+mod index;
 mod job;
 mod queue;
 mod record;
@@ -11,10 +13,14 @@ mod results;
 mod runner;
 mod task;
 
+pub(crate) use clock::Clock;
+pub use clock::Tally;
 pub use error::SweepError;
+pub use index::Index;
 pub use job::Job;
+pub(crate) use job::weight;
 pub(crate) use queue::name as dataset_name;
 pub use record::{Key, Record, Status, split_hash};
 pub use results::{Damage, ResultsFile};
-pub use runner::{Event, Report, Tally, run_sweep, run_task_sweep};
+pub use runner::{Event, Report, run_sweep, run_task_sweep};
 pub use task::{Nodes, Task};

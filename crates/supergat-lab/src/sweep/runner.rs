@@ -1,6 +1,7 @@
 //! Runs what is missing, one run per core.
 
 use crate::runs::{Finished, Shared, score, side_by_side};
+use crate::sweep::clock::{Clock, Tally};
 use crate::sweep::error::SweepError;
 use crate::sweep::job::{Group, Job};
 use crate::sweep::queue::{Queue, Ready};
@@ -12,7 +13,7 @@ use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use supergat::Epoch;
 
 /// What an observer is told.
@@ -28,17 +29,6 @@ pub enum Event<'a> {
     Epoch(&'a Epoch),
     /// A run ended, well or not, and is in the file.
     Done(&'a Record),
-}
-
-/// How far a sweep has come.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Tally {
-    /// Runs asked for.
-    pub jobs: usize,
-    /// Runs that are done, were done before, failed or cannot be made.
-    pub settled: usize,
-    /// A guess of the time left, once a run has ended.
-    pub left: Option<Duration>,
 }
 
 /// What came of a sweep.
@@ -78,7 +68,7 @@ pub fn run_task_sweep(
 ) -> Result<Report, SweepError> {
     let sweep = Sweep {
         task,
-        clock: Mutex::new(Clock::new(&jobs, threads)),
+        clock: Mutex::new(Clock::new(jobs.len(), weight(&jobs), threads)),
         stop: AtomicBool::new(false),
         report: Mutex::default(),
         failure: Mutex::default(),
@@ -135,7 +125,7 @@ impl<F: Fn(Event<'_>, Tally) -> ControlFlow<()> + Sync> Sweep<'_, F> {
                 Event::Done(record) if record.test().is_some() => record.seconds,
                 _ => 0.0,
             };
-            locked(&self.clock).settle(jobs, seconds)
+            locked(&self.clock).settle(jobs.len(), weight(jobs), seconds)
         };
         if (self.observe)(event, tally).is_break() {
             self.stop.store(true, Ordering::Relaxed);
@@ -193,36 +183,9 @@ impl<F: Fn(Event<'_>, Tally) -> ControlFlow<()> + Sync> Sweep<'_, F> {
     }
 }
 
-/// Guesses the time left: from the time of the runs so far and the size of what is left.
-#[derive(Debug)]
-struct Clock {
-    jobs: usize,
-    settled: usize,
-    workers: usize,
-    weight_left: f64,
-    weight_ran: f64,
-    seconds: f64,
-}
-
-impl Clock {
-    fn new(jobs: &[Job], threads: usize) -> Self {
-        let weight_left = jobs.iter().map(Job::weight).sum();
-        let workers = threads.clamp(1, jobs.len().max(1));
-        Self { jobs: jobs.len(), settled: 0, workers, weight_left, weight_ran: 0.0, seconds: 0.0 }
-    }
-
-    /// Counts jobs as settled, after so many seconds of training.
-    fn settle(&mut self, jobs: &[Job], seconds: f64) -> Tally {
-        let weight: f64 = jobs.iter().map(Job::weight).sum();
-        self.settled += jobs.len();
-        self.weight_left = (self.weight_left - weight).max(0.0);
-        if seconds > 0.0 {
-            self.weight_ran += weight;
-            self.seconds += seconds;
-        }
-        let left = self.seconds * self.weight_left / self.weight_ran / self.workers as f64;
-        Tally { jobs: self.jobs, settled: self.settled, left: Duration::try_from_secs_f64(left).ok() }
-    }
+/// Of all these jobs together.
+fn weight(jobs: &[Job]) -> f64 {
+    jobs.iter().map(Job::weight).sum()
 }
 
 /// What a panic said.

@@ -1,0 +1,83 @@
+//! The figures of the synthetic study.
+
+use supergat_figure::{Axis, Plot, panels};
+use supergat_lab::grid::sheet::name;
+use supergat_lab::grid::{Choice, GAT, GCN, Line, MX, Place, REAL_GRAPHS, SD, Study};
+use supergat_lab::recipe::{Form, Map};
+
+/// In the order of their colours.
+const FORMS: [Form; 4] = [Form::Sd, Form::Mx, Form::GatAny, Form::SupergatAny];
+/// The sides of a square without any gain and of the largest one; neighbours do not overlap.
+const SIDES: [f64; 2] = [0.15, 0.75];
+const PANELS: usize = 3;
+
+/// Gains over GAT against the degree, a panel for each homophily: ours strong, the paper's in the background.
+pub fn gains(study: &Study) -> String {
+    let range = range(study);
+    let plots: Vec<Plot> = study.plan.homophilies.iter().map(|&homophily| gain(study, homophily, range)).collect();
+    panels("Gain over GAT in points (strong: ours, faint: the paper's)", PANELS, &plots)
+}
+
+fn gain(study: &Study, homophily: f64, [low, high]: [f64; 2]) -> Plot {
+    let y = Axis::linear("").range(low, high);
+    let mut plot = Plot::new(format!("homophily {homophily}"), Axis::log("average degree"), y);
+    for model in [SD, MX, GCN].into_iter().filter(|model| study.plan.models.contains(model)) {
+        let of = |mean: fn(&Line) -> Option<f64>| -> Vec<[f64; 2]> {
+            let degrees = study.plan.degrees.iter();
+            let point = |&degree: &f64| {
+                let at = |model| study.line(Place { degree, homophily }, model).and_then(mean);
+                Some([degree, at(model)? - at(GAT)?])
+            };
+            degrees.filter_map(point).collect()
+        };
+        let paper = of(|line| line.paper.map(|paper| paper.mean));
+        let ours = of(|line| line.ours.as_ref().map(|ours| ours.mean));
+        plot = plot.faint_line(&name(model), &paper).line(&name(model), &ours);
+    }
+    plot.mark_y(0.0, "")
+}
+
+/// The smallest and largest gain, in steps of five points, so that panels can be compared.
+fn range(study: &Study) -> [f64; 2] {
+    let mut range = [0.0f64, 0.0f64];
+    for line in &study.lines {
+        let Some(gat) = study.line(line.place, GAT) else { continue };
+        let ours = line.ours.as_ref().zip(gat.ours.as_ref()).map(|(ours, gat)| ours.mean - gat.mean);
+        let paper = line.paper.zip(gat.paper).map(|(paper, gat)| paper.mean - gat.mean);
+        for gain in ours.into_iter().chain(paper) {
+            range = [range[0].min(gain), range[1].max(gain)];
+        }
+    }
+    [5.0 * (range[0] / 5.0).floor(), 5.0 * (range[1] / 5.0).ceil()]
+}
+
+/// The plane of degree and homophily: squares of the best form, as large as its gain, and the real graphs. Ours
+/// above the paper's.
+pub fn recipe(study: &Study) -> String {
+    let ours = study.forms.iter().filter_map(|graph| Some((graph.place, graph.ours?))).collect::<Vec<_>>();
+    let paper = Map::paper();
+    let printed = paper.cells().iter().map(|cell| {
+        let place = Place { degree: cell.degree, homophily: cell.homophily };
+        (place, Choice { form: cell.form(), gain: cell.gain() })
+    });
+    panels("", 1, &[plane("Ours", &ours), plane("The paper's", &printed.collect::<Vec<_>>())])
+}
+
+fn plane(title: &str, graphs: &[(Place, Choice)]) -> Plot {
+    let largest = graphs.iter().map(|(_, choice)| choice.gain).fold(0.0, f64::max);
+    let side = |gain: f64| (SIDES[1] * (gain.max(0.0) / largest).sqrt()).max(SIDES[0]);
+    let x = Axis::log("average degree").range(0.8, 125.0);
+    let y = Axis::linear("homophily").range(0.05, 0.95);
+    let mut plot = Plot::new(title, x, y).series(&FORMS.map(|form| form.to_string()));
+    for form in FORMS {
+        let of_form = graphs.iter().filter(|(_, choice)| choice.form == form);
+        let squares = of_form.map(|(place, choice)| ([place.degree, place.homophily], side(choice.gain)));
+        plot = plot.squares(&form.to_string(), &squares.collect::<Vec<_>>());
+    }
+    for form in FORMS {
+        let real = REAL_GRAPHS.iter().filter(|graph| graph.form == form);
+        let dots = real.map(|graph| ([graph.degree, graph.homophily], graph.name.to_owned()));
+        plot = plot.labelled_dots(&form.to_string(), &dots.collect::<Vec<_>>());
+    }
+    plot
+}

@@ -1,0 +1,162 @@
+//! The whole way: runs in small, choice, table.
+
+use super::*;
+use crate::recipe::Form;
+use crate::reproduce::{Verdict, csv, markdown};
+use crate::sweep::{Event, Index, Job, Record, ResultsFile, Status};
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use supergat::Score;
+
+/// A line of a results file for a job.
+fn line(job: &Job, validation: Score, test: f64) -> String {
+    let test = Score { loss: 1.0, metric: test };
+    let record = Record {
+        schema: Record::SCHEMA,
+        dataset: job.source.clone(),
+        task: Record::NODE.into(),
+        model: job.settings.model.to_string(),
+        split: job.split.to_string(),
+        split_hash: "00".into(),
+        seed: job.seed,
+        settings: job.settings,
+        status: Status::Ok { metric: "accuracy".into(), train: test, validation, test, epochs: 2, best_epoch: 1 },
+        seconds: 1.0,
+        version: "0.1.0".into(),
+    };
+    serde_json::to_string(&record).unwrap() + "\n"
+}
+
+fn results(lines: &[String]) -> ResultsFile {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), lines.concat()).unwrap();
+    ResultsFile::read(file.path()).unwrap()
+}
+
+const PLACE: Place = Place { degree: 5.0, homophily: 0.8 };
+
+/// One graph of the paper: GCN 78.0 ± 1.9, GAT 78.7 ± 1.2, SD 81.0 ± 1.0, MX 83.1 ± 1.0.
+fn plan() -> Plan {
+    Plan { homophilies: vec![0.8], degrees: vec![5.0], ..Plan::full() }
+}
+
+/// Every run of the plan: the validation accuracy is best at lambda_2 = 1e-5 and lambda_e = 10, the test accuracy is
+/// that of `mean` and differs a little by seed.
+fn lines(plan: &Plan, mean: impl Fn(&str) -> f64) -> Vec<String> {
+    let mut lines = Vec::new();
+    for &model in &plan.models {
+        let is_best = |s: &crate::Settings| s.lambda_2 == 1e-5 && (!model.is_self_supervised() || s.lambda_e == 10.0);
+        for job in plan.search(PLACE, model) {
+            for seed in 0..if is_best(&job.settings) { plan.seeds } else { 1 } {
+                let validation = Score { loss: 1.0, metric: if is_best(&job.settings) { 0.9 } else { 0.8 } };
+                let test = mean(&model.to_string()) + 0.002 * (seed as f64 - 2.0);
+                lines.push(line(
+                    &Job { seed, ..job.clone() },
+                    validation,
+                    if is_best(&job.settings) { test } else { 0.99 },
+                ));
+            }
+        }
+    }
+    lines
+}
+
+#[test]
+fn numbers_and_forms_stand_beside_the_papers() {
+    let plan = plan();
+    let mean = |model: &str| match model {
+        "gcn" => 0.70,
+        "gat-go" => 0.79,
+        "supergat-sd" => 0.81,
+        _ => 0.83,
+    };
+    let mut lines = lines(&plan, mean);
+    assert_eq!(lines.len(), plan.runs());
+    let study = Study::new(&plan, &results(&lines));
+    let of = |model| study.line(PLACE, model).unwrap();
+    assert_eq!((of(MX).lambda_2, of(MX).lambda_e, of(GAT).lambda_e), (Some(1e-5), Some(10.0), None));
+    let ours = of(MX).ours.as_ref().unwrap();
+    assert!(ours.values.len() == 5 && (ours.mean - 83.0).abs() < 1e-9, "runs that were not chosen do not count");
+    assert!((of(MX).difference.unwrap() + 0.1).abs() < 1e-9);
+    assert_eq!((of(MX).verdict, of(GCN).verdict), (Verdict::Within(2.0), Verdict::Outside(3.8)));
+    let graph = study.forms[0];
+    assert_eq!((graph.ours.unwrap().form, graph.paper.unwrap().form), (Form::Mx, Form::Mx));
+    assert!((graph.ours.unwrap().gain - 4.0).abs() < 1e-9 && (graph.paper.unwrap().gain - 4.4).abs() < 1e-9);
+    assert_eq!((study.agreement(&Form::ALL), study.agreement(&[Form::Sd]), study.whole_cells()), ((1, 1), (0, 0), 1));
+    let all = study.shares.last().unwrap();
+    assert_eq!((study.shares.len(), all.numbers, all.within), (5, 4, 3));
+    assert!((all.difference + 1.95).abs() < 1e-9 && (all.absolute - 2.1).abs() < 1e-9);
+    // GCN -8.0, SD 0.0, MX -0.1, each against GAT's +0.3.
+    assert!((all.gain_absolute.unwrap() - (8.3 + 0.3 + 0.4) / 3.0).abs() < 1e-9);
+    let text = markdown(&[sheet::summary(&study), sheet::confusion(&study), sheet::cells(&study)]);
+    assert!(text.contains("| 83.0 ± 0.3 | 5   | 83.1 ± 1.0 |"), "{text}");
+    assert!(text.contains("1 of 1 graphs are complete") && text.contains("the same on 1 of 1"), "{text}");
+    assert!(csv(&sheet::cells(&study)).lines().all(|line| line.split(',').count() == 15));
+    lines.reverse();
+    assert_eq!(Study::new(&plan, &results(&lines)), study, "the order of lines makes no difference");
+}
+
+/// Nothing is chosen before all settings were tried; a graph without all its runs has no best form.
+#[test]
+fn what_is_missing_is_said() {
+    let plan = plan();
+    let lines = lines(&plan, |_| 0.8);
+    let whole = Study::new(&plan, &results(&lines));
+    assert_eq!(whole.forms[0].ours.unwrap().form, Form::GatAny);
+    let last = Study::new(&plan, &results(&lines[..lines.len() - 1]));
+    let mx = last.line(PLACE, MX).unwrap();
+    assert_eq!((mx.verdict, &mx.ours, mx.lambda_2), (Verdict::Missing, &None, None), "one setting was not tried");
+    assert_eq!((last.forms[0].ours, last.whole_cells()), (None, 0));
+    let fewer: Vec<String> = lines.iter().filter(|line| !line.contains("\"seed\":4")).cloned().collect();
+    let fewer = Study::new(&plan, &results(&fewer));
+    assert_eq!(fewer.line(PLACE, MX).unwrap().count(), 4);
+    assert_eq!((fewer.forms[0].ours, fewer.whole_cells()), (None, 0));
+    assert!(markdown(&[sheet::cells(&fewer)]).contains("| 4/5 |"));
+}
+
+#[test]
+fn ties_go_to_the_smaller_loss_and_failures_are_passed_over() {
+    let plan = Plan { lambda_e: vec![1.0], ..plan() };
+    let jobs = plan.search(PLACE, MX);
+    let score = |loss| Score { loss, metric: 0.5 };
+    let tied = [line(&jobs[0], score(2.0), 0.1), line(&jobs[1], score(1.0), 0.2), line(&jobs[2], score(1.0), 0.3)];
+    let chosen = |lines: &[String]| plan.chosen(PLACE, MX, &Index::new(results(lines).records()));
+    assert_eq!(chosen(&tied), Some(jobs[1].settings));
+    assert_eq!(chosen(&tied[..2]), None);
+    let mut failed: Record = serde_json::from_str(&tied[1]).unwrap();
+    failed.status = Status::Failed { reason: "x".into() };
+    let failed = serde_json::to_string(&failed).unwrap() + "\n";
+    assert_eq!(chosen(&[tied[0].clone(), failed, tied[2].clone()]), Some(jobs[2].settings));
+}
+
+/// Stopped after every few runs, it goes on, runs nothing twice and comes to the same study.
+#[test]
+fn a_stopped_grid_goes_on() {
+    let plan = Plan { degrees: vec![1.0], seeds: 2, lambda_2: vec![1e-5, 1e-3], lambda_e: vec![1.0], ..plan() };
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name| folder.path().join(name);
+    let run = |name, threads, runs: usize| {
+        let ended = AtomicUsize::new(0);
+        let mut file = ResultsFile::open(&place(name)).unwrap();
+        let report = run_grid(&plan, &mut file, threads, |event, tally| {
+            assert!(tally.jobs == plan.runs() && tally.settled <= tally.jobs);
+            let enough = matches!(event, Event::Done(_)) && ended.fetch_add(1, Ordering::Relaxed) + 1 == runs;
+            if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        (report.unwrap(), Study::new(&plan, &file))
+    };
+    let (report, whole) = run("whole", 2, usize::MAX);
+    assert_eq!((report.found, report.ran, report.interrupted), (0, 12, false));
+    assert_eq!((plan.runs(), whole.whole_cells()), (12, 1));
+    let mut found = Vec::new();
+    let stopped = loop {
+        let (report, study) = run("stopped", 1, 5);
+        found.push(report.found);
+        if !report.interrupted {
+            break study;
+        }
+    };
+    assert_eq!(found, [0, 5, 10]);
+    assert_eq!(stopped, whole);
+    assert_eq!(std::fs::read_to_string(place("stopped")).unwrap().lines().count(), 12, "nothing was run twice");
+}
