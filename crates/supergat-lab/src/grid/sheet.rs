@@ -5,6 +5,7 @@ use crate::grid::table::{Choice, Compared, Line, Study};
 use crate::recipe::Form;
 use crate::reproduce::Sheet;
 use supergat::ModelKind;
+use supergat_figure::Tone;
 
 /// What the paper calls a model.
 pub fn name(model: ModelKind) -> String {
@@ -26,7 +27,7 @@ pub fn summary(study: &Study) -> Sheet {
             format!("{:.2}", share.absolute),
             share.gain_absolute.map_or("-".into(), |gain| format!("{gain:.2}")),
         ];
-        ("other", row)
+        (Tone::Plain, row)
     });
     let (cells, whole) = (study.plan.places().len(), study.whole_cells());
     let mut notes = vec![format!(
@@ -52,7 +53,7 @@ pub fn summary(study: &Study) -> Sheet {
 pub fn confusion(study: &Study) -> Sheet {
     let header = format!("the paper's best form,{}", Form::ALL.map(|form| format!("ours: {form}")).join(","));
     let rows = Form::ALL.iter().zip(study.confusion()).map(|(form, counts)| {
-        ("other", std::iter::once(form.to_string()).chain(counts.iter().map(ToString::to_string)).collect())
+        (Tone::Plain, std::iter::once(form.to_string()).chain(counts.iter().map(ToString::to_string)).collect())
     });
     let said = |of: &[Form], which: &str| {
         let (graphs, same) = study.agreement(of);
@@ -88,7 +89,7 @@ pub fn forms(study: &Study) -> Sheet {
         };
         let place = [graph.place.degree.to_string(), graph.place.homophily.to_string()];
         let row = place.into_iter().chain(texts(graph.ours)).chain(texts(graph.paper)).chain([same.to_owned()]);
-        ("other", row.collect())
+        (Tone::Plain, row.collect())
     });
     let notes = vec!["gain: points of the better SuperGAT over GAT.".into()];
     sheet(
@@ -101,7 +102,7 @@ pub fn forms(study: &Study) -> Sheet {
 
 /// Every model on every graph.
 pub fn cells(study: &Study) -> Sheet {
-    let rows = study.lines.iter().map(|line| (line.verdict.class(), line.texts(study.plan.seeds)));
+    let rows = study.lines.iter().map(|line| (line.verdict.tone(), line.texts(study.plan.seeds)));
     let header = "degree,homophily,model,ours,n,paper,difference,lambda_2,lambda_E,verdict";
     let notes = vec![
         "ours: mean ± standard deviation of n seeds on one graph; one seed of every setting chose \
@@ -118,12 +119,7 @@ pub fn cells(study: &Study) -> Sheet {
     }
 }
 
-fn sheet(
-    title: &str,
-    header: &str,
-    rows: impl Iterator<Item = (&'static str, Vec<String>)>,
-    notes: Vec<String>,
-) -> Sheet {
+fn sheet(title: &str, header: &str, rows: impl Iterator<Item = (Tone, Vec<String>)>, notes: Vec<String>) -> Sheet {
     let rows: Vec<_> = rows.collect();
     Sheet {
         title: title.into(),

@@ -20,7 +20,15 @@ fn line(job: &Job, validation: Score, test: f64) -> String {
         split_hash: "00".into(),
         seed: job.seed,
         settings: job.settings,
-        status: Status::Ok { metric: "accuracy".into(), train: test, validation, test, epochs: 2, best_epoch: 1 },
+        status: Status::Ok {
+            metric: "accuracy".into(),
+            train: test,
+            validation,
+            test,
+            epochs: 2,
+            best_epoch: 1,
+            measured: serde_json::Value::Null,
+        },
         seconds: 1.0,
         version: "0.1.0".into(),
     };

@@ -1,7 +1,6 @@
 //! Tables as text: Markdown, CSV, and one page for a browser that needs nothing else; JSON for programs.
 
 use serde_json::{Map, Value, json};
-
 use supergat_figure::{Page, Tone};
 
 /// A table of texts.
@@ -51,13 +50,15 @@ pub fn json(sheet: &Sheet) -> Value {
 /// Tables as one page, without anything that must be fetched.
 pub fn html(sheets: &[Sheet]) -> String {
     let page = Page::new("The paper's tables, made again", "SuperGAT");
-    let add = |page: Page, sheet: &Sheet| {
-        page.section(&sheet.title).toned_table(&sheet.header, &sheet.rows).notes(&sheet.notes)
-    };
-    sheets.iter().fold(page, add).html()
+    sheets.iter().fold(page, |page, sheet| sheet.shown_on(page)).html()
 }
 
 impl Sheet {
+    /// A section of a page, with this table and its notes.
+    pub fn shown_on(&self, page: Page) -> Page {
+        page.section(&self.title).toned_table(&self.header, &self.rows).notes(&self.notes)
+    }
+
     fn markdown(&self) -> String {
         let texts = || std::iter::once(&self.header).chain(self.rows.iter().map(|(_, row)| row));
         let width = |column: usize| texts().map(|row| row[column].chars().count()).max().unwrap_or(0).max(3);

@@ -1,7 +1,8 @@
 //! `supergat study density`
 
-use super::{probe, write};
+use super::write;
 use crate::args::DensityArgs;
+use crate::commands::reproduce::probe;
 use crate::error::{CliError, Result};
 use crate::output::{self, count};
 use crate::summary::SCHEMA;

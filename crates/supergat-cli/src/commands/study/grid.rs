@@ -16,7 +16,7 @@ use std::ops::ControlFlow;
 use std::process::ExitCode;
 use supergat::ModelKind;
 use supergat_data::RandomPartition;
-use supergat_figure::{Page, Tone};
+use supergat_figure::Page;
 use supergat_lab::grid::{Plan, Study, run_grid, sheet};
 use supergat_lab::reproduce::{Sheet, csv, markdown};
 use supergat_lab::sweep::{Report, ResultsFile};
@@ -147,18 +147,7 @@ fn page(study: &Study, gains: &str, recipe: &str, sheets: &[Sheet]) -> String {
         .figure(gains, "Gain over GAT against the average degree, a panel for each homophily.")
         .figure(recipe, RECIPE);
     for sheet in sheets {
-        let rows: Vec<(Tone, Vec<&String>)> =
-            sheet.rows.iter().map(|(class, row)| (tone(class), row.iter().collect())).collect();
-        page = page.section(&sheet.title).toned_table(&sheet.header, &rows).notes(&sheet.notes);
+        page = sheet.shown_on(page);
     }
     page.html()
-}
-
-fn tone(class: &str) -> Tone {
-    match class {
-        "within" => Tone::Good,
-        "outside" => Tone::Bad,
-        "missing" => Tone::Pale,
-        _ => Tone::Plain,
-    }
 }

@@ -138,8 +138,7 @@ fn finish(
     command: &str,
 ) -> Result<()> {
     for sheet in sheets {
-        let rows: Vec<Vec<String>> = sheet.rows.iter().map(|(_, row)| row.clone()).collect();
-        page = page.section(&sheet.title).table(&sheet.header, &rows).notes(&sheet.notes);
+        page = sheet.shown_on(page);
     }
     let mut files: Vec<(String, String)> = figures.into_iter().collect();
     files.push(("table.md".into(), markdown(sheets)));

@@ -11,7 +11,7 @@ use crate::summary::SCHEMA;
 use serde::Serialize;
 use std::process::ExitCode;
 use supergat::{Form, ModelKind};
-use supergat_figure::{Axis, Page, Plot, panels};
+use supergat_figure::{Axis, Page, Plot, Tone, panels};
 use supergat_lab::Summary;
 use supergat_lab::link_prediction::{LinkPrediction, Plan, Point};
 use supergat_lab::reproduce::{Sheet, csv, markdown};
@@ -85,7 +85,7 @@ fn dp_and_go(points: &[Point]) -> Sheet {
             test.map_or_else(|_| "-".into(), |test| probability(test.p)),
             go.auc.values.len().to_string(),
         ];
-        Some(("", row))
+        Some((Tone::Plain, row))
     };
     Sheet {
         title: "AUC of DP against GO".into(),
@@ -109,7 +109,7 @@ fn all(points: &[Point]) -> Sheet {
             spread(&point.test, 1),
             point.auc.values.len().to_string(),
         ];
-        ("", row)
+        (Tone::Plain, row)
     };
     let numbers = |point: &Point| {
         let mut row = vec![point.dataset.clone(), point.model.to_string(), point.lambda_e.to_string()];
@@ -151,8 +151,7 @@ fn page(args: &LinkPredictionArgs, svg: &str, sheets: &[Sheet; 2]) -> String {
     let subtitle = "Edges are held out, and predicted by the attention of the last layer";
     let mut page = Page::new("Link prediction", subtitle).figure(svg, CAPTION);
     for sheet in sheets {
-        let rows: Vec<Vec<String>> = sheet.rows.iter().map(|(_, row)| row.clone()).collect();
-        page = page.section(&sheet.title).table(&sheet.header, &rows).notes(&sheet.notes);
+        page = sheet.shown_on(page);
     }
     let forms: Vec<&str> = args.forms.iter().filter_map(|model| Some(model.form()?.name())).collect();
     let weights: Vec<String> = args.lambda_e.0.iter().map(f64::to_string).collect();

@@ -1,7 +1,8 @@
 //! `supergat study synthetic`
 
-use super::{probe, write};
+use super::write;
 use crate::args::SyntheticArgs;
+use crate::commands::reproduce::probe;
 use crate::error::Result;
 use crate::output;
 use crate::summary::SCHEMA;

@@ -1,7 +1,8 @@
 //! `supergat study variance`
 
-use super::{probe, write};
+use super::write;
 use crate::args::VarianceArgs;
+use crate::commands::reproduce::probe;
 use crate::commands::train::threads;
 use crate::error::Result;
 use crate::output;

@@ -1,6 +1,7 @@
 //! The tables of the study.
 
 use supergat::{Form, ModelKind};
+use supergat_figure::Tone;
 use supergat_lab::agreement::{Network, Profile, Spreads};
 use supergat_lab::reproduce::Sheet;
 use supergat_lab::statistics::Spread;
@@ -32,7 +33,7 @@ pub fn nearer(networks: &[Network]) -> Sheet {
             format!("{} of {}", pairs.clone().filter(|(go, dp)| go < dp).count(), pairs.len()),
             ours.divergence.count.to_string(),
         ];
-        Some(("", text))
+        Some((Tone::Plain, text))
     };
     let header = ["dataset", "layers", "GO", "DP", "uniform", "nearer by mean", "by median", "GO nearer in seeds", "n"];
     Sheet {
@@ -63,7 +64,7 @@ pub fn layers(profiles: &[(&str, &str, &Profile)]) -> Sheet {
         let mut row = line.names.to_vec();
         row.extend([divergence, reverse, entropy, relative_entropy].map(two));
         row.push(divergence.count.to_string());
-        ("", row)
+        (Tone::Plain, row)
     };
     Sheet {
         title: "All layers".into(),
