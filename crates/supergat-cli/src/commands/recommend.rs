@@ -2,8 +2,9 @@
 
 use crate::args::RecommendArgs;
 use crate::commands::reproduce::replace;
-use crate::config::load_options;
+use crate::config::{Layer, load_options};
 use crate::error::{CliError, Result};
+use crate::keys::Key;
 use crate::output::{self, BOLD, row};
 use crate::summary::SCHEMA;
 use serde::Serialize;
@@ -11,6 +12,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use supergat_figure::Page;
 use supergat_lab::recipe::{Claim, Known, Recommendation, figure, recommend};
+use toml::Value;
 
 /// What is said of a dataset.
 #[derive(Debug, Serialize)]
@@ -27,15 +29,29 @@ pub fn run(args: &RecommendArgs) -> Result<ExitCode> {
     let dataset = supergat_data::load_with(&args.dataset, &load_options(args.split, &args.tables.0)?)?;
     let labels = if args.training_labels { Known::Training } else { Known::TrainingAndValidation };
     let recommendation = &recommend(&dataset, labels);
+    let source = &typed(&args.dataset, &args.tables.0);
     if let Some(folder) = &args.out {
-        write(folder, &dataset.name, &args.dataset, recommendation)?;
+        write(folder, &dataset.name, source, recommendation)?;
     }
     if args.json {
         output::print_json(&Answer { schema: SCHEMA, dataset: &dataset.name, labels, recommendation })?;
     } else {
-        output::print(&text(&dataset.name, &args.dataset, recommendation))?;
+        output::print(&text(&dataset.name, source, recommendation))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The dataset and what was said about tables, as one types it.
+fn typed(dataset: &str, tables: &Layer) -> String {
+    let option = |(name, value): (&&'static str, &Value)| {
+        let option = Key::named(name).map(Key::option).unwrap_or_default();
+        match value {
+            Value::Boolean(_) => format!(" --{option}"),
+            Value::String(text) => format!(" --{option} {text}"),
+            other => format!(" --{option} {other}"),
+        }
+    };
+    dataset.to_owned() + &tables.iter().map(option).collect::<String>()
 }
 
 /// The line with which a training begins whose model was chosen by the recipe.

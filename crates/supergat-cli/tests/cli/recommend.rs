@@ -64,6 +64,8 @@ fn words_map_and_page() {
 fn a_graph_without_preset_gets_the_recommended_model() {
     let place = Place::new();
     tables(&place, true, halves);
+    let done = place.good(&["recommend", "mine", "--standardise", "--ignore-columns", "noise"]);
+    assert!(done.stdout.contains("supergat train mine --ignore-columns noise --standardise --model "), "{done:?}");
     let named = place.good(&["recommend", "mine", "--json"]).json()["recommendation"].as_str().unwrap().to_owned();
     let model = |done: &Done| done.stdout.parse::<toml::Table>().unwrap()["model"].as_str().unwrap().to_owned();
     assert_eq!(model(&place.good(&["train", "mine", "--print-config"])), named);
