@@ -1,5 +1,7 @@
 //! Densities over the plane, as cells that are the stronger the higher the value.
 
+use std::collections::BTreeMap;
+
 /// Values on a regular grid over a rectangle, row after row from below.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Density {
@@ -14,15 +16,15 @@ pub struct Density {
 }
 
 impl Density {
-    /// Rectangles with corners `[x0, y0, x1, y1]` and a strength between 0 and 1. Neighbours in a row that look the same are one.
-    pub(crate) fn rectangles(&self) -> Vec<([f64; 4], f64)> {
+    /// For each strength from 1 to [`LEVELS`] the rectangles that have it, with corners `[x0, y0, x1, y1]`. Neighbours in a row that look the same are one.
+    pub(crate) fn rectangles(&self) -> BTreeMap<u32, Vec<[f64; 4]>> {
         let most = self.values.iter().copied().filter(|value| value.is_finite()).fold(0.0, f64::max);
         if self.columns == 0 || most == 0.0 {
-            return Vec::new();
+            return BTreeMap::new();
         }
         let rows = self.values.len() / self.columns;
         let along = |[low, high]: [f64; 2], k: usize, of: usize| low + (high - low) * k as f64 / of as f64;
-        let mut found = Vec::new();
+        let mut found: BTreeMap<u32, Vec<[f64; 4]>> = BTreeMap::new();
         for (row, values) in self.values.chunks_exact(self.columns).enumerate() {
             let levels: Vec<u32> = values.iter().map(|value| (LEVELS * value.max(0.0) / most).round() as u32).collect();
             let mut start = 0;
@@ -35,7 +37,7 @@ impl Density {
                     along(self.y, row + 1, rows),
                 ];
                 if run[0] > 0 {
-                    found.push((corners, f64::from(run[0]) / LEVELS));
+                    found.entry(run[0]).or_default().push(corners);
                 }
                 start = end;
             }
@@ -45,7 +47,7 @@ impl Density {
 }
 
 /// How many strengths are told apart.
-const LEVELS: f64 = 24.0;
+pub(crate) const LEVELS: f64 = 24.0;
 
 #[cfg(test)]
 mod tests {
@@ -54,7 +56,7 @@ mod tests {
     #[test]
     fn equal_neighbours_are_one_rectangle() {
         let density = Density { x: [0.0, 4.0], y: [0.0, 1.0], columns: 4, values: vec![0.0, 2.0, 2.0, 1.0] };
-        let expected = vec![([1.0, 0.0, 3.0, 1.0], 1.0), ([3.0, 0.0, 4.0, 1.0], 0.5)];
+        let expected = BTreeMap::from([(12, vec![[3.0, 0.0, 4.0, 1.0]]), (24, vec![[1.0, 0.0, 3.0, 1.0]])]);
         assert_eq!(density.rectangles(), expected);
         let odd = Density { values: vec![f64::NAN; 4], ..density.clone() };
         assert!(odd.rectangles().is_empty() && Density { columns: 0, ..density }.rectangles().is_empty());

@@ -17,13 +17,13 @@ pub(crate) fn draw(text: &mut String, plot: &Plot, left: f64, top: f64, wide: f6
         // A name that only keeps its colour for other panels has no entry.
         let Some(first) = layers.first() else { continue };
         let name = shortened(name, MOST_LETTERS);
-        let room = 28.0 + width(&name, LETTERS) + 14.0;
+        let room = 24.0 + width(&name, LETTERS) + 9.0;
         if x > left && x + room > left + wide {
             (x, y) = (left, y + ROW);
         }
         let line = layers.iter().any(|layer| matches!(layer.shape, Shape::Line(_) | Shape::Faint(_) | Shape::Steps(_)));
         sign(text, k, line, first.right, x, y);
-        let _ = writeln!(text, "<text x=\"{}\" y=\"{}\">{}</text>", place(x + 26.0), place(y + 14.5), escaped(&name));
+        let _ = writeln!(text, "<text x=\"{}\" y=\"{}\">{}</text>", place(x + 24.0), place(y + 14.5), escaped(&name));
         x += room;
     }
     let named = if x > left { y - top + ROW } else { 0.0 };
@@ -36,7 +36,7 @@ fn sign(text: &mut String, k: usize, line: bool, right: bool, x: f64, y: f64) {
         true => {
             let dashes = if right { " stroke-dasharray=\"6 4\"" } else { "" };
             let (colour, x, y) = (series(k, "line"), place(x), place(y + 10.0));
-            writeln!(text, "<path {colour} stroke-width=\"2.5\"{dashes} d=\"M{x} {y}h20\"/>")
+            writeln!(text, "<path {colour} stroke-width=\"2.5\"{dashes} d=\"M{x} {y}h18\"/>")
         }
         false => {
             let (colour, x, y) = (series(k, "area"), place(x + 4.0), place(y + 4.0));

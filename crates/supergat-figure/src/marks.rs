@@ -1,7 +1,7 @@
 //! Marks within a frame.
 
 use crate::boxes;
-use crate::density::Density;
+use crate::density::{Density, LEVELS};
 use crate::frame::Frame;
 use crate::labels;
 use crate::plot::{Cell, LETTERS, Layer, Plot, Shaded, Shape};
@@ -158,7 +158,11 @@ impl Pen<'_> {
     }
 
     fn dots(&mut self, points: &[[f64; 2]]) {
-        let radius = if points.len() <= 300 { "4" } else { "2.5" };
+        let radius = match points.len() {
+            0..60 => "4",
+            60..300 => "3",
+            _ => "2",
+        };
         for &point in points {
             let Some([x, y]) = self.inside(point) else { continue };
             let words = format!("{}, {}", self.said(point[0]), number(point[1]));
@@ -263,8 +267,10 @@ impl Pen<'_> {
             }
         }
         if !path.is_empty() {
+            // The more there are, the fainter: many of them still let each other through.
+            let strength = (40.0 / segments.len() as f64).sqrt().clamp(0.05, 0.35);
             self.clipped(&format!(
-                "<path class=\"axis line\" stroke-opacity=\"0.35\" stroke-width=\"0.8\" d=\"{path}\"/>"
+                "<path class=\"axis line\" stroke-opacity=\"{strength:.2}\" stroke-width=\"0.8\" d=\"{path}\"/>"
             ));
         }
     }
@@ -275,13 +281,17 @@ impl Pen<'_> {
             Some(k) => series(k, "area"),
             None => "class=\"cell\"".into(),
         };
-        for ([x0, y0, x1, y1], share) in density.rectangles() {
-            let (Some([a, b]), Some([c, d])) = (self.at([x0, y0]), self.at([x1, y1])) else { continue };
-            let (x, y, wide, high) = (place(a.min(c)), place(b.min(d)), place((a - c).abs()), place((b - d).abs()));
+        for (level, rectangles) in density.rectangles() {
+            let mut path = String::new();
+            for [x0, y0, x1, y1] in rectangles {
+                let (Some([a, b]), Some([c, d])) = (self.at([x0, y0]), self.at([x1, y1])) else { continue };
+                // Neighbours share the very same edge, so that no seam is seen.
+                let _ = write!(path, "M{0} {1}H{2}V{3}H{0}Z", place(a), place(b), place(c), place(d));
+            }
+            let strength = 0.85 * f64::from(level) / LEVELS;
             let _ = write!(
                 content,
-                "<rect {colour} x=\"{x}\" y=\"{y}\" width=\"{wide}\" height=\"{high}\" fill-opacity=\"{:.2}\" shape-rendering=\"crispEdges\"/>",
-                0.85 * share
+                "<path {colour} fill-opacity=\"{strength:.2}\" shape-rendering=\"crispEdges\" d=\"{path}\"/>"
             );
         }
         if !content.is_empty() {

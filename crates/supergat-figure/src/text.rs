@@ -9,7 +9,12 @@ pub fn escaped(text: &str) -> String {
 
 /// About how wide a text is in units, at a size of letters.
 pub(crate) fn width(text: &str, size: f64) -> f64 {
-    0.57 * size * text.chars().count() as f64
+    let letter = |c: char| match c {
+        'i' | 'j' | 'l' | 't' | 'f' | '.' | ',' | ':' | ' ' | '|' | '\'' => 0.36,
+        _ if c.is_uppercase() => 0.7,
+        _ => 0.59,
+    };
+    size * text.chars().map(letter).sum::<f64>()
 }
 
 /// The smallest letters of a figure.
@@ -72,7 +77,7 @@ mod tests {
         assert_eq!(fitted("short", 17.0, 700.0), (17.0, "short".into()));
         let (size, words) = fitted(&"long ".repeat(40), 17.0, 700.0);
         assert!(size == SMALLEST && words.ends_with('…') && width(&words, size) <= 700.0, "{words}");
-        assert_eq!(fitted(&"x".repeat(80), 17.0, 700.0).0, 15.0);
+        assert_eq!(fitted(&"x".repeat(80), 17.0, 700.0).0, 14.0);
     }
 
     #[test]
