@@ -26,7 +26,10 @@ struct Answer<'a> {
 
 /// Recommends a model for a dataset.
 pub fn run(args: &RecommendArgs) -> Result<ExitCode> {
-    let dataset = supergat_data::load_with(&args.dataset, &load_options(args.split, &args.tables.0)?)?;
+    let mut options = load_options(args.split, &args.tables.0)?;
+    // Without labels there is still a degree to go by.
+    options.tables.labels_optional = true;
+    let dataset = supergat_data::load_with(&args.dataset, &options)?;
     let labels = if args.training_labels { Known::Training } else { Known::TrainingAndValidation };
     let recommendation = &recommend(&dataset, labels);
     let source = &typed(&args.dataset, &args.tables.0);
