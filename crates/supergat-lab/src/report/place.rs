@@ -4,7 +4,14 @@ use super::{Report, Run};
 use crate::graph_statistics::homophily;
 use crate::recipe::{Known, figure, recommend};
 
+/// The most nodes for which the recommendation is made here: it takes seconds from there on.
+const MOST_NODES: usize = 500_000;
+
 pub(super) fn add(report: Report, run: &Run<'_>) -> Report {
+    let report = report.section("The paper's map");
+    if run.dataset.nodes() > MOST_NODES {
+        return report.text("The graph is too large to be placed here in a moment; `supergat recommend` does it.");
+    }
     let recommendation = recommend(run.dataset, Known::TrainingAndValidation);
     let truth = match homophily(&run.dataset.examples).node {
         Some(homophily) => format!(" By all labels, those of test nodes too, its homophily is {homophily:.3}."),
@@ -15,5 +22,5 @@ pub(super) fn add(report: Report, run: &Run<'_>) -> Report {
          training and validation nodes show it.{truth}"
     );
     let map = figure(&run.dataset.name, &recommendation);
-    report.section("The paper's map").text(&recommendation.reasons.join(" ")).figure("recipe", map, &caption)
+    report.text(&recommendation.reasons.join(" ")).figure("recipe", map, &caption)
 }
