@@ -103,6 +103,9 @@ fn alternatives(answer: &Recommendation) -> String {
 /// What to do next.
 fn advice(source: &str, answer: &Recommendation) -> String {
     let model = answer.recommendation;
+    if answer.confidence.is_some() && answer.homophily.is_none() {
+        return "This rests on the degree alone. Label some nodes of every class, linked ones if you can, and ask again.".into();
+    }
     match answer.alternatives.first() {
         Some(other) if answer.close_call => format!(
             "This is a close call. Let a short search decide: supergat tune {source} --model {model} --minutes 10, and the same with --model {}.",

@@ -29,10 +29,10 @@ pub(super) fn on_homophily(estimate: &Result<HomophilyEstimate, homophily::Unkno
 }
 
 /// What the map says around the graph.
-pub(super) fn on_map(degree: f64, estimate: &Result<HomophilyEstimate, homophily::Unknown>, forms: &[Share]) -> String {
+pub(super) fn on_map(degree: f64, estimate: Option<&HomophilyEstimate>, forms: &[Share]) -> String {
     let place = match estimate {
-        Ok(estimate) => format!("around degree {degree:.1} and homophily {:.2}", estimate.estimate),
-        Err(_) => format!("around degree {degree:.1}"),
+        Some(estimate) => format!("around degree {degree:.1} and homophily {:.2}", estimate.estimate),
+        None => format!("around degree {degree:.1}"),
     };
     let forms = forms.iter().filter(|share| share.share >= 0.005);
     let forms: Vec<String> = forms.map(|Share { form, share }| format!("{form} {:.0} %", 100.0 * share)).collect();

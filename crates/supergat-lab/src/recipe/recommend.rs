@@ -103,14 +103,16 @@ fn of_estimate(degree: f64, estimate: Result<HomophilyEstimate, homophily::Unkno
     let winner = forms[0].form;
     let model = network(winner, middle);
     let confidence = chance(model, &shares);
-    let mut reasons = vec![reasons::on_homophily(&estimate), reasons::on_map(degree, &estimate, &forms)];
-    reasons.push(reasons::on_form(winner, model));
-    reasons.push(reasons::on_distance(&map, degree, middle, winner));
+    let mut reasons = vec![reasons::on_homophily(&estimate), reasons::on_map(degree, estimate.as_ref().ok(), &forms)];
+    if estimate.is_ok() {
+        reasons.push(reasons::on_form(winner, model));
+        reasons.push(reasons::on_distance(&map, degree, middle, winner));
+    }
     reasons.extend(reasons::on_doubt(&map, degree, estimate.as_ref().ok()));
     Recommendation {
         recommendation: model,
         confidence: Some(confidence),
-        close_call: confidence < CLEAR,
+        close_call: confidence < CLEAR || estimate.is_err(),
         alternatives: alternatives(model, &shares),
         forms,
         degree,
@@ -210,7 +212,9 @@ mod tests {
         assert!(sure(0.01) > sure(0.1) && sure(0.1) > sure(0.3));
         assert!(sure(0.01) > 0.95);
         let unknown = of_estimate(2.0, Err(homophily::Unknown::NoLabels));
-        assert!(unknown.homophily.is_none() && unknown.reasons[0].contains("no node has a label"));
+        assert!(
+            unknown.homophily.is_none() && unknown.close_call && unknown.reasons[0].contains("no node has a label")
+        );
         assert!(unknown.confidence.unwrap() < sure(0.01));
     }
 
