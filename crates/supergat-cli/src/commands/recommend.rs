@@ -2,8 +2,9 @@
 
 use crate::args::RecommendArgs;
 use crate::commands::reproduce::replace;
-use crate::config::load_options;
+use crate::config::{Layer, load_options};
 use crate::error::{CliError, Result};
+use crate::keys::Key;
 use crate::output::{self, BOLD, row};
 use crate::summary::SCHEMA;
 use serde::Serialize;
@@ -11,6 +12,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use supergat_figure::Page;
 use supergat_lab::recipe::{Claim, Known, Recommendation, figure, recommend};
+use toml::Value;
 
 /// What is said of a dataset.
 #[derive(Debug, Serialize)]
@@ -24,18 +26,35 @@ struct Answer<'a> {
 
 /// Recommends a model for a dataset.
 pub fn run(args: &RecommendArgs) -> Result<ExitCode> {
-    let dataset = supergat_data::load_with(&args.dataset, &load_options(args.split, &args.tables.0)?)?;
+    let mut options = load_options(args.split, &args.tables.0)?;
+    // Without labels there is still a degree to go by.
+    options.tables.labels_optional = true;
+    let dataset = supergat_data::load_with(&args.dataset, &options)?;
     let labels = if args.training_labels { Known::Training } else { Known::TrainingAndValidation };
     let recommendation = &recommend(&dataset, labels);
+    let source = &typed(&args.dataset, &args.tables.0);
     if let Some(folder) = &args.out {
-        write(folder, &dataset.name, &args.dataset, recommendation)?;
+        write(folder, &dataset.name, source, recommendation)?;
     }
     if args.json {
         output::print_json(&Answer { schema: SCHEMA, dataset: &dataset.name, labels, recommendation })?;
     } else {
-        output::print(&text(&dataset.name, &args.dataset, recommendation))?;
+        output::print(&text(&dataset.name, source, recommendation))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The dataset and what was said about tables, as one types it.
+fn typed(dataset: &str, tables: &Layer) -> String {
+    let option = |(name, value): (&&'static str, &Value)| {
+        let option = Key::named(name).map(Key::option).unwrap_or_default();
+        match value {
+            Value::Boolean(_) => format!(" --{option}"),
+            Value::String(text) => format!(" --{option} {text}"),
+            other => format!(" --{option} {other}"),
+        }
+    };
+    dataset.to_owned() + &tables.iter().map(option).collect::<String>()
 }
 
 /// The line with which a training begins whose model was chosen by the recipe.
@@ -84,6 +103,9 @@ fn alternatives(answer: &Recommendation) -> String {
 /// What to do next.
 fn advice(source: &str, answer: &Recommendation) -> String {
     let model = answer.recommendation;
+    if answer.confidence.is_some() && answer.homophily.is_none() {
+        return "This rests on the degree alone. Label some nodes of every class, linked ones if you can, and ask again.".into();
+    }
     match answer.alternatives.first() {
         Some(other) if answer.close_call => format!(
             "This is a close call. Let a short search decide: supergat tune {source} --model {model} --minutes 10, and the same with --model {}.",

@@ -34,7 +34,7 @@ fn once_writes_what_there_is() {
     assert!((1..10_000_000).contains(&epochs));
     assert_eq!(place.read("run/metrics.jsonl").lines().count(), epochs);
     assert_eq!(place.list("."), ["run"]);
-    assert_eq!(place.list("run").len(), 6);
+    assert_eq!(place.list("run").len(), 8);
     assert!(place.good(&["predict", "run"]).stdout == place.read("run/predictions.csv"));
     let mut said = String::new();
     stderr.read_to_string(&mut said).unwrap();

@@ -102,6 +102,9 @@ fn in_order(mut names: Vec<String>) -> Vec<String> {
 }
 
 fn check(table: &NodeTable, counts: &Counts<'_>, options: &TableOptions) -> Result<()> {
+    if options.labels_optional {
+        return Ok(());
+    }
     if !table.has_label() {
         let expected = "a column with the classes of the nodes, called label or class";
         let advice = "name it with --label-column, or add labels.csv";

@@ -31,6 +31,9 @@ pub struct TableOptions {
     pub keep_rare: bool,
     /// What the random split is drawn with when no column gives one.
     pub split_seed: u64,
+    /// Whether nodes may have no labels at all, or all the same one: where nothing is learned from them.
+    #[serde(skip)]
+    pub labels_optional: bool,
     /// What the table must be turned into so that a trained model can read it.
     #[serde(skip)]
     pub expected: Option<Expected>,

@@ -18,8 +18,10 @@
 //! h is taken as evenly spread over the b below (s - q) / (p - q): b / 2 is subtracted, and b^2 / 12 added to the variance. The rest of the variance
 //! comes from the labelled nodes: the sum of the squares of what each of them adds to the estimate, to first order.
 
-use super::homophily::{Part, Sample, Taught};
+use super::homophily::Part;
 use super::links::NORMAL_REACH;
+use super::sample::Sample;
+use super::taught::Taught;
 
 /// The scores must tell classes apart by so many standard errors.
 const CLEAR: f64 = 2.0;

@@ -1,6 +1,7 @@
 //! The paper's homophily of a graph, estimated from the labels there are, with a 95 % interval.
 //!
-//! h is the mean over nodes of the share of neighbours with the node's own class. With few labels two things speak of it, and both are combined, each weighed by one over its variance:
+//! h is the mean over nodes of the share of neighbours with the node's own class. With few labels two things speak of it, and both are combined, each weighed by one over its variance; where they disagree by more than their
+//! errors allow, the error of the result is widened by the factor that would make them agree (Birge 1932):
 //!
 //! - **Links between two labelled nodes** ([`links`](super::links)): the share that agrees. Nothing is assumed, but there may be hardly any.
 //! - **Features of the unlabelled neighbours of labelled nodes** ([`features`](super::features)), seen through a classifier that does not look at links.
@@ -13,21 +14,15 @@
 //!
 //! Where a node may have several classes, only links between labelled nodes are counted, by the paper's share of shared labels.
 
-use super::classifier::{Classifier, Place};
 use super::features::FeatureEvidence;
 use super::links::LinkEvidence;
+use super::sample::Sample;
+use super::taught::Taught;
 use crate::density::Point;
-use crate::graph_statistics::{agreement, neighbours};
+use crate::graph_statistics::agreement;
 use serde::Serialize;
-use supergat::{Example, Labels};
+use supergat::Example;
 use supergat_data::Dataset;
-
-/// At most so many labelled nodes teach the classifier; the others measure it.
-const TAUGHT: usize = 300;
-/// How much the shares of the classes lean to those among the labelled nodes.
-const LEAN: f64 = 0.1;
-/// Steps of the expectation maximisation of these shares; it has settled by then.
-const STEPS: usize = 100;
 
 /// Which labels may be looked at. Those of test nodes never are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -40,7 +35,7 @@ pub enum Known {
 }
 
 impl Known {
-    fn nodes(self, example: &Example<f32>) -> impl Iterator<Item = u32> {
+    pub(super) fn nodes(self, example: &Example<f32>) -> impl Iterator<Item = u32> {
         let validation = match self {
             Self::Training => &[][..],
             Self::TrainingAndValidation => &example.validation,
@@ -130,21 +125,6 @@ pub(super) struct Part {
     pub(super) reach: f64,
 }
 
-/// The labelled nodes of a dataset and what they are linked with.
-pub(super) struct Sample<'a> {
-    pub(super) examples: &'a [Example<f32>],
-    pub(super) classes: usize,
-    pub(super) places: Vec<Place>,
-    /// Class of each labelled node; zeros where a node may have several.
-    pub(super) class_of: Vec<usize>,
-    /// Of each labelled node its neighbours, besides itself, and one over their number.
-    pub(super) around: Vec<(Vec<u32>, f64)>,
-    /// For each graph and node the number of the labelled node, if it is one.
-    pub(super) number: Vec<Vec<Option<u32>>>,
-    /// Mean share of a node's neighbours that is the node itself.
-    loops: f64,
-}
-
 /// Estimates the homophily of a dataset from the labels that may be looked at.
 pub fn estimate(dataset: &Dataset, known: Known) -> Result<HomophilyEstimate, Unknown> {
     let sample = Sample::of(dataset, known)?;
@@ -166,11 +146,12 @@ pub fn estimate(dataset: &Dataset, known: Known) -> Result<HomophilyEstimate, Un
     let parts = parts.iter().flatten();
     let precision: f64 = parts.clone().map(|part| 1.0 / part.variance).sum();
     let value = parts.clone().map(|part| part.value / part.variance).sum::<f64>() / precision;
-    let reach = parts.map(|part| part.reach).fold(0.0, f64::max);
+    let reach = parts.clone().map(|part| part.reach).fold(0.0, f64::max);
+    let disagreement = parts.map(|part| (part.value - value).powi(2) / part.variance).sum::<f64>().max(1.0);
     // Links of nodes with themselves agree by nature.
     let rest = 1.0 - sample.loops;
     let value = sample.loops * sample.agreement_with_itself() + rest * value;
-    let error = rest * precision.recip().sqrt();
+    let error = rest * (disagreement / precision).sqrt();
     let end = |sign: f64| (value + sign * reach * error).clamp(0.0, 1.0);
     Ok(HomophilyEstimate {
         estimate: value.clamp(0.0, 1.0),
@@ -183,176 +164,10 @@ pub fn estimate(dataset: &Dataset, known: Known) -> Result<HomophilyEstimate, Un
     })
 }
 
-impl<'a> Sample<'a> {
-    fn of(dataset: &'a Dataset, known: Known) -> Result<Self, Unknown> {
-        let (examples, classes) = (&dataset.examples[..], dataset.classes());
-        let mut sample = Self {
-            examples,
-            classes,
-            places: Vec::new(),
-            class_of: Vec::new(),
-            around: Vec::new(),
-            number: examples.iter().map(|example| vec![None; example.graph.nodes()]).collect(),
-            loops: 0.0,
-        };
-        let mut linked = 0.0;
-        for (e, example) in examples.iter().enumerate() {
-            let mut lists = neighbours(&example.graph);
-            for (i, list) in lists.iter().enumerate().filter(|(_, list)| !list.is_empty()) {
-                linked += 1.0;
-                sample.loops += list.iter().filter(|j| **j as usize == i).count() as f64 / list.len() as f64;
-            }
-            for node in known.nodes(example) {
-                let i = node as usize;
-                let mut list = std::mem::take(&mut lists[i]);
-                let share = 1.0 / (list.len() as f64).max(1.0);
-                list.retain(|other| *other != node);
-                sample.number[e][i] = Some(sample.places.len() as u32);
-                sample.places.push((e, i));
-                sample.around.push((list, share));
-                sample.class_of.push(match &example.labels {
-                    Labels::Single { of, .. } => of[i] as usize,
-                    Labels::Multi { .. } => 0,
-                });
-            }
-        }
-        sample.loops /= f64::max(linked, 1.0);
-        sample.check(dataset.is_multi_label())
-    }
-
-    fn check(self, several: bool) -> Result<Self, Unknown> {
-        let labelled = self.places.len();
-        let Some(first) = self.class_of.first() else { return Err(Unknown::NoLabels) };
-        if !several && self.class_of.iter().all(|class| class == first) {
-            return Err(Unknown::OneClass);
-        }
-        if !several && labelled < self.classes {
-            return Err(Unknown::TooFew { labelled, classes: self.classes });
-        }
-        if self.around.iter().all(|(list, _)| list.is_empty()) {
-            return Err(Unknown::NoNeighbours);
-        }
-        Ok(self)
-    }
-
-    /// The mean agreement of a labelled node with itself: 1, unless nodes have several classes.
-    fn agreement_with_itself(&self) -> f64 {
-        let each = self.places.iter().filter_map(|(e, i)| agreement(&self.examples[*e].labels, *i, *i));
-        each.sum::<f64>() / self.places.len() as f64
-    }
-
-    /// Whether most nodes are labelled, of the graphs that have labelled ones.
-    fn speaks_for_itself(&self) -> bool {
-        let with_labels = self.number.iter().filter(|number| number.iter().any(Option::is_some));
-        2 * self.places.len() >= with_labels.map(Vec::len).sum::<usize>()
-    }
-}
-
-/// The classifier, and which labelled nodes taught it.
-pub(super) struct Taught<'a> {
-    classifier: Classifier<'a>,
-    /// Of each labelled node its number among those that taught, if it did.
-    pupil: Vec<Option<usize>>,
-}
-
-impl<'a> Taught<'a> {
-    fn new(sample: &Sample<'a>) -> Self {
-        let most = (TAUGHT / sample.classes).max(1);
-        let (mut taken, mut chosen) = (vec![0; sample.classes], Vec::new());
-        let mut pupil = vec![None; sample.places.len()];
-        for (i, class) in sample.class_of.iter().enumerate().filter(|(_, class)| **class < sample.classes) {
-            if taken[*class] < most {
-                taken[*class] += 1;
-                pupil[i] = Some(chosen.len());
-                chosen.push(i);
-            }
-        }
-        let places: Vec<Place> = chosen.iter().map(|i| sample.places[*i]).collect();
-        let class_of: Vec<usize> = chosen.iter().map(|i| sample.class_of[*i]).collect();
-        Self { classifier: Classifier::fit(sample.examples, &places, &class_of, sample.classes), pupil }
-    }
-
-    /// Scores of a labelled node, as if it had not taught.
-    pub(super) fn own(&self, sample: &Sample<'_>, i: usize) -> Vec<f64> {
-        match self.pupil[i] {
-            Some(k) => self.classifier.left_out(k).to_vec(),
-            None => self.classifier.scores(sample.places[i]),
-        }
-    }
-
-    /// Scores of any node, as if a labelled node had not taught.
-    pub(super) fn without(&self, place: Place, i: usize) -> Vec<f64> {
-        match self.pupil[i] {
-            Some(k) => self.classifier.scores_without(place, k),
-            None => self.classifier.scores(place),
-        }
-    }
-
-    /// What each labelled node weighs: its class's share of all nodes, divided among the labelled nodes of the class.
-    fn weights(&self, sample: &Sample<'_>) -> Vec<f64> {
-        let classes = sample.classes;
-        let mut labelled = vec![0.0; classes];
-        // How often class a is taken for class b; half a node more in every row keeps shares positive.
-        let mut confusion = vec![0.5 / classes as f64; classes * classes];
-        for (i, class) in sample.class_of.iter().enumerate() {
-            labelled[*class] += 1.0;
-            confusion[class * classes + largest(&self.own(sample, i))] += 1.0;
-        }
-        for (row, labelled) in confusion.chunks_mut(classes).zip(&labelled) {
-            row.iter_mut().for_each(|value| *value /= labelled + 0.5);
-        }
-        let shares = class_shares(&self.predicted(sample), &confusion, &labelled);
-        sample.class_of.iter().map(|class| shares[*class] / labelled[*class]).collect()
-    }
-
-    /// How many unlabelled nodes are taken for each class.
-    fn predicted(&self, sample: &Sample<'_>) -> Vec<f64> {
-        let mut counts = vec![0.0; sample.classes];
-        for (e, number) in sample.number.iter().enumerate() {
-            for node in (0..number.len()).filter(|node| number[*node].is_none()) {
-                counts[largest(&self.classifier.scores((e, node)))] += 1.0;
-            }
-        }
-        counts
-    }
-}
-
-/// The shares pi of the classes for which predictions are likely, `sum over b of predicted_b ln sum over a of pi_a confusion_ab`, by expectation maximisation that leans a
-/// little to the shares among labelled nodes.
-fn class_shares(predicted: &[f64], confusion: &[f64], labelled: &[f64]) -> Vec<f64> {
-    let (classes, total) = (labelled.len(), labelled.iter().sum::<f64>());
-    let seen: f64 = predicted.iter().sum();
-    let mut shares: Vec<f64> = labelled.iter().map(|count| count / total).collect();
-    for _ in 0..STEPS {
-        let expected = |b: usize| (0..classes).map(|a| shares[a] * confusion[a * classes + b]).sum::<f64>();
-        let surprise: Vec<f64> = (0..classes).map(|b| predicted[b] / seen / expected(b).max(1e-12)).collect();
-        let new = |a: usize| {
-            let grown = shares[a] * (0..classes).map(|b| confusion[a * classes + b] * surprise[b]).sum::<f64>();
-            (grown + LEAN * labelled[a] / total) / (1.0 + LEAN)
-        };
-        shares = (0..classes).map(new).collect();
-    }
-    shares
-}
-
-/// Position of the largest value.
-fn largest(values: &[f64]) -> usize {
-    (0..values.len()).fold(0, |best, k| if values[k] > values[best] { k } else { best })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// All of class 0 and half of class 1 are recognised, so that three in four are taken for class 0 where both are equally frequent.
-    #[test]
-    fn errors_are_taken_out_of_class_shares() {
-        let shares = |predicted: [f64; 2]| class_shares(&predicted, &[1.0, 0.0, 0.5, 0.5], &[20.0, 20.0]);
-        let even = shares([75.0, 25.0]);
-        assert!((even[0] - 0.5).abs() < 1e-6 && (even[1] - 0.5).abs() < 1e-6, "{even:?}");
-        let uneven = shares([95.0, 5.0]);
-        assert!(uneven[1] > 0.08 && uneven[1] < 0.2, "{uneven:?}");
-    }
+    use supergat::Labels;
 
     fn generated(spec: &str) -> Dataset {
         supergat_data::load(&format!("random-partition:{spec}")).unwrap()

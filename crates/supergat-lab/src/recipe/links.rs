@@ -9,7 +9,8 @@
 //! (Agresti and Coull), so that a handful of links which all agree are not taken for certainty. Where several graphs have labels, the variance between them counts if it is
 //! larger, and the interval is Student's with one degree of freedom less than there are graphs.
 
-use super::homophily::{Part, Sample};
+use super::homophily::Part;
+use super::sample::Sample;
 use crate::graph_statistics::agreement;
 use crate::statistics::{ALPHA, t_quantile};
 

@@ -4,10 +4,14 @@
 //! |---|---|
 //! | `map.rs` | the plane of degree and homophily, and the best form at each of its synthetic graphs |
 //! | `homophily.rs` | homophily from few labels, with an interval |
+//! | `sample.rs` | the labelled nodes and what they are linked with |
 //! | `links.rs` | the part of it that comes from links between labelled nodes |
 //! | `features.rs` | the part of it that comes from the features of their neighbours |
-//! | `classifier.rs` | the quick classifier behind that |
+//! | `taught.rs` | which labelled nodes teach a classifier, and what each stands for |
+//! | `classifier.rs` | the classifier |
 //! | `recommend.rs` | from degree and homophily to a form, how sure that is, and why |
+//! | `vote.rs` | the votes of the map's squares |
+//! | `reasons.rs` | the sentences that say why |
 //! | `figure.rs` | the map with a graph on it |
 
 mod classifier;
@@ -16,7 +20,11 @@ mod figure;
 pub mod homophily;
 mod links;
 pub mod map;
+mod reasons;
 mod recommend;
+mod sample;
+mod taught;
+mod vote;
 
 pub use figure::figure;
 pub use homophily::{HomophilyEstimate, Known};

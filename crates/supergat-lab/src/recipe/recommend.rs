@@ -15,23 +15,19 @@
 //!
 //! Where most nodes are labelled it is also seen whether the graph is a [mixture](crate::mixture) of parts with different homophilies, on which the paper's recipe fails.
 
-use super::homophily::{self, HomophilyEstimate, Known, Source};
+use super::homophily::{self, HomophilyEstimate, Known};
 use super::map::{Form, Map};
-use crate::density::Density;
+use super::reasons;
+use super::vote::{homophilies, shares};
 use crate::graph_statistics::Degree;
-use crate::mixture::{is_mixture, modes};
 use serde::Serialize;
 use supergat::ModelKind;
 use supergat_data::Dataset;
 
 /// Up to this homophily the paper finds SuperGAT-SD ahead.
-const LOW_HOMOPHILY: f64 = 0.2;
+pub(super) const LOW_HOMOPHILY: f64 = 0.2;
 /// Below this chance the answer is a close call.
 const CLEAR: f64 = 0.7;
-/// A step of the homophilies that are averaged over, and how far they reach, in standard errors.
-const STEP: f64 = 0.125;
-const REACH: f64 = 2.5;
-
 /// How much of the votes a form has.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Share {
@@ -86,7 +82,7 @@ pub struct Recommendation {
 /// Recommends a network for a dataset, from the labels that may be looked at.
 pub fn recommend(dataset: &Dataset, known: Known) -> Recommendation {
     let mut answer = of_estimate(Degree::of(&dataset.examples).mean, homophily::estimate(dataset, known));
-    if let Some(sentence) = sentence_on_mixture(dataset, known) {
+    if let Some(sentence) = reasons::on_mixture(dataset, known) {
         answer.reasons.push(sentence);
         answer.close_call = true;
     }
@@ -107,14 +103,16 @@ fn of_estimate(degree: f64, estimate: Result<HomophilyEstimate, homophily::Unkno
     let winner = forms[0].form;
     let model = network(winner, middle);
     let confidence = chance(model, &shares);
-    let mut reasons = vec![sentence_on_homophily(&estimate), sentence_on_map(degree, &estimate, &forms)];
-    reasons.push(sentence_on_form(winner, model));
-    reasons.push(sentence_on_distance(&map, degree, middle, winner));
-    reasons.extend(sentences_on_doubt(&map, degree, estimate.as_ref().ok()));
+    let mut reasons = vec![reasons::on_homophily(&estimate), reasons::on_map(degree, estimate.as_ref().ok(), &forms)];
+    if estimate.is_ok() {
+        reasons.push(reasons::on_form(winner, model));
+        reasons.push(reasons::on_distance(&map, degree, middle, winner));
+    }
+    reasons.extend(reasons::on_doubt(&map, degree, estimate.as_ref().ok()));
     Recommendation {
         recommendation: model,
         confidence: Some(confidence),
-        close_call: confidence < CLEAR,
+        close_call: confidence < CLEAR || estimate.is_err(),
         alternatives: alternatives(model, &shares),
         forms,
         degree,
@@ -175,161 +173,15 @@ fn alternatives(model: ModelKind, shares: &[f64; 4]) -> Vec<Alternative> {
     all
 }
 
-/// Homophilies that are possible, with weights that sum to one.
-fn homophilies(estimate: Option<&HomophilyEstimate>) -> Vec<(f64, f64)> {
-    let points: Vec<(f64, f64)> = match estimate {
-        Some(HomophilyEstimate { estimate, error, .. }) => {
-            let steps = (REACH / STEP) as i32;
-            let point = |k: i32| (estimate + f64::from(k) * STEP * error, (-0.5 * (f64::from(k) * STEP).powi(2)).exp());
-            (-steps..=steps).map(point).filter(|(h, _)| (0.0..=1.0).contains(h)).collect()
-        }
-        None => (0..=100).map(|k| (f64::from(k) / 100.0, 1.0)).collect(),
-    };
-    let total: f64 = points.iter().map(|(_, weight)| weight).sum();
-    points.into_iter().map(|(h, weight)| (h, weight / total)).collect()
-}
-
-/// The share of every form in the votes, in the order of [`Form::ALL`].
-fn shares(map: &Map, degree: f64, homophilies: &[(f64, f64)]) -> [f64; 4] {
-    let column = column(map, degree);
-    let mut shares = [0.0; 4];
-    for (h, weight) in homophilies {
-        let row = row(map, *h);
-        let votes = squares(map).map(|(c, r, form)| (form, (-0.5 * ((c - column).powi(2) + (r - row).powi(2))).exp()));
-        let votes: Vec<(Form, f64)> = votes.collect();
-        let total: f64 = votes.iter().map(|(_, vote)| vote).sum();
-        votes.iter().for_each(|(form, vote)| shares[*form as usize] += weight * vote / total);
-    }
-    shares
-}
-
-/// Column, row and form of every square.
-fn squares(map: &Map) -> impl Iterator<Item = (f64, f64, Form)> {
-    let rows = map.homophilies().len();
-    map.cells().iter().enumerate().map(move |(k, cell)| ((k / rows) as f64, (k % rows) as f64, cell.form()))
-}
-
-/// Where a degree lies among the columns of the map, by its logarithm; beyond the last one on it.
-fn column(map: &Map, degree: f64) -> f64 {
-    let degrees = map.degrees();
-    let degree = degree.clamp(degrees[0], degrees[degrees.len() - 1]);
-    let left = degrees.partition_point(|d| *d <= degree).clamp(1, degrees.len() - 1) - 1;
-    left as f64 + (degree / degrees[left]).ln() / (degrees[left + 1] / degrees[left]).ln()
-}
-
-/// Where a homophily lies among the rows of the map, which are equally far apart.
-fn row(map: &Map, homophily: f64) -> f64 {
-    let rows = map.homophilies();
-    (homophily - rows[0]) / (rows[1] - rows[0])
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.0} %", 100.0 * share)
-}
-
-fn sentence_on_homophily(estimate: &Result<HomophilyEstimate, homophily::Unknown>) -> String {
-    match estimate {
-        Ok(HomophilyEstimate { from, labelled, links, .. }) => {
-            let pairs = if *links == 1 { "one link".to_owned() } else { format!("{links} links") };
-            match from {
-                Source::Links => format!("The homophily comes from {pairs} between {labelled} labelled nodes."),
-                Source::LinksAndFeatures => format!(
-                    "The homophily comes from {pairs} between {labelled} labelled nodes, and from how much the features of their other neighbours look like their own class."
-                ),
-                Source::Features => format!(
-                    "No link joins two of the {labelled} labelled nodes; the homophily comes from how much the features of their neighbours look like their own class."
-                ),
-            }
-        }
-        Err(reason) => format!("The homophily is not known, since {reason}; all values are taken as equally likely."),
-    }
-}
-
-fn sentence_on_map(degree: f64, estimate: &Result<HomophilyEstimate, homophily::Unknown>, forms: &[Share]) -> String {
-    let place = match estimate {
-        Ok(estimate) => format!("around degree {degree:.1} and homophily {:.2}", estimate.estimate),
-        Err(_) => format!("around degree {degree:.1}"),
-    };
-    let forms = forms.iter().filter(|share| share.share >= 0.005);
-    let forms: Vec<String> = forms.map(|Share { form, share }| format!("{form} {}", percent(*share))).collect();
-    format!("The paper's map of 144 synthetic graphs votes, {place}: {}.", forms.join(", "))
-}
-
-fn sentence_on_form(winner: Form, model: ModelKind) -> String {
-    match winner {
-        Form::GatAny => "No form gains on GAT there, so the cheapest is named.".into(),
-        Form::SupergatAny => format!(
-            "Self-supervision gains there, and SuperGAT-SD and SuperGAT-MX tie; {model} is named because the paper finds it ahead at homophilies {} {LOW_HOMOPHILY}, also on its real graphs.",
-            if network(Form::Sd, 0.0) == model { "up to" } else { "above" }
-        ),
-        Form::Sd | Form::Mx => format!("{winner} is significantly better there than GAT and than the other SuperGAT."),
-    }
-}
-
-fn sentence_on_distance(map: &Map, degree: f64, homophily: f64, winner: Form) -> String {
-    let (column, row) = (column(map, degree), row(map, homophily));
-    let distance = |(c, r, _): &(f64, f64, Form)| (c - column).hypot(r - row);
-    let others = squares(map).filter(|(_, _, form)| *form != winner);
-    let nearest = others.min_by(|a, b| distance(a).total_cmp(&distance(b))).expect("the map has several forms");
-    let cell = map.cell(nearest.0 as usize, nearest.1 as usize);
-    format!(
-        "The nearest square with another answer is {}, {:.1} squares away, at degree {} and homophily {}.",
-        nearest.2,
-        distance(&nearest),
-        cell.degree,
-        cell.homophily
-    )
-}
-
-/// Where the graph is a mixture, what of.
-fn sentence_on_mixture(dataset: &Dataset, known: Known) -> Option<String> {
-    let modes = modes(&Density::of(&homophily::points(dataset, known)?)?);
-    let places = modes.iter().map(|mode| format!("degree {:.0} and homophily {:.2}", mode.degree, mode.homophily));
-    let places: Vec<String> = places.collect();
-    is_mixture(&modes).then(|| {
-        format!(
-            "The graph looks like a mixture, its nodes gather around {}; the paper's recipe fails on such graphs.",
-            places.join(", ")
-        )
-    })
-}
-
-fn sentences_on_doubt(map: &Map, degree: f64, estimate: Option<&HomophilyEstimate>) -> Vec<String> {
-    let mut sentences = Vec::new();
-    let (first, last) = (map.degrees()[0], map.degrees()[map.degrees().len() - 1]);
-    if !(first..=last).contains(&degree) {
-        sentences.push(format!("Degree {degree:.1} lies outside the map, which reaches from {first} to {last}."));
-    }
-    if let Some(estimate) = estimate {
-        let rows = row(map, estimate.high) - row(map, estimate.low);
-        if rows > 3.0 {
-            sentences.push(format!(
-                "The interval of the homophily covers {rows:.0} rows of the map; more labels would narrow it."
-            ));
-        }
-    }
-    sentences
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::homophily::Source;
     use super::*;
 
     fn at(degree: f64, estimate: f64, error: f64) -> Recommendation {
         let (low, high) = ((estimate - 2.0 * error).max(0.0), (estimate + 2.0 * error).min(1.0));
         let from = Source::Links;
         of_estimate(degree, Ok(HomophilyEstimate { estimate, low, high, error, from, labelled: 100, links: 9 }))
-    }
-
-    #[test]
-    fn columns_and_rows_are_those_of_the_map() {
-        let map = Map::paper();
-        assert!((column(&map, 1.0), column(&map, 100.0)) == (0.0, 15.0));
-        assert!((column(&map, 0.1), column(&map, 1e9)) == (0.0, 15.0));
-        assert!(
-            (column(&map, 5.0) - 4.0).abs() < 1e-12 && (column(&map, 50f64.sqrt() * 75f64.sqrt()) - 13.5).abs() < 1e-12
-        );
-        assert!((row(&map, 0.35) - 2.5).abs() < 1e-12);
     }
 
     /// Where the paper has all datasets of a kind: the middle of its regions.
@@ -360,7 +212,9 @@ mod tests {
         assert!(sure(0.01) > sure(0.1) && sure(0.1) > sure(0.3));
         assert!(sure(0.01) > 0.95);
         let unknown = of_estimate(2.0, Err(homophily::Unknown::NoLabels));
-        assert!(unknown.homophily.is_none() && unknown.reasons[0].contains("no node has a label"));
+        assert!(
+            unknown.homophily.is_none() && unknown.close_call && unknown.reasons[0].contains("no node has a label")
+        );
         assert!(unknown.confidence.unwrap() < sure(0.01));
     }
 

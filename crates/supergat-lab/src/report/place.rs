@@ -1,38 +1,26 @@
 //! Where the graph lies on the map of average degree and homophily that the paper draws from synthetic graphs.
 
 use super::{Report, Run};
-use crate::GraphStatistics;
-use crate::recipe::{Form, Map};
-use supergat_figure::{Axis, Plot};
+use crate::graph_statistics::homophily;
+use crate::recipe::{Known, figure, recommend};
 
-/// The side of a square without any gain, where the largest is 1.
-const LEAST: f64 = 0.2;
+/// The most nodes for which the recommendation is made here: it takes seconds from there on.
+const MOST_NODES: usize = 500_000;
 
 pub(super) fn add(report: Report, run: &Run<'_>) -> Report {
-    let statistics = GraphStatistics::of(run.dataset);
-    let report = report.section("The graph");
-    let (Some(homophily), degree) = (statistics.homophily.node, statistics.degree.mean) else {
-        return report
-            .text("Without a labelled edge there is no homophily, so the graph has no place on the paper's map.");
+    let report = report.section("The paper's map");
+    if run.dataset.nodes() > MOST_NODES {
+        return report.text("The graph is too large to be placed here in a moment; `supergat recommend` does it.");
+    }
+    let recommendation = recommend(run.dataset, Known::TrainingAndValidation);
+    let truth = match homophily(&run.dataset.examples).node {
+        Some(homophily) => format!(" By all labels, those of test nodes too, its homophily is {homophily:.3}."),
+        None => String::new(),
     };
     let caption = format!(
-        "Squares are the paper's synthetic graphs, in the colour of the attention that did best and as large as its gain over GAT. This graph has average \
-         degree {degree:.2} and homophily {homophily:.3}, counted as the paper does."
+        "Squares are the paper's synthetic graphs, in the colour of the attention that did best and as large as its gain over GAT. The dot is this graph as \
+         training and validation nodes show it.{truth}"
     );
-    report.figure("recipe", map(&run.dataset.name, degree, homophily), &caption)
-}
-
-fn map(name: &str, degree: f64, homophily: f64) -> String {
-    let map = Map::paper();
-    let largest = map.cells().iter().map(|cell| cell.gain()).fold(f64::MIN_POSITIVE, f64::max);
-    let side = |gain: f64| (gain.max(0.0) / largest).sqrt().max(LEAST);
-    let plot =
-        Plot::new("Best attention by degree and homophily", Axis::log("average degree"), Axis::linear("homophily"));
-    let plot = Form::ALL.iter().fold(plot, |plot, &form| {
-        let cells = map.cells().iter().filter(|cell| cell.form() == form);
-        let squares: Vec<([f64; 2], f64)> =
-            cells.map(|cell| ([cell.degree, cell.homophily], side(cell.gain()))).collect();
-        plot.squares(&form.to_string(), &squares)
-    });
-    plot.labelled_dots("this graph", &[([degree, homophily], name.to_owned())]).svg()
+    let map = figure(&run.dataset.name, &recommendation);
+    report.text(&recommendation.reasons.join(" ")).figure("recipe", map, &caption)
 }
