@@ -170,7 +170,7 @@ fn an_empty_folder_may_be_named() {
     let place = Place::new();
     std::fs::create_dir(place.path("run")).unwrap();
     place.train("run", &[]);
-    assert_eq!(place.list("run").len(), 6);
+    assert_eq!(place.list("run").len(), 8);
 }
 
 #[test]
