@@ -43,7 +43,7 @@ fn facts(dataset: &Dataset, summary: &RunSummary, epoch: usize) -> Vec<(String, 
         (format!("test {metric}"), percent(&summary.test)),
         (format!("validation {metric}"), percent(&summary.validation)),
         (if seeds.len() == 1 { "seed" } else { "seeds" }.into(), seed),
-        ("best epoch".into(), format!("{epoch} (of {most}, from 0)")),
+        ("best epoch (from 0)".into(), format!("{epoch} of {most}")),
         ("time of training".into(), format!("{:.1} s", summary.seconds)),
         ("graph".into(), format!("{}, {}", count(dataset.nodes(), "node"), links(dataset))),
     ];

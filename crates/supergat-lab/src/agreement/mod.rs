@@ -93,9 +93,8 @@ impl Measures {
         let attention: Vec<f64> = attention.iter().map(|alpha| alpha / sum).collect();
         self.divergence.push(divergence(&attention, agreement));
         self.reverse.push(divergence(agreement, &attention));
-        let entropy = entropy(&attention);
-        self.entropy.push(entropy);
-        self.relative_entropy.push(if attention.len() > 1 { entropy / (attention.len() as f64).ln() } else { 1.0 });
+        self.entropy.push(entropy(&attention));
+        self.relative_entropy.push(relative_entropy(&attention));
     }
 }
 
@@ -117,6 +116,11 @@ fn divergence(p: &[f64], q: &[f64]) -> f64 {
 
 fn entropy(p: &[f64]) -> f64 {
     p.iter().filter(|p| **p > 0.0).map(|p| -p * p.ln()).sum::<f64>().max(0.0)
+}
+
+/// Entropy as a share of the largest possible one.
+pub(crate) fn relative_entropy(p: &[f64]) -> f64 {
+    if p.len() > 1 { entropy(p) / (p.len() as f64).ln() } else { 1.0 }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::{Report, Run, counted};
 use crate::Agreement;
-use crate::agreement::Measures;
+use crate::agreement::relative_entropy;
 use std::borrow::Cow;
 use supergat::Result;
 use supergat_data::Dataset;
@@ -24,28 +24,42 @@ pub(super) fn add(report: Report, run: &Run<'_>) -> Result<Report> {
             "The graph is too large for attention to be looked at here; `train --attention` writes it to a file.",
         ));
     }
-    let dataset = only(run.dataset, &graphs);
-    let agreement = Agreement::of(run.model, &dataset)?;
-    if agreement.nodes == 0 {
-        return Ok(report
-            .text("No node has a label whose neighbours all have one, so attention cannot be compared with labels."));
+    let nodes = graphs.iter().map(|&k| run.dataset.examples[k].graph.nodes()).sum();
+    let entropy = plot("Entropy of attention", "% of the largest possible", &entropies(run, &graphs)?, &[100.0], nodes);
+    let caption = "Above: how evenly a node attends to its neighbours; 100 % is uniform attention, 0 % trusts one neighbour only.";
+    let Agreement { layers, uniform, nodes, .. } = Agreement::of(run.model, &only(run.dataset, &graphs))?;
+    if nodes == 0 {
+        let missing = "No node has a label whose neighbours all have one, so attention is not compared with labels.";
+        return Ok(report.figure("attention", panels("", 1, &[entropy]), &format!("{caption} {missing}")));
     }
-    let left_out = match agreement.left_out {
-        0 => String::new(),
-        nodes => format!(" {} left out, since a label is unknown.", counted(nodes, "node")),
-    };
-    let caption = format!(
-        "Each box holds {}, not only those for testing. Above: 100 % is uniform attention, 0 % trusts one neighbour only. Below: 0 is attention to \
-         exactly the neighbours that share a node's label; the box of uniform attention is what a head without knowledge would have.{left_out}",
-        counted(agreement.nodes, "node")
+    let divergences: Vec<Vec<f64>> = layers.into_iter().map(|layer| layer.divergence).collect();
+    let divergence = plot("Divergence from label agreement", "nats", &divergences, &uniform.divergence, nodes);
+    let below = format!(
+        "Below: how far attention is from trusting exactly the neighbours that share a node's label (0), for the {} whose neighbours all have labels; the \
+         box of uniform attention is what a head without knowledge would have.",
+        counted(nodes, "node")
     );
-    let plots = [
-        plot("Entropy of attention", "% of the largest possible", &agreement, |measures| {
-            measures.relative_entropy.iter().map(|entropy| 100.0 * entropy).collect()
-        }),
-        plot("Divergence from label agreement", "nats", &agreement, |measures| measures.divergence.clone()),
-    ];
-    Ok(report.figure("attention", panels("", 1, &plots), &caption))
+    Ok(report.figure("attention", panels("", 1, &[entropy, divergence]), &format!("{caption} {below}")))
+}
+
+/// For each layer the entropy of every node and head in percent, the heads of a node together.
+fn entropies(run: &Run<'_>, graphs: &[usize]) -> Result<Vec<Vec<f64>>> {
+    let mut found: Vec<Vec<f64>> = Vec::new();
+    for &k in graphs {
+        let example = &run.dataset.examples[k];
+        let layers = run.model.attention(example)?;
+        found.resize(layers.len(), Vec::new());
+        for (values, layer) in found.iter_mut().zip(&layers) {
+            for node in 0..example.graph.nodes() {
+                let edges = example.graph.incoming().range(node);
+                let of_head = |head: usize| -> Vec<f64> {
+                    edges.clone().map(|edge| f64::from(layer.coefficients[edge * layer.heads + head])).collect()
+                };
+                values.extend((0..layer.heads).map(|head| 100.0 * relative_entropy(&of_head(head))));
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// The graphs whose attention is looked at: those with test nodes, where there are any, and as many of them as the bound allows.
@@ -80,27 +94,23 @@ fn only<'a>(dataset: &'a Dataset, graphs: &[usize]) -> Cow<'a, Dataset> {
 }
 
 /// A box for every head of every layer, or for every layer, and one for uniform attention.
-fn plot(title: &str, label: &str, agreement: &Agreement, values: impl Fn(&Measures) -> Vec<f64>) -> Plot {
-    let heads: Vec<usize> = agreement.layers.iter().map(|layer| layer.entropy.len() / agreement.nodes).collect();
+fn plot(title: &str, label: &str, layers: &[Vec<f64>], uniform: &[f64], nodes: usize) -> Plot {
+    let heads: Vec<usize> = layers.iter().map(|values| values.len() / nodes).collect();
     let apart = heads.iter().sum::<usize>() < MOST_BOXES;
     let mut names = Vec::new();
     let mut series: Vec<(String, Vec<(f64, Quartiles)>)> = Vec::new();
-    for (k, (layer, &heads)) in agreement.layers.iter().zip(&heads).enumerate() {
+    for (k, (values, &heads)) in layers.iter().zip(&heads).enumerate() {
         let groups = if apart { heads } else { 1 };
-        let all = values(layer);
         let boxes = (0..groups).map(|group| {
             // The heads of a node stand together.
-            let of_group: Vec<f64> = all.iter().skip(group).step_by(groups).copied().collect();
+            let of_group: Vec<f64> = values.iter().skip(group).step_by(groups).copied().collect();
             names.push(if groups > 1 { format!("{}.{}", k + 1, group + 1) } else { (k + 1).to_string() });
             ((names.len() - 1) as f64, Quartiles::of(&of_group))
         });
         series.push((format!("layer {}", k + 1), boxes.collect()));
     }
     names.push("uniform".into());
-    series.push((
-        "uniform attention".into(),
-        vec![((names.len() - 1) as f64, Quartiles::of(&values(&agreement.uniform)))],
-    ));
+    series.push(("uniform attention".into(), vec![((names.len() - 1) as f64, Quartiles::of(uniform))]));
     let axis = if apart { "layer.head" } else { "layer" };
     let plot = Plot::new(title, Axis::categories(axis, names), Axis::linear(label)).height(330.0);
     series.iter().fold(plot, |plot, (name, boxes)| plot.boxes(name, boxes))
@@ -112,14 +122,7 @@ mod tests {
 
     #[test]
     fn heads_are_told_apart() {
-        let measures = |entropy: Vec<f64>| Measures { entropy, ..Measures::default() };
-        let agreement = Agreement {
-            layers: vec![measures(vec![1.0, 10.0, 1.0, 10.0]), measures(vec![5.0, 5.0])],
-            uniform: measures(vec![7.0, 7.0]),
-            nodes: 2,
-            left_out: 0,
-        };
-        let svg = plot("t", "l", &agreement, |measures| measures.entropy.clone()).svg();
+        let svg = plot("t", "l", &[vec![1.0, 10.0, 1.0, 10.0], vec![5.0, 5.0]], &[7.0, 7.0], 2).svg();
         for words in ["1.1: median 1,", "1.2: median 10,", "2: median 5,", "uniform: median 7,"] {
             assert_eq!(svg.matches(words).count(), 1, "{words} in {svg}");
         }

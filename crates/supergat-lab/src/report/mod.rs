@@ -222,6 +222,20 @@ mod tests {
     }
 
     #[test]
+    fn entropy_needs_no_labels() {
+        let mut dataset = dataset();
+        let example = &mut dataset.examples[0];
+        for nodes in [&mut example.train, &mut example.validation, &mut example.test] {
+            nodes.retain(|node| node % 2 == 1);
+        }
+        if let Labels::Single { of, .. } = &mut example.labels {
+            of.iter_mut().step_by(2).for_each(|label| *label = Labels::UNKNOWN);
+        }
+        let page = report(&dataset, "gat-go").html("", "");
+        assert!(page.contains("540 values") && !page.contains("for the 540 nodes"), "{page}");
+    }
+
+    #[test]
     fn without_test_nodes_there_is_a_sentence() {
         let mut dataset = dataset();
         dataset.examples[0].test.clear();
