@@ -19,11 +19,11 @@ pub enum StudyCommand {
 #[command(after_help = help::LABEL_AGREEMENT)]
 pub struct LabelAgreementArgs {
     /// Run folder, or a .safetensors file from one
-    #[arg(value_name = "RUN", required_unless_present = "datasets", conflicts_with = "datasets")]
+    #[arg(value_name = "RUN", conflicts_with = "datasets")]
     pub run: Option<PathBuf>,
     /// Instead: train the paper's networks on these datasets, separated by commas, and measure them
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    pub datasets: Vec<String>,
+    #[arg(long, value_name = "NAMES", value_parser = sources)]
+    pub datasets: Option<Sources>,
     /// Seeds of each network: 0, 1, ... [default: 1]
     #[arg(long, value_name = "N", conflicts_with = "run", value_parser = value_parser!(u64).range(1..=1_000_000))]
     pub seeds: Option<u64>,
@@ -46,8 +46,8 @@ pub struct LabelAgreementArgs {
 #[command(after_help = help::LINK_PREDICTION)]
 pub struct LinkPredictionArgs {
     /// Datasets, separated by commas: known names, folders or generated graphs
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "cora,citeseer,pubmed")]
-    pub datasets: Vec<String>,
+    #[arg(long, value_name = "NAMES", default_value = "cora,citeseer,pubmed", value_parser = sources)]
+    pub datasets: Sources,
     /// Forms of attention, separated by commas: go, dp, sd, mx
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "go,dp,sd,mx", value_parser = supervised)]
     pub forms: Vec<ModelKind>,
@@ -71,6 +71,10 @@ pub struct LinkPredictionArgs {
     pub quiet: bool,
 }
 
+/// Datasets, as they are loaded.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sources(pub Vec<String>);
+
 /// Weights of the edge losses, ascending.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Weights(pub Vec<f64>);
@@ -78,6 +82,24 @@ pub struct Weights(pub Vec<f64>);
 /// The self-supervised model of a form.
 fn supervised(form: &str) -> Result<ModelKind, String> {
     format!("supergat-{form}").parse().map_err(|_| "expected go, dp, sd or mx".to_owned())
+}
+
+/// Splits at commas, except within the specification of a generated graph: `random-partition:classes=3,nodes=180`.
+fn sources(text: &str) -> Result<Sources, String> {
+    let mut sources: Vec<String> = Vec::new();
+    for part in text.split(',') {
+        match sources.last_mut() {
+            Some(last) if last.contains(':') && part.contains('=') && !part.contains(':') => {
+                last.push(',');
+                last.push_str(part);
+            }
+            _ => sources.push(part.trim().to_owned()),
+        }
+    }
+    if sources.iter().any(String::is_empty) {
+        return Err("expected names, folders or generated graphs such as cora,citeseer".to_owned());
+    }
+    Ok(Sources(sources))
 }
 
 fn weights(text: &str) -> Result<Weights, String> {
@@ -109,6 +131,15 @@ mod tests {
         for wrong in ["", "1e3..1e-3", "2..10", "a..b", "1,x", "-1", "nan", "0..1", "1..inf"] {
             assert!(weights(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn generated_graphs_keep_their_commas() {
+        let of = |text| sources(text).unwrap().0;
+        assert_eq!(of("cora, citeseer"), ["cora", "citeseer"]);
+        let generated = "random-partition:classes=3,nodes=180";
+        assert_eq!(of(&format!("cora,{generated},{generated},ppi")), ["cora", generated, generated, "ppi"]);
+        assert!(sources("cora,").is_err() && sources("").is_err());
     }
 
     #[test]

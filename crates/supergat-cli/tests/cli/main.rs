@@ -9,6 +9,7 @@ mod inspect;
 mod interrupt;
 mod reproduce;
 mod saved;
+mod study;
 mod support;
 mod tables;
 mod train;
