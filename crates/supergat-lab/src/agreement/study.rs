@@ -117,6 +117,8 @@ pub struct Network {
     pub test: Summary,
     /// Mean KLD(alpha, ell) of the last layer, by seed.
     pub divergences: Vec<f64>,
+    /// Mean KLD(ell, alpha) of the last layer, by seed.
+    pub reverses: Vec<f64>,
     /// Attention, the mean over seeds.
     pub profile: Profile,
 }
@@ -161,6 +163,7 @@ impl Plan {
             depth: settings.layers,
             test: Summary::of(runs.iter().map(|(_, test, _)| *test).collect()),
             divergences: profiles.iter().map(|profile| profile.last().divergence.mean).collect(),
+            reverses: profiles.iter().map(|profile| profile.last().reverse.mean).collect(),
             profile: Profile::mean_of(&profiles),
         })
     }
@@ -208,7 +211,7 @@ mod tests {
         let named = |name: &str, depth| (name.to_owned(), depth, depth);
         assert_eq!(shape, [named("gat-go", 2), named("gat-dp", 2), named("gat-go", 4), named("gat-dp", 4)]);
         for network in &networks {
-            assert_eq!((network.test.values.len(), network.divergences.len()), (2, 2));
+            assert_eq!((network.test.values.len(), network.divergences.len(), network.reverses.len()), (2, 2, 2));
             let last = network.profile.last();
             assert_eq!((last.entropy.count, network.profile.uniform.entropy.count), (540 * 8, 540));
             let mean = (network.divergences[0] + network.divergences[1]) / 2.0;

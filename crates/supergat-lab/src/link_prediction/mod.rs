@@ -110,7 +110,7 @@ mod tests {
         Job { source: SOURCE.into(), split: SplitChoice::Published, settings, seed }
     }
 
-    /// Runs are kept with their further metrics, found again, and do not depend on the number of threads; supervision helps.
+    /// Runs are kept with their further metrics, found again, and do not depend on the number of threads; products of features know much about edges between classes.
     #[test]
     fn runs_are_kept_with_their_auc() {
         let folder = tempfile::tempdir().unwrap();
@@ -131,7 +131,8 @@ mod tests {
             assert!((0.0..=1.0).contains(&score.average_precision));
             score.auc
         };
-        assert!(auc(10.0) > 0.6 && auc(10.0) > auc(1e-3), "{} {}", auc(10.0), auc(1e-3));
+        let both = [auc(1e-3), auc(10.0)];
+        assert!(both[0] != both[1] && both.iter().all(|auc| (0.65..0.95).contains(auc)), "chance gives 0.5: {both:?}");
         let failed = records.iter().find(|record| record.model == "gcn").unwrap();
         assert!(
             matches!(&failed.status, Status::Failed { reason } if reason.contains("has no attention")),

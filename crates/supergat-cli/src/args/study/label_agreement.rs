@@ -1,5 +1,6 @@
 //! The command line of `supergat study label-agreement`.
 
+use super::sources::{Sources, sources};
 use clap::{Args, value_parser};
 use std::path::PathBuf;
 
@@ -22,11 +23,11 @@ The folder: label-agreement.svg or label-agreement-DATASET.svg, table.md, table.
 #[command(after_help = HELP)]
 pub struct LabelAgreementArgs {
     /// Run folder, or a .safetensors file from one
-    #[arg(value_name = "RUN", required_unless_present = "datasets", conflicts_with = "datasets")]
+    #[arg(value_name = "RUN", conflicts_with = "datasets")]
     pub run: Option<PathBuf>,
     /// Instead: train the paper's networks on these datasets, separated by commas, and measure them
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    pub datasets: Vec<String>,
+    #[arg(long, value_name = "NAMES", value_parser = sources)]
+    pub datasets: Option<Sources>,
     /// Seeds of each network: 0, 1, ... [default: 1]
     #[arg(long, value_name = "N", conflicts_with = "run", value_parser = value_parser!(u64).range(1..=1_000_000))]
     pub seeds: Option<u64>,

@@ -1,5 +1,6 @@
 //! The command line of `supergat study link-prediction`.
 
+use super::sources::{Sources, sources};
 use clap::{Args, value_parser};
 use std::path::PathBuf;
 use supergat::ModelKind;
@@ -22,8 +23,8 @@ The folder: link-prediction.svg, table.md, table.csv, report.html, results.jsonl
 #[command(after_help = HELP)]
 pub struct LinkPredictionArgs {
     /// Datasets, separated by commas: known names, folders or generated graphs
-    #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "cora,citeseer,pubmed")]
-    pub datasets: Vec<String>,
+    #[arg(long, value_name = "NAMES", default_value = "cora,citeseer,pubmed", value_parser = sources)]
+    pub datasets: Sources,
     /// Forms of attention, separated by commas: go, dp, sd, mx
     #[arg(long, value_name = "NAMES", value_delimiter = ',', default_value = "go,dp,sd,mx", value_parser = supervised)]
     pub forms: Vec<ModelKind>,

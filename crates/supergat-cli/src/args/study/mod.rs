@@ -5,6 +5,7 @@ mod grid;
 mod label_agreement;
 mod link_prediction;
 mod sensitivity;
+mod sources;
 mod synthetic;
 mod variance;
 

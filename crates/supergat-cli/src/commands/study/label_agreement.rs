@@ -46,9 +46,10 @@ struct OfNetworks<'a> {
 
 /// Measures a run, or trains and measures the paper's networks.
 pub fn run(args: &LabelAgreementArgs) -> Result<ExitCode> {
-    match &args.run {
-        Some(run) => one_run(args, run),
-        None => published(args),
+    match (&args.run, &args.datasets) {
+        (Some(run), _) => one_run(args, run),
+        (None, Some(sources)) => published(args, &sources.0),
+        (None, None) => Err(CliError::usage("name a run folder, or --datasets")),
     }
 }
 
@@ -93,9 +94,9 @@ fn one_run(args: &LabelAgreementArgs, run: &Path) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn published(args: &LabelAgreementArgs) -> Result<ExitCode> {
+fn published(args: &LabelAgreementArgs, sources: &[String]) -> Result<ExitCode> {
     let seeds = args.seeds.unwrap_or(1);
-    let plans = args.datasets.iter().map(|source| Plan::new(source, seeds));
+    let plans = sources.iter().map(|source| Plan::new(source, seeds));
     let plans: Vec<Plan> = plans.collect::<supergat_data::Result<_>>()?;
     let place = args.out.join("results.jsonl");
     let mut results = open(&place)?;
@@ -120,7 +121,7 @@ fn published(args: &LabelAgreementArgs) -> Result<ExitCode> {
         page = page.section(&of_dataset[0].dataset).figure(&svg, CAPTION);
         files.push((name, svg));
     }
-    let command = format!("supergat study label-agreement --datasets {} --seeds {seeds}", args.datasets.join(","));
+    let command = format!("supergat study label-agreement --datasets {} --seeds {seeds}", sources.join(","));
     finish(args, files, &sheets, page, &command)?;
     if args.json {
         let (interrupted, folder) = (report.interrupted, args.out.display().to_string());

@@ -33,7 +33,7 @@ struct Printed<'a> {
 
 /// Runs what is missing and writes figure and tables.
 pub fn run(args: &LinkPredictionArgs) -> Result<ExitCode> {
-    let plans = args.datasets.iter().map(|source| Plan::new(source, &args.forms, &args.lambda_e.0, args.seeds));
+    let plans = args.datasets.0.iter().map(|source| Plan::new(source, &args.forms, &args.lambda_e.0, args.seeds));
     let plans: Vec<Plan> = plans.collect::<supergat_data::Result<_>>()?;
     let place = args.out.join("results.jsonl");
     let mut results = open(&place)?;
@@ -157,7 +157,7 @@ fn page(args: &LinkPredictionArgs, svg: &str, sheets: &[Sheet; 2]) -> String {
     let weights: Vec<String> = args.lambda_e.0.iter().map(f64::to_string).collect();
     let command = format!(
         "supergat study link-prediction --datasets {} --forms {} --lambda-e {} --seeds {}",
-        args.datasets.join(","),
+        args.datasets.0.join(","),
         forms.join(","),
         weights.join(","),
         args.seeds

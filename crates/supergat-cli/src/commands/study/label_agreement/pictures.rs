@@ -9,8 +9,8 @@ use supergat_lab::statistics::Spread;
 type Measure = (&'static str, fn(&Spreads) -> &Spread);
 
 const MEASURES: [Measure; 3] = [
-    ("KLD(attention, agreement)", |s| &s.divergence),
-    ("KLD(agreement, attention)", |s| &s.reverse),
+    ("KLD(att, agr)", |s| &s.divergence),
+    ("KLD(agr, att)", |s| &s.reverse),
     ("relative entropy", |s| &s.relative_entropy),
 ];
 
@@ -34,7 +34,7 @@ pub fn of_dataset(networks: &[Network]) -> (String, String) {
 /// A box per layer and model, and one of uniform attention at the right.
 fn plot(title: &str, (name, of): Measure, profiles: &[(String, &Profile)]) -> Plot {
     let depth = profiles.iter().map(|(_, profile)| profile.layers.len()).max().unwrap_or(0);
-    let places = (1..=depth).map(|layer| layer.to_string()).chain(["uniform".to_owned()]);
+    let places = (1..=depth).map(|layer| layer.to_string()).chain(["unif.".to_owned()]);
     let mut plot = Plot::new(title, Axis::categories("layer", places), Axis::linear(name));
     for (model, profile) in profiles {
         let boxes: Vec<(f64, Quartiles)> =

@@ -1,51 +1,58 @@
 //! The tables of the study.
 
-use supergat::{Form, ModelKind};
+use supergat::Form;
 use supergat_figure::Tone;
 use supergat_lab::agreement::{Network, Profile, Spreads};
 use supergat_lab::reproduce::Sheet;
 use supergat_lab::statistics::Spread;
 
+/// A divergence: its name, its spread in a layer, and its means in the last layer by seed.
+type Divergence = (&'static str, fn(&Spreads) -> &Spread, fn(&Network) -> &[f64]);
+
+const DIVERGENCES: [Divergence; 2] = [
+    ("KLD(att, agr)", |spreads| &spreads.divergence, |network| &network.divergences),
+    ("KLD(agr, att)", |spreads| &spreads.reverse, |network| &network.reverses),
+];
+
 /// Whether GO or DP is nearer to label agreement in the last layer, for each dataset and depth.
 pub fn nearer(networks: &[Network]) -> Sheet {
-    let form = |network: &Network| match network.model {
-        ModelKind::Attention { form, .. } => Some(form),
-        _ => None,
-    };
-    let of = |like: &Network, wanted: Form| {
-        networks.iter().find(|n| (&n.dataset, n.depth, form(n)) == (&like.dataset, like.depth, Some(wanted)))
-    };
-    let row = |go: &Network| {
-        let dp = of(go, Form::Dp)?;
-        let [ours, theirs] = [go, dp].map(|network| network.profile.last());
-        let nearer = |spread: fn(&Spread) -> f64| {
-            if spread(&ours.divergence) < spread(&theirs.divergence) { "GO" } else { "DP" }
-        };
-        let pairs = go.divergences.iter().zip(&dp.divergences);
-        let text = vec![
-            go.dataset.clone(),
-            go.depth.to_string(),
-            two(&ours.divergence),
-            two(&theirs.divergence),
-            two(&go.profile.uniform.divergence),
-            nearer(|s| s.mean).into(),
-            nearer(|s| s.median).into(),
-            format!("{} of {}", pairs.clone().filter(|(go, dp)| go < dp).count(), pairs.len()),
-            ours.divergence.count.to_string(),
-        ];
-        Some((Tone::Plain, text))
-    };
-    let header = ["dataset", "layers", "GO", "DP", "uniform", "nearer by mean", "by median", "GO nearer in seeds", "n"];
+    let is = |network: &&Network, form| network.model.form() == Some(form);
+    let rows = networks.iter().filter(|go| is(go, Form::Go)).flat_map(|go| {
+        let alike = |dp: &&Network| (&dp.dataset, dp.depth) == (&go.dataset, go.depth);
+        let dp = networks.iter().filter(alike).find(|dp| is(dp, Form::Dp));
+        dp.into_iter().flat_map(move |dp| DIVERGENCES.map(|divergence| (Tone::Plain, pair(go, dp, divergence))))
+    });
+    let header =
+        ["dataset", "layers", "divergence", "GO", "DP", "uniform", "nearer by mean", "by median", "GO nearer in", "n"];
     Sheet {
         title: "Divergence from label agreement in the last layer".into(),
         header: header.map(Into::into).into(),
-        rows: networks.iter().filter(|n| form(n) == Some(Form::Go)).filter_map(row).collect(),
+        rows: rows.collect(),
         csv_header: String::new(),
         csv_rows: Vec::new(),
         notes: vec![
-            "Mean / median of KLD(attention, label agreement) in nats, over n nodes and heads of a run.".into(),
+            "Mean / median in nats, over n nodes and heads of a run; in how many of the seeds GO has the smaller mean.".into(),
+            "KLD(att, agr) is the paper's formula, from attention to label agreement; KLD(agr, att) is the other way round.".into(),
         ],
     }
+}
+
+fn pair(go: &Network, dp: &Network, (name, of, by_seed): Divergence) -> Vec<String> {
+    let [a, b] = [go, dp].map(|network| of(network.profile.last()));
+    let nearer = |a: f64, b: f64| if a < b { "GO".to_owned() } else { "DP".to_owned() };
+    let seeds = by_seed(go).iter().zip(by_seed(dp));
+    vec![
+        go.dataset.clone(),
+        go.depth.to_string(),
+        name.to_owned(),
+        two(a),
+        two(b),
+        two(of(&go.profile.uniform)),
+        nearer(a.mean, b.mean),
+        nearer(a.median, b.median),
+        format!("{} of {}", seeds.clone().filter(|(go, dp)| go < dp).count(), seeds.len()),
+        a.count.to_string(),
+    ]
 }
 
 /// Every layer of every network.
