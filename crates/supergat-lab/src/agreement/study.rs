@@ -113,6 +113,8 @@ pub struct Network {
     pub model: ModelKind,
     /// Its attention layers.
     pub depth: usize,
+    /// The seeds there are runs of; all values are in their order.
+    pub seeds: Vec<u64>,
     /// Test metric of the nodes, in percent.
     pub test: Summary,
     /// Mean KLD(alpha, ell) of the last layer, by seed.
@@ -161,6 +163,7 @@ impl Plan {
             dataset: self.dataset.clone(),
             model: settings.model,
             depth: settings.layers,
+            seeds: runs.iter().map(|(seed, ..)| *seed).collect(),
             test: Summary::of(runs.iter().map(|(_, test, _)| *test).collect()),
             divergences: profiles.iter().map(|profile| profile.last().divergence.mean).collect(),
             reverses: profiles.iter().map(|profile| profile.last().reverse.mean).collect(),
@@ -211,6 +214,7 @@ mod tests {
         let named = |name: &str, depth| (name.to_owned(), depth, depth);
         assert_eq!(shape, [named("gat-go", 2), named("gat-dp", 2), named("gat-go", 4), named("gat-dp", 4)]);
         for network in &networks {
+            assert_eq!(network.seeds, [0, 1]);
             assert_eq!((network.test.values.len(), network.divergences.len(), network.reverses.len()), (2, 2, 2));
             let last = network.profile.last();
             assert_eq!((last.entropy.count, network.profile.uniform.entropy.count), (540 * 8, 540));

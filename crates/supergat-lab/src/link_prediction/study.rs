@@ -29,6 +29,8 @@ pub struct Point {
     pub model: ModelKind,
     /// Weight of the edge losses.
     pub lambda_e: f64,
+    /// The seeds there are runs of; all values are in their order.
+    pub seeds: Vec<u64>,
     /// Area under the ROC curve of the held-out edges.
     pub auc: Summary,
     /// Average precision of the same.
@@ -80,6 +82,7 @@ impl Plan {
             dataset: self.dataset.clone(),
             model: settings.model,
             lambda_e: settings.lambda_e,
+            seeds: runs.iter().map(|(seed, _)| *seed).collect(),
             auc: summary(0),
             average_precision: summary(1),
             test: summary(2),

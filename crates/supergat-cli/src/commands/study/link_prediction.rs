@@ -75,14 +75,14 @@ fn dp_and_go(points: &[Point]) -> Sheet {
         let dp = points
             .iter()
             .find(|dp| (&dp.dataset, dp.lambda_e, dp.model) == (&go.dataset, go.lambda_e, model(Form::Dp)))?;
-        let test = paired_t(&dp.auc.values, &go.auc.values);
+        let paired = (dp.seeds == go.seeds).then(|| paired_t(&dp.auc.values, &go.auc.values).ok()).flatten();
         let row = vec![
             go.dataset.clone(),
             go.lambda_e.to_string(),
             spread(&go.auc, 3),
             spread(&dp.auc, 3),
             format!("{:+.3}", dp.auc.mean - go.auc.mean),
-            test.map_or_else(|_| "-".into(), |test| probability(test.p)),
+            paired.map_or_else(|| "-".into(), |test| probability(test.p)),
             go.auc.values.len().to_string(),
         ];
         Some((Tone::Plain, row))

@@ -40,7 +40,9 @@ pub fn nearer(networks: &[Network]) -> Sheet {
 fn pair(go: &Network, dp: &Network, (name, of, by_seed): Divergence) -> Vec<String> {
     let [a, b] = [go, dp].map(|network| of(network.profile.last()));
     let nearer = |a: f64, b: f64| if a < b { "GO".to_owned() } else { "DP".to_owned() };
-    let seeds = by_seed(go).iter().zip(by_seed(dp));
+    let count = by_seed(go).iter().zip(by_seed(dp)).filter(|(go, dp)| go < dp).count();
+    // Seeds are missing where the study was stopped.
+    let seeds = if go.seeds == dp.seeds { format!("{count} of {}", go.seeds.len()) } else { "-".to_owned() };
     vec![
         go.dataset.clone(),
         go.depth.to_string(),
@@ -50,7 +52,7 @@ fn pair(go: &Network, dp: &Network, (name, of, by_seed): Divergence) -> Vec<Stri
         two(of(&go.profile.uniform)),
         nearer(a.mean, b.mean),
         nearer(a.median, b.median),
-        format!("{} of {}", seeds.clone().filter(|(go, dp)| go < dp).count(), seeds.len()),
+        seeds,
         a.count.to_string(),
     ]
 }
