@@ -18,6 +18,7 @@ pub mod reproduce;
 pub mod runs;
 pub mod sensitivity;
 pub mod settings;
+pub mod sheet;
 pub mod statistics;
 pub mod sweep;
 pub mod synthetic;

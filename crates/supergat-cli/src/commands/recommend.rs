@@ -1,9 +1,9 @@
 //! `supergat recommend`
 
 use crate::args::RecommendArgs;
-use crate::commands::reproduce::replace;
 use crate::config::{Layer, load_options};
 use crate::error::{CliError, Result};
+use crate::files::replace;
 use crate::keys::Key;
 use crate::output::{self, BOLD, row};
 use crate::summary::SCHEMA;

@@ -1,9 +1,9 @@
 //! `supergat report`
 
 use crate::args::ReportArgs;
-use crate::commands::reproduce::replace;
 use crate::config::Layer;
 use crate::error::{CliError, Result};
+use crate::files::replace;
 use crate::output::{self, BOLD, count};
 use crate::run_folder::{CONFIG, FIGURES, METRICS, REPORT, SUMMARY};
 use crate::run_report;

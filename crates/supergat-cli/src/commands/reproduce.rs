@@ -4,20 +4,18 @@ use crate::args::{ReproduceArgs, TableChoice};
 use crate::commands::train::threads;
 use crate::config::model_names;
 use crate::error::{CliError, INTERRUPTED, Result};
+use crate::files::{probe, replace};
 use crate::interrupt::Interrupt;
 use crate::keys::nearest_first;
 use crate::output;
 use crate::summary::SCHEMA;
-use crate::sweep_progress::SweepProgress;
+use crate::sweep::{open, sweep, told};
 use clap::ValueEnum;
-use std::fs::File;
-use std::io::Write;
-use std::ops::ControlFlow;
-use std::path::Path;
 use std::process::ExitCode;
 use supergat_lab::Settings;
-use supergat_lab::reproduce::{Plan, Sheet, Table, WallClock, csv, html, json, markdown, tables};
-use supergat_lab::sweep::{Job, Nodes, Report, ResultsFile, Task, run_task_sweep};
+use supergat_lab::reproduce::{Plan, Table, WallClock, tables};
+use supergat_lab::sheet::{Sheet, csv, html, json, markdown};
+use supergat_lab::sweep::ResultsFile;
 
 /// Runs what is missing and writes the tables.
 pub fn run(args: &ReproduceArgs) -> Result<ExitCode> {
@@ -112,67 +110,6 @@ fn in_table(args: &ReproduceArgs, id: &str, columns: &[String]) -> Result<()> {
     }
 }
 
-/// Finds out before the first run whether files can be written to a folder, and makes it where there is none.
-pub fn probe(folder: &Path) -> Result<()> {
-    /// More than the tables need.
-    const ROOM: usize = 1 << 20;
-    let written = std::fs::create_dir_all(folder).and_then(|()| {
-        // The full error names a temporary file, which means nothing to anybody.
-        let mut file = tempfile::tempfile_in(folder).map_err(|error| std::io::Error::from(error.kind()))?;
-        file.write_all(&vec![0; ROOM])?;
-        file.sync_all()
-    });
-    written.map_err(|error| CliError::cannot_write(folder, error))
-}
-
-/// Opens a results file for further lines, made with its folder where there is none.
-pub fn open(place: &Path) -> Result<ResultsFile> {
-    if let Some(folder) = place.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        probe(folder)?;
-    }
-    Ok(ResultsFile::open(place)?)
-}
-
-/// Runs what a results file does not hold, and shows how far it is.
-pub fn sweep(
-    jobs: Vec<Job>,
-    results: &mut ResultsFile,
-    threads: usize,
-    quiet: bool,
-    interrupt: &Interrupt,
-) -> Result<Report> {
-    sweep_task(&Nodes, jobs, results, threads, quiet, interrupt)
-}
-
-/// Runs what is missing for a task, and tells of it.
-pub fn sweep_task(
-    task: &dyn Task,
-    jobs: Vec<Job>,
-    results: &mut ResultsFile,
-    threads: usize,
-    quiet: bool,
-    interrupt: &Interrupt,
-) -> Result<Report> {
-    let progress = SweepProgress::new(quiet, jobs.len());
-    let report = run_task_sweep(task, jobs, results, threads, |event, tally| {
-        progress.observe(event, tally);
-        if interrupt.pressed() {
-            progress.stopping();
-            return ControlFlow::Break(());
-        }
-        ControlFlow::Continue(())
-    });
-    progress.finish();
-    Ok(report?)
-}
-
-/// What came of a sweep, in one line.
-pub fn told(report: &Report, place: &Path) -> String {
-    let Report { found, ran, failed, .. } = report;
-    let failed = if *failed == 0 { String::new() } else { format!(", {failed} failed") };
-    format!("{ran} new{failed}, {found} known before: {}", place.display())
-}
-
 /// Times trainings; also whether all were timed.
 fn wall_clock(
     datasets: &[String],
@@ -226,17 +163,4 @@ fn write(args: &ReproduceArgs, tables: &[(String, Sheet)]) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Writes beside the place, then renames.
-pub fn replace(place: &Path, text: &str) -> std::io::Result<()> {
-    let name = place.file_name().expect("a file in the output folder").display();
-    let beside = place.with_file_name(format!(".{name}.{}", std::process::id()));
-    let written = File::create(&beside).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        std::fs::rename(&beside, place)
-    });
-    // What could not be finished is not left behind; why it could not is what matters.
-    written.inspect_err(|_| drop(std::fs::remove_file(&beside)))
 }

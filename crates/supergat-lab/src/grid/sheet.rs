@@ -3,7 +3,7 @@
 use crate::grid::plan::{GAT, GCN, MX, SD};
 use crate::grid::table::{Choice, Compared, Line, Study};
 use crate::recipe::Form;
-use crate::reproduce::Sheet;
+use crate::sheet::Sheet;
 use supergat::ModelKind;
 use supergat_figure::Tone;
 

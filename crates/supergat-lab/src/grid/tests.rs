@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::recipe::Form;
-use crate::reproduce::{Verdict, csv, markdown};
+use crate::reproduce::Verdict;
+use crate::sheet::{csv, markdown};
 use crate::sweep::{Event, Index, Job, Record, ResultsFile, Status};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -11,14 +11,12 @@
 
 mod paper;
 mod plan;
-mod sheet;
 mod table;
 mod verdict;
 mod wall_clock;
 
 pub use paper::{Figure, PaperRow, PaperTable, tables};
 pub use plan::{Plan, Splits};
-pub use sheet::{Sheet, csv, html, json, markdown};
 pub use table::{Line, Table};
 pub use verdict::Verdict;
 pub use wall_clock::WallClock;

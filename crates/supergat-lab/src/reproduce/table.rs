@@ -2,9 +2,9 @@
 
 use crate::reproduce::paper::{Figure, PaperRow};
 use crate::reproduce::plan::{Plan, Splits};
-use crate::reproduce::sheet::Sheet;
 use crate::reproduce::verdict::Verdict;
 use crate::settings::Settings;
+use crate::sheet::Sheet;
 use crate::statistics::{Mark, Summary, holm, mark};
 use crate::sweep::{Index, Job, ResultsFile};
 use supergat_data::{SplitChoice, registry};

@@ -1,9 +1,9 @@
 //! The table of training times: seconds of a whole training, one at a time on all threads, and how much longer than GAT's.
 
 use crate::reproduce::paper::{self, Figure, PaperTable};
-use crate::reproduce::sheet::Sheet;
 use crate::runs::run_seeds;
 use crate::settings::Settings;
+use crate::sheet::Sheet;
 use crate::statistics::Summary;
 use std::ops::ControlFlow;
 use supergat::Result;

@@ -2,8 +2,8 @@
 
 use super::write;
 use crate::args::DensityArgs;
-use crate::commands::reproduce::probe;
 use crate::error::{CliError, Result};
+use crate::files::probe;
 use crate::output::{self, count};
 use crate::summary::SCHEMA;
 use serde::Serialize;
@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use supergat_figure::{Axis, Page, Plot, Tone, panels};
 use supergat_lab::density::{COLUMNS, Density, points};
 use supergat_lab::mixture::{Mode, is_mixture, modes};
-use supergat_lab::reproduce::{Sheet, csv, markdown};
+use supergat_lab::sheet::{Sheet, csv, markdown};
 
 /// What `--json` prints.
 #[derive(Debug, Serialize)]

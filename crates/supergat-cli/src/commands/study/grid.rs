@@ -3,13 +3,14 @@
 mod figures;
 
 use crate::args::GridArgs;
-use crate::commands::reproduce::{open, probe, replace, told};
 use crate::commands::train::threads;
 use crate::error::{CliError, INTERRUPTED, Result};
+use crate::files::{probe, replace};
 use crate::interrupt::Interrupt;
 use crate::keys::nearest_first;
 use crate::output;
 use crate::summary::SCHEMA;
+use crate::sweep::{open, told};
 use crate::sweep_progress::SweepProgress;
 use serde::Serialize;
 use std::ops::ControlFlow;
@@ -18,7 +19,7 @@ use supergat::ModelKind;
 use supergat_data::RandomPartition;
 use supergat_figure::Page;
 use supergat_lab::grid::{Plan, Study, run_grid, sheet};
-use supergat_lab::reproduce::{Sheet, csv, markdown};
+use supergat_lab::sheet::{Sheet, csv, markdown};
 use supergat_lab::sweep::{Report, ResultsFile};
 
 const EXPLAINED: &str = "\

@@ -5,19 +5,20 @@ mod tables;
 
 use super::write;
 use crate::args::LabelAgreementArgs;
-use crate::commands::reproduce::{open, probe, sweep_task, told};
 use crate::commands::train::threads;
 use crate::error::{CliError, INTERRUPTED, Result};
+use crate::files::probe;
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::saved_model::SavedModel;
 use crate::summary::SCHEMA;
+use crate::sweep::{open, sweep_task, told};
 use serde::Serialize;
 use std::path::Path;
 use std::process::ExitCode;
 use supergat_figure::Page;
 use supergat_lab::agreement::{Agreement, LabelAgreement, Network, Plan, Profile};
-use supergat_lab::reproduce::{Sheet, csv, markdown};
+use supergat_lab::sheet::{Sheet, csv, markdown};
 
 const TITLE: &str = "Label agreement";
 const CAPTION: &str = "Boxes hold the middle half of all nodes and heads, whiskers reach from 5 % to 95 %. Smaller divergence: \

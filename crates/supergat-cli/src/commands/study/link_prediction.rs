@@ -2,19 +2,19 @@
 
 use super::write;
 use crate::args::LinkPredictionArgs;
-use crate::commands::reproduce::{open, sweep_task, told};
 use crate::commands::train::threads;
 use crate::error::{CliError, INTERRUPTED, Result};
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::summary::SCHEMA;
+use crate::sweep::{open, sweep_task, told};
 use serde::Serialize;
 use std::process::ExitCode;
 use supergat::{Form, ModelKind};
 use supergat_figure::{Axis, Page, Plot, Tone, panels};
 use supergat_lab::Summary;
 use supergat_lab::link_prediction::{LinkPrediction, Plan, Point};
-use supergat_lab::reproduce::{Sheet, csv, markdown};
+use supergat_lab::sheet::{Sheet, csv, markdown};
 use supergat_lab::statistics::paired_t;
 
 const FIGURE: &str = "link-prediction.svg";

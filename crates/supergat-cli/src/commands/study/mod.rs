@@ -9,8 +9,8 @@ pub mod synthetic;
 pub mod variance;
 
 use crate::args::StudyCommand;
-use crate::commands::reproduce::replace;
 use crate::error::{CliError, Result};
+use crate::files::replace;
 use crate::output;
 use std::path::Path;
 use std::process::ExitCode;

@@ -2,17 +2,17 @@
 
 use super::write;
 use crate::args::SensitivityArgs;
-use crate::commands::reproduce::{open, sweep, told};
 use crate::commands::train::threads;
 use crate::error::{CliError, INTERRUPTED, Result};
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::summary::SCHEMA;
+use crate::sweep::{open, sweep, told};
 use serde::Serialize;
 use std::process::ExitCode;
 use supergat_figure::{Axis, Page, Plot, Tone, panels};
-use supergat_lab::reproduce::{Sheet, csv, markdown};
 use supergat_lab::sensitivity::{Curve, Knob, Plan, Point};
+use supergat_lab::sheet::{Sheet, csv, markdown};
 
 /// What `--json` prints.
 #[derive(Debug, Serialize)]

@@ -2,14 +2,14 @@
 
 use super::write;
 use crate::args::SyntheticArgs;
-use crate::commands::reproduce::probe;
 use crate::error::Result;
+use crate::files::probe;
 use crate::output;
 use crate::summary::SCHEMA;
 use serde::Serialize;
 use std::process::ExitCode;
 use supergat_figure::{Axis, Page, Plot, Tone, panels};
-use supergat_lab::reproduce::{Sheet, csv, markdown};
+use supergat_lab::sheet::{Sheet, csv, markdown};
 use supergat_lab::synthetic::{CLASSES, HOMOPHILIES, NODES, Picture, pictures};
 
 /// What `--json` prints.

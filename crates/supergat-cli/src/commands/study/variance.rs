@@ -2,9 +2,9 @@
 
 use super::write;
 use crate::args::VarianceArgs;
-use crate::commands::reproduce::probe;
 use crate::commands::train::threads;
 use crate::error::Result;
+use crate::files::probe;
 use crate::output;
 use crate::summary::SCHEMA;
 use serde::Serialize;
@@ -13,7 +13,7 @@ use supergat::ModelKind;
 use supergat_data::Dataset;
 use supergat_figure::{Axis, Page, Plot, Tone, panels};
 use supergat_lab::Settings;
-use supergat_lab::reproduce::{Sheet, csv, markdown};
+use supergat_lab::sheet::{Sheet, csv, markdown};
 use supergat_lab::statistics::Summary;
 use supergat_lab::variance::{Attended, Case, Estimate, Varied, attended, cases};
 

@@ -3,7 +3,7 @@
 use supergat::Form;
 use supergat_figure::Tone;
 use supergat_lab::agreement::{Network, Profile, Spreads};
-use supergat_lab::reproduce::Sheet;
+use supergat_lab::sheet::Sheet;
 use supergat_lab::statistics::Spread;
 
 /// A divergence: its name, its spread in a layer, and its means in the last layer by seed.
