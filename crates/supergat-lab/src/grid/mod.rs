@@ -1,8 +1,8 @@
 //! The synthetic study: which form of attention suits which graph (the paper's third question).
 //!
 //! Every cell of the grid is one random partition graph g(h, d) with homophily h and average degree d: 10 classes of
-//! 500 nodes, always drawn with seed 0, so that seeds change the training only. For a model m, with `v(s, k)` the
-//! validation and `t(s, k)` the test accuracy of settings s with seed k:
+//! 500 nodes, drawn with seed 0, so that seeds change the training only; or, where graphs are redrawn, run k has a graph of its own, drawn
+//! with seed k. For a model m, with `v(s, k)` the validation and `t(s, k)` the test accuracy of settings s with seed k:
 //!
 //! ```text
 //! S(m)   = lambda_2 from {1e-7, 1e-5, 1e-3}, times lambda_E from {1e-5, 1e-4, ..., 1e2} where m is self-supervised

@@ -38,9 +38,11 @@ pub struct Plan {
     pub lambda_2: Vec<f64>,
     /// Weights of the edge losses that are tried.
     pub lambda_e: Vec<f64>,
+    /// Whether every run of the chosen settings has a graph of its own: run k on graph k. Else all are on graph 0, as in the paper.
+    pub redrawn: bool,
 }
 
-/// A graph of the grid.
+/// A cell of the grid.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Place {
     /// Average degree.
@@ -50,9 +52,9 @@ pub struct Place {
 }
 
 impl Place {
-    /// The graph, as `supergat_data::load` takes it.
-    pub fn source(self) -> String {
-        RandomPartition { homophily: self.homophily, degree: self.degree, ..Default::default() }.to_string()
+    /// One of its graphs, drawn with this seed, as `supergat_data::load` takes it.
+    pub fn source(self, seed: u64) -> String {
+        RandomPartition { homophily: self.homophily, degree: self.degree, seed, ..Default::default() }.to_string()
     }
 }
 
@@ -70,6 +72,7 @@ impl Plan {
             seeds: SEEDS,
             lambda_2: vec![1e-7, 1e-5, 1e-3],
             lambda_e: vec![1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2],
+            redrawn: false,
         }
     }
 
@@ -107,7 +110,7 @@ impl Plan {
 
     /// The runs that choose a model's settings on a graph.
     pub fn search(&self, place: Place, model: ModelKind) -> Vec<Job> {
-        self.candidates(model).into_iter().map(|settings| job(place, settings, CHOOSER)).collect()
+        self.candidates(model).into_iter().map(|settings| job(place, CHOOSER, settings, CHOOSER)).collect()
     }
 
     /// The settings with the best validation result; `None` while one of them was not tried, or where all failed.
@@ -125,14 +128,26 @@ impl Plan {
         best.map(|(settings, _)| settings)
     }
 
-    /// The final runs of settings on a graph, that of the search among them.
+    /// The final runs of settings in a cell, that of the search among them.
     pub fn finals(&self, place: Place, settings: Settings) -> Vec<Job> {
-        (0..self.seeds).map(|seed| job(place, settings, CHOOSER + seed)).collect()
+        (CHOOSER..CHOOSER + self.seeds).map(|seed| job(place, self.graph_of(seed), settings, seed)).collect()
+    }
+
+    /// The graphs of a cell.
+    pub fn sources(&self, place: Place) -> Vec<String> {
+        let mut graphs: Vec<u64> = (CHOOSER..CHOOSER + self.seeds).map(|seed| self.graph_of(seed)).collect();
+        graphs.dedup();
+        graphs.into_iter().map(|graph| place.source(graph)).collect()
+    }
+
+    /// The graph of a run.
+    fn graph_of(&self, seed: u64) -> u64 {
+        if self.redrawn { seed } else { CHOOSER }
     }
 }
 
-fn job(place: Place, settings: Settings, seed: u64) -> Job {
-    Job { source: place.source(), split: SplitChoice::Published, settings, seed }
+fn job(place: Place, graph: u64, settings: Settings, seed: u64) -> Job {
+    Job { source: place.source(graph), split: SplitChoice::Published, settings, seed }
 }
 
 #[cfg(test)]
@@ -167,12 +182,20 @@ mod tests {
     }
 
     #[test]
-    fn every_graph_is_drawn_with_seed_0() {
-        let source = Place { degree: 2.5, homophily: 0.3 }.source();
-        assert_eq!(source, "random-partition:homophily=0.3,degree=2.5,classes=10,nodes=500,seed=0");
+    fn a_cell_has_one_graph_or_one_for_each_run() {
+        let place = Place { degree: 2.5, homophily: 0.3 };
+        let one = Plan { seeds: 3, ..Plan::full() };
+        let source = "random-partition:homophily=0.3,degree=2.5,classes=10,nodes=500,seed=0";
+        assert_eq!(one.sources(place), [source]);
         assert_eq!(
             source.parse::<RandomPartition>().unwrap(),
             RandomPartition { degree: 2.5, homophily: 0.3, ..Default::default() }
         );
+        let each = Plan { redrawn: true, ..one.clone() };
+        let settings = one.candidates(GAT)[0];
+        let graphs = |plan: &Plan| plan.finals(place, settings).into_iter().map(|job| job.source).collect::<Vec<_>>();
+        assert_eq!((graphs(&one), graphs(&each)), (vec![source.to_owned(); 3], each.sources(place)));
+        assert_eq!(each.sources(place)[2], source.replace("seed=0", "seed=2"));
+        assert_eq!(one.search(place, GAT), each.search(place, GAT), "graph 0 chooses");
     }
 }

@@ -29,7 +29,7 @@ pub fn run_grid(
     };
     for place in plan.places() {
         for stage in [searches, finals] {
-            let index = index(place, results);
+            let index = index(plan, place, results);
             let missing = missing(stage(plan, place, &index), &index);
             if missing.is_empty() {
                 continue;
@@ -46,10 +46,10 @@ pub fn run_grid(
     Ok(total)
 }
 
-/// The records of one graph.
-fn index(place: Place, results: &ResultsFile) -> Index<'_> {
-    let source = place.source();
-    Index::new(results.records().filter(|record| record.dataset == source))
+/// The records of one cell.
+fn index<'a>(plan: &Plan, place: Place, results: &'a ResultsFile) -> Index<'a> {
+    let sources = plan.sources(place);
+    Index::new(results.records().filter(|record| sources.contains(&record.dataset)))
 }
 
 /// The runs that choose.
@@ -73,7 +73,7 @@ fn missing(mut jobs: Vec<Job>, index: &Index<'_>) -> Vec<Job> {
 fn clock(plan: &Plan, results: &ResultsFile, threads: usize) -> Clock {
     let (mut all, mut settled) = ((0, 0.0), (0, 0.0));
     for place in plan.places() {
-        let index = index(place, results);
+        let index = index(plan, place, results);
         for &model in &plan.models {
             let search = plan.search(place, model);
             let settings = plan.chosen(place, model, &index).unwrap_or(search[0].settings);

@@ -30,10 +30,15 @@ pub fn summary(study: &Study) -> Sheet {
         (Tone::Plain, row)
     });
     let (cells, whole) = (study.plan.places().len(), study.whole_cells());
+    let deviation = if study.plan.redrawn { "the larger deviation" } else { "the paper's deviation" };
     let mut notes = vec![format!(
-        "within: our mean differs from the paper's by at most 2.0 points, or twice the paper's deviation \
-         where that is more. {whole} of {cells} graphs are complete."
+        "within: our mean differs from the paper's by at most 2.0 points, or twice {deviation} where that is more. \
+         {whole} of {cells} graphs are complete."
     )];
+    if study.plan.redrawn {
+        notes
+            .push("Every run has a graph of its own, which all models share; the first one chose the settings.".into());
+    }
     if study.is_coarse() {
         notes.push(
             "This grid is coarse: fewer settings were tried than in the paper, so that self-supervision may show less \
@@ -63,9 +68,15 @@ pub fn confusion(study: &Study) -> Sheet {
         said(&Form::ALL, "All graphs"),
         said(&Form::ALL[1..], "Graphs where the paper's SuperGAT differs from its GAT"),
         said(&[Form::Sd, Form::Mx], "Graphs where the paper's SD and MX differ as well"),
-        "Forms by the paper's rule: unpaired t-test at 0.05 between GAT and the better SuperGAT (else GAT-Any), \
-         then between SD and MX (else SuperGAT-Any)."
-            .into(),
+        format!(
+            "Forms by the paper's rule: {} at 0.05 between GAT and the better SuperGAT (else GAT-Any), then between SD \
+             and MX (else SuperGAT-Any).",
+            if study.plan.redrawn {
+                "t-test, ours paired over graphs and the paper's unpaired,"
+            } else {
+                "unpaired t-test"
+            }
+        ),
     ];
     sheet("Best form of attention", &header, rows, notes)
 }

@@ -8,7 +8,8 @@ use crate::sweep::{Index, ResultsFile};
 use serde::Serialize;
 use supergat::ModelKind;
 
-/// Points by which two means may differ, or twice the paper's deviation where that is more.
+/// Points by which two means may differ, or twice the deviation where that is more: the paper's or, where graphs are redrawn, the larger one. Only
+/// then do deviations know how much graphs of one cell differ, of which the paper has one.
 const TOLERANCE: f64 = 2.0;
 
 /// A grid, made again.
@@ -154,7 +155,10 @@ fn line(plan: &Plan, place: Place, model: ModelKind, index: &Index<'_>, paper: &
     let ours = Some(values).filter(|values| !values.is_empty()).map(Summary::of);
     let paper = printed(place, paper).and_then(|cell| of(cell, model));
     let verdict = match (&ours, paper) {
-        (Some(ours), Some(paper)) => Verdict::judged(ours.mean, paper.mean, TOLERANCE.max(2.0 * paper.std)),
+        (Some(ours), Some(paper)) => {
+            let std = if plan.redrawn { paper.std.max(ours.std) } else { paper.std };
+            Verdict::judged(ours.mean, paper.mean, TOLERANCE.max(2.0 * std))
+        }
         (Some(_), None) => Verdict::NotPrinted,
         (None, _) => Verdict::Missing,
     };
@@ -184,14 +188,23 @@ fn of(cell: &Cell, model: ModelKind) -> Option<Moments> {
 fn compared(plan: &Plan, place: Place, lines: &[Line], paper: &Map) -> Compared {
     let ours = |model| {
         let line = lines.iter().find(|line| line.place == place && line.model == model)?;
-        line.ours.as_ref().filter(|_| line.is_whole(plan)).and_then(|ours| Moments::of(&ours.values).ok())
+        line.ours.as_ref().filter(|_| line.is_whole(plan) && plan.seeds > 1)
     };
-    let choice = |gat: Moments, sd: Moments, mx: Moments| Choice {
-        form: Form::best(gat, sd, mx),
-        gain: sd.mean.max(mx.mean) - gat.mean,
+    let ours = || {
+        let [gat, sd, mx] = [ours(GAT)?, ours(SD)?, ours(MX)?];
+        let gain = sd.mean.max(mx.mean) - gat.mean;
+        let moments = |of: &Summary| Moments { n: of.values.len(), mean: of.mean, std: of.std };
+        let form = match plan.redrawn {
+            true => Form::best_of_pairs(&gat.values, &sd.values, &mx.values),
+            false => Form::best(moments(gat), moments(sd), moments(mx)),
+        };
+        Some(Choice { form, gain })
     };
-    let ours = || Some(choice(ours(GAT)?, ours(SD)?, ours(MX)?));
-    Compared { place, ours: ours(), paper: printed(place, paper).map(|cell| choice(cell.gat, cell.sd, cell.mx)) }
+    Compared {
+        place,
+        ours: ours(),
+        paper: printed(place, paper).map(|cell| Choice { form: cell.form(), gain: cell.gain() }),
+    }
 }
 
 /// `None` where there is nothing to compare.

@@ -8,7 +8,7 @@ use supergat_figure::{Axis, Plot};
 pub fn figure(name: &str, recommendation: &Recommendation) -> String {
     let map = Map::paper();
     let most = map.cells().iter().map(super::Cell::gain).fold(0.0, f64::max);
-    let names = Form::ALL.map(|form| form.to_string());
+    let names = Form::SHOWN.map(|form| form.to_string());
     let homophily = Axis::linear("homophily").range(0.0, 1.0);
     let mut plot = Plot::new(
         format!("{name} on the paper's map of attention"),
@@ -17,7 +17,7 @@ pub fn figure(name: &str, recommendation: &Recommendation) -> String {
     )
     .height(440.0)
     .series(&names);
-    for (form, name) in Form::ALL.into_iter().zip(&names) {
+    for (form, name) in Form::SHOWN.into_iter().zip(&names) {
         let cells = map.cells().iter().filter(|cell| cell.form() == form);
         let squares: Vec<([f64; 2], f64)> =
             cells.map(|cell| ([cell.degree, cell.homophily], 0.3 + 0.45 * cell.gain().max(0.0) / most)).collect();

@@ -10,7 +10,7 @@
 //!
 //! The size of a square is the gain: the mean of `best` minus that of GAT.
 
-use crate::statistics::{ALPHA, Moments, Undefined, pooled_t_of_moments};
+use crate::statistics::{ALPHA, Moments, Summary, Undefined, paired_t, pooled_t_of_moments};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -35,15 +35,34 @@ pub enum Form {
 impl Form {
     /// Every form.
     pub const ALL: [Self; 4] = [Self::GatAny, Self::SupergatAny, Self::Sd, Self::Mx];
+    /// In the order of their colours, so that a form looks the same in every figure.
+    pub const SHOWN: [Self; 4] = [Self::Sd, Self::Mx, Self::GatAny, Self::SupergatAny];
 
     /// The rule above, on accuracies of one graph.
     pub fn best(gat: Moments, sd: Moments, mx: Moments) -> Self {
-        let best = if sd.mean > mx.mean { sd } else { mx };
-        if best.mean <= gat.mean || !differ(best, gat) {
+        let all = [gat, sd, mx];
+        Self::by_rule(all.map(|of| of.mean), |a, b| differ(all[a], all[b]))
+    }
+
+    /// The rule with a paired t-test, on accuracies of several graphs that all models saw.
+    pub fn best_of_pairs(gat: &[f64], sd: &[f64], mx: &[f64]) -> Self {
+        let all = [gat, sd, mx];
+        let means = all.map(|values| Summary::of(values.to_vec()).mean);
+        Self::by_rule(means, |a, b| match paired_t(all[a], all[b]) {
+            Ok(test) => test.p < ALPHA,
+            Err(Undefined::NoVariance) => true,
+            Err(_) => false,
+        })
+    }
+
+    /// From the means of GAT, SD and MX, and which of them differ.
+    fn by_rule([gat, sd, mx]: [f64; 3], differ: impl Fn(usize, usize) -> bool) -> Self {
+        let (best, mean) = if sd > mx { (1, sd) } else { (2, mx) };
+        if mean <= gat || !differ(best, 0) {
             Self::GatAny
-        } else if !differ(sd, mx) {
+        } else if !differ(1, 2) {
             Self::SupergatAny
-        } else if sd.mean > mx.mean {
+        } else if sd > mx {
             Self::Sd
         } else {
             Self::Mx
@@ -193,6 +212,21 @@ mod tests {
         assert_eq!(forms([7.5, 50.0], [0.3, 0.5]), [0, 13, 0, 14]);
         assert_eq!(forms([1.0, 100.0], [0.1, 0.9])[3], 20, "two MX squares lie beside the regions");
         assert_eq!(forms([75.0, 100.0], [0.7, 0.9]), [6, 0, 0, 0]);
+    }
+
+    /// Graphs differ by more than the models do, which pairs see through.
+    #[test]
+    fn pairs_see_what_samples_do_not() {
+        let gat = [40.0, 44.0, 48.0, 52.0, 56.0];
+        let plus = |points: f64, noise: f64| [1.0, -1.0, 0.0, 1.0, -1.0].map(|sign| points + noise * sign);
+        let of = |gain: [f64; 5]| std::array::from_fn::<f64, 5, _>(|k| gat[k] + gain[k]);
+        let (sd, mx) = (of(plus(1.0, 0.3)), of(plus(3.0, 0.2)));
+        let moments = |values: &[f64]| Moments::of(values).unwrap();
+        assert_eq!(Form::best(moments(&gat), moments(&sd), moments(&mx)), Form::GatAny);
+        assert_eq!(Form::best_of_pairs(&gat, &sd, &mx), Form::Mx);
+        assert_eq!(Form::best_of_pairs(&gat, &mx, &of(plus(3.0, 0.5))), Form::SupergatAny);
+        assert_eq!(Form::best_of_pairs(&gat, &of(plus(0.1, 1.0)), &of(plus(0.2, 1.0))), Form::GatAny);
+        assert_eq!(Form::best_of_pairs(&gat, &gat, &gat), Form::GatAny);
     }
 
     #[test]

@@ -82,13 +82,14 @@ fn plan(args: &GridArgs) -> Result<Plan> {
         }
     }
     for place in plan.places() {
-        place.source().parse::<RandomPartition>()?;
+        place.source(0).parse::<RandomPartition>()?;
     }
     if !args.models.is_empty() {
         let wanted = args.models.iter().map(|name| model(name)).collect::<Result<Vec<_>>>()?;
         plan.models.retain(|model| wanted.contains(model));
     }
     plan.seeds = args.seeds.unwrap_or(plan.seeds);
+    plan.redrawn = args.redrawn;
     Ok(plan)
 }
 

@@ -5,8 +5,6 @@ use supergat_lab::grid::sheet::name;
 use supergat_lab::grid::{Choice, GAT, GCN, Line, MX, Place, REAL_GRAPHS, SD, Study};
 use supergat_lab::recipe::{Form, Map};
 
-/// In the order of their colours.
-const FORMS: [Form; 4] = [Form::Sd, Form::Mx, Form::GatAny, Form::SupergatAny];
 /// The sides of a square without any gain and of the largest one; neighbours do not overlap.
 const SIDES: [f64; 2] = [0.15, 0.75];
 const PANELS: usize = 3;
@@ -68,13 +66,13 @@ fn plane(title: &str, graphs: &[(Place, Choice)]) -> Plot {
     let side = |gain: f64| (SIDES[1] * (gain.max(0.0) / largest).sqrt()).max(SIDES[0]);
     let x = Axis::log("average degree").range(0.8, 125.0);
     let y = Axis::linear("homophily").range(0.05, 0.95);
-    let mut plot = Plot::new(title, x, y).series(&FORMS.map(|form| form.to_string()));
-    for form in FORMS {
+    let mut plot = Plot::new(title, x, y).series(&Form::SHOWN.map(|form| form.to_string()));
+    for form in Form::SHOWN {
         let of_form = graphs.iter().filter(|(_, choice)| choice.form == form);
         let squares = of_form.map(|(place, choice)| ([place.degree, place.homophily], side(choice.gain)));
         plot = plot.squares(&form.to_string(), &squares.collect::<Vec<_>>());
     }
-    for form in FORMS {
+    for form in Form::SHOWN {
         let real = REAL_GRAPHS.iter().filter(|graph| graph.form == form);
         let dots = real.map(|graph| ([graph.degree, graph.homophily], graph.name.to_owned()));
         plot = plot.labelled_dots(&form.to_string(), &dots.collect::<Vec<_>>());
