@@ -26,7 +26,7 @@ pub(super) fn add(report: Report, run: &Run<'_>) -> Result<Report> {
     }
     let nodes = graphs.iter().map(|&k| run.dataset.examples[k].graph.nodes()).sum();
     let entropy = plot("Entropy of attention", "% of the largest possible", &entropies(run, &graphs)?, &[100.0], nodes);
-    let caption = "Above: how evenly a node attends to its neighbours; 100 % is uniform attention, 0 % trusts one neighbour only.";
+    let caption = "Entropy: how evenly a node attends to its neighbours; 100 % is uniform attention, 0 % trusts one neighbour only.";
     let Agreement { layers, uniform, nodes, .. } = Agreement::of(run.model, &only(run.dataset, &graphs))?;
     if nodes == 0 {
         let missing = "No node has a label whose neighbours all have one, so attention is not compared with labels.";
@@ -35,7 +35,7 @@ pub(super) fn add(report: Report, run: &Run<'_>) -> Result<Report> {
     let divergences: Vec<Vec<f64>> = layers.into_iter().map(|layer| layer.divergence).collect();
     let divergence = plot("Divergence from label agreement", "nats", &divergences, &uniform.divergence, nodes);
     let below = format!(
-        "Below: how far attention is from trusting exactly the neighbours that share a node's label (0), for the {} whose neighbours all have labels; the \
+        "Divergence: how far attention is from trusting exactly the neighbours that share a node's label (0), for the {} whose neighbours all have labels; the \
          box of uniform attention is what a head without knowledge would have.",
         counted(nodes, "node")
     );
