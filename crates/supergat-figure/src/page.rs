@@ -67,7 +67,10 @@ impl Page {
     /// A figure of this crate with a caption.
     #[must_use]
     pub fn figure(self, svg: &str, caption: &str) -> Self {
-        self.with(format!("<figure>\n{svg}<figcaption>{}</figcaption>\n</figure>\n", escaped(caption)))
+        self.with(format!(
+            "<figure>\n<div class=\"drawn\">\n{svg}</div>\n<figcaption>{}</figcaption>\n</figure>\n",
+            escaped(caption)
+        ))
     }
 
     /// Facts: names and what they are.
