@@ -1,8 +1,10 @@
 //! Many runs with a results file, shown while they go on.
 
+use crate::commands::train::threads;
 use crate::error::Result;
 use crate::files::probe;
 use crate::interrupt::Interrupt;
+use crate::output;
 use crate::sweep_progress::SweepProgress;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -14,6 +16,27 @@ pub fn open(place: &Path) -> Result<ResultsFile> {
         probe(folder)?;
     }
     Ok(ResultsFile::open(place)?)
+}
+
+/// Runs what the results file of a study does not hold; tells what is damaged in it, and what came of it.
+pub fn study(
+    task: &dyn Task,
+    jobs: Vec<Job>,
+    place: &Path,
+    wanted_threads: Option<u16>,
+    quiet: bool,
+) -> Result<(ResultsFile, Report)> {
+    let note = |text: &str| {
+        if !quiet {
+            output::note(text)
+        }
+    };
+    let mut results = open(place)?;
+    results.damage_notes().iter().for_each(|text| note(text));
+    let interrupt = Interrupt::listen()?;
+    let report = sweep_task(task, jobs, &mut results, threads(wanted_threads)?, quiet, &interrupt)?;
+    note(&told(&report, place));
+    Ok((results, report))
 }
 
 /// Runs what a results file does not hold, and shows how far it is.
@@ -28,7 +51,7 @@ pub fn sweep(
 }
 
 /// Runs what is missing for a task, and tells of it.
-pub fn sweep_task(
+fn sweep_task(
     task: &dyn Task,
     jobs: Vec<Job>,
     results: &mut ResultsFile,

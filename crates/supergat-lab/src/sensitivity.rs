@@ -117,13 +117,7 @@ impl Plan {
                 }
             }
         }
-        let job = |settings: Settings, seed| Job {
-            source: self.source.clone(),
-            split: SplitChoice::Published,
-            settings,
-            seed,
-        };
-        all.into_iter().flat_map(|settings| (0..self.seeds).map(move |seed| job(settings, seed))).collect()
+        Job::of_seeds(&self.source, &all, self.seeds)
     }
 
     /// What came out, from what a results file holds.

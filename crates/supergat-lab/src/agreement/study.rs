@@ -7,7 +7,7 @@ use crate::sweep::{Job, Record, ResultsFile, Task, dataset_name};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use supergat::{Form, Model, ModelKind, Result};
-use supergat_data::{Dataset, SplitChoice};
+use supergat_data::Dataset;
 
 /// The depths of the published networks.
 const DEPTHS: [usize; 2] = [2, 4];
@@ -135,13 +135,7 @@ impl Plan {
 
     /// All runs: seeds 0, 1, ...
     pub fn jobs(&self) -> Vec<Job> {
-        let job = |settings: Settings, seed| Job {
-            source: self.source.clone(),
-            split: SplitChoice::Published,
-            settings,
-            seed,
-        };
-        self.settings.iter().flat_map(|&settings| (0..self.seeds).map(move |seed| job(settings, seed))).collect()
+        Job::of_seeds(&self.source, &self.settings, self.seeds)
     }
 
     /// What came out, from what a results file holds; networks without a run are left out.

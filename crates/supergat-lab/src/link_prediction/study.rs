@@ -6,7 +6,6 @@ use crate::statistics::Summary;
 use crate::sweep::{Job, Record, ResultsFile, Task, dataset_name};
 use serde::Serialize;
 use supergat::{Form, ModelKind};
-use supergat_data::SplitChoice;
 
 /// The runs on one dataset.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,13 +54,7 @@ impl Plan {
 
     /// All runs: seeds 0, 1, ...
     pub fn jobs(&self) -> Vec<Job> {
-        let job = |settings: Settings, seed| Job {
-            source: self.source.clone(),
-            split: SplitChoice::Published,
-            settings,
-            seed,
-        };
-        self.settings.iter().flat_map(|&settings| (0..self.seeds).map(move |seed| job(settings, seed))).collect()
+        Job::of_seeds(&self.source, &self.settings, self.seeds)
     }
 
     /// What came out, from what a results file holds; points without a run are left out.

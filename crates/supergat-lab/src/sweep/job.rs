@@ -22,6 +22,12 @@ pub struct Job {
 }
 
 impl Job {
+    /// Seeds 0, 1, ... of each of these settings on a dataset as it is published.
+    pub fn of_seeds(source: &str, settings: &[Settings], seeds: u64) -> Vec<Self> {
+        let job = |settings, seed| Self { source: source.to_owned(), split: SplitChoice::Published, settings, seed };
+        settings.iter().flat_map(|&settings| (0..seeds).map(move |seed| job(settings, seed))).collect()
+    }
+
     /// About how long it takes compared with others: only the time left is guessed from it.
     pub(crate) fn weight(&self) -> f64 {
         weight(&self.source, &self.settings)

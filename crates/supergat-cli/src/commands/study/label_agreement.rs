@@ -8,11 +8,10 @@ use crate::args::LabelAgreementArgs;
 use crate::commands::train::threads;
 use crate::error::{CliError, INTERRUPTED, Result};
 use crate::files::probe;
-use crate::interrupt::Interrupt;
 use crate::output;
 use crate::saved_model::SavedModel;
 use crate::summary::SCHEMA;
-use crate::sweep::{open, sweep_task, told};
+use crate::sweep;
 use serde::Serialize;
 use std::path::Path;
 use std::process::ExitCode;
@@ -100,16 +99,8 @@ fn published(args: &LabelAgreementArgs, sources: &[String]) -> Result<ExitCode> 
     let plans = sources.iter().map(|source| Plan::new(source, seeds));
     let plans: Vec<Plan> = plans.collect::<supergat_data::Result<_>>()?;
     let place = args.out.join("results.jsonl");
-    let mut results = open(&place)?;
-    if !args.quiet {
-        results.damage_notes().iter().for_each(|note| output::note(note));
-    }
-    let interrupt = Interrupt::listen()?;
     let jobs = plans.iter().flat_map(Plan::jobs).collect();
-    let report = sweep_task(&LabelAgreement, jobs, &mut results, threads(args.threads)?, args.quiet, &interrupt)?;
-    if !args.quiet {
-        output::note(&told(&report, &place));
-    }
+    let (results, report) = sweep::study(&LabelAgreement, jobs, &place, args.threads, args.quiet)?;
     let networks: Vec<Network> = plans.iter().flat_map(|plan| plan.networks(&results)).collect();
     if networks.is_empty() && !report.interrupted {
         return Err(CliError::job(format!("no network could be measured: {} says why", place.display())));

@@ -2,12 +2,10 @@
 
 use super::write;
 use crate::args::LinkPredictionArgs;
-use crate::commands::train::threads;
 use crate::error::{CliError, INTERRUPTED, Result};
-use crate::interrupt::Interrupt;
 use crate::output;
 use crate::summary::SCHEMA;
-use crate::sweep::{open, sweep_task, told};
+use crate::sweep;
 use serde::Serialize;
 use std::process::ExitCode;
 use supergat::{Form, ModelKind};
@@ -36,16 +34,8 @@ pub fn run(args: &LinkPredictionArgs) -> Result<ExitCode> {
     let plans = args.datasets.0.iter().map(|source| Plan::new(source, &args.forms, &args.lambda_e.0, args.seeds));
     let plans: Vec<Plan> = plans.collect::<supergat_data::Result<_>>()?;
     let place = args.out.join("results.jsonl");
-    let mut results = open(&place)?;
-    if !args.quiet {
-        results.damage_notes().iter().for_each(|note| output::note(note));
-    }
-    let interrupt = Interrupt::listen()?;
     let jobs = plans.iter().flat_map(Plan::jobs).collect();
-    let report = sweep_task(&LinkPrediction, jobs, &mut results, threads(args.threads)?, args.quiet, &interrupt)?;
-    if !args.quiet {
-        output::note(&told(&report, &place));
-    }
+    let (results, report) = sweep::study(&LinkPrediction, jobs, &place, args.threads, args.quiet)?;
     let points: Vec<Point> = plans.iter().flat_map(|plan| plan.points(&results)).collect();
     if points.is_empty() && !report.interrupted {
         return Err(CliError::job(format!("no edges could be predicted: {} says why", place.display())));

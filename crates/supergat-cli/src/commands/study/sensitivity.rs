@@ -2,17 +2,16 @@
 
 use super::write;
 use crate::args::SensitivityArgs;
-use crate::commands::train::threads;
 use crate::error::{CliError, INTERRUPTED, Result};
-use crate::interrupt::Interrupt;
 use crate::output;
 use crate::summary::SCHEMA;
-use crate::sweep::{open, sweep, told};
+use crate::sweep;
 use serde::Serialize;
 use std::process::ExitCode;
 use supergat_figure::{Axis, Page, Plot, Tone, panels};
 use supergat_lab::sensitivity::{Curve, Knob, Plan, Point};
 use supergat_lab::sheet::{Sheet, csv, markdown};
+use supergat_lab::sweep::Nodes;
 
 /// What `--json` prints.
 #[derive(Debug, Serialize)]
@@ -34,16 +33,8 @@ pub fn run(args: &SensitivityArgs) -> Result<ExitCode> {
     let plans = args.datasets.iter().map(|source| Plan::new(source, args.model, args.seeds));
     let plans: Vec<Plan> = plans.collect::<supergat_data::Result<_>>()?;
     let place = args.out.join("results.jsonl");
-    let mut results = open(&place)?;
-    if !args.quiet {
-        results.damage_notes().iter().for_each(|note| output::note(note));
-    }
-    let interrupt = Interrupt::listen()?;
     let jobs = plans.iter().flat_map(Plan::jobs).collect();
-    let report = sweep(jobs, &mut results, threads(args.threads)?, args.quiet, &interrupt)?;
-    if !args.quiet {
-        output::note(&told(&report, &place));
-    }
+    let (results, report) = sweep::study(&Nodes, jobs, &place, args.threads, args.quiet)?;
     let curves: Vec<Curve> = plans.iter().flat_map(|plan| plan.curves(&results)).collect();
     let sheets = [ranges(&curves), points(&curves)];
     let figures = figures(&curves);
