@@ -4,6 +4,7 @@ mod options;
 mod recommend;
 mod reproduce;
 mod study;
+mod sweep;
 
 pub use options::{Options, TableArgs};
 pub use recommend::RecommendArgs;
@@ -12,6 +13,7 @@ pub use study::{
     DensityArgs, GridArgs, LabelAgreementArgs, LinkPredictionArgs, SensitivityArgs, StudyCommand, SyntheticArgs,
     VarianceArgs,
 };
+pub use sweep::SweepArgs;
 
 use crate::error::{CliError, Result};
 use crate::help;

@@ -1,5 +1,6 @@
 //! The command line of `supergat reproduce`.
 
+use crate::args::SweepArgs;
 use crate::help;
 use clap::{Args, ValueEnum, value_parser};
 use std::path::PathBuf;
@@ -33,15 +34,9 @@ pub struct ReproduceArgs {
     /// Run nothing: make the tables from what the results file holds
     #[arg(long)]
     pub table_only: bool,
-    /// Threads to use; results do not depend on it [default: all cores]
-    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
-    pub threads: Option<u16>,
-    /// Print the tables as JSON instead of text
-    #[arg(long)]
-    pub json: bool,
-    /// Say nothing on standard error except errors
-    #[arg(short, long)]
-    pub quiet: bool,
+    /// How runs are made and told of.
+    #[command(flatten)]
+    pub sweep: SweepArgs,
 }
 
 /// A table of the paper.

@@ -25,21 +25,21 @@ pub fn run(args: &ReproduceArgs) -> Result<ExitCode> {
         return Err(CliError::usage("--table-only: times are measured anew each time and are in no results file"));
     }
     probe(&args.out)?;
-    let threads = threads(args.threads)?;
+    let threads = threads(args.sweep.threads)?;
     let interrupt = Interrupt::listen()?;
     let mut sheets = Vec::new();
     let mut interrupted = false;
     if !plans.is_empty() {
         let place = args.results.clone().unwrap_or_else(|| args.out.join("results.jsonl"));
         let mut results = if args.table_only { ResultsFile::read(&place)? } else { open(&place)? };
-        if !args.quiet {
+        if !args.sweep.quiet {
             results.damage_notes().iter().for_each(|note| output::note(note));
         }
         if !args.table_only {
             let jobs = plans.iter().flat_map(Plan::jobs).collect();
-            let report = sweep(jobs, &mut results, threads, args.quiet, &interrupt)?;
+            let report = sweep(jobs, &mut results, threads, args.sweep.quiet, &interrupt)?;
             interrupted = report.interrupted;
-            if !args.quiet {
+            if !args.sweep.quiet {
                 output::note(&told(&report, &place));
             }
         }
@@ -134,7 +134,7 @@ fn wall_clock(
             let Some(seconds) = clock.measure(&dataset, &settings, seeds, || !interrupt.pressed())? else {
                 return Ok((clock, false));
             };
-            if !args.quiet {
+            if !args.sweep.quiet {
                 output::note(&format!("{model} on {name}: {seconds:.2} s"));
             }
         }
@@ -149,7 +149,7 @@ fn write(args: &ReproduceArgs, tables: &[(String, Sheet)]) -> Result<()> {
     let text = markdown(&sheets);
     let mut files = vec![(format!("{name}.md"), text.clone()), (format!("{name}.html"), html(&sheets))];
     files.extend(tables.iter().map(|(id, sheet)| (format!("{id}.csv"), csv(sheet))));
-    if args.json {
+    if args.sweep.json {
         let named = tables.iter().map(|(id, sheet)| (id.clone(), json(sheet))).collect::<serde_json::Map<_, _>>();
         output::print_json(&serde_json::json!({ "schema": SCHEMA, "tables": named }))?;
     } else {
@@ -158,7 +158,7 @@ fn write(args: &ReproduceArgs, tables: &[(String, Sheet)]) -> Result<()> {
     for (name, text) in files {
         let place = args.out.join(name);
         replace(&place, &text).map_err(|error| CliError::cannot_write(&place, error))?;
-        if !args.quiet {
+        if !args.sweep.quiet {
             output::note(&format!("wrote {}", place.display()));
         }
     }

@@ -4,37 +4,11 @@ use super::*;
 use crate::recipe::Form;
 use crate::reproduce::Verdict;
 use crate::sheet::{csv, markdown};
+use crate::sweep::line_of as line;
 use crate::sweep::{Event, Index, Job, Record, ResultsFile, Status};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use supergat::Score;
-
-/// A line of a results file for a job.
-fn line(job: &Job, validation: Score, test: f64) -> String {
-    let test = Score { loss: 1.0, metric: test };
-    let record = Record {
-        schema: Record::SCHEMA,
-        dataset: job.source.clone(),
-        task: Record::NODE.into(),
-        model: job.settings.model.to_string(),
-        split: job.split.to_string(),
-        split_hash: "00".into(),
-        seed: job.seed,
-        settings: job.settings,
-        status: Status::Ok {
-            metric: "accuracy".into(),
-            train: test,
-            validation,
-            test,
-            epochs: 2,
-            best_epoch: 1,
-            measured: serde_json::Value::Null,
-        },
-        seconds: 1.0,
-        version: "0.1.0".into(),
-    };
-    serde_json::to_string(&record).unwrap() + "\n"
-}
 
 fn results(lines: &[String]) -> ResultsFile {
     let file = tempfile::NamedTempFile::new().unwrap();

@@ -225,7 +225,7 @@ impl Line {
 mod tests {
     use super::*;
     use crate::reproduce::paper::tables;
-    use crate::sweep::{Record, Status};
+    use crate::sweep::line_of;
     use supergat::Score;
 
     fn plan(seeds: u64) -> Plan {
@@ -236,29 +236,7 @@ mod tests {
 
     /// A line of a results file for a job, with a test metric.
     fn line(job: &Job, metric: f64) -> String {
-        let score = Score { loss: 0.5, metric };
-        let record = Record {
-            schema: Record::SCHEMA,
-            dataset: job.source.clone(),
-            task: Record::NODE.into(),
-            model: job.settings.model.to_string(),
-            split: job.split.to_string(),
-            split_hash: "00".into(),
-            seed: job.seed,
-            settings: job.settings,
-            status: Status::Ok {
-                metric: "accuracy".into(),
-                train: score,
-                validation: score,
-                test: score,
-                epochs: 2,
-                best_epoch: 1,
-                measured: serde_json::Value::Null,
-            },
-            seconds: metric,
-            version: "0.1.0".into(),
-        };
-        serde_json::to_string(&record).unwrap() + "\n"
+        line_of(job, Score { loss: 0.5, metric }, metric)
     }
 
     fn table(plan: &Plan, lines: &[String]) -> Table {

@@ -24,3 +24,6 @@ pub use record::{Key, Record, Status, split_hash};
 pub use results::{Damage, ResultsFile};
 pub use runner::{Event, Report, run_sweep, run_task_sweep};
 pub use task::{Nodes, Task};
+
+#[cfg(test)]
+pub(crate) use record::tests::line_of;

@@ -165,6 +165,7 @@ impl Fnv {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::sweep::job::Job;
 
     /// A record of a run that came to its end.
     pub(crate) fn record(seed: u64, test: f64) -> Record {
@@ -191,6 +192,29 @@ pub(crate) mod tests {
             seconds: 1.5,
             version: "0.1.0".into(),
         }
+    }
+
+    /// A line of a results file for a job that came to its end with these scores.
+    pub(crate) fn line_of(job: &Job, validation: Score, test: f64) -> String {
+        let test = Score { loss: 0.5, metric: test };
+        let status = Status::Ok {
+            metric: "accuracy".into(),
+            train: test,
+            validation,
+            test,
+            epochs: 2,
+            best_epoch: 1,
+            measured: Value::Null,
+        };
+        let record = Record {
+            dataset: job.source.clone(),
+            model: job.settings.model.to_string(),
+            split: job.split.to_string(),
+            settings: job.settings,
+            status,
+            ..record(job.seed, 0.0)
+        };
+        serde_json::to_string(&record).unwrap() + "\n"
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The command line of `supergat study grid`.
 
+use crate::args::SweepArgs;
 use clap::{Args, value_parser};
 use std::path::PathBuf;
 
@@ -56,13 +57,7 @@ pub struct GridArgs {
     /// Run nothing: make tables and figures from what the results file holds
     #[arg(long)]
     pub table_only: bool,
-    /// Threads to use; results do not depend on it [default: all cores]
-    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
-    pub threads: Option<u16>,
-    /// Print the result as one JSON object on standard output
-    #[arg(long)]
-    pub json: bool,
-    /// Say nothing on standard error except errors
-    #[arg(short, long)]
-    pub quiet: bool,
+    /// How runs are made and told of.
+    #[command(flatten)]
+    pub sweep: SweepArgs,
 }

@@ -1,5 +1,6 @@
 //! The command line of `supergat study sensitivity`.
 
+use crate::args::SweepArgs;
 use clap::{Args, value_parser};
 use std::path::PathBuf;
 use supergat::ModelKind;
@@ -32,13 +33,7 @@ pub struct SensitivityArgs {
     /// Folder to write, and to go on from
     #[arg(long, value_name = "DIR", default_value = "studies/sensitivity")]
     pub out: PathBuf,
-    /// Threads to use; results do not depend on it [default: all cores]
-    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
-    pub threads: Option<u16>,
-    /// Print the curves as one JSON object on standard output
-    #[arg(long)]
-    pub json: bool,
-    /// Say nothing on standard error except errors
-    #[arg(short, long)]
-    pub quiet: bool,
+    /// How runs are made and told of.
+    #[command(flatten)]
+    pub sweep: SweepArgs,
 }

@@ -1,5 +1,6 @@
 //! The command line of `supergat study variance`.
 
+use crate::args::SweepArgs;
 use clap::{Args, value_parser};
 use std::path::PathBuf;
 
@@ -34,13 +35,7 @@ pub struct VarianceArgs {
     /// Folder to write
     #[arg(long, value_name = "DIR", default_value = "studies/variance")]
     pub out: PathBuf,
-    /// Threads to use; results do not depend on it [default: all cores]
-    #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
-    pub threads: Option<u16>,
-    /// Print everything as one JSON object on standard output
-    #[arg(long)]
-    pub json: bool,
-    /// Say nothing on standard error except errors
-    #[arg(short, long)]
-    pub quiet: bool,
+    /// How runs are made and told of.
+    #[command(flatten)]
+    pub sweep: SweepArgs,
 }

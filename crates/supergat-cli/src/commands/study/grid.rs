@@ -49,7 +49,7 @@ pub fn run(args: &GridArgs) -> Result<ExitCode> {
     let place = args.results.clone().unwrap_or_else(|| args.out.join("results.jsonl"));
     let mut results = if args.table_only { ResultsFile::read(&place)? } else { open(&place)? };
     let note = |text: &str| {
-        if !args.quiet {
+        if !args.sweep.quiet {
             output::note(text)
         }
     };
@@ -62,7 +62,7 @@ pub fn run(args: &GridArgs) -> Result<ExitCode> {
     }
     let study = Study::new(&plan, &results);
     write(&study, args)?;
-    if args.json {
+    if args.sweep.json {
         let folder = args.out.display().to_string();
         output::print_json(&Printed { schema: SCHEMA, coarse: study.is_coarse(), interrupted, folder, study: &study })?;
     } else {
@@ -101,9 +101,9 @@ fn model(name: &str) -> Result<ModelKind> {
 }
 
 fn sweep(plan: &Plan, results: &mut ResultsFile, args: &GridArgs) -> Result<Report> {
-    let threads = threads(args.threads)?;
+    let threads = threads(args.sweep.threads)?;
     let interrupt = Interrupt::listen()?;
-    let progress = SweepProgress::new(args.quiet, plan.runs());
+    let progress = SweepProgress::new(args.sweep.quiet, plan.runs());
     let report = run_grid(plan, results, threads, |event, tally| {
         progress.observe(event, tally);
         if interrupt.pressed() {
@@ -130,7 +130,7 @@ fn write(study: &Study, args: &GridArgs) -> Result<()> {
     for (name, text) in files {
         let place = args.out.join(name);
         replace(&place, &text).map_err(|error| CliError::cannot_write(&place, error))?;
-        if !args.quiet {
+        if !args.sweep.quiet {
             output::note(&format!("wrote {}", place.display()));
         }
     }

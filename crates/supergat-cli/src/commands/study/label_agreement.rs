@@ -63,7 +63,7 @@ fn one_run(args: &LabelAgreementArgs, run: &Path) -> Result<ExitCode> {
         )));
     }
     probe(&args.out)?;
-    threads(args.threads)?;
+    threads(args.sweep.threads)?;
     let dataset = saved.dataset(None, None, &Default::default())?;
     let agreement = Agreement::of(&saved.model, &dataset)?;
     let profile = Profile::of(&agreement).ok_or_else(|| {
@@ -80,7 +80,7 @@ fn one_run(args: &LabelAgreementArgs, run: &Path) -> Result<ExitCode> {
     let command = format!("supergat study label-agreement {}", run.display());
     let files = [("label-agreement.svg".to_owned(), svg)];
     finish(args, files, &[sheet], page, &command)?;
-    if args.json {
+    if args.sweep.json {
         output::print_json(&OfRun {
             schema: SCHEMA,
             dataset: &dataset.name,
@@ -100,7 +100,7 @@ fn published(args: &LabelAgreementArgs, sources: &[String]) -> Result<ExitCode> 
     let plans: Vec<Plan> = plans.collect::<supergat_data::Result<_>>()?;
     let place = args.out.join("results.jsonl");
     let jobs = plans.iter().flat_map(Plan::jobs).collect();
-    let (results, report) = sweep::study(&LabelAgreement, jobs, &place, args.threads, args.quiet)?;
+    let (results, report) = sweep::study(&LabelAgreement, jobs, &place, args.sweep.threads, args.sweep.quiet)?;
     let networks: Vec<Network> = plans.iter().flat_map(|plan| plan.networks(&results)).collect();
     if networks.is_empty() && !report.interrupted {
         return Err(CliError::job(format!("no network could be measured: {} says why", place.display())));
@@ -115,7 +115,7 @@ fn published(args: &LabelAgreementArgs, sources: &[String]) -> Result<ExitCode> 
     }
     let command = format!("supergat study label-agreement --datasets {} --seeds {seeds}", sources.join(","));
     finish(args, files, &sheets, page, &command)?;
-    if args.json {
+    if args.sweep.json {
         let (interrupted, folder) = (report.interrupted, args.out.display().to_string());
         output::print_json(&OfNetworks { schema: SCHEMA, networks: &networks, interrupted, folder })?;
     }
@@ -137,6 +137,6 @@ fn finish(
     files.push(("table.md".into(), markdown(sheets)));
     files.extend(sheets.last().map(|sheet| ("table.csv".into(), csv(sheet))));
     files.push(("report.html".into(), page.section("Command").code(command).html()));
-    write(&args.out, files, args.quiet)?;
-    if args.json { Ok(()) } else { output::print(&markdown(&sheets[..1])) }
+    write(&args.out, files, args.sweep.quiet)?;
+    if args.sweep.json { Ok(()) } else { output::print(&markdown(&sheets[..1])) }
 }

@@ -35,7 +35,7 @@ pub fn run(args: &LinkPredictionArgs) -> Result<ExitCode> {
     let plans: Vec<Plan> = plans.collect::<supergat_data::Result<_>>()?;
     let place = args.out.join("results.jsonl");
     let jobs = plans.iter().flat_map(Plan::jobs).collect();
-    let (results, report) = sweep::study(&LinkPrediction, jobs, &place, args.threads, args.quiet)?;
+    let (results, report) = sweep::study(&LinkPrediction, jobs, &place, args.sweep.threads, args.sweep.quiet)?;
     let points: Vec<Point> = plans.iter().flat_map(|plan| plan.points(&results)).collect();
     if points.is_empty() && !report.interrupted {
         return Err(CliError::job(format!("no edges could be predicted: {} says why", place.display())));
@@ -48,8 +48,8 @@ pub fn run(args: &LinkPredictionArgs) -> Result<ExitCode> {
         ("table.csv", csv(&sheets[1])),
         ("report.html", page(args, &svg, &sheets)),
     ];
-    write(&args.out, files, args.quiet)?;
-    if args.json {
+    write(&args.out, files, args.sweep.quiet)?;
+    if args.sweep.json {
         let (folder, interrupted) = (args.out.display().to_string(), report.interrupted);
         output::print_json(&Printed { schema: SCHEMA, seeds: args.seeds, points: &points, interrupted, folder })?;
     } else {

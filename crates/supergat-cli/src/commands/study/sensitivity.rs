@@ -34,15 +34,15 @@ pub fn run(args: &SensitivityArgs) -> Result<ExitCode> {
     let plans: Vec<Plan> = plans.collect::<supergat_data::Result<_>>()?;
     let place = args.out.join("results.jsonl");
     let jobs = plans.iter().flat_map(Plan::jobs).collect();
-    let (results, report) = sweep::study(&Nodes, jobs, &place, args.threads, args.quiet)?;
+    let (results, report) = sweep::study(&Nodes, jobs, &place, args.sweep.threads, args.sweep.quiet)?;
     let curves: Vec<Curve> = plans.iter().flat_map(|plan| plan.curves(&results)).collect();
     let sheets = [ranges(&curves), points(&curves)];
     let figures = figures(&curves);
     let mut files = vec![("table.md".to_owned(), markdown(&sheets)), ("table.csv".to_owned(), csv(&sheets[1]))];
     files.extend(figures.iter().map(|(dataset, svg)| (file_name(dataset), svg.clone())));
     files.push(("report.html".to_owned(), page(args, &figures, &sheets)));
-    write(&args.out, files, args.quiet)?;
-    if args.json {
+    write(&args.out, files, args.sweep.quiet)?;
+    if args.sweep.json {
         let (folder, interrupted) = (args.out.display().to_string(), report.interrupted);
         output::print_json(&Summary { schema: SCHEMA, seeds: args.seeds, curves: &curves, interrupted, folder })?;
     } else {

@@ -44,9 +44,9 @@ struct Network {
 pub fn run(args: &VarianceArgs) -> Result<ExitCode> {
     let dataset = supergat_data::load(&args.dataset)?;
     probe(&args.out)?;
-    threads(args.threads)?;
+    threads(args.sweep.threads)?;
     let tell = |text: String| {
-        if !args.quiet {
+        if !args.sweep.quiet {
             output::note(&text)
         }
     };
@@ -73,8 +73,8 @@ pub fn run(args: &VarianceArgs) -> Result<ExitCode> {
     let page = page(args, &sheets, &formulas, &depth);
     let files = [("table.md", text.clone()), ("table.csv", csv(&sheets[0])), ("layers.csv", csv(&sheets[1]))];
     let figures = [("variance-formula.svg", formulas), ("variance-layers.svg", depth), ("report.html", page)];
-    write(&args.out, files.into_iter().chain(figures), args.quiet)?;
-    if args.json {
+    write(&args.out, files.into_iter().chain(figures), args.sweep.quiet)?;
+    if args.sweep.json {
         output::print_json(&study)?
     } else {
         output::print(&text)?
