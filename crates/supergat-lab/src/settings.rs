@@ -130,10 +130,14 @@ impl Settings {
             }
         };
         count("layers", &mut settings.layers);
+        let width = settings.hidden;
         count("hidden_per_head", &mut settings.hidden);
         if attends {
             count("heads", &mut settings.heads);
             count("output_heads", &mut settings.output_heads);
+        } else {
+            // All published baselines are 64 wide or wider; three are listed as eight heads of eight features instead.
+            settings.hidden = settings.hidden.max(width);
         }
         number("dropout", &mut settings.dropout);
         number("lr", &mut settings.lr);
@@ -227,6 +231,8 @@ mod tests {
         assert_eq!((cgat.heads, cgat.max_epochs, cgat.early_stop), (8, 500, false));
         let contrast = Settings::published("ppi", kind("cgat")).unwrap().training().contrast.unwrap();
         assert_eq!((contrast.top_k, contrast.negatives_per_edge, contrast.boundary), (8, 3, None));
+        let widths = ["photo", "dblp", "ogbn-arxiv"].map(|data| Settings::published(data, kind("gcn")).unwrap().hidden);
+        assert_eq!(widths, [64, 64, 128]);
         assert_eq!(Settings::published("cora", kind("mlp")), None);
         assert_eq!(Settings::published("karate", kind("gat-go")), None);
     }

@@ -12,7 +12,7 @@
 //! | `recommend.rs` | from degree and homophily to a form, how sure that is, and why |
 //! | `vote.rs` | the votes of the map's squares |
 //! | `reasons.rs` | the sentences that say why |
-//! | `figure.rs` | the map with a graph on it |
+//! | `figure.rs` | the plane of degree and homophily, and a graph on it |
 
 mod classifier;
 mod features;
@@ -26,7 +26,7 @@ mod sample;
 mod taught;
 mod vote;
 
-pub use figure::figure;
+pub use figure::{Square, figure, plane};
 pub use homophily::{HomophilyEstimate, Known};
 pub use map::{Cell, Form, Map};
 pub use recommend::{Alternative, Claim, Recommendation, Share, recommend};

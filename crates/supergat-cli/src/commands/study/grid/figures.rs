@@ -3,10 +3,8 @@
 use supergat_figure::{Axis, Plot, panels};
 use supergat_lab::grid::sheet::name;
 use supergat_lab::grid::{Choice, GAT, GCN, Line, MX, Place, REAL_GRAPHS, SD, Study};
-use supergat_lab::recipe::{Form, Map};
+use supergat_lab::recipe::{Form, Square, plane};
 
-/// The sides of a square without any gain and of the largest one; neighbours do not overlap.
-const SIDES: [f64; 2] = [0.15, 0.75];
 const PANELS: usize = 3;
 
 /// Gains over GAT against the degree, a panel for each homophily: ours strong, the paper's in the background.
@@ -49,33 +47,21 @@ fn range(study: &Study) -> [f64; 2] {
     [5.0 * (range[0] / 5.0).floor(), 5.0 * (range[1] / 5.0).ceil()]
 }
 
-/// The plane of degree and homophily: squares of the best form, as large as its gain, and the real graphs. Ours
-/// above the paper's.
+/// The plane of degree and homophily: squares of the best form, and the real graphs. Ours above the paper's.
 pub fn recipe(study: &Study) -> String {
-    let ours = study.forms.iter().filter_map(|graph| Some((graph.place, graph.ours?))).collect::<Vec<_>>();
-    let paper = Map::paper();
-    let printed = paper.cells().iter().map(|cell| {
-        let place = Place { degree: cell.degree, homophily: cell.homophily };
-        (place, Choice { form: cell.form(), gain: cell.gain() })
-    });
-    panels("", 1, &[plane("Ours", &ours), plane("The paper's", &printed.collect::<Vec<_>>())])
+    let square = |place: Place, Choice { form, gain }| {
+        let Place { degree, homophily } = place;
+        Square { degree, homophily, form, gain }
+    };
+    let ours: Vec<Square> = study.forms.iter().filter_map(|graph| Some(square(graph.place, graph.ours?))).collect();
+    panels("", 1, &[with_real_graphs(plane("Ours", &ours)), with_real_graphs(plane("The paper's", &Square::paper()))])
 }
 
-fn plane(title: &str, graphs: &[(Place, Choice)]) -> Plot {
-    let largest = graphs.iter().map(|(_, choice)| choice.gain).fold(0.0, f64::max);
-    let side = |gain: f64| (SIDES[1] * (gain.max(0.0) / largest).sqrt()).max(SIDES[0]);
-    let x = Axis::log("average degree").range(0.8, 125.0);
-    let y = Axis::linear("homophily").range(0.05, 0.95);
-    let mut plot = Plot::new(title, x, y).series(&Form::SHOWN.map(|form| form.to_string()));
-    for form in Form::SHOWN {
-        let of_form = graphs.iter().filter(|(_, choice)| choice.form == form);
-        let squares = of_form.map(|(place, choice)| ([place.degree, place.homophily], side(choice.gain)));
-        plot = plot.squares(&form.to_string(), &squares.collect::<Vec<_>>());
-    }
-    for form in Form::SHOWN {
+/// A dot for every real graph in the colour of its form.
+fn with_real_graphs(plot: Plot) -> Plot {
+    Form::SHOWN.into_iter().fold(plot, |plot, form| {
         let real = REAL_GRAPHS.iter().filter(|graph| graph.form == form);
         let dots = real.map(|graph| ([graph.degree, graph.homophily], graph.name.to_owned()));
-        plot = plot.labelled_dots(&form.to_string(), &dots.collect::<Vec<_>>());
-    }
-    plot
+        plot.labelled_dots(&form.to_string(), &dots.collect::<Vec<_>>())
+    })
 }
