@@ -1,25 +1,16 @@
 //! A grid as tables of texts.
 
-use crate::grid::plan::{GAT, GCN, MX, SD};
 use crate::grid::table::{Choice, Compared, Line, Study};
 use crate::recipe::Form;
+use crate::reproduce::printed_name;
 use crate::sheet::Sheet;
-use supergat::ModelKind;
 use supergat_figure::Tone;
-
-/// What the paper calls a model.
-pub fn name(model: ModelKind) -> String {
-    [(GCN, "GCN"), (GAT, "GAT"), (SD, "SuperGAT-SD"), (MX, "SuperGAT-MX")]
-        .into_iter()
-        .find_map(|(kind, name)| (kind == model).then(|| name.to_owned()))
-        .unwrap_or_else(|| model.to_string())
-}
 
 /// How many numbers agree with the paper's, by model.
 pub fn summary(study: &Study) -> Sheet {
     let rows = study.shares.iter().map(|share| {
         let row = vec![
-            share.model.map_or("all".into(), name),
+            share.model.map_or("all".into(), |model| printed_name(&model.to_string())),
             share.numbers.to_string(),
             share.within.to_string(),
             format!("{:.0} %", percent(share.within, share.numbers)),
@@ -153,7 +144,7 @@ impl Line {
         vec![
             self.place.degree.to_string(),
             self.place.homophily.to_string(),
-            name(self.model),
+            printed_name(&self.model.to_string()),
             or_none(self.ours.as_ref().map(|ours| format!("{:.1} ± {:.1}", ours.mean, ours.std))),
             if n as u64 == wanted { n.to_string() } else { format!("{n}/{wanted}") },
             or_none(self.paper.map(|paper| format!("{:.1} ± {:.1}", paper.mean, paper.std))),

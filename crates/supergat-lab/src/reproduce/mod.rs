@@ -15,7 +15,7 @@ mod table;
 mod verdict;
 mod wall_clock;
 
-pub use paper::{Figure, PaperRow, PaperTable, tables};
+pub use paper::{Figure, PaperRow, PaperTable, printed_name, tables};
 pub use plan::{Plan, Splits};
 pub use table::{Line, Table};
 pub use verdict::Verdict;

@@ -68,6 +68,12 @@ pub fn wall_clock() -> PaperTable {
     paper().wall_clock
 }
 
+/// What the paper's tables call a model of this program; one that is in none keeps its name.
+pub fn printed_name(model: &str) -> String {
+    let mut rows = tables().into_iter().flat_map(|table| table.rows);
+    rows.find(|row| row.model.as_deref() == Some(model)).map_or_else(|| model.to_owned(), |row| row.name)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -97,6 +103,8 @@ mod tests {
         let row = planetoid.rows.iter().find(|row| row.name == "SuperGAT-MX").unwrap();
         assert_eq!(row.cells["cora"], Figure { mean: 84.3, std: Some(0.6) });
         let lds = planetoid.rows.iter().find(|row| row.name == "LDS").unwrap();
+        let names = ["supergat-sd", "sage", "mlp"].map(printed_name);
+        assert_eq!(names, ["SuperGAT-SD", "GraphSAGE", "mlp"]);
         assert!(lds.reprinted && lds.model.is_none() && !lds.cells.contains_key("pubmed"));
     }
 }

@@ -122,14 +122,13 @@ impl WallClock {
 
     fn texts(&self, line: &Line) -> Vec<String> {
         let ratio = |ratio: Option<f64>| ratio.map_or_else(|| "-".into(), |ratio| format!("{ratio:.2}"));
-        let row = self.paper.rows.iter().find(|row| row.model.as_ref() == Some(&line.model));
         let seconds = match line.seconds.values.len() {
             1 => format!("{:.2}", line.seconds.mean),
             _ => format!("{:.2} ± {:.2}", line.seconds.mean, line.seconds.std),
         };
         vec![
             line.dataset.clone(),
-            row.map_or_else(|| line.model.clone(), |row| row.name.clone()),
+            paper::printed_name(&line.model),
             seconds,
             line.seconds.values.len().to_string(),
             format!("{:.0}", line.epochs.mean),

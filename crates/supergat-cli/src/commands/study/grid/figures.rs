@@ -1,9 +1,9 @@
 //! The figures of the synthetic study.
 
 use supergat_figure::{Axis, Plot, panels};
-use supergat_lab::grid::sheet::name;
 use supergat_lab::grid::{Choice, GAT, GCN, Line, MX, Place, REAL_GRAPHS, SD, Study};
 use supergat_lab::recipe::{Form, Square, plane};
+use supergat_lab::reproduce::printed_name;
 
 const PANELS: usize = 3;
 
@@ -28,7 +28,8 @@ fn gain(study: &Study, homophily: f64, [low, high]: [f64; 2]) -> Plot {
         };
         let paper = of(|line| line.paper.map(|paper| paper.mean));
         let ours = of(|line| line.ours.as_ref().map(|ours| ours.mean));
-        plot = plot.faint_line(&name(model), &paper).line(&name(model), &ours);
+        let name = printed_name(&model.to_string());
+        plot = plot.faint_line(&name, &paper).line(&name, &ours);
     }
     plot.mark_y(0.0, "")
 }
