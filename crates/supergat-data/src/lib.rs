@@ -38,6 +38,7 @@ pub mod random_partition;
 pub mod registry;
 pub mod source;
 mod sparse;
+mod spec;
 pub mod split;
 pub mod tables;
 pub mod tfidf;

@@ -2,6 +2,7 @@
 
 use crate::dataset::{Dataset, numbered};
 use crate::error::{Error, Result};
+use crate::spec::parts;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -102,26 +103,16 @@ impl FromStr for RandomGraph {
     type Err = Error;
 
     fn from_str(spec: &str) -> Result<Self> {
-        let error = |expected: &str, found: &str| Error::Spec {
-            spec: spec.to_owned(),
-            expected: expected.to_owned(),
-            found: found.to_owned(),
-        };
         let mut made = Self::default();
-        let rest =
-            spec.strip_prefix(NAME).ok_or_else(|| error("a specification that begins with random-graph", spec))?;
-        for part in rest.strip_prefix(':').into_iter().flat_map(|parts| parts.split(',')) {
-            let (key, value) = part.split_once('=').ok_or_else(|| error("parts such as nodes=10000", part))?;
-            let number = |_| error(&format!("a number for {key}"), value);
-            let whole = |_| error(&format!("a whole number for {key}"), value);
-            match key {
-                "nodes" => made.nodes = value.parse().map_err(whole)?,
-                "degree" => made.degree = value.parse().map_err(whole)?,
-                "features" => made.features = value.parse().map_err(whole)?,
-                "classes" => made.classes = value.parse().map_err(whole)?,
-                "skew" => made.skew = value.parse().map_err(number)?,
-                "seed" => made.seed = value.parse().map_err(whole)?,
-                _ => return Err(error("nodes, degree, features, classes, skew or seed", key)),
+        for part in parts(spec, NAME, "nodes=10000")? {
+            match part.key {
+                "nodes" => made.nodes = part.whole()?,
+                "degree" => made.degree = part.whole()?,
+                "features" => made.features = part.whole()?,
+                "classes" => made.classes = part.whole()?,
+                "skew" => made.skew = part.number()?,
+                "seed" => made.seed = part.whole()?,
+                _ => return Err(part.unknown("nodes, degree, features, classes, skew or seed")),
             }
         }
         made.check()?;

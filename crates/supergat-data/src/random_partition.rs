@@ -6,6 +6,7 @@
 
 use crate::dataset::{Dataset, numbered};
 use crate::error::{Error, Result};
+use crate::spec::parts;
 use std::f64::consts::TAU;
 use std::fmt;
 use std::path::PathBuf;
@@ -204,35 +205,16 @@ impl FromStr for RandomPartition {
     type Err = Error;
 
     fn from_str(spec: &str) -> Result<Self> {
-        let error = |expected: &str, found: &str| Error::Spec {
-            spec: spec.to_owned(),
-            expected: expected.to_owned(),
-            found: found.to_owned(),
-        };
         let mut made = Self::default();
-        let rest =
-            spec.strip_prefix(NAME).ok_or_else(|| error("a specification that begins with random-partition", spec))?;
-        if rest.is_empty() {
-            return Ok(made);
-        }
-        let rest = rest.strip_prefix(':').ok_or_else(|| error("`:` after random-partition", rest))?;
-        let mut given = Vec::new();
-        for part in rest.split(',') {
-            let (key, value) = part.split_once('=').ok_or_else(|| error("parts such as homophily=0.5", part))?;
-            let number = |_| error(&format!("a number for {key}"), value);
-            let whole = |_| error(&format!("a whole number for {key}"), value);
-            match key {
-                "homophily" => made.homophily = value.parse().map_err(number)?,
-                "degree" => made.degree = value.parse().map_err(number)?,
-                "classes" => made.classes = value.parse().map_err(whole)?,
-                "nodes" => made.nodes_per_class = value.parse().map_err(whole)?,
-                "seed" => made.seed = value.parse().map_err(whole)?,
-                _ => return Err(error("homophily, degree, classes, nodes (per class) or seed", key)),
+        for part in parts(spec, NAME, "homophily=0.5")? {
+            match part.key {
+                "homophily" => made.homophily = part.number()?,
+                "degree" => made.degree = part.number()?,
+                "classes" => made.classes = part.whole()?,
+                "nodes" => made.nodes_per_class = part.whole()?,
+                "seed" => made.seed = part.whole()?,
+                _ => return Err(part.unknown("homophily, degree, classes, nodes (per class) or seed")),
             }
-            if given.contains(&key) {
-                return Err(error(&format!("{key} once"), part));
-            }
-            given.push(key);
         }
         made.check()?;
         Ok(made)
