@@ -29,6 +29,12 @@ pub fn summary(study: &Study) -> Sheet {
     if study.plan.redrawn {
         notes
             .push("Every run has a graph of its own, which all models share; the first one chose the settings.".into());
+        if let Some(all) = study.shares.last() {
+            notes.push(format!(
+                "With twice the paper's deviation alone, which is that of training on one graph, {} of {} are within.",
+                all.within_printed, all.numbers
+            ));
+        }
     }
     if study.is_coarse() {
         notes.push(
@@ -55,10 +61,14 @@ pub fn confusion(study: &Study) -> Sheet {
         let (graphs, same) = study.agreement(of);
         format!("{which}: ours is the same on {same} of {graphs}.")
     };
+    let (graphs, same) = study.leaders();
     let notes = vec![
         said(&Form::ALL, "All graphs"),
         said(&Form::ALL[1..], "Graphs where the paper's SuperGAT differs from its GAT"),
         said(&[Form::Sd, Form::Mx], "Graphs where the paper's SD and MX differ as well"),
+        format!(
+            "On {same} of these {graphs} the paper's form has our largest mean too, whether or not a test tells it apart."
+        ),
         format!(
             "Forms by the paper's rule: {} at 0.05 between GAT and the better SuperGAT (else GAT-Any), then between SD \
              and MX (else SuperGAT-Any).",
@@ -75,7 +85,7 @@ pub fn confusion(study: &Study) -> Sheet {
 /// The best form on every graph.
 pub fn forms(study: &Study) -> Sheet {
     let texts = |choice: Option<Choice>| match choice {
-        Some(Choice { form, gain }) => [form.to_string(), format!("{gain:+.1}")],
+        Some(Choice { form, gain, .. }) => [form.to_string(), format!("{gain:+.1}")],
         None => ["-".into(), "-".into()],
     };
     let rows = study.forms.iter().map(|graph: &Compared| {

@@ -66,6 +66,21 @@ pub struct Choice {
     pub form: Form,
     /// Points that the better SuperGAT gains over GAT.
     pub gain: f64,
+    /// The largest mean of GAT, SD and MX, whatever a test says of it.
+    pub largest: ModelKind,
+}
+
+impl Choice {
+    fn new(form: Form, gat: f64, sd: f64, mx: f64) -> Self {
+        let largest = if gat >= sd.max(mx) {
+            GAT
+        } else if sd >= mx {
+            SD
+        } else {
+            MX
+        };
+        Self { form, gain: sd.max(mx) - gat, largest }
+    }
 }
 
 /// How many numbers agree with the paper's.
@@ -77,6 +92,8 @@ pub struct Share {
     pub numbers: usize,
     /// Numbers that agree.
     pub within: usize,
+    /// Numbers that agree where the tolerance knows the paper's deviation only.
+    pub within_printed: usize,
     /// Mean of our means minus the paper's.
     pub difference: f64,
     /// Mean of their absolute values.
@@ -124,6 +141,13 @@ impl Study {
         (both.len(), both.iter().filter(|(ours, paper)| ours == paper).count())
     }
 
+    /// Graphs on which the paper's SD or MX is better than the rest, and on how many of them ours has the largest mean.
+    pub fn leaders(&self) -> (usize, usize) {
+        let both = self.forms.iter().filter_map(|graph| Some((graph.ours?, graph.paper?)));
+        let both: Vec<_> = both.filter(|(_, paper)| [Form::Sd, Form::Mx].contains(&paper.form)).collect();
+        (both.len(), both.iter().filter(|(ours, paper)| ours.largest == paper.largest).count())
+    }
+
     /// Graphs by the paper's best form (rows) and ours (columns), both in the order of [`Form::ALL`].
     pub fn confusion(&self) -> [[usize; 4]; 4] {
         let count = |paper, ours| {
@@ -140,6 +164,11 @@ impl Study {
 impl Line {
     fn is_whole(&self, plan: &Plan) -> bool {
         self.count() as u64 == plan.seeds
+    }
+
+    fn is_within_printed(&self) -> bool {
+        let both = self.difference.zip(self.paper);
+        both.is_some_and(|(difference, paper)| difference.abs() <= TOLERANCE.max(2.0 * paper.std))
     }
 
     /// Runs of the chosen settings.
@@ -192,18 +221,17 @@ fn compared(plan: &Plan, place: Place, lines: &[Line], paper: &Map) -> Compared 
     };
     let ours = || {
         let [gat, sd, mx] = [ours(GAT)?, ours(SD)?, ours(MX)?];
-        let gain = sd.mean.max(mx.mean) - gat.mean;
         let moments = |of: &Summary| Moments { n: of.values.len(), mean: of.mean, std: of.std };
         let form = match plan.redrawn {
             true => Form::best_of_pairs(&gat.values, &sd.values, &mx.values),
             false => Form::best(moments(gat), moments(sd), moments(mx)),
         };
-        Some(Choice { form, gain })
+        Some(Choice::new(form, gat.mean, sd.mean, mx.mean))
     };
     Compared {
         place,
         ours: ours(),
-        paper: printed(place, paper).map(|cell| Choice { form: cell.form(), gain: cell.gain() }),
+        paper: printed(place, paper).map(|cell| Choice::new(cell.form(), cell.gat.mean, cell.sd.mean, cell.mx.mean)),
     }
 }
 
@@ -219,6 +247,7 @@ fn share(model: Option<ModelKind>, all: &[Line]) -> Option<Share> {
         model,
         numbers: differences.len(),
         within: lines.iter().filter(|line| matches!(line.verdict, Verdict::Within(_))).count(),
+        within_printed: lines.iter().filter(|line| line.is_within_printed()).count(),
         difference: differences.iter().sum::<f64>() / differences.len() as f64,
         absolute: mean_absolute(&differences),
         gain_absolute: (!gains.is_empty()).then(|| mean_absolute(&gains)),

@@ -67,7 +67,11 @@ fn numbers_and_forms_stand_beside_the_papers() {
     assert!((graph.ours.unwrap().gain - 4.0).abs() < 1e-9 && (graph.paper.unwrap().gain - 4.4).abs() < 1e-9);
     assert_eq!((study.agreement(&Form::ALL), study.agreement(&[Form::Sd]), study.whole_cells()), ((1, 1), (0, 0), 1));
     let all = study.shares.last().unwrap();
-    assert_eq!((study.shares.len(), all.numbers, all.within), (5, 4, 3));
+    assert_eq!((study.shares.len(), all.numbers, all.within, all.within_printed), (5, 4, 3, 3));
+    // MX leads in both; with SD and MX exchanged it does in the paper only.
+    assert_eq!(study.leaders(), (1, 1));
+    let other = |model: &str| if model == "supergat-sd" { 0.84 } else { mean(model) };
+    assert_eq!(Study::new(&plan, &results(&self::lines(&plan, other))).leaders(), (1, 0));
     assert!((all.difference + 1.95).abs() < 1e-9 && (all.absolute - 2.1).abs() < 1e-9);
     // GCN -8.0, SD 0.0, MX -0.1, each against GAT's +0.3.
     assert!((all.gain_absolute.unwrap() - (8.3 + 0.3 + 0.4) / 3.0).abs() < 1e-9);

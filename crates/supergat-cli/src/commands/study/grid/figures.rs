@@ -50,7 +50,7 @@ fn range(study: &Study) -> [f64; 2] {
 
 /// The plane of degree and homophily: squares of the best form, and the real graphs. Ours above the paper's.
 pub fn recipe(study: &Study) -> String {
-    let square = |place: Place, Choice { form, gain }| {
+    let square = |place: Place, Choice { form, gain, .. }| {
         let Place { degree, homophily } = place;
         Square { degree, homophily, form, gain }
     };
