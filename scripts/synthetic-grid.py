@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Makes the runs behind docs/synthetic-grid.md, and its figures and tables from them.
 
-    scripts/synthetic-grid.py --run    what is missing in docs/results/grid.jsonl; stop it whenever you like
-    scripts/synthetic-grid.py          figures and tables, from what docs/results/grid.jsonl holds
+    scripts/synthetic-grid.py --run    what is missing in docs/results/grid; stop it whenever you like
+    scripts/synthetic-grid.py          figures and tables, from what docs/results/grid holds
 
-With `--supergat PATH` another command than `supergat`. Other options go to `supergat study grid`, for instance `--degrees 75,100`.
+With `--supergat PATH` another command than `supergat`, with `--degrees 75,100` other graphs. Options that are not listed below go to `supergat study grid`.
 """
 
 import argparse
@@ -15,22 +15,29 @@ import tempfile
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-# A part of the grid that one machine does in an afternoon; options after these win.
-GRAPHS = {"--homophilies": "0.1,0.3,0.5,0.7,0.9", "--degrees": "1,2.5,5,10,20,40"}
+RUNS = DOCS / "results/grid"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
     parser.add_argument("--run", action="store_true", help="make the missing runs first")
     parser.add_argument("--supergat", default="supergat", help="the command [default: supergat]")
+    # A part of the grid that one machine does in an afternoon, ten graphs of each cell.
+    parser.add_argument("--homophilies", default="0.1,0.3,0.5,0.7,0.9")
+    parser.add_argument("--degrees", default="1,2.5,5,7.5,10,20", help="each has a file of its own")
+    parser.add_argument("--seeds", default="10", help="graphs of each cell")
     args, more = parser.parse_known_args()
-    graphs = [part for option in GRAPHS.items() if option[0] not in more for part in option]
-    asked = [args.supergat, "study", "grid", "--results", DOCS / "results/grid.jsonl", *graphs, *more]
+    asked = [args.supergat, "study", "grid", "--redrawn", "--homophilies", args.homophilies, "--seeds", args.seeds, *more]
+    files = {degree: RUNS / f"degree-{degree}.jsonl" for degree in args.degrees.split(",")}
     with tempfile.TemporaryDirectory() as folder:
-        out = ["--out", folder]
         if args.run:
-            subprocess.run([*asked, *out], check=True, stdout=subprocess.DEVNULL)
-        subprocess.run([*asked, *out, "--table-only", "--quiet"], check=True, stdout=subprocess.DEVNULL)
+            RUNS.mkdir(exist_ok=True)
+            for degree, file in files.items():
+                subprocess.run([*asked, "--degrees", degree, "--results", file, "--out", folder], check=True, stdout=subprocess.DEVNULL)
+        results = Path(folder) / "all.jsonl"
+        results.write_text("".join(file.read_text() for file in files.values() if file.exists()))
+        table = ["--degrees", args.degrees, "--results", results, "--out", folder, "--table-only", "--quiet"]
+        subprocess.run([*asked, *table], check=True, stdout=subprocess.DEVNULL)
         (DOCS / "figures").mkdir(exist_ok=True)
         for name in ["gains", "recipe"]:
             shutil.copyfile(f"{folder}/{name}.svg", DOCS / f"figures/grid-{name}.svg")

@@ -16,7 +16,7 @@ with --table-only shows what there is.
 Examples:
   supergat study grid --quick
   supergat study grid --homophilies 0.1,0.5,0.9 --degrees 2.5,10,40
-  supergat study grid --table-only --results docs/results/grid.jsonl
+  supergat study grid --quick --table-only
 
 The folder:
   report.html        figures and tables on one page
