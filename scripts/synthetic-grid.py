@@ -22,10 +22,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
     parser.add_argument("--run", action="store_true", help="make the missing runs first")
     parser.add_argument("--supergat", default="supergat", help="the command [default: supergat]")
-    # A part of the grid that one machine does in an afternoon, fifteen graphs of each cell.
+    # A part of the grid that one machine does in an afternoon, thirty graphs of each cell.
     parser.add_argument("--homophilies", default="0.1,0.3,0.5,0.7,0.9")
     parser.add_argument("--degrees", default="1,2.5,5,7.5,10,20", help="each has a file of its own")
-    parser.add_argument("--seeds", default="15", help="graphs of each cell")
+    parser.add_argument("--seeds", default="30", help="graphs of each cell")
     args, more = parser.parse_known_args()
     asked = [args.supergat, "study", "grid", "--redrawn", "--homophilies", args.homophilies, "--seeds", args.seeds, *more]
     files = {degree: RUNS / f"degree-{degree}.jsonl" for degree in args.degrees.split(",")}
