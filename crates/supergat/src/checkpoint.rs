@@ -1,8 +1,9 @@
 //! A model as a file: safetensors, with the architecture in its metadata. Matrices are stored in the shape and order that other software
 //! uses (head after head), so that they can be loaded elsewhere.
 
+use crate::architecture::Architecture;
 use crate::error::{Error, Result};
-use crate::model::{Architecture, Model};
+use crate::model::Model;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use std::collections::HashMap;
 
@@ -89,8 +90,8 @@ pub fn from_bytes(bytes: &[u8]) -> Result<(Model<f32>, HashMap<String, String>)>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::architecture::ModelKind;
     use crate::kernels::Form;
-    use crate::model::ModelKind;
 
     fn model() -> Model<f32> {
         let architecture = Architecture {

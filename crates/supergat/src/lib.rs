@@ -7,6 +7,7 @@
 //! The way through the crate: a [`Graph`] and [`Features`] become an [`Example`]; a
 //! model over examples is trained, and its predictions are read.
 
+pub mod architecture;
 pub mod checkpoint;
 pub mod error;
 pub mod example;
@@ -21,10 +22,11 @@ pub mod sampling;
 pub mod stopwatch;
 pub mod train;
 
+pub use architecture::{Architecture, ModelKind};
 pub use error::{Error, Result};
 pub use example::{Example, Labels};
 pub use features::{Features, SparseMatrix};
 pub use graph::{Direction, Graph};
 pub use kernels::{Form, Real};
-pub use model::{Architecture, EdgeValues, Model, ModelKind, probabilities};
+pub use model::{EdgeValues, Model, probabilities};
 pub use train::{EarlyStop, Epoch, Outcome, Score, TrainConfig, Trainer};

@@ -1,10 +1,11 @@
 //! Training: full-batch Adam, validation after every epoch, the model of the best validation epoch, early stopping.
 
+use crate::architecture::ModelKind;
 use crate::error::{Error, Result};
 use crate::example::Example;
 use crate::kernels::{Adam, Buffer, Counts, Real, evaluate};
 use crate::layers::{Context, Contrast, Draw, Plan};
-use crate::model::{Model, ModelKind, StepLoss, Workspace};
+use crate::model::{Model, StepLoss, Workspace};
 use crate::random::{Purpose, Stream};
 use crate::stopwatch::timed;
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,7 @@
 //! Vectors of eight single-precision numbers in one AVX2 register. Double precision serves checks only and stays portable.
 
-use super::lanes::{Isa, KEEP_BYTES, LANES, Lanes, Plain};
+use super::lanes::{Isa, KEEP_BYTES, LANES, Lanes};
+use super::portable::Plain;
 use crate::random::{MIX, Permutation, Stream};
 use std::arch::x86_64::*;
 

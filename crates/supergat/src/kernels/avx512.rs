@@ -1,7 +1,8 @@
 //! Whole numbers in 512-bit registers, for dropout masks and samples. Vectors of numbers are those of AVX2: heads come in eights.
 
 use super::avx2::Single;
-use super::lanes::{Isa, KEEP_BYTES, LANES, Plain};
+use super::lanes::{Isa, KEEP_BYTES, LANES};
+use super::portable::Plain;
 use crate::random::{MIX, Permutation, Stream};
 use std::arch::x86_64::*;
 

@@ -192,7 +192,7 @@ pub(crate) use with_form;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernels::lanes::Plain;
+    use crate::kernels::portable::Plain;
 
     /// Central differences of score and logit agree with the gradients of every form.
     #[test]

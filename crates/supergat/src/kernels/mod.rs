@@ -20,6 +20,7 @@ mod loss;
 mod margin;
 mod output;
 mod parts;
+mod portable;
 mod primitives;
 mod real;
 mod samples;

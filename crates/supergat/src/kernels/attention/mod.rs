@@ -6,6 +6,7 @@
 //! incoming edges) and once as source (over its outgoing ones), so that each row of the gradient is written by one thread, in one order.
 
 mod backward;
+mod edge;
 mod forward;
 mod report;
 

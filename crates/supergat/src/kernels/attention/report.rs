@@ -2,7 +2,8 @@
 
 use super::{Attention, INVERSE, LARGEST, SCORE, STATE, leaky, score_scale};
 use crate::kernels::forms::{FormKernel, with_form};
-use crate::kernels::lanes::{LANES, Lanes, Plain, Portable, dot, vectors};
+use crate::kernels::lanes::{LANES, Lanes, dot, vectors};
+use crate::kernels::portable::{Plain, Portable};
 use crate::kernels::real::Real;
 
 /// Coefficient and edge logit of every edge and head: `coefficients[e * heads + h]`. The state must come from forward.

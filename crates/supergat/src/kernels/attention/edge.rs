@@ -1,0 +1,323 @@
+//! The gradient's formulas for one edge and for one sampled pair.
+
+use super::backward::{EdgeLoss, Gradient};
+use super::{Attention, INVERSE, LARGEST, SCORE, SHARED, STATE, if_chosen, kept, leaky, score_scale};
+use crate::kernels::forms::FormKernel;
+use crate::kernels::lanes::{Isa, LANES, Lanes, V, add_scaled, add_two_scaled, dot, prefetch, vectors};
+use crate::kernels::loss::SoftplusSum;
+use crate::kernels::real::Real;
+use std::marker::PhantomData;
+use std::ops::Range;
+
+/// What the formulas need of a node.
+#[derive(Clone, Copy)]
+pub(super) struct Node<'a, T> {
+    pub(super) z: &'a [[T; LANES]],
+    /// Gradient of its output.
+    gradient: &'a [[T; LANES]],
+    /// Its state as target.
+    state: &'a [[T; LANES]],
+    /// `a_source . z`.
+    source_score: &'a [[T; LANES]],
+    active: bool,
+}
+
+/// Gradients of the raw scores of an edge, and its dropped-out coefficient.
+#[derive(Clone, Copy)]
+struct EdgeGradient<X> {
+    go: X,
+    dp: X,
+    weight: X,
+}
+
+/// The formulas of one edge. Per-head values are arrays of `G` vectors, one for each group of heads.
+pub(super) struct Formulas<'a, T: Real, F, I: Isa, const G: usize> {
+    input: Attention<'a, T>,
+    z: &'a [[T; LANES]],
+    source_score: &'a [[T; LANES]],
+    state: &'a [[T; LANES]],
+    d_out: &'a [[T; LANES]],
+    active: &'a [bool],
+    slope: V<T, I>,
+    scale: V<T, I>,
+    /// 1 / heads, divided among the lanes that repeat a head.
+    mean: V<T, I>,
+    /// Weight of a pair in the objective, divided among the heads.
+    pair_weight: V<T, I>,
+    form: PhantomData<F>,
+}
+
+impl<'a, T: Real, F: FormKernel, I: Isa, const G: usize> Formulas<'a, T, F, I, G> {
+    #[inline(always)]
+    pub(super) fn new(input: Attention<'a, T>, gradient: &Gradient<'a, T>) -> Self {
+        let layout = input.layout;
+        let weight = gradient.edge_loss.map_or(0.0, |loss| loss.weight / layout.heads as f64);
+        let mean = layout.lane_heads as f64 / LANES as f64 / layout.heads as f64;
+        Self {
+            input,
+            z: vectors(input.z),
+            source_score: vectors(input.source_score),
+            state: vectors(gradient.state),
+            d_out: vectors(gradient.out),
+            active: gradient.active,
+            slope: V::<T, I>::splat(input.slope),
+            scale: V::<T, I>::splat(score_scale(layout)),
+            mean: V::<T, I>::splat(T::from_f64(mean)),
+            pair_weight: V::<T, I>::splat(T::from_f64(weight)),
+            form: PhantomData,
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn groups(&self) -> usize {
+        if G == 1 { 1 } else { self.input.layout.groups }
+    }
+
+    #[inline(always)]
+    pub(super) fn row(&self) -> usize {
+        self.groups() * self.input.layout.vectors
+    }
+
+    /// The vectors of a group of heads in a row.
+    #[inline(always)]
+    pub(super) fn part(&self, group: usize) -> Range<usize> {
+        let width = self.input.layout.vectors;
+        group * width..(group + 1) * width
+    }
+
+    #[inline(always)]
+    pub(super) fn node(&self, i: usize) -> Node<'a, T> {
+        let (row, groups) = (self.row(), self.groups());
+        Node {
+            z: &self.z[i * row..(i + 1) * row],
+            gradient: &self.d_out[i * row..(i + 1) * row],
+            state: &self.state[i * STATE * groups..(i + 1) * STATE * groups],
+            source_score: if F::GO { &self.source_score[i * groups..(i + 1) * groups] } else { &[] },
+            active: self.active[i],
+        }
+    }
+
+    /// Dot products of two nodes, the same in both directions.
+    #[inline(always)]
+    fn dots(&self, a: &Node<'_, T>, b: &Node<'_, T>) -> [V<T, I>; G] {
+        let mut dp = [V::<T, I>::zero(); G];
+        if F::DP {
+            for (g, dp) in dp.iter_mut().enumerate().take(self.groups()) {
+                let part = self.part(g);
+                *dp = dot::<T, I>(&a.z[part.clone()], &b.z[part]).fold(self.input.layout.lane_heads);
+            }
+        }
+        dp
+    }
+
+    /// The additive score of an edge.
+    #[inline(always)]
+    fn additive(&self, target: &Node<'_, T>, source: &Node<'_, T>) -> [V<T, I>; G] {
+        let mut go = [V::<T, I>::zero(); G];
+        if F::GO {
+            let groups = self.groups();
+            for (g, go) in go.iter_mut().enumerate().take(groups) {
+                let target = V::<T, I>::load(&target.state[SCORE * groups + g]);
+                *go = target.add(V::<T, I>::load(&source.source_score[g]));
+            }
+        }
+        go
+    }
+
+    /// Gradients of the raw scores of edge `e` (group `g`) from that of the target's output.
+    #[inline(always)]
+    fn through_softmax(
+        &self,
+        target: &Node<'_, T>,
+        source: &Node<'_, T>,
+        (go, dp): (V<T, I>, V<T, I>),
+        e: usize,
+        g: usize,
+    ) -> EdgeGradient<V<T, I>> {
+        let groups = self.groups();
+        let largest = V::<T, I>::load(&target.state[LARGEST * groups + g]);
+        let inverse = V::<T, I>::load(&target.state[INVERSE * groups + g]);
+        let shared = V::<T, I>::load(&target.state[SHARED * groups + g]);
+        let score = F::score(go, dp, self.scale);
+        let alpha = leaky(score, self.slope).sub(largest).exp().mul(inverse);
+        let alpha = if_chosen::<T, I>(self.input.chosen, e * groups + g, alpha);
+        let keep = kept::<T, I>(self.input.keep, e * groups + g);
+        let part = self.part(g);
+        let products = dot::<T, I>(&target.gradient[part.clone()], &source.z[part]);
+        let d_alpha = products.fold(self.input.layout.lane_heads).mul(keep);
+        let d_leaky = alpha.mul(d_alpha.sub(shared));
+        let d_score = score.if_positive(d_leaky, d_leaky.mul(self.slope));
+        let (go, dp) = F::score_backward(d_score, go, dp, self.scale);
+        EdgeGradient { go, dp, weight: alpha.mul(keep) }
+    }
+
+    /// Mean over heads of the edge logit, in every lane.
+    #[inline(always)]
+    fn mean_logit(&self, go: &[V<T, I>; G], dp: &[V<T, I>; G]) -> V<T, I> {
+        let mut sum = V::<T, I>::zero();
+        for g in 0..self.groups() {
+            sum = sum.add(F::logit(go[g], dp[g], self.scale));
+        }
+        sum.fold(1).mul(self.mean)
+    }
+
+    /// Gradient of every head's logit for a pair that is an edge, (sigmoid(x) - 1) weight; and exp(-|x|).
+    #[inline(always)]
+    fn edge_gradient(&self, x: V<T, I>) -> (V<T, I>, V<T, I>) {
+        let one = V::<T, I>::splat(T::ONE);
+        let small = x.exp_of_minus_abs();
+        // sigmoid(x) - 1 = -sigmoid(-x) = -(e or 1) / (1 + e) for positive or other x.
+        let miss = x.if_positive(small, one).div(one.add(small));
+        (V::<T, I>::zero().sub(miss).mul(self.pair_weight), small)
+    }
+
+    /// Asks for what [`Formulas::node`] will read.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, i: usize) {
+        let node = self.node(i);
+        prefetch(node.z);
+        prefetch(node.gradient);
+        prefetch(node.state);
+        prefetch(node.source_score);
+    }
+
+    /// Asks for what an edge has of its own: dropout and membership in the sample.
+    #[inline(always)]
+    pub(super) fn prefetch_edge(&self, edge_loss: &Option<EdgeLoss<'_>>, e: usize) {
+        if let Some(mask) = self.input.keep {
+            prefetch(&mask.keep[e * self.groups()..][..1]);
+        }
+        if let Some(loss) = edge_loss {
+            prefetch(&loss.positives[e / 8..][..1]);
+        }
+    }
+
+    /// The same for a sampled pair.
+    #[inline(always)]
+    pub(super) fn prefetch_pair(&self, i: usize) {
+        let node = self.node(i);
+        if F::DP {
+            prefetch(node.z);
+        } else {
+            prefetch(node.source_score);
+            prefetch(node.state);
+        }
+    }
+}
+
+/// The edges between a node and one of its neighbours.
+#[derive(Clone, Copy)]
+pub(super) struct Visit {
+    /// Position of the edge from the neighbour, if `is_in`.
+    pub(super) incoming: usize,
+    /// Position of the edge to the neighbour, if `is_out`.
+    pub(super) outgoing: usize,
+    pub(super) is_in: bool,
+    pub(super) is_out: bool,
+}
+
+/// Gradients that a node gathers from its edges.
+pub(super) struct Gathered<'a, T: Real, I: Isa, const G: usize> {
+    pub(super) d_z: &'a mut [[T; LANES]],
+    pub(super) d_target_score: [V<T, I>; G],
+    pub(super) d_source_score: [V<T, I>; G],
+}
+
+impl<T: Real, F: FormKernel, I: Isa, const G: usize> Formulas<'_, T, F, I, G> {
+    /// What node `own` gathers from its neighbour `other`: as target of the edge `incoming` (`other` -> `own`), as source of the edge
+    /// `outgoing` (`own` -> `other`), or both at once, when the work that both directions share is done once.
+    #[inline(always)]
+    pub(super) fn visit(
+        &self,
+        own: &Node<'_, T>,
+        other: &Node<'_, T>,
+        Visit { incoming, outgoing, is_in, is_out }: Visit,
+        edge_loss: &Option<EdgeLoss<'_>>,
+        gathered: &mut Gathered<'_, T, I, G>,
+        losses: &mut SoftplusSum,
+    ) {
+        let marked_in = is_in && is_positive(edge_loss, incoming);
+        let marked_out = is_out && is_positive(edge_loss, outgoing);
+        let (learns_in, learns_out) = (is_in && own.active, is_out && other.active);
+        if !(marked_in || marked_out || learns_in || learns_out) {
+            return;
+        }
+        let dp = self.dots(own, other);
+        let zero = V::<T, I>::zero();
+        let (go_in, go_out) = (self.additive(own, other), self.additive(other, own));
+
+        let (mut logit_in, mut logit_out) = (zero, zero);
+        if edge_loss.is_some() {
+            let x = self.mean_logit(&go_in, &dp);
+            let (d, small) = self.edge_gradient(x);
+            losses.add_if(marked_in, T::ZERO - x.array()[0], small.array()[0]);
+            let reverse = if F::SYMMETRIC_LOGIT { d } else { self.edge_gradient(self.mean_logit(&go_out, &dp)).0 };
+            logit_in = if marked_in { d } else { zero };
+            logit_out = if marked_out { reverse } else { zero };
+        }
+        let (d_go_in, d_dp_in) = F::logit_backward(logit_in, self.scale);
+        let (d_go_out, d_dp_out) = F::logit_backward(logit_out, self.scale);
+
+        for g in 0..self.groups() {
+            let mut d_dp = d_dp_in.add(d_dp_out);
+            let (mut d_target, mut d_source) = (d_go_in, d_go_out);
+            if learns_in {
+                let d = self.through_softmax(own, other, (go_in[g], dp[g]), incoming, g);
+                d_dp = d_dp.add(d.dp);
+                d_target = d_target.add(d.go);
+            }
+            let part = self.part(g);
+            let (d_z, z) = (&mut gathered.d_z[part.clone()], &other.z[part.clone()]);
+            if learns_out {
+                let d = self.through_softmax(other, own, (go_out[g], dp[g]), outgoing, g);
+                d_dp = d_dp.add(d.dp);
+                d_source = d_source.add(d.go);
+                if F::DP {
+                    add_two_scaled::<T, I>(d_z, d.weight, &other.gradient[part], d_dp, z);
+                } else {
+                    add_scaled::<T, I>(d_z, d.weight, &other.gradient[part]);
+                }
+            } else if F::DP {
+                add_scaled::<T, I>(d_z, d_dp, z);
+            }
+            if F::GO {
+                gathered.d_target_score[g] = gathered.d_target_score[g].add(d_target);
+                gathered.d_source_score[g] = gathered.d_source_score[g].add(d_source);
+            }
+        }
+    }
+
+    /// What a node gathers from a sampled non-edge; returns the mean logit x and exp(-|x|). The gradient is the same for all heads.
+    #[inline(always)]
+    pub(super) fn visit_negative(
+        &self,
+        target: &Node<'_, T>,
+        source: &Node<'_, T>,
+        other_z: &[[T; LANES]],
+        d_z: &mut [[T; LANES]],
+        d_score: &mut [V<T, I>; G],
+    ) -> (V<T, I>, V<T, I>) {
+        let x = self.mean_logit(&self.additive(target, source), &self.dots(target, source));
+        let (one, small) = (V::<T, I>::splat(T::ONE), x.exp_of_minus_abs());
+        let sigmoid = x.if_positive(one, small).div(one.add(small));
+        let (d_go, d_dp) = F::logit_backward(sigmoid.mul(self.pair_weight), self.scale);
+        if F::DP {
+            add_scaled::<T, I>(d_z, d_dp, other_z);
+        }
+        if F::GO {
+            for d in d_score {
+                *d = d.add(d_go);
+            }
+        }
+        (x, small)
+    }
+}
+
+/// Whether an edge is in the sample of the edge loss.
+#[inline(always)]
+fn is_positive(loss: &Option<EdgeLoss<'_>>, e: usize) -> bool {
+    match loss {
+        Some(loss) => loss.positives[e / 8] >> (e % 8) & 1 == 1,
+        None => false,
+    }
+}
