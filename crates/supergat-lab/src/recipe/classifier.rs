@@ -76,10 +76,12 @@ pub(super) struct Classifier<'a> {
     rows: Rows<'a>,
     classes: usize,
     labelled: usize,
-    /// X' A by column and class, and the offset of each class.
+    /// Of each column its place among those in which a labelled node is not zero. No other has a weight.
+    place: Vec<Option<u32>>,
+    /// X' A by place of the column and class, and the offset of each class.
     weights: Vec<f64>,
     offset: Vec<f64>,
-    /// X' G by column and labelled node, and the offset of each labelled node.
+    /// X' G by place of the column and labelled node, and the offset of each labelled node.
     influence: Vec<f64>,
     influence_offset: Vec<f64>,
     /// A by labelled node and class.
@@ -114,13 +116,21 @@ impl<'a> Classifier<'a> {
         let fits = lambdas.iter().map(|lambda| Fit::new(&kernel, class_of, classes, *lambda));
         let best = fits.min_by(|x, y| x.error.total_cmp(&y.error)).expect("there are lambdas");
         let n = places.len();
+        let (mut place, mut used) = (vec![None; columns], 0);
+        for &(column, _) in labelled.iter().flatten() {
+            if place[column].is_none() {
+                place[column] = Some(used);
+                used += 1;
+            }
+        }
         let mut all = Self {
             rows,
             classes,
             labelled: n,
-            weights: vec![0.0; columns * classes],
+            place,
+            weights: vec![0.0; used as usize * classes],
             offset: vec![0.0; classes],
-            influence: vec![0.0; columns * n],
+            influence: vec![0.0; used as usize * n],
             influence_offset: vec![0.0; n],
             diagonal: (0..n).map(|i| best.g[i * n + i]).collect(),
             a: best.a,
@@ -132,8 +142,9 @@ impl<'a> Classifier<'a> {
             add(&mut all.offset, 1.0, a);
             add(&mut all.influence_offset, 1.0, g);
             for &(column, value) in row {
-                add(&mut all.weights[column * classes..(column + 1) * classes], value, a);
-                add(&mut all.influence[column * n..(column + 1) * n], value, g);
+                let place = all.place[column].expect("a column of a labelled node has a place") as usize;
+                add(&mut all.weights[place * classes..][..classes], value, a);
+                add(&mut all.influence[place * n..][..n], value, g);
             }
         }
         all
@@ -146,8 +157,8 @@ impl<'a> Classifier<'a> {
 
     fn scores_of(&self, row: &[(usize, f64)]) -> Vec<f64> {
         let mut scores = self.offset.clone();
-        for &(column, value) in row {
-            add(&mut scores, value, &self.weights[column * self.classes..(column + 1) * self.classes]);
+        for (place, value) in self.known(row) {
+            add(&mut scores, value, &self.weights[place * self.classes..][..self.classes]);
         }
         scores
     }
@@ -156,10 +167,15 @@ impl<'a> Classifier<'a> {
     pub(super) fn scores_without(&self, place: Place, i: usize) -> Vec<f64> {
         let row = self.rows.of(place);
         let mut scores = self.scores_of(&row);
-        let dot: f64 = row.iter().map(|(column, value)| value * self.influence[column * self.labelled + i]).sum();
+        let dot: f64 = self.known(&row).map(|(place, value)| value * self.influence[place * self.labelled + i]).sum();
         let share = (self.influence_offset[i] + dot) / self.diagonal[i];
         add(&mut scores, -share, &self.a[i * self.classes..(i + 1) * self.classes]);
         scores
+    }
+
+    /// What a row has in columns that have a place, with that place.
+    fn known(&self, row: &[(usize, f64)]) -> impl Iterator<Item = (usize, f64)> {
+        row.iter().filter_map(|&(column, value)| Some((self.place[column]? as usize, value)))
     }
 
     /// Scores of the labelled node of that number, without itself.

@@ -93,9 +93,13 @@ impl FeatureEvidence {
 /// A link from a labelled node to an unlabelled one: the labelled node, its weight, and the scores of the other.
 type Outward = (usize, f64, Vec<f64>);
 
+/// The most scores of neighbours that are kept; where there are more, only every so many labelled nodes are asked for theirs.
+const MOST_SCORES: usize = 1 << 23;
+
 fn outward(sample: &Sample<'_>, taught: &Taught<'_>, weights: &[f64]) -> Vec<Outward> {
+    let all: usize = sample.around.iter().map(|(list, _)| list.len() * sample.classes).sum();
     let mut links = Vec::new();
-    for (i, (list, share)) in sample.around.iter().enumerate() {
+    for (i, (list, share)) in sample.around.iter().enumerate().step_by(all.div_ceil(MOST_SCORES).max(1)) {
         let graph = sample.places[i].0;
         for &other in list.iter().filter(|other| sample.number[graph][**other as usize].is_none()) {
             links.push((i, weights[i] * share, taught.without((graph, other as usize), i)));

@@ -7,7 +7,8 @@
 //! - **Features of the unlabelled neighbours of labelled nodes** ([`features`](super::features)), seen through a classifier that does not look at links.
 //!
 //! A labelled node i of class y stands for its class: it weighs w_i = pi_y / n_y, where n_y nodes of the class are labelled and pi_y is its share among all nodes,
-//! which the classifier's predictions tell after its errors are taken out. Where most nodes are labelled each stands for itself, and features are not asked.
+//! which the classifier's predictions tell after its errors are taken out. Where most nodes are labelled each stands for itself, and features are not asked; nor are they where
+//! there are more classes than nodes may teach the classifier.
 //!
 //! Where links have a direction a node may be its own neighbour. How often is known without labels: with o the mean share of a node's neighbours that is the node itself,
 //! and g what was found between different nodes, h = o + (1 - o) g.
@@ -17,7 +18,7 @@
 use super::features::FeatureEvidence;
 use super::links::LinkEvidence;
 use super::sample::Sample;
-use super::taught::Taught;
+use super::taught::{TAUGHT, Taught};
 use crate::density::Point;
 use crate::graph_statistics::agreement;
 use serde::Serialize;
@@ -128,7 +129,7 @@ pub(super) struct Part {
 /// Estimates the homophily of a dataset from the labels that may be looked at.
 pub fn estimate(dataset: &Dataset, known: Known) -> Result<HomophilyEstimate, Unknown> {
     let sample = Sample::of(dataset, known)?;
-    let alone = dataset.is_multi_label() || sample.speaks_for_itself();
+    let alone = dataset.is_multi_label() || sample.speaks_for_itself() || sample.classes > TAUGHT;
     let classifier = (!alone).then(|| Taught::new(&sample));
     let weights = match &classifier {
         Some(taught) => taught.weights(&sample),
@@ -214,6 +215,23 @@ mod tests {
         let mut lonely = dataset.clone();
         lonely.examples[0].graph = supergat::Graph::from_edges(720, &[], supergat::Direction::Undirected).unwrap();
         assert_eq!(estimate(&lonely, Known::Training), Err(Unknown::NoNeighbours));
+    }
+
+    /// Four hundred of a thousand nodes are labelled; a link joins each with the next one.
+    #[test]
+    fn more_classes_than_can_be_taught_leave_links() {
+        let mut dataset = generated("classes=5,nodes=200,degree=5,homophily=0.5");
+        let links: Vec<(u32, u32)> = (0..999).map(|i| (i, i + 1)).collect();
+        let example = &mut dataset.examples[0];
+        example.graph = supergat::Graph::from_edges(1000, &links, supergat::Direction::Undirected).unwrap();
+        example.train = (0..400).collect();
+        let from = |dataset: &Dataset| estimate(dataset, Known::Training).unwrap().from;
+        assert_eq!(from(&dataset), Source::LinksAndFeatures);
+        let classes = TAUGHT + 1;
+        let of = (0..1000).map(|i| (i / 2 % classes) as u32).collect();
+        (dataset.examples[0].labels, dataset.class_names) =
+            (Labels::Single { classes, of }, vec![String::new(); classes]);
+        assert_eq!(from(&dataset), Source::Links);
     }
 
     /// Links of nodes with themselves count as the paper counts them, in graphs with directions.

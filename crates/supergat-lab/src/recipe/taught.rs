@@ -3,8 +3,8 @@
 use super::classifier::{Classifier, Place};
 use super::sample::Sample;
 
-/// At most so many labelled nodes teach the classifier; the others measure it.
-const TAUGHT: usize = 300;
+/// At most so many labelled nodes teach the classifier, the same number of each class; the others measure it. With more classes there is none.
+pub(super) const TAUGHT: usize = 300;
 /// How much the shares of the classes lean to those among the labelled nodes.
 const LEAN: f64 = 0.1;
 /// Steps of the expectation maximisation of these shares; it has settled by then.
@@ -20,7 +20,7 @@ pub(super) struct Taught<'a> {
 impl<'a> Taught<'a> {
     /// Teaches it.
     pub(super) fn new(sample: &Sample<'a>) -> Self {
-        let most = (TAUGHT / sample.classes).max(1);
+        let most = TAUGHT / sample.classes;
         let (mut taken, mut chosen) = (vec![0; sample.classes], Vec::new());
         let mut pupil = vec![None; sample.places.len()];
         for (i, class) in sample.class_of.iter().enumerate().filter(|(_, class)| **class < sample.classes) {
