@@ -1,7 +1,7 @@
 //! Backward pass of attention and of the edge loss, one node at a time.
 
 use super::edge::{Formulas, Gathered, Visit};
-use super::{Attention, Neighbours};
+use super::{Attention, Neighbours, steps_ahead};
 use crate::kernels::forms::{FormKernel, with_form};
 use crate::kernels::heads::{HeadLayout, MAX_GROUPS};
 use crate::kernels::lanes::{
@@ -105,6 +105,7 @@ impl<T: Real, F: FormKernel, const G: usize> Kernel for Backward<'_, T, F, G> {
         let position_at_target = |at: usize, target: u32| {
             input.incoming.offsets[target as usize] as usize + gradient.place_at_target[at] as usize
         };
+        let ahead = steps_ahead::<T>(2 * row, AHEAD);
         let mut losses = SoftplusSum::default();
         d_vectors.fill([T::ZERO; LANES]);
         let (d_target_vector, d_source_vector) = d_vectors.split_at_mut(row);
@@ -124,13 +125,13 @@ impl<T: Real, F: FormKernel, const G: usize> Kernel for Backward<'_, T, F, G> {
                     (gradient.outgoing.nodes, second.start + step - walk.len())
                 };
                 let is_out = gradient.symmetric || !first;
-                if let Some(&ahead) = lists.get(at + AHEAD) {
-                    formulas.prefetch(ahead as usize);
+                if let Some(&next) = lists.get(at + ahead) {
+                    formulas.prefetch(next as usize);
                     if is_out {
-                        formulas.prefetch_edge(loss, position_at_target(at + AHEAD, ahead));
+                        formulas.prefetch_edge(loss, position_at_target(at + ahead, next));
                     }
                 }
-                if is_out && let Some(&far) = lists.get(at + 2 * AHEAD) {
+                if is_out && let Some(&far) = lists.get(at + 2 * ahead) {
                     prefetch(&input.incoming.offsets[far as usize..][..1]);
                 }
                 let node = lists[at] as usize;
@@ -149,8 +150,8 @@ impl<T: Real, F: FormKernel, const G: usize> Kernel for Backward<'_, T, F, G> {
                     } else {
                         (loss.negatives_by_source.nodes, as_source.start + step - as_target.len())
                     };
-                    if let Some(&ahead) = lists.get(at + AHEAD) {
-                        formulas.prefetch_pair(ahead as usize);
+                    if let Some(&next) = lists.get(at + ahead) {
+                        formulas.prefetch_pair(next as usize);
                     }
                     let other = formulas.node(lists[at] as usize);
                     let (target, source) = if is_target { (&own, &other) } else { (&other, &own) };
@@ -174,5 +175,5 @@ impl<T: Real, F: FormKernel, const G: usize> Kernel for Backward<'_, T, F, G> {
     }
 }
 
-/// Edges between asking for a neighbour's rows and using them: far enough for a memory access, near enough to stay in the cache.
+/// The most edges between asking for a neighbour's rows and using them.
 const AHEAD: usize = 6;

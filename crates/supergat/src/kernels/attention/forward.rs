@@ -1,6 +1,6 @@
 //! Forward pass: scores, softmax, dropout and weighted sum, one node at a time.
 
-use super::{Attention, INVERSE, LARGEST, SCORE, STATE, if_chosen, kept, leaky, score_scale};
+use super::{Attention, INVERSE, LARGEST, SCORE, STATE, if_chosen, kept, leaky, score_scale, steps_ahead};
 use crate::kernels::forms::{FormKernel, with_form};
 use crate::kernels::heads::HeadLayout;
 use crate::kernels::lanes::{Isa, Kernel, LANES, Lanes, V, dispatch, dot, prefetch, vectors, vectors_mut};
@@ -86,7 +86,7 @@ struct Forward<'a, T, F> {
 
 /// Edges of a node handled at once. A node with more of them goes block by block, rescaling when a larger score appears.
 const BLOCK: usize = 256;
-/// Edges between asking for a neighbour's row and using it.
+/// The most edges between asking for a neighbour's row and using it.
 const AHEAD: usize = 8;
 
 impl<T: Real, F: FormKernel> Kernel for Forward<'_, T, F> {
@@ -102,6 +102,7 @@ impl<T: Real, F: FormKernel> Kernel for Forward<'_, T, F> {
         let source_score = vectors(self.input.source_score);
         let scale = V::<T, I>::splat(score_scale(layout));
         let slope = V::<T, I>::splat(slope);
+        let steps = steps_ahead::<T>(width, AHEAD);
         let mut weight = [[T::ZERO; LANES]; BLOCK];
         let rows = self.state.chunks_exact_mut(STATE * groups).zip(self.out.chunks_exact_mut(row));
         for (i, (state, out)) in self.nodes.zip(rows) {
@@ -118,7 +119,7 @@ impl<T: Real, F: FormKernel> Kernel for Forward<'_, T, F> {
                     let sources = &incoming.nodes[block.clone()];
                     let before = largest;
                     for (k, (&j, weight)) in sources.iter().zip(&mut weight).enumerate() {
-                        if let Some(&ahead) = incoming.nodes.get(start + k + AHEAD) {
+                        if let Some(&ahead) = incoming.nodes.get(start + k + steps) {
                             let ahead = ahead as usize;
                             prefetch(&z[ahead * row + at..][..width]);
                             if F::GO {

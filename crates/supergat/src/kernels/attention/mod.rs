@@ -17,7 +17,7 @@ pub use report::{edge_values, pair_logits};
 use super::dropout::Mask;
 use super::forms::Form;
 use super::heads::HeadLayout;
-use super::lanes::{Isa, Lanes, V};
+use super::lanes::{Isa, LANES, Lanes, V};
 use super::real::Real;
 use std::ops::Range;
 
@@ -69,6 +69,14 @@ pub(super) const SHARED: usize = 3;
 /// 1 / sqrt(F), which SD multiplies with.
 fn score_scale<T: Real>(layout: HeadLayout) -> T {
     T::from_f64(1.0 / (layout.features as f64).sqrt())
+}
+
+/// How many edges ahead a neighbour's rows, of so many vectors, are asked for: far enough for a memory access, near enough that the cache still has them when
+/// they are used.
+#[inline(always)]
+fn steps_ahead<T>(vectors: usize, most: usize) -> usize {
+    const IN_CACHE: usize = 12 << 10;
+    (IN_CACHE / (vectors * size_of::<[T; LANES]>())).clamp(1, most)
 }
 
 #[inline(always)]
