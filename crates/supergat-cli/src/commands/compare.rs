@@ -122,6 +122,7 @@ impl<'a> Filter<'a> {
     fn takes(&self, record: &Record) -> bool {
         let values = serde_json::to_value(record.settings).expect("settings are an object");
         let fits = |&(key, wanted): &(&str, &str)| match (key, &values[key]) {
+            ("split", _) if wanted == "redrawn" => record.split == format!("random:{}", record.seed),
             ("split", _) => record.split == wanted,
             (_, Value::Number(number)) => number.as_f64() == wanted.parse().ok(),
             (_, Value::Bool(switch)) => wanted.parse() == Ok(*switch),

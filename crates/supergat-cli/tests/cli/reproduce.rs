@@ -142,6 +142,9 @@ fn redrawn_splits_differ_from_seed_to_seed() {
     let of = |name: &str| runs.iter().map(|run| run[name].to_string()).collect::<BTreeSet<_>>();
     assert_eq!(of("split"), ["\"random:0\"", "\"random:1\"", "\"random:2\""].map(String::from).into());
     assert_eq!(of("split_hash").len(), 3);
+    let part = |model: &str| format!("reproduction/results.jsonl:cora/{model},split=redrawn");
+    let pairs = place.good(&["compare", &part("gat-go"), &part("supergat-mx"), "--json"]).json();
+    assert_eq!((&pairs["paired"], &pairs["splits"]), (&true.into(), &3.into()));
 }
 
 fn refused(place: &Place, code: i32, args: &[&str]) -> String {

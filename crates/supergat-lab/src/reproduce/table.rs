@@ -86,12 +86,16 @@ fn lines(plan: &Plan, dataset: &str, index: &Index<'_>) -> Vec<Line> {
             _ => None,
         };
         let paper = row.cells.get(dataset).copied();
+        let verdict = match Verdict::of(ours.as_ref(), paper, row.reprinted) {
+            Verdict::Within(_) | Verdict::Outside(_) if plan.splits != Splits::Published => Verdict::OtherSplits,
+            verdict => verdict,
+        };
         Line {
             dataset: dataset.to_owned(),
             name: row.name.clone(),
             model: row.model.clone(),
             wanted: plan.cell(row, dataset).len(),
-            verdict: Verdict::of(ours.as_ref(), paper, row.reprinted),
+            verdict,
             ours,
             paper,
             against_gat,
@@ -272,6 +276,12 @@ mod tests {
         assert_eq!((of("LDS").verdict, of("LDS").wanted), (Verdict::Reprinted, 0));
         lines.reverse();
         assert_eq!(table(&plan, &lines), made, "the order of lines makes no difference");
+
+        let mut redrawn = plan;
+        redrawn.splits = Splits::Redrawn;
+        let lines: Vec<String> = redrawn.jobs().iter().map(|job| line(job, metric(job))).collect();
+        let mx = table(&redrawn, &lines).lines.into_iter().find(|line| line.name == "SuperGAT-MX").unwrap();
+        assert_eq!((mx.count(), mx.verdict), (4, Verdict::OtherSplits));
     }
 
     #[test]

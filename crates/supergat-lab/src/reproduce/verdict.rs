@@ -15,6 +15,8 @@ pub enum Verdict {
     Outside(f64),
     /// The paper copied its number from another paper, where it was made in another way.
     Reprinted,
+    /// Ours is of other splits than the paper's, whose deviation does not tell how much splits differ.
+    OtherSplits,
     /// The paper has no number.
     NotPrinted,
     /// There are no runs.
@@ -46,6 +48,7 @@ impl Verdict {
             Self::Within(tolerance) => format!("within {tolerance:.1}"),
             Self::Outside(tolerance) => format!("outside {tolerance:.1}"),
             Self::Reprinted => "reprinted, not judged".into(),
+            Self::OtherSplits => "other splits, not judged".into(),
             Self::NotPrinted => "not in the paper".into(),
             Self::Missing => "missing".into(),
         }
@@ -56,7 +59,7 @@ impl Verdict {
         match self {
             Self::Within(_) => Tone::Good,
             Self::Outside(_) => Tone::Bad,
-            Self::Reprinted | Self::NotPrinted | Self::Missing => Tone::Pale,
+            Self::Reprinted | Self::OtherSplits | Self::NotPrinted | Self::Missing => Tone::Pale,
         }
     }
 }
