@@ -50,7 +50,7 @@ impl FeatureEvidence {
     /// `None` where no labelled node has an unlabelled neighbour, or where features do not tell the classes apart.
     pub(super) fn of(sample: &Sample<'_>, taught: &Taught<'_>, weights: &[f64]) -> Option<Self> {
         let own: Vec<Vec<f64>> = (0..weights.len()).map(|i| taught.own(sample, i)).collect();
-        let links = outward(sample, taught, weights);
+        let links = outward(sample, taught, weights, MOST_SCORES);
         let contributions = contributions(sample, weights, &own, &links);
         let mean = |of: fn(&Contribution) -> [f64; 2]| {
             let [weight, sum] =
@@ -96,10 +96,10 @@ type Outward = (usize, f64, Vec<f64>);
 /// The most scores of neighbours that are kept; where there are more, only every so many labelled nodes are asked for theirs.
 const MOST_SCORES: usize = 1 << 23;
 
-fn outward(sample: &Sample<'_>, taught: &Taught<'_>, weights: &[f64]) -> Vec<Outward> {
+fn outward(sample: &Sample<'_>, taught: &Taught<'_>, weights: &[f64], most: usize) -> Vec<Outward> {
     let all: usize = sample.around.iter().map(|(list, _)| list.len() * sample.classes).sum();
     let mut links = Vec::new();
-    for (i, (list, share)) in sample.around.iter().enumerate().step_by(all.div_ceil(MOST_SCORES).max(1)) {
+    for (i, (list, share)) in sample.around.iter().enumerate().step_by(all.div_ceil(most).max(1)) {
         let graph = sample.places[i].0;
         for &other in list.iter().filter(|other| sample.number[graph][**other as usize].is_none()) {
             links.push((i, weights[i] * share, taught.without((graph, other as usize), i)));
@@ -164,4 +164,27 @@ fn class_means<'a>(classes: usize, scores: impl Iterator<Item = (usize, f64, &'a
         sums.iter_mut().for_each(|sum| *sum /= total);
     }
     sums
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recipe::homophily::Known;
+
+    /// With room for half of the scores every second labelled node is asked for those of its neighbours, and the mean of s hardly moves.
+    #[test]
+    fn of_too_many_scores_an_even_part_is_kept() {
+        let dataset = supergat_data::load("random-partition:classes=5,nodes=180,degree=10,homophily=0.6").unwrap();
+        let sample = Sample::of(&dataset, Known::Training).unwrap();
+        let taught = Taught::new(&sample);
+        let weights = taught.weights(&sample);
+        let scores: usize = sample.around.iter().map(|(list, _)| list.len() * sample.classes).sum();
+        let [all, half] = [scores, scores.div_ceil(2)].map(|most| outward(&sample, &taught, &weights, most));
+        assert!(half.iter().all(|(i, ..)| i % 2 == 0) && half.len() * 3 > all.len() && half.len() * 5 < all.len() * 3);
+        let mean = |links: &[Outward]| {
+            let sum: f64 = links.iter().map(|(i, weight, scores)| weight * scores[sample.class_of[*i]]).sum();
+            sum / links.iter().map(|(_, weight, _)| weight).sum::<f64>()
+        };
+        assert!((mean(&all) - mean(&half)).abs() < 0.1, "{} {}", mean(&all), mean(&half));
+    }
 }

@@ -98,7 +98,7 @@ pub enum Unknown {
     #[error("no labelled node has a neighbour")]
     NoNeighbours,
     /// Neither links nor features say anything.
-    #[error("no link joins two labelled nodes, and features do not tell the classes apart")]
+    #[error("no link joins two labelled nodes, and features say nothing of their classes")]
     NoEvidence,
 }
 
