@@ -153,7 +153,7 @@ Tests whether the test metrics of two sets of runs differ. Runs that share their
 Wilcoxon's signed-rank test); others by Welch's t-test. The paper's own test, an unpaired one with pooled variance, is shown as well. The last \
 sentence says what may be concluded, and which difference could have been seen with so many runs.
 
-Of a results file a part is taken: FILE:DATASET/MODEL, and where that has several settings or splits, FILE:DATASET/MODEL,KEY=VALUE,... \
+Of a results file a part is taken: FILE:DATASET/MODEL, and where that has several settings, splits or tasks, FILE:DATASET/MODEL,KEY=VALUE,... \
 With split=redrawn these are the runs of every seed on a split of its own, as `supergat reproduce --split redrawn` makes them.
 
 Examples:

@@ -6,7 +6,7 @@ use crate::keys::nearest_first;
 use crate::output::{self, BOLD, row};
 use crate::summary::SCHEMA;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use supergat_lab::Summary;
@@ -103,7 +103,7 @@ fn read<T>(path: PathBuf, parse: impl Fn(&str) -> Parsed<T>) -> Result<T> {
     parsed.map_err(|error| CliError::usage(format!("cannot read {}: {error}", path.display())))
 }
 
-/// What is to be taken of a results file: `dataset/model`, and settings or the split behind commas.
+/// What is to be taken of a results file: `dataset/model`, and settings, the split or the task behind commas.
 struct Filter<'a> {
     dataset: &'a str,
     model: &'a str,
@@ -120,23 +120,36 @@ impl<'a> Filter<'a> {
     }
 
     fn takes(&self, record: &Record) -> bool {
-        let values = serde_json::to_value(record.settings).expect("settings are an object");
-        let fits = |&(key, wanted): &(&str, &str)| match (key, &values[key]) {
-            ("split", _) if wanted == "redrawn" => record.split == format!("random:{}", record.seed),
-            ("split", _) => record.split == wanted,
-            (_, Value::Number(number)) => number.as_f64() == wanted.parse().ok(),
-            (_, Value::Bool(switch)) => wanted.parse() == Ok(*switch),
+        let values = choices(record);
+        let fits = |&(key, wanted): &(&str, &str)| match values.get(key) {
+            Some(Value::Number(number)) => number.as_f64() == wanted.parse().ok(),
+            Some(Value::Bool(switch)) => wanted.parse() == Ok(*switch),
+            Some(Value::String(text)) => text == wanted || key == "split" && record.split == wanted,
             _ => false,
         };
         record.dataset == self.dataset && record.model == self.model && self.values.iter().all(fits)
     }
 }
 
+/// What runs of one dataset and model may differ in: settings, the split (`redrawn` where each seed has its own) and the task.
+fn choices(record: &Record) -> Map<String, Value> {
+    let mut choices = match serde_json::to_value(record.settings) {
+        Ok(Value::Object(settings)) => settings,
+        _ => unreachable!("settings are an object"),
+    };
+    let redrawn = record.split == format!("random:{}", record.seed);
+    choices.insert("split".into(), if redrawn { "redrawn" } else { &record.split }.into());
+    choices.insert("task".into(), record.task.as_str().into());
+    choices
+}
+
 fn part(file: &str, filter: &str) -> Result<Sample> {
     let results = ResultsFile::read(Path::new(file))?;
     results.damage_notes().iter().for_each(|note| output::note(note));
     let ended = || results.records().filter(|record| record.test().is_some());
-    let mut known: Vec<String> = ended().map(|record| format!("{}/{}", record.dataset, record.model)).collect();
+    // A wish for a split is answered by the splits there are.
+    let names: &[String] = if filter.contains(",split=") { &["split".into()] } else { &[] };
+    let mut known: Vec<String> = ended().map(|record| example(record, names)).collect();
     known.sort_unstable();
     known.dedup();
     let expected = || {
@@ -157,10 +170,8 @@ fn part(file: &str, filter: &str) -> Result<Sample> {
     let differing = differing(&records);
     if !differing.is_empty() {
         return Err(CliError::usage(format!(
-            "{file}:{filter} has runs that differ in {}: say which, as in {file}:{}/{},{}",
+            "{file}:{filter} has runs that differ in {}: say which, as in {file}:{}",
             differing.join(", "),
-            first.dataset,
-            first.model,
             example(first, &differing)
         )));
     }
@@ -176,17 +187,28 @@ fn part(file: &str, filter: &str) -> Result<Sample> {
     Ok(sample)
 }
 
-/// Names of the settings in which runs differ.
+/// Names of the choices in which runs differ. Random splits are one choice, whatever their seeds.
 fn differing(records: &[&Record]) -> Vec<String> {
-    let of = |record: &Record| serde_json::to_value(record.settings).expect("settings are an object");
+    let of = |record: &Record| {
+        let mut choices = choices(record);
+        if record.split.starts_with("random:") {
+            choices.insert("split".into(), "random".into());
+        }
+        choices
+    };
     let first = of(records[0]);
-    let names = first.as_object().into_iter().flat_map(|object| object.keys());
-    names.filter(|name| records.iter().any(|record| of(record)[*name] != first[*name])).cloned().collect()
+    let differs = |name: &&String| records.iter().any(|record| of(record).get(*name) != first.get(*name));
+    first.keys().filter(differs).cloned().collect()
 }
 
+/// A filter that takes a run, and no other that differs in the named choices.
 fn example(record: &Record, names: &[String]) -> String {
-    let values = serde_json::to_value(record.settings).expect("settings are an object");
-    names.iter().map(|name| format!("{name}={}", values[name])).collect::<Vec<_>>().join(",")
+    let choices = choices(record);
+    let value = |name: &String| match &choices[name] {
+        Value::String(text) => format!(",{name}={text}"),
+        other => format!(",{name}={other}"),
+    };
+    format!("{}/{}{}", record.dataset, record.model, names.iter().map(value).collect::<String>())
 }
 
 fn table(comparison: &Comparison) -> String {

@@ -145,6 +145,15 @@ fn redrawn_splits_differ_from_seed_to_seed() {
     let part = |model: &str| format!("reproduction/results.jsonl:cora/{model},split=redrawn");
     let pairs = place.good(&["compare", &part("gat-go"), &part("supergat-mx"), "--json"]).json();
     assert_eq!((&pairs["paired"], &pairs["splits"]), (&true.into(), &3.into()));
+
+    let published = part("gat-go").replace("redrawn", "published");
+    let error = refused(&place, 2, &["compare", &published, &published]);
+    assert!(error.contains(&format!("expected runs such as {} or ", part("gat-go"))), "{error}");
+    place.good(&[&SMALL[..], &["--quiet"]].concat());
+    place.good(&["compare", &published, &part("gat-go")]);
+    let both = part("gat-go").replace(",split=redrawn", "");
+    let error = refused(&place, 2, &["compare", &both, &both]);
+    assert!(error.contains(&format!("has runs that differ in split: say which, as in {both},split=")), "{error}");
 }
 
 fn refused(place: &Place, code: i32, args: &[&str]) -> String {
