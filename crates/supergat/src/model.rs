@@ -5,10 +5,7 @@ use crate::architecture::{Architecture, ModelKind};
 use crate::error::{Error, Result};
 use crate::example::{Example, Labels};
 use crate::kernels::{Adam, Buffer, Dense, HeadLayout, Real, label_loss_backward};
-use crate::layers::{
-    AttentionCache, AttentionConfig, AttentionLayer, Cache, Context, ConvolutionLayer, FromAbove, Input, Join, Layer,
-    LinearLayer, Parameter, Plan, Scratch, Size,
-};
+use crate::layers::{Attended, Cache, Context, FromAbove, Input, Join, Layer, Parameter, Plan, Scratch, Shape, Size};
 use crate::memory::Room;
 use crate::sampling::EdgeSamples;
 use crate::stopwatch::timed;
@@ -55,33 +52,21 @@ impl<T: Real> Model<T> {
         let mut input = HeadLayout::plain(a.input_features);
         for index in 0..a.layers {
             let last = index + 1 == a.layers;
-            let join = if last { Join::Mean } else { Join::ConcatElu };
             let number = u16::try_from(index).expect("checked above");
-            let layer = match a.model {
-                ModelKind::Attention { .. } | ModelKind::Constrained { .. } => Layer::Attention(AttentionLayer::new(
-                    number,
-                    AttentionConfig {
-                        form: a.model.form().expect("it has attention"),
-                        input,
-                        hidden_input: index > 0,
-                        heads: if last { a.output_heads } else { a.heads },
-                        features: if last { a.classes } else { a.hidden },
-                        join,
-                        negative_slope: a.negative_slope,
-                        dropout: a.dropout,
-                    },
-                )),
-                ModelKind::Convolution(kind) => {
-                    let features = if last { a.classes } else { a.hidden * a.heads };
-                    let layer = ConvolutionLayer::new(number, kind, input, index > 0, features, join, a.dropout);
-                    Layer::Convolution(layer)
-                }
-                ModelKind::Mlp => {
-                    let features = if last { a.classes } else { a.hidden * a.heads };
-                    Layer::Linear(LinearLayer::new(number, input, index > 0, features, join, a.dropout))
-                }
+            let (heads, features) = match (a.model.form(), last) {
+                (Some(_), false) => (a.heads, a.hidden),
+                (Some(_), true) => (a.output_heads, a.classes),
+                (None, false) => (1, a.heads * a.hidden),
+                (None, true) => (1, a.classes),
             };
-            input = layer.output().layout();
+            let join = if last { Join::Mean } else { Join::ConcatElu };
+            let shape = Shape { input, heads, features, join, dropout: a.dropout };
+            let layer = match (a.model, a.model.form()) {
+                (_, Some(form)) => Layer::attention(number, shape, form, a.negative_slope),
+                (ModelKind::Convolution(convolution), None) => Layer::convolution(number, shape, convolution),
+                _ => Layer::linear(number, shape),
+            };
+            input = layer.output.layout();
             layers.push(layer);
         }
         Ok(Self { architecture, layers })
@@ -132,7 +117,7 @@ impl<T: Real> Model<T> {
             .iter()
             .map(|layer| {
                 let cache = layer.cache(size, mask_bytes, room);
-                let row = Dense::<T>::mask_bytes(layer.output().width());
+                let row = Dense::<T>::mask_bytes(layer.output.width());
                 mask_bytes = if training { size.nodes * row } else { 0 };
                 cache
             })
@@ -155,7 +140,7 @@ impl<T: Real> Model<T> {
 
     fn logits<'w>(&self, nodes: usize, workspace: &'w Workspace<T>) -> &'w [T] {
         let last = workspace.caches.last().expect("a model has layers");
-        &last.output()[..nodes * self.architecture.classes]
+        &last.output[..nodes * self.architecture.classes]
     }
 
     /// Input of the layer that follows these caches.
@@ -163,9 +148,9 @@ impl<T: Real> Model<T> {
         match before.last() {
             None => Input::Features(&context.example.features),
             Some(cache) => {
-                let columns = self.layers[before.len() - 1].output().width();
+                let columns = self.layers[before.len() - 1].output.width();
                 let nodes = context.example.graph.nodes();
-                Input::Hidden(Dense { values: &cache.output()[..nodes * columns], columns })
+                Input::Hidden(Dense { values: &cache.output[..nodes * columns], columns })
             }
         }
     }
@@ -182,7 +167,7 @@ impl<T: Real> Model<T> {
         let nodes = example.graph.nodes();
         let classes = self.architecture.classes;
         let Workspace { caches, scratch, label_gradient } = workspace;
-        let logits = &caches.last().expect("a model has layers").output()[..nodes * classes];
+        let logits = &caches.last().expect("a model has layers").output[..nodes * classes];
         let label = timed("label_loss_backward", || {
             label_loss_backward(
                 &context.plan.input.rows,
@@ -227,12 +212,12 @@ impl<T: Real> Model<T> {
 
     /// Coefficient and edge logit of every edge and head, for each attention layer, without dropout.
     pub fn attention(&self, example: &Example<T>) -> Result<Vec<EdgeValues<T>>> {
-        self.with_attention(example, |context, layers| {
-            let values = |&(layer, cache): &(&AttentionLayer<T>, &AttentionCache<T>)| {
-                let [coefficients, logits] = layer.edge_values(context, cache);
-                EdgeValues { heads: layer.layout().heads, coefficients, logits }
+        self.with_attention(example, |layers| {
+            let values = |attended: Attended<'_, T>| {
+                let [coefficients, logits] = attended.edge_values();
+                EdgeValues { heads: attended.heads(), coefficients, logits }
             };
-            layers.iter().map(values).collect()
+            layers.map(values).collect()
         })
     }
 
@@ -244,27 +229,22 @@ impl<T: Real> Model<T> {
             let [from, to] = pairs[edge];
             return Err(Error::NodeOutOfRange { edge, from, to, nodes });
         }
-        self.with_attention(example, |context, layers| {
-            layers.last().map(|(layer, cache)| layer.pair_logits(context, cache, pairs))
-        })
+        self.with_attention(example, |layers| layers.last().map(|attended| attended.pair_logits(pairs)))
     }
 
-    /// Runs all layers without dropout and hands over the attention layers with what they computed.
+    /// Runs all layers without dropout and hands over what the attention layers computed.
     fn with_attention<R>(
         &self,
         example: &Example<T>,
-        read: impl FnOnce(&Context<'_, T>, &[(&AttentionLayer<T>, &AttentionCache<T>)]) -> R,
+        read: impl FnOnce(&mut dyn Iterator<Item = Attended<'_, T>>) -> R,
     ) -> Result<R> {
         self.architecture.accepts(example)?;
         let plan = Plan::new(example, None)?;
         let context = Context { example, plan: &plan, draw: None };
         let mut workspace = self.workspace(std::slice::from_ref(example), std::slice::from_ref(&plan), false);
         self.forward(&context, &mut workspace);
-        let layers = self.layers.iter().zip(&workspace.caches).filter_map(|pair| match pair {
-            (Layer::Attention(layer), Cache::Attention(cache)) => Some((layer, cache)),
-            _ => None,
-        });
-        Ok(read(&context, &layers.collect::<Vec<_>>()))
+        let layers = self.layers.iter().zip(&workspace.caches);
+        Ok(read(&mut layers.filter_map(|(layer, cache)| layer.attended(&context, cache))))
     }
 
     /// The samples that all layers share in a backward pass without a draw.

@@ -7,10 +7,7 @@ mod common;
 use serde_json::Value;
 use std::path::PathBuf;
 use supergat::kernels::{Adam, Buffer, HeadLayout};
-use supergat::layers::{
-    AttentionConfig, AttentionLayer, Context, Convolution, ConvolutionLayer, FromAbove, Input, Join, Layer, Parameter,
-    Plan, Scratch, Size,
-};
+use supergat::layers::{Context, Convolution, FromAbove, Input, Join, Layer, Parameter, Plan, Scratch, Shape, Size};
 use supergat::memory::Room;
 use supergat::{Architecture, Direction, Example, Features, Form, Graph, Labels, Model, ModelKind, Real};
 
@@ -88,35 +85,23 @@ fn check_layer<T: Real>(name: &str, file: &Value, tolerance: f64) {
     let labels = Labels::Single { classes: 1, of: vec![0; nodes] };
     let example = example::<T>(file, labels, vec![0]);
     let input = HeadLayout::plain(size(&file["in_features"]));
-    let mut attention = AttentionLayer::<T>::new(
-        0,
-        AttentionConfig {
-            form: form(&file["form"]),
-            input,
-            hidden_input: false,
-            heads,
-            features,
-            join: if concat { Join::Concat } else { Join::Mean },
-            negative_slope: 0.2,
-            dropout: 0.0,
-        },
-    );
-    attention.weight.set_rows(&cast(&file["w"]));
-    if let Some(a) = &mut attention.vectors {
+    let join = if concat { Join::Concat } else { Join::Mean };
+    let shape = Shape { input, heads, features, join, dropout: 0.0 };
+    let mut layer = Layer::<T>::attention(0, shape, form(&file["form"]), 0.2);
+    layer.weight.set_rows(&cast(&file["w"]));
+    if let Some(a) = layer.parameters_mut().find(|parameter| parameter.name == "layer1.a") {
         a.set_rows(&cast(&file["a"]));
     }
-    attention.output.bias.set_rows(&cast(&file["bias"]));
+    layer.output.bias.set_rows(&cast(&file["bias"]));
 
     let plan = Plan::new(&example, Some((1.0, 0.0))).unwrap();
     let context = Context { example: &example, plan: &plan, draw: None };
     let bounds = Size::of(std::slice::from_ref(&example), std::slice::from_ref(&plan), true);
-    let mut cache = attention.cache(bounds, 0, &mut Room::given());
-    let layout = attention.layout();
-    let mut layer = Layer::Attention(attention);
+    let mut cache = layer.cache(bounds, 0, &mut Room::given());
+    let layout = layer.layout();
     let mut scratch = Scratch::new(bounds, std::slice::from_ref(&layer), &mut Room::given());
-    let Layer::Attention(attention) = &mut layer else { unreachable!() };
     let features_input = Input::Features(&example.features);
-    attention.forward(&context, features_input, &mut cache);
+    layer.forward(&context, features_input, &mut cache);
 
     // From the layout of the kernels to rows of [head][feature].
     let canonical = |rows: &[T], layout: HeadLayout, stride: usize| -> Vec<T> {
@@ -129,7 +114,7 @@ fn check_layer<T: Real>(name: &str, file: &Value, tolerance: f64) {
     };
     close(&format!("{name}: out"), &out, &file["out"], tolerance);
 
-    let [coefficients, _] = attention.edge_values(&context, &cache);
+    let [coefficients, _] = layer.attended(&context, &cache).expect("attention").edge_values();
     let listed = pairs(&file["edges"]).into_iter().chain((0..nodes as u32).map(|i| [i, i]));
     let in_file_order: Vec<T> = listed
         .flat_map(|[from, to]| {
@@ -153,25 +138,27 @@ fn check_layer<T: Real>(name: &str, file: &Value, tolerance: f64) {
     } else {
         FromAbove::Mean(&r)
     };
-    let edge_loss = attention.backward(&context, features_input, above, Some(1.7), &mut cache, &mut scratch);
+    let edge_loss = layer.backward(&context, features_input, above, Some(1.7), &mut cache, &mut scratch);
     close(&format!("{name}: edge loss"), &[T::from_f64(edge_loss)], &file["edge_loss"], tolerance);
     let inner: f64 = out.iter().zip(&r).map(|(o, r)| (*o * *r).to_f64()).sum();
     close(&format!("{name}: objective"), &[T::from_f64(inner + 1.7 * edge_loss)], &file["objective"], tolerance);
 
     // The edge logits of pairs give the same loss.
-    let mean_logits = attention.pair_logits(&context, &cache, &negatives);
+    let attended = layer.attended(&context, &cache).expect("attention");
+    let mean_logits = attended.pair_logits(&negatives);
     let softplus = |x: f64| x.max(0.0) + (-x.abs()).exp().ln_1p();
     let all_edges: Vec<[u32; 2]> = (0..nodes)
         .flat_map(|i| example.graph.incoming().of(i).iter().map(move |&j| [j, i as u32]).collect::<Vec<_>>())
         .collect();
-    let positive: f64 = attention.pair_logits(&context, &cache, &all_edges).iter().map(|x| softplus(-x.to_f64())).sum();
+    let positive: f64 = attended.pair_logits(&all_edges).iter().map(|x| softplus(-x.to_f64())).sum();
     let negative: f64 = mean_logits.iter().map(|x| softplus(x.to_f64())).sum();
     let mean = (positive + negative) / (all_edges.len() + negatives.len()) as f64;
     close(&format!("{name}: loss of pair logits"), &[T::from_f64(mean)], &file["edge_loss"], tolerance);
 
-    close(&format!("{name}: grad_w"), &attention.weight.gradient_to_rows(), &file["grad_w"], tolerance);
-    close(&format!("{name}: grad_bias"), &attention.output.bias.gradient_to_rows(), &file["grad_bias"], tolerance);
-    let d_a = attention.vectors.as_ref().map(Parameter::gradient_to_rows).unwrap_or_default();
+    close(&format!("{name}: grad_w"), &layer.weight.gradient_to_rows(), &file["grad_w"], tolerance);
+    close(&format!("{name}: grad_bias"), &layer.output.bias.gradient_to_rows(), &file["grad_bias"], tolerance);
+    let a = layer.parameters().find(|parameter| parameter.name == "layer1.a");
+    let d_a = a.map(Parameter::gradient_to_rows).unwrap_or_default();
     close(&format!("{name}: grad_a"), &d_a, &file["grad_a"], tolerance);
 
     let width = input.features;
@@ -181,7 +168,7 @@ fn check_layer<T: Real>(name: &str, file: &Value, tolerance: f64) {
 
 /// `projected W^T` for an input without padding, where the model itself never needs it.
 fn input_gradient<T: Real>(layer: &Layer<T>, scratch: &Scratch<T>, nodes: usize, width: usize) -> Buffer<T> {
-    let (stride, weight) = (layer.stride(), &layer.weight().value);
+    let (stride, weight) = (layer.stride(), &layer.weight.value);
     let mut out = Buffer::zeros(nodes * width);
     for i in 0..nodes {
         for k in 0..width {
@@ -264,7 +251,8 @@ fn check_baseline<T: Real>(name: &str, file: &Value, tolerance: f64) {
         other => panic!("{name}: unknown layer {other}"),
     };
     let input = HeadLayout::plain(inputs);
-    let mut layer = ConvolutionLayer::<T>::new(0, kind, input, false, features, Join::Mean, 0.0);
+    let shape = Shape { input, heads: 1, features, join: Join::Mean, dropout: 0.0 };
+    let mut layer = Layer::<T>::convolution(0, shape, kind);
     // From [out, in] for each matrix to [in, out of the first, out of the second].
     let side_by_side = |values: &Value| -> Vec<f64> {
         let all: Vec<Vec<f64>> = matrices.iter().map(|m| numbers(&values[m])).collect();
@@ -279,17 +267,16 @@ fn check_baseline<T: Real>(name: &str, file: &Value, tolerance: f64) {
     let context = Context { example: &example, plan: &plan, draw: None };
     let bounds = Size::of(std::slice::from_ref(&example), std::slice::from_ref(&plan), true);
     let mut cache = layer.cache(bounds, 0, &mut Room::given());
-    let mut any = Layer::Convolution(layer);
-    let mut scratch = Scratch::new(bounds, std::slice::from_ref(&any), &mut Room::given());
-    let Layer::Convolution(layer) = &mut any else { unreachable!() };
+    let mut scratch = Scratch::new(bounds, std::slice::from_ref(&layer), &mut Room::given());
     layer.forward(&context, Input::Features(&example.features), &mut cache);
     close(&format!("{name}: out"), &cache.output[..nodes * features], &file["out"], tolerance);
 
-    layer.backward(&context, Input::Features(&example.features), FromAbove::Mean(&r), &mut cache, &mut scratch);
+    let above = FromAbove::Mean(&r);
+    layer.backward(&context, Input::Features(&example.features), above, None, &mut cache, &mut scratch);
     let expected = serde_json::to_value(side_by_side(&file["gradients"])).unwrap();
     close(&format!("{name}: weight"), &layer.weight.gradient_to_rows(), &expected, tolerance);
     close(&format!("{name}: bias"), &layer.output.bias.gradient_to_rows(), &file["gradients"][bias], tolerance);
-    let d_x = input_gradient(&any, &scratch, nodes, inputs);
+    let d_x = input_gradient(&layer, &scratch, nodes, inputs);
     close(&format!("{name}: grad_x"), &d_x, &file["grad_x"], tolerance);
 }
 

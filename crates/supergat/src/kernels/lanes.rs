@@ -206,6 +206,32 @@ pub fn vectors_mut<T>(values: &mut [T]) -> &mut [[T; LANES]] {
     chunks
 }
 
+/// Runs `body` over a row of `width` vectors in blocks that registers hold: `first` is a block's first vector, the constant `B` how many it has, up
+/// to eight.
+macro_rules! in_blocks {
+    ($width:expr, |$first:ident, $B:ident| $body:expr) => {
+        $crate::kernels::lanes::in_blocks!($width, |$first, $B| $body, 1 2 3 4 5 6 7)
+    };
+    ($width:expr, |$first:ident, $B:ident| $body:expr, $($b:literal)*) => {{
+        let (width, mut $first) = ($width, 0);
+        while $first < width {
+            match width - $first {
+                $($b => {
+                    const $B: usize = $b;
+                    $body;
+                    $first += $B;
+                })*
+                _ => {
+                    const $B: usize = 8;
+                    $body;
+                    $first += $B;
+                }
+            }
+        }
+    }};
+}
+pub(crate) use in_blocks;
+
 /// Asks for a row that will be read soon, so that it is in the cache by then.
 #[inline(always)]
 pub fn prefetch<T>(row: &[T]) {

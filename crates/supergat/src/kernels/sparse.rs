@@ -1,7 +1,7 @@
 //! Products of sparse features with weights: `X W`, and `X^T G` for the gradient of `W`. Dropout of `X` happens inside, on the entries only.
 
 use super::dropout::Mask;
-use super::lanes::{Isa, Kernel, LANES, Lanes, V, dispatch, prefetch, vectors, vectors_mut};
+use super::lanes::{Isa, Kernel, LANES, Lanes, V, dispatch, in_blocks, prefetch, vectors, vectors_mut};
 use super::parts::{Parts, Rows};
 use super::real::Real;
 use std::ops::Range;
@@ -156,21 +156,7 @@ impl<T: Real> Kernel for Transposed<'_, T> {
 /// `out += sum_k value[k] * m[index[k]]`, eight vectors at a time in registers.
 #[inline(always)]
 fn add_rows<T: Real, I: Isa>(out: &mut [[T; LANES]], index: &[u32], value: &[T], m: &[[T; LANES]], width: usize) {
-    let mut first = 0;
-    while first < width {
-        let block = (width - first).min(8);
-        match block {
-            1 => add_block::<T, I, 1>(out, index, value, m, width, first),
-            2 => add_block::<T, I, 2>(out, index, value, m, width, first),
-            3 => add_block::<T, I, 3>(out, index, value, m, width, first),
-            4 => add_block::<T, I, 4>(out, index, value, m, width, first),
-            5 => add_block::<T, I, 5>(out, index, value, m, width, first),
-            6 => add_block::<T, I, 6>(out, index, value, m, width, first),
-            7 => add_block::<T, I, 7>(out, index, value, m, width, first),
-            _ => add_block::<T, I, 8>(out, index, value, m, width, first),
-        }
-        first += block;
-    }
+    in_blocks!(width, |first, B| add_block::<T, I, B>(out, index, value, m, width, first));
 }
 
 #[inline(always)]
@@ -206,22 +192,7 @@ fn add_block<T: Real, I: Isa, const B: usize>(
 /// `out[index[k]] += value[k] * g` for all k, eight vectors of `g` at a time in registers.
 #[inline(always)]
 fn add_to_rows<T: Real, I: Isa>(out: &mut [[T; LANES]], index: &[u32], value: &[T], g: &[[T; LANES]]) {
-    let width = g.len();
-    let mut first = 0;
-    while first < width {
-        let block = (width - first).min(8);
-        match block {
-            1 => add_to_block::<T, I, 1>(out, index, value, g, first),
-            2 => add_to_block::<T, I, 2>(out, index, value, g, first),
-            3 => add_to_block::<T, I, 3>(out, index, value, g, first),
-            4 => add_to_block::<T, I, 4>(out, index, value, g, first),
-            5 => add_to_block::<T, I, 5>(out, index, value, g, first),
-            6 => add_to_block::<T, I, 6>(out, index, value, g, first),
-            7 => add_to_block::<T, I, 7>(out, index, value, g, first),
-            _ => add_to_block::<T, I, 8>(out, index, value, g, first),
-        }
-        first += block;
-    }
+    in_blocks!(g.len(), |first, B| add_to_block::<T, I, B>(out, index, value, g, first));
 }
 
 #[inline(always)]

@@ -1,16 +1,14 @@
-//! The graph attention layer, with or without self-supervision.
+//! Graph attention, with or without self-supervision.
 //!
 //! ```text
-//! z_i    = W^T drop(h_i)
 //! e_ij   = form(z_i, z_j)                            GO, DP, SD or MX, see `kernels::Form`
 //! alpha  = drop(softmax over j of LeakyReLU(e_ij))   j runs over the incoming edges of i, its self-loop included
-//! h'_i   = join over heads of (sum_j alpha_ij z_j) + b
+//! s_i    = sum_j alpha_ij z_j                        for each head
 //! L_E    = mean over sampled pairs of -ln phi_ij (edges), -ln (1 - phi_ij) (non-edges),  phi = sigmoid(mean over heads of the edge logit)
 //! ```
 
 use super::contrast::Scores;
-use super::input::Input;
-use super::output::{FromAbove, Join, Output};
+use super::layer::name;
 use super::parameter::Parameter;
 use super::{Context, Scratch, Size};
 use crate::kernels::{
@@ -19,178 +17,96 @@ use crate::kernels::{
 use crate::memory::Room;
 use crate::random::{Purpose, Stream};
 
-/// What a layer is made of.
-#[derive(Debug, Clone, Copy)]
-pub struct AttentionConfig {
-    /// Form of the attention.
-    pub form: Form,
-    /// Layout of an input row; `plain` for features.
-    pub input: HeadLayout,
-    /// Whether the input is a hidden layer's output, with its padding.
-    pub hidden_input: bool,
-    /// Heads.
-    pub heads: usize,
-    /// Features per head.
-    pub features: usize,
-    /// How heads are joined.
-    pub join: Join,
-    /// Negative slope of LeakyReLU.
-    pub negative_slope: f64,
-    /// Dropout of input and coefficients.
-    pub dropout: f64,
-}
-
-/// Graph attention layer.
+/// Attention of a layer.
 #[derive(Debug, Clone)]
-pub struct AttentionLayer<T> {
+pub struct AttentionMixing<T> {
+    index: u16,
     form: Form,
     layout: HeadLayout,
     slope: T,
     dropout: Dropout,
-    index: u16,
-    input_width: usize,
-    /// `W`, [input features, heads * features].
-    pub weight: Parameter<T>,
     /// `a`, [heads, 2 * features]: the first half of a head is for the target, the second for the source. GO and MX only.
     pub vectors: Option<Parameter<T>>,
-    /// Join and bias.
-    pub output: Output<T>,
 }
 
-/// What forward leaves for backward, with room for the largest graph.
+/// What forward leaves for backward.
 #[derive(Debug)]
 pub struct AttentionCache<T> {
-    keep_input: Vec<u8>,
     keep: Vec<u8>,
     chosen: Vec<u8>,
-    z: Buffer<T>,
     source_score: Buffer<T>,
     state: Buffer<T>,
-    sums: Buffer<T>,
-    /// The layer's output.
-    pub output: Buffer<T>,
+    state_width: usize,
 }
 
-impl<T: Real> AttentionLayer<T> {
-    /// A layer whose parameters are zero; `index` counts layers from 0 and names them from 1.
-    pub fn new(index: u16, config: AttentionConfig) -> Self {
-        let name = format!("layer{}", index + 1);
-        let layout = HeadLayout::new(config.heads, config.features);
+impl<T: Real> AttentionCache<T> {
+    /// State of the first `nodes` nodes.
+    pub fn state_mut(&mut self, nodes: usize) -> &mut [T] {
+        &mut self.state[..nodes * self.state_width]
+    }
+}
+
+impl<T: Real> AttentionMixing<T> {
+    /// Attention of the layer `index` whose vectors are zero.
+    pub fn new(index: u16, form: Form, layout: HeadLayout, negative_slope: f64, dropout: Dropout) -> Self {
         let stride = layout.stride();
-        let vectors = config.form.has_vector().then(|| {
-            let places = (0..config.heads).flat_map(|h| {
-                (0..2).flat_map(move |side| (0..config.features).map(move |f| side * stride + layout.index(h, f)))
+        let vectors = form.has_vector().then(|| {
+            let places = (0..layout.heads).flat_map(|h| {
+                (0..2).flat_map(move |side| (0..layout.features).map(move |f| side * stride + layout.index(h, f)))
             });
-            Parameter::new(format!("{name}.a"), [config.heads, 2 * config.features], 2 * stride, places)
+            Parameter::new(format!("{}.a", name(index)), [layout.heads, 2 * layout.features], 2 * stride, places)
         });
-        let input_width = if config.hidden_input { config.input.stride() } else { config.input.features };
-        Self {
-            form: config.form,
-            layout,
-            slope: T::from_f64(config.negative_slope),
-            dropout: Dropout::new(config.dropout),
-            index,
-            input_width,
-            weight: Parameter::weight(format!("{name}.w"), config.input, layout, config.hidden_input),
-            vectors,
-            output: Output::new(&name, layout, config.join),
-        }
+        Self { index, form, layout, slope: T::from_f64(negative_slope), dropout, vectors }
     }
 
-    /// Glorot weights and vectors, bias zero.
-    pub fn initialise(&mut self, seed: u64) {
-        self.weight.glorot(Stream::new(seed, 0, self.index, Purpose::Weights));
-        if let Some(vectors) = &mut self.vectors {
-            vectors.glorot(Stream::new(seed, 0, self.index, Purpose::AttentionVectors));
-        }
-    }
-
-    /// Layout of the heads.
-    pub fn layout(&self) -> HeadLayout {
-        self.layout
-    }
-
-    /// Its parameters.
-    pub fn parameters(&self) -> [Option<&Parameter<T>>; 3] {
-        [Some(&self.weight), self.vectors.as_ref(), Some(&self.output.bias)]
-    }
-
-    /// Its parameters, to change them.
-    pub fn parameters_mut(&mut self) -> [Option<&mut Parameter<T>>; 3] {
-        [Some(&mut self.weight), self.vectors.as_mut(), Some(&mut self.output.bias)]
-    }
-
-    /// Memory for graphs up to a size; `mask_bytes` is that of the input's dropout mask, if it will be needed.
-    pub fn cache(&self, size: Size, mask_bytes: usize, room: &mut Room) -> AttentionCache<T> {
-        let keep_input = if self.dropout.is_none() { 0 } else { mask_bytes };
+    /// Memory for graphs up to a size.
+    pub fn cache(&self, size: Size, room: &mut Room) -> AttentionCache<T> {
         let constrained = size.contrast[0] > 0;
         let drops = size.training && !constrained && !self.dropout.is_none();
-        let keep = if drops { size.edges * self.layout.groups } else { 0 };
+        let per_edge = size.edges * self.layout.groups;
         let per_head = size.nodes * self.layout.head_stride();
         AttentionCache {
-            keep_input: room.list(keep_input),
-            keep: room.list(keep),
-            chosen: room.list(if constrained { size.edges * self.layout.groups } else { 0 }),
-            z: room.numbers(size.nodes * self.layout.stride()),
+            keep: room.list(if drops { per_edge } else { 0 }),
+            chosen: room.list(if constrained { per_edge } else { 0 }),
             source_score: room.numbers(if self.vectors.is_some() { per_head } else { 0 }),
             state: room.numbers(STATE * per_head),
-            sums: room.numbers(size.nodes * self.layout.stride()),
-            output: room.numbers(size.nodes * self.output.width()),
+            state_width: STATE * self.layout.head_stride(),
         }
     }
 
-    /// Numbers per node of the layer's rows.
-    pub fn stride(&self) -> usize {
-        self.layout.stride()
-    }
-
-    /// Computes the output into the cache, with dropout when `context.draw` is given.
-    pub fn forward(&self, context: &Context<'_, T>, input: Input<'_, T>, cache: &mut AttentionCache<T>) {
+    /// From projected features to their weighted sums, with dropout of coefficients when `context.draw` is given.
+    pub fn forward(&self, context: &Context<'_, T>, z: &[T], cache: &mut AttentionCache<T>, sums: &mut [T]) {
         let graph = &context.example.graph;
-        let (nodes, stride) = (graph.nodes(), self.layout.stride());
-        let stream = |purpose| context.draw.map(|draw| Stream::new(draw.seed, draw.step, self.index, purpose));
-        let mask = stream(Purpose::InputDropout)
-            .and_then(|stream| input.draw_mask(self.dropout, stream, &mut cache.keep_input));
-        input.product(&context.plan.input, mask, &self.weight, stride, &mut cache.z[..nodes * stride]);
-
-        let per_head = nodes * self.layout.head_stride();
+        let (nodes, per_edge) = (graph.nodes(), graph.edges() * self.layout.groups);
+        let AttentionCache { keep, chosen, source_score, state, state_width } = cache;
+        let state = &mut state[..nodes * *state_width];
         if let Some(a) = &self.vectors {
-            let (a_target, a_source) = a.value.split_at(stride);
-            let (state, source) = (&mut cache.state[..STATE * per_head], &mut cache.source_score[..per_head]);
-            let z = &cache.z[..nodes * stride];
+            let (a_target, a_source) = a.value.split_at(self.layout.stride());
+            let source = &mut source_score[..nodes * self.layout.head_stride()];
             T::attention_scores(&context.plan.input.rows, self.layout, z, a_target, a_source, state, source);
         }
-        if let Some(stream) = stream(Purpose::AttentionDropout).filter(|_| self.drops_coefficients(context)) {
-            let keep = &mut cache.keep[..graph.edges() * self.layout.groups];
-            self.dropout.fill_heads(stream, self.layout.lane_heads, keep);
+        let stream = context.stream(self.index, Purpose::AttentionDropout);
+        if let Some(stream) = stream.filter(|_| self.drops_coefficients(context)) {
+            self.dropout.fill_heads(stream, self.layout.lane_heads, &mut keep[..per_edge]);
         }
         if let Some((plan, _)) = context.contrast() {
-            let chosen = &mut cache.chosen[..graph.edges() * self.layout.groups];
-            let attention = self.attention(context, &cache.keep, &[], &cache.z, &cache.source_score);
-            T::choose_top_k(&context.plan.edges, attention, &cache.state[..STATE * per_head], plan.top_k(), chosen);
+            let attention = self.kernel_input(context, z, keep, &[], source_score);
+            T::choose_top_k(&context.plan.edges, attention, state, plan.top_k(), &mut chosen[..per_edge]);
         }
-        let AttentionCache { keep, chosen, z, source_score, state, sums, output, .. } = cache;
-        let attention = self.attention(context, keep, chosen, z, source_score);
-        T::attention_forward(
-            &context.plan.edges,
-            attention,
-            &mut state[..STATE * per_head],
-            &mut sums[..nodes * stride],
-        );
-        let out = &mut output[..nodes * self.output.width()];
-        self.output.forward(&context.plan.input.rows, &sums[..nodes * stride], out);
+        let attention = self.kernel_input(context, z, keep, chosen, source_score);
+        T::attention_forward(&context.plan.edges, attention, state, sums);
     }
 
     fn drops_coefficients(&self, context: &Context<'_, T>) -> bool {
         context.draw.is_some() && context.contrast().is_none() && !self.dropout.is_none()
     }
 
-    fn attention<'a>(
+    fn kernel_input<'a>(
         &self,
         context: &Context<'a, T>,
+        z: &'a [T],
         keep: &'a [u8],
         chosen: &'a [u8],
-        z: &'a [T],
         source_score: &'a [T],
     ) -> Attention<'a, T> {
         Attention {
@@ -205,13 +121,13 @@ impl<T: Real> AttentionLayer<T> {
         }
     }
 
-    /// The mask that dropped this layer's input in the last forward pass.
-    pub fn input_mask<'k>(&self, context: &Context<'_, T>, cache: &'k AttentionCache<T>) -> Option<Mask<'k, T>> {
-        let dropped = context.draw.is_some() && !self.dropout.is_none();
-        dropped.then(|| Mask { keep: &cache.keep_input, scale: self.dropout.scale() })
+    /// After a forward pass: what it computed.
+    pub fn attended<'a>(&self, context: &Context<'a, T>, z: &'a [T], cache: &'a AttentionCache<T>) -> Attended<'a, T> {
+        let attention = self.kernel_input(context, z, &cache.keep, &cache.chosen, &cache.source_score);
+        Attended { attention, state: &cache.state[..context.example.graph.nodes() * cache.state_width] }
     }
 
-    /// Gradients of all parameters; that of the projected features is left in `scratch.projected`.
+    /// From the gradient of the sums (`scratch.gradient`) to that of the projected features (`scratch.projected`) and the vectors.
     ///
     /// With `lambda_e`, the edge loss is part of the objective; its value is returned. Its samples are drawn for the step of
     /// `context.draw`, or taken from `scratch.samples` as they are when there is none. Where attention is constrained, the weighted sum of the margin
@@ -219,19 +135,13 @@ impl<T: Real> AttentionLayer<T> {
     pub fn backward(
         &mut self,
         context: &Context<'_, T>,
-        input: Input<'_, T>,
-        above: FromAbove<'_, T>,
+        z: &[T],
         lambda_e: Option<f64>,
-        cache: &mut AttentionCache<T>,
+        cache: &AttentionCache<T>,
         scratch: &mut Scratch<T>,
     ) -> f64 {
         let graph = &context.example.graph;
         let (nodes, stride) = (graph.nodes(), self.layout.stride());
-        let per_head = nodes * self.layout.head_stride();
-        let rows = &context.plan.input.rows;
-        let state = Some(&mut cache.state[..STATE * per_head]);
-        self.output.backward(rows, above, &cache.sums[..nodes * stride], &cache.output, state, scratch);
-
         if lambda_e.is_some()
             && let (Some(draw), Some((sampler, sizes))) = (context.draw, &context.plan.edge_samples)
         {
@@ -247,8 +157,9 @@ impl<T: Real> AttentionLayer<T> {
             weight: lambda_e / samples.count() as f64,
         });
         let vectors = self.vectors.as_ref().map_or([&[][..], &[][..]], |a| a.value.split_at(stride).into());
+        let Attended { attention, state } = self.attended(context, z, cache);
         let gradient = Gradient {
-            state: &cache.state[..STATE * per_head],
+            state,
             out: &scratch.gradient[..nodes * stride],
             active: &scratch.active[..nodes],
             vectors,
@@ -260,46 +171,48 @@ impl<T: Real> AttentionLayer<T> {
         let parts = &context.plan.edges;
         let sums = &mut scratch.partial[..parts.len() * vector_sums(self.layout)];
         let losses = &mut scratch.losses[..parts.len()];
-        let attention = self.attention(context, &cache.keep, &cache.chosen, &cache.z, &cache.source_score);
-        T::attention_backward(parts, attention, gradient, &mut scratch.projected[..nodes * stride], sums, losses);
+        let projected = &mut scratch.projected[..nodes * stride];
+        T::attention_backward(parts, attention, gradient, projected, sums, losses);
         let mut loss =
             if lambda_e.is_some() { losses.iter().sum::<f64>() / samples.count().max(1) as f64 } else { 0.0 };
         if let Some((plan, draw)) = context.contrast() {
             let contrast = &mut scratch.contrast;
             contrast.draw(graph, parts, plan, |purpose| Stream::new(draw.seed, draw.step, self.index, purpose));
-            let state = &cache.state[..STATE * per_head];
             let scores = Scores { parts, graph, attention, state, vectors };
-            loss = contrast.backward(plan, scores, &mut scratch.projected[..nodes * stride], sums, losses);
+            loss = contrast.backward(plan, scores, projected, sums, losses);
         }
         if let Some(a) = &mut self.vectors {
             sum_parts(parts.len(), sums, &mut a.gradient);
         }
-
-        let mask = self.input_mask(context, cache);
-        let projected = &scratch.projected[..nodes * stride];
-        input.weight_gradient(&context.plan.input, mask, projected, stride, &mut scratch.copies, &mut self.weight);
         loss
     }
+}
 
-    /// Width of an input row, padding included.
-    pub fn input_width(&self) -> usize {
-        self.input_width
+/// Attention as the last forward pass left it.
+#[derive(Debug, Clone, Copy)]
+pub struct Attended<'a, T> {
+    attention: Attention<'a, T>,
+    state: &'a [T],
+}
+
+impl<T: Real> Attended<'_, T> {
+    /// Heads.
+    pub fn heads(&self) -> usize {
+        self.attention.layout.heads
     }
 
-    /// After a forward pass: coefficient and edge logit of every edge (in the graph's order) and head.
-    pub fn edge_values(&self, context: &Context<'_, T>, cache: &AttentionCache<T>) -> [Vec<T>; 2] {
-        let values = context.example.graph.edges() * self.layout.heads;
+    /// Coefficient and edge logit of every edge (in the graph's order) and head.
+    pub fn edge_values(&self) -> [Vec<T>; 2] {
+        let values = self.attention.incoming.nodes.len() * self.heads();
         let [mut coefficients, mut logits] = [vec![T::ZERO; values], vec![T::ZERO; values]];
-        let attention = self.attention(context, &cache.keep, &cache.chosen, &cache.z, &cache.source_score);
-        T::edge_values(attention, &cache.state, &mut coefficients, &mut logits);
+        T::edge_values(self.attention, self.state, &mut coefficients, &mut logits);
         [coefficients, logits]
     }
 
-    /// After a forward pass: mean edge logit of any pairs `[source, target]`.
-    pub fn pair_logits(&self, context: &Context<'_, T>, cache: &AttentionCache<T>, pairs: &[[u32; 2]]) -> Vec<T> {
+    /// Mean edge logit of any pairs `[source, target]`.
+    pub fn pair_logits(&self, pairs: &[[u32; 2]]) -> Vec<T> {
         let mut out = vec![T::ZERO; pairs.len()];
-        let attention = self.attention(context, &cache.keep, &cache.chosen, &cache.z, &cache.source_score);
-        T::pair_logits(attention, &cache.state, pairs, &mut out);
+        T::pair_logits(self.attention, self.state, pairs, &mut out);
         out
     }
 }

@@ -4,22 +4,23 @@ mod attention;
 mod contrast;
 mod convolution;
 mod input;
-mod linear;
+mod layer;
 mod output;
 mod parameter;
 
-pub use attention::{AttentionCache, AttentionConfig, AttentionLayer};
+pub use attention::{Attended, AttentionCache, AttentionMixing};
 pub use contrast::{Boundary, Contrast, ContrastPlan, ContrastSamples, Scores};
-pub use convolution::{Convolution, ConvolutionCache, ConvolutionLayer};
+pub use convolution::{Convolution, Factors};
 pub use input::{Input, InputParts};
-pub use linear::{LinearCache, LinearLayer};
+pub use layer::{Cache, Layer, Mixing, Shape};
 pub use output::{FromAbove, Join, Output};
 pub use parameter::Parameter;
 
 use crate::error::Result;
 use crate::example::Example;
-use crate::kernels::{Buffer, Dense, Mask, Parts, Real, transpose};
+use crate::kernels::{Buffer, Dense, Parts, Real, transpose};
 use crate::memory::Room;
+use crate::random::{Purpose, Stream};
 use crate::sampling::{EdgeSamples, NegativeSampler, SampleSizes};
 
 /// The randomness of one training step.
@@ -85,6 +86,11 @@ pub struct Context<'a, T> {
 }
 
 impl<'a, T> Context<'a, T> {
+    /// Randomness of a layer in training.
+    pub fn stream(&self, layer: u16, purpose: Purpose) -> Option<Stream> {
+        self.draw.map(|draw| Stream::new(draw.seed, draw.step, layer, purpose))
+    }
+
     /// Constraints on attention, which there are in training only.
     pub fn contrast(&self) -> Option<(&'a ContrastPlan, Draw)> {
         self.plan.contrast.as_ref().zip(self.draw)
@@ -169,7 +175,7 @@ impl<T: Real> Scratch<T> {
         let rows = if size.training { size.nodes * widest(&|l| l.stride()) } else { 0 };
         let parts = if size.training { size.parts } else { 0 };
         let copies =
-            layers.iter().enumerate().map(|(k, l)| size.copies[k.min(1)] * l.weight().value.len()).max().unwrap_or(0);
+            layers.iter().enumerate().map(|(k, l)| size.copies[k.min(1)] * l.weight.value.len()).max().unwrap_or(0);
         Self {
             gradient: room.numbers(rows),
             active: room.list(if size.training { size.nodes } else { 0 }),
@@ -179,174 +185,17 @@ impl<T: Real> Scratch<T> {
             samples: EdgeSamples::with_capacity(size.nodes, size.positives, size.negatives, room),
             contrast: ContrastSamples::with_capacity(size.nodes, size.contrast, room),
             copies: room.numbers(if size.training { copies } else { 0 }),
-            transposed: room.numbers(if size.training { widest(&|l| l.weight().value.len()) } else { 0 }),
+            transposed: room.numbers(if size.training { widest(&|l| l.weight.value.len()) } else { 0 }),
         }
     }
 
     /// `gradient = projected W^T`: from the projected features of a layer to its (dropped) input.
     pub fn input_gradient(&mut self, parts: &Parts, nodes: usize, layer: &Layer<T>) {
         let (stride, width) = (layer.stride(), layer.input_width());
-        let weight = &layer.weight().value;
+        let weight = &layer.weight.value;
         let transposed = &mut self.transposed[..weight.len()];
         transpose(weight, width, stride, transposed);
         let x = Dense { values: &self.projected[..nodes * stride], columns: stride };
         T::dense_product(parts, x, None, transposed, width, &mut self.gradient[..nodes * width]);
-    }
-}
-
-/// Any layer.
-#[derive(Debug, Clone)]
-pub enum Layer<T> {
-    /// See [`AttentionLayer`].
-    Attention(AttentionLayer<T>),
-    /// See [`ConvolutionLayer`].
-    Convolution(ConvolutionLayer<T>),
-    /// See [`LinearLayer`].
-    Linear(LinearLayer<T>),
-}
-
-/// What any layer's forward leaves for its backward.
-#[derive(Debug)]
-pub enum Cache<T> {
-    /// See [`AttentionCache`].
-    Attention(AttentionCache<T>),
-    /// See [`ConvolutionCache`].
-    Convolution(ConvolutionCache<T>),
-    /// See [`LinearCache`].
-    Linear(LinearCache<T>),
-}
-
-impl<T> Cache<T> {
-    /// The layer's output.
-    pub fn output(&self) -> &Buffer<T> {
-        match self {
-            Self::Attention(cache) => &cache.output,
-            Self::Convolution(cache) => &cache.output,
-            Self::Linear(cache) => &cache.output,
-        }
-    }
-}
-
-impl<T: Real> Layer<T> {
-    /// Draws initial parameters.
-    pub fn initialise(&mut self, seed: u64) {
-        match self {
-            Self::Attention(layer) => layer.initialise(seed),
-            Self::Convolution(layer) => layer.initialise(seed),
-            Self::Linear(layer) => layer.initialise(seed),
-        }
-    }
-
-    /// Memory for graphs up to a size.
-    pub fn cache(&self, size: Size, mask_bytes: usize, room: &mut Room) -> Cache<T> {
-        match self {
-            Self::Attention(layer) => Cache::Attention(layer.cache(size, mask_bytes, room)),
-            Self::Convolution(layer) => Cache::Convolution(layer.cache(size, mask_bytes, room)),
-            Self::Linear(layer) => Cache::Linear(layer.cache(size, mask_bytes, room)),
-        }
-    }
-
-    /// Its parameters.
-    pub fn parameters(&self) -> impl Iterator<Item = &Parameter<T>> {
-        match self {
-            Self::Attention(layer) => layer.parameters(),
-            Self::Convolution(layer) => layer.parameters(),
-            Self::Linear(layer) => layer.parameters(),
-        }
-        .into_iter()
-        .flatten()
-    }
-
-    /// Its parameters, to change them.
-    pub fn parameters_mut(&mut self) -> impl Iterator<Item = &mut Parameter<T>> {
-        match self {
-            Self::Attention(layer) => layer.parameters_mut(),
-            Self::Convolution(layer) => layer.parameters_mut(),
-            Self::Linear(layer) => layer.parameters_mut(),
-        }
-        .into_iter()
-        .flatten()
-    }
-
-    /// Its weight matrix.
-    pub fn weight(&self) -> &Parameter<T> {
-        match self {
-            Self::Attention(layer) => &layer.weight,
-            Self::Convolution(layer) => &layer.weight,
-            Self::Linear(layer) => &layer.weight,
-        }
-    }
-
-    /// Join, bias and activation.
-    pub fn output(&self) -> &Output<T> {
-        match self {
-            Self::Attention(layer) => &layer.output,
-            Self::Convolution(layer) => &layer.output,
-            Self::Linear(layer) => &layer.output,
-        }
-    }
-
-    /// Numbers per node of its rows.
-    pub fn stride(&self) -> usize {
-        match self {
-            Self::Attention(layer) => layer.stride(),
-            Self::Convolution(layer) => layer.stride(),
-            Self::Linear(layer) => layer.stride(),
-        }
-    }
-
-    /// Width of an input row, padding included.
-    pub fn input_width(&self) -> usize {
-        match self {
-            Self::Attention(layer) => layer.input_width(),
-            Self::Convolution(layer) => layer.input_width(),
-            Self::Linear(layer) => layer.input_width(),
-        }
-    }
-
-    /// Computes the output into the cache.
-    pub fn forward(&self, context: &Context<'_, T>, input: Input<'_, T>, cache: &mut Cache<T>) {
-        match (self, cache) {
-            (Self::Attention(layer), Cache::Attention(cache)) => layer.forward(context, input, cache),
-            (Self::Convolution(layer), Cache::Convolution(cache)) => layer.forward(context, input, cache),
-            (Self::Linear(layer), Cache::Linear(cache)) => layer.forward(context, input, cache),
-            _ => unreachable!("a layer makes its own cache"),
-        }
-    }
-
-    /// The mask that dropped its input in the last forward pass.
-    pub fn input_mask<'k>(&self, context: &Context<'_, T>, cache: &'k Cache<T>) -> Option<Mask<'k, T>> {
-        match (self, cache) {
-            (Self::Attention(layer), Cache::Attention(cache)) => layer.input_mask(context, cache),
-            (Self::Convolution(layer), Cache::Convolution(cache)) => layer.input_mask(context, cache),
-            (Self::Linear(layer), Cache::Linear(cache)) => layer.input_mask(context, cache),
-            _ => unreachable!("a layer makes its own cache"),
-        }
-    }
-
-    /// Gradients of its parameters and projected features; the loss of its attention, zero where there is none.
-    pub fn backward(
-        &mut self,
-        context: &Context<'_, T>,
-        input: Input<'_, T>,
-        above: FromAbove<'_, T>,
-        lambda_e: Option<f64>,
-        cache: &mut Cache<T>,
-        scratch: &mut Scratch<T>,
-    ) -> f64 {
-        match (self, cache) {
-            (Self::Attention(layer), Cache::Attention(cache)) => {
-                layer.backward(context, input, above, lambda_e, cache, scratch)
-            }
-            (Self::Convolution(layer), Cache::Convolution(cache)) => {
-                layer.backward(context, input, above, cache, scratch);
-                0.0
-            }
-            (Self::Linear(layer), Cache::Linear(cache)) => {
-                layer.backward(context, input, above, cache, scratch);
-                0.0
-            }
-            _ => unreachable!("a layer makes its own cache"),
-        }
     }
 }

@@ -28,13 +28,14 @@ impl<T: Real> Parameter<T> {
         Self { name, shape, places, value: zeros(), gradient: zeros(), moments: [zeros(), zeros()] }
     }
 
-    /// A weight matrix from `input` to `output` features, a row of the output's layout per input number.
-    pub fn weight(name: String, input: HeadLayout, output: HeadLayout, padded_input: bool) -> Self {
+    /// `halves` matrices side by side from `input` to `output` features: per input number, a row of the output's layout for each.
+    pub fn weight(name: String, input: HeadLayout, padded_input: bool, output: HeadLayout, halves: usize) -> Self {
         let rows = if padded_input { input.stride() } else { input.features };
         let stride = output.stride();
-        let shape = [input.heads * input.features, output.heads * output.features];
-        let places = input.canonical().flat_map(|r| output.canonical().map(move |c| r * stride + c));
-        Self::new(name, shape, rows * stride, places)
+        let shape = [input.heads * input.features, halves * output.heads * output.features];
+        let starts = input.canonical().flat_map(|r| (r * halves..(r + 1) * halves).map(|row| row * stride));
+        let places = starts.flat_map(|start| output.canonical().map(move |c| start + c));
+        Self::new(name, shape, rows * halves * stride, places)
     }
 
     /// A row in the layout of the output.
@@ -94,7 +95,7 @@ mod tests {
     fn rows_survive_the_layout() {
         let input = HeadLayout::new(3, 2);
         let output = HeadLayout::new(5, 3);
-        let mut w = Parameter::<f64>::weight("w".into(), input, output, true);
+        let mut w = Parameter::<f64>::weight("w".into(), input, true, output, 1);
         assert_eq!((w.shape, w.elements()), ([6, 15], 90));
         let elements: Vec<f64> = (0..90).map(f64::from).collect();
         w.set_rows(&elements);
@@ -105,7 +106,7 @@ mod tests {
 
     #[test]
     fn glorot_fills_its_interval() {
-        let mut w = Parameter::<f64>::weight("w".into(), HeadLayout::plain(100), HeadLayout::new(8, 8), false);
+        let mut w = Parameter::<f64>::weight("w".into(), HeadLayout::plain(100), false, HeadLayout::new(8, 8), 1);
         w.glorot(Stream::new(0, 0, 0, Purpose::Weights));
         let limit = (6.0f64 / 164.0).sqrt();
         let values = w.to_rows();

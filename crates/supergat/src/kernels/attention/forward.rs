@@ -3,7 +3,7 @@
 use super::{Attention, INVERSE, LARGEST, SCORE, STATE, if_chosen, kept, leaky, score_scale, steps_ahead};
 use crate::kernels::forms::{FormKernel, with_form};
 use crate::kernels::heads::HeadLayout;
-use crate::kernels::lanes::{Isa, Kernel, LANES, Lanes, V, dispatch, dot, prefetch, vectors, vectors_mut};
+use crate::kernels::lanes::{Isa, Kernel, LANES, Lanes, V, dispatch, dot, in_blocks, prefetch, vectors, vectors_mut};
 use crate::kernels::parts::{Parts, Rows};
 use crate::kernels::real::Real;
 use std::marker::PhantomData;
@@ -174,24 +174,9 @@ fn add_neighbours<T: Real, I: Isa>(
     row: usize,
     offset: usize,
 ) {
-    let width = out.len();
-    let mut first = 0;
-    while first < width {
-        let block = (width - first).min(8);
-        let out = &mut out[first..first + block];
-        let at = offset + first;
-        match block {
-            1 => add_block::<T, I, 1>(out, nodes, weight, z, row, at),
-            2 => add_block::<T, I, 2>(out, nodes, weight, z, row, at),
-            3 => add_block::<T, I, 3>(out, nodes, weight, z, row, at),
-            4 => add_block::<T, I, 4>(out, nodes, weight, z, row, at),
-            5 => add_block::<T, I, 5>(out, nodes, weight, z, row, at),
-            6 => add_block::<T, I, 6>(out, nodes, weight, z, row, at),
-            7 => add_block::<T, I, 7>(out, nodes, weight, z, row, at),
-            _ => add_block::<T, I, 8>(out, nodes, weight, z, row, at),
-        }
-        first += block;
-    }
+    in_blocks!(out.len(), |first, B| {
+        add_block::<T, I, B>(&mut out[first..first + B], nodes, weight, z, row, offset + first);
+    });
 }
 
 #[inline(always)]
