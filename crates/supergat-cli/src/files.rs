@@ -18,8 +18,17 @@ pub fn probe(folder: &Path) -> Result<()> {
     written.map_err(|error| CliError::cannot_write(folder, error))
 }
 
+/// Writes files to a folder, each whole or not at all.
+pub fn write<N: AsRef<str>>(folder: &Path, files: impl IntoIterator<Item = (N, String)>) -> Result<()> {
+    for (name, text) in files {
+        let place = folder.join(name.as_ref());
+        replace(&place, &text).map_err(|error| CliError::cannot_write(&place, error))?;
+    }
+    Ok(())
+}
+
 /// Writes beside the place, then renames.
-pub fn replace(place: &Path, text: &str) -> std::io::Result<()> {
+fn replace(place: &Path, text: &str) -> std::io::Result<()> {
     let name = place.file_name().expect("a file in the output folder").display();
     let beside = place.with_file_name(format!(".{name}.{}", std::process::id()));
     let written = File::create(&beside).and_then(|mut file| {

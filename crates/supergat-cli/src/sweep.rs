@@ -6,7 +6,6 @@ use crate::files::probe;
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::sweep_progress::SweepProgress;
-use std::ops::ControlFlow;
 use std::path::Path;
 use supergat_lab::sweep::{Job, Nodes, Report, ResultsFile, Task, run_task_sweep};
 
@@ -60,14 +59,7 @@ fn sweep_task(
     interrupt: &Interrupt,
 ) -> Result<Report> {
     let progress = SweepProgress::new(quiet, jobs.len());
-    let report = run_task_sweep(task, jobs, results, threads, |event, tally| {
-        progress.observe(event, tally);
-        if interrupt.pressed() {
-            progress.stopping();
-            return ControlFlow::Break(());
-        }
-        ControlFlow::Continue(())
-    });
+    let report = run_task_sweep(task, jobs, results, threads, |event, tally| progress.follow(event, tally, interrupt));
     progress.finish();
     Ok(report?)
 }

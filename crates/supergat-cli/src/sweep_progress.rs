@@ -1,8 +1,10 @@
 //! What a person sees while many runs are made: a bar on a terminal, a line now and then elsewhere.
 
+use crate::interrupt::Interrupt;
 use crate::output;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
+use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use supergat_lab::sweep::{Event, Record, Status, Tally};
@@ -37,8 +39,17 @@ impl SweepProgress {
         Self { quiet, bar, state: Mutex::new(state) }
     }
 
-    /// Takes what happened.
-    pub fn observe(&self, event: Event<'_>, tally: Tally) {
+    /// Takes what happened; says whether to go on.
+    pub fn follow(&self, event: Event<'_>, tally: Tally, interrupt: &Interrupt) -> ControlFlow<()> {
+        self.observe(event, tally);
+        if interrupt.pressed() {
+            self.stopping();
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn observe(&self, event: Event<'_>, tally: Tally) {
         if self.quiet || matches!(event, Event::Epoch(_)) {
             return;
         }
@@ -62,7 +73,7 @@ impl SweepProgress {
     }
 
     /// Says once that the runs will stop.
-    pub fn stopping(&self) {
+    fn stopping(&self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if !std::mem::replace(&mut state.stopping, true) {
             self.line("stopping; what is finished is kept, and the same command goes on from there");

@@ -2,13 +2,13 @@
 
 use crate::config::Resolved;
 use crate::error::{CliError, Result};
+use crate::files;
 use crate::output::{self, BOLD, count};
 use crate::summary::SCHEMA;
 use crate::tune_picture;
 use crate::tune_progress::{short, values};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::io::{self, Write};
 use std::path::PathBuf;
 use supergat_lab::sweep::ResultsFile;
 use supergat_lab::tune::{Space, Trial, Tuned};
@@ -72,11 +72,10 @@ impl TuneFolder {
         let trials = &tuned.trials;
         if let Some(best) = tuned.best {
             let resolved = Resolved { settings: trials[best].settings, seeds: 1, ..resolved.clone() };
-            self.replace(BEST, resolved.to_toml().as_bytes())?;
-            self.replace(HISTORY, &self.history(tuned))?;
             let title = format!("{} on {}", resolved.settings.model, resolved.dataset);
             let picture = tune_picture::svg(&title, self.metric, &self.space, trials, best);
-            self.replace(PICTURE, picture.as_bytes())?;
+            let files = [(BEST, resolved.to_toml()), (HISTORY, self.history(tuned)), (PICTURE, picture)];
+            files::write(&self.place, files)?;
         }
         let percent = |trial: &Trial| 100.0 * trial.mean_of_all();
         let best = tuned.best.map(|best| &trials[best]).map(|best| BestTrial {
@@ -104,7 +103,7 @@ impl TuneFolder {
         (trial.scores.len() as u64) < resolved.seeds
     }
 
-    fn history(&self, tuned: &Tuned) -> Vec<u8> {
+    fn history(&self, tuned: &Tuned) -> String {
         let names = self.space.dimensions().iter().map(|dimension| dimension.name).collect::<Vec<_>>().join(",");
         let most = tuned.trials.iter().map(|trial| trial.scores.len()).max().unwrap_or(0);
         let mut text = format!("trial,{names},validation,seeds,state\n");
@@ -124,20 +123,7 @@ impl TuneFolder {
                 trial.scores.len() + trial.finals.len()
             );
         }
-        text.into_bytes()
-    }
-
-    /// Writes a file beside its place and renames it.
-    fn replace(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        let path = self.place.join(name);
-        let written = || -> io::Result<()> {
-            let mut file = tempfile::Builder::new().prefix(".supergat-").tempfile_in(&self.place)?;
-            file.write_all(bytes)?;
-            file.as_file().sync_all()?;
-            file.persist(&path)?;
-            Ok(())
-        };
-        written().map_err(|error| CliError::cannot_write(&path, error))
+        text
     }
 }
 

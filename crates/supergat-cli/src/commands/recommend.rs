@@ -3,7 +3,7 @@
 use crate::args::RecommendArgs;
 use crate::config::{Layer, load_options};
 use crate::error::{CliError, Result};
-use crate::files::replace;
+use crate::files;
 use crate::keys::Key;
 use crate::output::{self, BOLD, row};
 use crate::summary::SCHEMA;
@@ -142,9 +142,5 @@ fn write(folder: &Path, name: &str, source: &str, answer: &Recommendation) -> Re
         .text(&advice(source, answer))
         .code(&format!("supergat recommend {source}"));
     std::fs::create_dir_all(folder).map_err(|error| CliError::cannot_write(folder, error))?;
-    for (name, text) in [("map.svg", svg), ("report.html", page.html())] {
-        let place = folder.join(name);
-        replace(&place, &text).map_err(|error| CliError::cannot_write(&place, error))?;
-    }
-    Ok(())
+    files::write(folder, [("map.svg", svg), ("report.html", page.html())])
 }

@@ -3,7 +3,7 @@
 use crate::args::ReportArgs;
 use crate::config::Layer;
 use crate::error::{CliError, Result};
-use crate::files::replace;
+use crate::files;
 use crate::output::{self, BOLD, count};
 use crate::run_folder::{CONFIG, FIGURES, METRICS, REPORT, SUMMARY};
 use crate::run_report;
@@ -52,14 +52,11 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
 fn write(folder: &Path, report: &Report, config: &str) -> Result<Written> {
     let figures = folder.join(FIGURES);
     std::fs::create_dir_all(&figures).map_err(|error| CliError::cannot_write(&figures, error))?;
-    let page = folder.join(REPORT);
-    let pictures = report.figures().iter().map(|(name, svg)| (figures.join(format!("{name}.svg")), svg.clone()));
-    let files: Vec<_> = pictures.chain([(page.clone(), report.html(&run_report::again(folder), config))]).collect();
-    for (place, text) in &files {
-        replace(place, text).map_err(|error| CliError::cannot_write(place, error))?;
-    }
-    let names = files.iter().take(files.len() - 1).map(|(place, _)| place.display().to_string());
-    Ok(Written { schema: SCHEMA, report: page.display().to_string(), figures: names.collect() })
+    let pictures = report.figures().iter().map(|(name, svg)| (format!("{name}.svg"), svg.clone()));
+    let names = pictures.clone().map(|(name, _)| figures.join(name).display().to_string()).collect();
+    files::write(&figures, pictures)?;
+    files::write(folder, [(REPORT, report.html(&run_report::again(folder), config))])?;
+    Ok(Written { schema: SCHEMA, report: folder.join(REPORT).display().to_string(), figures: names })
 }
 
 fn read(folder: &Path, name: &str) -> Result<String> {

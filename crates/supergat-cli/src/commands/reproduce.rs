@@ -4,7 +4,7 @@ use crate::args::{ReproduceArgs, TableChoice};
 use crate::commands::train::threads;
 use crate::config::model_names;
 use crate::error::{CliError, INTERRUPTED, Result};
-use crate::files::{probe, replace};
+use crate::files::{self, probe};
 use crate::interrupt::Interrupt;
 use crate::keys::nearest_first;
 use crate::output;
@@ -155,12 +155,10 @@ fn write(args: &ReproduceArgs, tables: &[(String, Sheet)]) -> Result<()> {
     } else {
         output::print(&text)?;
     }
-    for (name, text) in files {
-        let place = args.out.join(name);
-        replace(&place, &text).map_err(|error| CliError::cannot_write(&place, error))?;
-        if !args.sweep.quiet {
-            output::note(&format!("wrote {}", place.display()));
-        }
+    let names = files.iter().map(|(name, _)| args.out.join(name).display().to_string()).collect::<Vec<_>>().join(", ");
+    files::write(&args.out, files)?;
+    if !args.sweep.quiet {
+        output::note(&format!("wrote {names}"));
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ mod figures;
 use crate::args::GridArgs;
 use crate::commands::train::threads;
 use crate::error::{CliError, INTERRUPTED, Result};
-use crate::files::{probe, replace};
+use crate::files::probe;
 use crate::interrupt::Interrupt;
 use crate::keys::nearest_first;
 use crate::output;
@@ -13,7 +13,6 @@ use crate::summary::SCHEMA;
 use crate::sweep::{open, told};
 use crate::sweep_progress::SweepProgress;
 use serde::Serialize;
-use std::ops::ControlFlow;
 use std::process::ExitCode;
 use supergat::ModelKind;
 use supergat_data::RandomPartition;
@@ -104,19 +103,11 @@ fn sweep(plan: &Plan, results: &mut ResultsFile, args: &GridArgs) -> Result<Repo
     let threads = threads(args.sweep.threads)?;
     let interrupt = Interrupt::listen()?;
     let progress = SweepProgress::new(args.sweep.quiet, plan.runs());
-    let report = run_grid(plan, results, threads, |event, tally| {
-        progress.observe(event, tally);
-        if interrupt.pressed() {
-            progress.stopping();
-            return ControlFlow::Break(());
-        }
-        ControlFlow::Continue(())
-    });
+    let report = run_grid(plan, results, threads, |event, tally| progress.follow(event, tally, &interrupt));
     progress.finish();
     Ok(report?)
 }
 
-/// Every file whole or not at all.
 fn write(study: &Study, args: &GridArgs) -> Result<()> {
     let sheets = [sheet::summary(study), sheet::confusion(study), sheet::forms(study), sheet::cells(study)];
     let (gains, recipe) = (figures::gains(study), figures::recipe(study));
@@ -127,14 +118,7 @@ fn write(study: &Study, args: &GridArgs) -> Result<()> {
         ("gains.svg", gains),
         ("recipe.svg", recipe),
     ];
-    for (name, text) in files {
-        let place = args.out.join(name);
-        replace(&place, &text).map_err(|error| CliError::cannot_write(&place, error))?;
-        if !args.sweep.quiet {
-            output::note(&format!("wrote {}", place.display()));
-        }
-    }
-    Ok(())
+    super::write(&args.out, files, args.sweep.quiet)
 }
 
 /// Everything on one page.

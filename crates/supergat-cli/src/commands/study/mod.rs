@@ -9,9 +9,8 @@ pub mod synthetic;
 pub mod variance;
 
 use crate::args::StudyCommand;
-use crate::error::{CliError, Result};
-use crate::files::replace;
-use crate::output;
+use crate::error::Result;
+use crate::{files, output};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -28,12 +27,9 @@ pub fn run(command: &StudyCommand) -> Result<ExitCode> {
     }
 }
 
-/// Writes files of a study to its folder, each whole or not at all.
+/// Writes the files of a study, and tells of its page.
 fn write<N: AsRef<str>>(folder: &Path, files: impl IntoIterator<Item = (N, String)>, quiet: bool) -> Result<()> {
-    for (name, text) in files {
-        let place = folder.join(name.as_ref());
-        replace(&place, &text).map_err(|error| CliError::cannot_write(&place, error))?;
-    }
+    files::write(folder, files)?;
     if !quiet {
         output::note(&format!("wrote {}", folder.join("report.html").display()));
     }
