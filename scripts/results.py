@@ -48,6 +48,15 @@ def reproduce(supergat: str, results: Path, out: str, *more: str) -> dict:
     return tables
 
 
+def summary(tables: dict) -> str:
+    """How many judged cells lie within the paper's reach, and which do not."""
+    cells = [[cell.strip() for cell in row.split("|")[1:-1]] for table in tables.values() for row in table[1:]]
+    judged = [cell for cell in cells if cell[-1].startswith(("within", "outside"))]
+    outside = [f"{model} on {dataset} ({difference})" for dataset, model, _, _, _, difference, *_, verdict in judged if verdict.startswith("outside")]
+    within = len(judged) - len(outside)
+    return f"{within} of {len(judged)} judged cells ({100 * within / len(judged):.0f} %) lie within. Outside: {', '.join(outside)}."
+
+
 def rows(markdown: str) -> list:
     """The rows of a table that hold a number of ours, without the padding of their cells."""
     lines = [re.sub(r" *\| *", " | ", line).strip() for line in markdown.splitlines() if line.startswith("|")]
@@ -65,14 +74,17 @@ def main() -> None:
             reproduce(args.supergat, args.results, out)
         tables = reproduce(args.supergat, args.results, out, "--table-only", "--quiet")
     page = DOCS / "results.md"
-    text = page.read_text()
+    text = put(page.read_text(), "summary", summary(tables))
     for section, table in tables.items():
-        if len(table) > 1:
-            table.insert(1, "|" + "---|" * (table[0].count("|") - 1))
-        marks = f"<!-- {section} -->\n", f"<!-- end of {section} -->"
-        body = "\n".join(table) if len(table) > 1 else "No runs yet."
-        text = re.sub(re.escape(marks[0]) + ".*?" + re.escape(marks[1]), lambda _: marks[0] + body + "\n" + marks[1], text, flags=re.S)
+        line = "|" + "---|" * (table[0].count("|") - 1) if table else ""
+        text = put(text, section, "\n".join([table[0], line, *table[1:]]) if len(table) > 1 else "No runs yet.")
     page.write_text(text)
+
+
+def put(page: str, section: str, body: str) -> str:
+    """The page with other words between the marks of a section."""
+    begin, end = f"<!-- {section} -->\n", f"<!-- end of {section} -->"
+    return re.sub(re.escape(begin) + ".*?" + re.escape(end), lambda _: f"{begin}{body}\n{end}", page, flags=re.S)
 
 
 if __name__ == "__main__":
