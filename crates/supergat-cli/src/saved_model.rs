@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::path::Path;
 use supergat::{Model, checkpoint};
-use supergat_data::tables::Expected;
+use supergat_data::options::Expected;
 use supergat_data::{Dataset, SplitChoice};
 use supergat_lab::Runs;
 

@@ -1,6 +1,6 @@
 //! What every reader and generator returns.
 
-use crate::tables::Schema;
+use crate::schema::Schema;
 use std::borrow::Cow;
 use supergat::Example;
 

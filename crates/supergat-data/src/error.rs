@@ -1,5 +1,6 @@
 //! The one error type of the crate. Every message is one sentence that says where, what was expected and what was found.
 
+use std::fmt;
 use std::path::PathBuf;
 
 /// What can go wrong when reading or generating a dataset.
@@ -131,7 +132,7 @@ pub enum Error {
     },
     /// A table that cannot be used as it is.
     #[error("{0}")]
-    Table(Box<crate::tables::TableError>),
+    Table(Box<TableError>),
     /// A folder whose files are of no known format.
     #[error("{} holds no known dataset: expected {expected}, found {found}", path.display())]
     UnknownFormat {
@@ -172,13 +173,50 @@ pub enum Error {
 
 fn suggestion(nearest: &[&str]) -> String {
     match nearest {
-        [] => format!("known are {} and random-partition", crate::KNOWN.join(", ")),
+        [] => format!("known are {} and random-partition", crate::registry::KNOWN.join(", ")),
         some => format!("did you mean {}?", some.join(" or ")),
     }
 }
 
 /// Result of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
+
+/// A place in a table and what is wrong there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableError {
+    /// The file.
+    pub path: PathBuf,
+    /// The line, or in files without lines the row, counted from 1; 0: the whole file.
+    pub line: u64,
+    /// The column; empty: the whole line.
+    pub column: String,
+    /// What must be there.
+    pub expected: String,
+    /// What is there.
+    pub found: String,
+    /// What to do.
+    pub advice: String,
+}
+
+impl fmt::Display for TableError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.path.display())?;
+        if self.line > 0 {
+            write!(f, ", line {}", self.line)?;
+        }
+        if !self.column.is_empty() {
+            write!(f, ", column `{}`", shown(&self.column))?;
+        }
+        write!(f, ": expected {}, found {}; {}", self.expected, self.found, self.advice)
+    }
+}
+
+/// A part of a file as it may appear in a message: neither long nor with line breaks.
+pub(crate) fn shown(text: &str) -> String {
+    const MOST: usize = 60;
+    let plain: String = text.chars().take(MOST).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if text.chars().nth(MOST).is_some() { format!("{plain}...") } else { plain }
+}
 
 #[cfg(test)]
 mod tests {

@@ -13,17 +13,15 @@
 use crate::dataset::{Dataset, numbered};
 use crate::error::{Error, Result};
 use crate::npz::Npz;
+use crate::options::LoadOptions;
 use crate::pca::principal_components;
-use crate::source::LoadOptions;
+use crate::prepare::COMPONENTS;
 use crate::{file, prepare, sparse, split};
 use std::path::Path;
 use supergat::{Example, Features, SparseMatrix};
 
 /// What the files of a folder must be called.
 pub(crate) const EXPECTED: &str = "one .npz file with adj_data, attr_data and labels";
-
-/// Components that features are reduced to.
-pub(crate) const COMPONENTS: usize = 500;
 
 /// Files as they are published, the name of the dataset, and whether its features are reduced.
 const PUBLISHED: [(&str, &str, bool); 9] = [

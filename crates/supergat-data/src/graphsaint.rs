@@ -13,7 +13,7 @@ use crate::dataset::{Dataset, numbered};
 use crate::error::{Error, Result};
 use crate::npy::Array;
 use crate::npz::{Npz, sparse_matrix};
-use crate::source::LoadOptions;
+use crate::options::LoadOptions;
 use crate::{file, prepare, split};
 use serde::Deserialize;
 use std::collections::HashMap;

@@ -11,10 +11,10 @@
 
 use crate::dataset::{Dataset, numbered};
 use crate::error::{Error, Result};
-use crate::gnn_benchmark::COMPONENTS;
 use crate::lines::{self, Table};
+use crate::options::LoadOptions;
 use crate::pca::principal_components;
-use crate::source::LoadOptions;
+use crate::prepare::COMPONENTS;
 use crate::{file, sparse, split};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -13,7 +13,7 @@
 use crate::dataset::{Dataset, numbered};
 use crate::error::{Error, Result};
 use crate::lines::{self, Table};
-use crate::source::LoadOptions;
+use crate::options::LoadOptions;
 use crate::{file, prepare, split};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;

@@ -13,8 +13,8 @@
 
 use crate::dataset::{Dataset, numbered};
 use crate::error::{Error, Result};
+use crate::options::LoadOptions;
 use crate::pickle::{Csr, Id, Limits, Pickle, Value};
-use crate::source::LoadOptions;
 use crate::{file, split};
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};

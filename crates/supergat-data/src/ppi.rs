@@ -15,7 +15,7 @@
 use crate::dataset::{Dataset, numbered};
 use crate::error::{Error, Result};
 use crate::npy::Array;
-use crate::source::LoadOptions;
+use crate::options::LoadOptions;
 use crate::zip::Zip;
 use crate::{file, prepare, split};
 use serde::Deserialize;

@@ -1,9 +1,12 @@
 //! What several readers do on the way from lists of numbers to a dataset.
 
 use crate::error::{Error, Result};
-use crate::source::KNOWN;
+use crate::registry::KNOWN;
 use std::path::Path;
 use supergat::{Direction, Graph, Labels};
+
+/// Principal components that the paper reduces long features to.
+pub(crate) const COMPONENTS: usize = 500;
 
 /// Class numbers cost memory even where no node has them.
 const MAX_CLASSES: i64 = 100_000;

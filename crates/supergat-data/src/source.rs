@@ -2,33 +2,12 @@
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
+use crate::options::LoadOptions;
 use crate::random_graph::{self, RandomGraph};
 use crate::random_partition::{self, RandomPartition};
-use crate::split::SplitChoice;
-use crate::tables::{self, TableOptions};
-use crate::{converted, file, gnn_benchmark, graphsaint, musae, ogb, planetoid, ppi, registry, split, webkb, wiki_cs};
+use crate::registry::{self, DATA_VARIABLE, KNOWN};
+use crate::{converted, file, gnn_benchmark, graphsaint, musae, ogb, planetoid, ppi, split, tables, webkb, wiki_cs};
 use std::path::{Path, PathBuf};
-
-/// The names of the paper's real-world datasets.
-pub const KNOWN: [&str; 17] = [
-    "cora",
-    "citeseer",
-    "pubmed",
-    "cora-ml",
-    "cora-full",
-    "dblp",
-    "ogbn-arxiv",
-    "cs",
-    "physics",
-    "photo",
-    "computers",
-    "wiki-cs",
-    "four-univ",
-    "chameleon",
-    "crocodile",
-    "flickr",
-    "ppi",
-];
 
 /// A way in which datasets are stored in a folder. A further format is one file and one line of [`FORMATS`].
 struct Format {
@@ -56,18 +35,6 @@ const FORMATS: &[Format] = &[
     Format { name: "tables", expected: tables::EXPECTED, recognises: tables::recognises, read: tables::load },
     reader!("gnn-benchmark", gnn_benchmark),
 ];
-
-/// How a dataset is to be loaded.
-#[derive(Debug, Clone, Default)]
-pub struct LoadOptions {
-    /// Which nodes are for training, validation and testing.
-    pub split: SplitChoice,
-    /// How tables are understood.
-    pub tables: TableOptions,
-}
-
-/// The environment variable that names the folder in which known names are looked up.
-pub const DATA_VARIABLE: &str = "SUPERGAT_DATA";
 
 /// Loads a dataset.
 ///

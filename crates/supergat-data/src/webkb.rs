@@ -9,7 +9,7 @@
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::source::LoadOptions;
+use crate::options::LoadOptions;
 use crate::tfidf::{Terms, tf_idf};
 use crate::{file, prepare, sparse, split};
 use html5gum::{Token, Tokenizer};

@@ -12,7 +12,7 @@
 
 use crate::dataset::{Dataset, numbered};
 use crate::error::{Error, Result};
-use crate::source::LoadOptions;
+use crate::options::LoadOptions;
 use crate::split::Split;
 use crate::{file, prepare, split};
 use serde::Deserialize;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use supergat::{Direction, Example, Features, Graph, Labels, SparseMatrix};
-use supergat_data::tables::Schema;
+use supergat_data::schema::Schema;
 use supergat_data::{Dataset, Error, convert, converted, load};
 
 fn sparse(rows: usize) -> Features<f32> {

@@ -3,8 +3,10 @@
 mod arrays;
 
 use supergat::{Direction, Features, Labels};
-use supergat_data::tables::{Column, Expected, TableOptions, read};
-use supergat_data::{Dataset, LoadOptions, load_with};
+use supergat_data::options::Expected;
+use supergat_data::schema::Column;
+use supergat_data::tables::read;
+use supergat_data::{Dataset, LoadOptions, TableOptions, load_with};
 
 /// A folder with files.
 fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {

@@ -19,7 +19,7 @@ mod write;
 pub use read::{parse, read};
 pub use write::write;
 
-use crate::tables::Schema;
+use crate::schema::Schema;
 use serde::{Deserialize, Serialize};
 
 /// The entry of the metadata.

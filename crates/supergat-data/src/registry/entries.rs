@@ -4,7 +4,7 @@
 
 use super::{Entry, RemoteFile, Unpack};
 
-/// All of them, in the order of the known names.
+/// All of them; the known names are theirs.
 pub const ENTRIES: [Entry; 17] = [
     Entry {
         name: "cora",

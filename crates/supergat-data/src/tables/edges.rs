@@ -1,11 +1,10 @@
 //! The table of links.
 
-use super::error::shown;
 use super::nodes::Nodes;
-use super::options::TableOptions;
 use super::roles::{GRAPH, Role, SOURCE, TARGET, WEIGHT};
 use super::sheet::Sheet;
-use crate::error::Result;
+use crate::error::{Result, shown};
+use crate::options::TableOptions;
 use std::path::Path;
 
 /// The links of all graphs, as listed.

@@ -1,11 +1,10 @@
 //! Features that are listed entry by entry: node, feature, value.
 
-use super::error::shown;
 use super::features::{Made, number, some, sparse};
 use super::nodes::{NodeTable, Nodes};
-use super::options::TableOptions;
-use super::schema::{Column, Schema};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shown};
+use crate::options::TableOptions;
+use crate::schema::{Column, Schema};
 use std::collections::{BTreeMap, HashMap};
 use supergat::Features;
 

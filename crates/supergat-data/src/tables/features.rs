@@ -1,10 +1,9 @@
 //! From columns of numbers and words to features.
 
-use super::error::shown;
 use super::nodes::{NodeTable, Nodes};
-use super::options::TableOptions;
-use super::schema::{Column, Schema};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shown};
+use crate::options::TableOptions;
+use crate::schema::{Column, Schema};
 use std::collections::{BTreeMap, BTreeSet};
 use supergat::{Features, SparseMatrix};
 

@@ -1,11 +1,10 @@
 //! From words in a column to classes.
 
-use super::error::shown;
 use super::features::{is_missing, some};
 use super::nodes::{Cell, NodeTable};
-use super::options::TableOptions;
 use super::sidecar::Sidecar;
-use crate::error::Result;
+use crate::error::{Result, shown};
+use crate::options::TableOptions;
 use std::collections::{BTreeMap, HashMap};
 use supergat::Labels;
 

@@ -14,33 +14,27 @@
 
 mod edges;
 mod entries;
-mod error;
 mod features;
 mod graphs;
 mod labels;
 mod nodes;
-mod options;
 #[cfg(feature = "parquet")]
 mod parquet;
+mod place;
 mod roles;
-mod schema;
 mod sheet;
 mod sidecar;
 mod splits;
 mod text;
 pub(crate) mod write;
 
-pub use error::TableError;
-pub use options::{Expected, TableOptions};
-pub use schema::{Column, Schema};
-
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::source::LoadOptions;
+use crate::options::{LoadOptions, TableOptions};
 use crate::split::{self, SplitChoice};
-use error::Place;
 use features::Made;
 use nodes::{NodeTable, Nodes};
+use place::Place;
 use sheet::file_of;
 use sidecar::Sidecar;
 use std::path::Path;

@@ -1,10 +1,9 @@
 //! Tables with a row per node: ids, labels, splits and columns of features.
 
-use super::error::shown;
-use super::options::TableOptions;
 use super::roles::{FEATURE, GRAPH, ID, LABEL, Role, SPLIT, VALUE};
 use super::sheet::Sheet;
-use crate::error::Result;
+use crate::error::{Result, shown};
+use crate::options::TableOptions;
 use csv::StringRecord;
 use std::collections::HashMap;
 

@@ -1,6 +1,6 @@
 //! Rows of a Parquet file, as the texts that the other tables hold.
 
-use super::error::Place;
+use super::place::Place;
 use crate::error::{Error, Result};
 use csv::StringRecord;
 use parquet::file::reader::{FileReader, SerializedFileReader};

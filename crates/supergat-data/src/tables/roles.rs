@@ -1,8 +1,8 @@
 //! Which column is for what.
 
-use super::error::{Place, shown};
+use super::place::Place;
 use super::sheet::Sheet;
-use crate::error::Result;
+use crate::error::{Result, shown};
 
 /// What a column can be for besides features.
 #[derive(Debug)]

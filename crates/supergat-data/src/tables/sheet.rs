@@ -1,9 +1,9 @@
 //! A table: named columns and rows of the same length, whatever file they come from.
 
-use super::error::{Place, shown};
-use super::options::TableOptions;
+use super::place::Place;
 use super::text::Text;
-use crate::error::Result;
+use crate::error::{Result, shown};
+use crate::options::TableOptions;
 use csv::StringRecord;
 use std::path::{Path, PathBuf};
 

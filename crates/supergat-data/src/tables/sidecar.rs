@@ -1,6 +1,6 @@
 //! `dataset.toml`: what tables cannot say about a dataset. Every entry may be left out, and so may the file.
 
-use super::error::Place;
+use super::place::Place;
 use crate::error::Result;
 use crate::file;
 use serde::{Deserialize, Serialize};

@@ -1,11 +1,10 @@
 //! Which nodes are for training, validation and test.
 
-use super::error::shown;
 use super::nodes::{Cell, NodeTable, Nodes};
-use super::options::TableOptions;
 use super::roles::{GRAPH, ID, SPLIT};
 use super::sheet::Sheet;
-use crate::error::Result;
+use crate::error::{Result, shown};
+use crate::options::TableOptions;
 use std::path::Path;
 use supergat::Labels;
 use supergat::random::{Purpose, Stream};

@@ -1,9 +1,9 @@
 //! Rows of a text file: UTF-8, fields between commas, semicolons, tabs, bars or blanks.
 
-use super::error::{Place, shown};
-use super::options::TableOptions;
-use crate::error::Result;
+use super::place::Place;
+use crate::error::{Result, shown};
 use crate::file;
+use crate::options::TableOptions;
 use csv::StringRecord;
 use std::path::{Path, PathBuf};
 

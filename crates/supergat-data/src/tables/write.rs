@@ -5,6 +5,7 @@ use super::roles::{GRAPH, ID, LABEL, SPLIT};
 use super::sidecar::{SIDECAR, Sidecar};
 use super::{EDGES, FEATURES, NODES, SPLITS};
 use crate::dataset::Dataset;
+use crate::schema::Schema;
 use std::collections::{BTreeSet, HashSet};
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -98,7 +99,7 @@ fn nodes(dataset: &Dataset, sparse: bool, mut out: Table) -> io::Result<()> {
 
 /// The features' own names where they cannot be taken for anything else.
 fn feature_names(dataset: &Dataset) -> Vec<String> {
-    let own = dataset.schema.as_ref().map(super::Schema::feature_names).unwrap_or_default();
+    let own = dataset.schema.as_ref().map(Schema::feature_names).unwrap_or_default();
     let distinct: BTreeSet<&String> = own.iter().collect();
     let plain = |name: &String| {
         let role = [ID, LABEL, SPLIT, GRAPH].iter().any(|role| role.is(name));

@@ -1,7 +1,17 @@
-//! What a person can say about tables, and what a trained model says about them.
+//! What a person can say about a dataset, and what a trained model says about it.
 
-use super::schema::Schema;
+use crate::schema::Schema;
+use crate::split::SplitChoice;
 use serde::{Deserialize, Serialize};
+
+/// How a dataset is to be loaded.
+#[derive(Debug, Clone, Default)]
+pub struct LoadOptions {
+    /// Which nodes are for training, validation and testing.
+    pub split: SplitChoice,
+    /// How tables are understood.
+    pub tables: TableOptions,
+}
 
 /// How the tables of a folder are to be read. Whatever is left out is guessed from the names of the columns and from their places.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -54,7 +64,7 @@ pub struct Expected {
 
 impl TableOptions {
     /// Whether a column of the nodes is not to be read.
-    pub(super) fn ignores(&self, column: &str) -> bool {
+    pub(crate) fn ignores(&self, column: &str) -> bool {
         self.ignore_columns.iter().flat_map(|all| all.split(',')).any(|name| name.trim() == column)
     }
 }
