@@ -227,7 +227,9 @@ impl<T: Real> Layer<T> {
             (Mixing::Convolution(convolution), MixingCache::Convolution(factors)) => {
                 convolution.backward(context, self.layout, factors, scratch);
             }
-            _ => std::mem::swap(&mut scratch.gradient, &mut scratch.projected),
+            // The sums are the projected features, and so are their gradients.
+            (Mixing::Nothing, MixingCache::Nothing) => std::mem::swap(&mut scratch.gradient, &mut scratch.projected),
+            _ => unreachable!("a layer makes its own cache"),
         }
         let mask = self.input_mask(context, cache);
         let projected = &scratch.projected[..nodes * stride];
