@@ -1,6 +1,6 @@
 //! Bars and box plots: series that share a place stand side by side.
 
-use crate::marks::Pen;
+use crate::pen::Pen;
 use crate::plot::Shape;
 use crate::quartiles::Quartiles;
 use crate::text::{number, place};

@@ -1,8 +1,8 @@
 //! The frame of a plot: where it lies, its axes, ticks and labels.
 
 use crate::axis::{Axis, Scale};
-use crate::plot::{LETTERS, Layer, Plot, Shape};
-use crate::text::{escaped, place, shortened, width};
+use crate::plot::{Layer, Plot, Shape};
+use crate::text::{LETTERS, escaped, place, shortened, width};
 use std::fmt::Write as _;
 
 /// The most letters of a name on an axis.

@@ -1,7 +1,6 @@
 //! Names beside dots: each takes the free place nearest to its dot.
 
-use crate::plot::LETTERS;
-use crate::text::width;
+use crate::text::{LETTERS, width};
 
 /// Where a name goes: its left end and its base line.
 pub(crate) type Place = [f64; 2];

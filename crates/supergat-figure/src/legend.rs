@@ -1,9 +1,8 @@
 //! The legend, in rows above the frame, where it covers nothing.
 
-use crate::marks;
-use crate::plot::{LETTERS, Layer, Plot, Shape};
-use crate::style::series;
-use crate::text::{escaped, number, place, shortened, width};
+use crate::plot::{Layer, Plot, Shape};
+use crate::style::{ends, series, strength};
+use crate::text::{LETTERS, escaped, number, place, shortened, width};
 use std::fmt::Write as _;
 
 const ROW: f64 = 20.0;
@@ -52,13 +51,13 @@ fn strengths(text: &mut String, plot: &Plot, left: f64, top: f64) -> f64 {
         Shape::Shaded(dots) => dots.iter().map(|dot| dot.value).collect(),
         _ => Vec::new(),
     });
-    let Some([low, high]) = marks::ends(values) else { return 0.0 };
+    let Some([low, high]) = ends(values) else { return 0.0 };
     let (low, high) = (number(low), number(high));
     let from = left + width(&low, LETTERS) + 8.0;
     let _ = writeln!(text, "<text class=\"pale\" x=\"{}\" y=\"{}\">{low}</text>", place(left), place(top + 14.5));
     for k in 0..=8 {
         let (x, y) = (place(from + 14.0 * f64::from(k)), place(top + 4.0));
-        let strength = marks::strength(f64::from(k) / 8.0);
+        let strength = strength(f64::from(k) / 8.0);
         let _ = writeln!(
             text,
             "<rect class=\"cell\" x=\"{x}\" y=\"{y}\" width=\"14\" height=\"12\" fill-opacity=\"{strength:.2}\"/>"

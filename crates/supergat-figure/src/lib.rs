@@ -16,12 +16,13 @@
 mod axis;
 mod boxes;
 mod density;
+mod figure;
 mod frame;
 mod labels;
 mod legend;
 mod marks;
 mod page;
-mod panels;
+mod pen;
 mod plot;
 mod quartiles;
 mod style;
@@ -29,8 +30,8 @@ mod text;
 
 pub use axis::Axis;
 pub use density::Density;
+pub use figure::panels;
 pub use page::{Page, Tone};
-pub use panels::panels;
 pub use plot::{Cell, Plot, Shaded};
 pub use quartiles::Quartiles;
 pub use style::colour;

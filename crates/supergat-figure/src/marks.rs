@@ -4,9 +4,10 @@ use crate::boxes;
 use crate::density::{Density, LEVELS};
 use crate::frame::Frame;
 use crate::labels;
-use crate::plot::{Cell, LETTERS, Layer, Plot, Shaded, Shape};
-use crate::style::series;
-use crate::text::{escaped, number, place, width};
+use crate::pen::Pen;
+use crate::plot::{Cell, Plot, Shaded, Shape};
+use crate::style::{ends, series, share, strength};
+use crate::text::{LETTERS, escaped, number, place, width};
 use std::fmt::Write as _;
 
 /// Lines of at most so many points also show them as dots.
@@ -24,36 +25,10 @@ pub(crate) fn draw(text: &mut String, plot: &Plot, frame: &Frame) {
     }
 }
 
-/// How opaque a share between 0 and 1 is drawn: nothing is invisible.
-pub(crate) fn strength(share: f64) -> f64 {
-    0.06 + 0.94 * share.clamp(0.0, 1.0)
-}
-
-/// The smallest and the largest of the finite values.
-pub(crate) fn ends(values: impl Iterator<Item = f64>) -> Option<[f64; 2]> {
-    values.filter(|value| value.is_finite()).fold(None, |ends, value| {
-        let [low, high] = ends.unwrap_or([value; 2]);
-        Some([low.min(value), high.max(value)])
-    })
-}
-
-/// How far a value is on the way from the smallest to the largest.
-fn share(value: f64, [low, high]: [f64; 2]) -> f64 {
-    if high > low { (value - low) / (high - low) } else { 0.5 }
-}
-
 /// The points of a staircase: before every point but the first its place at the old height.
 fn staircase(points: &[[f64; 2]]) -> Vec<[f64; 2]> {
     let corners = points.windows(2).flat_map(|pair| [[pair[1][0], pair[0][1]], pair[1]]);
     points.first().copied().into_iter().chain(corners).collect()
-}
-
-/// What draws one layer.
-pub(crate) struct Pen<'a> {
-    pub(crate) text: &'a mut String,
-    pub(crate) plot: &'a Plot,
-    pub(crate) frame: &'a Frame,
-    pub(crate) layer: &'a Layer,
 }
 
 impl Pen<'_> {
@@ -76,45 +51,6 @@ impl Pen<'_> {
             Shape::Vertical(x, words) => self.vertical(*x, words),
             Shape::Horizontal(y, words) => self.horizontal(*y, words),
         }
-    }
-
-    /// Colour and classes of a mark.
-    pub(crate) fn colour(&self, classes: &str) -> String {
-        series(self.layer.series.unwrap_or(0), classes)
-    }
-
-    /// What a pointer shows: the name of the series and the words.
-    pub(crate) fn tip(&self, words: &str) -> String {
-        let name = self.layer.series.map(|k| format!("{}: ", self.plot.names[k])).unwrap_or_default();
-        format!("<title>{}</title>", escaped(&format!("{name}{words}")))
-    }
-
-    /// A value of the horizontal axis in words.
-    pub(crate) fn said(&self, x: f64) -> String {
-        let named = self.plot.x.names().get(x.round().max(0.0) as usize).filter(|_| self.plot.x.is_categorical());
-        named.cloned().unwrap_or_else(|| number(x))
-    }
-
-    /// The place of a value, where it has one on both axes.
-    pub(crate) fn at(&self, [x, y]: [f64; 2]) -> Option<[f64; 2]> {
-        let axis = self.plot.right.as_ref().filter(|_| self.layer.right).unwrap_or(&self.plot.y);
-        let there = self.plot.x.takes(x) && axis.takes(y);
-        there.then(|| [self.frame.x.at(x), self.frame.vertical(self.layer).at(y)])
-    }
-
-    /// The place of a value that lies within the frame.
-    pub(crate) fn inside(&self, point: [f64; 2]) -> Option<[f64; 2]> {
-        let within = |_: &[f64; 2]| self.frame.x.holds(point[0]) && self.frame.vertical(self.layer).holds(point[1]);
-        self.at(point).filter(within)
-    }
-
-    /// Puts something into the frame that may reach beyond: a figure within the figure cuts it off.
-    fn clipped(&mut self, content: &str) {
-        let [x, y, wide, high] = [self.frame.left, self.frame.top, self.frame.width, self.frame.height].map(place);
-        let _ = writeln!(
-            self.text,
-            "<svg x=\"{x}\" y=\"{y}\" width=\"{wide}\" height=\"{high}\" viewBox=\"{x} {y} {wide} {high}\">{content}</svg>"
-        );
     }
 
     fn line(&mut self, points: &[[f64; 2]]) {

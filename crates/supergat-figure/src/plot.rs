@@ -1,18 +1,10 @@
-//! A plot: a frame with axes into which marks are put, in the order in which they are given.
+//! What a plot shows: axes, and marks in the order in which they are given.
 
 use crate::axis::Axis;
 use crate::density::Density;
-use crate::frame::Frame;
 use crate::quartiles::Quartiles;
-use crate::text::{escaped, fitted, place};
-use crate::{legend, marks, style};
-use std::fmt::Write as _;
 
-/// Width of a figure in its own units.
-pub(crate) const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 430.0;
-/// Size of letters.
-pub(crate) const LETTERS: f64 = 13.0;
 
 /// One cell of a heat map over two categorical axes.
 #[derive(Debug, Clone, PartialEq)]
@@ -216,11 +208,6 @@ impl Plot {
         self.add("", false, Shape::Horizontal(y, words.into()))
     }
 
-    /// The figure.
-    pub fn svg(&self) -> String {
-        figure(&self.title, self.height, &self.body([0.0, 0.0, WIDTH, self.height], 17.0))
-    }
-
     fn add(mut self, name: &str, right: bool, shape: Shape) -> Self {
         let series = (!name.is_empty()).then(|| self.number(name));
         self.layers.push(Layer { series, right: right && self.right.is_some(), shape });
@@ -233,41 +220,4 @@ impl Plot {
             self.names.len() - 1
         })
     }
-
-    /// Everything within a rectangle `[left, top, width, height]` of a figure.
-    pub(crate) fn body(&self, [left, top, wide, high]: [f64; 4], title_size: f64) -> String {
-        let mut text = String::new();
-        let mut y = top;
-        if !self.title.is_empty() {
-            y += title_size + 7.0;
-            heading(&mut text, &self.title, title_size, left, y, wide);
-        }
-        y += legend::draw(&mut text, self, left + 12.0, y + 6.0, wide - 24.0);
-        // Words of vertical lines stand above the frame.
-        let marked = self.layers.iter().any(|layer| matches!(layer.shape, Shape::Vertical(..)));
-        let gap = if marked { 20.0 } else { 14.0 };
-        let frame = Frame::within(self, [left, y + gap, wide, top + high - y - gap]);
-        frame.draw(&mut text, self);
-        marks::draw(&mut text, self, &frame);
-        text
-    }
-}
-
-/// A title at a height, within a width from the left.
-pub(crate) fn heading(text: &mut String, title: &str, size: f64, left: f64, y: f64, wide: f64) {
-    // Bold letters are wider than others.
-    let (size, title) = fitted(title, size, 0.92 * (wide - 16.0));
-    let (x, y) = (place(left + 12.0), place(y));
-    let _ =
-        writeln!(text, "<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\" font-weight=\"600\">{}</text>", escaped(&title));
-}
-
-/// A whole figure around its contents.
-pub(crate) fn figure(title: &str, height: f64, body: &str) -> String {
-    format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"sgf\" viewBox=\"0 0 {WIDTH} {height}\" width=\"100%\" role=\"img\" \
-         aria-label=\"{}\" font-size=\"{LETTERS}\">\n{}\n<rect class=\"ground\" width=\"{WIDTH}\" height=\"{height}\"/>\n{body}</svg>\n",
-        escaped(title),
-        style::sheet()
-    )
 }

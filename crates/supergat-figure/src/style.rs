@@ -26,6 +26,24 @@ pub(crate) fn series(number: usize, classes: &str) -> String {
     }
 }
 
+/// How opaque a share between 0 and 1 is drawn: nothing is invisible.
+pub(crate) fn strength(share: f64) -> f64 {
+    0.06 + 0.94 * share.clamp(0.0, 1.0)
+}
+
+/// The smallest and the largest of the finite values.
+pub(crate) fn ends(values: impl Iterator<Item = f64>) -> Option<[f64; 2]> {
+    values.filter(|value| value.is_finite()).fold(None, |ends, value| {
+        let [low, high] = ends.unwrap_or([value; 2]);
+        Some([low.min(value), high.max(value)])
+    })
+}
+
+/// How far a value is on the way from the smallest to the largest.
+pub(crate) fn share(value: f64, [low, high]: [f64; 2]) -> f64 {
+    if high > low { (value - low) / (high - low) } else { 0.5 }
+}
+
 /// The style sheet: plain rules for light ground, others for screens of readers who like dark ones. Paper is always light.
 pub(crate) fn sheet() -> String {
     let rules = |scheme: usize, [ground, ink, pale, grid, cell, on]: [&str; 6]| -> String {

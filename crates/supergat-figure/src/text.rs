@@ -1,5 +1,8 @@
 //! Text and numbers as SVG and HTML hold them.
 
+/// Size of letters.
+pub(crate) const LETTERS: f64 = 13.0;
+
 /// A text as XML and HTML hold it; control characters become spaces.
 pub fn escaped(text: &str) -> String {
     let plain = |c: char| if c.is_control() { ' ' } else { c };
