@@ -1,9 +1,7 @@
 //! What the command ends with when it cannot do what was asked: one sentence and an exit code.
 
-use crate::output;
 use std::fmt::Display;
 use std::path::Path;
-use std::process::ExitCode;
 
 /// The exit code after an interruption, as shells give it to a command that ends by SIGINT.
 pub const INTERRUPTED: u8 = 130;
@@ -11,8 +9,10 @@ pub const INTERRUPTED: u8 = 130;
 /// An error as a person sees it.
 #[derive(Debug)]
 pub struct CliError {
-    code: u8,
-    message: String,
+    /// The exit code.
+    pub code: u8,
+    /// What is wrong.
+    pub message: String,
 }
 
 /// Result of the command's parts.
@@ -37,12 +37,6 @@ impl CliError {
     /// The same error, its place named in front.
     pub fn at(self, place: impl Display) -> Self {
         Self { message: format!("{place}: {}", self.message), ..self }
-    }
-
-    /// Says what is wrong in one line on standard error, and gives the exit code.
-    pub fn report(&self) -> ExitCode {
-        output::error(&self.message);
-        self.code.into()
     }
 }
 

@@ -52,5 +52,5 @@ fn main() -> ExitCode {
         },
         Err(error) => args::refuse(&error),
     };
-    done.unwrap_or_else(|error| error.report())
+    done.unwrap_or_else(|error| output::failed(&error))
 }

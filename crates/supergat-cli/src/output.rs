@@ -6,6 +6,7 @@ use crate::error::{CliError, Result};
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use std::io::{self, Write};
+use std::process::ExitCode;
 
 /// For names and headings.
 pub const BOLD: Style = Style::new().bold();
@@ -48,10 +49,11 @@ pub fn note(text: &str) {
     let _ = writeln!(anstream::stderr(), "{text}");
 }
 
-/// Says on standard error, in one line, what is wrong.
-pub fn error(message: &str) {
-    let line = message.split_whitespace().collect::<Vec<_>>().join(" ");
+/// Says on standard error, in one line, what is wrong, and gives the exit code.
+pub fn failed(error: &CliError) -> ExitCode {
+    let line = error.message.split_whitespace().collect::<Vec<_>>().join(" ");
     note(&format!("{RED}error:{RED:#} {line}"));
+    error.code.into()
 }
 
 /// A line of a table: what, how much, and why it matters.

@@ -5,7 +5,6 @@ use crate::error::{CliError, Result};
 use crate::interrupt::Interrupt;
 use crate::output::json;
 use crate::report;
-use crate::run_report;
 use crate::saved_model::{self, MODEL_FILE};
 use crate::summary::RunSummary;
 use std::fs::{self, File};
@@ -101,7 +100,7 @@ impl RunFolder {
             summary.run_dir = place.display().to_string();
             let text = json(summary) + "\n";
             write_file(folder.path(), SUMMARY, |out| out.write_all(text.as_bytes())).map_err(failed)?;
-            let page = contents.report.html(&run_report::again(&place), &contents.config);
+            let page = contents.report.html(&again(&place), &contents.config);
             write_file(folder.path(), REPORT, |out| out.write_all(page.as_bytes())).map_err(failed)?;
             sync(folder.path());
             match interrupt.publish(|| rename(folder.path(), &place)) {
@@ -195,9 +194,26 @@ fn sync(folder: &Path) {
     let _ = File::open(folder).and_then(|folder| folder.sync_all());
 }
 
+/// The command that repeats the run of a folder.
+pub fn again(folder: &Path) -> String {
+    format!("supergat train --config {}", quoted(&folder.join(CONFIG).display().to_string()))
+}
+
+/// A word as shells take it.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "/._-:=,+".contains(c);
+    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn commands_can_be_typed() {
+        assert_eq!(again(Path::new("runs/cora-mlp")), "supergat train --config runs/cora-mlp/config.toml");
+        assert_eq!(quoted("my run's"), "'my run'\\''s'");
+    }
 
     #[test]
     fn names_are_plain_and_numbered() {

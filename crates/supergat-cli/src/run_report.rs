@@ -2,9 +2,7 @@
 
 use crate::error::{CliError, Result};
 use crate::output::count;
-use crate::run_folder::CONFIG;
 use crate::summary::{RunSummary, percent};
-use std::path::Path;
 use supergat::Model;
 use supergat_data::Dataset;
 use supergat_lab::Runs;
@@ -55,26 +53,4 @@ fn facts(dataset: &Dataset, summary: &RunSummary, epoch: usize) -> Vec<(String, 
 
 fn links(dataset: &Dataset) -> String {
     count(usize::try_from(dataset.listed_links).unwrap_or(usize::MAX), "link")
-}
-
-/// The command that repeats the run of a folder.
-pub fn again(folder: &Path) -> String {
-    format!("supergat train --config {}", quoted(&folder.join(CONFIG).display().to_string()))
-}
-
-/// A word as shells take it.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "/._-:=,+".contains(c);
-    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn commands_can_be_typed() {
-        assert_eq!(again(Path::new("runs/cora-mlp")), "supergat train --config runs/cora-mlp/config.toml");
-        assert_eq!(quoted("my run's"), "'my run'\\''s'");
-    }
 }

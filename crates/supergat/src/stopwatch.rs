@@ -1,4 +1,4 @@
-//! Where the time of a training step goes. Every primitive and sampler runs inside [`timed`]; unless somebody asks with [`record`], that
+//! Where the time of a training step goes. Every primitive and sampler runs inside `timed`; unless somebody asks with [`record`], that
 //! costs a look at a flag.
 //!
 //! The stopwatch belongs to the thread that runs the model: the work it hands to others is over when the primitive returns.

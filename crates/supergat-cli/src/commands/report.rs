@@ -5,7 +5,7 @@ use crate::config::Layer;
 use crate::error::{CliError, Result};
 use crate::files;
 use crate::output::{self, BOLD, count};
-use crate::run_folder::{CONFIG, FIGURES, METRICS, REPORT, SUMMARY};
+use crate::run_folder::{CONFIG, FIGURES, METRICS, REPORT, SUMMARY, again};
 use crate::run_report;
 use crate::saved_model::SavedModel;
 use crate::summary::{RunSummary, SCHEMA};
@@ -55,7 +55,7 @@ fn write(folder: &Path, report: &Report, config: &str) -> Result<Written> {
     let pictures = report.figures().iter().map(|(name, svg)| (format!("{name}.svg"), svg.clone()));
     let names = pictures.clone().map(|(name, _)| figures.join(name).display().to_string()).collect();
     files::write(&figures, pictures)?;
-    files::write(folder, [(REPORT, report.html(&run_report::again(folder), config))])?;
+    files::write(folder, [(REPORT, report.html(&again(folder), config))])?;
     Ok(Written { schema: SCHEMA, report: folder.join(REPORT).display().to_string(), figures: names })
 }
 

@@ -1,6 +1,6 @@
 //! A dataset as one file: safetensors with the finished graph, so that nothing is sorted or searched when it is loaded.
 //!
-//! The metadata has one entry, `supergat_dataset`, a JSON object ([`Header`]). The arrays of graph k are called `k.name`:
+//! The metadata has one entry, `supergat_dataset`, a JSON object (`Header`). The arrays of graph k are called `k.name`:
 //!
 //! | name | holds |
 //! |---|---|

@@ -7,7 +7,7 @@
 //! | `features` | instead of columns of `nodes`: a row per node, or `id`, `feature`, `value` per entry, or a sparse matrix (`features.npz`) |
 //! | `labels` | instead of a column of `nodes`: `id` and `label` |
 //! | `splits` | instead of a column of `nodes`: `split` and `id`, in the order of the lists |
-//! | `dataset.toml` | what tables cannot say; see [`sidecar`] |
+//! | `dataset.toml` | what tables cannot say; see `sidecar.rs` |
 //!
 //! Tables are `.csv`, `.tsv`, `.txt` or, where the feature `parquet` is on, `.parquet`. Columns are recognised by their names and
 //! places, and [`TableOptions`] says otherwise. A column `graph` in nodes and links tells several graphs apart.

@@ -18,8 +18,7 @@
 //! h is taken as evenly spread over the b below (s - q) / (p - q): b / 2 is subtracted, and b^2 / 12 added to the variance. The rest of the variance
 //! comes from the labelled nodes: the sum of the squares of what each of them adds to the estimate, to first order.
 
-use super::homophily::Part;
-use super::links::NORMAL_REACH;
+use super::part::{NORMAL_REACH, Part};
 use super::sample::Sample;
 use super::taught::Taught;
 
@@ -169,7 +168,7 @@ fn class_means<'a>(classes: usize, scores: impl Iterator<Item = (usize, f64, &'a
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recipe::homophily::Known;
+    use crate::recipe::Known;
 
     /// With room for half of the scores every second labelled node is asked for those of its neighbours, and the mean of s hardly moves.
     #[test]

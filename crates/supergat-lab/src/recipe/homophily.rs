@@ -1,10 +1,9 @@
 //! The paper's homophily of a graph, estimated from the labels there are, with a 95 % interval.
 //!
-//! h is the mean over nodes of the share of neighbours with the node's own class. With few labels two things speak of it, and both are combined, each weighed by one over its variance; where they disagree by more than their
-//! errors allow, the error of the result is widened by the factor that would make them agree (Birge 1932):
+//! h is the mean over nodes of the share of neighbours with the node's own class. With few labels two things speak of it, and both are combined (`part.rs`):
 //!
-//! - **Links between two labelled nodes** ([`links`](super::links)): the share that agrees. Nothing is assumed, but there may be hardly any.
-//! - **Features of the unlabelled neighbours of labelled nodes** ([`features`](super::features)), seen through a classifier that does not look at links.
+//! - **Links between two labelled nodes** (`links.rs`): the share that agrees. Nothing is assumed, but there may be hardly any.
+//! - **Features of the unlabelled neighbours of labelled nodes** (`features.rs`), seen through a classifier that does not look at links.
 //!
 //! A labelled node i of class y stands for its class: it weighs w_i = pi_y / n_y, where n_y nodes of the class are labelled and pi_y is its share among all nodes,
 //! which the classifier's predictions tell after its errors are taken out. Where most nodes are labelled each stands for itself, and features are not asked; nor are they where
@@ -17,33 +16,13 @@
 
 use super::features::FeatureEvidence;
 use super::links::LinkEvidence;
-use super::sample::Sample;
+use super::part::Part;
+use super::sample::{Known, Sample, Unknown};
 use super::taught::{TAUGHT, Taught};
 use crate::density::Point;
 use crate::graph_statistics::agreement;
 use serde::Serialize;
-use supergat::Example;
 use supergat_data::Dataset;
-
-/// Which labels may be looked at. Those of test nodes never are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Known {
-    /// Those of the training nodes.
-    Training,
-    /// Those of the training and validation nodes.
-    TrainingAndValidation,
-}
-
-impl Known {
-    pub(super) fn nodes(self, example: &Example<f32>) -> impl Iterator<Item = u32> {
-        let validation = match self {
-            Self::Training => &[][..],
-            Self::TrainingAndValidation => &example.validation,
-        };
-        example.train.iter().chain(validation).copied()
-    }
-}
 
 /// What an estimate comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -76,32 +55,6 @@ pub struct HomophilyEstimate {
     pub links: usize,
 }
 
-/// Why there is no estimate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, thiserror::Error)]
-#[serde(rename_all = "kebab-case")]
-pub enum Unknown {
-    /// No labels.
-    #[error("no node has a label")]
-    NoLabels,
-    /// Nothing can disagree.
-    #[error("all labelled nodes have the same class")]
-    OneClass,
-    /// Classes without a labelled node.
-    #[error("{labelled} labelled nodes are fewer than the {classes} classes")]
-    TooFew {
-        /// Labelled nodes.
-        labelled: usize,
-        /// Classes.
-        classes: usize,
-    },
-    /// No neighbours.
-    #[error("no labelled node has a neighbour")]
-    NoNeighbours,
-    /// Neither links nor features say anything.
-    #[error("no link joins two labelled nodes, and features say nothing of their classes")]
-    NoEvidence,
-}
-
 /// Log10 of the degree and homophily of every labelled node, where most nodes are labelled and each has one class; without leaves that are linked to another class, as in
 /// [`crate::density`].
 pub(super) fn points(dataset: &Dataset, known: Known) -> Option<Vec<Point>> {
@@ -117,15 +70,6 @@ pub(super) fn points(dataset: &Dataset, known: Known) -> Option<Vec<Point>> {
     (!dataset.is_multi_label()).then(|| sample.around.iter().enumerate().filter_map(of).collect())
 }
 
-/// An estimate with its variance.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Part {
-    pub(super) value: f64,
-    pub(super) variance: f64,
-    /// How many standard errors the 95 % interval reaches to either side.
-    pub(super) reach: f64,
-}
-
 /// Estimates the homophily of a dataset from the labels that may be looked at.
 pub fn estimate(dataset: &Dataset, known: Known) -> Result<HomophilyEstimate, Unknown> {
     let sample = Sample::of(dataset, known)?;
@@ -137,22 +81,17 @@ pub fn estimate(dataset: &Dataset, known: Known) -> Result<HomophilyEstimate, Un
     };
     let links = LinkEvidence::of(&sample, &weights);
     let features = classifier.and_then(|taught| FeatureEvidence::of(&sample, &taught, &weights));
-    let parts = [links.map(|links| links.part), features.map(|features| features.part())];
-    let from = match parts {
-        [Some(_), Some(_)] => Source::LinksAndFeatures,
-        [Some(_), None] => Source::Links,
-        [None, Some(_)] => Source::Features,
-        [None, None] => return Err(Unknown::NoEvidence),
+    let (from, part) = match (links.map(|links| links.part), features.map(|features| features.part())) {
+        (Some(links), Some(features)) => (Source::LinksAndFeatures, links.and(features)),
+        (Some(links), None) => (Source::Links, links),
+        (None, Some(features)) => (Source::Features, features),
+        (None, None) => return Err(Unknown::NoEvidence),
     };
-    let parts = parts.iter().flatten();
-    let precision: f64 = parts.clone().map(|part| 1.0 / part.variance).sum();
-    let value = parts.clone().map(|part| part.value / part.variance).sum::<f64>() / precision;
-    let reach = parts.clone().map(|part| part.reach).fold(0.0, f64::max);
-    let disagreement = parts.map(|part| (part.value - value).powi(2) / part.variance).sum::<f64>().max(1.0);
+    let Part { value, variance, reach } = part;
     // Links of nodes with themselves agree by nature.
     let rest = 1.0 - sample.loops;
     let value = sample.loops * sample.agreement_with_itself() + rest * value;
-    let error = rest * (disagreement / precision).sqrt();
+    let error = rest * variance.sqrt();
     let end = |sign: f64| (value + sign * reach * error).clamp(0.0, 1.0);
     Ok(HomophilyEstimate {
         estimate: value.clamp(0.0, 1.0),

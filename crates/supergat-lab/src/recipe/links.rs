@@ -9,13 +9,10 @@
 //! (Agresti and Coull), so that a handful of links which all agree are not taken for certainty. Where several graphs have labels, the variance between them counts if it is
 //! larger, and the interval is Student's with one degree of freedom less than there are graphs.
 
-use super::homophily::Part;
+use super::part::{NORMAL_REACH, Part};
 use super::sample::Sample;
 use crate::graph_statistics::agreement;
 use crate::statistics::{ALPHA, t_quantile};
-
-/// How far the 95 % interval of a normal number reaches.
-pub(super) const NORMAL_REACH: f64 = 1.96;
 
 /// What links between labelled nodes say.
 #[derive(Debug, Clone, Copy)]

@@ -18,6 +18,8 @@ use std::fmt;
 /// The paper's accuracies on its 144 synthetic graphs.
 const PAPER: &str = include_str!("paper.json");
 
+/// Up to this homophily the paper finds SuperGAT-SD ahead.
+pub(super) const LOW_HOMOPHILY: f64 = 0.2;
 /// The answers of the recipe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]

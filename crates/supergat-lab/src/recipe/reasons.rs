@@ -1,16 +1,16 @@
 //! Why a network is recommended, in sentences.
 
-use super::homophily::{self, HomophilyEstimate, Known, Source};
-use super::map::{Form, Map};
-use super::recommend::{LOW_HOMOPHILY, Share};
-use super::vote::{column, row, squares};
+use super::homophily::{self, HomophilyEstimate, Source};
+use super::map::{Form, LOW_HOMOPHILY, Map};
+use super::sample::{Known, Unknown};
+use super::vote::{Share, column, row, squares};
 use crate::density::Density;
 use crate::mixture::{is_mixture, modes};
 use supergat::ModelKind;
 use supergat_data::Dataset;
 
 /// Where the homophily comes from.
-pub(super) fn on_homophily(estimate: &Result<HomophilyEstimate, homophily::Unknown>) -> String {
+pub(super) fn on_homophily(estimate: &Result<HomophilyEstimate, Unknown>) -> String {
     match estimate {
         Ok(HomophilyEstimate { from, labelled, links, .. }) => {
             let pairs = if *links == 1 { "one link".to_owned() } else { format!("{links} links") };

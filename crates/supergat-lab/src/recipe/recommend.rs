@@ -15,27 +15,18 @@
 //!
 //! Where most nodes are labelled it is also seen whether the graph is a [mixture](crate::mixture) of parts with different homophilies, on which the paper's recipe fails.
 
-use super::homophily::{self, HomophilyEstimate, Known};
-use super::map::{Form, Map};
+use super::homophily::{self, HomophilyEstimate};
+use super::map::{Form, LOW_HOMOPHILY, Map};
 use super::reasons;
-use super::vote::{homophilies, shares};
+use super::sample::{Known, Unknown};
+use super::vote::{Share, homophilies, shares};
 use crate::graph_statistics::Degree;
 use serde::Serialize;
 use supergat::ModelKind;
 use supergat_data::Dataset;
 
-/// Up to this homophily the paper finds SuperGAT-SD ahead.
-pub(super) const LOW_HOMOPHILY: f64 = 0.2;
 /// Below this chance the answer is a close call.
 const CLEAR: f64 = 0.7;
-/// How much of the votes a form has.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Share {
-    /// The form.
-    pub form: Form,
-    /// Its share.
-    pub share: f64,
-}
 
 /// Another network, and the chance of what speaks for it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -90,7 +81,7 @@ pub fn recommend(dataset: &Dataset, known: Known) -> Recommendation {
 }
 
 /// The same for a degree and an estimate of the homophily.
-fn of_estimate(degree: f64, estimate: Result<HomophilyEstimate, homophily::Unknown>) -> Recommendation {
+fn of_estimate(degree: f64, estimate: Result<HomophilyEstimate, Unknown>) -> Recommendation {
     if degree == 0.0 {
         return without_links();
     }
@@ -211,7 +202,7 @@ mod tests {
         let sure = |error| at(2.0, 0.15, error).confidence.unwrap();
         assert!(sure(0.01) > sure(0.1) && sure(0.1) > sure(0.3));
         assert!(sure(0.01) > 0.95);
-        let unknown = of_estimate(2.0, Err(homophily::Unknown::NoLabels));
+        let unknown = of_estimate(2.0, Err(Unknown::NoLabels));
         assert!(
             unknown.homophily.is_none() && unknown.close_call && unknown.reasons[0].contains("no node has a label")
         );
@@ -238,7 +229,7 @@ mod tests {
 
     #[test]
     fn without_links_there_is_nothing_to_attend_to() {
-        let answer = of_estimate(0.0, Err(homophily::Unknown::NoNeighbours));
+        let answer = of_estimate(0.0, Err(Unknown::NoNeighbours));
         assert_eq!((answer.recommendation, answer.confidence), (ModelKind::Mlp, None));
     }
 }

@@ -1,10 +1,56 @@
 //! The labelled nodes of a dataset, and what they are linked with.
 
 use super::classifier::Place;
-use super::homophily::{Known, Unknown};
 use crate::graph_statistics::{agreement, neighbours};
+use serde::Serialize;
 use supergat::{Example, Labels};
 use supergat_data::Dataset;
+
+/// Which labels may be looked at. Those of test nodes never are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Known {
+    /// Those of the training nodes.
+    Training,
+    /// Those of the training and validation nodes.
+    TrainingAndValidation,
+}
+
+impl Known {
+    fn nodes(self, example: &Example<f32>) -> impl Iterator<Item = u32> {
+        let validation = match self {
+            Self::Training => &[][..],
+            Self::TrainingAndValidation => &example.validation,
+        };
+        example.train.iter().chain(validation).copied()
+    }
+}
+
+/// Why there is no estimate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, thiserror::Error)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unknown {
+    /// No labels.
+    #[error("no node has a label")]
+    NoLabels,
+    /// Nothing can disagree.
+    #[error("all labelled nodes have the same class")]
+    OneClass,
+    /// Classes without a labelled node.
+    #[error("{labelled} labelled nodes are fewer than the {classes} classes")]
+    TooFew {
+        /// Labelled nodes.
+        labelled: usize,
+        /// Classes.
+        classes: usize,
+    },
+    /// No neighbours.
+    #[error("no labelled node has a neighbour")]
+    NoNeighbours,
+    /// Neither links nor features say anything.
+    #[error("no link joins two labelled nodes, and features say nothing of their classes")]
+    NoEvidence,
+}
 
 /// The labelled nodes of a dataset and what they are linked with.
 pub(super) struct Sample<'a> {

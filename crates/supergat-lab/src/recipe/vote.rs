@@ -2,10 +2,20 @@
 
 use super::homophily::HomophilyEstimate;
 use super::map::{Form, Map};
+use serde::Serialize;
 
 /// A step of the homophilies that are averaged over, and how far they reach, in standard errors.
 const STEP: f64 = 0.125;
 const REACH: f64 = 2.5;
+
+/// How much of the votes a form has.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Share {
+    /// The form.
+    pub form: Form,
+    /// Its share.
+    pub share: f64,
+}
 
 /// Homophilies that are possible, with weights that sum to one.
 pub(super) fn homophilies(estimate: Option<&HomophilyEstimate>) -> Vec<(f64, f64)> {

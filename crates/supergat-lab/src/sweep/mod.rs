@@ -5,6 +5,7 @@
 
 mod clock;
 mod error;
+mod event;
 mod index;
 mod job;
 mod queue;
@@ -16,13 +17,14 @@ mod task;
 pub(crate) use clock::Clock;
 pub use clock::Tally;
 pub use error::SweepError;
+pub use event::Event;
 pub use index::Index;
 pub use job::Job;
 pub(crate) use job::weight;
 pub(crate) use queue::name as dataset_name;
 pub use record::{Key, Record, Status, split_hash};
 pub use results::{Damage, ResultsFile};
-pub use runner::{Event, Report, run_sweep, run_task_sweep};
+pub use runner::{Report, run_sweep, run_task_sweep};
 pub use task::{Nodes, Task};
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! What is to be run next, with everything it needs in memory.
 
 use crate::runs::Shared;
+use crate::sweep::event::Event;
 use crate::sweep::job::{Group, Job};
 use crate::sweep::record::{Key, Record, Status, split_hash};
 use crate::sweep::results::ResultsFile;
-use crate::sweep::runner::Event;
 use std::collections::{HashSet, VecDeque};
 use std::path::Path;
 use std::sync::Arc;

@@ -3,6 +3,7 @@
 use crate::runs::{Finished, Shared, score, side_by_side};
 use crate::sweep::clock::{Clock, Tally};
 use crate::sweep::error::SweepError;
+use crate::sweep::event::Event;
 use crate::sweep::job::{Group, Job};
 use crate::sweep::queue::{Queue, Ready};
 use crate::sweep::record::{Record, Status};
@@ -14,22 +15,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
-use supergat::Epoch;
-
-/// What an observer is told.
-#[derive(Debug, Clone, Copy)]
-pub enum Event<'a> {
-    /// A dataset is about to be loaded.
-    Loading(&'a str),
-    /// So many runs were in the file already.
-    Found(usize),
-    /// A dataset cannot be had, for a reason; so many runs are left out.
-    Unavailable(&'a str, &'a str, usize),
-    /// A run finished an epoch.
-    Epoch(&'a Epoch),
-    /// A run ended, well or not, and is in the file.
-    Done(&'a Record),
-}
 
 /// What came of a sweep.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -41,7 +41,7 @@ impl HeadLayout {
         Self::new(1, features)
     }
 
-    /// Numbers per row, a multiple of [`LANES`].
+    /// Numbers per row, a multiple of `LANES`.
     pub fn stride(&self) -> usize {
         self.groups * self.vectors * LANES
     }

@@ -47,7 +47,7 @@ pub struct Gradient<'a, T> {
     pub edge_loss: Option<EdgeLoss<'a>>,
 }
 
-/// Numbers that [`attention_backward`] needs per part for sums over nodes: two gradients of vectors.
+/// Numbers that `attention_backward` needs per part for sums over nodes: two gradients of vectors.
 pub fn vector_sums(layout: HeadLayout) -> usize {
     2 * layout.stride()
 }
