@@ -8,7 +8,8 @@
 
 paper: both scores of a comparison belong to the target of the edge, relu(s_ik + margin - s_ij), as in supergat. authors: as in the authors'
 implementation, the node without a link is scored from the source of the edge, and LeakyReLU acts twice on the scores of edges. For cgat-full-supervised, convert with
---split full-supervised. A seed's line is the test accuracy at the best validation epoch. Needs Python 3.11, numpy, safetensors and PyTorch.
+--split full-supervised; the class boundary's loss is then the mean over all pairs of edges of a node, where supergat draws some for every edge. A seed's line is
+the test accuracy at the best validation epoch. Needs Python 3.11, numpy, safetensors and PyTorch.
 """
 
 import argparse
