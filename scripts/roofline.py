@@ -2,7 +2,7 @@
 """How near the kernels come to what the machine can do: bytes that must move and operations that must happen in a training step, against the
 bandwidth and the peak that examples/machine.rs measures in the same run. Prints Markdown.
 
-  cargo build --release && cargo build --release -p supergat --example machine
+  cargo build --release && cargo build --release -p supergat-core --example machine
   python3 scripts/roofline.py --data path/to/data
 
 A primitive is limited by memory when its bytes at the machine's bandwidth take longer than its operations at the peak; the limit is the longer

@@ -6,7 +6,7 @@ use crate::error::{CliError, Result};
 use crate::keys::{KEYS, Key, Kind, TABLES, nearest_first, shown};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use supergat::ModelKind;
+use supergat_core::ModelKind;
 use supergat_data::{Dataset, LoadOptions, SplitChoice};
 use supergat_lab::Settings;
 use supergat_lab::recipe::{Known, Recommendation, recommend};

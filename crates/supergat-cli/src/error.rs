@@ -40,10 +40,12 @@ impl CliError {
     }
 }
 
-impl From<supergat::Error> for CliError {
-    fn from(error: supergat::Error) -> Self {
+impl From<supergat_core::Error> for CliError {
+    fn from(error: supergat_core::Error) -> Self {
         match error {
-            supergat::Error::Diverged { .. } | supergat::Error::Threads { .. } => Self::job(error.to_string()),
+            supergat_core::Error::Diverged { .. } | supergat_core::Error::Threads { .. } => {
+                Self::job(error.to_string())
+            }
             input => Self::usage(input.to_string()),
         }
     }
@@ -79,9 +81,9 @@ mod tests {
 
     #[test]
     fn only_a_failed_job_exits_with_one() {
-        let diverged = supergat::Error::Diverged { epoch: 3, loss: f64::NAN };
+        let diverged = supergat_core::Error::Diverged { epoch: 3, loss: f64::NAN };
         assert_eq!(CliError::from(diverged).code, 1);
-        assert_eq!(CliError::from(supergat::Error::EmptySplit { split: "training" }).code, 2);
+        assert_eq!(CliError::from(supergat_core::Error::EmptySplit { split: "training" }).code, 2);
         assert_eq!(CliError::cannot_write(Path::new("a"), "no").message, "cannot write a: no");
     }
 }

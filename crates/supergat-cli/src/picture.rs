@@ -2,8 +2,8 @@
 
 use crate::error::{CliError, Result};
 use std::fmt::Write as _;
-use supergat::kernels::argmax;
-use supergat::{Graph, Labels, probabilities};
+use supergat_core::kernels::argmax;
+use supergat_core::{Graph, Labels, probabilities};
 use supergat_data::Dataset;
 use supergat_figure::{colour, escaped};
 use supergat_lab::layout::{MOST_NODES, layout};

@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use supergat::Epoch;
+use supergat_core::Epoch;
 use supergat_lab::{Observation, SeedRun, Summary};
 
 /// How long a run may be silent where there is no bar.

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 use std::io::{self, Write};
-use supergat::kernels::argmax;
-use supergat::{Architecture, Direction, Example, Graph, Labels, Model, probabilities};
+use supergat_core::kernels::argmax;
+use supergat_core::{Architecture, Direction, Example, Graph, Labels, Model, probabilities};
 use supergat_data::Dataset;
 
 /// Between several classes of a node.
@@ -149,7 +149,7 @@ fn record<'a, W: Write>(table: &mut csv::Writer<W>, fields: impl Iterator<Item =
 #[cfg(test)]
 mod tests {
     use super::*;
-    use supergat::{Architecture, Features};
+    use supergat_core::{Architecture, Features};
 
     fn dataset(direction: Direction, labels: Labels, graphs: usize) -> Dataset {
         // A duplicate, a self-loop and, read as undirected, a reversed duplicate.

@@ -3,7 +3,7 @@
 use crate::error::{CliError, Result};
 use crate::output::count;
 use crate::summary::{RunSummary, percent};
-use supergat::Model;
+use supergat_core::Model;
 use supergat_data::Dataset;
 use supergat_lab::Runs;
 use supergat_lab::report::{EpochLine, Report, Run};

@@ -6,7 +6,7 @@ use crate::keys::Key;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::path::Path;
-use supergat::{Model, checkpoint};
+use supergat_core::{Model, checkpoint};
 use supergat_data::options::Expected;
 use supergat_data::{Dataset, SplitChoice};
 use supergat_lab::Runs;

@@ -2,7 +2,7 @@
 
 use crate::schema::Schema;
 use std::borrow::Cow;
-use supergat::Example;
+use supergat_core::Example;
 
 /// A dataset: one graph with three lists of nodes, or many graphs that each belong to one list.
 #[derive(Debug, Clone)]
@@ -67,7 +67,7 @@ pub(crate) fn numbered(classes: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use supergat::{Direction, Features, Graph, Labels};
+    use supergat_core::{Direction, Features, Graph, Labels};
 
     #[test]
     fn sizes_and_names() {

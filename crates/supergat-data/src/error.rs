@@ -167,7 +167,7 @@ pub enum Error {
         /// The folder, or the specification of a generated dataset.
         path: PathBuf,
         /// What is wrong with it.
-        source: supergat::Error,
+        source: supergat_core::Error,
     },
 }
 

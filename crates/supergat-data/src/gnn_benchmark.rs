@@ -18,7 +18,7 @@ use crate::pca::principal_components;
 use crate::prepare::COMPONENTS;
 use crate::{file, prepare, sparse, split};
 use std::path::Path;
-use supergat::{Example, Features, SparseMatrix};
+use supergat_core::{Example, Features, SparseMatrix};
 
 /// What the files of a folder must be called.
 pub(crate) const EXPECTED: &str = "one .npz file with adj_data, attr_data and labels";
@@ -101,7 +101,7 @@ fn dense(path: &Path, npz: &Npz) -> Result<SparseMatrix<f32>> {
 }
 
 /// Positive values become 1, all others go.
-fn binary(matrix: SparseMatrix<f32>) -> supergat::Result<SparseMatrix<f32>> {
+fn binary(matrix: SparseMatrix<f32>) -> supergat_core::Result<SparseMatrix<f32>> {
     let rows = matrix.offsets().len() - 1;
     let columns = Features::Sparse(matrix.clone()).columns();
     let (mut offsets, mut column_of) = (vec![0], Vec::with_capacity(matrix.values().len()));

@@ -18,7 +18,7 @@ use crate::{file, prepare, split};
 use serde::Deserialize;
 use std::collections::HashMap;
 use std::path::Path;
-use supergat::{Example, Features, Labels};
+use supergat_core::{Example, Features, Labels};
 
 /// What the files of a folder must be called.
 pub(crate) const EXPECTED: &str = "adj_full.npz, feats.npy, class_map.json and role.json";

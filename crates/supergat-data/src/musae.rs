@@ -18,7 +18,7 @@ use crate::prepare::COMPONENTS;
 use crate::{file, sparse, split};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use supergat::{Direction, Example, Features, Graph, Labels};
+use supergat_core::{Direction, Example, Features, Graph, Labels};
 
 /// What the files of a folder must be called.
 pub(crate) const EXPECTED: &str = "NAME_edges.csv, NAME_target.csv and NAME.json";

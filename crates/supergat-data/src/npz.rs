@@ -7,7 +7,7 @@ use crate::npy::Array;
 use crate::sparse;
 use crate::zip::Zip;
 use std::path::{Path, PathBuf};
-use supergat::{Features, SparseMatrix};
+use supergat_core::{Features, SparseMatrix};
 
 /// An open archive of arrays.
 #[derive(Debug)]

@@ -17,7 +17,7 @@ use crate::options::LoadOptions;
 use crate::{file, prepare, split};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use supergat::{Direction, Example, Features, Graph};
+use supergat_core::{Direction, Example, Features, Graph};
 
 /// What the files of a folder must be called.
 pub(crate) const EXPECTED: &str =

@@ -18,7 +18,7 @@ use crate::pickle::{Csr, Id, Limits, Pickle, Value};
 use crate::{file, split};
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
-use supergat::{Direction, Example, Features, Graph, Labels, SparseMatrix};
+use supergat_core::{Direction, Example, Features, Graph, Labels, SparseMatrix};
 
 /// What the files of a folder must be called.
 pub(crate) const EXPECTED: &str = "ind.NAME.x, .tx, .allx, .y, .ty, .ally, .graph and .test.index";
@@ -252,7 +252,7 @@ impl Files<'_> {
 }
 
 /// The rows of `allx`, then those of `tx` where each node's are, and nothing for nodes without a row.
-fn stack(allx: &Csr, tx: &Csr, row_of: &[Option<usize>]) -> supergat::Result<SparseMatrix<f32>> {
+fn stack(allx: &Csr, tx: &Csr, row_of: &[Option<usize>]) -> supergat_core::Result<SparseMatrix<f32>> {
     let mut offsets = Vec::with_capacity(allx.rows() + row_of.len() + 1);
     offsets.extend(allx.offsets.iter().map(|&offset| offset as u64));
     let (mut column_of, mut values) = (allx.column_of.clone(), allx.values.clone());

@@ -21,7 +21,7 @@ use crate::{file, prepare, split};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use supergat::{Example, Features, Labels};
+use supergat_core::{Example, Features, Labels};
 
 /// What the files of a folder must be called.
 pub(crate) const EXPECTED: &str =

@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::registry::KNOWN;
 use std::path::Path;
-use supergat::{Direction, Graph, Labels};
+use supergat_core::{Direction, Graph, Labels};
 
 /// Principal components that the paper reduces long features to.
 pub(crate) const COMPONENTS: usize = 500;
@@ -12,7 +12,7 @@ pub(crate) const COMPONENTS: usize = 500;
 const MAX_CLASSES: i64 = 100_000;
 
 /// A graph of links in both directions without duplicates and self-loops, and how many links it has.
-pub(crate) fn undirected(nodes: usize, pairs: impl Iterator<Item = (u32, u32)>) -> supergat::Result<(Graph, u64)> {
+pub(crate) fn undirected(nodes: usize, pairs: impl Iterator<Item = (u32, u32)>) -> supergat_core::Result<(Graph, u64)> {
     let mut links: Vec<(u32, u32)> = pairs.filter(|(a, b)| a != b).map(|(a, b)| (a.min(b), a.max(b))).collect();
     links.sort_unstable();
     links.dedup();

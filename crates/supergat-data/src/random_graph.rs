@@ -6,8 +6,8 @@ use crate::spec::parts;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
-use supergat::random::{Purpose, Stream};
-use supergat::{Direction, Example, Features, Graph, Labels};
+use supergat_core::random::{Purpose, Stream};
+use supergat_core::{Direction, Example, Features, Graph, Labels};
 
 /// The name that specifications begin with.
 pub const NAME: &str = "random-graph";

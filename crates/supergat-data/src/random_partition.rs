@@ -11,8 +11,8 @@ use std::f64::consts::TAU;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
-use supergat::random::{Purpose, Stream};
-use supergat::{Direction, Example, Features, Graph, Labels};
+use supergat_core::random::{Purpose, Stream};
+use supergat_core::{Direction, Example, Features, Graph, Labels};
 
 /// The name of these datasets, and how their specifications begin.
 pub const NAME: &str = "random-partition";

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use std::path::Path;
-use supergat::SparseMatrix;
+use supergat_core::SparseMatrix;
 
 /// A side of a matrix costs memory even where the matrix holds nothing.
 const MAX_SIDE: usize = 1 << 26;

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
-use supergat::Labels;
-use supergat::random::{Purpose, Stream};
+use supergat_core::Labels;
+use supergat_core::random::{Purpose, Stream};
 
 /// Training, validation and test nodes.
 pub(crate) type Split = [Vec<u32>; 3];

@@ -17,7 +17,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
 use std::path::Path;
-use supergat::{Direction, Example, Features, Graph, Labels};
+use supergat_core::{Direction, Example, Features, Graph, Labels};
 
 /// What the files of a folder must be called.
 pub(crate) const EXPECTED: &str = "webkb.tar.gz with pages as webkb/CLASS/UNIVERSITY/PAGE";

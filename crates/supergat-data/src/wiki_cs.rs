@@ -17,7 +17,7 @@ use crate::split::Split;
 use crate::{file, prepare, split};
 use serde::Deserialize;
 use std::path::Path;
-use supergat::{Direction, Example, Features, Graph};
+use supergat_core::{Direction, Example, Features, Graph};
 
 /// What the files of a folder must be called.
 pub(crate) const EXPECTED: &str = "data.json with features, labels, links and masks";

@@ -1,7 +1,7 @@
 //! A dataset that is written and read again is the same to the last bit, and damaged files are refused.
 
 use std::path::Path;
-use supergat::{Direction, Example, Features, Graph, Labels, SparseMatrix};
+use supergat_core::{Direction, Example, Features, Graph, Labels, SparseMatrix};
 use supergat_data::schema::Schema;
 use supergat_data::{Dataset, Error, convert, converted, load};
 

@@ -5,7 +5,7 @@ mod arrays;
 use arrays::{floats, gzip, ints, longs, npy, npz, zip};
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
-use supergat::{Direction, Features, Labels};
+use supergat_core::{Direction, Features, Labels};
 use supergat_data::{Dataset, Error, LoadOptions, Result, SplitChoice, load, load_with};
 
 /// A folder of files.

@@ -5,7 +5,7 @@ mod arrays;
 use arrays::{floats, ints, longs, npy, npz, with_header, zip};
 use proptest::prelude::*;
 use std::path::Path;
-use supergat::Features;
+use supergat_core::Features;
 use supergat_data::npy::Array;
 use supergat_data::npz::{Npz, sparse_features, sparse_matrix};
 use supergat_data::{Error, Result};

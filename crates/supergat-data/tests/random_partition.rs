@@ -1,6 +1,6 @@
 //! Random partition graphs: what was asked for is what was drawn, and what cannot be drawn is explained.
 
-use supergat::Labels;
+use supergat_core::Labels;
 use supergat_data::random_partition::NAME;
 use supergat_data::{Dataset, Error, RandomPartition};
 

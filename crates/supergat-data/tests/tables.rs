@@ -2,7 +2,7 @@
 
 mod arrays;
 
-use supergat::{Direction, Features, Labels};
+use supergat_core::{Direction, Features, Labels};
 use supergat_data::options::Expected;
 use supergat_data::schema::Column;
 use supergat_data::tables::read;

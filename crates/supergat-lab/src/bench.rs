@@ -5,9 +5,9 @@ use crate::settings::Settings;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Instant;
-use supergat::stopwatch::record;
-use supergat::train::plans;
-use supergat::{Model, Result, Trainer};
+use supergat_core::stopwatch::record;
+use supergat_core::train::plans;
+use supergat_core::{Model, Result, Trainer};
 use supergat_data::Dataset;
 
 /// Median and minimum of repeated measurements, in milliseconds.

@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn leaves_linked_to_another_class_are_left_out() {
         // A path 0 - 1 - 2 - 3 of classes 0 0 1 0 and a node alone: node 3 is such a leaf.
-        use supergat::{Direction, Example, Features, Graph, Labels};
+        use supergat_core::{Direction, Example, Features, Graph, Labels};
         let graph = Graph::from_edges(5, &[(0, 1), (1, 2), (2, 3)], Direction::Undirected).unwrap();
         let features = Features::dense(5, 1, vec![0.0f32; 5]).unwrap();
         let labels = Labels::Single { classes: 2, of: vec![0, 0, 1, 0, 0] };

@@ -2,8 +2,8 @@
 
 use crate::settings::Settings;
 use serde::Serialize;
-use supergat::train::plans;
-use supergat::{Model, Result};
+use supergat_core::train::plans;
+use supergat_core::{Model, Result};
 use supergat_data::Dataset;
 
 /// Memory of a training in bytes.

@@ -14,7 +14,7 @@
 //! classes, as in the paper; the two measures that need one class per node are not defined then.
 
 use serde::Serialize;
-use supergat::{Direction, Example, Graph, Labels};
+use supergat_core::{Direction, Example, Graph, Labels};
 use supergat_data::Dataset;
 
 /// Homophily in four senses; `None` where it is not defined (no labelled edge, or several classes per node).
@@ -219,7 +219,7 @@ pub(crate) fn shared_labels(labels: &Labels, i: usize, j: usize) -> Option<usize
 #[cfg(test)]
 mod tests {
     use super::*;
-    use supergat::Features;
+    use supergat_core::Features;
 
     /// A path 0 - 1 - 2 - 3 with classes A A B B, an isolated node 4 (A) and a self-loop on 3.
     fn path(labels: Labels) -> Dataset {

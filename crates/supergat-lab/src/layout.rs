@@ -4,7 +4,7 @@
 //! steps become smaller. A weak pull to the middle keeps parts together that no link joins. Nothing is random: nodes start on a spiral.
 
 use rayon::prelude::*;
-use supergat::Graph;
+use supergat_core::Graph;
 
 /// All pairs repel, so that larger graphs would take too long, and nobody could read them.
 pub const MOST_NODES: usize = 5000;
@@ -85,7 +85,7 @@ fn fit(places: &mut [[f32; 2]]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use supergat::Direction;
+    use supergat_core::Direction;
 
     #[test]
     fn linked_nodes_lie_near_each_other() {

@@ -131,7 +131,7 @@ fn neighbours(cell: usize) -> impl Iterator<Item = usize> {
 mod tests {
     use super::*;
     use crate::density::Point;
-    use supergat::random::{Purpose, Stream};
+    use supergat_core::random::{Purpose, Stream};
 
     /// Normally distributed points around some places: (log10 of the degree, homophily, how many, spread).
     fn points(clouds: &[(f64, f64, usize, f64)]) -> Vec<Point> {

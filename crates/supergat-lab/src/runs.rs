@@ -6,10 +6,10 @@ use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
-use supergat::kernels::{Counts, evaluate};
-use supergat::layers::Plan;
-use supergat::train::plans;
-use supergat::{Architecture, Epoch, Example, Model, Outcome, Result, Score, TrainConfig, Trainer};
+use supergat_core::kernels::{Counts, evaluate};
+use supergat_core::layers::Plan;
+use supergat_core::train::plans;
+use supergat_core::{Architecture, Epoch, Example, Model, Outcome, Result, Score, TrainConfig, Trainer};
 use supergat_data::Dataset;
 
 /// One finished run.
@@ -56,7 +56,7 @@ impl Runs {
 pub(crate) fn pool(threads: usize) -> Result<rayon::ThreadPool> {
     let threads = threads.max(1);
     let started = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-    started.map_err(|error| supergat::Error::Threads { threads, reason: error.to_string() })
+    started.map_err(|error| supergat_core::Error::Threads { threads, reason: error.to_string() })
 }
 
 /// The logits of all nodes without dropout, one list per graph.
@@ -158,7 +158,7 @@ pub fn run_seeds(
     let finished: Mutex<Vec<(usize, SeedRun)>> = Mutex::default();
     type Best = (f64, usize, Model<f32>, Vec<Vec<f32>>);
     let best: Mutex<Option<Best>> = Mutex::default();
-    let failure: Mutex<Option<supergat::Error>> = Mutex::default();
+    let failure: Mutex<Option<supergat_core::Error>> = Mutex::default();
 
     let one = |k: usize| -> Result<()> {
         let seed = seeds[k];
@@ -247,6 +247,6 @@ mod tests {
     fn a_failing_run_is_an_error() {
         let settings = Settings { p_n: 1e9, ..settings() };
         let error = run_seeds(&dataset(), &settings, &[0], 1, |_| ControlFlow::Continue(())).unwrap_err();
-        assert!(matches!(error, supergat::Error::TooFewNonEdges { .. }), "{error}");
+        assert!(matches!(error, supergat_core::Error::TooFewNonEdges { .. }), "{error}");
     }
 }

@@ -8,7 +8,7 @@ use crate::settings::Settings;
 use crate::statistics::{Interval, Summary};
 use crate::sweep::{Job, ResultsFile, dataset_name};
 use serde::Serialize;
-use supergat::ModelKind;
+use supergat_core::ModelKind;
 use supergat_data::SplitChoice;
 
 /// A hyperparameter of self-supervision.

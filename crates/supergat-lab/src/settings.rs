@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use supergat::layers::{Boundary, Contrast};
-use supergat::{Architecture, EarlyStop, ModelKind, TrainConfig};
+use supergat_core::layers::{Boundary, Contrast};
+use supergat_core::{Architecture, EarlyStop, ModelKind, TrainConfig};
 use supergat_data::Dataset;
 
 /// The published configurations by dataset, task and model.

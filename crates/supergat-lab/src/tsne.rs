@@ -11,7 +11,7 @@
 //! Gradient descent with momentum and a step size per coordinate, as published; the time is quadratic in the number of points.
 
 use rayon::prelude::*;
-use supergat::random::{Purpose, Stream};
+use supergat_core::random::{Purpose, Stream};
 
 /// The perplexity of common use: about how many neighbours a point has.
 pub const PERPLEXITY: f64 = 30.0;

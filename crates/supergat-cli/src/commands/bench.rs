@@ -9,7 +9,7 @@ use crate::output;
 use serde::Serialize;
 use std::process::ExitCode;
 use std::time::Instant;
-use supergat::Form;
+use supergat_core::Form;
 use supergat_lab::{BenchReport, KernelTiming, bench};
 
 #[derive(Debug, Serialize)]

@@ -7,7 +7,7 @@ use crate::saved_model::SavedModel;
 use crate::summary::{SCHEMA, metric};
 use serde::Serialize;
 use std::process::ExitCode;
-use supergat::{Example, Score};
+use supergat_core::{Example, Score};
 use supergat_data::Dataset;
 use supergat_lab::logits;
 

@@ -17,7 +17,7 @@ fn refused(place: &Place, code: i32, args: &[&str]) -> String {
 fn unknown_models_are_listed_nearest_first() {
     let error = refused(&Place::new(), 2, &["train", SMALL, "--model", "supergatmx"]);
     assert!(error.starts_with("unknown model `supergatmx`: expected one of supergat-mx, "), "{error}");
-    assert!(supergat::ModelKind::ALL.iter().all(|model| error.contains(&model.to_string())), "{error}");
+    assert!(supergat_core::ModelKind::ALL.iter().all(|model| error.contains(&model.to_string())), "{error}");
 }
 
 #[test]

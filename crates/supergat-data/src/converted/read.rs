@@ -7,8 +7,8 @@ use crate::map;
 use rayon::prelude::*;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use std::path::Path;
-use supergat::graph::{Adjacency, Parts};
-use supergat::{Direction, Example, Features, Graph, Labels, SparseMatrix};
+use supergat_core::graph::{Adjacency, Parts};
+use supergat_core::{Direction, Example, Features, Graph, Labels, SparseMatrix};
 
 /// Numbers that a thread copies at once.
 const RUN: usize = 1 << 16;

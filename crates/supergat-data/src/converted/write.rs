@@ -6,7 +6,7 @@ use safetensors::tensor::{Dtype, TensorView};
 use std::collections::HashMap;
 use std::io;
 use std::path::Path;
-use supergat::{Direction, Features, Graph, Labels};
+use supergat_core::{Direction, Features, Graph, Labels};
 
 /// The bytes of arrays by name.
 #[derive(Default)]

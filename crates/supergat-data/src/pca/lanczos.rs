@@ -3,8 +3,8 @@
 //! earlier ones; eigenvectors of the matrix within that space approach its own, the leading ones first.
 
 use super::symmetric::{Solved, dot};
-use supergat::kernels::{Dense, Parts, Primitives};
-use supergat::random::{Purpose, Stream};
+use supergat_core::kernels::{Dense, Parts, Primitives};
+use supergat_core::random::{Purpose, Stream};
 
 /// A symmetric matrix without negative eigenvalues.
 pub(super) trait Operator {

@@ -10,8 +10,8 @@ mod symmetric;
 
 use lanczos::Operator;
 use rayon::prelude::*;
-use supergat::kernels::{Compressed, Parts, Primitives};
-use supergat::{Features, SparseMatrix};
+use supergat_core::kernels::{Compressed, Parts, Primitives};
+use supergat_core::{Features, SparseMatrix};
 
 /// The first `components` principal coordinates of every row; all there are when the matrix has fewer rows or columns.
 pub fn principal_components(x: &SparseMatrix<f32>, components: usize) -> Features<f32> {
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn all_components_keep_all_distances() {
         for (rows, columns) in [(70, 40), (40, 70)] {
-            let stream = supergat::random::Stream::new(5, 0, 0, supergat::random::Purpose::SyntheticFeatures);
+            let stream = supergat_core::random::Stream::new(5, 0, 0, supergat_core::random::Purpose::SyntheticFeatures);
             let value =
                 |i: usize| if stream.uniform(i as u64) < 0.2 { stream.normal_pair(i as u64)[0] as f32 } else { 0.0 };
             let dense: Vec<Vec<f32>> =
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn the_number_of_threads_does_not_matter() {
-        let stream = supergat::random::Stream::new(6, 0, 0, supergat::random::Purpose::SyntheticFeatures);
+        let stream = supergat_core::random::Stream::new(6, 0, 0, supergat_core::random::Purpose::SyntheticFeatures);
         let dense: Vec<Vec<f32>> = (0..400u64)
             .map(|row| (0..300).map(|column| f32::from(stream.uniform(row * 300 + column) < 0.05)).collect())
             .collect();

@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn vectors_are_orthonormal_and_satisfy_the_equation() {
         for n in [1usize, 2, 3, 40, 97] {
-            let stream = supergat::random::Stream::new(1, 0, 0, supergat::random::Purpose::SyntheticFeatures);
+            let stream = supergat_core::random::Stream::new(1, 0, 0, supergat_core::random::Purpose::SyntheticFeatures);
             let entry = |i: usize, j: usize| stream.uniform((i.min(j) * n + i.max(j)) as u64) - 0.5;
             let a: Vec<f64> = (0..n * n).map(|at| entry(at / n, at % n)).collect();
             let found = Solved::of(a.clone(), n, n);

@@ -91,7 +91,7 @@ impl Array<'_> {
     }
 }
 
-/// A sparse matrix in compressed rows, as [`supergat::SparseMatrix`] wants it: columns ascend strictly within a row, no zeros.
+/// A sparse matrix in compressed rows, as [`supergat_core::SparseMatrix`] wants it: columns ascend strictly within a row, no zeros.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Csr {
     /// Number of columns.

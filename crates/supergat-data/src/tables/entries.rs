@@ -6,7 +6,7 @@ use crate::error::{Error, Result, shown};
 use crate::options::TableOptions;
 use crate::schema::{Column, Schema};
 use std::collections::{BTreeMap, HashMap};
-use supergat::Features;
+use supergat_core::Features;
 
 /// More features than a network takes.
 const MOST_FEATURES: usize = 1 << 24;

@@ -5,7 +5,7 @@ use crate::error::{Error, Result, shown};
 use crate::options::TableOptions;
 use crate::schema::{Column, Schema};
 use std::collections::{BTreeMap, BTreeSet};
-use supergat::{Features, SparseMatrix};
+use supergat_core::{Features, SparseMatrix};
 
 /// Features are kept sparse from this number on, when few enough of their values are not zero.
 const WIDE: usize = 64;
@@ -275,7 +275,7 @@ pub(super) fn sparse(
     rows: usize,
     columns: usize,
     mut entries: Vec<(u32, u32, f32)>,
-) -> supergat::Result<SparseMatrix<f32>> {
+) -> supergat_core::Result<SparseMatrix<f32>> {
     entries.sort_unstable_by_key(|&(row, column, _)| (row, column));
     let mut offsets = vec![0u64; rows + 1];
     entries.iter().for_each(|&(row, _, _)| offsets[row as usize + 1] += 1);

@@ -4,7 +4,7 @@ use super::nodes::Nodes;
 use super::splits::Splits;
 use crate::error::{Error, Result};
 use std::path::Path;
-use supergat::{Direction, Example, Features, Graph, Labels, SparseMatrix};
+use supergat_core::{Direction, Example, Features, Graph, Labels, SparseMatrix};
 
 /// Everything that was read, over the nodes of all graphs.
 pub(super) struct Whole<'a> {
@@ -68,7 +68,7 @@ impl Whole<'_> {
     }
 }
 
-fn rows(features: &Features<f32>, members: &[u32]) -> supergat::Result<Features<f32>> {
+fn rows(features: &Features<f32>, members: &[u32]) -> supergat_core::Result<Features<f32>> {
     match features {
         Features::Dense { columns, values, .. } => {
             let row = |node: &u32| &values[*node as usize * columns..][..*columns];

@@ -6,7 +6,7 @@ use super::sidecar::Sidecar;
 use crate::error::{Result, shown};
 use crate::options::TableOptions;
 use std::collections::{BTreeMap, HashMap};
-use supergat::Labels;
+use supergat_core::Labels;
 
 /// Between several classes of a node.
 pub(crate) const SEPARATOR: char = '|';

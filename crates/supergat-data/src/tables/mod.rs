@@ -159,13 +159,13 @@ impl<'a> Tables<'a> {
     }
 
     /// A sparse matrix of features beside the tables.
-    fn matrix(&self) -> Result<Option<supergat::Features<f32>>> {
+    fn matrix(&self) -> Result<Option<supergat_core::Features<f32>>> {
         let path = self.folder.join("features.npz");
         if self.features.is_none() && path.is_file() { crate::npz::sparse_features(&path).map(Some) } else { Ok(None) }
     }
 
     /// The nodes, as the first table names them that does.
-    fn node_list(&self, matrix: Option<&supergat::Features<f32>>) -> Result<(Nodes, Vec<String>)> {
+    fn node_list(&self, matrix: Option<&supergat_core::Features<f32>>) -> Result<(Nodes, Vec<String>)> {
         let tables = [&self.nodes, &self.features, &self.labels];
         let notes = tables.into_iter().flatten().map(NodeTable::describe).collect();
         let naming = tables.into_iter().flatten().filter(|table| table.entries.is_none());
@@ -179,7 +179,7 @@ impl<'a> Tables<'a> {
         Ok((nodes, notes))
     }
 
-    fn make_features(&self, nodes: &Nodes, matrix: Option<supergat::Features<f32>>) -> Result<Made> {
+    fn make_features(&self, nodes: &Nodes, matrix: Option<supergat_core::Features<f32>>) -> Result<Made> {
         let unused = |notes: &mut Vec<String>| {
             if let Some(table) = self.nodes.as_ref().filter(|table| !table.features.is_empty()) {
                 let columns = table.features.len();

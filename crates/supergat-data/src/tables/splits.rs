@@ -6,8 +6,8 @@ use super::sheet::Sheet;
 use crate::error::{Result, shown};
 use crate::options::TableOptions;
 use std::path::Path;
-use supergat::Labels;
-use supergat::random::{Purpose, Stream};
+use supergat_core::Labels;
+use supergat_core::random::{Purpose, Stream};
 
 /// The nodes of the three parts.
 pub(super) type Splits = [Vec<u32>; 3];

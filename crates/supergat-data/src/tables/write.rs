@@ -10,7 +10,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::Path;
-use supergat::{Direction, Example, Features, Graph, Labels};
+use supergat_core::{Direction, Example, Features, Graph, Labels};
 
 type Table = csv::Writer<BufWriter<File>>;
 

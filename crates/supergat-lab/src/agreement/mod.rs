@@ -21,7 +21,7 @@ mod study;
 pub use study::{LabelAgreement, Network, Plan, Profile, Spreads};
 
 use crate::graph_statistics::shared_labels;
-use supergat::{EdgeValues, Example, Labels, Model, Result};
+use supergat_core::{EdgeValues, Example, Labels, Model, Result};
 use supergat_data::Dataset;
 
 /// What no agreement at all is taken as, so that divergences stay finite.
@@ -127,7 +127,7 @@ pub(crate) fn relative_entropy(p: &[f64]) -> f64 {
 mod tests {
     use super::*;
     use crate::Settings;
-    use supergat::{Direction, Features, Graph};
+    use supergat_core::{Direction, Features, Graph};
 
     const LN_2: f64 = std::f64::consts::LN_2;
 

@@ -6,7 +6,7 @@ use crate::statistics::{Spread, Summary};
 use crate::sweep::{Job, Record, ResultsFile, Task, dataset_name};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use supergat::{Form, Model, ModelKind, Result};
+use supergat_core::{Form, Model, ModelKind, Result};
 use supergat_data::Dataset;
 
 /// The depths of the published networks.

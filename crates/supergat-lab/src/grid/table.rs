@@ -6,7 +6,7 @@ use crate::reproduce::Verdict;
 use crate::statistics::{Moments, Summary};
 use crate::sweep::{Index, ResultsFile};
 use serde::Serialize;
-use supergat::ModelKind;
+use supergat_core::ModelKind;
 
 /// Points by which two means may differ, or twice the deviation where that is more: the paper's or, where graphs are redrawn, the larger one. Only
 /// then do deviations know how much graphs of one cell differ, of which the paper has one.

@@ -8,7 +8,7 @@ use crate::sweep::line_of as line;
 use crate::sweep::{Event, Index, Job, Record, ResultsFile, Status};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use supergat::Score;
+use supergat_core::Score;
 
 fn results(lines: &[String]) -> ResultsFile {
     let file = tempfile::NamedTempFile::new().unwrap();

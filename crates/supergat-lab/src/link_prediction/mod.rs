@@ -24,7 +24,7 @@ pub use study::{Plan, Point};
 use crate::sweep::Task;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use supergat::{Error, Example, Model, Result};
+use supergat_core::{Error, Example, Model, Result};
 use supergat_data::Dataset;
 
 /// How well held-out edges are told from other pairs.

@@ -1,7 +1,7 @@
 //! Edges that are held out, and pairs without an edge beside them.
 
-use supergat::random::{Purpose, Stream};
-use supergat::{Direction, Error, Graph, Result};
+use supergat_core::random::{Purpose, Stream};
+use supergat_core::{Direction, Error, Graph, Result};
 
 /// Share of the edges that are held out to be predicted.
 const TEST: f64 = 0.1;
@@ -71,7 +71,7 @@ fn non_edges(graph: &Graph, count: usize, stream: Stream) -> Result<Vec<[u32; 2]
 mod tests {
     use super::*;
     use std::collections::BTreeSet;
-    use supergat::sampling::{NegativeSampler, SampleSizes};
+    use supergat_core::sampling::{NegativeSampler, SampleSizes};
 
     /// A ring of 100 nodes with chords: 200 edges.
     fn ring() -> Graph {

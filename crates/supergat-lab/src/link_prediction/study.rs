@@ -5,7 +5,7 @@ use crate::settings::Settings;
 use crate::statistics::Summary;
 use crate::sweep::{Job, Record, ResultsFile, Task, dataset_name};
 use serde::Serialize;
-use supergat::{Form, ModelKind};
+use supergat_core::{Form, ModelKind};
 
 /// The runs on one dataset.
 #[derive(Debug, Clone, PartialEq)]

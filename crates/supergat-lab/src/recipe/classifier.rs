@@ -10,7 +10,7 @@
 //!
 //! lambda, and whether columns are first brought to one scale, are those with the least squared error of nodes that are left out.
 
-use supergat::{Example, Features};
+use supergat_core::{Example, Features};
 
 /// A node: its graph and its number there.
 pub(super) type Place = (usize, usize);
@@ -254,7 +254,7 @@ fn add(into: &mut [f64], factor: f64, values: &[f64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use supergat::{Direction, Graph, Labels};
+    use supergat_core::{Direction, Graph, Labels};
     use supergat_data::load;
 
     fn close(a: &[f64], b: &[f64]) {

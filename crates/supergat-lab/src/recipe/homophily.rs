@@ -107,7 +107,7 @@ pub fn estimate(dataset: &Dataset, known: Known) -> Result<HomophilyEstimate, Un
 #[cfg(test)]
 mod tests {
     use super::*;
-    use supergat::Labels;
+    use supergat_core::Labels;
 
     fn generated(spec: &str) -> Dataset {
         supergat_data::load(&format!("random-partition:{spec}")).unwrap()
@@ -152,7 +152,8 @@ mod tests {
         let three = [0, 1, 2].map(|class| of_class(class).next().unwrap());
         assert_eq!(with(three.to_vec()), Err(Unknown::TooFew { labelled: 3, classes: 4 }));
         let mut lonely = dataset.clone();
-        lonely.examples[0].graph = supergat::Graph::from_edges(720, &[], supergat::Direction::Undirected).unwrap();
+        lonely.examples[0].graph =
+            supergat_core::Graph::from_edges(720, &[], supergat_core::Direction::Undirected).unwrap();
         assert_eq!(estimate(&lonely, Known::Training), Err(Unknown::NoNeighbours));
     }
 
@@ -162,7 +163,7 @@ mod tests {
         let mut dataset = generated("classes=5,nodes=200,degree=5,homophily=0.5");
         let links: Vec<(u32, u32)> = (0..999).map(|i| (i, i + 1)).collect();
         let example = &mut dataset.examples[0];
-        example.graph = supergat::Graph::from_edges(1000, &links, supergat::Direction::Undirected).unwrap();
+        example.graph = supergat_core::Graph::from_edges(1000, &links, supergat_core::Direction::Undirected).unwrap();
         example.train = (0..400).collect();
         let from = |dataset: &Dataset| estimate(dataset, Known::Training).unwrap().from;
         assert_eq!(from(&dataset), Source::LinksAndFeatures);
@@ -179,7 +180,8 @@ mod tests {
         let mut dataset = generated("classes=4,nodes=180,degree=6,homophily=0.3");
         let links = (0..720u32).flat_map(|i| [(i, i), (i, (i + 180) % 720), (i, (i + 7) % 720)]);
         let links: Vec<(u32, u32)> = links.collect();
-        dataset.examples[0].graph = supergat::Graph::from_edges(720, &links, supergat::Direction::Directed).unwrap();
+        dataset.examples[0].graph =
+            supergat_core::Graph::from_edges(720, &links, supergat_core::Direction::Directed).unwrap();
         dataset.examples[0].train = (0..720).collect();
         let truth = crate::graph_statistics::homophily(&dataset.examples).node.unwrap();
         let found = estimate(&dataset, Known::Training).unwrap();

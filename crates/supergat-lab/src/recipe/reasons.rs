@@ -6,7 +6,7 @@ use super::sample::{Known, Unknown};
 use super::vote::{Share, column, row, squares};
 use crate::density::Density;
 use crate::mixture::{is_mixture, modes};
-use supergat::ModelKind;
+use supergat_core::ModelKind;
 use supergat_data::Dataset;
 
 /// Where the homophily comes from.
@@ -45,7 +45,7 @@ pub(super) fn on_form(winner: Form, model: ModelKind) -> String {
         Form::GatAny => "No form gains on GAT there, so the cheapest is named.".into(),
         Form::SupergatAny => format!(
             "Self-supervision gains there, and SuperGAT-SD and SuperGAT-MX tie; {model} is named because the paper finds it ahead at homophilies {} {LOW_HOMOPHILY}, also on its real graphs.",
-            if model.form() == Some(supergat::kernels::Form::Sd) { "up to" } else { "above" }
+            if model.form() == Some(supergat_core::kernels::Form::Sd) { "up to" } else { "above" }
         ),
         Form::Sd | Form::Mx => format!("{winner} is significantly better there than GAT and than the other SuperGAT."),
     }

@@ -22,7 +22,7 @@ use super::sample::{Known, Unknown};
 use super::vote::{Share, homophilies, shares};
 use crate::graph_statistics::Degree;
 use serde::Serialize;
-use supergat::ModelKind;
+use supergat_core::ModelKind;
 use supergat_data::Dataset;
 
 /// Below this chance the answer is a close call.
@@ -131,18 +131,18 @@ fn without_links() -> Recommendation {
 fn network(form: Form, homophily: f64) -> ModelKind {
     let attention = |form, self_supervised| ModelKind::Attention { form, self_supervised };
     match form {
-        Form::GatAny => attention(supergat::kernels::Form::Go, false),
-        Form::Sd => attention(supergat::kernels::Form::Sd, true),
-        Form::SupergatAny if homophily <= LOW_HOMOPHILY => attention(supergat::kernels::Form::Sd, true),
-        Form::Mx | Form::SupergatAny => attention(supergat::kernels::Form::Mx, true),
+        Form::GatAny => attention(supergat_core::kernels::Form::Go, false),
+        Form::Sd => attention(supergat_core::kernels::Form::Sd, true),
+        Form::SupergatAny if homophily <= LOW_HOMOPHILY => attention(supergat_core::kernels::Form::Sd, true),
+        Form::Mx | Form::SupergatAny => attention(supergat_core::kernels::Form::Mx, true),
     }
 }
 
 /// The chance that no other form does better than this network; shares are in the order of [`Form::ALL`].
 fn chance(model: ModelKind, [gat_any, supergat_any, sd, mx]: &[f64; 4]) -> f64 {
     match model.form() {
-        Some(supergat::kernels::Form::Sd) => sd + supergat_any + gat_any,
-        Some(supergat::kernels::Form::Mx) => mx + supergat_any + gat_any,
+        Some(supergat_core::kernels::Form::Sd) => sd + supergat_any + gat_any,
+        Some(supergat_core::kernels::Form::Mx) => mx + supergat_any + gat_any,
         _ => *gat_any,
     }
 }
@@ -220,8 +220,8 @@ mod tests {
             nodes.clone().flat_map(move |i| [1, 3].map(|k| (i, nodes.start + (i - nodes.start + k * step) % n)))
         };
         let links: Vec<(u32, u32)> = ring(0..180, 2).chain(ring(180..360, 1)).collect();
-        let graph = supergat::Graph::from_edges(360, &links, supergat::Direction::Undirected).unwrap();
-        let labels = supergat::Labels::Single { classes: 2, of: (0..360).map(|i| i % 2).collect() };
+        let graph = supergat_core::Graph::from_edges(360, &links, supergat_core::Direction::Undirected).unwrap();
+        let labels = supergat_core::Labels::Single { classes: 2, of: (0..360).map(|i| i % 2).collect() };
         (dataset.examples[0].graph, dataset.examples[0].labels) = (graph, labels);
         let answer = recommend(&dataset, Known::Training);
         assert!(answer.close_call && answer.reasons.concat().contains("mixture"), "{answer:?}");

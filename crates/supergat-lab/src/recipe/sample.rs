@@ -3,7 +3,7 @@
 use super::classifier::Place;
 use crate::graph_statistics::{agreement, neighbours};
 use serde::Serialize;
-use supergat::{Example, Labels};
+use supergat_core::{Example, Labels};
 use supergat_data::Dataset;
 
 /// Which labels may be looked at. Those of test nodes never are.

@@ -4,7 +4,7 @@ use super::{Report, Run, counted};
 use crate::Agreement;
 use crate::agreement::relative_entropy;
 use std::borrow::Cow;
-use supergat::Result;
+use supergat_core::Result;
 use supergat_data::Dataset;
 use supergat_figure::{Axis, Plot, Quartiles, panels};
 

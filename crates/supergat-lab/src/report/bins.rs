@@ -6,7 +6,7 @@
 use super::{INTERVAL, Report, Run};
 use crate::graph_statistics::neighbourhoods;
 use crate::statistics::wilson;
-use supergat::kernels::{Counts, evaluate};
+use supergat_core::kernels::{Counts, evaluate};
 use supergat_figure::{Axis, Plot, panels};
 
 /// Upper ends of the bins of homophily; each bin begins after the one before.

@@ -1,8 +1,8 @@
 //! Which classes are taken for which, on the test nodes; where a node may have several labels, how well each is found.
 
 use super::{Report, Run, counted};
-use supergat::Labels;
-use supergat::kernels::{Counts, argmax};
+use supergat_core::Labels;
+use supergat_core::kernels::{Counts, argmax};
 use supergat_figure::{Axis, Cell, Plot};
 
 /// The most classes of a matrix; the rest, those with the fewest test nodes, are one more.

@@ -3,7 +3,7 @@
 use super::{Report, Run, counted};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use supergat::Epoch;
+use supergat_core::Epoch;
 use supergat_figure::{Axis, Plot, panels};
 
 /// A line of `metrics.jsonl`: an epoch of a seed.

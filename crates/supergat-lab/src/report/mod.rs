@@ -21,7 +21,7 @@ mod place;
 
 pub use curves::EpochLine;
 
-use supergat::{Example, Labels, Model, Result};
+use supergat_core::{Example, Labels, Model, Result};
 use supergat_data::Dataset;
 use supergat_figure::Page;
 

@@ -5,8 +5,8 @@
 
 use super::attention::within_reach;
 use super::{Report, Run};
-use supergat::kernels::argmax;
-use supergat::{Example, Labels, Result};
+use supergat_core::kernels::argmax;
+use supergat_core::{Example, Labels, Result};
 
 /// Nodes that are shown, and neighbours at either end.
 const NODES: usize = 6;
@@ -110,7 +110,7 @@ fn is_wrong(labels: &Labels, logits: &[f32], node: usize) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use supergat::{Direction, Features, Graph};
+    use supergat_core::{Direction, Features, Graph};
 
     /// Stars around nodes 0, 1 and 2 with 3, 4 and 9 leaves.
     #[test]

@@ -6,7 +6,7 @@ use crate::sweep::Job;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
-use supergat::ModelKind;
+use supergat_core::ModelKind;
 use supergat_data::{SplitChoice, registry};
 
 /// Graphs of more nodes than this are run with fewer seeds, as in the paper.

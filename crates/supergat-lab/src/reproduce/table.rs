@@ -230,7 +230,7 @@ mod tests {
     use super::*;
     use crate::reproduce::paper::tables;
     use crate::sweep::line_of;
-    use supergat::Score;
+    use supergat_core::Score;
 
     fn plan(seeds: u64) -> Plan {
         let mut plan = Plan::new(tables().remove(0), Splits::Published, Some(seeds)).unwrap();

@@ -6,7 +6,7 @@ use crate::settings::Settings;
 use crate::sheet::Sheet;
 use crate::statistics::Summary;
 use std::ops::ControlFlow;
-use supergat::Result;
+use supergat_core::Result;
 use supergat_data::Dataset;
 use supergat_figure::Tone;
 

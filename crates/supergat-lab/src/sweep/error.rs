@@ -29,5 +29,5 @@ pub enum SweepError {
     },
     /// The threads could not be started.
     #[error("{0}")]
-    Core(#[from] supergat::Error),
+    Core(#[from] supergat_core::Error),
 }

@@ -1,7 +1,7 @@
 //! What a sweep tells while it goes on.
 
 use crate::sweep::record::Record;
-use supergat::Epoch;
+use supergat_core::Epoch;
 
 /// What an observer is told.
 #[derive(Debug, Clone, Copy)]

@@ -24,7 +24,7 @@ struct Loaded {
 #[derive(Debug)]
 pub(crate) struct Ready {
     pub(crate) dataset: Arc<Dataset>,
-    pub(crate) shared: supergat::Result<Shared>,
+    pub(crate) shared: supergat_core::Result<Shared>,
     hash: String,
 }
 

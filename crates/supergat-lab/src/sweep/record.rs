@@ -4,7 +4,7 @@ use crate::settings::Settings;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use supergat::{Labels, Score};
+use supergat_core::{Labels, Score};
 use supergat_data::Dataset;
 
 /// A run that has ended.

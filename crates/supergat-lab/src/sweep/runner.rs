@@ -128,7 +128,7 @@ impl<F: Fn(Event<'_>, Tally) -> ControlFlow<()> + Sync> Sweep<'_, F> {
         Some(ready.record(self.task.name(), job, status, started.elapsed().as_secs_f64()))
     }
 
-    fn train(&self, ready: &Ready, job: &Job) -> supergat::Result<Option<Status>> {
+    fn train(&self, ready: &Ready, job: &Job) -> supergat_core::Result<Option<Status>> {
         let prepared = self.task.prepared(&ready.dataset, job.seed)?;
         let own = prepared.as_ref().map(|dataset| Shared::new(dataset, &job.settings)).transpose()?;
         let dataset = prepared.as_ref().unwrap_or(&ready.dataset);

@@ -2,7 +2,7 @@
 
 use crate::sweep::record::Record;
 use serde_json::Value;
-use supergat::{Model, Result};
+use supergat_core::{Model, Result};
 use supergat_data::Dataset;
 
 /// What is done around the training of a run: with the dataset before it, with the model after it.

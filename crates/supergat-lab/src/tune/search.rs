@@ -7,7 +7,7 @@ use crate::settings::Settings;
 use crate::statistics::Summary;
 use crate::tune::space::{Dimension, Space, Values};
 use rand_core::{Infallible, TryRng};
-use supergat::random::{Purpose, Stream};
+use supergat_core::random::{Purpose, Stream};
 
 /// Trials that are proposed at once, so that there is work for several threads.
 pub(super) const BATCH: usize = 4;

@@ -1,7 +1,7 @@
 //! What is searched: the paper's hyperparameters, and two more on request.
 
 use crate::settings::Settings;
-use supergat::ModelKind;
+use supergat_core::ModelKind;
 
 /// The values of a hyperparameter that are tried.
 #[derive(Debug, Clone, Copy, PartialEq)]

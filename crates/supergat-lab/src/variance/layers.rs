@@ -5,7 +5,7 @@ use crate::settings::Settings;
 use crate::variance::Estimate;
 use serde::Serialize;
 use std::ops::ControlFlow;
-use supergat::{Model, Result};
+use supergat_core::{Model, Result};
 use supergat_data::Dataset;
 
 /// The variance of e over all edges and heads, for each layer.

@@ -3,7 +3,7 @@
 use super::{Inputs, Weights};
 use rayon::prelude::*;
 use serde::Serialize;
-use supergat::random::{Purpose, Stream};
+use supergat_core::random::{Purpose, Stream};
 
 /// A variance that was estimated from a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

@@ -4,7 +4,7 @@ use super::sources::{Sources, sources};
 use crate::args::SweepArgs;
 use clap::{Args, value_parser};
 use std::path::PathBuf;
-use supergat::ModelKind;
+use supergat_core::ModelKind;
 
 const HELP: &str = "\
 Of the edges 10 % are held out to be predicted and 5 % for validation, anew for each seed; training sees the other 85 % only. The edge probability of \

@@ -3,7 +3,7 @@
 use crate::args::SweepArgs;
 use clap::{Args, value_parser};
 use std::path::PathBuf;
-use supergat::ModelKind;
+use supergat_core::ModelKind;
 
 const HELP: &str = "\
 Varies the weight of the edge loss (lambda_E), the negatives per edge (p_n) and the share of sampled edges (p_e), each alone around the published \

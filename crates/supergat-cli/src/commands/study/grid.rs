@@ -14,7 +14,7 @@ use crate::sweep::{open, told};
 use crate::sweep_progress::SweepProgress;
 use serde::Serialize;
 use std::process::ExitCode;
-use supergat::ModelKind;
+use supergat_core::ModelKind;
 use supergat_data::RandomPartition;
 use supergat_figure::Page;
 use supergat_lab::grid::{Plan, Study, run_grid, sheet};

@@ -8,7 +8,7 @@ use crate::summary::SCHEMA;
 use crate::sweep;
 use serde::Serialize;
 use std::process::ExitCode;
-use supergat::{Form, ModelKind};
+use supergat_core::{Form, ModelKind};
 use supergat_figure::{Axis, Page, Plot, Tone, panels};
 use supergat_lab::Summary;
 use supergat_lab::link_prediction::{LinkPrediction, Plan, Point};

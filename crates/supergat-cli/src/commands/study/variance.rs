@@ -9,7 +9,7 @@ use crate::output;
 use crate::summary::SCHEMA;
 use serde::Serialize;
 use std::process::ExitCode;
-use supergat::ModelKind;
+use supergat_core::ModelKind;
 use supergat_data::Dataset;
 use supergat_figure::{Axis, Page, Plot, Tone, panels};
 use supergat_lab::Settings;

@@ -1,6 +1,6 @@
 //! The tables of the study.
 
-use supergat::Form;
+use supergat_core::Form;
 use supergat_figure::Tone;
 use supergat_lab::agreement::{Network, Profile, Spreads};
 use supergat_lab::sheet::Sheet;

@@ -3,8 +3,8 @@
 mod common;
 
 use common::{FORMS, Recipe, architecture};
-use supergat::layers::{Boundary, Context, Contrast, Convolution, Draw, Plan};
-use supergat::{Architecture, Example, Model, ModelKind};
+use supergat_core::layers::{Boundary, Context, Contrast, Convolution, Draw, Plan};
+use supergat_core::{Architecture, Example, Model, ModelKind};
 
 /// The objective of one step with fixed dropout masks and samples; leaves the gradients in the model.
 fn objective(model: &mut Model<f64>, example: &Example<f64>, plan: &Plan, lambda_e: Option<f64>) -> f64 {

@@ -4,7 +4,7 @@ mod common;
 
 use common::{FORMS, Recipe, architecture};
 use proptest::prelude::*;
-use supergat::{Direction, Example, Features, Graph, Labels, Model};
+use supergat_core::{Direction, Example, Features, Graph, Labels, Model};
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
@@ -50,7 +50,7 @@ proptest! {
         let before = model.predict(&example).unwrap();
 
         let mut name: Vec<u32> = (0..20).collect();
-        supergat::random::Stream::new(seed, 0, 0, supergat::random::Purpose::Split).shuffle(&mut name);
+        supergat_core::random::Stream::new(seed, 0, 0, supergat_core::random::Purpose::Split).shuffle(&mut name);
         let edges: Vec<(u32, u32)> =
             recipe.edge_list().iter().map(|&(a, b)| (name[a as usize], name[b as usize])).collect();
         let mut values = vec![0.0; 20 * recipe.features];

@@ -46,7 +46,7 @@ fn gather(threads: usize, row_bytes: usize) -> f64 {
     let width = row_bytes / 4;
     let rows = (512usize << 20) / row_bytes;
     // In large pages, as the kernels have them.
-    let mut table = supergat::kernels::defaults::<f32>(rows * width);
+    let mut table = supergat_core::kernels::defaults::<f32>(rows * width);
     table.fill(1.0);
     let reads = 1 << 20;
     let place = |k: usize| (k as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) as usize >> 20;

@@ -1,7 +1,7 @@
 //! CGAT against its definition, computed naively from the weights, on graphs where chance has nothing to choose.
 
-use supergat::layers::{Boundary, Context, Contrast, Draw, Plan};
-use supergat::{Architecture, Direction, Example, Features, Graph, Labels, Model, ModelKind};
+use supergat_core::layers::{Boundary, Context, Contrast, Draw, Plan};
+use supergat_core::{Architecture, Direction, Example, Features, Graph, Labels, Model, ModelKind};
 
 const NODES: usize = 6;
 const FEATURES: usize = 4;

@@ -1,7 +1,7 @@
 //! Small random examples for the tests.
 
-use supergat::random::{Purpose, Stream};
-use supergat::{Architecture, Direction, Example, Features, Form, Graph, Labels, ModelKind, Real, SparseMatrix};
+use supergat_core::random::{Purpose, Stream};
+use supergat_core::{Architecture, Direction, Example, Features, Form, Graph, Labels, ModelKind, Real, SparseMatrix};
 
 /// What to generate.
 #[derive(Debug, Clone, Copy)]

@@ -15,7 +15,7 @@ use super::output::{FromAbove, Join, Output};
 use super::parameter::Parameter;
 use super::{Context, Scratch, Size};
 use crate::kernels::{Buffer, Dropout, Form, HeadLayout, Mask, Real};
-use crate::memory::Room;
+use crate::memory::Arena;
 use crate::random::{Purpose, Stream};
 
 /// What any layer is made of.
@@ -57,7 +57,7 @@ pub enum Mixing<T> {
     /// Weights that the graph fixes.
     Convolution(Convolution),
     /// No neighbour is looked at.
-    Nothing,
+    Identity,
 }
 
 /// What forward leaves for backward, with room for the largest graph.
@@ -76,7 +76,7 @@ pub struct Cache<T> {
 enum MixingCache<T> {
     Attention(AttentionCache<T>),
     Convolution(Factors<T>),
-    Nothing,
+    Identity,
 }
 
 impl<T: Real> Layer<T> {
@@ -94,7 +94,7 @@ impl<T: Real> Layer<T> {
 
     /// The same without neighbours.
     pub fn linear(index: u16, shape: Shape) -> Self {
-        Self::new(index, shape, Mixing::Nothing)
+        Self::new(index, shape, Mixing::Identity)
     }
 
     fn new(index: u16, shape: Shape, mixing: Mixing<T>) -> Self {
@@ -159,18 +159,18 @@ impl<T: Real> Layer<T> {
     }
 
     /// Memory for graphs up to a size; `mask_bytes` is that of the input's dropout mask, if it will be needed.
-    pub fn cache(&self, size: Size, mask_bytes: usize, room: &mut Room) -> Cache<T> {
+    pub fn cache(&self, size: Size, mask_bytes: usize, arena: &mut Arena) -> Cache<T> {
         let (mixing, z) = match &self.mixing {
-            Mixing::Attention(attention) => (MixingCache::Attention(attention.cache(size, room)), self.stride()),
-            Mixing::Convolution(_) => (MixingCache::Convolution(Factors::new(size, room)), self.stride()),
-            Mixing::Nothing => (MixingCache::Nothing, 0),
+            Mixing::Attention(attention) => (MixingCache::Attention(attention.cache(size, arena)), self.stride()),
+            Mixing::Convolution(_) => (MixingCache::Convolution(Factors::new(size, arena)), self.stride()),
+            Mixing::Identity => (MixingCache::Identity, 0),
         };
         Cache {
-            keep_input: room.list(if self.dropout.is_none() { 0 } else { mask_bytes }),
-            z: room.numbers(size.nodes * z),
+            keep_input: arena.list(if self.dropout.is_none() { 0 } else { mask_bytes }),
+            z: arena.numbers(size.nodes * z),
             mixing,
-            sums: room.numbers(size.nodes * self.layout.stride()),
-            output: room.numbers(size.nodes * self.output.width()),
+            sums: arena.numbers(size.nodes * self.layout.stride()),
+            output: arena.numbers(size.nodes * self.output.width()),
         }
     }
 
@@ -191,7 +191,7 @@ impl<T: Real> Layer<T> {
                 project(&mut z[..nodes * stride]);
                 convolution.forward(context, self.layout, &z[..nodes * stride], factors, sums);
             }
-            (Mixing::Nothing, MixingCache::Nothing) => project(sums),
+            (Mixing::Identity, MixingCache::Identity) => project(sums),
             _ => unreachable!("a layer makes its own cache"),
         }
         self.output.forward(&context.plan.input.rows, sums, &mut output[..nodes * self.output.width()]);
@@ -228,7 +228,7 @@ impl<T: Real> Layer<T> {
                 convolution.backward(context, self.layout, factors, scratch);
             }
             // The sums are the projected features, and so are their gradients.
-            (Mixing::Nothing, MixingCache::Nothing) => std::mem::swap(&mut scratch.gradient, &mut scratch.projected),
+            (Mixing::Identity, MixingCache::Identity) => std::mem::swap(&mut scratch.gradient, &mut scratch.projected),
             _ => unreachable!("a layer makes its own cache"),
         }
         let mask = self.input_mask(context, cache);

@@ -19,7 +19,7 @@ pub use parameter::Parameter;
 use crate::error::Result;
 use crate::example::Example;
 use crate::kernels::{Buffer, Dense, Parts, Real, transpose};
-use crate::memory::Room;
+use crate::memory::Arena;
 use crate::random::{Purpose, Stream};
 use crate::sampling::{EdgeSamples, NegativeSampler, SampleSizes};
 
@@ -170,22 +170,22 @@ pub struct Scratch<T> {
 
 impl<T: Real> Scratch<T> {
     /// Room for all layers.
-    pub fn new(size: Size, layers: &[Layer<T>], room: &mut Room) -> Self {
+    pub fn new(size: Size, layers: &[Layer<T>], arena: &mut Arena) -> Self {
         let widest = |f: &dyn Fn(&Layer<T>) -> usize| layers.iter().map(f).max().unwrap_or(0);
         let rows = if size.training { size.nodes * widest(&|l| l.stride()) } else { 0 };
         let parts = if size.training { size.parts } else { 0 };
         let copies =
             layers.iter().enumerate().map(|(k, l)| size.copies[k.min(1)] * l.weight.value.len()).max().unwrap_or(0);
         Self {
-            gradient: room.numbers(rows),
-            active: room.list(if size.training { size.nodes } else { 0 }),
-            projected: room.numbers(rows),
-            partial: room.numbers(parts * widest(&|l| 2 * l.stride())),
-            losses: room.list(parts),
-            samples: EdgeSamples::with_capacity(size.nodes, size.positives, size.negatives, room),
-            contrast: ContrastSamples::with_capacity(size.nodes, size.contrast, room),
-            copies: room.numbers(if size.training { copies } else { 0 }),
-            transposed: room.numbers(if size.training { widest(&|l| l.weight.value.len()) } else { 0 }),
+            gradient: arena.numbers(rows),
+            active: arena.list(if size.training { size.nodes } else { 0 }),
+            projected: arena.numbers(rows),
+            partial: arena.numbers(parts * widest(&|l| 2 * l.stride())),
+            losses: arena.list(parts),
+            samples: EdgeSamples::with_capacity(size.nodes, size.positives, size.negatives, arena),
+            contrast: ContrastSamples::with_capacity(size.nodes, size.contrast, arena),
+            copies: arena.numbers(if size.training { copies } else { 0 }),
+            transposed: arena.numbers(if size.training { widest(&|l| l.weight.value.len()) } else { 0 }),
         }
     }
 

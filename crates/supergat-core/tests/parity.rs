@@ -6,10 +6,12 @@ mod common;
 
 use serde_json::Value;
 use std::path::PathBuf;
-use supergat::kernels::{Adam, Buffer, HeadLayout};
-use supergat::layers::{Context, Convolution, FromAbove, Input, Join, Layer, Parameter, Plan, Scratch, Shape, Size};
-use supergat::memory::Room;
-use supergat::{Architecture, Direction, Example, Features, Form, Graph, Labels, Model, ModelKind, Real};
+use supergat_core::kernels::{Adam, Buffer, HeadLayout};
+use supergat_core::layers::{
+    Context, Convolution, FromAbove, Input, Join, Layer, Parameter, Plan, Scratch, Shape, Size,
+};
+use supergat_core::memory::Arena;
+use supergat_core::{Architecture, Direction, Example, Features, Form, Graph, Labels, Model, ModelKind, Real};
 
 /// All golden files by name.
 fn all_files() -> Vec<(String, Value)> {
@@ -97,9 +99,9 @@ fn check_layer<T: Real>(name: &str, file: &Value, tolerance: f64) {
     let plan = Plan::new(&example, Some((1.0, 0.0))).unwrap();
     let context = Context { example: &example, plan: &plan, draw: None };
     let bounds = Size::of(std::slice::from_ref(&example), std::slice::from_ref(&plan), true);
-    let mut cache = layer.cache(bounds, 0, &mut Room::given());
+    let mut cache = layer.cache(bounds, 0, &mut Arena::allocating());
     let layout = layer.layout();
-    let mut scratch = Scratch::new(bounds, std::slice::from_ref(&layer), &mut Room::given());
+    let mut scratch = Scratch::new(bounds, std::slice::from_ref(&layer), &mut Arena::allocating());
     let features_input = Input::Features(&example.features);
     layer.forward(&context, features_input, &mut cache);
 
@@ -266,8 +268,8 @@ fn check_baseline<T: Real>(name: &str, file: &Value, tolerance: f64) {
     let plan = Plan::new(&example, None).unwrap();
     let context = Context { example: &example, plan: &plan, draw: None };
     let bounds = Size::of(std::slice::from_ref(&example), std::slice::from_ref(&plan), true);
-    let mut cache = layer.cache(bounds, 0, &mut Room::given());
-    let mut scratch = Scratch::new(bounds, std::slice::from_ref(&layer), &mut Room::given());
+    let mut cache = layer.cache(bounds, 0, &mut Arena::allocating());
+    let mut scratch = Scratch::new(bounds, std::slice::from_ref(&layer), &mut Arena::allocating());
     layer.forward(&context, Input::Features(&example.features), &mut cache);
     close(&format!("{name}: out"), &cache.output[..nodes * features], &file["out"], tolerance);
 

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::example::{Example, Labels};
 use crate::kernels::{Adam, Buffer, Dense, HeadLayout, Real, label_loss_backward};
 use crate::layers::{Attended, Cache, Context, FromAbove, Input, Join, Layer, Parameter, Plan, Scratch, Shape, Size};
-use crate::memory::Room;
+use crate::memory::Arena;
 use crate::sampling::EdgeSamples;
 use crate::stopwatch::timed;
 
@@ -99,32 +99,32 @@ impl<T: Real> Model<T> {
 
     /// Memory for these examples.
     pub fn workspace(&self, examples: &[Example<T>], plans: &[Plan], training: bool) -> Workspace<T> {
-        self.workspace_in(Size::of(examples, plans, training), &mut Room::given())
+        self.workspace_in(Size::of(examples, plans, training), &mut Arena::allocating())
     }
 
     /// Bytes of the same memory.
     pub fn workspace_bytes(&self, examples: &[Example<T>], plans: &[Plan], training: bool) -> u64 {
-        let mut room = Room::counted();
-        self.workspace_in(Size::of(examples, plans, training), &mut room);
-        room.bytes()
+        let mut arena = Arena::counting();
+        self.workspace_in(Size::of(examples, plans, training), &mut arena);
+        arena.bytes()
     }
 
-    fn workspace_in(&self, size: Size, room: &mut Room) -> Workspace<T> {
+    fn workspace_in(&self, size: Size, arena: &mut Arena) -> Workspace<T> {
         let training = size.training;
         let mut mask_bytes = size.feature_mask;
         let caches = self
             .layers
             .iter()
             .map(|layer| {
-                let cache = layer.cache(size, mask_bytes, room);
+                let cache = layer.cache(size, mask_bytes, arena);
                 let row = Dense::<T>::mask_bytes(layer.output.width());
                 mask_bytes = if training { size.nodes * row } else { 0 };
                 cache
             })
             .collect();
         let gradient = if training { size.nodes * self.architecture.classes } else { 0 };
-        let scratch = Scratch::new(size, &self.layers, room);
-        Workspace { caches, scratch, label_gradient: room.numbers(gradient) }
+        let scratch = Scratch::new(size, &self.layers, arena);
+        Workspace { caches, scratch, label_gradient: arena.numbers(gradient) }
     }
 
     /// Runs all layers; the logits, a row of classes per node, are returned.

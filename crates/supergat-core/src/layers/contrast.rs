@@ -26,7 +26,7 @@ use crate::graph::{Adjacency, Graph};
 use crate::kernels::{
     Attention, MOST_CHOSEN, Margin, Parts, Pool, Real, ScoreGradient, compare_classes, draw_rivals, group_by_rival,
 };
-use crate::memory::Room;
+use crate::memory::Arena;
 use crate::random::{Purpose, Stream};
 use crate::stopwatch::timed;
 use serde::{Deserialize, Serialize};
@@ -144,9 +144,9 @@ struct Comparisons {
 }
 
 impl Comparisons {
-    fn with_capacity(nodes: usize, slots: usize, room: &mut Room) -> Self {
+    fn with_capacity(nodes: usize, slots: usize, arena: &mut Arena) -> Self {
         let offsets = if slots == 0 { 0 } else { nodes + 1 };
-        Self { rivals: room.empty(slots), offsets: room.empty(offsets), triples: room.empty(slots) }
+        Self { rivals: arena.empty(slots), offsets: arena.empty(offsets), triples: arena.empty(slots) }
     }
 
     fn draw(
@@ -190,8 +190,8 @@ pub struct Scores<'a, T> {
 
 impl ContrastSamples {
     /// Room for so many nodes, and slots of both losses.
-    pub fn with_capacity(nodes: usize, slots: [usize; 2], room: &mut Room) -> Self {
-        let [structure, boundary] = slots.map(|slots| Comparisons::with_capacity(nodes, slots, room));
+    pub fn with_capacity(nodes: usize, slots: [usize; 2], arena: &mut Arena) -> Self {
+        let [structure, boundary] = slots.map(|slots| Comparisons::with_capacity(nodes, slots, arena));
         Self { structure, boundary }
     }
 

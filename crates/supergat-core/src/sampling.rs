@@ -7,7 +7,7 @@
 use crate::error::{Error, Result};
 use crate::graph::{Adjacency, Graph};
 use crate::kernels::{REJECTED, group_pairs, mark_sample, offer_pairs};
-use crate::memory::Room;
+use crate::memory::Arena;
 use crate::random::{Permutation, Stream};
 use crate::stopwatch::timed;
 use rayon::prelude::*;
@@ -116,14 +116,14 @@ pub struct EdgeSamples {
 
 impl EdgeSamples {
     /// Room for so many nodes, edges and negatives.
-    pub fn with_capacity(nodes: usize, edges: usize, negatives: usize, room: &mut Room) -> Self {
+    pub fn with_capacity(nodes: usize, edges: usize, negatives: usize, arena: &mut Arena) -> Self {
         let offsets = if negatives == 0 { 0 } else { nodes + 1 };
-        let mut lists = || Adjacency { offsets: room.empty(offsets), neighbours: room.empty(negatives) };
+        let mut lists = || Adjacency { offsets: arena.empty(offsets), neighbours: arena.empty(negatives) };
         let (by_target, by_source) = (lists(), lists());
         Self {
-            positives: room.empty(edges.div_ceil(8)),
+            positives: arena.empty(edges.div_ceil(8)),
             positive_count: 0,
-            negatives: room.empty(negatives),
+            negatives: arena.empty(negatives),
             by_target,
             by_source,
         }

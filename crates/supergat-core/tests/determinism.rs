@@ -4,9 +4,9 @@ mod common;
 
 use common::{FORMS, Recipe, architecture};
 use std::ops::ControlFlow;
-use supergat::layers::{Boundary, Contrast};
-use supergat::train::plans;
-use supergat::{Architecture, Model, ModelKind, Outcome, TrainConfig, Trainer};
+use supergat_core::layers::{Boundary, Contrast};
+use supergat_core::train::plans;
+use supergat_core::{Architecture, Model, ModelKind, Outcome, TrainConfig, Trainer};
 
 fn run(kind: ModelKind, seed: u64, threads: usize, sparse: bool) -> (Outcome, Vec<u32>, Vec<u64>) {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();

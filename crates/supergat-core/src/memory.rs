@@ -4,19 +4,19 @@ use crate::kernels::{Buffer, Real, defaults, in_large_pages};
 
 /// Gives out memory and counts it.
 #[derive(Debug)]
-pub struct Room {
+pub struct Arena {
     bytes: u64,
     only_count: bool,
 }
 
-impl Room {
-    /// Room that gives what is asked for.
-    pub fn given() -> Self {
+impl Arena {
+    /// Creates an arena that allocates.
+    pub fn allocating() -> Self {
         Self { bytes: 0, only_count: false }
     }
 
-    /// Room that counts what is asked for and gives nothing.
-    pub fn counted() -> Self {
+    /// Creates an arena that only counts bytes and allocates nothing.
+    pub fn counting() -> Self {
         Self { bytes: 0, only_count: true }
     }
 
@@ -52,11 +52,11 @@ mod tests {
 
     #[test]
     fn counting_gives_nothing() {
-        let mut room = Room::counted();
-        assert!(room.numbers::<f32>(1 << 60).is_empty() && room.list::<u64>(3).is_empty());
-        assert_eq!(room.bytes(), (1 << 62) + 24);
-        let mut room = Room::given();
-        assert_eq!((room.numbers::<f64>(5).len(), room.list::<u8>(3), room.bytes()), (5, vec![0; 3], 43));
-        assert!(room.empty::<u32>(7).capacity() >= 7);
+        let mut arena = Arena::counting();
+        assert!(arena.numbers::<f32>(1 << 60).is_empty() && arena.list::<u64>(3).is_empty());
+        assert_eq!(arena.bytes(), (1 << 62) + 24);
+        let mut arena = Arena::allocating();
+        assert_eq!((arena.numbers::<f64>(5).len(), arena.list::<u8>(3), arena.bytes()), (5, vec![0; 3], 43));
+        assert!(arena.empty::<u32>(7).capacity() >= 7);
     }
 }

@@ -12,7 +12,7 @@
 use super::{Context, Scratch, Size};
 use crate::graph::Graph;
 use crate::kernels::{Aggregation, HeadLayout, Neighbours, Real, Slice};
-use crate::memory::Room;
+use crate::memory::Arena;
 use serde::{Deserialize, Serialize};
 
 /// Which weights neighbours get.
@@ -37,8 +37,8 @@ pub struct Factors<T> {
 
 impl<T> Factors<T> {
     /// Room for graphs up to a size.
-    pub fn new(size: Size, room: &mut Room) -> Self {
-        Self { outer: room.empty(size.nodes), inner: room.empty(size.nodes) }
+    pub fn new(size: Size, arena: &mut Arena) -> Self {
+        Self { outer: arena.empty(size.nodes), inner: arena.empty(size.nodes) }
     }
 }
 

@@ -13,7 +13,7 @@ use crate::random::Stream;
 use std::ops::Range;
 
 /// Fills the slots of an edge that is compared with nothing; an edge has all of its nodes or none.
-pub const NOBODY: u32 = u32::MAX;
+pub const NO_RIVAL: u32 = u32::MAX;
 
 /// Where the nodes come from that the edges of a target are compared with.
 #[derive(Debug, Clone, Copy)]
@@ -68,7 +68,7 @@ pub fn draw_rivals(
             let free = pool.len(i);
             for (e, slots) in incoming.range(i).zip(&mut slots) {
                 if free == 0 || among.is_some_and(|bits| bits[e / 8] >> (e % 8) & 1 == 0) {
-                    slots.fill(NOBODY);
+                    slots.fill(NO_RIVAL);
                     continue;
                 }
                 for (m, slot) in slots.iter_mut().enumerate() {
@@ -90,7 +90,7 @@ pub fn group_by_rival(
     let nodes = incoming.offsets.len() - 1;
     offsets.clear();
     offsets.resize(nodes + 1, 0);
-    for &k in rivals.iter().filter(|k| **k != NOBODY) {
+    for &k in rivals.iter().filter(|k| **k != NO_RIVAL) {
         offsets[k as usize] += 1;
     }
     let mut total = 0;
@@ -102,7 +102,7 @@ pub fn group_by_rival(
     // Each offset is now the end of its list; filling from behind moves it to the start.
     for i in (0..nodes).rev() {
         for e in incoming.range(i).rev() {
-            for &k in rivals[e * per_edge..(e + 1) * per_edge].iter().rev().filter(|k| **k != NOBODY) {
+            for &k in rivals[e * per_edge..(e + 1) * per_edge].iter().rev().filter(|k| **k != NO_RIVAL) {
                 let at = &mut offsets[k as usize];
                 *at -= 1;
                 triples[*at as usize] = [i as u32, incoming.nodes[e]];
@@ -132,7 +132,7 @@ pub fn compare_classes(incoming: Neighbours<'_>, class: &[u32], none: u32) -> (V
 /// The triples of a margin loss, and what the objective makes of them.
 #[derive(Debug, Clone, Copy)]
 pub struct Margin<'a> {
-    /// Nodes k of each edge, [`NOBODY`] in all slots of edges without.
+    /// Nodes k of each edge, [`NO_RIVAL`] in all slots of edges without.
     pub rivals: &'a [u32],
     /// Slots per edge.
     pub per_edge: usize,
@@ -227,7 +227,7 @@ impl<T: Real> Backward<'_, T> {
     #[inline(always)]
     fn rivals(&self, e: usize) -> &[u32] {
         let slots = &self.margin.rivals[e * self.margin.per_edge..(e + 1) * self.margin.per_edge];
-        if slots[0] == NOBODY { &[] } else { slots }
+        if slots[0] == NO_RIVAL { &[] } else { slots }
     }
 }
 
@@ -327,8 +327,8 @@ mod tests {
             // All but edge 1 in one sample, all in the other.
             draw_rivals(&parts, incoming(), Pool::Outside(incoming()), Some(&[0xFD]), stream, 2, &mut rivals);
             // Node 2 hears everybody: nothing is left to compare its edges with.
-            assert_eq!(rivals[..6], [2, 2, NOBODY, NOBODY, 2, 2]);
-            assert_eq!(rivals[8..], [NOBODY; 8]);
+            assert_eq!(rivals[..6], [2, 2, NO_RIVAL, NO_RIVAL, 2, 2]);
+            assert_eq!(rivals[8..], [NO_RIVAL; 8]);
             rivals[6..8].iter().for_each(|&k| counts[k as usize] += 1);
 
             let (mut offsets, mut triples) = (vec![], vec![]);

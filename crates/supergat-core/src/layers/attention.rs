@@ -14,7 +14,7 @@ use super::{Context, Scratch, Size};
 use crate::kernels::{
     Attention, Buffer, Dropout, EdgeLoss, Form, Gradient, HeadLayout, Mask, Real, STATE, sum_parts, vector_sums,
 };
-use crate::memory::Room;
+use crate::memory::Arena;
 use crate::random::{Purpose, Stream};
 
 /// Attention of a layer.
@@ -60,16 +60,16 @@ impl<T: Real> AttentionMixing<T> {
     }
 
     /// Memory for graphs up to a size.
-    pub fn cache(&self, size: Size, room: &mut Room) -> AttentionCache<T> {
+    pub fn cache(&self, size: Size, arena: &mut Arena) -> AttentionCache<T> {
         let constrained = size.contrast[0] > 0;
         let drops = size.training && !constrained && !self.dropout.is_none();
         let per_edge = size.edges * self.layout.groups;
         let per_head = size.nodes * self.layout.head_stride();
         AttentionCache {
-            keep: room.list(if drops { per_edge } else { 0 }),
-            chosen: room.list(if constrained { per_edge } else { 0 }),
-            source_score: room.numbers(if self.vectors.is_some() { per_head } else { 0 }),
-            state: room.numbers(STATE * per_head),
+            keep: arena.list(if drops { per_edge } else { 0 }),
+            chosen: arena.list(if constrained { per_edge } else { 0 }),
+            source_score: arena.numbers(if self.vectors.is_some() { per_head } else { 0 }),
+            state: arena.numbers(STATE * per_head),
             state_width: STATE * self.layout.head_stride(),
         }
     }

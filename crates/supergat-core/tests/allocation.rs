@@ -5,9 +5,9 @@ mod common;
 use common::{FORMS, Recipe, architecture};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use supergat::layers::{Boundary, Contrast};
-use supergat::train::plans;
-use supergat::{Architecture, EarlyStop, Model, ModelKind, TrainConfig, Trainer};
+use supergat_core::layers::{Boundary, Contrast};
+use supergat_core::train::plans;
+use supergat_core::{Architecture, EarlyStop, Model, ModelKind, TrainConfig, Trainer};
 
 struct Counting;
 

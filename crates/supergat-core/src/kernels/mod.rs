@@ -37,7 +37,7 @@ pub use forms::Form;
 pub use heads::{HeadLayout, MAX_HEADS};
 pub use lanes::Simd;
 pub use loss::{Counts, argmax, evaluate, label_loss_backward};
-pub use margin::{Margin, NOBODY, Pool, ScoreGradient, compare_classes, draw_rivals, group_by_rival};
+pub use margin::{Margin, NO_RIVAL, Pool, ScoreGradient, compare_classes, draw_rivals, group_by_rival};
 pub use output::{OutputGradient, sum_parts};
 pub use parts::Parts;
 pub use primitives::Primitives;

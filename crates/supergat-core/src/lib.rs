@@ -1,0 +1,32 @@
+//! Self-supervised graph attention networks (SuperGAT).
+//!
+//! A graph attention network classifies the nodes of a graph by letting every node weigh its neighbours. SuperGAT
+//! teaches these weights with the graph itself: the attention score of a pair of nodes must also predict whether an
+//! edge joins them.
+//!
+//! The way through the crate: a [`Graph`] and [`Features`] become an [`Example`]; a
+//! model over examples is trained, and its predictions are read.
+
+pub mod architecture;
+pub mod checkpoint;
+pub mod error;
+pub mod example;
+pub mod features;
+pub mod graph;
+pub mod kernels;
+pub mod layers;
+pub mod memory;
+pub mod model;
+pub mod random;
+pub mod sampling;
+pub mod stopwatch;
+pub mod train;
+
+pub use architecture::{Architecture, ModelKind};
+pub use error::{Error, Result};
+pub use example::{Example, Labels};
+pub use features::{Features, SparseMatrix};
+pub use graph::{Direction, Graph};
+pub use kernels::{Form, Real};
+pub use model::{EdgeValues, Model, probabilities};
+pub use train::{EarlyStop, Epoch, Outcome, Score, TrainConfig, Trainer};
