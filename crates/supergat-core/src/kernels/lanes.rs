@@ -164,18 +164,26 @@ impl Simd {
 /// Runs a kernel with the best instruction set there is.
 #[inline]
 pub fn dispatch<K: Kernel>(kernel: K) -> K::Output {
-    if !K::Number::HAS_VECTORS {
-        return kernel.run::<Portable>();
+    // A plain constant as the condition: the compiler then leaves out the instances that a number without vectors never runs.
+    if K::Number::HAS_VECTORS {
+        match Simd::active() {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: `Simd::active` returns `Avx2` only after detecting its features.
+            Simd::Avx2 => unsafe { run_avx2(kernel) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: `Simd::active` returns `Avx512` only after detecting its features and those of `Avx2`.
+            Simd::Avx512 => unsafe { run_avx512(kernel) },
+            _ => run_portable(kernel),
+        }
+    } else {
+        run_portable(kernel)
     }
-    match Simd::active() {
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: `Simd::active` returns `Avx2` only after detecting its features.
-        Simd::Avx2 => unsafe { run_avx2(kernel) },
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: `Simd::active` returns `Avx512` only after detecting its features and those of `Avx2`.
-        Simd::Avx512 => unsafe { run_avx512(kernel) },
-        _ => kernel.run::<Portable>(),
-    }
+}
+
+/// Not inlined: kernels are long, and every copy in a caller would be compiled again.
+#[inline(never)]
+fn run_portable<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run::<Portable>()
 }
 
 #[cfg(target_arch = "x86_64")]
