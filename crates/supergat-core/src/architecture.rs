@@ -1,4 +1,4 @@
-//! Which network, and its shape.
+//! Model kinds and their architecture.
 
 use crate::error::{Error, Result};
 use crate::example::Example;
@@ -8,7 +8,14 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Which network.
+/// Kind of network, known to users by names such as `supergat-mx`.
+///
+/// ```
+/// use supergat_core::ModelKind;
+/// let kind: ModelKind = "supergat-mx".parse().unwrap();
+/// assert!(kind.is_self_supervised());
+/// assert_eq!(kind.to_string(), "supergat-mx");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum ModelKind {
@@ -21,17 +28,17 @@ pub enum ModelKind {
     },
     /// Graph attention of form GO, constrained in training by margins between scores (CGAT).
     Constrained {
-        /// Whether the classes of training nodes constrain it too: for graphs most of whose nodes are for training.
+        /// Whether the classes of training nodes constrain it too: for graphs on which most nodes are training nodes.
         by_classes: bool,
     },
-    /// Neighbours weighed by the graph alone.
+    /// Graph convolution: weights of neighbours are fixed by the graph.
     Convolution(Convolution),
-    /// No neighbours at all.
+    /// Multilayer perceptron: neighbours are not read.
     Mlp,
 }
 
 impl ModelKind {
-    /// Every network there is.
+    /// All model kinds.
     pub const ALL: [Self; 15] = {
         const fn of(form: Form, self_supervised: bool) -> ModelKind {
             ModelKind::Attention { form, self_supervised }
@@ -111,33 +118,50 @@ impl From<ModelKind> for String {
     }
 }
 
-/// Shape of a network; with the parameters it is all that prediction needs.
+/// Shape of a network. With the parameters it is all that prediction needs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Architecture {
-    /// Which network.
+    /// Kind of network.
     pub model: ModelKind,
-    /// Features per node.
+    /// Number of features per node.
     pub input_features: usize,
-    /// Classes.
+    /// Number of classes.
     pub classes: usize,
     /// Whether a node may have several classes.
     pub multi_label: bool,
-    /// Layers.
+    /// Number of layers.
     pub layers: usize,
-    /// Features per head in hidden layers.
+    /// Number of features per head in hidden layers.
     pub hidden: usize,
-    /// Heads of hidden layers (without attention these have heads * hidden features).
+    /// Number of attention heads in hidden layers. Layers without attention have heads * hidden features.
     pub heads: usize,
-    /// Heads of the last layer.
+    /// Number of attention heads in the last layer.
     pub output_heads: usize,
-    /// Dropout of inputs and attention coefficients.
+    /// Dropout probability of layer inputs and attention coefficients.
     pub dropout: f64,
     /// Negative slope of LeakyReLU.
     pub negative_slope: f64,
 }
 
 impl Architecture {
-    /// Refuses what cannot work.
+    /// Creates the usual shape for an example: two layers, eight heads of eight features, dropout 0.6.
+    pub fn new<T: Real>(model: ModelKind, example: &Example<T>) -> Self {
+        let (hidden, heads) = if model.form().is_some() { (8, 8) } else { (64, 1) };
+        Self {
+            model,
+            input_features: example.features.columns(),
+            classes: example.labels.classes(),
+            multi_label: example.labels.is_multi(),
+            layers: 2,
+            hidden,
+            heads,
+            output_heads: heads,
+            dropout: 0.6,
+            negative_slope: 0.2,
+        }
+    }
+
+    /// Validates every number.
     pub fn check(&self) -> Result<()> {
         let refuse =
             |name, value: String, reason: &str| Err(Error::Hyperparameter { name, value, reason: reason.to_owned() });
@@ -166,8 +190,8 @@ impl Architecture {
         Ok(())
     }
 
-    /// Bytes of the parameters of a model in training, its gradients, the optimiser's memory and a copy of the best epoch included. Padding
-    /// of heads and small parameters are rounded up to whole vectors.
+    /// Returns the number of bytes of all parameters in training, with gradients, optimiser state and a copy of the best epoch.
+    /// Padding is included.
     pub fn parameter_bytes<T: Real>(&self) -> u64 {
         let hidden = HeadLayout::new(self.heads, self.hidden).stride() as u64;
         let last = HeadLayout::new(self.output_heads, self.classes).stride() as u64;
@@ -179,11 +203,11 @@ impl Architecture {
             weights += (rows + 3) * columns;
             rows = columns;
         }
-        // Value, gradient, two moments and the best value; four bytes name an element's place.
+        // Value, gradient, two moments and the best value; four bytes for the index of an element.
         weights * (5 * size_of::<T>() as u64 + 4)
     }
 
-    /// Whether a dataset's example fits.
+    /// Checks that an example has the features and classes of this architecture.
     pub fn accepts<T: Real>(&self, example: &Example<T>) -> Result<()> {
         let fits = |what, expected, found| {
             if expected == found { Ok(()) } else { Err(Error::Incompatible { what, expected, found }) }
@@ -191,5 +215,41 @@ impl Architecture {
         fits("features per node", self.input_features, example.features.columns())?;
         fits("classes", self.classes, example.labels.classes())?;
         fits("several labels per node (0: no, 1: yes)", self.multi_label.into(), example.labels.is_multi().into())
+    }
+
+    /// Converts logits, one row of classes per node, to probabilities: softmax over a row, or a sigmoid for each class where a node
+    /// may have several.
+    ///
+    /// ```
+    /// # use supergat_core::{Architecture, Direction, Example, Features, Graph, Labels};
+    /// # let graph = Graph::from_edges(2, &[(0, 1)], Direction::Undirected)?;
+    /// # let labels = Labels::Single { classes: 2, of: vec![0, 1] };
+    /// # let example = Example::new(graph, Features::dense(2, 1, vec![1.0f32, 2.0])?, labels, [vec![0], vec![1], vec![]])?;
+    /// let architecture = Architecture::new("gat-go".parse().unwrap(), &example);
+    /// assert_eq!(architecture.probabilities(&[0.0f64, 0.0, 0.0, 0.0])?, [0.5, 0.5, 0.5, 0.5]);
+    /// assert!(architecture.probabilities(&[0.0f64, 0.0, 0.0]).is_err());
+    /// # Ok::<(), supergat_core::Error>(())
+    /// ```
+    pub fn probabilities<T: Real>(&self, logits: &[T]) -> Result<Vec<T>> {
+        let rows = logits.len() / self.classes;
+        if rows * self.classes != logits.len() {
+            return Err(Error::SizeMismatch {
+                what: "logits (a whole number of rows, one number per class)",
+                expected: (rows + 1) * self.classes,
+                found: logits.len(),
+            });
+        }
+        let mut out = vec![T::ZERO; logits.len()];
+        for (row, out) in logits.chunks_exact(self.classes).zip(out.chunks_exact_mut(self.classes)) {
+            if self.multi_label {
+                out.iter_mut().zip(row).for_each(|(o, &x)| *o = T::ONE / (T::ONE + (-x).exp()));
+                continue;
+            }
+            let largest = row.iter().copied().fold(T::NEG_INFINITY, T::max);
+            out.iter_mut().zip(row).for_each(|(o, &x)| *o = (x - largest).exp());
+            let sum: T = out.iter().copied().sum();
+            out.iter_mut().for_each(|o| *o = *o / sum);
+        }
+        Ok(out)
     }
 }

@@ -96,6 +96,14 @@ pub enum Error {
         /// What was expected and found.
         reason: String,
     },
+    /// A model whose architecture differs from the one that examples were prepared for.
+    #[error("the examples were prepared for {expected}, but the model is {found}")]
+    OtherArchitecture {
+        /// Architecture of the prepared examples.
+        expected: String,
+        /// Architecture of the model.
+        found: String,
+    },
     /// A saved model that does not fit the data.
     #[error("the model expects {what} = {expected}, but the data has {found}")]
     Incompatible {

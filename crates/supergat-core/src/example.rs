@@ -1,75 +1,41 @@
-//! What is learned from: a graph, its features, its labels, and which nodes are for what.
+//! A training example: graph, features, labels and splits.
 
 use crate::error::{Error, Result};
 use crate::features::Features;
 use crate::graph::Graph;
 use crate::kernels::Real;
+use crate::labels::Labels;
+use std::sync::Arc;
 
-/// Labels of all nodes of a graph.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Labels {
-    /// One class per node, [`Labels::UNKNOWN`] where nobody knows.
-    Single {
-        /// Number of classes.
-        classes: usize,
-        /// Class of each node.
-        of: Vec<u32>,
-    },
-    /// Any number of classes per node.
-    Multi {
-        /// Number of classes.
-        classes: usize,
-        /// 0 or 1 for each node and class, row after row.
-        of: Vec<u8>,
-    },
-}
-
-impl Labels {
-    /// Marks a node whose class is not known.
-    pub const UNKNOWN: u32 = u32::MAX;
-
-    /// Number of classes.
-    pub fn classes(&self) -> usize {
-        match self {
-            Self::Single { classes, .. } | Self::Multi { classes, .. } => *classes,
-        }
-    }
-
-    /// Number of nodes.
-    pub fn nodes(&self) -> usize {
-        match self {
-            Self::Single { of, .. } => of.len(),
-            Self::Multi { classes, of } => of.len() / (*classes).max(1),
-        }
-    }
-
-    /// Whether a node may have several classes at once.
-    pub fn is_multi(&self) -> bool {
-        matches!(self, Self::Multi { .. })
-    }
-}
-
-/// One graph to learn from or to predict on. A transductive dataset is one example with three lists of nodes; an inductive one
-/// is many examples whose nodes all belong to one of the lists.
+/// One graph with features, labels and three lists of nodes.
+///
+/// A transductive dataset is one example with three lists. An inductive dataset is many examples whose nodes all belong to one list.
+/// See [`crate::Prepared`] for an example of its use.
 #[derive(Debug, Clone)]
 pub struct Example<T> {
-    /// The links.
-    pub graph: Graph,
-    /// The nodes' features.
-    pub features: Features<T>,
-    /// The nodes' labels.
+    /// Links; shared, so that another split of the same graph costs no copy.
+    pub graph: Arc<Graph>,
+    /// Features of the nodes; shared like the graph.
+    pub features: Arc<Features<T>>,
+    /// Labels of the nodes.
     pub labels: Labels,
-    /// Nodes whose labels are learned from.
+    /// Training nodes.
     pub train: Vec<u32>,
-    /// Nodes that select the model.
+    /// Validation nodes, which select the best epoch.
     pub validation: Vec<u32>,
-    /// Nodes that are only measured.
+    /// Test nodes, which are only measured.
     pub test: Vec<u32>,
 }
 
 impl<T: Real> Example<T> {
-    /// Checks that all parts speak of the same nodes, that features are finite and that every split node has a label.
-    pub fn new(graph: Graph, features: Features<T>, labels: Labels, splits: [Vec<u32>; 3]) -> Result<Self> {
+    /// Validates that all parts have one row per node, that features are finite and that every node of a split has a label.
+    pub fn new(
+        graph: impl Into<Arc<Graph>>,
+        features: impl Into<Arc<Features<T>>>,
+        labels: Labels,
+        splits: [Vec<u32>; 3],
+    ) -> Result<Self> {
+        let (graph, features) = (graph.into(), features.into());
         let nodes = graph.nodes();
         if features.rows() != nodes {
             return Err(Error::SizeMismatch {
@@ -128,7 +94,7 @@ impl<T: Real> Example<T> {
         Ok(Self { graph, features, labels, train, validation, test })
     }
 
-    /// Bytes in memory.
+    /// Returns the number of bytes in memory.
     pub fn bytes(&self) -> u64 {
         let labels = match &self.labels {
             Labels::Single { of, .. } => size_of_val(&of[..]),
@@ -138,11 +104,11 @@ impl<T: Real> Example<T> {
         self.graph.bytes() + self.features.bytes() + (labels + lists) as u64
     }
 
-    /// The same example in another precision.
+    /// Converts the features to another precision.
     pub fn cast<U: Real>(&self) -> Example<U> {
         Example {
-            graph: self.graph.clone(),
-            features: self.features.cast(),
+            graph: Arc::clone(&self.graph),
+            features: Arc::new(self.features.cast()),
             labels: self.labels.clone(),
             train: self.train.clone(),
             validation: self.validation.clone(),

@@ -3,14 +3,27 @@
 
 use crate::architecture::{Architecture, ModelKind};
 use crate::error::{Error, Result};
-use crate::example::{Example, Labels};
-use crate::kernels::{Adam, Buffer, Dense, HeadLayout, Real, label_loss_backward};
-use crate::layers::{Attended, Cache, Context, FromAbove, Input, Join, Layer, Parameter, Plan, Scratch, Shape, Size};
+use crate::example::Example;
+use crate::kernels::{Buffer, Dense, HeadLayout, Real, label_loss_backward};
+use crate::layers::scratch::LayerWidth;
+use crate::layers::{Attended, Cache, Context, FromAbove, Input, Join, Layer, Parameter, Scratch, Shape, Size};
 use crate::memory::Arena;
+use crate::prepared::Prepared;
 use crate::sampling::EdgeSamples;
 use crate::stopwatch::timed;
 
 /// A network and its parameters.
+///
+/// ```
+/// use supergat_core::{Architecture, Direction, Example, Features, Graph, Labels, Model};
+/// let graph = Graph::from_edges(3, &[(0, 1)], Direction::Undirected)?;
+/// let features = Features::dense(3, 2, vec![1.0f32, 0.0, 0.0, 1.0, 0.5, 0.5])?;
+/// let labels = Labels::Single { classes: 2, of: vec![0, 1, Labels::UNKNOWN] };
+/// let example = Example::new(graph, features, labels, [vec![0], vec![1], vec![]])?;
+/// let model = Model::new(Architecture::new("gat-go".parse().unwrap(), &example), 7)?;
+/// assert_eq!(model.predict(&example)?.len(), 3 * 2);
+/// # Ok::<(), supergat_core::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Model<T> {
     architecture: Architecture,
@@ -19,7 +32,7 @@ pub struct Model<T> {
 
 /// Memory for running a model on graphs up to a size. Nothing is allocated after it is made.
 #[derive(Debug)]
-pub struct Workspace<T> {
+pub(crate) struct Workspace<T> {
     caches: Vec<Cache<T>>,
     scratch: Scratch<T>,
     label_gradient: Buffer<T>,
@@ -37,14 +50,14 @@ pub struct StepLoss {
 }
 
 impl<T: Real> Model<T> {
-    /// A network with Glorot weights drawn from `seed`.
+    /// Creates a network with weights drawn from `seed`.
     pub fn new(architecture: Architecture, seed: u64) -> Result<Self> {
         let mut model = Self::zeros(architecture)?;
         model.layers.iter_mut().for_each(|layer| layer.initialise(seed));
         Ok(model)
     }
 
-    /// A network whose parameters are zero, to be filled by a caller.
+    /// Creates a network with zero parameters, to be filled by the caller.
     pub fn zeros(architecture: Architecture) -> Result<Self> {
         architecture.check()?;
         let a = architecture;
@@ -62,6 +75,7 @@ impl<T: Real> Model<T> {
             let join = if last { Join::Mean } else { Join::ConcatElu };
             let shape = Shape { input, heads, features, join, dropout: a.dropout };
             let layer = match (a.model, a.model.form()) {
+                (ModelKind::Constrained { .. }, _) => Layer::constrained_attention(number, shape, a.negative_slope),
                 (_, Some(form)) => Layer::attention(number, shape, form, a.negative_slope),
                 (ModelKind::Convolution(convolution), None) => Layer::convolution(number, shape, convolution),
                 _ => Layer::linear(number, shape),
@@ -72,17 +86,17 @@ impl<T: Real> Model<T> {
         Ok(Self { architecture, layers })
     }
 
-    /// Its shape.
+    /// Architecture of the network.
     pub fn architecture(&self) -> &Architecture {
         &self.architecture
     }
 
-    /// Its layers.
+    /// Layers, from the input to the output.
     pub fn layers(&self) -> &[Layer<T>] {
         &self.layers
     }
 
-    /// All parameters, layer by layer.
+    /// Returns all parameters, layer by layer.
     pub fn parameters(&self) -> impl Iterator<Item = &Parameter<T>> {
         self.layers.iter().flat_map(Layer::parameters)
     }
@@ -92,20 +106,20 @@ impl<T: Real> Model<T> {
         self.layers.iter_mut().flat_map(Layer::parameters_mut).for_each(&mut f);
     }
 
-    /// Number of learned numbers.
+    /// Returns the number of learned weights.
     pub fn parameter_count(&self) -> usize {
         self.parameters().map(Parameter::elements).sum()
     }
 
-    /// Memory for these examples.
-    pub fn workspace(&self, examples: &[Example<T>], plans: &[Plan], training: bool) -> Workspace<T> {
-        self.workspace_in(Size::of(examples, plans, training), &mut Arena::allocating())
+    /// Allocates memory for graphs up to a size.
+    pub(crate) fn workspace(&self, size: Size) -> Workspace<T> {
+        self.workspace_in(size, &mut Arena::allocating())
     }
 
-    /// Bytes of the same memory.
-    pub fn workspace_bytes(&self, examples: &[Example<T>], plans: &[Plan], training: bool) -> u64 {
+    /// Returns the number of bytes that a session on these examples allocates; `training` includes backward passes.
+    pub fn workspace_bytes(&self, prepared: &Prepared<T>, training: bool) -> u64 {
         let mut arena = Arena::counting();
-        self.workspace_in(Size::of(examples, plans, training), &mut arena);
+        self.workspace_in(prepared.size(training), &mut arena);
         arena.bytes()
     }
 
@@ -123,12 +137,13 @@ impl<T: Real> Model<T> {
             })
             .collect();
         let gradient = if training { size.nodes * self.architecture.classes } else { 0 };
-        let scratch = Scratch::new(size, &self.layers, arena);
+        let widths: Vec<LayerWidth> = self.layers.iter().map(Layer::width).collect();
+        let scratch = Scratch::new(size, &widths, arena);
         Workspace { caches, scratch, label_gradient: arena.numbers(gradient) }
     }
 
-    /// Runs all layers; the logits, a row of classes per node, are returned.
-    pub fn forward<'w>(&self, context: &Context<'_, T>, workspace: &'w mut Workspace<T>) -> &'w [T] {
+    /// Runs all layers and returns the logits, a row of classes per node.
+    pub(crate) fn forward<'w>(&self, context: &Context<'_, T>, workspace: &'w mut Workspace<T>) -> &'w [T] {
         let nodes = context.example.graph.nodes();
         for index in 0..self.layers.len() {
             let (before, here) = workspace.caches.split_at_mut(index);
@@ -143,7 +158,7 @@ impl<T: Real> Model<T> {
         &last.output[..nodes * self.architecture.classes]
     }
 
-    /// Input of the layer that follows these caches.
+    /// Returns the input of the layer that follows these caches.
     fn input<'a>(&self, context: &Context<'a, T>, before: &'a [Cache<T>]) -> Input<'a, T> {
         match before.last() {
             None => Input::Features(&context.example.features),
@@ -155,9 +170,8 @@ impl<T: Real> Model<T> {
         }
     }
 
-    /// Gradients of all parameters after a forward pass over the same context. With `lambda_e`, the edge losses are part of the
-    /// objective; their samples are drawn for the step of `context.draw`, or are those of [`Model::samples_mut`] when there is none.
-    pub fn backward(
+    /// Computes the gradients of all parameters after a forward pass over the same context; see [`crate::Session::backward`].
+    pub(crate) fn backward(
         &mut self,
         context: &Context<'_, T>,
         lambda_e: Option<f64>,
@@ -190,27 +204,20 @@ impl<T: Real> Model<T> {
             let input = self.input(context, before);
             edge += self.layers[index].backward(context, input, above, lambda_e, here, scratch);
             if index > 0 {
-                scratch.input_gradient(&context.plan.input.rows, nodes, &self.layers[index]);
+                self.layers[index].input_gradient(&context.plan.input.rows, nodes, scratch);
             }
         }
         StepLoss { label, edge, total: label + lambda_e.unwrap_or(1.0) * edge }
     }
 
-    /// One step of the optimiser with the gradients of the last backward pass.
-    pub fn update(&mut self, adam: Adam) {
-        self.for_each_parameter(|parameter| parameter.update(adam));
-    }
-
-    /// Logits of all nodes of an example, without dropout.
+    /// Returns the logits of all nodes of an example, without dropout.
     pub fn predict(&self, example: &Example<T>) -> Result<Vec<T>> {
-        self.architecture.accepts(example)?;
-        let plan = Plan::new(example, None)?;
-        let context = Context { example, plan: &plan, draw: None };
-        let mut workspace = self.workspace(std::slice::from_ref(example), std::slice::from_ref(&plan), false);
-        Ok(self.forward(&context, &mut workspace).to_vec())
+        let prepared = Prepared::for_evaluation(example, self.architecture)?;
+        let mut workspace = self.workspace(prepared.size(false));
+        Ok(self.forward(&prepared.context(0, None), &mut workspace).to_vec())
     }
 
-    /// Coefficient and edge logit of every edge and head, for each attention layer, without dropout.
+    /// Returns coefficient and edge logit of every edge and head, for each attention layer, without dropout.
     pub fn attention(&self, example: &Example<T>) -> Result<Vec<EdgeValues<T>>> {
         self.with_attention(example, |layers| {
             let values = |attended: Attended<'_, T>| {
@@ -221,8 +228,8 @@ impl<T: Real> Model<T> {
         })
     }
 
-    /// Edge logit, the mean over heads, of any pairs `[source, target]` of an example's nodes in the last attention layer, without dropout; its
-    /// sigmoid is the probability of an edge. `None` for models without attention.
+    /// Returns the edge logit, averaged over heads, of any pairs `[source, target]` of nodes in the last attention layer, without
+    /// dropout. Its sigmoid is the probability of an edge. `None` for models without attention.
     pub fn pair_logits(&self, example: &Example<T>, pairs: &[[u32; 2]]) -> Result<Option<Vec<T>>> {
         let nodes = example.graph.nodes();
         if let Some(edge) = pairs.iter().position(|pair| pair.iter().any(|&node| node as usize >= nodes)) {
@@ -232,28 +239,37 @@ impl<T: Real> Model<T> {
         self.with_attention(example, |layers| layers.last().map(|attended| attended.pair_logits(pairs)))
     }
 
-    /// Runs all layers without dropout and hands over what the attention layers computed.
+    /// Runs all layers without dropout and passes the attention of every attention layer to `read`.
     fn with_attention<R>(
         &self,
         example: &Example<T>,
         read: impl FnOnce(&mut dyn Iterator<Item = Attended<'_, T>>) -> R,
     ) -> Result<R> {
-        self.architecture.accepts(example)?;
-        let plan = Plan::new(example, None)?;
-        let context = Context { example, plan: &plan, draw: None };
-        let mut workspace = self.workspace(std::slice::from_ref(example), std::slice::from_ref(&plan), false);
+        let prepared = Prepared::for_evaluation(example, self.architecture)?;
+        let mut workspace = self.workspace(prepared.size(false));
+        let context = prepared.context(0, None);
         self.forward(&context, &mut workspace);
-        let layers = self.layers.iter().zip(&workspace.caches);
-        Ok(read(&mut layers.filter_map(|(layer, cache)| layer.attended(&context, cache))))
+        Ok(read(&mut self.attended(context, &workspace)))
     }
 
-    /// The samples that all layers share in a backward pass without a draw.
-    pub fn samples_mut<'w>(&self, workspace: &'w mut Workspace<T>) -> &'w mut EdgeSamples {
-        &mut workspace.scratch.samples
+    /// Returns the attention of every attention layer in the last forward pass over a context.
+    pub(crate) fn attended<'a>(
+        &'a self,
+        context: Context<'a, T>,
+        workspace: &'a Workspace<T>,
+    ) -> impl Iterator<Item = Attended<'a, T>> {
+        self.layers.iter().zip(&workspace.caches).filter_map(move |(layer, cache)| layer.attended(&context, cache))
     }
 }
 
-/// What attention does on every edge, in the order of the graph's incoming lists: element `edge * heads + head`.
+impl<T: Real> Workspace<T> {
+    /// Returns the samples of the edge loss, for a model that has one.
+    pub(crate) fn samples_mut(&mut self) -> Option<&mut EdgeSamples> {
+        self.scratch.samples.edges_mut()
+    }
+}
+
+/// Attention on every edge, in the order of the graph's incoming lists: element `edge * heads + head`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EdgeValues<T> {
     /// Heads of the layer.
@@ -262,16 +278,4 @@ pub struct EdgeValues<T> {
     pub coefficients: Vec<T>,
     /// Edge logits; the sigmoid of their mean over heads is the probability of an edge.
     pub logits: Vec<T>,
-}
-
-/// Probabilities of the classes from a row of logits: softmax, or a sigmoid each where a node may have several classes.
-pub fn probabilities<T: Real>(labels: &Labels, logits: &[T], out: &mut [T]) {
-    if labels.is_multi() {
-        out.iter_mut().zip(logits).for_each(|(o, &x)| *o = T::ONE / (T::ONE + (-x).exp()));
-        return;
-    }
-    let largest = logits.iter().copied().fold(T::NEG_INFINITY, T::max);
-    out.iter_mut().zip(logits).for_each(|(o, &x)| *o = (x - largest).exp());
-    let sum: T = out.iter().copied().sum();
-    out.iter_mut().for_each(|o| *o = *o / sum);
 }

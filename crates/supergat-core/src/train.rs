@@ -1,55 +1,72 @@
 //! Training: full-batch Adam, validation after every epoch, the model of the best validation epoch, early stopping.
 
-use crate::architecture::ModelKind;
 use crate::error::{Error, Result};
-use crate::example::Example;
 use crate::kernels::{Adam, Buffer, Counts, Real, evaluate};
-use crate::layers::{Context, Contrast, Draw, Plan};
-use crate::model::{Model, StepLoss, Workspace};
+use crate::layers::{Contrast, Draw, Parameter};
+use crate::model::{Model, StepLoss};
+use crate::prepared::Prepared;
 use crate::random::{Purpose, Stream};
+use crate::session::Session;
 use crate::stopwatch::timed;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
-/// Early stopping as published: from epoch `patience` on, stop when a validation loss or metric differs from the mean of the last
-/// `window` ones by a smaller share than its threshold.
+/// Early stopping as published.
+///
+/// After epoch `patience`, training stops when the validation loss or metric differs from the mean of its last `window` values by a
+/// smaller share than its threshold.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct EarlyStop {
-    /// No stop up to this epoch.
+    /// Last epoch at which training may not stop early.
     pub patience: usize,
-    /// Length of the memory.
+    /// Number of recent validation results that the mean is taken over.
     pub window: usize,
-    /// Threshold of the loss.
+    /// Threshold of the relative change of the loss.
     pub loss_change: f64,
-    /// Threshold of the metric.
+    /// Threshold of the relative change of the metric.
     pub metric_change: f64,
 }
 
-/// How to train.
+/// Training configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct TrainConfig {
-    /// Learning rate.
+    /// Learning rate of Adam.
     pub lr: f64,
-    /// Coupled weight decay.
+    /// Weight decay, added to the gradient (L2).
     pub lambda_2: f64,
-    /// Weight of the edge losses; read by self-supervised models.
+    /// Weight of the edge losses of self-supervised models.
     pub lambda_e: f64,
-    /// Share of the edges sampled each step by self-supervised models.
+    /// Share of the edges that self-supervised models sample in each step.
     pub p_e: f64,
-    /// Negatives per sampled edge.
+    /// Number of sampled non-edges per sampled edge.
     pub p_n: f64,
-    /// Constraints on attention; for CGAT.
+    /// Constraints on attention, for CGAT only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contrast: Option<Contrast>,
-    /// Epochs at most.
+    /// Maximum number of epochs.
     pub max_epochs: usize,
     /// Early stopping, if any.
     pub early_stop: Option<EarlyStop>,
 }
 
+impl Default for TrainConfig {
+    fn default() -> Self {
+        Self {
+            lr: 0.01,
+            lambda_2: 0.002,
+            lambda_e: 1.0,
+            p_e: 0.8,
+            p_n: 0.5,
+            contrast: None,
+            max_epochs: 500,
+            early_stop: None,
+        }
+    }
+}
+
 impl TrainConfig {
-    /// Refuses what cannot work.
+    /// Validates every number.
     pub fn check(&self) -> Result<()> {
         let refuse =
             |name, value: String, reason: &str| Err(Error::Hyperparameter { name, value, reason: reason.to_owned() });
@@ -95,58 +112,52 @@ pub struct Score {
     pub metric: f64,
 }
 
-/// What happened in an epoch.
+/// Losses and scores of one epoch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Epoch {
-    /// Number, from 0.
+    /// Number of the epoch, from 0.
     pub epoch: usize,
-    /// Training losses, the mean over the epoch's steps.
+    /// Training losses, averaged over the steps of the epoch.
     pub train: StepLoss,
-    /// Validation nodes.
+    /// Score of the validation nodes.
     pub validation: Score,
-    /// Test nodes. For reports only: nothing is ever selected by it.
+    /// Score of the test nodes. For reports only: nothing is ever selected by it.
     pub test: Score,
-    /// Whether this is the best validation metric so far (the later epoch wins a tie).
+    /// Whether this is the best validation metric so far; the later epoch wins a tie.
     pub best: bool,
 }
 
-/// Result of a training run. The model holds the parameters of the best epoch.
+/// Result of a training run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
-    /// Epochs run.
+    /// Number of epochs run.
     pub epochs: usize,
-    /// The epoch with the best validation metric, from 0.
+    /// Epoch with the best validation metric, from 0.
     pub best_epoch: usize,
-    /// Its validation score.
+    /// Validation score of the best epoch.
     pub validation: Score,
-    /// Its test score.
+    /// Test score of the best epoch.
     pub test: Score,
-    /// Whether an observer stopped the run.
+    /// Whether the observer stopped the run.
     pub interrupted: bool,
 }
 
-/// Plans for all examples, shared by all runs on them with the same sampling.
-pub fn plans<T: Real>(examples: &[Example<T>], self_supervised: bool, config: &TrainConfig) -> Result<Vec<Plan>> {
-    let sampling = self_supervised.then_some((config.p_e, config.p_n));
-    let plan = |example| {
-        let plan = Plan::new(example, sampling)?;
-        match config.contrast {
-            Some(contrast) => plan.contrasting(example, contrast),
-            None => Ok(plan),
-        }
-    };
-    examples.iter().map(plan).collect()
+/// A finished run.
+#[derive(Debug)]
+pub struct Trained<T> {
+    /// Model with the parameters of the best epoch.
+    pub model: Model<T>,
+    /// Scores of the best epoch.
+    pub outcome: Outcome,
+    /// Logits of all nodes of every example, computed by the model without dropout.
+    pub logits: Vec<Vec<T>>,
 }
 
-/// A training run.
+/// A training run on prepared examples. See [`Prepared`] for an example.
 #[derive(Debug)]
-pub struct Trainer<'a, T> {
-    model: &'a mut Model<T>,
-    examples: &'a [Example<T>],
-    plans: &'a [Plan],
-    config: TrainConfig,
+pub struct Trainer<'p, T> {
+    session: Session<'p, T>,
     seed: u64,
-    workspace: Workspace<T>,
     order: Vec<usize>,
     step: u32,
     best: Vec<Buffer<T>>,
@@ -155,27 +166,10 @@ pub struct Trainer<'a, T> {
     epoch: usize,
 }
 
-impl<'a, T: Real> Trainer<'a, T> {
-    /// Prepares a run; all memory is allocated here.
-    pub fn new(
-        model: &'a mut Model<T>,
-        examples: &'a [Example<T>],
-        plans: &'a [Plan],
-        config: TrainConfig,
-        seed: u64,
-    ) -> Result<Self> {
-        config.check()?;
-        let constrained = matches!(model.architecture().model, ModelKind::Constrained { .. });
-        if constrained != config.contrast.is_some() {
-            return Err(Error::Hyperparameter {
-                name: "contrast",
-                value: if constrained { "none" } else { "given" }.into(),
-                reason: "belongs to cgat models, and to no others".into(),
-            });
-        }
-        for example in examples {
-            model.architecture().accepts(example)?;
-        }
+impl<'p, T: Real> Trainer<'p, T> {
+    /// Starts a run with weights drawn from `seed`. All memory is allocated here.
+    pub fn new(prepared: &'p Prepared<T>, seed: u64) -> Result<Self> {
+        let examples = prepared.examples();
         let order: Vec<usize> = (0..examples.len()).filter(|&k| !examples[k].train.is_empty()).collect();
         if order.is_empty() {
             return Err(Error::EmptySplit { split: "training" });
@@ -183,40 +177,15 @@ impl<'a, T: Real> Trainer<'a, T> {
         if examples.iter().all(|example| example.validation.is_empty()) {
             return Err(Error::EmptySplit { split: "validation" });
         }
-        let workspace = model.workspace(examples, plans, true);
-        let best = model.parameters().map(|p| p.value.clone()).collect();
+        let session = Session::new(prepared, Model::new(*prepared.architecture(), seed)?, true)?;
+        let best = session.model().parameters().map(|p| p.value.clone()).collect();
+        let config = prepared.config();
         let stopper = config.early_stop.map(|rule| Stopper::new(rule, config.max_epochs));
-        Ok(Self {
-            model,
-            examples,
-            plans,
-            config,
-            seed,
-            workspace,
-            order,
-            step: 0,
-            best,
-            stopper,
-            outcome: None,
-            epoch: 0,
-        })
+        Ok(Self { session, seed, order, step: 0, best, stopper, outcome: None, epoch: 0 })
     }
 
-    /// Runs to the end; `observe` sees every epoch and may stop the run. The model is left with the parameters of the best epoch.
-    pub fn run(mut self, observe: impl FnMut(&Epoch) -> ControlFlow<()>) -> Result<Outcome> {
-        self.run_to_end(observe)
-    }
-
-    /// The same, and then the logits of all nodes of every example with the best parameters, in memory the run has anyway.
-    pub fn run_and_predict(mut self, observe: impl FnMut(&Epoch) -> ControlFlow<()>) -> Result<(Outcome, Vec<Vec<T>>)> {
-        let outcome = self.run_to_end(observe)?;
-        let logits = self.examples.iter().zip(self.plans).map(|(example, plan)| {
-            self.model.forward(&Context { example, plan, draw: None }, &mut self.workspace).to_vec()
-        });
-        Ok((outcome, logits.collect()))
-    }
-
-    fn run_to_end(&mut self, mut observe: impl FnMut(&Epoch) -> ControlFlow<()>) -> Result<Outcome> {
+    /// Runs to the end. `observe` sees every epoch and may stop the run.
+    pub fn run(mut self, mut observe: impl FnMut(&Epoch) -> ControlFlow<()>) -> Result<Trained<T>> {
         let mut interrupted = false;
         while let Some(epoch) = self.next_epoch()? {
             if observe(&epoch).is_break() {
@@ -225,14 +194,20 @@ impl<'a, T: Real> Trainer<'a, T> {
             }
         }
         let mut best = self.best.iter();
-        self.model.for_each_parameter(|p| p.value.copy_from_slice(best.next().expect("as many as parameters")));
+        let restore = |p: &mut Parameter<T>| p.value.copy_from_slice(best.next().expect("as many as parameters"));
+        self.session.model_mut().for_each_parameter(restore);
         let outcome = self.outcome.expect("at least one epoch was run");
-        Ok(Outcome { epochs: self.epoch, interrupted, ..outcome })
+        let outcome = Outcome { epochs: self.epoch, interrupted, ..outcome };
+        let examples = self.session.prepared().examples().len();
+        let logits = (0..examples).map(|example| self.session.forward(example, None).to_vec()).collect();
+        Ok(Trained { model: self.session.into_model(), outcome, logits })
     }
 
-    /// One epoch: a step per training graph in shuffled order, then validation. `None` when the run has ended. Allocates nothing.
+    /// Runs one epoch: a step per training graph in shuffled order, then validation. Returns `None` when the run has ended.
+    /// Allocates nothing.
     pub fn next_epoch(&mut self) -> Result<Option<Epoch>> {
-        if self.epoch >= self.config.max_epochs || self.stopper.as_ref().is_some_and(|s| s.stopped) {
+        if self.epoch >= self.session.prepared().config().max_epochs || self.stopper.as_ref().is_some_and(|s| s.stopped)
+        {
             return Ok(None);
         }
         let epoch = self.epoch;
@@ -256,7 +231,8 @@ impl<'a, T: Real> Trainer<'a, T> {
         let best = self.outcome.is_none_or(|o| validation.metric >= o.validation.metric);
         if best {
             self.outcome = Some(Outcome { epochs: epoch + 1, best_epoch: epoch, validation, test, interrupted: false });
-            self.best.iter_mut().zip(self.model.parameters()).for_each(|(best, p)| best.copy_from_slice(&p.value));
+            let parameters = self.session.model().parameters();
+            self.best.iter_mut().zip(parameters).for_each(|(best, p)| best.copy_from_slice(&p.value));
         }
         if let Some(stopper) = &mut self.stopper {
             stopper.see(epoch, validation);
@@ -265,30 +241,28 @@ impl<'a, T: Real> Trainer<'a, T> {
         Ok(Some(Epoch { epoch, train, validation, test, best }))
     }
 
-    /// Forward, backward and update on one example.
+    /// Runs forward pass, backward pass and update on one example.
     pub fn train_step(&mut self, example: usize) -> StepLoss {
-        let context = Context {
-            example: &self.examples[example],
-            plan: &self.plans[example],
-            draw: Some(Draw { seed: self.seed, step: self.step }),
-        };
-        let lambda_e = self.model.architecture().model.is_self_supervised().then_some(self.config.lambda_e);
-        self.model.forward(&context, &mut self.workspace);
-        let loss = self.model.backward(&context, lambda_e, &mut self.workspace);
+        let draw = Some(Draw { seed: self.seed, step: self.step });
+        let prepared = self.session.prepared();
+        let config = prepared.config();
+        let lambda_e = prepared.architecture().model.is_self_supervised().then_some(config.lambda_e);
+        self.session.forward(example, draw);
+        let loss = self.session.backward(example, draw, lambda_e);
         self.step += 1;
-        self.model.update(Adam { lr: self.config.lr, lambda_2: self.config.lambda_2, step: u64::from(self.step) });
+        self.session.update(Adam { lr: config.lr, lambda_2: config.lambda_2, step: u64::from(self.step) });
         loss
     }
 
-    /// Scores of the validation and the test nodes with the present parameters, without dropout.
+    /// Returns the scores of the validation and the test nodes with the present parameters, without dropout.
     pub fn evaluate(&mut self) -> [Score; 2] {
         let mut sums = [(0.0, Counts::default(), 0usize); 2];
-        for (example, plan) in self.examples.iter().zip(self.plans) {
+        for (k, example) in self.session.prepared().examples().iter().enumerate() {
             let lists = [&example.validation, &example.test];
             if lists.iter().all(|list| list.is_empty()) {
                 continue;
             }
-            let logits = self.model.forward(&Context { example, plan, draw: None }, &mut self.workspace);
+            let logits = self.session.forward(k, None);
             for (sum, list) in sums.iter_mut().zip(lists) {
                 let (loss, counts) = timed("evaluate", || evaluate(&example.labels, list, logits));
                 sum.0 += loss;
@@ -300,7 +274,7 @@ impl<'a, T: Real> Trainer<'a, T> {
     }
 }
 
-/// Memory of [`EarlyStop`].
+/// State of [`EarlyStop`] during a run.
 #[derive(Debug)]
 struct Stopper {
     rule: EarlyStop,
@@ -340,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn early_stopping_as_published() {
+    fn stops_early_as_published() {
         let rule = EarlyStop { patience: 2, window: 2, loss_change: 0.1, metric_change: 0.0 };
         // Up to epoch 2 nothing stops; in epoch 3 the loss 1.0 is compared with the mean of 2.0 and 1.5, in epoch 4 with 1.25.
         let falling = [(4.0, 0.1), (2.0, 0.2), (1.5, 0.3), (1.0, 0.4), (1.2, 0.5), (1.1, 0.6)];
@@ -351,17 +325,8 @@ mod tests {
     }
 
     #[test]
-    fn bad_hyperparameters_are_refused() {
-        let good = TrainConfig {
-            lr: 0.01,
-            lambda_2: 0.0,
-            lambda_e: 1.0,
-            p_e: 0.8,
-            p_n: 0.5,
-            contrast: None,
-            max_epochs: 1,
-            early_stop: None,
-        };
+    fn rejects_bad_hyperparameters() {
+        let good = TrainConfig { max_epochs: 1, ..TrainConfig::default() };
         assert!(good.check().is_ok());
         for bad in [
             TrainConfig { lr: 0.0, ..good },

@@ -1,13 +1,13 @@
 //! After a run is prepared, an epoch allocates nothing.
 
+#[path = "engine/common.rs"]
 mod common;
 
 use common::{FORMS, Recipe, architecture};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use supergat_core::layers::{Boundary, Contrast};
-use supergat_core::train::plans;
-use supergat_core::{Architecture, EarlyStop, Model, ModelKind, TrainConfig, Trainer};
+use supergat_core::{Architecture, EarlyStop, ModelKind, Prepared, TrainConfig, Trainer};
 
 struct Counting;
 
@@ -58,9 +58,8 @@ fn an_epoch_allocates_nothing() {
                 };
                 let shape =
                     Architecture { model: kind, dropout: 0.5, layers: 3, ..architecture(&examples[0], FORMS[0], true) };
-                let plans = plans(&examples, kind.is_self_supervised(), &config).unwrap();
-                let mut model = Model::new(shape, 0).unwrap();
-                let mut trainer = Trainer::new(&mut model, &examples, &plans, config, 0).unwrap();
+                let prepared = Prepared::new(&examples, shape, config).unwrap();
+                let mut trainer = Trainer::new(&prepared, 0).unwrap();
                 // The first epochs let the thread pool grow its queues.
                 for _ in 0..5 {
                     trainer.next_epoch().unwrap().unwrap();
@@ -74,5 +73,5 @@ fn an_epoch_allocates_nothing() {
             }
         }
     }); // Here and not in a test of its own: that would run at the same time and be counted.
-    common::again_with_lesser_instruction_sets();
+    common::repeat_on_lesser_instruction_sets("");
 }

@@ -1,13 +1,12 @@
-//! How long a training step and an evaluation pass take.
+//! Timing of training steps and evaluation passes.
 
-use crate::runs::pool;
+use crate::runs::{pool, prepare};
 use crate::settings::Settings;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Instant;
 use supergat_core::stopwatch::record;
-use supergat_core::train::plans;
-use supergat_core::{Model, Result, Trainer};
+use supergat_core::{Result, Trainer};
 use supergat_data::Dataset;
 
 /// Median and minimum of repeated measurements, in milliseconds.
@@ -34,34 +33,32 @@ impl Timing {
 pub struct KernelTiming {
     /// Name of the primitive.
     pub name: &'static str,
-    /// How often it runs in a step.
+    /// Number of calls per training step.
     pub calls: u64,
-    /// Time of all these calls.
+    /// Total time of these calls.
     pub ms: Timing,
 }
 
-/// What was measured.
+/// Result of a benchmark.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct BenchReport {
+pub struct BenchResult {
     /// One training step on every training graph: forward, backward, optimiser.
     pub train_ms: Timing,
     /// One evaluation of all graphs.
     pub eval_ms: Timing,
-    /// The same step, primitive by primitive, the longest first.
+    /// Time of each primitive within a training step, longest first.
     pub kernels: Vec<KernelTiming>,
-    /// Best validation metric on the way.
+    /// Best validation metric of all epochs.
     pub best_val: f64,
     /// Test metric at that epoch.
     pub test_at_best_val: f64,
 }
 
 /// Trains for `epochs` epochs on `threads` threads and times every step and evaluation.
-pub fn bench(dataset: &Dataset, settings: &Settings, epochs: usize, threads: usize, seed: u64) -> Result<BenchReport> {
-    let config = settings.training();
-    let plans = plans(&dataset.examples, settings.model.is_self_supervised(), &config)?;
+pub fn bench(dataset: &Dataset, settings: &Settings, epochs: usize, threads: usize, seed: u64) -> Result<BenchResult> {
+    let prepared = prepare(dataset, settings)?;
     pool(threads)?.install(|| {
-        let mut model = Model::new(settings.architecture(dataset), seed)?;
-        let mut trainer = Trainer::new(&mut model, &dataset.examples, &plans, config, seed)?;
+        let mut trainer = Trainer::new(&prepared, seed)?;
         let training: Vec<usize> =
             (0..dataset.examples.len()).filter(|&k| !dataset.examples[k].train.is_empty()).collect();
         let (mut steps, mut evaluations) = (Vec::with_capacity(epochs), Vec::with_capacity(epochs));
@@ -93,7 +90,7 @@ pub fn bench(dataset: &Dataset, settings: &Settings, epochs: usize, threads: usi
             .collect();
         kernels.sort_by(|a, b| b.ms.median.total_cmp(&a.ms.median));
         let (train_ms, eval_ms) = (Timing::of(steps), Timing::of(evaluations));
-        Ok(BenchReport { train_ms, eval_ms, kernels, best_val, test_at_best_val })
+        Ok(BenchResult { train_ms, eval_ms, kernels, best_val, test_at_best_val })
     })
 }
 
@@ -102,21 +99,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn median_and_minimum() {
+    fn returns_median_and_minimum() {
         assert_eq!(Timing::of(vec![0.003, 0.001, 0.002]), Timing { median: 2.0, min: 1.0 });
         assert_eq!(Timing::of(vec![0.004, 0.002]), Timing { median: 3.0, min: 2.0 });
     }
 
     #[test]
-    fn a_bench_trains() {
+    fn trains_while_timing() {
         let dataset = supergat_data::load("random-partition:classes=3,nodes=180,degree=8,homophily=0.9").unwrap();
         let settings = Settings { dropout: 0.2, ..Settings::general("supergat-mx".parse().unwrap()) };
-        let report = bench(&dataset, &settings, 20, 2, 0).unwrap();
-        assert!(report.train_ms.min > 0.0 && report.train_ms.min <= report.train_ms.median);
-        assert!(report.best_val > 0.6, "{report:?}");
-        let forward = report.kernels.iter().find(|kernel| kernel.name == "attention_forward").unwrap();
+        let result = bench(&dataset, &settings, 20, 2, 0).unwrap();
+        assert!(result.train_ms.min > 0.0 && result.train_ms.min <= result.train_ms.median);
+        assert!(result.best_val > 0.6, "{result:?}");
+        let forward = result.kernels.iter().find(|kernel| kernel.name == "attention_forward").unwrap();
         assert_eq!(forward.calls, 2);
-        let sum: f64 = report.kernels.iter().map(|kernel| kernel.ms.min).sum();
-        assert!(sum <= report.train_ms.median, "{report:?}");
+        let sum: f64 = result.kernels.iter().map(|kernel| kernel.ms.min).sum();
+        assert!(sum <= result.train_ms.median, "{result:?}");
     }
 }

@@ -264,7 +264,7 @@ mod tests {
     fn directed_links_count_as_listed() {
         let mut dataset = path(Labels::Single { classes: 2, of: vec![0, 0, 1, 1, 0] });
         let edges = [(0, 1), (0, 1), (0, 2), (2, 2), (3, 2)];
-        dataset.examples[0].graph = Graph::from_edges(5, &edges, Direction::Directed).unwrap();
+        dataset.examples[0].graph = Graph::from_edges(5, &edges, Direction::Directed).unwrap().into();
         let statistics = GraphStatistics::of(&dataset);
         assert!((statistics.degree.mean - 5.0 / 3.0).abs() < 1e-12);
         assert!((statistics.degree.std - (8.0f64 / 9.0).sqrt()).abs() < 1e-12);

@@ -27,7 +27,7 @@ pub mod tune;
 pub mod variance;
 
 pub use agreement::Agreement;
-pub use bench::{BenchReport, KernelTiming, Timing, bench};
+pub use bench::{BenchResult, KernelTiming, Timing, bench};
 pub use estimate::{Estimate, estimate};
 pub use graph_statistics::GraphStatistics;
 pub use runs::{Observation, Runs, SeedRun, logits, run_seeds, score};

@@ -1,4 +1,4 @@
-//! The same training with many seeds: side by side, one per core, sharing graph and features.
+//! Training with several seeds: one run per core, sharing graph and features.
 
 use crate::settings::Settings;
 use crate::statistics::Summary;
@@ -7,73 +7,71 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 use supergat_core::kernels::{Counts, evaluate};
-use supergat_core::layers::Plan;
-use supergat_core::train::plans;
-use supergat_core::{Architecture, Epoch, Example, Model, Outcome, Result, Score, TrainConfig, Trainer};
+use supergat_core::{Epoch, Example, Model, Outcome, Prepared, Result, Score, Trained, Trainer};
 use supergat_data::Dataset;
 
-/// One finished run.
+/// Result of training with one seed.
 #[derive(Debug, Clone)]
 pub struct SeedRun {
-    /// Its seed.
+    /// Seed of the run.
     pub seed: u64,
-    /// Its result.
+    /// Scores at the best validation epoch.
     pub outcome: Outcome,
-    /// All its epochs.
+    /// Losses and scores of every epoch.
     pub history: Vec<Epoch>,
-    /// Time it took.
+    /// Wall-clock time in seconds.
     pub seconds: f64,
 }
 
-/// All finished runs, in the order of the seeds, and the model of the best one.
+/// Results of all seeds and the best model.
 #[derive(Debug)]
 pub struct Runs {
-    /// The runs.
+    /// One result per seed, in the order of the seeds.
     pub runs: Vec<SeedRun>,
     /// Index into `runs` of the best validation metric, the earlier seed winning a tie.
     pub best: usize,
-    /// Its model.
+    /// Model of the best run.
     pub model: Model<f32>,
-    /// Its logits of all nodes without dropout, one list per graph.
+    /// Logits of the best model for all nodes, one list per graph.
     pub logits: Vec<Vec<f32>>,
-    /// Whether an observer stopped them: then seeds may be missing, and the last ones have fewer epochs.
+    /// Whether an observer stopped the training. Seeds may then be missing, and the last ones have fewer epochs.
     pub interrupted: bool,
 }
 
 impl Runs {
-    /// Test metric of every run in percent.
+    /// Summarises the test metric of all runs, in percent.
     pub fn test(&self) -> Summary {
         Summary::of(self.runs.iter().map(|run| 100.0 * run.outcome.test.metric).collect())
     }
 
-    /// Validation metric of every run in percent.
+    /// Summarises the validation metric of all runs, in percent.
     pub fn validation(&self) -> Summary {
         Summary::of(self.runs.iter().map(|run| 100.0 * run.outcome.validation.metric).collect())
     }
 }
 
-/// Threads of their own.
+/// Builds a dedicated thread pool.
 pub(crate) fn pool(threads: usize) -> Result<rayon::ThreadPool> {
     let threads = threads.max(1);
     let started = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     started.map_err(|error| supergat_core::Error::Threads { threads, reason: error.to_string() })
 }
 
-/// The logits of all nodes without dropout, one list per graph.
+/// Returns the logits of all nodes without dropout, one list per graph.
 pub fn logits(model: &Model<f32>, dataset: &Dataset) -> Result<Vec<Vec<f32>>> {
     dataset.examples.iter().map(|example| model.predict(example)).collect()
 }
 
-/// What an observer is told.
+/// An event during training.
 #[derive(Debug, Clone, Copy)]
 pub enum Observation<'a> {
-    /// A run finished an epoch.
+    /// The run with this seed finished an epoch.
     Epoch(u64, &'a Epoch),
-    /// A run ended.
+    /// A run finished.
     Done(&'a SeedRun),
 }
 
-/// Loss and metric of the nodes that `list` names; zeros where there are none.
+/// Returns loss and metric of the nodes that `list` selects; zeros where it selects none.
 pub fn score(dataset: &Dataset, logits: &[Vec<f32>], list: fn(&Example<f32>) -> &[u32]) -> Score {
     let (mut nodes, mut loss, mut counts) = (0, 0.0, Counts::default());
     for (example, logits) in dataset.examples.iter().zip(logits) {
@@ -85,15 +83,7 @@ pub fn score(dataset: &Dataset, logits: &[Vec<f32>], list: fn(&Example<f32>) -> 
     Score { loss: loss / nodes.max(1) as f64, metric: counts.micro_f1() }
 }
 
-/// What all runs with the same settings on the same dataset share.
-#[derive(Debug)]
-pub(crate) struct Shared {
-    architecture: Architecture,
-    config: TrainConfig,
-    plans: Vec<Plan>,
-}
-
-/// A run that has ended, with everything it made.
+/// A finished run with its model and predictions.
 #[derive(Debug)]
 pub(crate) struct Finished {
     pub(crate) run: SeedRun,
@@ -101,38 +91,30 @@ pub(crate) struct Finished {
     pub(crate) logits: Vec<Vec<f32>>,
 }
 
-impl Shared {
-    /// Refuses settings that cannot work on this dataset.
-    pub(crate) fn new(dataset: &Dataset, settings: &Settings) -> Result<Self> {
-        let config = settings.training();
-        config.check()?;
-        let plans = plans(&dataset.examples, settings.model.is_self_supervised(), &config)?;
-        Ok(Self { architecture: settings.architecture(dataset), config, plans })
-    }
-
-    /// Trains once, on the threads of the pool it is called in. The dataset is the one this was made for.
-    pub(crate) fn run(
-        &self,
-        dataset: &Dataset,
-        seed: u64,
-        mut observe: impl FnMut(&Epoch) -> ControlFlow<()>,
-    ) -> Result<Finished> {
-        let started = Instant::now();
-        let mut model = Model::new(self.architecture, seed)?;
-        let mut history = Vec::new();
-        let trainer = Trainer::new(&mut model, &dataset.examples, &self.plans, self.config, seed)?;
-        let (outcome, logits) = trainer.run_and_predict(|epoch| {
-            history.push(*epoch);
-            observe(epoch)
-        })?;
-        let run = SeedRun { seed, outcome, history, seconds: started.elapsed().as_secs_f64() };
-        Ok(Finished { run, model, logits })
-    }
+/// Prepares a dataset for training with `settings`; all runs with these settings share the result.
+pub(crate) fn prepare(dataset: &Dataset, settings: &Settings) -> Result<Prepared<f32>> {
+    Prepared::new(&dataset.examples, settings.architecture(dataset), settings.training())
 }
 
-/// Calls `work` side by side, at most `jobs` times at once, each time with a pool of its share of the threads: a run never waits for
-/// another one's pieces of work.
-pub(crate) fn side_by_side(threads: usize, jobs: usize, work: impl Fn(&rayon::ThreadPool) + Sync) -> Result<()> {
+/// Trains once, on the threads of the pool it is called in.
+pub(crate) fn train(
+    prepared: &Prepared<f32>,
+    seed: u64,
+    mut observe: impl FnMut(&Epoch) -> ControlFlow<()>,
+) -> Result<Finished> {
+    let started = Instant::now();
+    let mut history = Vec::new();
+    let Trained { model, outcome, logits } = Trainer::new(prepared, seed)?.run(|epoch| {
+        history.push(*epoch);
+        observe(epoch)
+    })?;
+    let run = SeedRun { seed, outcome, history, seconds: started.elapsed().as_secs_f64() };
+    Ok(Finished { run, model, logits })
+}
+
+/// Calls `work` in parallel, at most `jobs` times at once, each time with a dedicated thread pool, so that no run waits for the
+/// work of another one.
+pub(crate) fn in_parallel(threads: usize, jobs: usize, work: impl Fn(&rayon::ThreadPool) + Sync) -> Result<()> {
     let workers = threads.clamp(1, jobs.max(1));
     let pools = (0..workers).map(|_| pool(threads / workers)).collect::<Result<Vec<_>>>()?;
     std::thread::scope(|scope| {
@@ -143,8 +125,8 @@ pub(crate) fn side_by_side(threads: usize, jobs: usize, work: impl Fn(&rayon::Th
     Ok(())
 }
 
-/// Trains once per seed on `threads` threads: several seeds run side by side on one thread each, a single one uses them all. Results do not
-/// depend on the number of threads. `observe` is called from all of them and may stop everything.
+/// Trains once per seed on `threads` threads. Several seeds run in parallel on one thread each; a single seed uses all threads.
+/// Results do not depend on the number of threads. `observe` is called from all threads and may stop the training.
 pub fn run_seeds(
     dataset: &Dataset,
     settings: &Settings,
@@ -153,7 +135,7 @@ pub fn run_seeds(
     observe: impl Fn(Observation<'_>) -> ControlFlow<()> + Sync,
 ) -> Result<Runs> {
     assert!(!seeds.is_empty(), "at least one seed");
-    let shared = Shared::new(dataset, settings)?;
+    let prepared = prepare(dataset, settings)?;
     let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
     let finished: Mutex<Vec<(usize, SeedRun)>> = Mutex::default();
     type Best = (f64, usize, Model<f32>, Vec<Vec<f32>>);
@@ -162,7 +144,7 @@ pub fn run_seeds(
 
     let one = |k: usize| -> Result<()> {
         let seed = seeds[k];
-        let Finished { run, model, logits } = shared.run(dataset, seed, |epoch| {
+        let Finished { run, model, logits } = train(&prepared, seed, |epoch| {
             if observe(Observation::Epoch(seed, epoch)).is_break() {
                 stop.store(true, Ordering::Relaxed);
             }
@@ -191,7 +173,7 @@ pub fn run_seeds(
             }
         }
     };
-    side_by_side(threads, seeds.len(), |pool| pool.install(work))?;
+    in_parallel(threads, seeds.len(), |pool| pool.install(work))?;
 
     if let Some(error) = failure.into_inner().expect("no thread panicked") {
         return Err(error);
@@ -221,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn seeds_side_by_side_equal_seeds_one_by_one() {
+    fn seeds_in_parallel_equal_seeds_one_by_one() {
         let many = go(&[3, 1, 2], 3);
         assert_eq!(many.runs.iter().map(|run| run.seed).collect::<Vec<_>>(), [3, 1, 2]);
         for (k, seed) in [3, 1, 2].into_iter().enumerate() {

@@ -2,7 +2,7 @@
 
 use super::parts::{Parts, PerPart, Rows};
 use super::real::Real;
-use crate::example::Labels;
+use crate::labels::Labels;
 
 /// Sum of softplus(x) = ln(1 + exp(x)) = max(x, 0) + ln(1 + exp(-|x|)), the logarithms taken of products of many factors between 1 and 2.
 #[derive(Debug)]

@@ -8,9 +8,9 @@
 //! ```
 
 use super::contrast::Scores;
-use super::layer::name;
-use super::parameter::Parameter;
-use super::{Context, Scratch, Size};
+use super::parameter::{Parameter, layer_name};
+use super::plan::{Context, Supervision};
+use super::scratch::{Samples, Scratch, Size};
 use crate::kernels::{
     Attention, Buffer, Dropout, EdgeLoss, Form, Gradient, HeadLayout, Mask, Real, STATE, sum_parts, vector_sums,
 };
@@ -25,6 +25,8 @@ pub struct AttentionMixing<T> {
     layout: HeadLayout,
     slope: T,
     dropout: Dropout,
+    /// Whether training attends to the best edges only, as CGAT does.
+    constrained: bool,
     /// `a`, [heads, 2 * features]: the first half of a head is for the target, the second for the source. GO and MX only.
     pub vectors: Option<Parameter<T>>,
 }
@@ -48,20 +50,27 @@ impl<T: Real> AttentionCache<T> {
 
 impl<T: Real> AttentionMixing<T> {
     /// Attention of the layer `index` whose vectors are zero.
-    pub fn new(index: u16, form: Form, layout: HeadLayout, negative_slope: f64, dropout: Dropout) -> Self {
+    pub fn new(
+        index: u16,
+        form: Form,
+        layout: HeadLayout,
+        negative_slope: f64,
+        dropout: Dropout,
+        constrained: bool,
+    ) -> Self {
         let stride = layout.stride();
         let vectors = form.has_vector().then(|| {
             let places = (0..layout.heads).flat_map(|h| {
                 (0..2).flat_map(move |side| (0..layout.features).map(move |f| side * stride + layout.index(h, f)))
             });
-            Parameter::new(format!("{}.a", name(index)), [layout.heads, 2 * layout.features], 2 * stride, places)
+            Parameter::new(format!("{}.a", layer_name(index)), [layout.heads, 2 * layout.features], 2 * stride, places)
         });
-        Self { index, form, layout, slope: T::from_f64(negative_slope), dropout, vectors }
+        Self { index, form, layout, slope: T::from_f64(negative_slope), dropout, constrained, vectors }
     }
 
     /// Memory for graphs up to a size.
     pub fn cache(&self, size: Size, arena: &mut Arena) -> AttentionCache<T> {
-        let constrained = size.contrast[0] > 0;
+        let constrained = size.training && self.constrained;
         let drops = size.training && !constrained && !self.dropout.is_none();
         let per_edge = size.edges * self.layout.groups;
         let per_head = size.nodes * self.layout.head_stride();
@@ -89,7 +98,7 @@ impl<T: Real> AttentionMixing<T> {
         if let Some(stream) = stream.filter(|_| self.drops_coefficients(context)) {
             self.dropout.fill_heads(stream, self.layout.lane_heads, &mut keep[..per_edge]);
         }
-        if let Some((plan, _)) = context.contrast() {
+        if let Some((plan, _)) = context.constraint() {
             let attention = self.kernel_input(context, z, keep, &[], source_score);
             T::choose_top_k(&context.plan.edges, attention, state, plan.top_k(), &mut chosen[..per_edge]);
         }
@@ -98,7 +107,7 @@ impl<T: Real> AttentionMixing<T> {
     }
 
     fn drops_coefficients(&self, context: &Context<'_, T>) -> bool {
-        context.draw.is_some() && context.contrast().is_none() && !self.dropout.is_none()
+        context.draw.is_some() && context.constraint().is_none() && !self.dropout.is_none()
     }
 
     fn kernel_input<'a>(
@@ -117,7 +126,7 @@ impl<T: Real> AttentionMixing<T> {
             source_score,
             incoming: context.example.graph.incoming().lists(),
             keep: self.drops_coefficients(context).then(|| Mask { keep, scale: self.dropout.scale() }),
-            chosen: context.contrast().map(|_| chosen),
+            chosen: context.constraint().map(|_| chosen),
         }
     }
 
@@ -143,14 +152,16 @@ impl<T: Real> AttentionMixing<T> {
         let graph = &context.example.graph;
         let (nodes, stride) = (graph.nodes(), self.layout.stride());
         if lambda_e.is_some()
-            && let (Some(draw), Some((sampler, sizes))) = (context.draw, &context.plan.edge_samples)
+            && let (Some(draw), Supervision::Edges(sampler, sizes), Samples::Edges(samples)) =
+                (context.draw, &context.plan.supervision, &mut scratch.samples)
         {
             let streams = [Purpose::PositiveEdges, Purpose::NegativePairs]
                 .map(|purpose| Stream::new(draw.seed, draw.step, self.index, purpose));
-            scratch.samples.draw(graph, sampler, *sizes, streams);
+            samples.draw(graph, sampler, *sizes, streams);
         }
-        let samples = &scratch.samples;
-        let edge_loss = lambda_e.map(|lambda_e| EdgeLoss {
+        let samples = if let Samples::Edges(samples) = &scratch.samples { Some(samples) } else { None };
+        let sampled = lambda_e.zip(samples);
+        let edge_loss = sampled.map(|(lambda_e, samples)| EdgeLoss {
             positives: &samples.positives,
             negatives_by_target: samples.by_target.lists(),
             negatives_by_source: samples.by_source.lists(),
@@ -173,13 +184,11 @@ impl<T: Real> AttentionMixing<T> {
         let losses = &mut scratch.losses[..parts.len()];
         let projected = &mut scratch.projected[..nodes * stride];
         T::attention_backward(parts, attention, gradient, projected, sums, losses);
-        let mut loss =
-            if lambda_e.is_some() { losses.iter().sum::<f64>() / samples.count().max(1) as f64 } else { 0.0 };
-        if let Some((plan, draw)) = context.contrast() {
-            let contrast = &mut scratch.contrast;
-            contrast.draw(graph, parts, plan, |purpose| Stream::new(draw.seed, draw.step, self.index, purpose));
+        let mut loss = sampled.map_or(0.0, |(_, samples)| losses.iter().sum::<f64>() / samples.count().max(1) as f64);
+        if let (Some((plan, draw)), Samples::Margins(samples)) = (context.constraint(), &mut scratch.samples) {
+            samples.draw(graph, parts, plan, |purpose| Stream::new(draw.seed, draw.step, self.index, purpose));
             let scores = Scores { parts, graph, attention, state, vectors };
-            loss = contrast.backward(plan, scores, projected, sums, losses);
+            loss = samples.backward(plan, scores, projected, sums, losses);
         }
         if let Some(a) = &mut self.vectors {
             sum_parts(parts.len(), sums, &mut a.gradient);

@@ -21,11 +21,12 @@
 //! The gradient: the softmax over chosen edges has the usual one with zero coefficients elsewhere; that of the margins is derived in `kernels/margin.rs`.
 
 use crate::error::{Error, Result};
-use crate::example::{Example, Labels};
+use crate::example::Example;
 use crate::graph::{Adjacency, Graph};
 use crate::kernels::{
     Attention, MOST_CHOSEN, Margin, Parts, Pool, Real, ScoreGradient, compare_classes, draw_rivals, group_by_rival,
 };
+use crate::labels::Labels;
 use crate::memory::Arena;
 use crate::random::{Purpose, Stream};
 use crate::stopwatch::timed;

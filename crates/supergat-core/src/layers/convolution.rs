@@ -9,7 +9,8 @@
 //!
 //! In the last form W and W_r lie side by side in one matrix, and z and r in one row.
 
-use super::{Context, Scratch, Size};
+use super::plan::Context;
+use super::scratch::{Scratch, Size};
 use crate::graph::Graph;
 use crate::kernels::{Aggregation, HeadLayout, Neighbours, Real, Slice};
 use crate::memory::Arena;

@@ -12,9 +12,10 @@ use super::attention::{Attended, AttentionCache, AttentionMixing};
 use super::convolution::{Convolution, Factors};
 use super::input::Input;
 use super::output::{FromAbove, Join, Output};
-use super::parameter::Parameter;
-use super::{Context, Scratch, Size};
-use crate::kernels::{Buffer, Dropout, Form, HeadLayout, Mask, Real};
+use super::parameter::{Parameter, layer_name};
+use super::plan::Context;
+use super::scratch::{LayerWidth, Scratch, Size};
+use crate::kernels::{Buffer, Dense, Dropout, Form, HeadLayout, Mask, Parts, Real, transpose};
 use crate::memory::Arena;
 use crate::random::{Purpose, Stream};
 
@@ -80,19 +81,29 @@ enum MixingCache<T> {
 }
 
 impl<T: Real> Layer<T> {
-    /// A layer with attention whose parameters are zero; `index` counts layers from 0 and names them from 1.
+    /// Creates an attention layer with zero parameters. Layer `index` counts from 0; names count from 1.
     pub fn attention(index: u16, shape: Shape, form: Form, negative_slope: f64) -> Self {
+        Self::with_attention(index, shape, form, negative_slope, false)
+    }
+
+    /// Creates a layer of CGAT with zero parameters: GO attention whose training is constrained.
+    pub fn constrained_attention(index: u16, shape: Shape, negative_slope: f64) -> Self {
+        Self::with_attention(index, shape, Form::Go, negative_slope, true)
+    }
+
+    fn with_attention(index: u16, shape: Shape, form: Form, negative_slope: f64, constrained: bool) -> Self {
         let layout = HeadLayout::new(shape.heads, shape.features);
-        let mixing = AttentionMixing::new(index, form, layout, negative_slope, Dropout::new(shape.dropout));
+        let dropout = Dropout::new(shape.dropout);
+        let mixing = AttentionMixing::new(index, form, layout, negative_slope, dropout, constrained);
         Self::new(index, shape, Mixing::Attention(mixing))
     }
 
-    /// The same with a convolution.
+    /// Creates a graph convolution with zero parameters.
     pub fn convolution(index: u16, shape: Shape, convolution: Convolution) -> Self {
         Self::new(index, shape, Mixing::Convolution(convolution))
     }
 
-    /// The same without neighbours.
+    /// Creates a layer without neighbours, with zero parameters.
     pub fn linear(index: u16, shape: Shape) -> Self {
         Self::new(index, shape, Mixing::Identity)
     }
@@ -106,9 +117,9 @@ impl<T: Real> Layer<T> {
             layout,
             dropout: Dropout::new(shape.dropout),
             input_width: if padded { shape.input.stride() } else { shape.input.features },
-            weight: Parameter::weight(format!("{}.w", name(index)), shape.input, padded, layout, halves),
+            weight: Parameter::weight(format!("{}.w", layer_name(index)), shape.input, padded, layout, halves),
             mixing,
-            output: Output::new(&name(index), layout, shape.join),
+            output: Output::new(&layer_name(index), layout, shape.join),
         }
     }
 
@@ -153,13 +164,14 @@ impl<T: Real> Layer<T> {
         }
     }
 
-    /// Width of an input row, padding included.
-    pub fn input_width(&self) -> usize {
-        self.input_width
+    /// Allocates memory for running this layer alone, without dropout of its input.
+    pub fn memory(&self, size: Size) -> (Cache<T>, Scratch<T>) {
+        let mut arena = Arena::allocating();
+        (self.cache(size, 0, &mut arena), Scratch::new(size, &[self.width()], &mut arena))
     }
 
-    /// Memory for graphs up to a size; `mask_bytes` is that of the input's dropout mask, if it will be needed.
-    pub fn cache(&self, size: Size, mask_bytes: usize, arena: &mut Arena) -> Cache<T> {
+    /// Allocates memory for graphs up to a size; `mask_bytes` is the size of the input's dropout mask, 0 where it is not needed.
+    pub(crate) fn cache(&self, size: Size, mask_bytes: usize, arena: &mut Arena) -> Cache<T> {
         let (mixing, z) = match &self.mixing {
             Mixing::Attention(attention) => (MixingCache::Attention(attention.cache(size, arena)), self.stride()),
             Mixing::Convolution(_) => (MixingCache::Convolution(Factors::new(size, arena)), self.stride()),
@@ -237,6 +249,20 @@ impl<T: Real> Layer<T> {
         loss
     }
 
+    /// Computes the gradient of the (dropped) input, `scratch.gradient = scratch.projected W^T`, of a hidden layer.
+    pub fn input_gradient(&self, parts: &Parts, nodes: usize, scratch: &mut Scratch<T>) {
+        let (stride, width, weight) = (self.stride(), self.input_width, &self.weight.value);
+        let transposed = &mut scratch.transposed[..weight.len()];
+        transpose(weight, width, stride, transposed);
+        let x = Dense { values: &scratch.projected[..nodes * stride], columns: stride };
+        T::dense_product(parts, x, None, transposed, width, &mut scratch.gradient[..nodes * width]);
+    }
+
+    /// Widths that memory shared by all layers depends on.
+    pub(crate) fn width(&self) -> LayerWidth {
+        LayerWidth { stride: self.stride(), weight: self.weight.value.len() }
+    }
+
     /// After a forward pass: its attention, where it has one.
     pub fn attended<'a>(&'a self, context: &Context<'a, T>, cache: &'a Cache<T>) -> Option<Attended<'a, T>> {
         match (&self.mixing, &cache.mixing) {
@@ -246,9 +272,4 @@ impl<T: Real> Layer<T> {
             _ => None,
         }
     }
-}
-
-/// What a layer is called.
-pub(super) fn name(index: u16) -> String {
-    format!("layer{}", index + 1)
 }

@@ -1,7 +1,7 @@
 //! The last step of every layer: concatenation or mean of its heads, bias, and ELU in hidden layers.
 
-use super::Scratch;
 use super::parameter::Parameter;
+use super::scratch::Scratch;
 use crate::kernels::{HeadLayout, Mask, OutputGradient, Parts, Real, sum_parts};
 
 /// How the heads of a layer are joined.

@@ -86,6 +86,11 @@ impl<T: Real> Parameter<T> {
     }
 }
 
+/// Returns the name of a layer in files: `layer1` for index 0.
+pub(super) fn layer_name(index: u16) -> String {
+    format!("layer{}", index + 1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

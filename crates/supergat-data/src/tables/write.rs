@@ -27,7 +27,7 @@ pub(crate) fn write(dataset: &Dataset, folder: &Path) -> io::Result<()> {
     if multi && dataset.class_names.iter().any(|name| name.contains(SEPARATOR)) {
         return Err(io::Error::other(format!("tables cannot hold classes with `{SEPARATOR}` in their names")));
     }
-    let sparse = dataset.examples.iter().any(|example| matches!(example.features, Features::Sparse(_)));
+    let sparse = dataset.examples.iter().any(|example| matches!(*example.features, Features::Sparse(_)));
     let sidecar = Sidecar {
         name: Some(dataset.name.clone()),
         directed: dataset.examples.iter().any(|example| example.graph.direction() == Direction::Directed),
@@ -88,7 +88,7 @@ fn nodes(dataset: &Dataset, sparse: bool, mut out: Table) -> io::Result<()> {
         for node in 0..example.graph.nodes() {
             let mut row: Vec<String> = named(dataset, graph, node).collect();
             row.push(label(dataset, example, node));
-            if let (Features::Dense { columns, values, .. }, false) = (&example.features, sparse) {
+            if let (Features::Dense { columns, values, .. }, false) = (&*example.features, sparse) {
                 row.extend(values[node * columns..][..*columns].iter().map(|value| format!("{value:?}")));
             }
             out.write_record(&row)?;
@@ -129,7 +129,7 @@ fn entries(dataset: &Dataset, mut out: Table) -> io::Result<()> {
                 let row = named(dataset, graph, node).chain([feature.to_string(), format!("{value:?}")]);
                 out.write_record(row)
             };
-            match &example.features {
+            match &*example.features {
                 Features::Sparse(matrix) => {
                     let (columns, values) = matrix.row(node);
                     columns.iter().zip(values).try_for_each(|(column, value)| write(*column as usize, *value))?;

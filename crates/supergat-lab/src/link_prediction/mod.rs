@@ -56,7 +56,7 @@ impl Task for LinkPrediction {
     fn prepared(&self, dataset: &Dataset, seed: u64) -> Result<Option<Dataset>> {
         let mut prepared = dataset.clone();
         for (example, split) in prepared.examples.iter_mut().zip(Self::splits(dataset, seed)?) {
-            example.graph = split.training;
+            example.graph = split.training.into();
         }
         Ok(Some(prepared))
     }
@@ -68,7 +68,7 @@ impl Task for LinkPrediction {
                 continue;
             }
             let EdgeSplit { training, test, non_edges, .. } = split;
-            let example = Example { graph: training, ..example.clone() };
+            let example = Example { graph: training.into(), ..example.clone() };
             let score = |pairs: &[[u32; 2]]| -> Result<Vec<f32>> {
                 let logits = model.pair_logits(&example, &both_ways(pairs))?;
                 logits.ok_or_else(|| no_attention(model))

@@ -31,7 +31,7 @@ impl Rows<'_> {
             let value = f64::from(value) * self.scale.as_ref().map_or(1.0, |scale| scale[column]);
             (column, value)
         };
-        let mut row: Vec<(usize, f64)> = match &self.examples[example].features {
+        let mut row: Vec<(usize, f64)> = match &*self.examples[example].features {
             Features::Dense { columns, values, .. } => {
                 let values = &values[node * columns..(node + 1) * columns];
                 values.iter().enumerate().filter(|(_, v)| **v != 0.0).map(|(c, v)| scaled(c, *v)).collect()
@@ -55,7 +55,7 @@ fn column_scale(examples: &[Example<f32>]) -> Vec<f64> {
     let rows: usize = examples.iter().map(|example| example.features.rows()).sum();
     let mut squares = vec![0.0f64; columns];
     for example in examples {
-        match &example.features {
+        match &*example.features {
             Features::Dense { values, .. } => {
                 for (k, value) in values.iter().enumerate() {
                     squares[k % columns] += f64::from(*value).powi(2);

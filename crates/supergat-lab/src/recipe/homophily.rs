@@ -153,7 +153,7 @@ mod tests {
         assert_eq!(with(three.to_vec()), Err(Unknown::TooFew { labelled: 3, classes: 4 }));
         let mut lonely = dataset.clone();
         lonely.examples[0].graph =
-            supergat_core::Graph::from_edges(720, &[], supergat_core::Direction::Undirected).unwrap();
+            supergat_core::Graph::from_edges(720, &[], supergat_core::Direction::Undirected).unwrap().into();
         assert_eq!(estimate(&lonely, Known::Training), Err(Unknown::NoNeighbours));
     }
 
@@ -163,7 +163,8 @@ mod tests {
         let mut dataset = generated("classes=5,nodes=200,degree=5,homophily=0.5");
         let links: Vec<(u32, u32)> = (0..999).map(|i| (i, i + 1)).collect();
         let example = &mut dataset.examples[0];
-        example.graph = supergat_core::Graph::from_edges(1000, &links, supergat_core::Direction::Undirected).unwrap();
+        example.graph =
+            supergat_core::Graph::from_edges(1000, &links, supergat_core::Direction::Undirected).unwrap().into();
         example.train = (0..400).collect();
         let from = |dataset: &Dataset| estimate(dataset, Known::Training).unwrap().from;
         assert_eq!(from(&dataset), Source::LinksAndFeatures);
@@ -181,7 +182,7 @@ mod tests {
         let links = (0..720u32).flat_map(|i| [(i, i), (i, (i + 180) % 720), (i, (i + 7) % 720)]);
         let links: Vec<(u32, u32)> = links.collect();
         dataset.examples[0].graph =
-            supergat_core::Graph::from_edges(720, &links, supergat_core::Direction::Directed).unwrap();
+            supergat_core::Graph::from_edges(720, &links, supergat_core::Direction::Directed).unwrap().into();
         dataset.examples[0].train = (0..720).collect();
         let truth = crate::graph_statistics::homophily(&dataset.examples).node.unwrap();
         let found = estimate(&dataset, Known::Training).unwrap();

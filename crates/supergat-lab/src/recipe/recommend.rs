@@ -222,7 +222,7 @@ mod tests {
         let links: Vec<(u32, u32)> = ring(0..180, 2).chain(ring(180..360, 1)).collect();
         let graph = supergat_core::Graph::from_edges(360, &links, supergat_core::Direction::Undirected).unwrap();
         let labels = supergat_core::Labels::Single { classes: 2, of: (0..360).map(|i| i % 2).collect() };
-        (dataset.examples[0].graph, dataset.examples[0].labels) = (graph, labels);
+        (dataset.examples[0].graph, dataset.examples[0].labels) = (graph.into(), labels);
         let answer = recommend(&dataset, Known::Training);
         assert!(answer.close_call && answer.reasons.concat().contains("mixture"), "{answer:?}");
     }

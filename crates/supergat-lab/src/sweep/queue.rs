@@ -1,6 +1,6 @@
 //! What is to be run next, with everything it needs in memory.
 
-use crate::runs::Shared;
+use crate::runs::prepare;
 use crate::sweep::event::Event;
 use crate::sweep::job::{Group, Job};
 use crate::sweep::record::{Key, Record, Status, split_hash};
@@ -8,6 +8,7 @@ use crate::sweep::results::ResultsFile;
 use std::collections::{HashSet, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
+use supergat_core::Prepared;
 use supergat_data::{Dataset, LoadOptions, SplitChoice};
 
 /// A dataset with one of its splits.
@@ -24,7 +25,7 @@ struct Loaded {
 #[derive(Debug)]
 pub(crate) struct Ready {
     pub(crate) dataset: Arc<Dataset>,
-    pub(crate) shared: supergat_core::Result<Shared>,
+    pub(crate) prepared: supergat_core::Result<Prepared<f32>>,
     hash: String,
 }
 
@@ -84,8 +85,8 @@ impl Queue {
             tell(Event::Found(found.len()), &found);
         }
         if !new.is_empty() {
-            let shared = Shared::new(&dataset, &settings);
-            self.ready = Some(Arc::new(Ready { dataset, shared, hash }));
+            let prepared = prepare(&dataset, &settings);
+            self.ready = Some(Arc::new(Ready { dataset, prepared, hash }));
             self.jobs = new.into();
         }
     }

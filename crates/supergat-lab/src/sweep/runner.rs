@@ -1,6 +1,6 @@
 //! Runs what is missing, one run per core.
 
-use crate::runs::{Finished, Shared, score, side_by_side};
+use crate::runs::{Finished, in_parallel, prepare, score, train};
 use crate::sweep::clock::{Clock, Tally};
 use crate::sweep::error::SweepError;
 use crate::sweep::event::Event;
@@ -62,7 +62,7 @@ pub fn run_task_sweep(
     let count = jobs.len();
     let queue = Mutex::new(Queue::new(Group::all(jobs), results, task.name()));
     let results = Mutex::new(results);
-    side_by_side(threads, count, |pool| {
+    in_parallel(threads, count, |pool| {
         while !sweep.stop.load(Ordering::Relaxed) {
             // Whoever loads a dataset keeps the others waiting, who have nothing else to do.
             let next = locked(&queue).next(&|event, jobs| sweep.tell(event, jobs));
@@ -130,13 +130,13 @@ impl<F: Fn(Event<'_>, Tally) -> ControlFlow<()> + Sync> Sweep<'_, F> {
 
     fn train(&self, ready: &Ready, job: &Job) -> supergat_core::Result<Option<Status>> {
         let prepared = self.task.prepared(&ready.dataset, job.seed)?;
-        let own = prepared.as_ref().map(|dataset| Shared::new(dataset, &job.settings)).transpose()?;
+        let own = prepared.as_ref().map(|dataset| prepare(dataset, &job.settings)).transpose()?;
         let dataset = prepared.as_ref().unwrap_or(&ready.dataset);
         let shared = match &own {
             Some(own) => own,
-            None => ready.shared.as_ref().map_err(Clone::clone)?,
+            None => ready.prepared.as_ref().map_err(Clone::clone)?,
         };
-        let Finished { run, logits, model } = shared.run(dataset, job.seed, |epoch| {
+        let Finished { run, logits, model } = train(shared, job.seed, |epoch| {
             self.tell(Event::Epoch(epoch), &[]);
             if self.stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;

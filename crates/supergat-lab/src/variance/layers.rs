@@ -1,6 +1,6 @@
 //! The variance of unnormalised attention in the layers of a real network, before and after training.
 
-use crate::runs::Shared;
+use crate::runs::{prepare, train};
 use crate::settings::Settings;
 use crate::variance::Estimate;
 use serde::Serialize;
@@ -22,7 +22,7 @@ pub struct Attended {
 /// Trains a network of form GO or DP, whose edge logits are e, with a seed.
 pub fn attended(dataset: &Dataset, settings: &Settings, seed: u64) -> Result<Attended> {
     let before = variances(&Model::new(settings.architecture(dataset), seed)?, dataset)?;
-    let finished = Shared::new(dataset, settings)?.run(dataset, seed, |_| ControlFlow::Continue(()))?;
+    let finished = train(&prepare(dataset, settings)?, seed, |_| ControlFlow::Continue(()))?;
     let after = variances(&finished.model, dataset)?;
     Ok(Attended { before, after, test: finished.run.outcome.test.metric })
 }

@@ -1,4 +1,4 @@
-//! Small random examples for the tests.
+//! Small random examples, networks and configurations for the tests.
 
 use supergat_core::random::{Purpose, Stream};
 use supergat_core::{Architecture, Direction, Example, Features, Form, Graph, Labels, ModelKind, Real, SparseMatrix};
@@ -75,7 +75,6 @@ fn sparse<T: Real>(columns: usize, values: &[T]) -> Features<T> {
 }
 
 /// A small network for an example.
-#[allow(dead_code)]
 pub fn architecture<T: Real>(example: &Example<T>, form: Form, self_supervised: bool) -> Architecture {
     Architecture {
         model: ModelKind::Attention { form, self_supervised },
@@ -91,18 +90,17 @@ pub fn architecture<T: Real>(example: &Example<T>, form: Form, self_supervised: 
     }
 }
 
-#[allow(dead_code)]
 pub const FORMS: [Form; 4] = [Form::Go, Form::Dp, Form::Sd, Form::Mx];
 
-/// Runs all tests of this binary again with each lesser instruction set than the processor's best; within such a run it does nothing.
-#[allow(dead_code)]
-pub fn again_with_lesser_instruction_sets() {
+/// Runs all tests of this binary except `test` with lesser instruction sets; does nothing within such a run.
+pub fn repeat_on_lesser_instruction_sets(test: &str) {
     const VARIABLE: &str = "SUPERGAT_SIMD";
     if std::env::var_os(VARIABLE).is_some() {
         return;
     }
     for set in ["portable", "avx2"] {
         let mut tests = std::process::Command::new(std::env::current_exe().unwrap());
+        tests.args(["--skip", test, "--quiet"]);
         assert!(tests.env(VARIABLE, set).status().unwrap().success(), "{VARIABLE}={set}");
     }
 }

@@ -1,7 +1,9 @@
 //! CGAT against its definition, computed naively from the weights, on graphs where chance has nothing to choose.
 
-use supergat_core::layers::{Boundary, Context, Contrast, Draw, Plan};
-use supergat_core::{Architecture, Direction, Example, Features, Graph, Labels, Model, ModelKind};
+use supergat_core::layers::{Boundary, Contrast, Draw};
+use supergat_core::{
+    Architecture, Direction, Example, Features, Graph, Labels, Model, ModelKind, Prepared, Session, TrainConfig,
+};
 
 const NODES: usize = 6;
 const FEATURES: usize = 4;
@@ -104,15 +106,16 @@ fn losses_and_attention_are_as_defined() {
             dropout: 0.0,
             negative_slope: SLOPE,
         };
-        let mut model = Model::new(architecture, 4).unwrap();
-        let plan = Plan::new(&example, None).unwrap().contrasting(&example, contrast).unwrap();
-        let mut workspace = model.workspace(std::slice::from_ref(&example), std::slice::from_ref(&plan), true);
+        let config = TrainConfig { contrast: Some(contrast), ..TrainConfig::default() };
+        let prepared = Prepared::new(std::slice::from_ref(&example), architecture, config).unwrap();
+        let model = Model::new(architecture, 4).unwrap();
         let naive = Naive::new(&model, &example);
-
-        let context = Context { example: &example, plan: &plan, draw: Some(Draw { seed: 1, step: 2 }) };
-        let trained = model.forward(&context, &mut workspace).to_vec();
-        let loss = model.backward(&context, None, &mut workspace);
         let evaluated = model.predict(&example).unwrap();
+
+        let draw = Some(Draw { seed: 1, step: 2 });
+        let mut session = Session::new(&prepared, model, true).unwrap();
+        let trained = session.forward(0, draw).to_vec();
+        let loss = session.backward(0, draw, None);
         for i in 0..NODES {
             for c in 0..CLASSES {
                 close(trained[i * CLASSES + c], naive.logits(i, 2)[c]);
@@ -146,8 +149,12 @@ fn settings_that_cannot_work_are_refused() {
     }
     let multi = Example { labels: Labels::Multi { classes: 1, of: vec![1; NODES] }, ..example() };
     let by_classes = Contrast { boundary: Some(Boundary { lambda_b: 1.0, margin_b: 0.1 }), ..good };
-    let plan = |contrast| Plan::new(&multi, None).unwrap().contrasting(&multi, contrast);
-    assert!(plan(good).is_ok());
-    let error = plan(by_classes).unwrap_err().to_string();
+    let prepared = |contrast, by_classes| {
+        let shape = Architecture::new(ModelKind::Constrained { by_classes }, &multi);
+        let config = TrainConfig { contrast: Some(contrast), ..TrainConfig::default() };
+        Prepared::new(std::slice::from_ref(&multi), shape, config)
+    };
+    assert!(prepared(good, false).is_ok());
+    let error = prepared(by_classes, true).unwrap_err().to_string();
     assert!(error.contains("use the model cgat"), "{error}");
 }

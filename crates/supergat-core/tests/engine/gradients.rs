@@ -1,32 +1,36 @@
 //! Every gradient of the code that ships, checked by central differences in double precision.
 
-mod common;
+use crate::common::{FORMS, Recipe, architecture};
+use supergat_core::layers::{Boundary, Contrast, Convolution, Draw};
+use supergat_core::{Architecture, Example, Model, ModelKind, Prepared, Session, TrainConfig};
 
-use common::{FORMS, Recipe, architecture};
-use supergat_core::layers::{Boundary, Context, Contrast, Convolution, Draw, Plan};
-use supergat_core::{Architecture, Example, Model, ModelKind};
-
-/// The objective of one step with fixed dropout masks and samples; leaves the gradients in the model.
-fn objective(model: &mut Model<f64>, example: &Example<f64>, plan: &Plan, lambda_e: Option<f64>) -> f64 {
-    let context = Context { example, plan, draw: Some(Draw { seed: 3, step: 7 }) };
-    let mut workspace = model.workspace(std::slice::from_ref(example), std::slice::from_ref(plan), true);
-    model.forward(&context, &mut workspace);
-    model.backward(&context, lambda_e, &mut workspace).total
+/// Computes the objective of one step with fixed dropout masks and samples, and the model with its gradients.
+fn objective(model: Model<f64>, prepared: &Prepared<f64>, lambda_e: Option<f64>) -> (f64, Model<f64>) {
+    let draw = Some(Draw { seed: 3, step: 7 });
+    let mut session = Session::new(prepared, model, true).unwrap();
+    session.forward(0, draw);
+    (session.backward(0, draw, lambda_e).total, session.into_model())
 }
 
 fn check(what: &str, architecture: Architecture, example: &Example<f64>, lambda_e: Option<f64>) {
-    let plan = Plan::new(example, lambda_e.map(|_| (0.7, 0.9))).unwrap();
-    check_with(what, architecture, example, lambda_e, &plan);
+    check_with(what, architecture, example, lambda_e, TrainConfig { p_e: 0.7, p_n: 0.9, ..TrainConfig::default() });
 }
 
-fn check_with(what: &str, architecture: Architecture, example: &Example<f64>, lambda_e: Option<f64>, plan: &Plan) {
+fn check_with(
+    what: &str,
+    architecture: Architecture,
+    example: &Example<f64>,
+    lambda_e: Option<f64>,
+    config: TrainConfig,
+) {
+    let prepared = Prepared::new(std::slice::from_ref(example), architecture, config).unwrap();
     let mut model = Model::new(architecture, 5).unwrap();
     // A bias of zero would hide errors that are proportional to it.
     model.for_each_parameter(|p| {
         let moved: Vec<f64> = p.to_rows().iter().enumerate().map(|(k, v)| v + 0.05 * ((k % 7) as f64 - 3.0)).collect();
         p.set_rows(&moved);
     });
-    objective(&mut model, example, plan, lambda_e);
+    let (_, model) = objective(model, &prepared, lambda_e);
     let gradients: Vec<(String, Vec<f64>)> =
         model.parameters().map(|p| (p.name.clone(), p.gradient_to_rows())).collect();
     let mut moving_parts = 0;
@@ -43,7 +47,7 @@ fn check_with(what: &str, architecture: Architecture, example: &Example<f64>, la
                     }
                     number += 1;
                 });
-                objective(&mut moved, example, plan, lambda_e)
+                objective(moved, &prepared, lambda_e).0
             };
             let step = 1e-6;
             let expected = (at(step) - at(-step)) / (2.0 * step);
@@ -150,8 +154,8 @@ fn constrained_attention() {
                 dropout,
                 ..architecture(&example, FORMS[0], false)
             };
-            let plan = Plan::new(&example, None).unwrap().contrasting(&example, contrast).unwrap();
-            check_with(&format!("seed {seed}, {contrast:?}, dropout {dropout}"), shape, &example, None, &plan);
+            let config = TrainConfig { contrast: Some(contrast), ..TrainConfig::default() };
+            check_with(&format!("seed {seed}, {contrast:?}, dropout {dropout}"), shape, &example, None, config);
         }
     }
 }

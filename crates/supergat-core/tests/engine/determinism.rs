@@ -1,12 +1,9 @@
 //! Same seed, same bits, at any number of threads: whole training runs of every form, and another seed gives another run.
 
-mod common;
-
-use common::{FORMS, Recipe, architecture};
+use crate::common::{FORMS, Recipe, architecture};
 use std::ops::ControlFlow;
 use supergat_core::layers::{Boundary, Contrast};
-use supergat_core::train::plans;
-use supergat_core::{Architecture, Model, ModelKind, Outcome, TrainConfig, Trainer};
+use supergat_core::{Architecture, ModelKind, Outcome, Prepared, TrainConfig, Trainer};
 
 fn run(kind: ModelKind, seed: u64, threads: usize, sparse: bool) -> (Outcome, Vec<u32>, Vec<u64>) {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -39,17 +36,17 @@ fn run(kind: ModelKind, seed: u64, threads: usize, sparse: bool) -> (Outcome, Ve
         };
         let shape = architecture(&examples[0], FORMS[0], true);
         let shape = Architecture { model: kind, dropout: 0.6, heads: 8, hidden: 8, output_heads: 8, ..shape };
-        let plans = plans(&examples, kind.is_self_supervised(), &config).unwrap();
-        let mut model = Model::new(shape, seed).unwrap();
+        let prepared = Prepared::new(&examples, shape, config).unwrap();
         let mut losses = vec![];
-        let outcome = Trainer::new(&mut model, &examples, &plans, config, seed)
+        let trained = Trainer::new(&prepared, seed)
             .unwrap()
             .run(|epoch| {
                 losses.extend([epoch.train.label, epoch.train.edge, epoch.validation.loss].map(f64::to_bits));
                 ControlFlow::Continue(())
             })
             .unwrap();
-        (outcome, model.parameters().flat_map(|p| p.to_rows()).map(f32::to_bits).collect(), losses)
+        let weights = trained.model.parameters().flat_map(|p| p.to_rows()).map(f32::to_bits).collect();
+        (trained.outcome, weights, losses)
     })
 }
 
@@ -63,9 +60,4 @@ fn same_bits_at_any_number_of_threads() {
         }
         assert!(one != run(kind, 2, 1, k % 2 == 0), "{kind} does not depend on the seed");
     }
-}
-
-#[test]
-fn also_on_lesser_instruction_sets() {
-    common::again_with_lesser_instruction_sets();
 }

@@ -1,17 +1,14 @@
 //! Golden files: layers, gradients and training steps computed by PyTorch Geometric in double precision, matched to 1e-9 in f64 and
 //! 1e-4 in f32. `SUPERGAT_PARITY_DIR` names another folder of such files.
 
-#[allow(dead_code)]
-mod common;
-
 use serde_json::Value;
 use std::path::PathBuf;
 use supergat_core::kernels::{Adam, Buffer, HeadLayout};
-use supergat_core::layers::{
-    Context, Convolution, FromAbove, Input, Join, Layer, Parameter, Plan, Scratch, Shape, Size,
+use supergat_core::layers::{Convolution, FromAbove, Input, Join, Layer, Parameter, Scratch, Shape};
+use supergat_core::{
+    Architecture, Direction, Example, Features, Form, Graph, Labels, Model, ModelKind, Prepared, Real, Session,
+    TrainConfig,
 };
-use supergat_core::memory::Arena;
-use supergat_core::{Architecture, Direction, Example, Features, Form, Graph, Labels, Model, ModelKind, Real};
 
 /// All golden files by name.
 fn all_files() -> Vec<(String, Value)> {
@@ -31,7 +28,7 @@ fn all_files() -> Vec<(String, Value)> {
     found
 }
 
-/// Those of a kind.
+/// Returns the golden files of a kind.
 fn files(kind: &str) -> Vec<(String, Value)> {
     all_files().into_iter().filter(|(_, json)| json["kind"] == kind).collect()
 }
@@ -55,6 +52,12 @@ fn pairs(value: &Value) -> Vec<[u32; 2]> {
 
 fn size(value: &Value) -> usize {
     value.as_u64().expect("a whole number") as usize
+}
+
+/// Prepares an example for a network with all edges as positives and no sampled negatives.
+fn prepared<T: Real>(example: &Example<T>, model: ModelKind) -> Prepared<T> {
+    let config = TrainConfig { p_e: 1.0, p_n: 0.0, ..TrainConfig::default() };
+    Prepared::new(std::slice::from_ref(example), Architecture::new(model, example), config).unwrap()
 }
 
 fn form(value: &Value) -> Form {
@@ -96,12 +99,11 @@ fn check_layer<T: Real>(name: &str, file: &Value, tolerance: f64) {
     }
     layer.output.bias.set_rows(&cast(&file["bias"]));
 
-    let plan = Plan::new(&example, Some((1.0, 0.0))).unwrap();
-    let context = Context { example: &example, plan: &plan, draw: None };
-    let bounds = Size::of(std::slice::from_ref(&example), std::slice::from_ref(&plan), true);
-    let mut cache = layer.cache(bounds, 0, &mut Arena::allocating());
+    let model = ModelKind::Attention { form: form(&file["form"]), self_supervised: true };
+    let prepared = prepared(&example, model);
+    let context = prepared.context(0, None);
+    let (mut cache, mut scratch) = layer.memory(prepared.size(true));
     let layout = layer.layout();
-    let mut scratch = Scratch::new(bounds, std::slice::from_ref(&layer), &mut Arena::allocating());
     let features_input = Input::Features(&example.features);
     layer.forward(&context, features_input, &mut cache);
 
@@ -129,7 +131,7 @@ fn check_layer<T: Real>(name: &str, file: &Value, tolerance: f64) {
     // objective = sum(out * r) + 1.7 * edge_loss, so the gradient of the output is r.
     let r: Vec<T> = cast(&file["r"]);
     let negatives = pairs(&file["negatives"]);
-    scratch.samples.set(&example.graph, &negatives);
+    scratch.samples.edges_mut().expect("an edge loss").set(&example.graph, &negatives);
     let above = if concat {
         for (node, row) in r.chunks(heads * features).enumerate() {
             for (k, place) in layout.canonical().enumerate() {
@@ -209,21 +211,21 @@ fn check_training<T: Real>(name: &str, file: &Value, tolerance: f64) {
     };
     let mut model = Model::<T>::zeros(architecture).unwrap();
     model.for_each_parameter(|p| p.set_rows(&cast(&file["initial"][&p.name])));
-    let plans = [Plan::new(&example, Some((1.0, 0.0))).unwrap()];
-    let examples = std::slice::from_ref(&example);
-    let context = Context { example: &example, plan: &plans[0], draw: None };
-    let mut workspace = model.workspace(examples, &plans, true);
+    let config = TrainConfig { p_e: 1.0, p_n: 0.0, ..TrainConfig::default() };
+    let prepared = Prepared::new(std::slice::from_ref(&example), architecture, config).unwrap();
+    let mut session = Session::new(&prepared, model, true).unwrap();
     let number = |key: &str| file[key].as_f64().unwrap();
     for step in 1..=size(&file["steps"]) {
-        model.forward(&context, &mut workspace);
-        model.samples_mut(&mut workspace).set(&example.graph, &pairs(&file["negatives"]));
-        let loss = model.backward(&context, Some(number("lambda_e")), &mut workspace);
+        session.forward(0, None);
+        session.samples_mut().expect("an edge loss").set(&example.graph, &pairs(&file["negatives"]));
+        let loss = session.backward(0, None, Some(number("lambda_e")));
         let expected = &file["losses"][step - 1];
         for (key, value) in [("label", loss.label), ("edge", loss.edge), ("total", loss.total)] {
             close(&format!("{name}: step {step} {key} loss"), &[value], &expected[key], tolerance);
         }
-        model.update(Adam { lr: number("lr"), lambda_2: number("lambda_2"), step: step as u64 });
+        session.update(Adam { lr: number("lr"), lambda_2: number("lambda_2"), step: step as u64 });
     }
+    let model = session.into_model();
     for p in model.parameters() {
         close(&format!("{name}: final {}", p.name), &p.to_rows(), &file["final"][&p.name], tolerance);
     }
@@ -265,11 +267,9 @@ fn check_baseline<T: Real>(name: &str, file: &Value, tolerance: f64) {
     layer.weight.set_rows(&weight);
     layer.output.bias.set_rows(&cast(&file["parameters"][bias]));
 
-    let plan = Plan::new(&example, None).unwrap();
-    let context = Context { example: &example, plan: &plan, draw: None };
-    let bounds = Size::of(std::slice::from_ref(&example), std::slice::from_ref(&plan), true);
-    let mut cache = layer.cache(bounds, 0, &mut Arena::allocating());
-    let mut scratch = Scratch::new(bounds, std::slice::from_ref(&layer), &mut Arena::allocating());
+    let prepared = prepared(&example, ModelKind::Convolution(kind));
+    let context = prepared.context(0, None);
+    let (mut cache, mut scratch) = layer.memory(prepared.size(true));
     layer.forward(&context, Input::Features(&example.features), &mut cache);
     close(&format!("{name}: out"), &cache.output[..nodes * features], &file["out"], tolerance);
 
@@ -295,9 +295,4 @@ fn baselines() {
 fn every_file_is_of_a_known_kind() {
     let known: usize = ["layer", "training", "baseline"].iter().map(|kind| files(kind).len()).sum();
     assert_eq!(known, all_files().len());
-}
-
-#[test]
-fn also_on_lesser_instruction_sets() {
-    common::again_with_lesser_instruction_sets();
 }

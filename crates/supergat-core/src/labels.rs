@@ -1,0 +1,51 @@
+//! Labels of nodes: one class per node, or any number of classes.
+
+/// Labels of all nodes of a graph.
+///
+/// ```
+/// use supergat_core::Labels;
+/// let labels = Labels::Single { classes: 3, of: vec![2, Labels::UNKNOWN, 0] };
+/// assert_eq!((labels.classes(), labels.nodes(), labels.is_multi()), (3, 3, false));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Labels {
+    /// One class per node, [`Labels::UNKNOWN`] where it is unknown.
+    Single {
+        /// Number of classes.
+        classes: usize,
+        /// Class of each node.
+        of: Vec<u32>,
+    },
+    /// Any number of classes per node.
+    Multi {
+        /// Number of classes.
+        classes: usize,
+        /// 0 or 1 for each node and class, row after row.
+        of: Vec<u8>,
+    },
+}
+
+impl Labels {
+    /// Class of a node whose label is unknown.
+    pub const UNKNOWN: u32 = u32::MAX;
+
+    /// Number of classes.
+    pub fn classes(&self) -> usize {
+        match self {
+            Self::Single { classes, .. } | Self::Multi { classes, .. } => *classes,
+        }
+    }
+
+    /// Number of nodes.
+    pub fn nodes(&self) -> usize {
+        match self {
+            Self::Single { of, .. } => of.len(),
+            Self::Multi { classes, of } => of.len() / (*classes).max(1),
+        }
+    }
+
+    /// Whether a node may have several classes at once.
+    pub fn is_multi(&self) -> bool {
+        matches!(self, Self::Multi { .. })
+    }
+}

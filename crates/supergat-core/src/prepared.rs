@@ -1,0 +1,166 @@
+//! A training problem whose parts fit together: examples, architecture, configuration and the plan of every example.
+
+use crate::architecture::{Architecture, ModelKind};
+use crate::error::{Error, Result};
+use crate::example::Example;
+use crate::kernels::Real;
+use crate::layers::plan::Plan;
+use crate::layers::{AttentionLoss, Context, Draw, Size};
+use crate::train::TrainConfig;
+
+/// Examples, architecture and training configuration that fit together, with everything that all runs on them share.
+///
+/// [`Prepared::new`] is the only way to make one, and models are trained and run through it. So a model never meets an example of
+/// another shape, and an example never meets the plan of another one. Graphs and features are shared, not copied.
+///
+/// ```
+/// use supergat_core::{Architecture, Direction, Example, Features, Graph, Labels, ModelKind, Prepared, TrainConfig, Trainer};
+/// let graph = Graph::from_edges(4, &[(0, 1), (1, 2), (2, 3)], Direction::Undirected)?;
+/// let features = Features::dense(4, 1, vec![1.0f32, 0.9, -0.9, -1.0])?;
+/// let labels = Labels::Single { classes: 2, of: vec![0, 0, 1, 1] };
+/// let example = Example::new(graph, features, labels, [vec![0, 3], vec![1], vec![2]])?;
+/// let architecture = Architecture::new("supergat-mx".parse::<ModelKind>().unwrap(), &example);
+/// let prepared = Prepared::new(&[example], architecture, TrainConfig { max_epochs: 20, ..TrainConfig::default() })?;
+/// let trained = Trainer::new(&prepared, 0)?.run(|_| std::ops::ControlFlow::Continue(()))?;
+/// assert_eq!(trained.logits[0].len(), 4 * 2);
+/// # Ok::<(), supergat_core::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Prepared<T> {
+    examples: Vec<Example<T>>,
+    plans: Vec<Plan>,
+    architecture: Architecture,
+    config: TrainConfig,
+}
+
+impl<T: Real> Prepared<T> {
+    /// Validates the architecture and the configuration, checks that every example fits them, and prepares the examples.
+    pub fn new(examples: &[Example<T>], architecture: Architecture, config: TrainConfig) -> Result<Self> {
+        architecture.check()?;
+        config.check()?;
+        let constrained = matches!(architecture.model, ModelKind::Constrained { .. });
+        if constrained != config.contrast.is_some() {
+            return Err(Error::Hyperparameter {
+                name: "contrast",
+                value: if constrained { "none" } else { "given" }.into(),
+                reason: "belongs to cgat models, and to no others".into(),
+            });
+        }
+        examples.iter().try_for_each(|example| architecture.accepts(example))?;
+        let loss = match config.contrast {
+            Some(contrast) => AttentionLoss::Margins(contrast),
+            None if architecture.model.is_self_supervised() => {
+                AttentionLoss::Edges { p_e: config.p_e, p_n: config.p_n }
+            }
+            None => AttentionLoss::None,
+        };
+        let plans = examples.iter().map(|example| Plan::new(example, loss)).collect::<Result<_>>()?;
+        Ok(Self { examples: examples.to_vec(), plans, architecture, config })
+    }
+
+    /// Prepares one example for evaluation by a network of this architecture.
+    pub fn for_evaluation(example: &Example<T>, architecture: Architecture) -> Result<Self> {
+        architecture.accepts(example)?;
+        let plans = vec![Plan::new(example, AttentionLoss::None)?];
+        Ok(Self { examples: vec![example.clone()], plans, architecture, config: TrainConfig::default() })
+    }
+
+    /// Examples, in the order they were given.
+    pub fn examples(&self) -> &[Example<T>] {
+        &self.examples
+    }
+
+    /// Architecture of the network.
+    pub fn architecture(&self) -> &Architecture {
+        &self.architecture
+    }
+
+    /// Training configuration.
+    pub fn config(&self) -> &TrainConfig {
+        &self.config
+    }
+
+    /// Returns one example as a layer sees it: with `draw` in training, without in evaluation.
+    pub fn context(&self, example: usize, draw: Option<Draw>) -> Context<'_, T> {
+        Context { example: &self.examples[example], plan: &self.plans[example], draw }
+    }
+
+    /// Returns the sizes that memory for all examples must have; `training` includes backward passes.
+    pub fn size(&self, training: bool) -> Size {
+        Size::of(&self.examples, &self.plans, training)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::features::Features;
+    use crate::graph::{Direction, Graph};
+    use crate::labels::Labels;
+    use crate::layers::Contrast;
+    use crate::model::Model;
+    use crate::session::Session;
+    use crate::train::Trainer;
+    use std::sync::Arc;
+
+    fn example(columns: usize) -> Example<f32> {
+        let graph = Graph::from_edges(3, &[(0, 1), (1, 2)], Direction::Undirected).unwrap();
+        let features = Features::dense(3, columns, vec![0.5; 3 * columns]).unwrap();
+        let labels = Labels::Single { classes: 2, of: vec![0, 1, 0] };
+        Example::new(graph, features, labels, [vec![0], vec![1], vec![2]]).unwrap()
+    }
+
+    fn architecture(model: &str, example: &Example<f32>) -> Architecture {
+        Architecture::new(model.parse().unwrap(), example)
+    }
+
+    #[test]
+    fn rejects_examples_of_another_shape() {
+        let (two, three) = (example(2), example(3));
+        let error = Prepared::new(&[two.clone(), three], architecture("gat-go", &two), TrainConfig::default());
+        let message = error.unwrap_err().to_string();
+        assert_eq!(message, "the model expects features per node = 2, but the data has 3");
+    }
+
+    #[test]
+    fn rejects_constraints_for_other_models_than_cgat() {
+        let example = example(2);
+        let contrast = Contrast { top_k: 4, negatives_per_edge: 5, lambda_g: 1.0, margin_g: 0.5, boundary: None };
+        let with = TrainConfig { contrast: Some(contrast), ..TrainConfig::default() };
+        let prepare =
+            |model, config| Prepared::new(std::slice::from_ref(&example), architecture(model, &example), config);
+        assert!(prepare("gat-go", with).is_err() && prepare("cgat", TrainConfig::default()).is_err());
+        assert!(prepare("cgat", with).is_ok());
+    }
+
+    #[test]
+    fn rejects_a_model_of_another_architecture() {
+        let example = example(2);
+        let shape = architecture("gat-go", &example);
+        let prepared = Prepared::new(&[example], shape, TrainConfig::default()).unwrap();
+        let other = Model::new(Architecture { hidden: 3, ..shape }, 0).unwrap();
+        assert!(matches!(Session::new(&prepared, other, false), Err(Error::OtherArchitecture { .. })));
+    }
+
+    #[test]
+    fn shares_graph_and_features() {
+        let example = example(2);
+        let prepared =
+            Prepared::new(std::slice::from_ref(&example), architecture("gat-go", &example), TrainConfig::default());
+        let prepared = prepared.unwrap();
+        assert!(Arc::ptr_eq(&prepared.examples()[0].graph, &example.graph));
+        assert!(Arc::ptr_eq(&prepared.examples()[0].features, &example.features));
+    }
+
+    #[test]
+    fn training_needs_training_and_validation_nodes() {
+        let full = example(2);
+        let without_training = Example { train: vec![], ..full.clone() };
+        let without_validation = Example { validation: vec![], ..full.clone() };
+        for (example, split) in [(without_training, "training"), (without_validation, "validation")] {
+            let prepared = Prepared::new(&[example], architecture("supergat-go", &full), TrainConfig::default());
+            let error = Trainer::new(&prepared.unwrap(), 0).unwrap_err();
+            assert_eq!(error, Error::EmptySplit { split });
+        }
+    }
+}
