@@ -1,122 +1,11 @@
-//! Model kinds and their architecture.
+//! Architecture: the shape of a network.
 
 use crate::error::{Error, Result};
 use crate::example::Example;
-use crate::kernels::{Form, HeadLayout, MAX_HEADS, Real};
-use crate::layers::Convolution;
+use crate::hyperparameters::{check, default_number, default_whole};
+use crate::kernels::{HeadLayout, Real};
+use crate::model_kind::ModelKind;
 use serde::{Deserialize, Serialize};
-use std::fmt;
-use std::str::FromStr;
-
-/// Kind of network, known to users by names such as `supergat-mx`.
-///
-/// ```
-/// use supergat_core::ModelKind;
-/// let kind: ModelKind = "supergat-mx".parse().unwrap();
-/// assert!(kind.is_self_supervised());
-/// assert_eq!(kind.to_string(), "supergat-mx");
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub enum ModelKind {
-    /// Graph attention.
-    Attention {
-        /// Form of the attention.
-        form: Form,
-        /// Whether attention also learns to predict edges.
-        self_supervised: bool,
-    },
-    /// Graph attention of form GO, constrained in training by margins between scores (CGAT).
-    Constrained {
-        /// Whether the classes of training nodes constrain it too: for graphs on which most nodes are training nodes.
-        by_classes: bool,
-    },
-    /// Graph convolution: weights of neighbours are fixed by the graph.
-    Convolution(Convolution),
-    /// Multilayer perceptron: neighbours are not read.
-    Mlp,
-}
-
-impl ModelKind {
-    /// All model kinds.
-    pub const ALL: [Self; 15] = {
-        const fn of(form: Form, self_supervised: bool) -> ModelKind {
-            ModelKind::Attention { form, self_supervised }
-        }
-        [
-            of(Form::Go, false),
-            of(Form::Dp, false),
-            of(Form::Sd, false),
-            of(Form::Mx, false),
-            of(Form::Go, true),
-            of(Form::Dp, true),
-            of(Form::Sd, true),
-            of(Form::Mx, true),
-            Self::Constrained { by_classes: false },
-            Self::Constrained { by_classes: true },
-            Self::Convolution(Convolution::Gcn),
-            Self::Convolution(Convolution::GcnIncoming),
-            Self::Convolution(Convolution::Sage),
-            Self::Convolution(Convolution::SageRoot),
-            Self::Mlp,
-        ]
-    };
-
-    /// Form of the attention, for networks that have it.
-    pub fn form(self) -> Option<Form> {
-        match self {
-            Self::Attention { form, .. } => Some(form),
-            Self::Constrained { .. } => Some(Form::Go),
-            Self::Convolution(_) | Self::Mlp => None,
-        }
-    }
-
-    /// Whether attention also learns to predict edges.
-    pub fn is_self_supervised(self) -> bool {
-        matches!(self, Self::Attention { self_supervised: true, .. })
-    }
-}
-
-impl fmt::Display for ModelKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Attention { form, self_supervised } => {
-                f.pad(&format!("{}-{}", if *self_supervised { "supergat" } else { "gat" }, form.name()))
-            }
-            Self::Constrained { by_classes: false } => f.pad("cgat"),
-            Self::Constrained { by_classes: true } => f.pad("cgat-full-supervised"),
-            Self::Convolution(Convolution::Gcn) => f.pad("gcn"),
-            Self::Convolution(Convolution::GcnIncoming) => f.pad("gcn-incoming"),
-            Self::Convolution(Convolution::Sage) => f.pad("sage"),
-            Self::Convolution(Convolution::SageRoot) => f.pad("sage-root"),
-            Self::Mlp => f.pad("mlp"),
-        }
-    }
-}
-
-impl FromStr for ModelKind {
-    type Err = String;
-
-    fn from_str(name: &str) -> std::result::Result<Self, String> {
-        Self::ALL.into_iter().find(|kind| kind.to_string() == name).ok_or_else(|| {
-            let names: Vec<String> = Self::ALL.iter().map(ToString::to_string).collect();
-            format!("unknown model `{name}`: expected one of {}", names.join(", "))
-        })
-    }
-}
-
-impl TryFrom<String> for ModelKind {
-    type Error = String;
-    fn try_from(name: String) -> std::result::Result<Self, String> {
-        name.parse()
-    }
-}
-
-impl From<ModelKind> for String {
-    fn from(kind: ModelKind) -> Self {
-        kind.to_string()
-    }
-}
 
 /// Shape of a network. With the parameters it is all that prediction needs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -144,48 +33,46 @@ pub struct Architecture {
 }
 
 impl Architecture {
-    /// Creates the usual shape for an example: two layers, eight heads of eight features, dropout 0.6.
+    /// Creates the default shape for an example: two layers, eight heads of eight features, dropout 0.6.
     pub fn new<T: Real>(model: ModelKind, example: &Example<T>) -> Self {
-        let (hidden, heads) = if model.form().is_some() { (8, 8) } else { (64, 1) };
         Self {
             model,
             input_features: example.features.columns(),
             classes: example.labels.classes(),
             multi_label: example.labels.is_multi(),
-            layers: 2,
-            hidden,
-            heads,
-            output_heads: heads,
-            dropout: 0.6,
-            negative_slope: 0.2,
+            layers: default_whole("layers", model),
+            hidden: default_whole("hidden", model),
+            heads: default_whole("heads", model),
+            output_heads: default_whole("output_heads", model),
+            dropout: default_number("dropout", model),
+            negative_slope: default_number("negative_slope", model),
         }
     }
 
     /// Validates every number.
     pub fn check(&self) -> Result<()> {
-        let refuse =
-            |name, value: String, reason: &str| Err(Error::Hyperparameter { name, value, reason: reason.to_owned() });
-        for (name, value, most) in [
-            ("layers", self.layers, 1000),
-            ("hidden", self.hidden, 1 << 16),
-            ("heads", self.heads, MAX_HEADS),
-            ("output_heads", self.output_heads, MAX_HEADS),
-            ("input_features", self.input_features, 1 << 24),
-            ("classes", self.classes, 1 << 20),
+        for (name, value) in [
+            ("layers", self.layers),
+            ("hidden", self.hidden),
+            ("heads", self.heads),
+            ("output_heads", self.output_heads),
         ] {
+            check(name, value)?;
+        }
+        check("dropout", self.dropout)?;
+        check("negative_slope", self.negative_slope)?;
+        let refuse =
+            |name, value: usize, reason: String| Err(Error::Hyperparameter { name, value: value.to_string(), reason });
+        for (name, value, most) in
+            [("input_features", self.input_features, 1 << 24), ("classes", self.classes, 1 << 20)]
+        {
             if !(1..=most).contains(&value) {
-                return refuse(name, value.to_string(), &format!("must lie between 1 and {most}"));
+                return refuse(name, value, format!("must lie between 1 and {most}"));
             }
         }
         let widest = [self.hidden * self.heads, self.classes * self.output_heads].into_iter().max().unwrap_or(0);
         if self.input_features.max(self.hidden * self.heads).saturating_mul(widest) >= 1 << 31 {
-            return refuse("hidden", self.hidden.to_string(), "a weight matrix would have more than 2^31 elements");
-        }
-        if !(0.0..1.0).contains(&self.dropout) {
-            return refuse("dropout", self.dropout.to_string(), "must lie in [0, 1)");
-        }
-        if !(0.0..=1.0).contains(&self.negative_slope) {
-            return refuse("negative_slope", self.negative_slope.to_string(), "must lie in [0, 1]");
+            return refuse("hidden", self.hidden, "a weight matrix would have more than 2^31 elements".into());
         }
         Ok(())
     }

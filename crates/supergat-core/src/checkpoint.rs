@@ -90,8 +90,8 @@ pub fn from_bytes(bytes: &[u8]) -> Result<(Model<f32>, HashMap<String, String>)>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::architecture::ModelKind;
     use crate::kernels::Form;
+    use crate::model_kind::ModelKind;
 
     fn model() -> Model<f32> {
         let architecture = Architecture {

@@ -9,15 +9,18 @@
 
 pub mod architecture;
 pub mod checkpoint;
+pub mod config;
 pub mod error;
 pub mod example;
 pub mod features;
 pub mod graph;
+pub mod hyperparameters;
 pub mod kernels;
 pub mod labels;
 pub mod layers;
 pub mod memory;
 pub mod model;
+pub mod model_kind;
 pub mod prepared;
 pub mod random;
 pub mod sampling;
@@ -25,7 +28,8 @@ pub mod session;
 pub mod stopwatch;
 pub mod train;
 
-pub use architecture::{Architecture, ModelKind};
+pub use architecture::Architecture;
+pub use config::{EarlyStop, TrainConfig};
 pub use error::{Error, Result};
 pub use example::Example;
 pub use features::{Features, SparseMatrix};
@@ -33,6 +37,7 @@ pub use graph::{Direction, Graph};
 pub use kernels::{Form, Real};
 pub use labels::Labels;
 pub use model::{EdgeValues, Model, StepLoss};
+pub use model_kind::{Convolution, ModelKind};
 pub use prepared::Prepared;
 pub use session::Session;
-pub use train::{EarlyStop, Epoch, Outcome, Score, TrainConfig, Trained, Trainer};
+pub use train::{Epoch, Outcome, Score, Trained, Trainer};

@@ -1,13 +1,14 @@
 //! A network of layers: two in the paper, any number here. Hidden layers join their heads side by side and apply ELU; the last one averages
 //! its heads and gives one logit per class.
 
-use crate::architecture::{Architecture, ModelKind};
+use crate::architecture::Architecture;
 use crate::error::{Error, Result};
 use crate::example::Example;
 use crate::kernels::{Buffer, Dense, HeadLayout, Real, label_loss_backward};
 use crate::layers::scratch::LayerWidth;
 use crate::layers::{Attended, Cache, Context, FromAbove, Input, Join, Layer, Parameter, Scratch, Shape, Size};
 use crate::memory::Arena;
+use crate::model_kind::ModelKind;
 use crate::prepared::Prepared;
 use crate::sampling::EdgeSamples;
 use crate::stopwatch::timed;

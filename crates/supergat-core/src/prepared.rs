@@ -1,12 +1,13 @@
 //! A training problem whose parts fit together: examples, architecture, configuration and the plan of every example.
 
-use crate::architecture::{Architecture, ModelKind};
+use crate::architecture::Architecture;
+use crate::config::TrainConfig;
 use crate::error::{Error, Result};
 use crate::example::Example;
 use crate::kernels::Real;
 use crate::layers::plan::Plan;
 use crate::layers::{AttentionLoss, Context, Draw, Size};
-use crate::train::TrainConfig;
+use crate::model_kind::ModelKind;
 
 /// Examples, architecture and training configuration that fit together, with everything that all runs on them share.
 ///

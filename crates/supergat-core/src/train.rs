@@ -1,8 +1,9 @@
 //! Training: full-batch Adam, validation after every epoch, the model of the best validation epoch, early stopping.
 
+use crate::config::EarlyStop;
 use crate::error::{Error, Result};
 use crate::kernels::{Adam, Buffer, Counts, Real, evaluate};
-use crate::layers::{Contrast, Draw, Parameter};
+use crate::layers::{Draw, Parameter};
 use crate::model::{Model, StepLoss};
 use crate::prepared::Prepared;
 use crate::random::{Purpose, Stream};
@@ -11,97 +12,6 @@ use crate::stopwatch::timed;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
-
-/// Early stopping as published.
-///
-/// After epoch `patience`, training stops when the validation loss or metric differs from the mean of its last `window` values by a
-/// smaller share than its threshold.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct EarlyStop {
-    /// Last epoch at which training may not stop early.
-    pub patience: usize,
-    /// Number of recent validation results that the mean is taken over.
-    pub window: usize,
-    /// Threshold of the relative change of the loss.
-    pub loss_change: f64,
-    /// Threshold of the relative change of the metric.
-    pub metric_change: f64,
-}
-
-/// Training configuration.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct TrainConfig {
-    /// Learning rate of Adam.
-    pub lr: f64,
-    /// Weight decay, added to the gradient (L2).
-    pub lambda_2: f64,
-    /// Weight of the edge losses of self-supervised models.
-    pub lambda_e: f64,
-    /// Share of the edges that self-supervised models sample in each step.
-    pub p_e: f64,
-    /// Number of sampled non-edges per sampled edge.
-    pub p_n: f64,
-    /// Constraints on attention, for CGAT only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub contrast: Option<Contrast>,
-    /// Maximum number of epochs.
-    pub max_epochs: usize,
-    /// Early stopping, if any.
-    pub early_stop: Option<EarlyStop>,
-}
-
-impl Default for TrainConfig {
-    fn default() -> Self {
-        Self {
-            lr: 0.01,
-            lambda_2: 0.002,
-            lambda_e: 1.0,
-            p_e: 0.8,
-            p_n: 0.5,
-            contrast: None,
-            max_epochs: 500,
-            early_stop: None,
-        }
-    }
-}
-
-impl TrainConfig {
-    /// Validates every number.
-    pub fn check(&self) -> Result<()> {
-        let refuse =
-            |name, value: String, reason: &str| Err(Error::Hyperparameter { name, value, reason: reason.to_owned() });
-        if !(self.lr > 0.0 && self.lr.is_finite()) {
-            return refuse("lr", self.lr.to_string(), "must be positive");
-        }
-        for (name, value) in [("lambda_2", self.lambda_2), ("lambda_e", self.lambda_e), ("p_n", self.p_n)] {
-            if !(value >= 0.0 && value.is_finite()) {
-                return refuse(name, value.to_string(), "must not be negative");
-            }
-        }
-        if !(self.p_e > 0.0 && self.p_e <= 1.0) {
-            return refuse("p_e", self.p_e.to_string(), "must lie in (0, 1]");
-        }
-        if let Some(contrast) = &self.contrast {
-            contrast.check()?;
-        }
-        if self.max_epochs == 0 {
-            return refuse("max_epochs", "0".into(), "must be at least 1");
-        }
-        if let Some(stop) = self.early_stop {
-            if stop.window == 0 {
-                return refuse("early_stop_window", "0".into(), "must be at least 1");
-            }
-            for (name, value) in
-                [("early_stop_loss_change", stop.loss_change), ("early_stop_metric_change", stop.metric_change)]
-            {
-                if value.is_nan() || value < 0.0 {
-                    return refuse(name, value.to_string(), "must not be negative");
-                }
-            }
-        }
-        Ok(())
-    }
-}
 
 /// Mean loss and metric (accuracy, or micro-F1 with several labels per node) of a list of nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
@@ -322,23 +232,5 @@ mod tests {
         let by_metric = EarlyStop { loss_change: 0.0, metric_change: 0.25, ..rule };
         assert_eq!(stops_at(by_metric, &[(1.0, 0.5), (0.5, 0.5), (0.2, 0.5), (0.1, 0.8), (0.05, 0.7)]), Some(4));
         assert_eq!(stops_at(EarlyStop { patience: 9, ..rule }, &falling), None);
-    }
-
-    #[test]
-    fn rejects_bad_hyperparameters() {
-        let good = TrainConfig { max_epochs: 1, ..TrainConfig::default() };
-        assert!(good.check().is_ok());
-        for bad in [
-            TrainConfig { lr: 0.0, ..good },
-            TrainConfig { lr: f64::NAN, ..good },
-            TrainConfig { lambda_2: -1.0, ..good },
-            TrainConfig { lambda_e: f64::INFINITY, ..good },
-            TrainConfig { p_e: 0.0, ..good },
-            TrainConfig { p_e: 1.1, ..good },
-            TrainConfig { p_n: -0.1, ..good },
-            TrainConfig { max_epochs: 0, ..good },
-        ] {
-            assert!(matches!(bad.check(), Err(Error::Hyperparameter { .. })), "{bad:?}");
-        }
     }
 }

@@ -23,8 +23,9 @@
 use crate::error::{Error, Result};
 use crate::example::Example;
 use crate::graph::{Adjacency, Graph};
+use crate::hyperparameters::check;
 use crate::kernels::{
-    Attention, MOST_CHOSEN, Margin, Parts, Pool, Real, ScoreGradient, compare_classes, draw_rivals, group_by_rival,
+    Attention, Margin, Parts, Pool, Real, ScoreGradient, compare_classes, draw_rivals, group_by_rival,
 };
 use crate::labels::Labels;
 use crate::memory::Arena;
@@ -57,21 +58,15 @@ pub struct Boundary {
 }
 
 impl Contrast {
-    /// Refuses what cannot work.
+    /// Validates every number.
     pub fn check(&self) -> Result<()> {
-        let refuse = |name, value: String, reason: String| Err(Error::Hyperparameter { name, value, reason });
-        let counts = [("top_k", self.top_k, MOST_CHOSEN), ("negatives_per_edge", self.negatives_per_edge, 1000)];
-        for (name, value, most) in counts {
-            if !(1..=most).contains(&value) {
-                return refuse(name, value.to_string(), format!("must lie between 1 and {most}"));
-            }
-        }
-        let Boundary { lambda_b, margin_b } = self.boundary.unwrap_or(Boundary { lambda_b: 0.0, margin_b: 0.0 });
-        let numbers = [("lambda_g", self.lambda_g), ("margin_g", self.margin_g)];
-        for (name, value) in numbers.into_iter().chain([("lambda_b", lambda_b), ("margin_b", margin_b)]) {
-            if !(value >= 0.0 && value.is_finite()) {
-                return refuse(name, value.to_string(), "must not be negative".into());
-            }
+        check("top_k", self.top_k)?;
+        check("negatives_per_edge", self.negatives_per_edge)?;
+        check("lambda_g", self.lambda_g)?;
+        check("margin_g", self.margin_g)?;
+        if let Some(Boundary { lambda_b, margin_b }) = self.boundary {
+            check("lambda_b", lambda_b)?;
+            check("margin_b", margin_b)?;
         }
         Ok(())
     }

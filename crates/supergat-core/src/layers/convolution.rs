@@ -14,20 +14,7 @@ use super::scratch::{Scratch, Size};
 use crate::graph::Graph;
 use crate::kernels::{Aggregation, HeadLayout, Neighbours, Real, Slice};
 use crate::memory::Arena;
-use serde::{Deserialize, Serialize};
-
-/// Which weights neighbours get.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Convolution {
-    /// GCN (Kipf & Welling 2017) as the paper's numbers were made: degrees count outgoing edges.
-    Gcn,
-    /// GCN whose degrees count incoming edges. On undirected graphs both are the same.
-    GcnIncoming,
-    /// GraphSAGE (Hamilton et al. 2017) as the paper's numbers were made.
-    Sage,
-    /// GraphSAGE with a separate weight for the node itself.
-    SageRoot,
-}
+use crate::model_kind::Convolution;
 
 /// Factors of sums and of nodes within sums.
 #[derive(Debug)]

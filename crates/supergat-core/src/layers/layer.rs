@@ -9,7 +9,7 @@
 //! Networks whose layers mix nothing are the MLP baseline.
 
 use super::attention::{Attended, AttentionCache, AttentionMixing};
-use super::convolution::{Convolution, Factors};
+use super::convolution::Factors;
 use super::input::Input;
 use super::output::{FromAbove, Join, Output};
 use super::parameter::{Parameter, layer_name};
@@ -17,6 +17,7 @@ use super::plan::Context;
 use super::scratch::{LayerWidth, Scratch, Size};
 use crate::kernels::{Buffer, Dense, Dropout, Form, HeadLayout, Mask, Parts, Real, transpose};
 use crate::memory::Arena;
+use crate::model_kind::Convolution;
 use crate::random::{Purpose, Stream};
 
 /// What any layer is made of.

@@ -12,7 +12,6 @@ pub(crate) mod scratch;
 
 pub use attention::Attended;
 pub use contrast::{Boundary, Contrast};
-pub use convolution::Convolution;
 pub use input::Input;
 pub use layer::{Cache, Layer, Shape};
 pub use output::{FromAbove, Join, Output};

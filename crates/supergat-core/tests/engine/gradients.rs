@@ -1,8 +1,8 @@
 //! Every gradient of the code that ships, checked by central differences in double precision.
 
 use crate::common::{FORMS, Recipe, architecture};
-use supergat_core::layers::{Boundary, Contrast, Convolution, Draw};
-use supergat_core::{Architecture, Example, Model, ModelKind, Prepared, Session, TrainConfig};
+use supergat_core::layers::{Boundary, Contrast, Draw};
+use supergat_core::{Architecture, Convolution, Example, Model, ModelKind, Prepared, Session, TrainConfig};
 
 /// Computes the objective of one step with fixed dropout masks and samples, and the model with its gradients.
 fn objective(model: Model<f64>, prepared: &Prepared<f64>, lambda_e: Option<f64>) -> (f64, Model<f64>) {

@@ -4,10 +4,10 @@
 use serde_json::Value;
 use std::path::PathBuf;
 use supergat_core::kernels::{Adam, Buffer, HeadLayout};
-use supergat_core::layers::{Convolution, FromAbove, Input, Join, Layer, Parameter, Scratch, Shape};
+use supergat_core::layers::{FromAbove, Input, Join, Layer, Parameter, Scratch, Shape};
 use supergat_core::{
-    Architecture, Direction, Example, Features, Form, Graph, Labels, Model, ModelKind, Prepared, Real, Session,
-    TrainConfig,
+    Architecture, Convolution, Direction, Example, Features, Form, Graph, Labels, Model, ModelKind, Prepared, Real,
+    Session, TrainConfig,
 };
 
 /// All golden files by name.

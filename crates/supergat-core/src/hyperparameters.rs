@@ -1,0 +1,395 @@
+//! The one table of hyperparameters: name, meaning, range, default and the models that each applies to.
+//!
+//! Architecture and training are validated against it. Presets, configuration files, options of the command line and documentation are
+//! generated from it or checked against it.
+
+use crate::error::{Error, Result};
+use crate::kernels::{MAX_HEADS, MOST_CHOSEN};
+use crate::model_kind::ModelKind;
+use std::fmt;
+
+/// Description of a hyperparameter.
+///
+/// ```
+/// use supergat_core::hyperparameters::{Hyperparameter, Value};
+/// let lr = Hyperparameter::named("lr").unwrap();
+/// assert_eq!(lr.default("supergat-mx".parse().unwrap()), Value::Number(0.01));
+/// assert_eq!(lr.check(Value::Number(-1.0)).unwrap_err().to_string(), "lr = -1: must be positive");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Hyperparameter {
+    /// Name in configuration files and in the library. Options of the command line have `-` instead of `_`.
+    pub name: &'static str,
+    /// Group that it is listed with.
+    pub group: Group,
+    /// Meaning in one sentence, with the symbol of the paper in brackets.
+    pub meaning: &'static str,
+    /// Values that are allowed.
+    pub range: Range,
+    defaults: Defaults,
+}
+
+/// Group of hyperparameters; it decides which models they apply to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Group {
+    /// Shape of the network.
+    Network,
+    /// Optimiser and length of training.
+    Training,
+    /// Edge loss of `supergat-*` models.
+    SelfSupervision,
+    /// Constraints of `cgat` models.
+    Constraints,
+    /// Constraints by classes, of `cgat-full-supervised` only.
+    ClassConstraints,
+    /// When training stops before the last epoch.
+    EarlyStopping,
+}
+
+impl Group {
+    /// Returns whether the hyperparameters of this group have an effect on a model.
+    pub fn applies_to(self, model: ModelKind) -> bool {
+        match self {
+            Self::Network | Self::Training | Self::EarlyStopping => true,
+            Self::SelfSupervision => model.is_self_supervised(),
+            Self::Constraints => matches!(model, ModelKind::Constrained { .. }),
+            Self::ClassConstraints => model == ModelKind::Constrained { by_classes: true },
+        }
+    }
+
+    /// Human-readable heading.
+    pub fn heading(self) -> &'static str {
+        match self {
+            Self::Network => "Network",
+            Self::Training => "Training",
+            Self::SelfSupervision => "Self-supervision (supergat-* only)",
+            Self::Constraints | Self::ClassConstraints => "Constraints (cgat* only)",
+            Self::EarlyStopping => "Early stopping",
+        }
+    }
+}
+
+/// Allowed values of a hyperparameter.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Range {
+    /// Whole numbers from the first to the second.
+    Whole(u64, u64),
+    /// Numbers above zero.
+    Positive,
+    /// Zero and numbers above it.
+    NotNegative,
+    /// Zero included, one excluded.
+    BelowOne,
+    /// Zero excluded, one included.
+    Share,
+    /// Zero and one included.
+    UnitInterval,
+    /// True or false.
+    Switch,
+}
+
+impl fmt::Display for Range {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Whole(least, most) => write!(f, "must be a whole number from {least} to {most}"),
+            Self::Positive => f.write_str("must be positive"),
+            Self::NotNegative => f.write_str("must not be negative"),
+            Self::BelowOne => f.write_str("must lie in [0, 1)"),
+            Self::Share => f.write_str("must lie in (0, 1]"),
+            Self::UnitInterval => f.write_str("must lie in [0, 1]"),
+            Self::Switch => f.write_str("must be true or false"),
+        }
+    }
+}
+
+/// Value of a hyperparameter.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Value {
+    /// Whole number.
+    Whole(u64),
+    /// Number.
+    Number(f64),
+    /// True or false.
+    Switch(bool),
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Whole(value) => value.fmt(f),
+            Self::Number(value) => value.fmt(f),
+            Self::Switch(value) => value.fmt(f),
+        }
+    }
+}
+
+macro_rules! value_from {
+    ($($type:ty => $variant:ident),*) => {
+        $(impl From<$type> for Value {
+            fn from(value: $type) -> Self {
+                Self::$variant(value.into())
+            }
+        })*
+    };
+}
+value_from!(u64 => Whole, u32 => Whole, f64 => Number, f32 => Number, bool => Switch);
+
+impl From<usize> for Value {
+    fn from(value: usize) -> Self {
+        Self::Whole(value as u64)
+    }
+}
+
+impl From<i32> for Value {
+    /// Negative numbers stay numbers, so that the error message shows them.
+    fn from(value: i32) -> Self {
+        u64::try_from(value).map_or(Self::Number(value.into()), Self::Whole)
+    }
+}
+
+/// Default values, by model.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Defaults {
+    Same(Value),
+    /// The first for models with attention, the second for others.
+    ByAttention(u64, u64),
+}
+
+const fn whole(
+    name: &'static str,
+    group: Group,
+    range: (u64, u64),
+    default: u64,
+    meaning: &'static str,
+) -> Hyperparameter {
+    let range = Range::Whole(range.0, range.1);
+    Hyperparameter { name, group, meaning, range, defaults: Defaults::Same(Value::Whole(default)) }
+}
+
+const fn number(name: &'static str, group: Group, range: Range, default: f64, meaning: &'static str) -> Hyperparameter {
+    Hyperparameter { name, group, meaning, range, defaults: Defaults::Same(Value::Number(default)) }
+}
+
+const fn by_attention(
+    name: &'static str,
+    range: (u64, u64),
+    defaults: (u64, u64),
+    meaning: &'static str,
+) -> Hyperparameter {
+    Hyperparameter {
+        name,
+        group: Group::Network,
+        meaning,
+        range: Range::Whole(range.0, range.1),
+        defaults: Defaults::ByAttention(defaults.0, defaults.1),
+    }
+}
+
+/// Upper bound of counts that no other limit applies to.
+const MANY: u64 = 100_000_000;
+const HEADS: (u64, u64) = (1, MAX_HEADS as u64);
+
+/// All hyperparameters, in the order in which they are listed.
+pub const HYPERPARAMETERS: [Hyperparameter; 23] = [
+    whole("layers", Group::Network, (1, 1000), 2, "Number of layers (L)"),
+    by_attention(
+        "hidden",
+        (1, 1 << 16),
+        (8, 64),
+        "Features per head in hidden layers (F); models without attention have heads * hidden",
+    ),
+    by_attention("heads", HEADS, (8, 1), "Number of attention heads in hidden layers, concatenated (K)"),
+    by_attention("output_heads", HEADS, (8, 1), "Number of attention heads in the last layer, averaged"),
+    number(
+        "dropout",
+        Group::Network,
+        Range::BelowOne,
+        0.6,
+        "Dropout probability of layer inputs and attention coefficients",
+    ),
+    number("negative_slope", Group::Network, Range::UnitInterval, 0.2, "LeakyReLU slope for negative attention scores"),
+    number("lr", Group::Training, Range::Positive, 0.01, "Learning rate (Adam)"),
+    number(
+        "lambda_2",
+        Group::Training,
+        Range::NotNegative,
+        0.002,
+        "Weight decay, added to the gradient of every weight (lambda_2)",
+    ),
+    whole("max_epochs", Group::Training, (1, MANY), 500, "Maximum number of epochs"),
+    number("lambda_e", Group::SelfSupervision, Range::NotNegative, 1.0, "Weight of the edge loss (lambda_E)"),
+    number("p_e", Group::SelfSupervision, Range::Share, 0.8, "Fraction of the edges sampled in each step (p_e)"),
+    number(
+        "p_n",
+        Group::SelfSupervision,
+        Range::NotNegative,
+        0.5,
+        "Number of negative samples (unlinked pairs) per sampled edge (p_n)",
+    ),
+    whole(
+        "top_k",
+        Group::Constraints,
+        (1, MOST_CHOSEN as u64),
+        4,
+        "Number of neighbours, those with the highest scores, that each head attends to in training (k)",
+    ),
+    whole("negatives_per_edge", Group::Constraints, (1, 1000), 5, "Number of nodes that each edge is compared with"),
+    number(
+        "lambda_g",
+        Group::Constraints,
+        Range::NotNegative,
+        1.0,
+        "Weight of the loss that compares edges with non-edges (lambda_g)",
+    ),
+    number(
+        "margin_g",
+        Group::Constraints,
+        Range::NotNegative,
+        0.3,
+        "Minimum margin between the scores of an edge and a non-edge",
+    ),
+    number(
+        "lambda_b",
+        Group::ClassConstraints,
+        Range::NotNegative,
+        1.0,
+        "Weight of the loss that compares edges within and between classes (lambda_b); cgat-full-supervised only",
+    ),
+    number(
+        "margin_b",
+        Group::ClassConstraints,
+        Range::NotNegative,
+        0.1,
+        "Minimum margin between the scores of edges within and between classes; cgat-full-supervised only",
+    ),
+    Hyperparameter {
+        name: "early_stop",
+        group: Group::EarlyStopping,
+        meaning: "Whether to stop before max_epochs once the validation loss or metric has settled",
+        range: Range::Switch,
+        defaults: Defaults::Same(Value::Switch(true)),
+    },
+    whole(
+        "early_stop_patience",
+        Group::EarlyStopping,
+        (0, MANY),
+        100,
+        "No early stop up to this epoch, counted from 0",
+    ),
+    whole(
+        "early_stop_window",
+        Group::EarlyStopping,
+        (1, MANY),
+        100,
+        "Number of previous validation results to average",
+    ),
+    number(
+        "early_stop_loss_change",
+        Group::EarlyStopping,
+        Range::NotNegative,
+        1e-4,
+        "Stop when the validation loss is within this fraction of its average",
+    ),
+    number(
+        "early_stop_metric_change",
+        Group::EarlyStopping,
+        Range::NotNegative,
+        1e-4,
+        "Stop when the validation metric is within this fraction of its average",
+    ),
+];
+
+impl Hyperparameter {
+    /// Finds a hyperparameter by name.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        HYPERPARAMETERS.iter().find(|hyperparameter| hyperparameter.name == name)
+    }
+
+    /// Returns the default for a model on a graph without a published preset.
+    pub fn default(&self, model: ModelKind) -> Value {
+        match self.defaults {
+            Defaults::Same(value) => value,
+            Defaults::ByAttention(with, without) => Value::Whole(if model.form().is_some() { with } else { without }),
+        }
+    }
+
+    /// Returns the value as the type of this hyperparameter, or an error with the allowed range.
+    ///
+    /// Whole numbers are accepted where numbers are expected.
+    pub fn check(&self, value: Value) -> Result<Value> {
+        let within = |x: f64| match self.range {
+            Range::Positive => x > 0.0 && x.is_finite(),
+            Range::NotNegative => x >= 0.0 && x.is_finite(),
+            Range::BelowOne => (0.0..1.0).contains(&x),
+            Range::Share => x > 0.0 && x <= 1.0,
+            Range::UnitInterval => (0.0..=1.0).contains(&x),
+            Range::Whole(..) | Range::Switch => false,
+        };
+        match (self.range, value) {
+            (Range::Whole(least, most), Value::Whole(x)) if (least..=most).contains(&x) => Ok(value),
+            (Range::Switch, Value::Switch(_)) => Ok(value),
+            (_, Value::Number(x)) if within(x) => Ok(value),
+            (_, Value::Whole(x)) if within(x as f64) => Ok(Value::Number(x as f64)),
+            _ => {
+                Err(Error::Hyperparameter { name: self.name, value: value.to_string(), reason: self.range.to_string() })
+            }
+        }
+    }
+}
+
+/// Validates a value against the range of a hyperparameter in the table.
+pub(crate) fn check(name: &str, value: impl Into<Value>) -> Result<()> {
+    Hyperparameter::named(name).expect("names in this crate are in the table").check(value.into()).map(drop)
+}
+
+/// Returns the default of a number in the table.
+pub(crate) fn default_number(name: &str, model: ModelKind) -> f64 {
+    match Hyperparameter::named(name).map(|hyperparameter| hyperparameter.default(model)) {
+        Some(Value::Number(number)) => number,
+        other => panic!("{name} is no number of the table: {other:?}"),
+    }
+}
+
+/// Returns the default of a whole number in the table.
+pub(crate) fn default_whole(name: &str, model: ModelKind) -> usize {
+    match Hyperparameter::named(name).map(|hyperparameter| hyperparameter.default(model)) {
+        Some(Value::Whole(number)) => number as usize,
+        other => panic!("{name} is no whole number of the table: {other:?}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_lie_in_their_ranges() {
+        for hyperparameter in &HYPERPARAMETERS {
+            for model in ModelKind::ALL {
+                hyperparameter.check(hyperparameter.default(model)).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn names_are_distinct() {
+        let mut names: Vec<&str> = HYPERPARAMETERS.iter().map(|hyperparameter| hyperparameter.name).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), HYPERPARAMETERS.len());
+    }
+
+    #[test]
+    fn rejects_values_outside_of_the_range() {
+        let message =
+            |name: &str, value: Value| Hyperparameter::named(name).unwrap().check(value).unwrap_err().to_string();
+        assert_eq!(message("heads", 65.into()), "heads = 65: must be a whole number from 1 to 64");
+        assert_eq!(message("heads", 2.5.into()), "heads = 2.5: must be a whole number from 1 to 64");
+        assert_eq!(message("heads", Value::from(-2)), "heads = -2: must be a whole number from 1 to 64");
+        assert_eq!(message("dropout", 1.into()), "dropout = 1: must lie in [0, 1)");
+        assert_eq!(message("lr", f64::NAN.into()), "lr = NaN: must be positive");
+        assert_eq!(message("early_stop", 1.into()), "early_stop = 1: must be true or false");
+        let whole = Hyperparameter::named("lambda_e").unwrap().check(3.into()).unwrap();
+        assert_eq!(whole, Value::Number(3.0));
+    }
+}

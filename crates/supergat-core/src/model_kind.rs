@@ -1,0 +1,129 @@
+//! Kinds of networks and their names.
+
+use crate::kernels::Form;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// Kind of network, known to users by names such as `supergat-mx`.
+///
+/// ```
+/// use supergat_core::ModelKind;
+/// let kind: ModelKind = "supergat-mx".parse().unwrap();
+/// assert!(kind.is_self_supervised());
+/// assert_eq!(kind.to_string(), "supergat-mx");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum ModelKind {
+    /// Graph attention.
+    Attention {
+        /// Form of the attention.
+        form: Form,
+        /// Whether attention also learns to predict edges.
+        self_supervised: bool,
+    },
+    /// Graph attention of form GO, constrained in training by margins between scores (CGAT).
+    Constrained {
+        /// Whether the classes of training nodes constrain it too: for graphs on which most nodes are training nodes.
+        by_classes: bool,
+    },
+    /// Graph convolution: weights of neighbours are fixed by the graph.
+    Convolution(Convolution),
+    /// Multilayer perceptron: neighbours are not read.
+    Mlp,
+}
+
+impl ModelKind {
+    /// All model kinds.
+    pub const ALL: [Self; 15] = {
+        const fn of(form: Form, self_supervised: bool) -> ModelKind {
+            ModelKind::Attention { form, self_supervised }
+        }
+        [
+            of(Form::Go, false),
+            of(Form::Dp, false),
+            of(Form::Sd, false),
+            of(Form::Mx, false),
+            of(Form::Go, true),
+            of(Form::Dp, true),
+            of(Form::Sd, true),
+            of(Form::Mx, true),
+            Self::Constrained { by_classes: false },
+            Self::Constrained { by_classes: true },
+            Self::Convolution(Convolution::Gcn),
+            Self::Convolution(Convolution::GcnIncoming),
+            Self::Convolution(Convolution::Sage),
+            Self::Convolution(Convolution::SageRoot),
+            Self::Mlp,
+        ]
+    };
+
+    /// Form of the attention, for networks that have it.
+    pub fn form(self) -> Option<Form> {
+        match self {
+            Self::Attention { form, .. } => Some(form),
+            Self::Constrained { .. } => Some(Form::Go),
+            Self::Convolution(_) | Self::Mlp => None,
+        }
+    }
+
+    /// Whether attention also learns to predict edges.
+    pub fn is_self_supervised(self) -> bool {
+        matches!(self, Self::Attention { self_supervised: true, .. })
+    }
+}
+
+impl fmt::Display for ModelKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Attention { form, self_supervised } => {
+                f.pad(&format!("{}-{}", if *self_supervised { "supergat" } else { "gat" }, form.name()))
+            }
+            Self::Constrained { by_classes: false } => f.pad("cgat"),
+            Self::Constrained { by_classes: true } => f.pad("cgat-full-supervised"),
+            Self::Convolution(Convolution::Gcn) => f.pad("gcn"),
+            Self::Convolution(Convolution::GcnIncoming) => f.pad("gcn-incoming"),
+            Self::Convolution(Convolution::Sage) => f.pad("sage"),
+            Self::Convolution(Convolution::SageRoot) => f.pad("sage-root"),
+            Self::Mlp => f.pad("mlp"),
+        }
+    }
+}
+
+impl FromStr for ModelKind {
+    type Err = String;
+
+    fn from_str(name: &str) -> std::result::Result<Self, String> {
+        Self::ALL.into_iter().find(|kind| kind.to_string() == name).ok_or_else(|| {
+            let names: Vec<String> = Self::ALL.iter().map(ToString::to_string).collect();
+            format!("unknown model `{name}`: expected one of {}", names.join(", "))
+        })
+    }
+}
+
+impl TryFrom<String> for ModelKind {
+    type Error = String;
+    fn try_from(name: String) -> std::result::Result<Self, String> {
+        name.parse()
+    }
+}
+
+impl From<ModelKind> for String {
+    fn from(kind: ModelKind) -> Self {
+        kind.to_string()
+    }
+}
+
+/// Graph convolution of a baseline, named by the weights that neighbours get.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Convolution {
+    /// GCN (Kipf & Welling 2017) as the paper's numbers were made: degrees count outgoing edges.
+    Gcn,
+    /// GCN whose degrees count incoming edges. On undirected graphs both are the same.
+    GcnIncoming,
+    /// GraphSAGE (Hamilton et al. 2017) as the paper's numbers were made.
+    Sage,
+    /// GraphSAGE with a separate weight for the node itself.
+    SageRoot,
+}
