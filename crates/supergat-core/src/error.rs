@@ -54,6 +54,14 @@ pub enum Error {
         /// What is allowed, in words.
         reason: String,
     },
+    /// A name that is no hyperparameter.
+    #[error("unknown hyperparameter `{name}`: expected one of {}", known.join(", "))]
+    UnknownHyperparameter {
+        /// Name as given.
+        name: String,
+        /// All names, the most similar first.
+        known: Vec<&'static str>,
+    },
     /// Self-supervision asks for more non-edges than the graph has.
     #[error(
         "self-supervision asks for {wanted} negative pairs per step (p_n * p_e * {edges} edges with self-loops), but a graph of {nodes} nodes has only {available} pairs without an edge: lower p_n or p_e"

@@ -305,6 +305,15 @@ impl Hyperparameter {
         HYPERPARAMETERS.iter().find(|hyperparameter| hyperparameter.name == name)
     }
 
+    /// Finds a hyperparameter by name, or returns an error that lists all names, the most similar first.
+    pub fn find(name: &str) -> Result<&'static Self> {
+        Self::named(name).ok_or_else(|| {
+            let mut known: Vec<&str> = HYPERPARAMETERS.iter().map(|hyperparameter| hyperparameter.name).collect();
+            known.sort_by_key(|known| strsim::osa_distance(name, known));
+            Error::UnknownHyperparameter { name: name.to_owned(), known }
+        })
+    }
+
     /// Returns the default for a model on a graph without a published preset.
     pub fn default(&self, model: ModelKind) -> Value {
         match self.defaults {

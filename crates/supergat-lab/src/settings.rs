@@ -1,131 +1,185 @@
-//! All hyperparameters of a run, and the published ones of each dataset and model.
+//! Settings of a run: model and hyperparameters, with the published ones of each dataset and model.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::Value as Json;
+use supergat_core::hyperparameters::{Hyperparameter, Value};
 use supergat_core::layers::{Boundary, Contrast};
 use supergat_core::{Architecture, EarlyStop, ModelKind, TrainConfig};
 use supergat_data::Dataset;
 
-/// The published configurations by dataset, task and model.
+/// Published configurations by dataset, task and model.
 const PRESETS: &str = include_str!("presets.json");
 
-/// Everything that decides a run, besides the dataset and the seed. The names are those of the configuration file.
+/// Model and hyperparameters of a run: everything that decides it besides the dataset and the seed.
+///
+/// Names are those of configuration files; `supergat_core::hyperparameters` describes them.
+///
+/// ```
+/// use supergat_lab::Settings;
+/// let mut settings = Settings::published("cora", "supergat-mx".parse().unwrap()).unwrap();
+/// assert_eq!((settings.heads, settings.max_epochs), (8, 490));
+/// settings.set("lambda_e", 2.0)?;
+/// assert_eq!(settings.lambda_e, 2.0);
+/// assert!(settings.set("dropout", 1.5).is_err());
+/// # Ok::<(), supergat_core::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
-    /// Which network.
+    /// Kind of network.
     pub model: ModelKind,
-    /// Layers.
+    /// Number of layers.
     pub layers: usize,
-    /// Features per head in hidden layers.
+    /// Number of features per head in hidden layers.
     pub hidden: usize,
-    /// Heads of hidden layers.
+    /// Number of attention heads in hidden layers.
     pub heads: usize,
-    /// Heads of the last layer, which are averaged.
+    /// Number of attention heads in the last layer, which are averaged.
     pub output_heads: usize,
-    /// Dropout of inputs and attention coefficients.
+    /// Dropout probability of layer inputs and attention coefficients.
     pub dropout: f64,
-    /// Negative slope of LeakyReLU.
+    /// LeakyReLU slope for negative attention scores.
     pub negative_slope: f64,
-    /// Learning rate.
+    /// Learning rate of Adam.
     pub lr: f64,
-    /// Weight decay, coupled.
+    /// Weight decay, added to the gradient.
     pub lambda_2: f64,
-    /// Weight of the edge losses.
+    /// Weight of the edge loss.
     pub lambda_e: f64,
-    /// Share of the edges sampled each step.
+    /// Fraction of the edges sampled in each step.
     pub p_e: f64,
-    /// Negatives per sampled edge.
+    /// Number of negative samples per sampled edge.
     pub p_n: f64,
-    /// Edges that each node and head attends to in training; this and what follows is there for CGAT only.
+    /// Number of neighbours that each head attends to in training; CGAT only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub top_k: Option<usize>,
-    /// Nodes that each sampled edge is compared with.
+    /// Number of nodes that each edge is compared with; CGAT only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub negatives_per_edge: Option<usize>,
-    /// Weight of the graph structure's margin loss.
+    /// Weight of the loss that compares edges with non-edges; CGAT only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lambda_g: Option<f64>,
-    /// Its margin.
+    /// Margin between the scores of an edge and a non-edge; CGAT only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub margin_g: Option<f64>,
-    /// Weight of the class boundary's margin loss; only of the fully supervised CGAT.
+    /// Weight of the loss that compares edges within and between classes; fully supervised CGAT only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lambda_b: Option<f64>,
-    /// Its margin.
+    /// Margin between the scores of edges within and between classes; fully supervised CGAT only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub margin_b: Option<f64>,
-    /// Epochs at most.
+    /// Maximum number of epochs.
     pub max_epochs: usize,
     /// Whether to stop early.
     pub early_stop: bool,
-    /// No stop up to this epoch.
+    /// Last epoch at which training may not stop early.
     pub early_stop_patience: usize,
-    /// Validation results that are remembered.
+    /// Number of previous validation results to average.
     pub early_stop_window: usize,
-    /// Stop when the loss changes by a smaller share than this.
+    /// Threshold of the relative change of the validation loss.
     pub early_stop_loss_change: f64,
-    /// Stop when the metric changes by a smaller share than this.
+    /// Threshold of the relative change of the validation metric.
     pub early_stop_metric_change: f64,
 }
 
 impl Settings {
-    /// What to start from on a graph that the paper does not know: near the middle of the published configurations.
+    /// Returns the defaults of the table of hyperparameters, for graphs without a published preset.
     pub fn general(model: ModelKind) -> Self {
-        // 64 hidden features: eight heads of eight, or all in one where there are no heads.
-        let (hidden, heads) = if model.form().is_some() { (8, 8) } else { (64, 1) };
-        let constrained = matches!(model, ModelKind::Constrained { .. });
-        let by_classes = model == ModelKind::Constrained { by_classes: true };
+        let value = |name: &str| {
+            let found = Hyperparameter::named(name).expect("settings are hyperparameters");
+            (found.group.applies_to(model), found.default(model))
+        };
+        let whole = |name: &str| if let (_, Value::Whole(number)) = value(name) { number as usize } else { 0 };
+        let number = |name: &str| if let (_, Value::Number(number)) = value(name) { number } else { f64::NAN };
+        let switch = |name: &str| matches!(value(name), (_, Value::Switch(true)));
+        let optional = |name: &str| value(name).0.then(|| number(name));
+        let optional_whole = |name: &str| value(name).0.then(|| whole(name));
         Self {
             model,
-            layers: 2,
-            hidden,
-            heads,
-            output_heads: heads,
-            dropout: 0.6,
-            negative_slope: 0.2,
-            lr: 0.01,
-            lambda_2: 0.002,
-            lambda_e: 1.0,
-            p_e: 0.8,
-            p_n: 0.5,
-            top_k: constrained.then_some(4),
-            negatives_per_edge: constrained.then_some(5),
-            lambda_g: constrained.then_some(1.0),
-            margin_g: constrained.then_some(0.3),
-            lambda_b: by_classes.then_some(1.0),
-            margin_b: by_classes.then_some(0.1),
-            max_epochs: 500,
-            early_stop: true,
-            early_stop_patience: 100,
-            early_stop_window: 100,
-            early_stop_loss_change: 1e-4,
-            early_stop_metric_change: 1e-4,
+            layers: whole("layers"),
+            hidden: whole("hidden"),
+            heads: whole("heads"),
+            output_heads: whole("output_heads"),
+            dropout: number("dropout"),
+            negative_slope: number("negative_slope"),
+            lr: number("lr"),
+            lambda_2: number("lambda_2"),
+            lambda_e: number("lambda_e"),
+            p_e: number("p_e"),
+            p_n: number("p_n"),
+            top_k: optional_whole("top_k"),
+            negatives_per_edge: optional_whole("negatives_per_edge"),
+            lambda_g: optional("lambda_g"),
+            margin_g: optional("margin_g"),
+            lambda_b: optional("lambda_b"),
+            margin_b: optional("margin_b"),
+            max_epochs: whole("max_epochs"),
+            early_stop: switch("early_stop"),
+            early_stop_patience: whole("early_stop_patience"),
+            early_stop_window: whole("early_stop_window"),
+            early_stop_loss_change: number("early_stop_loss_change"),
+            early_stop_metric_change: number("early_stop_metric_change"),
         }
     }
 
-    /// The published settings of a dataset and model for node classification, if there are any.
+    /// Sets a hyperparameter by name. Setting any `early_stop_*` value enables early stopping.
+    ///
+    /// Returns `false` if the model has no such setting; it is then left as it is. Fails if there is no hyperparameter of this name or
+    /// if the value is out of range.
+    pub fn set(&mut self, name: &str, value: impl Into<Value>) -> supergat_core::Result<bool> {
+        let hyperparameter = Hyperparameter::find(name)?;
+        let value = hyperparameter.check(value.into())?;
+        let json = match value {
+            Value::Whole(number) => number.into(),
+            Value::Number(number) => number.into(),
+            Value::Switch(on) => on.into(),
+        };
+        let Json::Object(mut all) = serde_json::to_value(*self).expect("plain numbers and names") else {
+            unreachable!("settings are a JSON object")
+        };
+        let Some(place) = all.get_mut(name) else { return Ok(false) };
+        *place = json;
+        if name.starts_with("early_stop_") {
+            all.insert("early_stop".into(), true.into());
+        }
+        *self = serde_json::from_value(Json::Object(all)).expect("values were checked against the table");
+        Ok(true)
+    }
+
+    /// Returns a hyperparameter by name; `None` if the model has no such setting.
+    pub fn get(&self, name: &str) -> Option<Value> {
+        let hyperparameter = Hyperparameter::named(name)?;
+        let json = serde_json::to_value(*self).expect("plain numbers and names").get(name)?.clone();
+        match (json.as_u64(), json.as_f64(), json.as_bool()) {
+            (Some(number), ..) => hyperparameter.check(Value::Whole(number)).ok(),
+            (_, Some(number), _) => Some(Value::Number(number)),
+            (_, _, Some(on)) => Some(Value::Switch(on)),
+            _ => None,
+        }
+    }
+
+    /// Returns the published settings of a dataset and model for node classification, if there are any.
     pub fn published(dataset: &str, model: ModelKind) -> Option<Self> {
         Self::published_for("node", dataset, model)
     }
 
-    /// The published settings for a task: `node`, `link`, `attention`, `node-4-layer` or `attention-4-layer`.
+    /// Returns the published settings for a task: `node`, `link`, `attention`, `node-4-layer` or `attention-4-layer`.
     pub fn published_for(task: &str, dataset: &str, model: ModelKind) -> Option<Self> {
-        let all: Value = serde_json::from_str(PRESETS).expect("checked by a test");
+        let all: Json = serde_json::from_str(PRESETS).expect("checked by a test");
         let entry = all.get(dataset)?.get(task)?.get(model.to_string())?;
         let mut settings = Self::general(model);
         let attends = model.form().is_some();
         if dataset == supergat_data::random_partition::NAME {
-            // Chosen per graph in the paper, from grids around these.
+            // The paper chooses these per graph, from grids around these values.
             (settings.lambda_2, settings.lambda_e) = (1e-5, 1.0);
         }
         let number = |key: &str, into: &mut f64| {
-            if let Some(value) = entry.get(key).and_then(Value::as_f64) {
+            if let Some(value) = entry.get(key).and_then(Json::as_f64) {
                 *into = value;
             }
         };
         let count = |key: &str, into: &mut usize| {
-            if let Some(value) = entry.get(key).and_then(Value::as_u64) {
+            if let Some(value) = entry.get(key).and_then(Json::as_u64) {
                 *into = value as usize;
             }
         };
@@ -160,7 +214,7 @@ impl Settings {
         Some(settings)
     }
 
-    /// The network these settings make for a dataset.
+    /// Returns the architecture of the network for a dataset.
     pub fn architecture(&self, dataset: &Dataset) -> Architecture {
         Architecture {
             model: self.model,
@@ -176,7 +230,7 @@ impl Settings {
         }
     }
 
-    /// The constraints of CGAT, if all its settings are there.
+    /// Returns the constraints of CGAT, for models that have them.
     fn contrast(&self) -> Option<Contrast> {
         let boundary = self.lambda_b.zip(self.margin_b).map(|(lambda_b, margin_b)| Boundary { lambda_b, margin_b });
         Some(Contrast {
@@ -188,7 +242,7 @@ impl Settings {
         })
     }
 
-    /// How these settings train it.
+    /// Returns the training configuration.
     pub fn training(&self) -> TrainConfig {
         TrainConfig {
             lr: self.lr,
@@ -217,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn presets_are_the_published_numbers() {
+    fn presets_have_the_published_numbers() {
         let cora = Settings::published("cora", kind("supergat-mx")).unwrap();
         assert_eq!((cora.lambda_2, cora.lambda_e), (0.008228864972965771, 11.346574532931719));
         assert_eq!((cora.max_epochs, cora.early_stop_patience, cora.early_stop_window), (490, 485, 484));
@@ -237,7 +291,7 @@ mod tests {
         assert_eq!(Settings::published("karate", kind("gat-go")), None);
     }
 
-    /// Every dataset of the paper has every attention model of its tables, and every preset can be trained with.
+    /// Every dataset of the paper has a valid preset for every attention model of its tables.
     #[test]
     fn every_preset_is_valid() {
         for dataset in supergat_data::KNOWN {
@@ -252,11 +306,11 @@ mod tests {
         }
     }
 
-    /// Files that were written before there was CGAT hold none of its settings, and other models still write none.
+    /// Files of other models contain no settings of CGAT.
     #[test]
     fn only_cgat_has_its_settings() {
         let names = |model| {
-            let Value::Object(all) = serde_json::to_value(Settings::general(kind(model))).unwrap() else {
+            let Json::Object(all) = serde_json::to_value(Settings::general(kind(model))).unwrap() else {
                 unreachable!()
             };
             all.len()
@@ -264,5 +318,30 @@ mod tests {
         assert_eq!((names("gat-go"), names("cgat"), names("cgat-full-supervised")), (18, 22, 24));
         let text = serde_json::to_string(&Settings::general(kind("gcn"))).unwrap();
         assert_eq!(serde_json::from_str::<Settings>(&text).unwrap(), Settings::general(kind("gcn")));
+    }
+
+    /// The table and the settings have the same names, and every setting can be set and read by name.
+    #[test]
+    fn every_hyperparameter_is_a_setting() {
+        let model = kind("cgat-full-supervised");
+        let mut settings = Settings::general(model);
+        let names: Vec<&str> = supergat_core::hyperparameters::HYPERPARAMETERS.iter().map(|h| h.name).collect();
+        let Json::Object(all) = serde_json::to_value(settings).unwrap() else { unreachable!() };
+        assert!(all.keys().all(|name| name == "model" || names.contains(&name.as_str())));
+        for name in names {
+            let value = settings.get(name).unwrap_or_else(|| panic!("{name} is no setting"));
+            assert_eq!(Hyperparameter::named(name).unwrap().default(model), value, "{name}");
+            assert!(settings.set(name, value).unwrap());
+        }
+        assert_eq!(settings, Settings::general(model));
+    }
+
+    #[test]
+    fn setting_an_early_stopping_value_enables_early_stopping() {
+        let mut settings = Settings { early_stop: false, ..Settings::general(kind("gat-go")) };
+        assert!(settings.set("early_stop_window", 7).unwrap());
+        assert_eq!((settings.early_stop, settings.early_stop_window), (true, 7));
+        assert!(!settings.set("lambda_g", 7).unwrap(), "gat-go has no constraints");
+        assert!(settings.set("lamda_e", 1.0).unwrap_err().to_string().contains("lambda_e"));
     }
 }
