@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::example::Example;
+use crate::features::Features;
 use crate::hyperparameters::{check, default_number, default_whole};
 use crate::kernels::{HeadLayout, Real};
 use crate::model_kind::ModelKind;
@@ -96,12 +97,14 @@ impl Architecture {
 
     /// Checks that an example has the features and classes of this architecture.
     pub fn accepts<T: Real>(&self, example: &Example<T>) -> Result<()> {
-        let fits = |what, expected, found| {
-            if expected == found { Ok(()) } else { Err(Error::Incompatible { what, expected, found }) }
-        };
-        fits("features per node", self.input_features, example.features.columns())?;
+        self.accepts_features(&example.features)?;
         fits("classes", self.classes, example.labels.classes())?;
         fits("several labels per node (0: no, 1: yes)", self.multi_label.into(), example.labels.is_multi().into())
+    }
+
+    /// Checks the number of features per node.
+    pub fn accepts_features<T: Real>(&self, features: &Features<T>) -> Result<()> {
+        fits("features per node", self.input_features, features.columns())
     }
 
     /// Converts logits, one row of classes per node, to probabilities: softmax over a row, or a sigmoid for each class where a node
@@ -139,4 +142,8 @@ impl Architecture {
         }
         Ok(out)
     }
+}
+
+fn fits(what: &'static str, expected: usize, found: usize) -> Result<()> {
+    if expected == found { Ok(()) } else { Err(Error::Incompatible { what, expected, found }) }
 }

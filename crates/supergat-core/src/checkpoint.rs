@@ -1,4 +1,4 @@
-//! A model as a file: safetensors, with the architecture in its metadata. Matrices are stored in the shape and order that other software
+//! Models as safetensors files, with the architecture in the metadata. Matrices are stored in the shape and order that other software
 //! uses (head after head), so that they can be loaded elsewhere.
 
 use crate::architecture::Architecture;
@@ -8,27 +8,109 @@ use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use std::collections::HashMap;
 
 const FORMAT: &str = "supergat";
-const VERSION: &str = "1";
+/// Version that is written. Version 1 has no lists; it is still read.
+const VERSION: &str = "2";
+const READABLE: [&str; 2] = ["1", VERSION];
 
-/// Writes a model and further entries of metadata (class names, say) as the bytes of a safetensors file.
-pub fn to_bytes(model: &Model<f32>, extra: &HashMap<String, String>) -> Vec<u8> {
-    let mut metadata = extra.clone();
-    metadata.insert("format".into(), FORMAT.into());
-    metadata.insert("format_version".into(), VERSION.into());
-    let architecture = serde_json::to_string(model.architecture()).expect("plain numbers and names");
-    metadata.insert("architecture".into(), architecture);
-    let tensors: Vec<(String, [usize; 2], Vec<u8>)> = model
-        .parameters()
-        .map(|p| (p.name.clone(), p.shape, p.to_rows().iter().flat_map(|v| v.to_le_bytes()).collect()))
-        .collect();
-    let views = tensors.iter().map(|(name, shape, bytes)| {
-        let view = TensorView::new(Dtype::F32, shape.to_vec(), bytes).expect("bytes of that shape");
-        (name.as_str(), view)
-    });
-    sorted(&safetensors::serialize(views, Some(metadata)).expect("names are distinct"))
+/// A model with everything that its file stores beside the weights.
+#[derive(Debug)]
+pub struct Checkpoint {
+    /// Model.
+    pub model: Model<f32>,
+    /// Further entries of metadata, such as the names of the classes.
+    pub metadata: HashMap<String, String>,
+    /// Lists of numbers by name, such as the nodes of a split. Names must not be those of parameters.
+    pub lists: HashMap<String, Vec<u32>>,
 }
 
-/// The same file with the entries of its header in order: they come out of a hash map, and equal models must give equal files.
+impl Checkpoint {
+    /// Returns the bytes of a safetensors file. Equal checkpoints give equal bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut metadata = self.metadata.clone();
+        metadata.insert("format".into(), FORMAT.into());
+        metadata.insert("format_version".into(), VERSION.into());
+        let architecture = serde_json::to_string(self.model.architecture()).expect("plain numbers and names");
+        metadata.insert("architecture".into(), architecture);
+        let weights = self.model.parameters().map(|p| {
+            let bytes: Vec<u8> = p.to_rows().iter().flat_map(|v| v.to_le_bytes()).collect();
+            (p.name.clone(), Dtype::F32, p.shape.to_vec(), bytes)
+        });
+        let mut lists: Vec<_> = self.lists.iter().collect();
+        lists.sort_unstable();
+        let lists = lists.into_iter().map(|(name, list)| {
+            let bytes = list.iter().flat_map(|v| v.to_le_bytes()).collect();
+            (name.clone(), Dtype::U32, vec![list.len()], bytes)
+        });
+        let tensors: Vec<(String, Dtype, Vec<usize>, Vec<u8>)> = weights.chain(lists).collect();
+        let views = tensors.iter().map(|(name, dtype, shape, bytes)| {
+            (name.as_str(), TensorView::new(*dtype, shape.clone(), bytes).expect("bytes of that shape"))
+        });
+        sorted(&safetensors::serialize(views, Some(metadata)).expect("names are distinct"))
+    }
+
+    /// Reads the bytes of a safetensors file of this or an older version.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let refuse = |reason: String| Error::Checkpoint { reason };
+        let (_, header) =
+            SafeTensors::read_metadata(bytes).map_err(|e| refuse(format!("no safetensors file ({e})")))?;
+        let metadata = header.metadata().clone().unwrap_or_default();
+        match (metadata.get("format").map(String::as_str), metadata.get("format_version").map(String::as_str)) {
+            (Some(FORMAT), Some(version)) if READABLE.contains(&version) => {}
+            (Some(FORMAT), version) => {
+                return Err(refuse(format!(
+                    "expected format version {}, found {}: use the version of supergat that wrote it, or a newer one",
+                    READABLE.join(" or "),
+                    version.unwrap_or("none")
+                )));
+            }
+            _ => return Err(refuse("it was not written by supergat (no `format` in its metadata)".into())),
+        }
+        let architecture: Architecture =
+            metadata.get("architecture").ok_or_else(|| refuse("its metadata has no architecture".into())).and_then(
+                |text| serde_json::from_str(text).map_err(|e| refuse(format!("its architecture is unreadable: {e}"))),
+            )?;
+        let file = SafeTensors::deserialize(bytes).map_err(|e| refuse(format!("damaged safetensors file ({e})")))?;
+        // Weights of the declared shapes must be in the file before memory is allocated for them.
+        let stored: usize = file.tensors().iter().map(|(_, t)| t.data().len() / 4).sum();
+        let widest = architecture.hidden.max(architecture.classes);
+        if architecture.input_features.saturating_mul(widest) > stored.max(1) * 64 {
+            return Err(refuse("its architecture has far more weights than the file".into()));
+        }
+        let mut model = Model::zeros(architecture)?;
+        let mut result = Ok(());
+        model.for_each_parameter(|parameter| {
+            let read = || -> Result<Vec<f32>> {
+                let tensor =
+                    file.tensor(&parameter.name).map_err(|_| refuse(format!("it has no `{}`", parameter.name)))?;
+                if tensor.dtype() != Dtype::F32 || tensor.shape() != parameter.shape {
+                    return Err(refuse(format!(
+                        "`{}`: expected f32 {:?}, found {:?} {:?}",
+                        parameter.name,
+                        parameter.shape,
+                        tensor.dtype(),
+                        tensor.shape()
+                    )));
+                }
+                let (numbers, _) = tensor.data().as_chunks::<4>();
+                Ok(numbers.iter().map(|b| f32::from_le_bytes(*b)).collect())
+            };
+            match read() {
+                Ok(elements) => parameter.set_rows(&elements),
+                Err(error) => result = Err(error),
+            }
+        });
+        result?;
+        let lists = file.tensors().into_iter().filter(|(_, tensor)| tensor.dtype() == Dtype::U32);
+        let lists = lists.map(|(name, tensor)| {
+            let (numbers, _) = tensor.data().as_chunks::<4>();
+            (name, numbers.iter().map(|b| u32::from_le_bytes(*b)).collect())
+        });
+        let lists = lists.collect();
+        Ok(Self { model, metadata, lists })
+    }
+}
+
+/// Sorts the entries of a file's header. They come out of a hash map, and equal models must give equal files.
 fn sorted(bytes: &[u8]) -> Vec<u8> {
     let (length, rest) = bytes.split_first_chunk().expect("a file begins with the length of its header");
     let (header, weights) = rest.split_at(u64::from_le_bytes(*length) as usize);
@@ -36,55 +118,6 @@ fn sorted(bytes: &[u8]) -> Vec<u8> {
     let mut header = header.to_string().into_bytes();
     header.resize(header.len().next_multiple_of(8), b' ');
     [&(header.len() as u64).to_le_bytes()[..], &header, weights].concat()
-}
-
-/// Reads a model and the metadata from the bytes of a safetensors file.
-pub fn from_bytes(bytes: &[u8]) -> Result<(Model<f32>, HashMap<String, String>)> {
-    let refuse = |reason: String| Error::Checkpoint { reason };
-    let (_, header) = SafeTensors::read_metadata(bytes).map_err(|e| refuse(format!("no safetensors file ({e})")))?;
-    let metadata = header.metadata().clone().unwrap_or_default();
-    match (metadata.get("format").map(String::as_str), metadata.get("format_version").map(String::as_str)) {
-        (Some(FORMAT), Some(VERSION)) => {}
-        (Some(FORMAT), version) => {
-            let found = version.unwrap_or("none");
-            return Err(refuse(format!("expected format version {VERSION}, found {found}")));
-        }
-        _ => return Err(refuse("it was not written by supergat (no `format` in its metadata)".into())),
-    }
-    let architecture: Architecture =
-        metadata.get("architecture").ok_or_else(|| refuse("its metadata has no architecture".into())).and_then(
-            |text| serde_json::from_str(text).map_err(|e| refuse(format!("its architecture is unreadable: {e}"))),
-        )?;
-    let file = SafeTensors::deserialize(bytes).map_err(|e| refuse(format!("damaged safetensors file ({e})")))?;
-    // The declared shapes must be in the file before memory is made for them.
-    let stored: usize = file.tensors().iter().map(|(_, t)| t.data().len() / 4).sum();
-    if architecture.input_features.saturating_mul(architecture.hidden.max(architecture.classes)) > stored.max(1) * 64 {
-        return Err(refuse("its architecture asks for far more weights than it holds".into()));
-    }
-    let mut model = Model::zeros(architecture)?;
-    let mut result = Ok(());
-    model.for_each_parameter(|parameter| {
-        let read = || -> Result<Vec<f32>> {
-            let tensor =
-                file.tensor(&parameter.name).map_err(|_| refuse(format!("it holds no `{}`", parameter.name)))?;
-            if tensor.dtype() != Dtype::F32 || tensor.shape() != parameter.shape {
-                return Err(refuse(format!(
-                    "`{}`: expected f32 {:?}, found {:?} {:?}",
-                    parameter.name,
-                    parameter.shape,
-                    tensor.dtype(),
-                    tensor.shape()
-                )));
-            }
-            let (numbers, _) = tensor.data().as_chunks::<4>();
-            Ok(numbers.iter().map(|b| f32::from_le_bytes(*b)).collect())
-        };
-        match read() {
-            Ok(elements) => parameter.set_rows(&elements),
-            Err(error) => result = Err(error),
-        }
-    });
-    result.map(|()| (model, metadata))
 }
 
 #[cfg(test)]
@@ -109,37 +142,48 @@ mod tests {
         Model::new(architecture, 4).unwrap()
     }
 
+    fn checkpoint(metadata: HashMap<String, String>) -> Checkpoint {
+        Checkpoint { model: model(), metadata, lists: HashMap::from([("split.train".to_owned(), vec![3, 1])]) }
+    }
+
     #[test]
-    fn a_model_survives_its_file() {
-        let extra = HashMap::from([("classes".to_owned(), "a,b,c".to_owned())]);
-        let (read, metadata) = from_bytes(&to_bytes(&model(), &extra)).unwrap();
-        assert_eq!(metadata["classes"], "a,b,c");
-        assert_eq!(read.architecture(), model().architecture());
-        for (a, b) in read.parameters().zip(model().parameters()) {
+    fn reads_back_what_was_written() {
+        let metadata = HashMap::from([("classes".to_owned(), "a,b,c".to_owned())]);
+        let read = Checkpoint::from_bytes(&checkpoint(metadata).to_bytes()).unwrap();
+        assert_eq!(read.metadata["classes"], "a,b,c");
+        assert_eq!(read.lists["split.train"], [3, 1]);
+        assert_eq!(read.model.architecture(), model().architecture());
+        for (a, b) in read.model.parameters().zip(model().parameters()) {
             assert_eq!((&a.name, a.shape, a.to_rows()), (&b.name, b.shape, b.to_rows()));
         }
     }
 
     #[test]
     fn equal_models_give_equal_files() {
-        let extra: HashMap<String, String> = (0..9).map(|k| (format!("key{k}"), k.to_string())).collect();
-        let first = to_bytes(&model(), &extra);
-        // Every hash map has its own order, so a few tries would show one that was left.
-        assert!((0..4).all(|_| to_bytes(&model(), &extra.clone().into_iter().collect()) == first));
+        let metadata: HashMap<String, String> = (0..9).map(|k| (format!("key{k}"), k.to_string())).collect();
+        let first = checkpoint(metadata.clone()).to_bytes();
+        // Every hash map has its own order, so a few repetitions would reveal an unsorted one.
+        assert!((0..4).all(|_| checkpoint(metadata.clone().into_iter().collect()).to_bytes() == first));
     }
 
     #[test]
-    fn damaged_files_are_refused() {
-        let bytes = to_bytes(&model(), &HashMap::new());
+    fn rejects_damaged_and_foreign_files() {
+        let bytes = checkpoint(HashMap::new()).to_bytes();
+        let rejected = |bytes: &[u8]| matches!(Checkpoint::from_bytes(bytes), Err(Error::Checkpoint { .. }));
         for cut in [0, 7, 8, 50, bytes.len() - 1] {
-            assert!(matches!(from_bytes(&bytes[..cut]), Err(Error::Checkpoint { .. })), "cut at {cut}");
+            assert!(rejected(&bytes[..cut]), "cut at {cut}");
         }
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let at = text.find("\\\"classes\\\":3").expect("the architecture is in the header");
         let mut other = bytes.clone();
         other[at + 12] = b'4';
-        assert!(matches!(from_bytes(&other), Err(Error::Checkpoint { .. })));
+        assert!(rejected(&other));
         let foreign = safetensors::serialize(Vec::<(&str, TensorView<'_>)>::new(), None).unwrap();
-        assert!(matches!(from_bytes(&foreign), Err(Error::Checkpoint { .. })));
+        assert!(rejected(&foreign));
+        let newer = text.find("\"format_version\":\"2\"").expect("the version is in the header");
+        let mut other = bytes;
+        other[newer + 18] = b'9';
+        let message = Checkpoint::from_bytes(&other).unwrap_err().to_string();
+        assert!(message.contains("expected format version 1 or 2, found 9"), "{message}");
     }
 }

@@ -59,9 +59,9 @@ impl<T: Real> Prepared<T> {
         Ok(Self { examples: examples.to_vec(), plans, architecture, config })
     }
 
-    /// Prepares one example for evaluation by a network of this architecture.
+    /// Prepares one example for forward passes of a network of this architecture. Labels are not read.
     pub fn for_evaluation(example: &Example<T>, architecture: Architecture) -> Result<Self> {
-        architecture.accepts(example)?;
+        architecture.accepts_features(&example.features)?;
         let plans = vec![Plan::new(example, AttentionLoss::None)?];
         Ok(Self { examples: vec![example.clone()], plans, architecture, config: TrainConfig::default() })
     }

@@ -4,7 +4,7 @@ use crate::recipe::Map;
 use crate::settings::Settings;
 use crate::sweep::{Index, Job, Status};
 use serde::Serialize;
-use supergat_core::{Form, ModelKind, Score};
+use supergat_core::{Convolution, Form, ModelKind, Score};
 use supergat_data::random_partition::NAME;
 use supergat_data::{RandomPartition, SplitChoice};
 
