@@ -1,13 +1,14 @@
-// Opens HTML pages in a headless Chromium and looks for what a reader would stumble over.
+// Checks HTML pages in a headless Chromium.
 //
 //   node scripts/browser-test.mjs [--shots DIR] PAGE.html ...
 //
-// Every page is opened at 380 and 1200 pixels, in the light and the dark scheme, and as paper. It fails on an error of the page, on anything that
-// is fetched, on a page that scrolls sideways, on a figure without size, and on text that can hardly be told from what is behind it. With --shots,
-// screenshots are left in a folder. Exit codes: 0 all well, 1 something is wrong, 77 there is no browser.
+// Opens every page at 380 and 1200 pixels, in the light and the dark colour scheme, and as a printed page.
+// Fails on page errors, network requests, sideways scrolling, figures without size, and low contrast.
+// --shots DIR writes screenshots and PDF files to DIR.
+// Exit codes: 0 no problems, 1 problems found, 2 wrong usage, 77 no browser available.
 //
-// It needs the packages puppeteer-core and @sparticuz/chromium, which carries the browser. They are looked for as usual, and in the folder
-// that BROWSER_MODULES names; CHROMIUM may name another browser.
+// Needs the packages puppeteer-core and @sparticuz/chromium (which includes the browser), installed as usual or
+// in the folder named by BROWSER_MODULES. CHROMIUM names another browser.
 
 import { createRequire } from 'node:module';
 import { mkdirSync } from 'node:fs';
@@ -17,8 +18,8 @@ import { pathToFileURL } from 'node:url';
 const NO_BROWSER = 77;
 const WIDTHS = [380, 1200];
 const SCHEMES = ['light', 'dark'];
-// Contrast of text with its ground: the Web Content Accessibility Guidelines ask for 4.5, and for 3 where letters are large.
-const LEAST_CONTRAST = 3;
+// Minimum contrast of text with its background. The Web Content Accessibility Guidelines require 4.5, and 3 for large text.
+const MIN_CONTRAST = 3;
 
 const places = [import.meta.url, process.env.BROWSER_MODULES && pathToFileURL(join(resolve(process.env.BROWSER_MODULES), 'x.js'))];
 
@@ -27,7 +28,7 @@ async function load(name) {
     try {
       return (await import(pathToFileURL(createRequire(place).resolve(name)))).default;
     } catch {
-      // Perhaps at the next place.
+      // Not installed here: try the next location.
     }
   }
   return null;
@@ -41,8 +42,8 @@ async function launch() {
   return puppeteer.launch({ executablePath, args: [...(chromium?.args ?? []), '--no-sandbox'], headless: 'shell' });
 }
 
-// Runs in the page: sentences on what is wrong with it.
-function faults(least, narrow) {
+// Runs inside the page and returns one message per problem.
+function findProblems(minContrast, narrow) {
   const found = [];
   const wide = document.documentElement.scrollWidth;
   if (narrow && wide > window.innerWidth) found.push(`the page scrolls sideways: ${wide} pixels in ${window.innerWidth}`);
@@ -59,7 +60,7 @@ function faults(least, narrow) {
   };
   const contrast = (a, b) => (Math.max(light(a), light(b)) + 0.05) / (Math.min(light(a), light(b)) + 0.05);
   const over = ([r, g, b], share, ground) => [r, g, b].map((v, k) => v * share + ground[k] * (1 - share));
-  // What is behind an element of a page: the nearest background that is not transparent.
+  // Background colour of an element: the nearest background that is not transparent.
   const behind = (element) => {
     for (let at = element; at; at = at.parentElement) {
       const [r, g, b, a = 1] = parsed(getComputedStyle(at).backgroundColor);
@@ -70,14 +71,14 @@ function faults(least, narrow) {
   const judge = (element, ink, ground) => {
     const ratio = contrast(ink, ground);
     const words = element.textContent.trim().slice(0, 30);
-    if (ratio < least) found.push(`"${words}" has a contrast of ${ratio.toFixed(2)} (${ink.map(Math.round)} on ${ground.map(Math.round)})`);
+    if (ratio < minContrast) found.push(`"${words}" has a contrast of ${ratio.toFixed(2)} (${ink.map(Math.round)} on ${ground.map(Math.round)})`);
   };
   for (const element of document.querySelectorAll('h1, h2, p, li, dt, dd, th, td, figcaption, code')) {
     if (element.textContent.trim()) judge(element, parsed(getComputedStyle(element).color).slice(0, 3), behind(element));
   }
   for (const figure of document.querySelectorAll('svg.sgf')) {
     const base = figure.querySelector('.ground');
-    if (!base) { found.push('a figure has no ground'); continue; }
+    if (!base) { found.push('a figure has no background'); continue; }
     const ground = parsed(getComputedStyle(base).fill).slice(0, 3);
     const cells = [...figure.querySelectorAll('rect.cell')].map((cell) => [cell.getBoundingClientRect(), cell]);
     for (const text of figure.querySelectorAll('text')) {
@@ -88,11 +89,11 @@ function faults(least, narrow) {
       const style = under && getComputedStyle(under);
       judge(text, parsed(getComputedStyle(text).fill).slice(0, 3), under ? over(parsed(style.fill), Number(style.fillOpacity), ground) : ground);
     }
-    // Marks of a series must be seen too.
+    // Marks of a series need contrast as well.
     for (const mark of figure.querySelectorAll('[class^="s"]:not(text)')) {
       const style = getComputedStyle(mark);
       const colour = style.fill !== 'none' ? style.fill : style.stroke;
-      if (contrast(parsed(colour).slice(0, 3), ground) < 2) { found.push(`a mark of class "${mark.getAttribute('class')}" is hardly seen`); break; }
+      if (contrast(parsed(colour).slice(0, 3), ground) < 2) { found.push(`a mark of class "${mark.getAttribute('class')}" has low contrast`); break; }
     }
   }
   return found;
@@ -111,14 +112,14 @@ async function examine(browser, file, shots) {
       await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }]);
       await page.setViewport({ width, height: 900 });
       await page.goto(pathToFileURL(resolve(file)).href, { waitUntil: 'load' });
-      (await page.evaluate(faults, LEAST_CONTRAST, width === WIDTHS[0])).forEach(say);
+      (await page.evaluate(findProblems, MIN_CONTRAST, width === WIDTHS[0])).forEach(say);
       if (shots) await page.screenshot({ path: join(shots, `${name}-${width}-${scheme}.png`), fullPage: true });
       if (width === WIDTHS[1] && scheme === 'dark') {
-        // Paper is light, whatever the screen is.
+        // Printed pages must be light in either colour scheme.
         await page.emulateMediaType('print');
-        (await page.evaluate(faults, LEAST_CONTRAST, false)).forEach((what) => say(`printed: ${what}`));
+        (await page.evaluate(findProblems, MIN_CONTRAST, false)).forEach((what) => say(`printed: ${what}`));
         const [r, g, b, a = 1] = await page.evaluate(() => getComputedStyle(document.body).backgroundColor.match(/[\d.]+/g).map(Number));
-        if (a > 0 && r + g + b < 600) say('printed: the paper would be dark');
+        if (a > 0 && r + g + b < 600) say('printed: the background is dark');
         if (shots) await page.pdf({ path: join(shots, `${name}.pdf`), format: 'A4' });
       }
       await page.close();
@@ -135,7 +136,7 @@ if (args.length === 0) {
   process.exit(2);
 }
 const browser = await launch().catch((error) => {
-  console.error(`the browser does not start: ${error.message}`);
+  console.error(`cannot start the browser: ${error.message}`);
   return null;
 });
 if (!browser) {
@@ -148,7 +149,7 @@ for (const file of args) {
   const problems = await examine(browser, file, shots);
   failed ||= problems.length > 0;
   problems.forEach((problem) => console.error(problem));
-  if (problems.length === 0) console.log(`${file}: fine`);
+  if (problems.length === 0) console.log(`${file}: no problems`);
 }
 await browser.close();
 process.exit(failed ? 1 : 0);

@@ -1,15 +1,21 @@
 #!/usr/bin/env python3
-"""Two forms of the scores of constrained attention (CGAT), trained by PyTorch with the same settings.
+"""Trains constrained attention (CGAT) in PyTorch, with one of two forms of its scores and supergat's settings.
 
     supergat convert citeseer citeseer.supergat.safetensors
     supergat train citeseer --model cgat --print-config > cgat.toml
     python3 scripts/cgat-forms.py citeseer.supergat.safetensors cgat.toml --form paper --seeds 5
     python3 scripts/cgat-forms.py citeseer.supergat.safetensors cgat.toml --form authors --seeds 5
 
-paper: both scores of a comparison belong to the target of the edge, relu(s_ik + margin - s_ij), as in supergat. authors: as in the authors'
-implementation, the node without a link is scored from the source of the edge, and LeakyReLU acts twice on the scores of edges. For cgat-full-supervised, convert with
---split full-supervised; the class boundary's loss is then the mean over all pairs of edges of a node, where supergat draws some for every edge. A seed's line is
-the test accuracy at the best validation epoch. Needs Python 3.11, numpy, safetensors and PyTorch.
+--form paper: both scores of a comparison belong to the target of the edge, relu(s_ik + margin - s_ij), as in
+supergat.
+--form authors: as in the authors' implementation, the unlinked node is scored from the source of the edge, and
+LeakyReLU is applied twice to the scores of edges.
+
+For cgat-full-supervised, convert with --split full-supervised. The loss of the class boundary is then the mean
+over all pairs of edges of a node, where supergat samples some pairs for every edge.
+
+Prints the test accuracy at the best validation epoch, one line per seed. Needs Python 3.11, numpy, safetensors
+and PyTorch.
 """
 
 import argparse
@@ -23,16 +29,16 @@ from safetensors.numpy import load_file
 p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 p.add_argument("converted", help="dataset written by supergat convert")
 p.add_argument("config", help="settings written by supergat train --print-config")
-p.add_argument("--form", choices=["paper", "authors"], required=True)
-p.add_argument("--seeds", type=int, default=1)
-p.add_argument("--threads", type=int, default=1)
+p.add_argument("--form", choices=["paper", "authors"], required=True, help="form of the scores")
+p.add_argument("--seeds", type=int, default=1, help="number of seeds [default: 1]")
+p.add_argument("--threads", type=int, default=1, help="number of threads [default: 1]")
 a = p.parse_args()
 torch.set_num_threads(a.threads)
 with open(a.config, "rb") as file:
     s = tomllib.load(file)
 by_classes, authors = "lambda_b" in s, a.form == "authors"
 
-# The graph: edges source -> target with a self-loop at every node.
+# Edges source -> target, with one self-loop per node.
 data = {name.removeprefix("0."): torch.from_numpy(array.astype(np.float32 if array.dtype == np.float32 else np.int64))
         for name, array in load_file(a.converted).items()}
 offsets, source = data["incoming.offsets"], data["incoming.neighbours"]
@@ -55,7 +61,8 @@ classes = int(labels[torch.cat([train, validation, test])].max()) + 1
 known = torch.full((nodes,), -1)
 known[train] = labels[train]
 
-# Edges that are compared with nodes without a link, and pairs of edges of the same node, one within its class and one across.
+# `alike`: edges to compare with unlinked nodes. `pairs`: pairs of edges of one node, the first within its class, the
+# second to another class.
 both = (known[source] >= 0) & (known[target] >= 0)
 alike = (both & (known[source] == known[target])).nonzero().ravel() if by_classes else torch.arange(edges)
 pairs = torch.tensor([])
@@ -68,8 +75,8 @@ if by_classes:
 links = torch.sort(source * nodes + target).values
 
 
-def strangers(of):
-    """For every node of a list another one without a link to it, drawn uniformly."""
+def unlinked(of):
+    """Draws, for every node of a list, a node without a link to it, uniformly."""
     drawn = torch.randint(nodes, (len(of),))
     while True:
         key = drawn * nodes + of
@@ -80,7 +87,7 @@ def strangers(of):
 
 
 def largest(scores):
-    """The largest score among the edges of each target, for every edge."""
+    """Returns, for every edge, the largest score among the edges of its target."""
     best = torch.full((nodes, scores.shape[1]), -torch.inf)
     return best.scatter_reduce(0, target[:, None].expand_as(scores), scores, "amax")[target]
 
@@ -91,7 +98,7 @@ def softmax(scores, chosen):
 
 
 def top(scores, k):
-    """Ones at the k largest scores of each target and head."""
+    """Returns a mask that is 1 at the k largest scores of each target and head."""
     left, chosen = scores.detach().clone(), torch.zeros_like(scores)
     for _ in range(k):
         best = (left == largest(left)) & (left > -torch.inf)
@@ -120,7 +127,7 @@ class Layer(torch.nn.Module):
             chosen = top(scores, s["top_k"])
             self.loss = 0
             for _ in range(s["negatives_per_edge"]):
-                other = leaky(as_target[anchor] + as_source[strangers(anchor)])
+                other = leaky(as_target[anchor] + as_source[unlinked(anchor)])
                 term = F.relu(other + s["margin_g"] - scores)[alike].mean()
                 self.loss = self.loss + s["lambda_g"] * term / s["negatives_per_edge"]
             if len(pairs):

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Principal components of a MUSAE dataset beside scikit-learn's.
+"""Compares the principal components of a MUSAE dataset with those of scikit-learn.
 
     supergat convert chameleon chameleon.supergat.safetensors
     python3 scripts/compare-pca.py chameleon.supergat.safetensors FOLDER/chameleon.json
 
-Needs numpy and scikit-learn. Signs are free, and components whose singular values are closer than 1e-4 may turn into each other.
+Needs numpy and scikit-learn. The sign of a component is arbitrary. Components whose singular values differ by less
+than 1e-4 (relative) are not compared, because they are not unique.
 """
 
 import json

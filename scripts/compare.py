@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Times a peer's training step and ours alternately, several rounds on the same machine, and prints a Markdown table.
+"""Times training steps of a peer program and of supergat alternately and prints a Markdown table.
 
   python3 scripts/compare.py --peer path/to/pyg_supergat.py --python path/to/python --data path/to/data [--rounds 5] [--cases cora-mx,...]
 
-The peer is any script that takes --data/--random, --form, --epochs, --threads, --hidden, --out-heads and prints one JSON line with train_ms,
-eval_ms {median, min} and peak_rss_mib. Needs a release build of supergat (cargo build --release). Ratios are of the minima and of the
-medians over all rounds.
+The peer is any script that takes --data/--random, --form, --epochs, --threads, --hidden, --out-heads and prints one
+JSON line with train_ms, eval_ms {median, min} and peak_rss_mib. Ratios are of the minima and of the medians over all
+rounds. Needs a release build of supergat (cargo build --release).
 """
 import argparse, json, statistics, subprocess, sys
 
@@ -16,7 +16,7 @@ CASES = {
     "arxiv-mx": dict(random="169343,14,128,40", form="mx", epochs=2, hidden=16, out_heads=1),
     "arxiv-gat": dict(random="169343,14,128,40", form="go", epochs=2, hidden=16, out_heads=1),
 }
-# The peer's defaults, given to ours too, so that both do the same work.
+# Defaults of the peer, passed to supergat so that both do the same work.
 SAME = ["--dropout", "0.6", "--lr", "0.005", "--lambda-e", "10", "--lambda-2", "5e-4", "--p-e", "0.8", "--p-n", "0.5"]
 
 
@@ -29,13 +29,13 @@ def run(command):
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--peer", required=True)
-    p.add_argument("--python", default=sys.executable)
-    p.add_argument("--data", required=True)
-    p.add_argument("--supergat", default="target/release/supergat")
-    p.add_argument("--rounds", type=int, default=5)
-    p.add_argument("--threads", default="2")
-    p.add_argument("--cases", default=",".join(CASES))
+    p.add_argument("--peer", required=True, help="script of the peer")
+    p.add_argument("--python", default=sys.executable, help="Python for the peer [default: this one]")
+    p.add_argument("--data", required=True, help="folder that contains the dataset folders")
+    p.add_argument("--supergat", default="target/release/supergat", help="supergat command")
+    p.add_argument("--rounds", type=int, default=5, help="number of rounds [default: 5]")
+    p.add_argument("--threads", default="2", help="number of threads [default: 2]")
+    p.add_argument("--cases", default=",".join(CASES), help="cases to time [default: all]")
     a = p.parse_args()
     print("| case | peer ms min / median | ours ms min / median | ratio of minima | ratio of medians | peer MiB | ours MiB |")
     print("|---|---|---|---|---|---|---|")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints docs/datasets.md's table: statistics of the datasets at hand, by `supergat inspect`, beside the paper's.
+"""Prints the table of docs/datasets.md: statistics by `supergat inspect`, compared with the paper.
 
     scripts/datasets.py --supergat target/release/supergat DATA_FOLDER
 """
@@ -9,7 +9,8 @@ import json
 import subprocess
 from pathlib import Path
 
-# nodes, edges, features, classes, train, validation, test, degree, its deviation, homophily: tables 6 and 7 of the paper
+# Tables 6 and 7 of the paper: nodes, edges, features, classes, train, validation, test, mean and standard deviation of the
+# degree, homophily.
 PAPER = {
     "cora": (2708, 5429, 1433, 7, 140, 500, 1000, "3.90", "5.23", "0.83"),
     "citeseer": (3327, 4732, 3703, 6, 120, 500, 1000, "2.78", "3.39", "0.72"),
@@ -41,8 +42,8 @@ def ours(supergat: str, folder: Path) -> tuple:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", type=Path, help="folder that holds a folder for each dataset")
-    parser.add_argument("--supergat", default="supergat", help="the command [default: supergat]")
+    parser.add_argument("data", type=Path, help="folder that contains the dataset folders")
+    parser.add_argument("--supergat", default="supergat", help="supergat command [default: supergat]")
     args = parser.parse_args()
     print("| dataset | nodes | edges | features | classes | train | validation | test | degree | homophily | differs from the paper |")
     print("|---|---|---|---|---|---|---|---|---|---|---|")
@@ -52,7 +53,7 @@ def main() -> None:
         shown = found or paper
         cells = [str(cell) for cell in shown[:7]] + [f"{shown[7]} ± {shown[8]}", shown[9]]
         if found is None:
-            note = "files not at hand: the paper's numbers"
+            note = "files not available: the paper's numbers"
         elif found == paper:
             note = "no"
         else:

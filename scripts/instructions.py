@@ -1,25 +1,26 @@
 #!/usr/bin/env python3
-"""Counts the instructions of every primitive in a training step under callgrind, where time would be too noisy to guard against regressions.
+"""Counts the instructions of every primitive in a training step under callgrind, to detect slower kernels.
 
   python3 scripts/instructions.py                    print the counts
-  python3 scripts/instructions.py --check            compare with scripts/instructions.json; fails when a primitive needs 5 % more
-  python3 scripts/instructions.py --write            replace that file, after a change that is meant to be
+  python3 scripts/instructions.py --check            fail if a primitive needs 5 % more than in scripts/instructions.json
+  python3 scripts/instructions.py --write            update that file after an intended change
 
-Needs valgrind and a debug build (cargo build): says "skipped" where there is none. The AVX2 path is counted, which valgrind knows; one thread.
+Counts the AVX2 path, which valgrind supports, on one thread. Instruction counts are used because timings are too noisy.
+Needs valgrind and a debug build (cargo build); prints "skipped" if one is missing.
 """
 import argparse, json, os, pathlib, re, shutil, subprocess, sys, tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 BASELINE = HERE / "instructions.json"
 STEPS = 3
-# A sparse case needs a dataset; it is left out where there is none.
+# The sparse case needs a dataset and is skipped without it.
 CASES = {
     "random-mx": ["--random", "3000,10,64,5", "--model", "supergat-mx"],
     "random-gat": ["--random", "3000,10,64,5", "--model", "gat-go"],
     "cora-mx": ["cora", "--model", "supergat-mx"],
 }
 ALLOWED = 1.05
-# Below this many instructions a primitive is noise.
+# Primitives with fewer instructions are not compared.
 SMALL = 50_000
 
 
@@ -50,19 +51,19 @@ def count(binary, options, data):
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--binary", default=str(HERE.parent / "target" / "debug" / "supergat"))
-    p.add_argument("--check", action="store_true")
-    p.add_argument("--write", action="store_true")
+    p.add_argument("--binary", default=str(HERE.parent / "target" / "debug" / "supergat"), help="debug build of supergat")
+    p.add_argument("--check", action="store_true", help="fail if a primitive needs 5 %% more instructions")
+    p.add_argument("--write", action="store_true", help="update scripts/instructions.json")
     a = p.parse_args()
     if not shutil.which("valgrind") or not pathlib.Path(a.binary).exists():
-        print("instructions: skipped, since valgrind or the debug build is not there")
+        print("instructions: skipped (valgrind or the debug build is missing)")
         return
     data = data_folder()
     known = json.loads(BASELINE.read_text()) if BASELINE.exists() else {}
     worse = []
     for case, options in CASES.items():
         if options[0] == "cora" and not data:
-            print(f"{case}: skipped, since cora is not there")
+            print(f"{case}: skipped (dataset cora is missing)")
             continue
         counts = count(a.binary, options, data)
         before = known.get(case, {})
@@ -76,7 +77,7 @@ def main():
     if a.write:
         BASELINE.write_text(json.dumps(known, indent=1) + "\n")
     if a.check and worse:
-        sys.exit("more instructions than before:\n" + "\n".join(worse))
+        sys.exit("more instructions than in scripts/instructions.json:\n" + "\n".join(worse))
 
 
 main()

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Makes the runs behind docs/results.md, and its tables from them.
+"""Runs the experiments of docs/results.md and writes its tables.
 
-    scripts/results.py --run           what is missing in docs/results; stop it whenever you like
-    scripts/results.py                 the tables, from what docs/results holds
+    scripts/results.py --run           run what is missing in docs/results, then write the tables; resumable
+    scripts/results.py                 write the tables from the runs in docs/results
 
-With `--supergat PATH` another command than `supergat`. Datasets are found as by `supergat train` (`SUPERGAT_DATA`).
+Datasets are found as by `supergat train` (`SUPERGAT_DATA`).
 """
 
 import argparse
@@ -15,7 +15,7 @@ from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 MODELS = "gcn,sage,gat-go,supergat-sd,supergat-mx"
-# Section of docs/results.md, then what `supergat reproduce` is asked for: table, datasets, models, seeds. The shorter ones first.
+# Section of docs/results.md, then the arguments of `supergat reproduce`: table, datasets, models, seeds. Shorter runs first.
 STAGES = [
     ("planetoid", "planetoid", "cora,citeseer", MODELS, "100"),
     ("real-world", "real-world", "four-univ,cora-ml", MODELS, "100"),
@@ -32,7 +32,7 @@ STAGES = [
 
 
 def reproduce(supergat: str, results: Path, out: str, *more: str) -> dict:
-    """One stage after another, each dataset with a file of its own; gives the rows of every section."""
+    """Runs all stages, with one results file per dataset, and returns the table rows of every section."""
     tables = {}
     for section, table, datasets, models, seeds in STAGES:
         tables.setdefault(section, [])
@@ -49,25 +49,26 @@ def reproduce(supergat: str, results: Path, out: str, *more: str) -> dict:
 
 
 def summary(tables: dict) -> str:
-    """How many judged cells lie within the paper's reach, and which do not."""
+    """Summarises how many judged cells are within the tolerance, and lists the others."""
     cells = [[cell.strip() for cell in row.split("|")[1:-1]] for table in tables.values() for row in table[1:]]
     judged = [cell for cell in cells if cell[-1].startswith(("within", "outside"))]
     outside = [f"{model} on {dataset} ({difference})" for dataset, model, _, _, _, difference, *_, verdict in judged if verdict.startswith("outside")]
     within = len(judged) - len(outside)
-    return f"{within} of {len(judged)} judged cells ({100 * within / len(judged):.0f} %) lie within. Outside: {', '.join(outside)}."
+    share = f"{within} of {len(judged)} judged cells ({100 * within / len(judged):.0f} %) are within the tolerance."
+    return "\n- ".join([f"{share} Outside:\n", *outside]) if outside else share
 
 
 def rows(markdown: str) -> list:
-    """The rows of a table that hold a number of ours, without the padding of their cells."""
+    """Returns the header and the rows with a result of ours, without padding in the cells."""
     lines = [re.sub(r" *\| *", " | ", line).strip() for line in markdown.splitlines() if line.startswith("|")]
     return lines[:1] + [line for line in lines[2:] if not re.match(r"\|[^|]*\|[^|]*\| - \|", line)]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--run", action="store_true", help="make the missing runs first")
-    parser.add_argument("--supergat", default="supergat", help="the command [default: supergat]")
-    parser.add_argument("--results", type=Path, default=DOCS / "results", help="folder of the runs [default: docs/results]")
+    parser.add_argument("--run", action="store_true", help="run what is missing first")
+    parser.add_argument("--supergat", default="supergat", help="supergat command [default: supergat]")
+    parser.add_argument("--results", type=Path, default=DOCS / "results", help="folder with the runs [default: docs/results]")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as out:
         if args.run:
@@ -82,7 +83,7 @@ def main() -> None:
 
 
 def put(page: str, section: str, body: str) -> str:
-    """The page with other words between the marks of a section."""
+    """Returns the page with the text between the markers of a section replaced by `body`."""
     begin, end = f"<!-- {section} -->\n", f"<!-- end of {section} -->"
     return re.sub(re.escape(begin) + ".*?" + re.escape(end), lambda _: f"{begin}{body}\n{end}", page, flags=re.S)
 

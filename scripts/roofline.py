@@ -1,19 +1,21 @@
 #!/usr/bin/env python3
-"""How near the kernels come to what the machine can do: bytes that must move and operations that must happen in a training step, against the
-bandwidth and the peak that examples/machine.rs measures in the same run. Prints Markdown.
+"""Compares the kernels with the limits of the machine and prints Markdown tables (roofline).
+
+Counts the bytes and operations of a training step and divides them by the bandwidth and the peak that
+examples/machine.rs measures in the same run.
 
   cargo build --release && cargo build --release -p supergat-core --example machine
   python3 scripts/roofline.py --data path/to/data
 
-A primitive is limited by memory when its bytes at the machine's bandwidth take longer than its operations at the peak; the limit is the longer
-of the two, and the share is the limit over the measured minimum. Rows that an edge needs are counted as read from memory each time (gather);
-where a graph fits into the caches the share can exceed 1.
+A primitive is limited by memory if its bytes at the machine's bandwidth take longer than its operations at the peak.
+The limit is the longer of the two times, and the share is the limit divided by the measured minimum. Every row that an
+edge needs counts as read from memory (gathered), so the share can exceed 1 if a graph fits into the caches.
 """
 import argparse, json, pathlib, subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SETTINGS = ["--dropout", "0.6", "--lr", "0.005", "--lambda-e", "10", "--lambda-2", "5e-4", "--p-e", "0.8", "--p-n", "0.5", "--model", "supergat-mx"]
-# Source, features per node (mean number of entries, when sparse), (heads, features per head) of both layers.
+# Graph, features per node, total number of entries if sparse, and (heads, features per head) of both layers.
 CASES = {
     "pubmed-mx": dict(graph=["{data}/pubmed"], columns=500, entries=988031, layers=[(8, 8), (8, 3)]),
     "arxiv-mx": dict(graph=["--random", "169343,14,128,40"], columns=128, entries=None, layers=[(8, 16), (1, 40)],
@@ -22,13 +24,13 @@ CASES = {
 
 
 def padded(heads, features):
-    """Numbers in a row: one, two, four or eight heads share a vector of eight."""
+    """Returns the padded numbers of values and of heads in a row: 1, 2, 4 or 8 heads share a vector of eight."""
     lanes = next(n for n in (1, 2, 4, 8) if n >= min(heads, 8))
     return -(-features * lanes // 8) * 8 * -(-heads // 8), -(-heads // 8) * 8
 
 
 def work(n, e, case):
-    """Bytes gathered, bytes streamed and operations of each primitive in a step."""
+    """Returns the bytes gathered, bytes streamed and operations of each primitive in a step."""
     p_e, p_n = 0.8, 0.5
     negatives = p_n * p_e * e
     total = {}
@@ -50,9 +52,10 @@ def work(n, e, case):
             if layer > 0:
                 add("dense_product", 0, 4 * n * (width + row), 2 * n * width * row)
         state = 4 * 4 * lanes
-        # Forward: of each edge the source's row and score; dot product and weighted sum.
+        # Forward, per edge: row and score of the source; one dot product and one weighted sum.
         add("attention_forward", e * (4 * row + 4 * lanes), e * (5 + lanes / 8) + n * (8 * row + state), e * 4 * row)
-        # Backward: of each edge row, gradient, state and score of the other end; three dot products and two sums. Of each non-edge a row at both ends.
+        # Backward, per edge: row, gradient, state and score of the other end; three dot products and two sums.
+        # Per non-edge: a row at both ends.
         add("attention_backward", e * (8 * row + state + 4 * lanes) + 2 * negatives * 4 * row,
             e * (8 + lanes / 4) + 8 * negatives + 12 * n * row, e * 10 * row + 2 * negatives * 4 * row)
         width = row
@@ -65,8 +68,8 @@ def run(command):
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("--data", required=True)
-    p.add_argument("--cases", default=",".join(CASES))
+    p.add_argument("--data", required=True, help="folder that contains the dataset folders")
+    p.add_argument("--cases", default=",".join(CASES), help="cases to measure [default: all]")
     a = p.parse_args()
     machine = [json.loads(line) for line in run(["target/release/examples/machine"]).splitlines()]
     print("| threads | copy GB/s | gather of 256 B rows GB/s | gather of 512 B rows GB/s | multiply-add Gflop/s |\n|---|---|---|---|---|")

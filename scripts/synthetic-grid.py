@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Makes the runs behind docs/synthetic-grid.md, and its figures and tables from them.
+"""Runs the experiments of docs/synthetic-grid.md and writes its figures and tables.
 
-    scripts/synthetic-grid.py --run    what is missing in docs/results/grid; stop it whenever you like
-    scripts/synthetic-grid.py          figures and tables, from what docs/results/grid holds
+    scripts/synthetic-grid.py --run    run what is missing in docs/results/grid, then write; resumable
+    scripts/synthetic-grid.py          write the figures and tables from the runs in docs/results/grid
 
-With `--supergat PATH` another command than `supergat`, with `--degrees 75,100` other graphs. Options that are not listed below go to `supergat study grid`.
+Options that are not listed below are passed to `supergat study grid`.
 """
 
 import argparse
@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import textwrap
 from pathlib import Path
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -20,12 +21,12 @@ RUNS = DOCS / "results/grid"
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False)
-    parser.add_argument("--run", action="store_true", help="make the missing runs first")
-    parser.add_argument("--supergat", default="supergat", help="the command [default: supergat]")
-    # A part of the grid that one machine does in an afternoon, thirty graphs of each cell.
-    parser.add_argument("--homophilies", default="0.1,0.3,0.5,0.7,0.9")
-    parser.add_argument("--degrees", default="1,2.5,5,7.5,10,20", help="each has a file of its own")
-    parser.add_argument("--seeds", default="30", help="graphs of each cell")
+    parser.add_argument("--run", action="store_true", help="run what is missing first")
+    parser.add_argument("--supergat", default="supergat", help="supergat command [default: supergat]")
+    # The default is a part of the grid that one machine completes in an afternoon.
+    parser.add_argument("--homophilies", default="0.1,0.3,0.5,0.7,0.9", help="rows of the grid")
+    parser.add_argument("--degrees", default="1,2.5,5,7.5,10,20", help="columns of the grid, one results file each")
+    parser.add_argument("--seeds", default="30", help="graphs per cell")
     args, more = parser.parse_known_args()
     asked = [args.supergat, "study", "grid", "--redrawn", "--homophilies", args.homophilies, "--seeds", args.seeds, *more]
     files = {degree: RUNS / f"degree-{degree}.jsonl" for degree in args.degrees.split(",")}
@@ -43,12 +44,18 @@ def main() -> None:
             shutil.copyfile(f"{folder}/{name}.svg", DOCS / f"figures/grid-{name}.svg")
         tables = (Path(folder) / "table.md").read_text()
     page = DOCS / "synthetic-grid.md"
-    # Without the padding of cells, and without rows of graphs that were not run.
+    # Remove the padding of cells and the rows of graphs that were not run, and wrap notes at 110 columns.
     lines = [re.sub(r" *\| *", " | ", line).strip() for line in tables.splitlines() if " | missing" not in line]
     lines = [re.sub(r"\| -+ (?=\|)", "|---", line) if set(line) <= set("| -") else line for line in lines]
+    lines = [part for line in lines for part in wrapped(line)]
     marks = "<!-- tables -->", "<!-- end of tables -->"
     body = "\n".join([marks[0], *lines, marks[1]])
     page.write_text(re.sub(f"{marks[0]}.*?{marks[1]}", lambda _: body, page.read_text(), flags=re.S))
+
+
+def wrapped(line: str) -> list:
+    """Wraps the notes below a table; returns all other lines unchanged."""
+    return textwrap.wrap(line, 110, subsequent_indent="  ") if line.startswith("- ") else [line]
 
 
 if __name__ == "__main__":
