@@ -1,8 +1,5 @@
 //! A tiny pickle writer: protocol 2, the instructions in the order in which Python 2, numpy and scipy write them.
 
-// Each test file uses its own part of it.
-#![allow(dead_code)]
-
 use std::collections::HashMap;
 
 /// Instructions written so far. Names are written once and then fetched from the memo, as Python does.

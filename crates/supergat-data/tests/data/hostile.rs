@@ -1,8 +1,6 @@
 //! Pickles made to do harm: each is refused with a reason, none is executed, none fills the memory or overflows the stack.
 
-mod pickles;
-
-use pickles::{Writer, little};
+use crate::pickles::{Writer, little};
 use proptest::prelude::*;
 use std::path::Path;
 use supergat_data::pickle::{Limits, Pickle, Value};

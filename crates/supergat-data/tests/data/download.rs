@@ -8,8 +8,6 @@ use supergat_data::Error;
 use supergat_data::download::download;
 use supergat_data::registry::{Entry, RemoteFile, Unpack};
 
-mod arrays;
-
 /// What a server does with the n-th request for a path and a first byte.
 type Answer = Box<dyn Fn(usize, &str, Option<usize>, &mut TcpStream) + Send + Sync>;
 
@@ -170,7 +168,7 @@ fn archives_are_unpacked_without_leaving_the_folder() {
         ("d/sub/y", b"y".to_vec()),
         ("other", b"o".to_vec()),
     ];
-    let archive = arrays::zip(&members);
+    let archive = crate::arrays::zip(&members);
     let server = serve(Box::new(move |_, _, from, stream| send(stream, &archive, from, usize::MAX)));
     let root = tempfile::tempdir().unwrap();
     let place = download(&entry(None, Unpack::Below("d")), root.path(), Some(&server.address), |_| {}).unwrap();

@@ -1,5 +1,4 @@
 //! Writes the files that numpy and scipy write.
-#![allow(dead_code, reason = "every test file uses a part")]
 
 use std::io::Write;
 

@@ -1,8 +1,6 @@
 //! The Planetoid reader on a small folder written here, and on the published files where they are at hand.
 
-mod pickles;
-
-use pickles::{Writer, little, one_hot};
+use crate::pickles::{Writer, little, one_hot};
 use std::path::{Path, PathBuf};
 use supergat_core::{Features, Labels};
 use supergat_data::{Dataset, Error, LoadOptions, Result, load, planetoid};

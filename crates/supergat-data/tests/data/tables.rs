@@ -1,7 +1,5 @@
 //! Tables: what is understood, what is counted, what is refused.
 
-mod arrays;
-
 use supergat_core::{Direction, Features, Labels};
 use supergat_data::options::Expected;
 use supergat_data::schema::Column;
@@ -367,12 +365,12 @@ fn several_graphs_and_several_classes() {
 fn a_matrix_of_scipy_can_hold_the_features() {
     let folder = folder(&[("edges.txt", "0 1\n1 2\n"), ("labels.csv", "label\n0\n1\n1\n0\n")]);
     let matrix = |rows: &[i32]| {
-        arrays::npz(&[
-            ("format", arrays::npy("|S3", false, &[], b"csr")),
-            ("shape", arrays::longs(&[2], &[rows.len() as i64 - 1, 3])),
-            ("data", arrays::floats(&[3], &[1.0, 2.0, 3.0])),
-            ("indices", arrays::ints(&[0, 2, 1])),
-            ("indptr", arrays::ints(rows)),
+        crate::arrays::npz(&[
+            ("format", crate::arrays::npy("|S3", false, &[], b"csr")),
+            ("shape", crate::arrays::longs(&[2], &[rows.len() as i64 - 1, 3])),
+            ("data", crate::arrays::floats(&[3], &[1.0, 2.0, 3.0])),
+            ("indices", crate::arrays::ints(&[0, 2, 1])),
+            ("indptr", crate::arrays::ints(rows)),
         ])
     };
     std::fs::write(folder.path().join("features.npz"), matrix(&[0, 2, 2, 3, 3])).unwrap();

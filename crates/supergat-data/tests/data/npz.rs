@@ -1,8 +1,6 @@
 //! Arrays of numpy and sparse matrices of scipy, as they are written and as somebody who means harm would write them.
 
-mod arrays;
-
-use arrays::{floats, ints, longs, npy, npz, with_header, zip};
+use crate::arrays::{floats, ints, longs, npy, npz, with_header, zip};
 use proptest::prelude::*;
 use std::path::Path;
 use supergat_core::Features;

@@ -1,8 +1,6 @@
 //! Every reader on a small folder of the exact public layout, written here, and on what is wrong with it.
 
-mod arrays;
-
-use arrays::{floats, gzip, ints, longs, npy, npz, zip};
+use crate::arrays::{floats, gzip, ints, longs, npy, npz, zip};
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 use supergat_core::{Direction, Features, Labels};
