@@ -1,5 +1,6 @@
-//! What every reader and generator returns.
+//! Datasets as readers, generators and [`DatasetBuilder`] return them.
 
+use crate::builder::DatasetBuilder;
 use crate::schema::Schema;
 use std::borrow::Cow;
 use supergat_core::Example;
@@ -7,44 +8,49 @@ use supergat_core::Example;
 /// A dataset: one graph with three lists of nodes, or many graphs that each belong to one list.
 #[derive(Debug, Clone)]
 pub struct Dataset {
-    /// Its name, such as `cora`; presets are looked up by it.
+    /// Name such as `cora`, by which presets are chosen.
     pub name: String,
-    /// The graphs with features, labels and splits.
+    /// Graphs with features, labels and splits.
     pub examples: Vec<Example<f32>>,
-    /// The names of the classes: `0`, `1`, ... when the files name none.
+    /// Names of the classes; `0`, `1`, ... if the files contain none.
     pub class_names: Vec<String>,
-    /// For each example the names of its nodes; `None`: they are called `0`, `1`, ...
+    /// Names of the nodes of each example; `None` if they are called `0`, `1`, ...
     pub node_ids: Option<Vec<Vec<String>>>,
-    /// Links as the publisher counts them, before duplicates collapse.
+    /// Number of links as the publisher counts them, with duplicates.
     pub listed_links: u64,
-    /// Sentences on what the reader understood, counted and left out.
+    /// Sentences about what the reader recognised, counted and skipped.
     pub notes: Vec<String>,
-    /// The columns that the features were made from, where they come from a table.
+    /// Columns from which the features were made, for tables.
     pub schema: Option<Schema>,
 }
 
 impl Dataset {
-    /// Number of nodes over all examples.
+    /// Starts a dataset of one graph with `nodes` nodes from arrays in memory.
+    pub fn builder(nodes: usize) -> DatasetBuilder {
+        DatasetBuilder::new(nodes)
+    }
+
+    /// Returns the number of nodes over all examples.
     pub fn nodes(&self) -> usize {
         self.examples.iter().map(|example| example.graph.nodes()).sum()
     }
 
-    /// Number of classes.
+    /// Returns the number of classes.
     pub fn classes(&self) -> usize {
         self.class_names.len()
     }
 
-    /// Number of features per node.
+    /// Returns the number of features per node.
     pub fn features(&self) -> usize {
         self.examples.first().map_or(0, |example| example.features.columns())
     }
 
-    /// Whether a node may have several classes at once.
+    /// Returns whether a node may have several classes.
     pub fn is_multi_label(&self) -> bool {
         self.examples.first().is_some_and(|example| example.labels.is_multi())
     }
 
-    /// The same graph with another random split, where random splits can be drawn: one graph, one class per node.
+    /// Returns a copy with another random split, or `None` if there are several graphs or several classes per node.
     pub fn redrawn(&self, seed: u64) -> Option<Self> {
         let [example] = &self.examples[..] else { return None };
         let [train, validation, test] = crate::split::drawn(&example.labels, seed)?;
@@ -52,14 +58,14 @@ impl Dataset {
         Some(Self { examples: vec![example], ..self.clone() })
     }
 
-    /// What a person calls a node.
+    /// Returns the name of a node.
     pub fn node_id(&self, example: usize, node: usize) -> Cow<'_, str> {
         let named = self.node_ids.as_ref().and_then(|all| all.get(example)?.get(node));
         named.map_or_else(|| Cow::Owned(node.to_string()), |id| Cow::Borrowed(id.as_str()))
     }
 }
 
-/// `0`, `1`, ... for files that do not name their classes.
+/// Returns the class names `0`, `1`, ...
 pub(crate) fn numbered(classes: usize) -> Vec<String> {
     (0..classes).map(|class| class.to_string()).collect()
 }
@@ -70,7 +76,7 @@ mod tests {
     use supergat_core::{Direction, Features, Graph, Labels};
 
     #[test]
-    fn sizes_and_names() {
+    fn reports_sizes_and_names() {
         let example = Example::new(
             Graph::from_edges(2, &[(0, 1)], Direction::Undirected).unwrap(),
             Features::dense(2, 3, vec![1.0f32; 6]).unwrap(),

@@ -1,8 +1,8 @@
-//! Fetches published datasets.
+//! Downloads published datasets.
 //!
-//! The transport is the system's `curl`: it speaks TLS with the system's certificates and knows proxies, and it costs nothing to build.
-//! Everything else is done here: the files of a dataset are gathered in a hidden folder, what was cut off is resumed, checksums are compared,
-//! archives are unpacked, and the folder gets its name when it is complete.
+//! The system's `curl` transfers the files: it supports TLS with the system's certificates and proxies, and needs no
+//! build time. This module collects the files of a dataset in a hidden folder, resumes interrupted transfers, compares
+//! checksums, unpacks archives, and renames the folder when it is complete.
 
 use crate::error::{Error, Result};
 use crate::file;
@@ -14,37 +14,37 @@ use std::io::{self, Read, Write};
 use std::path::{Component, Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// No file is larger: 4 GiB.
+/// Maximum size of a file: 4 GiB.
 const MOST_BYTES: u64 = 4 << 30;
 
-/// How often a connection may end early without anything having come.
+/// Number of connections in a row that may end without data before the download fails.
 const ATTEMPTS: usize = 3;
 
 /// Exit codes of curl.
 const HTTP_ERROR: i32 = 22;
 const NO_RANGES: i32 = 33;
 
-/// How far a file is.
+/// Progress of the download of a file.
 #[derive(Debug, Clone, Copy)]
 pub struct Progress<'a> {
-    /// The file.
+    /// Name of the file.
     pub file: &'a str,
-    /// Bytes that are here.
+    /// Number of bytes received.
     pub bytes: u64,
-    /// Bytes in all, where the server says so.
+    /// Size of the file, if the server reports it.
     pub total: Option<u64>,
 }
 
-/// Fetches a dataset into `root/NAME` and returns that folder. With a `mirror`, its files are at `mirror/NAME/FILE`.
+/// Downloads a dataset into `root/NAME` and returns that folder. A `mirror` has the files at `mirror/NAME/FILE`.
 pub fn download(
     entry: &Entry,
     root: &Path,
     mirror: Option<&str>,
     mut observe: impl FnMut(Progress<'_>),
 ) -> Result<PathBuf> {
-    let place = root.join(entry.name);
-    if place.exists() {
-        return Ok(place);
+    let folder = root.join(entry.name);
+    if folder.exists() {
+        return Ok(folder);
     }
     let staging = root.join(format!(".{}.partial", entry.name));
     fs::create_dir_all(&staging).map_err(|source| Error::Write { path: staging.clone(), source })?;
@@ -60,11 +60,11 @@ pub fn download(
     for marker in fetches.iter().map(Fetch::unpacked).filter(|marker| marker.exists()) {
         fs::remove_file(&marker).map_err(|source| Error::Write { path: marker.clone(), source })?;
     }
-    fs::rename(&staging, &place).map_err(|source| Error::Write { path: place.clone(), source })?;
-    Ok(place)
+    fs::rename(&staging, &folder).map_err(|source| Error::Write { path: folder.clone(), source })?;
+    Ok(folder)
 }
 
-/// One file on its way.
+/// Download of one file.
 struct Fetch<'a> {
     file: &'a RemoteFile,
     url: String,
@@ -88,7 +88,7 @@ impl Fetch<'_> {
         fs::remove_file(&part).map_err(failed)
     }
 
-    /// Fetches what is missing, again while something comes.
+    /// Downloads the missing bytes, and reconnects as long as data arrives.
     fn fetch(&self, part: &Path, observe: &mut impl FnMut(Progress<'_>)) -> Result<()> {
         let mut fruitless = 0;
         loop {
@@ -112,7 +112,7 @@ impl Fetch<'_> {
         Error::Download { url: self.url.clone(), reason: reason.into() }
     }
 
-    /// One connection: appends to the part what comes after its first `from` bytes.
+    /// Opens one connection and appends the bytes after the first `from` to the partial file.
     fn attempt(&self, part: &Path, from: u64, observe: &mut impl FnMut(Progress<'_>)) -> Result<Ended> {
         let io = |source| Error::Write { path: part.to_owned(), source };
         let mut out = OpenOptions::new().create(true).append(true).open(part).map_err(io)?;
@@ -128,7 +128,7 @@ impl Fetch<'_> {
             }
             bytes += read as u64;
             if bytes > MOST_BYTES {
-                // It may have ended by itself meanwhile.
+                // The process may have ended already.
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err(self.failed(format!("more than {MOST_BYTES} bytes come")));
@@ -210,13 +210,13 @@ impl Fetch<'_> {
         fs::write(&marker, self.url.as_bytes()).map_err(|source| Error::Write { path: marker.clone(), source })
     }
 
-    /// What says, until the dataset is whole, that this archive was unpacked.
+    /// Returns the path of the file that marks this archive as unpacked until the dataset is complete.
     fn unpacked(&self) -> PathBuf {
         self.staging.join(format!(".{}.unpacked", self.file.name))
     }
 }
 
-/// How a connection ended.
+/// Result of a connection.
 enum Ended {
     Complete,
     Refused(u32),
@@ -232,14 +232,14 @@ fn restart(part: &Path) -> Result<()> {
     fs::remove_file(part).map_err(|source| Error::Write { path: part.to_owned(), source })
 }
 
-/// A path that stays below the folder it is joined to.
+/// Returns the path of a member if it stays below the folder that it is joined to.
 fn plain(name: &str) -> Option<PathBuf> {
     let path = Path::new(name);
     let normal = path.components().all(|part| matches!(part, Component::Normal(_)));
     (normal && !name.is_empty() && !name.contains('\\')).then(|| path.to_owned())
 }
 
-/// The length of the whole file, as the last headers say it.
+/// Returns the size of the whole file according to the last headers.
 fn total(headers: &Path, from: u64) -> Option<u64> {
     let text = fs::read_to_string(headers).ok()?;
     let last = text.trim_end().rsplit("\r\n\r\n").next()?;
@@ -247,7 +247,7 @@ fn total(headers: &Path, from: u64) -> Option<u64> {
     last.lines().find_map(value).map(|length| length.saturating_add(from))
 }
 
-/// The SHA-256 of a file in hexadecimal digits.
+/// Computes the SHA-256 of a file in hexadecimal digits.
 pub fn sha256(path: &Path) -> Result<String> {
     let io = |source| Error::Io { path: path.to_owned(), source };
     let mut file = File::open(path).map_err(io)?;
@@ -267,7 +267,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_never_leave_their_folder() {
+    fn rejects_paths_outside_the_folder() {
         assert_eq!(plain("raw/edge.csv.gz"), Some("raw/edge.csv.gz".into()));
         for bad in ["", "../x", "a/../../x", "/etc/passwd", "a\\b", "./x"] {
             assert_eq!(plain(bad), None, "{bad}");
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn checksums_are_the_usual_ones() {
+    fn computes_known_checksums() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("abc");
         fs::write(&path, b"abc").unwrap();

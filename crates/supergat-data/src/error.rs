@@ -1,87 +1,98 @@
-//! The one error type of the crate. Every message is one sentence that says where, what was expected and what was found.
+//! Error type of the crate. Every message is one sentence that says where, what was expected and what was found.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// What can go wrong when reading or generating a dataset.
+/// Error of reading, building or generating a dataset.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The operating system would not give the file.
+    /// A file or folder that cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What the operating system said.
+        /// Error of the operating system.
         source: std::io::Error,
     },
-    /// The operating system would not take the file.
+    /// A file or folder that cannot be written.
     #[error("cannot write {}: {source}", path.display())]
     Write {
         /// The file or folder.
         path: PathBuf,
-        /// What the operating system said.
+        /// Error of the operating system.
         source: std::io::Error,
     },
-    /// A file that could not be fetched.
+    /// Too little memory to read a file.
+    #[error(
+        "{}: not enough memory to read it: {bytes} bytes could not be allocated; free memory or raise the memory limit of the process",
+        path.display()
+    )]
+    OutOfMemory {
+        /// The file; a member of an archive is named as if the archive were a folder.
+        path: PathBuf,
+        /// Number of bytes that could not be allocated.
+        bytes: u64,
+    },
+    /// A file that could not be downloaded.
     #[error("cannot fetch {url}: {reason}; try again to resume, or name a mirror")]
     Download {
-        /// Its address.
+        /// Address of the file.
         url: String,
-        /// What went wrong.
+        /// Reason of the failure.
         reason: String,
     },
-    /// Something that must be there is not.
+    /// A required file, folder or array that does not exist.
     #[error("{} not found: {advice}", path.display())]
     NotFound {
-        /// What was looked for.
+        /// The missing file, folder or array.
         path: PathBuf,
-        /// Where it was looked for, and what to do.
+        /// Places that were searched, and what to do.
         advice: String,
     },
-    /// The file ends too early.
+    /// A file that ends too early.
     #[error("{}, byte {offset}: the file ends within {expected}; it is truncated, fetch it again", path.display())]
     Truncated {
         /// The file.
         path: PathBuf,
-        /// Where the part begins that is cut off.
+        /// Offset of the incomplete value.
         offset: usize,
-        /// That part, in words.
+        /// Description of the incomplete value.
         expected: String,
     },
-    /// An archive that cannot be unpacked.
+    /// A compressed file that cannot be decompressed.
     #[error("{}: cannot be unpacked ({reason}); it is cut off or damaged, fetch it again", path.display())]
     Damaged {
-        /// The archive; a member is named as if the archive were a folder.
+        /// The file; a member of an archive is named as if the archive were a folder.
         path: PathBuf,
-        /// What the unpacker said.
+        /// Message of the decompressor.
         reason: String,
     },
-    /// A pickle that holds something else than a dataset's arrays and lists.
+    /// A pickle that contains anything but the arrays and lists of a dataset.
     #[error("{}, byte {offset}: expected {expected}, found {found}", path.display())]
     Pickle {
         /// The file.
         path: PathBuf,
-        /// Where the value or the instruction begins.
+        /// Offset of the value or instruction.
         offset: usize,
-        /// What a dataset has there.
+        /// Expected content.
         expected: String,
-        /// What the file has there.
+        /// Actual content.
         found: String,
     },
-    /// A binary file that holds something else than it must.
+    /// A binary file with unexpected content.
     #[error("{}, byte {offset}: expected {expected}, found {found}", path.display())]
     Binary {
         /// The file; a member of an archive is named as if the archive were a folder.
         path: PathBuf,
-        /// Where the part begins.
+        /// Offset of the unexpected content.
         offset: usize,
-        /// What must stand there.
+        /// Expected content.
         expected: String,
-        /// What the file has there.
+        /// Actual content.
         found: String,
     },
-    /// A pickle that names something that might be executed.
+    /// A pickle that names a function or type which is not allowed.
     #[error(
         "{}, byte {offset}: refuses to load `{name}`: a data file must only name numpy and scipy array types",
         path.display()
@@ -89,112 +100,131 @@ pub enum Error {
     ForbiddenGlobal {
         /// The file.
         path: PathBuf,
-        /// Where the name stands.
+        /// Offset of the name.
         offset: usize,
         /// The name, `module.attribute`.
         name: String,
     },
-    /// More than the reader is willing to hold in memory.
+    /// A size beyond the limit of a reader.
     #[error("{}: {what}: expected at most {limit}, found {found}", path.display())]
     TooLarge {
         /// The file.
         path: PathBuf,
-        /// What is too large, in words.
+        /// Description of the size.
         what: &'static str,
-        /// The limit.
+        /// Largest allowed size.
         limit: u64,
-        /// What the file claims, or how far the reader got.
+        /// Size that the file declares, or that was read before the reader stopped.
         found: u64,
     },
-    /// Two parts of a dataset that must agree do not.
+    /// A property of a file or folder that does not agree with the rest of the dataset.
     #[error("{}: {what}: expected {expected}, found {found}", path.display())]
     Mismatch {
-        /// The file, or the folder when the parts are files.
+        /// The file or folder.
         path: PathBuf,
-        /// What was compared, in words.
+        /// Description of the property.
         what: String,
-        /// What it must be, and why.
+        /// Expected value, and why.
         expected: String,
-        /// What it is.
+        /// Actual value.
         found: String,
     },
-    /// A line of a text file that cannot be understood.
+    /// A line of a text file that cannot be parsed.
     #[error("{}, line {line}: expected {expected}, found `{found}`", path.display())]
     Text {
         /// The file.
         path: PathBuf,
-        /// The line, counted from 1.
+        /// Number of the line, counted from 1.
         line: usize,
-        /// What a line must be.
+        /// Expected content of a line.
         expected: String,
-        /// The line as it is.
+        /// Actual line, shortened.
         found: String,
     },
-    /// A table that cannot be used as it is.
+    /// An error in a table.
     #[error("{0}")]
     Table(Box<TableError>),
     /// A folder whose files are of no known format.
-    #[error("{} holds no known dataset: expected {expected}, found {found}", path.display())]
+    #[error(
+        "{} has no recognised dataset files (found {found}): {nearest} needs {expected}; see `supergat train --help`",
+        path.display()
+    )]
     UnknownFormat {
         /// The folder.
         path: PathBuf,
-        /// The files of each known format.
-        expected: String,
-        /// The first few files of the folder.
+        /// Format that has most files in common with the folder, or that of tables.
+        nearest: &'static str,
+        /// Files that this format needs.
+        expected: &'static str,
+        /// First few files of the folder.
         found: String,
     },
-    /// A name that is neither a folder nor a known dataset.
-    #[error("unknown dataset `{name}` ({}): give a known name or the folder that holds the files", suggestion(nearest))]
+    /// A name that is neither a file, a folder nor a known dataset.
+    #[error(
+        "unknown dataset `{}` ({}): give a known name or the folder that holds the files",
+        shown(name),
+        suggestion(nearest)
+    )]
     UnknownDataset {
-        /// The name as given.
+        /// Name as given.
         name: String,
-        /// Known names that are spelt alike, nearest first.
+        /// Known names with a similar spelling, nearest first.
         nearest: Vec<&'static str>,
     },
-    /// A generator's specification that cannot be followed.
+    /// An invalid specification of a generated graph.
     #[error("`{spec}`: expected {expected}, found `{found}`")]
     Spec {
-        /// The whole specification.
+        /// Whole specification.
         spec: String,
-        /// What is allowed.
+        /// Allowed values.
         expected: String,
-        /// The part that is not.
+        /// Value that is not allowed.
         found: String,
     },
-    /// The files are readable, but what they describe is no graph to learn from.
+    /// An array in memory that does not fit the dataset that is built from it.
+    #[error("{what}: expected {expected}, found {found}")]
+    Array {
+        /// Description of the array, and the position where that matters.
+        what: String,
+        /// Expected size or value.
+        expected: String,
+        /// Actual size or value.
+        found: String,
+    },
+    /// Readable data that does not describe a valid graph.
     #[error("{}: {source}", path.display())]
     Core {
-        /// The folder, or the specification of a generated dataset.
+        /// File or folder, specification of a generated graph, or name of a dataset from arrays.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Error of the engine.
         source: supergat_core::Error,
     },
 }
 
 fn suggestion(nearest: &[&str]) -> String {
     match nearest {
-        [] => format!("known are {} and random-partition", crate::registry::KNOWN.join(", ")),
+        [] => "`supergat datasets` lists the known names".into(),
         some => format!("did you mean {}?", some.join(" or ")),
     }
 }
 
-/// Result of this crate.
+/// Result with the error of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// A place in a table and what is wrong there.
+/// An error at a position in a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableError {
     /// The file.
     pub path: PathBuf,
-    /// The line, or in files without lines the row, counted from 1; 0: the whole file.
+    /// Line, or row in files without lines, counted from 1; 0 for the whole file.
     pub line: u64,
-    /// The column; empty: the whole line.
+    /// Name of the column; empty for the whole line.
     pub column: String,
-    /// What must be there.
+    /// Expected content.
     pub expected: String,
-    /// What is there.
+    /// Actual content.
     pub found: String,
-    /// What to do.
+    /// Advice on how to fix it.
     pub advice: String,
 }
 
@@ -211,7 +241,7 @@ impl fmt::Display for TableError {
     }
 }
 
-/// A part of a file as it may appear in a message: neither long nor with line breaks.
+/// Shortens text of a file for a message and removes its line breaks.
 pub(crate) fn shown(text: &str) -> String {
     const MOST: usize = 60;
     let plain: String = text.chars().take(MOST).map(|c| if c.is_control() { ' ' } else { c }).collect();
@@ -223,7 +253,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn messages_are_one_sentence() {
+    fn messages_name_the_file_and_the_remedy() {
         let forbidden =
             Error::ForbiddenGlobal { path: "data/ind.cora.x".into(), offset: 2, name: "os.system".to_owned() };
         assert_eq!(
@@ -237,7 +267,6 @@ mod tests {
         );
     }
 
-    /// Results stay cheap to return.
     #[test]
     fn errors_are_small() {
         assert!(size_of::<Error>() <= 128, "{}", size_of::<Error>());

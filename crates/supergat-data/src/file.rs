@@ -1,12 +1,15 @@
-//! Reading files and folders from strangers: only regular files, only up to a limit.
+//! Reads untrusted files and folders: only regular files, only up to a limit, and with allocations that may fail.
 
 use crate::error::{Error, Result};
 use serde::de::DeserializeOwned;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 
-/// The whole file, which may hold at most `limit` bytes. A pipe or a device would have no end and is refused.
+/// Size of the largest file that is read whole.
+pub(crate) const MAX_BYTES: u64 = 4 << 30;
+
+/// Reads the whole file, which may have at most `limit` bytes. Pipes and devices have no end and are refused.
 pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>> {
     let io = |source| Error::Io { path: path.to_owned(), source };
     let about = std::fs::metadata(path).map_err(io)?;
@@ -22,38 +25,66 @@ pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>> {
     if about.len() > limit {
         return Err(too_large(about.len()));
     }
-    let mut bytes = Vec::with_capacity(about.len() as usize);
-    // The file may have grown since.
-    File::open(path).map_err(io)?.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(io)?;
+    let mut bytes = with_capacity(path, about.len() as usize)?;
+    // The file may have grown since its size was read.
+    let file = File::open(path).map_err(io)?;
+    file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(|error| failed(path, about.len(), error))?;
     if bytes.len() as u64 > limit {
         return Err(too_large(bytes.len() as u64));
     }
     Ok(bytes)
 }
 
-/// The largest file that is read whole.
-pub(crate) const MAX_BYTES: u64 = 4 << 30;
-
-/// How much packed data may grow to. Honest files of equal numbers are packed a thousandfold, so small ones may.
-pub(crate) fn unpacked_limit(packed: usize) -> u64 {
-    (packed as u64).saturating_mul(256).saturating_add(64 << 20).min(MAX_BYTES)
-}
-
-/// Everything that an unpacking reader gives, up to a limit.
-pub(crate) fn unpack(path: &Path, reader: impl Read, limit: u64) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let read = reader.take(limit.saturating_add(1)).read_to_end(&mut bytes);
-    if bytes.len() as u64 > limit {
-        let (path, found) = (path.to_owned(), bytes.len() as u64);
-        return Err(Error::TooLarge { path, what: "bytes when unpacked", limit, found });
-    }
-    match read {
-        Ok(_) => Ok(bytes),
-        Err(error) => Err(Error::Damaged { path: path.to_owned(), reason: error.to_string() }),
+/// Returns the error for a failed read or mapping of `bytes` bytes.
+pub(crate) fn failed(path: &Path, bytes: u64, source: io::Error) -> Error {
+    match source.kind() {
+        io::ErrorKind::OutOfMemory => Error::OutOfMemory { path: path.to_owned(), bytes },
+        _ => Error::Io { path: path.to_owned(), source },
     }
 }
 
-/// Reads JSON of a fixed shape, which `expected` describes.
+/// Allocates an empty vector for `count` values of a file.
+pub(crate) fn with_capacity<T>(path: &Path, count: usize) -> Result<Vec<T>> {
+    let mut values = Vec::new();
+    values.try_reserve_exact(count).map_err(|_| out_of_memory::<T>(path, count))?;
+    Ok(values)
+}
+
+/// Allocates `count` copies of a value.
+pub(crate) fn filled<T: Clone>(path: &Path, value: T, count: usize) -> Result<Vec<T>> {
+    let mut values = with_capacity(path, count)?;
+    values.resize(count, value);
+    Ok(values)
+}
+
+/// Collects values of which there are about `count`, up to the first error.
+pub(crate) fn collect<T>(path: &Path, count: usize, values: impl Iterator<Item = Result<T>>) -> Result<Vec<T>> {
+    let mut all = with_capacity(path, count)?;
+    for value in values {
+        push(path, &mut all, value?)?;
+    }
+    Ok(all)
+}
+
+/// Appends a value.
+pub(crate) fn push<T>(path: &Path, values: &mut Vec<T>, value: T) -> Result<()> {
+    if values.len() == values.capacity() {
+        reserve(path, values, 1)?;
+    }
+    values.push(value);
+    Ok(())
+}
+
+/// Makes room for `additional` values, and for more so that repeated calls stay cheap.
+pub(crate) fn reserve<T>(path: &Path, values: &mut Vec<T>, additional: usize) -> Result<()> {
+    values.try_reserve(additional).map_err(|_| out_of_memory::<T>(path, values.len() + additional))
+}
+
+fn out_of_memory<T>(path: &Path, count: usize) -> Error {
+    Error::OutOfMemory { path: path.to_owned(), bytes: (count as u64).saturating_mul(size_of::<T>() as u64) }
+}
+
+/// Reads JSON of a fixed structure, which `expected` describes.
 pub(crate) fn json<T: DeserializeOwned>(path: &Path, bytes: &[u8], expected: &str) -> Result<T> {
     serde_json::from_slice(bytes).map_err(|error| Error::Text {
         path: path.to_owned(),
@@ -63,7 +94,7 @@ pub(crate) fn json<T: DeserializeOwned>(path: &Path, bytes: &[u8], expected: &st
     })
 }
 
-/// The names in a folder, sorted, so that messages are the same everywhere.
+/// Lists the names in a folder, sorted, so that messages do not depend on the file system.
 pub(crate) fn list(folder: &Path) -> Result<Vec<String>> {
     let io = |source| Error::Io { path: folder.to_owned(), source };
     let mut names = std::fs::read_dir(folder)
@@ -79,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_regular_files_up_to_the_limit() {
+    fn reads_only_regular_files_up_to_the_limit() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("b");
         std::fs::write(&path, b"12345").unwrap();
@@ -89,5 +120,23 @@ mod tests {
         assert!(matches!(read(folder.path(), 5), Err(Error::Mismatch { .. })));
         assert!(matches!(read(&folder.path().join("c"), 5), Err(Error::Io { .. })));
         assert_eq!(list(folder.path()).unwrap(), ["a", "b"]);
+    }
+
+    #[test]
+    fn reports_failed_allocations() {
+        let path = Path::new("big.npz");
+        let error = with_capacity::<u64>(path, 1 << 59).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "big.npz: not enough memory to read it: 4611686018427387904 bytes could not be allocated; \
+             free memory or raise the memory limit of the process"
+        );
+        assert!(matches!(filled(path, 0u8, usize::MAX), Err(Error::OutOfMemory { .. })));
+        assert!(matches!(collect::<u8>(path, usize::MAX, std::iter::empty()), Err(Error::OutOfMemory { .. })));
+        assert!(matches!(reserve(path, &mut vec![0u8], usize::MAX - 1), Err(Error::OutOfMemory { .. })));
+        let refused = failed(path, 7, io::ErrorKind::OutOfMemory.into());
+        assert!(matches!(refused, Error::OutOfMemory { bytes: 7, .. }));
+        assert!(matches!(failed(path, 7, io::ErrorKind::PermissionDenied.into()), Error::Io { .. }));
+        assert_eq!(collect(path, 0, [Ok(1), Ok(2)].into_iter()).unwrap(), [1, 2]);
     }
 }

@@ -48,9 +48,19 @@ pub fn read(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
     let Some(stem) = names.iter().find_map(|name| name.strip_suffix(".npz")) else {
         return Err(Error::NotFound { path: folder.join("*.npz"), advice: format!("the folder must hold {EXPECTED}") });
     };
+    read_named(folder, stem, prepare::name_of(folder), options)
+}
+
+/// Reads the dataset in a single file. Its name is the one under which the file is published, else the file's.
+pub fn read_file(path: &Path, options: &LoadOptions) -> Result<Dataset> {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    read_named(path.parent().unwrap_or(Path::new("")), &stem, prepare::name_of(&path.with_extension("")), options)
+}
+
+fn read_named(folder: &Path, stem: &str, name: String, options: &LoadOptions) -> Result<Dataset> {
     let path = folder.join(format!("{stem}.npz"));
     let known = PUBLISHED.iter().find(|(file, ..)| *file == stem);
-    let name = known.map_or_else(|| prepare::name_of(folder), |(_, name, _)| (*name).to_owned());
+    let name = known.map_or(name, |(_, name, _)| (*name).to_owned());
     let reduced = PUBLISHED.iter().any(|(_, known, reduced)| *known == name && *reduced);
     parse(&path, file::read(&path, file::MAX_BYTES)?, name, reduced, options)
 }

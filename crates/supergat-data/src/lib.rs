@@ -1,10 +1,10 @@
-//! Graph datasets for SuperGAT: readers of published files and generators of synthetic graphs.
+//! Graph datasets for SuperGAT: readers of files, generators of synthetic graphs, and a builder for arrays in memory.
 //!
-//! The way through the crate: [`load`] takes what a person typed (a folder, a known name, or a generator's
-//! specification), finds the format or the generator that answers to it, and returns a [`Dataset`].
+//! [`load`] takes a folder, a file, a known name, or the specification of a generated graph, and returns a [`Dataset`].
+//! [`Dataset::builder`] makes one from arrays.
 //!
-//! Files come from strangers. No reader executes anything, every size a file claims is checked against what the file holds, and
-//! every [`Error`] is one sentence that names the file, the place, what was expected and what was found.
+//! Files are untrusted input. No reader executes anything, every declared size is checked against the file, decompression
+//! is limited, and every [`Error`] is one sentence that names the file, the position, what was expected and what was found.
 //!
 //! ```
 //! let dataset = supergat_data::load("random-partition:classes=3,nodes=200,degree=4")?;
@@ -14,9 +14,11 @@
 
 #![deny(unsafe_code)]
 
+pub mod builder;
 pub mod convert;
 pub mod converted;
 pub mod dataset;
+mod decompress;
 pub mod download;
 pub mod error;
 mod file;
@@ -48,6 +50,7 @@ pub mod webkb;
 pub mod wiki_cs;
 mod zip;
 
+pub use builder::DatasetBuilder;
 pub use convert::convert;
 pub use dataset::Dataset;
 pub use error::{Error, Result};

@@ -1,21 +1,22 @@
 //! Tables of numbers in text files: one row per line, commas between numbers.
 
+use crate::decompress::gunzip;
 use crate::error::{Error, Result};
 use crate::file;
 use std::path::Path;
 use std::str::FromStr;
 
-/// The file, unpacked if it ends in `.gz`.
+/// Reads a file, decompressed if its name ends in `.gz`.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     let bytes = file::read(path, file::MAX_BYTES)?;
     if path.extension().is_some_and(|end| end == "gz") {
-        return file::unpack(path, flate2::read::MultiGzDecoder::new(&bytes[..]), file::unpacked_limit(bytes.len()));
+        return gunzip(path, &bytes);
     }
     Ok(bytes)
 }
 
-/// All numbers of a table, row after row. Every line has `columns` of them, or as many as the first line when that is `None`; empty lines at the
-/// end do not count. `skip` lines at the beginning are headings.
+/// Parses all numbers of a table, row by row. Every line must have `columns` numbers, or as many as the first line
+/// if that is `None`. The first `skip` lines are headings; empty lines at the end are ignored.
 pub(crate) fn numbers<T: FromStr>(path: &Path, text: &[u8], skip: usize, columns: Option<usize>) -> Result<Table<T>> {
     let mut table = Table { columns: columns.unwrap_or(0), values: Vec::new() };
     let mut expected = columns;
@@ -33,7 +34,8 @@ pub(crate) fn numbers<T: FromStr>(path: &Path, text: &[u8], skip: usize, columns
         let before = table.values.len();
         for field in text.split(|&byte| byte == b',') {
             let number = std::str::from_utf8(field.trim_ascii()).ok().and_then(|field| field.parse().ok());
-            table.values.push(number.ok_or_else(|| refuse(expected.unwrap_or(1)))?);
+            let number = number.ok_or_else(|| refuse(expected.unwrap_or(1)))?;
+            file::push(path, &mut table.values, number)?;
         }
         let found = table.values.len() - before;
         let expected = *expected.get_or_insert(found);
@@ -50,12 +52,12 @@ pub(crate) fn numbers<T: FromStr>(path: &Path, text: &[u8], skip: usize, columns
 pub(crate) struct Table<T> {
     /// Numbers per row.
     pub columns: usize,
-    /// Row after row.
+    /// All numbers, row by row.
     pub values: Vec<T>,
 }
 
 impl<T> Table<T> {
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.values.len().checked_div(self.columns).unwrap_or(0)
     }
@@ -66,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tables_of_numbers() {
+    fn parses_tables_of_numbers() {
         let path = Path::new("t.csv");
         let table = numbers::<f32>(path, b"a,b\r\n1, 2.5\r\n-3,4e1\r\n\n", 1, None).unwrap();
         assert_eq!((table.columns, table.rows(), &table.values[..]), (2, 2, &[1.0, 2.5, -3.0, 40.0][..]));

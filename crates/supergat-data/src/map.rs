@@ -1,17 +1,19 @@
-//! A file as memory. The one module of the crate with unsafe code.
+//! Maps files into memory. The only module of the crate with unsafe code.
 
 #![allow(unsafe_code)]
 
 use crate::error::{Error, Result};
+use crate::file;
 use memmap2::Mmap;
 use std::fs::File;
 use std::path::Path;
 
-/// The bytes of a regular file, which the system fetches as they are read.
+/// Maps a regular file; the system reads its bytes when they are used.
 pub(crate) fn open(path: &Path) -> Result<Mmap> {
     let io = |source| Error::Io { path: path.to_owned(), source };
-    let file = File::open(path).map_err(io)?;
-    if !file.metadata().map_err(io)?.is_file() {
+    let opened = File::open(path).map_err(io)?;
+    let about = opened.metadata().map_err(io)?;
+    if !about.is_file() {
         return Err(Error::Mismatch {
             path: path.to_owned(),
             what: "kind of file".into(),
@@ -19,8 +21,9 @@ pub(crate) fn open(path: &Path) -> Result<Mmap> {
             found: "a folder, device or pipe".into(),
         });
     }
-    // SAFETY: the map is read-only and lives only while a dataset is read. Nothing is kept that borrows from it, every number is copied
-    // out and checked after the copy. Another program that changes the file meanwhile can make those checks fail; one that shortens it can
-    // end this process, as the system does for every map. Files of this format are replaced by renaming, never changed in place.
-    unsafe { Mmap::map(&file) }.map_err(io)
+    // SAFETY: the map is read-only and exists only while a dataset is read. Nothing that borrows from it is kept: every
+    // number is copied and checked after the copy. If another program changes the file meanwhile, those checks can
+    // fail; if it shortens the file, the system can end this process, as with every map. Files of this format are
+    // replaced by renaming and never changed in place.
+    unsafe { Mmap::map(&opened) }.map_err(|error| file::failed(path, about.len(), error))
 }

@@ -1,24 +1,26 @@
 //! numpy's `.npy` files: a short header in Python's notation, then the bytes of one array.
 //!
-//! The header is read by a parser that knows its three keys; nothing is evaluated. Arrays of Python objects are pickles and are refused.
+//! A parser that knows the three keys reads the header; nothing is evaluated. Arrays of Python objects are pickles and
+//! are refused.
 
 use crate::error::{Error, Result};
+use crate::file;
 use std::path::{Path, PathBuf};
 
 const MAGIC: &[u8] = b"\x93NUMPY";
-/// numpy itself refuses longer headers.
+/// Maximum length of a header; numpy refuses longer ones too.
 const MAX_HEADER: usize = 10_000;
-/// numpy's own limit in its first twenty years.
+/// Maximum number of axes; numpy 1 has the same limit.
 const MAX_DIMENSIONS: usize = 32;
 
-/// An array and the bytes of its file.
+/// A numpy array and the bytes of its file.
 #[derive(Debug)]
 pub struct Array {
     path: PathBuf,
     shape: Vec<usize>,
     element: Element,
     big_endian: bool,
-    /// The first axis is the fastest in memory.
+    /// Whether the first axis is the fastest in memory.
     fortran: bool,
     bytes: Vec<u8>,
     start: usize,
@@ -35,7 +37,7 @@ enum Kind {
     Bytes,
 }
 
-/// What an element is and how many bytes it has.
+/// Kind and size in bytes of an element.
 #[derive(Debug, Clone, Copy)]
 struct Element {
     kind: Kind,
@@ -43,7 +45,7 @@ struct Element {
 }
 
 impl Array {
-    /// Takes the bytes of a file. `path` is only named in errors.
+    /// Parses the bytes of a file; `path` is only named in errors.
     pub fn parse(path: &Path, bytes: Vec<u8>) -> Result<Self> {
         let (header_start, start) = frame(path, &bytes)?;
         let header = Header::parse(path, header_start, &bytes[header_start..start])?;
@@ -64,12 +66,12 @@ impl Array {
         Ok(Self { path: path.to_owned(), shape, element, big_endian, fortran, bytes, start })
     }
 
-    /// The length of each axis.
+    /// Returns the length of each axis.
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
 
-    /// Rows and columns of an array that must have two axes.
+    /// Returns the rows and columns of an array, which must have two axes.
     pub fn rows_and_columns(&self) -> Result<[usize; 2]> {
         match self.shape[..] {
             [rows, columns] => Ok([rows, columns]),
@@ -77,15 +79,15 @@ impl Array {
         }
     }
 
-    /// All elements as numbers, last axis fastest.
+    /// Decodes all elements as numbers, last axis fastest.
     pub fn numbers(&self) -> Result<Vec<f32>> {
         if matches!(self.element.kind, Kind::Unicode | Kind::Bytes) {
             return Err(self.unexpected("numbers", "text"));
         }
-        Ok(self.elements().map(|raw| self.number(raw)).collect())
+        self.collect(|raw| Ok(self.number(raw)))
     }
 
-    /// All elements as whole numbers, last axis fastest. Truth values are 0 and 1.
+    /// Decodes all elements as whole numbers, last axis fastest. Booleans become 0 and 1.
     pub fn integers(&self) -> Result<Vec<i64>> {
         let whole = |raw: &[u8]| match self.element.kind {
             Kind::Signed => Some(self.signed(raw)),
@@ -93,12 +95,10 @@ impl Array {
             Kind::Bool => Some(i64::from(raw[0] != 0)),
             _ => None,
         };
-        self.elements()
-            .map(|raw| whole(raw).ok_or_else(|| self.unexpected("whole numbers below 2^63", self.kind_in_words())))
-            .collect()
+        self.collect(|raw| whole(raw).ok_or_else(|| self.unexpected("whole numbers below 2^63", self.kind_in_words())))
     }
 
-    /// All elements as text, last axis fastest; bytes beyond ASCII and broken characters become `\u{fffd}`.
+    /// Decodes all elements as text, last axis fastest. Invalid characters become `\u{fffd}`.
     pub fn texts(&self) -> Result<Vec<String>> {
         let text = |raw: &[u8]| -> Option<String> {
             Some(match self.element.kind {
@@ -111,13 +111,21 @@ impl Array {
                 _ => return None,
             })
         };
-        self.elements().map(|raw| text(raw).ok_or_else(|| self.unexpected("text", self.kind_in_words()))).collect()
+        self.collect(|raw| text(raw).ok_or_else(|| self.unexpected("text", self.kind_in_words())))
     }
 
-    /// The bytes of each element, last axis fastest.
+    /// Decodes all elements, last axis fastest.
+    fn collect<T>(&self, decode: impl Fn(&[u8]) -> Result<T>) -> Result<Vec<T>> {
+        file::collect(&self.path, self.count(), self.elements().map(decode))
+    }
+
+    fn count(&self) -> usize {
+        (self.bytes.len() - self.start).checked_div(self.element.size).unwrap_or(0)
+    }
+
+    /// Iterates over the bytes of each element, last axis fastest.
     fn elements(&self) -> impl Iterator<Item = &[u8]> {
-        let (data, size) = (&self.bytes[self.start..], self.element.size);
-        let count = data.len().checked_div(size).unwrap_or(0);
+        let (data, size, count) = (&self.bytes[self.start..], self.element.size, self.count());
         (0..count).map(move |index| {
             let at = if self.fortran { self.fortran_index(index, count) } else { index };
             &data[at * size..(at + 1) * size]
@@ -136,8 +144,8 @@ impl Array {
 
     fn bits(&self, raw: &[u8]) -> u64 {
         let mut bytes = [0; 8];
-        for (place, &byte) in raw.iter().enumerate() {
-            bytes[if self.big_endian { raw.len() - 1 - place } else { place }] = byte;
+        for (at, &byte) in raw.iter().enumerate() {
+            bytes[if self.big_endian { raw.len() - 1 - at } else { at }] = byte;
         }
         u64::from_le_bytes(bytes)
     }
@@ -171,7 +179,7 @@ impl Array {
     }
 }
 
-/// Where the header begins and where the elements begin.
+/// Returns the offsets of the header and of the elements.
 fn frame(path: &Path, bytes: &[u8]) -> Result<(usize, usize)> {
     let truncated =
         || Error::Truncated { path: path.to_owned(), offset: 0, expected: "the header of a numpy array".into() };
@@ -237,7 +245,7 @@ fn element(path: &Path, offset: usize, descr: &str) -> Result<(Element, bool)> {
     Ok((element, order == Some('>')))
 }
 
-/// The three entries of a header.
+/// Entries of a header.
 struct Header {
     descr: String,
     fortran: bool,
@@ -256,7 +264,7 @@ impl Header {
     }
 }
 
-/// The rest of a header in Python's notation.
+/// Unparsed rest of a header in Python's notation.
 struct Literal<'a>(&'a str);
 
 impl<'a> Literal<'a> {

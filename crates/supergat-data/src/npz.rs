@@ -1,5 +1,5 @@
-//! numpy's `.npz` files: a zip archive of `.npy` files. A member is unpacked and decoded when it is asked for, so arrays of Python
-//! objects that nobody asks for do no harm.
+//! numpy's `.npz` files: zip archives of `.npy` files. A member is decompressed and decoded when it is requested, so unused
+//! arrays of Python objects do no harm.
 
 use crate::error::{Error, Result};
 use crate::file;
@@ -22,36 +22,37 @@ impl Npz {
         Self::parse(path, file::read(path, file::MAX_BYTES)?)
     }
 
-    /// Takes the bytes of a file; `path` is only named in errors.
+    /// Parses the bytes of a file; `path` is only named in errors.
     pub fn parse(path: &Path, bytes: Vec<u8>) -> Result<Self> {
         Ok(Self { path: path.to_owned(), zip: Zip::parse(path, bytes)? })
     }
 
-    /// Whether there is an array of that name.
+    /// Returns whether there is an array called `name`.
     pub fn has(&self, name: &str) -> bool {
         self.zip.names().any(|member| member.strip_suffix(".npy") == Some(name))
     }
 
-    /// The array of that name.
+    /// Reads the array called `name`.
     pub fn array(&self, name: &str) -> Result<Array> {
         let member = format!("{name}.npy");
         Array::parse(&self.zip.member_path(&member), self.zip.read(&member)?)
     }
 
-    /// The sparse matrix in compressed rows whose parts are called `prefix` and then `data`, `indices`, `indptr` and `shape`.
+    /// Reads a sparse matrix in compressed rows from the arrays called `prefix` followed by `data`, `indices`, `indptr` and
+    /// `shape`.
     pub fn csr(&self, prefix: &str) -> Result<SparseMatrix<f32>> {
-        let part = |name: &str| self.array(&format!("{prefix}{name}"));
+        let named = |name: &str| self.array(&format!("{prefix}{name}"));
         let [rows, columns] = self.shape(&format!("{prefix}shape"))?;
-        let pairs = self.pairs(part("indptr")?.integers()?, part("indices")?.integers()?, [rows, columns])?;
-        sparse::from_entries(&self.path, [rows, columns], pairs, part("data")?.numbers()?)
+        let pairs = self.pairs(named("indptr")?.integers()?, named("indices")?.integers()?, [rows, columns])?;
+        sparse::from_entries(&self.path, [rows, columns], pairs, named("data")?.numbers()?)
     }
 
-    /// Row and column of every entry, `indptr` dividing them by row.
+    /// Returns the row and column of every entry; `indptr` contains the offsets of the rows.
     fn pairs(&self, indptr: Vec<i64>, indices: Vec<i64>, sides: [usize; 2]) -> Result<Vec<[u32; 2]>> {
         sparse::pairs(&self.path, &indptr, &indices, sides)
     }
 
-    /// The two numbers of an array that tells the shape of a matrix.
+    /// Reads the array that contains the shape of a matrix.
     fn shape(&self, name: &str) -> Result<[usize; 2]> {
         let found = self.array(name)?.integers()?;
         let sides: Vec<usize> = found.iter().filter_map(|&side| usize::try_from(side).ok()).collect();
@@ -73,7 +74,7 @@ pub fn sparse_features(path: &Path) -> Result<Features<f32>> {
     sparse_matrix(&Npz::open(path)?).map(Features::Sparse)
 }
 
-/// The matrix of a file that `scipy.sparse.save_npz` wrote.
+/// Reads the matrix that `scipy.sparse.save_npz` wrote.
 pub fn sparse_matrix(npz: &Npz) -> Result<SparseMatrix<f32>> {
     let sides @ [rows, columns] = npz.shape("shape")?;
     let whole = |name: &str| npz.array(name)?.integers();

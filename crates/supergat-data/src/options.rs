@@ -1,69 +1,69 @@
-//! What a person can say about a dataset, and what a trained model says about it.
+//! Options of loading a dataset, and requirements of a trained model.
 
 use crate::schema::Schema;
 use crate::split::SplitChoice;
 use serde::{Deserialize, Serialize};
 
-/// How a dataset is to be loaded.
+/// Options of loading a dataset.
 #[derive(Debug, Clone, Default)]
 pub struct LoadOptions {
-    /// Which nodes are for training, validation and testing.
+    /// Train/validation/test split.
     pub split: SplitChoice,
-    /// How tables are understood.
+    /// Options of tables.
     pub tables: TableOptions,
 }
 
-/// How the tables of a folder are to be read. Whatever is left out is guessed from the names of the columns and from their places.
+/// Options of reading the tables of a folder. Columns that are not given are recognised by name and position.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TableOptions {
-    /// What stands between fields: one character, `tab` or `space`.
+    /// Field delimiter: one character, `tab` or `space`.
     pub delimiter: Option<String>,
-    /// The column that names a node, by its name or its number, counted from 1.
+    /// Column with the id of a node, given by its name or its number, counted from 1.
     pub id_column: Option<String>,
-    /// The column with the class of a node.
+    /// Column with the class of a node.
     pub label_column: Option<String>,
-    /// The column that says what a node is for: train, validation or test.
+    /// Column with the split of a node: train, validation or test.
     pub split_column: Option<String>,
-    /// The column of a link's first end.
+    /// Column with the source of a link.
     pub source_column: Option<String>,
-    /// The column of a link's second end.
+    /// Column with the target of a link.
     pub target_column: Option<String>,
-    /// Columns of the nodes that are not read, separated by commas.
+    /// Columns of the nodes to skip, separated by commas.
     pub ignore_columns: Option<String>,
-    /// Whether a link counts from source to target only.
+    /// Whether links are directed.
     pub directed: bool,
-    /// Whether numeric columns are shifted and scaled to mean 0 and deviation 1 over the nodes of the table.
+    /// Whether numeric columns are standardised to mean 0 and standard deviation 1 over the nodes of the table.
     pub standardise: bool,
-    /// Whether links to unknown nodes are left out instead of refused.
+    /// Whether links to unknown nodes are skipped instead of refused.
     pub skip_unknown: bool,
     /// Whether classes with a single node are kept instead of refused.
     pub keep_rare: bool,
-    /// What the random split is drawn with when no column gives one.
+    /// Seed of the random split that is drawn if the tables contain none.
     pub split_seed: u64,
-    /// Whether nodes may have no labels at all, or all the same one: where nothing is learned from them.
+    /// Whether a table without labels, or with a single class, is accepted, as prediction does.
     #[serde(skip)]
     pub labels_optional: bool,
-    /// What the table must be turned into so that a trained model can read it.
+    /// Requirements of the trained model that reads the table.
     #[serde(skip)]
     pub expected: Option<Expected>,
 }
 
-/// What a trained model takes.
+/// Requirements of a trained model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expected {
-    /// Features per node.
+    /// Number of features per node.
     pub features: usize,
-    /// The columns they came from, where they were columns of a table.
+    /// Columns from which the features were made, for tables.
     pub schema: Option<Schema>,
-    /// The names of the classes.
+    /// Names of the classes.
     pub classes: Vec<String>,
     /// Whether a node may have several classes.
     pub several: bool,
 }
 
 impl TableOptions {
-    /// Whether a column of the nodes is not to be read.
+    /// Returns whether a column of the nodes is skipped.
     pub(crate) fn ignores(&self, column: &str) -> bool {
         self.ignore_columns.iter().flat_map(|all| all.split(',')).any(|name| name.trim() == column)
     }

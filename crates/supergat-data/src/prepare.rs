@@ -9,7 +9,7 @@ use supergat_core::{Direction, Graph, Labels};
 pub(crate) const COMPONENTS: usize = 500;
 
 /// Class numbers cost memory even where no node has them.
-const MAX_CLASSES: i64 = 100_000;
+pub(crate) const MAX_CLASSES: i64 = 100_000;
 
 /// A graph of links in both directions without duplicates and self-loops, and how many links it has.
 pub(crate) fn undirected(nodes: usize, pairs: impl Iterator<Item = (u32, u32)>) -> supergat_core::Result<(Graph, u64)> {

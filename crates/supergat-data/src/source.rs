@@ -1,46 +1,86 @@
-//! From what a person typed to a dataset: a folder, a known name, or a generator's specification.
+//! Finds and loads a dataset: a folder, a file, a known name, or the specification of a generated graph.
 
 use crate::dataset::Dataset;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shown};
 use crate::options::LoadOptions;
 use crate::random_graph::{self, RandomGraph};
 use crate::random_partition::{self, RandomPartition};
 use crate::registry::{self, DATA_VARIABLE, KNOWN};
-use crate::{converted, file, gnn_benchmark, graphsaint, musae, ogb, planetoid, ppi, split, tables, webkb, wiki_cs};
+use crate::{
+    converted, file, gnn_benchmark, graphsaint, musae, ogb, planetoid, ppi, prepare, split, tables, webkb, wiki_cs,
+};
 use std::path::{Path, PathBuf};
 
-/// A way in which datasets are stored in a folder. A further format is one file and one line of [`FORMATS`].
+type Read = fn(&Path, &LoadOptions) -> Result<Dataset>;
+
+/// A file format of datasets. A new format is one module and one entry of [`FORMATS`].
 struct Format {
     name: &'static str,
     expected: &'static str,
-    /// Whether the folder with these names is meant to be of this format, complete or not.
+    /// Returns whether files of these names belong to a dataset of this format, complete or not.
     recognises: fn(&[String]) -> bool,
-    read: fn(&Path, &LoadOptions) -> Result<Dataset>,
+    /// Reads the dataset in a folder.
+    read: Read,
+    /// Reads the dataset in a single file, for formats of one file.
+    read_file: Option<Read>,
 }
 
 macro_rules! reader {
-    ($name:literal, $module:ident) => {
-        Format { name: $name, expected: $module::EXPECTED, recognises: $module::recognises, read: $module::read }
+    ($name:literal, $module:ident, $read_file:expr) => {
+        Format {
+            name: $name,
+            expected: $module::EXPECTED,
+            recognises: $module::recognises,
+            read: $module::read,
+            read_file: $read_file,
+        }
     };
 }
 
+const TABLES: Format = Format {
+    name: "a folder of tables",
+    expected: tables::EXPECTED,
+    recognises: tables::recognises,
+    read: tables::load,
+    read_file: None,
+};
+
 const FORMATS: &[Format] = &[
-    reader!("Planetoid", planetoid),
-    reader!("OGB", ogb),
-    reader!("GraphSAINT", graphsaint),
-    reader!("PPI", ppi),
-    reader!("MUSAE", musae),
-    reader!("Wiki-CS", wiki_cs),
-    reader!("WebKB", webkb),
-    Format { name: "tables", expected: tables::EXPECTED, recognises: tables::recognises, read: tables::load },
-    reader!("gnn-benchmark", gnn_benchmark),
+    reader!("Planetoid", planetoid, None),
+    reader!("OGB", ogb, None),
+    reader!("GraphSAINT", graphsaint, None),
+    reader!("PPI", ppi, None),
+    reader!("MUSAE", musae, None),
+    reader!("Wiki-CS", wiki_cs, Some(|path, options| wiki_cs::parse(path, &whole(path)?, name_of(path), options))),
+    reader!("WebKB", webkb, Some(|path, options| webkb::parse(path, &whole(path)?, name_of(path), options))),
+    TABLES,
+    reader!("gnn-benchmark", gnn_benchmark, Some(gnn_benchmark::read_file)),
 ];
+
+fn whole(path: &Path) -> Result<Vec<u8>> {
+    file::read(path, file::MAX_BYTES)
+}
+
+/// Returns the name of the dataset in a file that is called the same for every dataset: that of its folder.
+fn name_of(path: &Path) -> String {
+    prepare::name_of(folder_of(path))
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
 
 /// Loads a dataset.
 ///
-/// `source` is a specification such as `random-partition:homophily=0.9`, which is generated; or a folder, whose format is
-/// recognised by its files; or a file that [`crate::convert()`] wrote; or one of the [`KNOWN`] names, which is a folder of that name in the folder that the environment variable
-/// `SUPERGAT_DATA` names, in `./data`, or in the user's cache.
+/// `source` is one of these, tried in this order:
+///
+/// - the specification of a generated graph, such as `random-partition:homophily=0.9`;
+/// - a folder, whose format is recognised by the names of its files;
+/// - a file that [`crate::convert()`] wrote (`.safetensors`);
+/// - a single file of a dataset, such as an `.npz` file of the gnn-benchmark. If the format needs further files, they
+///   are read from the same folder;
+/// - one of the [`KNOWN`] names: a folder of that name in the folder given by the environment variable `SUPERGAT_DATA`, in
+///   `./data`, or in the user's cache.
 pub fn load(source: &str) -> Result<Dataset> {
     load_with(source, &LoadOptions::default())
 }
@@ -68,23 +108,33 @@ fn load_from(source: &str, roots: &[PathBuf], options: &LoadOptions) -> Result<D
         split::fixed(options.split, path, "a converted dataset holds the one split that it was written with")?;
         return converted::read(path);
     }
+    if path.is_file() {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if let Some(format) = FORMATS.iter().find(|format| (format.recognises)(std::slice::from_ref(&name))) {
+            return match format.read_file {
+                Some(read_file) => read_file(path, options),
+                None => (format.read)(folder_of(path), options),
+            };
+        }
+    }
     if KNOWN.contains(&source) {
-        let places: Vec<PathBuf> = roots.iter().map(|root| root.join(source)).collect();
-        return match places.iter().find(|place| place.is_dir()) {
-            Some(place) => read_folder(place, options),
+        let folders: Vec<PathBuf> = roots.iter().map(|root| root.join(source)).collect();
+        return match folders.iter().find(|folder| folder.is_dir()) {
+            Some(folder) => read_folder(folder, options),
             None => Err(Error::NotFound {
                 path: path.to_owned(),
                 advice: format!(
                     "looked for {}; `supergat download {source}` fetches it, or give the folder that holds its files, or set \
                      {DATA_VARIABLE} to the one above it",
-                    places.iter().map(|place| place.display().to_string()).collect::<Vec<_>>().join(" and ")
+                    folders.iter().map(|folder| folder.display().to_string()).collect::<Vec<_>>().join(" and ")
                 ),
             }),
         };
     }
     if path.exists() || path.components().count() > 1 {
-        let advice = "give the folder that holds the files of a dataset, a converted one (.safetensors), or one of the known names";
-        let advice = if path.exists() { format!("it is a file; {advice}") } else { advice.to_owned() };
+        let advice = "give the folder or the .npz file of a dataset, a converted one (.safetensors), or a known name";
+        let advice =
+            if path.exists() { format!("it is no file of a known format; {advice}") } else { advice.to_owned() };
         return Err(Error::NotFound { path: path.to_owned(), advice });
     }
     Err(Error::UnknownDataset { name: source.to_owned(), nearest: nearest(source) })
@@ -95,23 +145,37 @@ fn read_folder(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
     if let Some(format) = FORMATS.iter().find(|format| (format.recognises)(&names)) {
         return (format.read)(folder, options);
     }
-    let shown = names.iter().take(5).map(String::as_str).collect::<Vec<_>>().join(", ");
+    const SHOWN: usize = 3;
+    let some = names.iter().take(SHOWN).map(|name| shown(name)).collect::<Vec<_>>().join(", ");
+    let Format { name, expected, .. } = nearest_format(&names);
     Err(Error::UnknownFormat {
         path: folder.to_owned(),
-        expected: FORMATS
-            .iter()
-            .map(|format| format!("{} ({})", format.expected, format.name))
-            .collect::<Vec<_>>()
-            .join(" or "),
+        nearest: name,
+        expected,
         found: match names.len() {
             0 => "nothing".into(),
-            1..=5 => shown,
-            more => format!("{shown} and {} more", more - 5),
+            count if count <= SHOWN => some,
+            count => format!("{some} and {} more", count - SHOWN),
         },
     })
 }
 
-/// Known names that are spelt alike, nearest first, at most three.
+/// Returns the format whose description names the endings of most of these files, or that of tables.
+fn nearest_format(names: &[String]) -> &'static Format {
+    let in_common = |format: &Format| {
+        let endings: Vec<&str> = format
+            .expected
+            .split([' ', ','])
+            .filter(|word| word.contains('.'))
+            .map(|word| word.rsplit("NAME").next().unwrap_or(word))
+            .collect();
+        names.iter().filter(|name| endings.iter().any(|ending| name.ends_with(ending))).count()
+    };
+    let best = FORMATS.iter().rev().max_by_key(|format| in_common(format)).filter(|format| in_common(format) > 0);
+    best.unwrap_or(&TABLES)
+}
+
+/// Returns up to three known names with a similar spelling, nearest first.
 fn nearest(name: &str) -> Vec<&'static str> {
     let name = name.to_lowercase();
     let mut close: Vec<(usize, &str)> = KNOWN
@@ -124,7 +188,7 @@ fn nearest(name: &str) -> Vec<&'static str> {
     close.into_iter().take(3).map(|(_, known)| known).collect()
 }
 
-/// How many letters must be inserted, removed or replaced to turn one word into the other.
+/// Returns the edit distance of two words: letters to insert, remove or replace.
 fn edits(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();
@@ -148,14 +212,14 @@ mod tests {
     }
 
     #[test]
-    fn edits_are_counted() {
+    fn counts_edits() {
         assert_eq!(edits("", "abc"), 3);
         assert_eq!(edits("kitten", "sitting"), 3);
         assert_eq!(edits("cora", "cora"), 0);
     }
 
     #[test]
-    fn near_names_are_suggested() {
+    fn suggests_similar_names() {
         assert_eq!(nearest("corra"), ["cora"]);
         assert_eq!(nearest("CiteSeer"), ["citeseer"]);
         assert_eq!(nearest("coraml"), ["cora-ml", "cora"]);
@@ -165,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_sources_are_explained() {
+    fn explains_unknown_sources() {
         let folder = tempfile::tempdir().unwrap();
         let roots = [folder.path().join("a"), folder.path().join("b")];
         let error = load_from("cora", &roots).unwrap_err().to_string();
@@ -178,7 +242,7 @@ mod tests {
             )
         );
         let error = load_from("some/where", &roots).unwrap_err().to_string();
-        assert!(error.starts_with("some/where not found: give the folder"), "{error}");
+        assert!(error.starts_with("some/where not found: give the folder or the .npz file"), "{error}");
         assert!(matches!(load_from("corra", &roots), Err(Error::UnknownDataset { .. })));
         assert!(matches!(load_from("", &roots), Err(Error::UnknownDataset { .. })));
         assert!(matches!(load_from("random-partition:x=1", &roots), Err(Error::Spec { .. })));
@@ -186,20 +250,54 @@ mod tests {
     }
 
     #[test]
-    fn folders_of_no_known_format_are_described() {
+    fn explains_unknown_folders_in_300_characters() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().to_str().unwrap();
-        let found = || match load_from(path, &[]) {
-            Err(Error::UnknownFormat { found, .. }) => found,
-            other => panic!("{other:?}"),
-        };
-        assert_eq!(found(), "nothing");
-        for name in ["b", "a", "g", "f", "e", "d", "c"] {
+        let message = || load_from(path, &[]).unwrap_err().to_string().replace(path, "X");
+        assert_eq!(
+            message(),
+            "X has no recognised dataset files (found nothing): a folder of tables needs nodes.csv and edges.csv, or \
+             edges.csv, features.csv and labels.csv; see `supergat train --help`"
+        );
+        for name in ["b", "a", "e", "d", "c"] {
             std::fs::write(folder.path().join(name), b"").unwrap();
         }
-        assert_eq!(found(), "a, b, c, d, e and 2 more");
-        let file = folder.path().join("a");
-        let error = load_from(file.to_str().unwrap(), &[]).unwrap_err().to_string();
-        assert!(error.contains("it is a file"), "{error}");
+        assert!(
+            message().starts_with("X has no recognised dataset files (found a, b, c and 2 more): "),
+            "{}",
+            message()
+        );
+        for name in ["one.npz", "two.npz"] {
+            std::fs::write(folder.path().join(name), b"").unwrap();
+        }
+        assert!(message().contains("): gnn-benchmark needs one .npz file with adj_data"), "{}", message());
+        let error = load_from(folder.path().join("a").to_str().unwrap(), &[]).unwrap_err().to_string();
+        assert!(error.contains("not found: it is no file of a known format; give the folder"), "{error}");
+    }
+
+    #[test]
+    fn messages_about_folders_stay_short() {
+        for format in FORMATS {
+            let error = Error::UnknownFormat {
+                path: "X".into(),
+                nearest: format.name,
+                expected: format.expected,
+                found: format!("{} and 7 more", ["a".repeat(20), "b".repeat(20), "c".repeat(20)].join(", ")),
+            };
+            assert!(error.to_string().len() <= 300, "{error}");
+        }
+        let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
+        let nearest = |list: &[&str]| nearest_format(&names(list)).name;
+        assert_eq!(nearest(&["my_labels.csv", "features.csv"]), "a folder of tables");
+        assert_eq!(nearest(&["cora.allx", "cora.tx"]), "Planetoid");
+        assert_eq!(nearest(&["train_feats.npy", "train_labels.npy", "train_graph.json"]), "PPI");
+        assert_eq!(nearest(&["chameleon_edges.csv", "chameleon.json"]), "MUSAE");
+        assert_eq!(nearest(&["readme"]), "a folder of tables");
+        let long = Error::UnknownDataset { name: "x".repeat(10_000), nearest: nearest_names() };
+        assert!(long.to_string().len() < 300, "{long}");
+    }
+
+    fn nearest_names() -> Vec<&'static str> {
+        super::nearest(&"x".repeat(10_000))
     }
 }

@@ -1,13 +1,14 @@
-//! From the parts of a sparse matrix, as files give them, to the matrix: checked, sorted, without duplicates and zeros.
+//! Builds sparse matrices from the arrays of a file: checked, sorted, without duplicates and zeros.
 
 use crate::error::{Error, Result};
+use crate::file;
 use std::path::Path;
 use supergat_core::SparseMatrix;
 
-/// A side of a matrix costs memory even where the matrix holds nothing.
+/// Maximum number of rows or columns. They cost memory even in a matrix without entries.
 const MAX_SIDE: usize = 1 << 26;
 
-/// Refuses matrices of absurd size.
+/// Rejects a matrix with too many rows or columns.
 pub(crate) fn check_sides(path: &Path, sides: [usize; 2]) -> Result<()> {
     match sides.into_iter().max() {
         Some(found) if found > MAX_SIDE => Err(Error::TooLarge {
@@ -20,7 +21,8 @@ pub(crate) fn check_sides(path: &Path, sides: [usize; 2]) -> Result<()> {
     }
 }
 
-/// Major and minor index of every entry: those of major index `k` are at `offsets[k]..offsets[k + 1]`.
+/// Returns the major and minor index of every entry. The entries of major index `k` are at
+/// `offsets[k]..offsets[k + 1]`.
 pub(crate) fn pairs(path: &Path, offsets: &[i64], indices: &[i64], sides: [usize; 2]) -> Result<Vec<[u32; 2]>> {
     let refuse = |what: &str, expected: String, found: String| {
         Err(Error::Mismatch { path: path.to_owned(), what: what.into(), expected, found })
@@ -34,7 +36,7 @@ pub(crate) fn pairs(path: &Path, offsets: &[i64], indices: &[i64], sides: [usize
         let expected = format!("0 at the beginning and {} at the end", indices.len());
         return refuse("offsets (indptr) of a sparse matrix", expected, format!("{} and {}", ends.0, ends.1));
     }
-    let mut pairs = Vec::with_capacity(indices.len());
+    let mut pairs = file::with_capacity(path, indices.len())?;
     for (major, ends) in offsets.windows(2).enumerate() {
         let range = usize::try_from(ends[0]).ok().zip(usize::try_from(ends[1]).ok());
         let Some(entries) = range.and_then(|(start, end)| indices.get(start..end)) else {
@@ -48,11 +50,11 @@ pub(crate) fn pairs(path: &Path, offsets: &[i64], indices: &[i64], sides: [usize
     Ok(pairs)
 }
 
-/// Row and column of every entry from a list of each.
+/// Returns the row and column of every entry from a list of rows and a list of columns.
 pub(crate) fn zip_pairs(path: &Path, rows: &[i64], columns: &[i64], sides: [usize; 2]) -> Result<Vec<[u32; 2]>> {
     same_length(path, "columns of a sparse matrix", rows.len(), columns.len())?;
     let pair = |(&row, &column): (&i64, &i64)| Ok([index(path, row, sides[0])?, index(path, column, sides[1])?]);
-    rows.iter().zip(columns).map(pair).collect()
+    file::collect(path, rows.len(), rows.iter().zip(columns).map(pair))
 }
 
 fn index(path: &Path, value: i64, end: usize) -> Result<u32> {
@@ -72,7 +74,7 @@ fn same_length(path: &Path, what: &str, expected: usize, found: usize) -> Result
     Err(Error::Mismatch { path: path.to_owned(), what: what.into(), expected, found: found.to_string() })
 }
 
-/// The matrix of these entries, whose rows and columns are within `sides`: sorted, duplicates added up, zeros dropped.
+/// Builds the matrix of entries whose rows and columns were checked: sorts, adds up duplicates, drops zeros.
 pub(crate) fn from_entries(
     path: &Path,
     [rows, columns]: [usize; 2],
@@ -80,13 +82,16 @@ pub(crate) fn from_entries(
     values: Vec<f32>,
 ) -> Result<SparseMatrix<f32>> {
     same_length(path, "values of a sparse matrix", pairs.len(), values.len())?;
-    let mut entries: Vec<([u32; 2], f32)> = pairs.into_iter().zip(values).collect();
-    if !entries.is_sorted_by(|a, b| a.0 < b.0) {
+    let mut entries = file::collect(path, pairs.len(), pairs.into_iter().zip(values).map(Ok))?;
+    if !entries.is_sorted_by(|a: &([u32; 2], f32), b| a.0 < b.0) {
+        // The sort allocates a buffer of up to this size and would abort.
+        drop(file::with_capacity::<([u32; 2], f32)>(path, entries.len())?);
         // Stable: duplicates are added up in the order of the file.
         entries.sort_by_key(|entry| entry.0);
     }
-    let mut offsets = vec![0u64; rows + 1];
-    let (mut column_of, mut values) = (Vec::with_capacity(entries.len()), Vec::with_capacity(entries.len()));
+    let mut offsets = file::filled(path, 0u64, rows + 1)?;
+    let (mut column_of, mut values) =
+        (file::with_capacity(path, entries.len())?, file::with_capacity(path, entries.len())?);
     for same in entries.chunk_by(|a, b| a.0 == b.0) {
         let sum: f32 = same.iter().map(|entry| entry.1).sum();
         if sum != 0.0 {

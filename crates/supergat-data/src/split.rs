@@ -1,4 +1,4 @@
-//! Which nodes are for training, validation and testing.
+//! Train/validation/test splits.
 
 use crate::error::{Error, Result};
 use serde::Deserialize;
@@ -9,31 +9,31 @@ use std::str::FromStr;
 use supergat_core::Labels;
 use supergat_core::random::{Purpose, Stream};
 
-/// Training, validation and test nodes.
+/// Lists of training, validation and test nodes.
 pub(crate) type Split = [Vec<u32>; 3];
 
-/// Random splits have so many training nodes per class.
+/// Number of training nodes per class in random splits.
 pub(crate) const TRAIN: usize = 20;
-/// Random splits have so many validation nodes per class.
+/// Number of validation nodes per class in random splits.
 const VALIDATION: usize = 30;
 
-/// The splits behind the paper's results where the datasets' files hold none. All other nodes are for testing.
+/// Splits of the paper's results for datasets whose files contain none. All other nodes are test nodes.
 const PUBLISHED: &str = include_str!("published/splits.json");
 
-/// Which split a person wants.
+/// Choice of a split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SplitChoice {
-    /// The one of the files, else the one that the paper's results were made with, else a random one with seed 0.
+    /// Split of the files, else the split of the paper's results, else a random one with seed 0.
     #[default]
     Published,
-    /// 20 nodes per class for training, 30 for validation, all others for testing.
+    /// Random split: 20 training and 30 validation nodes per class, all others for testing.
     Random {
-        /// Decides which.
+        /// Seed of the random numbers.
         seed: u64,
     },
-    /// Validation and test nodes as in [`SplitChoice::Published`], and every other node with a label for training.
+    /// Validation and test nodes as in [`SplitChoice::Published`]; all other labelled nodes for training.
     FullSupervised,
-    /// One of several in the files, counted from 0.
+    /// Index of one of several splits in the files, counted from 0.
     Numbered(usize),
 }
 
@@ -75,7 +75,7 @@ struct Embedded {
     validation: Vec<u32>,
 }
 
-/// The split of a graph: `of_files` are those that its files hold. What was chosen is noted.
+/// Chooses the split of a graph, where `of_files` are the splits of its files, and adds a note about the choice.
 pub(crate) fn choose(
     choice: SplitChoice,
     path: &Path,
@@ -131,7 +131,7 @@ pub(crate) fn choose(
     }
 }
 
-/// Refuses any choice where there is none.
+/// Rejects every choice but the default for a dataset whose split is fixed.
 pub(crate) fn fixed(choice: SplitChoice, path: &Path, reason: &str) -> Result<()> {
     match choice {
         SplitChoice::Published => Ok(()),
@@ -143,7 +143,7 @@ fn refused(path: &Path, choice: SplitChoice, expected: String) -> Error {
     Error::Mismatch { path: path.to_owned(), what: "split".into(), expected, found: choice.to_string() }
 }
 
-/// The paper's split of a dataset of that name, if it has as many nodes.
+/// Returns the paper's split of the dataset called `name` if the number of nodes is the same.
 fn published(name: &str, labels: &Labels) -> Option<Split> {
     let mut all: HashMap<String, Embedded> = serde_json::from_str(PUBLISHED).expect("checked by a test");
     let Embedded { nodes, train, validation } = all.remove(name)?;
@@ -152,7 +152,7 @@ fn published(name: &str, labels: &Labels) -> Option<Split> {
     (of.len() == nodes && fits(&train) && fits(&validation)).then(|| with_rest(of, train, validation))
 }
 
-/// The nodes that are neither for validation nor for testing, for training.
+/// Completes a split with all other labelled nodes for training.
 fn with_all_else(labels: &Labels, validation: Vec<u32>, test: Vec<u32>) -> Split {
     let mut free = match labels {
         Labels::Single { of, .. } => of.iter().map(|&class| class != Labels::UNKNOWN).collect(),
@@ -176,7 +176,7 @@ fn random(path: &Path, choice: SplitChoice, labels: &Labels, seed: u64) -> Resul
     drawn(labels, seed).ok_or_else(|| refused(path, choice, expected.into()))
 }
 
-/// Draws from every class; a class with fewer nodes gives what it has, training first. `None` where nodes have several classes.
+/// Draws a random split by class; small classes fill the training list first. Returns `None` for several classes per node.
 pub(crate) fn drawn(labels: &Labels, seed: u64) -> Option<Split> {
     let Labels::Single { classes, of } = labels else { return None };
     let mut members = vec![Vec::new(); *classes];
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn words_and_back() {
+    fn parses_and_displays_choices() {
         for text in ["published", "random:7", "full-supervised", "12"] {
             assert_eq!(text.parse::<SplitChoice>().unwrap().to_string(), text);
         }
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn random_splits_take_twenty_and_thirty_of_each_class() {
+    fn random_splits_have_20_and_30_nodes_of_each_class() {
         // Class 0 has 60 nodes, class 1 has 25, one node has none.
         let of: Vec<u32> =
             (0..86).map(|node| if node == 85 { Labels::UNKNOWN } else { u32::from(node >= 60) }).collect();
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn splits_of_the_files_come_first() {
+    fn prefers_splits_of_the_files() {
         let labels = labels(vec![0, 1, 0]);
         let two = || vec![[vec![0], vec![1], vec![2]], [vec![2], vec![1], vec![0]]];
         assert_eq!(chosen(SplitChoice::Published, "cora-ml", &labels, two()).unwrap().0[0], [0]);
@@ -257,9 +257,9 @@ mod tests {
         assert!(fixed(SplitChoice::Random { seed: 0 }, Path::new("x"), "so it is").is_err());
     }
 
-    /// Every list is as long as 20 and 30 nodes of each class make it, without repetition, and only used for a graph of that size.
+    /// Every list has 20 or 30 nodes of each class, without repetition, and is only used for a graph of that size.
     #[test]
-    fn embedded_splits_are_sound() {
+    fn embedded_splits_are_complete() {
         let all: HashMap<String, Embedded> = serde_json::from_str(PUBLISHED).unwrap();
         let classes = [
             ("cora-ml", 7),

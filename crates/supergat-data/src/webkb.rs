@@ -11,7 +11,7 @@ use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::options::LoadOptions;
 use crate::tfidf::{Terms, tf_idf};
-use crate::{file, prepare, sparse, split};
+use crate::{decompress, file, prepare, sparse, split};
 use html5gum::{Token, Tokenizer};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -64,7 +64,7 @@ type Pages = BTreeMap<(usize, usize, String), Vec<u8>>;
 /// Takes the bytes of an archive; `path` is only named in errors.
 pub fn parse(path: &Path, bytes: &[u8], name: String, options: &LoadOptions) -> Result<Dataset> {
     split::fixed(options.split, path, "whole universities are for training, validation or testing")?;
-    let tar = file::unpack(path, flate2::read::MultiGzDecoder::new(bytes), file::unpacked_limit(bytes.len()))?;
+    let tar = decompress::gunzip(path, bytes)?;
     let pages = pages(path, &tar)?;
     drop(tar);
     let terms = Terms::default();
@@ -113,7 +113,7 @@ pub fn parse(path: &Path, bytes: &[u8], name: String, options: &LoadOptions) -> 
 
 /// The pages of the archive that belong to a class and a university.
 fn pages(path: &Path, tar: &[u8]) -> Result<Pages> {
-    let broken = |source| Error::Io { path: path.to_owned(), source };
+    let broken = |source| file::failed(path, MAX_PAGE, source);
     let mut pages = Pages::new();
     for entry in tar::Archive::new(tar).entries().map_err(broken)? {
         let entry = entry.map_err(broken)?;

@@ -3,6 +3,7 @@
 use super::{ENTRY, Header, VERSION};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
+use crate::file;
 use crate::map;
 use rayon::prelude::*;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
@@ -104,7 +105,8 @@ impl Arrays<'_> {
         if !self.header.several_labels {
             return Ok(Labels::Single { classes, of: self.u32s(k, "labels")? });
         }
-        let of = self.array(k, "labels", Dtype::U8)?.data().to_vec();
+        let labels = self.array(k, "labels", Dtype::U8)?.data();
+        let of = file::collect(self.path, labels.len(), labels.iter().copied().map(Ok))?;
         match of.iter().find(|has| **has > 1) {
             Some(has) => Err(mismatch(self.path, &format!("`{k}.labels`"), "0 or 1", &has.to_string())),
             None => Ok(Labels::Multi { classes, of }),
@@ -148,16 +150,23 @@ impl Arrays<'_> {
 
     fn u32s(&self, k: usize, name: &str) -> Result<Vec<u32>> {
         let (numbers, _) = self.array(k, name, Dtype::U32)?.data().as_chunks::<4>();
-        Ok(numbers.par_iter().with_min_len(RUN).map(|bytes| u32::from_le_bytes(*bytes)).collect())
+        self.numbers(numbers, u32::from_le_bytes)
     }
 
     fn u64s(&self, k: usize, name: &str) -> Result<Vec<u64>> {
         let (numbers, _) = self.array(k, name, Dtype::U64)?.data().as_chunks::<8>();
-        Ok(numbers.par_iter().with_min_len(RUN).map(|bytes| u64::from_le_bytes(*bytes)).collect())
+        self.numbers(numbers, u64::from_le_bytes)
     }
 
     fn f32s(&self, k: usize, name: &str) -> Result<Vec<f32>> {
         let (numbers, _) = self.array(k, name, Dtype::F32)?.data().as_chunks::<4>();
-        Ok(numbers.par_iter().with_min_len(RUN).map(|bytes| f32::from_le_bytes(*bytes)).collect())
+        self.numbers(numbers, f32::from_le_bytes)
+    }
+
+    /// Decodes numbers of `N` bytes.
+    fn numbers<T: Send, const N: usize>(&self, bytes: &[[u8; N]], decode: fn([u8; N]) -> T) -> Result<Vec<T>> {
+        let mut numbers = file::with_capacity(self.path, bytes.len())?;
+        numbers.par_extend(bytes.par_iter().with_min_len(RUN).map(|bytes| decode(*bytes)));
+        Ok(numbers)
     }
 }

@@ -3,6 +3,7 @@
 use super::cursor::{Cursor, shortened};
 use super::{Entry, Global, Id, Limits, Value, literal, opcode};
 use crate::error::{Error, Result};
+use crate::file;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
@@ -56,8 +57,7 @@ impl<'a> Machine<'a> {
             opcode::FRAME => self.cursor.u64().map(drop),
             opcode::MARK => {
                 self.charge()?;
-                self.marks.push(self.stack.len());
-                Ok(())
+                file::push(self.cursor.path, &mut self.marks, self.stack.len())
             }
             opcode::POP if self.marks.last() == Some(&self.stack.len()) => self.pop_to_mark().map(drop),
             opcode::POP => self.pop().map(drop),
@@ -155,7 +155,10 @@ impl<'a> Machine<'a> {
     fn append(&mut self, items: &[Id]) -> Result<()> {
         let list = self.top()?;
         match &mut self.entries[list.0 as usize].value {
-            Value::List(all) => all.extend_from_slice(items),
+            Value::List(all) => {
+                file::reserve(self.cursor.path, all, items.len())?;
+                all.extend_from_slice(items);
+            }
             other => return Err(self.cursor.refuse("a list to append to", other.describe())),
         }
         Ok(())
@@ -167,7 +170,10 @@ impl<'a> Machine<'a> {
         }
         let dict = self.top()?;
         match &mut self.entries[dict.0 as usize].value {
-            Value::Dict(all) => all.extend(items.chunks_exact(2).map(|pair| (pair[0], pair[1]))),
+            Value::Dict(all) => {
+                file::reserve(self.cursor.path, all, items.len() / 2)?;
+                all.extend(items.chunks_exact(2).map(|pair| (pair[0], pair[1])));
+            }
             other => return Err(self.cursor.refuse("a dict to insert into", other.describe())),
         }
         Ok(())
@@ -235,14 +241,12 @@ impl<'a> Machine<'a> {
 
     fn push(&mut self, value: Value<'a>) -> Result<()> {
         self.push_again(Id(self.entries.len() as u32))?;
-        self.entries.push(Entry { offset: self.cursor.start, value });
-        Ok(())
+        file::push(self.cursor.path, &mut self.entries, Entry { offset: self.cursor.start, value })
     }
 
     fn push_again(&mut self, id: Id) -> Result<()> {
         self.charge()?;
-        self.stack.push(id);
-        Ok(())
+        file::push(self.cursor.path, &mut self.stack, id)
     }
 
     /// The uppermost value above the last mark.

@@ -2,6 +2,7 @@
 
 use super::{Id, Pickle, Value};
 use crate::error::{Error, Result};
+use crate::file;
 
 /// numpy's own limit in its first twenty years.
 const MAX_DIMENSIONS: usize = 32;
@@ -53,17 +54,22 @@ impl Element {
 }
 
 impl Array<'_> {
+    /// Number of elements.
+    fn len(&self) -> usize {
+        self.data.len() / self.element.bytes()
+    }
+
     /// All elements, last axis fastest. 64-bit integers beyond 2^53 are rounded.
     pub fn values(&self) -> impl Iterator<Item = f64> + '_ {
         let size = self.element.bytes();
-        (0..self.data.len() / size).map(move |index| {
+        (0..self.len()).map(move |index| {
             let at = if self.fortran { self.fortran_index(index) } else { index };
             self.decode(&self.data[at * size..(at + 1) * size])
         })
     }
 
     fn fortran_index(&self, mut index: usize) -> usize {
-        let mut stride = self.data.len() / self.element.bytes();
+        let mut stride = self.len();
         let mut at = 0;
         for &length in self.shape.iter().rev() {
             stride /= length;
@@ -169,7 +175,7 @@ impl<'a> Pickle<'a> {
         let (data, indices, indptr) =
             (self.entry(*state, "data")?, self.entry(*state, "indices")?, self.entry(*state, "indptr")?);
         let values = self.array(data)?;
-        let values: Vec<f32> = values.values().map(|value| value as f32).collect();
+        let values = file::collect(self.path, values.len(), values.values().map(|value| Ok(value as f32)))?;
         let column_of = self.indices(indices, "a column", columns)?;
         let offsets = self.indices(indptr, "a row offset", values.len() + 1)?;
 
@@ -189,7 +195,13 @@ impl<'a> Pickle<'a> {
             ));
         }
 
-        let mut tidy = Csr { columns, offsets: vec![0], column_of: Vec::new(), values: Vec::new() };
+        let mut tidy = Csr {
+            columns,
+            offsets: file::with_capacity(self.path, offsets.len())?,
+            column_of: file::with_capacity(self.path, values.len())?,
+            values: file::with_capacity(self.path, values.len())?,
+        };
+        tidy.offsets.push(0);
         let mut row = Vec::new();
         for pair in offsets.windows(2) {
             let range = pair[0] as usize..pair[1] as usize;
@@ -211,15 +223,12 @@ impl<'a> Pickle<'a> {
     /// A flat array of whole numbers below `end`.
     fn indices(&self, id: Id, what: &str, end: usize) -> Result<Vec<u32>> {
         let array = self.array(id)?;
-        array
-            .values()
-            .enumerate()
-            .map(|(place, value)| {
-                let valid = value >= 0.0 && value < end as f64 && value.fract() == 0.0 && value <= f64::from(u32::MAX);
-                let error = || self.error(id, format!("{what} below {end} at place {place}"), value.to_string());
-                if valid { Ok(value as u32) } else { Err(error()) }
-            })
-            .collect()
+        let indices = array.values().enumerate().map(|(place, value)| {
+            let valid = value >= 0.0 && value < end as f64 && value.fract() == 0.0 && value <= f64::from(u32::MAX);
+            let error = || self.error(id, format!("{what} below {end} at place {place}"), value.to_string());
+            if valid { Ok(value as u32) } else { Err(error()) }
+        });
+        file::collect(self.path, array.len(), indices)
     }
 
     fn dtype(&self, id: Id) -> Result<(Element, bool)> {

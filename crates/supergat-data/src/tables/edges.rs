@@ -4,6 +4,7 @@ use super::nodes::Nodes;
 use super::roles::{GRAPH, Role, SOURCE, TARGET, WEIGHT};
 use super::sheet::Sheet;
 use crate::error::{Result, shown};
+use crate::file;
 use crate::options::TableOptions;
 use std::path::Path;
 
@@ -31,7 +32,7 @@ pub(super) fn read(path: &Path, nodes: &Nodes, options: &TableOptions) -> Result
     sheet.for_each(&mut |line, row| {
         let find = |at: usize| nodes.find(graph.map(|at| &row[at]), &row[at]).ok_or(at);
         match (find(source), find(target)) {
-            (Ok(from), Ok(to)) => pairs.push((from, to)),
+            (Ok(from), Ok(to)) => file::push(path, &mut pairs, (from, to))?,
             _ if options.skip_unknown => unknown += 1,
             (Err(at), _) | (_, Err(at)) => {
                 let found = format!("`{}`", shown(&row[at]));

@@ -3,6 +3,7 @@
 use super::features::{Made, number, some, sparse};
 use super::nodes::{NodeTable, Nodes};
 use crate::error::{Error, Result, shown};
+use crate::file;
 use crate::options::TableOptions;
 use crate::schema::{Column, Schema};
 use std::collections::{BTreeMap, HashMap};
@@ -49,8 +50,8 @@ pub(super) fn make(
         match column {
             Some(column) => {
                 largest = largest.max(column as usize + 1);
-                entries.push((node as u32, column, number));
-                lines.push(line);
+                file::push(table.sheet.path(), &mut entries, (node as u32, column, number))?;
+                file::push(table.sheet.path(), &mut lines, line)?;
             }
             None => *unknown.entry(format!("`{}`", shown(&row[feature]))).or_default() += 1,
         }

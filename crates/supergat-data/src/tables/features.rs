@@ -2,6 +2,7 @@
 
 use super::nodes::{NodeTable, Nodes};
 use crate::error::{Error, Result, shown};
+use crate::file;
 use crate::options::TableOptions;
 use crate::schema::{Column, Schema};
 use std::collections::{BTreeMap, BTreeSet};
@@ -207,7 +208,7 @@ fn encoded(
             let advice = "leave columns of many words out with --ignore-columns";
             table.sheet.at(0, usize::MAX).error("a table that fits into memory", found, advice)
         })?;
-        dense = vec![0.0f32; values];
+        dense = file::filled(table.sheet.path(), 0.0f32, values)?;
     }
     let mut filled = vec![false; nodes.len()];
     table.for_each(nodes, &mut |node, line, row| {
@@ -232,7 +233,9 @@ fn encoded(
             };
             match entry {
                 Some((feature, value)) if !schema.sparse => dense[node * width + feature] = value,
-                Some((feature, value)) if value != 0.0 => entries.push((node as u32, feature as u32, value)),
+                Some((feature, value)) if value != 0.0 => {
+                    file::push(table.sheet.path(), &mut entries, (node as u32, feature as u32, value))?;
+                }
                 _ => {}
             }
             first += column.width();

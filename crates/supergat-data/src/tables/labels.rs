@@ -4,6 +4,7 @@ use super::features::{is_missing, some};
 use super::nodes::{Cell, NodeTable};
 use super::sidecar::Sidecar;
 use crate::error::{Result, shown};
+use crate::file;
 use crate::options::TableOptions;
 use std::collections::{BTreeMap, HashMap};
 use supergat_core::Labels;
@@ -66,7 +67,7 @@ pub(super) fn make(table: &NodeTable, cells: &[Cell], options: &TableOptions, si
     let mut known = vec![false; cells.len()];
     let classes = names.len();
     let labels = if several {
-        let mut of = vec![0u8; cells.len() * classes];
+        let mut of = file::filled(table.sheet.path(), 0u8, cells.len().saturating_mul(classes))?;
         for (node, (_, cell)) in cells.iter().enumerate() {
             for class in words(cell, true).filter_map(|word| of_name.get(word)) {
                 of[node * classes + *class as usize] = 1;

@@ -24,7 +24,7 @@ mod place;
 mod roles;
 mod sheet;
 mod sidecar;
-mod splits;
+pub(crate) mod splits;
 mod text;
 pub(crate) mod write;
 

@@ -10,7 +10,7 @@ use supergat_core::Labels;
 use supergat_core::random::{Purpose, Stream};
 
 /// The nodes of the three parts.
-pub(super) type Splits = [Vec<u32>; 3];
+pub(crate) type Splits = [Vec<u32>; 3];
 
 const NAMES: [&[&str]; 3] = [&["train", "training"], &["validation", "val", "valid", "dev"], &["test", "testing"]];
 const NONE: [&str; 5] = ["", "none", "na", "unlabelled", "unlabeled"];
@@ -87,7 +87,7 @@ pub(super) fn all_for_test(known: &[bool]) -> Splits {
 }
 
 /// Draws 60, 20 and 20 % of each class, at least one of each part where there are enough nodes.
-pub(super) fn random(labels: &Labels, known: &[bool], names: &[String], seed: u64, notes: &mut Vec<String>) -> Splits {
+pub(crate) fn random(labels: &Labels, known: &[bool], names: &[String], seed: u64, notes: &mut Vec<String>) -> Splits {
     let groups: Vec<Vec<u32>> = match labels {
         Labels::Single { classes, of } => {
             let mut groups = vec![Vec::new(); *classes];

@@ -31,7 +31,7 @@ impl Text {
     /// Reads the file. In lists of links, lines that begin with `#` are comments, as is usual there.
     pub fn read(path: &Path, options: &TableOptions) -> Result<Self> {
         let bytes = file::read(path, MOST_BYTES)?;
-        let content = String::from_utf8(bytes).map_err(|error| {
+        let mut content = String::from_utf8(bytes).map_err(|error| {
             let valid = error.utf8_error().valid_up_to();
             let before = &error.as_bytes()[..valid];
             let line = 1 + newlines(before);
@@ -40,7 +40,9 @@ impl Text {
             let advice = "save it as UTF-8 (it may be Latin-1, Windows-1252 or UTF-16 now)";
             Place { path, line, column: "" }.error("text in UTF-8", found, advice)
         })?;
-        let content = content.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(content);
+        if content.starts_with('\u{feff}') {
+            content.remove(0);
+        }
         if content.trim().is_empty() {
             return Err(Place::file(path).error("rows", "an empty file", "fill it or remove it"));
         }
