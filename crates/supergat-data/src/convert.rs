@@ -1,4 +1,4 @@
-//! Writes a dataset in a form of this project: one file, or a folder of tables.
+//! Writes a dataset as one safetensors file or as a folder of tables.
 
 use crate::converted;
 use crate::dataset::Dataset;
@@ -8,59 +8,61 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Writes a dataset to `place`: to one file when its name ends in `.safetensors`, which is replaced when it exists, else to a new folder of
-/// tables. What is written appears whole or not at all.
-pub fn convert(dataset: &Dataset, place: &Path) -> Result<()> {
-    let failed = |source| Error::Write { path: place.to_owned(), source };
-    if place.extension().is_some_and(|ending| ending == converted::ENDING) {
-        return write_file(dataset, place).map_err(failed);
+/// Writes a dataset to `target`.
+///
+/// A target that ends in `.safetensors` becomes one file, which overwrites an existing one. Any other target
+/// becomes a folder of tables and must be new or empty. Writing is atomic: the output is complete or absent.
+pub fn convert(dataset: &Dataset, target: &Path) -> Result<()> {
+    let failed = |source| Error::Write { path: target.to_owned(), source };
+    if target.extension().is_some_and(|extension| extension == converted::ENDING) {
+        return write_file(dataset, target).map_err(failed);
     }
-    match std::fs::read_dir(place).map(|mut entries| entries.next().is_none()) {
+    match std::fs::read_dir(target).map(|mut entries| entries.next().is_none()) {
         Ok(true) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         _ => {
             return Err(Error::Mismatch {
-                path: place.to_owned(),
-                what: "place for tables".into(),
-                expected: "a new folder (or a file that ends in .safetensors)".into(),
-                found: "something that is there already".into(),
+                path: target.to_owned(),
+                what: "output folder".into(),
+                expected: "a new or empty folder (or a file that ends in .safetensors)".into(),
+                found: "an existing file or a folder that is not empty".into(),
             });
         }
     }
-    write_folder(dataset, place).map_err(failed)
+    write_folder(dataset, target).map_err(failed)
 }
 
-fn write_file(dataset: &Dataset, place: &Path) -> io::Result<()> {
-    if place.is_dir() {
+fn write_file(dataset: &Dataset, target: &Path) -> io::Result<()> {
+    if target.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
     }
-    let folder = temporary(&parent(place))?;
+    let folder = temporary_folder(&parent(target))?;
     let path = folder.path().join("dataset");
     converted::write(dataset, &path)?;
-    // What is written may be private; this becomes an ordinary file.
-    let ordinary = File::create(folder.path().join("ordinary"))?.metadata()?.permissions();
-    std::fs::set_permissions(&path, ordinary)?;
+    // The file may have been created readable by its owner only: give it the permissions of a new file.
+    let default = File::create(folder.path().join("permissions"))?.metadata()?.permissions();
+    std::fs::set_permissions(&path, default)?;
     File::open(&path)?.sync_all()?;
-    std::fs::rename(path, place)
+    std::fs::rename(path, target)
 }
 
-fn write_folder(dataset: &Dataset, place: &Path) -> io::Result<()> {
-    let folder = temporary(&parent(place))?;
+fn write_folder(dataset: &Dataset, target: &Path) -> io::Result<()> {
+    let folder = temporary_folder(&parent(target))?;
     let path = folder.path().join("dataset");
     std::fs::create_dir(&path)?;
     tables::write::write(dataset, &path)?;
-    match std::fs::remove_dir(place) {
+    match std::fs::remove_dir(target) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => std::fs::rename(path, place),
+        _ => std::fs::rename(path, target),
     }
 }
 
-/// A folder that takes everything with it that is not renamed in time.
-fn temporary(parent: &Path) -> io::Result<tempfile::TempDir> {
-    // The full error names the temporary folder, which means nothing to anybody.
+/// Creates a temporary folder that is deleted with its contents on drop.
+fn temporary_folder(parent: &Path) -> io::Result<tempfile::TempDir> {
+    // The full error names the temporary folder, which the user did not choose.
     tempfile::Builder::new().prefix(".supergat-").tempdir_in(parent).map_err(|error| error.kind().into())
 }
 
-fn parent(place: &Path) -> PathBuf {
-    place.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned()
+fn parent(target: &Path) -> PathBuf {
+    target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned()
 }

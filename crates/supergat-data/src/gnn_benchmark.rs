@@ -1,14 +1,15 @@
-//! The npz files of the "Pitfalls of graph neural network evaluation" benchmark (Shchur et al., 2018) and of CitationFull: Cora-ML,
-//! Cora-Full, DBLP, CS, Physics, Photo and Computers.
+//! Reader for the npz files of the "Pitfalls of graph neural network evaluation" benchmark (Shchur et al., 2018)
+//! and of CitationFull: Cora-ML, Cora-Full, DBLP, CS, Physics, Photo and Computers.
 //!
-//! | array | holds |
+//! | array | contents |
 //! |---|---|
-//! | `adj_data`, `adj_indices`, `adj_indptr`, `adj_shape` | links as a sparse matrix in compressed rows |
-//! | `attr_data`, ... or `attr_matrix` | features, sparse in the same way, or dense |
-//! | `labels` | the class of each node |
+//! | `adj_data`, `adj_indices`, `adj_indptr`, `adj_shape` | links as a sparse matrix (CSR) |
+//! | `attr_data`, ... or `attr_matrix` | features, sparse (CSR) or dense |
+//! | `labels` | class of each node |
 //!
-//! Prepared as in the paper: links in both directions, without duplicates and self-loops; positive features become 1, all others 0; CS, Physics and
-//! Cora-Full are reduced to 500 principal components. Arrays of Python objects, such as the names of nodes, are not read.
+//! Preparation as in the paper: links are undirected, without duplicates and self-loops; positive features become 1,
+//! all others 0; features of CS, Physics and Cora-Full are reduced to 500 principal components. Arrays of Python
+//! objects, such as node names, are ignored.
 
 use crate::dataset::{Dataset, numbered};
 use crate::error::{Error, Result};
@@ -20,10 +21,10 @@ use crate::{file, prepare, sparse, split};
 use std::path::Path;
 use supergat_core::{Example, Features, SparseMatrix};
 
-/// What the files of a folder must be called.
+/// Expected file names, for error messages.
 pub(crate) const EXPECTED: &str = "one .npz file with adj_data, attr_data and labels";
 
-/// Files as they are published, the name of the dataset, and whether its features are reduced.
+/// Published file stem, dataset name, and whether the features are reduced to principal components.
 const PUBLISHED: [(&str, &str, bool); 9] = [
     ("cora_ml", "cora-ml", false),
     ("cora_full", "cora-full", true),
@@ -36,13 +37,13 @@ const PUBLISHED: [(&str, &str, bool); 9] = [
     ("citeseer", "citeseer-full", false),
 ];
 
-/// Whether files of these names are a dataset of this format.
+/// Returns whether these file names belong to this format.
 pub(crate) fn recognises(names: &[String]) -> bool {
     let tables = names.iter().any(|name| [".csv", ".tsv", ".parquet", ".txt"].iter().any(|end| name.ends_with(end)));
     names.iter().filter(|name| name.ends_with(".npz")).count() == 1 && !tables
 }
 
-/// Reads the dataset in a folder. Its name is the one under which its file is published, else the folder's.
+/// Reads the dataset from a folder. The name follows from the published file name, else from the folder.
 pub fn read(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
     let names = file::list(folder)?;
     let Some(stem) = names.iter().find_map(|name| name.strip_suffix(".npz")) else {
@@ -65,7 +66,9 @@ fn read_named(folder: &Path, stem: &str, name: String, options: &LoadOptions) ->
     parse(&path, file::read(&path, file::MAX_BYTES)?, name, reduced, options)
 }
 
-/// Takes the bytes of a file; `path` is only named in errors. `reduced` features are replaced by their principal components.
+/// Parses the bytes of a file; `path` is only used in error messages.
+///
+/// `reduced` replaces the features by their principal components.
 pub fn parse(path: &Path, bytes: Vec<u8>, name: String, reduced: bool, options: &LoadOptions) -> Result<Dataset> {
     let npz = Npz::parse(path, bytes)?;
     let adjacency = npz.csr("adj_")?;
@@ -100,17 +103,18 @@ pub fn parse(path: &Path, bytes: Vec<u8>, name: String, reduced: bool, options: 
     })
 }
 
+/// Reads the dense feature matrix as a sparse one.
 fn dense(path: &Path, npz: &Npz) -> Result<SparseMatrix<f32>> {
     let array = npz.array("attr_matrix")?;
     let sides @ [_, columns] = array.rows_and_columns()?;
     sparse::check_sides(path, sides)?;
-    let place = |at: usize| [(at / columns) as u32, (at % columns) as u32];
+    let cell = |at: usize| [(at / columns) as u32, (at % columns) as u32];
     let entries = array.numbers()?.into_iter().enumerate().filter(|(_, value)| *value != 0.0);
-    let (pairs, values) = entries.map(|(at, value)| (place(at), value)).unzip();
+    let (pairs, values) = entries.map(|(at, value)| (cell(at), value)).unzip();
     sparse::from_entries(path, sides, pairs, values)
 }
 
-/// Positive values become 1, all others go.
+/// Replaces positive values by 1 and drops all others.
 fn binary(matrix: SparseMatrix<f32>) -> supergat_core::Result<SparseMatrix<f32>> {
     let rows = matrix.offsets().len() - 1;
     let columns = Features::Sparse(matrix.clone()).columns();

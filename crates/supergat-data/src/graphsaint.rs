@@ -1,13 +1,13 @@
-//! The layout of GraphSAINT (Zeng et al., 2020): Flickr.
+//! Reader for the GraphSAINT layout (Zeng et al., 2020): Flickr.
 //!
-//! | file | holds |
+//! | file | contents |
 //! |---|---|
-//! | `adj_full.npz` | links as a sparse matrix of scipy |
-//! | `feats.npy` | a row of features per node |
-//! | `class_map.json` | for each node its class, or a list of 0 and 1 when it may have several |
-//! | `role.json` | the nodes for training (`tr`), validation (`va`) and testing (`te`) |
+//! | `adj_full.npz` | links as a SciPy sparse matrix |
+//! | `feats.npy` | features, one row per node |
+//! | `class_map.json` | class of each node, or a list of 0 and 1 for multi-label data |
+//! | `role.json` | training (`tr`), validation (`va`) and test (`te`) nodes |
 //!
-//! Links count in both directions, without duplicates and self-loops.
+//! Links are undirected, without duplicates and self-loops.
 
 use crate::dataset::{Dataset, numbered};
 use crate::error::{Error, Result};
@@ -20,14 +20,15 @@ use std::collections::HashMap;
 use std::path::Path;
 use supergat_core::{Example, Features, Labels};
 
-/// What the files of a folder must be called.
+/// Expected file names, for error messages.
 pub(crate) const EXPECTED: &str = "adj_full.npz, feats.npy, class_map.json and role.json";
 
-/// Whether files of these names are a dataset of this format, complete or not.
+/// Returns whether these file names belong to this format, even if some files are missing.
 pub(crate) fn recognises(names: &[String]) -> bool {
     names.iter().any(|name| name == "adj_full.npz")
 }
 
+/// Contents of `role.json`.
 #[derive(Deserialize)]
 struct Roles {
     tr: Vec<u32>,
@@ -35,6 +36,7 @@ struct Roles {
     te: Vec<u32>,
 }
 
+/// Label of a node in `class_map.json`.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Class {
@@ -42,14 +44,16 @@ enum Class {
     Several(Vec<u8>),
 }
 
-/// Reads the dataset in a folder.
+/// Reads the dataset from a folder.
 pub fn read(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
     let bytes = |name: &str| file::read(&folder.join(name), file::MAX_BYTES);
     let files = [bytes("adj_full.npz")?, bytes("feats.npy")?, bytes("class_map.json")?, bytes("role.json")?];
     parse(folder, files, prepare::name_of(folder), options)
 }
 
-/// Takes the contents of the four files; `folder` is only named in errors.
+/// Parses adj_full.npz, feats.npy, class_map.json and role.json, in this order.
+///
+/// `folder` is only used in error messages.
 pub fn parse(folder: &Path, files: [Vec<u8>; 4], name: String, options: &LoadOptions) -> Result<Dataset> {
     let [adjacency, features, classes, roles] = files;
     let path = |name: &str| folder.join(name);

@@ -1,13 +1,14 @@
-//! Wikipedia page networks (Rozemberczki et al., "Multi-scale attributed node embedding", 2019): Chameleon and Crocodile.
+//! Reader for Wikipedia page networks (Rozemberczki et al., "Multi-scale attributed node embedding", 2019):
+//! Chameleon and Crocodile.
 //!
-//! | file | holds |
+//! | file | contents |
 //! |---|---|
 //! | `NAME_edges.csv` | `id1,id2`: the first page links to the second |
-//! | `NAME_target.csv` | `id,target`: the mean monthly traffic of every page |
-//! | `NAME.json` or `NAME_features.json` | for each page the numbers of the words in it |
+//! | `NAME_target.csv` | `id,target`: mean monthly traffic of each page |
+//! | `NAME.json` or `NAME_features.json` | indices of the words on each page |
 //!
-//! Prepared as in the paper: links as listed, direction kept; a page's class is the number of bin edges that log10 of its traffic reaches; words
-//! are binary features, reduced to 500 principal components.
+//! Preparation as in the paper: links are directed, as listed; classes are bins of log10 of the traffic; words are
+//! binary features, reduced to 500 principal components.
 
 use crate::dataset::{Dataset, numbered};
 use crate::error::{Error, Result};
@@ -20,13 +21,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use supergat_core::{Direction, Example, Features, Graph, Labels};
 
-/// What the files of a folder must be called.
+/// Expected file names, for error messages.
 pub(crate) const EXPECTED: &str = "NAME_edges.csv, NAME_target.csv and NAME.json";
 
 const EDGES: &str = "_edges.csv";
 const TARGET: &str = "_target.csv";
 
-/// Where log10 of the traffic begins another class.
+/// Returns the class boundaries, in log10 of the traffic.
 fn bins(name: &str) -> [f64; 5] {
     match name {
         "crocodile" => [2.0, 2.5, 3.0, 3.5, 4.0],
@@ -34,12 +35,12 @@ fn bins(name: &str) -> [f64; 5] {
     }
 }
 
-/// Whether files of these names are a dataset of this format, complete or not.
+/// Returns whether these file names belong to this format, even if some files are missing.
 pub(crate) fn recognises(names: &[String]) -> bool {
     names.iter().any(|name| name.ends_with(TARGET)) && names.iter().any(|name| name.ends_with(EDGES))
 }
 
-/// Reads the dataset in a folder. Its name is the one in the names of the files, without `musae_` in front.
+/// Reads the dataset from a folder. The name is the common prefix of the files, without `musae_`.
 pub fn read(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
     let names = file::list(folder)?;
     let missing =
@@ -58,19 +59,19 @@ pub fn read(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
     files.parse([&contents[0], &contents[1], &contents[2]], name, options)
 }
 
-/// Where the three parts come from; only named in errors.
+/// Paths of the three files.
 #[derive(Debug)]
 pub struct Files {
-    /// The links.
+    /// Links between pages.
     pub edges: PathBuf,
-    /// The traffic.
+    /// Traffic of the pages.
     pub target: PathBuf,
-    /// The words.
+    /// Words on the pages.
     pub words: PathBuf,
 }
 
 impl Files {
-    /// Takes the contents of the three files, in the order of the fields.
+    /// Parses the contents of the three files, in the order of the fields. Paths are only used in error messages.
     pub fn parse(&self, [edges, target, words]: [&[u8]; 3], name: &str, options: &LoadOptions) -> Result<Dataset> {
         let labels = self.classes(&lines::numbers(&self.target, target, 1, Some(2))?, bins(name))?;
         let nodes = labels.len();
@@ -98,7 +99,7 @@ impl Files {
         })
     }
 
-    /// The class of every page; the table has the ids 0, 1, ... in any order.
+    /// Returns the class of each page. The table must contain the ids 0, 1, ... in any order.
     fn classes(&self, table: &Table<f64>, bins: [f64; 5]) -> Result<Vec<u32>> {
         let mut of = vec![None; table.rows()];
         for (row, pair) in table.values.chunks_exact(2).enumerate() {
@@ -108,17 +109,17 @@ impl Files {
                 expected,
                 found: format!("{},{}", pair[0], pair[1]),
             };
-            let place = of
+            let class = of
                 .get_mut(pair[0] as usize)
-                .filter(|place| pair[0] >= 0.0 && pair[0].fract() == 0.0 && place.is_none());
-            let place = place.ok_or_else(|| refuse(format!("another id from 0 to {}", table.rows() - 1)))?;
+                .filter(|class| pair[0] >= 0.0 && pair[0].fract() == 0.0 && class.is_none());
+            let class = class.ok_or_else(|| refuse(format!("another id from 0 to {}", table.rows() - 1)))?;
             if !(pair[1] >= 0.0 && pair[1].is_finite()) {
                 return Err(refuse("traffic that is not negative".into()));
             }
             let traffic = pair[1].log10();
-            *place = Some(bins.iter().filter(|edge| **edge <= traffic).count() as u32);
+            *class = Some(bins.iter().filter(|edge| **edge <= traffic).count() as u32);
         }
-        // As many places as rows, and no row took a place twice: all are taken.
+        // There are as many ids as rows and no id occurs twice, so every page has a class.
         Ok(of.into_iter().flatten().collect())
     }
 

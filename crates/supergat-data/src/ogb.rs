@@ -1,14 +1,14 @@
-//! Node property datasets of the Open Graph Benchmark (Hu et al., 2020) as they are downloaded: ogbn-arxiv.
+//! Reader for node property datasets of the Open Graph Benchmark (Hu et al., 2020), in the published layout: ogbn-arxiv.
 //!
-//! | file | holds |
+//! | file | contents |
 //! |---|---|
 //! | `raw/edge.csv.gz` | links, `source,target` |
-//! | `raw/node-feat.csv.gz` | a row of features per node |
-//! | `raw/node-label.csv.gz` | the class of each node |
-//! | `raw/num-node-list.csv.gz` | the number of nodes |
-//! | `split/NAME/{train,valid,test}.csv.gz` | the nodes of each list |
+//! | `raw/node-feat.csv.gz` | features, one row per node |
+//! | `raw/node-label.csv.gz` | class of each node |
+//! | `raw/num-node-list.csv.gz` | number of nodes |
+//! | `split/NAME/{train,valid,test}.csv.gz` | nodes of each split |
 //!
-//! Links are taken as listed, direction kept, as in the paper.
+//! Links are directed, as listed, as in the paper.
 
 use crate::dataset::{Dataset, numbered};
 use crate::error::{Error, Result};
@@ -19,16 +19,16 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use supergat_core::{Direction, Example, Features, Graph};
 
-/// What the files of a folder must be called.
+/// Expected file names, for error messages.
 pub(crate) const EXPECTED: &str =
     "the folders raw and split with edge.csv.gz, node-feat.csv.gz, node-label.csv.gz and lists of nodes";
 
-/// Whether files of these names are a dataset of this format, complete or not.
+/// Returns whether these file names belong to this format, even if some files are missing.
 pub(crate) fn recognises(names: &[String]) -> bool {
     ["raw", "split"].iter().all(|folder| names.iter().any(|name| name == folder))
 }
 
-/// Reads the dataset in a folder.
+/// Reads the dataset from a folder.
 pub fn read(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
     let raw = |name: &str| folder.join("raw").join(format!("{name}.csv.gz"));
     let (edge, feat, label) = (raw("edge"), raw("node-feat"), raw("node-label"));
@@ -36,10 +36,10 @@ pub fn read(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
     let nodes = labels.nodes();
     let counted = raw("num-node-list");
     let count = table::<usize>(&counted, 1)?.values;
-    same(&label, "rows", format!("{count:?}, as num-node-list.csv.gz says"), nodes, count == [nodes])?;
+    require(&label, "rows", format!("{count:?}, as num-node-list.csv.gz says"), nodes, count == [nodes])?;
 
     let features = lines::numbers::<f32>(&feat, &lines::read(&feat)?, 0, None)?;
-    same(&feat, "rows", format!("{nodes}, as node-label.csv.gz has"), features.rows(), features.rows() == nodes)?;
+    require(&feat, "rows", format!("{nodes}, as node-label.csv.gz has"), features.rows(), features.rows() == nodes)?;
     let edges: Vec<(u32, u32)> = table(&edge, 2)?.values.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
     let core = |path: &Path| {
         let path = path.to_owned();
@@ -48,7 +48,7 @@ pub fn read(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
     let graph = Graph::from_edges(nodes, &edges, Direction::Directed).map_err(core(&edge))?;
     let features = Features::dense(nodes, features.columns, features.values).map_err(core(&feat))?;
 
-    let lists = scheme(folder)?;
+    let lists = split_folder(folder)?;
     let list = |name: &str| Ok(table(&lists.join(format!("{name}.csv.gz")), 1)?.values);
     let of_files = [list("train")?, list("valid")?, list("test")?];
     let name = prepare::name_of(folder);
@@ -65,20 +65,22 @@ pub fn read(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
     })
 }
 
+/// Reads a table with the given number of columns.
 fn table<T: FromStr>(path: &Path, columns: usize) -> Result<Table<T>> {
     lines::numbers(path, &lines::read(path)?, 0, Some(columns))
 }
 
-/// The only folder in `split`, which is called after how the nodes were divided, such as `time`.
-fn scheme(folder: &Path) -> Result<PathBuf> {
+/// Returns the only subfolder of `split`, named after the splitting scheme, such as `time`.
+fn split_folder(folder: &Path) -> Result<PathBuf> {
     let folder = folder.join("split");
     let names: Vec<String> = file::list(&folder)?.into_iter().filter(|name| folder.join(name).is_dir()).collect();
-    same(&folder, "folders", "one, such as `time`".into(), names.join(", "), names.len() == 1)?;
+    require(&folder, "folders", "one, such as `time`".into(), names.join(", "), names.len() == 1)?;
     Ok(folder.join(&names[0]))
 }
 
-fn same(path: &Path, what: &str, expected: String, found: impl ToString, fine: bool) -> Result<()> {
-    if fine {
+/// Returns a mismatch error unless `valid`.
+fn require(path: &Path, what: &str, expected: String, found: impl ToString, valid: bool) -> Result<()> {
+    if valid {
         return Ok(());
     }
     Err(Error::Mismatch { path: path.to_owned(), what: what.into(), expected, found: found.to_string() })

@@ -1,14 +1,15 @@
-//! Wiki-CS (Mernyei & Cangea, 2020): articles on computer science in one file, `data.json`.
+//! Reader for Wiki-CS (Mernyei & Cangea, 2020): Wikipedia articles on computer science in one file, `data.json`.
 //!
-//! | key | holds |
+//! | key | contents |
 //! |---|---|
-//! | `features` | a row of features per article |
-//! | `labels` | the class of each article |
-//! | `links` | for each article those it links to |
-//! | `train_masks`, `val_masks` | 20 lists of truth values, one for each split |
-//! | `test_mask` | the test articles, the same in all splits |
+//! | `features` | features, one row per article |
+//! | `labels` | class of each article |
+//! | `links` | list of link targets of each article |
+//! | `train_masks`, `val_masks` | 20 boolean masks, one per split |
+//! | `test_mask` | boolean mask of the test articles, shared by all splits |
 //!
-//! Links are taken as listed, direction kept, as in the paper. `stopping_masks` is not used: the paper stops by `val_masks`.
+//! Links are directed, as listed, as in the paper. `stopping_masks` is ignored, since the paper uses `val_masks` for
+//! early stopping.
 
 use crate::dataset::{Dataset, numbered};
 use crate::error::{Error, Result};
@@ -19,16 +20,17 @@ use serde::Deserialize;
 use std::path::Path;
 use supergat_core::{Direction, Example, Features, Graph};
 
-/// What the files of a folder must be called.
+/// Expected file names, for error messages.
 pub(crate) const EXPECTED: &str = "data.json with features, labels, links and masks";
 
 const FILE: &str = "data.json";
 
-/// Whether files of these names are a dataset of this format.
+/// Returns whether these file names belong to this format.
 pub(crate) fn recognises(names: &[String]) -> bool {
     names.iter().any(|name| name == FILE)
 }
 
+/// Contents of `data.json`.
 #[derive(Deserialize)]
 struct Content {
     features: Vec<Vec<f32>>,
@@ -39,18 +41,18 @@ struct Content {
     test_mask: Vec<bool>,
 }
 
-/// Reads the dataset in a folder.
+/// Reads the dataset from a folder.
 pub fn read(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
     let path = folder.join(FILE);
     parse(&path, &file::read(&path, file::MAX_BYTES)?, prepare::name_of(folder), options)
 }
 
-/// Takes the bytes of a file; `path` is only named in errors.
+/// Parses the bytes of a file; `path` is only used in error messages.
 pub fn parse(path: &Path, bytes: &[u8], name: String, options: &LoadOptions) -> Result<Dataset> {
     let expected = "an object with features, labels, links, train_masks, val_masks and test_mask";
     let content: Content = file::json(path, bytes, expected)?;
     let nodes = content.labels.len();
-    let same = |what: String, expected: usize, found: usize| {
+    let require_equal = |what: String, expected: usize, found: usize| {
         let mismatch = || Error::Mismatch {
             path: path.to_owned(),
             what,
@@ -59,14 +61,16 @@ pub fn parse(path: &Path, bytes: &[u8], name: String, options: &LoadOptions) -> 
         };
         if expected == found { Ok(()) } else { Err(mismatch()) }
     };
-    same("rows of features, one per label".into(), nodes, content.features.len())?;
-    same("lists of links, one per label".into(), nodes, content.links.len())?;
-    same("val_masks, as many as train_masks".into(), content.train_masks.len(), content.val_masks.len())?;
+    require_equal("rows of features, one per label".into(), nodes, content.features.len())?;
+    require_equal("lists of links, one per label".into(), nodes, content.links.len())?;
+    require_equal("val_masks, as many as train_masks".into(), content.train_masks.len(), content.val_masks.len())?;
     let masks = content.train_masks.iter().chain(&content.val_masks).chain([&content.test_mask]);
-    masks.into_iter().try_for_each(|mask| same("values of a mask, one per label".into(), nodes, mask.len()))?;
+    masks
+        .into_iter()
+        .try_for_each(|mask| require_equal("values of a mask, one per label".into(), nodes, mask.len()))?;
     let columns = content.features.first().map_or(0, Vec::len);
     for (node, row) in content.features.iter().enumerate() {
-        same(format!("features of node {node}"), columns, row.len())?;
+        require_equal(format!("features of node {node}"), columns, row.len())?;
     }
 
     let edges = |(from, to): (usize, &Vec<u32>)| to.iter().map(move |&to| (from as u32, to)).collect::<Vec<_>>();
@@ -76,8 +80,9 @@ pub fn parse(path: &Path, bytes: &[u8], name: String, options: &LoadOptions) -> 
     let features = Features::dense(nodes, columns, content.features.into_iter().flatten().collect()).map_err(core)?;
     let labels = prepare::classes(path, &content.labels)?;
     let masks = content.train_masks.iter().zip(&content.val_masks);
-    let of_files: Vec<Split> =
-        masks.map(|(train, validation)| [chosen(train), chosen(validation), chosen(&content.test_mask)]).collect();
+    let of_files: Vec<Split> = masks
+        .map(|(train, validation)| [selected(train), selected(validation), selected(&content.test_mask)])
+        .collect();
     let mut notes = vec!["links as listed, direction kept".to_owned()];
     let split = split::choose(options.split, path, &name, &labels, of_files, &mut notes)?;
     Ok(Dataset {
@@ -91,6 +96,7 @@ pub fn parse(path: &Path, bytes: &[u8], name: String, options: &LoadOptions) -> 
     })
 }
 
-fn chosen(mask: &[bool]) -> Vec<u32> {
-    mask.iter().enumerate().filter(|(_, chosen)| **chosen).map(|(node, _)| node as u32).collect()
+/// Returns the nodes whose mask is true.
+fn selected(mask: &[bool]) -> Vec<u32> {
+    mask.iter().enumerate().filter(|(_, selected)| **selected).map(|(node, _)| node as u32).collect()
 }

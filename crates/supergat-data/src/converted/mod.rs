@@ -1,17 +1,20 @@
-//! A dataset as one file: safetensors with the finished graph, so that nothing is sorted or searched when it is loaded.
+//! Datasets stored as one safetensors file.
 //!
-//! The metadata has one entry, `supergat_dataset`, a JSON object (`Header`). The arrays of graph k are called `k.name`:
+//! The file contains the finished graph, so loading neither sorts nor searches.
 //!
-//! | name | holds |
+//! The metadata has one entry, `supergat_dataset`: a JSON object (`Header`). Arrays of graph k are named `k.name`:
+//!
+//! | name | contents |
 //! |---|---|
-//! | `incoming.offsets`, `incoming.neighbours` | sources by target, every node among its own |
-//! | `outgoing.offsets`, `outgoing.neighbours` | targets by source, unless the graph is symmetric |
-//! | `place_at_target` | for each outgoing edge its place in its target's list |
-//! | `links` | for each link as it was listed the position of its edge |
-//! | `features` | nodes x features; or `features.offsets`, `features.columns`, `features.values` |
-//! | `labels` | the class of each node (`u32::MAX`: not known), or nodes x classes of 0 and 1 |
-//! | `train`, `validation`, `test` | nodes |
-//! | `ids.ends`, `ids.text` | the ids of the nodes, one after another, where they are not 0, 1, ... |
+//! | `incoming.offsets`, `incoming.neighbours` | sources grouped by target; every node has a self-loop |
+//! | `outgoing.offsets`, `outgoing.neighbours` | targets grouped by source; absent if the graph is symmetric |
+//! | `place_at_target` | for each outgoing edge its index in its target's list |
+//! | `links` | for each link, in input order, the position of its edge |
+//! | `features` | dense matrix, nodes x features |
+//! | `features.offsets`, `features.columns`, `features.values` | sparse matrix (CSR), instead of `features` |
+//! | `labels` | class of each node (`u32::MAX`: unknown), or a 0/1 matrix, nodes x classes |
+//! | `train`, `validation`, `test` | nodes of each split |
+//! | `ids.ends`, `ids.text` | concatenated node ids and where each ends; absent if the ids are 0, 1, ... |
 
 mod read;
 mod write;
@@ -22,14 +25,14 @@ pub use write::write;
 use crate::schema::Schema;
 use serde::{Deserialize, Serialize};
 
-/// The entry of the metadata.
-const ENTRY: &str = "supergat_dataset";
+/// Key of the metadata entry.
+const METADATA_KEY: &str = "supergat_dataset";
 const VERSION: u32 = 1;
 
-/// How files of this format end.
+/// File extension of this format.
 pub const ENDING: &str = "safetensors";
 
-/// Everything that is no array.
+/// Everything except the arrays.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Header {
     version: u32,
@@ -40,6 +43,6 @@ struct Header {
     notes: Vec<String>,
     schema: Option<Schema>,
     features: usize,
-    /// For each graph whether its links have a direction.
+    /// Whether each graph is directed.
     directed: Vec<bool>,
 }

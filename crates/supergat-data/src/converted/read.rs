@@ -1,6 +1,6 @@
-//! Reads the file. Every array is copied out and checked; nothing that it says is believed.
+//! Reads converted datasets. The file is untrusted: every array is copied and validated.
 
-use super::{ENTRY, Header, VERSION};
+use super::{Header, METADATA_KEY, VERSION};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::file;
@@ -11,21 +11,21 @@ use std::path::Path;
 use supergat_core::graph::{Adjacency, Parts};
 use supergat_core::{Direction, Example, Features, Graph, Labels, SparseMatrix};
 
-/// Numbers that a thread copies at once.
-const RUN: usize = 1 << 16;
+/// Minimum number of values that a thread copies at once.
+const MIN_CHUNK: usize = 1 << 16;
 
 /// Reads a dataset from a file.
 pub fn read(path: &Path) -> Result<Dataset> {
     parse(path, &map::open(path)?)
 }
 
-/// Reads a dataset from the bytes of a file; `path` is named in errors.
+/// Parses a dataset from the bytes of a file; `path` is only used in error messages.
 pub fn parse(path: &Path, bytes: &[u8]) -> Result<Dataset> {
-    let broken = |error: safetensors::SafeTensorError| {
+    let invalid = |error: safetensors::SafeTensorError| {
         mismatch(path, "file", "safetensors, complete", &format!("something else ({error})"))
     };
-    let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(broken)?;
-    let entry = metadata.metadata().as_ref().and_then(|entries| entries.get(ENTRY)).ok_or_else(|| {
+    let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(invalid)?;
+    let entry = metadata.metadata().as_ref().and_then(|entries| entries.get(METADATA_KEY)).ok_or_else(|| {
         let found = "another file of that ending, such as a trained model";
         mismatch(path, "file", "a dataset that `supergat convert` wrote", found)
     })?;
@@ -34,7 +34,7 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<Dataset> {
     if header.version != VERSION {
         return Err(mismatch(path, "version", &VERSION.to_string(), &header.version.to_string()));
     }
-    let tensors = SafeTensors::deserialize(bytes).map_err(broken)?;
+    let tensors = SafeTensors::deserialize(bytes).map_err(invalid)?;
     if header.directed.len() > tensors.len() {
         return Err(mismatch(path, "graphs", "at most one per array", &header.directed.len().to_string()));
     }
@@ -60,6 +60,7 @@ fn mismatch(path: &Path, what: &str, expected: &str, found: &str) -> Error {
     Error::Mismatch { path: path.to_owned(), what: what.into(), expected: expected.into(), found: found.into() }
 }
 
+/// The arrays of a file, with typed access by graph number and name.
 struct Arrays<'a> {
     path: &'a Path,
     tensors: SafeTensors<'a>,
@@ -113,7 +114,7 @@ impl Arrays<'_> {
         }
     }
 
-    /// The ids of a graph's nodes, where they are stored.
+    /// Returns the node ids of graph `k`, if the file contains them.
     fn ids(&self, k: usize, nodes: usize) -> Result<Option<Vec<String>>> {
         if !self.has(k, "ids.ends") {
             return Ok(None);
@@ -166,7 +167,7 @@ impl Arrays<'_> {
     /// Decodes numbers of `N` bytes.
     fn numbers<T: Send, const N: usize>(&self, bytes: &[[u8; N]], decode: fn([u8; N]) -> T) -> Result<Vec<T>> {
         let mut numbers = file::with_capacity(self.path, bytes.len())?;
-        numbers.par_extend(bytes.par_iter().with_min_len(RUN).map(|bytes| decode(*bytes)));
+        numbers.par_extend(bytes.par_iter().with_min_len(MIN_CHUNK).map(|bytes| decode(*bytes)));
         Ok(numbers)
     }
 }

@@ -1,6 +1,6 @@
-//! Writes the file.
+//! Writes converted datasets.
 
-use super::{ENTRY, Header, VERSION};
+use super::{Header, METADATA_KEY, VERSION};
 use crate::dataset::Dataset;
 use safetensors::tensor::{Dtype, TensorView};
 use std::collections::HashMap;
@@ -8,11 +8,11 @@ use std::io;
 use std::path::Path;
 use supergat_core::{Direction, Features, Graph, Labels};
 
-/// The bytes of arrays by name.
+/// Arrays to write: name, element type, shape and bytes.
 #[derive(Default)]
 struct Arrays(Vec<(String, Dtype, Vec<usize>, Vec<u8>)>);
 
-/// Writes a dataset to a file, which is replaced when it exists.
+/// Writes a dataset to a file, overwriting an existing one.
 pub fn write(dataset: &Dataset, path: &Path) -> io::Result<()> {
     let directed = |graph: &Graph| graph.direction() == Direction::Directed;
     let header = Header {
@@ -101,10 +101,12 @@ impl Arrays {
         self.push(k, "ids.text", Dtype::U8, vec![text.len()], text);
     }
 
-    /// One entry of metadata: several would come out of a hash map in any order, and equal datasets must give equal files.
+    /// Writes all arrays and the header.
+    ///
+    /// The metadata is a hash map, written in arbitrary order. A single entry keeps the file reproducible.
     fn save(&self, path: &Path, header: &Header) -> io::Result<()> {
         let header = serde_json::to_string(header).map_err(io::Error::other)?;
-        let metadata = HashMap::from([(ENTRY.to_owned(), header)]);
+        let metadata = HashMap::from([(METADATA_KEY.to_owned(), header)]);
         let views = self.0.iter().map(|(name, dtype, shape, bytes)| {
             TensorView::new(*dtype, shape.clone(), bytes).map(|view| (name.as_str(), view)).map_err(io::Error::other)
         });

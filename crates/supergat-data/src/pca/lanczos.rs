@@ -1,42 +1,47 @@
-//! The leading eigenvectors of a large symmetric matrix that is only known by what it does to vectors: block Lanczos with full
-//! orthogonalisation. The space grows by a block of vectors at a time, each being the matrix times the block before, made orthogonal to all
-//! earlier ones; eigenvectors of the matrix within that space approach its own, the leading ones first.
+//! Block Lanczos method with full orthogonalisation.
+//!
+//! It finds the leading eigenpairs of a large symmetric matrix that is only available as a product with vectors. The
+//! Krylov space grows by one block of vectors per step: the matrix times the previous block, made orthogonal to all
+//! earlier blocks. Eigenvectors of the matrix projected onto that space converge to eigenvectors of the matrix, the
+//! leading ones first.
 
-use super::symmetric::{Solved, dot};
+use super::symmetric::{Eigen, dot};
 use supergat_core::kernels::{Dense, Parts, Primitives};
 use supergat_core::random::{Purpose, Stream};
 
-/// A symmetric matrix without negative eigenvalues.
+/// A symmetric positive semidefinite matrix.
 pub(super) trait Operator {
-    /// Rows and columns.
+    /// Returns the number of rows, which equals the number of columns.
     fn side(&self) -> usize;
-    /// The matrix times a block of `width` vectors, given and returned row after row.
+    /// Returns the matrix times a block of `width` vectors, both in row-major order.
     fn apply(&self, block: &[f64], width: usize) -> Vec<f64>;
 }
 
-/// Eigenvalues, largest first, and eigenvectors, one per column, `width` numbers per row.
+/// Eigenvalues in descending order and eigenvectors as columns of a row-major matrix.
 pub(super) struct Pairs {
     pub values: Vec<f64>,
     pub vectors: Vec<f64>,
 }
 
-/// Vectors per step.
+/// Number of vectors added per step.
 const BLOCK: usize = 8;
-/// Vectors kept side by side in memory.
+/// Number of basis vectors stored in one matrix.
 const PANEL: usize = 256;
-/// An eigenvector is found when the matrix turns it by no more than this share of the largest eigenvalue.
+/// Largest residual norm of a converged eigenvector, relative to the largest eigenvalue.
 const TOLERANCE: f64 = 1e-8;
-/// What is left of a vector after orthogonalisation when it held nothing new.
-const NOTHING: f64 = 1e-11;
+/// Relative norm below which a vector is linearly dependent on the basis.
+const DEPENDENT: f64 = 1e-11;
 
-/// The first `count` eigenpairs; `width` is `count` rounded up to a multiple of eight, columns beyond `count` are zero.
+/// Computes the `count` leading eigenpairs.
+///
+/// Rows of the eigenvectors have `width` values: `count` rounded up to a multiple of eight, padded with zeros.
 pub(super) fn leading(operator: &impl Operator, count: usize, width: usize) -> Pairs {
     let side = operator.side();
     let mut space = Space { side, panels: Vec::new(), vectors: 0, projected: Vec::new() };
     if count == 0 {
         return Pairs { values: Vec::new(), vectors: Vec::new() };
     }
-    let mut block = space.fresh(0);
+    let mut block = space.random_block(0);
     let mut check_at = (5 * count / 2).min(side);
     let mut largest = 0.0f64;
     loop {
@@ -45,37 +50,37 @@ pub(super) fn leading(operator: &impl Operator, count: usize, width: usize) -> P
         let scale = largest_norm(&image);
         largest = largest.max(scale);
         space.project(&mut image);
-        let (next, rest) = space.orthonormal(image, largest);
-        // Random vectors that the matrix takes to nothing: it takes everything outside of the space to nothing.
-        let exhausted = space.vectors >= side || (block.random && scale <= NOTHING * largest);
+        let (next, residual) = space.orthonormal(image, largest);
+        // A zero image of random vectors means that the matrix is zero on the complement of the space.
+        let exhausted = space.vectors >= side || (block.random && scale <= DEPENDENT * largest);
         if space.vectors >= check_at || exhausted || next.used == 0 {
-            let found = Solved::of(space.projected(), space.columns(), count);
+            let found = Eigen::new(space.projected(), space.columns(), count);
             let largest = found.values().first().copied().unwrap_or(0.0);
-            let converged = found.last_coordinates().iter().all(|last| rest.norm_of(last) <= TOLERANCE * largest);
-            // Within an exhausted space everything has converged, but other eigenvectors may lie outside of it.
+            let converged = found.last_coordinates().iter().all(|last| residual.norm_of(last) <= TOLERANCE * largest);
+            // Without new vectors the space is invariant: its eigenpairs are exact, but others may lie outside of it.
             if exhausted || (converged && next.used > 0) {
                 return space.combine(&found, width);
             }
             check_at = space.vectors + space.vectors / 5;
         }
-        block = if next.used > 0 { next } else { space.fresh(space.vectors as u32) };
+        block = if next.used > 0 { next } else { space.random_block(space.vectors as u32) };
     }
 }
 
-/// Vectors of length one, orthogonal to each other, row after row; columns that are not used are zero.
+/// Orthonormal vectors in row-major order; unused columns are zero.
 struct Block {
     rows: Vec<f64>,
     used: usize,
     random: bool,
 }
 
-/// How the last image is made of the next block: `image = block * factor`.
-struct Rest {
+/// Factor of the QR decomposition of the last image: `image = block * factor`.
+struct Residual {
     factor: [[f64; BLOCK]; BLOCK],
 }
 
-impl Rest {
-    /// How far the matrix leads out of the space, for a vector whose coordinates end with these.
+impl Residual {
+    /// Returns the residual norm of an eigenvector from its last coordinates in the space.
     fn norm_of(&self, coordinates: &[f64]) -> f64 {
         let last = &coordinates[coordinates.len() - BLOCK..];
         let out = self.factor.iter().map(|row| row.iter().zip(last).map(|(f, c)| f * c).sum::<f64>().powi(2));
@@ -83,14 +88,14 @@ impl Rest {
     }
 }
 
-/// The space so far.
+/// The Krylov space.
 struct Space {
     side: usize,
-    /// Each of `side` rows and [`PANEL`] columns; the last one may have columns of zeros at its end.
+    /// Basis vectors as matrices of `side` rows and [`PANEL`] columns; the last one is padded with zero columns.
     panels: Vec<Vec<f64>>,
-    /// Columns that are not zero.
+    /// Number of basis vectors, that is of nonzero columns.
     vectors: usize,
-    /// For each block the products of all vectors up to it with the images of its vectors, [`BLOCK`] numbers per row.
+    /// For each block the inner products of all vectors up to it with its images, [`BLOCK`] values per row.
     projected: Vec<Vec<f64>>,
 }
 
@@ -100,21 +105,22 @@ impl Space {
     }
 
     fn push(&mut self, block: &[f64]) {
-        let place = self.columns() % PANEL;
-        if place == 0 {
+        let column = self.columns() % PANEL;
+        if column == 0 {
             self.panels.push(vec![0.0; self.side * PANEL]);
         }
-        let panel = self.panels.last_mut().expect("just made");
+        let panel = self.panels.last_mut().expect("a panel was pushed");
         for (row, new) in panel.chunks_exact_mut(PANEL).zip(block.chunks_exact(BLOCK)) {
-            row[place..place + BLOCK].copy_from_slice(new);
+            row[column..column + BLOCK].copy_from_slice(new);
         }
         self.vectors += (0..BLOCK).filter(|&k| block.chunks_exact(BLOCK).any(|row| row[k] != 0.0)).count();
         self.projected.push(Vec::new());
     }
 
-    /// Takes out of the images what lies within the space, and remembers how much that was.
+    /// Makes the images orthogonal to the space and stores the removed components.
     fn project(&mut self, image: &mut [f64]) {
-        // But for rounding an image lies within the last two blocks, its own and the one before, and what it brings that is new.
+        // In exact arithmetic an image only has components in its own block and the one before. A second pass over all
+        // panels removes rounding errors.
         let recent = self.panels.len().saturating_sub(2);
         let most = self.remove(image, recent);
         let mut amounts = self.remove(image, 0);
@@ -122,7 +128,7 @@ impl Space {
         *self.projected.last_mut().expect("a block was pushed") = amounts;
     }
 
-    /// Takes out of a block what lies within the panels from `first` on; returns how much of each of their vectors that was.
+    /// Subtracts from a block its projection onto the panels from `first` on; returns the coefficients.
     fn remove(&self, block: &mut [f64], first: usize) -> Vec<f64> {
         let mut amounts = Vec::with_capacity((self.panels.len() - first) * PANEL * BLOCK);
         let mut within = vec![0.0; block.len()];
@@ -139,8 +145,8 @@ impl Space {
         amounts
     }
 
-    /// An orthonormal basis of a block that is orthogonal to the space already, and how the block is made of it.
-    fn orthonormal(&self, block: Vec<f64>, scale: f64) -> (Block, Rest) {
+    /// Orthonormalises a block that is orthogonal to the space; returns the basis and its factor.
+    fn orthonormal(&self, block: Vec<f64>, scale: f64) -> (Block, Residual) {
         let mut vectors = columns_of(&block);
         let mut factor = [[0.0; BLOCK]; BLOCK];
         let mut used = 0;
@@ -154,7 +160,7 @@ impl Space {
                 }
             }
             let norm = dot(&vectors[k], &vectors[k]).sqrt();
-            if norm > NOTHING * scale && norm > 0.0 && self.vectors + used < self.side {
+            if norm > DEPENDENT * scale && norm > 0.0 && self.vectors + used < self.side {
                 vectors[k].iter_mut().for_each(|value| *value /= norm);
                 factor[used][k] = norm;
                 vectors.swap(used, k);
@@ -162,11 +168,11 @@ impl Space {
             }
         }
         vectors[used..].iter_mut().for_each(|vector| vector.fill(0.0));
-        (Block { rows: rows_of(&vectors, self.side), used, random: false }, Rest { factor })
+        (Block { rows: rows_of(&vectors, self.side), used, random: false }, Residual { factor })
     }
 
-    /// Random vectors outside of the space.
-    fn fresh(&self, step: u32) -> Block {
+    /// Draws random vectors orthogonal to the space.
+    fn random_block(&self, step: u32) -> Block {
         let stream = Stream::new(0, step, 0, Purpose::SyntheticFeatures);
         let mut block: Vec<f64> =
             (0..(self.side * BLOCK / 2) as u64).flat_map(|index| stream.normal_pair(index)).collect();
@@ -178,26 +184,26 @@ impl Space {
         Block { random: true, ..block }
     }
 
-    /// The matrix within the space, whole and symmetric.
+    /// Returns the projection of the matrix onto the space as a full symmetric matrix.
     fn projected(&self) -> Vec<f64> {
         let side = self.columns();
-        let mut whole = vec![0.0; side * side];
+        let mut full = vec![0.0; side * side];
         for (block, amounts) in self.projected.iter().enumerate() {
             for (row, amounts) in amounts.chunks_exact(BLOCK).enumerate().take((block + 1) * BLOCK) {
                 for (k, &amount) in amounts.iter().enumerate() {
                     let column = block * BLOCK + k;
                     if row <= column {
-                        whole[row * side + column] = amount;
-                        whole[column * side + row] = amount;
+                        full[row * side + column] = amount;
+                        full[column * side + row] = amount;
                     }
                 }
             }
         }
-        whole
+        full
     }
 
-    /// From coordinates within the space to vectors.
-    fn combine(&self, found: &Solved, width: usize) -> Pairs {
+    /// Converts eigenvectors from coordinates in the space to full vectors.
+    fn combine(&self, found: &Eigen, width: usize) -> Pairs {
         let (values, within) = (found.values(), found.vectors());
         let mut vectors = vec![0.0; self.side * width];
         let mut part = vec![0.0; self.side * width];
@@ -215,15 +221,17 @@ impl Space {
     }
 }
 
+/// Splits a row-major block into its columns.
 fn columns_of(block: &[f64]) -> Vec<Vec<f64>> {
     (0..BLOCK).map(|k| block.iter().skip(k).step_by(BLOCK).copied().collect()).collect()
 }
 
+/// Joins columns into a row-major block.
 fn rows_of(vectors: &[Vec<f64>], side: usize) -> Vec<f64> {
     (0..side).flat_map(|row| vectors.iter().map(move |vector| vector[row])).collect()
 }
 
-/// The length of the longest vector of a block.
+/// Returns the largest norm of the vectors of a block.
 fn largest_norm(block: &[f64]) -> f64 {
     let mut squares = [0.0; BLOCK];
     for row in block.chunks_exact(BLOCK) {

@@ -1,9 +1,10 @@
-//! Principal components of sparse features: the coordinates of every node along the directions in which the nodes differ most.
+//! Principal component analysis of sparse features.
 //!
-//! With the columns centred, `Xc = X - 1 m^T`, the coordinates are `U S` of `Xc = U S V^T`. They come from the leading eigenvectors of
-//! `Xc^T Xc` or `Xc Xc^T`, whichever is smaller, neither of which is ever formed: a block Lanczos method (`lanczos.rs`) only
-//! multiplies by `X` and its transpose, which stay sparse. The small matrix it ends with is solved whole (`symmetric.rs`).
-//! A component's sign is free; here the coordinate of the largest magnitude is positive.
+//! With centred columns, `Xc = X - 1 m^T`, the principal coordinates are `U S` of `Xc = U S V^T`. They follow from the
+//! leading eigenvectors of `Xc^T Xc` or `Xc Xc^T`, whichever is smaller. Neither matrix is formed: a block Lanczos method
+//! (`lanczos.rs`) only multiplies by `X` and its transpose, which stay sparse. The small projected matrix is solved by a
+//! dense method (`symmetric.rs`). The sign of a component is arbitrary; here its coordinate of largest magnitude is
+//! positive.
 
 mod lanczos;
 mod symmetric;
@@ -13,7 +14,7 @@ use rayon::prelude::*;
 use supergat_core::kernels::{Compressed, Parts, Primitives};
 use supergat_core::{Features, SparseMatrix};
 
-/// The first `components` principal coordinates of every row; all there are when the matrix has fewer rows or columns.
+/// Computes the first `components` principal coordinates of each row, at most as many as there are rows or columns.
 pub fn principal_components(x: &SparseMatrix<f32>, components: usize) -> Features<f32> {
     let components = components.min(x.rows()).min(x.columns());
     let x = Centred::new(x);
@@ -29,7 +30,7 @@ pub fn principal_components(x: &SparseMatrix<f32>, components: usize) -> Feature
     Features::Dense { rows: x.rows, columns: components, values }
 }
 
-/// Turns every column so that its first entry of the largest magnitude is positive.
+/// Flips the signs of columns so that the first entry of largest magnitude is positive.
 fn fix_signs(values: &mut [f64], width: usize) {
     let mut largest = vec![0.0f64; width];
     for row in values.chunks_exact(width) {
@@ -46,14 +47,16 @@ fn fix_signs(values: &mut [f64], width: usize) {
     }
 }
 
-/// A sparse matrix whose columns count as centred, without the columns that hold only zeros: they add nothing, however many a file may claim.
+/// A sparse matrix with implicitly centred columns.
+///
+/// Columns without entries are dropped: they contribute nothing, and a file may claim any number of them.
 struct Centred {
     rows: usize,
     columns: usize,
     x: SparseMatrix<f64>,
     means: Vec<f64>,
     row_parts: Parts,
-    /// Rows for sums in a copy of the result each.
+    /// Ranges of rows, each with its own copy of the result when summing over rows.
     copies: Parts,
 }
 
@@ -63,8 +66,8 @@ impl Centred {
         used.sort_unstable();
         used.dedup();
         let (rows, columns) = (x.rows(), used.len());
-        let place = |column: &u32| used.binary_search(column).expect("it is used") as u32;
-        let column_of: Vec<u32> = x.column_of().iter().map(place).collect();
+        let index = |column: &u32| used.binary_search(column).expect("column is in the list") as u32;
+        let column_of: Vec<u32> = x.column_of().iter().map(index).collect();
         let values = x.values().iter().map(|&value| f64::from(value)).collect();
         let x = SparseMatrix::new(columns, x.offsets().to_vec(), column_of, values).expect("columns keep their order");
         let mut means = vec![0.0; columns];
@@ -76,7 +79,7 @@ impl Centred {
         Self { rows, columns, means, row_parts, copies, x }
     }
 
-    /// The first `components` coordinates of every row, in rows of `width`.
+    /// Computes the first `components` coordinates of each row, in rows of `width` values.
     fn coordinates(&self, components: usize, width: usize) -> Vec<f64> {
         let pairs = lanczos::leading(self, components, width);
         let mut coordinates = pairs.vectors;
@@ -95,12 +98,12 @@ impl Centred {
         Compressed { offsets: self.x.offsets(), index: self.x.column_of(), values: self.x.values() }
     }
 
-    /// Whether the eigenvectors of `Xc^T Xc` are looked for, not those of `Xc Xc^T`.
+    /// Returns whether to use the eigenvectors of `Xc^T Xc` instead of `Xc Xc^T`.
     fn by_columns(&self) -> bool {
         self.columns <= self.rows
     }
 
-    /// `Xc M` for `M` of `width` columns.
+    /// Computes `Xc M` for `M` with `width` columns.
     fn times(&self, m: &[f64], width: usize) -> Vec<f64> {
         let mut out = vec![0.0; self.rows * width];
         f64::sparse_product(&self.row_parts, self.entries(), None, m, width, &mut out);
@@ -112,7 +115,7 @@ impl Centred {
         out
     }
 
-    /// `Xc^T M` for `M` of `width` columns.
+    /// Computes `Xc^T M` for `M` with `width` columns.
     fn transposed_times(&self, m: &[f64], width: usize) -> Vec<f64> {
         let mut out = vec![0.0; self.columns * width];
         let mut copies = vec![0.0; self.copies.len() * out.len()];
@@ -192,9 +195,9 @@ mod tests {
         }
     }
 
-    /// Any two rows are as far apart in all coordinates as they were, and coordinates are uncorrelated and ordered by spread.
+    /// Also checks that coordinates are uncorrelated and in order of descending variance.
     #[test]
-    fn all_components_keep_all_distances() {
+    fn all_components_preserve_distances() {
         for (rows, columns) in [(70, 40), (40, 70)] {
             let stream = supergat_core::random::Stream::new(5, 0, 0, supergat_core::random::Purpose::SyntheticFeatures);
             let value =
@@ -215,9 +218,9 @@ mod tests {
         }
     }
 
-    /// Copies of three rows: two dimensions, whatever is asked for.
+    /// Copies of three rows span two dimensions, so further coordinates are zero.
     #[test]
-    fn matrices_of_low_rank() {
+    fn handles_low_rank_and_empty_matrices() {
         let rows: Vec<&[f32]> = (0..300)
             .map(|i| [&[1.0, 0.0, 0.0, 1.0][..], &[0.0, 1.0, 0.0, 0.0], &[0.0, 0.0, 1.0, 0.0]][i % 3])
             .collect();
@@ -232,9 +235,8 @@ mod tests {
         assert!(coordinates(principal_components(&sparse(3, &[]), 3)).is_empty());
     }
 
-    /// What a file claims costs nothing.
     #[test]
-    fn empty_columns_change_nothing() {
+    fn empty_columns_do_not_change_coordinates() {
         let rows: [&[f32]; 4] = [&[1.0, 0.0, 2.0], &[0.0, 1.0, 0.0], &[1.0, 1.0, 0.0], &[3.0, 0.0, 1.0]];
         let narrow = sparse(3, &rows);
         let column_of = narrow.column_of().iter().map(|column| column * 1_000_000_000).collect();
@@ -247,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn the_number_of_threads_does_not_matter() {
+    fn result_does_not_depend_on_thread_count() {
         let stream = supergat_core::random::Stream::new(6, 0, 0, supergat_core::random::Purpose::SyntheticFeatures);
         let dense: Vec<Vec<f32>> = (0..400u64)
             .map(|row| (0..300).map(|column| f32::from(stream.uniform(row * 300 + column) < 0.05)).collect())

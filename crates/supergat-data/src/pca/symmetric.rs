@@ -1,49 +1,51 @@
-//! Eigenvalues and eigenvectors of a symmetric matrix of moderate size: Householder reflections to three diagonals, then the implicit QL
-//! method, whose rotations are kept and applied to strips of the eigenvectors, as many as are wanted, on all threads.
+//! Eigendecomposition of a dense symmetric matrix of moderate size.
+//!
+//! Householder reflections reduce the matrix to tridiagonal form; the implicit QL method diagonalises it. The rotations of
+//! QL are recorded and then applied in parallel to strips of the requested eigenvectors.
 
 use rayon::prelude::*;
 
-/// The leading eigenvalues, and all that is needed for their vectors.
-pub(super) struct Solved {
-    three: Tridiagonal,
+/// Leading eigenvalues of a symmetric matrix, and the transformations that yield their eigenvectors.
+pub(super) struct Eigen {
+    tridiagonal: Tridiagonal,
     rotations: Vec<Rotation>,
-    /// Where the leading eigenvalues stand, largest first.
+    /// Positions of the leading eigenvalues on the diagonal, largest eigenvalue first.
     order: Vec<usize>,
 }
 
-impl Solved {
-    /// Finds the `count` largest eigenvalues of a symmetric matrix, or all there are.
-    pub fn of(matrix: Vec<f64>, side: usize, count: usize) -> Self {
-        let mut three = Tridiagonal::of(matrix, side);
-        let rotations = three.diagonalise();
+impl Eigen {
+    /// Computes the `count` largest eigenvalues of a symmetric matrix, or all if there are fewer.
+    pub fn new(matrix: Vec<f64>, side: usize, count: usize) -> Self {
+        let mut tridiagonal = Tridiagonal::new(matrix, side);
+        let rotations = tridiagonal.diagonalise();
         let mut order: Vec<usize> = (0..side).collect();
-        order.sort_by(|&a, &b| three.diagonal[b].total_cmp(&three.diagonal[a]));
+        order.sort_by(|&a, &b| tridiagonal.diagonal[b].total_cmp(&tridiagonal.diagonal[a]));
         order.truncate(count);
-        Self { three, rotations, order }
+        Self { tridiagonal, rotations, order }
     }
 
-    /// Eigenvalues, largest first.
+    /// Returns the eigenvalues in descending order.
     pub fn values(&self) -> Vec<f64> {
-        self.order.iter().map(|&k| self.three.diagonal[k]).collect()
+        self.order.iter().map(|&k| self.tridiagonal.diagonal[k]).collect()
     }
 
-    /// The last [`STRIP`] coordinates of each eigenvector, at a small part of the cost of all.
+    /// Computes only the last [`STRIP`] coordinates of each eigenvector, which is much cheaper than all.
     pub fn last_coordinates(&self) -> Vec<[f64; STRIP]> {
-        let side = self.three.side;
+        let side = self.tridiagonal.side;
         let mut strip = vec![[0.0; STRIP]; side];
         for k in 0..STRIP.min(side) {
             let mut row = vec![0.0; side];
             row[side - 1 - k] = 1.0;
-            self.three.reflect(&mut row);
+            self.tridiagonal.reflect(&mut row);
             strip.iter_mut().zip(row).for_each(|(entry, value)| entry[STRIP - 1 - k] = value);
         }
         rotate(&mut strip, &self.rotations);
         self.order.iter().map(|&k| strip[k]).collect()
     }
 
-    /// The eigenvectors, one after another.
+    /// Computes the eigenvectors, one per row.
     pub fn vectors(&self) -> Vec<f64> {
-        let side = self.three.side;
+        let side = self.tridiagonal.side;
         let strips = (0..side.div_ceil(STRIP)).into_par_iter().map(|s| {
             let mut strip = vec![[0.0; STRIP]; side];
             (s * STRIP..side.min((s + 1) * STRIP)).for_each(|k| strip[k][k - s * STRIP] = 1.0);
@@ -56,35 +58,36 @@ impl Solved {
             for (part, strip) in vector.chunks_mut(STRIP).zip(&strips) {
                 part.copy_from_slice(&strip[k][..part.len()]);
             }
-            self.three.reflect_back(vector);
+            self.tridiagonal.reflect_back(vector);
         });
         vectors
     }
 }
 
-/// `Q^T A Q` with three diagonals, and the reflections that make up `Q`.
+/// Tridiagonal matrix `Q^T A Q`, and the Householder reflections whose product is `Q`.
 struct Tridiagonal {
     side: usize,
     diagonal: Vec<f64>,
-    /// Beside the diagonal: entry `k` links `k` and `k + 1`.
-    beside: Vec<f64>,
-    /// Reflection `k` is `I - 2 v v^T` for the unit vector `v` in row `k`, which is zero up to place `k`.
+    /// Entry `k` couples rows `k` and `k + 1`.
+    off_diagonal: Vec<f64>,
+    /// Reflection `k` is `I - 2 v v^T` for the unit vector `v` in row `k`, which is zero up to index `k`.
     reflections: Vec<f64>,
 }
 
 impl Tridiagonal {
-    fn of(mut a: Vec<f64>, n: usize) -> Self {
-        let mut three = Self { side: n, diagonal: vec![0.0; n], beside: vec![0.0; n], reflections: vec![0.0; n * n] };
+    fn new(mut a: Vec<f64>, n: usize) -> Self {
+        let mut tridiagonal =
+            Self { side: n, diagonal: vec![0.0; n], off_diagonal: vec![0.0; n], reflections: vec![0.0; n * n] };
         for k in 0..n {
-            three.diagonal[k] = a[k * n + k];
+            tridiagonal.diagonal[k] = a[k * n + k];
             if k + 1 == n {
                 break;
             }
-            let v = &mut three.reflections[k * n..(k + 1) * n];
+            let v = &mut tridiagonal.reflections[k * n..(k + 1) * n];
             v[k + 1..].copy_from_slice(&a[k * n + k + 1..(k + 1) * n]);
             let norm = v.iter().map(|value| value * value).sum::<f64>().sqrt();
             let target = if v[k + 1] > 0.0 { -norm } else { norm };
-            three.beside[k] = target;
+            tridiagonal.off_diagonal[k] = target;
             v[k + 1] -= target;
             let length = v.iter().map(|value| value * value).sum::<f64>().sqrt();
             if length <= f64::MIN_POSITIVE {
@@ -94,15 +97,15 @@ impl Tridiagonal {
             v.iter_mut().for_each(|value| *value /= length);
             reflect_both_sides(&mut a, n, k + 1, v);
         }
-        three
+        tridiagonal
     }
 
-    /// `Q` times a vector.
+    /// Multiplies a vector by `Q` in place.
     fn reflect_back(&self, vector: &mut [f64]) {
         (0..self.side.saturating_sub(1)).rev().for_each(|k| self.reflect_by(k, vector));
     }
 
-    /// `Q^T` times a vector.
+    /// Multiplies a vector by `Q^T` in place.
     fn reflect(&self, vector: &mut [f64]) {
         (0..self.side.saturating_sub(1)).for_each(|k| self.reflect_by(k, vector));
     }
@@ -114,12 +117,13 @@ impl Tridiagonal {
         part.iter_mut().zip(v).for_each(|(value, v)| *value -= twice * v);
     }
 
-    /// Leaves the eigenvalues on the diagonal; returns the rotations that turn the unit matrix into eigenvectors, one per row.
+    /// Replaces the diagonal by the eigenvalues; returns the rotations that turn the identity into the eigenvectors, one
+    /// per row.
     fn diagonalise(&mut self) -> Vec<Rotation> {
         let n = self.side;
         let mut rotations = Vec::new();
         for l in 0..n {
-            // Far more rounds than any eigenvalue has been seen to need.
+            // An iteration limit far above the few steps that an eigenvalue usually needs.
             for _ in 0..200 {
                 let Some(m) = (l..n - 1).find(|&m| self.splits_after(m)).or(Some(n - 1)).filter(|&m| m != l) else {
                     break;
@@ -130,14 +134,15 @@ impl Tridiagonal {
         rotations
     }
 
+    /// Returns whether the off-diagonal entry after row `m` is negligible.
     fn splits_after(&self, m: usize) -> bool {
         let around = self.diagonal[m].abs() + self.diagonal[m + 1].abs();
-        self.beside[m].abs() <= f64::EPSILON * around || self.beside[m] == 0.0
+        self.off_diagonal[m].abs() <= f64::EPSILON * around || self.off_diagonal[m] == 0.0
     }
 
-    /// One implicit QL step on the rows `l..=m`.
+    /// Performs one implicit QL step on the rows `l..=m`.
     fn sweep(&mut self, l: usize, m: usize, rotations: &mut Vec<Rotation>) {
-        let (d, e) = (&mut self.diagonal, &mut self.beside);
+        let (d, e) = (&mut self.diagonal, &mut self.off_diagonal);
         let mut g = (d[l + 1] - d[l]) / (2.0 * e[l]);
         let r = g.hypot(1.0);
         g = d[m] - d[l] + e[l] / (g + if g >= 0.0 { r } else { -r });
@@ -165,10 +170,10 @@ impl Tridiagonal {
     }
 }
 
-/// `A = (I - 2 v v^T) A (I - 2 v v^T)` on the rows and columns from `first` on, where `v` is zero before.
+/// Computes `A = (I - 2 v v^T) A (I - 2 v v^T)` in place on the rows and columns from `first` on; `v` is zero before.
 fn reflect_both_sides(a: &mut [f64], n: usize, first: usize, v: &[f64]) {
     let v = &v[first..];
-    // Rows are handed out a few dozen at a time; each is computed by one thread, in one order.
+    // Each row is computed by one thread in a fixed order, so results do not depend on the number of threads.
     let rows = a[first * n..].par_chunks_exact(n).with_min_len(64);
     let mut w: Vec<f64> = rows.map(|row| dot(&row[first..], v)).collect();
     let half = dot(&w, v);
@@ -181,6 +186,7 @@ fn reflect_both_sides(a: &mut [f64], n: usize, first: usize, v: &[f64]) {
     });
 }
 
+/// Givens rotation of the rows `row` and `row + 1`.
 #[derive(Clone, Copy)]
 struct Rotation {
     row: u32,
@@ -188,9 +194,10 @@ struct Rotation {
     cosine: f64,
 }
 
-/// Columns of a matrix that are rotated together: so few that a thousand rows of them stay near the processor.
+/// Number of columns that are rotated together: small enough for a thousand rows to stay in the cache.
 pub(super) const STRIP: usize = 32;
 
+/// Applies all rotations to a strip, in order.
 fn rotate(strip: &mut [[f64; STRIP]], rotations: &[Rotation]) {
     for &Rotation { row, sine, cosine } in rotations {
         let [upper, lower] = &mut strip[row as usize..row as usize + 2] else { continue };
@@ -200,7 +207,7 @@ fn rotate(strip: &mut [[f64; STRIP]], rotations: &[Rotation]) {
     }
 }
 
-/// The sum of products, in an order that vector units like.
+/// Returns the inner product, accumulated in eight independent sums for vector instructions.
 pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
     let mut sums = [0.0; 8];
     let (a_blocks, b_blocks) = (a.chunks_exact(8), b.chunks_exact(8));
@@ -215,12 +222,12 @@ pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    /// Second differences on a line: eigenvalues 2 - 2 cos(pi k / (n + 1)).
+    /// The second-difference matrix has the eigenvalues 2 - 2 cos(pi k / (n + 1)).
     #[test]
-    fn eigenvalues_that_are_known() {
+    fn finds_eigenvalues_of_second_differences() {
         let n = 57;
         let entry = |i: usize, j: usize| if i == j { 2.0 } else { -f64::from(i.abs_diff(j) == 1) };
-        let found = Solved::of((0..n * n).map(|at| entry(at / n, at % n)).collect(), n, n);
+        let found = Eigen::new((0..n * n).map(|at| entry(at / n, at % n)).collect(), n, n);
         for (k, value) in found.values().iter().enumerate() {
             let expected = 2.0 - 2.0 * (std::f64::consts::PI * (n - k) as f64 / (n + 1) as f64).cos();
             assert!((value - expected).abs() < 1e-12, "{value} {expected}");
@@ -228,12 +235,12 @@ mod tests {
     }
 
     #[test]
-    fn vectors_are_orthonormal_and_satisfy_the_equation() {
+    fn eigenvectors_are_orthonormal_and_satisfy_equation() {
         for n in [1usize, 2, 3, 40, 97] {
             let stream = supergat_core::random::Stream::new(1, 0, 0, supergat_core::random::Purpose::SyntheticFeatures);
             let entry = |i: usize, j: usize| stream.uniform((i.min(j) * n + i.max(j)) as u64) - 0.5;
             let a: Vec<f64> = (0..n * n).map(|at| entry(at / n, at % n)).collect();
-            let found = Solved::of(a.clone(), n, n);
+            let found = Eigen::new(a.clone(), n, n);
             let (values, vectors, last) = (found.values(), found.vectors(), found.last_coordinates());
             let vector = |k: usize| &vectors[k * n..(k + 1) * n];
             for k in 0..n {
@@ -248,7 +255,7 @@ mod tests {
                 }
             }
         }
-        assert!(Solved::of(Vec::new(), 0, 3).values().is_empty());
-        assert_eq!(Solved::of(vec![0.0; 9], 3, 2).values(), [0.0, 0.0]);
+        assert!(Eigen::new(Vec::new(), 0, 3).values().is_empty());
+        assert_eq!(Eigen::new(vec![0.0; 9], 3, 2).values(), [0.0, 0.0]);
     }
 }

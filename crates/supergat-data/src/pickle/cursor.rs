@@ -1,13 +1,14 @@
-//! A place in the bytes of a file. Every read is checked against what is left, so no claimed length is believed.
+//! Bounds-checked reading of the bytes of a file. Lengths in the file are untrusted.
 
 use crate::error::{Error, Result};
 use std::path::Path;
 
+/// Read position in a file.
 pub(super) struct Cursor<'a> {
     pub(super) path: &'a Path,
     bytes: &'a [u8],
     at: usize,
-    /// Where the current instruction stands.
+    /// Offset of the current instruction.
     pub(super) start: usize,
 }
 
@@ -16,17 +17,18 @@ impl<'a> Cursor<'a> {
         Self { path, bytes, at: 0, start: 0 }
     }
 
-    /// Bytes of the whole file.
+    /// Returns the length of the file in bytes.
     pub(super) fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// The code of the next instruction.
+    /// Reads the opcode of the next instruction.
     pub(super) fn instruction(&mut self) -> Result<u8> {
         self.start = self.at;
         self.u8()
     }
 
+    /// Reads `length` bytes; `what` names them in errors.
     pub(super) fn take(&mut self, length: u64, what: &str) -> Result<&'a [u8]> {
         let rest = &self.bytes[self.at..];
         match usize::try_from(length).ok().and_then(|length| rest.get(..length)) {
@@ -64,7 +66,7 @@ impl<'a> Cursor<'a> {
         Ok(u64::from_le_bytes(self.array()?))
     }
 
-    /// The bytes up to the next line feed, without it.
+    /// Reads the bytes up to the next line feed and skips it.
     pub(super) fn line(&mut self) -> Result<&'a [u8]> {
         let rest = &self.bytes[self.at..];
         match rest.iter().position(|&byte| byte == b'\n') {
@@ -76,7 +78,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// The error for the current instruction.
+    /// Builds an error at the current instruction.
     pub(super) fn refuse(&self, expected: &str, found: impl Into<String>) -> Error {
         Error::Pickle {
             path: self.path.to_owned(),
@@ -91,7 +93,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Text from the file, made fit for a message.
+/// Returns the beginning of a text from the file, escaped for messages.
 pub(super) fn shortened(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&bytes[..bytes.len().min(60)]).escape_debug().to_string()
 }
@@ -101,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_read_beyond_the_end() {
+    fn rejects_reads_beyond_end() {
         let mut cursor = Cursor::new(Path::new("f"), b"\x01\x02\x03ab\ncd");
         assert_eq!((cursor.instruction().unwrap(), cursor.u16().unwrap()), (1, 0x0302));
         assert_eq!(cursor.line().unwrap(), b"ab");

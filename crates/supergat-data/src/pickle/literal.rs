@@ -1,4 +1,4 @@
-//! Instructions that carry their value with them: numbers, strings and text.
+//! Instructions with an inline value: numbers, strings and text.
 
 use super::cursor::{Cursor, shortened};
 use super::{Value, opcode};
@@ -6,7 +6,7 @@ use crate::error::Result;
 use std::borrow::Cow;
 use std::str::FromStr;
 
-/// The value of an instruction, or `None` when it is of another kind.
+/// Reads the value of a literal instruction; returns `None` for other instructions.
 pub(super) fn read<'a>(cursor: &mut Cursor<'a>, code: u8) -> Result<Option<Value<'a>>> {
     Ok(Some(match code {
         opcode::NONE => Value::None,
@@ -33,7 +33,7 @@ pub(super) fn read<'a>(cursor: &mut Cursor<'a>, code: u8) -> Result<Option<Value
             let length = cursor.u8()?;
             Value::Bytes(Cow::Borrowed(cursor.take(length.into(), "a string")?))
         }
-        // The length is signed in BINSTRING; read as unsigned, a negative one is simply longer than the file.
+        // The length of BINSTRING is signed. Read as unsigned, a negative length exceeds the file and is rejected.
         opcode::BINSTRING | opcode::BINBYTES => {
             let length = cursor.u32()?;
             Value::Bytes(Cow::Borrowed(cursor.take(length.into(), "a string")?))
@@ -58,18 +58,18 @@ pub(super) fn read<'a>(cursor: &mut Cursor<'a>, code: u8) -> Result<Option<Value
     }))
 }
 
-/// What `parse` makes of the rest of the line.
+/// Parses the rest of the line with `parse`.
 pub(super) fn parse_line<'a, T>(cursor: &mut Cursor<'a>, parse: impl Fn(&'a [u8]) -> Option<T>) -> Result<T> {
     let line = cursor.line()?;
     parse(line).ok_or_else(|| cursor.refuse("a number or a string as text", format!("`{}`", shortened(line))))
 }
 
-/// A number written as text.
+/// Parses a number written as text.
 pub(super) fn number<T: FromStr>(line: &[u8]) -> Option<T> {
     std::str::from_utf8(line).ok()?.parse().ok()
 }
 
-/// Protocols 0 and 1 write truth values as the numbers `00` and `01`.
+/// Reads an integer, or a boolean, which protocols 0 and 1 write as `00` or `01`.
 fn integer<'a>(cursor: &mut Cursor<'a>) -> Result<Value<'a>> {
     parse_line(cursor, |line| match line {
         b"00" => Some(Value::Bool(false)),
@@ -78,7 +78,7 @@ fn integer<'a>(cursor: &mut Cursor<'a>) -> Result<Value<'a>> {
     })
 }
 
-/// A whole number in as many bytes as it needs, lowest first, the top bit of the last being the sign.
+/// Reads a little-endian two's complement integer of `length` bytes.
 fn long<'a>(cursor: &mut Cursor<'a>, length: u32) -> Result<Value<'a>> {
     let bytes = cursor.take(length.into(), "a whole number")?;
     if bytes.len() > 8 {
@@ -90,6 +90,7 @@ fn long<'a>(cursor: &mut Cursor<'a>, length: u32) -> Result<Value<'a>> {
     Ok(Value::Int(i64::from_le_bytes(value)))
 }
 
+/// Reads UTF-8 text of `length` bytes.
 fn text<'a>(cursor: &mut Cursor<'a>, length: u64) -> Result<Value<'a>> {
     match std::str::from_utf8(cursor.take(length, "text")?) {
         Ok(text) => Ok(Value::Str(Cow::Borrowed(text))),
@@ -97,7 +98,7 @@ fn text<'a>(cursor: &mut Cursor<'a>, length: u64) -> Result<Value<'a>> {
     }
 }
 
-/// The contents of a quoted Python 2 string, as `repr` writes it.
+/// Decodes a quoted Python 2 string in the form of `repr`.
 fn unquote(line: &[u8]) -> Option<Vec<u8>> {
     let quote = *line.first().filter(|&&byte| byte == b'\'' || byte == b'"')?;
     let inside = line.get(1..)?.strip_suffix(&[quote])?;
@@ -119,7 +120,7 @@ fn unquote(line: &[u8]) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Text in Python's raw-unicode-escape: bytes are characters below 256, `\uXXXX` and `\UXXXXXXXX` are the others.
+/// Decodes Python's raw-unicode-escape: Latin-1 bytes with the escapes `\uXXXX` and `\UXXXXXXXX`.
 fn unescape(line: &[u8]) -> Option<String> {
     let mut text = String::with_capacity(line.len());
     let mut rest = line.iter().copied().peekable();
@@ -138,6 +139,7 @@ fn unescape(line: &[u8]) -> Option<String> {
     Some(text)
 }
 
+/// Reads a hexadecimal number of `digits` digits.
 fn hexadecimal(bytes: &mut impl Iterator<Item = u8>, digits: u32) -> Option<u32> {
     (0..digits).try_fold(0u32, |value, _| Some(value << 4 | char::from(bytes.next()?).to_digit(16)?))
 }
@@ -154,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_all_protocols() {
+    fn reads_numbers_of_all_protocols() {
         for (bytes, expected) in [
             (&b"I01\n"[..], Value::Bool(true)),
             (b"I-7\n", Value::Int(-7)),
@@ -176,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_of_all_protocols() {
+    fn reads_strings_of_all_protocols() {
         assert_eq!(unquote(br"'a\x00\n\\\'b'").unwrap(), b"a\0\n\\'b");
         assert_eq!(unquote(b"\"it's\"").unwrap(), b"it's");
         for bad in [&b""[..], b"'", b"abc", b"'a\"", br"'\x0'", br"'\q'"] {

@@ -1,4 +1,6 @@
-//! The stack machine. Every instruction consumes at least one byte and makes at most one value; none of them jumps.
+//! Stack machine that interprets pickles.
+//!
+//! Each instruction consumes at least one byte and creates at most one value. There are no jumps, so interpretation ends.
 
 use super::cursor::{Cursor, shortened};
 use super::{Entry, Global, Id, Limits, Value, literal, opcode};
@@ -8,7 +10,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::Path;
 
-/// Follows the instructions up to STOP and returns all values and the number of the final one.
+/// Interprets the instructions up to STOP; returns all values and the id of the final one.
 pub(super) fn run<'a>(path: &'a Path, bytes: &'a [u8], limits: Limits) -> Result<(Vec<Entry<'a>>, Id)> {
     let mut machine = Machine {
         cursor: Cursor::new(path, bytes),
@@ -17,7 +19,7 @@ pub(super) fn run<'a>(path: &'a Path, bytes: &'a [u8], limits: Limits) -> Result
         stack: Vec::new(),
         marks: Vec::new(),
         memo: HashMap::new(),
-        spent: 0,
+        allocated: 0,
         encoded: 0,
     };
     loop {
@@ -38,12 +40,12 @@ struct Machine<'a> {
     limits: Limits,
     entries: Vec<Entry<'a>>,
     stack: Vec<Id>,
-    /// Heights of the stack at which a MARK was set.
+    /// Stack heights at which a MARK was set.
     marks: Vec<usize>,
     memo: HashMap<u32, Id>,
-    /// Values, marks and memo entries made so far.
-    spent: u32,
-    /// Bytes made by `_codecs.encode` so far.
+    /// Number of values, marks and memo entries so far.
+    allocated: u32,
+    /// Number of bytes produced by `_codecs.encode` so far.
     encoded: usize,
 }
 
@@ -56,7 +58,7 @@ impl<'a> Machine<'a> {
             },
             opcode::FRAME => self.cursor.u64().map(drop),
             opcode::MARK => {
-                self.charge()?;
+                self.count_allocation()?;
                 file::push(self.cursor.path, &mut self.marks, self.stack.len())
             }
             opcode::POP if self.marks.last() == Some(&self.stack.len()) => self.pop_to_mark().map(drop),
@@ -64,7 +66,7 @@ impl<'a> Machine<'a> {
             opcode::POP_MARK => self.pop_to_mark().map(drop),
             opcode::DUP => {
                 let top = self.top()?;
-                self.push_again(top)
+                self.push_id(top)
             }
             opcode::EMPTY_TUPLE => self.push(Value::Tuple(Vec::new())),
             opcode::TUPLE => {
@@ -108,14 +110,14 @@ impl<'a> Machine<'a> {
             opcode::PUT | opcode::BINPUT | opcode::LONG_BINPUT | opcode::MEMOIZE => {
                 let key = self.memo_key(code)?;
                 let top = self.top()?;
-                self.charge()?;
+                self.count_allocation()?;
                 self.memo.insert(key, top);
                 Ok(())
             }
             opcode::GET | opcode::BINGET | opcode::LONG_BINGET => {
                 let key = self.memo_key(code)?;
                 match self.memo.get(&key) {
-                    Some(&id) => self.push_again(id),
+                    Some(&id) => self.push_id(id),
                     None => Err(self.cursor.refuse("a value that was stored before", format!("memo entry {key}"))),
                 }
             }
@@ -137,7 +139,7 @@ impl<'a> Machine<'a> {
                 self.find(module, name)?;
                 Err(self.unknown(code))
             }
-            opcode::REDUCE | opcode::NEWOBJ => self.make(code),
+            opcode::REDUCE | opcode::NEWOBJ => self.call(code),
             opcode::BUILD => self.build(),
             _ => Err(self.unknown(code)),
         }
@@ -152,6 +154,7 @@ impl<'a> Machine<'a> {
         }
     }
 
+    /// Appends items to the list on top of the stack.
     fn append(&mut self, items: &[Id]) -> Result<()> {
         let list = self.top()?;
         match &mut self.entries[list.0 as usize].value {
@@ -164,6 +167,7 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
+    /// Inserts alternating keys and values into the dict on top of the stack.
     fn insert(&mut self, items: &[Id]) -> Result<()> {
         if !items.len().is_multiple_of(2) {
             return Err(self.cursor.refuse("a value for every key of a dict", "a key without one"));
@@ -179,6 +183,7 @@ impl<'a> Machine<'a> {
         Ok(())
     }
 
+    /// Looks up an allowed name.
     fn find(&self, module: &[u8], name: &[u8]) -> Result<Global> {
         Global::find(module, name).ok_or_else(|| Error::ForbiddenGlobal {
             path: self.cursor.path.to_owned(),
@@ -187,8 +192,8 @@ impl<'a> Machine<'a> {
         })
     }
 
-    /// What calling one of the allowed names would return, for the arguments that numpy and scipy give it.
-    fn make(&mut self, code: u8) -> Result<()> {
+    /// Builds the result of calling an allowed name with the arguments that numpy and scipy use.
+    fn call(&mut self, code: u8) -> Result<()> {
         let (arguments, callable) = (self.pop()?, self.pop()?);
         let (Value::Global(callable), Value::Tuple(arguments)) = (self.value(callable), self.value(arguments)) else {
             let found = format!("a call of {}", self.value(callable).describe());
@@ -216,7 +221,7 @@ impl<'a> Machine<'a> {
             return Err(self.cursor.refuse("a call that makes an array, a dict or bytes", found));
         };
         if let Value::Bytes(bytes) = &made {
-            // An honest file encodes each text once; one that is shared and encoded again and again could fill the memory.
+            // A valid file encodes each text once. Repeated encoding of a shared text could exhaust memory.
             self.encoded += bytes.len();
             if self.encoded > self.cursor.len() {
                 return Err(self.too_large("bytes encoded from text", self.cursor.len() as u64, self.encoded as u64));
@@ -225,6 +230,7 @@ impl<'a> Machine<'a> {
         self.push(made)
     }
 
+    /// Sets the state of the object on top of the stack.
     fn build(&mut self) -> Result<()> {
         let given = self.pop()?;
         let object = self.top()?;
@@ -240,16 +246,17 @@ impl<'a> Machine<'a> {
     }
 
     fn push(&mut self, value: Value<'a>) -> Result<()> {
-        self.push_again(Id(self.entries.len() as u32))?;
+        self.push_id(Id(self.entries.len() as u32))?;
         file::push(self.cursor.path, &mut self.entries, Entry { offset: self.cursor.start, value })
     }
 
-    fn push_again(&mut self, id: Id) -> Result<()> {
-        self.charge()?;
+    /// Pushes a reference to an existing value.
+    fn push_id(&mut self, id: Id) -> Result<()> {
+        self.count_allocation()?;
         file::push(self.cursor.path, &mut self.stack, id)
     }
 
-    /// The uppermost value above the last mark.
+    /// Returns the topmost value above the last mark.
     fn top(&self) -> Result<Id> {
         let floor = self.marks.last().map_or(0, |&mark| mark);
         let top = self.stack[floor..].last();
@@ -267,12 +274,13 @@ impl<'a> Machine<'a> {
         Ok(self.stack.split_off(mark))
     }
 
-    fn charge(&mut self) -> Result<()> {
-        if self.spent >= self.limits.values {
+    /// Counts a new value, mark or memo entry against the limit.
+    fn count_allocation(&mut self) -> Result<()> {
+        if self.allocated >= self.limits.values {
             let limit = u64::from(self.limits.values);
             return Err(self.too_large("values", limit, limit + 1));
         }
-        self.spent += 1;
+        self.allocated += 1;
         Ok(())
     }
 

@@ -1,11 +1,11 @@
-//! Python pickles as data, never as a program.
+//! Safe reader of Python pickles.
 //!
-//! A pickle is a small stack program that may call any Python function. This interpreter calls nothing: it knows the few names
-//! that numpy and scipy arrays, dicts and lists need, builds plain values for them, and refuses every other name.
+//! A pickle is a small stack program that may call any Python function. This interpreter calls nothing. It accepts only
+//! the names that numpy and scipy arrays, dicts and lists need, builds plain values for them, and rejects all others.
 //!
-//! Values refer to one another by number ([`Id`]) and live in one flat list. A shared value is stored once, a list may hold itself,
-//! and depth costs no call stack; memory stays proportional to the length of the file, whatever the file says. Arrays are
-//! decoded only when asked for ([`Pickle::array`], [`Pickle::csr`]), so naming one a thousand times copies nothing.
+//! Values are stored in one flat list and refer to each other by [`Id`]. A shared value is stored once, a list may contain
+//! itself, and nesting uses no call stack. Memory is proportional to the length of the file. Arrays are decoded on request
+//! ([`Pickle::array`], [`Pickle::csr`]), so repeated references to an array copy nothing.
 
 mod cursor;
 mod literal;
@@ -19,13 +19,14 @@ use crate::error::{Error, Result};
 use std::borrow::Cow;
 use std::path::Path;
 
-/// How much a file may ask for.
+/// Limits on untrusted files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of the file.
+    /// Maximum size of the file in bytes.
     pub file_bytes: u64,
-    /// Values, marks and memo entries together; also what readers allow for anything that a few values can describe, such
-    /// as the width of a sparse matrix. A value takes about 40 bytes.
+    /// Maximum total number of values, marks and memo entries, at about 40 bytes each.
+    ///
+    /// Readers also apply it to sizes that a single value can claim, such as the width of a sparse matrix.
     pub values: u32,
 }
 
@@ -35,35 +36,35 @@ impl Default for Limits {
     }
 }
 
-/// The number of a value within its [`Pickle`].
+/// Index of a value in its [`Pickle`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Id(u32);
 
-/// The names a data file may use.
+/// Python names that a data file may use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Global {
-    /// `numpy.core.multiarray._reconstruct`
+    /// `numpy.core.multiarray._reconstruct`.
     Reconstruct,
-    /// `numpy.ndarray`
+    /// `numpy.ndarray`.
     NdArray,
-    /// `numpy.dtype`
+    /// `numpy.dtype`.
     Dtype,
-    /// `scipy.sparse.csr_matrix`
+    /// `scipy.sparse.csr_matrix`.
     CsrMatrix,
-    /// `collections.defaultdict`
+    /// `collections.defaultdict`.
     DefaultDict,
-    /// `list`, the factory of a defaultdict
+    /// `list`, as default factory of a defaultdict.
     List,
-    /// `_codecs.encode`, how Python 3 writes bytes for Python 2
+    /// `_codecs.encode`, with which Python 3 writes bytes for Python 2.
     Encode,
-    /// `copy_reg._reconstructor`, how protocols 0 and 1 make an object
+    /// `copy_reg._reconstructor`, with which protocols 0 and 1 create an object.
     Reconstructor,
-    /// `object`, the base class given to the above
+    /// `object`, the base class argument of `_reconstructor`.
     Object,
 }
 
 impl Global {
-    /// The allow-list.
+    /// Looks up a name in the allow-list.
     fn find(module: &[u8], name: &[u8]) -> Option<Self> {
         Some(match (module, name) {
             (b"numpy.core.multiarray" | b"numpy._core.multiarray", b"_reconstruct") => Self::Reconstruct,
@@ -83,15 +84,15 @@ impl Global {
 /// A value of a pickle.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value<'a> {
-    /// `None`
+    /// `None`.
     None,
-    /// `True` or `False`
+    /// `True` or `False`.
     Bool(bool),
-    /// A whole number.
+    /// An integer.
     Int(i64),
     /// A floating-point number.
     Float(f64),
-    /// `bytes`, or a string of Python 2.
+    /// `bytes`, or a Python 2 string.
     Bytes(Cow<'a, [u8]>),
     /// Unicode text.
     Str(Cow<'a, str>),
@@ -99,25 +100,25 @@ pub enum Value<'a> {
     Tuple(Vec<Id>),
     /// A list.
     List(Vec<Id>),
-    /// A dict in order of insertion; a key may come twice, the later one counts.
+    /// A dict in order of insertion. Keys may repeat; the last one is valid.
     Dict(Vec<(Id, Id)>),
     /// One of the allowed names.
     Global(Global),
-    /// The type of an array's elements: its code such as `f4`, and the state that tells the byte order.
+    /// Element type of an array.
     Dtype {
-        /// The code.
+        /// Code such as `f4`.
         code: Id,
-        /// The state, once it was given.
+        /// State with the byte order, once set.
         state: Option<Id>,
     },
-    /// A numpy array and its state, once that was given.
+    /// A numpy array and its state, once set.
     Array(Option<Id>),
-    /// A scipy matrix in compressed rows and its state, once that was given.
+    /// A scipy CSR matrix and its state, once set.
     Csr(Option<Id>),
 }
 
 impl Value<'_> {
-    /// What it is, for a person.
+    /// Returns a human-readable description.
     fn describe(&self) -> String {
         match self {
             Self::None => "None".into(),
@@ -137,14 +138,15 @@ impl Value<'_> {
     }
 }
 
+/// A stored value.
 #[derive(Debug)]
 struct Entry<'a> {
-    /// Where the instruction stands that made the value.
+    /// Offset of the instruction that created the value.
     offset: usize,
     value: Value<'a>,
 }
 
-/// All values of a pickle. Ids are only meaningful for the pickle they came from.
+/// Values of a pickle. An [`Id`] is only valid for the pickle that it came from.
 #[derive(Debug)]
 pub struct Pickle<'a> {
     path: &'a Path,
@@ -154,28 +156,28 @@ pub struct Pickle<'a> {
 }
 
 impl<'a> Pickle<'a> {
-    /// Reads the bytes of a file; `path` only serves the messages.
+    /// Parses the bytes of a file; `path` is only used in error messages.
     pub fn parse(path: &'a Path, bytes: &'a [u8], limits: Limits) -> Result<Self> {
         let (entries, root) = machine::run(path, bytes, limits)?;
         Ok(Self { path, limits, entries, root })
     }
 
-    /// The value the whole pickle stands for.
+    /// Returns the id of the top-level value.
     pub fn root(&self) -> Id {
         self.root
     }
 
-    /// How many values there are.
+    /// Returns the number of values.
     pub fn values(&self) -> usize {
         self.entries.len()
     }
 
-    /// The value of that number.
+    /// Returns the value with the given id.
     pub fn value(&self, id: Id) -> &Value<'a> {
         &self.entries[id.0 as usize].value
     }
 
-    /// The bytes of a string of either kind.
+    /// Returns the bytes of a string, bytes or Unicode.
     pub fn text(&self, id: Id) -> Option<&[u8]> {
         match self.value(id) {
             Value::Bytes(bytes) => Some(bytes),
@@ -184,7 +186,7 @@ impl<'a> Pickle<'a> {
         }
     }
 
-    /// The error for a value that is not what a reader needs.
+    /// Builds an error for a value of an unexpected kind.
     pub fn unexpected(&self, id: Id, expected: impl Into<String>) -> Error {
         self.error(id, expected.into(), self.value(id).describe())
     }
@@ -204,26 +206,26 @@ mod tests {
     }
 
     #[test]
-    fn a_stored_list_grows_with_the_original() {
+    fn memo_refers_to_same_list() {
         let Value::List(items) = root(b"]q\x00K\x01a(K\x02K\x03e0h\x00.") else { panic!("a list") };
         assert_eq!(items.len(), 3);
     }
 
     #[test]
-    fn marks_hide_what_is_below() {
+    fn pops_values_and_marks() {
         assert_eq!(root(b"K\x01(K\x02K\x031."), Value::Int(1));
         assert_eq!(root(b"K\x01(0."), Value::Int(1));
         assert_eq!(root(b"K\x01K\x020."), Value::Int(1));
     }
 
     #[test]
-    fn python_3_writes_bytes_for_python_2_as_text() {
+    fn decodes_bytes_written_as_latin1_text() {
         let bytes = root(b"c_codecs\nencode\nX\x03\0\0\0a\xc3\xa9X\x06\0\0\0latin1\x86R.");
         assert_eq!(bytes, Value::Bytes(Cow::Borrowed(b"a\xe9")));
     }
 
     #[test]
-    fn old_protocols_make_matrices_by_another_way() {
+    fn builds_matrix_of_old_protocols() {
         let made = b"ccopy_reg\n_reconstructor\n(cscipy.sparse.csr\ncsr_matrix\nc__builtin__\nobject\nNtR.";
         assert_eq!(root(made), Value::Csr(None));
     }

@@ -1,24 +1,25 @@
-//! Arrays and sparse matrices within a pickle, decoded when asked for.
+//! Arrays and sparse matrices in a pickle, decoded on request.
 
 use super::{Id, Pickle, Value};
 use crate::error::{Error, Result};
 use crate::file;
 
-/// numpy's own limit in its first twenty years.
+/// Maximum number of axes in NumPy 1.
 const MAX_DIMENSIONS: usize = 32;
 
-/// A numpy array whose bytes are those of the file.
+/// A numpy array that borrows its data from the file.
 #[derive(Debug)]
 pub struct Array<'p> {
-    /// The length of each axis.
+    /// Length of each axis.
     pub shape: Vec<usize>,
     element: Element,
     big_endian: bool,
-    /// The first axis is the fastest in memory.
+    /// Whether the array is in Fortran order (first axis contiguous).
     fortran: bool,
     data: &'p [u8],
 }
 
+/// Type of the elements of an array.
 #[derive(Debug, Clone, Copy)]
 enum Element {
     F4,
@@ -59,7 +60,7 @@ impl Array<'_> {
         self.data.len() / self.element.bytes()
     }
 
-    /// All elements, last axis fastest. 64-bit integers beyond 2^53 are rounded.
+    /// Iterates over all elements in C order. 64-bit integers beyond 2^53 are rounded.
     pub fn values(&self) -> impl Iterator<Item = f64> + '_ {
         let size = self.element.bytes();
         (0..self.len()).map(move |index| {
@@ -68,6 +69,7 @@ impl Array<'_> {
         })
     }
 
+    /// Converts an index in C order to one in Fortran order.
     fn fortran_index(&self, mut index: usize) -> usize {
         let mut stride = self.len();
         let mut at = 0;
@@ -81,8 +83,8 @@ impl Array<'_> {
 
     fn decode(&self, raw: &[u8]) -> f64 {
         let mut bytes = [0; 8];
-        for (place, &byte) in raw.iter().enumerate() {
-            bytes[if self.big_endian { raw.len() - 1 - place } else { place }] = byte;
+        for (position, &byte) in raw.iter().enumerate() {
+            bytes[if self.big_endian { raw.len() - 1 - position } else { position }] = byte;
         }
         let bits = u64::from_le_bytes(bytes);
         match self.element {
@@ -97,12 +99,13 @@ impl Array<'_> {
     }
 }
 
-/// A sparse matrix in compressed rows, as [`supergat_core::SparseMatrix`] wants it: columns ascend strictly within a row, no zeros.
+/// A sparse matrix in CSR form, with the invariants of [`supergat_core::SparseMatrix`]: columns are strictly ascending
+/// within a row, and no value is zero.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Csr {
     /// Number of columns.
     pub columns: usize,
-    /// The entries of row `i` are at `offsets[i]..offsets[i + 1]`.
+    /// Row offsets: the entries of row `i` are at `offsets[i]..offsets[i + 1]`.
     pub offsets: Vec<usize>,
     /// Column of each entry.
     pub column_of: Vec<u32>,
@@ -111,12 +114,12 @@ pub struct Csr {
 }
 
 impl Csr {
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.offsets.len().saturating_sub(1)
     }
 
-    /// The columns and values of a row.
+    /// Returns the columns and values of a row.
     pub fn row(&self, row: usize) -> (&[u32], &[f32]) {
         let range = self.offsets[row]..self.offsets[row + 1];
         (&self.column_of[range.clone()], &self.values[range])
@@ -154,7 +157,7 @@ impl<'a> Pickle<'a> {
         Ok(Array { shape, element, big_endian, fortran, data })
     }
 
-    /// Decodes a scipy matrix in compressed rows: sorts columns, adds up duplicates, drops zeros.
+    /// Decodes a scipy CSR matrix: sorts columns, sums duplicates and drops zeros.
     pub fn csr(&self, id: Id) -> Result<Csr> {
         let Value::Csr(Some(state)) = self.value(id) else {
             return Err(self.unexpected(id, "a scipy csr_matrix"));
@@ -211,16 +214,16 @@ impl<'a> Pickle<'a> {
             for same in row.chunk_by(|a, b| a.0 == b.0) {
                 let sum: f32 = same.iter().map(|&(_, value)| value).sum();
                 if sum != 0.0 {
-                    tidy.column_of.push(same[0].0);
-                    tidy.values.push(sum);
+                    sorted.column_of.push(same[0].0);
+                    sorted.values.push(sum);
                 }
             }
-            tidy.offsets.push(tidy.values.len());
+            sorted.offsets.push(sorted.values.len());
         }
-        Ok(tidy)
+        Ok(sorted)
     }
 
-    /// A flat array of whole numbers below `end`.
+    /// Decodes an array of integers from 0 to `end - 1`.
     fn indices(&self, id: Id, what: &str, end: usize) -> Result<Vec<u32>> {
         let array = self.array(id)?;
         let indices = array.values().enumerate().map(|(place, value)| {
@@ -231,6 +234,7 @@ impl<'a> Pickle<'a> {
         file::collect(self.path, array.len(), indices)
     }
 
+    /// Returns the element type of an array and whether it is big-endian.
     fn dtype(&self, id: Id) -> Result<(Element, bool)> {
         let Value::Dtype { code, state: Some(state) } = self.value(id) else {
             return Err(self.unexpected(id, "a numpy dtype"));
@@ -247,6 +251,7 @@ impl<'a> Pickle<'a> {
         }
     }
 
+    /// Returns the items of a tuple.
     fn tuple(&self, id: Id) -> Result<&[Id]> {
         match self.value(id) {
             Value::Tuple(items) => Ok(items),
@@ -254,6 +259,7 @@ impl<'a> Pickle<'a> {
         }
     }
 
+    /// Decodes a non-negative size.
     fn size(&self, id: Id) -> Result<usize> {
         match self.value(id) {
             Value::Int(size) => usize::try_from(*size).map_err(|_| self.unexpected(id, "a size")),
@@ -261,7 +267,7 @@ impl<'a> Pickle<'a> {
         }
     }
 
-    /// The value of a key; of a repeated key the last one, as in Python.
+    /// Looks up a key in a dict. The last of several equal keys is valid, as in Python.
     fn entry(&self, dict: Id, key: &str) -> Result<Id> {
         let Value::Dict(items) = self.value(dict) else {
             return Err(self.unexpected(dict, "the attributes of a csr_matrix"));

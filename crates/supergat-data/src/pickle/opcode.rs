@@ -1,4 +1,4 @@
-//! The instructions of pickle protocols 0 to 4 that data needs, by the names of Python's `pickletools`.
+//! Supported opcodes of pickle protocols 0 to 4, named as in Python's `pickletools`.
 
 pub const MARK: u8 = b'(';
 pub const STOP: u8 = b'.';
