@@ -1,15 +1,15 @@
-//! The eight files `ind.NAME.*` in which Cora, CiteSeer and PubMed are published (Yang et al., "Revisiting semi-supervised
-//! learning with graph embeddings", 2016).
+//! Reader for the Planetoid layout (Yang et al., "Revisiting semi-supervised learning with graph embeddings", 2016):
+//! Cora, CiteSeer and PubMed, each in eight files `ind.NAME.*`.
 //!
-//! | file | holds |
+//! | file | contents |
 //! |---|---|
-//! | `x`, `y` | features and one-hot labels of the training nodes, which are the nodes 0, 1, ... |
-//! | `allx`, `ally` | the same of all nodes that are not for testing; their first rows are `x` and `y` |
-//! | `tx`, `ty` | the same of the test nodes, in the order of `test.index` |
-//! | `test.index` | the id of each test node, one per line |
-//! | `graph` | for each node the list of its neighbours |
+//! | `x`, `y` | features and one-hot labels of the training nodes, which have the ids 0, 1, ... |
+//! | `allx`, `ally` | features and labels of all nodes except test nodes; the first rows are `x` and `y` |
+//! | `tx`, `ty` | features and labels of the test nodes, in the order of `test.index` |
+//! | `test.index` | id of each test node, one per line |
+//! | `graph` | list of neighbours of each node |
 //!
-//! Ids after `allx` that `test.index` leaves out (CiteSeer has 15) are nodes without features and without a label.
+//! Ids after `allx` that are missing in `test.index` (15 in CiteSeer) are nodes without features and label.
 
 use crate::dataset::{Dataset, numbered};
 use crate::error::{Error, Result};
@@ -20,31 +20,33 @@ use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use supergat_core::{Direction, Example, Features, Graph, Labels, SparseMatrix};
 
-/// What the files of a folder must be called.
+/// Expected file names, for error messages.
 pub(crate) const EXPECTED: &str = "ind.NAME.x, .tx, .allx, .y, .ty, .ally, .graph and .test.index";
 
-const PARTS: [&str; 8] = ["x", "tx", "allx", "y", "ty", "ally", "graph", "test.index"];
+/// File suffixes: the files are named `ind.NAME.SUFFIX`.
+const SUFFIXES: [&str; 8] = ["x", "tx", "allx", "y", "ty", "ally", "graph", "test.index"];
 
-/// The nodes after the training nodes that select the model, as the publishers do it.
+/// Number of validation nodes, which follow the training nodes, as published.
 const VALIDATION: usize = 500;
 
-/// Whether files of these names are a dataset of this format, complete or not.
+/// Returns whether these file names belong to this format, even if some files are missing.
 pub(crate) fn recognises(names: &[String]) -> bool {
     !datasets_in(names).is_empty()
 }
 
+/// Returns the names of all datasets among these files.
 fn datasets_in(names: &[String]) -> BTreeSet<&str> {
     names.iter().filter_map(|name| dataset_of(name)).collect()
 }
 
-/// `NAME` of `ind.NAME.part`.
+/// Returns `NAME` of `ind.NAME.SUFFIX`.
 fn dataset_of(file: &str) -> Option<&str> {
     let rest = file.strip_prefix("ind.")?;
-    let name = PARTS.iter().find_map(|part| rest.strip_suffix(part)?.strip_suffix('.'))?;
+    let name = SUFFIXES.iter().find_map(|suffix| rest.strip_suffix(suffix)?.strip_suffix('.'))?;
     (!name.is_empty()).then_some(name)
 }
 
-/// Reads the dataset in a folder. Its name is the one in the names of the files.
+/// Reads the dataset from a folder. The name is taken from the file names.
 pub fn read(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
     let names = file::list(folder)?;
     let found: Vec<&str> = datasets_in(&names).into_iter().collect();
@@ -59,13 +61,14 @@ pub fn read(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
     Files { folder, name, limits: Limits::default() }.read(options)
 }
 
+/// Files of one dataset.
 struct Files<'a> {
     folder: &'a Path,
     name: &'a str,
     limits: Limits,
 }
 
-/// One-hot rows as classes.
+/// Classes decoded from one-hot rows.
 struct Classes {
     count: usize,
     of: Vec<u32>,
@@ -73,29 +76,29 @@ struct Classes {
 
 impl Files<'_> {
     fn read(&self, options: &LoadOptions) -> Result<Dataset> {
-        for part in PARTS {
-            if !self.path(part).exists() {
+        for suffix in SUFFIXES {
+            if !self.path(suffix).exists() {
                 let advice = format!("the folder must hold {}", EXPECTED.replace("NAME", self.name));
-                return Err(Error::NotFound { path: self.path(part), advice });
+                return Err(Error::NotFound { path: self.path(suffix), advice });
             }
         }
         let (x, tx, allx) = (self.features("x")?, self.features("tx")?, self.features("allx")?);
         let (y, ty, ally) = (self.classes("y")?, self.classes("ty")?, self.classes("ally")?);
-        self.same("y", "rows", y.of.len(), "x", x.rows())?;
-        self.same("ally", "rows", ally.of.len(), "allx", allx.rows())?;
-        self.same("ty", "rows", ty.of.len(), "tx", tx.rows())?;
-        for (part, matrix) in [("x", &x), ("tx", &tx)] {
-            self.same(part, "columns", matrix.columns, "allx", allx.columns)?;
+        self.require_equal("y", "rows", y.of.len(), "x", x.rows())?;
+        self.require_equal("ally", "rows", ally.of.len(), "allx", allx.rows())?;
+        self.require_equal("ty", "rows", ty.of.len(), "tx", tx.rows())?;
+        for (suffix, matrix) in [("x", &x), ("tx", &tx)] {
+            self.require_equal(suffix, "columns", matrix.columns, "allx", allx.columns)?;
         }
-        for (part, classes) in [("y", &y), ("ty", &ty)] {
-            self.same(part, "columns", classes.count, "ally", ally.count)?;
+        for (suffix, classes) in [("y", &y), ("ty", &ty)] {
+            self.require_equal(suffix, "columns", classes.count, "ally", ally.count)?;
         }
         let (training, listed) = (y.of.len(), ally.of.len());
         if training > listed {
             return Err(self.mismatch("y", "rows", format!("at most {listed}, as ally has"), training));
         }
         let test = self.test_index(listed)?;
-        self.same("test.index", "lines", test.len(), "tx", tx.rows())?;
+        self.require_equal("test.index", "lines", test.len(), "tx", tx.rows())?;
 
         let path = self.path("graph");
         let bytes = file::read(&path, self.limits.file_bytes)?;
@@ -105,11 +108,11 @@ impl Files<'_> {
         };
 
         let nodes = test.iter().map(|&id| id as usize + 1).max().unwrap_or(listed);
-        // Without this a single large id in test.index would ask for any amount of memory.
-        let without_row = nodes - listed - test.len();
-        if without_row > neighbours.len() {
+        // A single large id in test.index must not allocate unbounded memory.
+        let missing = nodes - listed - test.len();
+        if missing > neighbours.len() {
             let expected = format!("ids that leave out no more nodes than the {} of the graph", neighbours.len());
-            return Err(self.mismatch("test.index", "ids", expected, format!("{without_row} left out")));
+            return Err(self.mismatch("test.index", "ids", expected, format!("{missing} left out")));
         }
         let (links, entries) = self.links(&pickle, neighbours, nodes)?;
 
@@ -139,27 +142,32 @@ impl Files<'_> {
         })
     }
 
-    fn path(&self, part: &str) -> PathBuf {
-        self.folder.join(format!("ind.{}.{part}", self.name))
+    fn path(&self, suffix: &str) -> PathBuf {
+        self.folder.join(format!("ind.{}.{suffix}", self.name))
     }
 
-    fn features(&self, part: &str) -> Result<Csr> {
-        let path = self.path(part);
+    fn features(&self, suffix: &str) -> Result<Csr> {
+        let path = self.path(suffix);
         let bytes = file::read(&path, self.limits.file_bytes)?;
         let pickle = Pickle::parse(&path, &bytes, self.limits)?;
         pickle.csr(pickle.root())
     }
 
-    fn classes(&self, part: &str) -> Result<Classes> {
-        let path = self.path(part);
+    fn classes(&self, suffix: &str) -> Result<Classes> {
+        let path = self.path(suffix);
         let bytes = file::read(&path, self.limits.file_bytes)?;
         let pickle = Pickle::parse(&path, &bytes, self.limits)?;
         let array = pickle.array(pickle.root())?;
         let [rows, classes] = array.shape[..] else {
-            return Err(self.mismatch(part, "axes", "2 (nodes and classes)", array.shape.len()));
+            return Err(self.mismatch(suffix, "axes", "2 (nodes and classes)", array.shape.len()));
         };
         if rows == 0 || classes == 0 {
-            return Err(self.mismatch(part, "shape", "at least one node and one class", format!("{rows} x {classes}")));
+            return Err(self.mismatch(
+                suffix,
+                "shape",
+                "at least one node and one class",
+                format!("{rows} x {classes}"),
+            ));
         }
         let mut values = array.values();
         let mut of = Vec::with_capacity(rows);
@@ -171,7 +179,7 @@ impl Files<'_> {
                 } else if value != 0.0 {
                     let expected = "a single 1 for the class, or only zeros when nobody knows it";
                     let found = format!("{value} in column {column}");
-                    return Err(self.mismatch(part, format!("row {row}"), expected, found));
+                    return Err(self.mismatch(suffix, format!("row {row}"), expected, found));
                 }
             }
             of.push(class);
@@ -179,7 +187,7 @@ impl Files<'_> {
         Ok(Classes { count: classes, of })
     }
 
-    /// The ids of the test nodes, in the order of the rows of `tx`.
+    /// Reads the ids of the test nodes, in the order of the rows of `tx`.
     fn test_index(&self, first: usize) -> Result<Vec<u32>> {
         let path = self.path("test.index");
         let bytes = file::read(&path, self.limits.file_bytes)?;
@@ -198,7 +206,7 @@ impl Files<'_> {
         Ok(ids)
     }
 
-    /// The distinct links in order of first appearance, and how many list entries named them.
+    /// Returns the distinct links in order of first appearance, and the total number of list entries.
     fn links(&self, pickle: &Pickle, neighbours: &[(Id, Id)], nodes: usize) -> Result<(Vec<(u32, u32)>, u64)> {
         let node = |id: Id| match pickle.value(id) {
             Value::Int(node) if (0..nodes as i64).contains(node) => Ok(*node as u32),
@@ -217,8 +225,8 @@ impl Files<'_> {
                 return Err(pickle.unexpected(list, format!("the list of the neighbours of node {from}")));
             };
             entries += list.len() as u64;
-            // Python writes every entry as a value of its own. A file that has more entries than values shares its lists, and
-            // could name any number of links.
+            // Python writes each entry as its own value. More entries than values means shared lists, which could claim
+            // any number of links.
             if entries > pickle.values() as u64 {
                 let (path, limit) = (self.path("graph"), pickle.values() as u64);
                 return Err(Error::TooLarge {
@@ -238,20 +246,20 @@ impl Files<'_> {
         Ok((links, entries))
     }
 
-    fn same(&self, part: &str, what: &str, found: usize, other: &str, expected: usize) -> Result<()> {
+    fn require_equal(&self, suffix: &str, what: &str, found: usize, other: &str, expected: usize) -> Result<()> {
         if found == expected {
             return Ok(());
         }
-        Err(self.mismatch(part, what, format!("{expected}, as ind.{}.{other} has", self.name), found))
+        Err(self.mismatch(suffix, what, format!("{expected}, as ind.{}.{other} has", self.name), found))
     }
 
-    fn mismatch(&self, part: &str, what: impl Into<String>, expected: impl ToString, found: impl ToString) -> Error {
+    fn mismatch(&self, suffix: &str, what: impl Into<String>, expected: impl ToString, found: impl ToString) -> Error {
         let (what, expected, found) = (what.into(), expected.to_string(), found.to_string());
-        Error::Mismatch { path: self.path(part), what, expected, found }
+        Error::Mismatch { path: self.path(suffix), what, expected, found }
     }
 }
 
-/// The rows of `allx`, then those of `tx` where each node's are, and nothing for nodes without a row.
+/// Stacks the rows of `allx` and the row of `tx` of each later node; nodes without a row get an empty one.
 fn stack(allx: &Csr, tx: &Csr, row_of: &[Option<usize>]) -> supergat_core::Result<SparseMatrix<f32>> {
     let mut offsets = Vec::with_capacity(allx.rows() + row_of.len() + 1);
     offsets.extend(allx.offsets.iter().map(|&offset| offset as u64));
@@ -272,7 +280,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_name_is_in_the_names_of_the_files() {
+    fn finds_dataset_names_in_file_names() {
         let names = |list: &[&str]| list.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
         let some =
             names(&["LICENSE", "ind.cora.x", "ind.cora.tx", "ind.nell.0.001.test.index", "ind..x", "ind.x", "é"]);

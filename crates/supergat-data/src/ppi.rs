@@ -1,16 +1,16 @@
-//! Protein-protein interactions in human tissues, in the layout of GraphSAGE that is in public use: a zip archive or a folder.
+//! Reader for PPI, protein-protein interactions in human tissues, in the GraphSAGE layout: a zip archive or a folder.
 //!
-//! For each of `train`, `valid` and `test`:
+//! Files for each of `train`, `valid` and `test`:
 //!
-//! | file | holds |
+//! | file | contents |
 //! |---|---|
-//! | `_feats.npy` | a row of features per node |
-//! | `_labels.npy` | a row per node, 1 for each of its classes |
-//! | `_graph_id.npy` | the graph of each node |
-//! | `_graph.json` | links between places in these arrays (networkx's node-link data) |
-//! | `_label_known.npy` | optional: whether a node's row of labels is known; where not it holds zeros |
+//! | `_feats.npy` | features, one row per node |
+//! | `_labels.npy` | 0/1 labels, one row per node, one column per class |
+//! | `_graph_id.npy` | graph of each node |
+//! | `_graph.json` | links between row numbers of these arrays (networkx node-link data) |
+//! | `_label_known.npy` | optional: whether the labels of a node are known; unknown labels are zeros |
 //!
-//! Links count in both directions, self-loops are dropped. A node may have several classes.
+//! Links are undirected, without self-loops. A node may have several classes.
 
 use crate::dataset::{Dataset, numbered};
 use crate::error::{Error, Result};
@@ -23,19 +23,19 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use supergat_core::{Example, Features, Labels};
 
-/// What the files of a folder must be called.
+/// Expected file names, for error messages.
 pub(crate) const EXPECTED: &str =
     "ppi.zip, or train_, valid_ and test_ with feats.npy, labels.npy, graph_id.npy and graph.json";
 
 const ARCHIVE: &str = "ppi.zip";
-const PARTS: [&str; 3] = ["train", "valid", "test"];
+const SPLITS: [&str; 3] = ["train", "valid", "test"];
 
-/// Whether files of these names are a dataset of this format, complete or not.
+/// Returns whether these file names belong to this format, even if some files are missing.
 pub(crate) fn recognises(names: &[String]) -> bool {
     names.iter().any(|name| name == ARCHIVE || name == "train_graph_id.npy")
 }
 
-/// Reads the dataset in a folder.
+/// Reads the dataset from a folder.
 pub fn read(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
     let archive = folder.join(ARCHIVE);
     if archive.exists() {
@@ -45,11 +45,12 @@ pub fn read(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
     build(folder, &Files::Folder(folder), prepare::name_of(folder), options)
 }
 
-/// Takes the bytes of an archive; `path` is only named in errors.
+/// Parses the bytes of an archive; `path` is only used in error messages.
 pub fn parse(path: &Path, bytes: Vec<u8>, name: String, options: &LoadOptions) -> Result<Dataset> {
     build(path, &Files::Archive(Zip::parse(path, bytes)?), name, options)
 }
 
+/// Container of the files.
 enum Files<'a> {
     Archive(Zip),
     Folder(&'a Path),
@@ -82,7 +83,7 @@ impl Files<'_> {
     }
 }
 
-/// The links of networkx's node-link data; what else is in it is not needed.
+/// Links of networkx node-link data; other fields are ignored.
 #[derive(Deserialize)]
 struct NodeLink {
     links: Vec<Link>,
@@ -105,35 +106,36 @@ fn build(path: &Path, files: &Files<'_>, name: String, options: &LoadOptions) ->
         notes: vec!["links in both directions, self-loops dropped".into()],
         schema: None,
     };
-    for (part, name) in PARTS.into_iter().enumerate() {
-        Part::read(files, name)?.append_to(&mut dataset, part, path)?;
+    for (split, name) in SPLITS.into_iter().enumerate() {
+        SplitData::read(files, name)?.append_to(&mut dataset, split, path)?;
     }
-    let counts = [0, 1, 2].map(|part| dataset.examples.iter().filter(|e| !lists(e)[part].is_empty()).count());
+    let counts = [0, 1, 2].map(|split| dataset.examples.iter().filter(|e| !split_nodes(e)[split].is_empty()).count());
     dataset
         .notes
         .push(format!("{} graphs for training, {} for validation, {} for testing", counts[0], counts[1], counts[2]));
     Ok(dataset)
 }
 
-fn lists(example: &Example<f32>) -> [&[u32]; 3] {
+/// Returns the training, validation and test nodes.
+fn split_nodes(example: &Example<f32>) -> [&[u32]; 3] {
     [&example.train, &example.validation, &example.test]
 }
 
-/// The nodes of all graphs that are for one purpose.
-struct Part {
+/// All graphs of one split: train, valid or test.
+struct SplitData {
     name: &'static str,
     columns: usize,
     features: Vec<f32>,
     classes: usize,
     labels: Vec<u8>,
-    /// Nodes by graph.
+    /// Nodes of each graph.
     graphs: BTreeMap<i64, Vec<u32>>,
     graph_of: Vec<i64>,
     links: Vec<Link>,
     unknown: usize,
 }
 
-impl Part {
+impl SplitData {
     fn read(files: &Files<'_>, name: &'static str) -> Result<Self> {
         let file = |end: &str| format!("{name}_{end}");
         let features = files.array(&file("feats.npy"))?;
@@ -177,8 +179,9 @@ impl Part {
         Ok(Self { name, columns, features: features.numbers()?, classes, labels, graphs, graph_of, links, unknown })
     }
 
-    fn append_to(self, dataset: &mut Dataset, part: usize, path: &Path) -> Result<()> {
-        if part > 0 && (self.columns, self.classes) != (dataset.features(), dataset.classes()) {
+    /// Appends one example per graph; `split` is the index in [`SPLITS`].
+    fn append_to(self, dataset: &mut Dataset, split: usize, path: &Path) -> Result<()> {
+        if split > 0 && (self.columns, self.classes) != (dataset.features(), dataset.classes()) {
             return Err(Error::Mismatch {
                 path: path.to_owned(),
                 what: format!("features and classes of {}", self.name),
@@ -193,13 +196,13 @@ impl Part {
                 .notes
                 .push(format!("{}: the labels of {} nodes are not known and count as none", self.name, self.unknown));
         }
-        let mut place = vec![0; self.graph_of.len()];
+        let mut index_in_graph = vec![0; self.graph_of.len()];
         for nodes in self.graphs.values() {
-            nodes.iter().enumerate().for_each(|(k, &node)| place[node as usize] = k as u32);
+            nodes.iter().enumerate().for_each(|(k, &node)| index_in_graph[node as usize] = k as u32);
         }
         let mut links: BTreeMap<i64, Vec<(u32, u32)>> = BTreeMap::new();
         for Link { source, target } in &self.links {
-            let pair = (place[*source as usize], place[*target as usize]);
+            let pair = (index_in_graph[*source as usize], index_in_graph[*target as usize]);
             links.entry(self.graph_of[*source as usize]).or_default().push(pair);
         }
         for (id, nodes) in &self.graphs {
@@ -209,15 +212,16 @@ impl Part {
             let features = nodes.iter().flat_map(|&node| row(&self.features, self.columns, node)).copied().collect();
             let features = Features::dense(nodes.len(), self.columns, features).map_err(core)?;
             let of = nodes.iter().flat_map(|&node| row(&self.labels, self.classes, node)).copied().collect();
-            let mut split = [vec![], vec![], vec![]];
-            split[part] = (0..nodes.len() as u32).collect();
+            let mut lists = [vec![], vec![], vec![]];
+            lists[split] = (0..nodes.len() as u32).collect();
             let labels = Labels::Multi { classes: self.classes, of };
-            dataset.examples.push(Example::new(graph, features, labels, split).map_err(core)?);
+            dataset.examples.push(Example::new(graph, features, labels, lists).map_err(core)?);
         }
         Ok(())
     }
 }
 
+/// Returns a row of a row-major matrix.
 fn row<T>(values: &[T], width: usize, row: u32) -> &[T] {
     &values[row as usize * width..(row as usize + 1) * width]
 }

@@ -1,17 +1,17 @@
-//! What several readers do on the way from lists of numbers to a dataset.
+//! Preparation steps shared by several readers.
 
 use crate::error::{Error, Result};
 use crate::registry::KNOWN;
 use std::path::Path;
 use supergat_core::{Direction, Graph, Labels};
 
-/// Principal components that the paper reduces long features to.
+/// Number of principal components to which the paper reduces long feature vectors.
 pub(crate) const COMPONENTS: usize = 500;
 
-/// Class numbers cost memory even where no node has them.
+/// Limit on class numbers: memory grows with the largest one, even if most classes are unused.
 pub(crate) const MAX_CLASSES: i64 = 100_000;
 
-/// A graph of links in both directions without duplicates and self-loops, and how many links it has.
+/// Builds an undirected graph without duplicates and self-loops; returns it with its number of links.
 pub(crate) fn undirected(nodes: usize, pairs: impl Iterator<Item = (u32, u32)>) -> supergat_core::Result<(Graph, u64)> {
     let mut links: Vec<(u32, u32)> = pairs.filter(|(a, b)| a != b).map(|(a, b)| (a.min(b), a.max(b))).collect();
     links.sort_unstable();
@@ -20,14 +20,14 @@ pub(crate) fn undirected(nodes: usize, pairs: impl Iterator<Item = (u32, u32)>) 
     Ok((graph, links.len() as u64))
 }
 
-/// One class per node; -1 where it is not known.
+/// Builds single-class labels from class numbers; -1 means unknown.
 pub(crate) fn classes(path: &Path, of: &[i64]) -> Result<Labels> {
     let most = of.iter().copied().max().unwrap_or(0);
     if let Some(node) = of.iter().position(|&class| !(-1..MAX_CLASSES).contains(&class)) {
         return Err(Error::Mismatch {
             path: path.to_owned(),
             what: format!("class of node {node}"),
-            expected: format!("a number below {MAX_CLASSES}, or -1 when nobody knows it"),
+            expected: format!("a number below {MAX_CLASSES}, or -1 if unknown"),
             found: of[node].to_string(),
         });
     }
@@ -35,7 +35,7 @@ pub(crate) fn classes(path: &Path, of: &[i64]) -> Result<Labels> {
     Ok(Labels::Single { classes: (most + 1).max(0) as usize, of: of.iter().map(class).collect() })
 }
 
-/// The name of the dataset in a folder: the known one that it is called after, else the folder's own.
+/// Returns the name of the dataset in a folder: the known name that the folder name matches, else the folder name.
 pub(crate) fn name_of(folder: &Path) -> String {
     let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     let name = folder.file_name().map_or_else(|| "dataset".into(), |name| name.to_string_lossy().into_owned());
@@ -48,13 +48,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn links_count_once() {
+    fn undirected_drops_duplicates_and_self_loops() {
         let (graph, links) = undirected(3, [(0, 1), (1, 0), (2, 2), (1, 2), (1, 2)].into_iter()).unwrap();
         assert_eq!((links, graph.edges(), graph.self_loops()), (2, 3 + 4, 0));
     }
 
     #[test]
-    fn classes_by_number() {
+    fn classes_rejects_invalid_numbers() {
         let path = Path::new("x");
         assert_eq!(classes(path, &[2, -1, 0]).unwrap(), Labels::Single { classes: 3, of: vec![2, Labels::UNKNOWN, 0] });
         assert_eq!(classes(path, &[]).unwrap().classes(), 1);
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_called_after_a_dataset() {
+    fn folder_names_match_known_datasets() {
         for (folder, name) in
             [("a/ogbn_arxiv", "ogbn-arxiv"), ("WikiCS", "wiki-cs"), ("flickr/", "flickr"), ("a/mine", "mine")]
         {

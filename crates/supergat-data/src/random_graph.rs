@@ -1,33 +1,34 @@
-//! Graphs without meaning, for measuring time and memory: random links, normal features, random labels.
+//! Random graphs for benchmarks of time and memory: random links, normal features, random labels.
 
 use crate::dataset::{Dataset, numbered};
 use crate::error::{Error, Result};
-use crate::spec::parts;
+use crate::spec::key_values;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 use supergat_core::random::{Purpose, Stream};
 use supergat_core::{Direction, Example, Features, Graph, Labels};
 
-/// The name that specifications begin with.
+/// Name of these datasets and prefix of their specifications.
 pub const NAME: &str = "random-graph";
 
-/// Which graph to draw.
+/// Parameters of a random graph.
 ///
-/// As text it is `random-graph:nodes=10000,degree=10,features=64,classes=8,skew=1,seed=0`, where any part may be left out.
+/// As text: `random-graph:nodes=10000,degree=10,features=64,classes=8,skew=1,seed=0`. Every `key=value` is optional.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RandomGraph {
-    /// Nodes.
+    /// Number of nodes.
     pub nodes: usize,
-    /// Average number of neighbours, before duplicates collapse.
+    /// Average number of neighbours, before duplicate links are merged.
     pub degree: usize,
-    /// Features per node.
+    /// Number of features per node.
     pub features: usize,
-    /// Classes.
+    /// Number of classes.
     pub classes: usize,
-    /// An end of a link is node n u^skew for uniform u: 1 gives all nodes the same chance, 2 and more a power law with hubs.
+    /// Skew of the degrees: an end of a link is node `n u^skew` for uniform `u`. 1 gives all nodes the same probability; 2
+    /// and more give a power law with hubs.
     pub skew: f64,
-    /// What everything is drawn with.
+    /// Seed of links, features and labels.
     pub seed: u64,
 }
 
@@ -38,17 +39,18 @@ impl Default for RandomGraph {
 }
 
 impl RandomGraph {
-    /// Draws the graph. The first half of the nodes is for training, the second half for validation and test alike.
+    /// Generates the graph. The first half of the nodes is the training set; the second half is both the validation and
+    /// the test set.
     pub fn generate(&self) -> Result<Dataset> {
         self.check()?;
         let core = |source| Error::Core { path: PathBuf::from(self.to_string()), source };
         let n = self.nodes;
         let dice = Stream::new(self.seed, 0, 0, Purpose::SyntheticEdges);
-        // Hubs must not lie side by side, as the most likely nodes would.
-        let names = Stream::new(self.seed, 1, 0, Purpose::SyntheticEdges).permutation(n as u64);
+        // Hubs have small indices: permute the nodes to spread them over memory.
+        let shuffled = Stream::new(self.seed, 1, 0, Purpose::SyntheticEdges).permutation(n as u64);
         let end = |index: u64| {
-            let place = (n as f64 * dice.uniform(index).powf(self.skew)) as u64;
-            names.apply(place.min(n as u64 - 1)) as u32
+            let index = (n as f64 * dice.uniform(index).powf(self.skew)) as u64;
+            shuffled.apply(index.min(n as u64 - 1)) as u32
         };
         let links: Vec<(u32, u32)> =
             (0..(n * self.degree / 2) as u64).map(|link| (end(2 * link), end(2 * link + 1))).collect();
@@ -103,20 +105,20 @@ impl FromStr for RandomGraph {
     type Err = Error;
 
     fn from_str(spec: &str) -> Result<Self> {
-        let mut made = Self::default();
-        for part in parts(spec, NAME, "nodes=10000")? {
-            match part.key {
-                "nodes" => made.nodes = part.whole()?,
-                "degree" => made.degree = part.whole()?,
-                "features" => made.features = part.whole()?,
-                "classes" => made.classes = part.whole()?,
-                "skew" => made.skew = part.number()?,
-                "seed" => made.seed = part.whole()?,
-                _ => return Err(part.unknown("nodes, degree, features, classes, skew or seed")),
+        let mut graph = Self::default();
+        for setting in key_values(spec, NAME, "nodes=10000")? {
+            match setting.key {
+                "nodes" => graph.nodes = setting.whole()?,
+                "degree" => graph.degree = setting.whole()?,
+                "features" => graph.features = setting.whole()?,
+                "classes" => graph.classes = setting.whole()?,
+                "skew" => graph.skew = setting.number()?,
+                "seed" => graph.seed = setting.whole()?,
+                _ => return Err(setting.unknown("nodes, degree, features, classes, skew or seed")),
             }
         }
-        made.check()?;
-        Ok(made)
+        graph.check()?;
+        Ok(graph)
     }
 }
 
@@ -125,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_as_asked() {
+    fn generates_requested_sizes() {
         let dataset = crate::load("random-graph:nodes=3000,degree=8,features=5,classes=4").unwrap();
         let example = &dataset.examples[0];
         assert_eq!((dataset.nodes(), dataset.features(), dataset.classes()), (3000, 5, 4));
@@ -136,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn skew_makes_hubs() {
+    fn skew_creates_hubs() {
         let largest = |skew: f64| {
             let dataset = RandomGraph { nodes: 5000, skew, ..Default::default() }.generate().unwrap();
             (0..5000).map(|i| dataset.examples[0].graph.degree(i)).max().unwrap()
@@ -146,9 +148,9 @@ mod tests {
     }
 
     #[test]
-    fn specifications_are_read_and_refused() {
-        let made: RandomGraph = "random-graph:skew=2,nodes=77".parse().unwrap();
-        assert_eq!(made.to_string().parse::<RandomGraph>().unwrap(), made);
+    fn parses_valid_and_rejects_invalid_specifications() {
+        let graph: RandomGraph = "random-graph:skew=2,nodes=77".parse().unwrap();
+        assert_eq!(graph.to_string().parse::<RandomGraph>().unwrap(), graph);
         for bad in ["random-graph:nodes=1", "random-graph:skew=x", "random-graph:colour=3", "random-graph:nodes"] {
             assert!(matches!(bad.parse::<RandomGraph>(), Err(Error::Spec { .. })), "{bad}");
         }

@@ -1,12 +1,13 @@
-//! The synthetic graphs of the paper: random partition graphs whose homophily and average degree are chosen.
+//! The paper's synthetic graphs: random partition graphs with given homophily and average degree.
 //!
 //! With `delta = degree / nodes_per_class`, two nodes of one class are linked with probability `p_in = homophily * delta`, two
-//! nodes of different classes with `p_out = (delta - p_in) / (classes - 1)`. A node is a point in the plane, drawn from a normal
-//! distribution around its class's place on a circle; the distributions overlap, so that neighbours help.
+//! nodes of different classes with `p_out = (delta - p_in) / (classes - 1)`. The features of a node are a point in the
+//! plane, drawn from a normal distribution around the centre of its class, which is on a circle. The distributions overlap,
+//! so links carry additional information.
 
 use crate::dataset::{Dataset, numbered};
 use crate::error::{Error, Result};
-use crate::spec::parts;
+use crate::spec::key_values;
 use std::f64::consts::TAU;
 use std::fmt;
 use std::path::PathBuf;
@@ -14,35 +15,40 @@ use std::str::FromStr;
 use supergat_core::random::{Purpose, Stream};
 use supergat_core::{Direction, Example, Features, Graph, Labels};
 
-/// The name of these datasets, and how their specifications begin.
+/// Name of these datasets and prefix of their specifications.
 pub const NAME: &str = "random-partition";
 
+/// Radius of the circle of class centres.
 const RADIUS: f64 = 300.0;
-/// Variances along the circle and across it.
+/// Variances of the points along the circle and across it.
 const VARIANCES: [f64; 2] = [70.0 * 350.0, 20.0 * 350.0];
 
+/// Training nodes per class.
 const TRAIN: usize = 20;
+/// Validation nodes per class.
 const VALIDATION: usize = 50;
+/// Test nodes per class.
 const TEST: usize = 100;
 
-/// Beyond these no memory would suffice.
+/// Maximum number of nodes.
 const MAX_NODES: f64 = 1e8;
+/// Maximum expected number of links.
 const MAX_LINKS: f64 = 1e9;
 
-/// Which random partition graph to draw.
+/// Parameters of a random partition graph.
 ///
-/// As text it is `random-partition:homophily=0.5,degree=10,classes=10,nodes=500,seed=0`, where any part may be left out.
+/// As text: `random-partition:homophily=0.5,degree=10,classes=10,nodes=500,seed=0`. Every `key=value` is optional.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RandomPartition {
     /// Number of classes.
     pub classes: usize,
-    /// Nodes of each class.
+    /// Number of nodes per class.
     pub nodes_per_class: usize,
     /// Average number of neighbours.
     pub degree: f64,
-    /// Share of a node's neighbours that are of its own class.
+    /// Expected fraction of a node's neighbours in its own class.
     pub homophily: f64,
-    /// What the graph, the features and the split are drawn with.
+    /// Seed of links, features and split.
     pub seed: u64,
 }
 
@@ -53,7 +59,7 @@ impl Default for RandomPartition {
 }
 
 impl RandomPartition {
-    /// Draws the graph in time proportional to its nodes and links.
+    /// Generates the graph in time proportional to its nodes and links.
     pub fn generate(&self) -> Result<Dataset> {
         self.check()?;
         let core = |source| Error::Core { path: PathBuf::from(self.to_string()), source };
@@ -74,7 +80,7 @@ impl RandomPartition {
         })
     }
 
-    /// The probabilities of a link within a class and between two classes.
+    /// Returns the link probabilities within a class and between two classes.
     fn probabilities(&self) -> (f64, f64) {
         let delta = self.degree / self.nodes_per_class as f64;
         let inside = self.homophily * delta;
@@ -125,14 +131,14 @@ impl RandomPartition {
         links
     }
 
-    /// One point per node, before standardisation.
+    /// Draws one point per node, before standardisation.
     fn points(&self) -> Vec<[f64; 2]> {
         let stream = Stream::new(self.seed, 0, 0, Purpose::SyntheticFeatures);
         let point = |node: usize| {
             let (sin, cos) = (TAU * (node / self.nodes_per_class) as f64 / self.classes as f64).sin_cos();
             let [along, across] = stream.normal_pair(node as u64);
             let (along, across) = (along * VARIANCES[0].sqrt(), RADIUS + across * VARIANCES[1].sqrt());
-            // Class 0 lies at the top of the circle; the whole picture of it turns clockwise from class to class.
+            // Class 0 is at the top of the circle; the others are rotated copies, clockwise.
             [along * cos + across * sin, across * cos - along * sin]
         };
         (0..self.classes * self.nodes_per_class).map(point).collect()
@@ -154,7 +160,8 @@ impl RandomPartition {
     }
 }
 
-/// Calls `found` for each of the `trials` that succeeds with probability `p`, jumping from one success to the next.
+/// Calls `found` for each success among `trials` Bernoulli trials of probability `p`, in time proportional to the
+/// successes.
 fn successes(stream: &Stream, p: f64, trials: u64, mut found: impl FnMut(u64)) {
     if p <= 0.0 {
         return;
@@ -162,7 +169,7 @@ fn successes(stream: &Stream, p: f64, trials: u64, mut found: impl FnMut(u64)) {
     let log_failure = (-p).ln_1p();
     let mut next = 0u64;
     for draw in 0.. {
-        // The number of failures before a success is geometric; a division by -infinity (p = 1) gives none.
+        // The number of failures before a success is geometric. For p = 1 the divisor is -infinity: no failures.
         let failures = (1.0 - stream.uniform(draw)).ln() / log_failure;
         next = next.saturating_add(failures as u64);
         if next >= trials {
@@ -173,10 +180,10 @@ fn successes(stream: &Stream, p: f64, trials: u64, mut found: impl FnMut(u64)) {
     }
 }
 
-/// The `index`-th of the pairs (0, 1), (0, 2), (1, 2), (0, 3), ...
+/// Returns the pair at `index` in the sequence (0, 1), (0, 2), (1, 2), (0, 3), ...
 fn pair(index: u64) -> (u64, u64) {
     let mut high = ((1.0 + (1.0 + 8.0 * index as f64).sqrt()) / 2.0) as u64;
-    // The square root may be off by its last digit.
+    // Correct the rounding error of the square root.
     while high * (high - 1) / 2 > index {
         high -= 1;
     }
@@ -186,7 +193,7 @@ fn pair(index: u64) -> (u64, u64) {
     (index - high * (high - 1) / 2, high)
 }
 
-/// All values with one mean and one standard deviation taken off, as the paper does it.
+/// Standardises all values with a common mean and standard deviation, as in the paper.
 fn standardised(points: &[[f64; 2]]) -> Vec<f32> {
     let values = points.as_flattened();
     let mean = values.iter().sum::<f64>() / values.len() as f64;
@@ -205,19 +212,19 @@ impl FromStr for RandomPartition {
     type Err = Error;
 
     fn from_str(spec: &str) -> Result<Self> {
-        let mut made = Self::default();
-        for part in parts(spec, NAME, "homophily=0.5")? {
-            match part.key {
-                "homophily" => made.homophily = part.number()?,
-                "degree" => made.degree = part.number()?,
-                "classes" => made.classes = part.whole()?,
-                "nodes" => made.nodes_per_class = part.whole()?,
-                "seed" => made.seed = part.whole()?,
-                _ => return Err(part.unknown("homophily, degree, classes, nodes (per class) or seed")),
+        let mut graph = Self::default();
+        for setting in key_values(spec, NAME, "homophily=0.5")? {
+            match setting.key {
+                "homophily" => graph.homophily = setting.number()?,
+                "degree" => graph.degree = setting.number()?,
+                "classes" => graph.classes = setting.whole()?,
+                "nodes" => graph.nodes_per_class = setting.whole()?,
+                "seed" => graph.seed = setting.whole()?,
+                _ => return Err(setting.unknown("homophily, degree, classes, nodes (per class) or seed")),
             }
         }
-        made.check()?;
-        Ok(made)
+        graph.check()?;
+        Ok(graph)
     }
 }
 
@@ -226,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pairs_are_counted_without_gaps() {
+    fn enumerates_pairs_without_gaps() {
         let mut index = 0;
         for high in 1..60 {
             for low in 0..high {
@@ -240,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn jumps_find_every_trial_with_the_same_probability() {
+    fn every_trial_succeeds_with_given_probability() {
         let stream = |seed| Stream::new(seed, 0, 0, Purpose::SyntheticEdges);
         let count = |p, trials| {
             let mut hits = vec![0u32; trials as usize];
@@ -257,9 +264,9 @@ mod tests {
         }
     }
 
-    /// Class 1 of 10: the covariance diag(24500, 7000) turned by 36 degrees, the centre at (300 sin 36, 300 cos 36).
+    /// Class 1 of 10: covariance diag(24500, 7000) rotated by 36 degrees, centre (300 sin 36, 300 cos 36).
     #[test]
-    fn points_scatter_with_the_turned_covariance() {
+    fn points_have_rotated_covariance() {
         let nodes_per_class = 40_000;
         let points = RandomPartition { nodes_per_class, ..Default::default() }.points();
         let class = &points[nodes_per_class..2 * nodes_per_class];
@@ -275,10 +282,10 @@ mod tests {
     }
 
     #[test]
-    fn the_seed_decides_everything() {
+    fn equal_seeds_give_equal_graphs() {
         let draw = |seed| {
-            let made = RandomPartition { seed, ..Default::default() };
-            (made.links(), made.points(), made.splits())
+            let graph = RandomPartition { seed, ..Default::default() };
+            (graph.links(), graph.points(), graph.splits())
         };
         assert_eq!(draw(1), draw(1));
         let (one, two) = (draw(1), draw(2));

@@ -1,47 +1,47 @@
-//! The columns that features are made from.
+//! Schema of a feature table: the columns from which features are computed.
 
 use serde::{Deserialize, Serialize};
 
-/// The columns of a table of features, in the order in which they become features.
+/// Columns of a feature table, in the order of the features.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Schema {
-    /// The columns.
+    /// Columns in order.
     pub columns: Vec<Column>,
-    /// Whether the features are kept sparse.
+    /// Whether the features are stored as a sparse matrix.
     pub sparse: bool,
 }
 
-/// A column of a table of features.
+/// A column of a feature table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", tag = "kind")]
 pub enum Column {
-    /// A number: one feature.
+    /// Numeric column: one feature.
     Number {
-        /// Its name.
+        /// Name of the column.
         name: String,
-        /// The mean, which stands for missing values.
+        /// Mean, which replaces missing values.
         mean: f32,
-        /// What values are divided by once the mean is taken off; `None`: they are used as they are.
+        /// Standard deviation if values are standardised; `None` if they are used unchanged.
         deviation: Option<f32>,
     },
-    /// One of several words: a feature of its own for each, 1 for the word that stands there.
+    /// Categorical column, one-hot encoded: one feature per category.
     Category {
-        /// Its name.
+        /// Name of the column.
         name: String,
-        /// The words.
+        /// Categories.
         values: Vec<String>,
     },
 }
 
 impl Column {
-    /// Its name.
+    /// Returns the name of the column.
     pub fn name(&self) -> &str {
         match self {
             Self::Number { name, .. } | Self::Category { name, .. } => name,
         }
     }
 
-    /// Number of features.
+    /// Returns the number of features.
     pub fn width(&self) -> usize {
         match self {
             Self::Number { .. } => 1,
@@ -51,12 +51,12 @@ impl Column {
 }
 
 impl Schema {
-    /// Number of features.
+    /// Returns the number of features.
     pub fn width(&self) -> usize {
         self.columns.iter().map(Column::width).sum()
     }
 
-    /// The name of every feature: that of its column, or `column=word`.
+    /// Returns the name of each feature: the column name, or `column=category`.
     pub fn feature_names(&self) -> Vec<String> {
         let names = |column: &Column| match column {
             Column::Number { name, .. } => vec![name.clone()],
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_become_features_of_their_own() {
+    fn categories_become_one_hot_features() {
         let schema = Schema {
             columns: vec![
                 Column::Number { name: "age".into(), mean: 0.0, deviation: None },

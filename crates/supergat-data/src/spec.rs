@@ -1,42 +1,44 @@
-//! Specifications of generated graphs: a name, and parts such as `degree=10` after a colon, separated by commas.
+//! Parser of specifications of generated graphs: `NAME:key=value,key=value,...`.
 
 use crate::error::{Error, Result};
 use std::str::FromStr;
 
-/// A part `key=value`.
+/// A `key=value` of a specification.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Part<'a> {
+pub(crate) struct KeyValue<'a> {
     spec: &'a str,
     pub(crate) key: &'a str,
     value: &'a str,
 }
 
-/// The parts of a specification that begins with `name`, each key once; `example` shows what one looks like.
-pub(crate) fn parts<'a>(spec: &'a str, name: &str, example: &str) -> Result<Vec<Part<'a>>> {
+/// Parses the key-value pairs of a specification that begins with `name`. Keys must be distinct.
+///
+/// `example` is a pair that is shown in error messages.
+pub(crate) fn key_values<'a>(spec: &'a str, name: &str, example: &str) -> Result<Vec<KeyValue<'a>>> {
     let rest =
         spec.strip_prefix(name).ok_or_else(|| error(spec, format!("a specification that begins with {name}"), spec))?;
     if rest.is_empty() {
         return Ok(Vec::new());
     }
     let rest = rest.strip_prefix(':').ok_or_else(|| error(spec, format!("`:` after {name}"), rest))?;
-    let mut found: Vec<Part<'a>> = Vec::new();
-    for part in rest.split(',') {
-        let (key, value) = part.split_once('=').ok_or_else(|| error(spec, format!("parts such as {example}"), part))?;
+    let mut found: Vec<KeyValue<'a>> = Vec::new();
+    for pair in rest.split(',') {
+        let (key, value) = pair.split_once('=').ok_or_else(|| error(spec, format!("parts such as {example}"), pair))?;
         if found.iter().any(|before| before.key == key) {
-            return Err(error(spec, format!("{key} once"), part));
+            return Err(error(spec, format!("{key} once"), pair));
         }
-        found.push(Part { spec, key, value });
+        found.push(KeyValue { spec, key, value });
     }
     Ok(found)
 }
 
-impl Part<'_> {
-    /// Its value as a number.
+impl KeyValue<'_> {
+    /// Parses the value as a number.
     pub(crate) fn number(&self) -> Result<f64> {
         self.parsed("a number")
     }
 
-    /// Its value as a whole number.
+    /// Parses the value as an integer.
     pub(crate) fn whole<N: FromStr>(&self) -> Result<N> {
         self.parsed("a whole number")
     }
@@ -45,7 +47,7 @@ impl Part<'_> {
         self.value.parse().map_err(|_| error(self.spec, format!("{what} for {}", self.key), self.value))
     }
 
-    /// That there is no such key, only these.
+    /// Builds an error for an unknown key; `keys` lists the allowed ones.
     pub(crate) fn unknown(&self, keys: &str) -> Error {
         error(self.spec, keys.to_owned(), self.key)
     }
@@ -60,10 +62,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_are_read_and_mistakes_named() {
-        let found = parts("graph:size=3,share=0.5", "graph", "size=3").unwrap();
+    fn parses_pairs_and_rejects_invalid_ones() {
+        let found = key_values("graph:size=3,share=0.5", "graph", "size=3").unwrap();
         assert_eq!((found[0].whole::<usize>().unwrap(), found[1].number().unwrap()), (3, 0.5));
-        assert!(parts("graph", "graph", "").unwrap().is_empty());
+        assert!(key_values("graph", "graph", "").unwrap().is_empty());
         for (bad, sentence) in [
             ("other", "begins with graph"),
             ("graphs", "`:` after graph"),
@@ -71,7 +73,7 @@ mod tests {
             ("graph:size", "such as size=3"),
             ("graph:size=1,size=2", "size once"),
         ] {
-            let Err(Error::Spec { expected, .. }) = parts(bad, "graph", "size=3") else { panic!("{bad}") };
+            let Err(Error::Spec { expected, .. }) = key_values(bad, "graph", "size=3") else { panic!("{bad}") };
             assert!(expected.contains(sentence), "{bad}: {expected}");
         }
         assert!(found[1].whole::<usize>().is_err());

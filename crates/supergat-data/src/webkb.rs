@@ -1,11 +1,13 @@
-//! Web pages of computer science departments (Craven et al., 1998), as an archive of `webkb/CLASS/UNIVERSITY/PAGE` files: Four-Univ.
+//! Reader for WebKB, web pages of computer science departments (Craven et al., 1998), as an archive of
+//! `webkb/CLASS/UNIVERSITY/PAGE` files: Four-Univ.
 //!
-//! Every university is a graph, and pages that belong to none of the four are a fifth. Prepared as in the paper: nodes are the pages of six
-//! classes; a page has an edge to another of its graph wherever one of its absolute links names it, as often as it does; features are the
-//! TF-IDF weights of 2000 terms. Washington, Wisconsin and the other pages are for training, Cornell for validation, Texas for testing.
+//! Each of the four universities is a graph; all other pages form a fifth. Preparation as in the paper: nodes are the
+//! pages of six classes; each absolute link to a page of the same graph is a directed edge, repeated links included;
+//! features are the TF-IDF weights of 2000 terms. Washington, Wisconsin and the fifth graph are for training, Cornell for
+//! validation and Texas for testing.
 //!
-//! A page's file is called after its address, with `^` for `/` and, in some archives, `_` for `:`. Pages are decoded as code page 949;
-//! those that cannot be count as empty.
+//! The file name of a page is its address with `^` for `/` and, in some archives, `_` for `:`. Pages are decoded as code
+//! page 949; pages that cannot be decoded are treated as empty.
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
@@ -19,35 +21,36 @@ use std::io::Read;
 use std::path::Path;
 use supergat_core::{Direction, Example, Features, Graph, Labels};
 
-/// What the files of a folder must be called.
+/// Expected file names, for error messages.
 pub(crate) const EXPECTED: &str = "webkb.tar.gz with pages as webkb/CLASS/UNIVERSITY/PAGE";
 
 const CLASSES: [&str; 6] = ["student", "faculty", "staff", "department", "course", "project"];
 
-/// The graphs, and which list their nodes belong to: training, validation or testing.
+/// Graphs and the index of their split: training, validation or test.
 const UNIVERSITIES: [(&str, usize); 5] =
     [("washington", 0), ("wisconsin", 0), ("misc", 0), ("cornell", 1), ("texas", 2)];
 
-/// Terms that become features.
+/// Number of terms used as features.
 const TERMS: usize = 2000;
 
-/// Between these tags is no text.
-const PROGRAMS: [&[u8]; 2] = [b"script", b"style"];
+/// Elements whose content is not text.
+const NON_TEXT_ELEMENTS: [&[u8]; 2] = [b"script", b"style"];
 
-/// More than the largest page by far.
+/// Maximum size of a page in bytes, far above the largest published page.
 const MAX_PAGE: u64 = 16 << 20;
 
-/// Whether files of these names are a dataset of this format.
+/// Returns whether these file names belong to this format.
 pub(crate) fn recognises(names: &[String]) -> bool {
     archive(names).is_some()
 }
 
+/// Returns the name of the archive among these files.
 fn archive(names: &[String]) -> Option<&String> {
     let ends = [".tar.gz", ".gtar.gz", ".tgz"];
     names.iter().find(|name| name.starts_with("webkb") && ends.iter().any(|end| name.ends_with(end)))
 }
 
-/// Reads the dataset in a folder.
+/// Reads the dataset from a folder.
 pub fn read(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
     let names = file::list(folder)?;
     let Some(name) = archive(&names) else {
@@ -58,17 +61,17 @@ pub fn read(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
     parse(&path, &file::read(&path, file::MAX_BYTES)?, prepare::name_of(folder), options)
 }
 
-/// A page by university, class and name, in the order of the nodes.
+/// Pages by university, class and file name, in the order of the nodes.
 type Pages = BTreeMap<(usize, usize, String), Vec<u8>>;
 
-/// Takes the bytes of an archive; `path` is only named in errors.
+/// Parses the bytes of an archive; `path` is only used in error messages.
 pub fn parse(path: &Path, bytes: &[u8], name: String, options: &LoadOptions) -> Result<Dataset> {
     split::fixed(options.split, path, "whole universities are for training, validation or testing")?;
     let tar = decompress::gunzip(path, bytes)?;
     let pages = pages(path, &tar)?;
     drop(tar);
     let terms = Terms::default();
-    let contents: Vec<Content> = pages.values().map(|page| Content::of(page, &terms)).collect();
+    let contents: Vec<Content> = pages.values().map(|page| Content::parse(page, &terms)).collect();
     let (documents, links): (Vec<_>, Vec<_>) = contents.iter().map(|c| (c.terms.clone(), &c.links)).unzip();
     let (weights, vocabulary) = tf_idf(&documents, TERMS);
     let unreadable = contents.iter().filter(|content| content.unreadable).count();
@@ -88,12 +91,12 @@ pub fn parse(path: &Path, bytes: &[u8], name: String, options: &LoadOptions) -> 
     };
     let keys: Vec<&(usize, usize, String)> = pages.keys().collect();
     let mut first = 0;
-    for (university, (place, list)) in UNIVERSITIES.iter().enumerate() {
+    for (university, (university_name, list)) in UNIVERSITIES.iter().enumerate() {
         let count = keys[first..].iter().take_while(|key| key.0 == university).count();
         let range = first..first + count;
         first += count;
         let edges = edges(&keys[range.clone()], &links[range.clone()]);
-        let core = |source| Error::Core { path: path.join(place), source };
+        let core = |source| Error::Core { path: path.join(university_name), source };
         let entries = weights[range.clone()].iter().enumerate();
         let entries =
             entries.flat_map(|(row, terms)| terms.iter().map(move |(term, weight)| ([row as u32, *term], *weight)));
@@ -111,14 +114,14 @@ pub fn parse(path: &Path, bytes: &[u8], name: String, options: &LoadOptions) -> 
     Ok(dataset)
 }
 
-/// The pages of the archive that belong to a class and a university.
+/// Extracts the pages of the archive that belong to a class and a university.
 fn pages(path: &Path, tar: &[u8]) -> Result<Pages> {
     let broken = |source| file::failed(path, MAX_PAGE, source);
     let mut pages = Pages::new();
     for entry in tar::Archive::new(tar).entries().map_err(broken)? {
         let entry = entry.map_err(broken)?;
-        let place = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
-        let parts: Vec<&str> = place.trim_start_matches("./").split('/').collect();
+        let member = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+        let parts: Vec<&str> = member.trim_start_matches("./").split('/').collect();
         let [_, class, university, page] = parts[..] else { continue };
         let class = CLASSES.iter().position(|known| *known == class);
         let university = UNIVERSITIES.iter().position(|(known, _)| *known == university);
@@ -129,7 +132,7 @@ fn pages(path: &Path, tar: &[u8]) -> Result<Pages> {
         let mut content = Vec::new();
         entry.take(MAX_PAGE + 1).read_to_end(&mut content).map_err(broken)?;
         if content.len() as u64 > MAX_PAGE {
-            let (path, limit, found) = (path.join(place), MAX_PAGE, content.len() as u64);
+            let (path, limit, found) = (path.join(member), MAX_PAGE, content.len() as u64);
             return Err(Error::TooLarge { path, what: "bytes of a page", limit, found });
         }
         pages.insert((university, class, page.trim().to_owned()), content);
@@ -145,30 +148,31 @@ fn pages(path: &Path, tar: &[u8]) -> Result<Pages> {
     Ok(pages)
 }
 
-/// What a page says and where it leads.
+/// Terms and link targets of a page.
 struct Content {
     terms: Vec<String>,
     links: Vec<String>,
+    /// Whether the page could not be decoded.
     unreadable: bool,
 }
 
 impl Content {
-    fn of(page: &[u8], terms: &Terms) -> Self {
+    fn parse(page: &[u8], terms: &Terms) -> Self {
         let mut content = Self { terms: Vec::new(), links: Vec::new(), unreadable: false };
-        // The web's name of code page 949.
+        // EUC-KR is the web standard's name of code page 949.
         let Some(text) = encoding_rs::EUC_KR.decode_without_bom_handling_and_without_replacement(page) else {
             content.unreadable = true;
             return content;
         };
         let text = close_comments(&text);
-        // Only the tokens are needed: these pages are older than any rule on how elements nest.
-        let mut program = None;
+        // A tokenizer suffices. These pages predate standard rules for nesting elements, so no tree is built.
+        let mut skipped = None;
         for token in Tokenizer::new(text.as_bytes()) {
             let Ok(token) = token;
             match token {
-                Token::EndTag(tag) if program.as_deref() == Some(&tag.name[..]) => program = None,
-                _ if program.is_some() => {}
-                Token::StartTag(tag) if PROGRAMS.contains(&&tag.name[..]) => program = Some(tag.name.to_vec()),
+                Token::EndTag(tag) if skipped.as_deref() == Some(&tag.name[..]) => skipped = None,
+                _ if skipped.is_some() => {}
+                Token::StartTag(tag) if NON_TEXT_ELEMENTS.contains(&&tag.name[..]) => skipped = Some(tag.name.to_vec()),
                 Token::StartTag(tag) if tag.name.as_slice() == b"a" => {
                     let target = tag.attributes.get(&b"href"[..]).map(|target| String::from_utf8_lossy(target));
                     let absolute = target.filter(|target| target.contains("http") || target.contains("ftp"));
@@ -182,7 +186,7 @@ impl Content {
     }
 }
 
-/// Comments that never end become declarations, which end at the next `>`, as the browsers of that time had it.
+/// Turns unclosed comments into declarations, which end at the next `>`, as in browsers of the 1990s.
 fn close_comments(text: &str) -> Cow<'_, str> {
     let mut end = 0;
     while let Some(start) = text[end..].find("<!--").map(|at| end + at) {
@@ -194,12 +198,12 @@ fn close_comments(text: &str) -> Cow<'_, str> {
     Cow::Borrowed(text)
 }
 
-/// The name of the file of the page at an address.
+/// Returns the file name of the page at an address.
 fn page_name(address: &str) -> String {
     address.replace('/', "^").replace(':', "_").trim().to_owned()
 }
 
-/// The address of the page in a file.
+/// Returns the address of the page in a file.
 fn address(name: &str) -> String {
     let address = name.replace('^', "/");
     match address.split_once("_//") {
@@ -208,7 +212,9 @@ fn address(name: &str) -> String {
     }
 }
 
-/// The edges between pages of a university, as often as they are named. A name that two classes hold means the latter.
+/// Returns the edges between pages of a university, repeated links included.
+///
+/// If two classes contain the same page name, links to it lead to the page of the later class.
 fn edges(pages: &[&(usize, usize, String)], links: &[&Vec<String>]) -> Vec<(u32, u32)> {
     let by_name: HashMap<String, u32> = pages.iter().zip(0..).map(|(page, node)| (page_name(&page.2), node)).collect();
     let edges = |(from, targets): (usize, &&Vec<String>)| {

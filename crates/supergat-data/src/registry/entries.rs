@@ -1,10 +1,10 @@
-//! The paper's real-world datasets: how large they are and where they come from.
+//! Sizes and sources of the paper's real-world datasets.
 //!
-//! Sizes are those of the paper's table. Checksums stand where the public files' are known.
+//! Sizes are taken from the paper's table. Checksums are given where those of the public files are known.
 
 use super::{Entry, RemoteFile, Unpack};
 
-/// All of them; the known names are theirs.
+/// All published datasets.
 pub const ENTRIES: [Entry; 17] = [
     Entry {
         name: "cora",

@@ -1,4 +1,4 @@
-//! What is known about the published datasets: sizes, licences, addresses, and where they are on this machine.
+//! Registry of the published datasets: sizes, licences, download addresses and local folders.
 
 mod entries;
 
@@ -6,10 +6,10 @@ pub use entries::ENTRIES;
 
 use std::path::PathBuf;
 
-/// The environment variable that names the folder in which known names are looked up.
+/// Environment variable with the folder that contains the datasets.
 pub const DATA_VARIABLE: &str = "SUPERGAT_DATA";
 
-/// The names of the paper's real-world datasets.
+/// Names of the paper's real-world datasets.
 pub const KNOWN: [&str; ENTRIES.len()] = {
     let mut names = [""; ENTRIES.len()];
     let mut k = 0;
@@ -23,71 +23,70 @@ pub const KNOWN: [&str; ENTRIES.len()] = {
 /// A published dataset.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry {
-    /// The name that `load` knows.
+    /// Name accepted by `load`.
     pub name: &'static str,
-    /// Nodes of all graphs.
+    /// Total number of nodes of all graphs.
     pub nodes: usize,
-    /// Links as the paper counts them.
+    /// Number of links as counted in the paper.
     pub edges: usize,
-    /// Features per node, as the paper uses them.
+    /// Number of features per node as used in the paper.
     pub features: usize,
-    /// Classes.
+    /// Number of classes.
     pub classes: usize,
-    /// The publisher's licence.
+    /// Licence stated by the publisher.
     pub licence: &'static str,
-    /// The publisher's page.
+    /// Web page of the publisher.
     pub home: &'static str,
-    /// The files to fetch.
+    /// Files to download.
     pub files: &'static [RemoteFile],
 }
 
-/// A file that is fetched.
+/// A file to download.
 #[derive(Debug, Clone, Copy)]
 pub struct RemoteFile {
-    /// What it is called here, and on a mirror.
+    /// Local name, also used on mirrors.
     pub name: &'static str,
-    /// The public address.
+    /// Public download address.
     pub url: &'static str,
-    /// The checksum of the public file, where it is known.
+    /// SHA-256 checksum of the public file, if known.
     pub sha256: Option<&'static str>,
-    /// What becomes of it.
+    /// Handling after the download.
     pub unpack: Unpack,
 }
 
-/// What becomes of a fetched file.
+/// Handling of a downloaded file.
 #[derive(Debug, Clone, Copy)]
 pub enum Unpack {
-    /// It stays as it is.
+    /// Keep the file unchanged.
     Not,
-    /// A zip archive of which the members with these endings are kept, under these names.
+    /// Extract members of a zip archive: pairs of member suffix and local name.
     Members(&'static [(&'static str, &'static str)]),
-    /// A zip archive of which everything below a folder is kept.
+    /// Extract all members of a zip archive below this folder.
     Below(&'static str),
 }
 
-/// The entry of a name.
+/// Returns the entry with the given name.
 pub fn entry(name: &str) -> Option<&'static Entry> {
     ENTRIES.iter().find(|entry| entry.name == name)
 }
 
-/// The folders in which datasets are looked for, the first one first: the one that `SUPERGAT_DATA` names, `./data`, and the
-/// cache of this user.
+/// Returns the folders that are searched for datasets, in order: `$SUPERGAT_DATA`, `./data` and the user's cache folder.
 pub fn roots() -> Vec<PathBuf> {
     let named = std::env::var_os(DATA_VARIABLE).map(PathBuf::from);
     named.into_iter().chain(["data".into()]).chain(cache()).collect()
 }
 
-/// The folder that downloads go to: the one that `SUPERGAT_DATA` names, else the cache of this user.
+/// Returns the download folder: `$SUPERGAT_DATA`, else the user's cache folder.
 pub fn download_root() -> Option<PathBuf> {
     std::env::var_os(DATA_VARIABLE).map(PathBuf::from).or_else(cache)
 }
 
-/// Where a dataset is on this machine.
-pub fn place(name: &str) -> Option<PathBuf> {
-    roots().into_iter().map(|root| root.join(name)).find(|place| place.is_dir())
+/// Returns the local folder of a dataset, if it is present.
+pub fn local_folder(name: &str) -> Option<PathBuf> {
+    roots().into_iter().map(|root| root.join(name)).find(|folder| folder.is_dir())
 }
 
-/// Where this system keeps what can be fetched again.
+/// Returns the cache folder of supergat in the platform's usual location.
 fn cache() -> Option<PathBuf> {
     let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let base = if cfg!(windows) {
@@ -105,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_are_sound() {
+    fn entries_are_valid() {
         assert_eq!((KNOWN[0], KNOWN[16]), ("cora", "ppi"));
         for entry in &ENTRIES {
             assert!(!entry.files.is_empty() && entry.nodes > entry.classes, "{}", entry.name);

@@ -8,14 +8,15 @@ use crate::file;
 use crate::options::TableOptions;
 use std::path::Path;
 
-/// The links of all graphs, as listed.
+/// Links of all graphs, in input order.
 #[derive(Debug)]
 pub(super) struct Links {
+    /// Source and target of each link.
     pub pairs: Vec<(u32, u32)>,
     pub notes: Vec<String>,
 }
 
-/// Reads the links between known nodes.
+/// Reads the links. Unknown nodes are an error unless the options say to skip them.
 pub(super) fn read(path: &Path, nodes: &Nodes, options: &TableOptions) -> Result<Links> {
     let known = |id: &str| nodes.graph_of.is_none() && nodes.find(None, id).is_some();
     let sheet = Sheet::open(path, options, &|row| {
@@ -26,7 +27,7 @@ pub(super) fn read(path: &Path, nodes: &Nodes, options: &TableOptions) -> Result
     })?;
     let graph = if nodes.graph_of.is_some() { GRAPH.find(&sheet, None)? } else { None };
     let weight = WEIGHT.find(&sheet, None)?;
-    let (source, target) = ends(&sheet, graph, options)?;
+    let (source, target) = end_columns(&sheet, graph, options)?;
     let mut pairs = Vec::new();
     let mut unknown = 0;
     sheet.for_each(&mut |line, row| {
@@ -65,7 +66,7 @@ pub(super) fn read(path: &Path, nodes: &Nodes, options: &TableOptions) -> Result
         .map(|at| format!("`{}`", shown(&sheet.header[at])))
         .collect();
     if !unused.is_empty() {
-        notes.push(format!("{name}: not used: {}", super::features::some(&unused)));
+        notes.push(format!("{name}: not used: {}", super::features::first_few(&unused)));
     }
     if unknown > 0 {
         notes.push(format!("{name}: {unknown} links to unknown nodes left out"));
@@ -73,8 +74,8 @@ pub(super) fn read(path: &Path, nodes: &Nodes, options: &TableOptions) -> Result
     Ok(Links { pairs, notes })
 }
 
-/// The columns of a link's ends: by name, else the first two.
-fn ends(sheet: &Sheet, graph: Option<usize>, options: &TableOptions) -> Result<(usize, usize)> {
+/// Returns the columns of source and target: by name, else the first two.
+fn end_columns(sheet: &Sheet, graph: Option<usize>, options: &TableOptions) -> Result<(usize, usize)> {
     let find = |role: &Role, named: &Option<String>| role.find(sheet, named.as_deref());
     let (source, target) = (find(&SOURCE, &options.source_column)?, find(&TARGET, &options.target_column)?);
     let free = |taken: Option<usize>| (0..sheet.header.len()).find(|at| ![graph, taken].contains(&Some(*at)));

@@ -1,6 +1,6 @@
-//! Features that are listed entry by entry: node, feature, value.
+//! Sparse features listed as entries: node, feature, value.
 
-use super::features::{Made, number, some, sparse};
+use super::features::{FeatureTable, first_few, number, sparse};
 use super::nodes::{NodeTable, Nodes};
 use crate::error::{Error, Result, shown};
 use crate::file;
@@ -9,23 +9,25 @@ use crate::schema::{Column, Schema};
 use std::collections::{BTreeMap, HashMap};
 use supergat_core::Features;
 
-/// More features than a network takes.
-const MOST_FEATURES: usize = 1 << 24;
+/// Maximum number of features.
+const MAX_FEATURES: usize = 1 << 24;
 
-/// Reads the entries of a table. Features have numbers, counted from 0, or names; `columns` is how many there are, where somebody says so.
-pub(super) fn make(
+/// Builds features from the entries of a table.
+///
+/// Features are numbered from 0 or named. `columns` is the number of features, if `dataset.toml` states it.
+pub(super) fn build(
     table: &NodeTable,
     [feature, value]: [usize; 2],
     nodes: &Nodes,
     options: &TableOptions,
     columns: Option<usize>,
-) -> Result<Made> {
+) -> Result<FeatureTable> {
     let expected = options.expected.as_ref();
     let schema = match expected {
         Some(expected) => expected.schema.clone(),
-        None => named(table, feature)?,
+        None => named_schema(table, feature)?,
     };
-    let place: Option<HashMap<&str, u32>> =
+    let index_of: Option<HashMap<&str, u32>> =
         schema.as_ref().map(|schema| schema.columns.iter().map(Column::name).zip(0..).collect());
     let known = schema.as_ref().map(Schema::width).or(expected.map(|expected| expected.features)).or(columns);
     let mut unknown: BTreeMap<String, usize> = BTreeMap::new();
@@ -33,18 +35,16 @@ pub(super) fn make(
     let mut largest = 0;
     let mut lines = Vec::new();
     table.for_each(nodes, &mut |node, line, row| {
-        let column = match &place {
-            Some(place) => place.get(&row[feature]).copied(),
-            None => {
-                Some(row[feature].parse().ok().filter(|at| *at < known.unwrap_or(MOST_FEATURES) as u32).ok_or_else(
-                    || {
-                        let most = known.unwrap_or(MOST_FEATURES);
-                        let expected = format!("the number of a feature, from 0 to {}", most.saturating_sub(1));
-                        let advice = "mend it, or give the number of features in dataset.toml";
-                        table.sheet.at(line, feature).error(expected, format!("`{}`", shown(&row[feature])), advice)
-                    },
-                )?)
-            }
+        let column = match &index_of {
+            Some(index_of) => index_of.get(&row[feature]).copied(),
+            None => Some(
+                row[feature].parse().ok().filter(|at| *at < known.unwrap_or(MAX_FEATURES) as u32).ok_or_else(|| {
+                    let most = known.unwrap_or(MAX_FEATURES);
+                    let expected = format!("the number of a feature, from 0 to {}", most.saturating_sub(1));
+                    let advice = "mend it, or give the number of features in dataset.toml";
+                    table.sheet.at(line, feature).error(expected, format!("`{}`", shown(&row[feature])), advice)
+                })?,
+            ),
         };
         let number = number(table, line, value, &row[value], 0.0)?;
         match column {
@@ -57,7 +57,7 @@ pub(super) fn make(
         }
         Ok(())
     })?;
-    refuse_twice(table, feature, &entries, &lines)?;
+    reject_duplicates(table, feature, &entries, &lines)?;
     let columns = known.unwrap_or(largest);
     let mut notes =
         vec![format!("{}: {columns} features in {} entries, kept sparse", table.sheet.name(), entries.len())];
@@ -67,16 +67,16 @@ pub(super) fn make(
         notes.push(format!(
             "{}: {count} entries of features that the model does not know, not used: {}",
             table.sheet.name(),
-            some(&names)
+            first_few(&names)
         ));
     }
     let matrix = sparse(nodes.len(), columns, entries)
         .map_err(|source| Error::Core { path: table.sheet.path().to_owned(), source })?;
-    Ok(Made { features: Features::Sparse(matrix), schema, notes })
+    Ok(FeatureTable { features: Features::Sparse(matrix), schema, notes })
 }
 
-/// The names of the features in order, or `None` when all are numbers.
-fn named(table: &NodeTable, feature: usize) -> Result<Option<Schema>> {
+/// Returns a schema of the feature names in alphabetical order, or `None` if all features are numbers.
+fn named_schema(table: &NodeTable, feature: usize) -> Result<Option<Schema>> {
     let mut names = std::collections::BTreeSet::new();
     let mut numbers = true;
     table.sheet.for_each(&mut |_, row| {
@@ -89,7 +89,7 @@ fn named(table: &NodeTable, feature: usize) -> Result<Option<Schema>> {
     if numbers {
         return Ok(None);
     }
-    // Those that stand before the first word.
+    // Also include the numbers that precede the first word.
     table.sheet.for_each(&mut |_, row| {
         if !names.contains(&row[feature]) {
             names.insert(row[feature].to_owned());
@@ -100,7 +100,8 @@ fn named(table: &NodeTable, feature: usize) -> Result<Option<Schema>> {
     Ok(Some(Schema { columns: names.into_iter().map(column).collect(), sparse: true }))
 }
 
-fn refuse_twice(table: &NodeTable, feature: usize, entries: &[(u32, u32, f32)], lines: &[u64]) -> Result<()> {
+/// Returns an error if a node has two values of the same feature.
+fn reject_duplicates(table: &NodeTable, feature: usize, entries: &[(u32, u32, f32)], lines: &[u64]) -> Result<()> {
     let mut order: Vec<usize> = (0..entries.len()).collect();
     order.sort_unstable_by_key(|&k| (entries[k].0, entries[k].1, lines[k]));
     let same = |k: usize| (entries[k].0, entries[k].1);

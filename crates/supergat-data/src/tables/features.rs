@@ -1,4 +1,4 @@
-//! From columns of numbers and words to features.
+//! Builds features from columns of numbers and words.
 
 use super::nodes::{NodeTable, Nodes};
 use crate::error::{Error, Result, shown};
@@ -8,55 +8,64 @@ use crate::schema::{Column, Schema};
 use std::collections::{BTreeMap, BTreeSet};
 use supergat_core::{Features, SparseMatrix};
 
-/// Features are kept sparse from this number on, when few enough of their values are not zero.
-const WIDE: usize = 64;
-const SPARSE_SHARE: f64 = 0.25;
+/// Minimum number of features for sparse storage.
+const MIN_SPARSE_WIDTH: usize = 64;
+/// Maximum fraction of nonzero values for sparse storage.
+const MAX_SPARSE_DENSITY: f64 = 0.25;
 
-/// More words in a column than this, and on average fewer than two nodes per word, are names or sentences, not categories.
-const MANY_WORDS: usize = 50;
+/// Maximum number of categories of a column with fewer than two nodes per word on average.
+///
+/// Such a column with more distinct words contains names or free text.
+const MAX_RARE_WORDS: usize = 50;
 
-/// No dense matrix may hold more values.
-const MOST_VALUES: usize = 1 << 34;
+/// Maximum number of values of a dense matrix.
+const MAX_VALUES: usize = 1 << 34;
 
-/// What a column holds.
+/// Statistics of a column.
 #[derive(Debug, Default, Clone)]
-struct Content {
+struct ColumnStatistics {
     numbers: usize,
     nonzero: usize,
     missing: usize,
     words: usize,
+    /// Line and text of the first word.
     first_word: Option<(u64, String)>,
     sum: f64,
-    squares: f64,
+    sum_of_squares: f64,
 }
 
-/// Features, the columns they came from and what is to be said about them.
+/// Features, their schema and notes for the user.
 #[derive(Debug)]
-pub(super) struct Made {
+pub(super) struct FeatureTable {
     pub features: Features<f32>,
     pub schema: Option<Schema>,
     pub notes: Vec<String>,
 }
 
-/// Whether a field says that nothing is known.
+/// Returns whether a field denotes a missing value.
 pub(super) fn is_missing(field: &str) -> bool {
     ["", "na", "n/a", "nan", "null", "?"].iter().any(|word| word.eq_ignore_ascii_case(field))
 }
 
-/// Makes features from the columns of a table; `sparse` decides over their form, where somebody did.
-pub(super) fn make(table: &NodeTable, nodes: &Nodes, options: &TableOptions, sparse: Option<bool>) -> Result<Made> {
+/// Builds features from the columns of a table. `sparse` selects the storage; by default it depends on the data.
+pub(super) fn build(
+    table: &NodeTable,
+    nodes: &Nodes,
+    options: &TableOptions,
+    sparse: Option<bool>,
+) -> Result<FeatureTable> {
     let mut notes = Vec::new();
     let expected = options.expected.as_ref().and_then(|expected| expected.schema.as_ref());
     let (schema, columns) = match expected {
-        Some(schema) => (schema.clone(), matched(table, schema, &mut notes)?),
-        None => guessed(table, nodes, options, sparse, &mut notes)?,
+        Some(schema) => (schema.clone(), match_columns(table, schema, &mut notes)?),
+        None => infer_schema(table, nodes, options, sparse, &mut notes)?,
     };
-    let features = encoded(table, nodes, &schema, &columns, &mut notes)?;
-    Ok(Made { features, schema: Some(schema), notes })
+    let features = encode(table, nodes, &schema, &columns, &mut notes)?;
+    Ok(FeatureTable { features, schema: Some(schema), notes })
 }
 
-/// The table's columns that a trained model reads, by name.
-fn matched(table: &NodeTable, schema: &Schema, notes: &mut Vec<String>) -> Result<Vec<usize>> {
+/// Finds the columns of a trained model's schema by name.
+fn match_columns(table: &NodeTable, schema: &Schema, notes: &mut Vec<String>) -> Result<Vec<usize>> {
     let header = &table.sheet.header;
     let find = |name: &str| table.features.iter().copied().find(|at| header[*at] == name);
     let columns = schema.columns.iter().map(|column| {
@@ -67,27 +76,27 @@ fn matched(table: &NodeTable, schema: &Schema, notes: &mut Vec<String>) -> Resul
         })
     });
     let columns = columns.collect::<Result<Vec<usize>>>()?;
-    let unread: Vec<String> = table
+    let unused: Vec<String> = table
         .features
         .iter()
         .filter(|at| !columns.contains(at))
         .map(|at| format!("`{}`", shown(&header[*at])))
         .collect();
-    if !unread.is_empty() {
-        notes.push(format!("{}: the model does not know {}, not used", table.sheet.name(), some(&unread)));
+    if !unused.is_empty() {
+        notes.push(format!("{}: the model does not know {}, not used", table.sheet.name(), first_few(&unused)));
     }
     Ok(columns)
 }
 
-/// Decides for every column whether it holds numbers or words.
-fn guessed(
+/// Infers for each column whether it contains numbers or categories.
+fn infer_schema(
     table: &NodeTable,
     nodes: &Nodes,
     options: &TableOptions,
     sparse: Option<bool>,
     notes: &mut Vec<String>,
 ) -> Result<(Schema, Vec<usize>)> {
-    let mut contents = vec![Content::default(); table.features.len()];
+    let mut contents = vec![ColumnStatistics::default(); table.features.len()];
     table.for_each(nodes, &mut |_, line, row| {
         table.features.iter().zip(&mut contents).for_each(|(at, content)| content.add(line, &row[*at]));
         Ok(())
@@ -119,29 +128,29 @@ fn guessed(
     let (mut numbers, mut categories) = (0, Vec::new());
     for (&at, content) in table.features.iter().zip(&contents) {
         let name = table.sheet.header[at].clone();
-        let say = |what: &str| format!("{}: column `{}` {what}", table.sheet.name(), shown(&name));
+        let note = |what: &str| format!("{}: column `{}` {what}", table.sheet.name(), shown(&name));
         if let Some(words) = words.remove(&at) {
-            if words.len() > MANY_WORDS && 2 * words.len() > content.words {
-                notes.push(say(&format!("holds {} different texts, not categories: not used", words.len())));
+            if words.len() > MAX_RARE_WORDS && 2 * words.len() > content.words {
+                notes.push(note(&format!("holds {} different texts, not categories: not used", words.len())));
                 continue;
             }
             filled += (rows - content.missing) as f64;
             categories.push(format!("`{}` ({})", shown(&name), words.len()));
             columns.push(Column::Category { name, values: words.into_iter().collect() });
         } else if content.numbers == 0 {
-            notes.push(say("is empty: not used"));
+            notes.push(note("is empty: not used"));
             continue;
         } else {
             if content.missing > 0 {
-                notes.push(say(&format!("misses {} values: the mean stands for them", content.missing)));
+                notes.push(note(&format!("misses {} values: the mean stands for them", content.missing)));
             }
             let count = content.numbers as f64;
             let mean = content.sum / count;
-            let deviation = (content.squares / count - mean * mean).max(0.0).sqrt() as f32;
+            let deviation = (content.sum_of_squares / count - mean * mean).max(0.0).sqrt() as f32;
             let deviation = options.standardise.then_some(if deviation > 0.0 { deviation } else { 1.0 });
             filled += if deviation.is_some() { rows } else { content.nonzero + content.missing } as f64;
-            if deviation.is_none() && content.largest() > 100.0 {
-                notes.push(say("has numbers far above 1; --standardise would make training easier"));
+            if deviation.is_none() && content.root_mean_square() > 100.0 {
+                notes.push(note("has numbers far above 1; --standardise would make training easier"));
             }
             numbers += 1;
             columns.push(Column::Number { name, mean: mean as f32, deviation });
@@ -149,17 +158,18 @@ fn guessed(
         kept.push(at);
     }
     let width: usize = columns.iter().map(Column::width).sum();
-    let share = filled / (rows as f64 * width as f64).max(1.0);
-    let sparse = sparse.unwrap_or(width >= WIDE && share < SPARSE_SHARE);
-    let mut said = format!("{}: {width} features from {numbers} columns of numbers", table.sheet.name());
+    let density = filled / (rows as f64 * width as f64).max(1.0);
+    let sparse = sparse.unwrap_or(width >= MIN_SPARSE_WIDTH && density < MAX_SPARSE_DENSITY);
+    let mut summary = format!("{}: {width} features from {numbers} columns of numbers", table.sheet.name());
     if !categories.is_empty() {
-        said += &format!(" and {} of words: {}", categories.len(), some(&categories));
+        summary += &format!(" and {} of words: {}", categories.len(), first_few(&categories));
     }
-    notes.push(said + if sparse { "; kept sparse" } else { "" });
+    notes.push(summary + if sparse { "; kept sparse" } else { "" });
     Ok((Schema { columns, sparse }, kept))
 }
 
-impl Content {
+impl ColumnStatistics {
+    /// Adds a field of the column.
     fn add(&mut self, line: u64, field: &str) {
         match field.parse::<f64>() {
             _ if is_missing(field) => self.missing += 1,
@@ -167,7 +177,7 @@ impl Content {
                 self.numbers += 1;
                 self.nonzero += usize::from(number != 0.0);
                 self.sum += number;
-                self.squares += number * number;
+                self.sum_of_squares += number * number;
             }
             Err(_) => {
                 self.words += 1;
@@ -176,21 +186,21 @@ impl Content {
         }
     }
 
-    /// The root of the mean square: how large the numbers are.
-    fn largest(&self) -> f64 {
-        (self.squares / self.numbers.max(1) as f64).sqrt()
+    /// Returns the root mean square of the numbers.
+    fn root_mean_square(&self) -> f64 {
+        (self.sum_of_squares / self.numbers.max(1) as f64).sqrt()
     }
 }
 
-/// The first few of a list.
-pub(super) fn some(words: &[String]) -> String {
+/// Joins the first few words of a list, for messages.
+pub(super) fn first_few(words: &[String]) -> String {
     const FEW: usize = 6;
     let shown = words.iter().take(FEW).cloned().collect::<Vec<_>>().join(", ");
     if words.len() > FEW { format!("{shown} and {} more", words.len() - FEW) } else { shown }
 }
 
-/// Turns the fields of `columns` into the features of a schema.
-fn encoded(
+/// Encodes the fields of `columns` as the features of a schema.
+fn encode(
     table: &NodeTable,
     nodes: &Nodes,
     schema: &Schema,
@@ -202,7 +212,7 @@ fn encoded(
     let mut entries: Vec<(u32, u32, f32)> = Vec::new();
     let mut dense = Vec::new();
     if !schema.sparse {
-        let values = nodes.len().checked_mul(width).filter(|values| *values <= MOST_VALUES);
+        let values = nodes.len().checked_mul(width).filter(|values| *values <= MAX_VALUES);
         let values = values.ok_or_else(|| {
             let found = format!("{} nodes with {width} features", nodes.len());
             let advice = "leave columns of many words out with --ignore-columns";
@@ -222,7 +232,7 @@ fn encoded(
                 }
                 Column::Category { name, values } => {
                     match values.binary_search_by(|word| word.as_str().cmp(&row[at])) {
-                        Ok(place) => Some((first + place, 1.0)),
+                        Ok(category) => Some((first + category, 1.0)),
                         Err(_) if is_missing(&row[at]) => None,
                         Err(_) => {
                             *unseen.entry(format!("`{}` in `{}`", shown(&row[at]), shown(name))).or_default() += 1;
@@ -252,7 +262,7 @@ fn encoded(
         notes.push(format!(
             "{}: {nodes} values that training did not see, read as unknown: {}",
             table.sheet.name(),
-            some(&words)
+            first_few(&words)
         ));
     }
     let core = |source| Error::Core { path: table.sheet.path().to_owned(), source };
@@ -262,7 +272,7 @@ fn encoded(
     Features::dense(nodes.len(), width, dense).map_err(core)
 }
 
-/// The number in a field, the mean where nothing is known.
+/// Parses the number in a field; returns `mean` if it is missing.
 pub(super) fn number(table: &NodeTable, line: u64, at: usize, field: &str, mean: f32) -> Result<f32> {
     if is_missing(field) {
         return Ok(mean);
@@ -273,7 +283,7 @@ pub(super) fn number(table: &NodeTable, line: u64, at: usize, field: &str, mean:
     })
 }
 
-/// Compressed rows of entries (row, column, value).
+/// Builds a sparse matrix from entries (row, column, value).
 pub(super) fn sparse(
     rows: usize,
     columns: usize,

@@ -1,4 +1,4 @@
-//! From one list of nodes to one graph or several.
+//! Builds one or several graphs from the list of all nodes.
 
 use super::nodes::Nodes;
 use super::splits::Splits;
@@ -6,8 +6,8 @@ use crate::error::{Error, Result};
 use std::path::Path;
 use supergat_core::{Direction, Example, Features, Graph, Labels, SparseMatrix};
 
-/// Everything that was read, over the nodes of all graphs.
-pub(super) struct Whole<'a> {
+/// Contents of all tables, over the nodes of all graphs.
+pub(super) struct Combined<'a> {
     pub folder: &'a Path,
     pub directed: bool,
     pub pairs: Vec<(u32, u32)>,
@@ -16,11 +16,12 @@ pub(super) struct Whole<'a> {
     pub splits: Splits,
 }
 
+/// Examples and node ids of each graph.
 type Examples = (Vec<Example<f32>>, Option<Vec<Vec<String>>>);
 
-impl Whole<'_> {
-    /// The graphs and the ids of their nodes, which are `None` when they are 0, 1, ...
-    pub fn divide(self, nodes: Nodes, notes: &mut Vec<String>) -> Result<Examples> {
+impl Combined<'_> {
+    /// Splits the nodes into graphs; returns them with their node ids, which are `None` if they are 0, 1, ...
+    pub fn split_graphs(self, nodes: Nodes, notes: &mut Vec<String>) -> Result<Examples> {
         let core = |source| Error::Core { path: self.folder.to_owned(), source };
         let direction = if self.directed { Direction::Directed } else { Direction::Undirected };
         let graphs = nodes.graphs();
@@ -32,22 +33,23 @@ impl Whole<'_> {
                 ids.push(nodes.ids);
             }
             Some(graph_of) => {
-                // Where each node stands within its graph, and the nodes of each graph.
+                // Nodes of each graph, and the index of each node in its graph.
                 let mut members: Vec<Vec<u32>> = vec![Vec::new(); graphs];
-                let mut place = Vec::with_capacity(graph_of.len());
+                let mut index_in_graph = Vec::with_capacity(graph_of.len());
                 for (node, &graph) in (0..).zip(&graph_of) {
-                    place.push(members[graph as usize].len() as u32);
+                    index_in_graph.push(members[graph as usize].len() as u32);
                     members[graph as usize].push(node);
                 }
                 let mut pairs = vec![Vec::new(); graphs];
                 for (from, to) in self.pairs {
-                    // Both ends were looked up in the same graph.
-                    pairs[graph_of[from as usize] as usize].push((place[from as usize], place[to as usize]));
+                    // Both ends are in the same graph, since they were looked up there.
+                    pairs[graph_of[from as usize] as usize]
+                        .push((index_in_graph[from as usize], index_in_graph[to as usize]));
                 }
                 let mut splits = vec![Splits::default(); graphs];
-                for (part, list) in self.splits.iter().enumerate() {
+                for (split, list) in self.splits.iter().enumerate() {
                     for &node in list {
-                        splits[graph_of[node as usize] as usize][part].push(place[node as usize]);
+                        splits[graph_of[node as usize] as usize][split].push(index_in_graph[node as usize]);
                     }
                 }
                 let mut all_ids: Vec<Option<String>> = nodes.ids.into_iter().map(Some).collect();
@@ -61,13 +63,14 @@ impl Whole<'_> {
                 notes.push(format!("{graphs} graphs, told apart by the column `graph`"));
             }
         }
-        say_what_is_odd(&examples, notes);
+        note_anomalies(&examples, notes);
         let numbered =
             ids.iter().all(|ids: &Vec<String>| (0..).zip(ids).all(|(at, id): (usize, _)| *id == at.to_string()));
         Ok((examples, (!numbered).then_some(ids)))
     }
 }
 
+/// Returns the feature rows of the given nodes.
 fn rows(features: &Features<f32>, members: &[u32]) -> supergat_core::Result<Features<f32>> {
     match features {
         Features::Dense { columns, values, .. } => {
@@ -87,6 +90,7 @@ fn rows(features: &Features<f32>, members: &[u32]) -> supergat_core::Result<Feat
     }
 }
 
+/// Returns the labels of the given nodes.
 fn label_rows(labels: &Labels, members: &[u32]) -> Labels {
     match labels {
         Labels::Single { classes, of } => {
@@ -99,8 +103,8 @@ fn label_rows(labels: &Labels, members: &[u32]) -> Labels {
     }
 }
 
-/// Counts what is allowed but worth a look.
-fn say_what_is_odd(examples: &[Example<f32>], notes: &mut Vec<String>) {
+/// Adds notes on self-loops, duplicate links and isolated nodes.
+fn note_anomalies(examples: &[Example<f32>], notes: &mut Vec<String>) {
     let sum = |count: &dyn Fn(&Graph) -> u64| examples.iter().map(|example| count(&example.graph)).sum::<u64>();
     let loops = sum(&|graph| graph.self_loops());
     let directions = |graph: &Graph| if graph.direction() == Direction::Undirected { 2 } else { 1 };

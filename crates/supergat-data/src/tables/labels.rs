@@ -1,6 +1,6 @@
-//! From words in a column to classes.
+//! Builds classes from the words of a column.
 
-use super::features::{is_missing, some};
+use super::features::{first_few, is_missing};
 use super::nodes::{Cell, NodeTable};
 use super::sidecar::Sidecar;
 use crate::error::{Result, shown};
@@ -9,23 +9,24 @@ use crate::options::TableOptions;
 use std::collections::{BTreeMap, HashMap};
 use supergat_core::Labels;
 
-/// Between several classes of a node.
+/// Separator of several classes of a node.
 pub(crate) const SEPARATOR: char = '|';
 
-/// The classes of all nodes.
+/// Classes of all nodes.
 #[derive(Debug)]
 pub(super) struct Classes {
     pub labels: Labels,
     pub names: Vec<String>,
+    /// Whether each node has a label.
     pub known: Vec<bool>,
     pub notes: Vec<String>,
 }
 
-/// How often each class occurs, and the line where it does first.
+/// Number of occurrences of each class, and the line of the first one.
 type Counts<'a> = BTreeMap<&'a str, (usize, u64)>;
 
-/// Reads the classes; a model's must be among those it knows.
-pub(super) fn make(table: &NodeTable, cells: &[Cell], options: &TableOptions, sidecar: &Sidecar) -> Result<Classes> {
+/// Builds the classes from the label cells. Classes that a given model does not know are read as unknown.
+pub(super) fn build(table: &NodeTable, cells: &[Cell], options: &TableOptions, sidecar: &Sidecar) -> Result<Classes> {
     let expected = options.expected.as_ref();
     let several = expected.map(|expected| expected.several).or(sidecar.several_labels);
     let several = several.unwrap_or_else(|| cells.iter().any(|(_, word)| word.contains(SEPARATOR)));
@@ -46,22 +47,22 @@ pub(super) fn make(table: &NodeTable, cells: &[Cell], options: &TableOptions, si
     }
     let names = match given {
         Some(names) => names.clone(),
-        None => in_order(counts.keys().map(|word| (*word).to_owned()).collect()),
+        None => sorted(counts.keys().map(|word| (*word).to_owned()).collect()),
     };
     if given.is_none() {
-        check(table, &counts, options)?;
+        check_labels(table, &counts, options)?;
     }
     let of_name: HashMap<&str, u32> = names.iter().map(String::as_str).zip(0..).collect();
     if expected.is_none() && given.is_some() {
-        refuse_unknown(table, &counts, &of_name)?;
+        reject_unknown(table, &counts, &of_name)?;
     }
-    let foreign: Vec<String> =
+    let unknown: Vec<String> =
         counts.keys().filter(|word| !of_name.contains_key(**word)).map(|word| format!("`{}`", shown(word))).collect();
-    if !foreign.is_empty() {
+    if !unknown.is_empty() {
         notes.push(format!(
             "{}: labels that the model does not know, read as not known: {}",
             table.sheet.name(),
-            some(&foreign)
+            first_few(&unknown)
         ));
     }
     let mut known = vec![false; cells.len()];
@@ -81,18 +82,18 @@ pub(super) fn make(table: &NodeTable, cells: &[Cell], options: &TableOptions, si
         known.iter_mut().zip(&of).for_each(|(known, class)| *known = *class != Labels::UNKNOWN);
         Labels::Single { classes, of }
     };
-    notes.push(said(table, &names, &counts, &known, several));
+    notes.push(summary(table, &names, &counts, &known, several));
     Ok(Classes { labels, names, known, notes })
 }
 
-/// The words of a cell, none where nothing is known.
+/// Returns the classes in a cell; missing values are skipped.
 fn words(cell: &str, several: bool) -> impl Iterator<Item = &str> {
     let parts = if several { cell.split(SEPARATOR) } else { cell.split('\u{0}') };
     parts.map(str::trim).filter(|word| !is_missing(word))
 }
 
-/// Numbers by size, words by alphabet.
-fn in_order(mut names: Vec<String>) -> Vec<String> {
+/// Sorts class names: numerically if all are numbers, else alphabetically.
+fn sorted(mut names: Vec<String>) -> Vec<String> {
     let numbers: Option<Vec<i64>> = names.iter().map(|name| name.parse().ok()).collect();
     match numbers {
         Some(_) => names.sort_by_key(|name| name.parse::<i64>().unwrap_or(0)),
@@ -101,7 +102,8 @@ fn in_order(mut names: Vec<String>) -> Vec<String> {
     names
 }
 
-fn check(table: &NodeTable, counts: &Counts<'_>, options: &TableOptions) -> Result<()> {
+/// Returns an error if labels are missing, or if classes are too few or too rare.
+fn check_labels(table: &NodeTable, counts: &Counts<'_>, options: &TableOptions) -> Result<()> {
     if options.labels_optional {
         return Ok(());
     }
@@ -131,7 +133,8 @@ fn check(table: &NodeTable, counts: &Counts<'_>, options: &TableOptions) -> Resu
     }
 }
 
-fn refuse_unknown(table: &NodeTable, counts: &Counts<'_>, of_name: &HashMap<&str, u32>) -> Result<()> {
+/// Returns an error if a label is not among the given classes.
+fn reject_unknown(table: &NodeTable, counts: &Counts<'_>, of_name: &HashMap<&str, u32>) -> Result<()> {
     match counts.iter().find(|(word, _)| !of_name.contains_key(**word)) {
         Some((word, (_, line))) => Err(table.label_error(
             *line,
@@ -143,7 +146,8 @@ fn refuse_unknown(table: &NodeTable, counts: &Counts<'_>, of_name: &HashMap<&str
     }
 }
 
-fn said(table: &NodeTable, names: &[String], counts: &Counts<'_>, known: &[bool], several: bool) -> String {
+/// Summarises the number of labels and the sizes of classes.
+fn summary(table: &NodeTable, names: &[String], counts: &Counts<'_>, known: &[bool], several: bool) -> String {
     let labelled = known.iter().filter(|known| **known).count();
     let sizes: Vec<String> = names
         .iter()
@@ -155,7 +159,7 @@ fn said(table: &NodeTable, names: &[String], counts: &Counts<'_>, known: &[bool]
         table.sheet.name(),
         known.len(),
         names.len(),
-        some(&sizes)
+        first_few(&sizes)
     )
 }
 
@@ -164,8 +168,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn classes_are_ordered_as_people_do() {
-        let order = |names: &[&str]| in_order(names.iter().map(|&name| name.to_owned()).collect());
+    fn sorts_numbers_numerically_and_words_alphabetically() {
+        let order = |names: &[&str]| sorted(names.iter().map(|&name| name.to_owned()).collect());
         assert_eq!(order(&["10", "9", "1"]), ["1", "9", "10"]);
         assert_eq!(order(&["b", "10", "9"]), ["10", "9", "b"]);
     }

@@ -1,26 +1,27 @@
-//! A person's own graph: tables of nodes and links in a folder.
+//! Reader for user-supplied graphs: a folder with tables of nodes and links.
 //!
-//! | file | holds |
+//! | file | contents |
 //! |---|---|
-//! | `edges` | two columns with the ids of a link's ends; further columns are reported and not used |
-//! | `nodes` | `id`, `label`, `split` and any number of columns with numbers or words |
-//! | `features` | instead of columns of `nodes`: a row per node, or `id`, `feature`, `value` per entry, or a sparse matrix (`features.npz`) |
-//! | `labels` | instead of a column of `nodes`: `id` and `label` |
-//! | `splits` | instead of a column of `nodes`: `split` and `id`, in the order of the lists |
-//! | `dataset.toml` | what tables cannot say; see `sidecar.rs` |
+//! | `edges` | ids of source and target of each link; other columns are reported and ignored |
+//! | `nodes` | `id`, `label`, `split` and any number of feature columns with numbers or words |
+//! | `features` | instead of feature columns in `nodes`: one row per node, or sparse entries `id`, `feature`, `value` |
+//! | `features.npz` | instead of `features`: a SciPy sparse matrix |
+//! | `labels` | instead of a column in `nodes`: `id` and `label` |
+//! | `splits` | instead of a column in `nodes`: `split` and `id`; the order of the rows is kept |
+//! | `dataset.toml` | optional information that tables cannot express; see `sidecar.rs` |
 //!
-//! Tables are `.csv`, `.tsv`, `.txt` or, where the feature `parquet` is on, `.parquet`. Columns are recognised by their names and
-//! places, and [`TableOptions`] says otherwise. A column `graph` in nodes and links tells several graphs apart.
+//! Tables are `.csv`, `.tsv`, `.txt` or, with the Cargo feature `parquet`, `.parquet`. Columns are recognised by name and
+//! position; [`TableOptions`] overrides this. A column `graph` in nodes and links distinguishes several graphs.
 
 mod edges;
 mod entries;
 mod features;
 mod graphs;
 mod labels;
+mod location;
 mod nodes;
 #[cfg(feature = "parquet")]
 mod parquet;
-mod place;
 mod roles;
 mod sheet;
 mod sidecar;
@@ -32,14 +33,14 @@ use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::options::{LoadOptions, TableOptions};
 use crate::split::{self, SplitChoice};
-use features::Made;
+use features::FeatureTable;
+use location::Location;
 use nodes::{NodeTable, Nodes};
-use place::Place;
 use sheet::file_of;
 use sidecar::Sidecar;
 use std::path::Path;
 
-/// What the files of a folder must be called.
+/// Expected file names, for error messages.
 pub(crate) const EXPECTED: &str = "nodes.csv and edges.csv, or edges.csv, features.csv and labels.csv";
 
 pub(crate) const NODES: &str = "nodes";
@@ -48,10 +49,10 @@ pub(crate) const FEATURES: &str = "features";
 pub(crate) const LABELS: &str = "labels";
 pub(crate) const SPLITS: &str = "splits";
 
-/// Whether files of these names are a folder of tables, complete or not.
+/// Returns whether these file names belong to a folder of tables, even if some files are missing.
 pub(crate) fn recognises(names: &[String]) -> bool {
     let table = |name: &String, stem: &str| {
-        name.strip_prefix(stem).and_then(|rest| rest.strip_prefix('.')).is_some_and(|e| sheet::ENDINGS.contains(&e))
+        name.strip_prefix(stem).and_then(|rest| rest.strip_prefix('.')).is_some_and(|e| sheet::EXTENSIONS.contains(&e))
     };
     names.iter().any(|name| table(name, NODES) || table(name, EDGES))
 }
@@ -64,7 +65,7 @@ pub fn read(folder: &Path, options: &TableOptions) -> Result<Dataset> {
     Tables::open(folder, options, sidecar)?.read()
 }
 
-/// Reads the tables of a folder and divides its nodes as asked.
+/// Reads the tables of a folder and applies the requested split.
 pub(crate) fn load(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
     let mut dataset = read(folder, &options.tables)?;
     if options.split == SplitChoice::Published {
@@ -97,7 +98,7 @@ impl<'a> Tables<'a> {
         let Some(edges) = file_of(folder, EDGES) else {
             return Err(missing("edges.csv", "it must list the links, two ids in each row"));
         };
-        // Only links that name their graph tell several apart.
+        // There are several graphs only if the table of links has a column `graph`.
         let graphs = sheet::Sheet::open(&edges, &options, &|row| row.iter().any(|name| roles::GRAPH.is(name)))?;
         let graphs = roles::GRAPH.find(&graphs, None)?.is_some();
         let open = |stem| file_of(folder, stem).map(|path| NodeTable::new(&path, &options, graphs)).transpose();
@@ -112,33 +113,33 @@ impl<'a> Tables<'a> {
     fn read(&self) -> Result<Dataset> {
         let matrix = self.matrix()?;
         let (nodes, mut notes) = self.node_list(matrix.as_ref())?;
-        let Made { features, schema, notes: more } = self.make_features(&nodes, matrix)?;
+        let FeatureTable { features, schema, notes: more } = self.build_features(&nodes, matrix)?;
         notes.extend(more);
         let labelled = [&self.labels, &self.nodes, &self.features].into_iter().flatten();
         let table = labelled.clone().find(|table| table.has_label()).or(labelled.clone().next());
         let table = table.ok_or_else(|| self.no_nodes())?;
-        let classes = labels::make(table, &table.labels(&nodes)?, &self.options, &self.sidecar)?;
+        let classes = labels::build(table, &table.labels(&nodes)?, &self.options, &self.sidecar)?;
         notes.extend(classes.notes);
         let with_split = [&self.nodes, &self.labels, &self.features].into_iter().flatten().find(|t| t.has_split());
         let mut splits = match (file_of(self.folder, SPLITS), with_split) {
             (Some(path), _) => splits::from_table(&path, &nodes, &self.options)?,
             (None, Some(table)) => splits::from_column(table, &table.splits(&nodes)?)?,
-            // On a graph that the model never saw, whatever is labelled measures it.
+            // A trained model is tested on all labelled nodes of a new graph.
             (None, None) if self.options.expected.is_some() => splits::all_for_test(&classes.known),
             (None, None) => {
                 let seed = self.options.split_seed;
                 splits::random(&classes.labels, &classes.known, &classes.names, seed, &mut notes)
             }
         };
-        // Where a node may have several classes, it may also have none.
+        // With several classes per node, a node without a class is labelled too.
         if !classes.labels.is_multi() {
-            splits::only_labelled(&mut splits, &classes.known, &mut notes);
+            splits::remove_unlabelled(&mut splits, &classes.known, &mut notes);
         }
         let path = file_of(self.folder, EDGES).ok_or_else(|| self.no_nodes())?;
         let links = edges::read(&path, &nodes, &self.options)?;
         notes.extend(links.notes);
         let listed_links = self.sidecar.listed_links.unwrap_or(links.pairs.len() as u64);
-        let whole = graphs::Whole {
+        let combined = graphs::Combined {
             folder: self.folder,
             directed: self.options.directed,
             pairs: links.pairs,
@@ -146,7 +147,7 @@ impl<'a> Tables<'a> {
             labels: classes.labels,
             splits,
         };
-        let (examples, node_ids) = whole.divide(nodes, &mut notes)?;
+        let (examples, node_ids) = combined.split_graphs(nodes, &mut notes)?;
         Ok(Dataset {
             name: self.sidecar.name.clone().unwrap_or_else(|| folder_name(self.folder)),
             examples,
@@ -158,29 +159,30 @@ impl<'a> Tables<'a> {
         })
     }
 
-    /// A sparse matrix of features beside the tables.
+    /// Reads `features.npz`, if it exists and there is no table of features.
     fn matrix(&self) -> Result<Option<supergat_core::Features<f32>>> {
         let path = self.folder.join("features.npz");
         if self.features.is_none() && path.is_file() { crate::npz::sparse_features(&path).map(Some) } else { Ok(None) }
     }
 
-    /// The nodes, as the first table names them that does.
+    /// Reads the nodes from the first table with ids, else from the first table; returns them with notes on all tables.
     fn node_list(&self, matrix: Option<&supergat_core::Features<f32>>) -> Result<(Nodes, Vec<String>)> {
         let tables = [&self.nodes, &self.features, &self.labels];
         let notes = tables.into_iter().flatten().map(NodeTable::describe).collect();
-        let naming = tables.into_iter().flatten().filter(|table| table.entries.is_none());
+        let candidates = tables.into_iter().flatten().filter(|table| table.entries.is_none());
         let nodes = match (&self.nodes, matrix) {
             (None, Some(matrix)) => Nodes::numbered(matrix.rows()),
             _ => {
-                let first = naming.clone().find(|table| table.has_ids()).or(naming.clone().next());
+                let first = candidates.clone().find(|table| table.has_ids()).or(candidates.clone().next());
                 first.ok_or_else(|| self.no_nodes())?.nodes()?
             }
         };
         Ok((nodes, notes))
     }
 
-    fn make_features(&self, nodes: &Nodes, matrix: Option<supergat_core::Features<f32>>) -> Result<Made> {
-        let unused = |notes: &mut Vec<String>| {
+    /// Builds features from the matrix, the table of features or the table of nodes.
+    fn build_features(&self, nodes: &Nodes, matrix: Option<supergat_core::Features<f32>>) -> Result<FeatureTable> {
+        let note_unused = |notes: &mut Vec<String>| {
             if let Some(table) = self.nodes.as_ref().filter(|table| !table.features.is_empty()) {
                 let columns = table.features.len();
                 notes.push(format!(
@@ -194,24 +196,24 @@ impl<'a> Tables<'a> {
                 let path = self.folder.join("features.npz");
                 let expected = format!("{} rows, one per node", nodes.len());
                 let advice = "the rows must be in the order of the nodes";
-                return Err(Place::file(&path).error(expected, features.rows().to_string(), advice));
+                return Err(Location::file(&path).error(expected, features.rows().to_string(), advice));
             }
             let mut notes = vec![format!("features.npz: {} features, kept sparse", features.columns())];
-            unused(&mut notes);
-            return Ok(Made { features, schema: None, notes });
+            note_unused(&mut notes);
+            return Ok(FeatureTable { features, schema: None, notes });
         }
         let table = [&self.features, &self.nodes].into_iter().flatten().next().ok_or_else(|| {
             let advice = "add features.csv, features.npz, or nodes.csv with columns of features";
             Error::NotFound { path: self.folder.join("features.csv"), advice: advice.into() }
         })?;
-        let mut made = match table.entries {
-            Some(columns) => entries::make(table, columns, nodes, &self.options, self.sidecar.features)?,
-            None => features::make(table, nodes, &self.options, self.sidecar.sparse)?,
+        let mut built = match table.entries {
+            Some(columns) => entries::build(table, columns, nodes, &self.options, self.sidecar.features)?,
+            None => features::build(table, nodes, &self.options, self.sidecar.sparse)?,
         };
         if self.features.is_some() {
-            unused(&mut made.notes);
+            note_unused(&mut built.notes);
         }
-        if made.features.columns() == 0 {
+        if built.features.columns() == 0 {
             let advice = "add a column that describes the nodes, such as a number or a category";
             return Err(table.sheet.at(1, usize::MAX).error(
                 "columns of features",
@@ -219,7 +221,7 @@ impl<'a> Tables<'a> {
                 advice,
             ));
         }
-        Ok(made)
+        Ok(built)
     }
 
     fn no_nodes(&self) -> Error {
@@ -230,7 +232,7 @@ impl<'a> Tables<'a> {
     }
 }
 
-/// What a folder is called, however it was written.
+/// Returns the name of a folder, also for paths such as `.`.
 fn folder_name(folder: &Path) -> String {
     let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
     let absolute = || folder.canonicalize().ok();

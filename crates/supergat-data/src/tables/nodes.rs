@@ -1,4 +1,4 @@
-//! Tables with a row per node: ids, labels, splits and columns of features.
+//! Tables with one row per node: ids, labels, splits and feature columns.
 
 use super::roles::{FEATURE, GRAPH, ID, LABEL, Role, SPLIT, VALUE};
 use super::sheet::Sheet;
@@ -7,7 +7,7 @@ use crate::options::TableOptions;
 use csv::StringRecord;
 use std::collections::HashMap;
 
-/// A table of nodes and the roles of its columns.
+/// A table of nodes, with the roles of its columns.
 #[derive(Debug)]
 pub(super) struct NodeTable {
     pub sheet: Sheet,
@@ -15,31 +15,31 @@ pub(super) struct NodeTable {
     graph: Option<usize>,
     label: Option<usize>,
     split: Option<usize>,
-    /// The columns that features can be made from.
+    /// Feature columns.
     pub features: Vec<usize>,
-    /// The columns of the feature and of its value, when the table lists features entry by entry.
+    /// Columns of the feature and the value, if the table lists sparse entries.
     pub entries: Option<[usize; 2]>,
 }
 
-/// The nodes in the order of the table that names them first.
+/// Nodes in the order of the table that defines them.
 #[derive(Debug, Default)]
 pub(super) struct Nodes {
-    /// The id of each node.
+    /// Id of each node.
     pub ids: Vec<String>,
-    /// The graph of each node, where the tables tell several graphs apart.
+    /// Graph of each node, if the tables contain several graphs.
     pub graph_of: Option<Vec<u32>>,
     row_of: HashMap<String, u32>,
     graphs: HashMap<String, u32>,
 }
 
-/// A word of a table and the line it stands in.
+/// Line and text of a cell.
 pub(super) type Cell = (u64, String);
 
-/// Joins a graph and an id.
-const JOINT: char = '\u{0}';
+/// Separator of graph and id in lookup keys.
+const KEY_SEPARATOR: char = '\u{0}';
 
 impl Nodes {
-    /// Nodes that are called 0, 1, ...
+    /// Creates nodes with the ids 0, 1, ...
     pub fn numbered(count: usize) -> Self {
         let ids: Vec<String> = (0..count).map(|node| node.to_string()).collect();
         let row_of = ids.iter().zip(0..).map(|(id, row)| (id.clone(), row)).collect();
@@ -50,17 +50,18 @@ impl Nodes {
         self.ids.len()
     }
 
-    /// The node of an id, and of a graph where there are several.
+    /// Looks up a node by its id, and by its graph if there are several.
     pub fn find(&self, graph: Option<&str>, id: &str) -> Option<u32> {
         match graph {
-            Some(graph) => self.row_of.get(&format!("{graph}{JOINT}{id}")).copied(),
+            Some(graph) => self.row_of.get(&format!("{graph}{KEY_SEPARATOR}{id}")).copied(),
             None => self.row_of.get(id).copied(),
         }
     }
 
+    /// Adds a node; returns the existing one as error if the id is already taken.
     fn insert(&mut self, graph: Option<&str>, id: &str) -> std::result::Result<(), u32> {
         let row = self.ids.len() as u32;
-        let key = graph.map_or_else(|| id.to_owned(), |graph| format!("{graph}{JOINT}{id}"));
+        let key = graph.map_or_else(|| id.to_owned(), |graph| format!("{graph}{KEY_SEPARATOR}{id}"));
         if let Some(first) = self.row_of.insert(key, row) {
             return Err(first);
         }
@@ -73,18 +74,18 @@ impl Nodes {
         Ok(())
     }
 
-    /// Number of graphs.
+    /// Returns the number of graphs.
     pub fn graphs(&self) -> usize {
         self.graphs.len().max(1)
     }
 }
 
 impl NodeTable {
-    /// Finds the roles of the columns of `nodes`, `features` or `labels`.
+    /// Opens the table `nodes`, `features` or `labels` and assigns roles to its columns.
     pub fn new(path: &std::path::Path, options: &TableOptions, graphs: bool) -> Result<Self> {
         let main = path.file_stem().is_some_and(|stem| stem == super::NODES);
         let labels = path.file_stem().is_some_and(|stem| stem == super::LABELS);
-        let sheet = Sheet::open(path, options, &|row| names_columns(row, options, labels))?;
+        let sheet = Sheet::open(path, options, &|row| is_header(row, options, labels))?;
         if main && !sheet.has_header {
             let expected = "a first row that names the columns, such as id, label, age, colour";
             let advice = "add one; numbers cannot name columns unless one of them is called id or label";
@@ -96,7 +97,8 @@ impl NodeTable {
         }
         let optional = options.expected.is_some();
         let find = |role: &Role, named: &Option<String>| match role.find(&sheet, named.as_deref()) {
-            // An option about one table need not fit the others, and what a model is to predict may be missing.
+            // Column options refer to the table of nodes, so other tables need not have these columns. For prediction,
+            // labels and splits are optional.
             Err(_) if !main || optional && role.option != ID.option => Ok(None),
             found => found,
         };
@@ -126,7 +128,7 @@ impl NodeTable {
         Ok(Self { sheet, id, graph, label, split, features, entries })
     }
 
-    /// What the columns were taken for, in words.
+    /// Describes the roles of the columns in words.
     pub fn describe(&self) -> String {
         let mut parts = Vec::new();
         for (role, column) in [("id", self.id), ("graph", self.graph), ("label", self.label), ("split", self.split)] {
@@ -153,7 +155,7 @@ impl NodeTable {
         self.split.is_some()
     }
 
-    /// Takes the ids of this table as the nodes.
+    /// Reads the nodes from the ids of this table.
     pub fn nodes(&self) -> Result<Nodes> {
         let Some(id) = self.id else {
             let mut rows = 0;
@@ -185,8 +187,14 @@ impl NodeTable {
         Ok(nodes)
     }
 
-    /// Calls `take` with the node, the line and the fields of every row; a node may come once, or many times where entries are listed.
-    pub fn for_each(&self, nodes: &Nodes, take: &mut dyn FnMut(usize, u64, &StringRecord) -> Result<()>) -> Result<()> {
+    /// Calls `visit` with the node, the line and the fields of each row.
+    ///
+    /// Nodes must not repeat, except in a table of sparse entries.
+    pub fn for_each(
+        &self,
+        nodes: &Nodes,
+        visit: &mut dyn FnMut(usize, u64, &StringRecord) -> Result<()>,
+    ) -> Result<()> {
         let mut seen = vec![false; nodes.len()];
         let mut next = 0;
         self.sheet.for_each(&mut |line, row| {
@@ -210,16 +218,16 @@ impl NodeTable {
                 let at = self.sheet.at(line, self.id.unwrap_or(usize::MAX));
                 return Err(at.error("one row per node", found, "remove one of the rows"));
             }
-            take(node, line, row)
+            visit(node, line, row)
         })
     }
 
-    /// The labels of the nodes, as written.
+    /// Returns the label cell of each node.
     pub fn labels(&self, nodes: &Nodes) -> Result<Vec<Cell>> {
         self.cells(nodes, self.label)
     }
 
-    /// The splits of the nodes, as written.
+    /// Returns the split cell of each node.
     pub fn splits(&self, nodes: &Nodes) -> Result<Vec<Cell>> {
         self.cells(nodes, self.split)
     }
@@ -235,19 +243,21 @@ impl NodeTable {
         Ok(cells)
     }
 
-    /// A place in the column of labels.
+    /// Builds an error in the label column.
     pub fn label_error(&self, line: u64, expected: &str, found: String, advice: &str) -> crate::Error {
         self.sheet.at(line, self.label.unwrap_or(usize::MAX)).error(expected, found, advice)
     }
 
-    /// A place in the column of splits.
+    /// Builds an error in the split column.
     pub fn split_error(&self, line: u64, expected: &str, found: String, advice: &str) -> crate::Error {
         self.sheet.at(line, self.split.unwrap_or(usize::MAX)).error(expected, found, advice)
     }
 }
 
-/// Whether a first row names columns: one of them has a name of a role, or none of them is a number, which says nothing in a list of labels.
-fn names_columns(row: &StringRecord, options: &TableOptions, labels: bool) -> bool {
+/// Returns whether the first row is a header: a field names a role, or no field is a number.
+///
+/// A table of labels may contain only words, so there a header must name a role.
+fn is_header(row: &StringRecord, options: &TableOptions, labels: bool) -> bool {
     let named = [&options.id_column, &options.label_column, &options.split_column];
     let role = |name: &str| {
         [ID, LABEL, SPLIT].iter().any(|role| role.is(name)) || named.iter().any(|n| n.as_deref() == Some(name))
@@ -256,6 +266,7 @@ fn names_columns(row: &StringRecord, options: &TableOptions, labels: bool) -> bo
     row.iter().any(|name| role(name) && !number(name)) || !labels && !row.iter().any(number)
 }
 
+/// Returns the first fields of the first row, for messages.
 fn first_row_in_words(sheet: &Sheet) -> Result<String> {
     let mut first = None;
     sheet.for_each(&mut |_, row| {
@@ -265,6 +276,7 @@ fn first_row_in_words(sheet: &Sheet) -> Result<String> {
     Ok(format!("`{}`", first.unwrap_or_default()))
 }
 
+/// Returns whether the first field of the first row is a number.
 fn first_is_number(sheet: &Sheet) -> Result<bool> {
     let mut number = None;
     sheet.for_each(&mut |_, row| {

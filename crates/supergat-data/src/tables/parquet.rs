@@ -1,6 +1,6 @@
-//! Rows of a Parquet file, as the texts that the other tables hold.
+//! Rows of a Parquet file, converted to text like those of other tables.
 
-use super::place::Place;
+use super::location::Location;
 use crate::error::{Error, Result};
 use csv::StringRecord;
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -8,7 +8,7 @@ use parquet::record::Field;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// A Parquet file that can be walked through several times.
+/// A Parquet file whose rows can be read repeatedly.
 pub(super) struct Parquet {
     pub path: PathBuf,
     reader: SerializedFileReader<File>,
@@ -23,11 +23,11 @@ impl std::fmt::Debug for Parquet {
 impl Parquet {
     pub fn open(path: &Path) -> Result<Self> {
         let file = File::open(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
-        let reader = SerializedFileReader::new(file).map_err(|error| broken(path, 0, &error))?;
+        let reader = SerializedFileReader::new(file).map_err(|error| invalid(path, 0, &error))?;
         Ok(Self { path: path.to_owned(), reader })
     }
 
-    /// The names of the columns, which must not hold lists or records.
+    /// Returns the names of the columns. Lists and records are rejected.
     pub fn columns(&self) -> Result<Vec<String>> {
         let schema = self.reader.metadata().file_metadata().schema_descr();
         schema
@@ -38,34 +38,35 @@ impl Parquet {
                 if field.is_primitive() {
                     return Ok(field.name().to_owned());
                 }
-                let place = Place { path: &self.path, line: 0, column: field.name() };
-                Err(place.error("numbers or texts", "lists or records", "write a column for each of their parts"))
+                let location = Location { path: &self.path, line: 0, column: field.name() };
+                Err(location.error("numbers or texts", "lists or records", "write a column for each of their parts"))
             })
             .collect()
     }
 
-    /// Calls `take` with the number, counted from 1, and the fields of every row.
-    pub fn for_each(&self, take: &mut dyn FnMut(u64, &StringRecord) -> Result<()>) -> Result<()> {
-        let rows = self.reader.get_row_iter(None).map_err(|error| broken(&self.path, 0, &error))?;
+    /// Calls `visit` with the number, counted from 1, and the fields of each row.
+    pub fn for_each(&self, visit: &mut dyn FnMut(u64, &StringRecord) -> Result<()>) -> Result<()> {
+        let rows = self.reader.get_row_iter(None).map_err(|error| invalid(&self.path, 0, &error))?;
         for (number, row) in (1..).zip(rows) {
-            let row = row.map_err(|error| broken(&self.path, number, &error))?;
+            let row = row.map_err(|error| invalid(&self.path, number, &error))?;
             let record: StringRecord = row.get_column_iter().map(|(_, field)| text(field)).collect();
-            take(number, &record)?;
+            visit(number, &record)?;
         }
         Ok(())
     }
 }
 
-fn broken(path: &Path, line: u64, error: &parquet::errors::ParquetError) -> Error {
+/// Builds an error for an invalid file.
+fn invalid(path: &Path, line: u64, error: &parquet::errors::ParquetError) -> Error {
     let found = error.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
-    Place { path, line, column: "" }.error(
+    Location { path, line, column: "" }.error(
         "a Parquet file",
         format!("`{found}`"),
         "write it again, or save the table as CSV",
     )
 }
 
-/// A field as text from which the same number is read back.
+/// Converts a field to text. Numbers are written so that parsing restores them exactly.
 fn text(field: &Field) -> String {
     match field {
         Field::Null => String::new(),
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_read_exactly() {
+    fn reads_columns_exactly_and_rejects_truncated_file() {
         let folder = tempfile::tempdir().unwrap();
         let nodes = folder.path().join("nodes.parquet");
         write(&nodes);

@@ -1,17 +1,17 @@
-//! Which column is for what.
+//! Roles of columns.
 
-use super::place::Place;
+use super::location::Location;
 use super::sheet::Sheet;
 use crate::error::{Result, shown};
 
-/// What a column can be for besides features.
+/// Role of a column that is not a feature.
 #[derive(Debug)]
 pub(super) struct Role {
-    /// What it holds, in words.
+    /// Human-readable description of the contents.
     pub what: &'static str,
-    /// The option that names it.
+    /// Command-line option that selects the column.
     pub option: &'static str,
-    /// Names by which it is recognised, whatever their case.
+    /// Recognised column names, case-insensitive.
     names: &'static [&'static str],
 }
 
@@ -43,12 +43,12 @@ pub(super) const FEATURE: Role = Role { what: "the number or name of a feature",
 pub(super) const VALUE: Role = Role { what: "the value of a feature", option: "", names: &["value"] };
 
 impl Role {
-    /// Whether a name is one of this role's.
+    /// Returns whether a column name is recognised as this role.
     pub fn is(&self, name: &str) -> bool {
         self.names.iter().any(|known| known.eq_ignore_ascii_case(name))
     }
 
-    /// The column with this role: the one that was named, else the first with one of the role's names.
+    /// Finds the column with this role: the one given by `named`, else the first with a recognised name.
     pub fn find(&self, sheet: &Sheet, named: Option<&str>) -> Result<Option<usize>> {
         let Some(named) = named else {
             return Ok(sheet.header.iter().position(|name| sheet.has_header && self.is(name)));
@@ -56,7 +56,7 @@ impl Role {
         let exact = sheet.header.iter().position(|name| sheet.has_header && name == named);
         let number = || named.parse::<usize>().ok()?.checked_sub(1).filter(|at| *at < sheet.header.len());
         exact.or_else(number).map(Some).ok_or_else(|| {
-            Place { path: sheet.path(), line: 1, column: "" }.error(
+            Location { path: sheet.path(), line: 1, column: "" }.error(
                 format!("a column `{}` with {}", shown(named), self.what),
                 sheet.columns_in_words(),
                 format!("give {} another name or number, or check --delimiter", self.option),

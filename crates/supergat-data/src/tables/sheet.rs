@@ -1,15 +1,16 @@
-//! A table: named columns and rows of the same length, whatever file they come from.
+//! A table with named columns and rows of equal length, independent of the file format.
 
-use super::place::Place;
+use super::location::Location;
 use super::text::Text;
 use crate::error::{Result, shown};
 use crate::options::TableOptions;
 use csv::StringRecord;
 use std::path::{Path, PathBuf};
 
-/// How the files of tables end, in the order in which they are looked for.
-pub(super) const ENDINGS: &[&str] = &["csv", "tsv", "txt", "parquet"];
+/// File extensions of tables, in order of precedence.
+pub(super) const EXTENSIONS: &[&str] = &["csv", "tsv", "txt", "parquet"];
 
+/// Source of the rows.
 #[derive(Debug)]
 enum Rows {
     Text(Text),
@@ -17,25 +18,25 @@ enum Rows {
     Parquet(super::parquet::Parquet),
 }
 
-/// A table that can be walked through several times.
+/// A table whose rows can be read repeatedly.
 #[derive(Debug)]
 pub(super) struct Sheet {
     rows: Rows,
-    /// The names of the columns; `1`, `2`, ... when the file names none.
+    /// Names of the columns; `1`, `2`, ... if the file has no header.
     pub header: Vec<String>,
-    /// Whether the first row names the columns.
+    /// Whether the first row is a header.
     pub has_header: bool,
 }
 
-/// The file of a table in a folder, if there is one.
+/// Returns the file of the table `stem` in a folder, if it exists.
 pub(super) fn file_of(folder: &Path, stem: &str) -> Option<PathBuf> {
-    ENDINGS.iter().map(|ending| folder.join(format!("{stem}.{ending}"))).find(|path| path.is_file())
+    EXTENSIONS.iter().map(|extension| folder.join(format!("{stem}.{extension}"))).find(|path| path.is_file())
 }
 
 impl Sheet {
-    /// Opens a file; `names_columns` says whether its first row does.
-    pub fn open(path: &Path, options: &TableOptions, names_columns: &dyn Fn(&StringRecord) -> bool) -> Result<Self> {
-        if path.extension().is_some_and(|ending| ending == "parquet") {
+    /// Opens a file; `is_header` decides whether its first row is a header.
+    pub fn open(path: &Path, options: &TableOptions, is_header: &dyn Fn(&StringRecord) -> bool) -> Result<Self> {
+        if path.extension().is_some_and(|extension| extension == "parquet") {
             return Self::open_parquet(path);
         }
         let text = Text::read(path, options)?;
@@ -44,7 +45,7 @@ impl Sheet {
             first = row.clone();
             Ok(false)
         })?;
-        let has_header = names_columns(&first);
+        let has_header = is_header(&first);
         let name = |(at, field): (usize, &str)| if has_header { field.to_owned() } else { (at + 1).to_string() };
         let header: Vec<String> = first.iter().enumerate().map(name).collect();
         let sheet = Self { rows: Rows::Text(text), header, has_header };
@@ -63,14 +64,15 @@ impl Sheet {
     #[cfg(not(feature = "parquet"))]
     fn open_parquet(path: &Path) -> Result<Self> {
         let advice = "build supergat with `--features parquet`, or save the table as CSV";
-        Err(Place::file(path).error("a text file", "Parquet, which this build does not read", advice))
+        Err(Location::file(path).error("a text file", "Parquet, which this build does not read", advice))
     }
 
+    /// Returns an error if two columns have the same name.
     fn check_header(&self) -> Result<()> {
         let mut sorted: Vec<&String> = self.header.iter().collect();
         sorted.sort_unstable();
         match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-            Some(pair) => Err(Place { path: self.path(), line: 1, column: pair[0] }.error(
+            Some(pair) => Err(Location { path: self.path(), line: 1, column: pair[0] }.error(
                 "columns with distinct names",
                 "the same name twice",
                 "rename one of them",
@@ -87,17 +89,17 @@ impl Sheet {
         }
     }
 
-    /// The name of the file, without its folder.
+    /// Returns the file name without its folder.
     pub fn name(&self) -> String {
         self.path().file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
-    /// A place in the table.
-    pub fn at(&self, line: u64, column: usize) -> Place<'_> {
-        Place { path: self.path(), line, column: self.header.get(column).map_or("", String::as_str) }
+    /// Returns a location in the table; a `column` out of range means the whole line.
+    pub fn at(&self, line: u64, column: usize) -> Location<'_> {
+        Location { path: self.path(), line, column: self.header.get(column).map_or("", String::as_str) }
     }
 
-    /// `3 columns: a, b, c`
+    /// Describes the columns in words: `3 columns (a, b, c)`.
     pub fn columns_in_words(&self) -> String {
         let names: Vec<String> = self.header.iter().take(8).map(|name| shown(name)).collect();
         let more = if self.header.len() > 8 { ", ..." } else { "" };
@@ -105,27 +107,27 @@ impl Sheet {
         format!("{} {columns} ({}{more})", self.header.len(), names.join(", "))
     }
 
-    /// Calls `take` with the line and the fields of every row below the header, which must be as many as in the first row.
-    pub fn for_each(&self, take: &mut dyn FnMut(u64, &StringRecord) -> Result<()>) -> Result<()> {
+    /// Calls `visit` with the line and the fields of each row below the header. Rows must have equal length.
+    pub fn for_each(&self, visit: &mut dyn FnMut(u64, &StringRecord) -> Result<()>) -> Result<()> {
         match &self.rows {
-            Rows::Text(text) => self.for_each_text(text, take),
+            Rows::Text(text) => self.for_each_text(text, visit),
             #[cfg(feature = "parquet")]
-            Rows::Parquet(parquet) => parquet.for_each(take),
+            Rows::Parquet(parquet) => parquet.for_each(visit),
         }
     }
 
-    fn for_each_text(&self, text: &Text, take: &mut dyn FnMut(u64, &StringRecord) -> Result<()>) -> Result<()> {
+    fn for_each_text(&self, text: &Text, visit: &mut dyn FnMut(u64, &StringRecord) -> Result<()>) -> Result<()> {
         let mut header = self.has_header;
         text.for_each(&mut |line, row| {
             if std::mem::take(&mut header) {
                 return Ok(true);
             }
             if row.len() != self.header.len() {
-                let place = Place { path: self.path(), line, column: "" };
+                let location = Location { path: self.path(), line, column: "" };
                 let expected = format!("{} fields, as in the first row", self.header.len());
-                return Err(place.error(expected, row.len().to_string(), text.advice_on_fields()));
+                return Err(location.error(expected, row.len().to_string(), text.advice_on_fields()));
             }
-            take(line, row).map(|()| true)
+            visit(line, row).map(|()| true)
         })
     }
 }

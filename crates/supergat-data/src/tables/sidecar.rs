@@ -1,51 +1,52 @@
-//! `dataset.toml`: what tables cannot say about a dataset. Every entry may be left out, and so may the file.
+//! `dataset.toml`: information about a dataset that tables cannot express. The file and all its entries are optional.
 
-use super::place::Place;
+use super::location::Location;
 use crate::error::Result;
 use crate::file;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// Its name in a folder of tables.
+/// Name of the file in a folder of tables.
 pub(crate) const SIDECAR: &str = "dataset.toml";
 
-const MOST_BYTES: u64 = 64 << 20;
+/// Maximum size of the file in bytes.
+const MAX_BYTES: u64 = 64 << 20;
 
-/// The entries of `dataset.toml`.
+/// Entries of `dataset.toml`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Sidecar {
-    /// The name of the dataset, instead of the folder's.
+    /// Name of the dataset (default: name of the folder).
     pub name: Option<String>,
-    /// Whether links have a direction.
+    /// Whether links are directed.
     pub directed: bool,
-    /// Features per node, for features that are listed entry by entry.
+    /// Number of features per node, if features are listed as entries.
     pub features: Option<usize>,
-    /// Whether features are kept sparse.
+    /// Whether features are stored as a sparse matrix.
     pub sparse: Option<bool>,
-    /// The names of all classes, in their order.
+    /// Names of all classes, in order.
     pub classes: Option<Vec<String>>,
-    /// Whether a node may have several classes, which are joined by `|`.
+    /// Whether a node may have several classes, separated by `|`.
     pub several_labels: Option<bool>,
-    /// Links as the publisher counts them.
+    /// Number of links as counted by the publisher.
     pub listed_links: Option<u64>,
 }
 
 impl Sidecar {
-    /// Reads the file of a folder, where there is one.
+    /// Reads the file from a folder; returns the defaults if it is missing.
     pub fn read(folder: &Path) -> Result<Self> {
         let path = folder.join(SIDECAR);
         if !path.exists() {
             return Ok(Self::default());
         }
-        let bytes = file::read(&path, MOST_BYTES)?;
+        let bytes = file::read(&path, MAX_BYTES)?;
         let text = String::from_utf8_lossy(&bytes);
         toml::from_str(&text).map_err(|error: toml::de::Error| {
             let start = error.span().map_or(0, |span| span.start.min(bytes.len()));
             let line = 1 + bytes[..start].iter().filter(|byte| **byte == b'\n').count() as u64;
             let expected = "name, directed, features, sparse, classes, several_labels or listed_links";
             let found = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
-            Place { path: &path, line, column: "" }.error(expected, format!("`{found}`"), "mend or remove the file")
+            Location { path: &path, line, column: "" }.error(expected, format!("`{found}`"), "mend or remove the file")
         })
     }
 }

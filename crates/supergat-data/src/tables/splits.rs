@@ -1,4 +1,4 @@
-//! Which nodes are for training, validation and test.
+//! Train/validation/test split of nodes in tables.
 
 use super::nodes::{Cell, NodeTable, Nodes};
 use super::roles::{GRAPH, ID, SPLIT};
@@ -9,42 +9,44 @@ use std::path::Path;
 use supergat_core::Labels;
 use supergat_core::random::{Purpose, Stream};
 
-/// The nodes of the three parts.
+/// Training, validation and test nodes.
 pub(crate) type Splits = [Vec<u32>; 3];
 
+/// Accepted names of training, validation and test set.
 const NAMES: [&[&str]; 3] = [&["train", "training"], &["validation", "val", "valid", "dev"], &["test", "testing"]];
+/// Words for nodes that are in no split.
 const NONE: [&str; 5] = ["", "none", "na", "unlabelled", "unlabeled"];
 const EXPECTED: &str = "train, validation, test or nothing";
 
-/// Classes with fewer nodes than this give rough measures.
+/// Classes with fewer nodes than this yield unreliable metrics.
 const FEW: usize = 5;
 
-/// The part that a word names; `Err`: nobody knows it.
-fn part(word: &str) -> std::result::Result<Option<usize>, ()> {
+/// Returns the index of the split that a word names, `None` for no split, or an error for an unknown word.
+fn split_index(word: &str) -> std::result::Result<Option<usize>, ()> {
     let is = |names: &[&str]| names.iter().any(|name| name.eq_ignore_ascii_case(word));
     match NAMES.iter().position(|names| is(names)) {
-        Some(part) => Ok(Some(part)),
+        Some(split) => Ok(Some(split)),
         None if is(&NONE) => Ok(None),
         None => Err(()),
     }
 }
 
-/// Reads the column of a table of nodes.
+/// Reads the split column of a table of nodes.
 pub(super) fn from_column(table: &NodeTable, cells: &[Cell]) -> Result<Splits> {
     let mut splits = Splits::default();
     for (node, (line, word)) in cells.iter().enumerate() {
-        let part = part(word).map_err(|()| {
+        let split = split_index(word).map_err(|()| {
             let advice = "mend it, or name another --split-column";
             table.split_error(*line, EXPECTED, format!("`{}`", shown(word)), advice)
         })?;
-        if let Some(part) = part {
-            splits[part].push(node as u32);
+        if let Some(split) = split {
+            splits[split].push(node as u32);
         }
     }
     Ok(splits)
 }
 
-/// Reads a table with a row per node and part, in the order of the lists.
+/// Reads the table `splits`: one row per node and split. The order of the rows is kept.
 pub(super) fn from_table(path: &Path, nodes: &Nodes, options: &TableOptions) -> Result<Splits> {
     let sheet = Sheet::open(path, options, &|_| true)?;
     let column = |role: &super::roles::Role| {
@@ -53,25 +55,26 @@ pub(super) fn from_table(path: &Path, nodes: &Nodes, options: &TableOptions) -> 
             sheet.at(1, usize::MAX).error(expected, sheet.columns_in_words(), "call the columns split and id")
         })
     };
-    let (split, id) = (column(&SPLIT)?, column(&ID)?);
+    let (split_column, id) = (column(&SPLIT)?, column(&ID)?);
     let graph = if nodes.graph_of.is_some() { Some(column(&GRAPH)?) } else { None };
     let mut splits = Splits::default();
     sheet.for_each(&mut |line, row| {
         let node = nodes.find(graph.map(|at| &row[at]), &row[id]).ok_or_else(|| {
             sheet.at(line, id).error("the id of a node", format!("`{}`", shown(&row[id])), "remove the row")
         })?;
-        let part = part(&row[split])
-            .map_err(|()| sheet.at(line, split).error(EXPECTED, format!("`{}`", shown(&row[split])), "mend it"))?;
-        if let Some(part) = part {
-            splits[part].push(node);
+        let word = &row[split_column];
+        let split = split_index(word)
+            .map_err(|()| sheet.at(line, split_column).error(EXPECTED, format!("`{}`", shown(word)), "mend it"))?;
+        if let Some(split) = split {
+            splits[split].push(node);
         }
         Ok(())
     })?;
     Ok(splits)
 }
 
-/// Takes nodes without a label out of the parts, which could neither learn nor measure with them.
-pub(super) fn only_labelled(splits: &mut Splits, known: &[bool], notes: &mut Vec<String>) {
+/// Removes nodes without a label from all splits.
+pub(super) fn remove_unlabelled(splits: &mut Splits, known: &[bool], notes: &mut Vec<String>) {
     for (list, names) in splits.iter_mut().zip(NAMES) {
         let before = list.len();
         list.retain(|&node| known[node as usize]);
@@ -81,12 +84,12 @@ pub(super) fn only_labelled(splits: &mut Splits, known: &[bool], notes: &mut Vec
     }
 }
 
-/// All labelled nodes.
+/// Returns a split with all labelled nodes in the test set.
 pub(super) fn all_for_test(known: &[bool]) -> Splits {
     [Vec::new(), Vec::new(), (0..).zip(known).filter(|(_, known)| **known).map(|(node, _)| node).collect()]
 }
 
-/// Draws 60, 20 and 20 % of each class, at least one of each part where there are enough nodes.
+/// Draws a random split: 60, 20 and 20 % of each class, with at least one node per split if the class has three nodes.
 pub(crate) fn random(labels: &Labels, known: &[bool], names: &[String], seed: u64, notes: &mut Vec<String>) -> Splits {
     let groups: Vec<Vec<u32>> = match labels {
         Labels::Single { classes, of } => {
@@ -120,7 +123,7 @@ pub(crate) fn random(labels: &Labels, known: &[bool], names: &[String], seed: u6
     if !few.is_empty() {
         let what =
             "these classes have so few labels that their measures are rough; at least one node of each is for training";
-        notes.push(format!("{what}: {}", super::features::some(&few)));
+        notes.push(format!("{what}: {}", super::features::first_few(&few)));
     }
     splits
 }
@@ -130,14 +133,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_have_many_names() {
-        assert_eq!(part("Train"), Ok(Some(0)));
-        assert_eq!(part("val"), Ok(Some(1)));
-        assert_eq!((part("TEST"), part(""), part("tset")), (Ok(Some(2)), Ok(None), Err(())));
+    fn accepts_alternative_split_names() {
+        assert_eq!(split_index("Train"), Ok(Some(0)));
+        assert_eq!(split_index("val"), Ok(Some(1)));
+        assert_eq!((split_index("TEST"), split_index(""), split_index("tset")), (Ok(Some(2)), Ok(None), Err(())));
     }
 
     #[test]
-    fn every_class_is_divided() {
+    fn random_split_is_stratified() {
         let of: Vec<u32> = (0..113)
             .map(|node| {
                 if node < 100 {

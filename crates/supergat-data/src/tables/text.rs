@@ -1,36 +1,38 @@
-//! Rows of a text file: UTF-8, fields between commas, semicolons, tabs, bars or blanks.
+//! Rows of a text file in UTF-8, with fields separated by commas, semicolons, tabs, bars or blanks.
 
-use super::place::Place;
+use super::location::Location;
 use crate::error::{Result, shown};
 use crate::file;
 use crate::options::TableOptions;
 use csv::StringRecord;
 use std::path::{Path, PathBuf};
 
-/// No table may be larger: 16 GiB.
-const MOST_BYTES: u64 = 16 << 30;
+/// Maximum size of a table in bytes: 16 GiB.
+const MAX_BYTES: u64 = 16 << 30;
 
-/// What stands between fields.
+/// Field delimiter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Delimiter {
+    /// A single character.
     One(u8),
+    /// Any run of whitespace.
     Blanks,
 }
 
-/// A text file that was read and is UTF-8.
+/// Contents of a text file in UTF-8.
 #[derive(Debug)]
 pub(super) struct Text {
     pub path: PathBuf,
     content: String,
     delimiter: Delimiter,
-    /// What a line begins with that is not read.
+    /// First character of comment lines, if comments are allowed.
     comment: Option<u8>,
 }
 
 impl Text {
-    /// Reads the file. In lists of links, lines that begin with `#` are comments, as is usual there.
+    /// Reads a file. In the table of links, lines that begin with `#` are comments, as is usual in edge lists.
     pub fn read(path: &Path, options: &TableOptions) -> Result<Self> {
-        let bytes = file::read(path, MOST_BYTES)?;
+        let bytes = file::read(path, MAX_BYTES)?;
         let mut content = String::from_utf8(bytes).map_err(|error| {
             let valid = error.utf8_error().valid_up_to();
             let before = &error.as_bytes()[..valid];
@@ -38,27 +40,27 @@ impl Text {
             let at = valid - before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
             let found = format!("byte {:#04x} at place {} of the line", error.as_bytes()[valid], at + 1);
             let advice = "save it as UTF-8 (it may be Latin-1, Windows-1252 or UTF-16 now)";
-            Place { path, line, column: "" }.error("text in UTF-8", found, advice)
+            Location { path, line, column: "" }.error("text in UTF-8", found, advice)
         })?;
         if content.starts_with('\u{feff}') {
             content.remove(0);
         }
         if content.trim().is_empty() {
-            return Err(Place::file(path).error("rows", "an empty file", "fill it or remove it"));
+            return Err(Location::file(path).error("rows", "an empty file", "fill it or remove it"));
         }
         let delimiter = delimiter(path, &content, options)?;
         let links = path.file_stem().is_some_and(|stem| stem == super::EDGES);
         Ok(Self { path: path.to_owned(), content, delimiter, comment: links.then_some(b'#') })
     }
 
-    /// Calls `take` with the line and the fields of every row that is not empty, until it says no.
-    pub fn for_each(&self, take: &mut dyn FnMut(u64, &StringRecord) -> Result<bool>) -> Result<()> {
+    /// Calls `visit` with the line and the fields of each row that is not empty, until it returns `false`.
+    pub fn for_each(&self, visit: &mut dyn FnMut(u64, &StringRecord) -> Result<bool>) -> Result<()> {
         match self.delimiter {
             Delimiter::Blanks => {
                 for (line, text) in self.content.lines().enumerate() {
                     let row: StringRecord = text.split_whitespace().collect();
                     let comment = self.comment.is_some() && text.starts_with('#');
-                    if !row.is_empty() && !comment && !take(line as u64 + 1, &row)? {
+                    if !row.is_empty() && !comment && !visit(line as u64 + 1, &row)? {
                         break;
                     }
                 }
@@ -73,13 +75,13 @@ impl Text {
                     .from_reader(self.content.as_bytes());
                 let mut row = StringRecord::new();
                 let (mut line, mut counted) = (1, 0);
-                // Text in memory is never interrupted, it is UTF-8, and rows may have any length.
+                // No error can occur: the text is in memory and in UTF-8, and rows may have any length.
                 while reader.read_record(&mut row).unwrap_or(false) {
                     let start = self.start_of_row(row.position().map_or(0, |position| position.byte() as usize));
                     line += newlines(&self.content.as_bytes()[counted.min(start)..start]);
                     counted = start;
                     let empty = row.len() == 1 && row[0].is_empty();
-                    if !empty && !take(line, &row)? {
+                    if !empty && !visit(line, &row)? {
                         break;
                     }
                 }
@@ -88,7 +90,7 @@ impl Text {
         Ok(())
     }
 
-    /// Where a row begins that was found at a byte: behind the rest of the line before it, empty lines and comments.
+    /// Returns the offset of the row at or after `byte`, skipping line ends, empty lines and comments.
     fn start_of_row(&self, mut byte: usize) -> usize {
         let bytes = self.content.as_bytes();
         loop {
@@ -102,7 +104,7 @@ impl Text {
         }
     }
 
-    /// What to do about a row that has too few fields.
+    /// Returns the advice for a row with a wrong number of fields.
     pub fn advice_on_fields(&self) -> String {
         let now = match self.delimiter {
             Delimiter::Blanks => "blanks".to_owned(),
@@ -113,11 +115,12 @@ impl Text {
     }
 }
 
+/// Counts line feeds.
 fn newlines(bytes: &[u8]) -> u64 {
     bytes.iter().filter(|byte| **byte == b'\n').count() as u64
 }
 
-/// The delimiter that was named, or the one that the first row has most of.
+/// Returns the delimiter of the options, else the most frequent candidate in the first row.
 fn delimiter(path: &Path, content: &str, options: &TableOptions) -> Result<Delimiter> {
     if let Some(name) = &options.delimiter {
         return match name.as_bytes() {
@@ -126,7 +129,7 @@ fn delimiter(path: &Path, content: &str, options: &TableOptions) -> Result<Delim
             [byte] if byte.is_ascii() && !byte.is_ascii_alphanumeric() && !b"\"\r\n".contains(byte) => {
                 Ok(Delimiter::One(*byte))
             }
-            _ => Err(Place::file(path).error(
+            _ => Err(Location::file(path).error(
                 "a delimiter that is one character, tab or space",
                 format!("`{}`", shown(name)),
                 "give another --delimiter",
@@ -162,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn delimiters_are_guessed() {
+    fn detects_delimiters() {
         let none = TableOptions::default();
         for text in ["a,b c\n1,2\n", "a\tb c\n1\t2\n", "a;b c\r\n\r\n1;2", "\u{feff}a|b c\n1|2\n"] {
             let found = rows(text.as_bytes(), &none).unwrap();
@@ -175,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_counted_as_editors_do() {
+    fn reports_line_numbers_with_comments_and_multiline_fields() {
         for end in ["\n", "\r\n"] {
             let text = ["a,b", "# a comment", "", "1,\"x", "y\"", "2,z", "# another", "3,w"].join(end);
             let found = rows(text.as_bytes(), &TableOptions::default()).unwrap();
@@ -184,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn delimiters_can_be_said() {
+    fn accepts_and_rejects_named_delimiters() {
         let with = |name: &str| TableOptions { delimiter: Some(name.into()), ..Default::default() };
         assert_eq!(rows(b"a,b;c\n", &with(";")).unwrap()[0].1, ["a,b", "c"]);
         assert_eq!(rows(b"a,b\tc\n", &with("tab")).unwrap()[0].1, ["a,b", "c"]);
@@ -194,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn other_encodings_are_named() {
+    fn rejects_other_encodings_and_empty_files() {
         let error = rows(b"id,name\n1,Jos\xe9\n", &TableOptions::default()).unwrap_err().to_string();
         assert!(error.contains("edges.csv, line 2: expected text in UTF-8, found byte 0xe9 at place 6"), "{error}");
         assert!(matches!(rows(b" \n\n", &TableOptions::default()), Err(Error::Table(_))));

@@ -1,4 +1,4 @@
-//! A dataset as a folder of tables, which [`super::read`] takes back to the last bit.
+//! Writes a dataset as a folder of tables, from which [`super::read`] restores it exactly.
 
 use super::labels::SEPARATOR;
 use super::roles::{GRAPH, ID, LABEL, SPLIT};
@@ -14,10 +14,10 @@ use supergat_core::{Direction, Example, Features, Graph, Labels};
 
 type Table = csv::Writer<BufWriter<File>>;
 
-/// Writes the tables into a folder that exists. Nodes whose ids cannot tell them apart are called 0, 1, ...
+/// Writes the tables to an existing folder. If the ids cannot be restored from a table, nodes are numbered 0, 1, ...
 pub(crate) fn write(dataset: &Dataset, folder: &Path) -> io::Result<()> {
     let numbered;
-    let dataset = if tells_apart(dataset) {
+    let dataset = if ids_round_trip(dataset) {
         dataset
     } else {
         numbered = Dataset { node_ids: None, ..dataset.clone() };
@@ -47,8 +47,8 @@ pub(crate) fn write(dataset: &Dataset, folder: &Path) -> io::Result<()> {
     edges(dataset, table(folder, EDGES)?)
 }
 
-/// Whether ids are distinct within each graph, and come back as they are.
-fn tells_apart(dataset: &Dataset) -> bool {
+/// Returns whether ids are distinct within each graph and not changed by writing and reading.
+fn ids_round_trip(dataset: &Dataset) -> bool {
     let plain = |id: &String| !id.is_empty() && id.trim() == id;
     dataset.node_ids.iter().flatten().all(|ids| {
         let distinct: HashSet<&String> = ids.iter().collect();
@@ -56,23 +56,26 @@ fn tells_apart(dataset: &Dataset) -> bool {
     })
 }
 
+/// Creates the table `stem` in a folder.
 fn table(folder: &Path, stem: &str) -> io::Result<Table> {
     let file = BufWriter::new(File::create(folder.join(format!("{stem}.csv")))?);
-    // What looks like a comment is quoted.
+    // Quote fields that look like comments.
     Ok(csv::WriterBuilder::new().comment(Some(b'#')).from_writer(file))
 }
 
+/// Flushes a table to disk.
 fn finish(table: Table) -> io::Result<()> {
     let file = table.into_inner().map_err(|error| io::Error::other(error.to_string()))?;
     file.into_inner()?.sync_all()
 }
 
-/// The graph and the id of a node.
-fn named<'a>(dataset: &'a Dataset, graph: usize, node: usize) -> impl Iterator<Item = String> + use<'a> {
+/// Returns the graph, if there are several, and the id of a node.
+fn node_key<'a>(dataset: &'a Dataset, graph: usize, node: usize) -> impl Iterator<Item = String> + use<'a> {
     let graph_name = (dataset.examples.len() > 1).then(|| graph.to_string());
     graph_name.into_iter().chain([dataset.node_id(graph, node).into_owned()])
 }
 
+/// Returns the column names, with `graph` first if there are several graphs.
 fn header(dataset: &Dataset, names: &[&str]) -> Vec<String> {
     let graph = (dataset.examples.len() > 1).then_some("graph");
     graph.into_iter().chain(names.iter().copied()).map(str::to_owned).collect()
@@ -86,7 +89,7 @@ fn nodes(dataset: &Dataset, sparse: bool, mut out: Table) -> io::Result<()> {
     out.write_record(&columns)?;
     for (graph, example) in dataset.examples.iter().enumerate() {
         for node in 0..example.graph.nodes() {
-            let mut row: Vec<String> = named(dataset, graph, node).collect();
+            let mut row: Vec<String> = node_key(dataset, graph, node).collect();
             row.push(label(dataset, example, node));
             if let (Features::Dense { columns, values, .. }, false) = (&*example.features, sparse) {
                 row.extend(values[node * columns..][..*columns].iter().map(|value| format!("{value:?}")));
@@ -97,7 +100,7 @@ fn nodes(dataset: &Dataset, sparse: bool, mut out: Table) -> io::Result<()> {
     finish(out)
 }
 
-/// The features' own names where they cannot be taken for anything else.
+/// Returns the feature names of the schema if they are distinct and cannot be taken for roles, else `f0`, `f1`, ...
 fn feature_names(dataset: &Dataset) -> Vec<String> {
     let own = dataset.schema.as_ref().map(Schema::feature_names).unwrap_or_default();
     let distinct: BTreeSet<&String> = own.iter().collect();
@@ -111,6 +114,7 @@ fn feature_names(dataset: &Dataset) -> Vec<String> {
     (0..dataset.features()).map(|feature| format!("f{feature}")).collect()
 }
 
+/// Returns the label cell of a node.
 fn label(dataset: &Dataset, example: &Example<f32>, node: usize) -> String {
     match &example.labels {
         Labels::Single { of, .. } => dataset.class_names.get(of[node] as usize).cloned().unwrap_or_default(),
@@ -126,7 +130,7 @@ fn entries(dataset: &Dataset, mut out: Table) -> io::Result<()> {
     for (graph, example) in dataset.examples.iter().enumerate() {
         for node in 0..example.graph.nodes() {
             let mut write = |feature: usize, value: f32| {
-                let row = named(dataset, graph, node).chain([feature.to_string(), format!("{value:?}")]);
+                let row = node_key(dataset, graph, node).chain([feature.to_string(), format!("{value:?}")]);
                 out.write_record(row)
             };
             match &*example.features {
@@ -150,7 +154,7 @@ fn splits(dataset: &Dataset, mut out: Table) -> io::Result<()> {
         let lists = [("train", &example.train), ("validation", &example.validation), ("test", &example.test)];
         for (name, list) in lists {
             for &node in list {
-                out.write_record(named(dataset, graph, node as usize).chain([name.to_owned()]))?;
+                out.write_record(node_key(dataset, graph, node as usize).chain([name.to_owned()]))?;
             }
         }
     }
@@ -163,13 +167,13 @@ fn edges(dataset: &Dataset, mut out: Table) -> io::Result<()> {
         for &position in example.graph.position_of_input() {
             let (source, target) = ends(&example.graph, position);
             let target = dataset.node_id(graph, target).into_owned();
-            out.write_record(named(dataset, graph, source).chain([target]))?;
+            out.write_record(node_key(dataset, graph, source).chain([target]))?;
         }
     }
     finish(out)
 }
 
-/// Source and target of the edge at a position.
+/// Returns source and target of the edge at a position.
 fn ends(graph: &Graph, position: u64) -> (usize, usize) {
     let incoming = graph.incoming();
     let target = incoming.offsets.partition_point(|&offset| offset <= position) - 1;

@@ -1,19 +1,21 @@
-//! Texts as numbers: how often a term occurs, weighed by how rare it is.
+//! TF-IDF features of texts.
 //!
-//! Term t of document d weighs `count(t, d) * (ln((1 + n) / (1 + df(t))) + 1)`, where df(t) of the n documents hold t; each document is then
-//! scaled to length one. Terms are words of at least two letters, digits or underscores, in lower case, without common English words. That is
-//! what scikit-learn's `TfidfVectorizer(stop_words="english")` computes with its other defaults.
+//! The weight of term t in document d is `count(t, d) * (ln((1 + n) / (1 + df(t))) + 1)`, where df(t) is the number of
+//! documents that contain t, out of n. Each document is then scaled to unit length. Terms are words of at least two
+//! letters, digits or underscores, in lower case, without English stop words. This matches the default settings of
+//! scikit-learn's `TfidfVectorizer(stop_words="english")`.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// The list of common words that scikit-learn (BSD-3-Clause) uses, of the Glasgow Information Retrieval Group.
+/// English stop words of the Glasgow Information Retrieval Group, as in scikit-learn (BSD-3-Clause).
 const STOP_WORDS: &str = include_str!("stop_words.txt");
 
-/// Weights of the `most` most frequent terms: for each document the terms it holds, by number and ascending, and the terms themselves.
+/// Computes the TF-IDF weights of the `max_terms` most frequent terms.
 ///
-/// Terms are numbered by alphabet. Of equally frequent ones the first by alphabet are kept.
-pub fn tf_idf(documents: &[Vec<String>], most: usize) -> (Vec<Vec<(u32, f32)>>, Vec<String>) {
-    // For each term how often it occurs and in how many documents.
+/// Returns for each document its pairs of term number and weight, in ascending order, and the list of terms. Terms are
+/// numbered alphabetically; ties in frequency are broken alphabetically.
+pub fn tf_idf(documents: &[Vec<String>], max_terms: usize) -> (Vec<Vec<(u32, f32)>>, Vec<String>) {
+    // Number of occurrences and of documents of each term.
     let mut frequencies: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
     for document in documents {
         let mut seen = HashSet::new();
@@ -24,9 +26,9 @@ pub fn tf_idf(documents: &[Vec<String>], most: usize) -> (Vec<Vec<(u32, f32)>>, 
         }
     }
     let mut kept: Vec<(&str, (u64, u64))> = frequencies.into_iter().collect();
-    // Stable: equally frequent terms stay in the order of the alphabet.
+    // The sort is stable: equally frequent terms stay in alphabetical order.
     kept.sort_by_key(|(_, (count, _))| std::cmp::Reverse(*count));
-    kept.truncate(most);
+    kept.truncate(max_terms);
     kept.sort_by_key(|(term, _)| *term);
     let n = documents.len() as f64;
     let weights: Vec<f64> = kept.iter().map(|(_, (_, df))| ((1.0 + n) / (1.0 + *df as f64)).ln() + 1.0).collect();
@@ -35,6 +37,7 @@ pub fn tf_idf(documents: &[Vec<String>], most: usize) -> (Vec<Vec<(u32, f32)>>, 
     (rows, kept.iter().map(|(term, _)| (*term).to_owned()).collect())
 }
 
+/// Computes the weights of one document.
 fn row(document: &[String], number: &HashMap<&str, u32>, weights: &[f64]) -> Vec<(u32, f32)> {
     let mut counts: BTreeMap<u32, f64> = BTreeMap::new();
     for term in document.iter().filter_map(|term| number.get(term.as_str())) {
@@ -71,9 +74,9 @@ impl Terms {
 mod tests {
     use super::*;
 
-    /// Against scikit-learn 1.9.
+    /// Expected values computed with scikit-learn 1.9.
     #[test]
-    fn literal_values_of_another_implementation() {
+    fn matches_scikit_learn() {
         let documents: Vec<Vec<String>> = [
             "The Cat sat on the mat; the cat_2 sat!",
             "a Dog & a cat: dogs, x y Z naïve DOG",

@@ -1,21 +1,25 @@
-//! Where something is wrong in a table.
+//! Locations in tables, for error messages.
 
 use crate::error::{Error, TableError};
 use std::path::Path;
 
-/// A place in a table, from which errors are made.
+/// A file, line and column of a table.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct Location<'a> {
     pub path: &'a Path,
+    /// Line, counted from 1; 0 means the whole file.
     pub line: u64,
+    /// Name of the column; empty means the whole line.
     pub column: &'a str,
 }
 
-impl<'a> Place<'a> {
+impl<'a> Location<'a> {
+    /// Returns the location of a whole file.
     pub fn file(path: &'a Path) -> Self {
         Self { path, line: 0, column: "" }
     }
 
+    /// Builds an error at this location.
     pub fn error(self, expected: impl Into<String>, found: impl Into<String>, advice: impl Into<String>) -> Error {
         Error::Table(Box::new(TableError {
             path: self.path.to_owned(),
@@ -35,13 +39,13 @@ mod tests {
 
     #[test]
     fn messages_are_one_line() {
-        let place = Place { path: Path::new("nodes.csv"), line: 3, column: "a\nge" };
-        let text = place.error("a number", format!("`{}`", shown(&"x".repeat(99))), "mend it").to_string();
+        let location = Location { path: Path::new("nodes.csv"), line: 3, column: "a\nge" };
+        let text = location.error("a number", format!("`{}`", shown(&"x".repeat(99))), "mend it").to_string();
         assert_eq!(
             text,
             format!("nodes.csv, line 3, column `a ge`: expected a number, found `{}...`; mend it", "x".repeat(60))
         );
-        let text = Place::file(Path::new("e")).error("links", "nothing", "add some").to_string();
+        let text = Location::file(Path::new("e")).error("links", "nothing", "add some").to_string();
         assert_eq!(text, "e: expected links, found nothing; add some");
     }
 }
