@@ -1,5 +1,5 @@
-//! Reader for the npz files of the "Pitfalls of graph neural network evaluation" benchmark (Shchur et al., 2018)
-//! and of CitationFull: Cora-ML, Cora-Full, DBLP, CS, Physics, Photo and Computers.
+//! Reader for the npz files of the "Pitfalls of graph neural network evaluation" benchmark (Shchur et al.,
+//! 2018) and of CitationFull: Cora-ML, Cora-Full, DBLP, CS, Physics, Photo and Computers.
 //!
 //! | array | contents |
 //! |---|---|
@@ -7,9 +7,9 @@
 //! | `attr_data`, ... or `attr_matrix` | features, sparse (CSR) or dense |
 //! | `labels` | class of each node |
 //!
-//! Preparation as in the paper: links are undirected, without duplicates and self-loops; positive features become 1,
-//! all others 0; features of CS, Physics and Cora-Full are reduced to 500 principal components. Arrays of Python
-//! objects, such as node names, are ignored.
+//! Preparation as in the paper: links are undirected, without duplicates and self-loops; positive features
+//! become 1, all others 0; features of CS, Physics and Cora-Full are reduced to 500 principal components.
+//! Arrays of Python objects, such as node names, are ignored.
 
 use crate::dataset::{Dataset, numbered};
 use crate::error::{Error, Result};
@@ -47,7 +47,10 @@ pub(crate) fn recognises(names: &[String]) -> bool {
 pub fn read(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
     let names = file::list(folder)?;
     let Some(stem) = names.iter().find_map(|name| name.strip_suffix(".npz")) else {
-        return Err(Error::NotFound { path: folder.join("*.npz"), advice: format!("the folder must hold {EXPECTED}") });
+        return Err(Error::NotFound {
+            path: folder.join("*.npz"),
+            advice: format!("the folder must contain {EXPECTED}"),
+        });
     };
     read_named(folder, stem, prepare::name_of(folder), options)
 }

@@ -7,8 +7,8 @@
 //! | `NAME_target.csv` | `id,target`: mean monthly traffic of each page |
 //! | `NAME.json` or `NAME_features.json` | indices of the words on each page |
 //!
-//! Preparation as in the paper: links are directed, as listed; classes are bins of log10 of the traffic; words are
-//! binary features, reduced to 500 principal components.
+//! Preparation as in the paper: links are directed, as listed; classes are bins of log10 of the traffic;
+//! words are binary features, reduced to 500 principal components.
 
 use crate::dataset::{Dataset, numbered};
 use crate::error::{Error, Result};
@@ -44,7 +44,7 @@ pub(crate) fn recognises(names: &[String]) -> bool {
 pub fn read(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
     let names = file::list(folder)?;
     let missing =
-        |file: &str| Error::NotFound { path: folder.join(file), advice: format!("the folder must hold {EXPECTED}") };
+        |file: &str| Error::NotFound { path: folder.join(file), advice: format!("the folder must contain {EXPECTED}") };
     let stem = names.iter().find_map(|name| name.strip_suffix(EDGES)).ok_or_else(|| missing("NAME_edges.csv"))?;
     let words = [format!("{stem}.json"), format!("{stem}_features.json")];
     let words = words.iter().find(|file| names.contains(file)).ok_or_else(|| missing(&words[0]))?;
@@ -71,7 +71,8 @@ pub struct Files {
 }
 
 impl Files {
-    /// Parses the contents of the three files, in the order of the fields. Paths are only used in error messages.
+    /// Parses the contents of the three files, in the order of the fields. Paths are only used in error
+    /// messages.
     pub fn parse(&self, [edges, target, words]: [&[u8]; 3], name: &str, options: &LoadOptions) -> Result<Dataset> {
         let labels = self.classes(&lines::numbers(&self.target, target, 1, Some(2))?, bins(name))?;
         let nodes = labels.len();

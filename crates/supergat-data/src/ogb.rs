@@ -1,4 +1,5 @@
-//! Reader for node property datasets of the Open Graph Benchmark (Hu et al., 2020), in the published layout: ogbn-arxiv.
+//! Reader for node property datasets of the Open Graph Benchmark (Hu et al., 2020), in the published layout:
+//! ogbn-arxiv.
 //!
 //! | file | contents |
 //! |---|---|

@@ -1,5 +1,5 @@
-//! Reader for the Planetoid layout (Yang et al., "Revisiting semi-supervised learning with graph embeddings", 2016):
-//! Cora, CiteSeer and PubMed, each in eight files `ind.NAME.*`.
+//! Reader for the Planetoid layout (Yang et al., "Revisiting semi-supervised learning with graph embeddings",
+//! 2016): Cora, CiteSeer and PubMed, each in eight files `ind.NAME.*`.
 //!
 //! | file | contents |
 //! |---|---|
@@ -78,7 +78,7 @@ impl Files<'_> {
     fn read(&self, options: &LoadOptions) -> Result<Dataset> {
         for suffix in SUFFIXES {
             if !self.path(suffix).exists() {
-                let advice = format!("the folder must hold {}", EXPECTED.replace("NAME", self.name));
+                let advice = format!("the folder must contain {}", EXPECTED.replace("NAME", self.name));
                 return Err(Error::NotFound { path: self.path(suffix), advice });
             }
         }
@@ -225,8 +225,8 @@ impl Files<'_> {
                 return Err(pickle.unexpected(list, format!("the list of the neighbours of node {from}")));
             };
             entries += list.len() as u64;
-            // Python writes each entry as its own value. More entries than values means shared lists, which could claim
-            // any number of links.
+            // Python writes each entry as its own value. More entries than values means shared lists, which
+            // could claim any number of links.
             if entries > pickle.values() as u64 {
                 let (path, limit) = (self.path("graph"), pickle.values() as u64);
                 return Err(Error::TooLarge {

@@ -1,4 +1,5 @@
-//! Reader for PPI, protein-protein interactions in human tissues, in the GraphSAGE layout: a zip archive or a folder.
+//! Reader for PPI, protein-protein interactions in human tissues, in the GraphSAGE layout: a zip archive or a
+//! folder.
 //!
 //! Files for each of `train`, `valid` and `test`:
 //!

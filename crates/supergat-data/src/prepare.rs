@@ -35,7 +35,8 @@ pub(crate) fn classes(path: &Path, of: &[i64]) -> Result<Labels> {
     Ok(Labels::Single { classes: (most + 1).max(0) as usize, of: of.iter().map(class).collect() })
 }
 
-/// Returns the name of the dataset in a folder: the known name that the folder name matches, else the folder name.
+/// Returns the name of the dataset in a folder: the known name that the folder name matches, else the folder
+/// name.
 pub(crate) fn name_of(folder: &Path) -> String {
     let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
     let name = folder.file_name().map_or_else(|| "dataset".into(), |name| name.to_string_lossy().into_owned());

@@ -14,7 +14,8 @@ pub const NAME: &str = "random-graph";
 
 /// Parameters of a random graph.
 ///
-/// As text: `random-graph:nodes=10000,degree=10,features=64,classes=8,skew=1,seed=0`. Every `key=value` is optional.
+/// As text: `random-graph:nodes=10000,degree=10,features=64,classes=8,skew=1,seed=0`. Every `key=value` is
+/// optional.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RandomGraph {
     /// Number of nodes.
@@ -25,8 +26,8 @@ pub struct RandomGraph {
     pub features: usize,
     /// Number of classes.
     pub classes: usize,
-    /// Skew of the degrees: an end of a link is node `n u^skew` for uniform `u`. 1 gives all nodes the same probability; 2
-    /// and more give a power law with hubs.
+    /// Skew of the degrees: an end of a link is node `n u^skew` for uniform `u`. 1 gives all nodes the same
+    /// probability; 2 and more give a power law with hubs.
     pub skew: f64,
     /// Seed of links, features and labels.
     pub seed: u64,
@@ -39,8 +40,8 @@ impl Default for RandomGraph {
 }
 
 impl RandomGraph {
-    /// Generates the graph. The first half of the nodes is the training set; the second half is both the validation and
-    /// the test set.
+    /// Generates the graph. The first half of the nodes is the training set; the second half is both the
+    /// validation and the test set.
     pub fn generate(&self) -> Result<Dataset> {
         self.check()?;
         let core = |source| Error::Core { path: PathBuf::from(self.to_string()), source };

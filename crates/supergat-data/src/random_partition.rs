@@ -1,9 +1,9 @@
 //! The paper's synthetic graphs: random partition graphs with given homophily and average degree.
 //!
-//! With `delta = degree / nodes_per_class`, two nodes of one class are linked with probability `p_in = homophily * delta`, two
-//! nodes of different classes with `p_out = (delta - p_in) / (classes - 1)`. The features of a node are a point in the
-//! plane, drawn from a normal distribution around the centre of its class, which is on a circle. The distributions overlap,
-//! so links carry additional information.
+//! With `delta = degree / nodes_per_class`, two nodes of one class are linked with probability
+//! `p_in = homophily * delta`, two nodes of different classes with `p_out = (delta - p_in) / (classes - 1)`.
+//! The features of a node are a point in the plane, drawn from a normal distribution around the centre of its
+//! class, which is on a circle. The distributions overlap, so links carry additional information.
 
 use crate::dataset::{Dataset, numbered};
 use crate::error::{Error, Result};
@@ -37,7 +37,8 @@ const MAX_LINKS: f64 = 1e9;
 
 /// Parameters of a random partition graph.
 ///
-/// As text: `random-partition:homophily=0.5,degree=10,classes=10,nodes=500,seed=0`. Every `key=value` is optional.
+/// As text: `random-partition:homophily=0.5,degree=10,classes=10,nodes=500,seed=0`. Every `key=value` is
+/// optional.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RandomPartition {
     /// Number of classes.
@@ -160,8 +161,8 @@ impl RandomPartition {
     }
 }
 
-/// Calls `found` for each success among `trials` Bernoulli trials of probability `p`, in time proportional to the
-/// successes.
+/// Calls `found` for each success among `trials` Bernoulli trials of probability `p`, in time proportional to
+/// the successes.
 fn successes(stream: &Stream, p: f64, trials: u64, mut found: impl FnMut(u64)) {
     if p <= 0.0 {
         return;
@@ -169,7 +170,8 @@ fn successes(stream: &Stream, p: f64, trials: u64, mut found: impl FnMut(u64)) {
     let log_failure = (-p).ln_1p();
     let mut next = 0u64;
     for draw in 0.. {
-        // The number of failures before a success is geometric. For p = 1 the divisor is -infinity: no failures.
+        // The number of failures before a success is geometric. For p = 1 the divisor is -infinity: no
+        // failures.
         let failures = (1.0 - stream.uniform(draw)).ln() / log_failure;
         next = next.saturating_add(failures as u64);
         if next >= trials {

@@ -1,13 +1,13 @@
 //! Reader for WebKB, web pages of computer science departments (Craven et al., 1998), as an archive of
 //! `webkb/CLASS/UNIVERSITY/PAGE` files: Four-Univ.
 //!
-//! Each of the four universities is a graph; all other pages form a fifth. Preparation as in the paper: nodes are the
-//! pages of six classes; each absolute link to a page of the same graph is a directed edge, repeated links included;
-//! features are the TF-IDF weights of 2000 terms. Washington, Wisconsin and the fifth graph are for training, Cornell for
-//! validation and Texas for testing.
+//! Each of the four universities is a graph; all other pages form a fifth. Preparation as in the paper: nodes
+//! are the pages of six classes; each absolute link to a page of the same graph is a directed edge, repeated
+//! links included; features are the TF-IDF weights of 2000 terms. Washington, Wisconsin and the fifth graph
+//! are for training, Cornell for validation and Texas for testing.
 //!
-//! The file name of a page is its address with `^` for `/` and, in some archives, `_` for `:`. Pages are decoded as code
-//! page 949; pages that cannot be decoded are treated as empty.
+//! The file name of a page is its address with `^` for `/` and, in some archives, `_` for `:`. Pages are
+//! decoded as code page 949; pages that cannot be decoded are treated as empty.
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
@@ -54,7 +54,7 @@ fn archive(names: &[String]) -> Option<&String> {
 pub fn read(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
     let names = file::list(folder)?;
     let Some(name) = archive(&names) else {
-        let (path, advice) = (folder.join("webkb.tar.gz"), format!("the folder must hold {EXPECTED}"));
+        let (path, advice) = (folder.join("webkb.tar.gz"), format!("the folder must contain {EXPECTED}"));
         return Err(Error::NotFound { path, advice });
     };
     let path = folder.join(name);
@@ -84,7 +84,7 @@ pub fn parse(path: &Path, bytes: &[u8], name: String, options: &LoadOptions) -> 
         listed_links: 0,
         schema: None,
         notes: vec![
-            "links as often as pages name them, direction kept".into(),
+            "links as listed, repetitions and direction kept".into(),
             format!("features: TF-IDF of the {} most frequent terms", vocabulary.len()),
             format!("{unreadable} pages cannot be decoded as code page 949 and count as empty"),
         ],

@@ -1,4 +1,5 @@
-//! Reader for Wiki-CS (Mernyei & Cangea, 2020): Wikipedia articles on computer science in one file, `data.json`.
+//! Reader for Wiki-CS (Mernyei & Cangea, 2020): Wikipedia articles on computer science in one file,
+//! `data.json`.
 //!
 //! | key | contents |
 //! |---|---|
@@ -8,8 +9,8 @@
 //! | `train_masks`, `val_masks` | 20 boolean masks, one per split |
 //! | `test_mask` | boolean mask of the test articles, shared by all splits |
 //!
-//! Links are directed, as listed, as in the paper. `stopping_masks` is ignored, since the paper uses `val_masks` for
-//! early stopping.
+//! Links are directed, as listed, as in the paper. `stopping_masks` is ignored, since the paper uses
+//! `val_masks` for early stopping.
 
 use crate::dataset::{Dataset, numbered};
 use crate::error::{Error, Result};

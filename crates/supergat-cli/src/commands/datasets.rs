@@ -43,7 +43,7 @@ pub fn run(args: &DatasetsArgs) -> Result<ExitCode> {
 
 fn listed(entry: &Entry) -> Listed {
     let &Entry { name, nodes, edges, features, classes, licence, home, files } = entry;
-    let place = registry::place(name).map(|place| place.display().to_string());
+    let place = registry::local_folder(name).map(|place| place.display().to_string());
     Listed {
         name,
         nodes,

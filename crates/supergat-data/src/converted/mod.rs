@@ -2,12 +2,13 @@
 //!
 //! The file contains the finished graph, so loading neither sorts nor searches.
 //!
-//! The metadata has one entry, `supergat_dataset`: a JSON object (`Header`). Arrays of graph k are named `k.name`:
+//! The metadata has one entry, `supergat_dataset`: a JSON object (`Header`). Arrays of graph k are named
+//! `k.name`:
 //!
 //! | name | contents |
 //! |---|---|
 //! | `incoming.offsets`, `incoming.neighbours` | sources grouped by target; every node has a self-loop |
-//! | `outgoing.offsets`, `outgoing.neighbours` | targets grouped by source; absent if the graph is symmetric |
+//! | `outgoing.offsets`, `outgoing.neighbours` | targets grouped by source; absent if symmetric |
 //! | `place_at_target` | for each outgoing edge its index in its target's list |
 //! | `links` | for each link, in input order, the position of its edge |
 //! | `features` | dense matrix, nodes x features |

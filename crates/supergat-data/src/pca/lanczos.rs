@@ -1,9 +1,9 @@
 //! Block Lanczos method with full orthogonalisation.
 //!
-//! It finds the leading eigenpairs of a large symmetric matrix that is only available as a product with vectors. The
-//! Krylov space grows by one block of vectors per step: the matrix times the previous block, made orthogonal to all
-//! earlier blocks. Eigenvectors of the matrix projected onto that space converge to eigenvectors of the matrix, the
-//! leading ones first.
+//! It finds the leading eigenpairs of a large symmetric matrix that is only available as a product with
+//! vectors. The Krylov space grows by one block of vectors per step: the matrix times the previous block,
+//! made orthogonal to all earlier blocks. Eigenvectors of the matrix projected onto that space converge to
+//! eigenvectors of the matrix, the leading ones first.
 
 use super::symmetric::{Eigen, dot};
 use supergat_core::kernels::{Dense, Parts, Primitives};
@@ -34,7 +34,8 @@ const DEPENDENT: f64 = 1e-11;
 
 /// Computes the `count` leading eigenpairs.
 ///
-/// Rows of the eigenvectors have `width` values: `count` rounded up to a multiple of eight, padded with zeros.
+/// Rows of the eigenvectors have `width` values: `count` rounded up to a multiple of eight, padded with
+/// zeros.
 pub(super) fn leading(operator: &impl Operator, count: usize, width: usize) -> Pairs {
     let side = operator.side();
     let mut space = Space { side, panels: Vec::new(), vectors: 0, projected: Vec::new() };
@@ -57,7 +58,8 @@ pub(super) fn leading(operator: &impl Operator, count: usize, width: usize) -> P
             let found = Eigen::new(space.projected(), space.columns(), count);
             let largest = found.values().first().copied().unwrap_or(0.0);
             let converged = found.last_coordinates().iter().all(|last| residual.norm_of(last) <= TOLERANCE * largest);
-            // Without new vectors the space is invariant: its eigenpairs are exact, but others may lie outside of it.
+            // Without new vectors the space is invariant: its eigenpairs are exact, but others may lie
+            // outside of it.
             if exhausted || (converged && next.used > 0) {
                 return space.combine(&found, width);
             }
@@ -91,7 +93,8 @@ impl Residual {
 /// The Krylov space.
 struct Space {
     side: usize,
-    /// Basis vectors as matrices of `side` rows and [`PANEL`] columns; the last one is padded with zero columns.
+    /// Basis vectors as matrices of `side` rows and [`PANEL`] columns; the last one is padded with zero
+    /// columns.
     panels: Vec<Vec<f64>>,
     /// Number of basis vectors, that is of nonzero columns.
     vectors: usize,
@@ -119,8 +122,8 @@ impl Space {
 
     /// Makes the images orthogonal to the space and stores the removed components.
     fn project(&mut self, image: &mut [f64]) {
-        // In exact arithmetic an image only has components in its own block and the one before. A second pass over all
-        // panels removes rounding errors.
+        // In exact arithmetic an image only has components in its own block and the one before. A second pass
+        // over all panels removes rounding errors.
         let recent = self.panels.len().saturating_sub(2);
         let most = self.remove(image, recent);
         let mut amounts = self.remove(image, 0);

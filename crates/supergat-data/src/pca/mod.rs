@@ -1,10 +1,10 @@
 //! Principal component analysis of sparse features.
 //!
-//! With centred columns, `Xc = X - 1 m^T`, the principal coordinates are `U S` of `Xc = U S V^T`. They follow from the
-//! leading eigenvectors of `Xc^T Xc` or `Xc Xc^T`, whichever is smaller. Neither matrix is formed: a block Lanczos method
-//! (`lanczos.rs`) only multiplies by `X` and its transpose, which stay sparse. The small projected matrix is solved by a
-//! dense method (`symmetric.rs`). The sign of a component is arbitrary; here its coordinate of largest magnitude is
-//! positive.
+//! With centred columns, `Xc = X - 1 m^T`, the principal coordinates are `U S` of `Xc = U S V^T`. They follow
+//! from the leading eigenvectors of `Xc^T Xc` or `Xc Xc^T`, whichever is smaller. Neither matrix is formed: a
+//! block Lanczos method (`lanczos.rs`) only multiplies by `X` and its transpose, which stay sparse. The small
+//! projected matrix is solved by a dense method (`symmetric.rs`). The sign of a component is arbitrary; here
+//! its coordinate of largest magnitude is positive.
 
 mod lanczos;
 mod symmetric;
@@ -14,7 +14,8 @@ use rayon::prelude::*;
 use supergat_core::kernels::{Compressed, Parts, Primitives};
 use supergat_core::{Features, SparseMatrix};
 
-/// Computes the first `components` principal coordinates of each row, at most as many as there are rows or columns.
+/// Computes the first `components` principal coordinates of each row, at most as many as there are rows or
+/// columns.
 pub fn principal_components(x: &SparseMatrix<f32>, components: usize) -> Features<f32> {
     let components = components.min(x.rows()).min(x.columns());
     let x = Centred::new(x);
@@ -172,9 +173,9 @@ mod tests {
         values
     }
 
-    /// What scikit-learn 1.9's `PCA(n_components=2, svd_solver="full")` gives, up to the signs.
+    /// Expected values computed with scikit-learn 1.9, `PCA(n_components=2, svd_solver="full")`, up to signs.
     #[test]
-    fn literal_values_of_another_implementation() {
+    fn matches_scikit_learn() {
         let x = sparse(3, &[&[1.0, 0.0, 2.0], &[0.0, 1.0, 0.0], &[1.0, 1.0, 0.0], &[3.0, 0.0, 1.0], &[0.0, 0.0, 1.0]]);
         let expected = [
             0.51647373f64,

@@ -1,7 +1,7 @@
 //! Eigendecomposition of a dense symmetric matrix of moderate size.
 //!
-//! Householder reflections reduce the matrix to tridiagonal form; the implicit QL method diagonalises it. The rotations of
-//! QL are recorded and then applied in parallel to strips of the requested eigenvectors.
+//! Householder reflections reduce the matrix to tridiagonal form; the implicit QL method diagonalises it. The
+//! rotations of QL are recorded and then applied in parallel to strips of the requested eigenvectors.
 
 use rayon::prelude::*;
 
@@ -117,8 +117,8 @@ impl Tridiagonal {
         part.iter_mut().zip(v).for_each(|(value, v)| *value -= twice * v);
     }
 
-    /// Replaces the diagonal by the eigenvalues; returns the rotations that turn the identity into the eigenvectors, one
-    /// per row.
+    /// Replaces the diagonal by the eigenvalues; returns the rotations that turn the identity into the
+    /// eigenvectors, one per row.
     fn diagonalise(&mut self) -> Vec<Rotation> {
         let n = self.side;
         let mut rotations = Vec::new();
@@ -170,7 +170,8 @@ impl Tridiagonal {
     }
 }
 
-/// Computes `A = (I - 2 v v^T) A (I - 2 v v^T)` in place on the rows and columns from `first` on; `v` is zero before.
+/// Computes `A = (I - 2 v v^T) A (I - 2 v v^T)` in place on the rows and columns from `first` on; `v` is zero
+/// before.
 fn reflect_both_sides(a: &mut [f64], n: usize, first: usize, v: &[f64]) {
     let v = &v[first..];
     // Each row is computed by one thread in a fixed order, so results do not depend on the number of threads.

@@ -33,7 +33,8 @@ pub(super) fn read<'a>(cursor: &mut Cursor<'a>, code: u8) -> Result<Option<Value
             let length = cursor.u8()?;
             Value::Bytes(Cow::Borrowed(cursor.take(length.into(), "a string")?))
         }
-        // The length of BINSTRING is signed. Read as unsigned, a negative length exceeds the file and is rejected.
+        // The length of BINSTRING is signed. Read as unsigned, a negative length exceeds the file and is
+        // rejected.
         opcode::BINSTRING | opcode::BINBYTES => {
             let length = cursor.u32()?;
             Value::Bytes(Cow::Borrowed(cursor.take(length.into(), "a string")?))

@@ -1,6 +1,7 @@
 //! Stack machine that interprets pickles.
 //!
-//! Each instruction consumes at least one byte and creates at most one value. There are no jumps, so interpretation ends.
+//! Each instruction consumes at least one byte and creates at most one value. There are no jumps, so
+//! interpretation ends.
 
 use super::cursor::{Cursor, shortened};
 use super::{Entry, Global, Id, Limits, Value, literal, opcode};
@@ -200,7 +201,7 @@ impl<'a> Machine<'a> {
             return Err(self.cursor.refuse("a numpy or scipy type and a tuple of arguments", found));
         };
         let first = arguments.first().map(|&id| self.value(id));
-        let made = match (callable, first) {
+        let result = match (callable, first) {
             (Global::CsrMatrix, None) if code == opcode::NEWOBJ => Some(Value::Csr(None)),
             (Global::Reconstructor, Some(Value::Global(Global::CsrMatrix))) => Some(Value::Csr(None)),
             (Global::Reconstruct, Some(Value::Global(Global::NdArray))) => Some(Value::Array(None)),
@@ -216,18 +217,18 @@ impl<'a> Machine<'a> {
             }
             _ => None,
         };
-        let Some(made) = made else {
+        let Some(result) = result else {
             let found = format!("a call of {callable:?} with other arguments");
             return Err(self.cursor.refuse("a call that makes an array, a dict or bytes", found));
         };
-        if let Value::Bytes(bytes) = &made {
+        if let Value::Bytes(bytes) = &result {
             // A valid file encodes each text once. Repeated encoding of a shared text could exhaust memory.
             self.encoded += bytes.len();
             if self.encoded > self.cursor.len() {
                 return Err(self.too_large("bytes encoded from text", self.cursor.len() as u64, self.encoded as u64));
             }
         }
-        self.push(made)
+        self.push(result)
     }
 
     /// Sets the state of the object on top of the stack.

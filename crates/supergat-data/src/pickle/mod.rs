@@ -1,11 +1,13 @@
 //! Safe reader of Python pickles.
 //!
-//! A pickle is a small stack program that may call any Python function. This interpreter calls nothing. It accepts only
-//! the names that numpy and scipy arrays, dicts and lists need, builds plain values for them, and rejects all others.
+//! A pickle is a small stack program that may call any Python function. This interpreter calls nothing. It
+//! accepts only the names that numpy and scipy arrays, dicts and lists need, builds plain values for them,
+//! and rejects all others.
 //!
-//! Values are stored in one flat list and refer to each other by [`Id`]. A shared value is stored once, a list may contain
-//! itself, and nesting uses no call stack. Memory is proportional to the length of the file. Arrays are decoded on request
-//! ([`Pickle::array`], [`Pickle::csr`]), so repeated references to an array copy nothing.
+//! Values are stored in one flat list and refer to each other by [`Id`]. A shared value is stored once, a
+//! list may contain itself, and nesting uses no call stack. Memory is proportional to the length of the file.
+//! Arrays are decoded on request ([`Pickle::array`], [`Pickle::csr`]), so repeated references to an array
+//! copy nothing.
 
 mod cursor;
 mod literal;
@@ -226,7 +228,7 @@ mod tests {
 
     #[test]
     fn builds_matrix_of_old_protocols() {
-        let made = b"ccopy_reg\n_reconstructor\n(cscipy.sparse.csr\ncsr_matrix\nc__builtin__\nobject\nNtR.";
-        assert_eq!(root(made), Value::Csr(None));
+        let pickle = b"ccopy_reg\n_reconstructor\n(cscipy.sparse.csr\ncsr_matrix\nc__builtin__\nobject\nNtR.";
+        assert_eq!(root(pickle), Value::Csr(None));
     }
 }

@@ -99,8 +99,8 @@ impl Array<'_> {
     }
 }
 
-/// A sparse matrix in CSR form, with the invariants of [`supergat_core::SparseMatrix`]: columns are strictly ascending
-/// within a row, and no value is zero.
+/// A sparse matrix in CSR form, with the invariants of [`supergat_core::SparseMatrix`]: columns are strictly
+/// ascending within a row, and no value is zero.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Csr {
     /// Number of columns.

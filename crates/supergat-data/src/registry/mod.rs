@@ -70,7 +70,8 @@ pub fn entry(name: &str) -> Option<&'static Entry> {
     ENTRIES.iter().find(|entry| entry.name == name)
 }
 
-/// Returns the folders that are searched for datasets, in order: `$SUPERGAT_DATA`, `./data` and the user's cache folder.
+/// Returns the folders that are searched for datasets, in order: `$SUPERGAT_DATA`, `./data` and the user's
+/// cache folder.
 pub fn roots() -> Vec<PathBuf> {
     let named = std::env::var_os(DATA_VARIABLE).map(PathBuf::from);
     named.into_iter().chain(["data".into()]).chain(cache()).collect()

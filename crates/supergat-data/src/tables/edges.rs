@@ -1,4 +1,4 @@
-//! The table of links.
+//! Reads the table of links.
 
 use super::nodes::Nodes;
 use super::roles::{GRAPH, Role, SOURCE, TARGET, WEIGHT};
@@ -86,7 +86,7 @@ fn end_columns(sheet: &Sheet, graph: Option<usize>, options: &TableOptions) -> R
         _ => Err(sheet.at(1, usize::MAX).error(
             "two columns with the ids of a link's ends",
             sheet.columns_in_words(),
-            "say with --delimiter what stands between fields, or name --source-column and --target-column",
+            "say with --delimiter which character separates the fields, or name --source-column and --target-column",
         )),
     }
 }

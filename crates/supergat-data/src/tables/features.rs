@@ -47,7 +47,8 @@ pub(super) fn is_missing(field: &str) -> bool {
     ["", "na", "n/a", "nan", "null", "?"].iter().any(|word| word.eq_ignore_ascii_case(field))
 }
 
-/// Builds features from the columns of a table. `sparse` selects the storage; by default it depends on the data.
+/// Builds features from the columns of a table. `sparse` selects the storage; by default it depends on the
+/// data.
 pub(super) fn build(
     table: &NodeTable,
     nodes: &Nodes,

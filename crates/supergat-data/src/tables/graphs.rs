@@ -60,7 +60,7 @@ impl Combined<'_> {
                         .push(Example::new(graph, features, label_rows(&self.labels, members), splits).map_err(core)?);
                     ids.push(members.iter().map(|node| all_ids[*node as usize].take().unwrap_or_default()).collect());
                 }
-                notes.push(format!("{graphs} graphs, told apart by the column `graph`"));
+                notes.push(format!("{graphs} graphs, distinguished by the column `graph`"));
             }
         }
         note_anomalies(&examples, notes);

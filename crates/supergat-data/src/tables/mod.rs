@@ -4,14 +4,15 @@
 //! |---|---|
 //! | `edges` | ids of source and target of each link; other columns are reported and ignored |
 //! | `nodes` | `id`, `label`, `split` and any number of feature columns with numbers or words |
-//! | `features` | instead of feature columns in `nodes`: one row per node, or sparse entries `id`, `feature`, `value` |
+//! | `features` | instead of columns in `nodes`: one row per node, or entries `id`, `feature`, `value` |
 //! | `features.npz` | instead of `features`: a SciPy sparse matrix |
 //! | `labels` | instead of a column in `nodes`: `id` and `label` |
 //! | `splits` | instead of a column in `nodes`: `split` and `id`; the order of the rows is kept |
 //! | `dataset.toml` | optional information that tables cannot express; see `sidecar.rs` |
 //!
-//! Tables are `.csv`, `.tsv`, `.txt` or, with the Cargo feature `parquet`, `.parquet`. Columns are recognised by name and
-//! position; [`TableOptions`] overrides this. A column `graph` in nodes and links distinguishes several graphs.
+//! Tables are `.csv`, `.tsv`, `.txt` or, with the Cargo feature `parquet`, `.parquet`. Columns are recognised
+//! by name and position; [`TableOptions`] overrides this. A column `graph` in nodes and links distinguishes
+//! several graphs.
 
 mod edges;
 mod entries;
@@ -82,7 +83,7 @@ pub(crate) fn load(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
     Ok(dataset)
 }
 
-/// The tables of a folder.
+/// Opened tables of a folder.
 struct Tables<'a> {
     folder: &'a Path,
     options: TableOptions,
@@ -165,7 +166,8 @@ impl<'a> Tables<'a> {
         if self.features.is_none() && path.is_file() { crate::npz::sparse_features(&path).map(Some) } else { Ok(None) }
     }
 
-    /// Reads the nodes from the first table with ids, else from the first table; returns them with notes on all tables.
+    /// Reads the nodes from the first table with ids, else from the first table; returns them with notes on
+    /// all tables.
     fn node_list(&self, matrix: Option<&supergat_core::Features<f32>>) -> Result<(Nodes, Vec<String>)> {
         let tables = [&self.nodes, &self.features, &self.labels];
         let notes = tables.into_iter().flatten().map(NodeTable::describe).collect();

@@ -92,13 +92,13 @@ impl NodeTable {
             return Err(sheet.at(1, usize::MAX).error(expected, first_row_in_words(&sheet)?, advice));
         }
         if main && sheet.header.len() == 1 {
-            let advice = "say with --delimiter what stands between fields";
+            let advice = "say with --delimiter which character separates the fields";
             return Err(sheet.at(1, usize::MAX).error("several columns", sheet.columns_in_words(), advice));
         }
         let optional = options.expected.is_some();
         let find = |role: &Role, named: &Option<String>| match role.find(&sheet, named.as_deref()) {
-            // Column options refer to the table of nodes, so other tables need not have these columns. For prediction,
-            // labels and splits are optional.
+            // Column options refer to the table of nodes, so other tables need not have these columns. For
+            // prediction, labels and splits are optional.
             Err(_) if !main || optional && role.option != ID.option => Ok(None),
             found => found,
         };

@@ -1,4 +1,5 @@
-//! `dataset.toml`: information about a dataset that tables cannot express. The file and all its entries are optional.
+//! `dataset.toml`: information about a dataset that tables cannot express. The file and all its entries are
+//! optional.
 
 use super::location::Location;
 use crate::error::Result;

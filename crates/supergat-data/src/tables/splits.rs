@@ -89,7 +89,8 @@ pub(super) fn all_for_test(known: &[bool]) -> Splits {
     [Vec::new(), Vec::new(), (0..).zip(known).filter(|(_, known)| **known).map(|(node, _)| node).collect()]
 }
 
-/// Draws a random split: 60, 20 and 20 % of each class, with at least one node per split if the class has three nodes.
+/// Draws a random split: 60, 20 and 20 % of each class, with at least one node per split if the class has
+/// three nodes.
 pub(crate) fn random(labels: &Labels, known: &[bool], names: &[String], seed: u64, notes: &mut Vec<String>) -> Splits {
     let groups: Vec<Vec<u32>> = match labels {
         Labels::Single { classes, of } => {
@@ -121,8 +122,7 @@ pub(crate) fn random(labels: &Labels, known: &[bool], names: &[String], seed: u6
         "no split column: 60 % {within} for training, 20 % for validation, 20 % for test, drawn with --split-seed {seed}"
     ));
     if !few.is_empty() {
-        let what =
-            "these classes have so few labels that their measures are rough; at least one node of each is for training";
+        let what = "metrics of classes with few labels are unreliable; at least one node of each is used for training";
         notes.push(format!("{what}: {}", super::features::first_few(&few)));
     }
     splits

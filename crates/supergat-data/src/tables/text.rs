@@ -30,7 +30,8 @@ pub(super) struct Text {
 }
 
 impl Text {
-    /// Reads a file. In the table of links, lines that begin with `#` are comments, as is usual in edge lists.
+    /// Reads a file. In the table of links, lines that begin with `#` are comments, as is usual in edge
+    /// lists.
     pub fn read(path: &Path, options: &TableOptions) -> Result<Self> {
         let bytes = file::read(path, MAX_BYTES)?;
         let mut content = String::from_utf8(bytes).map_err(|error| {
@@ -111,7 +112,7 @@ impl Text {
             Delimiter::One(b'\t') => "tabs".to_owned(),
             Delimiter::One(byte) => format!("`{}`", byte as char),
         };
-        format!("mend the row, or say with --delimiter what stands between fields (taken now: {now})")
+        format!("mend the row, or say with --delimiter which character separates the fields (currently {now})")
     }
 }
 

@@ -14,7 +14,8 @@ use supergat_core::{Direction, Example, Features, Graph, Labels};
 
 type Table = csv::Writer<BufWriter<File>>;
 
-/// Writes the tables to an existing folder. If the ids cannot be restored from a table, nodes are numbered 0, 1, ...
+/// Writes the tables to an existing folder. If the ids cannot be restored from a table, nodes are numbered 0,
+/// 1, ...
 pub(crate) fn write(dataset: &Dataset, folder: &Path) -> io::Result<()> {
     let numbered;
     let dataset = if ids_round_trip(dataset) {
@@ -25,7 +26,7 @@ pub(crate) fn write(dataset: &Dataset, folder: &Path) -> io::Result<()> {
     };
     let multi = dataset.is_multi_label();
     if multi && dataset.class_names.iter().any(|name| name.contains(SEPARATOR)) {
-        return Err(io::Error::other(format!("tables cannot hold classes with `{SEPARATOR}` in their names")));
+        return Err(io::Error::other(format!("tables cannot contain class names with `{SEPARATOR}`")));
     }
     let sparse = dataset.examples.iter().any(|example| matches!(*example.features, Features::Sparse(_)));
     let sidecar = Sidecar {
@@ -100,7 +101,8 @@ fn nodes(dataset: &Dataset, sparse: bool, mut out: Table) -> io::Result<()> {
     finish(out)
 }
 
-/// Returns the feature names of the schema if they are distinct and cannot be taken for roles, else `f0`, `f1`, ...
+/// Returns the feature names of the schema if they are distinct and cannot be taken for roles, else `f0`,
+/// `f1`, ...
 fn feature_names(dataset: &Dataset) -> Vec<String> {
     let own = dataset.schema.as_ref().map(Schema::feature_names).unwrap_or_default();
     let distinct: BTreeSet<&String> = own.iter().collect();

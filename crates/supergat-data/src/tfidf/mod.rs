@@ -1,9 +1,9 @@
 //! TF-IDF features of texts.
 //!
-//! The weight of term t in document d is `count(t, d) * (ln((1 + n) / (1 + df(t))) + 1)`, where df(t) is the number of
-//! documents that contain t, out of n. Each document is then scaled to unit length. Terms are words of at least two
-//! letters, digits or underscores, in lower case, without English stop words. This matches the default settings of
-//! scikit-learn's `TfidfVectorizer(stop_words="english")`.
+//! The weight of term t in document d is `count(t, d) * (ln((1 + n) / (1 + df(t))) + 1)`, where df(t) is the
+//! number of documents that contain t, out of n. Each document is then scaled to unit length. Terms are words
+//! of at least two letters, digits or underscores, in lower case, without English stop words. This matches
+//! the default settings of scikit-learn's `TfidfVectorizer(stop_words="english")`.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -12,8 +12,8 @@ const STOP_WORDS: &str = include_str!("stop_words.txt");
 
 /// Computes the TF-IDF weights of the `max_terms` most frequent terms.
 ///
-/// Returns for each document its pairs of term number and weight, in ascending order, and the list of terms. Terms are
-/// numbered alphabetically; ties in frequency are broken alphabetically.
+/// Returns for each document its pairs of term number and weight, in ascending order, and the list of terms.
+/// Terms are numbered alphabetically; ties in frequency are broken alphabetically.
 pub fn tf_idf(documents: &[Vec<String>], max_terms: usize) -> (Vec<Vec<(u32, f32)>>, Vec<String>) {
     // Number of occurrences and of documents of each term.
     let mut frequencies: BTreeMap<&str, (u64, u64)> = BTreeMap::new();

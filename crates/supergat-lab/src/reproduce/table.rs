@@ -142,7 +142,7 @@ fn notes(plan: &Plan, lines: &[Line]) -> Vec<String> {
     ];
     for dataset in &plan.table.datasets {
         let missing = |line: &Line| line.dataset == *dataset && line.wanted > 0 && line.ours.is_none();
-        if lines.iter().any(missing) && registry::place(dataset).is_none() {
+        if lines.iter().any(missing) && registry::local_folder(dataset).is_none() {
             notes.push(format!("{dataset} is not on this machine: `supergat download {dataset}` fetches it."));
         }
     }
