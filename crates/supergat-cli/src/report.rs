@@ -168,6 +168,7 @@ mod tests {
             listed_links: 5,
             notes: Vec::new(),
             schema: None,
+            origin: None,
         }
     }
 

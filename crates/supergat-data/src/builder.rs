@@ -195,6 +195,7 @@ impl DatasetBuilder {
             listed_links: self.edges.len() as u64,
             notes,
             schema: None,
+            origin: None,
         })
     }
 

@@ -1,7 +1,9 @@
 //! Datasets as readers, generators and [`DatasetBuilder`] return them.
 
 use crate::builder::DatasetBuilder;
+use crate::options::Origin;
 use crate::schema::Schema;
+use crate::split::SplitChoice;
 use std::borrow::Cow;
 use supergat_core::Example;
 
@@ -22,6 +24,8 @@ pub struct Dataset {
     pub notes: Vec<String>,
     /// Columns from which the features were made, for tables.
     pub schema: Option<Schema>,
+    /// Source and options that it was read with; `None` for graphs made in memory.
+    pub origin: Option<Origin>,
 }
 
 impl Dataset {
@@ -55,7 +59,9 @@ impl Dataset {
         let [example] = &self.examples[..] else { return None };
         let [train, validation, test] = crate::split::drawn(&example.labels, seed)?;
         let example = Example { train, validation, test, ..example.clone() };
-        Some(Self { examples: vec![example], ..self.clone() })
+        let split = SplitChoice::Random { seed };
+        let origin = self.origin.clone().map(|origin| Origin { split, ..origin });
+        Some(Self { examples: vec![example], origin, ..self.clone() })
     }
 
     /// Returns the name of a node.
@@ -92,6 +98,7 @@ mod tests {
             listed_links: 2,
             notes: Vec::new(),
             schema: None,
+            origin: None,
         };
         assert_eq!((dataset.nodes(), dataset.features(), dataset.classes()), (4, 3, 2));
         assert_eq!(dataset.class_names, ["0", "1"]);

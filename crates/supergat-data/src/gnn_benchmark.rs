@@ -103,6 +103,7 @@ pub fn parse(path: &Path, bytes: Vec<u8>, name: String, reduced: bool, options: 
         listed_links: links,
         notes,
         schema: None,
+        origin: None,
     })
 }
 

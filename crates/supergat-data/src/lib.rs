@@ -14,6 +14,7 @@
 
 #![deny(unsafe_code)]
 
+pub mod atomic;
 pub mod builder;
 pub mod convert;
 pub mod converted;

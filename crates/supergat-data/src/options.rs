@@ -62,6 +62,17 @@ pub struct Expected {
     pub several: bool,
 }
 
+/// Source of a dataset and the options that it was read with.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Origin {
+    /// Folder, file, known name or specification of a generated graph, as given.
+    pub source: String,
+    /// Train/validation/test split.
+    pub split: SplitChoice,
+    /// Options for tables.
+    pub tables: TableOptions,
+}
+
 impl TableOptions {
     /// Returns whether a column of the nodes is skipped.
     pub(crate) fn ignores(&self, column: &str) -> bool {

@@ -2,7 +2,7 @@
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result, shown};
-use crate::options::LoadOptions;
+use crate::options::{LoadOptions, Origin, TableOptions};
 use crate::random_graph::{self, RandomGraph};
 use crate::random_partition::{self, RandomPartition};
 use crate::registry::{self, DATA_VARIABLE, KNOWN};
@@ -87,7 +87,10 @@ pub fn load(source: &str) -> Result<Dataset> {
 
 /// Loads a dataset as [`load`] does, with options.
 pub fn load_with(source: &str, options: &LoadOptions) -> Result<Dataset> {
-    load_from(source, &registry::roots(), options)
+    let mut dataset = load_from(source, &registry::roots(), options)?;
+    let tables = TableOptions { expected: None, labels_optional: false, ..options.tables.clone() };
+    dataset.origin = Some(Origin { source: source.to_owned(), split: options.split, tables });
+    Ok(dataset)
 }
 
 fn load_from(source: &str, roots: &[PathBuf], options: &LoadOptions) -> Result<Dataset> {

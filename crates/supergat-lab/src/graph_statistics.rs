@@ -239,6 +239,7 @@ mod tests {
             listed_links: 4,
             notes: Vec::new(),
             schema: None,
+            origin: None,
         }
     }
 

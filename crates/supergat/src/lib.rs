@@ -1,1 +1,67 @@
 //! Self-supervised graph attention networks: node classification on graphs with noisy links.
+//!
+//! Graph attention lets every node weigh its neighbours. SuperGAT (Kim & Oh, ICLR 2021) trains these weights with the graph itself:
+//! the attention score of a pair of nodes must also predict whether an edge joins them.
+//!
+//! [`Dataset`] is a graph with features and labels: from arrays ([`Dataset::builder`]), tables, published files or generators
+//! ([`load`]). [`Classifier`] trains, predicts, explains, saves and loads.
+//!
+//! ```
+//! use supergat::{Classifier, Dataset};
+//! let dataset = Dataset::builder(6)
+//!     .edges(&[(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5), (2, 3)])
+//!     .dense_features(&[1.0, 0.8, 0.9, -1.0, -0.7, -0.9], 1)
+//!     .labels(&[Some(0), Some(0), None, None, Some(1), Some(1)])
+//!     .split(&[0, 5], &[1, 4], &[])
+//!     .build()?;
+//! let model = Classifier::builder().model("supergat-mx").dropout(0.2).fit(&dataset)?;
+//! let predictions = model.predict(&dataset)?;
+//! assert_eq!(predictions.classes().len(), 6);
+//! # Ok::<(), supergat::Error>(())
+//! ```
+//!
+//! The same seed gives the same bits, at any number of threads.
+
+#![forbid(unsafe_code)]
+
+mod attention;
+mod builder;
+mod choice;
+mod classifier;
+mod error;
+mod predictions;
+mod saved;
+
+pub use attention::{Attention, EdgeAttention};
+pub use builder::{ClassifierBuilder, Training};
+pub use choice::{AUTO, Choice, DEFAULT_MODEL, check_model, model_names};
+pub use classifier::{Card, Classifier, Evaluation, SplitScore};
+pub use error::{Error, Result};
+pub use predictions::Predictions;
+pub use saved::MODEL_FILE;
+
+pub use supergat_core::hyperparameters;
+pub use supergat_core::{Epoch, Outcome, Score};
+pub use supergat_data::{Dataset, DatasetBuilder, LoadOptions, SplitChoice, TableOptions};
+pub use supergat_lab::{Observation, SeedRun, Settings, Summary};
+
+/// Readers and generators of datasets.
+pub use supergat_data as data;
+/// Studies, statistics, sweeps and recommendations: the tools behind the command line.
+pub use supergat_lab as lab;
+
+/// Loads a dataset: a folder or file of tables or of a published format, a known name such as `cora`, or a generated graph.
+///
+/// ```
+/// let dataset = supergat::load("random-partition:classes=3,nodes=200,degree=4")?;
+/// assert_eq!((dataset.nodes(), dataset.classes(), dataset.features()), (600, 3, 2));
+/// # Ok::<(), supergat::Error>(())
+/// ```
+pub fn load(source: &str) -> Result<Dataset> {
+    Ok(supergat_data::load(source)?)
+}
+
+/// Loads a dataset with a choice of split and options for tables. See [`load`].
+pub fn load_with(source: &str, options: &LoadOptions) -> Result<Dataset> {
+    Ok(supergat_data::load_with(source, options)?)
+}

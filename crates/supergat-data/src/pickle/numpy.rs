@@ -198,13 +198,13 @@ impl<'a> Pickle<'a> {
             ));
         }
 
-        let mut tidy = Csr {
+        let mut sorted = Csr {
             columns,
             offsets: file::with_capacity(self.path, offsets.len())?,
             column_of: file::with_capacity(self.path, values.len())?,
             values: file::with_capacity(self.path, values.len())?,
         };
-        tidy.offsets.push(0);
+        sorted.offsets.push(0);
         let mut row = Vec::new();
         for pair in offsets.windows(2) {
             let range = pair[0] as usize..pair[1] as usize;

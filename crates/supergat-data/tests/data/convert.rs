@@ -42,6 +42,7 @@ fn odd(direction: Direction, features: fn(usize) -> Features<f32>, several: bool
         listed_links: 77,
         notes: vec!["a note".into()],
         schema: Some(Schema::default()),
+        origin: None,
     }
 }
 
@@ -71,7 +72,7 @@ fn assert_same(a: &Dataset, b: &Dataset) {
         assert_eq!((&a.train, &a.validation, &a.test), (&b.train, &b.validation, &b.test));
         let bits = |features: &Features<f32>| features.values().iter().map(|v| v.to_bits()).collect::<Vec<_>>();
         assert_eq!(bits(&a.features), bits(&b.features));
-        match (&a.features, &b.features) {
+        match (&*a.features, &*b.features) {
             (Features::Sparse(a), Features::Sparse(b)) => {
                 assert_eq!((a.offsets(), a.column_of()), (b.offsets(), b.column_of()));
             }

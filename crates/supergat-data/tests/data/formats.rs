@@ -58,7 +58,7 @@ fn single(dataset: &Dataset) -> &[u32] {
 }
 
 fn dense(dataset: &Dataset) -> &[f32] {
-    let Features::Dense { values, .. } = &dataset.examples[0].features else { panic!("dense features") };
+    let Features::Dense { values, .. } = &*dataset.examples[0].features else { panic!("dense features") };
     values
 }
 
@@ -83,7 +83,7 @@ fn gnn_benchmark() {
     let folder = Folder::new("some", vec![("cora_ml.npz", npz(&benchmark()))]);
     let dataset = folder.load().unwrap();
     assert_eq!((dataset.name.as_str(), dataset.nodes(), dataset.classes(), dataset.listed_links), ("cora-ml", 3, 2, 2));
-    let Features::Sparse(features) = &dataset.examples[0].features else { panic!("sparse") };
+    let Features::Sparse(features) = &*dataset.examples[0].features else { panic!("sparse") };
     assert_eq!((features.offsets(), features.column_of()), (&[0, 2, 2, 3][..], &[0, 1, 1][..]));
     assert!(features.values().iter().all(|&value| value == 1.0));
     assert_eq!(dataset.examples[0].graph.incoming().of(1), [0, 1, 2]);
@@ -95,7 +95,7 @@ fn gnn_benchmark() {
     let mut arrays: Vec<_> = benchmark().into_iter().filter(|(name, _)| !name.starts_with("attr_")).collect();
     arrays.push(("attr_matrix", floats(&[3, 2], &[0.5, 3.0, -1.0, 0.0, 0.0, 2.0])));
     folder.write("cora_ml.npz", &npz(&arrays));
-    let Features::Sparse(same) = &folder.load().unwrap().examples[0].features else { panic!("sparse") };
+    let Features::Sparse(same) = &*folder.load().unwrap().examples[0].features else { panic!("sparse") };
     assert_eq!(same.column_of(), features.column_of());
 }
 
@@ -150,7 +150,7 @@ fn musae_pages() {
         (graph.direction(), graph.self_loops(), graph.incoming().of(0)),
         (Direction::Directed, 1, &[0, 1, 2][..])
     );
-    let Features::Sparse(words) = &dataset.examples[0].features else { panic!("sparse") };
+    let Features::Sparse(words) = &*dataset.examples[0].features else { panic!("sparse") };
     assert_eq!(
         (words.offsets(), words.column_of(), words.values()),
         (&[0, 2, 3, 3][..], &[1, 3, 1][..], &[1.0; 3][..])
@@ -429,7 +429,7 @@ fn web_pages() {
     assert_eq!(dataset.node_id(4, 0), "http://cs.edu/~ann");
     // ann, graphs, relative and one Korean word; `again` is too common, the page that cannot be decoded has no text.
     assert_eq!(dataset.features(), 4);
-    let Features::Sparse(features) = &texas.features else { panic!("sparse") };
+    let Features::Sparse(features) = &*texas.features else { panic!("sparse") };
     assert_eq!(features.column_of(), [0, 1, 2, 0, 1]);
     assert!(dataset.notes.iter().any(|note| note.starts_with("1 pages cannot be decoded")), "{:?}", dataset.notes);
     assert!(folder.load_split(SplitChoice::Random { seed: 1 }).is_err());

@@ -66,7 +66,7 @@ fn worked_example() {
         (&[0, 1][..], &[2, 3][..], &[6, 4][..])
     );
 
-    let Features::Sparse(features) = &example.features else { panic!("sparse features") };
+    let Features::Sparse(features) = &*example.features else { panic!("sparse features") };
     assert_eq!(features.offsets(), [0, 1, 2, 4, 4, 5, 5, 6]);
     assert_eq!(features.column_of(), [0, 1, 0, 2, 0, 2]);
     assert_eq!(features.values(), [1.0, 1.0, 5.0, 0.5, 4.0, 6.0]);

@@ -26,7 +26,7 @@ fn load(folder: &tempfile::TempDir) -> Dataset {
 }
 
 fn dense(dataset: &Dataset) -> &[f32] {
-    match &dataset.examples[0].features {
+    match &*dataset.examples[0].features {
         Features::Dense { values, .. } => values,
         Features::Sparse(_) => panic!("sparse"),
     }
@@ -141,7 +141,7 @@ fn entries_are_sparse_features() {
     let entries = "id,feature,value\nb,3,0.5\na,7,1\na,2,1\nd,0,2\n";
     let folder = folder(&[("nodes.csv", nodes), ("features.csv", entries), ("edges.csv", "a,b\nc,d\n")]);
     let dataset = load(&folder);
-    let Features::Sparse(matrix) = &dataset.examples[0].features else { panic!("dense") };
+    let Features::Sparse(matrix) = &*dataset.examples[0].features else { panic!("dense") };
     assert_eq!((matrix.offsets(), matrix.column_of()), (&[0, 2, 3, 3, 4][..], &[2, 7, 3, 0][..]));
     assert_eq!((dataset.features(), &dataset.schema), (8, &None));
     std::fs::write(folder.path().join("features.csv"), entries.replace(",7,", ",word,")).unwrap();
@@ -155,7 +155,7 @@ fn wide_and_mostly_zero_is_sparse() {
     let rows: String = (0..240).map(|node| format!("{node},{},{}\n", node % 2, words[node % 80])).collect();
     let folder = folder(&[("nodes.csv", &format!("id,label,word\n{rows}")), ("edges.csv", "0 1\n")]);
     let dataset = load(&folder);
-    assert!(matches!(&dataset.examples[0].features, Features::Sparse(matrix) if matrix.values().len() == 240));
+    assert!(matches!(&*dataset.examples[0].features, Features::Sparse(matrix) if matrix.values().len() == 240));
     assert_eq!(dataset.features(), 80);
 }
 
@@ -376,7 +376,7 @@ fn a_matrix_of_scipy_can_hold_the_features() {
     std::fs::write(folder.path().join("features.npz"), matrix(&[0, 2, 2, 3, 3])).unwrap();
     let dataset = load(&folder);
     assert_eq!((dataset.nodes(), dataset.features(), classes(&dataset)), (4, 3, &[0, 1, 1, 0][..]));
-    assert!(matches!(&dataset.examples[0].features, Features::Sparse(matrix) if matrix.column_of() == [0, 2, 1]));
+    assert!(matches!(&*dataset.examples[0].features, Features::Sparse(matrix) if matrix.column_of() == [0, 2, 1]));
     std::fs::write(folder.path().join("features.npz"), matrix(&[0, 2, 3])).unwrap();
     let error = read(folder.path(), &TableOptions::default()).unwrap_err().to_string();
     assert!(error.contains("labels.csv, line 4: expected 2 rows, one per node"), "{error}");

@@ -1,0 +1,96 @@
+//! From names and values to the settings of a training.
+
+use crate::error::{Error, Result};
+use supergat_core::ModelKind;
+use supergat_core::hyperparameters::{Hyperparameter, Value};
+use supergat_data::Dataset;
+use supergat_lab::Settings;
+use supergat_lab::recipe::{Known, Recommendation, recommend};
+
+/// Name that stands for the model recommended for a graph.
+pub const AUTO: &str = "auto";
+
+/// Default model for the datasets of the paper. Other datasets get the recommended one.
+pub const DEFAULT_MODEL: &str = "supergat-mx";
+
+/// Settings of a training and where they come from, as [`crate::ClassifierBuilder::choose`] returns them.
+#[derive(Debug, Clone)]
+pub struct Choice {
+    /// Model and hyperparameters.
+    pub settings: Settings,
+    /// Whether the paper publishes hyperparameters for this dataset and model; otherwise general defaults are the base.
+    pub published: bool,
+    /// Recommendation that named the model, if it was chosen automatically.
+    pub recommendation: Option<Recommendation>,
+    /// Hyperparameters that were given but that the model does not read.
+    pub unused: Vec<&'static str>,
+}
+
+/// Model as requested: by name, or chosen for the dataset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ModelChoice {
+    Default,
+    Auto,
+    Kind(ModelKind),
+}
+
+/// Returns the names of all models, and `auto`.
+///
+/// ```
+/// assert!(supergat::model_names().contains(&"supergat-mx".to_owned()));
+/// ```
+pub fn model_names() -> Vec<String> {
+    [AUTO.to_owned()].into_iter().chain(ModelKind::ALL.iter().map(ToString::to_string)).collect()
+}
+
+/// Checks the name of a model: one of [`model_names`].
+///
+/// ```
+/// assert!(supergat::check_model("gat-go").is_ok());
+/// assert!(supergat::check_model("gat-og").is_err());
+/// ```
+pub fn check_model(name: &str) -> Result<()> {
+    parse(name).map(drop)
+}
+
+pub(crate) fn parse(name: &str) -> Result<ModelChoice> {
+    if name == AUTO {
+        return Ok(ModelChoice::Auto);
+    }
+    name.parse().map(ModelChoice::Kind).map_err(|_| {
+        let mut known = model_names();
+        known.sort_by_key(|known| strsim::osa_distance(name, known));
+        Error::UnknownModel { name: name.to_owned(), known }
+    })
+}
+
+/// Chooses model and base settings for a dataset, then applies `values` in order.
+pub(crate) fn choose(
+    dataset: &Dataset,
+    model: ModelChoice,
+    preset: Option<&str>,
+    values: &[(String, Value)],
+) -> Result<Choice> {
+    let preset = preset.unwrap_or(&dataset.name);
+    let default: ModelKind = DEFAULT_MODEL.parse().expect("a model name");
+    let (model, recommendation) = match model {
+        ModelChoice::Kind(kind) => (kind, None),
+        ModelChoice::Default if Settings::published(preset, default).is_some() => (default, None),
+        ModelChoice::Default | ModelChoice::Auto => {
+            let recommendation = recommend(dataset, Known::TrainingAndValidation);
+            (recommendation.recommendation, Some(recommendation))
+        }
+    };
+    let published = Settings::published(preset, model);
+    let mut settings = published.unwrap_or_else(|| Settings::general(model));
+    let mut unused = Vec::new();
+    for (name, value) in values {
+        let hyperparameter = Hyperparameter::find(name)?;
+        settings.set(name, *value)?;
+        if !hyperparameter.group.applies_to(model) && !unused.contains(&hyperparameter.name) {
+            unused.push(hyperparameter.name);
+        }
+    }
+    unused.sort_unstable();
+    Ok(Choice { settings, published: published.is_some(), recommendation, unused })
+}

@@ -1,0 +1,309 @@
+//! The classifier: a trained model with everything that prediction on new data needs.
+
+use crate::attention::Attention;
+use crate::builder::ClassifierBuilder;
+use crate::error::{Error, Result};
+use crate::predictions::Predictions;
+use crate::saved::{self, MODEL_FILE};
+use std::path::{Path, PathBuf};
+use supergat_core::{Architecture, Example, Model, Score};
+use supergat_data::atomic;
+use supergat_data::options::{Expected, Origin};
+use supergat_data::schema::Schema;
+use supergat_data::{Dataset, LoadOptions, SplitChoice, TableOptions};
+use supergat_lab::Settings;
+
+/// A node classifier: trains, predicts, explains, saves and loads.
+///
+/// ```
+/// use supergat::{Classifier, Dataset};
+/// let dataset = Dataset::builder(6)
+///     .edges(&[(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5), (2, 3)])
+///     .dense_features(&[1.0, 0.8, 0.9, -1.0, -0.7, -0.9], 1)
+///     .labels(&[Some(0), Some(0), None, None, Some(1), Some(1)])
+///     .split(&[0, 5], &[1, 4], &[])
+///     .build()?;
+/// let model = Classifier::builder().model("supergat-mx").dropout(0.2).seed(1).fit(&dataset)?;
+/// assert_eq!(model.predict(&dataset)?.classes(), [0, 0, 0, 1, 1, 1]);
+///
+/// let bytes = model.to_bytes();
+/// assert_eq!(Classifier::from_bytes(&bytes)?.predict(&dataset)?, model.predict(&dataset)?);
+/// # Ok::<(), supergat::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Classifier {
+    pub(crate) model: Model<f32>,
+    pub(crate) card: Card,
+    /// Training, validation and test nodes of every graph of the training data.
+    pub(crate) splits: Vec<[Vec<u32>; 3]>,
+}
+
+/// Record of how a model was made, stored in its file.
+///
+/// ```
+/// let dataset = supergat::load("random-partition:classes=2,nodes=170,degree=4")?;
+/// let model = supergat::Classifier::builder().model("mlp").max_epochs(2).seed(3).fit(&dataset)?;
+/// assert_eq!(model.card().dataset, "random-partition");
+/// assert_eq!((model.card().seed, model.card().class_names.len()), (Some(3), 2));
+/// # Ok::<(), supergat::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Card {
+    /// Name of the training dataset.
+    pub dataset: String,
+    /// Source and options that the training dataset was read with; `None` for arrays in memory.
+    pub origin: Option<Origin>,
+    /// Names of the classes.
+    pub class_names: Vec<String>,
+    /// Columns that the features were made from, with their preparation; `None` where features were given as numbers.
+    pub columns: Option<Schema>,
+    /// Model and hyperparameters; `None` in files of version 1.
+    pub settings: Option<Settings>,
+    /// Seed of the run.
+    pub seed: Option<u64>,
+    /// Epoch with the best validation metric, from 0.
+    pub best_epoch: Option<usize>,
+    /// Version of supergat that wrote the model.
+    pub version: String,
+}
+
+/// Score on the nodes of one split.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SplitScore {
+    /// Number of nodes.
+    pub nodes: usize,
+    /// Mean loss, and accuracy or micro-F1 between 0 and 1.
+    pub score: Score,
+}
+
+/// Scores on the labelled nodes of a dataset, as [`Classifier::evaluate`] returns them. `None` for splits without nodes.
+///
+/// ```
+/// let dataset = supergat::load("random-partition:classes=2,nodes=170,degree=4,homophily=0.9")?;
+/// let model = supergat::Classifier::builder().model("gat-go").max_epochs(30).fit(&dataset)?;
+/// assert!(model.evaluate(&dataset)?.test.unwrap().score.metric > 0.5);
+/// # Ok::<(), supergat::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Evaluation {
+    /// Training nodes.
+    pub train: Option<SplitScore>,
+    /// Validation nodes.
+    pub validation: Option<SplitScore>,
+    /// Test nodes.
+    pub test: Option<SplitScore>,
+}
+
+impl Classifier {
+    /// Starts a training; every hyperparameter has a default.
+    pub fn builder<'a>() -> ClassifierBuilder<'a> {
+        ClassifierBuilder::new()
+    }
+
+    pub(crate) fn trained(
+        model: Model<f32>,
+        settings: Settings,
+        dataset: &Dataset,
+        seed: u64,
+        best_epoch: usize,
+    ) -> Self {
+        let card = Card {
+            dataset: dataset.name.clone(),
+            origin: dataset.origin.clone(),
+            class_names: dataset.class_names.clone(),
+            columns: dataset.schema.clone(),
+            settings: Some(settings),
+            seed: Some(seed),
+            best_epoch: Some(best_epoch),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        };
+        let nodes = |example: &Example<f32>| [&example.train, &example.validation, &example.test].map(Clone::clone);
+        Self { model, card, splits: dataset.examples.iter().map(nodes).collect() }
+    }
+
+    /// Opens the model of a run folder, or a model file.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+        let given = path.as_ref();
+        let advice = "give the folder of a finished run, or a .safetensors file from one";
+        let file = if given.is_dir() { given.join(MODEL_FILE) } else { given.to_owned() };
+        let refuse = |path: &Path, reason: String| Error::Open { path: path.to_owned(), reason };
+        if !given.exists() {
+            return Err(refuse(given, format!("not found: {advice}")));
+        }
+        if !file.exists() {
+            return Err(refuse(given, format!("has no {MODEL_FILE}: {advice}")));
+        }
+        let bytes = std::fs::read(&file).map_err(|error| refuse(&file, format!("cannot be read: {error}")))?;
+        Self::from_bytes(&bytes).map_err(|error| refuse(&file, error.to_string()))
+    }
+
+    /// Reads the bytes of a model file of this or an older version.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        saved::from_bytes(bytes)
+    }
+
+    /// Writes the model to a file, atomically.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let path = folder.path().join("model.safetensors");
+    /// let dataset = supergat::load("random-partition:classes=2,nodes=170,degree=4")?;
+    /// supergat::Classifier::builder().model("gcn").max_epochs(2).fit(&dataset)?.save(&path)?;
+    /// let model = supergat::Classifier::load(&path)?;
+    /// assert_eq!(model.predict(&dataset)?.nodes(), 340);
+    /// # Ok::<(), supergat::Error>(())
+    /// ```
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        let (path, bytes) = (path.as_ref(), self.to_bytes());
+        atomic::replace(path, |out| out.write_all(&bytes))
+            .map_err(|source| Error::Write { path: path.to_owned(), source })
+    }
+
+    /// Returns the bytes of a model file (safetensors). Equal models give equal bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        saved::to_bytes(self)
+    }
+
+    /// Record of how the model was made.
+    pub fn card(&self) -> &Card {
+        &self.card
+    }
+
+    /// Name of the model, such as `supergat-mx`.
+    pub fn model_name(&self) -> String {
+        self.architecture().model.to_string()
+    }
+
+    /// Shape of the network.
+    pub fn architecture(&self) -> &Architecture {
+        self.model.architecture()
+    }
+
+    /// Names of the classes.
+    pub fn class_names(&self) -> &[String] {
+        &self.card.class_names
+    }
+
+    /// Training, validation and test nodes of every graph of the training data. Empty in files of version 1.
+    pub fn splits(&self) -> &[[Vec<u32>; 3]] {
+        &self.splits
+    }
+
+    /// Engine behind the classifier, for studies of the network itself.
+    pub fn engine(&self) -> &Model<f32> {
+        &self.model
+    }
+
+    /// Reads a new dataset for this model: tables are prepared with the columns, means and classes of the training data.
+    ///
+    /// `source` is a folder, a file or a known name, as for [`crate::load`].
+    pub fn read(&self, source: &str) -> Result<Dataset> {
+        self.read_with(Some(source), None, None)
+    }
+
+    /// Reads the training dataset again, with the recorded options and split.
+    pub fn training_data(&self) -> Result<Dataset> {
+        self.read_with(None, None, None)
+    }
+
+    /// Options for tables that the training data was read with.
+    pub fn table_options(&self) -> TableOptions {
+        self.card.origin.as_ref().map(|origin| origin.tables.clone()).unwrap_or_default()
+    }
+
+    /// Reads `source`, or else the training dataset, with another split or other options for tables than the recorded ones.
+    pub fn read_with(
+        &self,
+        source: Option<&str>,
+        split: Option<SplitChoice>,
+        tables: Option<TableOptions>,
+    ) -> Result<Dataset> {
+        let origin = self.card.origin.as_ref();
+        let recorded = origin.map(|origin| origin.source.as_str());
+        let recorded_split = || origin.filter(|_| source.is_none()).map(|origin| origin.split);
+        let mut options = LoadOptions {
+            split: split.or_else(recorded_split).unwrap_or_default(),
+            tables: tables.unwrap_or_else(|| self.table_options()),
+        };
+        if let Some(source) = source
+            && !same_place(source, recorded)
+        {
+            options.tables.expected = Some(self.expected());
+        }
+        let source = source.or(recorded).ok_or(Error::NoTrainingData)?;
+        let dataset = supergat_data::load_with(source, &options)?;
+        self.check_labels(source, &dataset)?;
+        Ok(dataset)
+    }
+
+    /// Predicts the classes of all nodes of a dataset. Labels of the dataset are not read.
+    pub fn predict(&self, dataset: &Dataset) -> Result<Predictions> {
+        let logits = self.logits(dataset)?;
+        Predictions::new(self.architecture(), self.card.class_names.clone(), logits)
+    }
+
+    /// Measures the predictions for the labelled nodes of a dataset.
+    pub fn evaluate(&self, dataset: &Dataset) -> Result<Evaluation> {
+        self.check_labels(&dataset.name, dataset)?;
+        let logits = self.logits(dataset)?;
+        let score = |list: fn(&Example<f32>) -> &[u32]| {
+            let nodes = dataset.examples.iter().map(|example| list(example).len()).sum();
+            (nodes > 0).then(|| SplitScore { nodes, score: supergat_lab::score(dataset, &logits, list) })
+        };
+        Ok(Evaluation {
+            train: score(|example| &example.train),
+            validation: score(|example| &example.validation),
+            test: score(|example| &example.test),
+        })
+    }
+
+    /// Returns the attention on all edges of a graph of the dataset. See [`Attention`] for an example.
+    pub fn attention<'d>(&self, dataset: &'d Dataset, graph: usize) -> Result<Attention<'d>> {
+        if self.architecture().model.form().is_none() {
+            return Err(Error::NoAttention { model: self.model_name() });
+        }
+        let count = dataset.examples.len();
+        let example = dataset.examples.get(graph).ok_or(Error::OutOfRange { what: "graph", found: graph, count })?;
+        Ok(Attention::new(&example.graph, self.model.attention(example)?))
+    }
+
+    fn logits(&self, dataset: &Dataset) -> Result<Vec<Vec<f32>>> {
+        let incompatible = |source| Error::Incompatible { data: dataset.name.clone(), source };
+        supergat_lab::logits(&self.model, dataset).map_err(incompatible)
+    }
+
+    /// Checks that features and classes are those of the model.
+    fn check_labels(&self, data: &str, dataset: &Dataset) -> Result<()> {
+        let fits = |example: &Example<f32>| self.architecture().accepts(example);
+        dataset
+            .examples
+            .iter()
+            .try_for_each(fits)
+            .map_err(|source| Error::Incompatible { data: data.to_owned(), source })?;
+        if self.card.class_names != dataset.class_names {
+            return Err(Error::OtherClasses {
+                data: data.to_owned(),
+                expected: self.card.class_names.clone(),
+                found: dataset.class_names.clone(),
+            });
+        }
+        Ok(())
+    }
+
+    /// Form that new tables must be brought into.
+    fn expected(&self) -> Expected {
+        Expected {
+            features: self.architecture().input_features,
+            schema: self.card.columns.clone(),
+            classes: self.card.class_names.clone(),
+            several: self.architecture().multi_label,
+        }
+    }
+}
+
+/// Returns whether both name the same file or folder.
+fn same_place(source: &str, recorded: Option<&str>) -> bool {
+    let place = |source: &str| -> Option<PathBuf> { Path::new(source).canonicalize().ok() };
+    recorded.is_some_and(|recorded| recorded == source || place(source).is_some_and(|a| place(recorded) == Some(a)))
+}

@@ -1,0 +1,89 @@
+//! The error type of the library.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Errors of the library. Every message says what was expected and what was found.
+///
+/// ```
+/// let error = supergat::Classifier::builder().model("supergat-xm").choose(&supergat::load("random-partition")?).unwrap_err();
+/// assert!(error.to_string().starts_with("unknown model `supergat-xm`: expected one of supergat-mx, "));
+/// # Ok::<(), supergat::Error>(())
+/// ```
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A dataset that cannot be read or built.
+    #[error(transparent)]
+    Data(#[from] supergat_data::Error),
+    /// A model that cannot be trained or run.
+    #[error(transparent)]
+    Model(#[from] supergat_core::Error),
+    /// A model name that does not exist.
+    #[error("unknown model `{name}`: expected one of {}", known.join(", "))]
+    UnknownModel {
+        /// Name as given.
+        name: String,
+        /// All names, the most similar first.
+        known: Vec<String>,
+    },
+    /// A saved model that cannot be opened.
+    #[error("{}: {reason}", path.display())]
+    Open {
+        /// File or folder.
+        path: PathBuf,
+        /// Reason and remedy.
+        reason: String,
+    },
+    /// A file that cannot be written.
+    #[error("cannot write {}: {source}", path.display())]
+    Write {
+        /// File.
+        path: PathBuf,
+        /// Error of the operating system.
+        source: io::Error,
+    },
+    /// A saved model that does not name its training data.
+    #[error("the model does not say which dataset it was trained on: name one")]
+    NoTrainingData,
+    /// Data whose classes are not those of the model.
+    #[error("{data}: the model knows the classes {}, but the data has {}", expected.join(", "), found.join(", "))]
+    OtherClasses {
+        /// Name of the data.
+        data: String,
+        /// Classes of the model.
+        expected: Vec<String>,
+        /// Classes of the data.
+        found: Vec<String>,
+    },
+    /// Data that does not fit the model.
+    #[error("{data}: {source}")]
+    Incompatible {
+        /// Name of the data.
+        data: String,
+        /// Expected and found sizes.
+        source: supergat_core::Error,
+    },
+    /// Attention of a model that has none.
+    #[error("{model} has no attention: expected a gat-*, supergat-* or cgat model")]
+    NoAttention {
+        /// Name of the model.
+        model: String,
+    },
+    /// A graph or node that does not exist.
+    #[error("{what} {found} does not exist: expected a number below {count}")]
+    OutOfRange {
+        /// Kind of number: graph or node.
+        what: &'static str,
+        /// Number as given.
+        found: usize,
+        /// Number of graphs or nodes.
+        count: usize,
+    },
+    /// No seed to train with.
+    #[error("no seed to train with: expected at least one")]
+    NoSeeds,
+}
+
+/// Result of the library.
+pub type Result<T> = std::result::Result<T, Error>;

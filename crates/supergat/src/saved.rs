@@ -1,0 +1,98 @@
+//! Model files: weights and architecture as a checkpoint, the card in its metadata, splits as lists.
+
+use crate::classifier::{Card, Classifier};
+use crate::error::Result;
+use std::collections::HashMap;
+use std::path::Path;
+use supergat_core::checkpoint::Checkpoint;
+use supergat_data::options::Origin;
+use supergat_data::{SplitChoice, TableOptions};
+
+/// Name of the model file in a run folder.
+pub const MODEL_FILE: &str = "model.safetensors";
+
+const NAME: &str = "dataset";
+const SOURCE: &str = "dataset_source";
+const SPLIT: &str = "split";
+const CLASS_NAMES: &str = "class_names";
+const TABLE_OPTIONS: &str = "table_options";
+const FEATURE_COLUMNS: &str = "feature_columns";
+const SETTINGS: &str = "settings";
+const SEED: &str = "seed";
+const BEST_EPOCH: &str = "best_epoch";
+const SUPERGAT_VERSION: &str = "supergat_version";
+const LISTS: [&str; 3] = ["train", "validation", "test"];
+
+/// Returns the name of the list of nodes of a graph and split.
+fn list_name(graph: usize, list: &str) -> String {
+    format!("split.{graph}.{list}")
+}
+
+pub(crate) fn to_bytes(classifier: &Classifier) -> Vec<u8> {
+    let Classifier { model, card, splits } = classifier;
+    let mut metadata = HashMap::from([
+        (NAME, card.dataset.clone()),
+        (CLASS_NAMES, json(&card.class_names)),
+        (SUPERGAT_VERSION, card.version.clone()),
+    ]);
+    if let Some(Origin { source, split, tables }) = &card.origin {
+        // A relative path must be found again from any folder.
+        let absolute = Path::new(source).exists().then(|| std::path::absolute(source).ok()).flatten();
+        let source = absolute.map_or_else(|| source.clone(), |path| path.display().to_string());
+        metadata.extend([(SOURCE, source), (SPLIT, split.to_string()), (TABLE_OPTIONS, json(tables))]);
+    }
+    metadata.extend(card.columns.as_ref().map(|columns| (FEATURE_COLUMNS, json(columns))));
+    metadata.extend(card.settings.as_ref().map(|settings| (SETTINGS, json(settings))));
+    metadata.extend(card.seed.map(|seed| (SEED, seed.to_string())));
+    metadata.extend(card.best_epoch.map(|epoch| (BEST_EPOCH, epoch.to_string())));
+    let lists = splits.iter().enumerate().flat_map(|(graph, lists)| {
+        LISTS.iter().zip(lists).map(move |(name, nodes)| (list_name(graph, name), nodes.clone()))
+    });
+    let metadata = metadata.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+    Checkpoint { model: model.clone(), metadata, lists: lists.collect() }.to_bytes()
+}
+
+pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Classifier> {
+    let Checkpoint { model, metadata, mut lists } = Checkpoint::from_bytes(bytes)?;
+    let text = |key: &str| metadata.get(key).map(String::as_str);
+    // A file of version 1 lacks some entries.
+    let class_names: Option<Vec<String>> = parsed(text(CLASS_NAMES))?;
+    let numbered = || (0..model.architecture().classes).map(|class| class.to_string()).collect();
+    let origin = match text(SOURCE) {
+        Some(source) => Some(Origin {
+            source: source.to_owned(),
+            split: text(SPLIT).and_then(|split| split.parse::<SplitChoice>().ok()).unwrap_or_default(),
+            tables: parsed::<TableOptions>(text(TABLE_OPTIONS))?.unwrap_or_default(),
+        }),
+        None => None,
+    };
+    let card = Card {
+        dataset: text(NAME).unwrap_or_default().to_owned(),
+        origin,
+        class_names: class_names.unwrap_or_else(numbered),
+        columns: parsed(text(FEATURE_COLUMNS))?,
+        settings: parsed(text(SETTINGS))?,
+        seed: text(SEED).and_then(|seed| seed.parse().ok()),
+        best_epoch: text(BEST_EPOCH).and_then(|epoch| epoch.parse().ok()),
+        version: text(SUPERGAT_VERSION).unwrap_or("unknown").to_owned(),
+    };
+    let mut splits = Vec::new();
+    while lists.contains_key(&list_name(splits.len(), LISTS[0])) {
+        splits.push(LISTS.map(|list| lists.remove(&list_name(splits.len(), list)).unwrap_or_default()));
+    }
+    Ok(Classifier { model, card, splits })
+}
+
+/// Parses an entry of the metadata, where it is present.
+fn parsed<T: serde::de::DeserializeOwned>(text: Option<&str>) -> Result<Option<T>> {
+    let read = |text: &str| {
+        serde_json::from_str(text).map_err(|error| supergat_core::Error::Checkpoint {
+            reason: format!("an entry of its metadata is unreadable ({error})"),
+        })
+    };
+    Ok(text.map(read).transpose()?)
+}
+
+fn json(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).expect("names and plain values")
+}
