@@ -1,7 +1,7 @@
 //! Options made from the keys of the configuration file.
 
+use crate::config::keys::{KEYS, Key, Kind, TABLES};
 use crate::config::{Layer, default_value, model_names};
-use crate::keys::{KEYS, Key, Kind, TABLES};
 use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches, value_parser};
 use toml::Value;
 

@@ -1,7 +1,7 @@
 //! Arguments of `supergat recommend`.
 
 use super::TableArgs;
-use crate::help;
+use super::help;
 use clap::Args;
 use std::path::PathBuf;
 use supergat_data::SplitChoice;

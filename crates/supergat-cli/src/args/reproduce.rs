@@ -1,7 +1,7 @@
 //! The command line of `supergat reproduce`.
 
+use super::help;
 use crate::args::SweepArgs;
-use crate::help;
 use clap::{Args, ValueEnum, value_parser};
 use std::path::PathBuf;
 use supergat_lab::reproduce::Splits;

@@ -1,11 +1,11 @@
 //! `supergat bench`
 
 use crate::args::BenchArgs;
-use crate::commands::train::threads;
 use crate::config::{Choices, MODEL};
 use crate::error::{CliError, Result};
-use crate::memory;
 use crate::output;
+use crate::process::memory;
+use crate::process::threads;
 use serde::Serialize;
 use std::process::ExitCode;
 use std::time::Instant;

@@ -1,10 +1,10 @@
 //! `supergat compare`
 
 use crate::args::CompareArgs;
+use crate::config::keys::nearest_first;
 use crate::error::{CliError, Result};
-use crate::keys::nearest_first;
 use crate::output::{self, BOLD, row};
-use crate::summary::SCHEMA;
+use crate::run_folder::summary::SCHEMA;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};

@@ -4,7 +4,7 @@ use crate::args::ConvertArgs;
 use crate::config::load_options;
 use crate::error::Result;
 use crate::output;
-use crate::summary::SCHEMA;
+use crate::run_folder::summary::SCHEMA;
 use serde::Serialize;
 use std::process::ExitCode;
 

@@ -3,7 +3,7 @@
 use crate::args::DatasetsArgs;
 use crate::error::Result;
 use crate::output::{self, BOLD};
-use crate::summary::SCHEMA;
+use crate::run_folder::summary::SCHEMA;
 use serde::Serialize;
 use std::process::ExitCode;
 use supergat_data::registry::{self, Entry};

@@ -1,10 +1,10 @@
 //! `supergat download`
 
 use crate::args::DownloadArgs;
+use crate::config::keys::nearest_first;
 use crate::error::{CliError, Result};
-use crate::keys::nearest_first;
 use crate::output;
-use crate::summary::SCHEMA;
+use crate::run_folder::summary::SCHEMA;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use std::io::IsTerminal;

@@ -1,12 +1,12 @@
 //! `supergat recommend`
 
 use crate::args::RecommendArgs;
+use crate::config::keys::Key;
 use crate::config::{Layer, load_options};
 use crate::error::{CliError, Result};
 use crate::files;
-use crate::keys::Key;
 use crate::output::{self, BOLD, row};
-use crate::summary::SCHEMA;
+use crate::run_folder::summary::SCHEMA;
 use serde::Serialize;
 use std::path::Path;
 use std::process::ExitCode;

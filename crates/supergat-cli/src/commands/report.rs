@@ -5,10 +5,10 @@ use crate::config::Layer;
 use crate::error::{CliError, Result};
 use crate::files;
 use crate::output::{self, BOLD, count};
+use crate::run_folder::report;
+use crate::run_folder::saved_model::SavedModel;
+use crate::run_folder::summary::{RunSummary, SCHEMA};
 use crate::run_folder::{CONFIG, FIGURES, METRICS, REPORT, SUMMARY, again};
-use crate::run_report;
-use crate::saved_model::SavedModel;
-use crate::summary::{RunSummary, SCHEMA};
 use serde::Serialize;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -36,7 +36,7 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
     let saved = SavedModel::open(folder)?;
     let dataset = saved.dataset(None, None, &Layer::new())?;
     let logits = logits(&saved.model, &dataset)?;
-    let report = run_report::make(&dataset, &saved.model, &logits, &lines, &summary)?;
+    let report = report::make(&dataset, &saved.model, &logits, &lines, &summary)?;
     let written = write(folder, &report, &config)?;
     if args.json {
         output::print_json(&written)?;

@@ -1,14 +1,14 @@
 //! `supergat reproduce`
 
 use crate::args::{ReproduceArgs, TableChoice};
-use crate::commands::train::threads;
+use crate::config::keys::nearest_first;
 use crate::config::model_names;
 use crate::error::{CliError, INTERRUPTED, Result};
 use crate::files::{self, probe};
-use crate::interrupt::Interrupt;
-use crate::keys::nearest_first;
 use crate::output;
-use crate::summary::SCHEMA;
+use crate::process::interrupt::Interrupt;
+use crate::process::threads;
+use crate::run_folder::summary::SCHEMA;
 use crate::sweep::{open, sweep, told};
 use clap::ValueEnum;
 use std::process::ExitCode;

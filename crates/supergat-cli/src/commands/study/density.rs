@@ -5,7 +5,7 @@ use crate::args::DensityArgs;
 use crate::error::{CliError, Result};
 use crate::files::probe;
 use crate::output::{self, count};
-use crate::summary::SCHEMA;
+use crate::run_folder::summary::SCHEMA;
 use serde::Serialize;
 use std::process::ExitCode;
 use supergat_figure::{Axis, Page, Plot, Tone, panels};

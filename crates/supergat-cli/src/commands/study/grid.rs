@@ -3,15 +3,15 @@
 mod figures;
 
 use crate::args::GridArgs;
-use crate::commands::train::threads;
+use crate::config::keys::nearest_first;
 use crate::error::{CliError, INTERRUPTED, Result};
 use crate::files::probe;
-use crate::interrupt::Interrupt;
-use crate::keys::nearest_first;
 use crate::output;
-use crate::summary::SCHEMA;
+use crate::process::interrupt::Interrupt;
+use crate::process::threads;
+use crate::run_folder::summary::SCHEMA;
+use crate::sweep::progress::SweepProgress;
 use crate::sweep::{open, told};
-use crate::sweep_progress::SweepProgress;
 use serde::Serialize;
 use std::process::ExitCode;
 use supergat_core::ModelKind;

@@ -5,12 +5,12 @@ mod tables;
 
 use super::write;
 use crate::args::LabelAgreementArgs;
-use crate::commands::train::threads;
 use crate::error::{CliError, INTERRUPTED, Result};
 use crate::files::probe;
 use crate::output;
-use crate::saved_model::SavedModel;
-use crate::summary::SCHEMA;
+use crate::process::threads;
+use crate::run_folder::saved_model::SavedModel;
+use crate::run_folder::summary::SCHEMA;
 use crate::sweep;
 use serde::Serialize;
 use std::path::Path;

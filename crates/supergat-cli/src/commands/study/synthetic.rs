@@ -5,7 +5,7 @@ use crate::args::SyntheticArgs;
 use crate::error::Result;
 use crate::files::probe;
 use crate::output;
-use crate::summary::SCHEMA;
+use crate::run_folder::summary::SCHEMA;
 use serde::Serialize;
 use std::process::ExitCode;
 use supergat_figure::{Axis, Page, Plot, Tone, panels};

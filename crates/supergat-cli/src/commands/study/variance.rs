@@ -2,11 +2,11 @@
 
 use super::write;
 use crate::args::VarianceArgs;
-use crate::commands::train::threads;
 use crate::error::Result;
 use crate::files::probe;
 use crate::output;
-use crate::summary::SCHEMA;
+use crate::process::threads;
+use crate::run_folder::summary::SCHEMA;
 use serde::Serialize;
 use std::process::ExitCode;
 use supergat_core::ModelKind;

@@ -2,8 +2,10 @@
 //!
 //! What counts, the later winning: general defaults, the paper's preset for the dataset and model, the file, the options.
 
+pub mod keys;
+
 use crate::error::{CliError, Result};
-use crate::keys::{KEYS, Key, Kind, TABLES, nearest_first, shown};
+use keys::{KEYS, Key, Kind, TABLES, nearest_first, shown};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use supergat_core::ModelKind;

@@ -1,11 +1,13 @@
 //! Many runs with a results file, shown while they go on.
 
-use crate::commands::train::threads;
+pub mod progress;
+
 use crate::error::Result;
 use crate::files::probe;
-use crate::interrupt::Interrupt;
 use crate::output;
-use crate::sweep_progress::SweepProgress;
+use crate::process::interrupt::Interrupt;
+use crate::process::threads;
+use progress::SweepProgress;
 use std::path::Path;
 use supergat_lab::sweep::{Job, Nodes, Report, ResultsFile, Task, run_task_sweep};
 

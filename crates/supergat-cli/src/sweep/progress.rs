@@ -1,7 +1,7 @@
 //! What a person sees while many runs are made: a bar on a terminal, a line now and then elsewhere.
 
-use crate::interrupt::Interrupt;
 use crate::output;
+use crate::process::interrupt::Interrupt;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::ops::ControlFlow;

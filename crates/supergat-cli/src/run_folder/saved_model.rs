@@ -1,8 +1,8 @@
 //! The model of a run as a file: what is recorded beside its weights, and how it finds its dataset again.
 
+use crate::config::keys::Key;
 use crate::config::{Layer, load_options};
 use crate::error::{CliError, Result};
-use crate::keys::Key;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::path::Path;

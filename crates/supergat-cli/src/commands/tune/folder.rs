@@ -1,12 +1,12 @@
 //! The folder of a search: the results file it goes on from, and what it writes in the end.
 
+use super::picture;
+use super::progress::{short, values};
 use crate::config::Resolved;
 use crate::error::{CliError, Result};
 use crate::files;
 use crate::output::{self, BOLD, count};
-use crate::summary::SCHEMA;
-use crate::tune_picture;
-use crate::tune_progress::{short, values};
+use crate::run_folder::summary::SCHEMA;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -73,7 +73,7 @@ impl TuneFolder {
         if let Some(best) = tuned.best {
             let resolved = Resolved { settings: trials[best].settings, seeds: 1, ..resolved.clone() };
             let title = format!("{} on {}", resolved.settings.model, resolved.dataset);
-            let picture = tune_picture::svg(&title, self.metric, &self.space, trials, best);
+            let picture = picture::svg(&title, self.metric, &self.space, trials, best);
             let files = [(BEST, resolved.to_toml()), (HISTORY, self.history(tuned)), (PICTURE, picture)];
             files::write(&self.place, files)?;
         }

@@ -1,12 +1,13 @@
 //! `supergat predict`
 
+mod picture;
+
 use crate::args::PredictArgs;
 use crate::error::{CliError, Result};
 use crate::output;
-use crate::picture;
-use crate::report;
-use crate::saved_model::SavedModel;
-use crate::summary::SCHEMA;
+use crate::run_folder::saved_model::SavedModel;
+use crate::run_folder::summary::SCHEMA;
+use crate::run_folder::tables;
 use serde::Serialize;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
@@ -43,10 +44,10 @@ pub fn run(args: &PredictArgs) -> Result<ExitCode> {
         write_file(path, |out| out.write_all(text.as_bytes())).map_err(|error| CliError::cannot_write(path, error))?;
     }
     let Some(path) = &args.out else {
-        output::to_stdout(|out| report::predictions(out, &dataset, &logits))?;
+        output::to_stdout(|out| tables::predictions(out, &dataset, &logits))?;
         return Ok(ExitCode::SUCCESS);
     };
-    write_file(path, |out| report::predictions(out, &dataset, &logits))
+    write_file(path, |out| tables::predictions(out, &dataset, &logits))
         .map_err(|error| CliError::cannot_write(path, error))?;
     let written = Written {
         schema: SCHEMA,

@@ -2,7 +2,7 @@
 
 use crate::config::Resolved;
 use crate::output;
-use crate::summary::percent;
+use crate::run_folder::summary::percent;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -2,7 +2,7 @@
 
 use crate::error::{CliError, Result};
 use crate::output::count;
-use crate::summary::{RunSummary, percent};
+use crate::run_folder::summary::{RunSummary, percent};
 use supergat_core::Model;
 use supergat_data::Dataset;
 use supergat_lab::Runs;

@@ -1,15 +1,19 @@
 //! The run folder: written beside its place under another name, and renamed when it is complete.
 
+pub mod report;
+pub mod saved_model;
+pub mod summary;
+pub mod tables;
+
 use crate::config::Layer;
 use crate::error::{CliError, Result};
-use crate::interrupt::Interrupt;
 use crate::output::json;
-use crate::report;
-use crate::saved_model::{self, MODEL_FILE};
-use crate::summary::RunSummary;
+use crate::process::interrupt::Interrupt;
+use saved_model::MODEL_FILE;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use summary::RunSummary;
 use supergat_data::{Dataset, SplitChoice};
 use supergat_lab::Runs;
 use supergat_lab::report::{EpochLine, Report};
@@ -131,9 +135,9 @@ impl Contents<'_> {
         write_file(folder, METRICS, |out| self.metrics(out))?;
         let model = saved_model::to_bytes(self.dataset, self.source, self.split, self.tables, self.runs);
         write_file(folder, MODEL_FILE, |out| out.write_all(&model))?;
-        write_file(folder, "predictions.csv", |out| report::predictions(out, self.dataset, self.logits))?;
+        write_file(folder, "predictions.csv", |out| tables::predictions(out, self.dataset, self.logits))?;
         if self.attention {
-            write_file(folder, "attention.csv", |out| report::attention(out, self.dataset, &self.runs.model))?;
+            write_file(folder, "attention.csv", |out| tables::attention(out, self.dataset, &self.runs.model))?;
         }
         let figures = folder.join(FIGURES);
         fs::create_dir(&figures)?;

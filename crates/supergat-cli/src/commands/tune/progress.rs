@@ -1,7 +1,7 @@
 //! What a person sees while hyperparameters are searched: a bar on a terminal, lines elsewhere.
 
 use crate::output;
-use crate::sweep_progress::time;
+use crate::sweep::progress::time;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,18 +1,22 @@
 //! `supergat tune`
 
+mod folder;
+mod picture;
+mod progress;
+
 use crate::args::TuneArgs;
 use crate::commands::recommend;
-use crate::commands::train::threads;
+use crate::config::keys::nearest_first;
 use crate::config::{Choices, Resolved};
 use crate::error::{CliError, INTERRUPTED, Result};
-use crate::fit::Fit;
-use crate::interrupt::Interrupt;
-use crate::keys::nearest_first;
 use crate::output;
+use crate::process::fit::Fit;
+use crate::process::interrupt::Interrupt;
+use crate::process::threads;
 use crate::run_folder::folder_name;
-use crate::summary::metric;
-use crate::tune_files::TuneFolder;
-use crate::tune_progress::TuneProgress;
+use crate::run_folder::summary::metric;
+use folder::TuneFolder;
+use progress::TuneProgress;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;

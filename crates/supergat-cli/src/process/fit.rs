@@ -2,8 +2,8 @@
 
 use crate::config::Resolved;
 use crate::error::{CliError, Result};
-use crate::memory::{self, Limit, Usage, text};
 use crate::output::{BOLD, row};
+use crate::process::memory::{self, Limit, Usage, text};
 use serde::Serialize;
 use supergat_data::Dataset;
 use supergat_lab::{Estimate, estimate};

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod help;
 mod options;
 mod recommend;
 mod reproduce;
@@ -15,11 +16,10 @@ pub use study::{
 };
 pub use sweep::SweepArgs;
 
+use crate::config::keys::RUN;
 use crate::error::{CliError, Result};
-use crate::help;
-use crate::keys::RUN;
-use crate::memory;
 use crate::output;
+use crate::process::memory;
 use clap::builder::styling::Styles;
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, value_parser};

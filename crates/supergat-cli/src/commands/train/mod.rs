@@ -1,17 +1,20 @@
 //! `supergat train`
 
+mod progress;
+
 use crate::args::TrainArgs;
 use crate::commands::recommend;
 use crate::config::{Choices, Resolved};
-use crate::error::{CliError, INTERRUPTED, Result};
-use crate::fit::Fit;
-use crate::interrupt::Interrupt;
+use crate::error::{INTERRUPTED, Result};
 use crate::output;
-use crate::progress::Progress;
-use crate::report;
+use crate::process::fit::Fit;
+use crate::process::interrupt::Interrupt;
+use crate::process::threads;
+use crate::run_folder::report;
+use crate::run_folder::summary::{RunSummary, metric};
+use crate::run_folder::tables;
 use crate::run_folder::{Contents, RunFolder};
-use crate::run_report;
-use crate::summary::{RunSummary, metric};
+use progress::Progress;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::time::Instant;
@@ -36,7 +39,7 @@ pub fn run(args: TrainArgs) -> Result<ExitCode> {
         output::to_stdout(|out| out.write_all(resolved.to_toml().as_bytes()))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let rows = report::attention_rows(&dataset, &settings.architecture(&dataset));
+    let rows = tables::attention_rows(&dataset, &settings.architecture(&dataset));
     let attention = rows > 0 && (args.attention || rows <= MANY_ROWS);
     let fit = Fit::of(&dataset, &resolved, threads, if attention { rows } else { 0 }, args.max_memory)?;
     if args.estimate {
@@ -73,8 +76,8 @@ pub fn run(args: TrainArgs) -> Result<ExitCode> {
     let seconds = started.elapsed().as_secs_f64();
 
     let mut summary = RunSummary::of(&dataset, &resolved.dataset, settings.model.to_string(), &runs, seconds);
-    let lines = run_report::lines(&runs);
-    let report = run_report::make(&dataset, &runs.model, &runs.logits, &lines, &summary)?;
+    let lines = report::lines(&runs);
+    let report = report::make(&dataset, &runs.model, &runs.logits, &lines, &summary)?;
     let contents = Contents {
         config: resolved.to_toml(),
         dataset: &dataset,
@@ -114,13 +117,4 @@ fn train(
     let runs = run_seeds(dataset, &resolved.settings, &resolved.all_seeds(), threads, observe);
     progress.finish();
     Ok(runs?)
-}
-
-/// The number of threads, for the seeds and for everything after them.
-pub fn threads(wanted: Option<u16>) -> Result<usize> {
-    let threads = wanted.map(usize::from).or_else(|| std::thread::available_parallelism().ok().map(Into::into));
-    let threads = threads.unwrap_or(1);
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
-    pool.map_err(|error| CliError::job(format!("cannot start {threads} threads: {error}")))?;
-    Ok(threads)
 }
