@@ -1,40 +1,40 @@
-//! What the command ends with when it cannot do what was asked: one sentence and an exit code.
+//! Errors of the command: one sentence and an exit code.
 
 use std::fmt::Display;
 use std::path::Path;
 
-/// The exit code after an interruption, as shells give it to a command that ends by SIGINT.
+/// Exit code after an interruption; shells use it for a command that is ended by SIGINT.
 pub const INTERRUPTED: u8 = 130;
 
-/// An error as a person sees it.
+/// Error message and exit code of a failed command.
 #[derive(Debug)]
 pub struct CliError {
-    /// The exit code.
+    /// Exit code of the process.
     pub code: u8,
-    /// What is wrong.
+    /// Message for the user, without `error:`.
     pub message: String,
 }
 
-/// Result of the command's parts.
+/// Result with a [`CliError`].
 pub type Result<T> = std::result::Result<T, CliError>;
 
 impl CliError {
-    /// The command line or the input cannot be used: exit code 2.
+    /// Returns an error for an invalid command line or input: exit code 2.
     pub fn usage(message: impl Into<String>) -> Self {
         Self { code: 2, message: message.into() }
     }
 
-    /// The input was fine, but the job failed: exit code 1.
+    /// Returns an error for a job that failed with valid input: exit code 1.
     pub fn job(message: impl Into<String>) -> Self {
         Self { code: 1, message: message.into() }
     }
 
-    /// A file or folder could not be written.
+    /// Returns an error for a file or folder that cannot be written: exit code 1.
     pub fn cannot_write(path: &Path, reason: impl Display) -> Self {
         Self::job(format!("cannot write {}: {reason}", path.display()))
     }
 
-    /// The same error, its place named in front.
+    /// Returns the error with `place` in front of its message.
     pub fn at(self, place: impl Display) -> Self {
         Self { message: format!("{place}: {}", self.message), ..self }
     }
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_failed_job_exits_with_one() {
+    fn failed_jobs_exit_with_one_and_invalid_input_with_two() {
         let diverged = supergat_core::Error::Diverged { epoch: 3, loss: f64::NAN };
         assert_eq!(CliError::from(diverged).code, 1);
         assert_eq!(CliError::from(supergat_core::Error::EmptySplit { split: "training" }).code, 2);

@@ -1,6 +1,7 @@
 //! The `supergat` command: trains self-supervised graph attention networks, evaluates them and predicts with them.
 //!
-//! Thin over the library crates. Arguments are read here, files are written here; everything that is computed is computed there.
+//! This crate parses arguments, reads configurations, reports progress and writes files. All computation is in the
+//! library crates.
 
 #![forbid(unsafe_code)]
 
@@ -19,7 +20,8 @@ use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let done = match Cli::try_parse() {
+    process::interrupt::block_signals();
+    let result = match Cli::try_parse() {
         Ok(cli) => match cli.command {
             Command::Train(args) => commands::train::run(args),
             Command::Evaluate(args) => commands::evaluate::run(&args),
@@ -38,5 +40,5 @@ fn main() -> ExitCode {
         },
         Err(error) => args::refuse(&error),
     };
-    done.unwrap_or_else(|error| output::failed(&error))
+    result.unwrap_or_else(|error| output::failed(&error))
 }

@@ -1,6 +1,6 @@
-//! The two streams: results on standard output, everything said about the work on standard error.
+//! Standard streams: results go to standard output, progress and errors to standard error.
 //!
-//! Colours and bold type vanish where the stream is no terminal or `NO_COLOR` is set. A reader that has gone away (`| head`) is no error.
+//! Styles are removed if the stream is not a terminal or `NO_COLOR` is set. A closed pipe (`| head`) is not an error.
 
 use crate::error::{CliError, Result};
 use anstyle::{AnsiColor, Style};
@@ -8,12 +8,14 @@ use serde::Serialize;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-/// For names and headings.
+/// Version of all JSON objects that the command prints. It rises when a field changes its meaning or is removed.
+pub const SCHEMA: u32 = 1;
+/// Style of names and headings.
 pub const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 const RED: Style = AnsiColor::Red.on_default().bold();
 
-/// Writes a text for people to standard output.
+/// Writes a text with styles to standard output.
 pub fn print(text: &str) -> Result<()> {
     let mut stream = anstream::stdout().lock();
     unless_closed(stream.write_all(text.as_bytes()).and_then(|()| stream.flush()))
@@ -24,12 +26,12 @@ pub fn print_json(object: &impl Serialize) -> Result<()> {
     to_stdout(|out| writeln!(out, "{}", json(object)))
 }
 
-/// An object as indented JSON.
+/// Formats an object as indented JSON.
 pub fn json(object: &impl Serialize) -> String {
     serde_json::to_string_pretty(object).expect("keys are strings")
 }
 
-/// Lets `fill` write to standard output what must arrive byte for byte.
+/// Lets `fill` write unchanged bytes to standard output.
 pub fn to_stdout(fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
     let mut stream = io::BufWriter::new(io::stdout().lock());
     unless_closed(fill(&mut stream).and_then(|()| stream.flush()))
@@ -44,25 +46,25 @@ fn unless_closed(result: io::Result<()>) -> Result<()> {
     }
 }
 
-/// Says something on standard error. That nobody can read it must not end the work.
+/// Writes a line to standard error. Errors are ignored: a closed stream must not end the work.
 pub fn note(text: &str) {
     let _ = writeln!(anstream::stderr(), "{text}");
 }
 
-/// Says on standard error, in one line, what is wrong, and gives the exit code.
+/// Writes an error to standard error as one line and returns its exit code.
 pub fn failed(error: &CliError) -> ExitCode {
     let line = error.message.split_whitespace().collect::<Vec<_>>().join(" ");
     note(&format!("{RED}error:{RED:#} {line}"));
     error.code.into()
 }
 
-/// A line of a table: what, how much, and why it matters.
+/// Formats a table row: name, value and explanation.
 pub fn row(name: &str, value: &str, explanation: &str) -> String {
     let explanation = if explanation.is_empty() { String::new() } else { format!("  {DIM}{explanation}{DIM:#}") };
     format!("  {name:<20}{BOLD}{value}{BOLD:#}{explanation}\n")
 }
 
-/// `12 epochs`, `1 epoch`.
+/// Formats a count with its noun: `12 epochs`, `1 epoch`.
 pub fn count(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }

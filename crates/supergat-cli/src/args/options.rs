@@ -1,13 +1,13 @@
 //! Options made from the keys of the configuration file.
 
 use crate::config::keys::{KEYS, Key, Kind, TABLES};
-use crate::config::{Layer, default_value, model_names};
+use crate::config::{Values, default_value, model_names};
 use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches, value_parser};
 use toml::Value;
 
 /// The keys of the configuration as options.
 #[derive(Debug)]
-pub struct Options(pub Layer);
+pub struct Options(pub Values);
 
 impl Args for Options {
     fn augment_args(command: clap::Command) -> clap::Command {
@@ -20,7 +20,7 @@ impl Args for Options {
 }
 
 /// The values of the keys that were given.
-fn layer(matches: &ArgMatches, keys: impl Iterator<Item = &'static Key>) -> Layer {
+fn layer(matches: &ArgMatches, keys: impl Iterator<Item = &'static Key>) -> Values {
     let given = |key: &Key| match key.kind {
         Kind::Text => matches.get_one::<String>(key.name).cloned().map(Value::String),
         Kind::Whole => matches.get_one::<i64>(key.name).copied().map(Value::Integer),
@@ -49,7 +49,7 @@ impl FromArgMatches for Options {
 
 /// The keys about tables as options.
 #[derive(Debug)]
-pub struct TableArgs(pub Layer);
+pub struct TableArgs(pub Values);
 
 impl Args for TableArgs {
     fn augment_args(command: clap::Command) -> clap::Command {

@@ -3,8 +3,7 @@
 use crate::args::CompareArgs;
 use crate::config::keys::nearest_first;
 use crate::error::{CliError, Result};
-use crate::output::{self, BOLD, row};
-use crate::run_folder::summary::SCHEMA;
+use crate::output::{self, BOLD, SCHEMA, row};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};

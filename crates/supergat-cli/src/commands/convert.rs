@@ -3,8 +3,7 @@
 use crate::args::ConvertArgs;
 use crate::config::load_options;
 use crate::error::Result;
-use crate::output;
-use crate::run_folder::summary::SCHEMA;
+use crate::output::{self, SCHEMA};
 use serde::Serialize;
 use std::process::ExitCode;
 

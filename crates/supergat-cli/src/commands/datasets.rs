@@ -2,8 +2,7 @@
 
 use crate::args::DatasetsArgs;
 use crate::error::Result;
-use crate::output::{self, BOLD};
-use crate::run_folder::summary::SCHEMA;
+use crate::output::{self, BOLD, SCHEMA};
 use serde::Serialize;
 use std::process::ExitCode;
 use supergat_data::registry::{self, Entry};

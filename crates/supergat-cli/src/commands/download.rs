@@ -3,8 +3,7 @@
 use crate::args::DownloadArgs;
 use crate::config::keys::nearest_first;
 use crate::error::{CliError, Result};
-use crate::output;
-use crate::run_folder::summary::SCHEMA;
+use crate::output::{self, SCHEMA};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use std::io::IsTerminal;

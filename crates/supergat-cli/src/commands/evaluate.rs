@@ -2,9 +2,9 @@
 
 use crate::args::EvaluateArgs;
 use crate::error::{CliError, Result};
-use crate::output::{self, BOLD};
+use crate::output::{self, BOLD, SCHEMA};
 use crate::run_folder::saved_model::SavedModel;
-use crate::run_folder::summary::{SCHEMA, metric};
+use crate::run_folder::summary::metric;
 use serde::Serialize;
 use std::process::ExitCode;
 use supergat_core::{Example, Score};

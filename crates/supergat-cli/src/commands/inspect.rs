@@ -3,8 +3,7 @@
 use crate::args::InspectArgs;
 use crate::config::load_options;
 use crate::error::Result;
-use crate::output::{self, BOLD};
-use crate::run_folder::summary::SCHEMA;
+use crate::output::{self, BOLD, SCHEMA};
 use serde::Serialize;
 use std::process::ExitCode;
 use supergat_lab::GraphStatistics;

@@ -2,11 +2,10 @@
 
 use crate::args::RecommendArgs;
 use crate::config::keys::Key;
-use crate::config::{Layer, load_options};
+use crate::config::{Values, load_options};
 use crate::error::{CliError, Result};
 use crate::files;
-use crate::output::{self, BOLD, row};
-use crate::run_folder::summary::SCHEMA;
+use crate::output::{self, BOLD, SCHEMA, row};
 use serde::Serialize;
 use std::path::Path;
 use std::process::ExitCode;
@@ -45,7 +44,7 @@ pub fn run(args: &RecommendArgs) -> Result<ExitCode> {
 }
 
 /// The dataset and what was said about tables, as one types it.
-fn typed(dataset: &str, tables: &Layer) -> String {
+fn typed(dataset: &str, tables: &Values) -> String {
     let option = |(name, value): (&&'static str, &Value)| {
         let option = Key::named(name).map(Key::option).unwrap_or_default();
         match value {

@@ -1,13 +1,13 @@
 //! `supergat report`
 
 use crate::args::ReportArgs;
-use crate::config::Layer;
+use crate::config::Values;
 use crate::error::{CliError, Result};
 use crate::files;
-use crate::output::{self, BOLD, count};
+use crate::output::{self, BOLD, SCHEMA, count};
 use crate::run_folder::report;
 use crate::run_folder::saved_model::SavedModel;
-use crate::run_folder::summary::{RunSummary, SCHEMA};
+use crate::run_folder::summary::RunSummary;
 use crate::run_folder::{CONFIG, FIGURES, METRICS, REPORT, SUMMARY, again};
 use serde::Serialize;
 use std::io::ErrorKind;
@@ -34,7 +34,7 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
     let lines = lines(folder, &summary)?;
     let config = read(folder, CONFIG)?;
     let saved = SavedModel::open(folder)?;
-    let dataset = saved.dataset(None, None, &Layer::new())?;
+    let dataset = saved.dataset(None, None, &Values::new())?;
     let logits = logits(&saved.model, &dataset)?;
     let report = report::make(&dataset, &saved.model, &logits, &lines, &summary)?;
     let written = write(folder, &report, &config)?;

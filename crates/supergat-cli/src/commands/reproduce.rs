@@ -5,10 +5,9 @@ use crate::config::keys::nearest_first;
 use crate::config::model_names;
 use crate::error::{CliError, INTERRUPTED, Result};
 use crate::files::{self, probe};
-use crate::output;
+use crate::output::{self, SCHEMA};
 use crate::process::interrupt::Interrupt;
 use crate::process::threads;
-use crate::run_folder::summary::SCHEMA;
 use crate::sweep::{open, sweep, told};
 use clap::ValueEnum;
 use std::process::ExitCode;
@@ -131,7 +130,7 @@ fn wall_clock(
             let model = model.parse().map_err(CliError::usage)?;
             let settings = Settings::published(name, model).unwrap_or_else(|| Settings::general(model));
             let seeds = args.seeds.unwrap_or_else(WallClock::seeds);
-            let Some(seconds) = clock.measure(&dataset, &settings, seeds, || !interrupt.pressed())? else {
+            let Some(seconds) = clock.measure(&dataset, &settings, seeds, || !interrupt.requested())? else {
                 return Ok((clock, false));
             };
             if !args.sweep.quiet {

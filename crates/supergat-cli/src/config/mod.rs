@@ -1,6 +1,7 @@
-//! From options, a configuration file and the paper's presets to the settings of a run, and back to a file.
+//! Settings of a run, resolved from options, a configuration file and presets, and written back to a file.
 //!
-//! What counts, the later winning: general defaults, the paper's preset for the dataset and model, the file, the options.
+//! In order of increasing precedence: general defaults, the paper's preset for the dataset and model, the
+//! configuration file, the options.
 
 pub mod keys;
 
@@ -15,90 +16,91 @@ use supergat_lab::recipe::{Known, Recommendation, recommend};
 use toml::{Table, Value};
 
 const DATASET: &str = supergat_data::random_partition::NAME;
-/// The model for the datasets of the paper, when nobody says otherwise.
+/// Default model for the datasets of the paper.
 pub const MODEL: &str = "supergat-mx";
-/// Stands for the model that the recipe names, which is also what other datasets get.
+/// Name that selects the model recommended by the recipe; the default for all other datasets.
 const AUTO: &str = "auto";
 
-/// Values given in one place, by the name of their key.
-pub type Layer = BTreeMap<&'static str, Value>;
+/// Values from one source, such as the options or a file, by the name of their key.
+pub type Values = BTreeMap<&'static str, Value>;
 
-/// What a person asked for.
+/// Values given by the user, before they are resolved to settings.
 #[derive(Debug)]
 pub struct Choices {
-    options: Layer,
-    file: Option<(PathBuf, Layer)>,
-    /// What the recipe named, where it was asked.
-    named: Option<ModelKind>,
+    options: Values,
+    file: Option<(PathBuf, Values)>,
+    /// Model recommended by the recipe, if it was asked.
+    recommended: Option<ModelKind>,
 }
 
-/// Everything that decides a run.
+/// Complete settings of a run: together they determine its result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resolved {
-    /// The dataset as it was given.
+    /// Dataset as given by the user: a name, path or specification.
     pub dataset: String,
-    /// Which nodes are for what.
+    /// Train/validation/test split.
     pub split: SplitChoice,
-    /// The first seed.
+    /// First seed.
     pub seed: u64,
-    /// How many seeds.
+    /// Number of seeds.
     pub seeds: u64,
     /// Model and hyperparameters.
     pub settings: Settings,
-    /// What was said about tables.
-    pub tables: Layer,
+    /// Options for reading tables.
+    pub tables: Values,
 }
 
 impl Choices {
-    /// Takes the options and reads the file, if any.
-    pub fn new(options: Layer, config: Option<&Path>) -> Result<Self> {
+    /// Validates the options and reads the configuration file, if any.
+    pub fn new(options: Values, config: Option<&Path>) -> Result<Self> {
         for (name, value) in &options {
             Key::named(name).expect("options are keys").check(value)?;
         }
-        let file = config.map(|path| read(path).map(|layer| (path.to_owned(), layer))).transpose()?;
-        Ok(Self { options, file, named: None })
+        let file = config.map(|path| read(path).map(|values| (path.to_owned(), values))).transpose()?;
+        Ok(Self { options, file, recommended: None })
     }
 
-    /// The dataset to load.
+    /// Returns the dataset to load.
     pub fn dataset(&self) -> &str {
         self.given("dataset").and_then(Value::as_str).unwrap_or(DATASET)
     }
 
-    /// How the dataset is to be read.
+    /// Returns the options for loading the dataset.
     pub fn load_options(&self) -> Result<LoadOptions> {
         let split = self.given("split").and_then(Value::as_str).map_or(Ok(SplitChoice::default()), str::parse)?;
         load_options(split, &self.tables())
     }
 
-    /// What was said about tables.
-    fn tables(&self) -> Layer {
+    /// Returns the given options for reading tables.
+    fn tables(&self) -> Values {
         let keys = KEYS.iter().filter(|key| key.heading == TABLES);
         keys.filter_map(|key| Some((key.name, self.given(key.name)?.clone()))).collect()
     }
 
-    /// Asks the recipe for a model where none is given and the paper has no preset, or where `auto` is.
+    /// Asks the recipe for a model if the user gave `auto`, or gave none and the paper has no preset.
+    /// Returns the recommendation, if one was made.
     pub fn choose_model(&mut self, dataset: &Dataset) -> Option<Recommendation> {
         let open = match self.given("model").and_then(Value::as_str) {
             Some(name) => name == AUTO,
             None => Settings::published(&dataset.name, parse_model(MODEL).ok()?).is_none(),
         };
         let recommendation = open.then(|| recommend(dataset, Known::TrainingAndValidation))?;
-        self.named = Some(recommendation.recommendation);
+        self.recommended = Some(recommendation.recommendation);
         Some(recommendation)
     }
 
-    /// The settings for the dataset of that name.
+    /// Resolves the settings for the dataset called `name`.
     pub fn resolve(&self, name: &str) -> Result<Resolved> {
         let model = self.model()?;
         let base = Settings::published(name, model).unwrap_or_else(|| Settings::general(model));
         let mut table = Table::try_from(base).expect("settings are a table");
-        for layer in self.file.iter().map(|(_, layer)| layer).chain([&self.options]) {
-            // Whoever says how to stop early wants to.
-            if layer.keys().any(|name| name.starts_with("early_stop_")) {
+        for values in self.file.iter().map(|(_, values)| values).chain([&self.options]) {
+            // Setting any early-stopping option enables early stopping.
+            if values.keys().any(|name| name.starts_with("early_stop_")) {
                 table.insert("early_stop".into(), Value::Boolean(true));
             }
-            // Settings that the model does not have are left out.
-            for (name, value) in layer.iter().filter(|(name, _)| Key::named(name).is_some_and(Key::is_setting)) {
+            // Settings that the model does not have are skipped.
+            for (name, value) in values.iter().filter(|(name, _)| Key::named(name).is_some_and(Key::is_setting)) {
                 if let Some(setting) = table.get_mut(*name) {
                     *setting = value.clone();
                 }
@@ -115,7 +117,7 @@ impl Choices {
         })
     }
 
-    /// Where the settings come from, in words.
+    /// Describes where the settings come from.
     pub fn origin(&self, name: &str) -> Result<String> {
         let model = self.model()?;
         let has = Table::try_from(Settings::general(model)).expect("settings are a table");
@@ -124,9 +126,9 @@ impl Choices {
             Some(_) => format!("the paper's for {name} and {model}"),
             None => format!("general ones (the paper has none for {name} and {model})"),
         }];
-        if let Some((path, layer)) = &self.file {
+        if let Some((path, values)) = &self.file {
             let names: Vec<&str> =
-                hyperparameters().map(|key| key.name).filter(|name| layer.contains_key(name)).collect();
+                hyperparameters().map(|key| key.name).filter(|name| values.contains_key(name)).collect();
             if names.len() == hyperparameters().count() {
                 parts = vec![format!("all from {}", path.display())];
             } else if !names.is_empty() {
@@ -148,7 +150,7 @@ impl Choices {
         Ok(parts.join("; "))
     }
 
-    /// Names of given options that belong to the losses of other models than this one.
+    /// Returns the names of given options that `model` does not use.
     pub fn unread(&self, model: ModelKind) -> Vec<&'static str> {
         let has = Table::try_from(Settings::general(model)).expect("settings are a table");
         let is_read = |name| match name {
@@ -163,8 +165,8 @@ impl Choices {
     }
 
     fn model(&self) -> Result<ModelKind> {
-        match (self.named, self.given("model").and_then(Value::as_str)) {
-            (Some(named), _) => Ok(named),
+        match (self.recommended, self.given("model").and_then(Value::as_str)) {
+            (Some(recommended), _) => Ok(recommended),
             (None, given) => parse_model(given.unwrap_or(MODEL)),
         }
     }
@@ -175,12 +177,12 @@ impl Choices {
 }
 
 impl Resolved {
-    /// The seeds of the run.
+    /// Returns the seeds of the run.
     pub fn all_seeds(&self) -> Vec<u64> {
         (self.seed..self.seed.saturating_add(self.seeds)).collect()
     }
 
-    /// A commented configuration file that gives these settings back.
+    /// Returns a commented configuration file that resolves to these settings.
     pub fn to_toml(&self) -> String {
         let mut values = Table::try_from(self.settings).expect("settings are a table");
         values.insert("dataset".into(), self.dataset.clone().into());
@@ -201,16 +203,16 @@ impl Resolved {
     }
 }
 
-/// How a dataset is to be read, from the split and the values about tables that were given.
-pub fn load_options(split: SplitChoice, tables: &Layer) -> Result<LoadOptions> {
+/// Builds the options for loading a dataset from the split and the given table options.
+pub fn load_options(split: SplitChoice, tables: &Values) -> Result<LoadOptions> {
     let table: Table = tables.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
     let tables = table.try_into().map_err(|error: toml::de::Error| CliError::usage(error.message()))?;
     Ok(LoadOptions { split, tables })
 }
 
-/// What a key is when nobody says otherwise and the paper has no preset; nothing for those that then have no value.
+/// Returns the default value of a key where the paper has no preset; `None` if the key then has no value.
 pub fn default_value(key: &Key) -> Option<String> {
-    // Of the models, this one has the most settings, and those that it shares are alike.
+    // This model has the most settings; the settings that it shares with other models have the same defaults.
     let general = Settings::general(ModelKind::Constrained { by_classes: true });
     match key.name {
         "dataset" => Some(DATASET.to_owned()),
@@ -222,7 +224,7 @@ pub fn default_value(key: &Key) -> Option<String> {
     }
 }
 
-/// The names of all models.
+/// Returns the names of all models.
 pub fn model_names() -> Vec<String> {
     ModelKind::ALL.iter().map(ToString::to_string).collect()
 }
@@ -234,8 +236,8 @@ fn parse_model(name: &str) -> Result<ModelKind> {
     })
 }
 
-/// Reads a configuration file; errors name the line.
-fn read(path: &Path) -> Result<Layer> {
+/// Reads a configuration file. Errors name the line.
+fn read(path: &Path) -> Result<Values> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| CliError::usage(format!("cannot read {}: {error}", path.display())))?;
     let place = |start: usize| {
@@ -246,12 +248,12 @@ fn read(path: &Path) -> Result<Layer> {
         let start = error.span().map_or(0, |span| span.start.min(text.len()));
         CliError::usage(error.message()).at(place(start))
     };
-    // Only this form of the parsed file knows where its keys stand.
+    // Only this form of the parsed file contains the positions of its keys.
     let spans = toml::de::DeTable::parse(&text).map_err(syntax)?;
-    let mut values: Table = text.parse().map_err(syntax)?;
+    let mut table: Table = text.parse().map_err(syntax)?;
     let mut names: Vec<_> = spans.get_ref().keys().collect();
     names.sort_by_key(|name| name.span().start);
-    let mut layer = Layer::new();
+    let mut values = Values::new();
     for name in names {
         let at = place(name.span().start);
         let Some(key) = Key::named(name.get_ref()) else {
@@ -259,7 +261,7 @@ fn read(path: &Path) -> Result<Layer> {
             let message = format!("unknown key `{}`: expected one of {}", name.get_ref(), known.join(", "));
             return Err(CliError::usage(message).at(at));
         };
-        let value = values.remove(key.name).expect("both forms hold the same keys");
+        let value = table.remove(key.name).expect("both forms have the same keys");
         let checked = key.check(&value).and_then(|()| match (key.name, value.as_str()) {
             ("model", Some(AUTO)) => Ok(()),
             ("model", Some(name)) => parse_model(name).map(drop),
@@ -267,9 +269,9 @@ fn read(path: &Path) -> Result<Layer> {
             _ => Ok(()),
         });
         checked.map_err(|error| error.at(&at))?;
-        layer.insert(key.name, value);
+        values.insert(key.name, value);
     }
-    Ok(layer)
+    Ok(values)
 }
 
 #[cfg(test)]
@@ -284,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_printed_file_parses_back() {
+    fn printed_file_parses_back() {
         let odd = Settings {
             lr: 1.0 / 3.0,
             lambda_2: 5e-324,
@@ -298,16 +300,16 @@ mod tests {
         let cgat = Settings::published("cora", "cgat-full-supervised".parse().unwrap()).unwrap();
         for settings in [odd, cgat, Settings::published("cora", MODEL.parse().unwrap()).unwrap()] {
             let (split, dataset) = (SplitChoice::Random { seed: 5 }, "a \"b\" \\ c\n#".into());
-            let tables = Layer::from([("delimiter", "\t".into()), ("directed", true.into())]);
+            let tables = Values::from([("delimiter", "\t".into()), ("directed", true.into())]);
             let resolved = Resolved { dataset, split, seed: 7, seeds: 3, settings, tables };
             let back = choices(&resolved.to_toml(), &[]).unwrap().resolve("cora").unwrap();
-            // An explicit switch must survive the early-stopping keys beside it.
+            // The early-stopping keys in the same file must not override an explicit switch.
             assert_eq!(back, resolved);
         }
     }
 
     #[test]
-    fn the_later_place_wins() {
+    fn options_override_the_file_and_the_file_overrides_presets() {
         let options = [("lr", Value::Float(0.5)), ("seed", Value::Integer(9))];
         let choices = choices("lr = 1\np_e = 0.3\nseed = 2\nseeds = 4\nmodel = 'supergat-mx'", &options).unwrap();
         let resolved = choices.resolve("cora").unwrap();
@@ -322,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_of_other_models_are_not_taken() {
+    fn ignores_settings_of_other_models() {
         let options = [("lambda_g", Value::Float(0.5)), ("lambda_b", Value::Integer(2)), ("p_e", Value::Float(0.4))];
         let of = |model: &str| choices(&format!("model = '{model}'"), &options).unwrap();
         let settings = |model: &str| of(model).resolve("x").unwrap().settings;
@@ -337,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn asking_how_to_stop_early_turns_it_on() {
+    fn any_early_stopping_option_enables_early_stopping() {
         let on = |file: &str, options: &[_]| choices(file, options).unwrap().resolve("x").unwrap().settings.early_stop;
         assert!(!on("early_stop = false", &[]));
         assert!(on("early_stop = false", &[("early_stop_window", Value::Integer(5))]));
@@ -345,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_of_a_file_name_the_line() {
+    fn errors_in_a_file_name_the_line() {
         for (file, expected) in [
             ("lr = 1\n\nlearning = 2", "line 3: unknown key `learning`: expected one of "),
             ("[network]\nlayers = 2", "line 1: unknown key `network`"),

@@ -1,14 +1,14 @@
-//! Whether a training fits into memory: said by `train --estimate`, and looked at before every training.
+//! Memory check: whether a training fits into memory. Printed by `train --estimate` and checked before each training.
 
 use crate::config::Resolved;
 use crate::error::{CliError, Result};
-use crate::output::{BOLD, row};
+use crate::output::{BOLD, SCHEMA, row};
 use crate::process::memory::{self, Limit, Usage, text};
 use serde::Serialize;
 use supergat_data::Dataset;
 use supergat_lab::{Estimate, estimate};
 
-/// What a training needs and what it may use.
+/// Memory that a training needs, and the limit that applies to it.
 #[derive(Debug, Serialize)]
 pub struct Fit {
     schema: u32,
@@ -22,7 +22,7 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// Predicts the memory of a training; `wanted` is a limit that replaces the detected one.
+    /// Estimates the memory of a training. `wanted` replaces the detected limit.
     pub fn of(
         dataset: &Dataset,
         resolved: &Resolved,
@@ -40,7 +40,7 @@ impl Fit {
             None => memory::limit(),
         };
         Ok(Self {
-            schema: 1,
+            schema: SCHEMA,
             dataset: dataset.name.clone(),
             model: resolved.settings.model.to_string(),
             fits: limit.as_ref().is_none_or(|limit| estimate.peak <= limit.bytes),
@@ -50,7 +50,7 @@ impl Fit {
         })
     }
 
-    /// Refuses what does not fit.
+    /// Returns an error if the training does not fit.
     pub fn check(&self) -> Result<()> {
         let (false, Some(limit), Some(from)) = (self.fits, self.limit, &self.limit_from) else {
             return Ok(());
@@ -67,7 +67,7 @@ impl Fit {
         )))
     }
 
-    /// As a table.
+    /// Formats the estimate as a table.
     pub fn table(&self) -> String {
         let Estimate { loaded, parameters, workspace, runs_at_once, results, peak } = self.estimate;
         let mut table = format!("{BOLD}{} on {}: memory{BOLD:#}\n", self.model, self.dataset);

@@ -1,26 +1,26 @@
-//! Memory of this process: what it uses, and what the machine and its containers allow it to use.
+//! Memory of this process: current and peak use, and the limit set by the machine or a container.
 
 use std::path::{Path, PathBuf};
 
-/// What this process uses, in bytes.
+/// Memory used by this process, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
-    /// Now.
+    /// Current use.
     pub now: u64,
-    /// At most so far.
+    /// Peak use so far.
     pub peak: u64,
 }
 
-/// The most this process may use.
+/// Upper limit of the memory of this process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limit {
-    /// Bytes.
+    /// Limit in bytes.
     pub bytes: u64,
-    /// Who says so.
+    /// Source of the limit, for messages.
     pub from: String,
 }
 
-/// What the system says of this process; `None` where it says nothing.
+/// Returns the memory used by this process; `None` on systems without `/proc`.
 pub fn usage() -> Option<Usage> {
     usage_in(&std::fs::read_to_string("/proc/self/status").ok()?)
 }
@@ -29,13 +29,13 @@ fn usage_in(status: &str) -> Option<Usage> {
     Some(Usage { now: kilobytes(status, "VmRSS:")?, peak: kilobytes(status, "VmHWM:")? })
 }
 
-/// The number of bytes in a line such as `VmRSS:  123 kB`.
+/// Returns the number of bytes in a line such as `VmRSS:  123 kB`.
 fn kilobytes(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find(|line| line.starts_with(name))?;
     line.split_whitespace().nth(1)?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// The tightest limit there is: free memory of the machine, or of a control group this process is in.
+/// Returns the lowest limit: free memory of the machine, or the limit of a control group of this process.
 pub fn limit() -> Option<Limit> {
     limit_under(Path::new("/"), usage().map_or(0, |usage| usage.now))
 }
@@ -47,7 +47,7 @@ fn limit_under(root: &Path, own: u64) -> Option<Limit> {
     let groups = read(&root.join("proc/self/cgroup")).unwrap_or_default();
     let folders = groups.lines().flat_map(|line| group_folders(root, line));
     let groups = folders.filter_map(|(folder, most, used)| {
-        // "max", or a number beyond any memory, where there is no limit.
+        // Without a limit, the file contains "max" or a number larger than any memory.
         let most = read(&folder.join(most))?.trim().parse::<u64>().ok().filter(|&bytes| bytes < 1 << 60)?;
         let used = read(&folder.join(used)).and_then(|text| text.trim().parse::<u64>().ok()).unwrap_or(0);
         let bytes = most.saturating_sub(used.saturating_sub(own));
@@ -56,7 +56,8 @@ fn limit_under(root: &Path, own: u64) -> Option<Limit> {
     machine.into_iter().chain(groups).min_by_key(|limit| limit.bytes)
 }
 
-/// The folders of the control groups that a line of /proc/self/cgroup names, with the files for limit and use: a group and all above it.
+/// Returns the folders of the control group in a line of /proc/self/cgroup and of its ancestors, with the names of
+/// the files that contain limit and use.
 fn group_folders(root: &Path, line: &str) -> Vec<(PathBuf, &'static str, &'static str)> {
     let mut fields = line.splitn(3, ':');
     let (Some(_), Some(controllers), Some(path)) = (fields.next(), fields.next(), fields.next()) else {
@@ -71,7 +72,7 @@ fn group_folders(root: &Path, line: &str) -> Vec<(PathBuf, &'static str, &'stati
     Path::new(path.trim_start_matches('/')).ancestors().map(|group| (mount.join(group), most, used)).collect()
 }
 
-/// A number of bytes as people write it: `8GiB`, `1.5G`, `900MiB`, or plain bytes.
+/// Parses a size such as `8GiB`, `1.5G`, `900MiB`, or a number of bytes.
 pub fn parse(text: &str) -> Result<u64, String> {
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -93,7 +94,7 @@ pub fn parse(text: &str) -> Result<u64, String> {
     }
 }
 
-/// A number of bytes for people.
+/// Formats a number of bytes in MiB or GiB.
 pub fn text(bytes: u64) -> String {
     let mib = bytes as f64 / (1 << 20) as f64;
     if mib < 1024.0 { format!("{mib:.1} MiB") } else { format!("{:.2} GiB", mib / 1024.0) }
@@ -104,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_read_and_written() {
+    fn parses_and_formats_sizes() {
         assert_eq!(parse("8GiB"), Ok(8 << 30));
         assert_eq!(parse("1.5g"), Ok(3 << 29));
         assert_eq!(parse("900MB"), Ok(900_000_000));
@@ -116,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn the_process_knows_its_use() {
+    fn reads_current_and_peak_use() {
         let usage = usage_in("Name:\tx\nVmHWM:\t    2048 kB\nVmRSS:\t    1024 kB\n").unwrap();
         assert_eq!(usage, Usage { now: 1 << 20, peak: 2 << 20 });
         assert_eq!(usage_in("VmHWM: many kB\nVmRSS: 1 kB"), None);
@@ -133,12 +134,12 @@ mod tests {
     }
 
     #[test]
-    fn the_tightest_limit_counts() {
+    fn returns_the_lowest_limit() {
         let free = ("proc/meminfo", "MemTotal: 9000 kB\nMemAvailable: 4000 kB\n");
         let limit = |files: &[(&str, &str)]| limit_under(machine(files).path(), 1 << 20).map(|limit| limit.bytes);
         assert_eq!(limit(&[]), None);
         assert_eq!(limit(&[free]), Some(4000 * 1024 + (1 << 20)));
-        // Version 2: the group above has a limit of 3 MiB, of which 1.5 MiB are used, 1 MiB of it by this process.
+        // Version 2: the parent group has a limit of 3 MiB. 1.5 MiB are used, 1 MiB of them by this process.
         let nested = ("proc/self/cgroup", "0::/outer/inner\n");
         let outer = [
             ("sys/fs/cgroup/outer/memory.max", "3145728\n"),
@@ -146,7 +147,7 @@ mod tests {
             ("sys/fs/cgroup/outer/inner/memory.max", "max\n"),
         ];
         assert_eq!(limit(&[&[free, nested], &outer[..]].concat()), Some(5 << 19));
-        // Version 1, with the number that stands for no limit above it.
+        // Version 1: the parent group contains the number that means no limit.
         let first = [
             free,
             ("proc/self/cgroup", "9:cpu:/\n4:memory:/box\n"),

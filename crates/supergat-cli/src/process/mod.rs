@@ -1,4 +1,4 @@
-//! This process: its threads, its memory and the signals that end it.
+//! Resources of this process: threads, memory and signals.
 
 pub mod fit;
 pub mod interrupt;

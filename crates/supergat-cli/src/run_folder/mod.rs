@@ -1,70 +1,71 @@
-//! The run folder: written beside its place under another name, and renamed when it is complete.
+//! Run folder: written under a temporary name beside its destination, and renamed when it is complete.
 
 pub mod report;
 pub mod saved_model;
 pub mod summary;
 pub mod tables;
 
-use crate::config::Layer;
+use crate::config::Values;
 use crate::error::{CliError, Result};
+use crate::files::{self, parent, sync_folder};
 use crate::output::json;
 use crate::process::interrupt::Interrupt;
 use saved_model::MODEL_FILE;
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use summary::RunSummary;
 use supergat_data::{Dataset, SplitChoice};
 use supergat_lab::Runs;
 use supergat_lab::report::{EpochLine, Report};
 
-/// The configuration.
+/// Name of the configuration file.
 pub const CONFIG: &str = "config.toml";
-/// The epochs of all seeds.
+/// Name of the file with the epochs of all seeds.
 pub const METRICS: &str = "metrics.jsonl";
-/// The result.
+/// Name of the file with the result.
 pub const SUMMARY: &str = "summary.json";
-/// The report.
+/// Name of the report.
 pub const REPORT: &str = "report.html";
-/// The folder of its figures.
+/// Name of the folder with the figures of the report.
 pub const FIGURES: &str = "figures";
 
-/// Where default run folders are.
+/// Parent of the default run folders.
 const RUNS: &str = "runs";
 
-/// A place for a run folder.
+/// Destination of a run folder.
 #[derive(Debug)]
 pub struct RunFolder {
-    place: PathBuf,
+    path: PathBuf,
 }
 
-/// What goes into a run folder.
+/// Contents of a run folder.
 #[derive(Debug)]
 pub struct Contents<'a> {
-    /// The configuration as a file.
+    /// Text of the configuration file.
     pub config: String,
-    /// The dataset.
+    /// Loaded dataset.
     pub dataset: &'a Dataset,
-    /// The dataset as it was given.
+    /// Dataset as given by the user: a name, path or specification.
     pub source: &'a str,
-    /// What was said about tables.
-    pub tables: &'a Layer,
-    /// Which nodes were for what.
+    /// Options for reading tables.
+    pub tables: &'a Values,
+    /// Train/validation/test split.
     pub split: SplitChoice,
-    /// The runs and the best model.
+    /// Runs and the best model.
     pub runs: &'a Runs,
-    /// The logits of the best model.
+    /// Logits of the best model, for each graph.
     pub logits: &'a [Vec<f32>],
-    /// The epochs of all seeds.
+    /// Epochs of all seeds.
     pub lines: &'a [EpochLine],
-    /// The report.
+    /// Report of the run.
     pub report: &'a Report,
-    /// Whether attention goes in.
+    /// Whether to write attention.csv.
     pub attention: bool,
 }
 
 impl RunFolder {
-    /// The folder that a person named, which must not hold anything yet.
+    /// Takes a folder named by the user, which must be new or empty.
     pub fn named(out: &Path) -> Result<Self> {
         let refuse = |reason: &str| Err(CliError::usage(format!("--out {}: {reason}", out.display())));
         if out.file_name().is_none() {
@@ -75,76 +76,76 @@ impl RunFolder {
             Err(_) if out.symlink_metadata().is_ok() => return refuse("it exists and is no folder that can be read"),
             _ => {}
         }
-        Self { place: out.to_owned() }.probed()
+        Self { path: out.to_owned() }.probed()
     }
 
-    /// The folder of a dataset and model.
+    /// Takes the default folder of a dataset and model.
     pub fn default_for(dataset: &str, model: &str) -> Result<Self> {
-        Self { place: Path::new(RUNS).join(folder_name(dataset, model)) }.probed()
+        Self { path: Path::new(RUNS).join(folder_name(dataset, model)) }.probed()
     }
 
-    /// Finds out before training whether a folder can be written there, and leaves no trace of it.
+    /// Checks before training that the folder can be written. Leaves nothing behind.
     fn probed(self) -> Result<Self> {
-        let existing = parent(&self.place).ancestors().find(|folder| folder.exists());
-        // The last ancestor of a relative path is empty, which means the current folder.
+        let existing = parent(&self.path).ancestors().find(|folder| folder.exists());
+        // The last ancestor of a relative path is empty and means the current folder.
         let existing = existing.filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        temporary(existing).map_err(|error| CliError::cannot_write(&self.place, error))?;
+        temporary(existing).map_err(|error| CliError::cannot_write(&self.path, error))?;
         Ok(self)
     }
 
-    /// Writes everything; gives the summary the folder's name.
+    /// Writes all files and sets `run_dir` of the summary.
     pub fn write(&self, contents: &Contents<'_>, summary: &mut RunSummary, interrupt: &Interrupt) -> Result<()> {
-        let failed = |error: io::Error| CliError::cannot_write(&self.place, error);
-        fs::create_dir_all(parent(&self.place)).map_err(failed)?;
-        let folder = temporary(parent(&self.place)).map_err(failed)?;
+        let failed = |error: io::Error| CliError::cannot_write(&self.path, error);
+        fs::create_dir_all(parent(&self.path)).map_err(failed)?;
+        let folder = temporary(parent(&self.path)).map_err(failed)?;
         interrupt.writing(folder.path());
         contents.write(folder.path()).map_err(failed)?;
         for number in 1.. {
-            let place = self.numbered(number);
-            summary.run_dir = place.display().to_string();
+            let path = self.numbered(number);
+            summary.run_dir = path.display().to_string();
             let text = json(summary) + "\n";
-            write_file(folder.path(), SUMMARY, |out| out.write_all(text.as_bytes())).map_err(failed)?;
-            let page = contents.report.html(&again(&place), &contents.config);
-            write_file(folder.path(), REPORT, |out| out.write_all(page.as_bytes())).map_err(failed)?;
-            sync(folder.path());
-            match interrupt.publish(|| rename(folder.path(), &place)) {
+            files::create(&folder.path().join(SUMMARY), |out| out.write_all(text.as_bytes())).map_err(failed)?;
+            let page = contents.report.html(&again(&path), &contents.config);
+            files::create(&folder.path().join(REPORT), |out| out.write_all(page.as_bytes())).map_err(failed)?;
+            sync_folder(folder.path());
+            match interrupt.publish(|| rename(folder.path(), &path)) {
                 Ok(()) => break,
                 Err(error) if taken(&error) => {}
                 Err(error) => return Err(failed(error)),
             }
         }
-        // It is no longer where it would be removed from.
+        // The folder has been renamed: there is nothing left to remove.
         let _ = folder.keep();
-        sync(parent(&self.place));
+        sync_folder(parent(&self.path));
         Ok(())
     }
 
-    /// `name`, `name-2`, `name-3`, ...
+    /// Returns the path with a number: `name`, `name-2`, `name-3`, ...
     fn numbered(&self, number: usize) -> PathBuf {
-        let mut name = self.place.file_name().unwrap_or_default().to_owned();
+        let mut name = self.path.file_name().unwrap_or_default().to_owned();
         if number > 1 {
             name.push(format!("-{number}"));
         }
-        self.place.with_file_name(name)
+        self.path.with_file_name(name)
     }
 }
 
 impl Contents<'_> {
     fn write(&self, folder: &Path) -> io::Result<()> {
-        write_file(folder, CONFIG, |out| out.write_all(self.config.as_bytes()))?;
-        write_file(folder, METRICS, |out| self.metrics(out))?;
+        files::create(&folder.join(CONFIG), |out| out.write_all(self.config.as_bytes()))?;
+        files::create(&folder.join(METRICS), |out| self.metrics(out))?;
         let model = saved_model::to_bytes(self.dataset, self.source, self.split, self.tables, self.runs);
-        write_file(folder, MODEL_FILE, |out| out.write_all(&model))?;
-        write_file(folder, "predictions.csv", |out| tables::predictions(out, self.dataset, self.logits))?;
+        files::create(&folder.join(MODEL_FILE), |out| out.write_all(&model))?;
+        files::create(&folder.join("predictions.csv"), |out| tables::predictions(out, self.dataset, self.logits))?;
         if self.attention {
-            write_file(folder, "attention.csv", |out| tables::attention(out, self.dataset, &self.runs.model))?;
+            files::create(&folder.join("attention.csv"), |out| tables::attention(out, self.dataset, &self.runs.model))?;
         }
         let figures = folder.join(FIGURES);
         fs::create_dir(&figures)?;
         for (name, svg) in self.report.figures() {
-            write_file(&figures, &format!("{name}.svg"), |out| out.write_all(svg.as_bytes()))?;
+            files::create(&figures.join(format!("{name}.svg")), |out| out.write_all(svg.as_bytes()))?;
         }
-        sync(&figures);
+        sync_folder(&figures);
         Ok(())
     }
 
@@ -156,23 +157,18 @@ impl Contents<'_> {
     }
 }
 
-/// A name made from those of a dataset and a model.
+/// Returns a file name made of the names of a dataset and a model.
 pub fn folder_name(dataset: &str, model: &str) -> String {
     let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
     format!("{dataset}-{model}").chars().map(plain).collect()
 }
 
-/// The folder that holds a file or folder.
-fn parent(place: &Path) -> &Path {
-    place.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
 fn temporary(parent: &Path) -> io::Result<tempfile::TempDir> {
-    // The full error names the temporary folder, which means nothing to anybody.
+    // The full error names the temporary folder, which is of no use to the user.
     tempfile::Builder::new().prefix(".supergat-").tempdir_in(parent).map_err(|error| error.kind().into())
 }
 
-/// Renames to a place where there is nothing, or an empty folder.
+/// Renames a folder to a new name or to the name of an empty folder.
 fn rename(from: &Path, to: &Path) -> io::Result<()> {
     match fs::remove_dir(to) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -187,23 +183,12 @@ fn taken(error: &io::Error) -> bool {
     )
 }
 
-fn write_file(folder: &Path, name: &str, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    let mut out = BufWriter::new(File::create(folder.join(name))?);
-    fill(&mut out)?;
-    out.into_inner()?.sync_all()
-}
-
-/// Makes the names in a folder last. Not every system can, and the files themselves are safe by then.
-fn sync(folder: &Path) {
-    let _ = File::open(folder).and_then(|folder| folder.sync_all());
-}
-
-/// The command that repeats the run of a folder.
+/// Returns the command that reproduces the run of a folder.
 pub fn again(folder: &Path) -> String {
     format!("supergat train --config {}", quoted(&folder.join(CONFIG).display().to_string()))
 }
 
-/// A word as shells take it.
+/// Quotes a word for shells, if needed.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "/._-:=,+".contains(c);
     if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
@@ -214,20 +199,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn commands_can_be_typed() {
+    fn quotes_commands_for_shells() {
         assert_eq!(again(Path::new("runs/cora-mlp")), "supergat train --config runs/cora-mlp/config.toml");
         assert_eq!(quoted("my run's"), "'my run'\\''s'");
     }
 
     #[test]
-    fn names_are_plain_and_numbered() {
+    fn folder_names_are_plain_and_numbered() {
         let folder = RunFolder::default_for("my graph/2", "mlp").unwrap();
         assert_eq!(folder.numbered(1), Path::new("runs/my-graph-2-mlp"));
         assert_eq!(folder.numbered(3), Path::new("runs/my-graph-2-mlp-3"));
     }
 
     #[test]
-    fn only_new_or_empty_places_are_taken() {
+    fn renames_only_to_new_or_empty_folders() {
         let base = tempfile::tempdir().unwrap();
         let (from, to) = (base.path().join("from"), base.path().join("to"));
         fs::create_dir(&from).unwrap();
@@ -242,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn asking_for_a_place_leaves_no_trace() {
+    fn probing_leaves_nothing_behind() {
         let base = tempfile::tempdir().unwrap();
         RunFolder::named(&base.path().join("a/b/c")).unwrap();
         assert_eq!(fs::read_dir(base.path()).unwrap().count(), 0);
@@ -250,6 +235,6 @@ mod tests {
         assert!(RunFolder::named(&base.path().join("a")).is_err());
         assert!(RunFolder::named(base.path()).is_err());
         assert!(RunFolder::named(Path::new("..")).is_err());
-        assert!(RunFolder::named(&base.path().join("a/b")).is_err(), "a file is no parent");
+        assert!(RunFolder::named(&base.path().join("a/b")).is_err(), "a file cannot contain a folder");
     }
 }

@@ -1,4 +1,4 @@
-//! The report of a run, from what training left in memory or a run folder holds.
+//! Report of a run, built after training or from a run folder.
 
 use crate::error::{CliError, Result};
 use crate::output::count;
@@ -8,12 +8,12 @@ use supergat_data::Dataset;
 use supergat_lab::Runs;
 use supergat_lab::report::{EpochLine, Report, Run};
 
-/// The epochs of all runs.
+/// Returns the epochs of all runs.
 pub fn lines(runs: &Runs) -> Vec<EpochLine> {
     runs.runs.iter().flat_map(|run| run.history.iter().map(|epoch| EpochLine::new(run.seed, epoch))).collect()
 }
 
-/// The report of a run whose best model gives these logits.
+/// Builds the report of a run from the logits of its best model.
 pub fn make(
     dataset: &Dataset,
     model: &Model<f32>,
@@ -29,7 +29,7 @@ pub fn make(
     Ok(Report::of(&run, &facts(dataset, summary, epoch))?)
 }
 
-/// What the report begins with.
+/// Returns the facts at the beginning of the report.
 fn facts(dataset: &Dataset, summary: &RunSummary, epoch: usize) -> Vec<(String, String)> {
     let RunSummary { metric, seeds, best_seed, .. } = summary;
     let most = summary.epochs.iter().max().copied().unwrap_or_default();

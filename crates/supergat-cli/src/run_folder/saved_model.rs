@@ -1,7 +1,7 @@
-//! The model of a run as a file: what is recorded beside its weights, and how it finds its dataset again.
+//! Saved model of a run: its weights, and metadata to load its dataset again.
 
 use crate::config::keys::Key;
-use crate::config::{Layer, load_options};
+use crate::config::{Values, load_options};
 use crate::error::{CliError, Result};
 use serde_json::Value;
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ use supergat_data::options::Expected;
 use supergat_data::{Dataset, SplitChoice};
 use supergat_lab::Runs;
 
-/// Its name in a run folder.
+/// Name of the model file in a run folder.
 pub const MODEL_FILE: &str = "model.safetensors";
 
 const NAME: &str = "dataset";
@@ -21,18 +21,18 @@ const CLASS_NAMES: &str = "class_names";
 const TABLE_OPTIONS: &str = "table_options";
 const FEATURE_COLUMNS: &str = "feature_columns";
 
-/// A model that was read, and what was recorded with it.
+/// Model with its metadata, read from a file.
 #[derive(Debug)]
 pub struct SavedModel {
-    /// The model.
+    /// Trained model.
     pub model: Model<f32>,
     metadata: HashMap<String, String>,
 }
 
-/// The best model of the runs as the bytes of a file.
-pub fn to_bytes(dataset: &Dataset, source: &str, split: SplitChoice, tables: &Layer, runs: &Runs) -> Vec<u8> {
+/// Serialises the best model of the runs with its metadata.
+pub fn to_bytes(dataset: &Dataset, source: &str, split: SplitChoice, tables: &Values, runs: &Runs) -> Vec<u8> {
     let best = &runs.runs[runs.best];
-    // A folder must be found again from wherever the model is used.
+    // The path is absolute so that the model can be used from any working directory.
     let folder = Path::new(source).is_dir().then(|| std::path::absolute(source).ok()).flatten();
     let source = folder.map_or_else(|| source.to_owned(), |folder| folder.display().to_string());
     let metadata = [
@@ -56,7 +56,7 @@ pub fn to_bytes(dataset: &Dataset, source: &str, split: SplitChoice, tables: &La
 }
 
 impl SavedModel {
-    /// Reads the model of a run folder, or a model's file.
+    /// Reads the model of a run folder, or a model file.
     pub fn open(run: &Path) -> Result<Self> {
         let advice = "give the folder of a finished run, or a .safetensors file from one";
         let shown = run.display();
@@ -74,15 +74,17 @@ impl SavedModel {
         Ok(Self { model, metadata })
     }
 
-    /// Loads the given dataset, else the recorded one, and makes sure that it fits. Of the recorded one the recorded split is taken when none
-    /// is given; options about tables win over the recorded ones.
-    pub fn dataset(&self, source: Option<&str>, split: Option<SplitChoice>, tables: &Layer) -> Result<Dataset> {
+    /// Loads the given dataset, or the one that the model was trained on, and checks that it fits the model.
+    ///
+    /// The recorded dataset is loaded with the recorded split unless `split` is given. The given table options
+    /// override the recorded ones.
+    pub fn dataset(&self, source: Option<&str>, split: Option<SplitChoice>, tables: &Values) -> Result<Dataset> {
         let recorded = self.metadata.get(SOURCE).map(String::as_str);
         let recorded_split = || self.metadata.get(SPLIT).filter(|_| source.is_none())?.parse().ok();
         let split = split.or_else(recorded_split).unwrap_or_default();
         let mut options = load_options(split, &self.table_options(tables))?;
         if let Some(source) = source
-            && !same_place(source, recorded)
+            && !same_path(source, recorded)
         {
             options.tables.expected = Some(self.expected());
         }
@@ -103,15 +105,15 @@ impl SavedModel {
         }
     }
 
-    /// The options that the training data was read with, changed by the given ones.
-    fn table_options(&self, given: &Layer) -> Layer {
+    /// Returns the table options of the training data, overridden by the given ones.
+    fn table_options(&self, given: &Values) -> Values {
         let recorded: HashMap<String, toml::Value> =
             self.metadata.get(TABLE_OPTIONS).and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
         let recorded = recorded.into_iter().filter_map(|(name, value)| Some((Key::named(&name)?.name, value)));
         recorded.chain(given.clone()).collect()
     }
 
-    /// What new tables must be turned into.
+    /// Returns the features and classes that new tables must have.
     fn expected(&self) -> Expected {
         let architecture = self.model.architecture();
         Expected {
@@ -127,10 +129,10 @@ impl SavedModel {
     }
 }
 
-/// Whether both name the same file or folder.
-fn same_place(source: &str, recorded: Option<&str>) -> bool {
-    let place = |source: &str| Path::new(source).canonicalize().ok();
-    recorded.is_some_and(|recorded| recorded == source || place(source).is_some_and(|a| place(recorded) == Some(a)))
+/// Returns whether both paths refer to the same file or folder.
+fn same_path(source: &str, recorded: Option<&str>) -> bool {
+    let path = |source: &str| Path::new(source).canonicalize().ok();
+    recorded.is_some_and(|recorded| recorded == source || path(source).is_some_and(|a| path(recorded) == Some(a)))
 }
 
 fn json(value: &impl serde::Serialize) -> String {
@@ -145,15 +147,15 @@ mod tests {
     use supergat_lab::run_seeds;
 
     #[test]
-    fn equal_runs_give_equal_files() {
+    fn equal_runs_give_equal_bytes() {
         let dataset = supergat_data::load("random-partition:classes=2,nodes=170,degree=2").unwrap();
         let settings = Settings { max_epochs: 1, ..Settings::general("gat-go".parse().unwrap()) };
         let bytes = || {
             let runs = run_seeds(&dataset, &settings, &[3], 1, |_| ControlFlow::Continue(())).unwrap();
-            to_bytes(&dataset, "random-partition", SplitChoice::Published, &Layer::new(), &runs)
+            to_bytes(&dataset, "random-partition", SplitChoice::Published, &Values::new(), &runs)
         };
         let first = bytes();
-        // Every hash map has its own order, so a few tries would show one that was left.
+        // Each hash map has its own order, so several attempts would show output that depends on it.
         assert!((0..4).all(|_| bytes() == first));
         let (_, metadata) = checkpoint::from_bytes(&first).unwrap();
         assert_eq!((metadata[SOURCE].as_str(), metadata["seed"].as_str()), ("random-partition", "3"));

@@ -1,55 +1,52 @@
-//! The result of a training command: the object that `--json` prints and `summary.json` holds, and the same for people.
+//! Result of a training: the object in `summary.json` and of `train --json`, also formatted as a table.
 
-use crate::output::{self, BOLD, count};
+use crate::output::{self, BOLD, SCHEMA, count};
 use serde::{Deserialize, Serialize};
 use supergat_data::Dataset;
 use supergat_lab::{Runs, Summary};
 
-/// Version of all JSON objects of this command; it rises when a field changes its meaning or goes away.
-pub const SCHEMA: u32 = 1;
-
-/// Width of the list of all seeds' values.
+/// Width of the list with the values of all seeds, in characters.
 const LIST_WIDTH: usize = 60;
 
-/// The result of a training command.
+/// Result of a training.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct RunSummary {
-    /// [`SCHEMA`]
+    /// Version of the object: [`SCHEMA`].
     pub schema: u32,
     /// Name of the dataset.
     pub dataset: String,
-    /// The dataset as it was given.
+    /// Dataset as given by the user: a name, path or specification.
     pub source: String,
     /// Name of the model.
     pub model: String,
-    /// [`metric`]
+    /// Name of the metric; see [`metric`].
     pub metric: String,
-    /// The seeds that were run.
+    /// Seeds of the runs.
     pub seeds: Vec<u64>,
     /// Test metric of each seed, in percent, at its best validation epoch.
     pub test: Summary,
     /// Validation metric of each seed, in percent, at its best validation epoch.
     pub validation: Summary,
-    /// The seed with the best validation metric; the run folder holds its model.
+    /// Seed with the best validation metric; the run folder contains its model.
     pub best_seed: u64,
-    /// Epochs of each seed.
+    /// Number of epochs of each seed.
     pub epochs: Vec<usize>,
-    /// The best validation epoch of each seed, counted from 0.
+    /// Best validation epoch of each seed, counted from 0.
     pub best_epochs: Vec<usize>,
-    /// Time of the whole training.
+    /// Duration of the whole training, in seconds.
     pub seconds: f64,
-    /// Whether Ctrl-C ended the training.
+    /// Whether the training was interrupted.
     pub interrupted: bool,
-    /// The run folder.
+    /// Path of the run folder.
     pub run_dir: String,
 }
 
-/// What a dataset is measured by.
+/// Returns the name of the metric for a dataset.
 pub fn metric(dataset: &Dataset) -> &'static str {
     if dataset.is_multi_label() { "micro-f1" } else { "accuracy" }
 }
 
-/// Mean and, of several values, standard deviation.
+/// Formats the mean and, for several values, the standard deviation.
 pub fn percent(summary: &Summary) -> String {
     match summary.values.len() {
         1 => format!("{:.2} %", summary.mean),
@@ -58,7 +55,7 @@ pub fn percent(summary: &Summary) -> String {
 }
 
 impl RunSummary {
-    /// Sums up the runs; the run folder is named later.
+    /// Summarises the runs. The path of the run folder is set later.
     pub fn of(dataset: &Dataset, source: &str, model: String, runs: &Runs, seconds: f64) -> Self {
         Self {
             schema: SCHEMA,
@@ -78,7 +75,7 @@ impl RunSummary {
         }
     }
 
-    /// As a table.
+    /// Formats the result as a table.
     pub fn table(&self) -> String {
         let Self { dataset, model, metric, .. } = self;
         let several = self.seeds.len() > 1;
@@ -107,7 +104,7 @@ impl RunSummary {
     }
 }
 
-/// Values as lines of a bounded width.
+/// Formats values as lines of limited width.
 fn wrapped(values: &[f64]) -> Vec<String> {
     let mut lines = vec![String::new()];
     for value in values {
@@ -129,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_lists_are_wrapped() {
+    fn wraps_long_lists() {
         let values: Vec<f64> = (0..25).map(|k| 80.0 + f64::from(k) / 100.0).collect();
         let lines = wrapped(&values);
         assert_eq!(lines.len(), 3);
@@ -139,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_value_has_no_deviation() {
+    fn omits_deviation_of_a_single_value() {
         assert_eq!(percent(&Summary::of(vec![81.25])), "81.25 %");
         assert_eq!(percent(&Summary::of(vec![80.0, 82.0])), "81.00 ± 1.41 %");
     }

@@ -1,4 +1,4 @@
-//! Predictions and attention as CSV.
+//! Tables of a run folder: predictions and attention as CSV.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -6,7 +6,7 @@ use supergat_core::kernels::argmax;
 use supergat_core::{Architecture, Direction, Example, Graph, Labels, Model, probabilities};
 use supergat_data::Dataset;
 
-/// Between several classes of a node.
+/// Separator between several classes of a node.
 const SEPARATOR: &str = "|";
 
 /// Writes a row per node: graph (when there are several), node, split, label, predicted class, probabilities.
@@ -35,7 +35,7 @@ pub fn predictions(out: &mut dyn Write, dataset: &Dataset, logits: &[Vec<f32>]) 
     table.flush()
 }
 
-/// Rows that [`attention`] would write.
+/// Returns the number of rows that [`attention`] writes.
 pub fn attention_rows(dataset: &Dataset, a: &Architecture) -> usize {
     if a.model.form().is_none() {
         return 0;
@@ -44,7 +44,7 @@ pub fn attention_rows(dataset: &Dataset, a: &Architecture) -> usize {
     dataset.examples.iter().map(|example| example.graph.edges() * heads).sum()
 }
 
-/// Writes a row per edge, layer and head: the edges in the order in which the dataset lists them, then the self-loops that every node has.
+/// Writes a row per edge, layer and head: the edges in the order of the dataset, then the self-loop of each node.
 pub fn attention(out: &mut dyn Write, dataset: &Dataset, model: &Model<f32>) -> io::Result<()> {
     let mut table = csv::Writer::from_writer(out);
     let several = dataset.examples.len() > 1;
@@ -74,14 +74,14 @@ pub fn attention(out: &mut dyn Write, dataset: &Dataset, model: &Model<f32>) -> 
     table.flush()
 }
 
-/// The positions of all edges, each once: those of the list the graph was made from, a link of an undirected graph followed by its reverse,
-/// then the self-loops.
+/// Returns the positions of all edges, each once: edges in the order of the input, each link of an undirected graph
+/// followed by its reverse, then the self-loops.
 fn in_listed_order(graph: &Graph) -> Vec<usize> {
     let mut order = Vec::with_capacity(graph.edges());
     let mut seen = vec![false; graph.edges()];
     let loop_of = |node: usize| graph.position(node as u32, node as u32).expect("every node has a self-loop");
     let loops: Vec<usize> = (0..graph.nodes()).map(loop_of).collect();
-    // Self-loops of the list are no different from the added ones, so they wait for their turn.
+    // Self-loops of the input are listed with the added ones, at the end.
     loops.iter().for_each(|&position| seen[position] = true);
     let mut add = |position: usize| {
         if !std::mem::replace(&mut seen[position], true) {
@@ -99,7 +99,7 @@ fn in_listed_order(graph: &Graph) -> Vec<usize> {
     order
 }
 
-/// Source and target of the edge at a position.
+/// Returns source and target of the edge at a position.
 fn ends(graph: &Graph, position: usize) -> (usize, usize) {
     let incoming = graph.incoming();
     let target = incoming.offsets.partition_point(|&offset| offset <= position as u64) - 1;
@@ -108,7 +108,7 @@ fn ends(graph: &Graph, position: usize) -> (usize, usize) {
 
 fn splits(example: &Example<f32>) -> Vec<&'static str> {
     let mut splits = vec![""; example.graph.nodes()];
-    // What was learned from is never called anything else, so the training nodes come last.
+    // A training node that is also in another split is reported as a training node, so these come last.
     for (name, list) in [("test", &example.test), ("validation", &example.validation), ("train", &example.train)] {
         list.iter().for_each(|&node| splits[node as usize] = name);
     }
@@ -127,7 +127,7 @@ fn names(dataset: &Dataset, has: impl Iterator<Item = bool>) -> Cow<'_, str> {
     names.collect::<Vec<_>>().join(SEPARATOR).into()
 }
 
-/// The shortest text that gives the very same number back.
+/// Formats a number as the shortest text that parses to the same number.
 fn exact(number: f32) -> Cow<'static, str> {
     format!("{number:?}").into()
 }
@@ -139,7 +139,7 @@ fn record<'a, W: Write>(table: &mut csv::Writer<W>, fields: impl Iterator<Item =
         }
         table.write_record(None::<&[u8]>)
     };
-    // The plain conversion would hide that a pipe was closed.
+    // The standard conversion of this error would lose the kind of a closed pipe.
     write().map_err(|error| match error.into_kind() {
         csv::ErrorKind::Io(error) => error,
         other => io::Error::other(format!("{other:?}")),
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn edges_come_in_the_listed_order_and_once() {
+    fn lists_each_edge_once_in_input_order() {
         let edges = |direction| {
             let graph = &dataset(direction, Labels::Single { classes: 2, of: vec![0; 3] }, 1).examples[0].graph;
             in_listed_order(graph).iter().map(|&position| ends(graph, position)).collect::<Vec<_>>()
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn predictions_by_hand() {
+    fn predictions_match_values_computed_by_hand() {
         let dataset = dataset(Direction::Directed, Labels::Single { classes: 2, of: vec![0, 1, Labels::UNKNOWN] }, 1);
         let logits = vec![vec![0.0, 0.0, -2.0, 2.0, 30.0, 0.0]];
         let text = text(|out| predictions(out, &dataset, &logits));
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn several_labels_and_several_graphs() {
+    fn predictions_of_multi_label_data_with_several_graphs() {
         let dataset = dataset(Direction::Directed, Labels::Multi { classes: 2, of: vec![1, 1, 0, 0, 0, 1] }, 2);
         let logits = vec![vec![5.0, 5.0, -5.0, 0.0, -5.0, 5.0]; 2];
         let text = text(|out| predictions(out, &dataset, &logits));
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn attention_rows_are_foreseen() {
+    fn attention_rows_match_the_written_table() {
         let dataset = dataset(Direction::Undirected, Labels::Single { classes: 2, of: vec![0; 3] }, 2);
         for (model, layers, rows) in [("supergat-mx", 3, 2 * 7 * 8), ("gat-go", 1, 2 * 7 * 2), ("mlp", 2, 0)] {
             let architecture = Architecture {

@@ -1,4 +1,4 @@
-//! Many runs with a results file, shown while they go on.
+//! Sweeps: many runs with a results file, and their progress.
 
 pub mod progress;
 
@@ -11,19 +11,19 @@ use progress::SweepProgress;
 use std::path::Path;
 use supergat_lab::sweep::{Job, Nodes, Report, ResultsFile, Task, run_task_sweep};
 
-/// Opens a results file for further lines, made with its folder where there is none.
-pub fn open(place: &Path) -> Result<ResultsFile> {
-    if let Some(folder) = place.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+/// Opens a results file for appending; creates the file and its folder if they are missing.
+pub fn open(path: &Path) -> Result<ResultsFile> {
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         probe(folder)?;
     }
-    Ok(ResultsFile::open(place)?)
+    Ok(ResultsFile::open(path)?)
 }
 
-/// Runs what the results file of a study does not hold; tells what is damaged in it, and what came of it.
+/// Runs the jobs of a study that are not in its results file. Reports damaged lines and the number of runs.
 pub fn study(
     task: &dyn Task,
     jobs: Vec<Job>,
-    place: &Path,
+    path: &Path,
     wanted_threads: Option<u16>,
     quiet: bool,
 ) -> Result<(ResultsFile, Report)> {
@@ -32,15 +32,15 @@ pub fn study(
             output::note(text)
         }
     };
-    let mut results = open(place)?;
+    let mut results = open(path)?;
     results.damage_notes().iter().for_each(|text| note(text));
     let interrupt = Interrupt::listen()?;
     let report = sweep_task(task, jobs, &mut results, threads(wanted_threads)?, quiet, &interrupt)?;
-    note(&told(&report, place));
+    note(&told(&report, path));
     Ok((results, report))
 }
 
-/// Runs what a results file does not hold, and shows how far it is.
+/// Runs the node classification jobs that are not in a results file, with progress.
 pub fn sweep(
     jobs: Vec<Job>,
     results: &mut ResultsFile,
@@ -51,7 +51,7 @@ pub fn sweep(
     sweep_task(&Nodes, jobs, results, threads, quiet, interrupt)
 }
 
-/// Runs what is missing for a task, and tells of it.
+/// Runs the jobs of a task that are not in a results file, with progress.
 fn sweep_task(
     task: &dyn Task,
     jobs: Vec<Job>,
@@ -66,9 +66,9 @@ fn sweep_task(
     Ok(report?)
 }
 
-/// What came of a sweep, in one line.
-pub fn told(report: &Report, place: &Path) -> String {
+/// Describes the outcome of a sweep in one line.
+pub fn told(report: &Report, path: &Path) -> String {
     let Report { found, ran, failed, .. } = report;
     let failed = if *failed == 0 { String::new() } else { format!(", {failed} failed") };
-    format!("{ran} new{failed}, {found} known before: {}", place.display())
+    format!("{ran} new{failed}, {found} already done: {}", path.display())
 }

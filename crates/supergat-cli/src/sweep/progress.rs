@@ -1,4 +1,4 @@
-//! What a person sees while many runs are made: a bar on a terminal, a line now and then elsewhere.
+//! Progress of a sweep: a bar on a terminal, a line every few seconds elsewhere.
 
 use crate::output;
 use crate::process::interrupt::Interrupt;
@@ -9,10 +9,10 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use supergat_lab::sweep::{Event, Record, Status, Tally};
 
-/// How long it may be silent where there is no bar.
-const SILENCE: Duration = Duration::from_secs(10);
+/// Interval between lines where there is no bar.
+const INTERVAL: Duration = Duration::from_secs(10);
 
-/// Tells of a sweep's progress on standard error.
+/// Reports the progress of a sweep on standard error.
 #[derive(Debug)]
 pub struct SweepProgress {
     quiet: bool,
@@ -24,12 +24,12 @@ pub struct SweepProgress {
 struct State {
     last_line: Instant,
     stopping: bool,
-    /// Datasets that were said to be missing.
+    /// Datasets already reported as missing.
     missing: Vec<String>,
 }
 
 impl SweepProgress {
-    /// Begins.
+    /// Creates the progress of a sweep over `jobs` jobs.
     pub fn new(quiet: bool, jobs: usize) -> Self {
         let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
             let style = ProgressStyle::with_template("{bar:8} run {pos}/{len} {wide_msg}").expect("a valid template");
@@ -39,10 +39,10 @@ impl SweepProgress {
         Self { quiet, bar, state: Mutex::new(state) }
     }
 
-    /// Takes what happened; says whether to go on.
+    /// Reports an event; returns `Break` if the sweep is interrupted.
     pub fn follow(&self, event: Event<'_>, tally: Tally, interrupt: &Interrupt) -> ControlFlow<()> {
         self.observe(event, tally);
-        if interrupt.pressed() {
+        if interrupt.requested() {
             self.stopping();
             return ControlFlow::Break(());
         }
@@ -65,22 +65,22 @@ impl SweepProgress {
             }
             Event::Unavailable(source, reason, _) if !state.missing.iter().any(|name| name == source) => {
                 state.missing.push(source.to_owned());
-                self.line(&format!("left out: {reason}"));
+                self.line(&format!("skipped: {reason}"));
             }
             Event::Done(record) => self.done(&mut state, record, tally),
             Event::Unavailable(..) | Event::Found(_) | Event::Epoch(_) => {}
         }
     }
 
-    /// Says once that the runs will stop.
+    /// Reports once that the runs will stop.
     fn stopping(&self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if !std::mem::replace(&mut state.stopping, true) {
-            self.line("stopping; what is finished is kept, and the same command goes on from there");
+            self.line("stopping; finished runs are kept, and the same command resumes");
         }
     }
 
-    /// Clears the bar.
+    /// Removes the bar.
     pub fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -100,7 +100,7 @@ impl SweepProgress {
         };
         match &self.bar {
             Some(bar) => bar.set_message(text),
-            None if state.last_line.elapsed() >= SILENCE || tally.settled == tally.jobs => {
+            None if state.last_line.elapsed() >= INTERVAL || tally.settled == tally.jobs => {
                 state.last_line = Instant::now();
                 self.line(&format!("run {}/{}: {text}", tally.settled, tally.jobs));
             }
@@ -117,7 +117,7 @@ impl SweepProgress {
     }
 }
 
-/// `50 s`, `12 min`, `3.4 h`.
+/// Formats a duration: `50 s`, `12 min`, `3.4 h`.
 pub fn time(duration: Duration) -> String {
     match duration.as_secs_f64() {
         seconds if seconds < 90.0 => format!("{seconds:.0} s"),
@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_for_people() {
+    fn formats_durations() {
         let of = |seconds| time(Duration::from_secs(seconds));
         assert_eq!([of(50), of(720), of(12_240)], ["50 s", "12 min", "3.4 h"]);
     }

@@ -1,12 +1,13 @@
 //! `supergat bench`
 
-use crate::support::{Place, keys};
+use crate::support::{Workspace, keys};
 
 #[test]
-fn the_object_holds_the_promised_fields() {
-    let place = Place::new();
-    let object = place.good(&["bench", "--random", "400,6,5,3", "--epochs", "3", "--threads", "2", "--json"]).json();
-    let promised = [
+fn json_contains_the_documented_fields() {
+    let workspace = Workspace::new();
+    let object =
+        workspace.good(&["bench", "--random", "400,6,5,3", "--epochs", "3", "--threads", "2", "--json"]).json();
+    let documented = [
         "best_val",
         "data",
         "device",
@@ -25,7 +26,7 @@ fn the_object_holds_the_promised_fields() {
         "threads",
         "train_ms",
     ];
-    assert_eq!(keys(&object), promised);
+    assert_eq!(keys(&object), documented);
     assert_eq!((&object["nodes"], &object["form"], &object["threads"]), (&400.into(), &"mx".into(), &2.into()));
     for pass in ["train_ms", "eval_ms"] {
         assert_eq!(keys(&object[pass]), ["median", "min"]);
@@ -34,8 +35,8 @@ fn the_object_holds_the_promised_fields() {
 }
 
 #[test]
-fn a_graph_of_three_numbers_is_refused() {
-    let done = Place::new().run(&["bench", "--random", "400,6,5"]);
+fn rejects_random_graph_of_three_numbers() {
+    let done = Workspace::new().run(&["bench", "--random", "400,6,5"]);
     assert_eq!(done.code, 2);
     assert!(done.stderr.starts_with("error: --random 400,6,5: expected"), "{}", done.stderr);
 }

@@ -1,28 +1,28 @@
-//! Everything that can be wrong: one line on standard error, the right exit code, and nothing left behind.
+//! Errors: one line on standard error, the documented exit code, and no files left behind.
 
-use crate::support::{Place, SMALL, published};
+use crate::support::{SMALL, Workspace, published};
 
-/// Runs what must fail, and gives its sentence.
-fn refused(place: &Place, code: i32, args: &[&str]) -> String {
-    let before = place.list(".");
-    let done = place.run(args);
+/// Runs a command that must fail and returns its message.
+fn refused(workspace: &Workspace, code: i32, args: &[&str]) -> String {
+    let before = workspace.list(".");
+    let done = workspace.run(args);
     assert_eq!(done.code, code, "{args:?}: {done:?}");
     assert_eq!(done.stdout, "", "{args:?}");
     assert_eq!(done.stderr.lines().count(), 1, "{args:?}: {}", done.stderr);
-    assert_eq!(place.list("."), before, "{args:?} left something behind");
+    assert_eq!(workspace.list("."), before, "{args:?} left something behind");
     done.stderr.strip_prefix("error: ").unwrap_or_else(|| panic!("{}", done.stderr)).trim_end().to_owned()
 }
 
 #[test]
-fn unknown_models_are_listed_nearest_first() {
-    let error = refused(&Place::new(), 2, &["train", SMALL, "--model", "supergatmx"]);
+fn unknown_model_lists_the_nearest_names_first() {
+    let error = refused(&Workspace::new(), 2, &["train", SMALL, "--model", "supergatmx"]);
     assert!(error.starts_with("unknown model `supergatmx`: expected one of supergat-mx, "), "{error}");
     assert!(supergat_core::ModelKind::ALL.iter().all(|model| error.contains(&model.to_string())), "{error}");
 }
 
 #[test]
-fn wrong_command_lines() {
-    let place = Place::new();
+fn rejects_invalid_command_lines() {
+    let workspace = Workspace::new();
     for (args, expected) in [
         (
             &["train", "--sedes", "3"][..],
@@ -39,14 +39,14 @@ fn wrong_command_lines() {
         (&["predict", "run", "--json"], "the following required arguments were not provided: --out <FILE>"),
         (&["tarin"], "unrecognized subcommand 'tarin'; tip: a similar subcommand exists: 'train'"),
     ] {
-        let error = refused(&place, 2, args);
+        let error = refused(&workspace, 2, args);
         assert!(error.starts_with(expected), "{args:?}: {error}");
     }
 }
 
 #[test]
-fn missing_datasets() {
-    let place = Place::new();
+fn rejects_missing_datasets() {
+    let workspace = Workspace::new();
     for (source, expected) in [
         ("corra", "unknown dataset `corra` (did you mean cora?)"),
         ("cora", "cora not found: looked for data/cora"),
@@ -59,27 +59,27 @@ fn missing_datasets() {
         ("random-partition:colour=3", "`random-partition:colour=3`: expected homophily, degree, classes, nodes"),
     ] {
         for command in ["train", "inspect"] {
-            let error = refused(&place, 2, &[command, source]);
+            let error = refused(&workspace, 2, &[command, source]);
             assert!(error.starts_with(expected), "{source}: {error}");
         }
     }
 }
 
 #[test]
-fn a_truncated_file_is_named() {
-    let place = Place::new();
+fn names_truncated_file() {
+    let workspace = Workspace::new();
     for part in ["x", "tx", "allx", "y", "ty", "ally", "graph"] {
-        place.write(&format!("tiny/ind.tiny.{part}"), b"\x80\x02}q\x01(K");
+        workspace.write(&format!("tiny/ind.tiny.{part}"), b"\x80\x02}q\x01(K");
     }
-    place.write("tiny/ind.tiny.test.index", "0\n");
-    let error = refused(&place, 2, &["train", "tiny"]);
+    workspace.write("tiny/ind.tiny.test.index", "0\n");
+    let error = refused(&workspace, 2, &["train", "tiny"]);
     assert!(error.starts_with("tiny/ind.tiny.") && error.contains("truncated"), "{error}");
 }
 
 #[test]
-fn a_truncated_published_file_is_named() {
+fn names_truncated_file_of_a_published_dataset() {
     let Some(folder) = published("cora") else { return };
-    let place = Place::new();
+    let workspace = Workspace::new();
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_file() {
@@ -88,16 +88,16 @@ fn a_truncated_published_file_is_named() {
             if name == "ind.cora.allx" {
                 bytes.truncate(bytes.len() / 2);
             }
-            place.write(&format!("cora/{name}"), bytes);
+            workspace.write(&format!("cora/{name}"), bytes);
         }
     }
-    let error = refused(&place, 2, &["train", "cora", "--max-epochs", "1"]);
+    let error = refused(&workspace, 2, &["train", "cora", "--max-epochs", "1"]);
     assert!(error.starts_with("cora/ind.cora.allx, byte ") && error.contains("truncated"), "{error}");
 }
 
 #[test]
-fn impossible_hyperparameters() {
-    let place = Place::new();
+fn rejects_invalid_hyperparameters() {
+    let workspace = Workspace::new();
     for (option, value, expected) in [
         ("--p-n", "100000", "self-supervision asks for "),
         ("--p-e", "0", "p_e = 0: must lie in (0, 1]"),
@@ -109,84 +109,84 @@ fn impossible_hyperparameters() {
         ("--max-epochs", "0", "max_epochs = 0: must be at least 1"),
         ("--early-stop-window", "0", "early_stop_window = 0: must be at least 1"),
     ] {
-        let error = refused(&place, 2, &["train", SMALL, option, value]);
+        let error = refused(&workspace, 2, &["train", SMALL, option, value]);
         assert!(error.starts_with(expected), "{option} {value}: {error}");
     }
 }
 
 #[test]
-fn a_diverging_run_is_a_failed_job_without_a_folder() {
-    let place = Place::new();
+fn diverging_run_fails_without_a_folder() {
+    let workspace = Workspace::new();
     for out in [&["--out", "run"][..], &[]] {
-        let error = refused(&place, 1, &[&["train", SMALL, "--lr", "1e30"][..], out].concat());
+        let error = refused(&workspace, 1, &[&["train", SMALL, "--lr", "1e30"][..], out].concat());
         assert!(error.starts_with("the loss became "), "{error}");
     }
-    assert!(place.list(".").is_empty());
+    assert!(workspace.list(".").is_empty());
 }
 
 #[test]
-fn faults_of_a_configuration_file() {
-    let place = Place::new();
-    place.write("unknown.toml", "lr = 1.0\n# a comment\nlerning_rate = 2.0\n");
-    let error = refused(&place, 2, &["train", SMALL, "--config", "unknown.toml"]);
+fn errors_in_a_configuration_file_name_the_line() {
+    let workspace = Workspace::new();
+    workspace.write("unknown.toml", "lr = 1.0\n# a comment\nlerning_rate = 2.0\n");
+    let error = refused(&workspace, 2, &["train", SMALL, "--config", "unknown.toml"]);
     assert!(error.starts_with("unknown.toml, line 3: unknown key `lerning_rate`: expected one of "), "{error}");
     assert!(["lr", "lambda_e", "dataset", "early_stop_metric_change"].iter().all(|key| error.contains(key)), "{error}");
-    place.write("kind.toml", "layers = 'two'\n");
-    let error = refused(&place, 2, &["train", SMALL, "--config", "kind.toml"]);
+    workspace.write("kind.toml", "layers = 'two'\n");
+    let error = refused(&workspace, 2, &["train", SMALL, "--config", "kind.toml"]);
     assert!(error.starts_with("kind.toml, line 1: layers = \"two\": must be a whole number"), "{error}");
-    place.write("model.toml", "\nmodel = 'gatgo'\n");
-    let error = refused(&place, 2, &["train", SMALL, "--config", "model.toml"]);
+    workspace.write("model.toml", "\nmodel = 'gatgo'\n");
+    let error = refused(&workspace, 2, &["train", SMALL, "--config", "model.toml"]);
     assert!(error.starts_with("model.toml, line 2: unknown model `gatgo`: expected one of gat-go, "), "{error}");
-    place.write("syntax.toml", "lr = 1.0\nlr 2\n");
-    let error = refused(&place, 2, &["train", SMALL, "--config", "syntax.toml"]);
+    workspace.write("syntax.toml", "lr = 1.0\nlr 2\n");
+    let error = refused(&workspace, 2, &["train", SMALL, "--config", "syntax.toml"]);
     assert!(error.starts_with("syntax.toml, line 2: "), "{error}");
-    let error = refused(&place, 2, &["train", SMALL, "--config", "missing.toml"]);
+    let error = refused(&workspace, 2, &["train", SMALL, "--config", "missing.toml"]);
     assert!(error.starts_with("cannot read missing.toml: "), "{error}");
 }
 
 #[test]
-fn existing_results_are_never_overwritten() {
-    let place = Place::new();
-    place.write("run/notes.txt", "mine");
-    let error = refused(&place, 2, &["train", SMALL, "--out", "run"]);
+fn never_overwrites_existing_results() {
+    let workspace = Workspace::new();
+    workspace.write("run/notes.txt", "mine");
+    let error = refused(&workspace, 2, &["train", SMALL, "--out", "run"]);
     assert_eq!(error, "--out run: it exists and is not empty; name another folder or remove it");
-    assert_eq!(place.list("run"), ["notes.txt"]);
-    place.write("file", "mine");
-    let error = refused(&place, 2, &["train", SMALL, "--out", "file"]);
+    assert_eq!(workspace.list("run"), ["notes.txt"]);
+    workspace.write("file", "mine");
+    let error = refused(&workspace, 2, &["train", SMALL, "--out", "file"]);
     assert!(error.starts_with("--out file: it exists"), "{error}");
-    let error = refused(&place, 2, &["train", SMALL, "--out", ".."]);
+    let error = refused(&workspace, 2, &["train", SMALL, "--out", ".."]);
     assert!(error.starts_with("--out ..: must name a new folder"), "{error}");
-    let error = refused(&place, 1, &["train", SMALL, "--out", "file/run"]);
+    let error = refused(&workspace, 1, &["train", SMALL, "--out", "file/run"]);
     assert!(error.starts_with("cannot write file/run: "), "{error}");
 }
 
 #[test]
-fn runs_that_cannot_be_used() {
-    let place = Place::new();
+fn rejects_missing_and_damaged_models() {
+    let workspace = Workspace::new();
     for command in ["evaluate", "predict"] {
-        let error = refused(&place, 2, &[command, "nothing"]);
+        let error = refused(&workspace, 2, &[command, "nothing"]);
         assert!(error.starts_with("nothing not found: give the folder of a finished run"), "{error}");
-        place.write("empty/config.toml", "");
-        let error = refused(&place, 2, &[command, "empty"]);
+        workspace.write("empty/config.toml", "");
+        let error = refused(&workspace, 2, &[command, "empty"]);
         assert!(error.starts_with("empty holds no model.safetensors"), "{error}");
-        place.write("damaged/model.safetensors", "no model");
-        let error = refused(&place, 2, &[command, "damaged"]);
+        workspace.write("damaged/model.safetensors", "no model");
+        let error = refused(&workspace, 2, &[command, "damaged"]);
         assert!(error.starts_with("damaged/model.safetensors: the saved model cannot be used"), "{error}");
     }
 }
 
 #[test]
-fn a_model_that_does_not_fit_the_dataset() {
-    let place = Place::new();
-    place.train("run", &["--quiet"]);
+fn rejects_dataset_that_does_not_fit_the_model() {
+    let workspace = Workspace::new();
+    workspace.train("run", &["--quiet"]);
     let four = "random-partition:classes=4,nodes=170,degree=4";
     for command in ["evaluate", "predict"] {
-        let error = refused(&place, 2, &[command, "run", four]);
+        let error = refused(&workspace, 2, &[command, "run", four]);
         assert_eq!(error, format!("{four}: the model expects classes = 3, but the data has 4"));
     }
-    place.write("folder/x", "");
-    let error = refused(&place, 1, &["predict", "run", "--out", "folder"]);
+    workspace.write("folder/x", "");
+    let error = refused(&workspace, 1, &["predict", "run", "--out", "folder"]);
     assert!(error.starts_with("cannot write folder: "), "{error}");
-    let error = refused(&place, 1, &["predict", "run", "--out", "no/where.csv"]);
+    let error = refused(&workspace, 1, &["predict", "run", "--out", "no/where.csv"]);
     assert!(error.starts_with("cannot write no/where.csv: "), "{error}");
 }

@@ -1,12 +1,12 @@
 //! `supergat inspect`
 
-use crate::support::{Place, SMALL, keys, published};
+use crate::support::{SMALL, Workspace, keys, published};
 
 #[test]
-fn the_object_holds_the_promised_fields() {
-    let place = Place::new();
-    let object = place.good(&["inspect", SMALL, "--json"]).json();
-    let promised = [
+fn json_contains_the_documented_fields() {
+    let workspace = Workspace::new();
+    let object = workspace.good(&["inspect", SMALL, "--json"]).json();
+    let documented = [
         "classes",
         "dataset",
         "degree",
@@ -27,7 +27,7 @@ fn the_object_holds_the_promised_fields() {
         "unlabelled",
         "validation",
     ];
-    assert_eq!(keys(&object), promised);
+    assert_eq!(keys(&object), documented);
     assert_eq!((&object["schema"], &object["nodes"], &object["classes"]), (&1.into(), &540.into(), &3.into()));
     assert_eq!(keys(&object["degree"]), ["mean", "std"]);
     assert_eq!(keys(&object["homophily"]), ["adjusted", "class_insensitive", "edge", "node"]);
@@ -35,22 +35,22 @@ fn the_object_holds_the_promised_fields() {
 }
 
 #[test]
-fn what_is_not_defined_is_null() {
-    let place = Place::new();
+fn undefined_measures_are_null() {
+    let workspace = Workspace::new();
     let unlinked = "random-partition:classes=2,nodes=170,degree=0";
-    let object = place.good(&["inspect", unlinked, "--json"]).json();
+    let object = workspace.good(&["inspect", unlinked, "--json"]).json();
     assert!(object["homophily"].as_object().unwrap().values().all(serde_json::Value::is_null));
-    let text = place.good(&["inspect", unlinked]).stdout;
+    let text = workspace.good(&["inspect", unlinked]).stdout;
     assert!(text.lines().any(|line| line.split_whitespace().take(2).eq(["homophily", "-"])), "{text}");
 }
 
-/// The split that is asked for is taken, remembered with the model, and refused where there is none.
+/// The requested split is used and recorded with the model; a split that does not exist is rejected.
 #[test]
-fn splits_can_be_chosen() {
+fn split_option_selects_the_split() {
     let Some(folder) = published("cora-ml") else { return };
-    let (place, folder) = (Place::new(), folder.to_str().unwrap().to_owned());
+    let (workspace, folder) = (Workspace::new(), folder.to_str().unwrap().to_owned());
     let sizes = |args: &[&str]| {
-        let object = place.good(&[&["inspect", &folder, "--json"], args].concat()).json();
+        let object = workspace.good(&[&["inspect", &folder, "--json"], args].concat()).json();
         (object["train"].clone(), object["validation"].clone(), object["notes"].to_string())
     };
     let (train, validation, notes) = sizes(&[]);
@@ -58,10 +58,10 @@ fn splits_can_be_chosen() {
     assert!(notes.contains("the split that the paper's results were made with"), "{notes}");
     let (train, _, notes) = sizes(&["--split", "random:7"]);
     assert!(train == 140 && notes.contains("drawn with seed 7"), "{notes}");
-    place.good(&["train", &folder, "--model", "mlp", "--split", "random:7", "--max-epochs", "2", "--out", "run"]);
-    assert!(place.read("run/config.toml").contains("split = \"random:7\""));
-    let again = place.good(&["evaluate", "run", "--json"]).json();
-    let other = place.good(&["evaluate", "run", "--split", "published", "--json"]).json();
+    workspace.good(&["train", &folder, "--model", "mlp", "--split", "random:7", "--max-epochs", "2", "--out", "run"]);
+    assert!(workspace.read("run/config.toml").contains("split = \"random:7\""));
+    let again = workspace.good(&["evaluate", "run", "--json"]).json();
+    let other = workspace.good(&["evaluate", "run", "--split", "published", "--json"]).json();
     let test = |object: &serde_json::Value| object["test"].clone();
     assert_ne!(test(&again), test(&other));
     for (args, part) in [
@@ -69,15 +69,15 @@ fn splits_can_be_chosen() {
         (["inspect", folder.as_str(), "--split", "randon"], "expected published, random, random:SEED"),
         (["inspect", SMALL, "--split", "random"], "generated graphs come with their own split"),
     ] {
-        let done = place.run(&args);
+        let done = workspace.run(&args);
         assert!(done.code == 2 && done.stderr.contains(part), "{done:?}");
     }
 }
 
 #[test]
-fn cora_is_as_published() {
+fn cora_has_the_published_measures() {
     let Some(folder) = published("cora") else { return };
-    let text = Place::new().good(&["inspect", folder.to_str().unwrap()]).stdout;
+    let text = Workspace::new().good(&["inspect", folder.to_str().unwrap()]).stdout;
     let value = |name: &str| {
         let line = text.lines().find(|line| line.split_whitespace().next() == Some(name));
         line.unwrap_or_else(|| panic!("no {name} in {text}")).split("  ").filter(|part| !part.is_empty()).nth(1)

@@ -1,13 +1,14 @@
-//! Ctrl-C.
+//! Signals: Ctrl-C, SIGTERM, SIGHUP and the file size limit.
 
-use crate::support::{Place, SMALL};
+use crate::support::{Done, SMALL, Workspace};
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStderr, Command, Stdio};
 
-/// Starts what would never end, and waits for its first epoch.
-fn started(place: &Place, dataset: &str) -> (Child, BufReader<ChildStderr>) {
-    let args = ["train", dataset, "--max-epochs", "10000000", "--no-early-stop", "--json", "--out", "run"];
-    let mut child = place.command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+const ENDLESS: [&str; 6] = ["--max-epochs", "10000000", "--no-early-stop", "--json", "--out", "run"];
+
+/// Starts a command and waits for its first epoch.
+fn started(mut command: Command) -> (Child, BufReader<ChildStderr>) {
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
     stderr.read_line(&mut line).unwrap();
@@ -15,43 +16,96 @@ fn started(place: &Place, dataset: &str) -> (Child, BufReader<ChildStderr>) {
     (child, stderr)
 }
 
-fn press(child: &Child) {
-    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+/// Starts a training that does not end by itself.
+fn training(workspace: &Workspace, dataset: &str) -> (Child, BufReader<ChildStderr>) {
+    started(workspace.command(&[&["train", dataset], &ENDLESS[..]].concat()))
+}
+
+fn send(signal: &str, child: &Child) {
+    let sent = Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status().unwrap();
     assert!(sent.success());
 }
 
 #[test]
-fn once_writes_what_there_is() {
-    let place = Place::new();
-    let (child, mut stderr) = started(&place, SMALL);
-    press(&child);
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(130));
-    let summary = place.json("run/summary.json");
-    assert_eq!(summary["interrupted"], true);
-    assert_eq!(summary, serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap());
-    let epochs = summary["epochs"][0].as_u64().unwrap() as usize;
-    assert!((1..10_000_000).contains(&epochs));
-    assert_eq!(place.read("run/metrics.jsonl").lines().count(), epochs);
-    assert_eq!(place.list("."), ["run"]);
-    assert_eq!(place.list("run").len(), 8);
-    assert!(place.good(&["predict", "run"]).stdout == place.read("run/predictions.csv"));
-    let mut said = String::new();
-    stderr.read_to_string(&mut said).unwrap();
-    assert_eq!(said.lines().filter(|line| line.starts_with("stopping after this epoch")).count(), 1, "{said}");
+fn one_signal_stops_training_and_writes_the_run() {
+    for signal in ["INT", "TERM", "HUP"] {
+        let workspace = Workspace::new();
+        let (child, mut stderr) = training(&workspace, SMALL);
+        send(signal, &child);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130), "{signal}");
+        let summary = workspace.json("run/summary.json");
+        assert_eq!(summary["interrupted"], true);
+        assert_eq!(summary, serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap());
+        let epochs = summary["epochs"][0].as_u64().unwrap() as usize;
+        assert!((1..10_000_000).contains(&epochs));
+        assert_eq!(workspace.read("run/metrics.jsonl").lines().count(), epochs);
+        assert_eq!(workspace.list("."), ["run"]);
+        assert_eq!(workspace.list("run").len(), 8);
+        assert!(workspace.good(&["predict", "run"]).stdout == workspace.read("run/predictions.csv"));
+        let mut text = String::new();
+        stderr.read_to_string(&mut text).unwrap();
+        assert_eq!(text.lines().filter(|line| line.starts_with("stopping after this epoch")).count(), 1, "{text}");
+    }
 }
 
 #[test]
-fn twice_quits_and_leaves_nothing_half_written() {
-    let place = Place::new();
-    // Its attention has almost a million rows, so that there is time to press while they are written.
-    let (mut child, _stderr) = started(&place, "random-partition");
-    press(&child);
-    while place.list(".").is_empty() {
-        assert_eq!(child.try_wait().unwrap(), None, "it ended before anything was written");
+fn second_signal_quits_and_removes_the_unfinished_folder() {
+    let workspace = Workspace::new();
+    // The attention of this graph has almost a million rows, so the signal arrives while they are written.
+    let (mut child, _stderr) = training(&workspace, "random-partition");
+    send("INT", &child);
+    while workspace.list(".").is_empty() {
+        assert_eq!(child.try_wait().unwrap(), None, "the process ended before it wrote anything");
     }
-    assert!(place.list(".")[0].starts_with(".supergat-"), "{:?}", place.list("."));
-    press(&child);
+    assert!(workspace.list(".")[0].starts_with(".supergat-"), "{:?}", workspace.list("."));
+    send("TERM", &child);
     assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert!(place.list(".").is_empty(), "{:?} was left behind", place.list("."));
+    assert!(workspace.list(".").is_empty(), "{:?} was left behind", workspace.list("."));
+}
+
+/// Returns a shell command that runs `setup` followed by the command under test.
+fn in_shell(workspace: &Workspace, setup: &str, args: &[&str]) -> Command {
+    let command = workspace.command(args);
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("{setup} \"$0\" \"$@\"")]).arg(command.get_program()).args(command.get_args());
+    for (variable, _) in command.get_envs() {
+        shell.env_remove(variable);
+    }
+    shell.current_dir(workspace.path(".")).stdin(Stdio::null());
+    shell
+}
+
+/// The hangup of a closed terminal does not stop a command that was started with `nohup`.
+#[test]
+#[cfg(target_os = "linux")]
+fn nohup_ignores_hangup() {
+    let workspace = Workspace::new();
+    let args = [&["train", SMALL], &ENDLESS[..]].concat();
+    let (mut child, mut stderr) = started(in_shell(&workspace, "trap '' HUP; exec", &args));
+    send("HUP", &child);
+    send("HUP", &child);
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert_eq!(child.try_wait().unwrap(), None);
+    send("TERM", &child);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let mut text = String::new();
+    stderr.read_to_string(&mut text).unwrap();
+    assert_eq!(workspace.list("."), ["run"], "{text}");
+}
+
+#[test]
+fn file_size_limit_is_an_error_and_leaves_nothing_behind() {
+    let workspace = Workspace::new();
+    let args = ["train", SMALL, "--max-epochs", "2", "--quiet", "--out", "run"];
+    let done = Done::of(in_shell(&workspace, "ulimit -f 1; exec", &args));
+    assert_eq!((done.code, done.stderr.lines().count()), (1, 1), "{done:?}");
+    assert!(done.stderr.starts_with("error: cannot write run: "), "{done:?}");
+    assert!(workspace.list(".").is_empty(), "{:?} was left behind", workspace.list("."));
+
+    workspace.train("run", &["--quiet"]);
+    let done = Done::of(in_shell(&workspace, "ulimit -f 1; exec", &["predict", "run", "--out", "p.csv"]));
+    assert_eq!((done.code, done.stderr.lines().count()), (1, 1), "{done:?}");
+    assert!(done.stderr.starts_with("error: cannot write p.csv: "), "{done:?}");
+    assert_eq!(workspace.list("."), ["run"]);
 }

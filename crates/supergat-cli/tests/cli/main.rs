@@ -1,4 +1,4 @@
-//! The real binary, driven as a person or a script would, each time in a folder of its own.
+//! Tests of the binary, each in its own temporary folder.
 
 mod bench;
 mod compare;
@@ -7,6 +7,8 @@ mod errors;
 mod inspect;
 #[cfg(unix)]
 mod interrupt;
+#[cfg(unix)]
+mod output_files;
 mod recommend;
 mod report;
 mod reproduce;

@@ -1,13 +1,13 @@
 //! `supergat reproduce`
 
-use crate::support::{Done, Place, published, table};
+use crate::support::{Done, Workspace, published, table};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A small graph of tables that goes by the name of cora, so that the paper's settings are found.
-fn data(place: &Place) {
+/// Writes tables of a small graph called cora, so that the presets of the paper apply.
+fn data(workspace: &Workspace) {
     let mut nodes = String::from("id,label,a,b\n");
     let mut edges = String::from("source,target\n");
     for node in 0..400_u32 {
@@ -15,42 +15,42 @@ fn data(place: &Place) {
         nodes += &format!("{node},c{class},{},{}\n", class * 2 + node % 3, node % 5);
         edges += &format!("{node},{}\n{node},{}\n", (node + 2) % 400, (node * 7 + 4) % 400);
     }
-    place.write("data/cora/nodes.csv", nodes);
-    place.write("data/cora/edges.csv", edges);
+    workspace.write("data/cora/nodes.csv", nodes);
+    workspace.write("data/cora/edges.csv", edges);
 }
 
 const SMALL: [&str; 8] =
     ["reproduce", "planetoid", "--datasets", "cora", "--models", "gat-go,supergat-mx,gcn", "--seeds", "3"];
 
-fn lines(place: &Place) -> Vec<String> {
-    std::fs::read_to_string(place.path("reproduction/results.jsonl"))
+fn lines(workspace: &Workspace) -> Vec<String> {
+    std::fs::read_to_string(workspace.path("reproduction/results.jsonl"))
         .unwrap_or_default()
         .lines()
         .map(str::to_owned)
         .collect()
 }
 
-/// The rows of a CSV file, by the names of their columns.
+/// Returns the rows of a CSV file as maps from column name to value.
 fn named_rows(text: &str) -> Vec<BTreeMap<String, String>> {
     let (header, rows) = table(text);
     rows.into_iter().map(|row| header.iter().cloned().zip(row).collect()).collect()
 }
 
-fn outputs(place: &Place) -> [Vec<u8>; 3] {
-    ["md", "csv", "html"].map(|ending| place.bytes(&format!("reproduction/planetoid.{ending}")))
+fn outputs(workspace: &Workspace) -> [Vec<u8>; 3] {
+    ["md", "csv", "html"].map(|ending| workspace.bytes(&format!("reproduction/planetoid.{ending}")))
 }
 
 #[test]
-fn tables_are_made_and_nothing_is_run_twice() {
-    let place = Place::new();
-    data(&place);
-    let done = place.good(&SMALL);
-    assert_eq!(place.list("reproduction"), ["planetoid.csv", "planetoid.html", "planetoid.md", "results.jsonl"]);
-    assert_eq!(done.stdout, place.read("reproduction/planetoid.md"));
-    assert!(done.stderr.contains("9 new, 0 known before"), "{}", done.stderr);
-    let rows = named_rows(&place.read("reproduction/planetoid.csv"));
+fn writes_tables_and_skips_finished_runs() {
+    let workspace = Workspace::new();
+    data(&workspace);
+    let done = workspace.good(&SMALL);
+    assert_eq!(workspace.list("reproduction"), ["planetoid.csv", "planetoid.html", "planetoid.md", "results.jsonl"]);
+    assert_eq!(done.stdout, workspace.read("reproduction/planetoid.md"));
+    assert!(done.stderr.contains("9 new, 0 already done"), "{}", done.stderr);
+    let rows = named_rows(&workspace.read("reproduction/planetoid.csv"));
     let mx = rows.iter().find(|row| row["model"] == "supergat-mx").unwrap();
-    let of_mx = lines(&place).into_iter().map(|line| serde_json::from_str::<serde_json::Value>(&line).unwrap());
+    let of_mx = lines(&workspace).into_iter().map(|line| serde_json::from_str::<serde_json::Value>(&line).unwrap());
     let of_mx: Vec<f64> =
         of_mx.filter(|run| run["model"] == "supergat-mx").map(|run| run["test"]["metric"].as_f64().unwrap()).collect();
     let mean = 100.0 * of_mx.iter().sum::<f64>() / 3.0;
@@ -60,38 +60,38 @@ fn tables_are_made_and_nothing_is_run_twice() {
     assert!(within(&mx["low"], &mx["mean"]) && within(&mx["mean"], &mx["high"]), "{mx:?}");
     assert!(rows.iter().any(|row| row["name"] == "LDS" && row["verdict"] == "reprinted, not judged"), "{rows:?}");
 
-    let (before, tables) = (lines(&place), outputs(&place));
-    let again = place.good(&SMALL);
-    assert!(again.stderr.contains("0 new, 9 known before"), "{}", again.stderr);
-    assert!(lines(&place) == before && outputs(&place) == tables);
+    let (before, tables) = (lines(&workspace), outputs(&workspace));
+    let again = workspace.good(&SMALL);
+    assert!(again.stderr.contains("0 new, 9 already done"), "{}", again.stderr);
+    assert!(lines(&workspace) == before && outputs(&workspace) == tables);
 
-    // A cut off line is reported and costs one run; the order of lines and their times change nothing.
+    // A truncated line is reported and its run repeated. Tables do not depend on the order of lines.
     let mut shuffled = before.clone();
     shuffled.reverse();
     let torn = shuffled[8].len() / 2;
     shuffled[8].truncate(torn);
-    place.write("reproduction/results.jsonl", shuffled.join("\n"));
-    let mended = place.good(&SMALL);
-    assert!(mended.stderr.contains("line 9 is skipped"), "{}", mended.stderr);
-    assert!(mended.stderr.contains("1 new, 8 known before"), "{}", mended.stderr);
-    assert!(lines(&place)[..9] == shuffled && outputs(&place) == tables);
-    let only = place.good(&[&SMALL[..], &["--table-only", "--quiet"]].concat());
-    assert!(only.stderr.is_empty() && outputs(&place) == tables && lines(&place).len() == 10);
-    let json = place.good(&[&SMALL[..], &["--table-only", "--quiet", "--json"]].concat()).stdout;
+    workspace.write("reproduction/results.jsonl", shuffled.join("\n"));
+    let repaired = workspace.good(&SMALL);
+    assert!(repaired.stderr.contains("line 9 is skipped"), "{}", repaired.stderr);
+    assert!(repaired.stderr.contains("1 new, 8 already done"), "{}", repaired.stderr);
+    assert!(lines(&workspace)[..9] == shuffled && outputs(&workspace) == tables);
+    let only = workspace.good(&[&SMALL[..], &["--table-only", "--quiet"]].concat());
+    assert!(only.stderr.is_empty() && outputs(&workspace) == tables && lines(&workspace).len() == 10);
+    let json = workspace.good(&[&SMALL[..], &["--table-only", "--quiet", "--json"]].concat()).stdout;
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     let found = json["tables"]["planetoid"]["rows"].as_array().unwrap();
     let found = found.iter().find(|row| row["model"] == "supergat-mx").unwrap();
     assert_eq!(found["mean"].as_f64().unwrap().to_string(), mx["mean"]);
 }
 
-fn start(place: &Place) -> Child {
-    place.command(&SMALL).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+fn start(workspace: &Workspace) -> Child {
+    workspace.command(&SMALL).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
-/// Killed again and again at any moment, it comes to the same tables, byte for byte.
+/// A sweep that is killed several times ends with identical tables.
 #[test]
-fn a_killed_sweep_goes_on() {
-    let (whole, killed) = (Place::new(), Place::new());
+fn resumes_after_sigkill() {
+    let (whole, killed) = (Workspace::new(), Workspace::new());
     data(&whole);
     data(&killed);
     let started = Instant::now();
@@ -111,89 +111,90 @@ fn a_killed_sweep_goes_on() {
         .map(|run| format!("{} {}", run["model"], run["seed"]))
         .collect();
     assert_eq!(runs.len(), 9);
-    assert!(lines(&killed).len() <= 9 + 4, "at most one line is torn each time, and no run is made twice");
+    assert!(lines(&killed).len() <= 9 + 4, "at most one truncated line per kill, and no run is repeated");
 }
 
 #[test]
-fn ctrl_c_keeps_what_is_finished() {
-    let place = Place::new();
-    data(&place);
-    let mut child = start(&place);
+fn ctrl_c_keeps_finished_runs() {
+    let workspace = Workspace::new();
+    data(&workspace);
+    let mut child = start(&workspace);
     let started = Instant::now();
-    while lines(&place).is_empty() {
+    while lines(&workspace).is_empty() {
         assert!(started.elapsed() < Duration::from_secs(120));
         std::thread::sleep(Duration::from_millis(2));
     }
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
     let code = child.wait().unwrap().code();
-    // It may have been quicker than the signal.
-    assert!(code == Some(130) || code == Some(0) && lines(&place).len() == 9, "{code:?}");
-    let known = lines(&place).len();
-    let done = place.good(&SMALL);
-    assert!(done.stderr.contains(&format!("{} new, {known} known before", 9 - known)), "{}", done.stderr);
+    // The sweep may have finished before the signal arrived.
+    assert!(code == Some(130) || code == Some(0) && lines(&workspace).len() == 9, "{code:?}");
+    let known = lines(&workspace).len();
+    let done = workspace.good(&SMALL);
+    assert!(done.stderr.contains(&format!("{} new, {known} already done", 9 - known)), "{}", done.stderr);
 }
 
 #[test]
 fn redrawn_splits_differ_from_seed_to_seed() {
-    let place = Place::new();
-    data(&place);
-    place.good(&[&SMALL[..], &["--split", "redrawn", "--quiet"]].concat());
-    let runs: Vec<serde_json::Value> = lines(&place).iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let workspace = Workspace::new();
+    data(&workspace);
+    workspace.good(&[&SMALL[..], &["--split", "redrawn", "--quiet"]].concat());
+    let runs: Vec<serde_json::Value> =
+        lines(&workspace).iter().map(|line| serde_json::from_str(line).unwrap()).collect();
     let of = |name: &str| runs.iter().map(|run| run[name].to_string()).collect::<BTreeSet<_>>();
     assert_eq!(of("split"), ["\"random:0\"", "\"random:1\"", "\"random:2\""].map(String::from).into());
     assert_eq!(of("split_hash").len(), 3);
     let part = |model: &str| format!("reproduction/results.jsonl:cora/{model},split=redrawn");
-    let pairs = place.good(&["compare", &part("gat-go"), &part("supergat-mx"), "--json"]).json();
+    let pairs = workspace.good(&["compare", &part("gat-go"), &part("supergat-mx"), "--json"]).json();
     assert_eq!((&pairs["paired"], &pairs["splits"]), (&true.into(), &3.into()));
 
     let published = part("gat-go").replace("redrawn", "published");
-    let error = refused(&place, 2, &["compare", &published, &published]);
+    let error = refused(&workspace, 2, &["compare", &published, &published]);
     assert!(error.contains(&format!("expected runs such as {} or ", part("gat-go"))), "{error}");
-    place.good(&[&SMALL[..], &["--quiet"]].concat());
-    place.good(&["compare", &published, &part("gat-go")]);
+    workspace.good(&[&SMALL[..], &["--quiet"]].concat());
+    workspace.good(&["compare", &published, &part("gat-go")]);
     let both = part("gat-go").replace(",split=redrawn", "");
-    let error = refused(&place, 2, &["compare", &both, &both]);
+    let error = refused(&workspace, 2, &["compare", &both, &both]);
     assert!(error.contains(&format!("has runs that differ in split: say which, as in {both},split=")), "{error}");
 }
 
-fn refused(place: &Place, code: i32, args: &[&str]) -> String {
-    let Done { code: found, stdout, stderr } = place.run(args);
+fn refused(workspace: &Workspace, code: i32, args: &[&str]) -> String {
+    let Done { code: found, stdout, stderr } = workspace.run(args);
     assert!(found == code && stdout.is_empty() && stderr.lines().count() == 1, "{args:?}: {found} {stdout} {stderr}");
     stderr
 }
 
 #[test]
-fn wrong_input_is_refused_before_anything_runs() {
-    let place = Place::new();
-    let error = refused(&place, 2, &["reproduce", "planetoid", "--datasets", "corra"]);
+fn rejects_invalid_input_before_any_run() {
+    let workspace = Workspace::new();
+    let error = refused(&workspace, 2, &["reproduce", "planetoid", "--datasets", "corra"]);
     assert!(error.starts_with("error: unknown dataset `corra`: expected some of cora, "), "{error}");
-    let error = refused(&place, 2, &["reproduce", "planetoid", "--models", "gatgo"]);
+    let error = refused(&workspace, 2, &["reproduce", "planetoid", "--models", "gatgo"]);
     assert!(error.starts_with("error: unknown model `gatgo`: expected some of gat-go, "), "{error}");
-    let error = refused(&place, 2, &["reproduce", "planetoid", "--datasets", "ppi"]);
+    let error = refused(&workspace, 2, &["reproduce", "planetoid", "--datasets", "ppi"]);
     assert!(error.contains("the table planetoid has no dataset ppi"), "{error}");
-    let error = refused(&place, 2, &["reproduce", "wall-clock", "--datasets", "ppi"]);
+    let error = refused(&workspace, 2, &["reproduce", "wall-clock", "--datasets", "ppi"]);
     assert!(error.contains("the table wall-clock has no dataset ppi"), "{error}");
-    let error = refused(&place, 2, &["reproduce", "planetoid", "--split", "redraw"]);
+    let error = refused(&workspace, 2, &["reproduce", "planetoid", "--split", "redraw"]);
     assert!(error.contains("expected published, random, random:SEED or redrawn"), "{error}");
-    let error = refused(&place, 2, &["reproduce", "planets"]);
+    let error = refused(&workspace, 2, &["reproduce", "planets"]);
     assert!(error.contains("planetoid"), "{error}");
-    assert!(place.list(".").is_empty(), "nothing is left behind");
-    place.write("file", "");
-    let error = refused(&place, 1, &["reproduce", "planetoid", "--out", "file/tables"]);
+    assert!(workspace.list(".").is_empty(), "files were left behind");
+    workspace.write("file", "");
+    let error = refused(&workspace, 1, &["reproduce", "planetoid", "--out", "file/tables"]);
     assert!(error.starts_with("error: cannot write file/tables"), "{error}");
-    let error = refused(&place, 1, &["reproduce", "planetoid", "--table-only"]);
+    let error = refused(&workspace, 1, &["reproduce", "planetoid", "--table-only"]);
     assert!(error.starts_with("error: cannot read reproduction/results.jsonl"), "{error}");
 }
 
 #[test]
-fn missing_datasets_are_left_out_and_said() {
-    let place = Place::new();
-    data(&place);
+fn skips_and_reports_missing_datasets() {
+    let workspace = Workspace::new();
+    data(&workspace);
     let args = ["reproduce", "planetoid", "--datasets", "cora,pubmed", "--models", "gcn", "--seeds", "1"];
-    let done = place.good(&args);
-    assert!(done.stderr.contains("left out: pubmed not found") && done.stderr.contains("supergat download pubmed"));
+    let done = workspace.good(&args);
+    assert!(done.stderr.contains("skipped: pubmed not found") && done.stderr.contains("supergat download pubmed"));
     assert!(done.stdout.contains("pubmed is not on this machine: `supergat download pubmed` fetches it."));
-    let rows = named_rows(&place.read("reproduction/planetoid.csv"));
+    let rows = named_rows(&workspace.read("reproduction/planetoid.csv"));
     let verdict = |dataset: &str| {
         rows.iter().find(|row| row["dataset"] == dataset && row["model"] == "gcn").unwrap()["n"].clone()
     };
@@ -201,40 +202,40 @@ fn missing_datasets_are_left_out_and_said() {
 }
 
 #[test]
-fn one_file_has_one_writer() {
-    let place = Place::new();
-    data(&place);
-    std::fs::create_dir(place.path("reproduction")).unwrap();
-    let file = std::fs::File::create(place.path("reproduction/results.jsonl")).unwrap();
+fn rejects_a_second_writer_of_a_results_file() {
+    let workspace = Workspace::new();
+    data(&workspace);
+    std::fs::create_dir(workspace.path("reproduction")).unwrap();
+    let file = std::fs::File::create(workspace.path("reproduction/results.jsonl")).unwrap();
     file.try_lock().unwrap();
-    let error = refused(&place, 1, &SMALL);
+    let error = refused(&workspace, 1, &SMALL);
     assert!(error.contains("results.jsonl is being written by another process"), "{error}");
 }
 
 #[test]
-fn times_are_measured_anew() {
-    let place = Place::new();
-    data(&place);
+fn timings_are_never_cached() {
+    let workspace = Workspace::new();
+    data(&workspace);
     let args = ["reproduce", "wall-clock", "--datasets", "cora", "--models", "gat-go,gcn", "--seeds", "1", "--quiet"];
-    place.good(&args);
-    assert_eq!(place.list("reproduction"), ["wall-clock.csv", "wall-clock.html", "wall-clock.md"]);
-    let (header, rows) = table(&place.read("reproduction/wall-clock.csv"));
+    workspace.good(&args);
+    assert_eq!(workspace.list("reproduction"), ["wall-clock.csv", "wall-clock.html", "wall-clock.md"]);
+    let (header, rows) = table(&workspace.read("reproduction/wall-clock.csv"));
     assert_eq!((header[6].as_str(), rows[0][6].as_str(), rows.len()), ("ratio", "1", 2));
     assert!(rows[1][2].parse::<f64>().unwrap() > 0.0 && rows[0][7] == "11.3");
-    let error = refused(&place, 2, &[&args[..], &["--table-only"]].concat());
+    let error = refused(&workspace, 2, &[&args[..], &["--table-only"]].concat());
     assert!(error.contains("measured anew"), "{error}");
 }
 
 #[test]
-fn the_real_cora_comes_close() {
+fn cora_matches_the_paper() {
     let Some(folder) = published("cora") else { return };
-    let place = Place::new();
+    let workspace = Workspace::new();
     let mut command =
-        place.command(&["reproduce", "planetoid", "--datasets", "cora", "--models", "supergat-mx", "--seeds", "2"]);
+        workspace.command(&["reproduce", "planetoid", "--datasets", "cora", "--models", "supergat-mx", "--seeds", "2"]);
     command.env("SUPERGAT_DATA", folder.parent().unwrap_or(Path::new(".")));
     let done = Done::of(command);
     assert_eq!(done.code, 0, "{done:?}");
-    let rows = named_rows(&place.read("reproduction/planetoid.csv"));
+    let rows = named_rows(&workspace.read("reproduction/planetoid.csv"));
     let mx = rows.iter().find(|row| row["model"] == "supergat-mx").unwrap();
     assert!(mx["verdict"].starts_with("within"), "{mx:?}");
 }

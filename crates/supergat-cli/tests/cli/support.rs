@@ -1,17 +1,17 @@
-//! A folder to work in, and the command.
+//! Temporary working folder and the command under test.
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
-/// A graph that trains in a moment.
+/// Graph that trains within a second.
 pub const SMALL: &str = "random-partition:classes=3,nodes=180,degree=6";
 
-/// An empty folder.
-pub struct Place(TempDir);
+/// Temporary folder in which commands run.
+pub struct Workspace(TempDir);
 
-/// What a command left.
+/// Output of a finished command.
 #[derive(Debug)]
 pub struct Done {
     pub code: i32,
@@ -19,7 +19,7 @@ pub struct Done {
     pub stderr: String,
 }
 
-impl Place {
+impl Workspace {
     pub fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
@@ -46,7 +46,7 @@ impl Place {
         serde_json::from_str(&self.read(name)).unwrap()
     }
 
-    /// All names in the folder or one of its folders, hidden ones too.
+    /// Returns the sorted names in a folder, including hidden ones.
     pub fn list(&self, name: &str) -> Vec<String> {
         let entries = std::fs::read_dir(self.path(name)).unwrap();
         let mut names: Vec<String> = entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
@@ -68,7 +68,7 @@ impl Place {
         Done::of(self.command(args))
     }
 
-    /// Runs what must succeed.
+    /// Runs a command that must succeed.
     pub fn good(&self, args: &[&str]) -> Done {
         let done = self.run(args);
         assert_eq!(done.code, 0, "{args:?}: {done:?}");
@@ -97,14 +97,14 @@ impl Done {
     }
 }
 
-/// The names of an object's fields, in order.
+/// Returns the sorted names of the fields of an object.
 pub fn keys(object: &Value) -> Vec<&str> {
     let mut keys: Vec<&str> = object.as_object().unwrap().keys().map(String::as_str).collect();
     keys.sort_unstable();
     keys
 }
 
-/// Header and rows of a table.
+/// Parses a CSV table into header and rows.
 pub fn table(text: &str) -> (Vec<String>, Vec<Vec<String>>) {
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let fields = |record: &csv::StringRecord| record.iter().map(str::to_owned).collect::<Vec<_>>();
@@ -112,7 +112,7 @@ pub fn table(text: &str) -> (Vec<String>, Vec<Vec<String>>) {
     (header, reader.records().map(|record| fields(&record.unwrap())).collect())
 }
 
-/// The folder of a published dataset, where there is one.
+/// Returns the folder of a published dataset, if it is available.
 pub fn published(name: &str) -> Option<PathBuf> {
     let folder = std::env::var_os("SUPERGAT_TEST_DATA")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"), PathBuf::from)

@@ -1,9 +1,9 @@
-//! A person's own graph: from two tables to predictions on a graph that training never saw.
+//! Graphs from tables: training, and predictions on a graph that was not used for training.
 
-use crate::support::{Place, published, table};
+use crate::support::{Workspace, published, table};
 
-/// Two groups of people who mostly know their own; ids from `first`.
-fn people(place: &Place, folder: &str, first: usize, count: usize, labels: bool) {
+/// Writes tables of people in two groups with links mostly within a group; ids start at `first`.
+fn people(workspace: &Workspace, folder: &str, first: usize, count: usize, labels: bool) {
     let mut nodes = String::from(if labels { "person,team,age,town\n" } else { "person,age,town\n" });
     let mut edges = String::from("who;knows\n");
     for k in first..first + count {
@@ -20,124 +20,127 @@ fn people(place: &Place, folder: &str, first: usize, count: usize, labels: bool)
             edges += &format!("p{k};p{other}\n");
         }
     }
-    place.write(&format!("{folder}/nodes.csv"), nodes);
-    place.write(&format!("{folder}/edges.csv"), edges);
+    workspace.write(&format!("{folder}/nodes.csv"), nodes);
+    workspace.write(&format!("{folder}/edges.csv"), edges);
 }
 
 const ROLES: [&str; 4] = ["--label-column", "team", "--id-column", "person"];
 
 #[test]
-fn from_two_tables_to_predictions_on_another_graph() {
-    let place = Place::new();
-    people(&place, "club", 0, 60, true);
-    let text = place.good(&[&["inspect", "club"][..], &ROLES].concat()).stdout;
-    for said in [
+fn trains_on_tables_and_predicts_on_another_graph() {
+    let workspace = Workspace::new();
+    people(&workspace, "club", 0, 60, true);
+    let text = workspace.good(&[&["inspect", "club"][..], &ROLES].concat()).stdout;
+    for expected in [
         "nodes.csv: first row names the columns; id is `person`, label is `team`",
         "3 features from 1 columns of numbers and 1 of words: `town` (2)",
         "60 of 60 nodes have a label; 2 classes: `blue` (30), `red` (30)",
         "edges.csv: 180 links from `who` to `knows`",
     ] {
-        assert!(text.contains(said), "{said} is not in {text}");
+        assert!(text.contains(expected), "{expected} is not in {text}");
     }
-    let done =
-        place.good(&[&["train", "club", "--max-epochs", "60", "--out", "run", "--standardise"][..], &ROLES].concat());
+    let done = workspace
+        .good(&[&["train", "club", "--max-epochs", "60", "--out", "run", "--standardise"][..], &ROLES].concat());
     assert!(done.stderr.contains("note: no split column: 60 % of every class"), "{}", done.stderr);
-    let config = place.read("run/config.toml");
+    let config = workspace.read("run/config.toml");
     assert!(config.contains("label_column = \"team\"") && config.contains("standardise = true"), "{config}");
-    // The options are remembered, by the configuration and by the model.
-    place.good(&["train", "--config", "run/config.toml", "--out", "again", "--quiet"]);
-    assert!(place.bytes("run/metrics.jsonl") == place.bytes("again/metrics.jsonl"));
-    assert!(place.good(&["predict", "run"]).stdout == place.read("run/predictions.csv"));
-    assert_eq!(place.good(&["evaluate", "run", "--json"]).json()["test"]["nodes"], 12);
+    // The configuration and the model record the options.
+    workspace.good(&["train", "--config", "run/config.toml", "--out", "again", "--quiet"]);
+    assert!(workspace.bytes("run/metrics.jsonl") == workspace.bytes("again/metrics.jsonl"));
+    assert!(workspace.good(&["predict", "run"]).stdout == workspace.read("run/predictions.csv"));
+    assert_eq!(workspace.good(&["evaluate", "run", "--json"]).json()["test"]["nodes"], 12);
 
-    people(&place, "new", 100, 24, false);
-    let nodes = place.read("new/nodes.csv").replacen("Rye", "Ely", 2);
-    place.write("new/nodes.csv", nodes);
-    let done = place.good(&["predict", "run", "--data", "new", "--out", "new.csv", "--picture", "new.svg"]);
+    people(&workspace, "new", 100, 24, false);
+    let nodes = workspace.read("new/nodes.csv").replacen("Rye", "Ely", 2);
+    workspace.write("new/nodes.csv", nodes);
+    let done = workspace.good(&["predict", "run", "--data", "new", "--out", "new.csv", "--picture", "new.svg"]);
     assert!(
         done.stderr.contains("2 values that training did not see, read as unknown: `Ely` in `town`"),
         "{}",
         done.stderr
     );
-    let (header, rows) = table(&place.read("new.csv"));
+    let (header, rows) = table(&workspace.read("new.csv"));
     assert_eq!(header, ["node", "split", "label", "predicted", "p_blue", "p_red"]);
     assert_eq!(rows.len(), 24);
     assert!(rows.iter().all(|row| row[1].is_empty() && row[2].is_empty()));
-    assert_eq!(place.read("new.svg").matches("<title>p1").count(), 24);
+    assert_eq!(workspace.read("new.svg").matches("<title>p1").count(), 24);
 
-    let done = place.run(&["evaluate", "run", "new"]);
+    let done = workspace.run(&["evaluate", "run", "new"]);
     assert_eq!(done.code, 2);
     assert!(done.stderr.contains("no node of new has a label to compare with"), "{}", done.stderr);
 
-    people(&place, "labelled", 200, 20, true);
-    let object = place.good(&["evaluate", "run", "labelled", "--json"]).json();
+    people(&workspace, "labelled", 200, 20, true);
+    let object = workspace.good(&["evaluate", "run", "labelled", "--json"]).json();
     assert_eq!((&object["train"], &object["test"]["nodes"]), (&serde_json::Value::Null, &20.into()));
-    let done = place.run(&["predict", "run", "--data", "club/missing"]);
+    let done = workspace.run(&["predict", "run", "--data", "club/missing"]);
     assert_eq!(done.code, 2);
 }
 
 #[test]
-fn faults_are_one_line() {
-    let place = Place::new();
-    people(&place, "club", 0, 20, true);
-    let done = place.run(&["train", "club"]);
+fn errors_in_tables_are_one_line() {
+    let workspace = Workspace::new();
+    people(&workspace, "club", 0, 20, true);
+    let done = workspace.run(&["train", "club"]);
     assert_eq!((done.code, done.stderr.lines().count()), (2, 1), "{done:?}");
     assert!(done.stderr.contains("name it with --label-column"), "{}", done.stderr);
-    let done = place.run(&["inspect", "club", "--delimiter", "|"]);
+    let done = workspace.run(&["inspect", "club", "--delimiter", "|"]);
     assert!(done.code == 2 && done.stderr.contains("say with --delimiter"), "{done:?}");
 }
 
 #[test]
-fn converted_datasets_train_to_the_same_bits() {
-    let place = Place::new();
-    place.good(&["convert", crate::support::SMALL, "small.supergat.safetensors"]);
-    place.good(&["convert", "small.supergat.safetensors", "small"]);
-    place.train("a", &[]);
+fn converted_datasets_give_identical_training() {
+    let workspace = Workspace::new();
+    workspace.good(&["convert", crate::support::SMALL, "small.supergat.safetensors"]);
+    workspace.good(&["convert", "small.supergat.safetensors", "small"]);
+    workspace.train("a", &[]);
     for (source, out) in [("small", "b"), ("small.supergat.safetensors", "c")] {
-        place.good(&["train", source, "--max-epochs", "20", "--out", out, "--quiet"]);
+        workspace.good(&["train", source, "--max-epochs", "20", "--out", out, "--quiet"]);
         for file in ["metrics.jsonl", "predictions.csv", "attention.csv"] {
-            assert!(place.bytes(&format!("a/{file}")) == place.bytes(&format!("{out}/{file}")), "{source} {file}");
+            assert!(
+                workspace.bytes(&format!("a/{file}")) == workspace.bytes(&format!("{out}/{file}")),
+                "{source} {file}"
+            );
         }
     }
-    let done = place.run(&["convert", "small", "small"]);
+    let done = workspace.run(&["convert", "small", "small"]);
     assert_eq!(done.code, 2);
-    let done = place.run(&["convert", "small", "no/where.safetensors"]);
+    let done = workspace.run(&["convert", "small", "no/where.safetensors"]);
     assert!(done.code == 1 && done.stderr.starts_with("error: cannot write no/where.safetensors"), "{done:?}");
 }
 
 #[test]
-fn cora_as_tables_trains_to_the_same_bits() {
+fn cora_as_tables_gives_identical_training() {
     let Some(folder) = published("cora") else { return };
-    let place = Place::new();
+    let workspace = Workspace::new();
     let cora = folder.to_str().unwrap();
-    place.good(&["convert", cora, "tables"]);
+    workspace.good(&["convert", cora, "tables"]);
     for (source, out) in [(cora, "a"), ("tables", "b")] {
-        place.good(&["train", source, "--max-epochs", "3", "--out", out, "--quiet"]);
+        workspace.good(&["train", source, "--max-epochs", "3", "--out", out, "--quiet"]);
     }
     for file in ["metrics.jsonl", "predictions.csv", "attention.csv"] {
-        assert!(place.bytes(&format!("a/{file}")) == place.bytes(&format!("b/{file}")), "{file}");
+        assert!(workspace.bytes(&format!("a/{file}")) == workspace.bytes(&format!("b/{file}")), "{file}");
     }
 }
 
 #[test]
-fn published_datasets_are_listed_and_only_those_fetched() {
-    let place = Place::new();
-    place.write("data/cora/ind.cora.x", "");
-    let object = place.good(&["datasets", "--json"]).json();
+fn lists_published_datasets_and_downloads_no_others() {
+    let workspace = Workspace::new();
+    workspace.write("data/cora/ind.cora.x", "");
+    let object = workspace.good(&["datasets", "--json"]).json();
     let datasets = object["datasets"].as_array().unwrap();
     assert_eq!(
         (datasets.len(), &datasets[0]["name"], &datasets[0]["place"]),
         (17, &"cora".into(), &"data/cora".into())
     );
-    assert!(place.good(&["datasets"]).stdout.lines().count() == 19);
-    let done = place.run(&["download", "coraa"]);
+    assert!(workspace.good(&["datasets"]).stdout.lines().count() == 19);
+    let done = workspace.run(&["download", "coraa"]);
     assert!(
         done.code == 2 && done.stderr.starts_with("error: unknown dataset `coraa`: expected one of cora, "),
         "{done:?}"
     );
-    let mut command = place.command(&["download", "citeseer", "--from", "http://127.0.0.1:9"]);
-    command.env("SUPERGAT_DATA", place.path("cache"));
+    let mut command = workspace.command(&["download", "citeseer", "--from", "http://127.0.0.1:9"]);
+    command.env("SUPERGAT_DATA", workspace.path("cache"));
     let done = crate::support::Done::of(command);
     assert!(done.code == 1 && done.stderr.contains("error: cannot fetch http://127.0.0.1:9/citeseer/"), "{done:?}");
-    assert!(!place.path("cache/citeseer").exists());
+    assert!(!workspace.path("cache/citeseer").exists());
 }

@@ -1,13 +1,13 @@
-//! `supergat train`: what it prints and what it leaves.
+//! `supergat train`: output and run folder.
 
-use crate::support::{Done, Place, SMALL, keys, table};
+use crate::support::{Done, SMALL, Workspace, keys, table};
 use std::collections::BTreeMap;
 use std::process::Stdio;
 
 #[test]
-fn a_run_folder_is_complete() {
-    let place = Place::new();
-    let done = place.train("run", &[]);
+fn run_folder_is_complete() {
+    let workspace = Workspace::new();
+    let done = workspace.train("run", &[]);
     let files = [
         "attention.csv",
         "config.toml",
@@ -18,15 +18,15 @@ fn a_run_folder_is_complete() {
         "report.html",
         "summary.json",
     ];
-    assert_eq!(place.list("run"), files);
-    assert_eq!(place.list("."), ["run"], "nothing else is left");
+    assert_eq!(workspace.list("run"), files);
+    assert_eq!(workspace.list("."), ["run"], "other files were left");
     assert!(done.stdout.starts_with("supergat-mx on random-partition\n"), "{}", done.stdout);
     assert!(done.stdout.contains("run folder          run\n"), "{}", done.stdout);
     assert!(done.stderr.starts_with("settings: the paper's for random-partition and supergat-mx; --max-epochs 20\n"));
 
-    let summary = place.json("run/summary.json");
+    let summary = workspace.json("run/summary.json");
     let metrics: Vec<serde_json::Value> =
-        place.read("run/metrics.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        workspace.read("run/metrics.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(metrics.len(), 20);
     assert_eq!(summary["epochs"], serde_json::json!([20]));
     for (k, line) in metrics.iter().enumerate() {
@@ -45,14 +45,14 @@ fn a_run_folder_is_complete() {
         );
         assert_eq!(line["epoch"], k);
     }
-    // The reported test value is that of the best validation epoch, the later one winning a tie.
+    // The reported test metric is that of the best validation epoch, the latest one in a tie.
     let metric = |k: usize, name: &str| metrics[k][name].as_f64().unwrap();
     let best =
         (0..20).max_by(|&a, &b| metric(a, "validation_metric").total_cmp(&metric(b, "validation_metric"))).unwrap();
     assert_eq!(summary["best_epochs"], serde_json::json!([best]));
     assert_eq!(summary["test"]["values"], serde_json::json!([100.0 * metric(best, "test_metric")]));
 
-    let (header, rows) = table(&place.read("run/predictions.csv"));
+    let (header, rows) = table(&workspace.read("run/predictions.csv"));
     assert_eq!(header, ["node", "split", "label", "predicted", "p_0", "p_1", "p_2"]);
     assert_eq!(rows.len(), 540);
     let of_split = |split: &str| rows.iter().filter(|row| row[1] == split).collect::<Vec<_>>();
@@ -68,9 +68,9 @@ fn a_run_folder_is_complete() {
 
 #[test]
 fn attention_sums_to_one_per_target_layer_and_head() {
-    let place = Place::new();
-    place.train("run", &["--heads", "3", "--output-heads", "2", "--layers", "3"]);
-    let (header, rows) = table(&place.read("run/attention.csv"));
+    let workspace = Workspace::new();
+    workspace.train("run", &["--heads", "3", "--output-heads", "2", "--layers", "3"]);
+    let (header, rows) = table(&workspace.read("run/attention.csv"));
     assert_eq!(header, ["source", "target", "layer", "head", "coefficient", "edge_logit", "self_loop"]);
     let mut sums: BTreeMap<(&str, &str, &str), f64> = BTreeMap::new();
     let mut edges = std::collections::BTreeSet::new();
@@ -83,7 +83,7 @@ fn attention_sums_to_one_per_target_layer_and_head() {
     }
     assert_eq!(sums.len(), 540 * (3 + 3 + 2));
     assert!(sums.values().all(|sum| (sum - 1.0).abs() < 1e-5));
-    // A link is followed by its reverse, and the self-loops come last.
+    // Each link is followed by its reverse; self-loops come last.
     let first = (rows[0][0].clone(), rows[0][1].clone());
     assert_eq!((&rows[8][0], &rows[8][1]), (&first.1, &first.0));
     let loops = rows.iter().position(|row| row[6] == "true").unwrap();
@@ -91,9 +91,9 @@ fn attention_sums_to_one_per_target_layer_and_head() {
 }
 
 #[test]
-fn json_is_one_object_with_the_promised_fields() {
-    let place = Place::new();
-    let done = place.train("run", &["--seed", "5", "--seeds", "2", "--json"]);
+fn json_contains_the_documented_fields() {
+    let workspace = Workspace::new();
+    let done = workspace.train("run", &["--seed", "5", "--seeds", "2", "--json"]);
     let object = done.json();
     assert_eq!(
         keys(&object),
@@ -114,7 +114,7 @@ fn json_is_one_object_with_the_promised_fields() {
             "validation"
         ]
     );
-    assert_eq!(object, place.json("run/summary.json"));
+    assert_eq!(object, workspace.json("run/summary.json"));
     assert_eq!((&object["schema"], &object["interrupted"]), (&1.into(), &false.into()));
     assert_eq!((object["dataset"].as_str(), object["source"].as_str()), (Some("random-partition"), Some(SMALL)));
     assert_eq!((object["model"].as_str(), object["metric"].as_str()), (Some("supergat-mx"), Some("accuracy")));
@@ -132,96 +132,99 @@ fn json_is_one_object_with_the_promised_fields() {
 }
 
 #[test]
-fn results_do_not_depend_on_the_threads() {
-    let place = Place::new();
-    let one = place.train("one", &["--seeds", "3", "--threads", "1", "--json"]).json();
-    let two = place.train("two", &["--seeds", "3", "--threads", "2", "--json"]).json();
+fn results_do_not_depend_on_the_number_of_threads() {
+    let workspace = Workspace::new();
+    let one = workspace.train("one", &["--seeds", "3", "--threads", "1", "--json"]).json();
+    let two = workspace.train("two", &["--seeds", "3", "--threads", "2", "--json"]).json();
     assert_eq!(one["test"]["values"].as_array().unwrap().len(), 3);
     assert_eq!(one["test"], two["test"]);
     for file in ["predictions.csv", "metrics.jsonl", "model.safetensors", "attention.csv", "config.toml"] {
-        assert!(place.bytes(&format!("one/{file}")) == place.bytes(&format!("two/{file}")), "{file} differs");
+        assert!(workspace.bytes(&format!("one/{file}")) == workspace.bytes(&format!("two/{file}")), "{file} differs");
     }
-    let other = place.train("other", &["--seed", "1", "--json"]).json();
-    assert_eq!(other["test"]["values"][0], one["test"]["values"][1], "a seed stands for itself");
-    assert_ne!(place.bytes("other/metrics.jsonl"), place.bytes("one/metrics.jsonl"));
+    let other = workspace.train("other", &["--seed", "1", "--json"]).json();
+    assert_eq!(
+        other["test"]["values"][0], one["test"]["values"][1],
+        "the result of a seed must not depend on other seeds"
+    );
+    assert_ne!(workspace.bytes("other/metrics.jsonl"), workspace.bytes("one/metrics.jsonl"));
 }
 
 #[test]
-fn default_folders_are_numbered() {
-    let place = Place::new();
+fn numbers_default_folders() {
+    let workspace = Workspace::new();
     for expected in ["", "-2", "-3"] {
-        let done = place.good(&["train", SMALL, "--model", "mlp", "--max-epochs", "2", "--json"]);
+        let done = workspace.good(&["train", SMALL, "--model", "mlp", "--max-epochs", "2", "--json"]);
         assert_eq!(done.json()["run_dir"], format!("runs/random-partition-mlp{expected}"));
     }
-    assert_eq!(place.list("runs"), ["random-partition-mlp", "random-partition-mlp-2", "random-partition-mlp-3"]);
-    assert_eq!(place.list("."), ["runs"]);
-    // Without a dataset there is a generated one.
-    let done = place.good(&["train", "--model", "mlp", "--max-epochs", "2", "--json"]);
+    assert_eq!(workspace.list("runs"), ["random-partition-mlp", "random-partition-mlp-2", "random-partition-mlp-3"]);
+    assert_eq!(workspace.list("."), ["runs"]);
+    // The default dataset is a generated graph.
+    let done = workspace.good(&["train", "--model", "mlp", "--max-epochs", "2", "--json"]);
     assert_eq!(
         (&done.json()["source"], &done.json()["dataset"]),
         (&"random-partition".into(), &"random-partition".into())
     );
-    // No attention, no file.
-    assert!(!place.list("runs/random-partition-mlp").contains(&"attention.csv".to_owned()));
+    // Models without attention write no attention.csv.
+    assert!(!workspace.list("runs/random-partition-mlp").contains(&"attention.csv".to_owned()));
 }
 
 #[test]
-fn an_empty_folder_may_be_named() {
-    let place = Place::new();
-    std::fs::create_dir(place.path("run")).unwrap();
-    place.train("run", &[]);
-    assert_eq!(place.list("run").len(), 8);
+fn accepts_an_empty_folder() {
+    let workspace = Workspace::new();
+    std::fs::create_dir(workspace.path("run")).unwrap();
+    workspace.train("run", &[]);
+    assert_eq!(workspace.list("run").len(), 8);
 }
 
 #[test]
-fn large_attention_is_written_on_demand_only() {
-    let place = Place::new();
+fn writes_large_attention_only_on_request() {
+    let workspace = Workspace::new();
     // 540 nodes, about 32 neighbours and 64 heads in each of two layers: more than a million rows.
     let dense = ["train", "random-partition:classes=3,nodes=180,degree=32", "--model", "gat-go", "--max-epochs", "1"];
     let heads = ["--hidden", "1", "--heads", "32", "--output-heads", "32", "--out"];
-    let done = place.good(&[&dense[..], &heads, &["a"]].concat());
+    let done = workspace.good(&[&dense[..], &heads, &["a"]].concat());
     assert!(done.stderr.contains("note: no attention.csv, since it would have 11"), "{}", done.stderr);
-    assert!(!place.path("a/attention.csv").exists());
-    let done = place.good(&[&dense[..], &heads, &["b", "--attention", "--quiet"]].concat());
+    assert!(!workspace.path("a/attention.csv").exists());
+    let done = workspace.good(&[&dense[..], &heads, &["b", "--attention", "--quiet"]].concat());
     assert_eq!(done.stderr, "");
-    assert!(place.read("b/attention.csv").lines().count() > 1_000_000);
+    assert!(workspace.read("b/attention.csv").lines().count() > 1_000_000);
 }
 
 #[test]
-fn progress_is_quiet_on_demand_and_never_on_standard_output() {
-    let place = Place::new();
-    let done = place.train("loud", &["--seeds", "2"]);
+fn progress_goes_to_standard_error_unless_quiet() {
+    let workspace = Workspace::new();
+    let done = workspace.train("loud", &["--seeds", "2"]);
     let seeds: Vec<&str> = done.stderr.lines().filter(|line| line.starts_with("seed ")).collect();
     assert_eq!(seeds.len(), 2, "{}", done.stderr);
     assert!(!done.stdout.contains("seed 0:"));
     assert!(!done.stderr.contains('\r') && !done.stderr.contains('\x1b'));
-    assert_eq!(place.train("quiet", &["--quiet"]).stderr, "");
+    assert_eq!(workspace.train("quiet", &["--quiet"]).stderr, "");
 }
 
 #[test]
-fn colour_is_for_those_who_want_it() {
-    let place = Place::new();
+fn colour_follows_terminal_and_environment() {
+    let workspace = Workspace::new();
     let with = |variables: &[&str]| {
-        let mut command = place.command(&["inspect", SMALL]);
+        let mut command = workspace.command(&["inspect", SMALL]);
         command.envs(variables.iter().map(|name| (*name, "1")));
         Done::of(command).stdout
     };
-    assert!(!with(&[]).contains('\x1b'), "no terminal, no colour");
+    assert!(!with(&[]).contains('\x1b'), "no colour without a terminal");
     assert!(with(&["CLICOLOR_FORCE"]).contains("\x1b[1m"));
     assert!(!with(&["CLICOLOR_FORCE", "NO_COLOR"]).contains('\x1b'));
 }
 
-/// The reader closes the pipe before anything is written, as `| head -0` would.
+/// The reader closes the pipe before the first write, like `| head -0`.
 #[test]
-fn a_closed_pipe_is_no_error() {
-    let place = Place::new();
-    place.train("run", &[]);
+fn closed_pipe_is_not_an_error() {
+    let workspace = Workspace::new();
+    workspace.train("run", &[]);
     for args in
         [&["predict", "run"][..], &["inspect", SMALL], &["train", "--help"], &["train", SMALL, "--print-config"]]
     {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
-        let mut command = place.command(args);
+        let mut command = workspace.command(args);
         let output = command.stdout(writer).stderr(Stdio::piped()).output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{args:?}");
         assert_eq!(String::from_utf8(output.stderr).unwrap(), "", "{args:?}");
@@ -229,22 +232,23 @@ fn a_closed_pipe_is_no_error() {
 }
 
 #[test]
-fn a_setting_that_is_not_read_is_mentioned() {
-    let place = Place::new();
-    let done = place.train("run", &["--model", "gat-dp", "--lambda-e", "3", "--top-k", "2"]);
+fn reports_settings_that_the_model_does_not_use() {
+    let workspace = Workspace::new();
+    let done = workspace.train("run", &["--model", "gat-dp", "--lambda-e", "3", "--top-k", "2"]);
     assert!(done.stderr.contains("note: gat-dp does not read lambda_e, top_k\n"), "{}", done.stderr);
 }
 
-/// On Linux, where a process knows its peak: the prediction is within 20 % of what the finished training used.
+/// The estimate is within 20 % of the measured peak, which only Linux reports.
 #[test]
 #[cfg(target_os = "linux")]
-fn the_estimate_comes_true() {
-    let place = Place::new();
+fn memory_estimate_matches_the_peak() {
+    let workspace = Workspace::new();
     let graph = "random-graph:nodes=60000,degree=12,features=24,classes=5";
     for model in ["supergat-mx", "gat-go", "gcn"] {
         let options = ["--model", model, "--max-epochs", "2", "--hidden", "16", "--threads", "2"];
-        let estimate = place.good(&[&["train", graph, "--estimate", "--json"], &options[..]].concat()).json();
-        let run = place.good(&[&["bench", graph, "--json", "--epochs", "2"], &options[..2], &options[4..]].concat());
+        let estimate = workspace.good(&[&["train", graph, "--estimate", "--json"], &options[..]].concat()).json();
+        let run =
+            workspace.good(&[&["bench", graph, "--json", "--epochs", "2"], &options[..2], &options[4..]].concat());
         let (predicted, used) = (estimate["peak"].as_f64().unwrap(), run.json()["peak_rss_mib"].as_f64().unwrap());
         let ratio = predicted / 1024.0 / 1024.0 / used;
         assert!((0.8..1.2).contains(&ratio), "{model}: predicted {predicted}, used {used} MiB");
@@ -253,14 +257,15 @@ fn the_estimate_comes_true() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_with_the_numbers() {
-    let place = Place::new();
-    let done = place.run(&["train", "random-graph:nodes=5000,degree=12,features=24,classes=5", "--max-memory", "9MiB"]);
+fn rejects_training_that_exceeds_the_memory_limit() {
+    let workspace = Workspace::new();
+    let done =
+        workspace.run(&["train", "random-graph:nodes=5000,degree=12,features=24,classes=5", "--max-memory", "9MiB"]);
     assert_eq!(done.code, 1);
     assert!(done.stderr.starts_with("error: this training would need "), "{}", done.stderr);
     assert!(done.stderr.contains("but may use 9.0 MiB (--max-memory)"), "{}", done.stderr);
-    assert!(!place.path("runs").exists());
-    let done = place.run(&["train", "--max-memory", "much"]);
+    assert!(!workspace.path("runs").exists());
+    let done = workspace.run(&["train", "--max-memory", "much"]);
     assert_eq!(done.code, 2);
     assert!(done.stderr.contains("expected a size such as 8GiB"), "{}", done.stderr);
 }

@@ -4,13 +4,11 @@ mod picture;
 
 use crate::args::PredictArgs;
 use crate::error::{CliError, Result};
-use crate::output;
+use crate::files;
+use crate::output::{self, SCHEMA};
 use crate::run_folder::saved_model::SavedModel;
-use crate::run_folder::summary::SCHEMA;
 use crate::run_folder::tables;
 use serde::Serialize;
-use std::io::{self, BufWriter, Write};
-use std::path::Path;
 use std::process::ExitCode;
 use supergat_lab::logits;
 
@@ -41,13 +39,14 @@ pub fn run(args: &PredictArgs) -> Result<ExitCode> {
     if let Some(path) = &args.picture {
         let model = saved.model.architecture().model.to_string();
         let text = picture::svg(&dataset, &model, &logits[0]);
-        write_file(path, |out| out.write_all(text.as_bytes())).map_err(|error| CliError::cannot_write(path, error))?;
+        files::replace(path, |out| out.write_all(text.as_bytes()))
+            .map_err(|error| CliError::cannot_write(path, error))?;
     }
     let Some(path) = &args.out else {
         output::to_stdout(|out| tables::predictions(out, &dataset, &logits))?;
         return Ok(ExitCode::SUCCESS);
     };
-    write_file(path, |out| tables::predictions(out, &dataset, &logits))
+    files::replace(path, |out| tables::predictions(out, &dataset, &logits))
         .map_err(|error| CliError::cannot_write(path, error))?;
     let written = Written {
         schema: SCHEMA,
@@ -68,24 +67,4 @@ pub fn run(args: &PredictArgs) -> Result<ExitCode> {
         ))?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Writes a file beside its place, and renames it when it is complete.
-fn write_file(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-    if path.is_dir() {
-        return Err(io::ErrorKind::IsADirectory.into());
-    }
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".supergat-");
-    // Temporary files are private; this one becomes an ordinary file.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let file = builder.tempfile_in(parent).map_err(|error| io::Error::from(error.kind()))?;
-    let mut out = BufWriter::new(file);
-    fill(&mut out)?;
-    let file = out.into_inner()?;
-    file.as_file().sync_all()?;
-    file.persist(path)?;
-    Ok(())
 }

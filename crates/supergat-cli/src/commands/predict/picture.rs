@@ -1,4 +1,4 @@
-//! The graph as a picture (SVG): nodes coloured by predicted class, the surer the stronger.
+//! Drawing of a graph (SVG): nodes are coloured by predicted class, more opaque with higher probability.
 
 use crate::error::{CliError, Result};
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ const MARGIN: f32 = 30.0;
 const LEGEND: f32 = 320.0;
 const LINE: f32 = 26.0;
 
-/// Refuses what cannot be drawn, before anything is computed.
+/// Returns an error if the dataset has several graphs or too many nodes to draw.
 pub fn check(dataset: &Dataset) -> Result<()> {
     let [example] = &dataset.examples[..] else {
         return Err(CliError::usage(format!("--picture draws one graph, but the data has {}", dataset.examples.len())));
@@ -26,7 +26,7 @@ pub fn check(dataset: &Dataset) -> Result<()> {
     }
 }
 
-/// The picture of a dataset of one graph and a model's logits for it.
+/// Draws the graph of a dataset with the classes that a model predicts from `logits`.
 pub fn svg(dataset: &Dataset, model: &str, logits: &[f32]) -> String {
     let example = &dataset.examples[0];
     let classes = dataset.classes();
@@ -49,7 +49,7 @@ pub fn svg(dataset: &Dataset, model: &str, logits: &[f32]) -> String {
         let ring = if known(&example.labels, node) { " stroke=\"black\" stroke-width=\"1.5\"" } else { "" };
         let name = escaped(&dataset.node_id(0, node));
         let class_name = escaped(&dataset.class_names[class]);
-        // Writing to a text never fails.
+        // Writing to a string never fails.
         let _ = writeln!(
             text,
             "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius:.1}\" fill=\"{}\" fill-opacity=\"{:.2}\"{ring}>\
@@ -100,7 +100,7 @@ fn legend(dataset: &Dataset, model: &str, counts: &[usize]) -> String {
     }
     let y = MARGIN + (counts.len() as f32 + 3.8) * LINE;
     text + &format!(
-        "<text x=\"{x}\" y=\"{y}\" fill=\"#555\" font-size=\"13\">ringed: its label is in the data; pale: unsure</text>\n"
+        "<text x=\"{x}\" y=\"{y}\" fill=\"#555\" font-size=\"13\">ringed: label in the data; pale: low probability</text>\n"
     )
 }
 
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_node_and_link_is_drawn_once() {
+    fn draws_each_node_and_link_once() {
         let mut dataset = supergat_data::load("random-graph:nodes=60,degree=4,classes=3,features=2").unwrap();
         dataset.class_names[1] = "<a & \"b\">".into();
         let logits: Vec<f32> = (0..180).map(|k| (k % 7) as f32).collect();

@@ -3,8 +3,7 @@
 use super::write;
 use crate::args::SensitivityArgs;
 use crate::error::{CliError, INTERRUPTED, Result};
-use crate::output;
-use crate::run_folder::summary::SCHEMA;
+use crate::output::{self, SCHEMA};
 use crate::sweep;
 use serde::Serialize;
 use std::process::ExitCode;

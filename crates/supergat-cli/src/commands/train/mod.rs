@@ -108,7 +108,7 @@ fn train(
 ) -> Result<Runs> {
     let observe = |observation: Observation<'_>| {
         progress.observe(observation);
-        if interrupt.pressed() {
+        if interrupt.requested() {
             progress.stopping();
             return ControlFlow::Break(());
         }

@@ -1,4 +1,4 @@
-//! What a person sees while training: a bar on a terminal, a line now and then elsewhere.
+//! Progress of a training: a bar on a terminal, a line every few seconds elsewhere.
 
 use crate::config::Resolved;
 use crate::output;
@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use supergat_core::Epoch;
 use supergat_lab::{Observation, SeedRun, Summary};
 
-/// How long a run may be silent where there is no bar.
-const SILENCE: Duration = Duration::from_secs(10);
+/// Interval between lines where there is no bar.
+const INTERVAL: Duration = Duration::from_secs(10);
 
-/// Tells of the runs' progress on standard error.
+/// Reports the progress of the runs on standard error.
 #[derive(Debug)]
 pub struct Progress {
     metric: &'static str,
@@ -29,13 +29,13 @@ struct State {
     tests: Vec<f64>,
     started: Instant,
     last_line: Instant,
-    /// Lines to begin with. They wait for the first epoch: until then the settings may prove impossible, and an error stands alone.
+    /// First lines. They are printed with the first epoch: if training cannot start, only the error is printed.
     opening: Vec<String>,
     stopping: bool,
 }
 
 impl Progress {
-    /// Begins; `metric` is what the runs are measured by, `opening` the first lines to say.
+    /// Creates the progress of a training. `metric` is the name of its metric, `opening` contains the first lines.
     pub fn new(quiet: bool, resolved: &Resolved, metric: &'static str, opening: Vec<String>) -> Self {
         let (seeds, max_epochs) = (resolved.seeds, resolved.settings.max_epochs as u64);
         let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
@@ -51,7 +51,7 @@ impl Progress {
         Self { metric, seeds, quiet, bar, state: Mutex::new(state) }
     }
 
-    /// Takes what happened in one of the runs.
+    /// Reports an event of one of the runs.
     pub fn observe(&self, observation: Observation<'_>) {
         if self.quiet {
             return;
@@ -64,14 +64,14 @@ impl Progress {
         }
     }
 
-    /// Says once that the runs will stop.
+    /// Reports once that the runs will stop.
     pub fn stopping(&self) {
         if !self.quiet && !std::mem::replace(&mut self.state().stopping, true) {
             self.line("stopping after this epoch; Ctrl-C again quits at once, without a run folder");
         }
     }
 
-    /// Clears the bar.
+    /// Removes the bar.
     pub fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -93,7 +93,7 @@ impl Progress {
                 };
                 bar.set_message(format!("{mean}{rate:.0} epochs/s"));
             }
-            None if state.last_line.elapsed() >= SILENCE => {
+            None if state.last_line.elapsed() >= INTERVAL => {
                 state.last_line = Instant::now();
                 self.line(&format!("seed {seed}, epoch {}: {rate:.0} epochs/s, {}", epoch.epoch, measures(epoch)));
             }
@@ -133,10 +133,10 @@ impl Progress {
     }
 }
 
-/// Validation metric and training loss, short enough for a line of 80 characters.
+/// Formats validation metric and training loss, short enough for a line of 80 characters.
 fn measures(epoch: &Epoch) -> String {
     let loss = epoch.train;
-    // The weighted edge loss, so that the two parts add up to what is minimised.
+    // The second part is the weighted edge loss, so that the two parts add up to the total.
     let parts = match loss.edge {
         0.0 => String::new(),
         _ => format!(" ({:.2} + {:.2})", loss.label, loss.total - loss.label),

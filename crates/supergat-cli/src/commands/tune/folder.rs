@@ -1,12 +1,11 @@
-//! The folder of a search: the results file it goes on from, and what it writes in the end.
+//! Output folder of a search: the results file that it resumes from, and the files that it writes at the end.
 
 use super::picture;
 use super::progress::{short, values};
 use crate::config::Resolved;
 use crate::error::{CliError, Result};
 use crate::files;
-use crate::output::{self, BOLD, count};
-use crate::run_folder::summary::SCHEMA;
+use crate::output::{self, BOLD, SCHEMA, count};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,16 +17,16 @@ const BEST: &str = "best.toml";
 const HISTORY: &str = "history.csv";
 const PICTURE: &str = "search.svg";
 
-/// The folder of a search.
+/// Output folder of a search.
 #[derive(Debug)]
 pub struct TuneFolder {
-    place: PathBuf,
+    path: PathBuf,
     results: ResultsFile,
     metric: &'static str,
     space: Space,
 }
 
-/// The result of a search: what `--json` prints, and the same for people.
+/// Result of a search: the object that `--json` prints, also formatted as a table.
 #[derive(Debug, Serialize)]
 pub struct TuneSummary {
     schema: u32,
@@ -36,7 +35,7 @@ pub struct TuneSummary {
     metric: &'static str,
     trials: usize,
     hopeless: usize,
-    /// Mean validation metric of the settings to start from, in percent.
+    /// Mean validation metric of the initial settings, in percent.
     start: Option<f64>,
     best: Option<BestTrial>,
     interrupted: bool,
@@ -46,8 +45,9 @@ pub struct TuneSummary {
 #[derive(Debug, Serialize)]
 struct BestTrial {
     trial: usize,
-    /// Mean validation metric in percent, and of how many seeds.
+    /// Mean validation metric in percent.
     validation: f64,
+    /// Number of seeds of the mean.
     seeds: usize,
     values: BTreeMap<&'static str, f64>,
     #[serde(skip)]
@@ -55,19 +55,19 @@ struct BestTrial {
 }
 
 impl TuneFolder {
-    /// Opens a folder, made where there is none.
-    pub fn open(place: PathBuf, metric: &'static str, space: &Space) -> Result<Self> {
-        std::fs::create_dir_all(&place).map_err(|error| CliError::cannot_write(&place, error))?;
-        let results = ResultsFile::open(&place.join(RESULTS))?;
-        Ok(Self { place, results, metric, space: space.clone() })
+    /// Opens a folder; creates it if it is missing.
+    pub fn open(path: PathBuf, metric: &'static str, space: &Space) -> Result<Self> {
+        std::fs::create_dir_all(&path).map_err(|error| CliError::cannot_write(&path, error))?;
+        let results = ResultsFile::open(&path.join(RESULTS))?;
+        Ok(Self { path, results, metric, space: space.clone() })
     }
 
-    /// The runs.
+    /// Returns the results file.
     pub fn results(&mut self) -> &mut ResultsFile {
         &mut self.results
     }
 
-    /// Writes what was found; without a finished trial there is nothing to write.
+    /// Writes the result files. Without a finished trial no file is written.
     pub fn write(&self, tuned: &Tuned, resolved: &Resolved) -> Result<TuneSummary> {
         let trials = &tuned.trials;
         if let Some(best) = tuned.best {
@@ -75,7 +75,7 @@ impl TuneFolder {
             let title = format!("{} on {}", resolved.settings.model, resolved.dataset);
             let picture = picture::svg(&title, self.metric, &self.space, trials, best);
             let files = [(BEST, resolved.to_toml()), (HISTORY, self.history(tuned)), (PICTURE, picture)];
-            files::write(&self.place, files)?;
+            files::write(&self.path, files)?;
         }
         let percent = |trial: &Trial| 100.0 * trial.mean_of_all();
         let best = tuned.best.map(|best| &trials[best]).map(|best| BestTrial {
@@ -95,7 +95,7 @@ impl TuneFolder {
             start: trials.first().map(percent),
             best,
             interrupted: tuned.interrupted,
-            folder: self.place.display().to_string(),
+            folder: self.path.display().to_string(),
         })
     }
 
@@ -128,14 +128,14 @@ impl TuneFolder {
 }
 
 impl TuneSummary {
-    /// As a table.
+    /// Formats the result as a table.
     pub fn table(&self) -> String {
         let mut text = format!("{BOLD}search for {} on {}{BOLD:#}", self.model, self.dataset);
         text += if self.interrupted { ", interrupted\n" } else { "\n" };
         let mut row = |name: &str, value: &str, explanation: &str| text += &output::row(name, value, explanation);
         row("trials", &self.trials.to_string(), &format!("({} ended after their first seed)", self.hopeless));
         let Some(best) = &self.best else {
-            row("best", "none yet", "(the same command goes on)");
+            row("best", "none yet", "(the same command resumes the search)");
             return text;
         };
         let seeds = format!("(mean of {})", count(best.seeds, "seed"));

@@ -86,7 +86,7 @@ fn search(
     folder.results().damage_notes().iter().for_each(|text| progress.line(text));
     let tuned = tune(tuning, folder.results(), |event| {
         progress.observe(event);
-        if interrupt.pressed() {
+        if interrupt.requested() {
             progress.stopping();
             return ControlFlow::Break(());
         }

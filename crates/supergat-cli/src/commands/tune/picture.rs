@@ -1,9 +1,9 @@
-//! A search as a picture (SVG): validation metric by trial, and where the trials were.
+//! Figure of a search (SVG): validation metric by trial and by hyperparameters.
 
 use supergat_figure::{Axis, Plot, Shaded, panels};
 use supergat_lab::tune::{Dimension, Space, Trial, Values};
 
-/// The picture of a search; `best` is an index into the trials, of which there is at least one.
+/// Draws a search. `best` is an index into `trials`, which must not be empty.
 pub fn svg(title: &str, metric: &str, space: &Space, trials: &[Trial], best: usize) -> String {
     let scores: Vec<f64> = trials.iter().map(|trial| 100.0 * trial.mean_of_all()).collect();
     let picture = Picture { label: format!("validation {metric} (%)"), range: shown(&scores), scores, best };
@@ -13,13 +13,13 @@ pub fn svg(title: &str, metric: &str, space: &Space, trials: &[Trial], best: usi
 
 struct Picture {
     label: String,
-    /// From where to where scores are shown.
+    /// Range of the scores that are shown.
     range: [f64; 2],
     scores: Vec<f64>,
     best: usize,
 }
 
-/// From the lower quartile up: far below it nobody needs to see how far.
+/// Returns the range of scores to show: from the lower quartile upwards, with a margin.
 fn shown(scores: &[f64]) -> [f64; 2] {
     let mut sorted = scores.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -44,7 +44,7 @@ impl Picture {
             .dots(&self.best_name(), &[dots[self.best].at])
     }
 
-    /// The two hyperparameters on logarithmic scales, or the one and the metric.
+    /// Draws the trials over the first two hyperparameters with a logarithmic scale, or over one and the metric.
     fn by_place(&self, space: &Space, trials: &[Trial]) -> Option<Plot> {
         let scales = space.dimensions().iter().filter_map(|dimension| match dimension.values {
             Values::Between(low, high) => Some((dimension, Axis::log(dimension.name).range(low, high))),
@@ -58,11 +58,11 @@ impl Picture {
             let settings = &trials[k].settings;
             [first.of(settings), second.map_or(self.score(k), |second| second.of(settings))]
         };
-        // The good ones on top.
+        // The best trials are drawn last, on top.
         let mut order: Vec<usize> = (0..trials.len()).collect();
         order.sort_by(|&a, &b| self.scores[a].total_cmp(&self.scores[b]));
         let dots: Vec<Shaded> = order.into_iter().map(|k| self.dot(k, at(k))).collect();
-        // The same colour as in the panel beside it.
+        // Registers the series so that the best trial has the same colour in both panels.
         let plot = Plot::new("Where the trials were", x, y).series(&["best so far"]);
         Some(plot.shaded_dots(&dots).dots(&self.best_name(), &[at(self.best)]))
     }
@@ -75,7 +75,7 @@ impl Picture {
         Axis::linear(&self.label).range(self.range[0], self.range[1])
     }
 
-    /// A score within what is shown.
+    /// Returns a score, clipped to the shown range.
     fn score(&self, k: usize) -> f64 {
         self.scores[k].max(self.range[0])
     }
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn every_trial_is_in_both_panels() {
+    fn draws_each_trial_in_both_panels() {
         for model in ["supergat-mx", "gat-go"] {
             let text = picture(model);
             for k in 0..6 {

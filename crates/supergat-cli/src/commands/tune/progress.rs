@@ -1,4 +1,4 @@
-//! What a person sees while hyperparameters are searched: a bar on a terminal, lines elsewhere.
+//! Progress of a search: a bar on a terminal, a line every few seconds elsewhere.
 
 use crate::output;
 use crate::sweep::progress::time;
@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use supergat_lab::Settings;
 use supergat_lab::tune::{Budget, Space, Trial, TuneEvent, Tuning};
 
-/// How long it may be silent where there is no bar.
-const SILENCE: Duration = Duration::from_secs(10);
+/// Interval between lines where there is no bar.
+const INTERVAL: Duration = Duration::from_secs(10);
 
-/// Tells of a search's progress on standard error.
+/// Reports the progress of a search on standard error.
 #[derive(Debug)]
 pub struct TuneProgress {
     quiet: bool,
@@ -27,17 +27,18 @@ pub struct TuneProgress {
 struct State {
     started: Instant,
     last_line: Instant,
-    /// Runs made by this command.
+    /// Number of runs made by this command.
     runs: usize,
-    /// Finished trials, and how many of them an earlier command had made.
+    /// Number of finished trials.
     trials: usize,
+    /// Number of finished trials found in the results file.
     found: usize,
     best: String,
     stopping: bool,
 }
 
 impl TuneProgress {
-    /// Begins.
+    /// Creates the progress of a search.
     pub fn new(quiet: bool, tuning: &Tuning) -> Self {
         let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
             let style = ProgressStyle::with_template("{spinner} {wide_msg}").expect("a valid template");
@@ -50,7 +51,7 @@ impl TuneProgress {
         Self { quiet, bar, budget: tuning.budget, space, seeds, state: Mutex::new(state) }
     }
 
-    /// Takes what happened.
+    /// Reports an event.
     pub fn observe(&self, event: TuneEvent<'_>) {
         if self.quiet {
             return;
@@ -67,13 +68,13 @@ impl TuneProgress {
             TuneEvent::Trials(trials) => self.trials(&mut state, trials),
             TuneEvent::Finals => {
                 drop(state);
-                return self.line("the best trials run with further seeds");
+                return self.line("running the best trials with further seeds");
             }
         }
         let text = self.text(&state);
         match &self.bar {
             Some(bar) => bar.set_message(text),
-            None if state.last_line.elapsed() >= SILENCE => {
+            None if state.last_line.elapsed() >= INTERVAL => {
                 state.last_line = Instant::now();
                 self.line(&text);
             }
@@ -81,21 +82,21 @@ impl TuneProgress {
         }
     }
 
-    /// Says once that it will stop.
+    /// Reports once that the search will stop.
     pub fn stopping(&self) {
         if !self.quiet && !std::mem::replace(&mut self.state().stopping, true) {
-            self.line("stopping; what is finished is kept, and the same command goes on from there");
+            self.line("stopping; finished runs are kept, and the same command resumes");
         }
     }
 
-    /// Clears the bar.
+    /// Removes the bar.
     pub fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
     }
 
-    /// Says something.
+    /// Writes a line to standard error.
     pub fn line(&self, text: &str) {
         match &self.bar {
             Some(bar) => bar.suspend(|| output::note(text)),
@@ -141,14 +142,14 @@ impl TuneProgress {
     }
 }
 
-/// The searched values, such as `lambda_2 0.0082, p_n 0.5`.
+/// Formats the searched values, such as `lambda_2 0.0082, p_n 0.5`.
 pub fn values(space: &Space, settings: &Settings) -> String {
     let words =
         space.dimensions().iter().map(|dimension| format!("{} {}", dimension.name, short(dimension.of(settings))));
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// Three digits.
+/// Formats a number with about three digits.
 pub fn short(value: f64) -> String {
     match value.abs() {
         size if size != 0.0 && size < 0.001 => format!("{value:.2e}"),
@@ -162,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_short() {
+    fn shortens_values() {
         let all = [0.0, 0.5, 0.008_228_8, 2.44e-6, 11.346, 1.0].map(short);
         assert_eq!(all, ["0", "0.5", "0.008", "2.44e-6", "11.3", "1.0"]);
     }

@@ -1,0 +1,36 @@
+//! Writing result files: folders are checked before hours of work, and every file is complete or absent.
+
+mod atomic;
+
+pub use atomic::{create, replace, sync_folder};
+
+use crate::error::{CliError, Result};
+use std::io::Write;
+use std::path::Path;
+
+/// Checks that files can be written to a folder; creates the folder if it is missing.
+pub fn probe(folder: &Path) -> Result<()> {
+    /// More bytes than the tables need.
+    const ROOM: usize = 1 << 20;
+    let written = std::fs::create_dir_all(folder).and_then(|()| {
+        // The full error names a temporary file, which is of no use to the user.
+        let mut file = tempfile::tempfile_in(folder).map_err(|error| std::io::Error::from(error.kind()))?;
+        file.write_all(&vec![0; ROOM])?;
+        file.sync_all()
+    });
+    written.map_err(|error| CliError::cannot_write(folder, error))
+}
+
+/// Writes texts to files of a folder, each of them atomically.
+pub fn write<N: AsRef<str>>(folder: &Path, files: impl IntoIterator<Item = (N, String)>) -> Result<()> {
+    for (name, text) in files {
+        let path = folder.join(name.as_ref());
+        replace(&path, |out| out.write_all(text.as_bytes())).map_err(|error| CliError::cannot_write(&path, error))?;
+    }
+    Ok(())
+}
+
+/// Returns the folder that contains a file or folder.
+pub fn parent(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
