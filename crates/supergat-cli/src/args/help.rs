@@ -1,31 +1,60 @@
-//! What follows the options in the help of each command.
+//! Texts that follow the options in the help of each command.
 
-/// Of `supergat`.
+/// Text after the options of `supergat`.
 pub const MAIN: &str = "\
-Classifies the nodes of a graph. Every node weighs its neighbours by attention, and attention is taught by the graph itself: the \
-score it gives to two nodes must also predict whether a link joins them.
+Classifies the nodes of a graph with graph attention networks. Each node weights its neighbours by learned attention scores. \
+SuperGAT models train these scores on a second task as well: predicting which pairs of nodes are linked.
 
 Examples:
   supergat train                           train on a generated graph, in seconds
-  supergat train cora --seeds 10           the paper's settings, ten seeds
-  supergat evaluate runs/cora-supergat-mx  measure the trained model again
-  supergat predict runs/cora-supergat-mx   classes and probabilities of all nodes, as CSV
-  supergat inspect cora                    size, degrees and homophily of a dataset
-  supergat train my-folder                 your own graph: nodes.csv and edges.csv
-  supergat recommend my-folder             which form of attention suits it, and why
-  supergat reproduce planetoid             the paper's table, made again beside the printed one
+  supergat train cora --seeds 10           train with the paper's settings, ten seeds
+  supergat evaluate runs/cora-supergat-mx  measure the accuracy of the trained model
+  supergat predict runs/cora-supergat-mx   print the class of every node as CSV
+  supergat inspect cora                    show size, degrees and homophily of a dataset
+  supergat train my-folder                 train on your own graph
+  supergat recommend my-folder             choose the form of attention for it
+  supergat reproduce planetoid             reproduce a table of the paper
 
-Known names such as cora are looked up in the folder that SUPERGAT_DATA names, in ./data and in this user's cache, where `supergat download` \
-puts them. Your own graph is a folder with nodes.csv and edges.csv.";
+Datasets:
+  cora                       a known name; `supergat datasets` lists them
+  my-folder                  a folder with nodes.csv and edges.csv
+  my-graph.safetensors       a file written by `supergat convert`
+  random-partition:degree=5  a generated graph
 
-/// Of `supergat train`.
+Known names are looked up in the folder named by SUPERGAT_DATA, in ./data and in the user's cache folder. `supergat download NAME` \
+downloads a dataset.
+
+Exit codes:
+  0    success
+  1    the job failed: for example, training diverged or a file could not be written
+  2    wrong usage or input
+  130  interrupted by Ctrl-C; finished work has been written";
+
+/// Text after the options of `supergat train`.
 pub const TRAIN: &str = "\
-The model of the epoch with the best validation metric is kept, and its test metric reported. Settings come from, the later \
-winning: the defaults shown here, the paper's for that dataset and model where it has some, the --config file, the options. \
-While it trains, the loss is shown with its parts, labels + edges. Ctrl-C stops after the current epoch and writes what there is; a \
-second one quits at once.
+Trains a model for each seed and keeps the epoch with the best validation metric. The test metric of that epoch is reported. The \
+metric is accuracy, or micro-F1 if a node may have several classes.
 
-Attention scores two nodes by a learned vector (go), by their product (dp), by their scaled product (sd), or by go and dp together (mx).
+Settings are taken from these sources; a later one overrides an earlier one: the defaults shown above, the paper's settings for the \
+dataset and model (if it has any), the --config file, the options. Setting any early-stopping option enables early stopping.
+
+Ctrl-C stops after the current epoch and writes the results so far. A second Ctrl-C quits at once.
+
+Models:
+  supergat-go, supergat-dp, supergat-sd, supergat-mx  attention, also trained to predict edges
+  gat-go, gat-dp, gat-sd, gat-mx                      attention, trained on labels only
+  cgat, cgat-full-supervised                          attention, constrained by margins
+  gcn, gcn-incoming, sage, sage-root, mlp             baselines without attention
+  auto                                                the model named by `supergat recommend`
+
+The forms of attention score a pair of nodes by a learned vector (go), by their dot product (dp), by their scaled dot product (sd), or \
+by go and dp combined (mx).
+
+Splits:
+  published        the split in the files, else the paper's, else random:0
+  random[:SEED]    20 training and 30 validation nodes per class, all others for testing
+  full-supervised  validation and test nodes as published, all other labelled nodes for training
+  0, 1, ...        number of a split, for datasets with several splits
 
 Examples:
   supergat train
@@ -36,108 +65,133 @@ Examples:
   supergat train cora --print-config > cora.toml
   supergat train --config cora.toml
 
-The run folder:
-  config.toml        everything that decided the run; --config takes it back
+The run folder contains:
+  config.toml        all settings of the run; repeat it with --config
   metrics.jsonl      losses and metrics of every epoch, counted from 0
-  summary.json       the result, as --json prints it
+  summary.json       the result, as printed by --json
   model.safetensors  the model of the seed with the best validation metric
-  predictions.csv    its class and probabilities for every node
+  predictions.csv    its predicted class and probabilities for every node
   attention.csv      its attention coefficients and edge logits
-  report.html        all of this for people: a page that any browser opens
-  figures/           the figures of that page, as SVG
+  report.html        report of the run, for a browser
+  figures/           the figures of the report, as SVG
 
-Exit codes: 0 done, 1 the job failed, 2 wrong usage or input, 130 interrupted.";
+Exit codes: 0 success, 1 the job failed, 2 wrong usage or input, 130 interrupted.";
 
-/// Of `supergat evaluate`.
+/// Text after the options of `supergat evaluate`.
 pub const EVALUATE: &str = "\
-Prints accuracy (micro-F1 where a node may have several classes) and mean loss of the training, validation and test nodes.
+Prints the metric and the mean loss for the training, validation and test nodes. The metric is accuracy, or micro-F1 if a node may have \
+several classes. Tables are read with the options of the training run unless options are given here.
 
 Examples:
   supergat evaluate runs/cora-supergat-mx
   supergat evaluate model.safetensors path/to/folder --json";
 
-/// Of `supergat predict`.
+/// Text after the options of `supergat predict`.
 pub const PREDICT: &str = "\
-The columns: graph (when there are several), node, split, label, predicted, and p_<class> for every class. Several classes of a \
-node are joined by `|`.
+The dataset may be a folder of tables with a graph that was not used in training. Its columns are matched by name with those of the \
+training tables. Labels may be missing.
+
+Columns of the CSV file:
+  graph      number of the graph, only if there are several
+  node       id of the node
+  split      train, validation, test or empty
+  label      class of the node, if it is known
+  predicted  predicted class
+  p_CLASS    predicted probability of CLASS, one column per class
+
+If a node may have several classes, they are separated by `|`.
 
 Examples:
   supergat predict runs/cora-supergat-mx
   supergat predict runs/cora-supergat-mx path/to/folder --out predictions.csv
-  supergat predict runs/mine --data new-folder --out new.csv --picture new.svg
+  supergat predict runs/mine --data new-folder --out new.csv --picture new.svg";
 
-A folder of tables may hold a graph that training never saw: its columns are matched by name, and labels may be missing.";
-
-/// Of `supergat report`.
+/// Text after the options of `supergat report`.
 pub const REPORT: &str = "\
-Every training ends with a report, report.html in its run folder: the result, curves over the epochs, which classes are taken for which, how well \
-nodes of few or unlike neighbours are classified, what attention does, where the graph lies on the paper's map, whom some nodes trust, and the \
-configuration. This command writes it again, from the folder's files and the dataset, for instance after an update of supergat. The page needs no \
-network and no other file.
+`supergat train` writes report.html into every run folder. It shows the result, the training curves, the confusion of classes, accuracy \
+by degree and homophily of the nodes, attention statistics, the position of the graph on the paper's map, the most attended neighbours \
+of some nodes, and the settings. The page is self-contained: it needs no network and no other file.
+
+This command regenerates the report and its figures from the run folder and the dataset, for example after an update of supergat. \
+Existing files are overwritten.
 
 Examples:
   supergat report runs/cora-supergat-mx
   supergat report runs/cora-supergat-mx --json";
 
-/// Of `supergat inspect`.
+/// Text after the options of `supergat inspect`.
 pub const INSPECT: &str = "\
-Of a folder of tables it also says how every column was understood, and what was counted and left out: a dry run.
+For a folder of tables, the output also shows how each column was interpreted, and what was counted and skipped. Use it to check your \
+files before training.
 
 Examples:
   supergat inspect cora
   supergat inspect wiki-cs --split 3
+  supergat inspect my-folder --label-column team
   supergat inspect random-partition:homophily=0.2,degree=5 --json";
 
-/// Of `supergat recommend`.
+/// Text after the options of `supergat recommend`.
 pub const RECOMMEND: &str = "\
-Asks the paper's map: on 144 synthetic graphs of known average degree and homophily it says which form of attention is best. The degree of a \
-graph is known; its homophily, the share of neighbours of a node's own class, is estimated from the labels of training and validation nodes, with a 95 % \
-interval, and the answer takes in how uncertain that is. Labels of test nodes are not looked at. `supergat train --model auto` \
-trains what is named here.
+Looks up the graph on the paper's map: the best form of attention on 144 synthetic graphs with known average degree and homophily (the \
+share of a node's neighbours that have its class). The degree is counted. The homophily is estimated from the labels of training and \
+validation nodes, with a 95 % interval, and the recommendation takes this uncertainty into account. Labels of test nodes are never used.
 
-The confidence is the chance, by the map, that no other form does better. Where it is a close call, a short search with each of two \
-models decides: supergat tune DATASET --model MODEL --minutes 10.
+The confidence is the probability, according to the map, that no other form performs better. If the decision is close, run a short \
+search with each of the two models: supergat tune DATASET --model MODEL --minutes 10.
+
+`supergat train --model auto` trains the recommended model.
 
 Examples:
   supergat recommend cora
   supergat recommend my-folder --standardise --out recipe
   supergat recommend cora --training-labels --json";
 
-/// Of `supergat bench`.
+/// Text after the options of `supergat bench`.
 pub const BENCH: &str = "\
-Trains for a number of epochs and reports the median and the minimum of the milliseconds of a training
-step (forward, backward, optimiser) and of an evaluation pass, and the largest memory in use.
+Trains for --epochs epochs and prints the minimum and median time, in milliseconds, of a training step (forward, backward, optimiser) \
+and of an evaluation pass. It also prints the time of each kernel and the peak memory. Results are not stored.
+
+Models are listed in `supergat train --help`.
 
 Examples:
   supergat bench cora --model supergat-mx
   supergat bench --random 169343,14,128,40 --hidden 16 --output-heads 1 --epochs 3 --json";
 
-/// Of `supergat convert`.
+/// Text after the options of `supergat convert`.
 pub const CONVERT: &str = "\
-The file holds the finished graph, features, labels, splits, ids and names, and loads without any sorting; use it in place of a dataset. The \
-folder holds nodes.csv, edges.csv, splits.csv, dataset.toml and, for sparse features, features.csv. Training on either gives the same bits as \
-on the source.
+A .safetensors file contains the prepared graph, features, labels, splits, ids and names. It loads without sorting. Use it wherever a \
+dataset is expected.
+
+A folder contains nodes.csv, edges.csv, splits.csv, dataset.toml and, for sparse features, features.csv.
+
+Training on the converted dataset gives bit-identical results.
 
 Examples:
   supergat convert my-folder my-graph.supergat.safetensors
   supergat convert cora cora-tables
   supergat train my-graph.supergat.safetensors";
 
-/// Of `supergat download`.
+/// Text after the options of `supergat download`.
 pub const DOWNLOAD: &str = "\
-The files go to a folder of their own in the one that SUPERGAT_DATA names, else in this user's cache; both are searched when a dataset is \
-named. What was cut off is resumed, checksums are compared where they are known, and a folder appears when it is complete. SUPERGAT_MIRROR can \
-name a mirror, as --from does. Needs the program curl.
+Each dataset is written to its own folder, inside the folder named by SUPERGAT_DATA or, if that is not set, in the user's cache folder. \
+Both are searched when a dataset is named. Interrupted downloads are resumed. Checksums are verified where they are known. The folder \
+appears only when it is complete.
+
+A mirror can also be set with the environment variable SUPERGAT_MIRROR. Requires the program curl.
 
 Examples:
   supergat download cora citeseer pubmed
   supergat download cora --from https://mirror.example/graphs";
 
-/// Of `supergat reproduce`.
+/// Text after the options of `supergat reproduce`.
 pub const REPRODUCE: &str = "\
-Runs with the paper's settings, one run per core, whatever the results file does not hold yet, and then writes TABLE.md, TABLE.csv and TABLE.html \
-to the output folder. Every finished run is a line of the results file and is never made again: stop with Ctrl-C whenever you like, start the same \
-command again, and it goes on. A run that failed is kept as such and tried again the next time.
+Trains with the paper's settings, one run per core. Runs that the results file already contains are skipped. Then the table is printed, \
+with the paper's numbers next to ours, and written to the output folder as TABLE.md, TABLE.csv and TABLE.html.
+
+Every finished run is a line of the results file, so you can stop at any time with Ctrl-C and resume with the same command. Failed runs \
+are recorded and tried again. The times of wall-clock are measured each time and not stored.
+
+Datasets that are not on this machine are skipped; `supergat download NAME` downloads them.
 
 Examples:
   supergat reproduce planetoid
@@ -145,38 +199,59 @@ Examples:
   supergat reproduce real-world --split redrawn --seeds 30
   supergat reproduce all --table-only
 
-Datasets that are not on this machine are left out, and `supergat download NAME` fetches them.";
+Exit codes: 0 success, 1 the job failed, 2 wrong usage or input, 130 interrupted.";
 
-/// Of `supergat compare`.
+/// Text after the options of `supergat compare`.
 pub const COMPARE: &str = "\
-Tests whether the test metrics of two sets of runs differ. Runs that share their splits and seeds are compared in pairs (paired t-test, and \
-Wilcoxon's signed-rank test); others by Welch's t-test. The paper's own test, an unpaired one with pooled variance, is shown as well. The last \
-sentence says what may be concluded, and which difference could have been seen with so many runs.
+Tests whether the test metrics of two sets of runs differ. Runs with the same splits and seeds are compared in pairs (paired t-test and \
+Wilcoxon signed-rank test), other runs with Welch's t-test. The paper's test, an unpaired t-test with pooled variance, is printed as \
+well. The last sentence states the conclusion and the smallest difference that this number of runs can detect.
 
-Of a results file a part is taken: FILE:DATASET/MODEL, and where that has several settings, splits or tasks, FILE:DATASET/MODEL,KEY=VALUE,... \
-With split=redrawn these are the runs of every seed on a split of its own, as `supergat reproduce --split redrawn` makes them.
+Runs of a results file are selected by FILE:DATASET/MODEL. If they differ in settings, split or task, add filters: \
+FILE:DATASET/MODEL,KEY=VALUE,... The filter split=redrawn selects the runs of `supergat reproduce --split redrawn`, where each seed has \
+its own split.
 
 Examples:
   supergat compare runs/cora-gat-go runs/cora-supergat-mx
   supergat compare results.jsonl:cora/gat-go results.jsonl:cora/supergat-mx --json
   supergat compare results.jsonl:cora/gat-go,split=published,lambda_2=0.0005 runs/mine";
 
-/// Of `supergat tune`.
+/// Text after the options of `supergat tune`.
 pub const TUNE: &str = "\
-Searches lambda_2 and, of self-supervised models, lambda_e, p_n and p_e, by tree-structured Parzen estimators. A trial is worth the mean \
-validation metric of three seeds (--seeds); one whose first seed is below the median of earlier trials ends there. The best five run with five \
-further seeds in the end, and the best mean wins. Test nodes are not looked at. All other settings are those of `supergat train`, which are also the first trial.
+Searches the weight decay (lambda_2) and, for self-supervised models, lambda_E, p_n and p_e, with tree-structured Parzen estimators \
+(TPE). All other settings are those of `supergat train`, which also lists the models. The first trial uses the settings of \
+`supergat train` unchanged.
 
-Every finished run is kept: stop with Ctrl-C whenever you like, start the same command again, and it goes on. The same seed tries the same \
-settings, on any number of threads; only --minutes ends when it ends.
+The score of a trial is its mean validation metric over --seeds seeds (default: 3). A trial ends after its first seed if that is below \
+the median of earlier trials. At the end, the best five trials run with five more seeds, and the best mean wins. Test nodes are never \
+used.
+
+Every finished run is stored, so you can stop at any time with Ctrl-C and resume with the same command. The same seed tries the same \
+settings on any number of threads; with --minutes, the number of trials depends on the speed of the machine.
 
 Examples:
   supergat tune cora --model supergat-mx --minutes 15
   supergat tune my-folder --trials 60 --also lr,dropout
   supergat train --config tune/cora-supergat-mx/best.toml --seeds 20
 
-The folder:
+The output folder contains:
   best.toml      the best settings, for train --config
-  history.csv    every trial
-  search.svg     a picture of the search
-  results.jsonl  every run; the search goes on from it";
+  history.csv    all trials
+  search.svg     plot of the search
+  results.jsonl  all runs, used to resume the search
+
+Exit codes: 0 success, 1 the job failed, 2 wrong usage or input, 130 interrupted.";
+
+#[cfg(test)]
+mod tests {
+    use super::TRAIN;
+    use supergat_core::ModelKind;
+
+    #[test]
+    fn train_help_lists_every_model() {
+        let words: Vec<&str> = TRAIN.split([',', ' ', '\n']).collect();
+        for model in ModelKind::ALL {
+            assert!(words.contains(&model.to_string().as_str()), "{model}");
+        }
+    }
+}

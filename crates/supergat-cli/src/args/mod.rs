@@ -33,41 +33,41 @@ const STYLES: Styles = Styles::styled().header(output::BOLD).usage(output::BOLD)
 #[derive(Debug, Parser)]
 #[command(name = "supergat", version, styles = STYLES, arg_required_else_help = true, after_help = help::MAIN)]
 pub struct Cli {
-    /// What to do.
+    /// Command to run.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What can be done.
+/// Commands of `supergat`.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Train a network on a dataset and write a run folder.
+    /// Train a model on a dataset and write a run folder.
     Train(TrainArgs),
-    /// Measure a trained model on the nodes of a dataset.
+    /// Evaluate a trained model on a dataset.
     Evaluate(EvaluateArgs),
-    /// Write the class of every node, with probabilities, as CSV.
+    /// Predict the class of every node, with probabilities, as CSV.
     Predict(PredictArgs),
-    /// Make the report of a run folder again.
+    /// Regenerate the report of a run.
     Report(ReportArgs),
     /// Describe a dataset: size, degrees, homophily, splits.
     Inspect(InspectArgs),
-    /// Say which form of attention suits a graph, how sure that is, and why.
+    /// Recommend an attention form for a graph, with confidence and reasons.
     Recommend(RecommendArgs),
-    /// Time training steps and evaluation passes.
+    /// Measure the time of training steps and evaluation passes.
     Bench(BenchArgs),
-    /// Write a dataset as one file that loads at once, or as a folder of tables.
+    /// Convert a dataset to one file that loads fast, or to a folder of tables.
     Convert(ConvertArgs),
-    /// Say what may be concluded from the runs of two models or settings.
+    /// Compare two sets of runs statistically.
     Compare(CompareArgs),
-    /// Search for hyperparameters by their validation metric.
+    /// Search for the hyperparameters with the best validation metric.
     Tune(TuneArgs),
     /// List the published datasets and where they are on this machine.
     Datasets(DatasetsArgs),
-    /// Fetch published datasets.
+    /// Download published datasets.
     Download(DownloadArgs),
-    /// Make the paper's tables again: run what is missing, and put our numbers beside the printed ones.
+    /// Reproduce the paper's tables and compare them with the printed numbers.
     Reproduce(ReproduceArgs),
-    /// Make a study of the paper again: figures, tables and a page for a browser.
+    /// Reproduce a study of the paper: figures, tables and an HTML page.
     #[command(subcommand)]
     Study(StudyCommand),
 }
@@ -79,34 +79,34 @@ const SEARCH: &str = "Search";
 #[derive(Debug, Args)]
 #[command(after_help = help::TRAIN)]
 pub struct TrainArgs {
-    /// Everything of the configuration that is given as an option.
+    /// Configuration keys given as options.
     #[command(flatten)]
     pub options: Options,
-    /// Read settings from a TOML file; options win over it
+    /// TOML file with settings; options override it
     #[arg(long, value_name = "FILE", help_heading = RUN)]
     pub config: Option<PathBuf>,
-    /// Print the settings that this command line comes to, as a commented file for --config, and exit
+    /// Print the resulting settings as a commented file for --config, and exit
     #[arg(long, help_heading = RUN)]
     pub print_config: bool,
-    /// Threads to use; results do not depend on it [default: all cores]
+    /// Number of threads; results do not depend on it [default: all cores]
     #[arg(long, value_name = "N", help_heading = RUN, value_parser = value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
-    /// Print how much memory this training would need, and exit
+    /// Print an estimate of the memory that training needs, and exit
     #[arg(long, help_heading = RUN)]
     pub estimate: bool,
-    /// Refuse a training that needs more memory, such as 8GiB [default: what the machine and its containers have free]
+    /// Exit with an error if training needs more memory than SIZE, such as 8GiB [default: free memory]
     #[arg(long, value_name = "SIZE", help_heading = RUN, value_parser = memory::parse)]
     pub max_memory: Option<u64>,
-    /// Run folder to write [default: runs/<dataset>-<model>, numbered when it exists]
+    /// Run folder to create [default: runs/<dataset>-<model>, numbered if it exists]
     #[arg(long, value_name = "DIR", help_heading = OUTPUT)]
     pub out: Option<PathBuf>,
-    /// Write attention.csv even when it has more than a million rows
+    /// Write attention.csv even if it has more than a million rows
     #[arg(long, help_heading = OUTPUT)]
     pub attention: bool,
     /// Print the result as one JSON object on standard output
     #[arg(long, help_heading = OUTPUT)]
     pub json: bool,
-    /// Say nothing on standard error except errors
+    /// Print errors only; no progress on standard error
     #[arg(short, long, help_heading = OUTPUT)]
     pub quiet: bool,
 }
@@ -115,19 +115,19 @@ pub struct TrainArgs {
 #[derive(Debug, Args)]
 #[command(after_help = help::EVALUATE)]
 pub struct EvaluateArgs {
-    /// Run folder, or a .safetensors file from one
+    /// Run folder, or a model file (.safetensors) from one
     #[arg(value_name = "RUN")]
     pub run: PathBuf,
-    /// Dataset to measure on [default: the one it was trained on]
+    /// Dataset to evaluate on [default: the training dataset]
     #[arg(value_name = "DATASET")]
     pub dataset: Option<String>,
-    /// Which nodes are for what: published, random, random:SEED, full-supervised, or the number of one of several splits [default: as in training]
+    /// Train/validation/test split: published, random, random:SEED, full-supervised, or a split number [default: as in training]
     #[arg(long, value_name = "SPLIT")]
     pub split: Option<SplitChoice>,
     /// Print the result as one JSON object
     #[arg(long)]
     pub json: bool,
-    /// How tables are read.
+    /// Options for reading tables.
     #[command(flatten)]
     pub tables: TableArgs,
 }
@@ -136,28 +136,28 @@ pub struct EvaluateArgs {
 #[derive(Debug, Args)]
 #[command(after_help = help::PREDICT)]
 pub struct PredictArgs {
-    /// Run folder, or a .safetensors file from one
+    /// Run folder, or a model file (.safetensors) from one
     #[arg(value_name = "RUN")]
     pub run: PathBuf,
-    /// Dataset to predict on [default: the one it was trained on]
+    /// Dataset to predict on [default: the training dataset]
     #[arg(value_name = "DATASET")]
     pub dataset: Option<String>,
-    /// The same dataset as an option
+    /// Dataset to predict on, given as an option
     #[arg(long = "data", value_name = "DATASET", conflicts_with = "dataset")]
     pub data: Option<String>,
-    /// Which nodes are for what: published, random, random:SEED, full-supervised, or the number of one of several splits [default: as in training]
+    /// Train/validation/test split: published, random, random:SEED, full-supervised, or a split number [default: as in training]
     #[arg(long, value_name = "SPLIT")]
     pub split: Option<SplitChoice>,
-    /// File to write, replaced when it exists [default: standard output]
+    /// CSV file to write; overwritten if it exists [default: standard output]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Draw the graph, its nodes coloured by predicted class, as an SVG file
+    /// SVG file to draw the graph to, with nodes coloured by predicted class
     #[arg(long, value_name = "FILE")]
     pub picture: Option<PathBuf>,
-    /// Print the file and its counts as one JSON object
+    /// Print the file name and its counts as one JSON object
     #[arg(long, requires = "out")]
     pub json: bool,
-    /// How tables are read.
+    /// Options for reading tables.
     #[command(flatten)]
     pub tables: TableArgs,
 }
@@ -169,7 +169,7 @@ pub struct ReportArgs {
     /// Run folder
     #[arg(value_name = "RUN")]
     pub run: PathBuf,
-    /// Print what was written as one JSON object
+    /// Print the written files as one JSON object
     #[arg(long)]
     pub json: bool,
 }
@@ -178,16 +178,16 @@ pub struct ReportArgs {
 #[derive(Debug, Args)]
 #[command(after_help = help::INSPECT)]
 pub struct InspectArgs {
-    /// Folder of a dataset, a known name (cora, ...), or a generated graph (random-partition:homophily=0.9)
+    /// Dataset: a known name (cora, ...), a folder, or a generated graph such as random-partition:homophily=0.9
     #[arg(value_name = "DATASET")]
     pub dataset: String,
-    /// Which nodes are for what: published, random, random:SEED, full-supervised, or the number of one of several splits
+    /// Train/validation/test split: published, random, random:SEED, full-supervised, or a split number
     #[arg(long, value_name = "SPLIT", default_value_t = SplitChoice::Published)]
     pub split: SplitChoice,
-    /// Print the measures as one JSON object
+    /// Print the statistics as one JSON object
     #[arg(long)]
     pub json: bool,
-    /// How tables are read.
+    /// Options for reading tables.
     #[command(flatten)]
     pub tables: TableArgs,
 }
@@ -196,16 +196,16 @@ pub struct InspectArgs {
 #[derive(Debug, Args)]
 #[command(after_help = help::BENCH)]
 pub struct BenchArgs {
-    /// Everything of the configuration that is given as an option.
+    /// Configuration keys given as options.
     #[command(flatten)]
     pub options: Options,
-    /// Random graph instead of a dataset: nodes,degree,features,classes and optionally a skew above 1 for hubs
+    /// Random graph instead of a dataset: nodes, mean degree, features, classes and, for hubs, a skew above 1
     #[arg(long, value_name = "N,D,F,C[,S]", help_heading = RUN, conflicts_with = "dataset")]
     pub random: Option<String>,
-    /// Steps and evaluations to time
+    /// Number of training steps and evaluation passes to time
     #[arg(long, value_name = "N", help_heading = RUN, default_value_t = 30, value_parser = value_parser!(u32).range(1..))]
     pub epochs: u32,
-    /// Threads to use [default: all cores]
+    /// Number of threads [default: all cores]
     #[arg(long, value_name = "N", help_heading = RUN, value_parser = value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
     /// Print the result as one JSON object
@@ -217,19 +217,19 @@ pub struct BenchArgs {
 #[derive(Debug, Args)]
 #[command(after_help = help::CONVERT)]
 pub struct ConvertArgs {
-    /// Folder of a dataset, a known name, a generated graph, or a converted file
+    /// Dataset: a known name, a folder, a generated graph, or a converted file
     #[arg(value_name = "SOURCE")]
     pub source: String,
-    /// File that ends in .safetensors, or a new folder for tables
+    /// File to write (ends in .safetensors), or a new folder for tables
     #[arg(value_name = "DEST")]
     pub dest: PathBuf,
-    /// Which nodes are for what: published, random, random:SEED, full-supervised, or the number of one of several splits
+    /// Train/validation/test split: published, random, random:SEED, full-supervised, or a split number
     #[arg(long, value_name = "SPLIT", default_value_t)]
     pub split: SplitChoice,
-    /// Print what was written as one JSON object
+    /// Print the path and the size of the dataset as one JSON object
     #[arg(long)]
     pub json: bool,
-    /// How tables are read.
+    /// Options for reading tables.
     #[command(flatten)]
     pub tables: TableArgs,
 }
@@ -238,13 +238,13 @@ pub struct ConvertArgs {
 #[derive(Debug, Args)]
 #[command(after_help = help::COMPARE)]
 pub struct CompareArgs {
-    /// Run folder, or a results file with what to take of it, such as results.jsonl:cora/gat-go
+    /// First set of runs: a run folder, or runs of a results file such as results.jsonl:cora/gat-go
     #[arg(value_name = "A")]
     pub a: String,
-    /// The same for the other side
+    /// Second set of runs
     #[arg(value_name = "B")]
     pub b: String,
-    /// Print everything as one JSON object
+    /// Print the comparison as one JSON object
     #[arg(long)]
     pub json: bool,
 }
@@ -253,31 +253,31 @@ pub struct CompareArgs {
 #[derive(Debug, Args)]
 #[command(after_help = help::TUNE)]
 pub struct TuneArgs {
-    /// Everything of the configuration that is given as an option.
+    /// Configuration keys given as options.
     #[command(flatten)]
     pub options: Options,
-    /// Read the settings to start from from a TOML file; options win over it
+    /// TOML file with initial settings; options override it
     #[arg(long, value_name = "FILE", help_heading = RUN)]
     pub config: Option<PathBuf>,
-    /// Search these as well: lr, dropout
+    /// Further settings to search, separated by commas: lr, dropout
     #[arg(long, value_name = "NAMES", help_heading = SEARCH, value_delimiter = ',')]
     pub also: Vec<String>,
-    /// End after so many trials, those found in the folder included [default: 40]
+    /// Stop after N trials, including those already in the folder [default: 40]
     #[arg(long, value_name = "N", help_heading = SEARCH, value_parser = value_parser!(u32).range(1..=100_000))]
     pub trials: Option<u32>,
-    /// End after so many minutes
+    /// Stop after X minutes [default: stop by --trials]
     #[arg(long, value_name = "X", help_heading = SEARCH, conflicts_with = "trials")]
     pub minutes: Option<f64>,
-    /// Threads to use; results do not depend on it [default: all cores]
+    /// Number of threads; results do not depend on it [default: all cores]
     #[arg(long, value_name = "N", help_heading = RUN, value_parser = value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
-    /// Folder to write, and to go on from [default: tune/<dataset>-<model>]
+    /// Output folder; an interrupted search in it is resumed [default: tune/<dataset>-<model>]
     #[arg(long, value_name = "DIR", help_heading = OUTPUT)]
     pub out: Option<PathBuf>,
     /// Print the result as one JSON object on standard output
     #[arg(long, help_heading = OUTPUT)]
     pub json: bool,
-    /// Say nothing on standard error except errors
+    /// Print errors only; no progress on standard error
     #[arg(short, long, help_heading = OUTPUT)]
     pub quiet: bool,
 }
@@ -294,25 +294,25 @@ pub struct DatasetsArgs {
 #[derive(Debug, Args)]
 #[command(after_help = help::DOWNLOAD)]
 pub struct DownloadArgs {
-    /// Names of datasets, as `supergat datasets` lists them
+    /// Names of datasets; `supergat datasets` lists them
     #[arg(value_name = "NAME", required = true)]
     pub names: Vec<String>,
-    /// Fetch from a mirror, where the files are at URL/NAME/FILE [default: the publisher's addresses]
+    /// Mirror to download from; files are at URL/NAME/FILE [default: the publishers' addresses]
     #[arg(long, value_name = "URL")]
     pub from: Option<String>,
-    /// Print what was fetched as one JSON object
+    /// Print the downloaded datasets as one JSON object
     #[arg(long)]
     pub json: bool,
-    /// Say nothing on standard error except errors
+    /// Print errors only; no progress on standard error
     #[arg(short, long)]
     pub quiet: bool,
 }
 
-/// What the parser did not take: help and version are printed, everything else becomes one line.
+/// Handles an error of the parser: prints help and version, and turns everything else into a usage error of one line.
 pub fn refuse(error: &clap::Error) -> Result<ExitCode> {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            // A reader that has gone away is no error.
+            // A closed pipe is not an error.
             let _ = error.print();
             Ok(if error.use_stderr() { 2.into() } else { ExitCode::SUCCESS })
         }
@@ -320,11 +320,11 @@ pub fn refuse(error: &clap::Error) -> Result<ExitCode> {
     }
 }
 
-/// The message and the tip of the parser's error, without the usage that follows.
+/// Returns the message and the tip of the parser's error in one line, without the usage.
 fn one_line(text: &str) -> String {
     let text = text.strip_prefix("error: ").unwrap_or(text);
-    let wanted = text.split("\n\n").enumerate().filter(|(k, part)| *k == 0 || part.trim_start().starts_with("tip:"));
-    wanted.map(|(_, part)| part.split_whitespace().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>().join("; ")
+    let kept = text.split("\n\n").enumerate().filter(|(k, part)| *k == 0 || part.trim_start().starts_with("tip:"));
+    kept.map(|(_, part)| part.split_whitespace().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>().join("; ")
 }
 
 #[cfg(test)]
@@ -333,12 +333,12 @@ mod tests {
     use clap::CommandFactory;
 
     #[test]
-    fn the_definitions_are_sound() {
+    fn command_definitions_are_valid() {
         Cli::command().debug_assert();
     }
 
     #[test]
-    fn the_parsers_errors_become_one_line() {
+    fn parser_errors_become_one_line() {
         let error = Cli::try_parse_from(["supergat", "train", "--sedes", "3"]).unwrap_err();
         assert_eq!(
             one_line(&error.render().to_string()),

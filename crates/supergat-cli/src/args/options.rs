@@ -1,11 +1,11 @@
-//! Options made from the keys of the configuration file.
+//! Options generated from the configuration keys.
 
 use crate::config::keys::{KEYS, Key, Kind, TABLES};
-use crate::config::{Values, default_value, model_names};
+use crate::config::{Values, default_value};
 use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches, value_parser};
 use toml::Value;
 
-/// The keys of the configuration as options.
+/// Values of all configuration keys given as options.
 #[derive(Debug)]
 pub struct Options(pub Values);
 
@@ -19,7 +19,7 @@ impl Args for Options {
     }
 }
 
-/// The values of the keys that were given.
+/// Collects the values of the keys that were given.
 fn layer(matches: &ArgMatches, keys: impl Iterator<Item = &'static Key>) -> Values {
     let given = |key: &Key| match key.kind {
         Kind::Text => matches.get_one::<String>(key.name).cloned().map(Value::String),
@@ -31,8 +31,8 @@ fn layer(matches: &ArgMatches, keys: impl Iterator<Item = &'static Key>) -> Valu
     keys.filter_map(|key| Some((key.name, given(key)?))).collect()
 }
 
-/// The keys about tables.
-fn about_tables() -> impl Iterator<Item = &'static Key> {
+/// Returns the keys for reading tables.
+fn table_keys() -> impl Iterator<Item = &'static Key> {
     KEYS.iter().filter(|key| key.heading == TABLES)
 }
 
@@ -47,13 +47,13 @@ impl FromArgMatches for Options {
     }
 }
 
-/// The keys about tables as options.
+/// Values of the keys for reading tables given as options.
 #[derive(Debug)]
 pub struct TableArgs(pub Values);
 
 impl Args for TableArgs {
     fn augment_args(command: clap::Command) -> clap::Command {
-        command.args(about_tables().map(argument))
+        command.args(table_keys().map(argument))
     }
 
     fn augment_args_for_update(command: clap::Command) -> clap::Command {
@@ -63,7 +63,7 @@ impl Args for TableArgs {
 
 impl FromArgMatches for TableArgs {
     fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<Self, clap::Error> {
-        Ok(Self(layer(matches, about_tables())))
+        Ok(Self(layer(matches, table_keys())))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> std::result::Result<(), clap::Error> {
@@ -72,11 +72,11 @@ impl FromArgMatches for TableArgs {
     }
 }
 
+/// Builds the option of a key.
 fn argument(key: &Key) -> Arg {
     let default = default_value(key).map(|value| format!(" [default: {value}]")).unwrap_or_default();
     let help = match key.name {
-        "early_stop" => "Run all epochs".to_owned(),
-        "model" => format!("{}{default} [known: auto, {}]", key.description, model_names().join(", ")),
+        "early_stop" => "Train for max_epochs epochs, without early stopping".to_owned(),
         _ => format!("{}{default}", key.description),
     };
     let argument = Arg::new(key.name).help(help);

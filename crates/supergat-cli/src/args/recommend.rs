@@ -1,4 +1,4 @@
-//! Arguments of `supergat recommend`.
+//! Command line of `supergat recommend`.
 
 use super::TableArgs;
 use super::help;
@@ -10,22 +10,22 @@ use supergat_data::SplitChoice;
 #[derive(Debug, Args)]
 #[command(after_help = help::RECOMMEND)]
 pub struct RecommendArgs {
-    /// Folder of a dataset, a known name (cora, ...), or a generated graph (random-partition:homophily=0.9)
+    /// Dataset: a known name (cora, ...), a folder, or a generated graph such as random-partition:homophily=0.9
     #[arg(value_name = "DATASET")]
     pub dataset: String,
-    /// Which nodes are for what: published, random, random:SEED, full-supervised, or the number of one of several splits
+    /// Train/validation/test split: published, random, random:SEED, full-supervised, or a split number
     #[arg(long, value_name = "SPLIT", default_value_t = SplitChoice::Published)]
     pub split: SplitChoice,
-    /// Look at the labels of training nodes only, not at those of validation nodes
+    /// Use the labels of training nodes only [default: training and validation nodes]
     #[arg(long)]
     pub training_labels: bool,
-    /// Folder to write map.svg and report.html to, replaced when they exist
+    /// Output folder for map.svg and report.html, overwritten if they exist [default: no files]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Print the answer as one JSON object
+    /// Print the recommendation as one JSON object
     #[arg(long)]
     pub json: bool,
-    /// How tables are read.
+    /// Options for reading tables.
     #[command(flatten)]
     pub tables: TableArgs,
 }

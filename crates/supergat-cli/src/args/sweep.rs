@@ -1,17 +1,17 @@
-//! Options of the commands that train many times.
+//! Options shared by the commands that train many times.
 
 use clap::{Args, value_parser};
 
-/// How runs are made and told of.
+/// Execution and output options.
 #[derive(Debug, Args)]
 pub struct SweepArgs {
-    /// Threads to use; results do not depend on it [default: all cores]
+    /// Number of threads; results do not depend on it [default: all cores]
     #[arg(long, value_name = "N", value_parser = value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
-    /// Print everything as one JSON object on standard output, instead of tables
+    /// Print the result as one JSON object on standard output, instead of tables
     #[arg(long)]
     pub json: bool,
-    /// Say nothing on standard error except errors
+    /// Print errors only; no progress on standard error
     #[arg(short, long)]
     pub quiet: bool,
 }

@@ -1,34 +1,42 @@
-//! The command line of `supergat study density`.
+//! Command line of `supergat study density`.
 
 use clap::Args;
 use std::path::PathBuf;
 
 const HELP: &str = "\
-A node is a point: log10 of its number of neighbours, and the share of them that have its class. The density of these points is estimated on \
-a grid, and a graph whose density has modes far apart looks like several graphs put together, for which the paper's recipe may fail. A mode is a peak of at \
-least 0.3 of the highest, separated from higher ones by a valley below half of its height, whose slopes hold at least 2 % of the nodes; a mixture has modes whose \
-homophilies differ by at least a half, one of them of at least three neighbours.
+Each node is a point: log10 of its degree, and its homophily (the share of its neighbours that have its class). The density of these \
+points is estimated on a grid. If it has modes that lie far apart, the graph looks like a mixture of several graphs, and the \
+recommendation of `supergat recommend` may be wrong.
+
+A mode is a peak with at least 0.3 of the maximum density. The valley between it and a higher peak must be below half its height, and \
+its slopes must contain at least 2 % of the nodes. A graph is a mixture if the homophilies of its modes differ by at least 0.5 and one \
+of these modes has a degree of at least 3.
 
 Examples:
   supergat study density cora
   supergat study density chameleon crocodile my-folder --json
 
-The folder: density.svg, marginals.svg, table.md, table.csv, report.html.";
+The output folder contains:
+  report.html    figures and tables on one page
+  density.svg    density over degree and homophily
+  marginals.svg  density of each alone
+  table.md       modes of every dataset
+  table.csv      the same with all digits";
 
 /// Arguments of `supergat study density`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub struct DensityArgs {
-    /// Folders of datasets, known names (cora, ...), or generated graphs
+    /// Datasets: known names (cora, ...), folders or generated graphs
     #[arg(value_name = "DATASET", required = true)]
     pub datasets: Vec<String>,
-    /// Folder to write
+    /// Output folder
     #[arg(long, value_name = "DIR", default_value = "studies/density")]
     pub out: PathBuf,
     /// Print the modes as one JSON object on standard output
     #[arg(long)]
     pub json: bool,
-    /// Say nothing on standard error except errors
+    /// Print errors only; no progress on standard error
     #[arg(short, long)]
     pub quiet: bool,
 }

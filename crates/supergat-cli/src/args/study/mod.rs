@@ -1,4 +1,4 @@
-//! The command line of `supergat study`: one file per study.
+//! Command line of `supergat study`: one file per study.
 
 mod density;
 mod grid;
@@ -19,22 +19,21 @@ pub use variance::VarianceArgs;
 
 use clap::Subcommand;
 
-/// A study of the paper.
+/// Studies of the paper.
 #[derive(Debug, Subcommand)]
 pub enum StudyCommand {
-    /// Draw degree and homophily of a graph's nodes, and find out whether it is a mixture.
+    /// Plot degree and homophily of the nodes, and test whether a graph is a mixture.
     Density(DensityArgs),
-    /// Which form of attention suits which graph: synthetic graphs over homophily and degree, beside the paper's 576
-    /// numbers.
+    /// Find the best attention form on a grid of synthetic graphs with given homophily and degree.
     Grid(GridArgs),
-    /// Compare attention with the agreement of labels, for a trained model or for the paper's networks.
+    /// Compare attention with label agreement, for a trained model or the paper's models.
     LabelAgreement(LabelAgreementArgs),
-    /// Hold out edges, and see how well attention predicts them as the weight of the edge losses grows.
+    /// Predict held-out edges by attention, for several weights of the edge loss.
     LinkPrediction(LinkPredictionArgs),
-    /// Vary lambda_E, p_n and p_e, and see how the test metric depends on them.
+    /// Measure how the test metric depends on lambda_E, p_n and p_e.
     Sensitivity(SensitivityArgs),
     /// Draw small examples of the paper's synthetic graphs.
     Synthetic(SyntheticArgs),
-    /// Check the paper's proposition on the variance of attention, by simulation and in a network.
+    /// Check the paper's proposition on the variance of attention, by simulation and in trained models.
     Variance(VarianceArgs),
 }

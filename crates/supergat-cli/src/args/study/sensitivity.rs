@@ -1,4 +1,4 @@
-//! The command line of `supergat study sensitivity`.
+//! Command line of `supergat study sensitivity`.
 
 use crate::args::SweepArgs;
 use clap::{Args, value_parser};
@@ -6,34 +6,42 @@ use std::path::PathBuf;
 use supergat_core::ModelKind;
 
 const HELP: &str = "\
-Varies the weight of the edge loss (lambda_E), the negatives per edge (p_n) and the share of sampled edges (p_e), each alone around the published \
-settings, over the values of the paper's figures: 18 settings and the published ones. Every finished run is a line of results.jsonl in the output folder: \
-stop with Ctrl-C whenever you like, and the same command goes on.
+Varies the weight of the edge loss (lambda_E, 8 values), the negative samples per edge (p_n, 5 values) and the fraction of sampled edges \
+(p_e, 5 values). Each is varied alone, over the values of the paper's figures; all other settings are the published ones.
+
+Every finished run is a line of results.jsonl, so you can stop at any time with Ctrl-C and resume with the same command.
 
 Examples:
   supergat study sensitivity cora citeseer
   supergat study sensitivity pubmed --seeds 3 --out studies/pubmed
   supergat study sensitivity my-folder --model supergat-sd --json
 
-The folder: sensitivity-DATASET.svg, table.md, table.csv, report.html, results.jsonl.";
+The output folder contains:
+  report.html              figures and tables on one page
+  sensitivity-DATASET.svg  test metric against each hyperparameter
+  table.md                 range of the test metric, and all values
+  table.csv                all values with all digits
+  results.jsonl            all runs
+
+Exit codes: 0 success, 1 the job failed, 2 wrong usage or input, 130 interrupted.";
 
 /// Arguments of `supergat study sensitivity`.
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub struct SensitivityArgs {
-    /// Folders of datasets, known names (cora, ...), or generated graphs
+    /// Datasets: known names (cora, ...), folders or generated graphs
     #[arg(value_name = "DATASET", default_values = ["cora", "citeseer"])]
     pub datasets: Vec<String>,
-    /// A self-supervised model [default: the paper's best: supergat-sd for ppi, supergat-mx for all others]
+    /// Self-supervised model [default: the paper's best: supergat-sd for ppi, supergat-mx otherwise]
     #[arg(long, value_name = "NAME")]
     pub model: Option<ModelKind>,
-    /// Seeds behind each point: 0, 1, ...
+    /// Number of seeds per setting
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = value_parser!(u64).range(1..=1_000_000))]
     pub seeds: u64,
-    /// Folder to write, and to go on from
+    /// Output folder; an interrupted study in it is resumed
     #[arg(long, value_name = "DIR", default_value = "studies/sensitivity")]
     pub out: PathBuf,
-    /// How runs are made and told of.
+    /// Execution and output options.
     #[command(flatten)]
     pub sweep: SweepArgs,
 }

@@ -1,10 +1,11 @@
-//! Several datasets in one argument.
+//! Lists of datasets in one argument.
 
-/// Datasets, as they are loaded.
+/// Dataset arguments, in order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sources(pub Vec<String>);
 
-/// Splits at commas, except within the specification of a generated graph: `random-partition:classes=3,nodes=180`.
+/// Parses a comma-separated list. Commas within a generated graph do not separate:
+/// `random-partition:classes=3,nodes=180`.
 pub fn sources(text: &str) -> Result<Sources, String> {
     let mut sources: Vec<String> = Vec::new();
     for part in text.split(',') {
@@ -27,11 +28,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn generated_graphs_keep_their_commas() {
-        let of = |text| sources(text).unwrap().0;
-        assert_eq!(of("cora, citeseer"), ["cora", "citeseer"]);
+    fn keeps_commas_within_generated_graphs() {
+        let parsed = |text| sources(text).unwrap().0;
+        assert_eq!(parsed("cora, citeseer"), ["cora", "citeseer"]);
         let generated = "random-partition:classes=3,nodes=180";
-        assert_eq!(of(&format!("cora,{generated},{generated},ppi")), ["cora", generated, generated, "ppi"]);
+        assert_eq!(parsed(&format!("cora,{generated},{generated},ppi")), ["cora", generated, generated, "ppi"]);
         assert!(sources("cora,").is_err() && sources("").is_err());
     }
 }
