@@ -1,4 +1,4 @@
-//! `supergat bench`
+//! Implementation of `supergat bench`.
 
 use crate::args::BenchArgs;
 use crate::config::{Choices, MODEL};
@@ -12,8 +12,9 @@ use std::time::Instant;
 use supergat_core::Form;
 use supergat_lab::{BenchReport, KernelTiming, bench};
 
+/// Timings printed by `--json`.
 #[derive(Debug, Serialize)]
-struct Report {
+struct BenchOutput {
     schema: u32,
     peer: &'static str,
     model: String,
@@ -24,20 +25,20 @@ struct Report {
     nodes: usize,
     edges: usize,
     epochs: u32,
-    /// Reading or generating the dataset.
+    /// Time to read or generate the dataset.
     load_ms: f64,
     #[serde(flatten)]
     timing: BenchReport,
     peak_rss_mib: Option<u64>,
 }
 
-/// Times a model on a dataset.
+/// Measures the time of training steps and evaluation passes.
 pub fn run(args: BenchArgs) -> Result<ExitCode> {
     let mut options = args.options.0;
     options.entry("model").or_insert(MODEL.into());
     let mut choices = Choices::new(options, None)?;
     let source = match &args.random {
-        Some(spec) => random(spec)?,
+        Some(spec) => random_graph(spec)?,
         None => choices.dataset().to_owned(),
     };
     let threads = threads(args.threads)?;
@@ -47,7 +48,7 @@ pub fn run(args: BenchArgs) -> Result<ExitCode> {
     choices.choose_model(&dataset);
     let resolved = choices.resolve(&dataset.name)?;
     let timing = bench(&dataset, &resolved.settings, args.epochs as usize, threads, resolved.seed)?;
-    let report = Report {
+    let measured = BenchOutput {
         schema: 1,
         peer: "supergat",
         model: resolved.settings.model.to_string(),
@@ -63,15 +64,15 @@ pub fn run(args: BenchArgs) -> Result<ExitCode> {
         peak_rss_mib: memory::usage().map(|usage| usage.peak >> 20),
     };
     if args.json {
-        output::print_json(&report)?;
+        output::print_json(&measured)?;
     } else {
-        output::print(&table(&report))?;
+        output::print(&table(&measured))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// `nodes,degree,features,classes` or with a skew behind, as the specification of a generated graph.
-fn random(spec: &str) -> Result<String> {
+/// Converts `nodes,degree,features,classes[,skew]` to the specification of a generated graph.
+fn random_graph(spec: &str) -> Result<String> {
     let parts: Vec<&str> = spec.split(',').collect();
     match parts[..] {
         [nodes, degree, features, classes] => {
@@ -87,17 +88,17 @@ fn random(spec: &str) -> Result<String> {
     }
 }
 
-fn table(report: &Report) -> String {
-    let Report { model, data, threads, nodes, edges, epochs, timing, .. } = report;
+fn table(measured: &BenchOutput) -> String {
+    let BenchOutput { model, data, threads, nodes, edges, epochs, timing, .. } = measured;
     let row = |name: &str, timing: &supergat_lab::Timing| {
         format!("  {name:<12}{:>12.3}{:>12.3}\n", timing.min, timing.median)
     };
-    let memory = report.peak_rss_mib.map_or_else(|| "unknown".to_owned(), |mib| format!("{mib} MiB"));
+    let memory = measured.peak_rss_mib.map_or_else(|| "unknown".to_owned(), |mib| format!("{mib} MiB"));
     format!("{model} on {data}: {nodes} nodes, {edges} directed edges, {threads} threads, {epochs} epochs\n")
         + &format!("  {:<12}{:>12}{:>12}\n", "ms", "min", "median")
         + &row("training", &timing.train_ms)
         + &row("evaluation", &timing.eval_ms)
-        + &format!("  loading {:>16.3}\n  peak memory {memory}\n\n", report.load_ms)
+        + &format!("  loading {:>16.3}\n  peak memory {memory}\n\n", measured.load_ms)
         + &format!("  {:<28}{:>6}{:>12}{:>12}{:>9}\n", "in a training step", "calls", "min", "median", "share")
         + &timing.kernels.iter().map(|kernel| kernel_row(kernel, timing.train_ms.median)).collect::<String>()
 }
@@ -113,9 +114,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn four_or_five_numbers_make_a_graph() {
-        assert_eq!(random("9,2,3,4").unwrap(), "random-graph:nodes=9,degree=2,features=3,classes=4");
-        assert!(random("9,2,3,4,2.5").unwrap().ends_with("skew=2.5"));
-        assert!(random("9,2,3").is_err());
+    fn random_takes_four_or_five_numbers() {
+        assert_eq!(random_graph("9,2,3,4").unwrap(), "random-graph:nodes=9,degree=2,features=3,classes=4");
+        assert!(random_graph("9,2,3,4,2.5").unwrap().ends_with("skew=2.5"));
+        assert!(random_graph("9,2,3").is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! `supergat compare`
+//! Implementation of `supergat compare`.
 
 use crate::args::CompareArgs;
 use crate::config::keys::nearest_first;
@@ -17,44 +17,44 @@ use supergat_lab::sweep::{Record, ResultsFile, Status};
 pub fn run(args: &CompareArgs) -> Result<ExitCode> {
     let (mut a, mut b) = (sample(&args.a)?, sample(&args.b)?);
     if a.name == b.name {
-        // Two folders of one model, for example.
+        // For example, two run folders of one model.
         (a.name, b.name) = (args.a.clone(), args.b.clone());
     }
     let comparison = compare(&a, &b).map_err(|error| CliError::usage(error.to_string()))?;
     if args.json {
         #[derive(Serialize)]
-        struct Report {
+        struct CompareOutput {
             schema: u32,
             #[serde(flatten)]
             comparison: Comparison,
         }
-        output::print_json(&Report { schema: SCHEMA, comparison })?;
+        output::print_json(&CompareOutput { schema: SCHEMA, comparison })?;
     } else {
         output::print(&table(&comparison))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The runs that a person named.
-fn sample(place: &str) -> Result<Sample> {
-    let path = Path::new(place);
+/// Reads the runs named by an argument.
+fn sample(argument: &str) -> Result<Sample> {
+    let path = Path::new(argument);
     if path.is_dir() {
-        return folder(path);
+        return run_folder(path);
     }
-    match place
+    match argument
         .char_indices()
         .map(|(k, _)| k)
-        .find(|&k| place[k..].starts_with(':') && Path::new(&place[..k]).is_file())
+        .find(|&k| argument[k..].starts_with(':') && Path::new(&argument[..k]).is_file())
     {
-        Some(colon) => part(&place[..colon], &place[colon + 1..]),
-        None if path.is_file() => part(place, ""),
+        Some(colon) => results_file(&argument[..colon], &argument[colon + 1..]),
+        None if path.is_file() => results_file(argument, ""),
         None => Err(CliError::usage(format!(
-            "{place}: expected a run folder of `supergat train`, or a results file with a part of it such as results.jsonl:cora/gat-go"
+            "{argument}: expected a run folder of `supergat train`, or runs of a results file such as results.jsonl:cora/gat-go"
         ))),
     }
 }
 
-/// What a comparison needs of summary.json.
+/// Fields of summary.json used in a comparison.
 #[derive(Deserialize)]
 struct RunFolderSummary {
     dataset: String,
@@ -67,23 +67,27 @@ struct RunFolderSummary {
     interrupted: bool,
 }
 
-/// What a comparison needs of config.toml.
+/// Fields of config.toml used in a comparison.
 #[derive(Deserialize)]
 struct RunFolderConfig {
     split: String,
 }
 
-fn folder(path: &Path) -> Result<Sample> {
+/// Reads the runs of a run folder.
+fn run_folder(path: &Path) -> Result<Sample> {
     let summary: RunFolderSummary = read(path.join("summary.json"), |text| Ok(serde_json::from_str(text)?))?;
     let config: RunFolderConfig = read(path.join("config.toml"), |text| Ok(toml::from_str(text)?))?;
     if summary.interrupted {
-        return Err(CliError::usage(format!("{} was interrupted: train it to its end", path.display())));
+        return Err(CliError::usage(format!("{}: the run was interrupted; train it again to the end", path.display())));
     }
     let finite = summary.test.values.iter().all(|value| value.is_finite());
     if summary.seeds.is_empty() || summary.seeds.len() != summary.test.values.len() || !finite {
-        return Err(CliError::usage(format!("{}: summary.json does not hold a result for every seed", path.display())));
+        return Err(CliError::usage(format!(
+            "{}: summary.json does not contain a finite result for every seed",
+            path.display()
+        )));
     }
-    // Generated graphs share a name, and go by their specification in results files.
+    // All generated graphs have the same name. Results files use their specification instead.
     let generated = summary.source.strip_prefix(&summary.dataset).is_some_and(|rest| rest.starts_with(':'));
     let runs = summary.seeds.iter().zip(&summary.test.values);
     let run = |(&seed, &test): (&u64, &f64)| ComparedRun { split: config.split.clone(), split_hash: None, seed, test };
@@ -97,12 +101,13 @@ fn folder(path: &Path) -> Result<Sample> {
 
 type Parsed<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
+/// Reads and parses a file of a run folder.
 fn read<T>(path: PathBuf, parse: impl Fn(&str) -> Parsed<T>) -> Result<T> {
     let parsed = std::fs::read_to_string(&path).map_err(Into::into).and_then(|text| parse(&text));
     parsed.map_err(|error| CliError::usage(format!("cannot read {}: {error}", path.display())))
 }
 
-/// What is to be taken of a results file: `dataset/model`, and settings, the split or the task behind commas.
+/// Selection of runs in a results file: `dataset/model`, optionally followed by `,key=value` for settings, split or task.
 struct Filter<'a> {
     dataset: &'a str,
     model: &'a str,
@@ -110,7 +115,7 @@ struct Filter<'a> {
 }
 
 impl<'a> Filter<'a> {
-    fn new(text: &'a str) -> Option<Self> {
+    fn parse(text: &'a str) -> Option<Self> {
         let (dataset, rest) = text.rsplit_once('/')?;
         let mut parts = rest.split(',');
         let model = parts.next()?;
@@ -118,19 +123,20 @@ impl<'a> Filter<'a> {
         Some(Self { dataset, model, values })
     }
 
-    fn takes(&self, record: &Record) -> bool {
+    fn matches(&self, record: &Record) -> bool {
         let values = choices(record);
-        let fits = |&(key, wanted): &(&str, &str)| match values.get(key) {
-            Some(Value::Number(number)) => number.as_f64() == wanted.parse().ok(),
-            Some(Value::Bool(switch)) => wanted.parse() == Ok(*switch),
-            Some(Value::String(text)) => text == wanted || key == "split" && record.split == wanted,
+        let equal = |&(key, expected): &(&str, &str)| match values.get(key) {
+            Some(Value::Number(number)) => number.as_f64() == expected.parse().ok(),
+            Some(Value::Bool(switch)) => expected.parse() == Ok(*switch),
+            Some(Value::String(text)) => text == expected || key == "split" && record.split == expected,
             _ => false,
         };
-        record.dataset == self.dataset && record.model == self.model && self.values.iter().all(fits)
+        record.dataset == self.dataset && record.model == self.model && self.values.iter().all(equal)
     }
 }
 
-/// What runs of one dataset and model may differ in: settings, the split (`redrawn` where each seed has its own) and the task.
+/// Returns the choices in which runs of one dataset and model may differ: settings, split and task. The split is
+/// `redrawn` if each seed has its own.
 fn choices(record: &Record) -> Map<String, Value> {
     let mut choices = match serde_json::to_value(record.settings) {
         Ok(Value::Object(settings)) => settings,
@@ -142,17 +148,18 @@ fn choices(record: &Record) -> Map<String, Value> {
     choices
 }
 
-fn part(file: &str, filter: &str) -> Result<Sample> {
+/// Reads the runs of a results file that match a filter. They must agree in all choices.
+fn results_file(file: &str, filter: &str) -> Result<Sample> {
     let results = ResultsFile::read(Path::new(file))?;
     results.damage_notes().iter().for_each(|note| output::note(note));
-    let ended = || results.records().filter(|record| record.test().is_some());
-    // A wish for a split is answered by the splits there are.
+    let finished = || results.records().filter(|record| record.test().is_some());
+    // If the filter names a split, the error message lists the available splits.
     let names: &[String] = if filter.contains(",split=") { &["split".into()] } else { &[] };
-    let mut known: Vec<String> = ended().map(|record| example(record, names)).collect();
-    known.sort_unstable();
-    known.dedup();
+    let mut available: Vec<String> = finished().map(|record| example(record, names)).collect();
+    available.sort_unstable();
+    available.dedup();
     let expected = || {
-        let mut nearest = nearest_first(filter, known.clone());
+        let mut nearest = nearest_first(filter, available.clone());
         nearest.truncate(3);
         let found = if filter.is_empty() { "no filter".to_owned() } else { format!("`{filter}`") };
         CliError::usage(format!(
@@ -160,11 +167,11 @@ fn part(file: &str, filter: &str) -> Result<Sample> {
             nearest.join(&format!(" or {file}:"))
         ))
     };
-    if known.is_empty() {
-        return Err(CliError::usage(format!("{file} holds no finished run")));
+    if available.is_empty() {
+        return Err(CliError::usage(format!("{file} contains no finished run")));
     }
-    let wanted = Filter::new(filter).ok_or_else(expected)?;
-    let mut records: Vec<&Record> = ended().filter(|record| wanted.takes(record)).collect();
+    let selection = Filter::parse(filter).ok_or_else(expected)?;
+    let mut records: Vec<&Record> = finished().filter(|record| selection.matches(record)).collect();
     let Some(first) = records.first().copied() else { return Err(expected()) };
     let differing = differing(&records);
     if !differing.is_empty() {
@@ -186,21 +193,21 @@ fn part(file: &str, filter: &str) -> Result<Sample> {
     Ok(sample)
 }
 
-/// Names of the choices in which runs differ. Random splits are one choice, whatever their seeds.
+/// Returns the names of the choices in which runs differ. Random splits with different seeds are one choice.
 fn differing(records: &[&Record]) -> Vec<String> {
-    let of = |record: &Record| {
+    let comparable = |record: &Record| {
         let mut choices = choices(record);
         if record.split.starts_with("random:") {
             choices.insert("split".into(), "random".into());
         }
         choices
     };
-    let first = of(records[0]);
-    let differs = |name: &&String| records.iter().any(|record| of(record).get(*name) != first.get(*name));
+    let first = comparable(records[0]);
+    let differs = |name: &&String| records.iter().any(|record| comparable(record).get(*name) != first.get(*name));
     first.keys().filter(differs).cloned().collect()
 }
 
-/// A filter that takes a run, and no other that differs in the named choices.
+/// Returns a filter that matches the run, but no run that differs from it in the named choices.
 fn example(record: &Record, names: &[String]) -> String {
     let choices = choices(record);
     let value = |name: &String| match &choices[name] {
@@ -212,7 +219,7 @@ fn example(record: &Record, names: &[String]) -> String {
 
 fn table(comparison: &Comparison) -> String {
     let Comparison { dataset, metric, a, b, .. } = comparison;
-    let how = if comparison.paired { "in pairs: the same splits and seeds" } else { "unpaired" };
+    let how = if comparison.paired { "paired: same splits and seeds" } else { "unpaired" };
     let mut text = format!("{BOLD}test {metric} on {dataset}{BOLD:#}, {how}\n");
     for side in [a, b] {
         text += &row(
@@ -242,8 +249,8 @@ fn table(comparison: &Comparison) -> String {
         &comparison.effect.text(|e| format!("d = {:.2}, g = {:.2}", e.d, e.g)),
         "(standard deviations)",
     );
-    let least = comparison.detectable.text(|points| format!("{points:.2} points"));
-    text += &row("can be seen", &least, "(at level 0.05 with power 0.8)");
+    let detectable = comparison.detectable.text(|points| format!("{points:.2} points"));
+    text += &row("smallest detectable", &detectable, "(at level 0.05 with power 0.8)");
     text + &format!("\n{}\n", comparison.conclusion)
 }
 

@@ -1,4 +1,4 @@
-//! `supergat convert`
+//! Implementation of `supergat convert`.
 
 use crate::args::ConvertArgs;
 use crate::config::load_options;
@@ -7,9 +7,9 @@ use crate::output::{self, SCHEMA};
 use serde::Serialize;
 use std::process::ExitCode;
 
-/// What was written.
+/// Summary of the converted dataset, printed by `--json`.
 #[derive(Debug, Serialize)]
-struct Converted {
+struct ConvertOutput {
     schema: u32,
     dataset: String,
     place: String,
@@ -20,11 +20,11 @@ struct Converted {
     classes: usize,
 }
 
-/// Writes a dataset in another form.
+/// Converts a dataset to a file or a folder of tables.
 pub fn run(args: &ConvertArgs) -> Result<ExitCode> {
     let dataset = supergat_data::load_with(&args.source, &load_options(args.split, &args.tables.0)?)?;
     supergat_data::convert(&dataset, &args.dest)?;
-    let converted = Converted {
+    let written = ConvertOutput {
         schema: SCHEMA,
         dataset: dataset.name.clone(),
         place: args.dest.display().to_string(),
@@ -35,10 +35,10 @@ pub fn run(args: &ConvertArgs) -> Result<ExitCode> {
         classes: dataset.classes(),
     };
     if args.json {
-        output::print_json(&converted)?;
+        output::print_json(&written)?;
     } else {
-        let Converted { dataset, place, directed_edges, features, .. } = &converted;
-        let nodes = output::count(converted.nodes, "node");
+        let ConvertOutput { dataset, place, directed_edges, features, .. } = &written;
+        let nodes = output::count(written.nodes, "node");
         output::print(&format!("{place}: {dataset}, {nodes}, {directed_edges} directed edges, {features} features\n"))?;
     }
     Ok(ExitCode::SUCCESS)

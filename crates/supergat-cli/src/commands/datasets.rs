@@ -1,4 +1,4 @@
-//! `supergat datasets`
+//! Implementation of `supergat datasets`.
 
 use crate::args::DatasetsArgs;
 use crate::error::Result;
@@ -7,16 +7,16 @@ use serde::Serialize;
 use std::process::ExitCode;
 use supergat_data::registry::{self, Entry};
 
-/// The list.
+/// List of datasets printed by `--json`.
 #[derive(Debug, Serialize)]
-struct Listing {
+struct DatasetsOutput {
     schema: u32,
-    datasets: Vec<Listed>,
+    datasets: Vec<DatasetInfo>,
 }
 
-/// A published dataset.
+/// Published dataset, and its folder on this machine.
 #[derive(Debug, Serialize)]
-struct Listed {
+struct DatasetInfo {
     name: &'static str,
     nodes: usize,
     edges: usize,
@@ -25,25 +25,25 @@ struct Listed {
     licence: &'static str,
     home: &'static str,
     files: Vec<&'static str>,
-    /// The folder on this machine.
+    /// Folder on this machine, if there is one.
     place: Option<String>,
 }
 
 /// Lists the published datasets.
 pub fn run(args: &DatasetsArgs) -> Result<ExitCode> {
-    let listing = Listing { schema: SCHEMA, datasets: registry::ENTRIES.iter().map(listed).collect() };
+    let list = DatasetsOutput { schema: SCHEMA, datasets: registry::ENTRIES.iter().map(dataset_info).collect() };
     if args.json {
-        output::print_json(&listing)?;
+        output::print_json(&list)?;
     } else {
-        output::print(&table(&listing.datasets))?;
+        output::print(&table(&list.datasets))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn listed(entry: &Entry) -> Listed {
+fn dataset_info(entry: &Entry) -> DatasetInfo {
     let &Entry { name, nodes, edges, features, classes, licence, home, files } = entry;
     let place = registry::local_folder(name).map(|place| place.display().to_string());
-    Listed {
+    DatasetInfo {
         name,
         nodes,
         edges,
@@ -56,14 +56,14 @@ fn listed(entry: &Entry) -> Listed {
     }
 }
 
-fn table(datasets: &[Listed]) -> String {
+fn table(datasets: &[DatasetInfo]) -> String {
     let mut text = format!(
         "{BOLD}{:<12}{:>8}{:>9}{:>10}{:>9}  {:<11} on this machine{BOLD:#}\n",
         "name", "nodes", "links", "features", "classes", "licence"
     );
-    for Listed { name, nodes, edges, features, classes, licence, place, .. } in datasets {
+    for DatasetInfo { name, nodes, edges, features, classes, licence, place, .. } in datasets {
         let place = place.as_deref().unwrap_or("no");
         text += &format!("{name:<12}{nodes:>8}{edges:>9}{features:>10}{classes:>9}  {licence:<11} {place}\n");
     }
-    text + "`supergat download NAME` fetches one.\n"
+    text + "`supergat download NAME` downloads a dataset.\n"
 }

@@ -1,4 +1,4 @@
-//! `supergat evaluate`
+//! Implementation of `supergat evaluate`.
 
 use crate::args::EvaluateArgs;
 use crate::error::{CliError, Result};
@@ -11,35 +11,35 @@ use supergat_core::{Example, Score};
 use supergat_data::Dataset;
 use supergat_lab::logits;
 
-/// How well a model does on the nodes of a dataset.
+/// Scores of a model on a dataset, printed by `--json`.
 #[derive(Debug, Serialize)]
-struct Evaluation {
+struct EvaluateOutput {
     schema: u32,
     dataset: String,
     model: String,
     metric: &'static str,
-    /// `None`: no such nodes.
+    /// `None` if the split has no nodes.
     train: Option<SplitScore>,
     validation: Option<SplitScore>,
     test: Option<SplitScore>,
 }
 
-/// How well a model does on some of the nodes.
+/// Score of a model on the nodes of a split.
 #[derive(Debug, Serialize)]
 struct SplitScore {
     nodes: usize,
-    /// In percent.
+    /// Metric in percent.
     metric: f64,
     loss: f64,
 }
 
-/// Measures a model.
+/// Evaluates a model.
 pub fn run(args: &EvaluateArgs) -> Result<ExitCode> {
     let saved = SavedModel::open(&args.run)?;
     let dataset = saved.dataset(args.dataset.as_deref(), args.split, &args.tables.0)?;
     let logits = logits(&saved.model, &dataset)?;
     let score = |list: fn(&Example<f32>) -> &[u32]| score(&dataset, &logits, list);
-    let evaluation = Evaluation {
+    let evaluation = EvaluateOutput {
         schema: SCHEMA,
         dataset: dataset.name.clone(),
         model: saved.model.architecture().model.to_string(),
@@ -51,7 +51,7 @@ pub fn run(args: &EvaluateArgs) -> Result<ExitCode> {
     if [&evaluation.train, &evaluation.validation, &evaluation.test].iter().all(|score| score.is_none()) {
         let name = &evaluation.dataset;
         return Err(CliError::usage(format!(
-            "no node of {name} has a label to compare with: `predict` gives their classes"
+            "no node of {name} has a label to compare with; use `supergat predict` to predict their classes"
         )));
     }
     if args.json {
@@ -68,8 +68,8 @@ fn score(dataset: &Dataset, logits: &[Vec<f32>], list: fn(&Example<f32>) -> &[u3
     (nodes > 0).then_some(SplitScore { nodes, metric: 100.0 * metric, loss })
 }
 
-fn table(evaluation: &Evaluation) -> String {
-    let Evaluation { dataset, model, metric, .. } = evaluation;
+fn table(evaluation: &EvaluateOutput) -> String {
+    let EvaluateOutput { dataset, model, metric, .. } = evaluation;
     let mut text =
         format!("{BOLD}{model} on {dataset}{BOLD:#}\n  {:<12}{:>8}{metric:>12}{:>10}\n", "", "nodes", "loss");
     let splits = [("train", &evaluation.train), ("validation", &evaluation.validation), ("test", &evaluation.test)];

@@ -1,4 +1,4 @@
-//! `supergat inspect`
+//! Implementation of `supergat inspect`.
 
 use crate::args::InspectArgs;
 use crate::config::load_options;
@@ -8,14 +8,14 @@ use serde::Serialize;
 use std::process::ExitCode;
 use supergat_lab::GraphStatistics;
 
-/// What is said of a dataset.
+/// Statistics of a dataset, printed by `--json`.
 #[derive(Debug, Serialize)]
-struct Inspection<'a> {
+struct InspectOutput<'a> {
     schema: u32,
     dataset: &'a str,
     #[serde(flatten)]
     statistics: &'a GraphStatistics,
-    /// What the reader understood, counted and left out.
+    /// Notes of the reader: how it interpreted the files, what it counted and skipped.
     notes: &'a [String],
 }
 
@@ -24,7 +24,12 @@ pub fn run(args: &InspectArgs) -> Result<ExitCode> {
     let dataset = supergat_data::load_with(&args.dataset, &load_options(args.split, &args.tables.0)?)?;
     let statistics = &GraphStatistics::of(&dataset);
     if args.json {
-        output::print_json(&Inspection { schema: SCHEMA, dataset: &dataset.name, statistics, notes: &dataset.notes })?;
+        output::print_json(&InspectOutput {
+            schema: SCHEMA,
+            dataset: &dataset.name,
+            statistics,
+            notes: &dataset.notes,
+        })?;
     } else {
         output::print(&(table(&dataset.name, statistics) + &notes(&dataset.notes)))?;
     }
@@ -33,27 +38,35 @@ pub fn run(args: &InspectArgs) -> Result<ExitCode> {
 
 fn table(name: &str, s: &GraphStatistics) -> String {
     let share = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.2}"));
-    let classes = if s.multi_label { "a node may have several" } else { "a node has one" };
+    let classes = if s.multi_label { "a node may have several classes" } else { "a node has one class" };
     let h = &s.homophily;
     let rows = [
         ("graphs", s.graphs.to_string(), ""),
         ("nodes", s.nodes.to_string(), ""),
-        ("edges", s.edges.to_string(), "links as the publisher counts them, before duplicates collapse"),
-        ("directed edges", s.directed_edges.to_string(), "what attention runs over, besides a self-loop per node"),
-        ("self-loops", s.self_loops.to_string(), "links from a node to itself in the files"),
+        ("edges", s.edges.to_string(), "links as published, duplicates included"),
+        ("directed edges", s.directed_edges.to_string(), "edges used by attention, without the self-loop of each node"),
+        ("self-loops", s.self_loops.to_string(), "links from a node to itself, in the files"),
         ("isolated", s.isolated.to_string(), "nodes without a neighbour"),
-        ("degree", format!("{:.2} ± {:.2}", s.degree.mean, s.degree.std), "neighbours of a node, mean and deviation"),
-        ("features", s.features.to_string(), "numbers that describe a node"),
-        ("density", format!("{:.2} %", 100.0 * s.feature_density), "share of these numbers that are not zero"),
+        (
+            "degree",
+            format!("{:.2} ± {:.2}", s.degree.mean, s.degree.std),
+            "neighbours per node, mean ± standard deviation",
+        ),
+        ("features", s.features.to_string(), "features per node"),
+        ("density", format!("{:.2} %", 100.0 * s.feature_density), "share of feature values that are not zero"),
         ("classes", s.classes.to_string(), classes),
-        ("unlabelled", s.unlabelled.to_string(), "nodes whose class is not known"),
-        ("homophily", share(h.node), "share of a node's neighbours of its own class, mean over nodes (the paper's)"),
+        ("unlabelled", s.unlabelled.to_string(), "nodes without a known class"),
+        (
+            "homophily",
+            share(h.node),
+            "share of a node's neighbours with its class, mean over nodes (the paper's definition)",
+        ),
         ("  edge", share(h.edge), "share of edges within a class"),
-        ("  class-insensitive", share(h.class_insensitive), "the same per class, above what class sizes explain"),
-        ("  adjusted", share(h.adjusted), "edge homophily above what the classes' degrees explain"),
-        ("train", s.train.to_string(), "nodes whose labels are learned from"),
+        ("  class-insensitive", share(h.class_insensitive), "homophily per class, beyond what class sizes explain"),
+        ("  adjusted", share(h.adjusted), "edge homophily, beyond what the degrees of classes explain"),
+        ("train", s.train.to_string(), "nodes whose labels are used in training"),
         ("validation", s.validation.to_string(), "nodes that select the best epoch"),
-        ("test", s.test.to_string(), "nodes that are only measured"),
+        ("test", s.test.to_string(), "nodes used only for the test metric"),
     ];
     let width = rows.iter().map(|(_, value, _)| value.chars().count()).max().unwrap_or(0);
     let mut text = format!("{BOLD}{name}{BOLD:#}\n");
@@ -63,7 +76,7 @@ fn table(name: &str, s: &GraphStatistics) -> String {
     text
 }
 
-/// What the reader has to say.
+/// Formats the notes of the reader.
 fn notes(notes: &[String]) -> String {
     if notes.is_empty() {
         return String::new();

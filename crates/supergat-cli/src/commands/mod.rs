@@ -1,4 +1,4 @@
-//! One file per command.
+//! Implementation of the commands, one file per command.
 
 pub mod bench;
 pub mod compare;

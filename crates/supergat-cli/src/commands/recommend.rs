@@ -1,4 +1,4 @@
-//! `supergat recommend`
+//! Implementation of `supergat recommend`.
 
 use crate::args::RecommendArgs;
 use crate::config::keys::Key;
@@ -13,9 +13,9 @@ use supergat_figure::Page;
 use supergat_lab::recipe::{Claim, Known, Recommendation, figure, recommend};
 use toml::Value;
 
-/// What is said of a dataset.
+/// Recommendation for a dataset, printed by `--json`.
 #[derive(Debug, Serialize)]
-struct Answer<'a> {
+struct RecommendOutput<'a> {
     schema: u32,
     dataset: &'a str,
     labels: Known,
@@ -26,25 +26,25 @@ struct Answer<'a> {
 /// Recommends a model for a dataset.
 pub fn run(args: &RecommendArgs) -> Result<ExitCode> {
     let mut options = load_options(args.split, &args.tables.0)?;
-    // Without labels there is still a degree to go by.
+    // Without labels, the recommendation is based on the degree alone.
     options.tables.labels_optional = true;
     let dataset = supergat_data::load_with(&args.dataset, &options)?;
     let labels = if args.training_labels { Known::Training } else { Known::TrainingAndValidation };
     let recommendation = &recommend(&dataset, labels);
-    let source = &typed(&args.dataset, &args.tables.0);
+    let source = &arguments(&args.dataset, &args.tables.0);
     if let Some(folder) = &args.out {
         write(folder, &dataset.name, source, recommendation)?;
     }
     if args.json {
-        output::print_json(&Answer { schema: SCHEMA, dataset: &dataset.name, labels, recommendation })?;
+        output::print_json(&RecommendOutput { schema: SCHEMA, dataset: &dataset.name, labels, recommendation })?;
     } else {
         output::print(&text(&dataset.name, source, recommendation))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// The dataset and what was said about tables, as one types it.
-fn typed(dataset: &str, tables: &Values) -> String {
+/// Returns the dataset and the table options as arguments of a command line.
+fn arguments(dataset: &str, tables: &Values) -> String {
     let option = |(name, value): (&&'static str, &Value)| {
         let option = Key::named(name).map(Key::option).unwrap_or_default();
         match value {
@@ -56,14 +56,14 @@ fn typed(dataset: &str, tables: &Values) -> String {
     dataset.to_owned() + &tables.iter().map(option).collect::<String>()
 }
 
-/// The line with which a training begins whose model was chosen by the recipe.
-pub fn opening(answer: &Recommendation) -> String {
-    let sure = answer.confidence.map_or_else(String::new, |_| format!("; {}", confidence(answer)));
+/// Returns the first line of the log when the model was chosen by recommendation.
+pub fn opening(recommended: &Recommendation) -> String {
+    let sure = recommended.confidence.map_or_else(String::new, |_| format!("; {}", confidence(recommended)));
     format!(
-        "model: {}, chosen for degree {:.1} and homophily {}{sure}; `supergat recommend` says why",
-        answer.recommendation,
-        answer.degree,
-        homophily(answer)
+        "model: {}, chosen for degree {:.1} and homophily {}{sure}; for reasons see `supergat recommend`",
+        recommended.recommendation,
+        recommended.degree,
+        homophily(recommended)
     )
 }
 
@@ -71,27 +71,28 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", 100.0 * share)
 }
 
-/// How sure the answer is.
-fn confidence(answer: &Recommendation) -> String {
-    match answer.confidence {
-        Some(confidence) => format!("{} sure that no other form does better", percent(confidence)),
-        None => "nothing to choose from".to_owned(),
+/// Formats the confidence.
+fn confidence(recommended: &Recommendation) -> String {
+    match recommended.confidence {
+        Some(confidence) => format!("{} confidence that no other form performs better", percent(confidence)),
+        None => "no alternatives to compare".to_owned(),
     }
 }
 
-/// The homophily with its interval.
-fn homophily(answer: &Recommendation) -> String {
-    match &answer.homophily {
+/// Formats the homophily with its 95 % interval.
+fn homophily(recommended: &Recommendation) -> String {
+    match &recommended.homophily {
         Some(h) => format!("{:.2} (95 %: {:.2} to {:.2})", h.estimate, h.low, h.high),
         None => "unknown".to_owned(),
     }
 }
 
-fn alternatives(answer: &Recommendation) -> String {
-    let each = answer.alternatives.iter().map(|other| {
+/// Formats the alternative models and their probabilities.
+fn alternatives(recommended: &Recommendation) -> String {
+    let each = recommended.alternatives.iter().map(|other| {
         let claim = match other.claim {
-            Claim::Better => "does better",
-            Claim::AsWell => "does as well",
+            Claim::Better => "performs better",
+            Claim::AsWell => "performs equally well",
         };
         format!("{} {claim}: {}", other.model, percent(other.chance))
     });
@@ -99,46 +100,46 @@ fn alternatives(answer: &Recommendation) -> String {
     if all.is_empty() { "none".to_owned() } else { all.join(", ") }
 }
 
-/// What to do next.
-fn advice(source: &str, answer: &Recommendation) -> String {
-    let model = answer.recommendation;
-    if answer.confidence.is_some() && answer.homophily.is_none() {
-        return "This rests on the degree alone. Label some nodes of every class, linked ones if you can, and ask again.".into();
+/// Suggests the next command.
+fn advice(source: &str, recommended: &Recommendation) -> String {
+    let model = recommended.recommendation;
+    if recommended.confidence.is_some() && recommended.homophily.is_none() {
+        return "This recommendation is based on the degree alone. Label some nodes of every class, if possible linked ones, and run the command again.".into();
     }
-    match answer.alternatives.first() {
-        Some(other) if answer.close_call => format!(
-            "This is a close call. Let a short search decide: supergat tune {source} --model {model} --minutes 10, and the same with --model {}.",
+    match recommended.alternatives.first() {
+        Some(other) if recommended.close_call => format!(
+            "The decision is close. Compare both models with a short search: supergat tune {source} --model {model} --minutes 10, then the same command with --model {}.",
             other.model
         ),
         _ => format!("Next: supergat train {source} --model {model}"),
     }
 }
 
-fn text(name: &str, source: &str, answer: &Recommendation) -> String {
+fn text(name: &str, source: &str, recommended: &Recommendation) -> String {
     let mut text = format!("{BOLD}{name}{BOLD:#}\n");
-    text += &row("recommendation", &answer.recommendation.to_string(), &confidence(answer));
-    text += &row("alternatives", &alternatives(answer), "");
-    text += &row("degree", &format!("{:.2}", answer.degree), "average number of neighbours");
-    text += &row("homophily", &homophily(answer), "share of neighbours of a node's own class, estimated");
+    text += &row("recommendation", &recommended.recommendation.to_string(), &confidence(recommended));
+    text += &row("alternatives", &alternatives(recommended), "");
+    text += &row("degree", &format!("{:.2}", recommended.degree), "average number of neighbours");
+    text += &row("homophily", &homophily(recommended), "estimated share of a node's neighbours with its class");
     text += &format!("{BOLD}why{BOLD:#}\n");
-    answer.reasons.iter().for_each(|reason| text += &format!("  - {reason}\n"));
-    text + &advice(source, answer) + "\n"
+    recommended.reasons.iter().for_each(|reason| text += &format!("  - {reason}\n"));
+    text + &advice(source, recommended) + "\n"
 }
 
-/// Writes the map and the page, each whole or not at all.
-fn write(folder: &Path, name: &str, source: &str, answer: &Recommendation) -> Result<()> {
-    let svg = figure(name, answer);
-    let page = Page::new(format!("{name}: {}", answer.recommendation), &confidence(answer))
+/// Writes the map and the page, each file atomically.
+fn write(folder: &Path, name: &str, source: &str, recommended: &Recommendation) -> Result<()> {
+    let svg = figure(name, recommended);
+    let page = Page::new(format!("{name}: {}", recommended.recommendation), &confidence(recommended))
         .facts(&[
-            ("recommendation", answer.recommendation.to_string()),
-            ("alternatives", alternatives(answer)),
-            ("average degree", format!("{:.2}", answer.degree)),
-            ("homophily", homophily(answer)),
+            ("recommendation", recommended.recommendation.to_string()),
+            ("alternatives", alternatives(recommended)),
+            ("average degree", format!("{:.2}", recommended.degree)),
+            ("homophily", homophily(recommended)),
         ])
-        .figure(&svg, "Squares are synthetic graphs of the paper: their colour is the best form of attention, their size what SuperGAT gains over GAT. The dot is this graph, the line the 95 % interval of its homophily.")
+        .figure(&svg, "Squares are synthetic graphs of the paper. Their colour shows the best form of attention, their size the gain of SuperGAT over GAT. The dot is this graph; the line is the 95 % interval of its homophily.")
         .section("Why")
-        .notes(&answer.reasons)
-        .text(&advice(source, answer))
+        .notes(&recommended.reasons)
+        .text(&advice(source, recommended))
         .code(&format!("supergat recommend {source}"));
     std::fs::create_dir_all(folder).map_err(|error| CliError::cannot_write(folder, error))?;
     files::write(folder, [("map.svg", svg), ("report.html", page.html())])

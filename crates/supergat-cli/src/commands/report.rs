@@ -1,4 +1,4 @@
-//! `supergat report`
+//! Implementation of `supergat report`.
 
 use crate::args::ReportArgs;
 use crate::config::Values;
@@ -16,19 +16,22 @@ use std::process::ExitCode;
 use supergat_lab::logits;
 use supergat_lab::report::{EpochLine, Report};
 
-/// What was written.
+/// Written files, printed by `--json`.
 #[derive(Debug, Serialize)]
-struct Written {
+struct ReportOutput {
     schema: u32,
     report: String,
     figures: Vec<String>,
 }
 
-/// Makes the report of a run folder again.
+/// Regenerates the report of a run folder.
 pub fn run(args: &ReportArgs) -> Result<ExitCode> {
     let folder = &args.run;
     if !folder.is_dir() {
-        return Err(CliError::usage(format!("{} is no folder: give the folder of a finished run", folder.display())));
+        return Err(CliError::usage(format!(
+            "{} is not a folder: give the folder of a finished run",
+            folder.display()
+        )));
     }
     let summary = summary(folder)?;
     let lines = lines(folder, &summary)?;
@@ -48,59 +51,63 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Every file appears whole or not at all, the page last.
-fn write(folder: &Path, report: &Report, config: &str) -> Result<Written> {
+/// Writes the figures and then the page, each file atomically.
+fn write(folder: &Path, report: &Report, config: &str) -> Result<ReportOutput> {
     let figures = folder.join(FIGURES);
     std::fs::create_dir_all(&figures).map_err(|error| CliError::cannot_write(&figures, error))?;
-    let pictures = report.figures().iter().map(|(name, svg)| (format!("{name}.svg"), svg.clone()));
-    let names = pictures.clone().map(|(name, _)| figures.join(name).display().to_string()).collect();
-    files::write(&figures, pictures)?;
+    let svgs = report.figures().iter().map(|(name, svg)| (format!("{name}.svg"), svg.clone()));
+    let names = svgs.clone().map(|(name, _)| figures.join(name).display().to_string()).collect();
+    files::write(&figures, svgs)?;
     files::write(folder, [(REPORT, report.html(&again(folder), config))])?;
-    Ok(Written { schema: SCHEMA, report: folder.join(REPORT).display().to_string(), figures: names })
+    Ok(ReportOutput { schema: SCHEMA, report: folder.join(REPORT).display().to_string(), figures: names })
 }
 
+/// Reads a file of a run folder.
 fn read(folder: &Path, name: &str) -> Result<String> {
     let path = folder.join(name);
     std::fs::read_to_string(&path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => CliError::usage(format!(
-            "{} holds no {name}: give the folder of a finished run, or train again to make one",
+            "{} contains no {name}: give the folder of a finished run, or train again",
             folder.display()
         )),
         _ => CliError::usage(format!("cannot read {}: {error}", path.display())),
     })
 }
 
+/// Reads summary.json and checks its schema.
 fn summary(folder: &Path) -> Result<RunSummary> {
     let text = read(folder, SUMMARY)?;
     let path = folder.join(SUMMARY);
-    let unlike = |reason: &dyn std::fmt::Display| {
+    let unreadable = |reason: &dyn std::fmt::Display| {
         CliError::usage(format!(
             "{}: {reason}, so this version of supergat cannot read it: train again, or use the version that wrote it",
             path.display()
         ))
     };
-    let value: serde_json::Value = serde_json::from_str(&text).map_err(|error| unlike(&error))?;
+    let value: serde_json::Value = serde_json::from_str(&text).map_err(|error| unreadable(&error))?;
     match value.get("schema").and_then(serde_json::Value::as_u64) {
-        Some(schema) if schema == u64::from(SCHEMA) => serde_json::from_value(value).map_err(|error| unlike(&error)),
-        Some(schema) => Err(unlike(&format!("its schema is {schema} instead of {SCHEMA}"))),
-        None => Err(unlike(&"it has no schema")),
+        Some(schema) if schema == u64::from(SCHEMA) => {
+            serde_json::from_value(value).map_err(|error| unreadable(&error))
+        }
+        Some(schema) => Err(unreadable(&format!("its schema is {schema} instead of {SCHEMA}"))),
+        None => Err(unreadable(&"it has no schema")),
     }
 }
 
-/// The epochs of all seeds, those of the best among them.
+/// Reads the epochs of all seeds. The best seed must be among them.
 fn lines(folder: &Path, summary: &RunSummary) -> Result<Vec<EpochLine>> {
     let text = read(folder, METRICS)?;
     let path = folder.join(METRICS);
     let line = |(k, line): (usize, &str)| {
         serde_json::from_str(line).map_err(|error| {
-            CliError::usage(format!("{}, line {}: {error}: train again to make it anew", path.display(), k + 1))
+            CliError::usage(format!("{}, line {}: {error}: train again to rewrite it", path.display(), k + 1))
         })
     };
     let lines: Vec<EpochLine> = text.lines().enumerate().map(line).collect::<Result<_>>()?;
     match lines.iter().any(|line| line.seed == summary.best_seed) {
         true => Ok(lines),
         false => Err(CliError::usage(format!(
-            "{} has no epoch of seed {}, which {SUMMARY} calls the best: train again to make both anew",
+            "{} has no epoch of seed {}, the best seed in {SUMMARY}: train again to rewrite both files",
             path.display(),
             summary.best_seed
         ))),

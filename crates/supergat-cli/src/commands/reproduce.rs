@@ -1,4 +1,4 @@
-//! `supergat reproduce`
+//! Implementation of `supergat reproduce`.
 
 use crate::args::{ReproduceArgs, TableChoice};
 use crate::config::keys::nearest_first;
@@ -16,12 +16,14 @@ use supergat_lab::reproduce::{Plan, Table, WallClock, tables};
 use supergat_lab::sheet::{Sheet, csv, html, json, markdown};
 use supergat_lab::sweep::ResultsFile;
 
-/// Runs what is missing and writes the tables.
+/// Trains the missing runs and writes the tables.
 pub fn run(args: &ReproduceArgs) -> Result<ExitCode> {
     let plans = plans(args)?;
     let timed = timed(args)?;
     if args.table_only && plans.is_empty() {
-        return Err(CliError::usage("--table-only: times are measured anew each time and are in no results file"));
+        return Err(CliError::usage(
+            "--table-only: wall-clock times are not stored in a results file; run the command without it to measure them",
+        ));
     }
     probe(&args.out)?;
     let threads = threads(args.sweep.threads)?;
@@ -29,42 +31,42 @@ pub fn run(args: &ReproduceArgs) -> Result<ExitCode> {
     let mut sheets = Vec::new();
     let mut interrupted = false;
     if !plans.is_empty() {
-        let place = args.results.clone().unwrap_or_else(|| args.out.join("results.jsonl"));
-        let mut results = if args.table_only { ResultsFile::read(&place)? } else { open(&place)? };
+        let path = args.results.clone().unwrap_or_else(|| args.out.join("results.jsonl"));
+        let mut results = if args.table_only { ResultsFile::read(&path)? } else { open(&path)? };
         if !args.sweep.quiet {
             results.damage_notes().iter().for_each(|note| output::note(note));
         }
         if !args.table_only {
             let jobs = plans.iter().flat_map(Plan::jobs).collect();
-            let report = sweep(jobs, &mut results, threads, args.sweep.quiet, &interrupt)?;
-            interrupted = report.interrupted;
+            let outcome = sweep(jobs, &mut results, threads, args.sweep.quiet, &interrupt)?;
+            interrupted = outcome.interrupted;
             if !args.sweep.quiet {
-                output::note(&told(&report, &place));
+                output::note(&told(&outcome, &path));
             }
         }
         let table = |plan: &Plan| (plan.table.id.clone(), Table::new(plan, &results).sheet());
         sheets.extend(plans.iter().map(table));
     }
     if !timed.is_empty() && !interrupted {
-        let (clock, whole) = wall_clock(&timed, args, threads, &interrupt)?;
-        interrupted = !whole;
+        let (clock, complete) = wall_clock(&timed, args, threads, &interrupt)?;
+        interrupted = !complete;
         sheets.push(("wall-clock".into(), clock.sheet()));
     }
     write(args, &sheets)?;
     Ok(if interrupted { INTERRUPTED.into() } else { ExitCode::SUCCESS })
 }
 
-/// The tables that are made from kept runs, with the rows and columns that are wanted.
+/// Returns the requested tables that are made from stored runs, reduced to the requested datasets and models.
 fn plans(args: &ReproduceArgs) -> Result<Vec<Plan>> {
     let known = supergat_data::KNOWN.map(str::to_owned).to_vec();
     args.datasets.iter().try_for_each(|name| check("dataset", name, known.clone()))?;
     args.models.iter().try_for_each(|name| check("model", name, model_names()))?;
-    let wanted = |id: &str| args.table == TableChoice::All || TableChoice::from_str(id, false) == Ok(args.table);
+    let requested = |id: &str| args.table == TableChoice::All || TableChoice::from_str(id, false) == Ok(args.table);
     let mut plans = Vec::new();
-    for table in tables().into_iter().filter(|table| wanted(&table.id)) {
+    for table in tables().into_iter().filter(|table| requested(&table.id)) {
         let mut plan = Plan::new(table, args.split, args.seeds)?;
         if !args.datasets.is_empty() {
-            in_table(args, &plan.table.id, &plan.table.datasets)?;
+            check_datasets(args, &plan.table.id, &plan.table.datasets)?;
             plan.keep_datasets(&args.datasets);
         }
         if !args.models.is_empty() {
@@ -77,19 +79,20 @@ fn plans(args: &ReproduceArgs) -> Result<Vec<Plan>> {
     Ok(plans)
 }
 
-/// The datasets on which trainings are timed.
+/// Returns the datasets on which training is timed.
 fn timed(args: &ReproduceArgs) -> Result<Vec<String>> {
     if args.table_only || !matches!(args.table, TableChoice::WallClock | TableChoice::All) {
         return Ok(Vec::new());
     }
     let mut datasets = WallClock::datasets();
     if !args.datasets.is_empty() {
-        in_table(args, "wall-clock", &datasets)?;
+        check_datasets(args, "wall-clock", &datasets)?;
         datasets.retain(|name| args.datasets.contains(name));
     }
     Ok(datasets)
 }
 
+/// Checks that a name is known.
 fn check(what: &str, name: &str, known: Vec<String>) -> Result<()> {
     if known.iter().any(|word| word == name) {
         return Ok(());
@@ -98,8 +101,8 @@ fn check(what: &str, name: &str, known: Vec<String>) -> Result<()> {
     Err(CliError::usage(format!("unknown {what} `{name}`: expected some of {known}")))
 }
 
-/// Refuses datasets that a table has not, unless all tables are asked for.
-fn in_table(args: &ReproduceArgs, id: &str, columns: &[String]) -> Result<()> {
+/// Checks that a table contains the requested datasets, unless all tables are requested.
+fn check_datasets(args: &ReproduceArgs, id: &str, columns: &[String]) -> Result<()> {
     match args.datasets.iter().find(|name| !columns.contains(name)) {
         Some(name) if args.table != TableChoice::All => {
             let columns = nearest_first(name, columns.to_vec()).join(", ");
@@ -109,7 +112,7 @@ fn in_table(args: &ReproduceArgs, id: &str, columns: &[String]) -> Result<()> {
     }
 }
 
-/// Times trainings; also whether all were timed.
+/// Measures training times. The second value is false if the user interrupted it.
 fn wall_clock(
     datasets: &[String],
     args: &ReproduceArgs,
@@ -122,7 +125,7 @@ fn wall_clock(
         let dataset = match supergat_data::load(name) {
             Ok(dataset) => dataset,
             Err(error) => {
-                clock.note(format!("{name} is left out: {error}."));
+                clock.note(format!("{name} skipped: {error}."));
                 continue;
             }
         };
@@ -141,7 +144,7 @@ fn wall_clock(
     Ok((clock, true))
 }
 
-/// Prints the tables and writes them to the output folder, each file whole or not at all.
+/// Prints the tables and writes them to the output folder, each file atomically.
 fn write(args: &ReproduceArgs, tables: &[(String, Sheet)]) -> Result<()> {
     let name = args.table.to_possible_value().expect("none is hidden").get_name().to_owned();
     let sheets: Vec<Sheet> = tables.iter().map(|(_, sheet)| sheet.clone()).collect();

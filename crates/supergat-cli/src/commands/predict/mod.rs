@@ -1,4 +1,4 @@
-//! `supergat predict`
+//! Implementation of `supergat predict`.
 
 mod picture;
 
@@ -12,9 +12,9 @@ use serde::Serialize;
 use std::process::ExitCode;
 use supergat_lab::logits;
 
-/// What was written.
+/// Summary of the predictions, printed by `--json`.
 #[derive(Debug, Serialize)]
-struct Written {
+struct PredictOutput {
     schema: u32,
     dataset: String,
     model: String,
@@ -24,7 +24,7 @@ struct Written {
     classes: usize,
 }
 
-/// Writes predictions.
+/// Writes the predictions of a model.
 pub fn run(args: &PredictArgs) -> Result<ExitCode> {
     let saved = SavedModel::open(&args.run)?;
     let given = args.dataset.as_deref().or(args.data.as_deref());
@@ -48,7 +48,7 @@ pub fn run(args: &PredictArgs) -> Result<ExitCode> {
     };
     files::replace(path, |out| tables::predictions(out, &dataset, &logits))
         .map_err(|error| CliError::cannot_write(path, error))?;
-    let written = Written {
+    let written = PredictOutput {
         schema: SCHEMA,
         dataset: dataset.name.clone(),
         model: saved.model.architecture().model.to_string(),

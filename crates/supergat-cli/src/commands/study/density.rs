@@ -1,4 +1,4 @@
-//! `supergat study density`
+//! Implementation of `supergat study density`.
 
 use super::write;
 use crate::args::DensityArgs;
@@ -12,17 +12,17 @@ use supergat_lab::density::{COLUMNS, Density, points};
 use supergat_lab::mixture::{Mode, is_mixture, modes};
 use supergat_lab::sheet::{Sheet, csv, markdown};
 
-/// What `--json` prints.
+/// Result printed by `--json`.
 #[derive(Debug, Serialize)]
-struct Study<'a> {
+struct DensityOutput<'a> {
     schema: u32,
-    datasets: &'a [Looked],
+    datasets: &'a [DatasetDensity],
     folder: String,
 }
 
-/// A dataset and its modes.
+/// Density of a dataset and its modes.
 #[derive(Debug, Serialize)]
-struct Looked {
+struct DatasetDensity {
     dataset: String,
     nodes: usize,
     bandwidth: [f64; 2],
@@ -37,91 +37,105 @@ pub fn run(args: &DensityArgs) -> Result<ExitCode> {
     probe(&args.out)?;
     let mut all = Vec::new();
     for source in &args.datasets {
-        let looked = look(source)?;
+        let estimated = estimate(source)?;
         if !args.quiet {
-            let verdict = if looked.mixture { ", a mixture" } else { "" };
-            output::note(&format!("{}: {}{verdict}", looked.dataset, count(looked.modes.len(), "mode")));
+            let verdict = if estimated.mixture { ", a mixture" } else { "" };
+            output::note(&format!("{}: {}{verdict}", estimated.dataset, count(estimated.modes.len(), "mode")));
         }
-        all.push(looked);
+        all.push(estimated);
     }
     let sheet = sheet(&all);
     let text = markdown(std::slice::from_ref(&sheet));
     let figure = panels("Degree and homophily of nodes", 3, &all.iter().map(plane).collect::<Vec<_>>());
-    let sides = panels("Degree and homophily, each alone", 4, &all.iter().flat_map(marginals).collect::<Vec<_>>());
+    let marginal_figure =
+        panels("Degree and homophily, each alone", 4, &all.iter().flat_map(marginals).collect::<Vec<_>>());
     let page = Page::new("Degree and homophily of nodes", "Densities and their modes")
         .figure(
             &figure,
-            "Density of nodes by degree and homophily, as its square root; dots are modes. Leaves linked to another class are left out.",
+            "Square root of the density of nodes by degree and homophily. Dots are modes. Nodes with one neighbour, of another class, are not shown.",
         )
         .section(&sheet.title)
         .toned_table(&sheet.header, &sheet.rows)
         .section("Each alone")
-        .figure(&sides, "Densities of log10 of the degree and of homophily.")
+        .figure(&marginal_figure, "Densities of log10 of the degree and of homophily.")
         .section("Command")
         .code(&format!("supergat study density {}", args.datasets.join(" ")))
         .html();
-    let files =
-        [("table.md", text.clone()), ("table.csv", csv(&sheet)), ("density.svg", figure), ("marginals.svg", sides)];
+    let files = [
+        ("table.md", text.clone()),
+        ("table.csv", csv(&sheet)),
+        ("density.svg", figure),
+        ("marginals.svg", marginal_figure),
+    ];
     write(&args.out, files.into_iter().chain([("report.html", page)]), args.quiet)?;
     match args.json {
-        true => output::print_json(&Study { schema: SCHEMA, datasets: &all, folder: args.out.display().to_string() })?,
+        true => output::print_json(&DensityOutput {
+            schema: SCHEMA,
+            datasets: &all,
+            folder: args.out.display().to_string(),
+        })?,
         false => output::print(&text)?,
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn look(source: &str) -> Result<Looked> {
+/// Loads a dataset, and estimates its density and modes.
+fn estimate(source: &str) -> Result<DatasetDensity> {
     let dataset = supergat_data::load(source)?;
     let density = Density::of(&points(&dataset)).ok_or_else(|| {
-        CliError::usage(format!("{source}: no node has a labelled neighbour, so that there is no homophily; expected a labelled graph with links"))
+        CliError::usage(format!("{source}: no node has a labelled neighbour, so homophily is undefined; expected a labelled graph with links"))
     })?;
     let modes = modes(&density);
     let (nodes, bandwidth, mixture) = (density.nodes, density.bandwidth, is_mixture(&modes));
-    Ok(Looked { dataset: dataset.name, nodes, bandwidth, modes, mixture, density })
+    Ok(DatasetDensity { dataset: dataset.name, nodes, bandwidth, modes, mixture, density })
 }
 
-fn plane(looked: &Looked) -> Plot {
-    let density = &looked.density;
+/// Plots the density over degree and homophily.
+fn plane(estimated: &DatasetDensity) -> Plot {
+    let density = &estimated.density;
     let end = |centres: &[f64]| centres[0] + centres[centres.len() - 1];
     let (right, top) = (end(&density.degrees), end(&density.homophilies));
-    // Square roots, so that thin parts are seen beside high peaks.
+    // The square root makes low densities visible next to high peaks.
     let values = density.values.iter().map(|value| value.sqrt()).collect();
     let drawn = supergat_figure::Density { x: [0.0, right], y: [0.0, top], columns: COLUMNS, values };
-    let dots: Vec<[f64; 2]> = looked.modes.iter().map(|mode| [mode.degree.log10(), mode.homophily]).collect();
+    let dots: Vec<[f64; 2]> = estimated.modes.iter().map(|mode| [mode.degree.log10(), mode.homophily]).collect();
     let (x, y) = (Axis::linear("log10 degree").range(0.0, right), Axis::linear("homophily").range(0.0, top));
-    Plot::new(looked.dataset.clone(), x, y).density("nodes", &drawn).dots("mode", &dots)
+    Plot::new(estimated.dataset.clone(), x, y).density("nodes", &drawn).dots("mode", &dots)
 }
 
-fn marginals(looked: &Looked) -> [Plot; 2] {
+/// Plots the densities of degree and of homophily.
+fn marginals(estimated: &DatasetDensity) -> [Plot; 2] {
     let plot = |axis: &str, line: &[[f64; 2]]| {
-        Plot::new(looked.dataset.clone(), Axis::linear(axis), Axis::linear("density")).line("", line)
+        Plot::new(estimated.dataset.clone(), Axis::linear(axis), Axis::linear("density")).line("", line)
     };
-    [plot("log10 degree", &looked.density.of_degree()), plot("homophily", &looked.density.of_homophily())]
+    [plot("log10 degree", &estimated.density.of_degree()), plot("homophily", &estimated.density.of_homophily())]
 }
 
-/// A row for each mode.
-fn sheet(all: &[Looked]) -> Sheet {
-    let each =
-        || all.iter().flat_map(|looked| looked.modes.iter().zip(1..).map(move |(mode, number)| (looked, mode, number)));
-    let texts = |(looked, mode, number): (&Looked, &Mode, usize)| {
+/// Builds the table, with one row per mode.
+fn sheet(all: &[DatasetDensity]) -> Sheet {
+    let each = || {
+        all.iter()
+            .flat_map(|estimated| estimated.modes.iter().zip(1..).map(move |(mode, number)| (estimated, mode, number)))
+    };
+    let texts = |(estimated, mode, number): (&DatasetDensity, &Mode, usize)| {
         let texts = vec![
-            looked.dataset.clone(),
-            format!("{number} of {}", looked.modes.len()),
+            estimated.dataset.clone(),
+            format!("{number} of {}", estimated.modes.len()),
             format!("{:.1}", mode.degree),
             format!("{:.2}", mode.homophily),
             format!("{:.2}", mode.height),
             mode.valley.map_or_else(|| "-".to_owned(), |valley| format!("{valley:.2}")),
             format!("{:.0} %", 100.0 * mode.share),
-            if looked.mixture { "yes" } else { "no" }.to_owned(),
+            if estimated.mixture { "yes" } else { "no" }.to_owned(),
         ];
         (Tone::Plain, texts)
     };
-    let numbers = |(looked, mode, number): (&Looked, &Mode, usize)| {
+    let numbers = |(estimated, mode, number): (&DatasetDensity, &Mode, usize)| {
         let valley = mode.valley.map_or_else(String::new, |valley| valley.to_string());
-        let mut row = vec![looked.dataset.clone(), looked.nodes.to_string(), number.to_string()];
+        let mut row = vec![estimated.dataset.clone(), estimated.nodes.to_string(), number.to_string()];
         row.extend([mode.degree, mode.homophily, mode.height].map(|value| value.to_string()));
-        row.extend([valley, mode.share.to_string(), looked.mixture.to_string()]);
-        row.extend(looked.bandwidth.map(|value| value.to_string()));
+        row.extend([valley, mode.share.to_string(), estimated.mixture.to_string()]);
+        row.extend(estimated.bandwidth.map(|value| value.to_string()));
         row
     };
     Sheet {

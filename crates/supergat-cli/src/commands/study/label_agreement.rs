@@ -1,4 +1,4 @@
-//! `supergat study label-agreement`
+//! Implementation of `supergat study label-agreement`.
 
 mod pictures;
 mod tables;
@@ -19,12 +19,12 @@ use supergat_lab::agreement::{Agreement, LabelAgreement, Network, Plan, Profile}
 use supergat_lab::sheet::{Sheet, csv, markdown};
 
 const TITLE: &str = "Label agreement";
-const CAPTION: &str = "Boxes hold the middle half of all nodes and heads, whiskers reach from 5 % to 95 %. Smaller divergence: \
-    attention goes to neighbours of the same label. Uniform attention stands at the right.";
+const CAPTION: &str = "Boxes contain the middle half of all nodes and heads; whiskers reach from 5 % to 95 %. A small divergence means \
+    that attention goes to neighbours with the same label. Uniform attention is on the right.";
 
-/// What `--json` prints of a run.
+/// Result for a run, printed by `--json`.
 #[derive(Debug, Serialize)]
-struct OfRun<'a> {
+struct RunOutput<'a> {
     schema: u32,
     dataset: &'a str,
     model: String,
@@ -34,16 +34,16 @@ struct OfRun<'a> {
     folder: String,
 }
 
-/// What `--json` prints of the paper's networks.
+/// Result for the paper's models, printed by `--json`.
 #[derive(Debug, Serialize)]
-struct OfNetworks<'a> {
+struct NetworksOutput<'a> {
     schema: u32,
     networks: &'a [Network],
     interrupted: bool,
     folder: String,
 }
 
-/// Measures a run, or trains and measures the paper's networks.
+/// Measures a run, or trains and measures the paper's models.
 pub fn run(args: &LabelAgreementArgs) -> Result<ExitCode> {
     match (&args.run, &args.datasets) {
         (Some(run), _) => one_run(args, run),
@@ -52,6 +52,7 @@ pub fn run(args: &LabelAgreementArgs) -> Result<ExitCode> {
     }
 }
 
+/// Measures the model of a run.
 fn one_run(args: &LabelAgreementArgs, run: &Path) -> Result<ExitCode> {
     let saved = SavedModel::open(run)?;
     if saved.model.architecture().model.form().is_none() {
@@ -72,15 +73,15 @@ fn one_run(args: &LabelAgreementArgs, run: &Path) -> Result<ExitCode> {
     let mut sheet = tables::layers(&[(dataset.name.as_str(), model.as_str(), &profile)]);
     if agreement.left_out > 0 {
         let left_out = output::count(agreement.left_out, "node");
-        sheet.notes.push(format!("{left_out} left out, whose label or a neighbour's is unknown."));
+        sheet.notes.push(format!("{left_out} skipped, because the label of the node or of a neighbour is unknown."));
     }
-    let svg = pictures::of_run(&format!("{model} on {}", dataset.name), &model, &profile);
+    let svg = pictures::run_figure(&format!("{model} on {}", dataset.name), &model, &profile);
     let page = Page::new(TITLE, &format!("{model} on {}", dataset.name)).figure(&svg, CAPTION);
     let command = format!("supergat study label-agreement {}", run.display());
     let files = [("label-agreement.svg".to_owned(), svg)];
     finish(args, files, &[sheet], page, &command)?;
     if args.sweep.json {
-        output::print_json(&OfRun {
+        output::print_json(&RunOutput {
             schema: SCHEMA,
             dataset: &dataset.name,
             model,
@@ -93,35 +94,36 @@ fn one_run(args: &LabelAgreementArgs, run: &Path) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Trains and measures the paper's models.
 fn published(args: &LabelAgreementArgs, sources: &[String]) -> Result<ExitCode> {
     let seeds = args.seeds.unwrap_or(1);
     let plans = sources.iter().map(|source| Plan::new(source, seeds));
     let plans: Vec<Plan> = plans.collect::<supergat_data::Result<_>>()?;
-    let place = args.out.join("results.jsonl");
+    let path = args.out.join("results.jsonl");
     let jobs = plans.iter().flat_map(Plan::jobs).collect();
-    let (results, report) = sweep::study(&LabelAgreement, jobs, &place, args.sweep.threads, args.sweep.quiet)?;
+    let (results, outcome) = sweep::study(&LabelAgreement, jobs, &path, args.sweep.threads, args.sweep.quiet)?;
     let networks: Vec<Network> = plans.iter().flat_map(|plan| plan.networks(&results)).collect();
-    if networks.is_empty() && !report.interrupted {
-        return Err(CliError::job(format!("no network could be measured: {} says why", place.display())));
+    if networks.is_empty() && !outcome.interrupted {
+        return Err(CliError::job(format!("no model could be measured; see the errors in {}", path.display())));
     }
-    let sheets = [tables::nearer(&networks), tables::of_networks(&networks)];
-    let mut page = Page::new(TITLE, "GAT with GO and DP attention, two and four layers deep");
+    let sheets = [tables::closer_form(&networks), tables::all_layers(&networks)];
+    let mut page = Page::new(TITLE, "GAT models with GO and DP attention, two and four layers deep");
     let mut files = Vec::new();
-    for of_dataset in networks.chunk_by(|a, b| a.dataset == b.dataset) {
-        let (name, svg) = pictures::of_dataset(of_dataset);
-        page = page.section(&of_dataset[0].dataset).figure(&svg, CAPTION);
+    for group in networks.chunk_by(|a, b| a.dataset == b.dataset) {
+        let (name, svg) = pictures::dataset_figure(group);
+        page = page.section(&group[0].dataset).figure(&svg, CAPTION);
         files.push((name, svg));
     }
     let command = format!("supergat study label-agreement --datasets {} --seeds {seeds}", sources.join(","));
     finish(args, files, &sheets, page, &command)?;
     if args.sweep.json {
-        let (interrupted, folder) = (report.interrupted, args.out.display().to_string());
-        output::print_json(&OfNetworks { schema: SCHEMA, networks: &networks, interrupted, folder })?;
+        let (interrupted, folder) = (outcome.interrupted, args.out.display().to_string());
+        output::print_json(&NetworksOutput { schema: SCHEMA, networks: &networks, interrupted, folder })?;
     }
-    Ok(if report.interrupted { INTERRUPTED.into() } else { ExitCode::SUCCESS })
+    Ok(if outcome.interrupted { INTERRUPTED.into() } else { ExitCode::SUCCESS })
 }
 
-/// Writes all files, the last table as CSV, and prints the first one unless JSON is wanted.
+/// Writes all files, with the last table as CSV, and prints the first table unless `--json` is given.
 fn finish(
     args: &LabelAgreementArgs,
     figures: impl IntoIterator<Item = (String, String)>,

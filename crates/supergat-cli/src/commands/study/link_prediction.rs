@@ -1,4 +1,4 @@
-//! `supergat study link-prediction`
+//! Implementation of `supergat study link-prediction`.
 
 use super::write;
 use crate::args::LinkPredictionArgs;
@@ -18,9 +18,9 @@ const FIGURE: &str = "link-prediction.svg";
 const CAPTION: &str =
     "Solid: AUC of held-out edges. Dashed: test metric of the nodes, on the right axis. Means over seeds.";
 
-/// What `--json` prints.
+/// Result printed by `--json`.
 #[derive(Debug, Serialize)]
-struct Printed<'a> {
+struct LinkPredictionOutput<'a> {
     schema: u32,
     seeds: u64,
     points: &'a [Point],
@@ -28,18 +28,18 @@ struct Printed<'a> {
     folder: String,
 }
 
-/// Runs what is missing and writes figure and tables.
+/// Trains the missing runs, and writes the figure and the tables.
 pub fn run(args: &LinkPredictionArgs) -> Result<ExitCode> {
     let plans = args.datasets.0.iter().map(|source| Plan::new(source, &args.forms, &args.lambda_e.0, args.seeds));
     let plans: Vec<Plan> = plans.collect::<supergat_data::Result<_>>()?;
-    let place = args.out.join("results.jsonl");
+    let path = args.out.join("results.jsonl");
     let jobs = plans.iter().flat_map(Plan::jobs).collect();
-    let (results, report) = sweep::study(&LinkPrediction, jobs, &place, args.sweep.threads, args.sweep.quiet)?;
+    let (results, outcome) = sweep::study(&LinkPrediction, jobs, &path, args.sweep.threads, args.sweep.quiet)?;
     let points: Vec<Point> = plans.iter().flat_map(|plan| plan.points(&results)).collect();
-    if points.is_empty() && !report.interrupted {
-        return Err(CliError::job(format!("no edges could be predicted: {} says why", place.display())));
+    if points.is_empty() && !outcome.interrupted {
+        return Err(CliError::job(format!("no edges could be predicted; see the errors in {}", path.display())));
     }
-    let sheets = [dp_and_go(&points), all(&points)];
+    let sheets = [dp_and_go(&points), all_results(&points)];
     let svg = figure(&plans, &points);
     let files = [
         (FIGURE, svg.clone()),
@@ -49,15 +49,21 @@ pub fn run(args: &LinkPredictionArgs) -> Result<ExitCode> {
     ];
     write(&args.out, files, args.sweep.quiet)?;
     if args.sweep.json {
-        let (folder, interrupted) = (args.out.display().to_string(), report.interrupted);
-        output::print_json(&Printed { schema: SCHEMA, seeds: args.seeds, points: &points, interrupted, folder })?;
+        let (folder, interrupted) = (args.out.display().to_string(), outcome.interrupted);
+        output::print_json(&LinkPredictionOutput {
+            schema: SCHEMA,
+            seeds: args.seeds,
+            points: &points,
+            interrupted,
+            folder,
+        })?;
     } else {
         output::print(&markdown(&sheets))?;
     }
-    Ok(if report.interrupted { INTERRUPTED.into() } else { ExitCode::SUCCESS })
+    Ok(if outcome.interrupted { INTERRUPTED.into() } else { ExitCode::SUCCESS })
 }
 
-/// DP against GO at each weight, seed by seed: both have the same held-out edges.
+/// Compares DP with GO at each weight, in pairs of the same seed and held-out edges.
 fn dp_and_go(points: &[Point]) -> Sheet {
     let model = |form| ModelKind::Attention { form, self_supervised: true };
     let row = |go: &Point| {
@@ -68,10 +74,10 @@ fn dp_and_go(points: &[Point]) -> Sheet {
         let row = vec![
             go.dataset.clone(),
             go.lambda_e.to_string(),
-            spread(&go.auc, 3),
-            spread(&dp.auc, 3),
+            mean_and_deviation(&go.auc, 3),
+            mean_and_deviation(&dp.auc, 3),
             format!("{:+.3}", dp.auc.mean - go.auc.mean),
-            paired.map_or_else(|| "-".into(), |test| probability(test.p)),
+            paired.map_or_else(|| "-".into(), |test| p_value(test.p)),
             go.auc.values.len().to_string(),
         ];
         Some((Tone::Plain, row))
@@ -82,28 +88,28 @@ fn dp_and_go(points: &[Point]) -> Sheet {
         rows: points.iter().filter(|point| point.model == model(Form::Go)).filter_map(row).collect(),
         csv_header: String::new(),
         csv_rows: Vec::new(),
-        notes: vec!["Mean ± standard deviation over n seeds; p is that of the paired t-test.".into()],
+        notes: vec!["Mean ± standard deviation over n seeds; p is the p-value of the paired t-test.".into()],
     }
 }
 
-/// Every point.
-fn all(points: &[Point]) -> Sheet {
+/// Builds the table of all results.
+fn all_results(points: &[Point]) -> Sheet {
     let row = |point: &Point| {
         let row = vec![
             point.dataset.clone(),
             point.model.to_string(),
             point.lambda_e.to_string(),
-            spread(&point.auc, 3),
-            spread(&point.average_precision, 3),
-            spread(&point.test, 1),
+            mean_and_deviation(&point.auc, 3),
+            mean_and_deviation(&point.average_precision, 3),
+            mean_and_deviation(&point.test, 1),
             point.auc.values.len().to_string(),
         ];
         (Tone::Plain, row)
     };
     let numbers = |point: &Point| {
         let mut row = vec![point.dataset.clone(), point.model.to_string(), point.lambda_e.to_string()];
-        for of in [&point.auc, &point.average_precision, &point.test] {
-            row.extend([of.mean, of.std].map(|number| number.to_string()));
+        for summary in [&point.auc, &point.average_precision, &point.test] {
+            row.extend([summary.mean, summary.std].map(|number| number.to_string()));
         }
         row.push(point.auc.values.len().to_string());
         row
@@ -115,12 +121,12 @@ fn all(points: &[Point]) -> Sheet {
         csv_header: "dataset,model,lambda_e,auc,auc_std,average_precision,average_precision_std,test,test_std,n".into(),
         csv_rows: points.iter().map(numbers).collect(),
         notes: vec![
-            "Mean ± standard deviation over n seeds; nodes: test accuracy, or micro-F1 with several labels.".into(),
+            "Mean ± standard deviation over n seeds; nodes: test accuracy, or micro-F1 if a node may have several labels.".into(),
         ],
     }
 }
 
-/// A panel for each dataset.
+/// Plots one panel per dataset.
 fn figure(plans: &[Plan], points: &[Point]) -> String {
     let plot = |plan: &Plan| {
         let right = Axis::linear(format!("{} (%)", plan.metric));
@@ -137,7 +143,7 @@ fn figure(plans: &[Plan], points: &[Point]) -> String {
 }
 
 fn page(args: &LinkPredictionArgs, svg: &str, sheets: &[Sheet; 2]) -> String {
-    let subtitle = "Edges are held out, and predicted by the attention of the last layer";
+    let subtitle = "Held-out edges, predicted by the attention of the last layer";
     let mut page = Page::new("Link prediction", subtitle).figure(svg, CAPTION);
     for sheet in sheets {
         page = sheet.shown_on(page);
@@ -154,11 +160,12 @@ fn page(args: &LinkPredictionArgs, svg: &str, sheets: &[Sheet; 2]) -> String {
     page.section("Command").code(&command).html()
 }
 
-/// `mean ± standard deviation`
-fn spread(summary: &Summary, digits: usize) -> String {
+/// Formats a summary as `mean ± standard deviation`.
+fn mean_and_deviation(summary: &Summary, digits: usize) -> String {
     format!("{:.digits$} ± {:.digits$}", summary.mean, summary.std)
 }
 
-fn probability(p: f64) -> String {
+/// Formats a p-value.
+fn p_value(p: f64) -> String {
     if p < 1e-4 { "<0.0001".into() } else { format!("{p:.4}") }
 }

@@ -1,4 +1,4 @@
-//! `supergat study`: one file per study.
+//! Implementation of `supergat study`: one file per study.
 
 pub mod density;
 pub mod grid;
@@ -14,7 +14,7 @@ use crate::{files, output};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// Makes a study.
+/// Runs a study.
 pub fn run(command: &StudyCommand) -> Result<ExitCode> {
     match command {
         StudyCommand::Density(args) => density::run(args),
@@ -27,7 +27,7 @@ pub fn run(command: &StudyCommand) -> Result<ExitCode> {
     }
 }
 
-/// Writes the files of a study, and tells of its page.
+/// Writes the files of a study and prints the path of its page.
 fn write<N: AsRef<str>>(folder: &Path, files: impl IntoIterator<Item = (N, String)>, quiet: bool) -> Result<()> {
     files::write(folder, files)?;
     if !quiet {

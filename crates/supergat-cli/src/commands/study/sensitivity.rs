@@ -1,4 +1,4 @@
-//! `supergat study sensitivity`
+//! Implementation of `supergat study sensitivity`.
 
 use super::write;
 use crate::args::SensitivityArgs;
@@ -12,9 +12,9 @@ use supergat_lab::sensitivity::{Curve, Knob, Plan, Point};
 use supergat_lab::sheet::{Sheet, csv, markdown};
 use supergat_lab::sweep::Nodes;
 
-/// What `--json` prints.
+/// Result printed by `--json`.
 #[derive(Debug, Serialize)]
-struct Summary<'a> {
+struct SensitivityOutput<'a> {
     schema: u32,
     seeds: u64,
     curves: &'a [Curve],
@@ -22,7 +22,7 @@ struct Summary<'a> {
     folder: String,
 }
 
-/// Runs what is missing and writes curves and tables.
+/// Trains the missing runs, and writes curves and tables.
 pub fn run(args: &SensitivityArgs) -> Result<ExitCode> {
     if let Some(model) = args.model.filter(|model| !model.is_self_supervised()) {
         return Err(CliError::usage(format!(
@@ -31,9 +31,9 @@ pub fn run(args: &SensitivityArgs) -> Result<ExitCode> {
     }
     let plans = args.datasets.iter().map(|source| Plan::new(source, args.model, args.seeds));
     let plans: Vec<Plan> = plans.collect::<supergat_data::Result<_>>()?;
-    let place = args.out.join("results.jsonl");
+    let path = args.out.join("results.jsonl");
     let jobs = plans.iter().flat_map(Plan::jobs).collect();
-    let (results, report) = sweep::study(&Nodes, jobs, &place, args.sweep.threads, args.sweep.quiet)?;
+    let (results, outcome) = sweep::study(&Nodes, jobs, &path, args.sweep.threads, args.sweep.quiet)?;
     let curves: Vec<Curve> = plans.iter().flat_map(|plan| plan.curves(&results)).collect();
     let sheets = [ranges(&curves), points(&curves)];
     let figures = figures(&curves);
@@ -42,30 +42,37 @@ pub fn run(args: &SensitivityArgs) -> Result<ExitCode> {
     files.push(("report.html".to_owned(), page(args, &figures, &sheets)));
     write(&args.out, files, args.sweep.quiet)?;
     if args.sweep.json {
-        let (folder, interrupted) = (args.out.display().to_string(), report.interrupted);
-        output::print_json(&Summary { schema: SCHEMA, seeds: args.seeds, curves: &curves, interrupted, folder })?;
+        let (folder, interrupted) = (args.out.display().to_string(), outcome.interrupted);
+        output::print_json(&SensitivityOutput {
+            schema: SCHEMA,
+            seeds: args.seeds,
+            curves: &curves,
+            interrupted,
+            folder,
+        })?;
     } else {
         output::print(&markdown(&sheets[..1]))?;
     }
-    Ok(if report.interrupted { INTERRUPTED.into() } else { ExitCode::SUCCESS })
+    Ok(if outcome.interrupted { INTERRUPTED.into() } else { ExitCode::SUCCESS })
 }
 
-/// How far the means of each curve lie apart.
+/// Builds the table with the range of the means of each curve.
 fn ranges(curves: &[Curve]) -> Sheet {
     let header = ["dataset", "model", "varied", "published", "there", "lowest", "at", "highest", "at", "range"];
     let row = |curve: &Curve| {
         let [lowest, highest] = curve.extremes()?;
-        let there = curve.at_published().map_or_else(|| "-".to_owned(), |point| format!("{:.2}", point.test.mean));
+        let at_published =
+            curve.at_published().map_or_else(|| "-".to_owned(), |point| format!("{:.2}", point.test.mean));
         let texts = vec![
             curve.dataset.clone(),
             curve.model.clone(),
             curve.knob.name().to_owned(),
-            short(curve.published),
-            there,
+            three_digits(curve.published),
+            at_published,
             format!("{:.2}", lowest.test.mean),
-            short(lowest.value),
+            three_digits(lowest.value),
             format!("{:.2}", highest.test.mean),
-            short(highest.value),
+            three_digits(highest.value),
             format!("{:.2}", highest.test.mean - lowest.test.mean),
         ];
         Some((Tone::Plain, texts))
@@ -80,7 +87,7 @@ fn ranges(curves: &[Curve]) -> Sheet {
     }
 }
 
-/// Every point of every curve.
+/// Builds the table of all points of all curves.
 fn points(curves: &[Curve]) -> Sheet {
     let all = || curves.iter().flat_map(|curve| curve.points.iter().map(move |point| (curve, point)));
     let texts = |(curve, point): (&Curve, &Point)| {
@@ -89,7 +96,7 @@ fn points(curves: &[Curve]) -> Sheet {
         let texts = vec![
             curve.dataset.clone(),
             curve.knob.name().to_owned(),
-            short(point.value) + mark,
+            three_digits(point.value) + mark,
             format!("{:.2} ± {:.2}", point.test.mean, point.test.std),
             interval,
             point.test.values.len().to_string(),
@@ -115,14 +122,14 @@ fn points(curves: &[Curve]) -> Sheet {
     }
 }
 
-/// A figure for each dataset.
+/// Plots one figure per dataset. Returns the datasets and the SVG texts.
 fn figures(curves: &[Curve]) -> Vec<(String, String)> {
-    let of = |curves: &[Curve]| {
+    let figure = |curves: &[Curve]| {
         let (dataset, model) = (&curves[0].dataset, &curves[0].model);
-        let title = format!("{model} on {dataset}: each hyperparameter alone");
+        let title = format!("{model} on {dataset}: each hyperparameter varied alone");
         (dataset.clone(), panels(&title, curves.len(), &curves.iter().map(plot).collect::<Vec<_>>()))
     };
-    curves.chunk_by(|a, b| a.dataset == b.dataset).map(of).collect()
+    curves.chunk_by(|a, b| a.dataset == b.dataset).map(figure).collect()
 }
 
 fn plot(curve: &Curve) -> Plot {
@@ -137,7 +144,7 @@ fn plot(curve: &Curve) -> Plot {
         .mark_x(curve.published, "published")
 }
 
-/// Of a dataset's figure: a generated graph is named by a specification, which is no name for a file.
+/// Returns the file name of a dataset's figure. Characters of generated graphs that do not suit file names become `-`.
 fn file_name(dataset: &str) -> String {
     let name: String = dataset.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' }).collect();
     format!("sensitivity-{name}.svg")
@@ -161,8 +168,8 @@ fn page(args: &SensitivityArgs, figures: &[(String, String)], sheets: &[Sheet; 2
     page.section("Command").code(&command).html()
 }
 
-/// Three digits.
-fn short(value: f64) -> String {
+/// Formats a number with three digits.
+fn three_digits(value: f64) -> String {
     let digits = (2.0 - value.abs().log10().floor()).clamp(0.0, 6.0) as usize;
     let text = format!("{value:.digits$}");
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }

@@ -1,4 +1,4 @@
-//! `supergat study synthetic`
+//! Implementation of `supergat study synthetic`.
 
 use super::write;
 use crate::args::SyntheticArgs;
@@ -11,17 +11,18 @@ use supergat_figure::{Axis, Page, Plot, Tone, panels};
 use supergat_lab::sheet::{Sheet, csv, markdown};
 use supergat_lab::synthetic::{CLASSES, HOMOPHILIES, NODES, Picture, pictures};
 
-/// What `--json` prints.
+/// Result printed by `--json`.
 #[derive(Debug, Serialize)]
-struct Study {
+struct SyntheticOutput {
     schema: u32,
     seed: u64,
-    graphs: Vec<Drawn>,
+    graphs: Vec<GraphOutput>,
     folder: String,
 }
 
+/// Statistics of a graph.
 #[derive(Debug, Serialize)]
-struct Drawn {
+struct GraphOutput {
     delta: f64,
     p_in: f64,
     links: usize,
@@ -39,10 +40,10 @@ pub fn run(args: &SyntheticArgs) -> Result<ExitCode> {
     let sheet = sheet(&pictures);
     let text = markdown(std::slice::from_ref(&sheet));
     let figure = panels("Synthetic graphs", HOMOPHILIES.len(), &pictures.iter().map(plot).collect::<Vec<_>>());
-    let page = Page::new("Synthetic graphs", "Small examples of the graphs whose degree and homophily are chosen")
+    let page = Page::new("Synthetic graphs", "Small examples of graphs with given degree and homophily")
         .figure(
             &figure,
-            "Nodes where t-SNE puts their features, coloured by class, and all links. All panels share their nodes.",
+            "Nodes are placed by t-SNE of their features and coloured by class. All panels have the same nodes.",
         )
         .section(&sheet.title)
         .toned_table(&sheet.header, &sheet.rows)
@@ -53,16 +54,22 @@ pub fn run(args: &SyntheticArgs) -> Result<ExitCode> {
         [("table.md", text.clone()), ("table.csv", csv(&sheet)), ("synthetic.svg", figure), ("report.html", page)];
     write(&args.out, files, args.quiet)?;
     if args.json {
-        let graphs = pictures.iter().map(drawn).collect();
-        output::print_json(&Study { schema: SCHEMA, seed: args.seed, graphs, folder: args.out.display().to_string() })?;
+        let graphs = pictures.iter().map(statistics).collect();
+        output::print_json(&SyntheticOutput {
+            schema: SCHEMA,
+            seed: args.seed,
+            graphs,
+            folder: args.out.display().to_string(),
+        })?;
     } else {
         output::print(&text)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn drawn(picture: &Picture) -> Drawn {
-    Drawn {
+/// Computes the statistics of a graph.
+fn statistics(picture: &Picture) -> GraphOutput {
+    GraphOutput {
         delta: picture.delta,
         p_in: picture.homophily * picture.delta,
         links: picture.links.len(),
@@ -72,19 +79,19 @@ fn drawn(picture: &Picture) -> Drawn {
 }
 
 fn plot(picture: &Picture) -> Plot {
-    let place = |node: u32| picture.places[node as usize];
+    let position = |node: u32| picture.places[node as usize];
     let segments: Vec<[f64; 4]> =
-        picture.links.iter().map(|&[a, b]| [place(a)[0], place(a)[1], place(b)[0], place(b)[1]]).collect();
+        picture.links.iter().map(|&[a, b]| [position(a)[0], position(a)[1], position(b)[0], position(b)[1]]).collect();
     let title = format!("delta {}, p_in {} delta", picture.delta, picture.homophily);
     let mut plot = Plot::new(title, Axis::linear(""), Axis::linear("")).segments(&segments);
     for class in 0..CLASSES as u32 {
-        let nodes = picture.places.iter().zip(&picture.classes).filter(|(_, of)| **of == class);
-        plot = plot.dots(&class.to_string(), &nodes.map(|(place, _)| *place).collect::<Vec<_>>());
+        let nodes = picture.places.iter().zip(&picture.classes).filter(|(_, node_class)| **node_class == class);
+        plot = plot.dots(&class.to_string(), &nodes.map(|(position, _)| *position).collect::<Vec<_>>());
     }
     plot
 }
 
-/// What was asked for, and what was drawn.
+/// Builds the table of expected and actual degrees and homophilies.
 fn sheet(pictures: &[Picture]) -> Sheet {
     let expected = |picture: &Picture| {
         let (delta, inside) = (picture.delta, picture.homophily * picture.delta);
@@ -103,12 +110,12 @@ fn sheet(pictures: &[Picture]) -> Sheet {
         (Tone::Plain, texts)
     };
     let numbers = |picture: &Picture| {
-        let drawn = drawn(picture);
-        let within = drawn.share_within.map_or_else(String::new, |share| share.to_string());
-        let mut row = [drawn.delta, drawn.p_in, expected(picture).0, drawn.mean_degree, picture.homophily]
+        let graph = statistics(picture);
+        let within = graph.share_within.map_or_else(String::new, |share| share.to_string());
+        let mut row = [graph.delta, graph.p_in, expected(picture).0, graph.mean_degree, picture.homophily]
             .map(|value| value.to_string())
             .to_vec();
-        row.extend([within, drawn.links.to_string()]);
+        row.extend([within, graph.links.to_string()]);
         row
     };
     Sheet {

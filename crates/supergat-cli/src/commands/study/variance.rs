@@ -1,4 +1,4 @@
-//! `supergat study variance`
+//! Implementation of `supergat study variance`.
 
 use super::write;
 use crate::args::VarianceArgs;
@@ -16,13 +16,13 @@ use supergat_lab::sheet::{Sheet, csv, markdown};
 use supergat_lab::statistics::Summary;
 use supergat_lab::variance::{Attended, Case, Estimate, Varied, attended, cases};
 
-/// The layers of the network that is looked at, as in the paper.
+/// Number of layers of the measured models, as in the paper.
 const LAYERS: usize = 4;
 const MODELS: [&str; 2] = ["gat-go", "gat-dp"];
 
-/// What `--json` prints.
+/// Result printed by `--json`.
 #[derive(Debug, Serialize)]
-struct Study {
+struct VarianceOutput {
     schema: u32,
     trials: u32,
     simulation: Vec<Case>,
@@ -31,27 +31,27 @@ struct Study {
     folder: String,
 }
 
-/// A network and its attention.
+/// Model and the variance of its attention.
 #[derive(Debug, Serialize)]
 struct Network {
     model: String,
-    /// One for each seed.
+    /// One entry per seed.
     runs: Vec<Attended>,
 }
 
-/// Simulates, trains, and writes figures and tables.
+/// Runs the simulation, trains the models, and writes figures and tables.
 pub fn run(args: &VarianceArgs) -> Result<ExitCode> {
     let dataset = supergat_data::load(&args.dataset)?;
     probe(&args.out)?;
     threads(args.sweep.threads)?;
-    let tell = |text: String| {
+    let note = |text: String| {
         if !args.sweep.quiet {
             output::note(&text)
         }
     };
     let mut simulation = Vec::new();
     for varied in Varied::ALL {
-        tell(format!("simulating: {} varied, {} trials each", varied.name(), args.trials));
+        note(format!("simulating: {} varied, {} trials per value", varied.name(), args.trials));
         simulation.extend(cases(varied, args.trials, args.seed));
     }
     let mut network = Vec::new();
@@ -59,13 +59,13 @@ pub fn run(args: &VarianceArgs) -> Result<ExitCode> {
         let settings = settings(&dataset, name.parse().expect("a known model"));
         let mut runs = Vec::new();
         for seed in 0..args.seeds {
-            tell(format!("training {name} with {LAYERS} layers on {}, seed {seed}", dataset.name));
+            note(format!("training {name} with {LAYERS} layers on {}, seed {seed}", dataset.name));
             runs.push(attended(&dataset, &settings, seed)?);
         }
         network.push(Network { model: name.to_owned(), runs });
     }
     let (name, folder) = (dataset.name.clone(), args.out.display().to_string());
-    let study = Study { schema: SCHEMA, trials: args.trials, simulation, dataset: name, network, folder };
+    let study = VarianceOutput { schema: SCHEMA, trials: args.trials, simulation, dataset: name, network, folder };
     let sheets = [simulated(&study.simulation), layers(&study)];
     let text = markdown(&sheets);
     let (formulas, depth) = (formula_figure(&study.simulation), depth_figure(&study));
@@ -81,13 +81,13 @@ pub fn run(args: &VarianceArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The published settings of the four-layer network, or the general ones with so many layers.
+/// Returns the published settings of the four-layer model, or the general settings with four layers.
 fn settings(dataset: &Dataset, model: ModelKind) -> Settings {
     let published = Settings::published_for("node-4-layer", &dataset.name, model);
     published.unwrap_or_else(|| Settings { layers: LAYERS, ..Settings::general(model) })
 }
 
-/// Simulated beside computed.
+/// Builds the table of simulated and computed variances.
 fn simulated(cases: &[Case]) -> Sheet {
     let text =
         |estimate: &Estimate| format!("{:.4} ± {:.4}", estimate.variance, estimate.variance - estimate.interval()[0]);
@@ -124,31 +124,32 @@ fn simulated(cases: &[Case]) -> Sheet {
         csv_header: "varied,value,go,go_error,go_formula,dp,dp_error,dp_formula,dp_bound".into(),
         csv_rows: cases.iter().map(numbers).collect(),
         notes: vec![format!(
-            "± is half of the 95 % interval. {agree} of {} formulas lie within it; 95 % are to be expected.",
+            "± is half the width of the 95 % interval. {agree} of {} formulas lie within it; 95 % are expected.",
             2 * cases.len()
         )],
     }
 }
 
-/// The geometric mean over seeds of a layer's variance, with the ends of its 95 % interval.
+/// Returns the geometric mean over seeds of a layer's variance, and the ends of its 95 % interval.
 fn over_seeds(network: &Network, layer: usize, trained: bool) -> [f64; 3] {
-    let of = |run: &Attended| if trained { run.after[layer].log10() } else { run.before[layer].log10() };
-    let summary = Summary::of(network.runs.iter().map(of).collect());
+    let exponent = |run: &Attended| if trained { run.after[layer].log10() } else { run.before[layer].log10() };
+    let summary = Summary::of(network.runs.iter().map(exponent).collect());
     let [low, high] = summary.interval().map_or([summary.mean; 2], |interval| [interval.low, interval.high]);
     [summary.mean, low, high].map(|exponent| 10f64.powf(exponent))
 }
 
+/// Returns the number of layers.
 fn depth(network: &Network) -> usize {
     network.runs.first().map_or(0, |run| run.before.len())
 }
 
-/// The variance in every layer.
-fn layers(study: &Study) -> Sheet {
+/// Builds the table of the variance in every layer.
+fn layers(study: &VarianceOutput) -> Sheet {
     let rows = study.network.iter().flat_map(|network| {
         (0..depth(network)).map(move |layer| {
             let text = |trained| {
                 let [mean, low, high] = over_seeds(network, layer, trained);
-                format!("{} ({} to {})", digits(mean), digits(low), digits(high))
+                format!("{} ({} to {})", three_digits(mean), three_digits(low), three_digits(high))
             };
             (Tone::Plain, vec![network.model.clone(), (layer + 1).to_string(), text(false), text(true)])
         })
@@ -171,8 +172,8 @@ fn layers(study: &Study) -> Sheet {
     }
 }
 
-/// Three digits, whatever the size.
-fn digits(value: f64) -> String {
+/// Formats a number with three significant digits or more.
+fn three_digits(value: f64) -> String {
     if (0.01..1000.0).contains(&value) {
         format!("{:.1$}", value, if value < 10.0 { 3 } else { 1 })
     } else {
@@ -180,19 +181,21 @@ fn digits(value: f64) -> String {
     }
 }
 
+/// Plots simulated variances and formulas.
 fn formula_figure(cases: &[Case]) -> String {
     let mut plots = Vec::new();
     for varied in Varied::ALL {
-        let of = || cases.iter().filter(move |case| case.varied == varied);
+        let varied_cases = || cases.iter().filter(move |case| case.varied == varied);
         let axis =
             || if varied == Varied::Correlation { Axis::linear(varied.name()) } else { Axis::log(varied.name()) };
-        let line = |formula: fn(&Case) -> f64| of().map(|case| [case.value, formula(case)]).collect::<Vec<_>>();
+        let line =
+            |formula: fn(&Case) -> f64| varied_cases().map(|case| [case.value, formula(case)]).collect::<Vec<_>>();
         let plot = |form: &str, estimate: fn(&Case) -> Estimate| {
-            let intervals: Vec<[f64; 3]> = of()
+            let intervals: Vec<[f64; 3]> = varied_cases()
                 .map(|case| (case.value, estimate(case).interval()))
                 .map(|(x, [low, high])| [x, low, high])
                 .collect();
-            let dots: Vec<[f64; 2]> = of().map(|case| [case.value, estimate(case).variance]).collect();
+            let dots: Vec<[f64; 2]> = varied_cases().map(|case| [case.value, estimate(case).variance]).collect();
             let plot =
                 Plot::new(format!("{form}, by {}", varied.name()), axis(), Axis::log(format!("variance of e_{form}")));
             plot.series(&["exact", "simulated", "lower bound"])
@@ -206,7 +209,8 @@ fn formula_figure(cases: &[Case]) -> String {
     panels("Variance of attention: the proposition and a simulation", 2, &plots)
 }
 
-fn depth_figure(study: &Study) -> String {
+/// Plots the variance by layer.
+fn depth_figure(study: &VarianceOutput) -> String {
     let layers = study.network.iter().map(depth).max().unwrap_or(0);
     let title = format!("Variance of attention by layer, {}", study.dataset);
     let axis = Axis::categories("layer", (1..=layers).map(|layer| layer.to_string()));
@@ -226,12 +230,12 @@ fn depth_figure(study: &Study) -> String {
 }
 
 fn page(args: &VarianceArgs, sheets: &[Sheet; 2], formulas: &str, depth: &str) -> String {
-    let mut page = Page::new("Variance of attention", "The proposition on GO and DP attention, simulated, and four layers of a real network")
+    let mut page = Page::new("Variance of attention", "The proposition on GO and DP attention: a simulation, and models with four layers")
         .section("The proposition")
-        .text("Dots are simulated with 95 % intervals; lines are formulas. The proposition gives the variance of GO and a lower bound of that of DP.")
+        .text("Dots are simulated, with 95 % intervals; lines are formulas. The proposition gives the variance of GO attention and a lower bound for DP attention.")
         .figure(formulas, "Variance of e over inputs, weights and attention vectors.")
-        .section("In a network")
-        .figure(depth, "Variance of e over all edges and heads, geometric mean over seeds with 95 % intervals.");
+        .section("In trained models")
+        .figure(depth, "Variance of e over all edges and heads: geometric mean over seeds, with 95 % intervals.");
     for sheet in sheets {
         page = page.section(&sheet.title).toned_table(&sheet.header, &sheet.rows).notes(&sheet.notes);
     }

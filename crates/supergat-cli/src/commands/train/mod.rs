@@ -1,4 +1,4 @@
-//! `supergat train`
+//! Implementation of `supergat train`.
 
 mod progress;
 
@@ -21,13 +21,13 @@ use std::time::Instant;
 use supergat_data::Dataset;
 use supergat_lab::{Observation, Runs, run_seeds};
 
-/// More rows of attention than this are written only on demand.
-const MANY_ROWS: usize = 1_000_000;
+/// Maximum number of rows of attention.csv without `--attention`.
+const MAX_ROWS: usize = 1_000_000;
 
-/// Trains and writes the run folder.
+/// Trains a model and writes the run folder.
 pub fn run(args: TrainArgs) -> Result<ExitCode> {
     let mut choices = Choices::new(args.options.0, args.config.as_deref())?;
-    // Before anything runs in parallel.
+    // The global thread pool can be configured only before its first use.
     let threads = threads(args.threads)?;
     let dataset = supergat_data::load_with(choices.dataset(), &choices.load_options()?)?;
     let recommendation = choices.choose_model(&dataset);
@@ -40,7 +40,7 @@ pub fn run(args: TrainArgs) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let rows = tables::attention_rows(&dataset, &settings.architecture(&dataset));
-    let attention = rows > 0 && (args.attention || rows <= MANY_ROWS);
+    let attention = rows > 0 && (args.attention || rows <= MAX_ROWS);
     let fit = Fit::of(&dataset, &resolved, threads, if attention { rows } else { 0 }, args.max_memory)?;
     if args.estimate {
         if args.json {
@@ -61,13 +61,15 @@ pub fn run(args: TrainArgs) -> Result<ExitCode> {
     opening.extend(dataset.notes.iter().map(|note| format!("note: {note}")));
     let unread = choices.unread(settings.model);
     if !unread.is_empty() {
-        opening.push(format!("note: {} does not read {}", settings.model, unread.join(", ")));
+        opening.push(format!("note: {} does not use {}", settings.model, unread.join(", ")));
     }
 
     if args.attention && rows == 0 {
-        opening.push("note: no attention.csv, since this model has no attention".into());
+        opening.push("note: attention.csv is not written, because this model has no attention".into());
     } else if !attention && rows > 0 {
-        opening.push(format!("note: no attention.csv, since it would have {rows} rows; --attention writes it"));
+        opening.push(format!(
+            "note: attention.csv is not written, because it would have {rows} rows; --attention writes it"
+        ));
     }
 
     let started = Instant::now();
@@ -99,6 +101,7 @@ pub fn run(args: TrainArgs) -> Result<ExitCode> {
     Ok(if runs.interrupted { INTERRUPTED.into() } else { ExitCode::SUCCESS })
 }
 
+/// Trains all seeds and shows the progress. Stops after the current epoch when the user presses Ctrl-C.
 fn train(
     dataset: &Dataset,
     resolved: &Resolved,

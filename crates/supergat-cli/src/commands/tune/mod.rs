@@ -1,4 +1,4 @@
-//! `supergat tune`
+//! Implementation of `supergat tune`.
 
 mod folder;
 mod picture;
@@ -24,12 +24,12 @@ use std::time::Duration;
 use supergat_lab::tune::{Budget, Space, Tuning, tune};
 use toml::Value;
 
-/// Seeds of a trial, as in the paper.
+/// Default number of seeds per trial, as in the paper.
 const SEEDS: i64 = 3;
-/// Trials when nobody says how many.
+/// Default number of trials.
 const TRIALS: usize = 40;
 
-/// Searches, and writes what was found.
+/// Searches for hyperparameters and writes the output folder.
 pub fn run(args: TuneArgs) -> Result<ExitCode> {
     let mut options = args.options.0;
     options.entry("seeds").or_insert(Value::Integer(SEEDS));
@@ -43,7 +43,7 @@ pub fn run(args: TuneArgs) -> Result<ExitCode> {
     if !resolved.tables.is_empty() {
         let names: Vec<&str> = resolved.tables.keys().copied().collect();
         return Err(CliError::usage(format!(
-            "tune does not read {}: convert the tables with them first, and tune the file: supergat convert {} FILE.safetensors",
+            "tune does not read {}: convert the tables with these options first, then tune the file: supergat convert {} FILE.safetensors",
             names.join(", "),
             resolved.dataset
         )));
@@ -57,7 +57,7 @@ pub fn run(args: TuneArgs) -> Result<ExitCode> {
     let folder = TuneFolder::open(args.out.clone().unwrap_or_else(default), metric(&dataset), &space)?;
     let mut opening = Vec::from_iter(recommendation.as_ref().map(recommend::opening));
     opening.push(format!("starting from: {}", choices.origin(&dataset.name)?));
-    // The runs load it themselves.
+    // Each run loads the dataset itself.
     drop(dataset);
     let tuning = Tuning {
         source: resolved.dataset.clone(),
@@ -72,6 +72,7 @@ pub fn run(args: TuneArgs) -> Result<ExitCode> {
     search(&tuning, &resolved, folder, &opening, args.quiet, args.json)
 }
 
+/// Runs the search, writes its files and prints the summary.
 fn search(
     tuning: &Tuning,
     resolved: &Resolved,
@@ -103,15 +104,17 @@ fn search(
     Ok(if tuned.interrupted { INTERRUPTED.into() } else { ExitCode::SUCCESS })
 }
 
+/// Returns the budget of the search, from `--trials` or `--minutes`.
 fn budget(trials: Option<u32>, minutes: Option<f64>) -> Result<Budget> {
     match minutes {
         None => Ok(Budget::Trials(trials.map_or(TRIALS, |trials| trials as usize))),
-        // Up to ten years, which an instant can hold.
+        // Longer times could overflow an `Instant`.
         Some(minutes) if minutes > 0.0 && minutes < 5e6 => Ok(Budget::Time(Duration::from_secs_f64(60.0 * minutes))),
         Some(minutes) => Err(CliError::usage(format!("--minutes {minutes}: must be positive and below 5000000"))),
     }
 }
 
+/// Checks the names given to `--also`.
 fn check_also(names: &[String]) -> Result<()> {
     let known: Vec<String> = Space::on_request().into_iter().map(str::to_owned).collect();
     match names.iter().find(|name| !known.contains(name)) {
@@ -119,7 +122,7 @@ fn check_also(names: &[String]) -> Result<()> {
         Some(name) => {
             let known = nearest_first(name, known).join(", ");
             Err(CliError::usage(format!(
-                "--also {name}: expected some of {known}; what the model reads is searched anyway"
+                "--also {name}: expected some of {known}; the other hyperparameters are always searched"
             )))
         }
     }

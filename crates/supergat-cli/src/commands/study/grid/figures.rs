@@ -1,4 +1,4 @@
-//! The figures of the synthetic study.
+//! Figures of the grid study.
 
 use supergat_figure::{Axis, Plot, panels};
 use supergat_lab::grid::{Choice, GAT, GCN, Line, MX, Place, REAL_GRAPHS, SD, Study};
@@ -7,18 +7,19 @@ use supergat_lab::reproduce::printed_name;
 
 const PANELS: usize = 3;
 
-/// Gains over GAT against the degree, a panel for each homophily: ours strong, the paper's in the background.
+/// Plots the gain over GAT against the degree, one panel per homophily. The paper's gains are faint lines.
 pub fn gains(study: &Study) -> String {
     let range = range(study);
     let plots: Vec<Plot> = study.plan.homophilies.iter().map(|&homophily| gain(study, homophily, range)).collect();
     panels("Gain over GAT in points (strong: ours, faint: the paper's)", PANELS, &plots)
 }
 
+/// Plots the gains of one homophily.
 fn gain(study: &Study, homophily: f64, [low, high]: [f64; 2]) -> Plot {
     let y = Axis::linear("").range(low, high);
     let mut plot = Plot::new(format!("homophily {homophily}"), Axis::log("average degree"), y);
     for model in [SD, MX, GCN].into_iter().filter(|model| study.plan.models.contains(model)) {
-        let of = |mean: fn(&Line) -> Option<f64>| -> Vec<[f64; 2]> {
+        let gains = |mean: fn(&Line) -> Option<f64>| -> Vec<[f64; 2]> {
             let degrees = study.plan.degrees.iter();
             let point = |&degree: &f64| {
                 let at = |model| study.line(Place { degree, homophily }, model).and_then(mean);
@@ -26,15 +27,15 @@ fn gain(study: &Study, homophily: f64, [low, high]: [f64; 2]) -> Plot {
             };
             degrees.filter_map(point).collect()
         };
-        let paper = of(|line| line.paper.map(|paper| paper.mean));
-        let ours = of(|line| line.ours.as_ref().map(|ours| ours.mean));
+        let paper = gains(|line| line.paper.map(|paper| paper.mean));
+        let ours = gains(|line| line.ours.as_ref().map(|ours| ours.mean));
         let name = printed_name(&model.to_string());
         plot = plot.faint_line(&name, &paper).line(&name, &ours);
     }
     plot.mark_y(0.0, "")
 }
 
-/// The smallest and largest gain, in steps of five points, so that panels can be compared.
+/// Returns the smallest and largest gain, rounded outwards to multiples of five points. All panels share this range.
 fn range(study: &Study) -> [f64; 2] {
     let mut range = [0.0f64, 0.0f64];
     for line in &study.lines {
@@ -48,7 +49,7 @@ fn range(study: &Study) -> [f64; 2] {
     [5.0 * (range[0] / 5.0).floor(), 5.0 * (range[1] / 5.0).ceil()]
 }
 
-/// The plane of degree and homophily: squares of the best form, and the real graphs. Ours above the paper's.
+/// Plots the best form of attention over degree and homophily: our results above the paper's.
 pub fn recipe(study: &Study) -> String {
     let square = |place: Place, Choice { form, gain, .. }| {
         let Place { degree, homophily } = place;
@@ -58,7 +59,7 @@ pub fn recipe(study: &Study) -> String {
     panels("", 1, &[with_real_graphs(plane("Ours", &ours)), with_real_graphs(plane("The paper's", &Square::paper()))])
 }
 
-/// A dot for every real graph in the colour of its form.
+/// Adds a dot for every real graph, in the colour of its best form.
 fn with_real_graphs(plot: Plot) -> Plot {
     Form::SHOWN.into_iter().fold(plot, |plot, form| {
         let real = REAL_GRAPHS.iter().filter(|graph| graph.form == form);

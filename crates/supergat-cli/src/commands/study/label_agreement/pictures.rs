@@ -1,11 +1,11 @@
-//! The figures of the study: box plots of divergences and entropy, layer by layer.
+//! Figures of the study: box plots of divergences and entropy by layer.
 
 use crate::run_folder::folder_name;
 use supergat_figure::{Axis, Plot, Quartiles, panels};
 use supergat_lab::agreement::{Network, Profile, Spreads};
 use supergat_lab::statistics::Spread;
 
-/// What is drawn: a name for the axis, and where it is found.
+/// Measure to plot: the name of the axis, and the field with its spread.
 type Measure = (&'static str, fn(&Spreads) -> &Spread);
 
 const MEASURES: [Measure; 3] = [
@@ -14,28 +14,28 @@ const MEASURES: [Measure; 3] = [
     ("relative entropy", |s| &s.relative_entropy),
 ];
 
-/// The figure of a run.
-pub fn of_run(title: &str, model: &str, profile: &Profile) -> String {
+/// Plots the measures of a run.
+pub fn run_figure(title: &str, model: &str, profile: &Profile) -> String {
     panels(title, MEASURES.len(), &MEASURES.map(|measure| plot("", measure, &[(model.to_owned(), profile)])))
 }
 
-/// The figure of all networks on a dataset, a row for each depth, with the name of its file.
-pub fn of_dataset(networks: &[Network]) -> (String, String) {
+/// Plots all models on a dataset, one row per depth. Returns the file name and the SVG text.
+pub fn dataset_figure(networks: &[Network]) -> (String, String) {
     let mut plots = Vec::new();
-    for of_depth in networks.chunk_by(|a, b| a.depth == b.depth) {
-        let title = format!("{} layers", of_depth[0].depth);
-        let profiles: Vec<(String, &Profile)> = of_depth.iter().map(|n| (n.model.to_string(), &n.profile)).collect();
+    for group in networks.chunk_by(|a, b| a.depth == b.depth) {
+        let title = format!("{} layers", group[0].depth);
+        let profiles: Vec<(String, &Profile)> = group.iter().map(|n| (n.model.to_string(), &n.profile)).collect();
         plots.extend(MEASURES.map(|measure| plot(&title, measure, &profiles)));
     }
     let dataset = &networks[0].dataset;
     (folder_name("label-agreement", dataset) + ".svg", panels(dataset, MEASURES.len(), &plots))
 }
 
-/// A box per layer and model, and one of uniform attention at the right.
+/// Plots one box per layer and model, and uniform attention on the right.
 fn plot(title: &str, (name, of): Measure, profiles: &[(String, &Profile)]) -> Plot {
     let depth = profiles.iter().map(|(_, profile)| profile.layers.len()).max().unwrap_or(0);
-    let places = (1..=depth).map(|layer| layer.to_string()).chain(["unif.".to_owned()]);
-    let mut plot = Plot::new(title, Axis::categories("layer", places), Axis::linear(name));
+    let categories = (1..=depth).map(|layer| layer.to_string()).chain(["unif.".to_owned()]);
+    let mut plot = Plot::new(title, Axis::categories("layer", categories), Axis::linear(name));
     for (model, profile) in profiles {
         let boxes: Vec<(f64, Quartiles)> =
             profile.layers.iter().enumerate().map(|(k, spreads)| (k as f64, quartiles(of(spreads)))).collect();

@@ -1,4 +1,4 @@
-//! The tables of the study.
+//! Tables of the study.
 
 use supergat_core::Form;
 use supergat_figure::Tone;
@@ -6,7 +6,7 @@ use supergat_lab::agreement::{Network, Profile, Spreads};
 use supergat_lab::sheet::Sheet;
 use supergat_lab::statistics::Spread;
 
-/// A divergence: its name, its spread in a layer, and its means in the last layer by seed.
+/// Divergence: its name, its spread in a layer, and its mean in the last layer for each seed.
 type Divergence = (&'static str, fn(&Spreads) -> &Spread, fn(&Network) -> &[f64]);
 
 const DIVERGENCES: [Divergence; 2] = [
@@ -14,12 +14,12 @@ const DIVERGENCES: [Divergence; 2] = [
     ("KLD(agr, att)", |spreads| &spreads.reverse, |network| &network.reverses),
 ];
 
-/// Whether GO or DP is nearer to label agreement in the last layer, for each dataset and depth.
-pub fn nearer(networks: &[Network]) -> Sheet {
-    let is = |network: &&Network, form| network.model.form() == Some(form);
-    let rows = networks.iter().filter(|go| is(go, Form::Go)).flat_map(|go| {
-        let alike = |dp: &&Network| (&dp.dataset, dp.depth) == (&go.dataset, go.depth);
-        let dp = networks.iter().filter(alike).find(|dp| is(dp, Form::Dp));
+/// Compares GO with DP: which is closer to label agreement in the last layer, for each dataset and depth.
+pub fn closer_form(networks: &[Network]) -> Sheet {
+    let has_form = |network: &&Network, form| network.model.form() == Some(form);
+    let rows = networks.iter().filter(|go| has_form(go, Form::Go)).flat_map(|go| {
+        let comparable = |dp: &&Network| (&dp.dataset, dp.depth) == (&go.dataset, go.depth);
+        let dp = networks.iter().filter(comparable).find(|dp| has_form(dp, Form::Dp));
         dp.into_iter().flat_map(move |dp| DIVERGENCES.map(|divergence| (Tone::Plain, pair(go, dp, divergence))))
     });
     let header =
@@ -31,25 +31,26 @@ pub fn nearer(networks: &[Network]) -> Sheet {
         csv_header: String::new(),
         csv_rows: Vec::new(),
         notes: vec![
-            "Mean / median in nats, over n nodes and heads of a run; in how many of the seeds GO has the smaller mean.".into(),
-            "KLD(att, agr) is the paper's formula, from attention to label agreement; KLD(agr, att) is the other way round.".into(),
+            "Mean / median in nats, over n nodes and heads of a run, and the number of seeds in which GO has the smaller mean.".into(),
+            "KLD(att, agr) is the paper's formula, from attention to label agreement; KLD(agr, att) is the reverse.".into(),
         ],
     }
 }
 
+/// Builds the row that compares GO with DP.
 fn pair(go: &Network, dp: &Network, (name, of, by_seed): Divergence) -> Vec<String> {
     let [a, b] = [go, dp].map(|network| of(network.profile.last()));
     let nearer = |a: f64, b: f64| if a < b { "GO".to_owned() } else { "DP".to_owned() };
     let count = by_seed(go).iter().zip(by_seed(dp)).filter(|(go, dp)| go < dp).count();
-    // Seeds are missing where the study was stopped.
+    // If the study was interrupted, seeds may be missing.
     let seeds = if go.seeds == dp.seeds { format!("{count} of {}", go.seeds.len()) } else { "-".to_owned() };
     vec![
         go.dataset.clone(),
         go.depth.to_string(),
         name.to_owned(),
-        two(a),
-        two(b),
-        two(of(&go.profile.uniform)),
+        mean_and_median(a),
+        mean_and_median(b),
+        mean_and_median(of(&go.profile.uniform)),
         nearer(a.mean, b.mean),
         nearer(a.median, b.median),
         seeds,
@@ -57,21 +58,21 @@ fn pair(go: &Network, dp: &Network, (name, of, by_seed): Divergence) -> Vec<Stri
     ]
 }
 
-/// Every layer of every network.
-pub fn of_networks(networks: &[Network]) -> Sheet {
+/// Builds the table of all layers of all models.
+pub fn all_layers(networks: &[Network]) -> Sheet {
     let names: Vec<String> = networks.iter().map(|n| n.model.to_string()).collect();
     let all = networks.iter().zip(&names).map(|(n, model)| (n.dataset.as_str(), model.as_str(), &n.profile));
     layers(&all.collect::<Vec<_>>())
 }
 
-/// Every layer of attention, and uniform attention after the last.
+/// Builds the table of all layers, followed by uniform attention.
 pub fn layers(profiles: &[(&str, &str, &Profile)]) -> Sheet {
     let header = ["dataset", "model", "layer", "KLD(att, agr)", "KLD(agr, att)", "entropy", "relative entropy", "n"];
     let lines = || profiles.iter().flat_map(|(dataset, model, profile)| lines(dataset, model, profile));
     let row = |line: Line<'_>| {
         let Spreads { divergence, reverse, entropy, relative_entropy } = line.spreads;
         let mut row = line.names.to_vec();
-        row.extend([divergence, reverse, entropy, relative_entropy].map(two));
+        row.extend([divergence, reverse, entropy, relative_entropy].map(mean_and_median));
         row.push(divergence.count.to_string());
         (Tone::Plain, row)
     };
@@ -82,14 +83,15 @@ pub fn layers(profiles: &[(&str, &str, &Profile)]) -> Sheet {
         csv_header: "dataset,model,layer,of,measure,n,mean,low,first,median,third,high".into(),
         csv_rows: lines().flat_map(|line| numbers(&line)).collect(),
         notes: vec![
-            "Mean / median over n nodes and heads; divergences and entropy in nats, relative entropy as a share of the largest possible one."
+            "Mean / median over n nodes and heads; divergences and entropy in nats, relative entropy as a share of its maximum."
                 .into(),
         ],
     }
 }
 
+/// Row of the table.
 struct Line<'a> {
-    /// Dataset, model, layer.
+    /// Dataset, model and layer.
     names: [String; 3],
     depth: usize,
     spreads: &'a Spreads,
@@ -103,6 +105,7 @@ fn lines<'a>(dataset: &'a str, model: &'a str, profile: &'a Profile) -> impl Ite
     layers.chain(std::iter::once(line("uniform".into(), &profile.uniform)))
 }
 
+/// Builds the CSV rows of a line, one per measure.
 fn numbers(line: &Line<'_>) -> Vec<Vec<String>> {
     let Spreads { divergence, reverse, entropy, relative_entropy } = line.spreads;
     let measures = [
@@ -123,7 +126,7 @@ fn numbers(line: &Line<'_>) -> Vec<Vec<String>> {
     measures.into_iter().map(row).collect()
 }
 
-/// `mean / median`
-fn two(spread: &Spread) -> String {
+/// Formats a spread as `mean / median`.
+fn mean_and_median(spread: &Spread) -> String {
     format!("{:.3} / {:.3}", spread.mean, spread.median)
 }
