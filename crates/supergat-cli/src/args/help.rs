@@ -35,8 +35,14 @@ pub const TRAIN: &str = "\
 Trains a model for each seed and keeps the epoch with the best validation metric. The test metric of that epoch is reported. The \
 metric is accuracy, or micro-F1 if a node may have several classes.
 
-Settings are taken from these sources; a later one overrides an earlier one: the defaults shown above, the paper's settings for the \
-dataset and model (if it has any), the --config file, the options. Setting any early-stopping option enables early stopping.
+Settings come from these sources, each overriding those before it:
+  1. the defaults shown above
+  2. the paper's settings for the dataset and model, where it has some
+  3. the --config file
+  4. the options
+
+Setting any early-stopping option enables early stopping. The delimiter and the columns of tables are detected unless options name them; \
+`supergat inspect` shows the result.
 
 Ctrl-C stops after the current epoch and writes the results so far. A second Ctrl-C quits at once.
 
@@ -51,7 +57,7 @@ The forms of attention score a pair of nodes by a learned vector (go), by their 
 by go and dp combined (mx).
 
 Splits:
-  published        the split in the files, else the paper's, else random:0
+  published        the split of the files, else the paper's, else a random one
   random[:SEED]    20 training and 30 validation nodes per class, all others for testing
   full-supervised  validation and test nodes as published, all other labelled nodes for training
   0, 1, ...        number of a split, for datasets with several splits
@@ -122,7 +128,7 @@ Examples:
 /// Text after the options of `supergat inspect`.
 pub const INSPECT: &str = "\
 For a folder of tables, the output also shows how each column was interpreted, and what was counted and skipped. Use it to check your \
-files before training.
+files before training. The delimiter and the columns are detected unless options name them.
 
 Examples:
   supergat inspect cora
@@ -137,7 +143,8 @@ share of a node's neighbours that have its class). The degree is counted. The ho
 validation nodes, with a 95 % interval, and the recommendation takes this uncertainty into account. Labels of test nodes are never used.
 
 The confidence is the probability, according to the map, that no other form performs better. If the decision is close, run a short \
-search with each of the two models: supergat tune DATASET --model MODEL --minutes 10.
+search with each of the two models:
+  supergat tune DATASET --model MODEL --minutes 10
 
 `supergat train --model auto` trains the recommended model.
 
@@ -171,6 +178,12 @@ Examples:
   supergat convert cora cora-tables
   supergat train my-graph.supergat.safetensors";
 
+/// Text after the options of `supergat datasets`.
+pub const DATASETS: &str = "\
+Prints name, size, licence and folder of each dataset. Datasets without a folder are downloaded with `supergat download NAME`.
+
+Folders are searched in the folder named by SUPERGAT_DATA, in ./data and in the user's cache folder.";
+
 /// Text after the options of `supergat download`.
 pub const DOWNLOAD: &str = "\
 Each dataset is written to its own folder, inside the folder named by SUPERGAT_DATA or, if that is not set, in the user's cache folder. \
@@ -201,6 +214,14 @@ Examples:
 
 Exit codes: 0 success, 1 the job failed, 2 wrong usage or input, 130 interrupted.";
 
+/// Text after the options of `supergat study`.
+pub const STUDY: &str = "\
+Each study writes figures, tables and report.html to the folder studies/STUDY. `supergat study STUDY --help` describes a study.
+
+Examples:
+  supergat study density cora
+  supergat study grid --quick";
+
 /// Text after the options of `supergat compare`.
 pub const COMPARE: &str = "\
 Tests whether the test metrics of two sets of runs differ. Runs with the same splits and seeds are compared in pairs (paired t-test and \
@@ -219,10 +240,10 @@ Examples:
 /// Text after the options of `supergat tune`.
 pub const TUNE: &str = "\
 Searches the weight decay (lambda_2) and, for self-supervised models, lambda_E, p_n and p_e, with tree-structured Parzen estimators \
-(TPE). All other settings are those of `supergat train`, which also lists the models. The first trial uses the settings of \
+(TPE). All other settings are those of `supergat train`; its help lists the models. The first trial uses the settings of \
 `supergat train` unchanged.
 
-The score of a trial is its mean validation metric over --seeds seeds (default: 3). A trial ends after its first seed if that is below \
+The score of a trial is its mean validation metric over --seeds seeds. A trial ends after its first seed if that is below \
 the median of earlier trials. At the end, the best five trials run with five more seeds, and the best mean wins. Test nodes are never \
 used.
 

@@ -68,7 +68,7 @@ pub enum Command {
     /// Reproduce the paper's tables and compare them with the printed numbers.
     Reproduce(ReproduceArgs),
     /// Reproduce a study of the paper: figures, tables and an HTML page.
-    #[command(subcommand)]
+    #[command(subcommand, after_help = help::STUDY)]
     Study(StudyCommand),
 }
 
@@ -194,7 +194,8 @@ pub struct InspectArgs {
 
 /// Arguments of `supergat bench`.
 #[derive(Debug, Args)]
-#[command(after_help = help::BENCH)]
+#[command(after_help = help::BENCH, mut_arg("seeds", |arg| arg.hide(true)))]
+#[command(mut_arg("model", |arg| arg.help("Model such as supergat-mx, or auto (recommended for the graph) [default: supergat-mx]")))]
 pub struct BenchArgs {
     /// Configuration keys given as options.
     #[command(flatten)]
@@ -251,7 +252,7 @@ pub struct CompareArgs {
 
 /// Arguments of `supergat tune`.
 #[derive(Debug, Args)]
-#[command(after_help = help::TUNE)]
+#[command(after_help = help::TUNE, mut_arg("seeds", |arg| arg.help("Number of seeds per trial [default: 3]")))]
 pub struct TuneArgs {
     /// Configuration keys given as options.
     #[command(flatten)]
@@ -265,7 +266,7 @@ pub struct TuneArgs {
     /// Stop after N trials, including those already in the folder [default: 40]
     #[arg(long, value_name = "N", help_heading = SEARCH, value_parser = value_parser!(u32).range(1..=100_000))]
     pub trials: Option<u32>,
-    /// Stop after X minutes [default: stop by --trials]
+    /// Stop after X minutes instead of a number of trials
     #[arg(long, value_name = "X", help_heading = SEARCH, conflicts_with = "trials")]
     pub minutes: Option<f64>,
     /// Number of threads; results do not depend on it [default: all cores]
@@ -284,6 +285,7 @@ pub struct TuneArgs {
 
 /// Arguments of `supergat datasets`.
 #[derive(Debug, Args)]
+#[command(after_help = help::DATASETS)]
 pub struct DatasetsArgs {
     /// Print the list as one JSON object
     #[arg(long)]

@@ -19,9 +19,9 @@ Examples:
 The output folder contains:
   report.html    figures and tables on one page
   density.svg    density over degree and homophily
-  marginals.svg  density of each alone
+  marginals.svg  densities of degree and of homophily
   table.md       modes of every dataset
-  table.csv      the same with all digits";
+  table.csv      modes with all digits";
 
 /// Arguments of `supergat study density`.
 #[derive(Debug, Args)]

@@ -6,9 +6,9 @@ use clap::{Args, value_parser};
 use std::path::PathBuf;
 
 const HELP: &str = "\
-Label agreement is the distribution over a node's neighbourhood, including the node itself, with weights \
-proportional to the number of shared labels: 0 or 1 if each node has one label. For every node, layer and head, this study measures the Kullback-Leibler divergence between attention \
-and label agreement, and the entropy of attention. Uniform attention is the baseline.
+Label agreement distributes attention over a node's neighbourhood (the node itself included) in proportion to the number of shared \
+labels. With one label per node, it is equal for all nodes with the same label and 0 for the others. For every node, layer and head, this \
+study measures the Kullback-Leibler divergence between attention and label agreement, and the entropy of attention. Uniform attention is the baseline.
 
 With --datasets, GAT models with GO and DP attention, two and four layers deep, are trained with the paper's settings. Every finished run \
 is a line of results.jsonl, so you can stop at any time with Ctrl-C and resume with the same command.
@@ -23,7 +23,7 @@ The output folder contains:
   label-agreement.svg          figure of a run
   label-agreement-DATASET.svg  figure of the models on a dataset, with --datasets
   table.md                     divergences and entropy by layer
-  table.csv                    the same with all digits
+  table.csv                    divergences and entropy with all digits
   results.jsonl                all runs, with --datasets
 
 Exit codes: 0 success, 1 the job failed, 2 wrong usage or input, 130 interrupted.";

@@ -24,7 +24,7 @@ use clap::Subcommand;
 pub enum StudyCommand {
     /// Plot degree and homophily of the nodes, and test whether a graph is a mixture.
     Density(DensityArgs),
-    /// Find the best attention form on a grid of synthetic graphs with given homophily and degree.
+    /// Find the best attention form by homophily and degree, on synthetic graphs.
     Grid(GridArgs),
     /// Compare attention with label agreement, for a trained model or the paper's models.
     LabelAgreement(LabelAgreementArgs),
@@ -34,6 +34,6 @@ pub enum StudyCommand {
     Sensitivity(SensitivityArgs),
     /// Draw small examples of the paper's synthetic graphs.
     Synthetic(SyntheticArgs),
-    /// Check the paper's proposition on the variance of attention, by simulation and in trained models.
+    /// Check the paper's proposition on the variance of attention.
     Variance(VarianceArgs),
 }

@@ -15,7 +15,7 @@ The output folder contains:
   report.html    figure and table on one page
   synthetic.svg  the six graphs
   table.md       expected and actual degree and homophily
-  table.csv      the same with all digits";
+  table.csv      degree and homophily with all digits";
 
 /// Arguments of `supergat study synthetic`.
 #[derive(Debug, Args)]

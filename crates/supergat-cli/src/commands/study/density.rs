@@ -52,7 +52,7 @@ pub fn run(args: &DensityArgs) -> Result<ExitCode> {
     let page = Page::new("Degree and homophily of nodes", "Densities and their modes")
         .figure(
             &figure,
-            "Square root of the density of nodes by degree and homophily. Dots are modes. Nodes with one neighbour, of another class, are not shown.",
+            "Square root of the density of nodes by degree and homophily. Dots are modes. Nodes whose only neighbour has another class are excluded.",
         )
         .section(&sheet.title)
         .toned_table(&sheet.header, &sheet.rows)
