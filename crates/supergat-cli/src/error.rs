@@ -40,10 +40,10 @@ impl CliError {
     }
 }
 
-impl From<supergat_core::Error> for CliError {
-    fn from(error: supergat_core::Error) -> Self {
+impl From<supergat::engine::Error> for CliError {
+    fn from(error: supergat::engine::Error) -> Self {
         match error {
-            supergat_core::Error::Diverged { .. } | supergat_core::Error::Threads { .. } => {
+            supergat::engine::Error::Diverged { .. } | supergat::engine::Error::Threads { .. } => {
                 Self::job(error.to_string())
             }
             input => Self::usage(input.to_string()),
@@ -51,26 +51,39 @@ impl From<supergat_core::Error> for CliError {
     }
 }
 
-impl From<supergat_data::Error> for CliError {
-    fn from(error: supergat_data::Error) -> Self {
+impl From<supergat::Error> for CliError {
+    fn from(error: supergat::Error) -> Self {
         match error {
-            supergat_data::Error::Write { .. } | supergat_data::Error::Download { .. } => Self::job(error.to_string()),
+            supergat::Error::Data(error) => error.into(),
+            supergat::Error::Model(error) => error.into(),
+            supergat::Error::Write { .. } => Self::job(error.to_string()),
             input => Self::usage(input.to_string()),
         }
     }
 }
 
-impl From<supergat_lab::tune::TuneError> for CliError {
-    fn from(error: supergat_lab::tune::TuneError) -> Self {
+impl From<supergat::data::Error> for CliError {
+    fn from(error: supergat::data::Error) -> Self {
         match error {
-            supergat_lab::tune::TuneError::Data(error) => error.into(),
-            supergat_lab::tune::TuneError::Sweep(error) => error.into(),
+            supergat::data::Error::Write { .. } | supergat::data::Error::Download { .. } => {
+                Self::job(error.to_string())
+            }
+            input => Self::usage(input.to_string()),
         }
     }
 }
 
-impl From<supergat_lab::sweep::SweepError> for CliError {
-    fn from(error: supergat_lab::sweep::SweepError) -> Self {
+impl From<supergat::lab::tune::TuneError> for CliError {
+    fn from(error: supergat::lab::tune::TuneError) -> Self {
+        match error {
+            supergat::lab::tune::TuneError::Data(error) => error.into(),
+            supergat::lab::tune::TuneError::Sweep(error) => error.into(),
+        }
+    }
+}
+
+impl From<supergat::lab::sweep::SweepError> for CliError {
+    fn from(error: supergat::lab::sweep::SweepError) -> Self {
         Self::job(error.to_string())
     }
 }
@@ -81,9 +94,9 @@ mod tests {
 
     #[test]
     fn failed_jobs_exit_with_one_and_invalid_input_with_two() {
-        let diverged = supergat_core::Error::Diverged { epoch: 3, loss: f64::NAN };
+        let diverged = supergat::engine::Error::Diverged { epoch: 3, loss: f64::NAN };
         assert_eq!(CliError::from(diverged).code, 1);
-        assert_eq!(CliError::from(supergat_core::Error::EmptySplit { split: "training" }).code, 2);
+        assert_eq!(CliError::from(supergat::engine::Error::EmptySplit { split: "training" }).code, 2);
         assert_eq!(CliError::cannot_write(Path::new("a"), "no").message, "cannot write a: no");
     }
 }

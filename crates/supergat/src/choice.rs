@@ -34,16 +34,16 @@ pub(crate) enum ModelChoice {
     Kind(ModelKind),
 }
 
-/// Returns the names of all models, and `auto`.
+/// Returns the names of all models.
 ///
 /// ```
 /// assert!(supergat::model_names().contains(&"supergat-mx".to_owned()));
 /// ```
 pub fn model_names() -> Vec<String> {
-    [AUTO.to_owned()].into_iter().chain(ModelKind::ALL.iter().map(ToString::to_string)).collect()
+    ModelKind::ALL.iter().map(ToString::to_string).collect()
 }
 
-/// Checks the name of a model: one of [`model_names`].
+/// Checks the name of a model: one of [`model_names`], or [`AUTO`].
 ///
 /// ```
 /// assert!(supergat::check_model("gat-go").is_ok());
@@ -59,6 +59,7 @@ pub(crate) fn parse(name: &str) -> Result<ModelChoice> {
     }
     name.parse().map(ModelChoice::Kind).map_err(|_| {
         let mut known = model_names();
+        known.push(AUTO.to_owned());
         known.sort_by_key(|known| strsim::osa_distance(name, known));
         Error::UnknownModel { name: name.to_owned(), known }
     })

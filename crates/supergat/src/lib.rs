@@ -45,6 +45,8 @@ pub use supergat_core::{Epoch, Outcome, Score};
 pub use supergat_data::{Dataset, DatasetBuilder, LoadOptions, SplitChoice, TableOptions};
 pub use supergat_lab::{Observation, SeedRun, Settings, Summary};
 
+/// The engine: graphs, features, models and their training.
+pub use supergat_core as engine;
 /// Readers and generators of datasets.
 pub use supergat_data as data;
 /// Studies, statistics, sweeps and recommendations: the tools behind the command line.

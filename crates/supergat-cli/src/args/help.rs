@@ -266,7 +266,7 @@ Exit codes: 0 success, 1 the job failed, 2 wrong usage or input, 130 interrupted
 #[cfg(test)]
 mod tests {
     use super::TRAIN;
-    use supergat_core::ModelKind;
+    use supergat::engine::ModelKind;
 
     #[test]
     fn train_help_lists_every_model() {

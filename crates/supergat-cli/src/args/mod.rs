@@ -25,7 +25,7 @@ use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, value_parser};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use supergat_data::SplitChoice;
+use supergat::data::SplitChoice;
 
 const STYLES: Styles = Styles::styled().header(output::BOLD).usage(output::BOLD).literal(output::BOLD);
 

@@ -4,7 +4,7 @@ use super::TableArgs;
 use super::help;
 use clap::Args;
 use std::path::PathBuf;
-use supergat_data::SplitChoice;
+use supergat::data::SplitChoice;
 
 /// Arguments of `supergat recommend`.
 #[derive(Debug, Args)]

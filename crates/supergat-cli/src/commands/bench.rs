@@ -1,7 +1,7 @@
 //! Implementation of `supergat bench`.
 
 use crate::args::BenchArgs;
-use crate::config::{Choices, MODEL};
+use crate::config::Choices;
 use crate::error::{CliError, Result};
 use crate::output;
 use crate::process::memory;
@@ -9,8 +9,9 @@ use crate::process::threads;
 use serde::Serialize;
 use std::process::ExitCode;
 use std::time::Instant;
-use supergat_core::Form;
-use supergat_lab::{BenchReport, KernelTiming, bench};
+use supergat::DEFAULT_MODEL;
+use supergat::engine::Form;
+use supergat::lab::{BenchResult, KernelTiming, bench};
 
 /// Timings printed by `--json`.
 #[derive(Debug, Serialize)]
@@ -28,25 +29,24 @@ struct BenchOutput {
     /// Time to read or generate the dataset.
     load_ms: f64,
     #[serde(flatten)]
-    timing: BenchReport,
+    timing: BenchResult,
     peak_rss_mib: Option<u64>,
 }
 
 /// Measures the time of training steps and evaluation passes.
 pub fn run(args: BenchArgs) -> Result<ExitCode> {
     let mut options = args.options.0;
-    options.entry("model").or_insert(MODEL.into());
-    let mut choices = Choices::new(options, None)?;
+    options.entry("model").or_insert(DEFAULT_MODEL.into());
+    let choices = Choices::new(options, None)?;
     let source = match &args.random {
         Some(spec) => random_graph(spec)?,
         None => choices.dataset().to_owned(),
     };
     let threads = threads(args.threads)?;
     let started = Instant::now();
-    let dataset = supergat_data::load_with(&source, &choices.load_options()?)?;
+    let dataset = supergat::data::load_with(&source, &choices.load_options()?)?;
     let load_ms = 1000.0 * started.elapsed().as_secs_f64();
-    choices.choose_model(&dataset);
-    let resolved = choices.resolve(&dataset.name)?;
+    let resolved = choices.resolve(&choices.choose(&dataset)?)?;
     let timing = bench(&dataset, &resolved.settings, args.epochs as usize, threads, resolved.seed)?;
     let measured = BenchOutput {
         schema: 1,
@@ -90,7 +90,7 @@ fn random_graph(spec: &str) -> Result<String> {
 
 fn table(measured: &BenchOutput) -> String {
     let BenchOutput { model, data, threads, nodes, edges, epochs, timing, .. } = measured;
-    let row = |name: &str, timing: &supergat_lab::Timing| {
+    let row = |name: &str, timing: &supergat::lab::Timing| {
         format!("  {name:<12}{:>12.3}{:>12.3}\n", timing.min, timing.median)
     };
     let memory = measured.peak_rss_mib.map_or_else(|| "unknown".to_owned(), |mib| format!("{mib} MiB"));

@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use supergat_lab::Summary;
-use supergat_lab::compare::{Answer, ComparedRun, Comparison, Sample, Side, compare, p_value};
-use supergat_lab::statistics::{Interval, TTest, Wilcoxon};
-use supergat_lab::sweep::{Record, ResultsFile, Status};
+use supergat::lab::Summary;
+use supergat::lab::compare::{Answer, ComparedRun, Comparison, Sample, Side, compare, p_value};
+use supergat::lab::statistics::{Interval, TTest, Wilcoxon};
+use supergat::lab::sweep::{Record, ResultsFile, Status};
 
 /// Compares two sets of runs.
 pub fn run(args: &CompareArgs) -> Result<ExitCode> {

@@ -22,8 +22,8 @@ struct ConvertOutput {
 
 /// Converts a dataset to a file or a folder of tables.
 pub fn run(args: &ConvertArgs) -> Result<ExitCode> {
-    let dataset = supergat_data::load_with(&args.source, &load_options(args.split, &args.tables.0)?)?;
-    supergat_data::convert(&dataset, &args.dest)?;
+    let dataset = supergat::data::load_with(&args.source, &load_options(args.split, &args.tables.0)?)?;
+    supergat::data::convert(&dataset, &args.dest)?;
     let written = ConvertOutput {
         schema: SCHEMA,
         dataset: dataset.name.clone(),

@@ -9,8 +9,8 @@ use serde::Serialize;
 use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
-use supergat_data::download::{Progress, download};
-use supergat_data::registry::{self, Entry};
+use supergat::data::download::{Progress, download};
+use supergat::data::registry::{self, Entry};
 
 /// Environment variable with the address of a mirror.
 const MIRROR: &str = "SUPERGAT_MIRROR";

@@ -3,13 +3,11 @@
 use crate::args::EvaluateArgs;
 use crate::error::{CliError, Result};
 use crate::output::{self, BOLD, SCHEMA};
-use crate::run_folder::saved_model::SavedModel;
+use crate::run_folder;
 use crate::run_folder::summary::metric;
 use serde::Serialize;
 use std::process::ExitCode;
-use supergat_core::{Example, Score};
-use supergat_data::Dataset;
-use supergat_lab::logits;
+use supergat::Evaluation;
 
 /// Scores of a model on a dataset, printed by `--json`.
 #[derive(Debug, Serialize)]
@@ -35,18 +33,23 @@ struct SplitScore {
 
 /// Evaluates a model.
 pub fn run(args: &EvaluateArgs) -> Result<ExitCode> {
-    let saved = SavedModel::open(&args.run)?;
-    let dataset = saved.dataset(args.dataset.as_deref(), args.split, &args.tables.0)?;
-    let logits = logits(&saved.model, &dataset)?;
-    let score = |list: fn(&Example<f32>) -> &[u32]| score(&dataset, &logits, list);
+    let (model, dataset) = run_folder::open(&args.run, args.dataset.as_deref(), args.split, &args.tables.0)?;
+    let Evaluation { train, validation, test } = model.evaluate(&dataset)?;
+    let score = |split: Option<supergat::SplitScore>| {
+        split.map(|supergat::SplitScore { nodes, score }| SplitScore {
+            nodes,
+            metric: 100.0 * score.metric,
+            loss: score.loss,
+        })
+    };
     let evaluation = EvaluateOutput {
         schema: SCHEMA,
         dataset: dataset.name.clone(),
-        model: saved.model.architecture().model.to_string(),
+        model: model.model_name(),
         metric: metric(&dataset),
-        train: score(|example| &example.train),
-        validation: score(|example| &example.validation),
-        test: score(|example| &example.test),
+        train: score(train),
+        validation: score(validation),
+        test: score(test),
     };
     if [&evaluation.train, &evaluation.validation, &evaluation.test].iter().all(|score| score.is_none()) {
         let name = &evaluation.dataset;
@@ -60,12 +63,6 @@ pub fn run(args: &EvaluateArgs) -> Result<ExitCode> {
         output::print(&table(&evaluation))?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn score(dataset: &Dataset, logits: &[Vec<f32>], list: fn(&Example<f32>) -> &[u32]) -> Option<SplitScore> {
-    let nodes = dataset.examples.iter().map(|example| list(example).len()).sum();
-    let Score { loss, metric } = supergat_lab::score(dataset, logits, list);
-    (nodes > 0).then_some(SplitScore { nodes, metric: 100.0 * metric, loss })
 }
 
 fn table(evaluation: &EvaluateOutput) -> String {

@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::output::{self, BOLD, SCHEMA};
 use serde::Serialize;
 use std::process::ExitCode;
-use supergat_lab::GraphStatistics;
+use supergat::lab::GraphStatistics;
 
 /// Statistics of a dataset, printed by `--json`.
 #[derive(Debug, Serialize)]
@@ -21,7 +21,7 @@ struct InspectOutput<'a> {
 
 /// Describes a dataset.
 pub fn run(args: &InspectArgs) -> Result<ExitCode> {
-    let dataset = supergat_data::load_with(&args.dataset, &load_options(args.split, &args.tables.0)?)?;
+    let dataset = supergat::data::load_with(&args.dataset, &load_options(args.split, &args.tables.0)?)?;
     let statistics = &GraphStatistics::of(&dataset);
     if args.json {
         output::print_json(&InspectOutput {

@@ -9,8 +9,8 @@ use crate::output::{self, BOLD, SCHEMA, row};
 use serde::Serialize;
 use std::path::Path;
 use std::process::ExitCode;
+use supergat::lab::recipe::{Claim, Known, Recommendation, figure, recommend};
 use supergat_figure::Page;
-use supergat_lab::recipe::{Claim, Known, Recommendation, figure, recommend};
 use toml::Value;
 
 /// Recommendation for a dataset, printed by `--json`.
@@ -28,7 +28,7 @@ pub fn run(args: &RecommendArgs) -> Result<ExitCode> {
     let mut options = load_options(args.split, &args.tables.0)?;
     // Without labels, the recommendation is based on the degree alone.
     options.tables.labels_optional = true;
-    let dataset = supergat_data::load_with(&args.dataset, &options)?;
+    let dataset = supergat::data::load_with(&args.dataset, &options)?;
     let labels = if args.training_labels { Known::Training } else { Known::TrainingAndValidation };
     let recommendation = &recommend(&dataset, labels);
     let source = &arguments(&args.dataset, &args.tables.0);

@@ -1,20 +1,18 @@
 //! Implementation of `supergat report`.
 
 use crate::args::ReportArgs;
-use crate::config::Values;
 use crate::error::{CliError, Result};
 use crate::files;
 use crate::output::{self, BOLD, SCHEMA, count};
 use crate::run_folder::report;
-use crate::run_folder::saved_model::SavedModel;
 use crate::run_folder::summary::RunSummary;
 use crate::run_folder::{CONFIG, FIGURES, METRICS, REPORT, SUMMARY, again};
 use serde::Serialize;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::process::ExitCode;
-use supergat_lab::logits;
-use supergat_lab::report::{EpochLine, Report};
+use supergat::Classifier;
+use supergat::lab::report::{EpochLine, Report};
 
 /// Written files, printed by `--json`.
 #[derive(Debug, Serialize)]
@@ -36,10 +34,9 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
     let summary = summary(folder)?;
     let lines = lines(folder, &summary)?;
     let config = read(folder, CONFIG)?;
-    let saved = SavedModel::open(folder)?;
-    let dataset = saved.dataset(None, None, &Values::new())?;
-    let logits = logits(&saved.model, &dataset)?;
-    let report = report::make(&dataset, &saved.model, &logits, &lines, &summary)?;
+    let model = Classifier::load(folder)?;
+    let dataset = model.training_data()?;
+    let report = report::make(&dataset, &model, &model.predict(&dataset)?, &lines, &summary)?;
     let written = write(folder, &report, &config)?;
     if args.json {
         output::print_json(&written)?;

@@ -2,7 +2,6 @@
 
 use crate::args::{ReproduceArgs, TableChoice};
 use crate::config::keys::nearest_first;
-use crate::config::model_names;
 use crate::error::{CliError, INTERRUPTED, Result};
 use crate::files::{self, probe};
 use crate::output::{self, SCHEMA};
@@ -11,10 +10,10 @@ use crate::process::threads;
 use crate::sweep::{open, sweep, told};
 use clap::ValueEnum;
 use std::process::ExitCode;
-use supergat_lab::Settings;
-use supergat_lab::reproduce::{Plan, Table, WallClock, tables};
-use supergat_lab::sheet::{Sheet, csv, html, json, markdown};
-use supergat_lab::sweep::ResultsFile;
+use supergat::lab::Settings;
+use supergat::lab::reproduce::{Plan, Table, WallClock, tables};
+use supergat::lab::sheet::{Sheet, csv, html, json, markdown};
+use supergat::lab::sweep::ResultsFile;
 
 /// Trains the missing runs and writes the tables.
 pub fn run(args: &ReproduceArgs) -> Result<ExitCode> {
@@ -58,9 +57,9 @@ pub fn run(args: &ReproduceArgs) -> Result<ExitCode> {
 
 /// Returns the requested tables that are made from stored runs, reduced to the requested datasets and models.
 fn plans(args: &ReproduceArgs) -> Result<Vec<Plan>> {
-    let known = supergat_data::KNOWN.map(str::to_owned).to_vec();
+    let known = supergat::data::KNOWN.map(str::to_owned).to_vec();
     args.datasets.iter().try_for_each(|name| check("dataset", name, known.clone()))?;
-    args.models.iter().try_for_each(|name| check("model", name, model_names()))?;
+    args.models.iter().try_for_each(|name| check("model", name, supergat::model_names()))?;
     let requested = |id: &str| args.table == TableChoice::All || TableChoice::from_str(id, false) == Ok(args.table);
     let mut plans = Vec::new();
     for table in tables().into_iter().filter(|table| requested(&table.id)) {
@@ -122,7 +121,7 @@ fn wall_clock(
     let mut clock = WallClock::new(threads);
     let models = if args.models.is_empty() { WallClock::models() } else { args.models.clone() };
     for name in datasets {
-        let dataset = match supergat_data::load(name) {
+        let dataset = match supergat::data::load(name) {
             Ok(dataset) => dataset,
             Err(error) => {
                 clock.note(format!("{name} skipped: {error}."));

@@ -1,6 +1,8 @@
 //! Table of all configuration keys. Options, their help, the configuration file and its comments are generated from it.
 
 use crate::error::{CliError, Result};
+use std::sync::LazyLock;
+use supergat::hyperparameters::{self, HYPERPARAMETERS, Hyperparameter, Range};
 use toml::Value;
 
 /// Type of the value of a key.
@@ -31,25 +33,31 @@ pub struct Key {
     pub description: &'static str,
 }
 
-/// Maximum of integers other than seeds. Larger sizes would exceed any available memory or time.
-const MAX_WHOLE: i64 = 100_000_000;
-
 /// Heading of the keys that name dataset, model, split and seeds.
 pub const RUN: &str = "Run";
-const NETWORK: &str = "Network";
-const TRAINING: &str = "Training";
-const SELF_SUPERVISION: &str = "Self-supervision (supergat-* only)";
-const CONSTRAINTS: &str = "Constraints (cgat* only)";
-const EARLY_STOPPING: &str = "Early stopping";
 /// Heading of the options for reading tables. These keys have no value unless the user sets one.
 pub const TABLES: &str = "Tables (nodes.csv, edges.csv)";
+/// Maximum number of seeds.
+const MAX_SEEDS: i64 = 1_000_000;
 
 const fn key(name: &'static str, kind: Kind, heading: &'static str, description: &'static str) -> Key {
     Key { name, kind, heading, description }
 }
 
-/// All keys, in display order.
-pub const KEYS: [Key; 40] = [
+/// All keys, in display order: those of the run, the hyperparameters of the library, those for tables.
+pub static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
+    let hyperparameters = HYPERPARAMETERS.iter().map(|hyperparameter| {
+        let kind = match hyperparameter.range {
+            Range::Whole(..) => Kind::Whole,
+            Range::Switch => Kind::Switch,
+            _ => Kind::Number,
+        };
+        key(hyperparameter.name, kind, hyperparameter.group.heading(), hyperparameter.meaning)
+    });
+    RUN_KEYS.into_iter().chain(hyperparameters).chain(TABLE_KEYS).collect()
+});
+
+const RUN_KEYS: [Key; 5] = [
     key(
         "dataset",
         Kind::Text,
@@ -65,64 +73,9 @@ pub const KEYS: [Key; 40] = [
     ),
     key("seed", Kind::Whole, RUN, "First seed, for initial weights, dropout and sampling"),
     key("seeds", Kind::Whole, RUN, "Number of seeds to run: seed, seed + 1, ..."),
-    key("layers", Kind::Whole, NETWORK, "Number of layers (L)"),
-    key(
-        "hidden",
-        Kind::Whole,
-        NETWORK,
-        "Features per head in hidden layers (F); models without attention have heads * hidden",
-    ),
-    key("heads", Kind::Whole, NETWORK, "Attention heads in hidden layers, concatenated (K)"),
-    key("output_heads", Kind::Whole, NETWORK, "Attention heads in the last layer, averaged"),
-    key("dropout", Kind::Number, NETWORK, "Dropout rate of layer inputs and attention coefficients"),
-    key("negative_slope", Kind::Number, NETWORK, "LeakyReLU slope for negative attention scores"),
-    key("lr", Kind::Number, TRAINING, "Learning rate (Adam)"),
-    key("lambda_2", Kind::Number, TRAINING, "Weight decay, added to every gradient (lambda_2)"),
-    key("max_epochs", Kind::Whole, TRAINING, "Maximum number of epochs"),
-    key("lambda_e", Kind::Number, SELF_SUPERVISION, "Weight of the edge loss (lambda_E)"),
-    key("p_e", Kind::Number, SELF_SUPERVISION, "Fraction of the edges sampled in each step (p_e)"),
-    key("p_n", Kind::Number, SELF_SUPERVISION, "Negative samples (unlinked pairs) per sampled edge (p_n)"),
-    key(
-        "top_k",
-        Kind::Whole,
-        CONSTRAINTS,
-        "Number of neighbours, those with the highest scores, that each head attends to in training (k)",
-    ),
-    key("negatives_per_edge", Kind::Whole, CONSTRAINTS, "Number of nodes that each edge is compared with"),
-    key("lambda_g", Kind::Number, CONSTRAINTS, "Weight of the loss that compares edges with non-edges (lambda_g)"),
-    key("margin_g", Kind::Number, CONSTRAINTS, "Minimum margin between the scores of an edge and a non-edge"),
-    key(
-        "lambda_b",
-        Kind::Number,
-        CONSTRAINTS,
-        "Weight of the loss that compares edges within and between classes (lambda_b); cgat-full-supervised only",
-    ),
-    key(
-        "margin_b",
-        Kind::Number,
-        CONSTRAINTS,
-        "Minimum margin between the scores of edges within and between classes; cgat-full-supervised only",
-    ),
-    key(
-        "early_stop",
-        Kind::Switch,
-        EARLY_STOPPING,
-        "Whether to stop before max_epochs once the validation loss or metric has settled",
-    ),
-    key("early_stop_patience", Kind::Whole, EARLY_STOPPING, "No early stop up to this epoch, counted from 0"),
-    key("early_stop_window", Kind::Whole, EARLY_STOPPING, "Number of previous results to average"),
-    key(
-        "early_stop_loss_change",
-        Kind::Number,
-        EARLY_STOPPING,
-        "Stop when the validation loss is within this fraction of its average",
-    ),
-    key(
-        "early_stop_metric_change",
-        Kind::Number,
-        EARLY_STOPPING,
-        "Stop when the validation metric is within this fraction of its average",
-    ),
+];
+
+const TABLE_KEYS: [Key; 12] = [
     key("delimiter", Kind::Text, TABLES, "Field delimiter: one character, tab or space"),
     key("id_column", Kind::Text, TABLES, "Column with node ids: its name, or its number counted from 1"),
     key("label_column", Kind::Text, TABLES, "Column with the class of each node"),
@@ -143,9 +96,9 @@ impl Key {
         KEYS.iter().find(|key| key.name == name)
     }
 
-    /// Returns whether it is a setting of model or training.
+    /// Returns whether it is a hyperparameter of model or training.
     pub fn is_setting(&self) -> bool {
-        self.heading != RUN && self.heading != TABLES
+        Hyperparameter::named(self.name).is_some()
     }
 
     /// Returns the name of its option, without the leading dashes.
@@ -156,16 +109,12 @@ impl Key {
 
     /// Validates the type and the range of a value.
     pub fn check(&self, value: &Value) -> Result<()> {
-        let max = match self.name {
-            "seed" | "split_seed" => i64::MAX,
-            "seeds" => MAX_WHOLE / 100,
-            _ => MAX_WHOLE,
-        };
-        let min = i64::from(self.name == "seeds");
+        if let (Some(hyperparameter), Some(given)) = (Hyperparameter::named(self.name), hyperparameter_value(value)) {
+            return Ok(hyperparameter.check(given).map(drop)?);
+        }
+        let (min, max) = if self.name == "seeds" { (1, MAX_SEEDS) } else { (0, i64::MAX) };
         let expected = match (self.kind, value) {
-            (Kind::Text, Value::String(_))
-            | (Kind::Number, Value::Float(_) | Value::Integer(_))
-            | (Kind::Switch | Kind::Flag, Value::Boolean(_)) => return Ok(()),
+            (Kind::Text, Value::String(_)) | (Kind::Flag, Value::Boolean(_)) => return Ok(()),
             (Kind::Whole, Value::Integer(number)) if (min..=max).contains(number) => return Ok(()),
             (Kind::Text, _) => "must be a text in quotation marks".to_owned(),
             (Kind::Number, _) => "must be a number".to_owned(),
@@ -173,6 +122,16 @@ impl Key {
             (Kind::Whole, _) => format!("must be a whole number from {min} to {max}"),
         };
         Err(CliError::usage(format!("{} = {}: {expected}", self.name, shown(value))))
+    }
+}
+
+/// Converts a value of a file or an option to one of a hyperparameter; `None` for texts and other types.
+pub fn hyperparameter_value(value: &Value) -> Option<hyperparameters::Value> {
+    match *value {
+        Value::Integer(number) => Some(u64::try_from(number).map_or((number as f64).into(), Into::into)),
+        Value::Float(number) => Some(number.into()),
+        Value::Boolean(on) => Some(on.into()),
+        _ => None,
     }
 }
 
@@ -193,34 +152,13 @@ pub fn nearest_first(word: &str, mut words: Vec<String>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use supergat_lab::Settings;
-
-    /// Fails if a hyperparameter is added, removed or renamed in `Settings` but not in `KEYS`.
-    #[test]
-    fn keys_match_settings_and_their_types() {
-        let general = |model: &str| toml::Table::try_from(Settings::general(model.parse().unwrap())).unwrap();
-        let settings = general("cgat-full-supervised");
-        assert!(general("gat-go").keys().all(|name| settings.contains_key(name)));
-        let mut unknown: Vec<&str> = settings.keys().map(String::as_str).collect();
-        for key in &KEYS {
-            match settings.get(key.name) {
-                Some(value) => key.check(value).unwrap(),
-                None => assert!(!key.is_setting() && key.name != "model", "{} is not a setting", key.name),
-            }
-            if let Some(Value::Float(_)) = settings.get(key.name) {
-                assert_eq!(key.kind, Kind::Number, "{}", key.name);
-            }
-            unknown.retain(|name| *name != key.name);
-        }
-        assert!(unknown.is_empty(), "settings without a key: {unknown:?}");
-    }
 
     #[test]
     fn rejects_values_of_wrong_type_or_range() {
         let check = |name, value| Key::named(name).unwrap().check(&value).is_ok();
         assert!(check("lr", Value::Integer(1)) && check("lr", Value::Float(0.1)));
         assert!(!check("lr", Value::String("fast".into())));
-        assert!(check("layers", Value::Integer(MAX_WHOLE)) && !check("layers", Value::Integer(MAX_WHOLE + 1)));
+        assert!(check("layers", Value::Integer(1000)) && !check("layers", Value::Integer(1001)));
         assert!(!check("layers", Value::Integer(-1)) && !check("layers", Value::Float(2.0)));
         assert!(check("seed", Value::Integer(i64::MAX)) && check("seed", Value::Integer(0)));
         assert!(!check("seeds", Value::Integer(0)) && check("seeds", Value::Integer(1)));

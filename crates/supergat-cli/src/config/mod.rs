@@ -6,20 +6,14 @@
 pub mod keys;
 
 use crate::error::{CliError, Result};
-use keys::{KEYS, Key, Kind, TABLES, nearest_first, shown};
+use keys::{KEYS, Key, Kind, TABLES, hyperparameter_value, nearest_first, shown};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use supergat_core::ModelKind;
-use supergat_data::{Dataset, LoadOptions, SplitChoice};
-use supergat_lab::Settings;
-use supergat_lab::recipe::{Known, Recommendation, recommend};
+use supergat::hyperparameters::Hyperparameter;
+use supergat::{AUTO, Choice, Classifier, DEFAULT_MODEL, Dataset, LoadOptions, Settings, SplitChoice, TableOptions};
 use toml::{Table, Value};
 
-const DATASET: &str = supergat_data::random_partition::NAME;
-/// Default model for the datasets of the paper.
-pub const MODEL: &str = "supergat-mx";
-/// Name that selects the model recommended by the recipe; the default for all other datasets.
-const AUTO: &str = "auto";
+const DATASET: &str = supergat::data::random_partition::NAME;
 
 /// Values from one source, such as the options or a file, by the name of their key.
 pub type Values = BTreeMap<&'static str, Value>;
@@ -29,8 +23,6 @@ pub type Values = BTreeMap<&'static str, Value>;
 pub struct Choices {
     options: Values,
     file: Option<(PathBuf, Values)>,
-    /// Model recommended by the recipe, if it was asked.
-    recommended: Option<ModelKind>,
 }
 
 /// Complete settings of a run: together they determine its result.
@@ -57,7 +49,7 @@ impl Choices {
             Key::named(name).expect("options are keys").check(value)?;
         }
         let file = config.map(|path| read(path).map(|values| (path.to_owned(), values))).transpose()?;
-        Ok(Self { options, file, recommended: None })
+        Ok(Self { options, file })
     }
 
     /// Returns the dataset to load.
@@ -77,54 +69,44 @@ impl Choices {
         keys.filter_map(|key| Some((key.name, self.given(key.name)?.clone()))).collect()
     }
 
-    /// Asks the recipe for a model if the user gave `auto`, or gave none and the paper has no preset.
-    /// Returns the recommendation, if one was made.
-    pub fn choose_model(&mut self, dataset: &Dataset) -> Option<Recommendation> {
-        let open = match self.given("model").and_then(Value::as_str) {
-            Some(name) => name == AUTO,
-            None => Settings::published(&dataset.name, parse_model(MODEL).ok()?).is_none(),
-        };
-        let recommendation = open.then(|| recommend(dataset, Known::TrainingAndValidation))?;
-        self.recommended = Some(recommendation.recommendation);
-        Some(recommendation)
-    }
-
-    /// Resolves the settings for the dataset called `name`.
-    pub fn resolve(&self, name: &str) -> Result<Resolved> {
-        let model = self.model()?;
-        let base = Settings::published(name, model).unwrap_or_else(|| Settings::general(model));
-        let mut table = Table::try_from(base).expect("settings are a table");
+    /// Chooses model and settings for a dataset.
+    pub fn choose(&self, dataset: &Dataset) -> Result<Choice> {
+        let mut builder = Classifier::builder();
+        if let Some(model) = self.given("model").and_then(Value::as_str) {
+            builder = builder.model(model);
+        }
         for values in self.file.iter().map(|(_, values)| values).chain([&self.options]) {
-            // Setting any early-stopping option enables early stopping.
-            if values.keys().any(|name| name.starts_with("early_stop_")) {
-                table.insert("early_stop".into(), Value::Boolean(true));
-            }
-            // Settings that the model does not have are skipped.
-            for (name, value) in values.iter().filter(|(name, _)| Key::named(name).is_some_and(Key::is_setting)) {
-                if let Some(setting) = table.get_mut(*name) {
-                    *setting = value.clone();
+            // An explicit switch overrides the early-stopping keys beside it, which enable early stopping.
+            let (switch, others): (Vec<_>, Vec<_>) = values.iter().partition(|(name, _)| **name == "early_stop");
+            for (name, value) in others.into_iter().chain(switch) {
+                if let (Some(_), Some(value)) = (Hyperparameter::named(name), hyperparameter_value(value)) {
+                    builder = builder.set(name, value)?;
                 }
             }
         }
+        Ok(builder.choose(dataset)?)
+    }
+
+    /// Returns everything that decides a run with the chosen settings.
+    pub fn resolve(&self, choice: &Choice) -> Result<Resolved> {
         let whole = |name, default| self.given(name).and_then(Value::as_integer).map_or(default, i64::unsigned_abs);
         Ok(Resolved {
             dataset: self.dataset().to_owned(),
             split: self.load_options()?.split,
             seed: whole("seed", 0),
             seeds: whole("seeds", 1),
-            settings: table.try_into().map_err(|e: toml::de::Error| CliError::usage(e.message()))?,
+            settings: choice.settings,
             tables: self.tables(),
         })
     }
 
-    /// Describes where the settings come from.
-    pub fn origin(&self, name: &str) -> Result<String> {
-        let model = self.model()?;
-        let has = Table::try_from(Settings::general(model)).expect("settings are a table");
-        let hyperparameters = || KEYS.iter().filter(|key| key.is_setting() && has.contains_key(key.name));
-        let mut parts = vec![match Settings::published(name, model) {
-            Some(_) => format!("the paper's for {name} and {model}"),
-            None => format!("general ones (the paper has none for {name} and {model})"),
+    /// Describes where the settings for the dataset called `name` come from.
+    pub fn origin(&self, choice: &Choice, name: &str) -> String {
+        let model = choice.settings.model;
+        let hyperparameters = || KEYS.iter().filter(|key| key.is_setting() && choice.settings.get(key.name).is_some());
+        let mut parts = vec![match choice.published {
+            true => format!("the paper's for {name} and {model}"),
+            false => format!("general ones (the paper has none for {name} and {model})"),
         }];
         if let Some((path, values)) = &self.file {
             let names: Vec<&str> =
@@ -147,28 +129,12 @@ impl Choices {
         if !given.is_empty() {
             parts.push(given.join(" "));
         }
-        Ok(parts.join("; "))
+        parts.join("; ")
     }
 
-    /// Returns the names of given options that `model` does not use.
-    pub fn unread(&self, model: ModelKind) -> Vec<&'static str> {
-        let has = Table::try_from(Settings::general(model)).expect("settings are a table");
-        let is_read = |name| match name {
-            "lambda_e" | "p_n" | "p_e" => model.is_self_supervised(),
-            name => has.contains_key(name),
-        };
-        self.options
-            .keys()
-            .copied()
-            .filter(|name| Key::named(name).is_some_and(Key::is_setting) && !is_read(name))
-            .collect()
-    }
-
-    fn model(&self) -> Result<ModelKind> {
-        match (self.recommended, self.given("model").and_then(Value::as_str)) {
-            (Some(recommended), _) => Ok(recommended),
-            (None, given) => parse_model(given.unwrap_or(MODEL)),
-        }
+    /// Returns the names of given options that the chosen model does not read.
+    pub fn unread(&self, choice: &Choice) -> Vec<&'static str> {
+        choice.unused.iter().copied().filter(|name| self.options.contains_key(name)).collect()
     }
 
     fn given(&self, name: &str) -> Option<&Value> {
@@ -205,35 +171,27 @@ impl Resolved {
 
 /// Builds the options for loading a dataset from the split and the given table options.
 pub fn load_options(split: SplitChoice, tables: &Values) -> Result<LoadOptions> {
-    let table: Table = tables.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-    let tables = table.try_into().map_err(|error: toml::de::Error| CliError::usage(error.message()))?;
-    Ok(LoadOptions { split, tables })
+    Ok(LoadOptions { split, tables: table_options(TableOptions::default(), tables)? })
+}
+
+/// Returns table options in which the given values replace those of `base`.
+pub fn table_options(base: TableOptions, given: &Values) -> Result<TableOptions> {
+    let mut table = Table::try_from(base).expect("options are a table");
+    table.extend(given.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
+    table.try_into().map_err(|error: toml::de::Error| CliError::usage(error.message()))
 }
 
 /// Returns the default value of a key where the paper has no preset; `None` if the key then has no value.
 pub fn default_value(key: &Key) -> Option<String> {
-    // This model has the most settings; the settings that it shares with other models have the same defaults.
-    let general = Settings::general(ModelKind::Constrained { by_classes: true });
+    let model = DEFAULT_MODEL.parse().expect("a model name");
     match key.name {
         "dataset" => Some(DATASET.to_owned()),
-        "model" => Some(format!("{MODEL} for the paper's datasets, {AUTO} for others")),
+        "model" => Some(format!("{DEFAULT_MODEL} for the paper's datasets, {AUTO} for others")),
         "split" => Some(SplitChoice::default().to_string()),
         "seed" | "split_seed" => Some("0".to_owned()),
         "seeds" => Some("1".to_owned()),
-        name => Table::try_from(general).expect("settings are a table").get(name).map(shown),
+        name => Hyperparameter::named(name).map(|hyperparameter| hyperparameter.default(model).to_string()),
     }
-}
-
-/// Returns the names of all models.
-pub fn model_names() -> Vec<String> {
-    ModelKind::ALL.iter().map(ToString::to_string).collect()
-}
-
-fn parse_model(name: &str) -> Result<ModelKind> {
-    name.parse().map_err(|_| {
-        let all = nearest_first(name, model_names().into_iter().chain([AUTO.to_owned()]).collect());
-        CliError::usage(format!("unknown model `{name}`: expected one of {}", all.join(", ")))
-    })
 }
 
 /// Reads a configuration file. Errors name the line.
@@ -263,8 +221,7 @@ fn read(path: &Path) -> Result<Values> {
         };
         let value = table.remove(key.name).expect("both forms have the same keys");
         let checked = key.check(&value).and_then(|()| match (key.name, value.as_str()) {
-            ("model", Some(AUTO)) => Ok(()),
-            ("model", Some(name)) => parse_model(name).map(drop),
+            ("model", Some(name)) => Ok(supergat::check_model(name)?),
             ("split", Some(text)) => Ok(text.parse::<SplitChoice>().map(drop)?),
             _ => Ok(()),
         });
@@ -277,6 +234,15 @@ fn read(path: &Path) -> Result<Values> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A graph with the name of a dataset, so that its presets are found.
+    fn dataset(name: &str) -> Dataset {
+        Dataset { name: name.into(), ..supergat::load("random-partition:classes=2,nodes=170,degree=2").unwrap() }
+    }
+
+    fn settings(choices: &Choices, name: &str) -> Settings {
+        choices.choose(&dataset(name)).unwrap().settings
+    }
 
     fn choices(file: &str, options: &[(&'static str, Value)]) -> Result<Choices> {
         let folder = tempfile::tempdir().unwrap();
@@ -298,11 +264,12 @@ mod tests {
             ..Settings::general("gat-dp".parse().unwrap())
         };
         let cgat = Settings::published("cora", "cgat-full-supervised".parse().unwrap()).unwrap();
-        for settings in [odd, cgat, Settings::published("cora", MODEL.parse().unwrap()).unwrap()] {
-            let (split, dataset) = (SplitChoice::Random { seed: 5 }, "a \"b\" \\ c\n#".into());
+        for settings in [odd, cgat, Settings::published("cora", DEFAULT_MODEL.parse().unwrap()).unwrap()] {
+            let (split, source) = (SplitChoice::Random { seed: 5 }, "a \"b\" \\ c\n#".into());
             let tables = Values::from([("delimiter", "\t".into()), ("directed", true.into())]);
-            let resolved = Resolved { dataset, split, seed: 7, seeds: 3, settings, tables };
-            let back = choices(&resolved.to_toml(), &[]).unwrap().resolve("cora").unwrap();
+            let resolved = Resolved { dataset: source, split, seed: 7, seeds: 3, settings, tables };
+            let choices = choices(&resolved.to_toml(), &[]).unwrap();
+            let back = choices.resolve(&choices.choose(&dataset("cora")).unwrap()).unwrap();
             // The early-stopping keys in the same file must not override an explicit switch.
             assert_eq!(back, resolved);
         }
@@ -312,35 +279,38 @@ mod tests {
     fn options_override_the_file_and_the_file_overrides_presets() {
         let options = [("lr", Value::Float(0.5)), ("seed", Value::Integer(9))];
         let choices = choices("lr = 1\np_e = 0.3\nseed = 2\nseeds = 4\nmodel = 'supergat-mx'", &options).unwrap();
-        let resolved = choices.resolve("cora").unwrap();
+        let choice = choices.choose(&dataset("cora")).unwrap();
+        let resolved = choices.resolve(&choice).unwrap();
         assert_eq!((resolved.settings.lr, resolved.settings.p_e), (0.5, 0.3));
         assert_eq!(resolved.settings.lambda_e, 11.346574532931719);
         assert_eq!(resolved.all_seeds(), [9, 10, 11, 12]);
-        let origin = choices.origin("cora").unwrap();
+        let origin = choices.origin(&choice, "cora");
         assert!(origin.starts_with("the paper's for cora and supergat-mx; lr, p_e from "), "{origin}");
         assert!(origin.ends_with("run.toml; --lr 0.5"), "{origin}");
-        assert_eq!(choices.resolve("karate").unwrap().settings.lambda_e, 1.0);
-        assert!(choices.origin("karate").unwrap().starts_with("general ones (the paper has none for karate"));
+        let choice = choices.choose(&dataset("karate")).unwrap();
+        assert_eq!(choice.settings.lambda_e, 1.0);
+        assert!(choices.origin(&choice, "karate").starts_with("general ones (the paper has none for karate"));
     }
 
     #[test]
     fn ignores_settings_of_other_models() {
         let options = [("lambda_g", Value::Float(0.5)), ("lambda_b", Value::Integer(2)), ("p_e", Value::Float(0.4))];
         let of = |model: &str| choices(&format!("model = '{model}'"), &options).unwrap();
-        let settings = |model: &str| of(model).resolve("x").unwrap().settings;
+        let settings = |model: &str| settings(&of(model), "x");
         assert_eq!(settings("gat-go"), Settings { p_e: 0.4, ..Settings::general("gat-go".parse().unwrap()) });
         assert_eq!((settings("cgat").lambda_g, settings("cgat").lambda_b), (Some(0.5), None));
         assert_eq!(settings("cgat-full-supervised").lambda_b, Some(2.0));
-        let unread = |model: &str| of(model).unread(model.parse().unwrap());
+        let choice = |model: &str| of(model).choose(&dataset("x")).unwrap();
+        let unread = |model: &str| of(model).unread(&choice(model));
         assert_eq!(unread("gat-go"), ["lambda_b", "lambda_g", "p_e"]);
         assert_eq!((unread("supergat-mx"), unread("cgat")), (vec!["lambda_b", "lambda_g"], vec!["lambda_b", "p_e"]));
         assert_eq!(unread("cgat-full-supervised"), ["p_e"]);
-        assert_eq!(of("cgat").origin("x").unwrap().matches("--lambda").count(), 1);
+        assert_eq!(of("cgat").origin(&choice("cgat"), "x").matches("--lambda").count(), 1);
     }
 
     #[test]
     fn any_early_stopping_option_enables_early_stopping() {
-        let on = |file: &str, options: &[_]| choices(file, options).unwrap().resolve("x").unwrap().settings.early_stop;
+        let on = |file: &str, options: &[_]| settings(&choices(file, options).unwrap(), "x").early_stop;
         assert!(!on("early_stop = false", &[]));
         assert!(on("early_stop = false", &[("early_stop_window", Value::Integer(5))]));
         assert!(!on("early_stop_patience = 3", &[("early_stop", Value::Boolean(false))]));
@@ -353,7 +323,7 @@ mod tests {
             ("[network]\nlayers = 2", "line 1: unknown key `network`"),
             ("\nlr = 'fast'", "line 2: lr = \"fast\": must be a number"),
             ("split = 'randon'", "line 1: `split randon`: expected published, random, random:SEED"),
-            ("layers = 2.5", "line 1: layers = 2.5: must be a whole number from 0 to 100000000"),
+            ("layers = 2.5", "line 1: layers = 2.5: must be a whole number from 1 to 1000"),
             ("model = 'supergat'", "line 1: unknown model `supergat`: expected one of supergat-"),
             ("lr = 1\nlr = 2", "line 2: duplicate key"),
             ("lr = ", "line 1: "),

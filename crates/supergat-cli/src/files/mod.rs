@@ -1,8 +1,6 @@
 //! Writing result files: folders are checked before hours of work, and every file is complete or absent.
 
-mod atomic;
-
-pub use atomic::{create, replace, sync_folder};
+pub use supergat::data::atomic::{create, parent, replace, sync_folder};
 
 use crate::error::{CliError, Result};
 use std::io::Write;
@@ -28,9 +26,4 @@ pub fn write<N: AsRef<str>>(folder: &Path, files: impl IntoIterator<Item = (N, S
         replace(&path, |out| out.write_all(text.as_bytes())).map_err(|error| CliError::cannot_write(&path, error))?;
     }
     Ok(())
-}
-
-/// Returns the folder that contains a file or folder.
-pub fn parent(path: &Path) -> &Path {
-    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

@@ -5,8 +5,8 @@ use crate::error::{CliError, Result};
 use crate::output::{BOLD, SCHEMA, row};
 use crate::process::memory::{self, Limit, Usage, text};
 use serde::Serialize;
-use supergat_data::Dataset;
-use supergat_lab::{Estimate, estimate};
+use supergat::data::Dataset;
+use supergat::lab::{Estimate, estimate};
 
 /// Memory that a training needs, and the limit that applies to it.
 #[derive(Debug, Serialize)]

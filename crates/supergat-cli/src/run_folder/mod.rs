@@ -1,23 +1,20 @@
 //! Run folder: written under a temporary name beside its destination, and renamed when it is complete.
 
 pub mod report;
-pub mod saved_model;
 pub mod summary;
 pub mod tables;
 
-use crate::config::Values;
+use crate::config::{Values, table_options};
 use crate::error::{CliError, Result};
 use crate::files::{self, parent, sync_folder};
 use crate::output::json;
 use crate::process::interrupt::Interrupt;
-use saved_model::MODEL_FILE;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use summary::RunSummary;
-use supergat_data::{Dataset, SplitChoice};
-use supergat_lab::Runs;
-use supergat_lab::report::{EpochLine, Report};
+use supergat::lab::report::{EpochLine, Report};
+use supergat::{Classifier, Dataset, MODEL_FILE, SplitChoice, Training};
 
 /// Name of the configuration file.
 pub const CONFIG: &str = "config.toml";
@@ -33,6 +30,19 @@ pub const FIGURES: &str = "figures";
 /// Parent of the default run folders.
 const RUNS: &str = "runs";
 
+/// Opens the model of a run and reads `source`, or else the training data. Given options for tables replace the recorded ones.
+pub fn open(
+    run: &Path,
+    source: Option<&str>,
+    split: Option<SplitChoice>,
+    tables: &Values,
+) -> Result<(Classifier, Dataset)> {
+    let model = Classifier::load(run)?;
+    let tables = table_options(model.table_options(), tables)?;
+    let dataset = model.read_with(source, split, Some(tables))?;
+    Ok((model, dataset))
+}
+
 /// Destination of a run folder.
 #[derive(Debug)]
 pub struct RunFolder {
@@ -46,16 +56,8 @@ pub struct Contents<'a> {
     pub config: String,
     /// Loaded dataset.
     pub dataset: &'a Dataset,
-    /// Dataset as given by the user: a name, path or specification.
-    pub source: &'a str,
-    /// Options for reading tables.
-    pub tables: &'a Values,
-    /// Train/validation/test split.
-    pub split: SplitChoice,
-    /// Runs and the best model.
-    pub runs: &'a Runs,
-    /// Logits of the best model, for each graph.
-    pub logits: &'a [Vec<f32>],
+    /// Result of every seed, and the best model.
+    pub training: &'a Training,
     /// Epochs of all seeds.
     pub lines: &'a [EpochLine],
     /// Report of the run.
@@ -134,11 +136,11 @@ impl Contents<'_> {
     fn write(&self, folder: &Path) -> io::Result<()> {
         files::create(&folder.join(CONFIG), |out| out.write_all(self.config.as_bytes()))?;
         files::create(&folder.join(METRICS), |out| self.metrics(out))?;
-        let model = saved_model::to_bytes(self.dataset, self.source, self.split, self.tables, self.runs);
-        files::create(&folder.join(MODEL_FILE), |out| out.write_all(&model))?;
-        files::create(&folder.join("predictions.csv"), |out| tables::predictions(out, self.dataset, self.logits))?;
+        let Training { classifier, predictions, .. } = self.training;
+        files::create(&folder.join(MODEL_FILE), |out| out.write_all(&classifier.to_bytes()))?;
+        files::create(&folder.join("predictions.csv"), |out| tables::predictions(out, self.dataset, predictions))?;
         if self.attention {
-            files::create(&folder.join("attention.csv"), |out| tables::attention(out, self.dataset, &self.runs.model))?;
+            files::create(&folder.join("attention.csv"), |out| tables::attention(out, self.dataset, classifier))?;
         }
         let figures = folder.join(FIGURES);
         fs::create_dir(&figures)?;

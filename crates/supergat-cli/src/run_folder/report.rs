@@ -3,36 +3,35 @@
 use crate::error::{CliError, Result};
 use crate::output::count;
 use crate::run_folder::summary::{RunSummary, percent};
-use supergat_core::Model;
-use supergat_data::Dataset;
-use supergat_lab::Runs;
-use supergat_lab::report::{EpochLine, Report, Run};
+use supergat::lab::report::{EpochLine, Report, Run};
+use supergat::{Classifier, Dataset, Predictions, SeedRun};
 
 /// Returns the epochs of all runs.
-pub fn lines(runs: &Runs) -> Vec<EpochLine> {
-    runs.runs.iter().flat_map(|run| run.history.iter().map(|epoch| EpochLine::new(run.seed, epoch))).collect()
+pub fn lines(runs: &[SeedRun]) -> Vec<EpochLine> {
+    runs.iter().flat_map(|run| run.history.iter().map(|epoch| EpochLine::new(run.seed, epoch))).collect()
 }
 
-/// Builds the report of a run from the logits of its best model.
+/// Builds the report of a run from the predictions of its best model.
 pub fn make(
     dataset: &Dataset,
-    model: &Model<f32>,
-    logits: &[Vec<f32>],
+    model: &Classifier,
+    predictions: &Predictions,
     lines: &[EpochLine],
     summary: &RunSummary,
 ) -> Result<Report> {
     let best = summary.seeds.iter().position(|seed| *seed == summary.best_seed);
-    let Some(&epoch) = best.and_then(|best| summary.best_epochs.get(best)) else {
+    let of_best = |list: &[usize]| best.and_then(|best| list.get(best).copied());
+    let (Some(epoch), Some(epochs)) = (of_best(&summary.best_epochs), of_best(&summary.epochs)) else {
         return Err(CliError::usage("the summary does not list its best seed"));
     };
+    let (model, logits) = (model.engine(), predictions.logits());
     let run = Run { dataset, model, logits, lines, seed: summary.best_seed, epoch, metric: &summary.metric };
-    Ok(Report::of(&run, &facts(dataset, summary, epoch))?)
+    Ok(Report::of(&run, &facts(dataset, summary, epoch, epochs))?)
 }
 
-/// Returns the facts at the beginning of the report.
-fn facts(dataset: &Dataset, summary: &RunSummary, epoch: usize) -> Vec<(String, String)> {
+/// Returns the facts at the beginning of the report. `epoch` and `epochs` are those of the best seed.
+fn facts(dataset: &Dataset, summary: &RunSummary, epoch: usize, epochs: usize) -> Vec<(String, String)> {
     let RunSummary { metric, seeds, best_seed, .. } = summary;
-    let most = summary.epochs.iter().max().copied().unwrap_or_default();
     let seed = match seeds.len() {
         1 => best_seed.to_string(),
         many => format!("{many}, best {best_seed}"),
@@ -41,7 +40,7 @@ fn facts(dataset: &Dataset, summary: &RunSummary, epoch: usize) -> Vec<(String, 
         (format!("test {metric}"), percent(&summary.test)),
         (format!("validation {metric}"), percent(&summary.validation)),
         (if seeds.len() == 1 { "seed" } else { "seeds" }.into(), seed),
-        ("best epoch (from 0)".into(), format!("{epoch} of {most}")),
+        ("best epoch (from 0)".into(), format!("{epoch} of {epochs}")),
         ("time of training".into(), format!("{:.1} s", summary.seconds)),
         ("graph".into(), format!("{}, {}", count(dataset.nodes(), "node"), links(dataset))),
     ];
@@ -53,4 +52,35 @@ fn facts(dataset: &Dataset, summary: &RunSummary, epoch: usize) -> Vec<(String, 
 
 fn links(dataset: &Dataset) -> String {
     count(usize::try_from(dataset.listed_links).unwrap_or(usize::MAX), "link")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use supergat::lab::Summary;
+
+    #[test]
+    fn shows_the_epochs_of_the_best_seed() {
+        let dataset = supergat::load("random-partition:classes=2,nodes=170,degree=2").unwrap();
+        let summary = RunSummary {
+            schema: 1,
+            dataset: "x".into(),
+            source: "x".into(),
+            model: "mlp".into(),
+            metric: "accuracy".into(),
+            seeds: vec![3, 4],
+            test: Summary::of(vec![80.0, 81.0]),
+            validation: Summary::of(vec![80.0, 81.0]),
+            best_seed: 4,
+            epochs: vec![308, 143],
+            best_epochs: vec![300, 36],
+            seconds: 1.0,
+            interrupted: false,
+            run_dir: String::new(),
+        };
+        let model = Classifier::builder().model("mlp").max_epochs(1).fit(&dataset).unwrap();
+        let predictions = model.predict(&dataset).unwrap();
+        let report = make(&dataset, &model, &predictions, &[], &summary).unwrap();
+        assert!(report.html("", "").contains("36 of 143"));
+    }
 }

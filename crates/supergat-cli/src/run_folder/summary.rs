@@ -2,8 +2,9 @@
 
 use crate::output::{self, BOLD, SCHEMA, count};
 use serde::{Deserialize, Serialize};
-use supergat_data::Dataset;
-use supergat_lab::{Runs, Summary};
+use supergat::Training;
+use supergat::data::Dataset;
+use supergat::lab::Summary;
 
 /// Width of the list with the values of all seeds, in characters.
 const LIST_WIDTH: usize = 60;
@@ -56,21 +57,21 @@ pub fn percent(summary: &Summary) -> String {
 
 impl RunSummary {
     /// Summarises the runs. The path of the run folder is set later.
-    pub fn of(dataset: &Dataset, source: &str, model: String, runs: &Runs, seconds: f64) -> Self {
+    pub fn of(dataset: &Dataset, source: &str, training: &Training, seconds: f64) -> Self {
         Self {
             schema: SCHEMA,
             dataset: dataset.name.clone(),
             source: source.to_owned(),
-            model,
+            model: training.classifier.model_name(),
             metric: metric(dataset).to_owned(),
-            seeds: runs.runs.iter().map(|run| run.seed).collect(),
-            test: runs.test(),
-            validation: runs.validation(),
-            best_seed: runs.runs[runs.best].seed,
-            epochs: runs.runs.iter().map(|run| run.outcome.epochs).collect(),
-            best_epochs: runs.runs.iter().map(|run| run.outcome.best_epoch).collect(),
+            seeds: training.runs.iter().map(|run| run.seed).collect(),
+            test: training.test(),
+            validation: training.validation(),
+            best_seed: training.runs[training.best].seed,
+            epochs: training.runs.iter().map(|run| run.outcome.epochs).collect(),
+            best_epochs: training.runs.iter().map(|run| run.outcome.best_epoch).collect(),
             seconds,
-            interrupted: runs.interrupted,
+            interrupted: training.interrupted,
             run_dir: String::new(),
         }
     }

@@ -9,7 +9,7 @@ use crate::process::interrupt::Interrupt;
 use crate::process::threads;
 use progress::SweepProgress;
 use std::path::Path;
-use supergat_lab::sweep::{Job, Nodes, Report, ResultsFile, Task, run_task_sweep};
+use supergat::lab::sweep::{Job, Nodes, Report, ResultsFile, Task, run_task_sweep};
 
 /// Opens a results file for appending; creates the file and its folder if they are missing.
 pub fn open(path: &Path) -> Result<ResultsFile> {

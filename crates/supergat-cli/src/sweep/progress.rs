@@ -7,7 +7,7 @@ use std::io::IsTerminal;
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use supergat_lab::sweep::{Event, Record, Status, Tally};
+use supergat::lab::sweep::{Event, Record, Status, Tally};
 
 /// Interval between lines where there is no bar.
 const INTERVAL: Duration = Duration::from_secs(10);

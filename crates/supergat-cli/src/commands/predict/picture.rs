@@ -2,11 +2,10 @@
 
 use crate::error::{CliError, Result};
 use std::fmt::Write as _;
-use supergat_core::kernels::argmax;
-use supergat_core::{Graph, Labels, probabilities};
-use supergat_data::Dataset;
+use supergat::engine::{Graph, Labels};
+use supergat::lab::layout::{MOST_NODES, layout};
+use supergat::{Dataset, Predictions};
 use supergat_figure::{colour, escaped};
-use supergat_lab::layout::{MOST_NODES, layout};
 
 const PAGE: f32 = 1000.0;
 const MARGIN: f32 = 30.0;
@@ -26,8 +25,8 @@ pub fn check(dataset: &Dataset) -> Result<()> {
     }
 }
 
-/// Draws the graph of a dataset with the classes that a model predicts from `logits`.
-pub fn svg(dataset: &Dataset, model: &str, logits: &[f32]) -> String {
+/// Draws the graph of a dataset with the predicted classes.
+pub fn svg(dataset: &Dataset, model: &str, predictions: &Predictions) -> String {
     let example = &dataset.examples[0];
     let classes = dataset.classes();
     let places: Vec<[f32; 2]> =
@@ -41,10 +40,8 @@ pub fn svg(dataset: &Dataset, model: &str, logits: &[f32]) -> String {
     );
     let radius = (300.0 / (example.graph.nodes() as f32).sqrt()).clamp(2.5, 12.0);
     let mut counts = vec![0; classes];
-    let mut row = vec![0.0; classes];
-    for (node, (logits, [x, y])) in logits.chunks_exact(classes).zip(&places).enumerate() {
-        probabilities(&example.labels, logits, &mut row);
-        let class = argmax(logits);
+    for (node, [x, y]) in places.iter().enumerate() {
+        let (class, row) = (predictions.classes()[node], predictions.probabilities_of(node));
         counts[class] += 1;
         let ring = if known(&example.labels, node) { " stroke=\"black\" stroke-width=\"1.5\"" } else { "" };
         let name = escaped(&dataset.node_id(0, node));
@@ -117,16 +114,17 @@ mod tests {
 
     #[test]
     fn draws_each_node_and_link_once() {
-        let mut dataset = supergat_data::load("random-graph:nodes=60,degree=4,classes=3,features=2").unwrap();
+        let mut dataset = supergat::data::load("random-graph:nodes=60,degree=4,classes=3,features=2").unwrap();
         dataset.class_names[1] = "<a & \"b\">".into();
-        let logits: Vec<f32> = (0..180).map(|k| (k % 7) as f32).collect();
+        let model = supergat::Classifier::builder().model("gat-go").max_epochs(1).fit(&dataset).unwrap();
+        let predictions = model.predict(&dataset).unwrap();
         check(&dataset).unwrap();
-        let text = svg(&dataset, "gat-go", &logits);
+        let text = svg(&dataset, "gat-go", &predictions);
         assert_eq!(text.matches("<title>").count(), 60);
         assert_eq!(text.matches('M').count(), (dataset.examples[0].graph.edges() - 60) / 2);
         assert!(text.contains("&lt;a &amp; &quot;b&quot;&gt; (") && text.ends_with("</svg>\n"));
-        assert_eq!(text, svg(&dataset, "gat-go", &logits));
-        let large = supergat_data::load("random-graph:nodes=5001,degree=1,features=1").unwrap();
+        assert_eq!(text, svg(&dataset, "gat-go", &predictions));
+        let large = supergat::data::load("random-graph:nodes=5001,degree=1,features=1").unwrap();
         assert!(check(&large).is_err());
     }
 }

@@ -13,12 +13,12 @@ use crate::sweep::progress::SweepProgress;
 use crate::sweep::{open, told};
 use serde::Serialize;
 use std::process::ExitCode;
-use supergat_core::ModelKind;
-use supergat_data::RandomPartition;
+use supergat::data::RandomPartition;
+use supergat::engine::ModelKind;
+use supergat::lab::grid::{Plan, Study, run_grid, sheet};
+use supergat::lab::sheet::{Sheet, csv, markdown};
+use supergat::lab::sweep::{Report, ResultsFile};
 use supergat_figure::Page;
-use supergat_lab::grid::{Plan, Study, run_grid, sheet};
-use supergat_lab::sheet::{Sheet, csv, markdown};
-use supergat_lab::sweep::{Report, ResultsFile};
 
 const METHOD: &str = "\
 Each graph is a random partition graph with 10 classes of 500 nodes, drawn once. On each graph, one run per setting \

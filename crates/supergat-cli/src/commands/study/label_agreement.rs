@@ -9,14 +9,14 @@ use crate::error::{CliError, INTERRUPTED, Result};
 use crate::files::probe;
 use crate::output::{self, SCHEMA};
 use crate::process::threads;
-use crate::run_folder::saved_model::SavedModel;
 use crate::sweep;
 use serde::Serialize;
 use std::path::Path;
 use std::process::ExitCode;
+use supergat::Classifier;
+use supergat::lab::agreement::{Agreement, LabelAgreement, Network, Plan, Profile};
+use supergat::lab::sheet::{Sheet, csv, markdown};
 use supergat_figure::Page;
-use supergat_lab::agreement::{Agreement, LabelAgreement, Network, Plan, Profile};
-use supergat_lab::sheet::{Sheet, csv, markdown};
 
 const TITLE: &str = "Label agreement";
 const CAPTION: &str = "Boxes contain the middle half of all nodes and heads; whiskers reach from 5 % to 95 %. A small divergence means \
@@ -54,9 +54,9 @@ pub fn run(args: &LabelAgreementArgs) -> Result<ExitCode> {
 
 /// Measures the model of a run.
 fn one_run(args: &LabelAgreementArgs, run: &Path) -> Result<ExitCode> {
-    let saved = SavedModel::open(run)?;
-    if saved.model.architecture().model.form().is_none() {
-        let model = saved.model.architecture().model;
+    let saved = Classifier::load(run)?;
+    if saved.architecture().model.form().is_none() {
+        let model = saved.architecture().model;
         return Err(CliError::usage(format!(
             "{}: {model} has no attention; name a run of a gat, supergat or cgat model",
             run.display()
@@ -64,12 +64,12 @@ fn one_run(args: &LabelAgreementArgs, run: &Path) -> Result<ExitCode> {
     }
     probe(&args.out)?;
     threads(args.sweep.threads)?;
-    let dataset = saved.dataset(None, None, &Default::default())?;
-    let agreement = Agreement::of(&saved.model, &dataset)?;
+    let dataset = saved.training_data()?;
+    let agreement = Agreement::of(saved.engine(), &dataset)?;
     let profile = Profile::of(&agreement).ok_or_else(|| {
         CliError::usage(format!("no node of {} has a label, and neighbours with labels, to compare with", dataset.name))
     })?;
-    let model = saved.model.architecture().model.to_string();
+    let model = saved.model_name();
     let mut sheet = tables::layers(&[(dataset.name.as_str(), model.as_str(), &profile)]);
     if agreement.left_out > 0 {
         let left_out = output::count(agreement.left_out, "node");
@@ -98,7 +98,7 @@ fn one_run(args: &LabelAgreementArgs, run: &Path) -> Result<ExitCode> {
 fn published(args: &LabelAgreementArgs, sources: &[String]) -> Result<ExitCode> {
     let seeds = args.seeds.unwrap_or(1);
     let plans = sources.iter().map(|source| Plan::new(source, seeds));
-    let plans: Vec<Plan> = plans.collect::<supergat_data::Result<_>>()?;
+    let plans: Vec<Plan> = plans.collect::<supergat::data::Result<_>>()?;
     let path = args.out.join("results.jsonl");
     let jobs = plans.iter().flat_map(Plan::jobs).collect();
     let (results, outcome) = sweep::study(&LabelAgreement, jobs, &path, args.sweep.threads, args.sweep.quiet)?;

@@ -7,12 +7,12 @@ use crate::output::{self, SCHEMA};
 use crate::sweep;
 use serde::Serialize;
 use std::process::ExitCode;
-use supergat_core::{Form, ModelKind};
+use supergat::engine::{Form, ModelKind};
+use supergat::lab::Summary;
+use supergat::lab::link_prediction::{LinkPrediction, Plan, Point};
+use supergat::lab::sheet::{Sheet, csv, markdown};
+use supergat::lab::statistics::paired_t;
 use supergat_figure::{Axis, Page, Plot, Tone, panels};
-use supergat_lab::Summary;
-use supergat_lab::link_prediction::{LinkPrediction, Plan, Point};
-use supergat_lab::sheet::{Sheet, csv, markdown};
-use supergat_lab::statistics::paired_t;
 
 const FIGURE: &str = "link-prediction.svg";
 const CAPTION: &str =
@@ -31,7 +31,7 @@ struct LinkPredictionOutput<'a> {
 /// Trains the missing runs, and writes the figure and the tables.
 pub fn run(args: &LinkPredictionArgs) -> Result<ExitCode> {
     let plans = args.datasets.0.iter().map(|source| Plan::new(source, &args.forms, &args.lambda_e.0, args.seeds));
-    let plans: Vec<Plan> = plans.collect::<supergat_data::Result<_>>()?;
+    let plans: Vec<Plan> = plans.collect::<supergat::data::Result<_>>()?;
     let path = args.out.join("results.jsonl");
     let jobs = plans.iter().flat_map(Plan::jobs).collect();
     let (results, outcome) = sweep::study(&LinkPrediction, jobs, &path, args.sweep.threads, args.sweep.quiet)?;

@@ -7,10 +7,10 @@ use crate::output::{self, SCHEMA};
 use crate::sweep;
 use serde::Serialize;
 use std::process::ExitCode;
+use supergat::lab::sensitivity::{Curve, Knob, Plan, Point};
+use supergat::lab::sheet::{Sheet, csv, markdown};
+use supergat::lab::sweep::Nodes;
 use supergat_figure::{Axis, Page, Plot, Tone, panels};
-use supergat_lab::sensitivity::{Curve, Knob, Plan, Point};
-use supergat_lab::sheet::{Sheet, csv, markdown};
-use supergat_lab::sweep::Nodes;
 
 /// Result printed by `--json`.
 #[derive(Debug, Serialize)]
@@ -30,7 +30,7 @@ pub fn run(args: &SensitivityArgs) -> Result<ExitCode> {
         )));
     }
     let plans = args.datasets.iter().map(|source| Plan::new(source, args.model, args.seeds));
-    let plans: Vec<Plan> = plans.collect::<supergat_data::Result<_>>()?;
+    let plans: Vec<Plan> = plans.collect::<supergat::data::Result<_>>()?;
     let path = args.out.join("results.jsonl");
     let jobs = plans.iter().flat_map(Plan::jobs).collect();
     let (results, outcome) = sweep::study(&Nodes, jobs, &path, args.sweep.threads, args.sweep.quiet)?;

@@ -8,13 +8,13 @@ use crate::output::{self, SCHEMA};
 use crate::process::threads;
 use serde::Serialize;
 use std::process::ExitCode;
-use supergat_core::ModelKind;
-use supergat_data::Dataset;
+use supergat::data::Dataset;
+use supergat::engine::ModelKind;
+use supergat::lab::Settings;
+use supergat::lab::sheet::{Sheet, csv, markdown};
+use supergat::lab::statistics::Summary;
+use supergat::lab::variance::{Attended, Case, Estimate, Varied, attended, cases};
 use supergat_figure::{Axis, Page, Plot, Tone, panels};
-use supergat_lab::Settings;
-use supergat_lab::sheet::{Sheet, csv, markdown};
-use supergat_lab::statistics::Summary;
-use supergat_lab::variance::{Attended, Case, Estimate, Varied, attended, cases};
 
 /// Number of layers of the measured models, as in the paper.
 const LAYERS: usize = 4;
@@ -41,7 +41,7 @@ struct Network {
 
 /// Runs the simulation, trains the models, and writes figures and tables.
 pub fn run(args: &VarianceArgs) -> Result<ExitCode> {
-    let dataset = supergat_data::load(&args.dataset)?;
+    let dataset = supergat::data::load(&args.dataset)?;
     probe(&args.out)?;
     threads(args.sweep.threads)?;
     let note = |text: String| {

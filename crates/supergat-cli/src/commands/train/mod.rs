@@ -18,20 +18,19 @@ use progress::Progress;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::time::Instant;
-use supergat_data::Dataset;
-use supergat_lab::{Observation, Runs, run_seeds};
+use supergat::{Classifier, Dataset, Observation, Training};
 
 /// Maximum number of rows of attention.csv without `--attention`.
 const MAX_ROWS: usize = 1_000_000;
 
 /// Trains a model and writes the run folder.
 pub fn run(args: TrainArgs) -> Result<ExitCode> {
-    let mut choices = Choices::new(args.options.0, args.config.as_deref())?;
+    let choices = Choices::new(args.options.0, args.config.as_deref())?;
     // The global thread pool can be configured only before its first use.
     let threads = threads(args.threads)?;
-    let dataset = supergat_data::load_with(choices.dataset(), &choices.load_options()?)?;
-    let recommendation = choices.choose_model(&dataset);
-    let resolved = choices.resolve(&dataset.name)?;
+    let dataset = supergat::load_with(choices.dataset(), &choices.load_options()?)?;
+    let choice = choices.choose(&dataset)?;
+    let resolved = choices.resolve(&choice)?;
     let settings = &resolved.settings;
     settings.training().check()?;
     settings.architecture(&dataset).check()?;
@@ -56,10 +55,10 @@ pub fn run(args: TrainArgs) -> Result<ExitCode> {
         None => RunFolder::default_for(&dataset.name, &settings.model.to_string())?,
     };
     let interrupt = Interrupt::listen()?;
-    let mut opening = Vec::from_iter(recommendation.as_ref().map(recommend::opening));
-    opening.push(format!("settings: {}", choices.origin(&dataset.name)?));
+    let mut opening = Vec::from_iter(choice.recommendation.as_ref().map(recommend::opening));
+    opening.push(format!("settings: {}", choices.origin(&choice, &dataset.name)));
     opening.extend(dataset.notes.iter().map(|note| format!("note: {note}")));
-    let unread = choices.unread(settings.model);
+    let unread = choices.unread(&choice);
     if !unread.is_empty() {
         opening.push(format!("note: {} does not use {}", settings.model, unread.join(", ")));
     }
@@ -74,31 +73,22 @@ pub fn run(args: TrainArgs) -> Result<ExitCode> {
 
     let started = Instant::now();
     let progress = Progress::new(args.quiet, &resolved, metric(&dataset), opening);
-    let runs = train(&dataset, &resolved, threads, &progress, &interrupt)?;
+    let training = train(&dataset, &resolved, threads, &progress, &interrupt)?;
     let seconds = started.elapsed().as_secs_f64();
 
-    let mut summary = RunSummary::of(&dataset, &resolved.dataset, settings.model.to_string(), &runs, seconds);
-    let lines = report::lines(&runs);
-    let report = report::make(&dataset, &runs.model, &runs.logits, &lines, &summary)?;
-    let contents = Contents {
-        config: resolved.to_toml(),
-        dataset: &dataset,
-        source: &resolved.dataset,
-        split: resolved.split,
-        tables: &resolved.tables,
-        runs: &runs,
-        logits: &runs.logits,
-        lines: &lines,
-        report: &report,
-        attention,
-    };
+    let mut summary = RunSummary::of(&dataset, &resolved.dataset, &training, seconds);
+    let lines = report::lines(&training.runs);
+    let report = report::make(&dataset, &training.classifier, &training.predictions, &lines, &summary)?;
+    let config = resolved.to_toml();
+    let contents =
+        Contents { config, dataset: &dataset, training: &training, lines: &lines, report: &report, attention };
     folder.write(&contents, &mut summary, &interrupt).inspect_err(|_| interrupt.unless_quitting())?;
     if args.json {
         output::print_json(&summary)?;
     } else {
         output::print(&summary.table())?;
     }
-    Ok(if runs.interrupted { INTERRUPTED.into() } else { ExitCode::SUCCESS })
+    Ok(if training.interrupted { INTERRUPTED.into() } else { ExitCode::SUCCESS })
 }
 
 /// Trains all seeds and shows the progress. Stops after the current epoch when the user presses Ctrl-C.
@@ -108,7 +98,7 @@ fn train(
     threads: usize,
     progress: &Progress,
     interrupt: &Interrupt,
-) -> Result<Runs> {
+) -> Result<Training> {
     let observe = |observation: Observation<'_>| {
         progress.observe(observation);
         if interrupt.requested() {
@@ -117,7 +107,8 @@ fn train(
         }
         ControlFlow::Continue(())
     };
-    let runs = run_seeds(dataset, &resolved.settings, &resolved.all_seeds(), threads, observe);
+    let builder = Classifier::builder().settings(resolved.settings).seeds(resolved.all_seeds()).threads(threads);
+    let training = builder.observe(observe).train(dataset);
     progress.finish();
-    Ok(runs?)
+    Ok(training?)
 }

@@ -7,8 +7,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use supergat_core::Epoch;
-use supergat_lab::{Observation, SeedRun, Summary};
+use supergat::engine::Epoch;
+use supergat::lab::{Observation, SeedRun, Summary};
 
 /// Interval between lines where there is no bar.
 const INTERVAL: Duration = Duration::from_secs(10);

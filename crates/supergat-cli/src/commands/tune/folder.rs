@@ -9,8 +9,8 @@ use crate::output::{self, BOLD, SCHEMA, count};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use supergat_lab::sweep::ResultsFile;
-use supergat_lab::tune::{Space, Trial, Tuned};
+use supergat::lab::sweep::ResultsFile;
+use supergat::lab::tune::{Space, Trial, Tuned};
 
 const RESULTS: &str = "results.jsonl";
 const BEST: &str = "best.toml";

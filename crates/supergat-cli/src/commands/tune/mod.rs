@@ -21,7 +21,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
-use supergat_lab::tune::{Budget, Space, Tuning, tune};
+use supergat::lab::tune::{Budget, Space, Tuning, tune};
 use toml::Value;
 
 /// Default number of seeds per trial, as in the paper.
@@ -33,13 +33,13 @@ const TRIALS: usize = 40;
 pub fn run(args: TuneArgs) -> Result<ExitCode> {
     let mut options = args.options.0;
     options.entry("seeds").or_insert(Value::Integer(SEEDS));
-    let mut choices = Choices::new(options, args.config.as_deref())?;
+    let choices = Choices::new(options, args.config.as_deref())?;
     check_also(&args.also)?;
     let budget = budget(args.trials, args.minutes)?;
     let threads = threads(args.threads)?;
-    let dataset = supergat_data::load_with(choices.dataset(), &choices.load_options()?)?;
-    let recommendation = choices.choose_model(&dataset);
-    let resolved = choices.resolve(&dataset.name)?;
+    let dataset = supergat::data::load_with(choices.dataset(), &choices.load_options()?)?;
+    let choice = choices.choose(&dataset)?;
+    let resolved = choices.resolve(&choice)?;
     if !resolved.tables.is_empty() {
         let names: Vec<&str> = resolved.tables.keys().copied().collect();
         return Err(CliError::usage(format!(
@@ -55,8 +55,8 @@ pub fn run(args: TuneArgs) -> Result<ExitCode> {
     let space = Space::new(settings.model, &args.also);
     let default = || PathBuf::from("tune").join(folder_name(&dataset.name, &settings.model.to_string()));
     let folder = TuneFolder::open(args.out.clone().unwrap_or_else(default), metric(&dataset), &space)?;
-    let mut opening = Vec::from_iter(recommendation.as_ref().map(recommend::opening));
-    opening.push(format!("starting from: {}", choices.origin(&dataset.name)?));
+    let mut opening = Vec::from_iter(choice.recommendation.as_ref().map(recommend::opening));
+    opening.push(format!("starting from: {}", choices.origin(&choice, &dataset.name)));
     // Each run loads the dataset itself.
     drop(dataset);
     let tuning = Tuning {

@@ -1,7 +1,7 @@
 //! Figure of a search (SVG): validation metric by trial and by hyperparameters.
 
+use supergat::lab::tune::{Dimension, Space, Trial, Values};
 use supergat_figure::{Axis, Plot, Shaded, panels};
-use supergat_lab::tune::{Dimension, Space, Trial, Values};
 
 /// Draws a search. `best` is an index into `trials`, which must not be empty.
 pub fn svg(title: &str, metric: &str, space: &Space, trials: &[Trial], best: usize) -> String {
@@ -88,7 +88,7 @@ impl Picture {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use supergat_lab::Settings;
+    use supergat::lab::Settings;
 
     fn picture(model: &str) -> String {
         let base = Settings::general(model.parse().unwrap());

@@ -6,8 +6,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-use supergat_lab::Settings;
-use supergat_lab::tune::{Budget, Space, Trial, TuneEvent, Tuning};
+use supergat::lab::Settings;
+use supergat::lab::tune::{Budget, Space, Trial, TuneEvent, Tuning};
 
 /// Interval between lines where there is no bar.
 const INTERVAL: Duration = Duration::from_secs(10);

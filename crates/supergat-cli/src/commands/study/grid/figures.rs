@@ -1,9 +1,9 @@
 //! Figures of the grid study.
 
+use supergat::lab::grid::{Choice, GAT, GCN, Line, MX, Place, REAL_GRAPHS, SD, Study};
+use supergat::lab::recipe::{Form, Square, plane};
+use supergat::lab::reproduce::printed_name;
 use supergat_figure::{Axis, Plot, panels};
-use supergat_lab::grid::{Choice, GAT, GCN, Line, MX, Place, REAL_GRAPHS, SD, Study};
-use supergat_lab::recipe::{Form, Square, plane};
-use supergat_lab::reproduce::printed_name;
 
 const PANELS: usize = 3;
 

@@ -1,10 +1,10 @@
 //! Tables of the study.
 
-use supergat_core::Form;
+use supergat::engine::Form;
+use supergat::lab::agreement::{Network, Profile, Spreads};
+use supergat::lab::sheet::Sheet;
+use supergat::lab::statistics::Spread;
 use supergat_figure::Tone;
-use supergat_lab::agreement::{Network, Profile, Spreads};
-use supergat_lab::sheet::Sheet;
-use supergat_lab::statistics::Spread;
 
 /// Divergence: its name, its spread in a layer, and its mean in the last layer for each seed.
 type Divergence = (&'static str, fn(&Spreads) -> &Spread, fn(&Network) -> &[f64]);
