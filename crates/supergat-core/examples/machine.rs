@@ -1,12 +1,12 @@
-//! What this machine can do at most, for the roofline in docs/performance.md: streaming copy, gather of rows, and multiply-adds, on one and on two
-//! threads. Prints one JSON object.
+//! Peak rates of this machine, for the roofline in docs/performance.md: streaming copy, gather of rows, and multiply-adds, on one
+//! and on two threads. Prints one JSON object per number of threads.
 //!
-//!   cargo run --release -p supergat --example machine
+//!   cargo run --release -p supergat-core --example machine
 
 use std::hint::black_box;
 use std::time::Instant;
 
-/// Best of several rounds, in seconds per call.
+/// Returns the shortest time of several calls, in seconds.
 fn best(mut work: impl FnMut()) -> f64 {
     (0..7)
         .map(|_| {
@@ -17,6 +17,7 @@ fn best(mut work: impl FnMut()) -> f64 {
         .fold(f64::INFINITY, f64::min)
 }
 
+/// Returns the shortest time of calling `work` on `threads` threads, in seconds.
 fn on_threads(threads: usize, work: impl Fn(usize) + Sync) -> f64 {
     best(|| {
         std::thread::scope(|scope| {
@@ -28,7 +29,7 @@ fn on_threads(threads: usize, work: impl Fn(usize) + Sync) -> f64 {
     })
 }
 
-/// Bytes read and written per second when 256 MiB are copied.
+/// Measures the bytes read and written per second when copying 256 MiB.
 fn copy(threads: usize) -> f64 {
     let bytes = 256usize << 20;
     let from = vec![1u8; bytes];
@@ -41,11 +42,11 @@ fn copy(threads: usize) -> f64 {
     2.0 * bytes as f64 / seconds
 }
 
-/// Bytes read per second when rows are read in random order out of 512 MiB, the rows to come being asked for.
+/// Measures the bytes read per second when reading rows of 512 MiB in random order, with prefetching.
 fn gather(threads: usize, row_bytes: usize) -> f64 {
     let width = row_bytes / 4;
     let rows = (512usize << 20) / row_bytes;
-    // In large pages, as the kernels have them.
+    // In large pages, like the buffers of the kernels.
     let mut table = supergat_core::kernels::defaults::<f32>(rows * width);
     table.fill(1.0);
     let reads = 1 << 20;
@@ -66,14 +67,14 @@ fn gather(threads: usize, row_bytes: usize) -> f64 {
 fn prefetch(row: &[f32]) {
     #[cfg(target_arch = "x86_64")]
     for line in row.chunks(16) {
-        // SAFETY: prefetching reads nothing a program can see; SSE is part of x86-64.
+        // SAFETY: prefetching has no visible effect; SSE is part of x86-64.
         unsafe { std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(line.as_ptr().cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
     black_box(row);
 }
 
-/// Floating-point operations per second, two for each multiply-add on vectors of eight.
+/// Measures the floating-point operations per second of multiply-adds on vectors of eight; each counts as two.
 fn multiply_add(threads: usize) -> f64 {
     const TURNS: usize = 1 << 24;
     let seconds = on_threads(threads, |_| {
@@ -87,7 +88,7 @@ fn multiply_add(threads: usize) -> f64 {
     (threads * TURNS * CHAINS * 8 * 2) as f64 / seconds
 }
 
-/// Independent sums, enough to hide the latency of each addition.
+/// Number of independent sums, enough to hide the latency of each addition.
 const CHAINS: usize = 10;
 
 #[cfg(target_arch = "x86_64")]

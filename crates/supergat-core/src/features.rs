@@ -1,4 +1,4 @@
-//! Node features, dense or sparse. Sparse features stay sparse through training, dropout included.
+//! Node features, dense or sparse. Sparse features remain sparse in training, including dropout.
 
 use crate::error::{Error, Result};
 use crate::kernels::Real;
@@ -15,11 +15,11 @@ pub enum Features<T> {
         /// All rows.
         values: Vec<T>,
     },
-    /// Only what is not zero.
+    /// Nonzero values only.
     Sparse(SparseMatrix<T>),
 }
 
-/// A matrix in compressed rows: the entries of row `i` are at `offsets[i]..offsets[i + 1]`, by ascending column.
+/// A matrix in compressed rows: the entries of row `i` are at `offsets[i]..offsets[i + 1]`, in ascending order of columns.
 #[derive(Debug, Clone)]
 pub struct SparseMatrix<T> {
     rows: usize,
@@ -30,7 +30,7 @@ pub struct SparseMatrix<T> {
 }
 
 impl<T: Real> SparseMatrix<T> {
-    /// Checks and takes compressed rows. Columns must ascend strictly within a row.
+    /// Creates a matrix from compressed rows. Fails unless columns ascend strictly in each row.
     pub fn new(columns: usize, offsets: Vec<u64>, column_of: Vec<u32>, values: Vec<T>) -> Result<Self> {
         if values.len() != column_of.len() {
             return Err(Error::SizeMismatch {
@@ -76,32 +76,32 @@ impl<T: Real> SparseMatrix<T> {
         Ok(Self { rows: offsets.len() - 1, columns, offsets, column_of, values })
     }
 
-    /// Number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Number of columns.
+    /// Returns the number of columns.
     pub fn columns(&self) -> usize {
         self.columns
     }
 
-    /// Row offsets, one more than there are rows.
+    /// Returns the row offsets, one more than there are rows.
     pub fn offsets(&self) -> &[u64] {
         &self.offsets
     }
 
-    /// Column of each entry.
+    /// Returns the column of each entry.
     pub fn column_of(&self) -> &[u32] {
         &self.column_of
     }
 
-    /// Value of each entry.
+    /// Returns the value of each entry.
     pub fn values(&self) -> &[T] {
         &self.values
     }
 
-    /// The columns and values of a row.
+    /// Returns the columns and values of a row.
     pub fn row(&self, i: usize) -> (&[u32], &[T]) {
         let range = self.offsets[i] as usize..self.offsets[i + 1] as usize;
         (&self.column_of[range.clone()], &self.values[range])
@@ -109,7 +109,7 @@ impl<T: Real> SparseMatrix<T> {
 }
 
 impl<T: Real> Features<T> {
-    /// Checks and takes dense rows.
+    /// Creates dense features. Fails unless there are `rows * columns` values.
     pub fn dense(rows: usize, columns: usize, values: Vec<T>) -> Result<Self> {
         if rows.checked_mul(columns) != Some(values.len()) {
             return Err(Error::SizeMismatch {
@@ -121,7 +121,7 @@ impl<T: Real> Features<T> {
         Ok(Self::Dense { rows, columns, values })
     }
 
-    /// Number of nodes.
+    /// Returns the number of nodes.
     pub fn rows(&self) -> usize {
         match self {
             Self::Dense { rows, .. } => *rows,
@@ -129,7 +129,7 @@ impl<T: Real> Features<T> {
         }
     }
 
-    /// Number of features.
+    /// Returns the number of features.
     pub fn columns(&self) -> usize {
         match self {
             Self::Dense { columns, .. } => *columns,
@@ -137,12 +137,12 @@ impl<T: Real> Features<T> {
         }
     }
 
-    /// Number of values that are stored: all when dense, the entries when sparse.
+    /// Returns the number of stored values: all values of dense features, the entries of sparse ones.
     pub fn stored(&self) -> usize {
         self.values().len()
     }
 
-    /// Bytes in memory.
+    /// Returns the memory use in bytes.
     pub fn bytes(&self) -> u64 {
         let index = match self {
             Self::Dense { .. } => 0,
@@ -151,7 +151,7 @@ impl<T: Real> Features<T> {
         (size_of_val(self.values()) + index) as u64
     }
 
-    /// The stored values.
+    /// Returns the stored values.
     pub fn values(&self) -> &[T] {
         match self {
             Self::Dense { values, .. } => values,
@@ -159,13 +159,13 @@ impl<T: Real> Features<T> {
         }
     }
 
-    /// Share of values that are not zero.
+    /// Returns the share of values that are not zero.
     pub fn density(&self) -> f64 {
         let nonzero = self.values().iter().filter(|v| **v != T::ZERO).count();
         nonzero as f64 / (self.rows() as f64 * self.columns() as f64).max(1.0)
     }
 
-    /// The same features in another precision.
+    /// Converts the features to another precision.
     pub fn cast<U: Real>(&self) -> Features<U> {
         let convert = |values: &[T]| values.iter().map(|v| U::from_f64(v.to_f64())).collect();
         match self {
@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn malformed_rows_are_refused() {
+    fn rejects_malformed_rows() {
         assert!(SparseMatrix::new(2, vec![0, 1], vec![2], vec![1.0f32]).is_err());
         assert!(SparseMatrix::new(2, vec![0, 2], vec![1, 0], vec![1.0f32, 1.0]).is_err());
         assert!(SparseMatrix::new(2, vec![0, 3, 1], vec![0], vec![1.0f32]).is_err());

@@ -1,8 +1,8 @@
-//! Memory of a run, given out or only counted. What a run will need is counted by the very code that takes it later, so the two cannot differ.
+//! Allocation and estimation of memory. The code that allocates the memory of a run also estimates it, so both always agree.
 
 use crate::kernels::{Buffer, Real, defaults, in_large_pages};
 
-/// Gives out memory and counts it.
+/// An allocator of lists that counts their bytes, and can count without allocating.
 #[derive(Debug)]
 pub struct Arena {
     bytes: u64,
@@ -20,22 +20,22 @@ impl Arena {
         Self { bytes: 0, only_count: true }
     }
 
-    /// Bytes asked for so far.
+    /// Returns the number of bytes requested so far.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Aligned zeros.
+    /// Allocates `len` aligned zeros.
     pub fn numbers<T: Real>(&mut self, len: usize) -> Buffer<T> {
         Buffer::zeros(self.take::<T>(len))
     }
 
-    /// A list of `len` default values.
+    /// Allocates a list of `len` default values.
     pub fn list<T: Clone + Default>(&mut self, len: usize) -> Vec<T> {
         defaults(self.take::<T>(len))
     }
 
-    /// An empty list with room for `len` values.
+    /// Allocates an empty list with room for `len` values.
     pub fn empty<T>(&mut self, len: usize) -> Vec<T> {
         in_large_pages(self.take::<T>(len))
     }
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counting_gives_nothing() {
+    fn counting_arena_allocates_nothing() {
         let mut arena = Arena::counting();
         assert!(arena.numbers::<f32>(1 << 60).is_empty() && arena.list::<u64>(3).is_empty());
         assert_eq!(arena.bytes(), (1 << 62) + 24);

@@ -1,9 +1,9 @@
-//! Randomness as a value: Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011).
+//! Counter-based random numbers: Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011).
 //!
-//! A [`Stream`] is named by (seed, step, layer, purpose); its element `index` is a pure function of that name. Any thread may
-//! ask for any element in any order, so masks and samples do not depend on the number of threads. There is no global state.
+//! A [`Stream`] is identified by (seed, step, layer, purpose); each element is a pure function of these and its index. Threads may
+//! read elements in any order, so masks and samples do not depend on the number of threads. There is no global state.
 
-/// The Philox 4x32-10 bijection: 128 bits of `counter` to 128 random bits under `key`.
+/// Computes the Philox 4x32-10 bijection: maps the 128 bits of `counter` to 128 random bits under `key`.
 #[inline(always)]
 pub fn philox(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
     for _ in 0..10 {
@@ -21,7 +21,7 @@ fn round(c: [u32; 4], k: [u32; 2]) -> [u32; 4] {
     [(p1 >> 32) as u32 ^ c[1] ^ k[0], p1 as u32, (p0 >> 32) as u32 ^ c[3] ^ k[1], p0 as u32]
 }
 
-/// What a stream of random numbers is for. The discriminants are part of the reproducibility contract: never renumber.
+/// Purpose of a stream of random numbers. The discriminants determine the random numbers: never renumber them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u16)]
 pub enum Purpose {
@@ -47,17 +47,17 @@ pub enum Purpose {
     SyntheticFeatures = 9,
     /// Labels of generated graphs.
     SyntheticLabels = 10,
-    /// Unlinked nodes that edges are compared with.
+    /// Unlinked rivals of edges in the contrast loss.
     ContrastRivals = 11,
-    /// Linked nodes of other classes that edges are compared with.
+    /// Linked rivals of other classes in the boundary loss.
     BoundaryRivals = 12,
-    /// A search for hyperparameters.
+    /// Hyperparameter search.
     Search = 13,
-    /// Edges that are held out to be predicted, and the non-edges beside them.
+    /// Held-out edges and non-edges of link prediction.
     HeldOutEdges = 14,
 }
 
-/// An endless, randomly accessible sequence of random numbers, named by (seed, step, layer, purpose).
+/// An endless sequence of random numbers with random access, identified by (seed, step, layer, purpose).
 #[derive(Debug, Clone, Copy)]
 pub struct Stream {
     key: [u32; 2],
@@ -66,42 +66,42 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// The stream of that name. `step` counts optimisation steps (epochs, when there is one graph).
+    /// Creates a stream. `step` is the optimisation step (the epoch, if there is one graph).
     pub fn new(seed: u64, step: u32, layer: u16, purpose: Purpose) -> Self {
         Self { key: [seed as u32, (seed >> 32) as u32], step, tag: u32::from(layer) << 16 | purpose as u32 }
     }
 
-    /// The Philox key and the two upper counter words, for kernels that run many blocks side by side.
+    /// Returns the Philox key and the two upper counter words, for kernels that compute many blocks at once.
     pub(crate) fn words(&self) -> ([u32; 2], [u32; 2]) {
         (self.key, [self.step, self.tag])
     }
 
-    /// 128 random bits.
+    /// Returns 128 random bits.
     #[inline(always)]
     pub fn block(&self, index: u64) -> [u32; 4] {
         philox([index as u32, (index >> 32) as u32, self.step, self.tag], self.key)
     }
 
-    /// 64 random bits.
+    /// Returns 64 random bits.
     #[inline]
     pub fn bits(&self, index: u64) -> u64 {
         let b = self.block(index);
         u64::from(b[1]) << 32 | u64::from(b[0])
     }
 
-    /// A number in [0, 1) with 53 random bits.
+    /// Returns a number in [0, 1) with 53 random bits.
     #[inline]
     pub fn uniform(&self, index: u64) -> f64 {
         (self.bits(index) >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// A whole number in [0, n). The bias is below n / 2^64.
+    /// Returns an integer in [0, n). The bias is below n / 2^64.
     #[inline]
     pub fn below(&self, index: u64, n: u64) -> u64 {
         ((u128::from(self.bits(index)) * u128::from(n)) >> 64) as u64
     }
 
-    /// Two independent standard normal numbers (Box and Muller).
+    /// Returns two independent standard normal numbers (Box and Muller).
     pub fn normal_pair(&self, index: u64) -> [f64; 2] {
         let b = self.block(index);
         let unit = |hi: u32, lo: u32| ((u64::from(hi) << 32 | u64::from(lo)) >> 11) as f64 / (1u64 << 53) as f64;
@@ -117,12 +117,12 @@ impl Stream {
         }
     }
 
-    /// A random permutation of 0..n that is evaluated element by element, without memory.
+    /// Returns a random permutation of 0..n that is evaluated element by element, without memory.
     pub fn permutation(&self, n: u64) -> Permutation {
         Permutation::new(self, n)
     }
 
-    /// A random permutation of all pairs of two numbers below `side`, which lies between [`Permutation::SHORTEST`] and
+    /// Returns a random permutation of all pairs of numbers below `side`, which must be between [`Permutation::SHORTEST`] and
     /// [`Permutation::LONGEST`].
     pub fn permutation_of_pairs(&self, side: usize) -> Permutation {
         let side = side as u64;
@@ -136,12 +136,12 @@ pub(crate) const MIX: u32 = 0xD251_1F53;
 
 /// A keyed random permutation of 0..n: a Feistel network whose round keys come from a [`Stream`].
 ///
-/// Numbers are the cells of a grid, `x = row * columns + column`. The rounds alternate between adding to the row a hash of the column
-/// and adding to the column a hash of the row, modulo the sides of the grid; each can be undone, so all together permute the cells. The grid
-/// has hardly more cells than there are numbers; who lands on one of the others walks on.
+/// Numbers are the cells of a grid, `x = row * columns + column`. Rounds alternately add a hash of the column to the row and a
+/// hash of the row to the column, modulo the sides of the grid. Each round is invertible, so the network permutes the cells. The
+/// grid may have slightly more than n cells; a result outside 0..n is permuted again until it is inside.
 ///
-/// The set `{ x : apply(x) < k }` has exactly k elements, which is how a sample of exact size is drawn in parallel
-/// and without memory; and `apply(0), apply(1), ...` are distinct, which is how distinct pairs are drawn.
+/// The set `{ x : apply(x) < k }` has exactly k elements, so samples of exact size are drawn in parallel and without memory. The
+/// images `apply(0), apply(1), ...` are distinct, so pairs drawn with them are distinct too.
 #[derive(Debug, Clone, Copy)]
 pub struct Permutation {
     n: u64,
@@ -150,9 +150,9 @@ pub struct Permutation {
 }
 
 impl Permutation {
-    /// The shortest side of a grid: in a smaller one the rounds would not mix.
+    /// Shortest side of a grid: rounds on a smaller grid would not mix.
     pub const SHORTEST: u64 = 8;
-    /// The longest side of a grid, so that sums of two rows stay below 2^32.
+    /// Longest side of a grid, so that sums of two rows are below 2^32.
     pub const LONGEST: u64 = 1 << 31;
 
     fn new(stream: &Stream, n: u64) -> Self {
@@ -166,7 +166,7 @@ impl Permutation {
         Self { n, sides: sides.map(|side| side as u32), keys: [a[0], a[1], a[2], a[3], b[0], b[1]] }
     }
 
-    /// The image of `x`, which must lie in 0..n.
+    /// Returns the image of `x`, which must be in 0..n.
     #[inline]
     pub fn apply(&self, x: u64) -> u64 {
         debug_assert!(x < self.n);
@@ -180,32 +180,32 @@ impl Permutation {
         }
     }
 
-    /// Row and column of a number.
+    /// Returns the row and column of a number.
     #[inline]
     pub fn cell(&self, x: u64) -> [u32; 2] {
         let columns = u64::from(self.sides[1]);
         [(x / columns) as u32, (x % columns) as u32]
     }
 
-    /// The number in a cell; n or more where the grid is larger than need be.
+    /// Returns the number of a cell; n or more if the grid has more than n cells.
     #[inline(always)]
     pub fn number(&self, [row, column]: [u32; 2]) -> u64 {
         u64::from(row) * u64::from(self.sides[1]) + u64::from(column)
     }
 
-    /// The cell after `cell` in the order of numbers.
+    /// Returns the next cell in the order of numbers.
     #[inline(always)]
     pub fn next([row, column]: [u32; 2], columns: u32) -> [u32; 2] {
         if column + 1 == columns { [row + 1, 0] } else { [row, column + 1] }
     }
 
-    /// Rows and columns of the grid.
+    /// Returns the number of rows and of columns of the grid.
     #[inline]
     pub fn sides(&self) -> [u32; 2] {
         self.sides
     }
 
-    /// Where the network leads from a cell; the cell there may lie outside 0..n.
+    /// Applies the network to a cell once; the number of the result may be outside 0..n.
     #[inline(always)]
     pub fn step(&self, [mut row, mut column]: [u32; 2]) -> [u32; 2] {
         for keys in self.keys.as_chunks::<2>().0 {
@@ -215,13 +215,13 @@ impl Permutation {
         [row, column]
     }
 
-    /// Keys, for kernels that take many steps side by side.
+    /// Returns the round keys, for kernels that permute many cells at once.
     pub(crate) fn keys(&self) -> [u32; ROUNDS] {
         self.keys
     }
 }
 
-/// `(value + hash) mod side`, where the hash is that of `other`, scaled to 0..side.
+/// Returns `(value + hash) mod side`, where the hash is that of `other`, scaled to 0..side.
 #[inline(always)]
 fn shifted(value: u32, other: u32, side: u32) -> u32 {
     let product = u64::from(other) * u64::from(MIX);
@@ -234,9 +234,9 @@ fn shifted(value: u32, other: u32, side: u32) -> u32 {
 mod tests {
     use super::*;
 
-    /// Known answers published with the Random123 library (kat_vectors, philox4x32 10).
+    /// Known answers of the Random123 library (kat_vectors, philox4x32 10).
     #[test]
-    fn published_vectors() {
+    fn philox_matches_published_vectors() {
         assert_eq!(philox([0; 4], [0; 2]), [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]);
         assert_eq!(philox([u32::MAX; 4], [u32::MAX; 2]), [0x408f_276d, 0x41c8_3b0e, 0xa20b_c7c6, 0x6d54_51fd]);
         assert_eq!(
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn streams_of_different_names_differ() {
+    fn streams_with_different_identities_differ() {
         let of = |seed, step, layer, purpose| Stream::new(seed, step, layer, purpose).block(0);
         let base = of(1, 2, 3, Purpose::Weights);
         assert_ne!(base, of(2, 2, 3, Purpose::Weights));
@@ -269,7 +269,8 @@ mod tests {
         assert!((0..1000).all(|x| permutation.apply(n - 1 - x) < n));
     }
 
-    /// All 120 subsets of three out of ten elements are equally likely: chi-square with 119 degrees of freedom below its 99.9 % point.
+    /// All 120 subsets of three of ten elements are equally likely: chi-square with 119 degrees of freedom is below its 99.9 %
+    /// quantile.
     #[test]
     fn samples_are_uniform_over_subsets() {
         let draws = 60_000;

@@ -1,8 +1,8 @@
-//! The samples of the edge loss: a fixed number of edges, and a fixed number of pairs that are no edges.
+//! Samples of the edge loss: a fixed number of edges and a fixed number of non-edges.
 //!
-//! Both rest on a keyed permutation (see [`crate::random::Permutation`]): an edge is in the sample when its image is among the
-//! first k, and candidate pairs are the images of 0, 1, 2, ... So both samples have their exact size, hold
-//! nothing twice, and do not depend on the number of threads.
+//! Both use a keyed permutation (see [`crate::random::Permutation`]): an edge is in the sample if its image is below k, and
+//! candidate pairs are the images of 0, 1, 2, ... So both samples have exact sizes, contain no duplicates, and do not depend on the
+//! number of threads.
 
 use crate::error::{Error, Result};
 use crate::graph::{Adjacency, Graph};
@@ -12,17 +12,17 @@ use crate::random::{Permutation, Stream};
 use crate::stopwatch::timed;
 use rayon::prelude::*;
 
-/// Sizes of the two samples of one step: floor(p_e |E|) edges and floor(p_n p_e |E|) non-edges, self-loops counted in |E|.
+/// Sizes of the samples of one step: floor(p_e |E|) edges and floor(p_n p_e |E|) non-edges, where |E| includes self-loops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SampleSizes {
-    /// Edges.
+    /// Number of edges.
     pub positives: usize,
-    /// Pairs without an edge.
+    /// Number of non-edges.
     pub negatives: usize,
 }
 
 impl SampleSizes {
-    /// Computes the sizes, or says that the graph has too few non-edges.
+    /// Computes the sizes; fails if the graph has too few non-edges.
     pub fn new(graph: &Graph, p_e: f64, p_n: f64) -> Result<Self> {
         let edges = graph.edges();
         let negatives = (p_n * (p_e * edges as f64)).floor();
@@ -44,18 +44,19 @@ pub fn sample_edges(stream: Stream, edges: usize, count: usize, marks: &mut [u8]
     mark_sample(&stream.permutation(edges as u64), edges, count, marks);
 }
 
-/// Draws pairs without an edge from a graph.
+/// A sampler of non-edges of a graph.
 ///
-/// On a sparse graph candidates are drawn and edges rejected: at most two candidates per pair are expected. On a graph with more edges than
-/// non-edges, or with a handful of nodes, the non-edges are listed once (fewer than there are edges) and drawn from the list. Either way a draw costs O(k).
+/// On a sparse graph it draws candidates and rejects edges: it needs at most two candidates per pair on average. On a graph with
+/// more edges than non-edges, or with very few nodes, it lists the non-edges once and draws from the list. Either way k
+/// non-edges cost O(k).
 #[derive(Debug)]
 pub struct NegativeSampler {
-    /// All non-edges `(source, target)` when they are fewer than the edges.
+    /// All non-edges `[source, target]`, if the sampler draws from a list.
     listed: Option<Vec<[u32; 2]>>,
 }
 
 impl NegativeSampler {
-    /// Prepares drawing from this graph.
+    /// Prepares sampling from a graph.
     pub fn new(graph: &Graph) -> Self {
         let dense = graph.non_edges() < graph.edges() as u64 || (graph.nodes() as u64) < Permutation::SHORTEST;
         let listed = dense.then(|| {
@@ -71,16 +72,16 @@ impl NegativeSampler {
         Self { listed }
     }
 
-    /// Fills `pairs` with distinct `[source, target]` that are no edges of `graph`, which must have that many.
+    /// Fills `pairs` with distinct non-edges `[source, target]` of `graph`. Panics if it has too few.
     pub fn sample(&self, graph: &Graph, stream: Stream, pairs: &mut [[u32; 2]]) {
-        assert!(pairs.len() as u64 <= graph.non_edges(), "asked for more non-edges than there are");
+        assert!(pairs.len() as u64 <= graph.non_edges(), "more non-edges requested than the graph has");
         if let Some(listed) = &self.listed {
             let permutation = stream.permutation(listed.len() as u64);
             pairs.par_iter_mut().enumerate().for_each(|(k, pair)| *pair = listed[permutation.apply(k as u64) as usize]);
             return;
         }
         let permutation = stream.permutation_of_pairs(graph.nodes());
-        // Each round offers one candidate per pair still wanted; the accepted ones move to the front in order.
+        // Each round proposes one candidate per missing pair; accepted ones move to the front in order.
         let mut filled = 0;
         let mut next = 0u64;
         while filled < pairs.len() {
@@ -99,23 +100,23 @@ impl NegativeSampler {
     }
 }
 
-/// The samples of one layer and step, with room for the largest graph, reused from step to step.
+/// Samples of one layer and step, reused from step to step.
 #[derive(Debug, Default)]
 pub struct EdgeSamples {
-    /// Marked edges, as [`sample_edges`] leaves them.
+    /// Sampled edges: bit `e % 8` of byte `e / 8`; see [`sample_edges`].
     pub positives: Vec<u8>,
-    /// Number of marked edges.
+    /// Number of sampled edges.
     pub positive_count: usize,
-    /// Pairs `[source, target]` that are no edges.
+    /// Sampled non-edges `[source, target]`.
     pub negatives: Vec<[u32; 2]>,
-    /// Sources of the pairs by target.
+    /// Sources of the non-edges by target.
     pub by_target: Adjacency,
-    /// Targets of the pairs by source.
+    /// Targets of the non-edges by source.
     pub by_source: Adjacency,
 }
 
 impl EdgeSamples {
-    /// Room for so many nodes, edges and negatives.
+    /// Allocates samples for graphs of at most `nodes` nodes and `edges` edges, with at most `negatives` non-edges.
     pub fn with_capacity(nodes: usize, edges: usize, negatives: usize, arena: &mut Arena) -> Self {
         let offsets = if negatives == 0 { 0 } else { nodes + 1 };
         let mut lists = || Adjacency { offsets: arena.empty(offsets), neighbours: arena.empty(negatives) };
@@ -139,7 +140,7 @@ impl EdgeSamples {
         timed("group_negatives", || self.group(graph.nodes()));
     }
 
-    /// Takes all edges and the given pairs.
+    /// Sets the samples to all edges and the given non-edges.
     pub fn set(&mut self, graph: &Graph, negatives: &[[u32; 2]]) {
         self.positives.clear();
         self.positives.resize(graph.edges().div_ceil(8), 0xFF);
@@ -158,7 +159,7 @@ impl EdgeSamples {
         );
     }
 
-    /// Number of pairs the loss is the mean of.
+    /// Returns the number of pairs in the mean of the loss.
     pub fn count(&self) -> usize {
         self.positive_count + self.negatives.len()
     }
@@ -191,7 +192,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn exactly_k_distinct_non_edges(nodes in 2usize..14, density in 0u64..=100, share in 0.0f64..=1.0, seed: u64) {
+        fn draws_exactly_k_distinct_non_edges(nodes in 2usize..14, density in 0u64..=100, share in 0.0f64..=1.0, seed: u64) {
             let dice = Stream::new(seed, 0, 0, Purpose::SyntheticEdges);
             let graph = graph(nodes, |a, b| dice.below(u64::from(a) << 32 | u64::from(b), 100) < density);
             let k = (graph.non_edges() as f64 * share) as usize;
@@ -207,13 +208,13 @@ mod tests {
     }
 
     #[test]
-    fn complete_but_one_pair() {
+    fn finds_the_only_non_edge() {
         let graph = graph(300, |a, b| (a, b) != (17, 230));
         assert_eq!(draw(&graph, 1, 0), [[17, 230]]);
         assert!(SampleSizes::new(&graph, 1.0, 1.0).is_err());
     }
 
-    /// Every non-edge is drawn equally often: chi-square with 109 degrees of freedom below its 99.9 % point, sparse and dense.
+    /// Every non-edge of a sparse and of a dense graph is equally likely: chi-square is below its 99.9 % quantile.
     #[test]
     fn negatives_are_uniform() {
         for modulus in [10, 2] {
@@ -229,7 +230,7 @@ mod tests {
             assert_eq!(counts.len() as f64, free);
             let expected = f64::from(rounds) * 5.0 / free;
             let chi2: f64 = counts.values().map(|&c| (f64::from(c) - expected).powi(2) / expected).sum();
-            // The 99.9 % point of chi-square, by the approximation of Wilson and Hilferty.
+            // The 99.9 % quantile of chi-square, by the approximation of Wilson and Hilferty.
             let df = free - 1.0;
             let limit = df * (1.0 - 2.0 / (9.0 * df) + 3.09 * (2.0 / (9.0 * df)).sqrt()).powi(3);
             assert!(chi2 < limit, "chi-square {chi2} of {free} pairs, limit {limit}");
@@ -237,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_are_grouped_by_both_ends() {
+    fn groups_pairs_by_source_and_by_target() {
         let mut samples = EdgeSamples::default();
         let graph = Graph::from_edges(4, &[(0, 1)], Direction::Directed).unwrap();
         samples.set(&graph, &[[3, 1], [0, 2], [2, 1], [3, 0]]);

@@ -1,7 +1,7 @@
-//! Where the time of a training step goes. Every primitive and sampler runs inside `timed`; unless somebody asks with [`record`], that
-//! costs a look at a flag.
+//! Time per primitive of a training step. Every primitive and sampler runs inside `timed`, which only checks a flag unless
+//! [`record`] is active.
 //!
-//! The stopwatch belongs to the thread that runs the model: the work it hands to others is over when the primitive returns.
+//! Times are recorded on the thread that runs the model. Primitives return after their work on other threads is done.
 
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 pub struct Lap {
     /// Name of the primitive.
     pub name: &'static str,
-    /// How often it ran.
+    /// Number of calls.
     pub calls: u64,
-    /// Time in all.
+    /// Total time.
     pub time: Duration,
 }
 
@@ -21,7 +21,7 @@ thread_local! {
     static LAPS: RefCell<Option<Vec<Lap>>> = const { RefCell::new(None) };
 }
 
-/// Runs `work` and returns what it did beside the time of each primitive on this thread, the longest first.
+/// Runs `work` and returns its result and the time of each primitive on this thread, longest first.
 pub fn record<R>(work: impl FnOnce() -> R) -> (R, Vec<Lap>) {
     let outer = LAPS.replace(Some(Vec::with_capacity(32)));
     let result = work();
@@ -30,7 +30,7 @@ pub fn record<R>(work: impl FnOnce() -> R) -> (R, Vec<Lap>) {
     (result, laps)
 }
 
-/// Runs `work` under a name.
+/// Runs `work` and records its time under `name`.
 pub(crate) fn timed<R>(name: &'static str, work: impl FnOnce() -> R) -> R {
     if LAPS.with_borrow(Option::is_none) {
         return work();
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_recorded_is_timed() {
+    fn record_times_only_its_own_work() {
         timed("before", || ());
         let (result, laps) = record(|| {
             timed("short", || ());

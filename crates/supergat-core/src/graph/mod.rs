@@ -1,63 +1,63 @@
-//! The graph as attention needs it: edges grouped by target node, one self-loop per node, and the way back by source.
+//! Graphs for attention: incoming edges by target, outgoing edges by source, and one self-loop per node.
 
-mod parts;
+mod arrays;
 
-pub use parts::{Parts, PartsView};
+pub use arrays::{GraphArrays, GraphView};
 
 use crate::error::{Error, Result};
 use crate::kernels::{Neighbours, defaults};
 use crate::random::Permutation;
 
-/// How an edge list is to be read.
+/// Meaning of the pairs of an edge list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
-    /// `(source, target)` stands for itself only.
+    /// `(source, target)` is one edge.
     Directed,
-    /// Every pair stands for both directions.
+    /// Every pair is two edges, one in each direction.
     Undirected,
 }
 
-/// Neighbour lists in compressed form: those of node `i` are `neighbours[offsets[i]..offsets[i + 1]]`, ascending.
+/// Neighbour lists in compressed form: those of node `i` are `neighbours[offsets[i]..offsets[i + 1]]`, in ascending order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Adjacency {
-    /// One more than there are nodes.
+    /// Start of each list, and the end of the last: one more than there are nodes.
     pub offsets: Vec<u64>,
     /// All lists, one after another.
     pub neighbours: Vec<u32>,
 }
 
 impl Adjacency {
-    /// The positions of node `i`'s list.
+    /// Returns the positions of node `i`'s list.
     #[inline(always)]
     pub fn range(&self, i: usize) -> std::ops::Range<usize> {
         self.offsets[i] as usize..self.offsets[i + 1] as usize
     }
 
-    /// The lists as kernels take them.
+    /// Borrows the lists for kernels.
     pub fn lists(&self) -> Neighbours<'_> {
         Neighbours { offsets: &self.offsets, nodes: &self.neighbours }
     }
 
-    /// Node `i`'s list.
+    /// Returns node `i`'s list.
     #[inline(always)]
     pub fn of(&self, i: usize) -> &[u32] {
         &self.neighbours[self.range(i)]
     }
 }
 
-/// A graph with exactly one self-loop per node, whatever the edge list said, and no duplicate edges.
+/// A graph with exactly one self-loop per node and no duplicate edges.
 ///
-/// Edges are directed `j -> i`. The *position* of an edge is its place in `incoming`; per-edge results (attention) are in that order,
-/// and [`Graph::position_of_input`] leads from the edges of the given list to it.
+/// Edges are directed `j -> i`. The *position* of an edge is its index in `incoming`. Per-edge results such as attention are in
+/// that order, and [`Graph::position_of_input`] maps the edges of the given list to it.
 #[derive(Debug, Clone)]
 pub struct Graph {
     nodes: usize,
     incoming: Adjacency,
-    /// `None` when the graph is symmetric: it would equal `incoming`.
+    /// `None` if the graph is symmetric, where it would equal `incoming`.
     outgoing: Option<Adjacency>,
-    /// For each outgoing edge `i -> t`, its place within the incoming list of `t`.
+    /// Place of each outgoing edge `i -> t` in the incoming list of `t`.
     place_at_target: Vec<u32>,
-    /// For each edge of the given list its position; undirected lists name the direction as given.
+    /// Position of each edge of the given list; for undirected lists, of the direction as given.
     input_positions: Vec<u64>,
     direction: Direction,
     duplicates: u64,
@@ -67,7 +67,7 @@ pub struct Graph {
 impl Graph {
     /// Builds the graph in O(nodes + edges).
     ///
-    /// Duplicate edges collapse; self-loops in the list are replaced by the one self-loop that every node gets.
+    /// Duplicate edges are merged. Every node gets one self-loop, whether the list contains it or not.
     pub fn from_edges(nodes: usize, edges: &[(u32, u32)], direction: Direction) -> Result<Self> {
         if nodes as u64 > Permutation::LONGEST {
             return Err(Error::TooManyNodes { nodes });
@@ -87,7 +87,7 @@ impl Graph {
         let by_source = group(nodes, directed);
         let given = by_source.neighbours.len() as u64;
 
-        // Walking the sources upwards appends to every target's list in ascending order, duplicates next to each other.
+        // Sources in ascending order are appended to the lists of their targets, so lists ascend and duplicates are adjacent.
         let mut start = vec![0u64; nodes + 1];
         for &target in &by_source.neighbours {
             start[target as usize + 1] += 1;
@@ -133,7 +133,7 @@ impl Graph {
         Ok(graph)
     }
 
-    /// Completes the way back for lists that are already sorted, unique and hold every self-loop.
+    /// Adds the outgoing edges to incoming lists that are sorted, without duplicates, and contain every self-loop.
     fn from_incoming(nodes: usize, incoming: Adjacency) -> Self {
         let edges = incoming.neighbours.len();
         let mut outgoing = Adjacency { offsets: defaults(nodes + 1), neighbours: defaults(edges) };
@@ -166,82 +166,82 @@ impl Graph {
         }
     }
 
-    /// Number of nodes.
+    /// Returns the number of nodes.
     pub fn nodes(&self) -> usize {
         self.nodes
     }
 
-    /// Number of directed edges, the self-loop of every node included.
+    /// Returns the number of directed edges, including one self-loop per node.
     pub fn edges(&self) -> usize {
         self.incoming.neighbours.len()
     }
 
-    /// Number of pairs (source, target) that are no edge.
+    /// Returns the number of pairs (source, target) that are not edges.
     pub fn non_edges(&self) -> u64 {
         (self.nodes as u64).pow(2) - self.edges() as u64
     }
 
-    /// Sources by target. The order of this list is the order of all per-edge results.
+    /// Returns the sources by target. All per-edge results are in the order of this list.
     pub fn incoming(&self) -> &Adjacency {
         &self.incoming
     }
 
-    /// Targets by source.
+    /// Returns the targets by source.
     pub fn outgoing(&self) -> &Adjacency {
         self.outgoing.as_ref().unwrap_or(&self.incoming)
     }
 
-    /// For each outgoing edge `i -> t`, its place within the incoming list of `t`.
+    /// Returns the place of each outgoing edge `i -> t` in the incoming list of `t`.
     pub fn place_at_target(&self) -> &[u32] {
         &self.place_at_target
     }
 
-    /// Whether every edge has its reverse.
+    /// Returns whether every edge has its reverse.
     pub fn is_symmetric(&self) -> bool {
         self.outgoing.is_none()
     }
 
-    /// How the edge list was read.
+    /// Returns whether the edge list was read as directed or undirected.
     pub fn direction(&self) -> Direction {
         self.direction
     }
 
-    /// Directed edges of the list that said again what an earlier one had said.
+    /// Returns the number of directed edges of the list that repeat an earlier one.
     pub fn duplicates(&self) -> u64 {
         self.duplicates
     }
 
-    /// Self-loops in the given list.
+    /// Returns the number of self-loops in the given list.
     pub fn self_loops(&self) -> u64 {
         self.self_loops
     }
 
-    /// The position of an edge, or `None` when there is none.
+    /// Returns the position of an edge, or `None` if there is no such edge.
     #[inline]
     pub fn position(&self, source: u32, target: u32) -> Option<usize> {
         let range = self.incoming.range(target as usize);
         self.incoming.neighbours[range.clone()].binary_search(&source).ok().map(|place| range.start + place)
     }
 
-    /// For each edge of the list the graph was built from, in its order, the edge's position.
+    /// Returns the position of each edge of the list that the graph was built from, in the order of that list.
     pub fn position_of_input(&self) -> &[u64] {
         &self.input_positions
     }
 
-    /// Bytes in memory.
+    /// Returns the memory use in bytes.
     pub fn bytes(&self) -> u64 {
         let lists = [Some(&self.incoming), self.outgoing.as_ref()].into_iter().flatten();
         let lists: usize = lists.map(|list| 8 * list.offsets.len() + 4 * list.neighbours.len()).sum();
         (lists + 4 * self.place_at_target.len() + 8 * self.input_positions.len()) as u64
     }
 
-    /// Number of neighbours of a node other than itself, counted over incoming edges.
+    /// Returns the number of incoming edges of a node, without its self-loop.
     pub fn degree(&self, node: usize) -> usize {
         self.incoming.range(node).len() - 1
     }
 }
 
-/// Groups `(from, to)` pairs by `from`, keeping their order within a group.
+/// Groups `(from, to)` pairs by `from`; pairs of a group keep their order.
 fn group<I: Iterator<Item = (u32, u32)>>(nodes: usize, pairs: impl Fn() -> I) -> Adjacency {
     let mut offsets = vec![0u64; nodes + 1];
     for (from, _) in pairs() {
@@ -266,7 +266,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn worked_example() {
+    fn builds_sorted_lists_without_duplicates() {
         // 0 -> 1 twice, a self-loop on 2, 2 -> 1.
         let graph = Graph::from_edges(3, &[(0, 1), (2, 2), (2, 1), (0, 1)], Direction::Directed).unwrap();
         assert_eq!(graph.incoming().of(0), [0]);
@@ -279,13 +279,13 @@ mod tests {
     }
 
     #[test]
-    fn unknown_node_is_named() {
+    fn error_names_the_edge_with_an_unknown_node() {
         let error = Graph::from_edges(2, &[(0, 1), (1, 2)], Direction::Directed).unwrap_err();
         assert_eq!(error, Error::NodeOutOfRange { edge: 1, from: 1, to: 2, nodes: 2 });
     }
 
     #[test]
-    fn empty_graphs_are_graphs() {
+    fn builds_graphs_without_nodes_or_edges() {
         assert_eq!(Graph::from_edges(0, &[], Direction::Directed).unwrap().edges(), 0);
         let lonely = Graph::from_edges(3, &[], Direction::Undirected).unwrap();
         assert_eq!((lonely.edges(), lonely.non_edges(), lonely.degree(1)), (3, 6, 0));
@@ -293,7 +293,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn equals_a_set_of_edges(
+        fn matches_a_set_of_edges(
             nodes in 1usize..12,
             raw in proptest::collection::vec((0u32..12, 0u32..12), 0..60),
             undirected: bool,

@@ -1,17 +1,16 @@
 //! Adam (Kingma & Ba 2014) with coupled weight decay: the decay is part of the gradient.
 //!
-//! `g <- g + lambda_2 w;  m <- b1 m + (1 - b1) g;  v <- b2 v + (1 - b2) g^2;  w <- w - lr m^ / (sqrt(v^) + eps)`, where m^ and v^ are divided
-//! by 1 - b1^t and 1 - b2^t.
+//! `g <- g + lambda_2 w;  m <- b1 m + (1 - b1) g;  v <- b2 v + (1 - b2) g^2;  w <- w - lr m^ / (sqrt(v^) + eps)`,
+//! where `m^ = m / (1 - b1^t)` and `v^ = v / (1 - b2^t)`.
 
-use super::lanes::{Isa, Kernel, dispatch};
-use super::real::Real;
-use rayon::prelude::*;
+use super::parts::{Rows, for_each_chunk};
+use super::simd::{Isa, Kernel, Real, dispatch};
 
 const B1: f64 = 0.9;
 const B2: f64 = 0.999;
 const EPSILON: f64 = 1e-8;
 
-/// One step of Adam; `step` counts from 1.
+/// Hyperparameters of a step of Adam.
 #[derive(Debug, Clone, Copy)]
 pub struct Adam {
     /// Learning rate.
@@ -29,11 +28,12 @@ pub fn adam<T: Real>(adam: Adam, weights: &mut [T], gradient: &[T], moment1: &mu
     let rate = T::from_f64(adam.lr / (1.0 - B1.powi(step)));
     let correction = T::from_f64(1.0 / (1.0 - B2.powi(step)).sqrt());
     let decay = T::from_f64(adam.lambda_2);
-    weights
-        .par_chunks_mut(CHUNK)
-        .zip(gradient.par_chunks(CHUNK))
-        .zip(moment1.par_chunks_mut(CHUNK).zip(moment2.par_chunks_mut(CHUNK)))
-        .for_each(|((w, g), (m, v))| dispatch(Update { w, g, m, v, rate, correction, decay }));
+    let len = weights.len();
+    let outputs =
+        (Rows { data: weights, width: 1 }, Rows { data: moment1, width: 1 }, Rows { data: moment2, width: 1 });
+    for_each_chunk(len, CHUNK, outputs, &|range, (w, m, v)| {
+        dispatch(Update { w: w.data, g: &gradient[range], m: m.data, v: v.data, rate, correction, decay });
+    });
 }
 
 struct Update<'a, T> {
@@ -67,9 +67,9 @@ impl<T: Real> Kernel for Update<'_, T> {
 mod tests {
     use super::*;
 
-    /// With gradient 0.5 and no decay, the first step moves by lr (almost); two steps by hand.
+    /// With gradient 0.5 and no decay, the first step is almost `lr`.
     #[test]
-    fn two_steps_by_hand() {
+    fn two_steps_match_worked_example() {
         let (mut w, mut m, mut v) = ([1.0f64], [0.0], [0.0]);
         adam(Adam { lr: 0.1, lambda_2: 0.0, step: 1 }, &mut w, &[0.5], &mut m, &mut v);
         assert!((w[0] - (1.0 - 0.1 * 0.5 / (0.5 + 1e-8))).abs() < 1e-15);

@@ -1,12 +1,11 @@
-//! Sums over neighbours whose weights are fixed by the graph: `out_i = outer_i sum_j inner_j z_j`, optionally plus a row of node i's own.
+//! Sums over neighbours with weights fixed by the graph: `out_i = outer_i sum_j inner_j z_j`, optionally plus a row of node i.
 
-use super::attention::Neighbours;
-use super::lanes::{Isa, Kernel, LANES, Lanes, V, add_scaled, dispatch, prefetch, vectors, vectors_mut};
+use super::neighbours::Neighbours;
 use super::parts::{Parts, Rows};
-use super::real::Real;
+use super::simd::{Isa, Kernel, LANES, Lanes, Real, V, add_scaled, dispatch, prefetch, vectors, vectors_mut};
 use std::ops::Range;
 
-/// Which neighbours are summed, and their weights.
+/// The neighbours that are summed, and their weights.
 #[derive(Debug, Clone, Copy)]
 pub struct Aggregation<'a, T> {
     /// Lists of neighbours, self-loops included.
@@ -15,21 +14,21 @@ pub struct Aggregation<'a, T> {
     pub outer: &'a [T],
     /// Factor of each node within sums.
     pub inner: &'a [T],
-    /// Whether a node counts among its own neighbours.
+    /// Whether a node is one of its own neighbours.
     pub own: bool,
 }
 
-/// Rows of `width` numbers that lie `offset` into rows of `stride` numbers.
+/// The part from `offset` on of every row of a matrix with `stride` numbers per row.
 #[derive(Debug, Clone, Copy)]
 pub struct Slice {
     /// Numbers per row.
     pub stride: usize,
-    /// First number that is meant.
+    /// First number of the part.
     pub offset: usize,
 }
 
-/// Writes into the first `width` numbers of each row of `out` the sums over `z`'s first `width` numbers; and when `root` names a slice of
-/// `z`, that slice of the node itself is added.
+/// Writes the sums over the first `width` numbers of each row of `z` to the first `width` numbers of each row of `out`. If `root`
+/// is a slice of `z`, the node's own slice is added.
 #[allow(clippy::too_many_arguments)]
 pub fn aggregate<T: Real>(
     parts: &Parts,
@@ -60,7 +59,7 @@ struct Sums<'a, T> {
     out_stride: usize,
 }
 
-/// Neighbours between asking for a row and using it.
+/// Number of neighbours between prefetching a row and using it.
 const AHEAD: usize = 8;
 
 impl<T: Real> Kernel for Sums<'_, T> {

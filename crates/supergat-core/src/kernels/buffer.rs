@@ -1,6 +1,6 @@
-//! Memory for rows of numbers that starts at a cache line, so that a row of vectors touches no more lines than it must.
+//! Memory for rows of numbers, aligned to cache lines so that a row touches as few lines as possible.
 
-use super::real::Real;
+use super::simd::Real;
 use std::ops::{Deref, DerefMut};
 
 #[derive(Debug, Clone, Copy)]
@@ -15,7 +15,7 @@ pub struct Buffer<T> {
 }
 
 impl<T: Real> Buffer<T> {
-    /// `len` zeros.
+    /// Allocates `len` zeros.
     pub fn zeros(len: usize) -> Self {
         let mut lines = in_large_pages(len.div_ceil(16));
         lines.resize(len.div_ceil(16), Line([T::ZERO; 16]));
@@ -23,27 +23,27 @@ impl<T: Real> Buffer<T> {
     }
 }
 
-/// An empty list with room for `capacity` values, in large pages where the system has them and the list is worth it.
+/// Allocates an empty list with room for `capacity` values, in large pages if the system supports them and the list is large.
 ///
-/// Neighbours lie anywhere in memory: with small pages nearly every row costs a walk through the page table on top of the row itself.
+/// Rows of neighbours are scattered in memory: with small pages nearly every row also costs a walk through the page table.
 pub fn in_large_pages<T>(capacity: usize) -> Vec<T> {
     let list = Vec::with_capacity(capacity);
     #[cfg(target_os = "linux")]
     {
         const SMALL_PAGE: usize = 4096;
-        const WORTH_IT: usize = 8 << 20;
+        const LARGE: usize = 8 << 20;
         let bytes = capacity * size_of::<T>();
-        if bytes >= WORTH_IT {
+        if bytes >= LARGE {
             let start = (list.as_ptr() as usize).next_multiple_of(SMALL_PAGE);
             let end = (list.as_ptr() as usize + bytes) / SMALL_PAGE * SMALL_PAGE;
-            // SAFETY: the range is whole pages within the allocation; the advice changes no contents. That a system refuses it does no harm.
+            // SAFETY: the range consists of whole pages of the allocation; the advice changes no contents and may fail.
             unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE) };
         }
     }
     list
 }
 
-/// A list of `len` default values, in large pages like [`in_large_pages`].
+/// Allocates a list of `len` default values like [`in_large_pages`].
 pub fn defaults<T: Clone + Default>(len: usize) -> Vec<T> {
     let mut list = in_large_pages(len);
     list.resize(len, T::default());
@@ -55,7 +55,7 @@ impl<T: Real> Deref for Buffer<T> {
 
     #[inline(always)]
     fn deref(&self) -> &[T] {
-        // SAFETY: `Line` is exactly 16 numbers without padding (64 or 128 bytes at alignment 64), and `len` is at most 16 per line.
+        // SAFETY: `Line` is 16 numbers without padding (64 or 128 bytes at alignment 64), and `len` is at most 16 per line.
         unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast(), self.len) }
     }
 }
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn aligned_and_contiguous() {
+    fn buffers_are_aligned_and_contiguous() {
         assert_eq!(size_of::<Line<f32>>(), 64);
         assert_eq!(size_of::<Line<f64>>(), 128);
         let mut buffer = Buffer::<f32>::zeros(37);

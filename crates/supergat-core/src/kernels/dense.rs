@@ -1,32 +1,31 @@
-//! Products of dense features with weights: `X W`, its transposed product `X^T G` for the gradient of `W`, and `G W^T` for that of `X`.
-//! Dropout of `X` happens inside: no dropped copy of `X` is ever made.
+//! Products of dense features with weights: `X W`, `X^T G` for the gradient of `W`, and `G W^T` for that of `X`. Dropout of `X` is
+//! applied during the product, without a masked copy of `X`.
 //!
-//! A general matrix product would do, but it allocates, wants the dropped copy, and does not promise the same order of additions at any
-//! number of threads. The matrices here are tall and narrow, for which the short kernels below suffice.
+//! A library's matrix product allocates, needs the masked copy, and does not guarantee the same order of additions at any number
+//! of threads. The matrices here are tall and narrow, so short kernels suffice.
 
 use super::dropout::Mask;
-use super::lanes::{Isa, Kernel, LANES, Lanes, V, dispatch, vectors, vectors_mut};
 use super::parts::{Parts, Rows};
-use super::real::Real;
+use super::simd::{Isa, Kernel, LANES, Lanes, Real, V, dispatch, unrolled, vectors, vectors_mut};
 use std::ops::Range;
 
-/// Dense rows, borrowed, `columns` numbers each.
+/// A borrowed dense matrix with `columns` numbers per row.
 #[derive(Debug, Clone, Copy)]
 pub struct Dense<'a, T> {
-    /// Row after row.
+    /// All rows, one after another.
     pub values: &'a [T],
     /// Numbers per row.
     pub columns: usize,
 }
 
 impl<T> Dense<'_, T> {
-    /// Bytes of a dropout mask per row: each row starts a new byte.
+    /// Returns the bytes of a dropout mask per row: each row starts a new byte.
     pub fn mask_bytes(columns: usize) -> usize {
         columns.div_ceil(8)
     }
 }
 
-/// `out = X M` for dense `X` under a mask; `M` has a row of `stride` numbers for each column of `X`.
+/// Computes `out = X M` for dense `X` under a mask; `M` has a row of `stride` numbers for each column of `X`.
 pub fn dense_product<T: Real>(
     parts: &Parts,
     x: Dense<'_, T>,
@@ -49,9 +48,9 @@ struct DenseProduct<'a, T> {
     out: &'a mut [T],
 }
 
-/// Columns of `X` (or, in the transposed product, rows) prepared at a time.
+/// Columns of `X` (rows in the transposed product) prepared at a time.
 const DEPTH: usize = 128;
-/// Rows of `X` (or, in the transposed product, columns) in registers at a time.
+/// Rows of `X` (columns in the transposed product) in registers at a time.
 const TILE: usize = 4;
 
 impl<T: Real> Kernel for DenseProduct<'_, T> {
@@ -87,7 +86,7 @@ impl<T: Real> Kernel for DenseProduct<'_, T> {
     }
 }
 
-/// Copies part of a row of `X` through the mask; `first` is a multiple of [`LANES`].
+/// Copies part of a row of `X` under the mask; `first` is a multiple of [`LANES`].
 #[inline(always)]
 fn prepare<T: Real, I: Isa>(x: Dense<'_, T>, mask: Option<Mask<'_, T>>, row: usize, first: usize, to: &mut [T]) {
     let values = &x.values[row * x.columns + first..][..to.len()];
@@ -108,11 +107,15 @@ fn prepare<T: Real, I: Isa>(x: Dense<'_, T>, mask: Option<Mask<'_, T>>, row: usi
     }
 }
 
-/// `out[r] += sum_k x_k[r] m_k` for at most [`TILE`] rows, three vectors at a time.
+/// Computes `out[r] += sum_k x_k[r] m_k` for at most [`TILE`] rows, up to three vectors at a time.
 #[inline(always)]
 fn tiles<T: Real, I: Isa>(x: &[[T; TILE]], m: &[[T; LANES]], width: usize, out: &mut [[T; LANES]], rows: usize) {
     let mut first = 0;
     while first < width {
+        if const { !unrolled::<T, I>() } {
+            first += tile::<T, I, 1>(x, m, width, first, out, rows);
+            continue;
+        }
         first += match width - first {
             1 => tile::<T, I, 1>(x, m, width, first, out, rows),
             2 | 4 => tile::<T, I, 2>(x, m, width, first, out, rows),
@@ -121,7 +124,7 @@ fn tiles<T: Real, I: Isa>(x: &[[T; TILE]], m: &[[T; LANES]], width: usize, out: 
     }
 }
 
-/// The same for `B` vectors from `first` on, held in registers; returns `B`.
+/// Computes [`tiles`] for the `B` vectors from `first` on, in registers; returns `B`.
 #[inline(always)]
 fn tile<T: Real, I: Isa, const B: usize>(
     x: &[[T; TILE]],
@@ -149,9 +152,9 @@ fn tile<T: Real, I: Isa, const B: usize>(
     B
 }
 
-/// `out = X^T G` for dense `X` under a mask; `G` has `stride` numbers per row, `out` as many per column of `X`.
+/// Computes `out = X^T G` for dense `X` under a mask; `G` has `stride` numbers per row, `out` as many per column of `X`.
 ///
-/// Each part of the rows adds up its own copy of `out` in `copies`; these are then added in the order of the parts.
+/// Each part of the rows sums into its own copy of `out` in `copies`; the copies are then added in the order of the parts.
 pub fn dense_transposed_product<T: Real>(
     parts: &Parts,
     x: Dense<'_, T>,
@@ -187,7 +190,7 @@ impl<T: Real> Kernel for DenseTransposed<'_, T> {
         for start in self.rows.clone().step_by(DEPTH) {
             let depth = (self.rows.end - start).min(DEPTH);
             let g = &self.g[start * width..(start + depth) * width];
-            // Eight columns of X are one byte of the mask and two tiles.
+            // Eight columns of `X` are one byte of the mask and two tiles.
             for (block, out) in self.out.chunks_mut(LANES * width).enumerate() {
                 let columns = out.len() / width;
                 for d in 0..depth {
@@ -206,7 +209,7 @@ impl<T: Real> Kernel for DenseTransposed<'_, T> {
     }
 }
 
-/// `out = M^T` for `M` of `rows` by `columns`.
+/// Computes `out = M^T` for `M` of `rows` by `columns`.
 pub fn transpose<T: Real>(m: &[T], rows: usize, columns: usize, out: &mut [T]) {
     debug_assert!(m.len() == rows * columns && out.len() == m.len());
     for (r, row) in m.chunks_exact(columns.max(1)).enumerate() {
@@ -220,11 +223,10 @@ pub fn transpose<T: Real>(m: &[T], rows: usize, columns: usize, out: &mut [T]) {
 mod tests {
     use super::super::sparse::*;
     use super::*;
-    use crate::features::SparseMatrix;
     use crate::kernels::Dropout;
     use crate::random::{Purpose, Stream};
 
-    /// Deterministic numbers in [-1, 1), about a third of them zero when `sparse`.
+    /// Returns deterministic numbers in [-1, 1), about a third of them zero if `sparse`.
     fn numbers(n: usize, salt: u16, sparse: bool) -> Vec<f64> {
         let stream = Stream::new(1, 0, salt, Purpose::Weights);
         (0..n as u64)
@@ -241,7 +243,7 @@ mod tests {
 
     /// All three products, sparse and dense, with and without dropout, against three plain loops.
     #[test]
-    fn products_equal_plain_loops() {
+    fn products_agree_with_plain_loops() {
         for (rows, columns, stride) in [(1, 1, 8), (7, 5, 8), (130, 37, 56), (33, 200, 64), (9, 3, 136)] {
             for dropout in [0.0, 0.4] {
                 let x = numbers(rows * columns, 1, true);
@@ -264,7 +266,7 @@ mod tests {
                 drop.fill(stream, &mut sparse_bits);
                 let mask = |keep| (dropout > 0.0).then_some(Mask { keep, scale: drop.scale() });
 
-                let sparse = SparseMatrix::new(columns, offsets, index, values).unwrap();
+                let entries = Compressed { offsets: &offsets, index: &index, values: &values };
                 let kept = |bits: &[u8], k: usize| dropout == 0.0 || bits[k / 8] >> (k % 8) & 1 == 1;
                 let scale: f64 = drop.scale();
                 let mut as_dense = x.clone();
@@ -274,9 +276,9 @@ mod tests {
                         let bit = i * columns.div_ceil(8) * 8 + k;
                         as_dense[i * columns + k] *= if kept(&dense_bits, bit) { scale } else { 0.0 };
                     }
-                    let at = sparse.offsets()[i] as usize;
-                    for (e, (&k, &v)) in sparse.row(i).0.iter().zip(sparse.row(i).1).enumerate() {
-                        as_sparse[i * columns + k as usize] = if kept(&sparse_bits, at + e) { v * scale } else { 0.0 };
+                    for e in offsets[i] as usize..offsets[i + 1] as usize {
+                        let at = i * columns + index[e] as usize;
+                        as_sparse[at] = if kept(&sparse_bits, e) { values[e] * scale } else { 0.0 };
                     }
                 }
                 let forward = |x: &[f64]| {
@@ -309,8 +311,6 @@ mod tests {
                 dense_transposed_product(&copies, dense, mask(&dense_bits), &g, stride, &mut room, &mut grad);
                 close(&grad, &backward(&as_dense));
 
-                let entries =
-                    Compressed { offsets: sparse.offsets(), index: sparse.column_of(), values: sparse.values() };
                 sparse_product(&Parts::by_offsets(entries.offsets), entries, mask(&sparse_bits), &w, stride, &mut out);
                 close(&out, &forward(&as_sparse));
                 let mask = mask(&sparse_bits);
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn transpose_of_a_small_matrix() {
+    fn transposes_a_matrix() {
         let mut out = [0.0f32; 6];
         transpose(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 2, 3, &mut out);
         assert_eq!(out, [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);

@@ -1,25 +1,24 @@
-//! Dropout as bits: one random bit mask per step, made once and read by forward and backward.
+//! Dropout as bits: one random bit mask per step, shared by forward and backward.
 //!
-//! A value is kept when a random 16-bit number reaches the threshold round(2^16 p). The kept ones are scaled by the inverse of
-//! the probability that this gives exactly, so that the expectation is unchanged.
+//! A value is kept if a random 16-bit number is at least round(2^16 p). Kept values are scaled by the inverse of the exact
+//! probability of being kept, so the expectation is unchanged.
 
-use super::lanes::{Isa, KEEP_BYTES, Kernel, dispatch};
-use super::real::Real;
+use super::parts::{Rows, for_each_chunk};
+use super::simd::{Isa, KEEP_BYTES, Kernel, Real, dispatch};
 use crate::random::Stream;
 use crate::stopwatch::timed;
-use rayon::prelude::*;
 
-/// Which values survive, as bits, and what the survivors are multiplied by.
+/// A dropout mask: a bit for each value, and the factor of kept values.
 #[derive(Debug, Clone, Copy)]
 pub struct Mask<'a, T> {
-    /// Bit `k % 8` of byte `k / 8`.
+    /// Whether value `k` is kept: bit `k % 8` of byte `k / 8`.
     pub keep: &'a [u8],
-    /// Factor of what is kept.
+    /// Factor of kept values.
     pub scale: T,
 }
 
 impl<T> Mask<'_, T> {
-    /// At least 56 bits from bit `first` on; zeros where the mask has ended.
+    /// Returns at least 56 bits from bit `first` on, padded with zeros at the end of the mask.
     #[inline(always)]
     pub fn bits(&self, first: usize) -> u64 {
         let bytes = &self.keep[first / 8..];
@@ -35,40 +34,41 @@ impl<T> Mask<'_, T> {
     }
 }
 
-/// A dropout probability in the resolution of 16 bits.
+/// A dropout probability with a resolution of 16 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dropout {
     threshold: u16,
 }
 
 impl Dropout {
-    /// Probability of losing a value, in [0, 1).
+    /// Creates dropout with `probability` of dropping a value, in [0, 1).
     pub fn new(probability: f64) -> Self {
         // The conversion saturates.
         Self { threshold: (probability * 65536.0).round() as u16 }
     }
 
-    /// Whether nothing is ever lost.
+    /// Returns whether no value is ever dropped.
     pub fn is_none(&self) -> bool {
         self.threshold == 0
     }
 
-    /// Factor of what is kept.
+    /// Returns the factor of kept values.
     pub fn scale<T: Real>(&self) -> T {
         T::from_f64(65536.0 / (65536.0 - f64::from(self.threshold)))
     }
 
-    /// Fills all bytes with random bits of this probability. Byte b is made from block b of the stream.
+    /// Fills all bytes with random bits of this probability. Byte b depends on block b of the stream only.
     pub fn fill(&self, stream: Stream, bytes: &mut [u8]) {
         const CHUNK: usize = 2048;
         timed("dropout", || {
-            bytes.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, bytes)| {
-                dispatch(Fill { stream, first: (chunk * CHUNK) as u64, threshold: self.threshold, bytes });
+            for_each_chunk(bytes.len(), CHUNK, Rows { data: bytes, width: 1 }, &|range, bytes| {
+                let (first, threshold) = (range.start as u64, self.threshold);
+                dispatch(Fill { stream, first, threshold, bytes: bytes.data });
             });
         });
     }
 
-    /// Like [`Dropout::fill`] for a byte per vector whose lanes l and l + `heads` belong to the same head.
+    /// Fills a byte per vector, like [`Dropout::fill`], where lanes l and l + `heads` belong to the same head and share a bit.
     pub fn fill_heads(&self, stream: Stream, heads: usize, bytes: &mut [u8]) {
         self.fill(stream, bytes);
         let repeat = match heads {
@@ -78,7 +78,9 @@ impl Dropout {
             _ => return,
         };
         let own = (1u8 << heads) - 1;
-        bytes.par_chunks_mut(1 << 14).for_each(|bytes| bytes.iter_mut().for_each(|b| *b = (*b & own) * repeat));
+        for_each_chunk(bytes.len(), 1 << 14, Rows { data: bytes, width: 1 }, &|_, bytes| {
+            bytes.data.iter_mut().for_each(|b| *b = (*b & own) * repeat);
+        });
     }
 }
 
@@ -113,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_come_from_their_philox_block() {
+    fn each_byte_depends_on_its_philox_block() {
         let dropout = Dropout::new(0.6);
         let mut bytes = vec![0u8; 5003];
         dropout.fill(stream(), &mut bytes);
@@ -127,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_survive_as_should() {
+    fn keeps_expected_share_of_values() {
         let mut bytes = vec![0u8; 100_000];
         for p in [0.2, 0.5, 0.6] {
             Dropout::new(p).fill(stream(), &mut bytes);
@@ -138,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn lanes_of_a_head_live_and_die_together() {
+    fn lanes_of_a_head_share_a_bit() {
         let mut bytes = vec![0u8; 1000];
         for (heads, allowed) in [(1, 2), (2, 4), (4, 16), (8, 256)] {
             Dropout::new(0.5).fill_heads(stream(), heads, &mut bytes);

@@ -1,4 +1,5 @@
-//! The four forms of attention: how the two raw scores of a pair make the unnormalised attention `e` and the edge logit, and the way back.
+//! The four forms of attention: the unnormalised attention `e` and the edge logit as functions of two raw scores, and their
+//! gradients.
 //!
 //! | form | `e` | edge logit |
 //! |---|---|---|
@@ -7,15 +8,14 @@
 //! | SD | `e_DP / sqrt(F)` | `e` |
 //! | MX | `e_GO sigmoid(e_DP)` | `e_DP` |
 
-use super::lanes::Lanes;
-use super::real::Real as _;
+use super::simd::{Lanes, Real as _};
 use serde::{Deserialize, Serialize};
 
 /// Form of attention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Form {
-    /// The original single-layer network.
+    /// Additive score of the original GAT: a single-layer network.
     Go,
     /// Dot product.
     Dp,
@@ -26,12 +26,12 @@ pub enum Form {
 }
 
 impl Form {
-    /// Whether the form has the vector `a` (GO and MX).
+    /// Returns whether the form has the vector `a` (GO and MX).
     pub fn has_vector(self) -> bool {
         matches!(self, Self::Go | Self::Mx)
     }
 
-    /// Lower-case name.
+    /// Returns the lower-case name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Go => "go",
@@ -42,34 +42,34 @@ impl Form {
     }
 }
 
-/// The formulas of a form, over vectors of heads. `go` and `dp` are the raw scores; `scale` is 1 / sqrt(F).
+/// Formulas of a form, over vectors of heads. `go` is the additive score, `dp` the dot product, `scale` is 1 / sqrt(F).
 pub trait FormKernel: Copy + Send + Sync {
-    /// Whether `go` matters.
+    /// Whether the form depends on `go`.
     const GO: bool;
-    /// Whether `dp` matters.
+    /// Whether the form depends on `dp`.
     const DP: bool;
-    /// Whether the logit of an edge is that of its reverse: it depends on `dp` alone.
+    /// Whether an edge and its reverse have the same logit, because it depends on `dp` only.
     const SYMMETRIC_LOGIT: bool;
-    /// Unnormalised attention.
+    /// Returns the unnormalised attention.
     fn score<X: Lanes>(go: X, dp: X, scale: X) -> X;
-    /// Edge logit.
+    /// Returns the edge logit.
     fn logit<X: Lanes>(go: X, dp: X, scale: X) -> X;
-    /// Gradients of `go` and `dp` from that of the score.
+    /// Returns the gradients of `go` and `dp` from that of the score.
     fn score_backward<X: Lanes>(d: X, go: X, dp: X, scale: X) -> (X, X);
-    /// Gradients of `go` and `dp` from that of the logit, which is linear in them.
+    /// Returns the gradients of `go` and `dp` from that of the logit, which is linear in them.
     fn logit_backward<X: Lanes>(d: X, scale: X) -> (X, X);
 }
 
-/// See [`Form::Go`].
+/// Formulas of [`Form::Go`].
 #[derive(Debug, Clone, Copy)]
 pub struct Go;
-/// See [`Form::Dp`].
+/// Formulas of [`Form::Dp`].
 #[derive(Debug, Clone, Copy)]
 pub struct Dp;
-/// See [`Form::Sd`].
+/// Formulas of [`Form::Sd`].
 #[derive(Debug, Clone, Copy)]
 pub struct Sd;
-/// See [`Form::Mx`].
+/// Formulas of [`Form::Mx`].
 #[derive(Debug, Clone, Copy)]
 pub struct Mx;
 
@@ -151,7 +151,7 @@ impl FormKernel for Mx {
     fn logit<X: Lanes>(_: X, dp: X, _: X) -> X {
         dp
     }
-    /// d sigmoid = sigmoid (1 - sigmoid).
+    /// sigmoid' = sigmoid (1 - sigmoid).
     #[inline(always)]
     fn score_backward<X: Lanes>(d: X, go: X, dp: X, _: X) -> (X, X) {
         let gate = dp.sigmoid();
@@ -164,7 +164,7 @@ impl FormKernel for Mx {
     }
 }
 
-/// Runs `$body` with `$F` standing for the kernel of a [`Form`].
+/// Runs `$body` with the type `$F` bound to the formulas of a [`Form`].
 macro_rules! with_form {
     ($form:expr, $F:ident => $body:expr) => {
         match $form {
@@ -192,11 +192,10 @@ pub(crate) use with_form;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernels::portable::Plain;
+    use crate::kernels::simd::Plain;
 
-    /// Central differences of score and logit agree with the gradients of every form.
     #[test]
-    fn gradients_by_finite_differences() {
+    fn gradients_match_finite_differences() {
         fn check<F: FormKernel>() {
             let (go, dp, scale) = (0.7, -0.4, 0.5);
             let of = Plain::<f64>::splat;

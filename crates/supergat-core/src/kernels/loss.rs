@@ -1,10 +1,11 @@
 //! Losses of node labels, their gradients, and the counts behind accuracy and micro-F1.
 
 use super::parts::{Parts, PerPart, Rows};
-use super::real::Real;
+use super::simd::Real;
 use crate::labels::Labels;
 
-/// Sum of softplus(x) = ln(1 + exp(x)) = max(x, 0) + ln(1 + exp(-|x|)), the logarithms taken of products of many factors between 1 and 2.
+/// Sum of softplus(x) = ln(1 + exp(x)) = max(x, 0) + ln(1 + exp(-|x|)). One logarithm is taken of a product of many factors
+/// between 1 and 2.
 #[derive(Debug)]
 pub struct SoftplusSum {
     sum: f64,
@@ -19,13 +20,13 @@ impl Default for SoftplusSum {
 }
 
 impl SoftplusSum {
-    /// Adds softplus(x): with x = -logit the loss of a pair that is an edge, with x = logit that of one that is none.
+    /// Adds softplus(x): the loss of an edge for x = -logit, the loss of a non-edge for x = logit.
     #[inline(always)]
     pub fn add<T: Real>(&mut self, x: T) {
         self.add_if(true, x, (-x.abs()).exp());
     }
 
-    /// The same where exp(-|x|) is known already, and only when `counts`. There is no branch: nobody could predict a sample.
+    /// Adds softplus(x) if `counts`, from a known exp(-|x|). Branch-free: sample membership is unpredictable.
     #[inline(always)]
     pub fn add_if<T: Real>(&mut self, counts: bool, x: T, exp_of_minus_abs: T) {
         self.sum += if counts { x.max(T::ZERO).to_f64() } else { 0.0 };
@@ -42,16 +43,16 @@ impl SoftplusSum {
         (self.product, self.factors) = (1.0, 0);
     }
 
-    /// The sum.
+    /// Returns the sum.
     pub fn total(mut self) -> f64 {
         self.flush();
         self.sum
     }
 }
 
-/// Mean loss of the nodes that `chosen` marks, and its gradient by the logits (zero rows elsewhere).
+/// Returns the mean loss of the nodes marked by `chosen`, and writes its gradient by the logits (zero for other nodes).
 ///
-/// One label per node: cross-entropy of the softmax. Several: binary cross-entropy, the mean over nodes and classes.
+/// Single labels: cross-entropy of the softmax. Multiple labels: binary cross-entropy, the mean over nodes and classes.
 pub fn label_loss_backward<T: Real>(
     parts: &Parts,
     labels: &Labels,
@@ -78,7 +79,7 @@ pub fn label_loss_backward<T: Real>(
     partial[..parts.len()].iter().sum::<f64>() / count as f64
 }
 
-/// Loss of one node: over its classes the mean, when there may be several.
+/// Returns the loss of one node: with multiple labels, the mean over classes.
 fn row_loss<T: Real>(labels: &Labels, node: usize, logits: &[T]) -> f64 {
     match labels {
         Labels::Single { of, .. } => {
@@ -120,19 +121,20 @@ fn row_gradient<T: Real>(labels: &Labels, node: usize, logits: &[T], weight: T, 
     }
 }
 
-/// Counts from which accuracy and micro-F1 are made; those of several graphs add up.
+/// Counts behind accuracy and micro-F1; counts of several graphs can be added.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Predicted and true: the right class, or a class the node has.
+    /// True positives: nodes with the right class, or pairs of a node and a class.
     pub hits: u64,
-    /// Predicted but not true.
+    /// False positives: classes predicted but not true.
     pub false_alarms: u64,
-    /// True but not predicted.
+    /// False negatives: classes true but not predicted.
     pub misses: u64,
 }
 
 impl Counts {
-    /// 2 hits / (2 hits + false alarms + misses). With one label per node every wrong node is one of each: this is the accuracy.
+    /// Returns 2 hits / (2 hits + false alarms + misses), 0 without any. With single labels each wrong node is a false alarm
+    /// and a miss, so this is the accuracy.
     pub fn micro_f1(&self) -> f64 {
         let denominator = 2 * self.hits + self.false_alarms + self.misses;
         if denominator == 0 { 0.0 } else { 2.0 * self.hits as f64 / denominator as f64 }
@@ -147,7 +149,7 @@ impl std::ops::AddAssign for Counts {
     }
 }
 
-/// Sum of the losses of the listed nodes, and their counts.
+/// Returns the sum of the losses of the listed nodes, and their counts.
 pub fn evaluate<T: Real>(labels: &Labels, nodes: &[u32], logits: &[T]) -> (f64, Counts) {
     let classes = labels.classes();
     let mut loss = 0.0;
@@ -182,7 +184,7 @@ fn count<T: Real>(labels: &Labels, node: usize, logits: &[T]) -> Counts {
     }
 }
 
-/// Place of the largest number, the first of several.
+/// Returns the index of the largest number, the first one of several.
 pub fn argmax<T: Real>(values: &[T]) -> usize {
     let mut best = 0;
     for (k, v) in values.iter().enumerate() {
@@ -209,9 +211,9 @@ mod tests {
         assert!(sum.total().is_nan());
     }
 
-    /// -ln(e^2 / (e^1 + e^2 + e^0)) and its gradient, by hand.
+    /// The expected loss is -ln(e^2 / (e^1 + e^2 + e^0)).
     #[test]
-    fn cross_entropy_by_hand() {
+    fn cross_entropy_and_gradient_match_worked_example() {
         let labels = Labels::Single { classes: 3, of: vec![1, Labels::UNKNOWN] };
         let parts = Parts::even(2, 1);
         let mut gradient = [9.0; 6];
@@ -230,9 +232,8 @@ mod tests {
         assert!(gradient.iter().zip(expected).all(|(a, b): (&f64, f64)| (a - b).abs() < 1e-12));
     }
 
-    /// The gradient of both losses equals central differences.
     #[test]
-    fn gradients_by_finite_differences() {
+    fn gradients_match_finite_differences() {
         let single = Labels::Single { classes: 3, of: vec![2, 0, 1, 1] };
         let multi = Labels::Multi { classes: 3, of: vec![1, 0, 1, 0, 0, 0, 1, 1, 1, 0, 1, 0] };
         let chosen = [true, true, false, true];
@@ -255,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_make_accuracy_and_micro_f1() {
+    fn micro_f1_of_single_labels_is_accuracy() {
         let labels = Labels::Single { classes: 2, of: vec![0, 1, 1] };
         let (_, counts) = evaluate(&labels, &[0, 1, 2], &[1.0f32, 0.0, 0.0, 1.0, 2.0, 1.0]);
         assert!((counts.micro_f1() - 2.0 / 3.0).abs() < 1e-12);

@@ -1,21 +1,21 @@
-//! Margin losses of attention scores: drawing the nodes that edges are compared with, and the gradient.
+//! Margin losses of attention scores: sampling the rivals of edges, and the gradient.
 //!
-//! A loss is a sum over triples (i, j, k): the edge `j -> i`, and a node k whose score at i should lie below that of j by a margin. Every edge has
-//! the same number of slots for its k, so the triples of a target and those of an edge's source are found by the graph's own
-//! lists; only the way back from k needs a list of its own.
+//! A loss is a sum over triples (i, j, k): the edge `j -> i`, and a rival k whose score at i must be below that of j by a margin.
+//! Every edge has the same number of slots for its rivals, so the graph's own lists lead to the triples of a target and to those
+//! of an edge's source. Only the triples of a rival need a list of their own.
 
-use super::attention::{Attention, Neighbours, SCORE, STATE, leaky};
+use super::attention::{Attention, SCORE, STATE, leaky};
 use super::heads::HeadLayout;
-use super::lanes::{Isa, Kernel, LANES, Lanes, V, add_scaled, add_two_scaled, dispatch, vectors, vectors_mut};
+use super::neighbours::Neighbours;
 use super::parts::{EdgeRows, Parts, PerPart, Rows};
-use super::real::Real;
+use super::simd::{Isa, Kernel, LANES, Lanes, Real, V, add_scaled, add_two_scaled, dispatch, vectors, vectors_mut};
 use crate::random::Stream;
 use std::ops::Range;
 
-/// Fills the slots of an edge that is compared with nothing; an edge has all of its nodes or none.
+/// Marks the slots of an edge without rivals. Either all slots of an edge have a rival or none has.
 pub const NO_RIVAL: u32 = u32::MAX;
 
-/// Where the nodes come from that the edges of a target are compared with.
+/// Nodes that the rivals of a target's edges are drawn from.
 #[derive(Debug, Clone, Copy)]
 pub enum Pool<'a> {
     /// All nodes outside the target's sorted list.
@@ -25,7 +25,7 @@ pub enum Pool<'a> {
 }
 
 impl Pool<'_> {
-    /// How many there are for a target.
+    /// Returns the number of nodes in the pool of a target.
     fn len(&self, target: usize) -> usize {
         match self {
             Self::Outside(lists) => lists.offsets.len() - 1 - lists.range(target).len(),
@@ -33,12 +33,12 @@ impl Pool<'_> {
         }
     }
 
-    /// Number `rank` of them.
+    /// Returns node number `rank` in the pool of a target.
     fn get(&self, target: usize, rank: usize) -> u32 {
         match self {
             Self::Listed(lists) => lists.nodes[lists.range(target)][rank],
             Self::Outside(lists) => {
-                // Of the nodes below list[t], t are in the list: those with list[t] - t <= rank come before the one that is sought.
+                // t of the nodes below list[t] are in the list, so list[t] - t <= rank means that list[t] is below the result.
                 let list = &lists.nodes[lists.range(target)];
                 let (mut first, mut last) = (0, list.len());
                 while first < last {
@@ -51,7 +51,8 @@ impl Pool<'_> {
     }
 }
 
-/// Draws for every edge, or those that the bits `among` mark, `per_edge` nodes from its target's pool, each uniformly and on its own.
+/// Draws `per_edge` rivals for every edge, or every edge marked by the bits `among`, uniformly and independently from the pool of
+/// its target.
 pub fn draw_rivals(
     parts: &Parts,
     incoming: Neighbours<'_>,
@@ -79,7 +80,7 @@ pub fn draw_rivals(
     });
 }
 
-/// Groups triples by k: `triples[offsets[k]..offsets[k + 1]]` are the `[i, j]` it is compared in, in the order of the edges.
+/// Groups triples by rival: `triples[offsets[k]..offsets[k + 1]]` are the `[i, j]` of rival k, in the order of the edges.
 pub fn group_by_rival(
     incoming: Neighbours<'_>,
     rivals: &[u32],
@@ -99,7 +100,7 @@ pub fn group_by_rival(
         *offset = total;
     }
     triples.resize(total as usize, [0; 2]);
-    // Each offset is now the end of its list; filling from behind moves it to the start.
+    // Each offset is now the end of its list; filling lists from the back moves it to the start.
     for i in (0..nodes).rev() {
         for e in incoming.range(i).rev() {
             for &k in rivals[e * per_edge..(e + 1) * per_edge].iter().rev().filter(|k| **k != NO_RIVAL) {
@@ -111,7 +112,8 @@ pub fn group_by_rival(
     }
 }
 
-/// Marks the edges between nodes of equal class, and lists for each node its sources of other classes; nodes of class `none` count as neither.
+/// Marks the edges between nodes of equal class, and lists the sources of other classes of each node. Edges of nodes of class
+/// `none` are neither marked nor listed.
 pub fn compare_classes(incoming: Neighbours<'_>, class: &[u32], none: u32) -> (Vec<u8>, Vec<u64>, Vec<u32>) {
     let mut alike = vec![0; incoming.nodes.len().div_ceil(8)];
     let (mut offsets, mut unlike) = (vec![0], Vec::new());
@@ -129,38 +131,40 @@ pub fn compare_classes(incoming: Neighbours<'_>, class: &[u32], none: u32) -> (V
     (alike, offsets, unlike)
 }
 
-/// The triples of a margin loss, and what the objective makes of them.
+/// The triples of a margin loss and its constants.
 #[derive(Debug, Clone, Copy)]
 pub struct Margin<'a> {
-    /// Nodes k of each edge, [`NO_RIVAL`] in all slots of edges without.
+    /// Rivals of each edge, [`NO_RIVAL`] in all slots of edges without rivals.
     pub rivals: &'a [u32],
     /// Slots per edge.
     pub per_edge: usize,
-    /// Start of each node's triples as k.
+    /// Start of each node's triples as rival.
     pub offsets: &'a [u64],
-    /// Their `[i, j]`.
+    /// `[i, j]` of each triple, grouped by rival.
     pub triples: &'a [[u32; 2]],
-    /// By how much edges shall be ahead.
+    /// Minimum margin between the scores of an edge and its rival.
     pub margin: f64,
     /// Factor of the term of a triple and head in the objective.
     pub weight: f64,
 }
 
-/// Where attention's backward pass left its gradients: those of the margin loss are added.
+/// Gradients written by the backward pass of attention, to which those of the margin loss are added.
 pub struct ScoreGradient<'a, T> {
     /// Gradient of `z`.
     pub z: &'a mut [T],
-    /// Per part, the gradients of `a_target` and `a_source`.
+    /// Gradients of `a_target` and `a_source` per part.
     pub vectors: &'a mut [T],
-    /// Per part, the sum of the terms of all triples and heads (not weighted); written anew.
+    /// Unweighted sum of the terms of all triples and heads per part; overwritten.
     pub losses: &'a mut [f64],
 }
 
-/// Adds the gradient of `sum relu(s_ik + margin - s_ij)` over triples and heads, `s` being the scores of GO attention after LeakyReLU.
+/// Adds the gradient of `sum relu(s_ik + margin - s_ij)` over triples and heads, where `s` are the scores of GO attention after
+/// LeakyReLU.
 ///
-/// With e = a_target . z_i + a_source . z_j and s = LeakyReLU(e), a triple whose relu is open adds `weight s'(e_ik)` to the gradients of e_ik and
-/// takes `weight s'(e_ij)` from that of e_ij. So node i gathers the difference as target, j takes as source, k adds as source; then `d z_i = d_target
-/// a_target + d_source a_source`, and the vectors get `sum_i d_i z_i`. `outgoing` and `place_at_target` are the graph's way back.
+/// With e_ij = a_target . z_i + a_source . z_j and s = LeakyReLU(e), a triple with a positive term adds `weight s'(e_ik)` to the
+/// gradient of e_ik and subtracts `weight s'(e_ij)` from that of e_ij. Node i sums both as target, j the second as source, k the
+/// first as source. Then `d z_i = d_target a_target + d_source a_source`, and the gradients of the vectors are `sum_i d_i z_i`.
+/// `outgoing` are the outgoing edges and `place_at_target` their places in the lists of their targets.
 pub fn margin_backward<T: Real>(
     parts: &Parts,
     input: Attention<'_, T>,
@@ -205,7 +209,7 @@ struct Backward<'a, T> {
     d_vectors: &'a mut [[T; LANES]],
 }
 
-/// A pair's score after LeakyReLU and its derivative.
+/// Score of a pair after LeakyReLU, and its derivative.
 #[derive(Clone, Copy)]
 struct Scored<X> {
     value: X,
@@ -213,7 +217,7 @@ struct Scored<X> {
 }
 
 impl<T: Real> Backward<'_, T> {
-    /// The score of `source` at `target`, for a group of heads.
+    /// Returns the score of `source` at `target` for a group of heads.
     #[inline(always)]
     fn score<I: Isa>(&self, target: usize, source: u32, g: usize) -> Scored<V<T, I>> {
         let groups = self.input.layout.groups;
@@ -223,7 +227,7 @@ impl<T: Real> Backward<'_, T> {
         Scored { value: leaky(e, slope), slope: e.if_positive(V::<T, I>::splat(T::ONE), slope) }
     }
 
-    /// The nodes that an edge is compared with.
+    /// Returns the rivals of an edge.
     #[inline(always)]
     fn rivals(&self, e: usize) -> &[u32] {
         let slots = &self.margin.rivals[e * self.margin.per_edge..(e + 1) * self.margin.per_edge];
@@ -310,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn pools_hold_everybody_else_or_the_listed() {
+    fn pools_contain_unlisted_or_listed_nodes() {
         let all = |pool: Pool<'_>, target| (0..pool.len(target)).map(|k| pool.get(target, k)).collect::<Vec<_>>();
         let outside = Pool::Outside(incoming());
         assert_eq!([0, 1, 2, 3].map(|i| all(outside, i)), [vec![2], vec![0, 2, 3], vec![], vec![0, 1, 2, 3]]);
@@ -318,15 +322,15 @@ mod tests {
     }
 
     #[test]
-    fn rivals_are_drawn_uniformly_for_marked_edges_with_a_pool() {
+    fn draws_rivals_uniformly_for_marked_edges() {
         let parts = Parts::by_offsets(&OFFSETS);
         let mut counts = [0; 4];
         for step in 0..3000 {
             let stream = Stream::new(1, step, 0, Purpose::ContrastRivals);
             let mut rivals = [7; 16];
-            // All but edge 1 in one sample, all in the other.
+            // All edges but edge 1 are marked.
             draw_rivals(&parts, incoming(), Pool::Outside(incoming()), Some(&[0xFD]), stream, 2, &mut rivals);
-            // Node 2 hears everybody: nothing is left to compare its edges with.
+            // Node 2 has edges from all nodes, so its pool is empty.
             assert_eq!(rivals[..6], [2, 2, NO_RIVAL, NO_RIVAL, 2, 2]);
             assert_eq!(rivals[8..], [NO_RIVAL; 8]);
             rivals[6..8].iter().for_each(|&k| counts[k as usize] += 1);
@@ -339,12 +343,12 @@ mod tests {
             assert!((0..4).all(|k| k == 2 || of(k).iter().all(|triple| *triple == [1, 1])));
         }
         assert_eq!(counts[1], 0);
-        // 6000 draws among three: five standard deviations are 183.
+        // 6000 draws from three nodes: five standard deviations are 183.
         assert!([0, 2, 3].iter().all(|&k| (counts[k] - 2000i32).abs() < 183), "{counts:?}");
     }
 
     #[test]
-    fn classes_are_compared_where_both_are_known() {
+    fn compares_only_known_classes() {
         let (alike, offsets, unlike) = compare_classes(incoming(), &[5, 6, 5, 9], 9);
         // Edges 0 (0 -> 0), 3 (1 -> 1), 4 (0 -> 2) and 6 (2 -> 2).
         assert_eq!(alike, [0b0101_1001]);

@@ -1,14 +1,13 @@
-//! From the heads' weighted sums to a layer's output, and back: concatenation (heads side by side, bias, ELU) in hidden layers, the mean
-//! over heads plus bias in the last one. A layer without attention is the case of one head.
+//! Outputs of layers from the weighted sums of heads, and their gradients: concatenation of heads, bias and ELU in hidden layers;
+//! the mean over heads plus bias in the last layer. A layer without attention has one head.
 
 use super::attention::{SHARED, STATE};
 use super::dropout::Mask;
 use super::heads::HeadLayout;
-use super::lanes::{Isa, Kernel, LANES, Lanes, V, dispatch, dot, vectors, vectors_mut};
 use super::parts::{Parts, PerPart, Rows};
-use super::real::Real;
+use super::simd::{Isa, Kernel, LANES, Lanes, Real, V, dispatch, dot, vectors, vectors_mut};
 
-/// `out = ELU(sums + bias)`, or without ELU; `bias` is a row in the same layout.
+/// Computes `out = ELU(sums + bias)`, or `sums + bias` if `elu` is false; `bias` is a row in the layout of `sums`.
 pub fn concat_forward<T: Real>(parts: &Parts, elu: bool, bias: &[T], sums: &[T], out: &mut [T]) {
     let width = bias.len();
     parts.for_each(Rows { data: out, width }, |nodes, out| {
@@ -45,7 +44,7 @@ impl<T: Real> Kernel for Concat<'_, T> {
     }
 }
 
-/// `out[i][f] = mean over heads of sums[i][f][h] + bias[f]`; `out` has a number per feature, without padding.
+/// Computes `out[i][f] = mean over heads of sums[i][f][h] + bias[f]`; `out` has a number per feature, without padding.
 pub fn mean_forward<T: Real>(parts: &Parts, layout: HeadLayout, bias: &[T], sums: &[T], out: &mut [T]) {
     let stride = layout.stride();
     parts.for_each(Rows { data: out, width: layout.features }, |nodes, out| {
@@ -76,7 +75,7 @@ impl<T: Real> Kernel for Mean<'_, T> {
                 for g in 0..groups {
                     sum = sum.add(V::<T, I>::load(&sums[g * vectors + v]));
                 }
-                // A vector holds the heads of one or more features; padding heads are zero, padding features are left out.
+                // A vector contains the heads of one or more features. Padding heads are zero, padding features are skipped.
                 let sum = sum_of_neighbours::<T, I>(sum, lane_heads);
                 let first = v * LANES / lane_heads;
                 for (f, o) in out.iter_mut().enumerate().skip(first).take(LANES / lane_heads) {
@@ -87,7 +86,7 @@ impl<T: Real> Kernel for Mean<'_, T> {
     }
 }
 
-/// Lane k * `heads` becomes the sum of the lanes from there to (k + 1) * `heads`.
+/// Writes to lane k * `heads` the sum of the lanes from k * `heads` to (k + 1) * `heads`.
 #[inline(always)]
 fn sum_of_neighbours<T: Real, I: Isa>(v: V<T, I>, heads: usize) -> [T; LANES] {
     if heads == LANES {
@@ -103,21 +102,22 @@ fn sum_of_neighbours<T: Real, I: Isa>(v: V<T, I>, heads: usize) -> [T; LANES] {
     lanes
 }
 
-/// Where the gradient of a layer's output goes on its way to the weighted sums.
+/// Gradients that the backward pass of an output writes.
 pub struct OutputGradient<'a, T> {
     /// Gradient of the weighted sums, a row per node.
     pub sums: &'a mut [T],
-    /// Per node, whether that row is not all zero.
+    /// Whether a node's row of `sums` is not all zero.
     pub active: &'a mut [bool],
-    /// State of the attention's nodes: its last slot is written. `None` for a layer without attention.
+    /// State of attention, whose last slot is written; `None` for a layer without attention.
     pub state: Option<&'a mut [T]>,
-    /// Per part, the gradient of the bias: a row in the layout of the sums, or a number per feature for the mean.
+    /// Gradient of the bias per part: a row in the layout of the sums, or a number per feature for the mean.
     pub bias: &'a mut [T],
 }
 
-/// Turns the gradient of the *next layer's dropped input* (in `to.sums`) into that of the weighted sums, in place.
+/// Converts the gradient of the next layer's input after dropout (in `to.sums`) to that of the weighted sums, in place.
 ///
-/// `g <- g * mask * ELU'(output)`, where ELU'(x) = 1 for x > 0, else ELU(x) + 1. Activity, shared term and bias gradient come along.
+/// `g <- g * mask * ELU'(output)`, where ELU'(x) = 1 for x > 0, else ELU(x) + 1. The other fields of `to` are computed in the same
+/// pass.
 pub fn concat_backward<T: Real>(
     parts: &Parts,
     layout: HeadLayout,
@@ -197,7 +197,7 @@ impl<T: Real> Kernel for ConcatBackward<'_, T> {
     }
 }
 
-/// Per head `g_i . out_i`.
+/// Writes `g_i . out_i` of each head to the state.
 #[inline(always)]
 fn shared_term<T: Real, I: Isa>(
     layout: HeadLayout,
@@ -212,7 +212,7 @@ fn shared_term<T: Real, I: Isa>(
     }
 }
 
-/// The gradient of the mean over heads: every head gets its share of `d_out`, the gradient of the layer's output (unpadded).
+/// Computes the gradient of the mean over heads from `d_out`, the gradient of the layer's output (unpadded).
 pub fn mean_backward<T: Real>(parts: &Parts, layout: HeadLayout, d_out: &[T], sums: &[T], to: OutputGradient<'_, T>) {
     let stride = layout.stride();
     let features = layout.features;
@@ -271,7 +271,7 @@ impl<T: Real> Kernel for SharedTerm<'_, T> {
     }
 }
 
-/// `out[c] = sum over parts of partial[part][c]`, in the order of the parts.
+/// Computes `out[c] = sum over parts of partial[part][c]`, in the order of the parts.
 pub fn sum_parts<T: Real>(parts: usize, partial: &[T], out: &mut [T]) {
     out.fill(T::ZERO);
     for row in partial.chunks_exact(out.len()).take(parts) {

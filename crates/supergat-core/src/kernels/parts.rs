@@ -1,19 +1,18 @@
-//! Division of work over threads. The parts depend on the data only, never on the number of threads, and each row is computed by
-//! one thread in one order: so results do not depend on the number of threads either.
+//! Division of work among threads. Parts depend on the data only, and each row is computed by one thread in one order, so results
+//! do not depend on the number of threads.
 
-use super::real::Real;
-use rayon::prelude::*;
+use super::simd::Real;
 use std::ops::Range;
 
 /// Consecutive ranges of rows with about equal work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parts(Vec<Range<usize>>);
 
-/// More parts than threads, so that a thread that is done early can help; few enough that starting them costs nothing.
+/// Number of parts: more than threads, to balance the load, and few enough that starting them is cheap.
 const PARTS: usize = 32;
-/// Work (say, edges) below which a part is not worth starting.
+/// Work of the smallest part, in edges or similar units.
 const SMALLEST: u64 = 1024;
-/// Numbers added up at a time where copies are.
+/// Numbers per chunk when copies are added.
 const CHUNK: usize = 4096;
 
 impl Parts {
@@ -23,14 +22,16 @@ impl Parts {
         Self::by_work(rows, |row| offsets[row] + row as u64, PARTS, SMALLEST)
     }
 
-    /// Divides rows for sums over all of them that each part makes in its own copy. There are as many copies as are cheap beside `work`,
-    /// which, like `copy`, is counted in rows that are added to the sum: `work` before a row, `copy` for all of a copy.
+    /// Divides rows for sums over all rows, where each part sums into its own copy. The number of parts is limited so that
+    /// adding the copies is cheap compared with the work. Both are counted in additions of a row to a sum: `work(row)` before
+    /// a row, `copy` to add one copy.
     pub fn for_copies(rows: usize, work: impl Fn(usize) -> u64, copy: usize) -> Self {
         let most = (work(rows) / (12 * copy as u64).max(1)).clamp(1, 8) as usize;
         Self::by_work(rows, work, most, SMALLEST)
     }
 
-    /// At most `most` parts (and one more for what rounding leaves) of at least `smallest` work, which is given as the sum before a row.
+    /// Divides rows into at most `most` parts (one more because of rounding) of at least `smallest` work. `before(row)` is the
+    /// work of all rows before `row`.
     fn by_work(rows: usize, before: impl Fn(usize) -> u64, most: usize, smallest: u64) -> Self {
         let target = before(rows).div_ceil(most as u64).max(smallest);
         let mut parts = Vec::new();
@@ -47,30 +48,30 @@ impl Parts {
     /// Divides rows of equal work.
     pub fn even(rows: usize, work_per_row: usize) -> Self {
         let per_part = (rows.div_ceil(PARTS)).max((SMALLEST as usize * 4).div_ceil(work_per_row.max(1))).max(1);
-        // A multiple of four, so that blocks of four rows stay whole.
+        // A multiple of four, because kernels process four rows at a time.
         let per_part = per_part.next_multiple_of(4);
         Self((0..rows).step_by(per_part).map(|start| start..(start + per_part).min(rows)).collect())
     }
 
-    /// Number of parts.
+    /// Returns the number of parts.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is nothing to do.
+    /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Calls `work` for every part, on all threads, with the outputs that belong to it.
+    /// Calls `work` for every part with its outputs, on all threads.
     pub fn for_each<O: Split>(&self, outputs: O, work: impl Fn(Range<usize>, O) + Sync) {
         if !self.0.is_empty() {
             halve(&self.0, outputs, &work);
         }
     }
 
-    /// Sums over all rows: calls `work` for every part with its own copy of `out`, taken from `copies`, and adds the copies in the order of
-    /// the parts. A single part works on `out` itself; without any, `out` is zero.
+    /// Sums over all rows: calls `work` for every part with its own copy of `out`, taken from `copies`, and adds the copies in
+    /// the order of the parts. A single part uses `out` itself; without parts, `out` is zero.
     pub fn for_each_copy<T: Real>(
         &self,
         copies: &mut [T],
@@ -85,11 +86,10 @@ impl Parts {
                 let copies = &mut copies[..parts.len() * width];
                 self.for_each(PerPart { data: copies, width }, |rows, copy| work(rows, copy.data));
                 let copies = &*copies;
-                out.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, out)| {
-                    let first = chunk * CHUNK;
-                    out.copy_from_slice(&copies[first..first + out.len()]);
+                for_each_chunk(width, CHUNK, Rows { data: out, width: 1 }, &|range, out| {
+                    out.data.copy_from_slice(&copies[range.clone()]);
                     for copy in copies.chunks_exact(width).skip(1) {
-                        out.iter_mut().zip(&copy[first..]).for_each(|(o, c)| *o += *c);
+                        out.data.iter_mut().zip(&copy[range.start..]).for_each(|(o, c)| *o += *c);
                     }
                 });
             }
@@ -97,18 +97,53 @@ impl Parts {
     }
 }
 
-fn halve<O: Split>(parts: &[Range<usize>], outputs: O, work: &(impl Fn(Range<usize>, O) + Sync)) {
+/// A function that computes the outputs of a range of rows.
+type Work<'a, O> = &'a (dyn Fn(Range<usize>, O) + Sync);
+
+/// Calls `work` for chunks of `chunk` rows (fewer in the last) with their outputs, on all threads. Needs no allocation.
+pub fn for_each_chunk<O: Split>(rows: usize, chunk: usize, outputs: O, work: Work<'_, O>) {
+    halve_chunks(0..rows, chunk, outputs, work);
+}
+
+fn halve_chunks<O: Split>(rows: Range<usize>, chunk: usize, outputs: O, work: Work<'_, O>) {
+    let chunks = rows.len().div_ceil(chunk);
+    if chunks <= 1 {
+        return work(rows, outputs);
+    }
+    let left = chunks / 2 * chunk;
+    let middle = rows.start + left;
+    let (left_out, right_out) = outputs.split(left, chunks / 2);
+    join(left_out, right_out, &|is_left, out| {
+        let rows = if is_left { rows.start..middle } else { middle..rows.end };
+        halve_chunks(rows, chunk, out, work);
+    });
+}
+
+fn halve<O: Split>(parts: &[Range<usize>], outputs: O, work: Work<'_, O>) {
     if let [part] = parts {
         return work(part.clone(), outputs);
     }
     let (left, right) = parts.split_at(parts.len() / 2);
     let (left_out, right_out) = outputs.split(right[0].start - left[0].start, left.len());
-    rayon::join(|| halve(left, left_out, work), || halve(right, right_out, work));
+    join(left_out, right_out, &|is_left, out| halve(if is_left { left } else { right }, out, work));
 }
 
-/// Outputs that can be handed out piecewise.
+/// Calls `work(true, left)` and `work(false, right)`, possibly on two threads.
+fn join<O: Send>(left: O, right: O, work: &(dyn Fn(bool, O) + Sync)) {
+    let (mut left, mut right) = (Some(left), Some(right));
+    join_erased(&mut || work(true, left.take().expect("called once")), &mut || {
+        work(false, right.take().expect("called once"))
+    });
+}
+
+/// Calls both functions, possibly on two threads. Not generic: every instance of `rayon::join` is slow to compile.
+fn join_erased(left: &mut (dyn FnMut() + Send), right: &mut (dyn FnMut() + Send)) {
+    rayon::join(left, right);
+}
+
+/// Outputs that can be split among threads.
 pub trait Split: Sized + Send {
-    /// Cuts after so many rows, which are so many parts.
+    /// Splits after the first `rows` rows, which are the first `parts` parts.
     fn split(self, rows: usize, parts: usize) -> (Self, Self);
 }
 
@@ -128,11 +163,11 @@ pub struct PerPart<'a, T> {
     pub width: usize,
 }
 
-/// Output of `width` numbers per edge, where the edges of row r are `offsets[r]..offsets[r + 1]`.
+/// Output of `width` numbers per edge; the edges of row r are `offsets[r]..offsets[r + 1]`.
 pub struct EdgeRows<'a, T> {
     /// The edges of this part's rows.
     pub data: &'a mut [T],
-    /// From the first row of this part on.
+    /// Start of each row's edges, from the first row of this part on.
     pub offsets: &'a [u64],
     /// Numbers per edge.
     pub width: usize,
@@ -206,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_are_added_up() {
+    fn for_each_copy_adds_all_copies() {
         for rows in [0, 10, 100_000] {
             let parts = Parts::for_copies(rows, |row| row as u64, 1);
             let mut copies = vec![9.0; parts.len() * 3];
@@ -217,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn each_part_gets_its_own_outputs() {
+    fn for_each_passes_the_outputs_of_each_part() {
         let parts = Parts::even(1000, 4096);
         let mut rows = vec![0usize; 2000];
         let mut sums = vec![0usize; parts.len()];
@@ -232,5 +267,19 @@ mod tests {
         );
         assert_eq!(sums.iter().sum::<usize>(), 499_500);
         assert!((0..1000).all(|i| rows[2 * i..2 * i + 2] == [i, i]));
+    }
+
+    #[test]
+    fn for_each_chunk_covers_all_rows_once() {
+        for rows in [0, 1, 7, 8, 9, 100] {
+            let mut found = vec![0usize; 2 * rows];
+            for_each_chunk(rows, 8, Rows { data: &mut found, width: 2 }, &|range, out| {
+                assert!(range.start % 8 == 0 && (range.len() == 8 || range.end == rows));
+                for (row, i) in out.data.chunks_mut(2).zip(range) {
+                    row.iter_mut().for_each(|v| *v += i + 1);
+                }
+            });
+            assert!((0..rows).all(|i| found[2 * i..2 * i + 2] == [i + 1, i + 1]));
+        }
     }
 }

@@ -1,25 +1,27 @@
 //! The set of primitives that layers are made of, compiled once for `f32` and once for `f64`.
 //!
-//! Layers call them as methods of their number type. They are the seam to other devices: what implements this set can train. They are not
-//! generic functions because every crate that used those would compile all kernels, for all instruction sets, again.
+//! Layers call them as methods of their number type. A device that implements this set can train. Primitives are not generic
+//! functions because every crate that calls those would compile all kernels again, for all instruction sets.
 
 use super::adam::{self, Adam};
 use super::aggregate::{self, Aggregation, Slice};
-use super::attention::{self, Attention, Gradient, Neighbours};
+use super::attention::{self, Attention, Gradient};
 use super::dense::{self, Dense};
 use super::dropout::Mask;
 use super::heads::HeadLayout;
 use super::margin::{self, Margin, ScoreGradient};
+use super::neighbours::Neighbours;
 use super::output::{self, OutputGradient};
 use super::parts::Parts;
+use super::simd::Real;
 use super::sparse::{self, Compressed};
 use super::top_k;
 use crate::stopwatch::timed;
 
 macro_rules! primitives {
     ($($(#[$doc:meta])* $module:ident::$name:ident($($arg:ident: $type:ty),* $(,)?);)*) => {
-        /// See the functions' modules for formulas and layouts.
-        pub trait Primitives: Sized {
+        /// Numbers with the primitives of layers. See the modules of the functions for formulas and layouts.
+        pub trait Primitives: Real {
             $($(#[$doc])* #[allow(clippy::too_many_arguments)] fn $name($($arg: $type),*);)*
         }
         primitives!(@impl f32 $($module::$name($($arg: $type),*);)*);
@@ -35,67 +37,67 @@ macro_rules! primitives {
 }
 
 primitives! {
-    /// `out = X M` for sparse `X` under a dropout mask.
+    /// Computes `out = X M` for sparse `X` under a dropout mask.
     sparse::sparse_product(
         parts: &Parts, x: Compressed<'_, Self>, mask: Option<Mask<'_, Self>>, m: &[Self], stride: usize, out: &mut [Self],
     );
-    /// `out = X^T G` for sparse `X` under a dropout mask.
+    /// Computes `out = X^T G` for sparse `X` under a dropout mask.
     sparse::sparse_transposed_product(
         parts: &Parts, x: Compressed<'_, Self>, mask: Option<Mask<'_, Self>>, g: &[Self], stride: usize,
         copies: &mut [Self], out: &mut [Self],
     );
-    /// `out = X M` for dense `X` under a dropout mask.
+    /// Computes `out = X M` for dense `X` under a dropout mask.
     dense::dense_product(
         parts: &Parts, x: Dense<'_, Self>, mask: Option<Mask<'_, Self>>, m: &[Self], stride: usize, out: &mut [Self],
     );
-    /// `out = X^T G` for dense `X` under a dropout mask.
+    /// Computes `out = X^T G` for dense `X` under a dropout mask.
     dense::dense_transposed_product(
         parts: &Parts, x: Dense<'_, Self>, mask: Option<Mask<'_, Self>>, g: &[Self], stride: usize, copies: &mut [Self],
         out: &mut [Self],
     );
-    /// `a_target . z_i` and `a_source . z_i` of every node.
+    /// Computes `a_target . z_i` and `a_source . z_i` of every node.
     attention::attention_scores(
         parts: &Parts, layout: HeadLayout, z: &[Self], a_target: &[Self], a_source: &[Self], state: &mut [Self],
         source_score: &mut [Self],
     );
-    /// Attention: softmax of the scores, dropout, weighted sum.
+    /// Computes attention: softmax of the scores, dropout, weighted sum.
     attention::attention_forward(parts: &Parts, input: Attention<'_, Self>, state: &mut [Self], out: &mut [Self]);
-    /// Gradients of attention and of the edge loss.
+    /// Computes the gradients of attention and of the edge loss.
     attention::attention_backward(
         parts: &Parts, input: Attention<'_, Self>, gradient: Gradient<'_, Self>, d_z: &mut [Self], d_vectors: &mut [Self],
         losses: &mut [f64],
     );
-    /// The edges with the largest scores of each node and head.
+    /// Chooses the edges with the k largest scores of each node and head.
     top_k::choose_top_k(parts: &Parts, input: Attention<'_, Self>, state: &[Self], k: usize, chosen: &mut [u8]);
     /// Adds the gradient of a margin loss.
     margin::margin_backward(
-        parts: &Parts, input: Attention<'_, Self>, state: &[Self], margin: Margin<'_>, way_back: (Neighbours<'_>, &[u32]),
+        parts: &Parts, input: Attention<'_, Self>, state: &[Self], margin: Margin<'_>, outgoing: (Neighbours<'_>, &[u32]),
         vectors: [&[Self]; 2], to: ScoreGradient<'_, Self>,
     );
-    /// Coefficient and logit of every edge.
+    /// Computes the coefficient and the logit of every edge.
     attention::edge_values(
         input: Attention<'_, Self>, state: &[Self], coefficients: &mut [Self], logits: &mut [Self],
     );
-    /// Mean edge logits of any pairs.
+    /// Computes the mean edge logits of pairs of nodes.
     attention::pair_logits(input: Attention<'_, Self>, state: &[Self], pairs: &[[u32; 2]], out: &mut [Self]);
-    /// Sums over neighbours with fixed weights.
+    /// Computes sums over neighbours with fixed weights.
     aggregate::aggregate(
         parts: &Parts, aggregation: Aggregation<'_, Self>, width: usize, z: &[Self], z_stride: usize, root: Option<Slice>,
         out: &mut [Self], out_stride: usize,
     );
-    /// Heads side by side, bias, ELU.
+    /// Concatenates heads and applies bias and ELU.
     output::concat_forward(parts: &Parts, elu: bool, bias: &[Self], sums: &[Self], out: &mut [Self]);
-    /// Gradient of [`Primitives::concat_forward`] and of the dropout above it.
+    /// Computes the gradient of [`Primitives::concat_forward`] and of the dropout of its output.
     output::concat_backward(
         parts: &Parts, layout: HeadLayout, elu: bool, mask: Option<Mask<'_, Self>>, output: &[Self], sums: &[Self],
         to: OutputGradient<'_, Self>,
     );
-    /// Mean over heads, bias.
+    /// Computes the mean over heads and adds the bias.
     output::mean_forward(parts: &Parts, layout: HeadLayout, bias: &[Self], sums: &[Self], out: &mut [Self]);
-    /// Gradient of [`Primitives::mean_forward`].
+    /// Computes the gradient of [`Primitives::mean_forward`].
     output::mean_backward(
         parts: &Parts, layout: HeadLayout, d_out: &[Self], sums: &[Self], to: OutputGradient<'_, Self>,
     );
-    /// One step of Adam.
+    /// Updates weights by one step of Adam.
     adam::adam(adam: Adam, weights: &mut [Self], gradient: &[Self], moment1: &mut [Self], moment2: &mut [Self]);
 }

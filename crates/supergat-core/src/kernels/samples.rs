@@ -1,15 +1,16 @@
-//! The loops behind the samples of the edge loss: marking edges, offering pairs without an edge, and grouping pairs by an end.
+//! Loops of the samples of the edge loss: marking edges, proposing non-edges, and grouping pairs by source or target.
 
-use super::attention::Neighbours;
-use super::lanes::{Isa, Kernel, LANES, dispatch, prefetch};
+use super::neighbours::Neighbours;
+use super::parts::{Rows, for_each_chunk};
+use super::simd::{Isa, Kernel, LANES, dispatch, prefetch};
 use crate::random::Permutation;
-use rayon::prelude::*;
 
-/// Marks the numbers below `n` that the permutation sends below `count`: bit `x % 8` of byte `x / 8`.
+/// Marks the numbers x below `n` whose image under the permutation is below `count`: bit `x % 8` of byte `x / 8`.
 pub fn mark_sample(permutation: &Permutation, n: usize, count: usize, marks: &mut [u8]) {
     const CHUNK: usize = 512;
-    marks.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, marks)| {
-        dispatch(Mark { permutation, first: (chunk * CHUNK * 8) as u64, n: n as u64, count: count as u64, marks });
+    for_each_chunk(marks.len(), CHUNK, Rows { data: marks, width: 1 }, &|bytes, marks| {
+        let (first, n, count) = ((bytes.start * 8) as u64, n as u64, count as u64);
+        dispatch(Mark { permutation, first, n, count, marks: marks.data });
     });
 }
 
@@ -37,7 +38,7 @@ impl Kernel for Mark<'_> {
             for (l, image) in images.iter().enumerate() {
                 bits |= u8::from(*image < self.count) << l;
             }
-            // Few land outside 0..n, those of the last byte's numbers beyond n aside: they walk on one by one.
+            // Few images are outside 0..n (apart from numbers beyond n in the last byte): `apply` repeats the step for those.
             for (l, _) in images.iter().enumerate().filter(|(_, image)| **image >= self.n) {
                 let x = first + l as u64;
                 let marked = x < self.n && permutation.apply(x) < self.count;
@@ -61,7 +62,7 @@ impl Cells {
         Self { next: permutation.cell(first), columns: permutation.sides()[1] }
     }
 
-    /// The images of the next eight.
+    /// Returns the images of the next eight cells.
     #[inline(always)]
     fn take<I: Isa>(&mut self, permutation: &Permutation) -> [[u32; LANES]; 2] {
         let [row, column] = self.next;
@@ -80,16 +81,16 @@ impl Cells {
     }
 }
 
-/// Stands for a pair that turned out to be an edge: self-loops are always edges.
+/// Marks a proposed pair that is an edge.
 pub const REJECTED: [u32; 2] = [u32::MAX; 2];
 
-/// Writes the images of `first`, `first + 1`, ... as pairs `[source, target]`, [`REJECTED`] where there is an edge.
+/// Writes the images of `first`, `first + 1`, ... as pairs `[source, target]`, and [`REJECTED`] in place of edges.
 ///
 /// `incoming` are the sorted lists of sources by target; the permutation is one of pairs of nodes.
 pub fn offer_pairs(permutation: &Permutation, first: u64, incoming: Neighbours<'_>, pairs: &mut [[u32; 2]]) {
     const CHUNK: usize = 1 << 12;
-    pairs.par_chunks_mut(CHUNK).enumerate().for_each(|(chunk, pairs)| {
-        dispatch(Offer { permutation, first: first + (chunk * CHUNK) as u64, incoming, pairs });
+    for_each_chunk(pairs.len(), CHUNK, Rows { data: pairs, width: 1 }, &|range, pairs| {
+        dispatch(Offer { permutation, first: first + range.start as u64, incoming, pairs: pairs.data });
     });
 }
 
@@ -100,9 +101,9 @@ struct Offer<'a> {
     pairs: &'a mut [[u32; 2]],
 }
 
-/// Pairs on their way at once: their lists are asked for together, so that the memory's latency is waited for once.
+/// Pairs processed together: their lists are prefetched together, which hides the latency of memory.
 const FLIGHT: usize = 32;
-/// Lists up to this length are read to the end, which needs no guesses; longer ones are halved.
+/// Lists up to this length are searched linearly, without branches; longer ones by bisection.
 const SHORT: usize = 32;
 
 impl Kernel for Offer<'_> {
@@ -140,7 +141,7 @@ impl Kernel for Offer<'_> {
     }
 }
 
-/// Groups pairs by one of their ends, keeping their order: a counting sort that needs no memory of its own.
+/// Groups pairs by source (`end` 0) or target (`end` 1) with a counting sort; pairs of a group keep their order.
 pub fn group_pairs(nodes: usize, pairs: &[[u32; 2]], end: usize, offsets: &mut Vec<u64>, others: &mut Vec<u32>) {
     offsets.clear();
     offsets.resize(nodes + 1, 0);
@@ -156,7 +157,7 @@ pub fn group_pairs(nodes: usize, pairs: &[[u32; 2]], end: usize, offsets: &mut V
         total += *offset;
         *offset = total;
     }
-    // Each offset is now the end of its list; filling from behind moves it to the start.
+    // Each offset is now the end of its list; filling lists from the back moves it to the start.
     for (k, pair) in pairs.iter().enumerate().rev() {
         if k >= FLIGHT {
             prefetch(&offsets[pairs[k - FLIGHT][end] as usize..][..1]);

@@ -1,15 +1,15 @@
-//! Products of sparse features with weights: `X W`, and `X^T G` for the gradient of `W`. Dropout of `X` happens inside, on the entries only.
+//! Products of sparse features with weights: `X W`, and `X^T G` for the gradient of `W`. Dropout is applied to the entries of `X`
+//! during the product.
 
 use super::dropout::Mask;
-use super::lanes::{Isa, Kernel, LANES, Lanes, V, dispatch, in_blocks, prefetch, vectors, vectors_mut};
 use super::parts::{Parts, Rows};
-use super::real::Real;
+use super::simd::{Isa, Kernel, LANES, Lanes, Real, V, dispatch, in_blocks, prefetch, vectors, vectors_mut};
 use std::ops::Range;
 
-/// Compressed rows, borrowed.
+/// A borrowed matrix in compressed rows.
 #[derive(Debug, Clone, Copy)]
 pub struct Compressed<'a, T> {
-    /// One more than there are rows.
+    /// Start of each row, and the end of the last: one more than there are rows.
     pub offsets: &'a [u64],
     /// Column of each entry.
     pub index: &'a [u32],
@@ -17,7 +17,7 @@ pub struct Compressed<'a, T> {
     pub values: &'a [T],
 }
 
-/// `out = X M` for sparse `X` and dense `M` with `stride` numbers per row; entries of `X` pass the mask.
+/// Computes `out = X M` for sparse `X` under a mask and dense `M` with `stride` numbers per row.
 pub fn sparse_product<T: Real>(
     parts: &Parts,
     x: Compressed<'_, T>,
@@ -58,14 +58,14 @@ impl<T: Real> Kernel for Product<'_, T> {
     }
 }
 
-/// Part of the entries of a row that survive dropout.
+/// Some entries of a row that survive dropout.
 struct Kept<T> {
     index: [u32; GATHER],
     value: [T; GATHER],
     len: usize,
 }
 
-/// Entries looked at before they are multiplied: as many bits as can be read at once wherever they start in a byte.
+/// Entries gathered before they are multiplied: the number of mask bits that one read yields at any bit offset.
 const GATHER: usize = 56;
 
 impl<T: Real> Kept<T> {
@@ -84,7 +84,7 @@ impl<T: Real> Kept<T> {
         &self.value[..self.len]
     }
 
-    /// Takes what is kept of the next entries in `left`, and these from it.
+    /// Gathers the kept ones of the next entries in `left`, and removes those entries from `left`.
     #[inline(always)]
     fn fill(&mut self, x: Compressed<'_, T>, mask: Option<Mask<'_, T>>, left: &mut Range<usize>) {
         let entries = left.start..left.end.min(left.start + GATHER);
@@ -108,9 +108,9 @@ impl<T: Real> Kept<T> {
     }
 }
 
-/// `out = X^T G` for sparse `X` under a mask; `G` has `stride` numbers per row, `out` as many per column of `X`.
+/// Computes `out = X^T G` for sparse `X` under a mask; `G` has `stride` numbers per row, `out` as many per column of `X`.
 ///
-/// Each part of the rows adds up its own copy of `out` in `copies`; these are then added in the order of the parts.
+/// Each part of the rows sums into its own copy of `out` in `copies`; the copies are then added in the order of the parts.
 pub fn sparse_transposed_product<T: Real>(
     parts: &Parts,
     x: Compressed<'_, T>,
@@ -153,10 +153,10 @@ impl<T: Real> Kernel for Transposed<'_, T> {
     }
 }
 
-/// `out += sum_k value[k] * m[index[k]]`, eight vectors at a time in registers.
+/// Computes `out += sum_k value[k] * m[index[k]]`, up to eight vectors at a time in registers.
 #[inline(always)]
 fn add_rows<T: Real, I: Isa>(out: &mut [[T; LANES]], index: &[u32], value: &[T], m: &[[T; LANES]], width: usize) {
-    in_blocks!(width, |first, B| add_block::<T, I, B>(out, index, value, m, width, first));
+    in_blocks!(T, I, width, |first, B| add_block::<T, I, B>(out, index, value, m, width, first));
 }
 
 #[inline(always)]
@@ -189,10 +189,10 @@ fn add_block<T: Real, I: Isa, const B: usize>(
     }
 }
 
-/// `out[index[k]] += value[k] * g` for all k, eight vectors of `g` at a time in registers.
+/// Computes `out[index[k]] += value[k] * g` for all k, up to eight vectors of `g` at a time in registers.
 #[inline(always)]
 fn add_to_rows<T: Real, I: Isa>(out: &mut [[T; LANES]], index: &[u32], value: &[T], g: &[[T; LANES]]) {
-    in_blocks!(g.len(), |first, B| add_to_block::<T, I, B>(out, index, value, g, first));
+    in_blocks!(T, I, g.len(), |first, B| add_to_block::<T, I, B>(out, index, value, g, first));
 }
 
 #[inline(always)]
@@ -218,5 +218,5 @@ fn add_to_block<T: Real, I: Isa, const B: usize>(
     }
 }
 
-/// Entries between asking for a row of the dense matrix and using it.
+/// Number of entries between prefetching a row of the dense matrix and using it.
 const AHEAD: usize = 8;

@@ -1,16 +1,16 @@
-//! Top-k softmax: which edges of a node and head have the k largest scores, for attention over these alone.
+//! Top-k softmax: selects the edges of each node and head with the k largest scores.
 
 use super::attention::{Attention, SCORE, STATE, leaky};
-use super::lanes::{Isa, Kernel, LANES, Lanes, V, dispatch, vectors};
 use super::parts::{EdgeRows, Parts};
-use super::real::Real;
+use super::simd::{Isa, Kernel, LANES, Lanes, Real, V, dispatch, vectors};
 use std::ops::Range;
 
-/// The largest k: the best scores so far of eight heads are kept on the stack.
+/// Largest k. The k largest scores of eight heads are kept on the stack.
 pub const MOST_CHOSEN: usize = 64;
 
-/// Marks for every node and head the `k` incoming edges with the largest scores `LeakyReLU(a_target . z_i + a_source . z_j)`, all of them
-/// where there are no more. Of equal scores the earlier edge counts as larger. `chosen` has a byte per edge and group of heads.
+/// Marks for every node and head the `k` incoming edges with the largest scores `LeakyReLU(a_target . z_i + a_source . z_j)`, or
+/// all edges if there are at most `k`. Among equal scores the earlier edge is preferred. `chosen` has a byte per edge and group of
+/// heads.
 pub fn choose_top_k<T: Real>(parts: &Parts, input: Attention<'_, T>, state: &[T], k: usize, chosen: &mut [u8]) {
     assert!((1..=MOST_CHOSEN).contains(&k), "between 1 and {MOST_CHOSEN} edges");
     let outputs = EdgeRows { data: chosen, offsets: input.incoming.offsets, width: input.layout.groups };
@@ -53,7 +53,7 @@ impl<T: Real> Kernel for TopK<'_, T> {
                 for &j in sources {
                     insert::<T, I>(largest, score(j));
                 }
-                // The k-th largest score may be that of several edges, of which only so many belong to the k.
+                // Several edges may have the k-th largest score; `equal` counts how many of them are chosen.
                 let last = largest[k - 1];
                 let mut equal: [usize; LANES] =
                     std::array::from_fn(|l| largest.iter().filter(|score| score[l] == last[l]).count());
@@ -70,7 +70,7 @@ impl<T: Real> Kernel for TopK<'_, T> {
     }
 }
 
-/// Inserts a number per lane into falling lists, whose last number falls out.
+/// Inserts a number per lane into lists in descending order, and drops the last number of each list.
 #[inline(always)]
 fn insert<T: Real, I: Isa>(list: &mut [[T; LANES]], mut value: V<T, I>) {
     for slot in list {
@@ -86,9 +86,9 @@ mod tests {
     use super::*;
     use crate::kernels::{Form, HeadLayout, Neighbours};
 
-    /// Three heads in four lanes, which are there twice; node 0 hears all five nodes, node 1 two of them.
+    /// Three heads in four lanes, which are repeated. Node 0 has edges from all five nodes, node 1 from two of them.
     #[test]
-    fn the_largest_are_chosen_and_the_earlier_of_equals() {
+    fn chooses_largest_scores_and_earlier_edges_of_equal_scores() {
         let layout = HeadLayout::new(3, 1);
         let by_head = [[5.0, 1.0, 4.0, 2.0, 3.0], [0.0, 0.0, 0.0, 0.0, 0.0], [-1.0, -2.0, 7.0, 7.0, 7.0]];
         let source_score: Vec<f64> =

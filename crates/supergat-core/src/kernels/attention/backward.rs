@@ -1,59 +1,19 @@
 //! Backward pass of attention and of the edge loss, one node at a time.
 
 use super::edge::{Formulas, Gathered, Visit};
-use super::{Attention, Neighbours, steps_ahead};
+use super::input::{Attention, Gradient, steps_ahead, vector_sums};
 use crate::kernels::forms::{FormKernel, with_form};
-use crate::kernels::heads::{HeadLayout, MAX_GROUPS};
-use crate::kernels::lanes::{
-    Isa, Kernel, LANES, Lanes, V, add_scaled, add_two_scaled, dispatch, prefetch, vectors, vectors_mut,
-};
+use crate::kernels::heads::MAX_GROUPS;
 use crate::kernels::loss::SoftplusSum;
 use crate::kernels::parts::{Parts, PerPart, Rows};
-use crate::kernels::real::Real;
+use crate::kernels::simd::{
+    Isa, Kernel, LANES, Lanes, Real, V, add_scaled, add_two_scaled, dispatch, prefetch, vectors, vectors_mut,
+};
 use std::marker::PhantomData;
 use std::ops::Range;
 
-/// The edge loss of a layer: mean binary cross-entropy of sigmoid(mean over heads of the edge logit) over sampled edges and non-edges.
-#[derive(Debug, Clone, Copy)]
-pub struct EdgeLoss<'a> {
-    /// Sampled edges: bit `e % 8` of byte `e / 8`.
-    pub positives: &'a [u8],
-    /// Sampled non-edges: sources by target.
-    pub negatives_by_target: Neighbours<'a>,
-    /// Sampled non-edges: targets by source.
-    pub negatives_by_source: Neighbours<'a>,
-    /// Factor of each pair's term in the objective: lambda_E / number of pairs.
-    pub weight: f64,
-}
-
-/// What the gradient of attention is computed from, besides what forward used.
-#[derive(Debug, Clone, Copy)]
-pub struct Gradient<'a, T> {
-    /// State of every node.
-    pub state: &'a [T],
-    /// Gradient of `out`, a row per node.
-    pub out: &'a [T],
-    /// Whether a node's row of it is not all zero.
-    pub active: &'a [bool],
-    /// `a_target` and `a_source` as rows in the layout of `z`; only read by GO and MX.
-    pub vectors: [&'a [T]; 2],
-    /// Outgoing edges.
-    pub outgoing: Neighbours<'a>,
-    /// For each of them, its place among the incoming edges of its target.
-    pub place_at_target: &'a [u32],
-    /// Whether every edge has its reverse: then outgoing and incoming lists are the same.
-    pub symmetric: bool,
-    /// Self-supervision.
-    pub edge_loss: Option<EdgeLoss<'a>>,
-}
-
-/// Numbers that `attention_backward` needs per part for sums over nodes: two gradients of vectors.
-pub fn vector_sums(layout: HeadLayout) -> usize {
-    2 * layout.stride()
-}
-
-/// Writes the gradient of `z` to `d_z`; leaves in `d_vectors` per part the gradients of `a_target` and `a_source`, and in `losses`
-/// per part the sum of the edge loss' terms (not weighted).
+/// Writes the gradient of `z` to `d_z`. Writes per part the gradients of `a_target` and `a_source` to `d_vectors`, and the
+/// unweighted sum of the terms of the edge loss to `losses`.
 pub fn attention_backward<T: Real>(
     parts: &Parts,
     input: Attention<'_, T>,
@@ -71,7 +31,8 @@ pub fn attention_backward<T: Real>(
         let (d_z, d_vectors) = (vectors_mut(d_z.data), vectors_mut(d_vectors.data));
         with_form!(input.form, F => {
             let form = PhantomData::<F>;
-            loss.data[0] = if input.layout.groups == 1 {
+            // Numbers without vectors are only used in checks: the general code suffices.
+            loss.data[0] = if T::HAS_VECTORS && input.layout.groups == 1 {
                 dispatch(Backward::<T, F, 1> { input, gradient, nodes, d_z, d_vectors, form })
             } else {
                 dispatch(Backward::<T, F, MAX_GROUPS> { input, gradient, nodes, d_z, d_vectors, form })
@@ -80,7 +41,7 @@ pub fn attention_backward<T: Real>(
     });
 }
 
-/// `G` is the number of groups when that is one, else the largest there may be.
+/// Backward pass over a range of nodes. `G` is 1 for layouts of one group, else the largest number of groups.
 struct Backward<'a, T, F, const G: usize> {
     input: Attention<'a, T>,
     gradient: Gradient<'a, T>,
@@ -101,7 +62,7 @@ impl<T: Real, F: FormKernel, const G: usize> Kernel for Backward<'_, T, F, G> {
         let (row, groups) = (formulas.row(), formulas.groups());
         let vector = [vectors(gradient.vectors[0]), vectors(gradient.vectors[1])];
         let loss = &gradient.edge_loss;
-        // The position, in its target's list, of the edge that leads to `target` and stands at `at` among the outgoing ones.
+        // Position of the outgoing edge number `at`, which leads to `target`, among the incoming edges.
         let position_at_target = |at: usize, target: u32| {
             input.incoming.offsets[target as usize] as usize + gradient.place_at_target[at] as usize
         };
@@ -114,7 +75,7 @@ impl<T: Real, F: FormKernel, const G: usize> Kernel for Backward<'_, T, F, G> {
             let zero = [V::<T, I>::zero(); G];
             let mut gathered = Gathered { d_z, d_target_score: zero, d_source_score: zero };
             let own = formulas.node(i);
-            // On a symmetric graph one walk over the neighbours sees both directions; else there is a second walk.
+            // On a symmetric graph one pass over the neighbours covers both directions; otherwise there is a second pass.
             let walk = input.incoming.range(i);
             let second = if gradient.symmetric { 0..0 } else { gradient.outgoing.range(i) };
             for step in 0..walk.len() + second.len() {
@@ -175,5 +136,5 @@ impl<T: Real, F: FormKernel, const G: usize> Kernel for Backward<'_, T, F, G> {
     }
 }
 
-/// The most edges between asking for a neighbour's rows and using them.
+/// Largest number of edges between prefetching a neighbour's rows and using them.
 const AHEAD: usize = 6;

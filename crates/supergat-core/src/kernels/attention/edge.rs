@@ -1,28 +1,29 @@
-//! The gradient's formulas for one edge and for one sampled pair.
+//! Formulas of the gradient for one edge and for one sampled non-edge.
 
-use super::backward::{EdgeLoss, Gradient};
-use super::{Attention, INVERSE, LARGEST, SCORE, SHARED, STATE, if_chosen, kept, leaky, score_scale};
+use super::input::{
+    Attention, EdgeLoss, Gradient, INVERSE, LARGEST, SCORE, SHARED, STATE, if_chosen, kept, leaky, score_scale,
+};
 use crate::kernels::forms::FormKernel;
-use crate::kernels::lanes::{Isa, LANES, Lanes, V, add_scaled, add_two_scaled, dot, prefetch, vectors};
 use crate::kernels::loss::SoftplusSum;
-use crate::kernels::real::Real;
+use crate::kernels::simd::{Isa, LANES, Lanes, Real, V, add_scaled, add_two_scaled, dot, prefetch, vectors};
 use std::marker::PhantomData;
 use std::ops::Range;
 
-/// What the formulas need of a node.
+/// Rows of a node that the formulas read.
 #[derive(Clone, Copy)]
 pub(super) struct Node<'a, T> {
     pub(super) z: &'a [[T; LANES]],
-    /// Gradient of its output.
+    /// Gradient of the node's output.
     gradient: &'a [[T; LANES]],
-    /// Its state as target.
+    /// State of the node as target.
     state: &'a [[T; LANES]],
     /// `a_source . z`.
     source_score: &'a [[T; LANES]],
+    /// Whether `gradient` is not all zero.
     active: bool,
 }
 
-/// Gradients of the raw scores of an edge, and its dropped-out coefficient.
+/// Gradients of the raw scores of an edge, and its coefficient after dropout.
 #[derive(Clone, Copy)]
 struct EdgeGradient<X> {
     go: X,
@@ -30,7 +31,7 @@ struct EdgeGradient<X> {
     weight: X,
 }
 
-/// The formulas of one edge. Per-head values are arrays of `G` vectors, one for each group of heads.
+/// Formulas of one edge. Per-head values are arrays of `G` vectors, one for each group of heads.
 pub(super) struct Formulas<'a, T: Real, F, I: Isa, const G: usize> {
     input: Attention<'a, T>,
     z: &'a [[T; LANES]],
@@ -78,7 +79,7 @@ impl<'a, T: Real, F: FormKernel, I: Isa, const G: usize> Formulas<'a, T, F, I, G
         self.groups() * self.input.layout.vectors
     }
 
-    /// The vectors of a group of heads in a row.
+    /// Returns the range of a group's vectors in a row.
     #[inline(always)]
     pub(super) fn part(&self, group: usize) -> Range<usize> {
         let width = self.input.layout.vectors;
@@ -97,7 +98,7 @@ impl<'a, T: Real, F: FormKernel, I: Isa, const G: usize> Formulas<'a, T, F, I, G
         }
     }
 
-    /// Dot products of two nodes, the same in both directions.
+    /// Returns the dot products of two nodes, which are equal in both directions.
     #[inline(always)]
     fn dots(&self, a: &Node<'_, T>, b: &Node<'_, T>) -> [V<T, I>; G] {
         let mut dp = [V::<T, I>::zero(); G];
@@ -110,7 +111,7 @@ impl<'a, T: Real, F: FormKernel, I: Isa, const G: usize> Formulas<'a, T, F, I, G
         dp
     }
 
-    /// The additive score of an edge.
+    /// Returns the additive score of an edge: `a_target . z_i + a_source . z_j`.
     #[inline(always)]
     fn additive(&self, target: &Node<'_, T>, source: &Node<'_, T>) -> [V<T, I>; G] {
         let mut go = [V::<T, I>::zero(); G];
@@ -124,7 +125,7 @@ impl<'a, T: Real, F: FormKernel, I: Isa, const G: usize> Formulas<'a, T, F, I, G
         go
     }
 
-    /// Gradients of the raw scores of edge `e` (group `g`) from that of the target's output.
+    /// Computes the gradients of the raw scores of edge `e` (group `g`) from that of the target's output.
     #[inline(always)]
     fn through_softmax(
         &self,
@@ -151,7 +152,7 @@ impl<'a, T: Real, F: FormKernel, I: Isa, const G: usize> Formulas<'a, T, F, I, G
         EdgeGradient { go, dp, weight: alpha.mul(keep) }
     }
 
-    /// Mean over heads of the edge logit, in every lane.
+    /// Returns the mean over heads of the edge logit, in every lane.
     #[inline(always)]
     fn mean_logit(&self, go: &[V<T, I>; G], dp: &[V<T, I>; G]) -> V<T, I> {
         let mut sum = V::<T, I>::zero();
@@ -161,7 +162,7 @@ impl<'a, T: Real, F: FormKernel, I: Isa, const G: usize> Formulas<'a, T, F, I, G
         sum.fold(1).mul(self.mean)
     }
 
-    /// Gradient of every head's logit for a pair that is an edge, (sigmoid(x) - 1) weight; and exp(-|x|).
+    /// Returns the gradient of every head's logit for a sampled edge, (sigmoid(x) - 1) weight, and exp(-|x|).
     #[inline(always)]
     fn edge_gradient(&self, x: V<T, I>) -> (V<T, I>, V<T, I>) {
         let one = V::<T, I>::splat(T::ONE);
@@ -171,7 +172,7 @@ impl<'a, T: Real, F: FormKernel, I: Isa, const G: usize> Formulas<'a, T, F, I, G
         (V::<T, I>::zero().sub(miss).mul(self.pair_weight), small)
     }
 
-    /// Asks for what [`Formulas::node`] will read.
+    /// Prefetches the rows of [`Formulas::node`].
     #[inline(always)]
     pub(super) fn prefetch(&self, i: usize) {
         let node = self.node(i);
@@ -181,7 +182,7 @@ impl<'a, T: Real, F: FormKernel, I: Isa, const G: usize> Formulas<'a, T, F, I, G
         prefetch(node.source_score);
     }
 
-    /// Asks for what an edge has of its own: dropout and membership in the sample.
+    /// Prefetches the dropout bits of an edge and its membership in the sample.
     #[inline(always)]
     pub(super) fn prefetch_edge(&self, edge_loss: &Option<EdgeLoss<'_>>, e: usize) {
         if let Some(mask) = self.input.keep {
@@ -192,7 +193,7 @@ impl<'a, T: Real, F: FormKernel, I: Isa, const G: usize> Formulas<'a, T, F, I, G
         }
     }
 
-    /// The same for a sampled pair.
+    /// Prefetches the rows that a sampled non-edge needs of a node.
     #[inline(always)]
     pub(super) fn prefetch_pair(&self, i: usize) {
         let node = self.node(i);
@@ -205,7 +206,7 @@ impl<'a, T: Real, F: FormKernel, I: Isa, const G: usize> Formulas<'a, T, F, I, G
     }
 }
 
-/// The edges between a node and one of its neighbours.
+/// Edges between a node and one of its neighbours.
 #[derive(Clone, Copy)]
 pub(super) struct Visit {
     /// Position of the edge from the neighbour, if `is_in`.
@@ -216,7 +217,7 @@ pub(super) struct Visit {
     pub(super) is_out: bool,
 }
 
-/// Gradients that a node gathers from its edges.
+/// Gradients that a node sums over its edges.
 pub(super) struct Gathered<'a, T: Real, I: Isa, const G: usize> {
     pub(super) d_z: &'a mut [[T; LANES]],
     pub(super) d_target_score: [V<T, I>; G],
@@ -224,8 +225,8 @@ pub(super) struct Gathered<'a, T: Real, I: Isa, const G: usize> {
 }
 
 impl<T: Real, F: FormKernel, I: Isa, const G: usize> Formulas<'_, T, F, I, G> {
-    /// What node `own` gathers from its neighbour `other`: as target of the edge `incoming` (`other` -> `own`), as source of the edge
-    /// `outgoing` (`own` -> `other`), or both at once, when the work that both directions share is done once.
+    /// Adds the gradients of node `own` from its neighbour `other`: as target of the edge `incoming` (`other` -> `own`), as
+    /// source of the edge `outgoing` (`own` -> `other`), or both. Work that both directions share is done once.
     #[inline(always)]
     pub(super) fn visit(
         &self,
@@ -287,7 +288,8 @@ impl<T: Real, F: FormKernel, I: Isa, const G: usize> Formulas<'_, T, F, I, G> {
         }
     }
 
-    /// What a node gathers from a sampled non-edge; returns the mean logit x and exp(-|x|). The gradient is the same for all heads.
+    /// Adds the gradients of a node from a sampled non-edge; returns the mean logit x and exp(-|x|). All heads have the same
+    /// gradient.
     #[inline(always)]
     pub(super) fn visit_negative(
         &self,
@@ -313,7 +315,7 @@ impl<T: Real, F: FormKernel, I: Isa, const G: usize> Formulas<'_, T, F, I, G> {
     }
 }
 
-/// Whether an edge is in the sample of the edge loss.
+/// Returns whether an edge is in the sample of the edge loss.
 #[inline(always)]
 fn is_positive(loss: &Option<EdgeLoss<'_>>, e: usize) -> bool {
     match loss {

@@ -1,15 +1,16 @@
 //! Forward pass: scores, softmax, dropout and weighted sum, one node at a time.
 
-use super::{Attention, INVERSE, LARGEST, SCORE, STATE, if_chosen, kept, leaky, score_scale, steps_ahead};
+use super::input::{Attention, INVERSE, LARGEST, SCORE, STATE, if_chosen, kept, leaky, score_scale, steps_ahead};
 use crate::kernels::forms::{FormKernel, with_form};
 use crate::kernels::heads::HeadLayout;
-use crate::kernels::lanes::{Isa, Kernel, LANES, Lanes, V, dispatch, dot, in_blocks, prefetch, vectors, vectors_mut};
 use crate::kernels::parts::{Parts, Rows};
-use crate::kernels::real::Real;
+use crate::kernels::simd::{
+    Isa, Kernel, LANES, Lanes, Real, V, dispatch, dot, in_blocks, prefetch, vectors, vectors_mut,
+};
 use std::marker::PhantomData;
 use std::ops::Range;
 
-/// Writes `a_target . z_i` into the state and `a_source . z_i` into `source_score`. Each vector `a` is a row in the layout of `z`.
+/// Writes `a_target . z_i` to the state and `a_source . z_i` to `source_score`. Each vector `a` is a row in the layout of `z`.
 pub fn attention_scores<T: Real>(
     parts: &Parts,
     layout: HeadLayout,
@@ -84,9 +85,10 @@ struct Forward<'a, T, F> {
     form: PhantomData<F>,
 }
 
-/// Edges of a node handled at once. A node with more of them goes block by block, rescaling when a larger score appears.
+/// Edges of a node processed at once. A node with more edges is processed in blocks, and its sums are rescaled when a larger
+/// score appears.
 const BLOCK: usize = 256;
-/// The most edges between asking for a neighbour's row and using it.
+/// Largest number of edges between prefetching a neighbour's row and using it.
 const AHEAD: usize = 8;
 
 impl<T: Real, F: FormKernel> Kernel for Forward<'_, T, F> {
@@ -164,7 +166,7 @@ impl<T: Real, F: FormKernel> Kernel for Forward<'_, T, F> {
     }
 }
 
-/// `out += sum_k weight[k] * z[nodes[k]]`, up to eight vectors at a time in registers.
+/// Computes `out += sum_k weight[k] * z[nodes[k]]`, up to eight vectors at a time in registers.
 #[inline(always)]
 fn add_neighbours<T: Real, I: Isa>(
     out: &mut [[T; LANES]],
@@ -174,7 +176,7 @@ fn add_neighbours<T: Real, I: Isa>(
     row: usize,
     offset: usize,
 ) {
-    in_blocks!(out.len(), |first, B| {
+    in_blocks!(T, I, out.len(), |first, B| {
         add_block::<T, I, B>(&mut out[first..first + B], nodes, weight, z, row, offset + first);
     });
 }

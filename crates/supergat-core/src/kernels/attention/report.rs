@@ -1,12 +1,11 @@
-//! Attention and edge logits for people and for other software to look at.
+//! Attention coefficients and edge logits as results.
 
-use super::{Attention, INVERSE, LARGEST, SCORE, STATE, leaky, score_scale};
+use super::input::{Attention, INVERSE, LARGEST, SCORE, STATE, leaky, score_scale};
 use crate::kernels::forms::{FormKernel, with_form};
-use crate::kernels::lanes::{LANES, Lanes, dot, vectors};
-use crate::kernels::portable::{Plain, Portable};
-use crate::kernels::real::Real;
+use crate::kernels::simd::{LANES, Lanes, Plain, Portable, Real, dot, vectors};
 
-/// Coefficient and edge logit of every edge and head: `coefficients[e * heads + h]`. The state must come from forward.
+/// Writes the coefficient and the edge logit of every edge and head: `coefficients[e * heads + h]`. `state` must come from
+/// forward.
 pub fn edge_values<T: Real>(input: Attention<'_, T>, state: &[T], coefficients: &mut [T], logits: &mut [T]) {
     with_form!(input.form, F => edge_values_of::<T, F>(input, state, coefficients, logits));
 }
@@ -36,7 +35,7 @@ fn edge_values_of<T: Real, F: FormKernel>(
     }
 }
 
-/// Mean over heads of the edge logit of any pairs `[source, target]`; its sigmoid is the probability of an edge.
+/// Writes the mean over heads of the edge logit of pairs `[source, target]`. Its sigmoid is the probability of an edge.
 pub fn pair_logits<T: Real>(input: Attention<'_, T>, state: &[T], pairs: &[[u32; 2]], out: &mut [T]) {
     with_form!(input.form, F => {
         let layout = input.layout;
@@ -56,7 +55,7 @@ fn per_head<T: Real>(state: &[T], groups: usize, node: usize, slot: usize, g: us
     Plain::load(&vectors(state)[(node * STATE + slot) * groups + g])
 }
 
-/// The raw scores of the pair `j -> i` for a group of heads, and 1 / sqrt(F).
+/// Returns the raw scores of the pair `j -> i` for a group of heads, and 1 / sqrt(F).
 fn raw<T: Real, F: FormKernel>(
     input: Attention<'_, T>,
     state: &[T],

@@ -1,18 +1,19 @@
-//! Vectors for every processor: plain arrays, which the compiler turns into whatever vectors there are.
+//! Vectors for every processor: arrays, which the compiler maps to the vectors of the baseline instruction set.
 
-use super::lanes::{Isa, LANES, Lanes};
-use super::real::Real;
+use super::lanes::{Isa, LANES, Lanes, Real};
 
-/// What every processor of the family can do.
+/// The baseline instruction set of the processor family.
 #[derive(Debug, Clone, Copy)]
 pub struct Portable;
 
 impl Isa for Portable {
     type F32 = Plain<f32>;
     type F64 = Plain<f64>;
+    // On x86-64 this is the fallback for processors without AVX2; elsewhere it is the only instruction set.
+    const UNROLLED: bool = cfg!(not(target_arch = "x86_64"));
 }
 
-/// An array as a vector.
+/// A vector in an array.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Plain<T>([T; LANES]);
 
@@ -23,6 +24,42 @@ impl<T: Real> Plain<T> {
             *o = f(*o, b);
         }
         self
+    }
+
+    #[inline(always)]
+    fn exp_inlined(mut self) -> Self {
+        for v in &mut self.0 {
+            *v = v.exp();
+        }
+        self
+    }
+
+    #[inline(never)]
+    fn exp_called(self) -> Self {
+        self.exp_inlined()
+    }
+
+    #[inline(always)]
+    fn fold_inlined(self, heads: usize) -> Self {
+        let mut v = self;
+        if heads <= 4 {
+            let [a, b, c, d, e, f, g, h] = v.0;
+            v = v.add(Self([e, f, g, h, a, b, c, d]));
+        }
+        if heads <= 2 {
+            let [a, b, c, d, e, f, g, h] = v.0;
+            v = v.add(Self([c, d, a, b, g, h, e, f]));
+        }
+        if heads == 1 {
+            let [a, b, c, d, e, f, g, h] = v.0;
+            v = v.add(Self([b, a, d, c, f, e, h, g]));
+        }
+        v
+    }
+
+    #[inline(never)]
+    fn fold_called(self, heads: usize) -> Self {
+        self.fold_inlined(heads)
     }
 }
 
@@ -66,11 +103,8 @@ impl<T: Real> Lanes for Plain<T> {
         self.mul(b).add(c)
     }
     #[inline(always)]
-    fn exp(mut self) -> Self {
-        for v in &mut self.0 {
-            *v = v.exp();
-        }
-        self
+    fn exp(self) -> Self {
+        if const { T::HAS_VECTORS && Portable::UNROLLED } { self.exp_inlined() } else { self.exp_called() }
     }
     #[inline(always)]
     fn if_positive(self, mut yes: Self, no: Self) -> Self {
@@ -89,20 +123,7 @@ impl<T: Real> Lanes for Plain<T> {
     }
     #[inline(always)]
     fn fold(self, heads: usize) -> Self {
-        let mut v = self;
-        if heads <= 4 {
-            let [a, b, c, d, e, f, g, h] = v.0;
-            v = v.add(Self([e, f, g, h, a, b, c, d]));
-        }
-        if heads <= 2 {
-            let [a, b, c, d, e, f, g, h] = v.0;
-            v = v.add(Self([c, d, a, b, g, h, e, f]));
-        }
-        if heads == 1 {
-            let [a, b, c, d, e, f, g, h] = v.0;
-            v = v.add(Self([b, a, d, c, f, e, h, g]));
-        }
-        v
+        if const { T::HAS_VECTORS && Portable::UNROLLED } { self.fold_inlined(heads) } else { self.fold_called(heads) }
     }
     #[inline(always)]
     fn any(self) -> bool {

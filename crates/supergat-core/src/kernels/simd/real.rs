@@ -1,61 +1,6 @@
-//! The numbers everything is generic over: `f32` to work with, `f64` to check the very same code.
+//! Single and double precision.
 
-use super::lanes::{Isa, Lanes};
-use super::primitives::Primitives;
-use std::fmt::{Debug, Display};
-use std::iter::Sum;
-use std::ops::{Add, AddAssign, Div, Mul, MulAssign, Neg, Sub};
-
-mod sealed {
-    pub trait Sealed {}
-    impl Sealed for f32 {}
-    impl Sealed for f64 {}
-}
-
-/// `f32` or `f64`.
-pub trait Real:
-    sealed::Sealed
-    + Primitives
-    + Copy
-    + Default
-    + Debug
-    + Display
-    + PartialOrd
-    + Send
-    + Sync
-    + Add<Output = Self>
-    + Sub<Output = Self>
-    + Mul<Output = Self>
-    + Div<Output = Self>
-    + Neg<Output = Self>
-    + AddAssign
-    + MulAssign
-    + Sum
-    + 'static
-{
-    /// Whether instruction sets have their own vectors of it.
-    const HAS_VECTORS: bool;
-    /// Eight of them side by side.
-    type Lanes<I: Isa>: Lanes<Item = Self>;
-    /// 0
-    const ZERO: Self;
-    /// 1
-    const ONE: Self;
-    /// Smaller than every finite number.
-    const NEG_INFINITY: Self;
-    /// Nearest number of this precision.
-    fn from_f64(value: f64) -> Self;
-    /// The number in double precision.
-    fn to_f64(self) -> f64;
-    /// e to the power of `self`, without branches or table look-ups in single precision, so that it vectorises.
-    fn exp(self) -> Self;
-    /// Square root.
-    fn sqrt(self) -> Self;
-    /// The larger of two numbers; `other` when `self` is not a number.
-    fn max(self, other: Self) -> Self;
-    /// Magnitude.
-    fn abs(self) -> Self;
-}
+use super::lanes::{Isa, Real};
 
 impl Real for f32 {
     const HAS_VECTORS: bool = true;
@@ -73,13 +18,14 @@ impl Real for f32 {
         f64::from(self)
     }
 
-    /// exp(x) = 2^n exp(r), n = round(x / ln 2), |r| <= ln 2 / 2, exp(r) by its Taylor polynomial of degree 7 (error below 2e-8).
+    /// exp(x) = 2^n exp(r) with n = round(x / ln 2) and |r| <= ln 2 / 2. exp(r) is its Taylor polynomial of degree 7, whose
+    /// error is below 2e-8.
     #[inline(always)]
     fn exp(self) -> Self {
-        // Outside this range the result is 0 or would overflow; the comparisons keep NaN.
+        // Outside this range the result underflows to 0 or overflows; the comparisons keep NaN.
         let x = if self < -87.0 { -87.0 } else { self };
         let x = if x > 88.0 { 88.0 } else { x };
-        // Adding 1.5 * 2^23 rounds to a whole number, which then stands in the low bits.
+        // Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits.
         const SHIFT: f32 = 12_582_912.0;
         let shifted = x * std::f32::consts::LOG2_E + SHIFT;
         let n = shifted - SHIFT;
@@ -147,7 +93,7 @@ mod tests {
     use super::Real;
 
     #[test]
-    fn single_precision_exp_is_accurate_to_a_few_units_in_the_last_place() {
+    fn single_precision_exp_has_small_relative_error() {
         let mut worst = 0.0f64;
         for k in -86_900..88_000 {
             let x = k as f32 * 1e-3;

@@ -1,4 +1,5 @@
-//! Whole numbers in 512-bit registers, for dropout masks and samples. Vectors of numbers are those of AVX2: heads come in eights.
+//! Integers in 512-bit registers, for dropout masks and samples. Vectors of floating-point numbers are those of AVX2, because a
+//! vector has eight heads.
 
 use super::avx2::Single;
 use super::lanes::{Isa, KEEP_BYTES, LANES};
@@ -9,7 +10,7 @@ use std::arch::x86_64::*;
 /// Calls intrinsics that need AVX-512 F and BW.
 macro_rules! intrinsics {
     ($body:expr) => {
-        // SAFETY: `Avx512` is only chosen by `dispatch`, after the features were detected; no intrinsic used reads memory but through references.
+        // SAFETY: `dispatch` chooses `Avx512` only after detecting its features; all memory is accessed through references.
         unsafe { $body }
     };
 }
@@ -21,8 +22,10 @@ pub struct Avx512;
 impl Isa for Avx512 {
     type F32 = Single;
     type F64 = Plain<f64>;
+    const UNROLLED: bool = true;
 
-    /// Eight Philox blocks in a register, laid out as in `avx2`; two registers at a time, so that neither waits for the other's products.
+    /// Computes eight Philox blocks in a register, laid out as in `avx2`. Two registers are independent of each other, which
+    /// hides the latency of the products.
     #[inline(always)]
     fn keep_bytes(stream: &Stream, first: u64, threshold: u16) -> [u8; KEEP_BYTES] {
         let (key, [step, tag]) = stream.words();
@@ -62,7 +65,7 @@ impl Isa for Avx512 {
         bytes
     }
 
-    /// Eight cells in a register; see `random::Permutation` for the rounds.
+    /// Permutes eight cells in a register; see `random::Permutation` for the rounds.
     #[inline(always)]
     fn permute(permutation: &Permutation, [rows, columns]: &mut [[u32; LANES]; 2]) {
         let [row_side, column_side] = permutation.sides().map(splat);
@@ -97,7 +100,7 @@ fn narrow(words: __m512i) -> [u32; LANES] {
     lanes
 }
 
-/// `random::shifted` for eight numbers.
+/// Computes `random::shifted` for eight numbers.
 #[inline(always)]
 fn shifted(value: __m512i, other: __m512i, key: __m512i, side: __m512i) -> __m512i {
     intrinsics!({

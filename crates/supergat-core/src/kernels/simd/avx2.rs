@@ -1,4 +1,4 @@
-//! Vectors of eight single-precision numbers in one AVX2 register. Double precision serves checks only and stays portable.
+//! Vectors of eight single-precision numbers in one AVX2 register. Double precision is portable, since only checks use it.
 
 use super::lanes::{Isa, KEEP_BYTES, LANES, Lanes};
 use super::portable::Plain;
@@ -8,7 +8,7 @@ use std::arch::x86_64::*;
 /// Calls intrinsics that need AVX2 and FMA.
 macro_rules! intrinsics {
     ($body:expr) => {
-        // SAFETY: `Avx2` is only chosen by `dispatch`, after the features were detected; no intrinsic used reads memory but through references.
+        // SAFETY: `dispatch` chooses `Avx2` only after detecting its features; all memory is accessed through references.
         unsafe { $body }
     };
 }
@@ -20,9 +20,10 @@ pub struct Avx2;
 impl Isa for Avx2 {
     type F32 = Single;
     type F64 = Plain<f64>;
+    const UNROLLED: bool = true;
 
-    /// Four Philox blocks in a register: each 32-bit word stands in the low half of 64 bits, which is where a product of 32-bit numbers is taken
-    /// from and, shifted, left to. What products leave in upper halves is never read.
+    /// Computes four Philox blocks in a register. Each 32-bit word is the low half of a 64-bit lane: the multiplication of
+    /// 32-bit numbers reads the low halves and writes whole lanes. Upper halves left by products are never read.
     #[inline(always)]
     fn keep_bytes(stream: &Stream, first: u64, threshold: u16) -> [u8; KEEP_BYTES] {
         let (key, [step, tag]) = stream.words();
@@ -51,7 +52,7 @@ impl Isa for Avx2 {
                 for (h, lanes) in lanes.as_chunks_mut::<4>().0.iter_mut().enumerate() {
                     let mut bits = _mm256_setzero_si256();
                     for (w, word) in [c0[h], c1[h], c2[h], c3[h]].into_iter().enumerate() {
-                        // Unsigned >= of 16-bit numbers; the low half of a word gives bit 2w, the high half bit 2w + 1 (16 bits further up).
+                        // Unsigned >= of 16-bit numbers: the low half of a word sets bit 2w, the high half bit 16 + 2w + 1.
                         let reached = _mm256_cmpeq_epi16(_mm256_max_epu16(word, threshold), word);
                         let place = splat(1 << (2 * w) | 1 << (16 + 2 * w + 1));
                         bits = _mm256_or_si256(bits, _mm256_and_si256(reached, place));
@@ -65,7 +66,7 @@ impl Isa for Avx2 {
         bytes
     }
 
-    /// Four cells in a register, laid out as in `keep_bytes`; see `random::Permutation` for the rounds.
+    /// Permutes four cells per register, laid out as in `keep_bytes`; see `random::Permutation` for the rounds.
     #[inline(always)]
     fn permute(permutation: &Permutation, [rows, columns]: &mut [[u32; LANES]; 2]) {
         let [row_side, column_side] = permutation.sides().map(splat);
@@ -99,7 +100,7 @@ fn narrow(words: __m256i) -> [u32; 4] {
     lanes.map(|lane| lane as u32)
 }
 
-/// `random::shifted` for four numbers.
+/// Computes `random::shifted` for four numbers.
 #[inline(always)]
 fn shifted(value: __m256i, other: __m256i, key: __m256i, side: __m256i) -> __m256i {
     intrinsics!({
@@ -110,7 +111,7 @@ fn shifted(value: __m256i, other: __m256i, key: __m256i, side: __m256i) -> __m25
     })
 }
 
-/// Eight numbers in a register. Values exist only inside kernels that `dispatch` runs after it has found AVX2 and FMA.
+/// Eight numbers in a register. Values exist only inside kernels that `dispatch` runs after detecting AVX2 and FMA.
 #[derive(Debug, Clone, Copy)]
 pub struct Single(__m256);
 
@@ -156,12 +157,12 @@ impl Lanes for Single {
         intrinsics!(Self(_mm256_fmadd_ps(self.0, b.0, c.0)))
     }
 
-    /// The formula of `Real::exp`, lane by lane.
+    /// Computes the formula of `Real::exp` lane by lane.
     #[inline(always)]
     fn exp(self) -> Self {
         intrinsics!({
             let lowest = _mm256_set1_ps(-87.0);
-            // Operands in this order keep what is not a number.
+            // This order of operands propagates NaN.
             let x = _mm256_min_ps(_mm256_set1_ps(88.0), _mm256_max_ps(lowest, self.0));
             let shift = _mm256_set1_ps(12_582_912.0);
             let shifted = _mm256_fmadd_ps(x, _mm256_set1_ps(std::f32::consts::LOG2_E), shift);

@@ -1,4 +1,4 @@
-//! A graph taken apart for files, and put together again from parts that nobody vouches for.
+//! Arrays of a finished graph, for files: reading access, and validation of untrusted arrays.
 
 use super::{Adjacency, Direction, Graph};
 use crate::error::{Error, Result};
@@ -6,42 +6,42 @@ use crate::random::Permutation;
 use rayon::prelude::*;
 use std::hash::{BuildHasher, RandomState};
 
-/// What a graph consists of.
+/// Arrays of a graph, as stored in files.
 #[derive(Debug, Clone)]
-pub struct Parts {
-    /// Sources by target, ascending, every node among its own.
+pub struct GraphArrays {
+    /// Sources by target, in ascending order, including one self-loop per node.
     pub incoming: Adjacency,
-    /// Targets by source; `None` when the graph is symmetric.
+    /// Targets by source; `None` if the graph is symmetric.
     pub outgoing: Option<Adjacency>,
-    /// For each outgoing edge `i -> t`, its place within the incoming list of `t`.
+    /// Place of each outgoing edge `i -> t` in the incoming list of `t`.
     pub place_at_target: Vec<u32>,
-    /// For each edge of the list that the graph was made from its position.
+    /// Position of each edge of the list that the graph was built from.
     pub input_positions: Vec<u64>,
-    /// How that list was read.
+    /// Whether that list was read as directed or undirected.
     pub direction: Direction,
 }
 
-/// [`Parts`] that are only looked at.
+/// Borrowed arrays of a graph; see [`GraphArrays`].
 #[derive(Debug, Clone, Copy)]
-pub struct PartsView<'a> {
+pub struct GraphView<'a> {
     /// Sources by target.
     pub incoming: &'a Adjacency,
-    /// Targets by source; `None` when the graph is symmetric.
+    /// Targets by source; `None` if the graph is symmetric.
     pub outgoing: Option<&'a Adjacency>,
-    /// For each outgoing edge, its place within its target's list.
+    /// Place of each outgoing edge in the incoming list of its target.
     pub place_at_target: &'a [u32],
-    /// For each edge of the given list its position.
+    /// Position of each edge of the given list.
     pub input_positions: &'a [u64],
-    /// How that list was read.
+    /// Whether that list was read as directed or undirected.
     pub direction: Direction,
 }
 
-/// Nodes that a thread takes at once.
+/// Smallest number of nodes per task.
 const NODES_AT_ONCE: usize = 1 << 12;
 
-/// A number that depends on all of its arguments in a way that nobody knows who does not know the keys.
+/// Returns a keyed hash of an edge and its place.
 #[inline]
-fn mixed(keys: [u64; 2], source: u32, target: u32, place: u32) -> u64 {
+fn keyed_hash(keys: [u64; 2], source: u32, target: u32, place: u32) -> u64 {
     let fold = |a: u64, b: u64| {
         let product = u128::from(a) * u128::from(b);
         product as u64 ^ (product >> 64) as u64
@@ -51,19 +51,19 @@ fn mixed(keys: [u64; 2], source: u32, target: u32, place: u32) -> u64 {
     fold(once ^ keys[1], edge.wrapping_add(keys[0]) | 1)
 }
 
-fn refused(what: &'static str, position: usize, expected: &str, found: &str) -> Error {
+fn out_of_range(what: &'static str, position: usize, expected: &str, found: &str) -> Error {
     Error::OutOfRange { what, position, expected: expected.into(), found: found.into() }
 }
 
 impl Adjacency {
-    /// Refuses lists that do not ascend, name unknown nodes or leave out the node itself.
+    /// Checks that lists ascend, contain only nodes of the graph, and contain the node itself.
     fn check(&self, nodes: usize, what: &'static str) -> Result<()> {
         let edges = self.neighbours.len();
         if self.offsets.len() != nodes + 1 || self.offsets[0] != 0 || self.offsets[nodes] != edges as u64 {
             let found = self.offsets.last().map_or(0, |&last| last as usize);
             return Err(Error::SizeMismatch { what, expected: edges, found });
         }
-        let sound = |node: usize| {
+        let is_valid = |node: usize| {
             let (start, end) = (self.offsets[node], self.offsets[node + 1]);
             let list = (start <= end).then(|| self.neighbours.get(start as usize..end as usize)).flatten();
             list.is_some_and(|list| {
@@ -72,9 +72,9 @@ impl Adjacency {
                     && list.binary_search(&(node as u32)).is_ok()
             })
         };
-        match (0..nodes).into_par_iter().with_min_len(NODES_AT_ONCE).find_first(|&node| !sound(node)) {
+        match (0..nodes).into_par_iter().with_min_len(NODES_AT_ONCE).find_first(|&node| !is_valid(node)) {
             Some(node) => {
-                Err(refused(what, node, "ascending nodes of the graph, the node itself among them", "others"))
+                Err(out_of_range(what, node, "ascending nodes of the graph, the node itself among them", "others"))
             }
             None => Ok(()),
         }
@@ -82,9 +82,9 @@ impl Adjacency {
 }
 
 impl Graph {
-    /// Puts together what [`Graph::parts`] shows, once everything that the rest of the crate relies on is checked, in parallel.
-    pub fn from_parts(parts: Parts) -> Result<Self> {
-        let Parts { incoming, outgoing, place_at_target, input_positions, direction } = parts;
+    /// Builds a graph from untrusted arrays as returned by [`Graph::arrays`]. Checks all invariants of the graph in parallel.
+    pub fn from_arrays(arrays: GraphArrays) -> Result<Self> {
+        let GraphArrays { incoming, outgoing, place_at_target, input_positions, direction } = arrays;
         let nodes = incoming.offsets.len().saturating_sub(1);
         if nodes as u64 > Permutation::LONGEST {
             return Err(Error::TooManyNodes { nodes });
@@ -93,7 +93,12 @@ impl Graph {
         if let Some(outgoing) = &outgoing {
             outgoing.check(nodes, "outgoing edges")?;
             if *outgoing == incoming {
-                return Err(refused("outgoing edges", 0, "none beside a symmetric graph", "the incoming ones again"));
+                return Err(out_of_range(
+                    "outgoing edges",
+                    0,
+                    "none beside a symmetric graph",
+                    "the incoming ones again",
+                ));
             }
         }
         let edges = incoming.neighbours.len();
@@ -115,19 +120,20 @@ impl Graph {
                 return Err(Error::SizeMismatch { what, expected: edges, found });
             }
         }
-        if !graph.leads_back() {
+        if !graph.has_consistent_directions() {
             let expected = "the place of each edge in the list of its target";
-            return Err(refused("places at the target", 0, expected, "others"));
+            return Err(out_of_range("places at the target", 0, expected, "others"));
         }
-        graph.counted()
+        graph.with_counts()
     }
 
-    /// Whether both ways hold the same edges, and every edge out of a node knows its place in its target's list.
+    /// Returns whether incoming and outgoing lists contain the same edges, and every outgoing edge has the right place at its
+    /// target.
     ///
-    /// Looking each edge up would read memory in no order. Instead both ways are walked from front to end, and the sums of what they say
-    /// about their edges are compared: (source, target, place), mixed with keys that no file can know. Lists hold no edge twice, so that
-    /// sums of different edges agree by chance once in 2^64 files.
-    fn leads_back(&self) -> bool {
+    /// Looking up each edge would read memory in random order. Instead both lists are read in order, and their sums of keyed
+    /// hashes of (source, target, place) are compared. The keys are random, so a file cannot be made to fit them. Lists contain
+    /// no edge twice, so the sums of different edges are equal with probability 2^-64.
+    fn has_consistent_directions(&self) -> bool {
         let secret = RandomState::new();
         let keys = [secret.hash_one(0u8), secret.hash_one(1u8)];
         let sum = |of_node: &(dyn Fn(usize) -> u64 + Sync)| {
@@ -136,19 +142,20 @@ impl Graph {
         let outgoing = sum(&|source| {
             let range = self.outgoing().range(source);
             let edges = self.outgoing().neighbours[range.clone()].iter().zip(&self.place_at_target[range]);
-            edges.fold(0, |sum: u64, (&target, &place)| sum.wrapping_add(mixed(keys, source as u32, target, place)))
+            edges
+                .fold(0, |sum: u64, (&target, &place)| sum.wrapping_add(keyed_hash(keys, source as u32, target, place)))
         });
         let incoming = sum(&|target| {
             let edges = self.incoming.of(target).iter().zip(0..);
-            edges.fold(0, |sum: u64, (&source, place)| sum.wrapping_add(mixed(keys, source, target as u32, place)))
+            edges.fold(0, |sum: u64, (&source, place)| sum.wrapping_add(keyed_hash(keys, source, target as u32, place)))
         });
         outgoing == incoming
     }
 
-    /// Counts self-loops and duplicates of the given list, which must lie within the edges.
-    fn counted(mut self) -> Result<Self> {
+    /// Checks the positions of the given list and counts its self-loops and duplicates.
+    fn with_counts(mut self) -> Result<Self> {
         if self.direction == Direction::Undirected && !self.is_symmetric() {
-            return Err(refused(
+            return Err(out_of_range(
                 "direction of links",
                 0,
                 "both directions of every edge",
@@ -157,11 +164,11 @@ impl Graph {
         }
         let edges = self.edges() as u64;
         if let Some(at) = self.input_positions.iter().position(|&position| position >= edges) {
-            return Err(refused("positions of links", at, &format!("a position below {edges}"), "a larger one"));
+            return Err(out_of_range("positions of links", at, &format!("a position below {edges}"), "a larger one"));
         }
-        // Bits fit into a cache where bytes would not.
+        // Bits rather than bytes, to fit into the cache.
         let mut is_loop = vec![0u64; self.edges().div_ceil(64)];
-        let own = |node| self.position(node, node).expect("every list was seen to hold its node");
+        let own = |node| self.position(node, node).expect("every list was checked to contain its node");
         let loops: Vec<usize> = (0..self.nodes as u32).into_par_iter().with_min_len(NODES_AT_ONCE).map(own).collect();
         for position in loops {
             is_loop[position / 64] |= 1 << (position % 64);
@@ -172,15 +179,15 @@ impl Graph {
         let directions = if self.direction == Direction::Undirected { 2 } else { 1 };
         let given = (self.input_positions.len() as u64 - self.self_loops) * directions;
         let distinct = edges - self.nodes as u64;
-        self.duplicates = given
-            .checked_sub(distinct)
-            .ok_or_else(|| refused("links", given as usize, &format!("at least {distinct} directed edges"), "fewer"))?;
+        self.duplicates = given.checked_sub(distinct).ok_or_else(|| {
+            out_of_range("links", given as usize, &format!("at least {distinct} directed edges"), "fewer")
+        })?;
         Ok(self)
     }
 
-    /// The graph as plain lists, for files.
-    pub fn parts(&self) -> PartsView<'_> {
-        PartsView {
+    /// Returns the arrays of the graph.
+    pub fn arrays(&self) -> GraphView<'_> {
+        GraphView {
             incoming: &self.incoming,
             outgoing: self.outgoing.as_ref(),
             place_at_target: &self.place_at_target,
@@ -195,10 +202,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The parts of a graph, to be damaged.
-    fn parts(graph: &Graph) -> Parts {
-        let view = graph.parts();
-        Parts {
+    /// Copies the arrays of a graph.
+    fn arrays(graph: &Graph) -> GraphArrays {
+        let view = graph.arrays();
+        GraphArrays {
             incoming: view.incoming.clone(),
             outgoing: view.outgoing.cloned(),
             place_at_target: view.place_at_target.to_vec(),
@@ -208,11 +215,11 @@ mod tests {
     }
 
     #[test]
-    fn damaged_parts_are_refused() {
+    fn rejects_damaged_arrays() {
         let edges = [(0, 1), (2, 2), (2, 1), (0, 1)];
         for direction in [Direction::Directed, Direction::Undirected] {
             let graph = Graph::from_edges(3, &edges, direction).unwrap();
-            let damages: [fn(&mut Parts); 12] = [
+            let damages: [fn(&mut GraphArrays); 12] = [
                 |p| p.incoming.offsets.clear(),
                 |p| p.incoming.offsets[1] = u64::MAX,
                 |p| p.incoming.offsets[3] = 1,
@@ -227,25 +234,25 @@ mod tests {
                 |p| p.outgoing = Some(p.incoming.clone()),
             ];
             for (k, damage) in damages.iter().enumerate() {
-                let mut parts = parts(&graph);
-                damage(&mut parts);
-                assert!(Graph::from_parts(parts).is_err(), "{direction:?} {k}");
+                let mut arrays = arrays(&graph);
+                damage(&mut arrays);
+                assert!(Graph::from_arrays(arrays).is_err(), "{direction:?} {k}");
             }
         }
-        let mut one_way = parts(&Graph::from_edges(3, &edges, Direction::Directed).unwrap());
+        let mut one_way = arrays(&Graph::from_edges(3, &edges, Direction::Directed).unwrap());
         one_way.direction = Direction::Undirected;
-        assert!(Graph::from_parts(one_way).is_err());
+        assert!(Graph::from_arrays(one_way).is_err());
     }
 
     proptest! {
         #[test]
-        fn parts_make_the_same_graph(
+        fn arrays_rebuild_the_same_graph(
             raw in proptest::collection::vec((0u32..9, 0u32..9), 0..40),
             undirected: bool,
         ) {
             let direction = if undirected { Direction::Undirected } else { Direction::Directed };
             let graph = Graph::from_edges(9, &raw, direction).unwrap();
-            let again = Graph::from_parts(parts(&graph)).unwrap();
+            let again = Graph::from_arrays(arrays(&graph)).unwrap();
             prop_assert_eq!(again.incoming(), graph.incoming());
             prop_assert_eq!(again.outgoing(), graph.outgoing());
             prop_assert_eq!(again.place_at_target(), graph.place_at_target());

@@ -1,0 +1,117 @@
+//! Inputs of attention and of its gradient, the layout of the state, and small formulas that all passes share.
+
+use crate::kernels::dropout::Mask;
+use crate::kernels::forms::Form;
+use crate::kernels::heads::HeadLayout;
+use crate::kernels::neighbours::Neighbours;
+use crate::kernels::simd::{Isa, LANES, Lanes, Real, V};
+
+/// Inputs of attention.
+#[derive(Debug, Clone, Copy)]
+pub struct Attention<'a, T> {
+    /// Form of the scores.
+    pub form: Form,
+    /// Layout of the rows.
+    pub layout: HeadLayout,
+    /// Negative slope of LeakyReLU.
+    pub slope: T,
+    /// Projected features, a row per node.
+    pub z: &'a [T],
+    /// `a_source . z_j` of each node, a row of per-head values; only read by GO and MX.
+    pub source_score: &'a [T],
+    /// Incoming edges.
+    pub incoming: Neighbours<'a>,
+    /// Dropout of the coefficients: a byte per edge and group of heads.
+    pub keep: Option<Mask<'a, T>>,
+    /// Edges that the softmax is taken over: a byte per edge and group of heads. `None` means all edges.
+    pub chosen: Option<&'a [u8]>,
+}
+
+/// The edge loss of a layer: mean binary cross-entropy of sigmoid(mean over heads of the edge logit) over sampled edges and
+/// non-edges.
+#[derive(Debug, Clone, Copy)]
+pub struct EdgeLoss<'a> {
+    /// Sampled edges: bit `e % 8` of byte `e / 8`.
+    pub positives: &'a [u8],
+    /// Sampled non-edges: sources by target.
+    pub negatives_by_target: Neighbours<'a>,
+    /// Sampled non-edges: targets by source.
+    pub negatives_by_source: Neighbours<'a>,
+    /// Factor of each pair's term in the objective: lambda_E / number of pairs.
+    pub weight: f64,
+}
+
+/// Inputs of the gradient of attention, in addition to those of forward.
+#[derive(Debug, Clone, Copy)]
+pub struct Gradient<'a, T> {
+    /// State of every node.
+    pub state: &'a [T],
+    /// Gradient of `out`, a row per node.
+    pub out: &'a [T],
+    /// Whether a node's row of `out` is not all zero.
+    pub active: &'a [bool],
+    /// `a_target` and `a_source` as rows in the layout of `z`; only read by GO and MX.
+    pub vectors: [&'a [T]; 2],
+    /// Outgoing edges.
+    pub outgoing: Neighbours<'a>,
+    /// Place of each outgoing edge among the incoming edges of its target.
+    pub place_at_target: &'a [u32],
+    /// Whether every edge has its reverse, so that outgoing and incoming lists are equal.
+    pub symmetric: bool,
+    /// Self-supervision.
+    pub edge_loss: Option<EdgeLoss<'a>>,
+}
+
+/// Returns how many numbers `attention_backward` needs per part for sums over nodes: the gradients of two vectors.
+pub fn vector_sums(layout: HeadLayout) -> usize {
+    2 * layout.stride()
+}
+
+/// Number of per-head values in the state of a node as target. In this order: `a_target . z_i`, the largest score, the inverse
+/// of the sum of exponentials, and `g_i . out_i` (the term of the softmax's gradient that all edges of the node share).
+pub const STATE: usize = 4;
+/// Slot of `a_target . z_i` in the state.
+pub const SCORE: usize = 0;
+/// Slot of the largest score in the state.
+pub(super) const LARGEST: usize = 1;
+/// Slot of the inverse of the sum of exponentials in the state.
+pub(super) const INVERSE: usize = 2;
+/// Slot of `g_i . out_i` in the state.
+pub const SHARED: usize = 3;
+
+/// Returns 1 / sqrt(F), the factor of SD.
+pub(super) fn score_scale<T: Real>(layout: HeadLayout) -> T {
+    T::from_f64(1.0 / (layout.features as f64).sqrt())
+}
+
+/// Returns how many edges ahead a neighbour's rows, of `vectors` vectors in total, are prefetched: far enough to hide the latency
+/// of memory, near enough that the rows are still in the cache when they are used.
+#[inline(always)]
+pub(super) fn steps_ahead<T>(vectors: usize, most: usize) -> usize {
+    const IN_CACHE: usize = 12 << 10;
+    (IN_CACHE / (vectors * size_of::<[T; LANES]>())).clamp(1, most)
+}
+
+/// Computes LeakyReLU.
+#[inline(always)]
+pub fn leaky<X: Lanes>(v: X, slope: X) -> X {
+    v.if_positive(v, v.mul(slope))
+}
+
+/// Returns the dropout factor of each head: 0 or the scale of the mask.
+#[inline(always)]
+pub(super) fn kept<T: Real, I: Isa>(keep: Option<Mask<'_, T>>, byte: usize) -> V<T, I> {
+    match keep {
+        Some(mask) => V::<T, I>::from_bits(mask.keep[byte], mask.scale),
+        None => V::<T, I>::splat(T::ONE),
+    }
+}
+
+/// Returns `value` in the lanes of heads that chose the edge, and zero in the others.
+#[inline(always)]
+pub(super) fn if_chosen<T: Real, I: Isa>(chosen: Option<&[u8]>, byte: usize, value: V<T, I>) -> V<T, I> {
+    match chosen {
+        Some(bytes) => value.mul(V::<T, I>::from_bits(bytes[byte], T::ONE)),
+        None => value,
+    }
+}

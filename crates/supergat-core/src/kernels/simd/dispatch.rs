@@ -1,0 +1,167 @@
+//! Choice of the instruction set at run time.
+
+#[cfg(target_arch = "x86_64")]
+use super::avx2::Avx2;
+#[cfg(target_arch = "x86_64")]
+use super::avx512::Avx512;
+use super::lanes::{Isa, Real};
+use super::portable::Portable;
+use std::sync::OnceLock;
+
+/// A unit of work that is compiled for each instruction set.
+///
+/// `run` and every function it calls in a loop must be `#[inline(always)]`: a function compiled on its own does not use the
+/// instruction set of its caller.
+pub trait Kernel {
+    /// Type of the numbers it computes with.
+    type Number: Real;
+    /// Type of its result.
+    type Output;
+    /// Does the work.
+    fn run<I: Isa>(self) -> Self::Output;
+}
+
+/// The available instruction sets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Simd {
+    /// The baseline of the processor family.
+    Portable,
+    /// x86-64 with AVX2 and FMA.
+    Avx2,
+    /// x86-64 with AVX-512 F, VL, DQ and BW: the vectors of AVX2 with twice as many registers, and integers in longer vectors.
+    Avx512,
+}
+
+impl Simd {
+    /// Returns the instruction set in use: the best one that the processor supports, or a lesser one requested by the
+    /// environment variable `SUPERGAT_SIMD` (`portable` or `avx2`).
+    pub fn active() -> Self {
+        static ACTIVE: OnceLock<Simd> = OnceLock::new();
+        *ACTIVE.get_or_init(|| {
+            let most = match std::env::var("SUPERGAT_SIMD").as_deref() {
+                Ok("portable") => return Self::Portable,
+                Ok("avx2") => Self::Avx2,
+                _ => Self::Avx512,
+            };
+            Self::detect().min(most)
+        })
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn detect() -> Self {
+        let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+        let avx512 = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512vl")
+            && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512bw");
+        match (avx2, avx512) {
+            (true, true) => Self::Avx512,
+            (true, false) => Self::Avx2,
+            _ => Self::Portable,
+        }
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn detect() -> Self {
+        Self::Portable
+    }
+}
+
+/// Runs a kernel with the active instruction set.
+#[inline]
+pub fn dispatch<K: Kernel>(kernel: K) -> K::Output {
+    // A plain constant as the condition: the compiler then omits the instances that a number without vectors never runs.
+    if K::Number::HAS_VECTORS {
+        match Simd::active() {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: `Simd::active` returns `Avx2` only after detecting its features.
+            Simd::Avx2 => unsafe { run_avx2(kernel) },
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: `Simd::active` returns `Avx512` only after detecting its features and those of `Avx2`.
+            Simd::Avx512 => unsafe { run_avx512(kernel) },
+            _ => run_portable(kernel),
+        }
+    } else {
+        run_portable(kernel)
+    }
+}
+
+/// Runs a kernel with the baseline instruction set. Never inlined: kernels are long, and each inlined copy would be compiled
+/// again.
+#[inline(never)]
+fn run_portable<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run::<Portable>()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+fn run_avx2<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run::<Avx2>()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,avx512f,avx512vl,avx512dq,avx512bw")]
+fn run_avx512<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run::<Avx512>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::lanes::Lanes;
+    use super::super::rows::dot;
+    use super::*;
+
+    /// Compares the operations of one vector type with scalar arithmetic.
+    fn check<X: Lanes>() {
+        let number = X::Item::from_f64;
+        let of = |values: [f64; 8]| X::load(&values.map(number));
+        let same = |found: X, expected: [f64; 8]| {
+            for (f, e) in found.array().into_iter().zip(expected) {
+                assert!((f.to_f64() - e).abs() <= 1e-6 * e.abs().max(1.0), "{:?} {expected:?}", found.array());
+            }
+        };
+        let x = [1.0, -2.0, 4.0, 0.0, 16.0, -32.0, 64.0, -0.5];
+        let y = [3.0, 5.0, -7.0, 2.0, 1.0, 4.0, -1.0, 8.0];
+        let each = |f: fn(f64, f64) -> f64| std::array::from_fn(|l| f(x[l], y[l]));
+        same(of(x).add(of(y)), each(|a, b| a + b));
+        same(of(x).sub(of(y)), each(|a, b| a - b));
+        same(of(x).mul(of(y)), each(|a, b| a * b));
+        same(of(x).div(of(y)), each(|a, b| a / b));
+        same(of(x).max(of(y)), each(f64::max));
+        same(of(x).mul_add(of(y), X::splat(number(0.5))), each(|a, b| a * b + 0.5));
+        same(of(y).exp(), each(|_, b| b.exp()));
+        same(of(y).sigmoid(), each(|_, b| 1.0 / (1.0 + (-b).exp())));
+        same(of(x).if_positive(of(y), X::zero()), each(|a, b| if a > 0.0 { b } else { 0.0 }));
+        same(X::from_bits(0b1000_0101, number(2.0)), [2.0, 0.0, 2.0, 0.0, 0.0, 0.0, 0.0, 2.0]);
+        let powers = of([1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0]);
+        same(powers.fold(8), [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0]);
+        same(powers.fold(4), [17.0, 34.0, 68.0, 136.0, 17.0, 34.0, 68.0, 136.0]);
+        same(powers.fold(2), [85.0, 170.0, 85.0, 170.0, 85.0, 170.0, 85.0, 170.0]);
+        same(powers.fold(1), [255.0; 8]);
+        assert!(of(x).any() && !X::zero().any());
+        assert!(X::splat(number(f64::NAN)).exp().array()[3].to_f64().is_nan());
+        assert!(X::splat(number(f64::NAN)).any());
+        same(X::splat(X::Item::NEG_INFINITY).exp(), [0.0; 8]);
+        same(X::splat(number(-1000.0)).exp(), [0.0; 8]);
+    }
+
+    struct Check;
+
+    impl Kernel for Check {
+        type Number = f32;
+        type Output = ();
+        #[inline(always)]
+        fn run<I: Isa>(self) {
+            check::<I::F32>();
+            check::<I::F64>();
+            let rows = [[1.0f64; 8], [2.0; 8], [3.0; 8]];
+            assert_eq!(dot::<f64, I>(&rows, &rows).array(), [14.0; 8]);
+        }
+    }
+
+    #[test]
+    fn vectors_agree_with_scalar_arithmetic() {
+        dispatch(Check);
+        Check.run::<Portable>();
+    }
+}

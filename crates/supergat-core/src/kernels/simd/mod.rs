@@ -1,0 +1,26 @@
+//! Vectors of eight numbers, and kernels compiled for several instruction sets.
+//!
+//! Kernels are written once, over [`Lanes`]. [`dispatch`] compiles each of them for every instruction set and chooses one at run
+//! time by what the processor supports, so one binary is fast on every machine.
+//!
+//! - `lanes`: the traits of numbers, vectors and instruction sets;
+//! - `real`: the numbers `f32` and `f64`;
+//! - `portable`, `avx2`, `avx512`: the instruction sets;
+//! - `dispatch`: the choice among them;
+//! - `rows`: loops over rows of vectors.
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod dispatch;
+mod lanes;
+mod portable;
+mod real;
+mod rows;
+
+pub use dispatch::{Kernel, Simd, dispatch};
+pub use lanes::{Isa, KEEP_BYTES, LANES, Lanes, Real, V};
+pub use portable::{Plain, Portable};
+pub use rows::{add_scaled, add_two_scaled, dot, prefetch, vectors, vectors_mut};
+pub(crate) use rows::{in_blocks, unrolled};
