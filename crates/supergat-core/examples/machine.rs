@@ -1,5 +1,5 @@
-//! Peak rates of this machine, for the roofline in docs/performance.md: streaming copy, gather of rows, and multiply-adds, on one
-//! and on two threads. Prints one JSON object per number of threads.
+//! Peak rates of this machine, for the roofline in docs/performance.md: streaming copy, gather of rows, and
+//! multiply-adds, on one and on two threads. Prints one JSON object per number of threads.
 //!
 //!   cargo run --release -p supergat-core --example machine
 
@@ -74,7 +74,8 @@ fn prefetch(row: &[f32]) {
     black_box(row);
 }
 
-/// Measures the floating-point operations per second of multiply-adds on vectors of eight; each counts as two.
+/// Measures the floating-point operations per second of multiply-adds on vectors of eight; each counts as
+/// two.
 fn multiply_add(threads: usize) -> f64 {
     const TURNS: usize = 1 << 24;
     let seconds = on_threads(threads, |_| {

@@ -19,7 +19,8 @@ pub enum Features<T> {
     Sparse(SparseMatrix<T>),
 }
 
-/// A matrix in compressed rows: the entries of row `i` are at `offsets[i]..offsets[i + 1]`, in ascending order of columns.
+/// A matrix in compressed rows: the entries of row `i` are at `offsets[i]..offsets[i + 1]`, in ascending
+/// order of columns.
 #[derive(Debug, Clone)]
 pub struct SparseMatrix<T> {
     rows: usize,

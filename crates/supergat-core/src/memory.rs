@@ -1,4 +1,5 @@
-//! Allocation and estimation of memory. The code that allocates the memory of a run also estimates it, so both always agree.
+//! Allocation and estimation of memory. The code that allocates the memory of a run also estimates it, so
+//! both always agree.
 
 use crate::kernels::{Buffer, Real, defaults, in_large_pages};
 

@@ -1,7 +1,9 @@
-//! Counter-based random numbers: Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", 2011).
+//! Counter-based random numbers: Philox 4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2,
+//! 3", 2011).
 //!
-//! A [`Stream`] is identified by (seed, step, layer, purpose); each element is a pure function of these and its index. Threads may
-//! read elements in any order, so masks and samples do not depend on the number of threads. There is no global state.
+//! A [`Stream`] is identified by (seed, step, layer, purpose); each element is a pure function of these and
+//! its index. Threads may read elements in any order, so masks and samples do not depend on the number of
+//! threads. There is no global state.
 
 /// Computes the Philox 4x32-10 bijection: maps the 128 bits of `counter` to 128 random bits under `key`.
 #[inline(always)]
@@ -21,7 +23,8 @@ fn round(c: [u32; 4], k: [u32; 2]) -> [u32; 4] {
     [(p1 >> 32) as u32 ^ c[1] ^ k[0], p1 as u32, (p0 >> 32) as u32 ^ c[3] ^ k[1], p0 as u32]
 }
 
-/// Purpose of a stream of random numbers. The discriminants determine the random numbers: never renumber them.
+/// Purpose of a stream of random numbers. The discriminants determine the random numbers: never renumber
+/// them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u16)]
 pub enum Purpose {
@@ -122,8 +125,8 @@ impl Stream {
         Permutation::new(self, n)
     }
 
-    /// Returns a random permutation of all pairs of numbers below `side`, which must be between [`Permutation::SHORTEST`] and
-    /// [`Permutation::LONGEST`].
+    /// Returns a random permutation of all pairs of numbers below `side`, which must be between
+    /// [`Permutation::SHORTEST`] and [`Permutation::LONGEST`].
     pub fn permutation_of_pairs(&self, side: usize) -> Permutation {
         let side = side as u64;
         Permutation::on_grid(self, side * side, [side, side])
@@ -136,12 +139,14 @@ pub(crate) const MIX: u32 = 0xD251_1F53;
 
 /// A keyed random permutation of 0..n: a Feistel network whose round keys come from a [`Stream`].
 ///
-/// Numbers are the cells of a grid, `x = row * columns + column`. Rounds alternately add a hash of the column to the row and a
-/// hash of the row to the column, modulo the sides of the grid. Each round is invertible, so the network permutes the cells. The
-/// grid may have slightly more than n cells; a result outside 0..n is permuted again until it is inside.
+/// Numbers are the cells of a grid, `x = row * columns + column`. Rounds alternately add a hash of the column
+/// to the row and a hash of the row to the column, modulo the sides of the grid. Each round is invertible, so
+/// the network permutes the cells. The grid may have slightly more than n cells; a result outside 0..n is
+/// permuted again until it is inside.
 ///
-/// The set `{ x : apply(x) < k }` has exactly k elements, so samples of exact size are drawn in parallel and without memory. The
-/// images `apply(0), apply(1), ...` are distinct, so pairs drawn with them are distinct too.
+/// The set `{ x : apply(x) < k }` has exactly k elements, so samples of exact size are drawn in parallel and
+/// without memory. The images `apply(0), apply(1), ...` are distinct, so pairs drawn with them are distinct
+/// too.
 #[derive(Debug, Clone, Copy)]
 pub struct Permutation {
     n: u64,
@@ -161,7 +166,10 @@ impl Permutation {
     }
 
     fn on_grid(stream: &Stream, n: u64, sides: [u64; 2]) -> Self {
-        assert!(sides.iter().all(|side| (Self::SHORTEST..=Self::LONGEST).contains(side)), "a grid of {sides:?}");
+        assert!(
+            sides.iter().all(|side| (Self::SHORTEST..=Self::LONGEST).contains(side)),
+            "grid sides out of range: {sides:?}"
+        );
         let (a, b) = (stream.block(0), stream.block(1));
         Self { n, sides: sides.map(|side| side as u32), keys: [a[0], a[1], a[2], a[3], b[0], b[1]] }
     }
@@ -269,8 +277,8 @@ mod tests {
         assert!((0..1000).all(|x| permutation.apply(n - 1 - x) < n));
     }
 
-    /// All 120 subsets of three of ten elements are equally likely: chi-square with 119 degrees of freedom is below its 99.9 %
-    /// quantile.
+    /// All 120 subsets of three of ten elements are equally likely: chi-square with 119 degrees of freedom is
+    /// below its 99.9 % quantile.
     #[test]
     fn samples_are_uniform_over_subsets() {
         let draws = 60_000;

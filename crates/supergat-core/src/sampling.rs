@@ -1,8 +1,8 @@
 //! Samples of the edge loss: a fixed number of edges and a fixed number of non-edges.
 //!
-//! Both use a keyed permutation (see [`crate::random::Permutation`]): an edge is in the sample if its image is below k, and
-//! candidate pairs are the images of 0, 1, 2, ... So both samples have exact sizes, contain no duplicates, and do not depend on the
-//! number of threads.
+//! Both use a keyed permutation (see [`crate::random::Permutation`]): an edge is in the sample if its image
+//! is below k, and candidate pairs are the images of 0, 1, 2, ... So both samples have exact sizes, contain
+//! no duplicates, and do not depend on the number of threads.
 
 use crate::error::{Error, Result};
 use crate::graph::{Adjacency, Graph};
@@ -12,7 +12,8 @@ use crate::random::{Permutation, Stream};
 use crate::stopwatch::timed;
 use rayon::prelude::*;
 
-/// Sizes of the samples of one step: floor(p_e |E|) edges and floor(p_n p_e |E|) non-edges, where |E| includes self-loops.
+/// Sizes of the samples of one step: floor(p_e |E|) edges and floor(p_n p_e |E|) non-edges, where |E|
+/// includes self-loops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SampleSizes {
     /// Number of edges.
@@ -46,9 +47,9 @@ pub fn sample_edges(stream: Stream, edges: usize, count: usize, marks: &mut [u8]
 
 /// A sampler of non-edges of a graph.
 ///
-/// On a sparse graph it draws candidates and rejects edges: it needs at most two candidates per pair on average. On a graph with
-/// more edges than non-edges, or with very few nodes, it lists the non-edges once and draws from the list. Either way k
-/// non-edges cost O(k).
+/// On a sparse graph it draws candidates and rejects edges: it needs at most two candidates per pair on
+/// average. On a graph with more edges than non-edges, or with very few nodes, it lists the non-edges once
+/// and draws from the list. Either way k non-edges cost O(k).
 #[derive(Debug)]
 pub struct NegativeSampler {
     /// All non-edges `[source, target]`, if the sampler draws from a list.
@@ -116,7 +117,8 @@ pub struct EdgeSamples {
 }
 
 impl EdgeSamples {
-    /// Allocates samples for graphs of at most `nodes` nodes and `edges` edges, with at most `negatives` non-edges.
+    /// Allocates samples for graphs of at most `nodes` nodes and `edges` edges, with at most `negatives`
+    /// non-edges.
     pub fn with_capacity(nodes: usize, edges: usize, negatives: usize, arena: &mut Arena) -> Self {
         let offsets = if negatives == 0 { 0 } else { nodes + 1 };
         let mut lists = || Adjacency { offsets: arena.empty(offsets), neighbours: arena.empty(negatives) };
@@ -214,7 +216,8 @@ mod tests {
         assert!(SampleSizes::new(&graph, 1.0, 1.0).is_err());
     }
 
-    /// Every non-edge of a sparse and of a dense graph is equally likely: chi-square is below its 99.9 % quantile.
+    /// Every non-edge of a sparse and of a dense graph is equally likely: chi-square is below its 99.9 %
+    /// quantile.
     #[test]
     fn negatives_are_uniform() {
         for modulus in [10, 2] {

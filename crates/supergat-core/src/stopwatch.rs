@@ -1,7 +1,8 @@
-//! Time per primitive of a training step. Every primitive and sampler runs inside `timed`, which only checks a flag unless
-//! [`record`] is active.
+//! Time per primitive of a training step. Every primitive and sampler runs inside `timed`, which only checks
+//! a flag unless [`record`] is active.
 //!
-//! Times are recorded on the thread that runs the model. Primitives return after their work on other threads is done.
+//! Times are recorded on the thread that runs the model. Primitives return after their work on other threads
+//! is done.
 
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
@@ -32,12 +33,21 @@ pub fn record<R>(work: impl FnOnce() -> R) -> (R, Vec<Lap>) {
 
 /// Runs `work` and records its time under `name`.
 pub(crate) fn timed<R>(name: &'static str, work: impl FnOnce() -> R) -> R {
-    if LAPS.with_borrow(Option::is_none) {
+    if !is_recording() {
         return work();
     }
     let started = Instant::now();
     let result = work();
-    let time = started.elapsed();
+    add_lap(name, started.elapsed());
+    result
+}
+
+/// Returns whether [`record`] is active on this thread.
+fn is_recording() -> bool {
+    LAPS.with_borrow(Option::is_some)
+}
+
+fn add_lap(name: &'static str, time: Duration) {
     LAPS.with_borrow_mut(|laps| {
         let laps = laps.get_or_insert_default();
         match laps.iter_mut().find(|lap| lap.name == name) {
@@ -45,7 +55,6 @@ pub(crate) fn timed<R>(name: &'static str, work: impl FnOnce() -> R) -> R {
             None => laps.push(Lap { name, calls: 1, time }),
         }
     });
-    result
 }
 
 #[cfg(test)]

@@ -74,7 +74,7 @@ impl Adjacency {
         };
         match (0..nodes).into_par_iter().with_min_len(NODES_AT_ONCE).find_first(|&node| !is_valid(node)) {
             Some(node) => {
-                Err(out_of_range(what, node, "ascending nodes of the graph, the node itself among them", "others"))
+                Err(out_of_range(what, node, "ascending nodes of the graph, including the node itself", "other nodes"))
             }
             None => Ok(()),
         }
@@ -82,7 +82,8 @@ impl Adjacency {
 }
 
 impl Graph {
-    /// Builds a graph from untrusted arrays as returned by [`Graph::arrays`]. Checks all invariants of the graph in parallel.
+    /// Builds a graph from untrusted arrays as returned by [`Graph::arrays`]. Checks all invariants of the
+    /// graph in parallel.
     pub fn from_arrays(arrays: GraphArrays) -> Result<Self> {
         let GraphArrays { incoming, outgoing, place_at_target, input_positions, direction } = arrays;
         let nodes = incoming.offsets.len().saturating_sub(1);
@@ -96,8 +97,8 @@ impl Graph {
                 return Err(out_of_range(
                     "outgoing edges",
                     0,
-                    "none beside a symmetric graph",
-                    "the incoming ones again",
+                    "none for a symmetric graph",
+                    "a copy of the incoming edges",
                 ));
             }
         }
@@ -122,17 +123,18 @@ impl Graph {
         }
         if !graph.has_consistent_directions() {
             let expected = "the place of each edge in the list of its target";
-            return Err(out_of_range("places at the target", 0, expected, "others"));
+            return Err(out_of_range("places at the target", 0, expected, "other places"));
         }
         graph.with_counts()
     }
 
-    /// Returns whether incoming and outgoing lists contain the same edges, and every outgoing edge has the right place at its
-    /// target.
+    /// Returns whether incoming and outgoing lists contain the same edges, and every outgoing edge has the
+    /// right place at its target.
     ///
-    /// Looking up each edge would read memory in random order. Instead both lists are read in order, and their sums of keyed
-    /// hashes of (source, target, place) are compared. The keys are random, so a file cannot be made to fit them. Lists contain
-    /// no edge twice, so the sums of different edges are equal with probability 2^-64.
+    /// Looking up each edge would read memory in random order. Instead both lists are read in order, and
+    /// their sums of keyed hashes of (source, target, place) are compared. The keys are random, so a file
+    /// cannot be made to fit them. Lists contain no edge twice, so the sums of different edges are equal with
+    /// probability 2^-64.
     fn has_consistent_directions(&self) -> bool {
         let secret = RandomState::new();
         let keys = [secret.hash_one(0u8), secret.hash_one(1u8)];

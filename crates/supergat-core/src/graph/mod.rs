@@ -17,7 +17,8 @@ pub enum Direction {
     Undirected,
 }
 
-/// Neighbour lists in compressed form: those of node `i` are `neighbours[offsets[i]..offsets[i + 1]]`, in ascending order.
+/// Neighbour lists in compressed form: those of node `i` are `neighbours[offsets[i]..offsets[i + 1]]`, in
+/// ascending order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Adjacency {
     /// Start of each list, and the end of the last: one more than there are nodes.
@@ -47,8 +48,8 @@ impl Adjacency {
 
 /// A graph with exactly one self-loop per node and no duplicate edges.
 ///
-/// Edges are directed `j -> i`. The *position* of an edge is its index in `incoming`. Per-edge results such as attention are in
-/// that order, and [`Graph::position_of_input`] maps the edges of the given list to it.
+/// Edges are directed `j -> i`. The *position* of an edge is its index in `incoming`. Per-edge results such
+/// as attention are in that order, and [`Graph::position_of_input`] maps the edges of the given list to it.
 #[derive(Debug, Clone)]
 pub struct Graph {
     nodes: usize,
@@ -87,7 +88,8 @@ impl Graph {
         let by_source = group(nodes, directed);
         let given = by_source.neighbours.len() as u64;
 
-        // Sources in ascending order are appended to the lists of their targets, so lists ascend and duplicates are adjacent.
+        // Sources in ascending order are appended to the lists of their targets, so lists ascend and
+        // duplicates are adjacent.
         let mut start = vec![0u64; nodes + 1];
         for &target in &by_source.neighbours {
             start[target as usize + 1] += 1;
@@ -133,7 +135,8 @@ impl Graph {
         Ok(graph)
     }
 
-    /// Adds the outgoing edges to incoming lists that are sorted, without duplicates, and contain every self-loop.
+    /// Adds the outgoing edges to incoming lists that are sorted, without duplicates, and contain every
+    /// self-loop.
     fn from_incoming(nodes: usize, incoming: Adjacency) -> Self {
         let edges = incoming.neighbours.len();
         let mut outgoing = Adjacency { offsets: defaults(nodes + 1), neighbours: defaults(edges) };
@@ -223,7 +226,8 @@ impl Graph {
         self.incoming.neighbours[range.clone()].binary_search(&source).ok().map(|place| range.start + place)
     }
 
-    /// Returns the position of each edge of the list that the graph was built from, in the order of that list.
+    /// Returns the position of each edge of the list that the graph was built from, in the order of that
+    /// list.
     pub fn position_of_input(&self) -> &[u64] {
         &self.input_positions
     }

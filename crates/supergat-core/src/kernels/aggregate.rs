@@ -1,4 +1,5 @@
-//! Sums over neighbours with weights fixed by the graph: `out_i = outer_i sum_j inner_j z_j`, optionally plus a row of node i.
+//! Sums over neighbours with weights fixed by the graph: `out_i = outer_i sum_j inner_j z_j`, optionally plus
+//! a row of node i.
 
 use super::neighbours::Neighbours;
 use super::parts::{Parts, Rows};
@@ -27,8 +28,8 @@ pub struct Slice {
     pub offset: usize,
 }
 
-/// Writes the sums over the first `width` numbers of each row of `z` to the first `width` numbers of each row of `out`. If `root`
-/// is a slice of `z`, the node's own slice is added.
+/// Writes the sums over the first `width` numbers of each row of `z` to the first `width` numbers of each row
+/// of `out`. If `root` is a slice of `z`, the node's own slice is added.
 #[allow(clippy::too_many_arguments)]
 pub fn aggregate<T: Real>(
     parts: &Parts,

@@ -23,9 +23,11 @@ impl<T: Real> Buffer<T> {
     }
 }
 
-/// Allocates an empty list with room for `capacity` values, in large pages if the system supports them and the list is large.
+/// Allocates an empty list with room for `capacity` values, in large pages if the system supports them and
+/// the list is large.
 ///
-/// Rows of neighbours are scattered in memory: with small pages nearly every row also costs a walk through the page table.
+/// Rows of neighbours are scattered in memory: with small pages nearly every row also costs a walk through
+/// the page table.
 pub fn in_large_pages<T>(capacity: usize) -> Vec<T> {
     let list = Vec::with_capacity(capacity);
     #[cfg(target_os = "linux")]
@@ -36,7 +38,8 @@ pub fn in_large_pages<T>(capacity: usize) -> Vec<T> {
         if bytes >= LARGE {
             let start = (list.as_ptr() as usize).next_multiple_of(SMALL_PAGE);
             let end = (list.as_ptr() as usize + bytes) / SMALL_PAGE * SMALL_PAGE;
-            // SAFETY: the range consists of whole pages of the allocation; the advice changes no contents and may fail.
+            // SAFETY: the range consists of whole pages of the allocation; the advice changes no contents and
+            // may fail.
             unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE) };
         }
     }
@@ -55,7 +58,8 @@ impl<T: Real> Deref for Buffer<T> {
 
     #[inline(always)]
     fn deref(&self) -> &[T] {
-        // SAFETY: `Line` is 16 numbers without padding (64 or 128 bytes at alignment 64), and `len` is at most 16 per line.
+        // SAFETY: `Line` is 16 numbers without padding (64 or 128 bytes at alignment 64), and `len` is at
+        // most 16 per line.
         unsafe { std::slice::from_raw_parts(self.lines.as_ptr().cast(), self.len) }
     }
 }

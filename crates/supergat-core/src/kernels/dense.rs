@@ -1,8 +1,8 @@
-//! Products of dense features with weights: `X W`, `X^T G` for the gradient of `W`, and `G W^T` for that of `X`. Dropout of `X` is
-//! applied during the product, without a masked copy of `X`.
+//! Products of dense features with weights: `X W`, `X^T G` for the gradient of `W`, and `G W^T` for that of
+//! `X`. Dropout of `X` is applied during the product, without a masked copy of `X`.
 //!
-//! A library's matrix product allocates, needs the masked copy, and does not guarantee the same order of additions at any number
-//! of threads. The matrices here are tall and narrow, so short kernels suffice.
+//! A library's matrix product allocates, needs the masked copy, and does not guarantee the same order of
+//! additions at any number of threads. The matrices here are tall and narrow, so short kernels suffice.
 
 use super::dropout::Mask;
 use super::parts::{Parts, Rows};
@@ -152,9 +152,11 @@ fn tile<T: Real, I: Isa, const B: usize>(
     B
 }
 
-/// Computes `out = X^T G` for dense `X` under a mask; `G` has `stride` numbers per row, `out` as many per column of `X`.
+/// Computes `out = X^T G` for dense `X` under a mask; `G` has `stride` numbers per row, `out` as many per
+/// column of `X`.
 ///
-/// Each part of the rows sums into its own copy of `out` in `copies`; the copies are then added in the order of the parts.
+/// Each part of the rows sums into its own copy of `out` in `copies`; the copies are then added in the order
+/// of the parts.
 pub fn dense_transposed_product<T: Real>(
     parts: &Parts,
     x: Dense<'_, T>,

@@ -1,7 +1,7 @@
 //! Dropout as bits: one random bit mask per step, shared by forward and backward.
 //!
-//! A value is kept if a random 16-bit number is at least round(2^16 p). Kept values are scaled by the inverse of the exact
-//! probability of being kept, so the expectation is unchanged.
+//! A value is kept if a random 16-bit number is at least round(2^16 p). Kept values are scaled by the inverse
+//! of the exact probability of being kept, so the expectation is unchanged.
 
 use super::parts::{Rows, for_each_chunk};
 use super::simd::{Isa, KEEP_BYTES, Kernel, Real, dispatch};
@@ -68,7 +68,8 @@ impl Dropout {
         });
     }
 
-    /// Fills a byte per vector, like [`Dropout::fill`], where lanes l and l + `heads` belong to the same head and share a bit.
+    /// Fills a byte per vector, like [`Dropout::fill`], where lanes l and l + `heads` belong to the same head
+    /// and share a bit.
     pub fn fill_heads(&self, stream: Stream, heads: usize, bytes: &mut [u8]) {
         self.fill(stream, bytes);
         let repeat = match heads {
@@ -94,6 +95,7 @@ struct Fill<'a> {
 impl Kernel for Fill<'_> {
     type Number = f32;
     type Output = ();
+    const USES_AVX512: bool = true;
 
     #[inline(always)]
     fn run<I: Isa>(self) {

@@ -1,5 +1,5 @@
-//! The four forms of attention: the unnormalised attention `e` and the edge logit as functions of two raw scores, and their
-//! gradients.
+//! The four forms of attention: the unnormalised attention `e` and the edge logit as functions of two raw
+//! scores, and their gradients.
 //!
 //! | form | `e` | edge logit |
 //! |---|---|---|
@@ -42,7 +42,8 @@ impl Form {
     }
 }
 
-/// Formulas of a form, over vectors of heads. `go` is the additive score, `dp` the dot product, `scale` is 1 / sqrt(F).
+/// Formulas of a form, over vectors of heads. `go` is the additive score, `dp` the dot product, `scale` is 1
+/// / sqrt(F).
 pub trait FormKernel: Copy + Send + Sync {
     /// Whether the form depends on `go`.
     const GO: bool;

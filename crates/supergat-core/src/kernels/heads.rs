@@ -1,8 +1,9 @@
 //! Layout of several attention heads in a row.
 //!
-//! Heads are the fastest axis: one feature of up to eight heads fills one vector, so every step over an edge is one vector
-//! operation for all heads. More than eight heads form groups, one after another. Other numbers of heads are padded with heads of
-//! zeros, which stay zero in training because each of their gradients has a zero factor.
+//! Heads are the fastest axis: one feature of up to eight heads fills one vector, so every step over an edge
+//! is one vector operation for all heads. More than eight heads form groups, one after another. Other numbers
+//! of heads are padded with heads of zeros, which stay zero in training because each of their gradients has a
+//! zero factor.
 
 use super::simd::LANES;
 
@@ -57,7 +58,8 @@ impl HeadLayout {
         group * self.vectors * LANES + feature * self.lane_heads + head % LANES
     }
 
-    /// Returns the positions of all numbers in the order of files and other software: head after head, features within a head.
+    /// Returns the positions of all numbers in the order of files and other software: head after head,
+    /// features within a head.
     pub fn canonical(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.heads).flat_map(move |h| (0..self.features).map(move |f| self.index(h, f)))
     }

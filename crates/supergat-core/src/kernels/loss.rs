@@ -4,8 +4,8 @@ use super::parts::{Parts, PerPart, Rows};
 use super::simd::Real;
 use crate::labels::Labels;
 
-/// Sum of softplus(x) = ln(1 + exp(x)) = max(x, 0) + ln(1 + exp(-|x|)). One logarithm is taken of a product of many factors
-/// between 1 and 2.
+/// Sum of softplus(x) = ln(1 + exp(x)) = max(x, 0) + ln(1 + exp(-|x|)). One logarithm is taken of a product
+/// of many factors between 1 and 2.
 #[derive(Debug)]
 pub struct SoftplusSum {
     sum: f64,
@@ -50,9 +50,11 @@ impl SoftplusSum {
     }
 }
 
-/// Returns the mean loss of the nodes marked by `chosen`, and writes its gradient by the logits (zero for other nodes).
+/// Returns the mean loss of the nodes marked by `chosen`, and writes its gradient by the logits (zero for
+/// other nodes).
 ///
-/// Single labels: cross-entropy of the softmax. Multiple labels: binary cross-entropy, the mean over nodes and classes.
+/// Single labels: cross-entropy of the softmax. Multiple labels: binary cross-entropy, the mean over nodes
+/// and classes.
 pub fn label_loss_backward<T: Real>(
     parts: &Parts,
     labels: &Labels,
@@ -133,8 +135,8 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Returns 2 hits / (2 hits + false alarms + misses), 0 without any. With single labels each wrong node is a false alarm
-    /// and a miss, so this is the accuracy.
+    /// Returns 2 hits / (2 hits + false alarms + misses), 0 without any. With single labels each wrong node
+    /// is a false alarm and a miss, so this is the accuracy.
     pub fn micro_f1(&self) -> f64 {
         let denominator = 2 * self.hits + self.false_alarms + self.misses;
         if denominator == 0 { 0.0 } else { 2.0 * self.hits as f64 / denominator as f64 }

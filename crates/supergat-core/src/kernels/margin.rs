@@ -1,8 +1,9 @@
 //! Margin losses of attention scores: sampling the rivals of edges, and the gradient.
 //!
-//! A loss is a sum over triples (i, j, k): the edge `j -> i`, and a rival k whose score at i must be below that of j by a margin.
-//! Every edge has the same number of slots for its rivals, so the graph's own lists lead to the triples of a target and to those
-//! of an edge's source. Only the triples of a rival need a list of their own.
+//! A loss is a sum over triples (i, j, k): the edge `j -> i`, and a rival k whose score at i must be below
+//! that of j by a margin. Every edge has the same number of slots for its rivals, so the graph's own lists
+//! lead to the triples of a target and to those of an edge's source. Only the triples of a rival need a list
+//! of their own.
 
 use super::attention::{Attention, SCORE, STATE, leaky};
 use super::heads::HeadLayout;
@@ -38,7 +39,8 @@ impl Pool<'_> {
         match self {
             Self::Listed(lists) => lists.nodes[lists.range(target)][rank],
             Self::Outside(lists) => {
-                // t of the nodes below list[t] are in the list, so list[t] - t <= rank means that list[t] is below the result.
+                // t of the nodes below list[t] are in the list, so list[t] - t <= rank means that list[t] is
+                // below the result.
                 let list = &lists.nodes[lists.range(target)];
                 let (mut first, mut last) = (0, list.len());
                 while first < last {
@@ -51,8 +53,8 @@ impl Pool<'_> {
     }
 }
 
-/// Draws `per_edge` rivals for every edge, or every edge marked by the bits `among`, uniformly and independently from the pool of
-/// its target.
+/// Draws `per_edge` rivals for every edge, or every edge marked by the bits `among`, uniformly and
+/// independently from the pool of its target.
 pub fn draw_rivals(
     parts: &Parts,
     incoming: Neighbours<'_>,
@@ -80,7 +82,8 @@ pub fn draw_rivals(
     });
 }
 
-/// Groups triples by rival: `triples[offsets[k]..offsets[k + 1]]` are the `[i, j]` of rival k, in the order of the edges.
+/// Groups triples by rival: `triples[offsets[k]..offsets[k + 1]]` are the `[i, j]` of rival k, in the order
+/// of the edges.
 pub fn group_by_rival(
     incoming: Neighbours<'_>,
     rivals: &[u32],
@@ -112,8 +115,8 @@ pub fn group_by_rival(
     }
 }
 
-/// Marks the edges between nodes of equal class, and lists the sources of other classes of each node. Edges of nodes of class
-/// `none` are neither marked nor listed.
+/// Marks the edges between nodes of equal class, and lists the sources of other classes of each node. Edges
+/// of nodes of class `none` are neither marked nor listed.
 pub fn compare_classes(incoming: Neighbours<'_>, class: &[u32], none: u32) -> (Vec<u8>, Vec<u64>, Vec<u32>) {
     let mut alike = vec![0; incoming.nodes.len().div_ceil(8)];
     let (mut offsets, mut unlike) = (vec![0], Vec::new());
@@ -158,13 +161,14 @@ pub struct ScoreGradient<'a, T> {
     pub losses: &'a mut [f64],
 }
 
-/// Adds the gradient of `sum relu(s_ik + margin - s_ij)` over triples and heads, where `s` are the scores of GO attention after
-/// LeakyReLU.
+/// Adds the gradient of `sum relu(s_ik + margin - s_ij)` over triples and heads, where `s` are the scores of
+/// GO attention after LeakyReLU.
 ///
-/// With e_ij = a_target . z_i + a_source . z_j and s = LeakyReLU(e), a triple with a positive term adds `weight s'(e_ik)` to the
-/// gradient of e_ik and subtracts `weight s'(e_ij)` from that of e_ij. Node i sums both as target, j the second as source, k the
-/// first as source. Then `d z_i = d_target a_target + d_source a_source`, and the gradients of the vectors are `sum_i d_i z_i`.
-/// `outgoing` are the outgoing edges and `place_at_target` their places in the lists of their targets.
+/// With e_ij = a_target . z_i + a_source . z_j and s = LeakyReLU(e), a triple with a positive term adds
+/// `weight s'(e_ik)` to the gradient of e_ik and subtracts `weight s'(e_ij)` from that of e_ij. Node i sums
+/// both as target, j the second as source, k the first as source. Then `d z_i = d_target a_target + d_source
+/// a_source`, and the gradients of the vectors are `sum_i d_i z_i`. `outgoing` are the outgoing edges and
+/// `place_at_target` their places in the lists of their targets.
 pub fn margin_backward<T: Real>(
     parts: &Parts,
     input: Attention<'_, T>,

@@ -1,7 +1,8 @@
-//! Primitives that layers are made of, on plain slices: every loop over edges, and all code that must be fast.
+//! Primitives that layers are made of, on plain slices: every loop over edges, and all code that must be
+//! fast.
 //!
-//! Kernels do not know models or files. They divide their outputs among threads in [`Parts`] that depend on the data only, so
-//! results have the same bits at any number of threads.
+//! Kernels do not know models or files. They divide their outputs among threads in [`Parts`] that depend on
+//! the data only, so results have the same bits at any number of threads.
 
 mod adam;
 mod aggregate;

@@ -1,5 +1,6 @@
-//! Outputs of layers from the weighted sums of heads, and their gradients: concatenation of heads, bias and ELU in hidden layers;
-//! the mean over heads plus bias in the last layer. A layer without attention has one head.
+//! Outputs of layers from the weighted sums of heads, and their gradients: concatenation of heads, bias and
+//! ELU in hidden layers; the mean over heads plus bias in the last layer. A layer without attention has one
+//! head.
 
 use super::attention::{SHARED, STATE};
 use super::dropout::Mask;
@@ -7,7 +8,8 @@ use super::heads::HeadLayout;
 use super::parts::{Parts, PerPart, Rows};
 use super::simd::{Isa, Kernel, LANES, Lanes, Real, V, dispatch, dot, vectors, vectors_mut};
 
-/// Computes `out = ELU(sums + bias)`, or `sums + bias` if `elu` is false; `bias` is a row in the layout of `sums`.
+/// Computes `out = ELU(sums + bias)`, or `sums + bias` if `elu` is false; `bias` is a row in the layout of
+/// `sums`.
 pub fn concat_forward<T: Real>(parts: &Parts, elu: bool, bias: &[T], sums: &[T], out: &mut [T]) {
     let width = bias.len();
     parts.for_each(Rows { data: out, width }, |nodes, out| {
@@ -44,7 +46,8 @@ impl<T: Real> Kernel for Concat<'_, T> {
     }
 }
 
-/// Computes `out[i][f] = mean over heads of sums[i][f][h] + bias[f]`; `out` has a number per feature, without padding.
+/// Computes `out[i][f] = mean over heads of sums[i][f][h] + bias[f]`; `out` has a number per feature, without
+/// padding.
 pub fn mean_forward<T: Real>(parts: &Parts, layout: HeadLayout, bias: &[T], sums: &[T], out: &mut [T]) {
     let stride = layout.stride();
     parts.for_each(Rows { data: out, width: layout.features }, |nodes, out| {
@@ -75,7 +78,8 @@ impl<T: Real> Kernel for Mean<'_, T> {
                 for g in 0..groups {
                     sum = sum.add(V::<T, I>::load(&sums[g * vectors + v]));
                 }
-                // A vector contains the heads of one or more features. Padding heads are zero, padding features are skipped.
+                // A vector contains the heads of one or more features. Padding heads are zero, padding
+                // features are skipped.
                 let sum = sum_of_neighbours::<T, I>(sum, lane_heads);
                 let first = v * LANES / lane_heads;
                 for (f, o) in out.iter_mut().enumerate().skip(first).take(LANES / lane_heads) {
@@ -114,10 +118,11 @@ pub struct OutputGradient<'a, T> {
     pub bias: &'a mut [T],
 }
 
-/// Converts the gradient of the next layer's input after dropout (in `to.sums`) to that of the weighted sums, in place.
+/// Converts the gradient of the next layer's input after dropout (in `to.sums`) to that of the weighted sums,
+/// in place.
 ///
-/// `g <- g * mask * ELU'(output)`, where ELU'(x) = 1 for x > 0, else ELU(x) + 1. The other fields of `to` are computed in the same
-/// pass.
+/// `g <- g * mask * ELU'(output)`, where ELU'(x) = 1 for x > 0, else ELU(x) + 1. The other fields of `to` are
+/// computed in the same pass.
 pub fn concat_backward<T: Real>(
     parts: &Parts,
     layout: HeadLayout,

@@ -1,5 +1,5 @@
-//! Division of work among threads. Parts depend on the data only, and each row is computed by one thread in one order, so results
-//! do not depend on the number of threads.
+//! Division of work among threads. Parts depend on the data only, and each row is computed by one thread in
+//! one order, so results do not depend on the number of threads.
 
 use super::simd::Real;
 use std::ops::Range;
@@ -22,16 +22,16 @@ impl Parts {
         Self::by_work(rows, |row| offsets[row] + row as u64, PARTS, SMALLEST)
     }
 
-    /// Divides rows for sums over all rows, where each part sums into its own copy. The number of parts is limited so that
-    /// adding the copies is cheap compared with the work. Both are counted in additions of a row to a sum: `work(row)` before
-    /// a row, `copy` to add one copy.
+    /// Divides rows for sums over all rows, where each part sums into its own copy. The number of parts is
+    /// limited so that adding the copies is cheap compared with the work. Both are counted in additions of a
+    /// row to a sum: `work(row)` before a row, `copy` to add one copy.
     pub fn for_copies(rows: usize, work: impl Fn(usize) -> u64, copy: usize) -> Self {
         let most = (work(rows) / (12 * copy as u64).max(1)).clamp(1, 8) as usize;
         Self::by_work(rows, work, most, SMALLEST)
     }
 
-    /// Divides rows into at most `most` parts (one more because of rounding) of at least `smallest` work. `before(row)` is the
-    /// work of all rows before `row`.
+    /// Divides rows into at most `most` parts (one more because of rounding) of at least `smallest` work.
+    /// `before(row)` is the work of all rows before `row`.
     fn by_work(rows: usize, before: impl Fn(usize) -> u64, most: usize, smallest: u64) -> Self {
         let target = before(rows).div_ceil(most as u64).max(smallest);
         let mut parts = Vec::new();
@@ -70,8 +70,9 @@ impl Parts {
         }
     }
 
-    /// Sums over all rows: calls `work` for every part with its own copy of `out`, taken from `copies`, and adds the copies in
-    /// the order of the parts. A single part uses `out` itself; without parts, `out` is zero.
+    /// Sums over all rows: calls `work` for every part with its own copy of `out`, taken from `copies`, and
+    /// adds the copies in the order of the parts. A single part uses `out` itself; without parts, `out` is
+    /// zero.
     pub fn for_each_copy<T: Real>(
         &self,
         copies: &mut [T],
@@ -100,7 +101,8 @@ impl Parts {
 /// A function that computes the outputs of a range of rows.
 type Work<'a, O> = &'a (dyn Fn(Range<usize>, O) + Sync);
 
-/// Calls `work` for chunks of `chunk` rows (fewer in the last) with their outputs, on all threads. Needs no allocation.
+/// Calls `work` for chunks of `chunk` rows (fewer in the last) with their outputs, on all threads. Needs no
+/// allocation.
 pub fn for_each_chunk<O: Split>(rows: usize, chunk: usize, outputs: O, work: Work<'_, O>) {
     halve_chunks(0..rows, chunk, outputs, work);
 }
@@ -136,7 +138,8 @@ fn join<O: Send>(left: O, right: O, work: &(dyn Fn(bool, O) + Sync)) {
     });
 }
 
-/// Calls both functions, possibly on two threads. Not generic: every instance of `rayon::join` is slow to compile.
+/// Calls both functions, possibly on two threads. Not generic: every instance of `rayon::join` is slow to
+/// compile.
 fn join_erased(left: &mut (dyn FnMut() + Send), right: &mut (dyn FnMut() + Send)) {
     rayon::join(left, right);
 }

@@ -1,7 +1,8 @@
 //! The set of primitives that layers are made of, compiled once for `f32` and once for `f64`.
 //!
-//! Layers call them as methods of their number type. A device that implements this set can train. Primitives are not generic
-//! functions because every crate that calls those would compile all kernels again, for all instruction sets.
+//! Layers call them as methods of their number type. A device that implements this set can train. Primitives
+//! are not generic functions because every crate that calls those would compile all kernels again, for all
+//! instruction sets.
 
 use super::adam::{self, Adam};
 use super::aggregate::{self, Aggregation, Slice};

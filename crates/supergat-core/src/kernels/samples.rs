@@ -1,11 +1,13 @@
-//! Loops of the samples of the edge loss: marking edges, proposing non-edges, and grouping pairs by source or target.
+//! Loops of the samples of the edge loss: marking edges, proposing non-edges, and grouping pairs by source or
+//! target.
 
 use super::neighbours::Neighbours;
 use super::parts::{Rows, for_each_chunk};
 use super::simd::{Isa, Kernel, LANES, dispatch, prefetch};
 use crate::random::Permutation;
 
-/// Marks the numbers x below `n` whose image under the permutation is below `count`: bit `x % 8` of byte `x / 8`.
+/// Marks the numbers x below `n` whose image under the permutation is below `count`: bit `x % 8` of byte `x /
+/// 8`.
 pub fn mark_sample(permutation: &Permutation, n: usize, count: usize, marks: &mut [u8]) {
     const CHUNK: usize = 512;
     for_each_chunk(marks.len(), CHUNK, Rows { data: marks, width: 1 }, &|bytes, marks| {
@@ -25,6 +27,7 @@ struct Mark<'a> {
 impl Kernel for Mark<'_> {
     type Number = f32;
     type Output = ();
+    const USES_AVX512: bool = true;
 
     #[inline(always)]
     fn run<I: Isa>(self) {
@@ -38,7 +41,8 @@ impl Kernel for Mark<'_> {
             for (l, image) in images.iter().enumerate() {
                 bits |= u8::from(*image < self.count) << l;
             }
-            // Few images are outside 0..n (apart from numbers beyond n in the last byte): `apply` repeats the step for those.
+            // Few images are outside 0..n (apart from numbers beyond n in the last byte): `apply` repeats the
+            // step for those.
             for (l, _) in images.iter().enumerate().filter(|(_, image)| **image >= self.n) {
                 let x = first + l as u64;
                 let marked = x < self.n && permutation.apply(x) < self.count;
@@ -84,7 +88,8 @@ impl Cells {
 /// Marks a proposed pair that is an edge.
 pub const REJECTED: [u32; 2] = [u32::MAX; 2];
 
-/// Writes the images of `first`, `first + 1`, ... as pairs `[source, target]`, and [`REJECTED`] in place of edges.
+/// Writes the images of `first`, `first + 1`, ... as pairs `[source, target]`, and [`REJECTED`] in place of
+/// edges.
 ///
 /// `incoming` are the sorted lists of sources by target; the permutation is one of pairs of nodes.
 pub fn offer_pairs(permutation: &Permutation, first: u64, incoming: Neighbours<'_>, pairs: &mut [[u32; 2]]) {
@@ -109,6 +114,7 @@ const SHORT: usize = 32;
 impl Kernel for Offer<'_> {
     type Number = f32;
     type Output = ();
+    const USES_AVX512: bool = true;
 
     #[inline(always)]
     fn run<I: Isa>(self) {
@@ -141,7 +147,8 @@ impl Kernel for Offer<'_> {
     }
 }
 
-/// Groups pairs by source (`end` 0) or target (`end` 1) with a counting sort; pairs of a group keep their order.
+/// Groups pairs by source (`end` 0) or target (`end` 1) with a counting sort; pairs of a group keep their
+/// order.
 pub fn group_pairs(nodes: usize, pairs: &[[u32; 2]], end: usize, offsets: &mut Vec<u64>, others: &mut Vec<u32>) {
     offsets.clear();
     offsets.resize(nodes + 1, 0);

@@ -1,5 +1,5 @@
-//! Products of sparse features with weights: `X W`, and `X^T G` for the gradient of `W`. Dropout is applied to the entries of `X`
-//! during the product.
+//! Products of sparse features with weights: `X W`, and `X^T G` for the gradient of `W`. Dropout is applied
+//! to the entries of `X` during the product.
 
 use super::dropout::Mask;
 use super::parts::{Parts, Rows};
@@ -65,7 +65,8 @@ struct Kept<T> {
     len: usize,
 }
 
-/// Entries gathered before they are multiplied: the number of mask bits that one read yields at any bit offset.
+/// Entries gathered before they are multiplied: the number of mask bits that one read yields at any bit
+/// offset.
 const GATHER: usize = 56;
 
 impl<T: Real> Kept<T> {
@@ -108,9 +109,11 @@ impl<T: Real> Kept<T> {
     }
 }
 
-/// Computes `out = X^T G` for sparse `X` under a mask; `G` has `stride` numbers per row, `out` as many per column of `X`.
+/// Computes `out = X^T G` for sparse `X` under a mask; `G` has `stride` numbers per row, `out` as many per
+/// column of `X`.
 ///
-/// Each part of the rows sums into its own copy of `out` in `copies`; the copies are then added in the order of the parts.
+/// Each part of the rows sums into its own copy of `out` in `copies`; the copies are then added in the order
+/// of the parts.
 pub fn sparse_transposed_product<T: Real>(
     parts: &Parts,
     x: Compressed<'_, T>,

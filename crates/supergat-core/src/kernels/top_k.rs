@@ -8,9 +8,9 @@ use std::ops::Range;
 /// Largest k. The k largest scores of eight heads are kept on the stack.
 pub const MOST_CHOSEN: usize = 64;
 
-/// Marks for every node and head the `k` incoming edges with the largest scores `LeakyReLU(a_target . z_i + a_source . z_j)`, or
-/// all edges if there are at most `k`. Among equal scores the earlier edge is preferred. `chosen` has a byte per edge and group of
-/// heads.
+/// Marks for every node and head the `k` incoming edges with the largest scores `LeakyReLU(a_target . z_i +
+/// a_source . z_j)`, or all edges if there are at most `k`. Among equal scores the earlier edge is preferred.
+/// `chosen` has a byte per edge and group of heads.
 pub fn choose_top_k<T: Real>(parts: &Parts, input: Attention<'_, T>, state: &[T], k: usize, chosen: &mut [u8]) {
     assert!((1..=MOST_CHOSEN).contains(&k), "between 1 and {MOST_CHOSEN} edges");
     let outputs = EdgeRows { data: chosen, offsets: input.incoming.offsets, width: input.layout.groups };
@@ -86,7 +86,8 @@ mod tests {
     use super::*;
     use crate::kernels::{Form, HeadLayout, Neighbours};
 
-    /// Three heads in four lanes, which are repeated. Node 0 has edges from all five nodes, node 1 from two of them.
+    /// Three heads in four lanes, which are repeated. Node 0 has edges from all five nodes, node 1 from two
+    /// of them.
     #[test]
     fn chooses_largest_scores_and_earlier_edges_of_equal_scores() {
         let layout = HeadLayout::new(3, 1);

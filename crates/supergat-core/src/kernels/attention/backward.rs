@@ -7,13 +7,13 @@ use crate::kernels::heads::MAX_GROUPS;
 use crate::kernels::loss::SoftplusSum;
 use crate::kernels::parts::{Parts, PerPart, Rows};
 use crate::kernels::simd::{
-    Isa, Kernel, LANES, Lanes, Real, V, add_scaled, add_two_scaled, dispatch, prefetch, vectors, vectors_mut,
+    Isa, Kernel, LANES, Lanes, Real, V, add_scaled, add_two_scaled, dispatch, prefetch, unrolled, vectors, vectors_mut,
 };
 use std::marker::PhantomData;
 use std::ops::Range;
 
-/// Writes the gradient of `z` to `d_z`. Writes per part the gradients of `a_target` and `a_source` to `d_vectors`, and the
-/// unweighted sum of the terms of the edge loss to `losses`.
+/// Writes the gradient of `z` to `d_z`. Writes per part the gradients of `a_target` and `a_source` to
+/// `d_vectors`, and the unweighted sum of the terms of the edge loss to `losses`.
 pub fn attention_backward<T: Real>(
     parts: &Parts,
     input: Attention<'_, T>,
@@ -31,8 +31,7 @@ pub fn attention_backward<T: Real>(
         let (d_z, d_vectors) = (vectors_mut(d_z.data), vectors_mut(d_vectors.data));
         with_form!(input.form, F => {
             let form = PhantomData::<F>;
-            // Numbers without vectors are only used in checks: the general code suffices.
-            loss.data[0] = if T::HAS_VECTORS && input.layout.groups == 1 {
+            loss.data[0] = if input.layout.groups == 1 {
                 dispatch(Backward::<T, F, 1> { input, gradient, nodes, d_z, d_vectors, form })
             } else {
                 dispatch(Backward::<T, F, MAX_GROUPS> { input, gradient, nodes, d_z, d_vectors, form })
@@ -57,6 +56,23 @@ impl<T: Real, F: FormKernel, const G: usize> Kernel for Backward<'_, T, F, G> {
 
     #[inline(always)]
     fn run<I: Isa>(self) -> f64 {
+        if const { unrolled::<T, I>() } {
+            return self.pass::<I>();
+        }
+        let Self { input, gradient, nodes, d_z, d_vectors, form } = self;
+        Backward::<T, F, MAX_GROUPS> { input, gradient, nodes, d_z, d_vectors, form }.pass_called::<I>()
+    }
+}
+
+impl<T: Real, F: FormKernel, const G: usize> Backward<'_, T, F, G> {
+    /// Runs [`Backward::pass`] without inlining it, so that it is compiled once for all numbers of groups.
+    #[inline(never)]
+    fn pass_called<I: Isa>(self) -> f64 {
+        self.pass::<I>()
+    }
+
+    #[inline(always)]
+    fn pass<I: Isa>(self) -> f64 {
         let Self { input, gradient, nodes, d_z, d_vectors, .. } = self;
         let formulas = Formulas::<T, F, I, G>::new(input, &gradient);
         let (row, groups) = (formulas.row(), formulas.groups());
@@ -75,7 +91,8 @@ impl<T: Real, F: FormKernel, const G: usize> Kernel for Backward<'_, T, F, G> {
             let zero = [V::<T, I>::zero(); G];
             let mut gathered = Gathered { d_z, d_target_score: zero, d_source_score: zero };
             let own = formulas.node(i);
-            // On a symmetric graph one pass over the neighbours covers both directions; otherwise there is a second pass.
+            // On a symmetric graph one pass over the neighbours covers both directions; otherwise there is a
+            // second pass.
             let walk = input.incoming.range(i);
             let second = if gradient.symmetric { 0..0 } else { gradient.outgoing.range(i) };
             for step in 0..walk.len() + second.len() {

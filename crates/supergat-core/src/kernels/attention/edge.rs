@@ -225,8 +225,9 @@ pub(super) struct Gathered<'a, T: Real, I: Isa, const G: usize> {
 }
 
 impl<T: Real, F: FormKernel, I: Isa, const G: usize> Formulas<'_, T, F, I, G> {
-    /// Adds the gradients of node `own` from its neighbour `other`: as target of the edge `incoming` (`other` -> `own`), as
-    /// source of the edge `outgoing` (`own` -> `other`), or both. Work that both directions share is done once.
+    /// Adds the gradients of node `own` from its neighbour `other`: as target of the edge `incoming` (`other`
+    /// -> `own`), as source of the edge `outgoing` (`own` -> `other`), or both. Work that both directions
+    /// share is done once.
     #[inline(always)]
     pub(super) fn visit(
         &self,
@@ -288,8 +289,8 @@ impl<T: Real, F: FormKernel, I: Isa, const G: usize> Formulas<'_, T, F, I, G> {
         }
     }
 
-    /// Adds the gradients of a node from a sampled non-edge; returns the mean logit x and exp(-|x|). All heads have the same
-    /// gradient.
+    /// Adds the gradients of a node from a sampled non-edge; returns the mean logit x and exp(-|x|). All
+    /// heads have the same gradient.
     #[inline(always)]
     pub(super) fn visit_negative(
         &self,

@@ -10,7 +10,8 @@ use crate::kernels::simd::{
 use std::marker::PhantomData;
 use std::ops::Range;
 
-/// Writes `a_target . z_i` to the state and `a_source . z_i` to `source_score`. Each vector `a` is a row in the layout of `z`.
+/// Writes `a_target . z_i` to the state and `a_source . z_i` to `source_score`. Each vector `a` is a row in
+/// the layout of `z`.
 pub fn attention_scores<T: Real>(
     parts: &Parts,
     layout: HeadLayout,
@@ -85,8 +86,8 @@ struct Forward<'a, T, F> {
     form: PhantomData<F>,
 }
 
-/// Edges of a node processed at once. A node with more edges is processed in blocks, and its sums are rescaled when a larger
-/// score appears.
+/// Edges of a node processed at once. A node with more edges is processed in blocks, and its sums are
+/// rescaled when a larger score appears.
 const BLOCK: usize = 256;
 /// Largest number of edges between prefetching a neighbour's row and using it.
 const AHEAD: usize = 8;

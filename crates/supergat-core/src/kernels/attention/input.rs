@@ -1,4 +1,5 @@
-//! Inputs of attention and of its gradient, the layout of the state, and small formulas that all passes share.
+//! Inputs of attention and of its gradient, the layout of the state, and small formulas that all passes
+//! share.
 
 use crate::kernels::dropout::Mask;
 use crate::kernels::forms::Form;
@@ -27,8 +28,8 @@ pub struct Attention<'a, T> {
     pub chosen: Option<&'a [u8]>,
 }
 
-/// The edge loss of a layer: mean binary cross-entropy of sigmoid(mean over heads of the edge logit) over sampled edges and
-/// non-edges.
+/// The edge loss of a layer: mean binary cross-entropy of sigmoid(mean over heads of the edge logit) over
+/// sampled edges and non-edges.
 #[derive(Debug, Clone, Copy)]
 pub struct EdgeLoss<'a> {
     /// Sampled edges: bit `e % 8` of byte `e / 8`.
@@ -62,13 +63,15 @@ pub struct Gradient<'a, T> {
     pub edge_loss: Option<EdgeLoss<'a>>,
 }
 
-/// Returns how many numbers `attention_backward` needs per part for sums over nodes: the gradients of two vectors.
+/// Returns how many numbers `attention_backward` needs per part for sums over nodes: the gradients of two
+/// vectors.
 pub fn vector_sums(layout: HeadLayout) -> usize {
     2 * layout.stride()
 }
 
-/// Number of per-head values in the state of a node as target. In this order: `a_target . z_i`, the largest score, the inverse
-/// of the sum of exponentials, and `g_i . out_i` (the term of the softmax's gradient that all edges of the node share).
+/// Number of per-head values in the state of a node as target. In this order: `a_target . z_i`, the largest
+/// score, the inverse of the sum of exponentials, and `g_i . out_i` (the term of the softmax's gradient that
+/// all edges of the node share).
 pub const STATE: usize = 4;
 /// Slot of `a_target . z_i` in the state.
 pub const SCORE: usize = 0;
@@ -84,8 +87,8 @@ pub(super) fn score_scale<T: Real>(layout: HeadLayout) -> T {
     T::from_f64(1.0 / (layout.features as f64).sqrt())
 }
 
-/// Returns how many edges ahead a neighbour's rows, of `vectors` vectors in total, are prefetched: far enough to hide the latency
-/// of memory, near enough that the rows are still in the cache when they are used.
+/// Returns how many edges ahead a neighbour's rows, of `vectors` vectors in total, are prefetched: far enough
+/// to hide the latency of memory, near enough that the rows are still in the cache when they are used.
 #[inline(always)]
 pub(super) fn steps_ahead<T>(vectors: usize, most: usize) -> usize {
     const IN_CACHE: usize = 12 << 10;

@@ -1,10 +1,10 @@
-//! Graph attention: `out_i = sum_j alpha_ij z_j` over the incoming edges `j -> i`, with `alpha_i = softmax_j(LeakyReLU(e_ij))`,
-//! and its gradient together with that of the edge loss.
+//! Graph attention: `out_i = sum_j alpha_ij z_j` over the incoming edges `j -> i`, with `alpha_i =
+//! softmax_j(LeakyReLU(e_ij))`, and its gradient together with that of the edge loss.
 //!
-//! Forward keeps two numbers per node and head for backward, none per edge: the largest score and the inverse sum of the
-//! softmax. Backward computes the scores of an edge again from rows it must read anyway, which is cheaper than reading stored
-//! scores. It visits every node once as target (over its incoming edges) and once as source (over its outgoing edges), so each
-//! row of the gradient is written by one thread, in one order.
+//! Forward keeps two numbers per node and head for backward, none per edge: the largest score and the inverse
+//! sum of the softmax. Backward computes the scores of an edge again from rows it must read anyway, which is
+//! cheaper than reading stored scores. It visits every node once as target (over its incoming edges) and once
+//! as source (over its outgoing edges), so each row of the gradient is written by one thread, in one order.
 
 mod backward;
 mod edge;

@@ -4,8 +4,8 @@ use super::input::{Attention, INVERSE, LARGEST, SCORE, STATE, leaky, score_scale
 use crate::kernels::forms::{FormKernel, with_form};
 use crate::kernels::simd::{LANES, Lanes, Plain, Portable, Real, dot, vectors};
 
-/// Writes the coefficient and the edge logit of every edge and head: `coefficients[e * heads + h]`. `state` must come from
-/// forward.
+/// Writes the coefficient and the edge logit of every edge and head: `coefficients[e * heads + h]`. `state`
+/// must come from forward.
 pub fn edge_values<T: Real>(input: Attention<'_, T>, state: &[T], coefficients: &mut [T], logits: &mut [T]) {
     with_form!(input.form, F => edge_values_of::<T, F>(input, state, coefficients, logits));
 }
@@ -35,7 +35,8 @@ fn edge_values_of<T: Real, F: FormKernel>(
     }
 }
 
-/// Writes the mean over heads of the edge logit of pairs `[source, target]`. Its sigmoid is the probability of an edge.
+/// Writes the mean over heads of the edge logit of pairs `[source, target]`. Its sigmoid is the probability
+/// of an edge.
 pub fn pair_logits<T: Real>(input: Attention<'_, T>, state: &[T], pairs: &[[u32; 2]], out: &mut [T]) {
     with_form!(input.form, F => {
         let layout = input.layout;

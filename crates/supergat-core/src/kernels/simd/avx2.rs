@@ -1,4 +1,5 @@
-//! Vectors of eight single-precision numbers in one AVX2 register. Double precision is portable, since only checks use it.
+//! Vectors of eight single-precision numbers in one AVX2 register. Double precision is portable, since only
+//! checks use it.
 
 use super::lanes::{Isa, KEEP_BYTES, LANES, Lanes};
 use super::portable::Plain;
@@ -8,7 +9,8 @@ use std::arch::x86_64::*;
 /// Calls intrinsics that need AVX2 and FMA.
 macro_rules! intrinsics {
     ($body:expr) => {
-        // SAFETY: `dispatch` chooses `Avx2` only after detecting its features; all memory is accessed through references.
+        // SAFETY: `dispatch` chooses `Avx2` only after detecting its features; all memory is accessed through
+        // references.
         unsafe { $body }
     };
 }
@@ -22,8 +24,9 @@ impl Isa for Avx2 {
     type F64 = Plain<f64>;
     const UNROLLED: bool = true;
 
-    /// Computes four Philox blocks in a register. Each 32-bit word is the low half of a 64-bit lane: the multiplication of
-    /// 32-bit numbers reads the low halves and writes whole lanes. Upper halves left by products are never read.
+    /// Computes four Philox blocks in a register. Each 32-bit word is the low half of a 64-bit lane: the
+    /// multiplication of 32-bit numbers reads the low halves and writes whole lanes. Upper halves left by
+    /// products are never read.
     #[inline(always)]
     fn keep_bytes(stream: &Stream, first: u64, threshold: u16) -> [u8; KEEP_BYTES] {
         let (key, [step, tag]) = stream.words();
@@ -52,7 +55,8 @@ impl Isa for Avx2 {
                 for (h, lanes) in lanes.as_chunks_mut::<4>().0.iter_mut().enumerate() {
                     let mut bits = _mm256_setzero_si256();
                     for (w, word) in [c0[h], c1[h], c2[h], c3[h]].into_iter().enumerate() {
-                        // Unsigned >= of 16-bit numbers: the low half of a word sets bit 2w, the high half bit 16 + 2w + 1.
+                        // Unsigned >= of 16-bit numbers: the low half of a word sets bit 2w, the high half
+                        // bit 16 + 2w + 1.
                         let reached = _mm256_cmpeq_epi16(_mm256_max_epu16(word, threshold), word);
                         let place = splat(1 << (2 * w) | 1 << (16 + 2 * w + 1));
                         bits = _mm256_or_si256(bits, _mm256_and_si256(reached, place));
@@ -66,7 +70,8 @@ impl Isa for Avx2 {
         bytes
     }
 
-    /// Permutes four cells per register, laid out as in `keep_bytes`; see `random::Permutation` for the rounds.
+    /// Permutes four cells per register, laid out as in `keep_bytes`; see `random::Permutation` for the
+    /// rounds.
     #[inline(always)]
     fn permute(permutation: &Permutation, [rows, columns]: &mut [[u32; LANES]; 2]) {
         let [row_side, column_side] = permutation.sides().map(splat);
@@ -111,7 +116,8 @@ fn shifted(value: __m256i, other: __m256i, key: __m256i, side: __m256i) -> __m25
     })
 }
 
-/// Eight numbers in a register. Values exist only inside kernels that `dispatch` runs after detecting AVX2 and FMA.
+/// Eight numbers in a register. Values exist only inside kernels that `dispatch` runs after detecting AVX2
+/// and FMA.
 #[derive(Debug, Clone, Copy)]
 pub struct Single(__m256);
 

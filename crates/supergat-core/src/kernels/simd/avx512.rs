@@ -1,5 +1,5 @@
-//! Integers in 512-bit registers, for dropout masks and samples. Vectors of floating-point numbers are those of AVX2, because a
-//! vector has eight heads.
+//! Integers in 512-bit registers, for dropout masks and samples. Vectors of floating-point numbers are those
+//! of AVX2, because a vector has eight heads.
 
 use super::avx2::Single;
 use super::lanes::{Isa, KEEP_BYTES, LANES};
@@ -10,7 +10,8 @@ use std::arch::x86_64::*;
 /// Calls intrinsics that need AVX-512 F and BW.
 macro_rules! intrinsics {
     ($body:expr) => {
-        // SAFETY: `dispatch` chooses `Avx512` only after detecting its features; all memory is accessed through references.
+        // SAFETY: `dispatch` chooses `Avx512` only after detecting its features; all memory is accessed
+        // through references.
         unsafe { $body }
     };
 }
@@ -24,8 +25,8 @@ impl Isa for Avx512 {
     type F64 = Plain<f64>;
     const UNROLLED: bool = true;
 
-    /// Computes eight Philox blocks in a register, laid out as in `avx2`. Two registers are independent of each other, which
-    /// hides the latency of the products.
+    /// Computes eight Philox blocks in a register, laid out as in `avx2`. Two registers are independent of
+    /// each other, which hides the latency of the products.
     #[inline(always)]
     fn keep_bytes(stream: &Stream, first: u64, threshold: u16) -> [u8; KEEP_BYTES] {
         let (key, [step, tag]) = stream.words();

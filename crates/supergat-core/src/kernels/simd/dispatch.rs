@@ -10,13 +10,16 @@ use std::sync::OnceLock;
 
 /// A unit of work that is compiled for each instruction set.
 ///
-/// `run` and every function it calls in a loop must be `#[inline(always)]`: a function compiled on its own does not use the
-/// instruction set of its caller.
+/// `run` and every function it calls in a loop must be `#[inline(always)]`: a function compiled on its own
+/// does not use the instruction set of its caller.
 pub trait Kernel {
     /// Type of the numbers it computes with.
     type Number: Real;
     /// Type of its result.
     type Output;
+    /// Whether the kernel is compiled for AVX-512. Kernels on floating-point numbers gain nothing over AVX2,
+    /// since a vector has eight heads; kernels on integers do.
+    const USES_AVX512: bool = false;
     /// Does the work.
     fn run<I: Isa>(self) -> Self::Output;
 }
@@ -28,13 +31,14 @@ pub enum Simd {
     Portable,
     /// x86-64 with AVX2 and FMA.
     Avx2,
-    /// x86-64 with AVX-512 F, VL, DQ and BW: the vectors of AVX2 with twice as many registers, and integers in longer vectors.
+    /// x86-64 with AVX-512 F, VL, DQ and BW: the floating-point vectors of AVX2, and integers in longer
+    /// vectors.
     Avx512,
 }
 
 impl Simd {
-    /// Returns the instruction set in use: the best one that the processor supports, or a lesser one requested by the
-    /// environment variable `SUPERGAT_SIMD` (`portable` or `avx2`).
+    /// Returns the instruction set in use: the best one that the processor supports, or a lesser one
+    /// requested by the environment variable `SUPERGAT_SIMD` (`portable` or `avx2`).
     pub fn active() -> Self {
         static ACTIVE: OnceLock<Simd> = OnceLock::new();
         *ACTIVE.get_or_init(|| {
@@ -70,15 +74,24 @@ impl Simd {
 /// Runs a kernel with the active instruction set.
 #[inline]
 pub fn dispatch<K: Kernel>(kernel: K) -> K::Output {
-    // A plain constant as the condition: the compiler then omits the instances that a number without vectors never runs.
+    // A plain constant as the condition: the compiler then omits the instances that a number without vectors
+    // never runs.
     if K::Number::HAS_VECTORS {
         match Simd::active() {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: `Simd::active` returns `Avx2` only after detecting its features.
             Simd::Avx2 => unsafe { run_avx2(kernel) },
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: `Simd::active` returns `Avx512` only after detecting its features and those of `Avx2`.
-            Simd::Avx512 => unsafe { run_avx512(kernel) },
+            Simd::Avx512 => {
+                if K::USES_AVX512 {
+                    // SAFETY: `Simd::active` returns `Avx512` only after detecting its features.
+                    unsafe { run_avx512(kernel) }
+                } else {
+                    // SAFETY: `Simd::active` returns `Avx512` only after detecting the features of `Avx2`
+                    // too.
+                    unsafe { run_avx2(kernel) }
+                }
+            }
             _ => run_portable(kernel),
         }
     } else {
@@ -86,8 +99,8 @@ pub fn dispatch<K: Kernel>(kernel: K) -> K::Output {
     }
 }
 
-/// Runs a kernel with the baseline instruction set. Never inlined: kernels are long, and each inlined copy would be compiled
-/// again.
+/// Runs a kernel with the baseline instruction set. Never inlined: kernels are long, and each inlined copy
+/// would be compiled again.
 #[inline(never)]
 fn run_portable<K: Kernel>(kernel: K) -> K::Output {
     kernel.run::<Portable>()
@@ -150,6 +163,7 @@ mod tests {
     impl Kernel for Check {
         type Number = f32;
         type Output = ();
+        const USES_AVX512: bool = true;
         #[inline(always)]
         fn run<I: Isa>(self) {
             check::<I::F32>();

@@ -1,4 +1,5 @@
-//! Traits of numbers, of vectors of eight numbers, and of instruction sets. They refer to each other, so they share a file.
+//! Traits of numbers, of vectors of eight numbers, and of instruction sets. They refer to each other, so they
+//! share a file.
 
 use crate::random::{Permutation, Stream};
 use std::fmt::{Debug, Display};
@@ -34,7 +35,8 @@ pub trait Real:
     + Sum
     + 'static
 {
-    /// Whether instruction sets have their own vectors of this type. If not, only the portable kernels are compiled.
+    /// Whether instruction sets have their own vectors of this type. If not, only the portable kernels are
+    /// compiled.
     const HAS_VECTORS: bool;
     /// Vector of eight numbers of this type in the instruction set `I`.
     type Lanes<I: Isa>: Lanes<Item = Self>;
@@ -48,7 +50,8 @@ pub trait Real:
     fn from_f64(value: f64) -> Self;
     /// Converts to double precision.
     fn to_f64(self) -> f64;
-    /// Returns e to the power of `self`. Single precision uses neither branches nor tables, so that loops vectorise.
+    /// Returns e to the power of `self`. Single precision uses neither branches nor tables, so that loops
+    /// vectorise.
     fn exp(self) -> Self;
     /// Returns the square root.
     fn sqrt(self) -> Self;
@@ -122,12 +125,12 @@ pub trait Isa: Copy {
     type F32: Lanes<Item = f32>;
     /// Vector of double-precision numbers.
     type F64: Lanes<Item = f64>;
-    /// Whether loops over rows are inlined and unrolled into kernels. A fallback for old processors favours short code, which
-    /// compiles faster.
+    /// Whether loops over rows are inlined and unrolled into kernels. A fallback for old processors favours
+    /// short code, which compiles faster.
     const UNROLLED: bool;
 
-    /// Computes bytes of a dropout mask from the Philox blocks from `first` on. Bit b of a byte is set if the b-th 16-bit
-    /// number of its block, counted from the low half of the first word, is at least `threshold`.
+    /// Computes bytes of a dropout mask from the Philox blocks from `first` on. Bit b of a byte is set if the
+    /// b-th 16-bit number of its block, counted from the low half of the first word, is at least `threshold`.
     #[inline(always)]
     fn keep_bytes(stream: &Stream, first: u64, threshold: u16) -> [u8; KEEP_BYTES] {
         let mut bytes = [0; KEEP_BYTES];

@@ -1,7 +1,7 @@
 //! Vectors of eight numbers, and kernels compiled for several instruction sets.
 //!
-//! Kernels are written once, over [`Lanes`]. [`dispatch`] compiles each of them for every instruction set and chooses one at run
-//! time by what the processor supports, so one binary is fast on every machine.
+//! Kernels are written once, over [`Lanes`]. [`dispatch`] compiles each of them for every instruction set and
+//! chooses one at run time by what the processor supports, so one binary is fast on every machine.
 //!
 //! - `lanes`: the traits of numbers, vectors and instruction sets;
 //! - `real`: the numbers `f32` and `f64`;

@@ -1,4 +1,5 @@
-//! Vectors for every processor: arrays, which the compiler maps to the vectors of the baseline instruction set.
+//! Vectors for every processor: arrays, which the compiler maps to the vectors of the baseline instruction
+//! set.
 
 use super::lanes::{Isa, LANES, Lanes, Real};
 

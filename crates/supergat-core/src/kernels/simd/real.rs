@@ -18,8 +18,8 @@ impl Real for f32 {
         f64::from(self)
     }
 
-    /// exp(x) = 2^n exp(r) with n = round(x / ln 2) and |r| <= ln 2 / 2. exp(r) is its Taylor polynomial of degree 7, whose
-    /// error is below 2e-8.
+    /// exp(x) = 2^n exp(r) with n = round(x / ln 2) and |r| <= ln 2 / 2. exp(r) is its Taylor polynomial of
+    /// degree 7, whose error is below 2e-8.
     #[inline(always)]
     fn exp(self) -> Self {
         // Outside this range the result underflows to 0 or overflows; the comparisons keep NaN.

@@ -23,8 +23,9 @@ pub(crate) const fn unrolled<T: Real, I: Isa>() -> bool {
     T::HAS_VECTORS && I::UNROLLED
 }
 
-/// Runs `body` over a row of `width` vectors in blocks that fit into registers. `first` is the first vector of a block, the
-/// constant `B` its number of vectors: at most eight where kernels are unrolled, else at most two.
+/// Runs `body` over a row of `width` vectors in blocks that fit into registers. `first` is the first vector
+/// of a block, the constant `B` its number of vectors: at most eight where kernels are unrolled, else at most
+/// two.
 macro_rules! in_blocks {
     ($T:ty, $I:ty, $width:expr, |$first:ident, $B:ident| $body:expr) => {
         if const { $crate::kernels::simd::unrolled::<$T, $I>() } {
