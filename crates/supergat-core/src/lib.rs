@@ -34,7 +34,7 @@ pub use error::{Error, Result};
 pub use example::Example;
 pub use features::{Features, SparseMatrix};
 pub use graph::{Direction, Graph};
-pub use kernels::{Form, Real};
+pub use kernels::{Form, Primitives, Real};
 pub use labels::Labels;
 pub use model::{EdgeValues, Model, StepLoss};
 pub use model_kind::{Convolution, ModelKind};

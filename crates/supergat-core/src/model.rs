@@ -4,7 +4,7 @@
 use crate::architecture::Architecture;
 use crate::error::{Error, Result};
 use crate::example::Example;
-use crate::kernels::{Buffer, Dense, HeadLayout, Real, label_loss_backward};
+use crate::kernels::{Buffer, Dense, HeadLayout, Primitives, label_loss_backward};
 use crate::layers::scratch::LayerWidth;
 use crate::layers::{Attended, Cache, Context, FromAbove, Input, Join, Layer, Parameter, Scratch, Shape, Size};
 use crate::memory::Arena;
@@ -50,7 +50,7 @@ pub struct StepLoss {
     pub total: f64,
 }
 
-impl<T: Real> Model<T> {
+impl<T: Primitives> Model<T> {
     /// Creates a network with weights drawn from `seed`.
     pub fn new(architecture: Architecture, seed: u64) -> Result<Self> {
         let mut model = Self::zeros(architecture)?;
@@ -263,7 +263,7 @@ impl<T: Real> Model<T> {
     }
 }
 
-impl<T: Real> Workspace<T> {
+impl<T: Primitives> Workspace<T> {
     /// Returns the samples of the edge loss, for a model that has one.
     pub(crate) fn samples_mut(&mut self) -> Option<&mut EdgeSamples> {
         self.scratch.samples.edges_mut()

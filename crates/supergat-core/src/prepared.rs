@@ -4,7 +4,7 @@ use crate::architecture::Architecture;
 use crate::config::TrainConfig;
 use crate::error::{Error, Result};
 use crate::example::Example;
-use crate::kernels::Real;
+use crate::kernels::Primitives;
 use crate::layers::plan::Plan;
 use crate::layers::{AttentionLoss, Context, Draw, Size};
 use crate::model_kind::ModelKind;
@@ -34,7 +34,7 @@ pub struct Prepared<T> {
     config: TrainConfig,
 }
 
-impl<T: Real> Prepared<T> {
+impl<T: Primitives> Prepared<T> {
     /// Validates the architecture and the configuration, checks that every example fits them, and prepares the examples.
     pub fn new(examples: &[Example<T>], architecture: Architecture, config: TrainConfig) -> Result<Self> {
         architecture.check()?;

@@ -1,7 +1,7 @@
 //! A model with the memory to run it on prepared examples.
 
 use crate::error::{Error, Result};
-use crate::kernels::{Adam, Real};
+use crate::kernels::{Adam, Primitives};
 use crate::layers::{Attended, Draw};
 use crate::model::{Model, StepLoss, Workspace};
 use crate::prepared::Prepared;
@@ -18,7 +18,7 @@ pub struct Session<'p, T> {
     training: bool,
 }
 
-impl<'p, T: Real> Session<'p, T> {
+impl<'p, T: Primitives> Session<'p, T> {
     /// Allocates memory for `model`, which must have the architecture of `prepared`; `training` includes backward passes.
     pub fn new(prepared: &'p Prepared<T>, model: Model<T>, training: bool) -> Result<Self> {
         if model.architecture() != prepared.architecture() {

@@ -2,7 +2,7 @@
 
 use crate::config::EarlyStop;
 use crate::error::{Error, Result};
-use crate::kernels::{Adam, Buffer, Counts, Real, evaluate};
+use crate::kernels::{Adam, Buffer, Counts, Primitives, evaluate};
 use crate::layers::{Draw, Parameter};
 use crate::model::{Model, StepLoss};
 use crate::prepared::Prepared;
@@ -76,7 +76,7 @@ pub struct Trainer<'p, T> {
     epoch: usize,
 }
 
-impl<'p, T: Real> Trainer<'p, T> {
+impl<'p, T: Primitives> Trainer<'p, T> {
     /// Starts a run with weights drawn from `seed`. All memory is allocated here.
     pub fn new(prepared: &'p Prepared<T>, seed: u64) -> Result<Self> {
         let examples = prepared.examples();

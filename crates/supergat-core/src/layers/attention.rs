@@ -12,7 +12,7 @@ use super::parameter::{Parameter, layer_name};
 use super::plan::{Context, Supervision};
 use super::scratch::{Samples, Scratch, Size};
 use crate::kernels::{
-    Attention, Buffer, Dropout, EdgeLoss, Form, Gradient, HeadLayout, Mask, Real, STATE, sum_parts, vector_sums,
+    Attention, Buffer, Dropout, EdgeLoss, Form, Gradient, HeadLayout, Mask, Primitives, STATE, sum_parts, vector_sums,
 };
 use crate::memory::Arena;
 use crate::random::{Purpose, Stream};
@@ -41,14 +41,14 @@ pub struct AttentionCache<T> {
     state_width: usize,
 }
 
-impl<T: Real> AttentionCache<T> {
+impl<T: Primitives> AttentionCache<T> {
     /// State of the first `nodes` nodes.
     pub fn state_mut(&mut self, nodes: usize) -> &mut [T] {
         &mut self.state[..nodes * self.state_width]
     }
 }
 
-impl<T: Real> AttentionMixing<T> {
+impl<T: Primitives> AttentionMixing<T> {
     /// Attention of the layer `index` whose vectors are zero.
     pub fn new(
         index: u16,
@@ -204,7 +204,7 @@ pub struct Attended<'a, T> {
     state: &'a [T],
 }
 
-impl<T: Real> Attended<'_, T> {
+impl<T: Primitives> Attended<'_, T> {
     /// Heads.
     pub fn heads(&self) -> usize {
         self.attention.layout.heads

@@ -25,7 +25,7 @@ use crate::example::Example;
 use crate::graph::{Adjacency, Graph};
 use crate::hyperparameters::check;
 use crate::kernels::{
-    Attention, Margin, Parts, Pool, Real, ScoreGradient, compare_classes, draw_rivals, group_by_rival,
+    Attention, Margin, Parts, Pool, Primitives, ScoreGradient, compare_classes, draw_rivals, group_by_rival,
 };
 use crate::labels::Labels;
 use crate::memory::Arena;
@@ -90,7 +90,7 @@ struct Classes {
 
 impl ContrastPlan {
     /// Looks at an example.
-    pub fn new<T: Real>(example: &Example<T>, contrast: Contrast) -> Result<Self> {
+    pub fn new<T: Primitives>(example: &Example<T>, contrast: Contrast) -> Result<Self> {
         contrast.check()?;
         let graph = &example.graph;
         let classes = match (&contrast.boundary, &example.labels) {
@@ -207,7 +207,7 @@ impl ContrastSamples {
     }
 
     /// Adds the gradients of both losses to those that attention left; the weighted sum of the losses is returned.
-    pub fn backward<T: Real>(
+    pub fn backward<T: Primitives>(
         &self,
         plan: &ContrastPlan,
         scores: Scores<'_, T>,

@@ -12,7 +12,7 @@
 use super::plan::Context;
 use super::scratch::{Scratch, Size};
 use crate::graph::Graph;
-use crate::kernels::{Aggregation, HeadLayout, Neighbours, Real, Slice};
+use crate::kernels::{Aggregation, HeadLayout, Neighbours, Primitives, Slice};
 use crate::memory::Arena;
 use crate::model_kind::Convolution;
 
@@ -37,7 +37,7 @@ impl Convolution {
     }
 
     /// From projected features to their sums.
-    pub fn forward<T: Real>(
+    pub fn forward<T: Primitives>(
         self,
         context: &Context<'_, T>,
         layout: HeadLayout,
@@ -55,7 +55,7 @@ impl Convolution {
 
     /// From the gradient of the sums (`scratch.gradient`) to that of the projected features (`scratch.projected`):
     /// d z_j = inner_j sum over outgoing edges j -> i of outer_i g_i, the same sums with the roles swapped.
-    pub fn backward<T: Real>(
+    pub fn backward<T: Primitives>(
         self,
         context: &Context<'_, T>,
         layout: HeadLayout,
@@ -78,7 +78,7 @@ impl Convolution {
         Aggregation { lists, outer, inner, own: self != Self::SageRoot }
     }
 
-    fn factors<T: Real>(self, graph: &Graph, Factors { outer, inner }: &mut Factors<T>) {
+    fn factors<T: Primitives>(self, graph: &Graph, Factors { outer, inner }: &mut Factors<T>) {
         outer.clear();
         inner.clear();
         for i in 0..graph.nodes() {

@@ -2,7 +2,7 @@
 
 use super::parameter::Parameter;
 use crate::features::{Features, SparseMatrix};
-use crate::kernels::{Compressed, Dense, Dropout, Mask, Parts, Real};
+use crate::kernels::{Compressed, Dense, Dropout, Mask, Parts, Primitives};
 use crate::random::Stream;
 
 /// Input of a layer.
@@ -27,7 +27,7 @@ pub struct InputParts {
 
 impl InputParts {
     /// Looks at the features.
-    pub fn new<T: Real>(features: &Features<T>) -> Self {
+    pub fn new<T: Primitives>(features: &Features<T>) -> Self {
         let (rows, columns) = (features.rows(), features.columns());
         let even = Parts::even(rows, 64);
         let hidden = Parts::for_copies(rows, |row| row as u64, 1);
@@ -50,7 +50,7 @@ impl InputParts {
     }
 }
 
-impl<'a, T: Real> Input<'a, T> {
+impl<'a, T: Primitives> Input<'a, T> {
     fn dense(&self) -> Option<Dense<'a, T>> {
         match *self {
             Self::Features(Features::Sparse(_)) => None,
@@ -120,6 +120,6 @@ impl<'a, T: Real> Input<'a, T> {
     }
 }
 
-fn entries<T: Real>(m: &SparseMatrix<T>) -> Compressed<'_, T> {
+fn entries<T: Primitives>(m: &SparseMatrix<T>) -> Compressed<'_, T> {
     Compressed { offsets: m.offsets(), index: m.column_of(), values: m.values() }
 }

@@ -15,7 +15,7 @@ use super::output::{FromAbove, Join, Output};
 use super::parameter::{Parameter, layer_name};
 use super::plan::Context;
 use super::scratch::{LayerWidth, Scratch, Size};
-use crate::kernels::{Buffer, Dense, Dropout, Form, HeadLayout, Mask, Parts, Real, transpose};
+use crate::kernels::{Buffer, Dense, Dropout, Form, HeadLayout, Mask, Parts, Primitives, transpose};
 use crate::memory::Arena;
 use crate::model_kind::Convolution;
 use crate::random::{Purpose, Stream};
@@ -81,7 +81,7 @@ enum MixingCache<T> {
     Identity,
 }
 
-impl<T: Real> Layer<T> {
+impl<T: Primitives> Layer<T> {
     /// Creates an attention layer with zero parameters. Layer `index` counts from 0; names count from 1.
     pub fn attention(index: u16, shape: Shape, form: Form, negative_slope: f64) -> Self {
         Self::with_attention(index, shape, form, negative_slope, false)

@@ -2,7 +2,7 @@
 
 use super::parameter::Parameter;
 use super::scratch::Scratch;
-use crate::kernels::{HeadLayout, Mask, OutputGradient, Parts, Real, sum_parts};
+use crate::kernels::{HeadLayout, Mask, OutputGradient, Parts, Primitives, sum_parts};
 
 /// How the heads of a layer are joined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub enum FromAbove<'a, T> {
     Concat(Option<Mask<'a, T>>),
 }
 
-impl<T: Real> Output<T> {
+impl<T: Primitives> Output<T> {
     /// Bias zero.
     pub fn new(name: &str, layout: HeadLayout, join: Join) -> Self {
         let name = format!("{name}.b");

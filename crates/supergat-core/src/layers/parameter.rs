@@ -1,6 +1,6 @@
 //! A learned matrix with its gradient and the optimiser's memory.
 
-use crate::kernels::{Adam, Buffer, HeadLayout, Real};
+use crate::kernels::{Adam, Buffer, HeadLayout, Primitives};
 use crate::random::Stream;
 
 /// A parameter of shape `rows` x `columns` as other software knows it, stored in the layout the kernels want.
@@ -19,7 +19,7 @@ pub struct Parameter<T> {
     moments: [Buffer<T>; 2],
 }
 
-impl<T: Real> Parameter<T> {
+impl<T: Primitives> Parameter<T> {
     /// A matrix of zeros whose element (r, c) lies at `places` (in row-major order) of `stored` numbers.
     pub fn new(name: String, shape: [usize; 2], stored: usize, places: impl Iterator<Item = usize>) -> Self {
         let places: Vec<u32> = places.map(|p| u32::try_from(p).expect("fewer than 2^32 weights")).collect();

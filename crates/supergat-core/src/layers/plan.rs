@@ -5,7 +5,7 @@ use super::input::InputParts;
 use crate::error::Result;
 use crate::example::Example;
 use crate::graph::Graph;
-use crate::kernels::{Parts, Real};
+use crate::kernels::{Parts, Primitives};
 use crate::random::{Purpose, Stream};
 use crate::sampling::{NegativeSampler, SampleSizes};
 
@@ -71,7 +71,7 @@ pub(crate) struct Plan {
 
 impl Plan {
     /// Prepares an example for training with `loss`.
-    pub(crate) fn new<T: Real>(example: &Example<T>, loss: AttentionLoss) -> Result<Self> {
+    pub(crate) fn new<T: Primitives>(example: &Example<T>, loss: AttentionLoss) -> Result<Self> {
         let graph = &*example.graph;
         let work: Vec<u64> =
             graph.incoming().offsets.iter().zip(&graph.outgoing().offsets).map(|(a, b)| a + b).collect();

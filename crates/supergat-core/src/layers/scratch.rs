@@ -4,7 +4,7 @@ use super::contrast::ContrastSamples;
 use super::input::Input;
 use super::plan::{Plan, Supervision};
 use crate::example::Example;
-use crate::kernels::{Buffer, Real};
+use crate::kernels::{Buffer, Primitives};
 use crate::memory::Arena;
 use crate::sampling::EdgeSamples;
 
@@ -53,7 +53,7 @@ impl SampleSize {
 
 impl Size {
     /// Returns the largest size over all examples. Without `training`, memory of backward passes is left out.
-    pub(crate) fn of<T: Real>(examples: &[Example<T>], plans: &[Plan], training: bool) -> Self {
+    pub(crate) fn of<T: Primitives>(examples: &[Example<T>], plans: &[Plan], training: bool) -> Self {
         let mut size = Self { training, ..Self::default() };
         for (example, plan) in examples.iter().zip(plans) {
             size.nodes = size.nodes.max(example.graph.nodes());
@@ -127,7 +127,7 @@ pub struct Scratch<T> {
     pub(crate) transposed: Buffer<T>,
 }
 
-impl<T: Real> Scratch<T> {
+impl<T: Primitives> Scratch<T> {
     /// Allocates memory for all layers.
     pub(crate) fn new(size: Size, layers: &[LayerWidth], arena: &mut Arena) -> Self {
         let widest = |f: &dyn Fn(&LayerWidth) -> usize| layers.iter().map(f).max().unwrap_or(0);

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use supergat_core::kernels::{Adam, Buffer, HeadLayout};
 use supergat_core::layers::{FromAbove, Input, Join, Layer, Parameter, Scratch, Shape};
 use supergat_core::{
-    Architecture, Convolution, Direction, Example, Features, Form, Graph, Labels, Model, ModelKind, Prepared, Real,
-    Session, TrainConfig,
+    Architecture, Convolution, Direction, Example, Features, Form, Graph, Labels, Model, ModelKind, Prepared,
+    Primitives, Session, TrainConfig,
 };
 
 /// All golden files by name.
@@ -42,7 +42,7 @@ fn numbers(value: &Value) -> Vec<f64> {
     }
 }
 
-fn cast<T: Real>(value: &Value) -> Vec<T> {
+fn cast<T: Primitives>(value: &Value) -> Vec<T> {
     numbers(value).into_iter().map(T::from_f64).collect()
 }
 
@@ -55,7 +55,7 @@ fn size(value: &Value) -> usize {
 }
 
 /// Prepares an example for a network with all edges as positives and no sampled negatives.
-fn prepared<T: Real>(example: &Example<T>, model: ModelKind) -> Prepared<T> {
+fn prepared<T: Primitives>(example: &Example<T>, model: ModelKind) -> Prepared<T> {
     let config = TrainConfig { p_e: 1.0, p_n: 0.0, ..TrainConfig::default() };
     Prepared::new(std::slice::from_ref(example), Architecture::new(model, example), config).unwrap()
 }
@@ -64,7 +64,7 @@ fn form(value: &Value) -> Form {
     serde_json::from_value(value.clone()).expect("go, dp, sd or mx")
 }
 
-fn close<T: Real>(what: &str, found: &[T], expected: &Value, tolerance: f64) {
+fn close<T: Primitives>(what: &str, found: &[T], expected: &Value, tolerance: f64) {
     let expected = numbers(expected);
     assert_eq!(found.len(), expected.len(), "{what}: number of values");
     for (k, (f, e)) in found.iter().zip(expected).enumerate() {
@@ -73,7 +73,7 @@ fn close<T: Real>(what: &str, found: &[T], expected: &Value, tolerance: f64) {
     }
 }
 
-fn example<T: Real>(file: &Value, labels: Labels, train: Vec<u32>) -> Example<T> {
+fn example<T: Primitives>(file: &Value, labels: Labels, train: Vec<u32>) -> Example<T> {
     let nodes = size(&file["nodes"]);
     let edges: Vec<(u32, u32)> = pairs(&file["edges"]).into_iter().map(|[from, to]| (from, to)).collect();
     let graph = Graph::from_edges(nodes, &edges, Direction::Directed).unwrap();
@@ -83,7 +83,7 @@ fn example<T: Real>(file: &Value, labels: Labels, train: Vec<u32>) -> Example<T>
 }
 
 /// A layer as published: output, attention, edge loss, objective, and the gradients of everything.
-fn check_layer<T: Real>(name: &str, file: &Value, tolerance: f64) {
+fn check_layer<T: Primitives>(name: &str, file: &Value, tolerance: f64) {
     let (heads, features) = (size(&file["heads"]), size(&file["out_features"]));
     let concat = file["concat"].as_bool().unwrap();
     let nodes = size(&file["nodes"]);
@@ -171,7 +171,7 @@ fn check_layer<T: Real>(name: &str, file: &Value, tolerance: f64) {
 }
 
 /// `projected W^T` for an input without padding, where the model itself never needs it.
-fn input_gradient<T: Real>(layer: &Layer<T>, scratch: &Scratch<T>, nodes: usize, width: usize) -> Buffer<T> {
+fn input_gradient<T: Primitives>(layer: &Layer<T>, scratch: &Scratch<T>, nodes: usize, width: usize) -> Buffer<T> {
     let (stride, weight) = (layer.stride(), &layer.weight.value);
     let mut out = Buffer::zeros(nodes * width);
     for i in 0..nodes {
@@ -193,7 +193,7 @@ fn layers_single() {
 }
 
 /// Five steps of Adam on a two-layer network: every loss, every parameter afterwards, and the logits.
-fn check_training<T: Real>(name: &str, file: &Value, tolerance: f64) {
+fn check_training<T: Primitives>(name: &str, file: &Value, tolerance: f64) {
     let labels: Vec<u32> = numbers(&file["labels"]).iter().map(|&c| c as u32).collect();
     let train = numbers(&file["train"]).iter().map(|&n| n as u32).collect();
     let example = example::<T>(file, Labels::Single { classes: 3, of: labels }, train);
@@ -243,7 +243,7 @@ fn training_single() {
 }
 
 /// GCN and GraphSAGE with a root weight: output and all gradients. The other software keeps weights as [out, in].
-fn check_baseline<T: Real>(name: &str, file: &Value, tolerance: f64) {
+fn check_baseline<T: Primitives>(name: &str, file: &Value, tolerance: f64) {
     let nodes = size(&file["nodes"]);
     let example = example::<T>(file, Labels::Single { classes: 1, of: vec![0; nodes] }, vec![0]);
     let inputs = example.features.columns();

@@ -8,7 +8,7 @@ use crate::map;
 use rayon::prelude::*;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use std::path::Path;
-use supergat_core::graph::{Adjacency, Parts};
+use supergat_core::graph::{Adjacency, GraphArrays};
 use supergat_core::{Direction, Example, Features, Graph, Labels, SparseMatrix};
 
 /// Minimum number of values that a thread copies at once.
@@ -71,7 +71,7 @@ struct Arrays<'a> {
 impl Arrays<'_> {
     fn example(&self, k: usize) -> Result<Example<f32>> {
         let core = |source| Error::Core { path: self.path.to_owned(), source };
-        let graph = Graph::from_parts(Parts {
+        let graph = Graph::from_arrays(GraphArrays {
             incoming: self.adjacency(k, "incoming")?,
             outgoing: self.has(k, "outgoing.offsets").then(|| self.adjacency(k, "outgoing")).transpose()?,
             place_at_target: self.u32s(k, "place_at_target")?,

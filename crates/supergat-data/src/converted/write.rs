@@ -66,7 +66,7 @@ impl Arrays {
     }
 
     fn graph(&mut self, k: usize, graph: &Graph) {
-        let parts = graph.parts();
+        let parts = graph.arrays();
         self.u64s(k, "incoming.offsets", &parts.incoming.offsets);
         self.u32s(k, "incoming.neighbours", &parts.incoming.neighbours);
         if let Some(outgoing) = parts.outgoing {
