@@ -60,6 +60,13 @@ enum LabelArrays {
     Multi { classes: usize, of: Vec<u8> },
 }
 
+impl Dataset {
+    /// Starts a dataset of one graph with `nodes` nodes from arrays in memory.
+    pub fn builder(nodes: usize) -> DatasetBuilder {
+        DatasetBuilder::new(nodes)
+    }
+}
+
 impl DatasetBuilder {
     pub(crate) fn new(nodes: usize) -> Self {
         Self {

@@ -1,6 +1,5 @@
 //! Datasets as readers, generators and [`DatasetBuilder`] return them.
 
-use crate::builder::DatasetBuilder;
 use crate::options::Origin;
 use crate::schema::Schema;
 use crate::split::SplitChoice;
@@ -29,11 +28,6 @@ pub struct Dataset {
 }
 
 impl Dataset {
-    /// Starts a dataset of one graph with `nodes` nodes from arrays in memory.
-    pub fn builder(nodes: usize) -> DatasetBuilder {
-        DatasetBuilder::new(nodes)
-    }
-
     /// Returns the number of nodes over all examples.
     pub fn nodes(&self) -> usize {
         self.examples.iter().map(|example| example.graph.nodes()).sum()

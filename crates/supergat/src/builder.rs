@@ -82,6 +82,13 @@ impl Training {
     }
 }
 
+impl Classifier {
+    /// Starts a training; every hyperparameter has a default.
+    pub fn builder<'a>() -> ClassifierBuilder<'a> {
+        ClassifierBuilder::new()
+    }
+}
+
 macro_rules! setters {
     ($($(#[$doc:meta])* $name:ident: $type:ty;)*) => {
         $($(#[$doc])*
@@ -92,7 +99,7 @@ macro_rules! setters {
 }
 
 impl<'a> ClassifierBuilder<'a> {
-    pub(crate) fn new() -> Self {
+    fn new() -> Self {
         Self {
             model: Ok(ModelChoice::Default),
             preset: None,

@@ -1,13 +1,10 @@
 //! The classifier: a trained model with everything that prediction on new data needs.
 
 use crate::attention::Attention;
-use crate::builder::ClassifierBuilder;
 use crate::error::{Error, Result};
 use crate::predictions::Predictions;
-use crate::saved::{self, MODEL_FILE};
 use std::path::{Path, PathBuf};
 use supergat_core::{Architecture, Example, Model, Score};
-use supergat_data::atomic;
 use supergat_data::options::{Expected, Origin};
 use supergat_data::schema::Schema;
 use supergat_data::{Dataset, LoadOptions, SplitChoice, TableOptions};
@@ -96,11 +93,6 @@ pub struct Evaluation {
 }
 
 impl Classifier {
-    /// Starts a training; every hyperparameter has a default.
-    pub fn builder<'a>() -> ClassifierBuilder<'a> {
-        ClassifierBuilder::new()
-    }
-
     pub(crate) fn trained(
         model: Model<f32>,
         settings: Settings,
@@ -120,49 +112,6 @@ impl Classifier {
         };
         let nodes = |example: &Example<f32>| [&example.train, &example.validation, &example.test].map(Clone::clone);
         Self { model, card, splits: dataset.examples.iter().map(nodes).collect() }
-    }
-
-    /// Opens the model of a run folder, or a model file.
-    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
-        let given = path.as_ref();
-        let advice = "give the folder of a finished run, or a .safetensors file from one";
-        let file = if given.is_dir() { given.join(MODEL_FILE) } else { given.to_owned() };
-        let refuse = |path: &Path, reason: String| Error::Open { path: path.to_owned(), reason };
-        if !given.exists() {
-            return Err(refuse(given, format!("not found: {advice}")));
-        }
-        if !file.exists() {
-            return Err(refuse(given, format!("has no {MODEL_FILE}: {advice}")));
-        }
-        let bytes = std::fs::read(&file).map_err(|error| refuse(&file, format!("cannot be read: {error}")))?;
-        Self::from_bytes(&bytes).map_err(|error| refuse(&file, error.to_string()))
-    }
-
-    /// Reads the bytes of a model file of this or an older version.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        saved::from_bytes(bytes)
-    }
-
-    /// Writes the model to a file, atomically.
-    ///
-    /// ```
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # let path = folder.path().join("model.safetensors");
-    /// let dataset = supergat::load("random-partition:classes=2,nodes=170,degree=4")?;
-    /// supergat::Classifier::builder().model("gcn").max_epochs(2).fit(&dataset)?.save(&path)?;
-    /// let model = supergat::Classifier::load(&path)?;
-    /// assert_eq!(model.predict(&dataset)?.nodes(), 340);
-    /// # Ok::<(), supergat::Error>(())
-    /// ```
-    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        let (path, bytes) = (path.as_ref(), self.to_bytes());
-        atomic::replace(path, |out| out.write_all(&bytes))
-            .map_err(|source| Error::Write { path: path.to_owned(), source })
-    }
-
-    /// Returns the bytes of a model file (safetensors). Equal models give equal bytes.
-    pub fn to_bytes(&self) -> Vec<u8> {
-        saved::to_bytes(self)
     }
 
     /// Record of how the model was made.

@@ -1,10 +1,11 @@
 //! Model files: weights and architecture as a checkpoint, the card in its metadata, splits as lists.
 
 use crate::classifier::{Card, Classifier};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use std::collections::HashMap;
 use std::path::Path;
 use supergat_core::checkpoint::Checkpoint;
+use supergat_data::atomic;
 use supergat_data::options::Origin;
 use supergat_data::{SplitChoice, TableOptions};
 
@@ -23,12 +24,57 @@ const BEST_EPOCH: &str = "best_epoch";
 const SUPERGAT_VERSION: &str = "supergat_version";
 const LISTS: [&str; 3] = ["train", "validation", "test"];
 
+impl Classifier {
+    /// Opens the model of a run folder, or a model file.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+        let given = path.as_ref();
+        let advice = "give the folder of a finished run, or a .safetensors file from one";
+        let file = if given.is_dir() { given.join(MODEL_FILE) } else { given.to_owned() };
+        let refuse = |path: &Path, reason: String| Error::Open { path: path.to_owned(), reason };
+        if !given.exists() {
+            return Err(refuse(given, format!("not found: {advice}")));
+        }
+        if !file.exists() {
+            return Err(refuse(given, format!("has no {MODEL_FILE}: {advice}")));
+        }
+        let bytes = std::fs::read(&file).map_err(|error| refuse(&file, format!("cannot be read: {error}")))?;
+        Self::from_bytes(&bytes).map_err(|error| refuse(&file, error.to_string()))
+    }
+
+    /// Reads the bytes of a model file of this or an older version.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        from_bytes(bytes)
+    }
+
+    /// Writes the model to a file, atomically.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let path = folder.path().join("model.safetensors");
+    /// let dataset = supergat::load("random-partition:classes=2,nodes=170,degree=4")?;
+    /// supergat::Classifier::builder().model("gcn").max_epochs(2).fit(&dataset)?.save(&path)?;
+    /// let model = supergat::Classifier::load(&path)?;
+    /// assert_eq!(model.predict(&dataset)?.nodes(), 340);
+    /// # Ok::<(), supergat::Error>(())
+    /// ```
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        let (path, bytes) = (path.as_ref(), self.to_bytes());
+        atomic::replace(path, |out| out.write_all(&bytes))
+            .map_err(|source| Error::Write { path: path.to_owned(), source })
+    }
+
+    /// Returns the bytes of a model file (safetensors). Equal models give equal bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        to_bytes(self)
+    }
+}
+
 /// Returns the name of the list of nodes of a graph and split.
 fn list_name(graph: usize, list: &str) -> String {
     format!("split.{graph}.{list}")
 }
 
-pub(crate) fn to_bytes(classifier: &Classifier) -> Vec<u8> {
+fn to_bytes(classifier: &Classifier) -> Vec<u8> {
     let Classifier { model, card, splits } = classifier;
     let mut metadata = HashMap::from([
         (NAME, card.dataset.clone()),
@@ -52,7 +98,7 @@ pub(crate) fn to_bytes(classifier: &Classifier) -> Vec<u8> {
     Checkpoint { model: model.clone(), metadata, lists: lists.collect() }.to_bytes()
 }
 
-pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Classifier> {
+fn from_bytes(bytes: &[u8]) -> Result<Classifier> {
     let Checkpoint { model, metadata, mut lists } = Checkpoint::from_bytes(bytes)?;
     let text = |key: &str| metadata.get(key).map(String::as_str);
     // A file of version 1 lacks some entries.
