@@ -1,37 +1,38 @@
-//! Measures of a dataset's graph: degree, homophily in four senses, isolated nodes.
+//! Statistics of a dataset's graphs: degree, four measures of homophily, isolated nodes.
 //!
-//! The neighbours of a node, as the paper counts them: of an undirected graph the other nodes it is linked with; of a directed one the targets of
-//! its links, as often as they are listed and itself included. With d_i their number and s_i those of the node's own class:
+//! Neighbours are counted as in the paper. In an undirected graph they are the other nodes that a node is linked with.
+//! In a directed graph they are the targets of its links, including repeated links and itself. With d_i the number of
+//! neighbours and s_i the number of those in the node's own class:
 //!
-//! | measure | formula | from |
+//! | measure | formula | source |
 //! |---|---|---|
-//! | node | mean of s_i / d_i over nodes with neighbours | Pei et al. 2020, the paper's |
+//! | node | mean of s_i / d_i over nodes with neighbours | Pei et al. 2020, used in the paper |
 //! | edge | sum s_i / sum d_i | Zhu et al. 2020 |
 //! | class-insensitive | 1/(C-1) sum over classes of max(0, h_k - n_k/n), h_k = sum s_i / sum d_i over class k | Lim et al. 2021 |
 //! | adjusted | (h_edge - q) / (1 - q), q = sum over classes of (D_k / D)^2, D_k the degrees of class k | Platonov et al. 2022 |
 //!
-//! Where a node may have several classes, s_i is the number of shared labels summed over its neighbours divided by the number of all
-//! classes, as in the paper; the two measures that need one class per node are not defined then.
+//! With several classes per node, s_i is the sum over neighbours of the number of shared labels, divided by the number
+//! of classes, as in the paper. The last two measures are then undefined.
 
 use serde::Serialize;
 use supergat_core::{Direction, Example, Graph, Labels};
 use supergat_data::Dataset;
 
-/// Homophily in four senses; `None` where it is not defined (no labelled edge, or several classes per node).
+/// Four measures of homophily; `None` where undefined (no labelled edge, or several classes per node).
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Homophily {
-    /// The paper's.
+    /// Mean share of neighbours in the node's own class, as in the paper.
     pub node: Option<f64>,
     /// Share of edges within a class.
     pub edge: Option<f64>,
-    /// Corrected for class sizes.
+    /// Class-insensitive homophily: corrected for class sizes.
     pub class_insensitive: Option<f64>,
-    /// Corrected for the classes' degrees.
+    /// Adjusted homophily: corrected for the total degrees of the classes.
     pub adjusted: Option<f64>,
 }
 
-/// Mean and standard deviation (of the population) of the number of neighbours. As in the paper, nodes without any are left out where links have a
-/// direction or where there are several graphs.
+/// Mean and population standard deviation of the number of neighbours. As in the paper, nodes without neighbours are
+/// excluded in directed graphs and in datasets of several graphs.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Degree {
     /// Mean.
@@ -40,45 +41,45 @@ pub struct Degree {
     pub std: f64,
 }
 
-/// What `inspect` says of a dataset.
+/// Statistics of a dataset.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct GraphStatistics {
-    /// Nodes of all graphs.
+    /// Number of nodes in all graphs.
     pub nodes: usize,
-    /// Links as the publisher counts them.
+    /// Number of links, as counted by the publisher.
     pub edges: u64,
-    /// Features per node.
+    /// Number of features per node.
     pub features: usize,
-    /// Classes.
+    /// Number of classes.
     pub classes: usize,
-    /// Graphs.
+    /// Number of graphs.
     pub graphs: usize,
-    /// Number of neighbours.
+    /// Mean and deviation of the number of neighbours.
     pub degree: Degree,
-    /// Homophily.
+    /// Measures of homophily.
     pub homophily: Homophily,
-    /// Training nodes.
+    /// Number of training nodes.
     pub train: usize,
-    /// Validation nodes.
+    /// Number of validation nodes.
     pub validation: usize,
-    /// Test nodes.
+    /// Number of test nodes.
     pub test: usize,
-    /// Directed edges that attention runs over, without self-loops.
+    /// Number of directed edges used by attention, without self-loops.
     pub directed_edges: usize,
-    /// Nodes without a neighbour.
+    /// Number of nodes without neighbours.
     pub isolated: usize,
-    /// Nodes without a label.
+    /// Number of nodes without a label.
     pub unlabelled: usize,
-    /// Self-loops in the files; every node gets exactly one in training.
+    /// Number of self-loops in the input; in training every node has exactly one.
     pub self_loops: u64,
-    /// Share of feature values that are not zero.
+    /// Share of nonzero feature values.
     pub feature_density: f64,
     /// Whether a node may have several classes.
     pub multi_label: bool,
 }
 
 impl GraphStatistics {
-    /// Measures a dataset.
+    /// Computes the statistics of a dataset.
     pub fn of(dataset: &Dataset) -> Self {
         let sum = |f: &dyn Fn(&Example<f32>) -> usize| dataset.examples.iter().map(f).sum::<usize>();
         let nodes = dataset.nodes();
@@ -117,12 +118,12 @@ fn is_isolated(graph: &Graph, node: usize) -> bool {
 }
 
 impl Degree {
-    /// Of some graphs.
+    /// Computes the degree statistics of graphs.
     pub(crate) fn of(examples: &[Example<f32>]) -> Self {
         let directed = examples.iter().any(|e| e.graph.direction() == Direction::Directed);
-        let only_linked = directed || examples.len() > 1;
+        let exclude_isolated = directed || examples.len() > 1;
         let degrees = examples.iter().flat_map(|e| neighbours(&e.graph)).map(|list| list.len() as f64);
-        let degrees: Vec<f64> = degrees.filter(|degree| *degree > 0.0 || !only_linked).collect();
+        let degrees: Vec<f64> = degrees.filter(|degree| *degree > 0.0 || !exclude_isolated).collect();
         let n = (degrees.len() as f64).max(1.0);
         let mean = degrees.iter().sum::<f64>() / n;
         let variance = degrees.iter().map(|d| (d - mean).powi(2)).sum::<f64>() / n;
@@ -130,7 +131,7 @@ impl Degree {
     }
 }
 
-/// The neighbours of every node, as described above.
+/// Returns the neighbours of every node, counted as in the paper (see the module documentation).
 pub(crate) fn neighbours(graph: &Graph) -> Vec<Vec<u32>> {
     let nodes = graph.nodes();
     if graph.direction() == Direction::Undirected {
@@ -146,7 +147,7 @@ pub(crate) fn neighbours(graph: &Graph) -> Vec<Vec<u32>> {
     lists
 }
 
-/// Homophily over all graphs. Edges to unlabelled nodes are left out.
+/// Computes the homophily over all graphs. Edges to unlabelled nodes are ignored.
 pub fn homophily(examples: &[Example<f32>]) -> Homophily {
     let classes = examples.first().map_or(0, |e| e.labels.classes());
     let (mut ratios, mut with_neighbours) = (0.0, 0.0);
@@ -187,22 +188,23 @@ pub fn homophily(examples: &[Example<f32>]) -> Homophily {
     }
 }
 
-/// Of every node the number of its labelled neighbours and how many of them agree with it: d_i and s_i above.
+/// Returns for every node the number of its labelled neighbours (d_i) and of those that agree with it (s_i).
 pub(crate) fn neighbourhoods(example: &Example<f32>) -> Vec<[f64; 2]> {
-    let of = |(i, list): (usize, Vec<u32>)| {
+    let counts = |(i, list): (usize, Vec<u32>)| {
         let known = list.into_iter().filter_map(|j| agreement(&example.labels, i, j as usize));
         known.fold([0.0, 0.0], |[neighbours, same], agreement| [neighbours + 1.0, same + agreement])
     };
-    neighbours(&example.graph).into_iter().enumerate().map(of).collect()
+    neighbours(&example.graph).into_iter().enumerate().map(counts).collect()
 }
 
-/// 1 for the same class, 0 for another; with several classes the share of all classes that both have; `None` where a label is unknown.
+/// Returns the agreement of two nodes: 1 for the same class and 0 for different ones or, with several classes per node,
+/// the share of all classes that both have. Returns `None` if a label is unknown.
 pub(crate) fn agreement(labels: &Labels, i: usize, j: usize) -> Option<f64> {
-    let most = if labels.is_multi() { labels.classes() } else { 1 };
-    shared_labels(labels, i, j).map(|shared| shared as f64 / most as f64)
+    let maximum = if labels.is_multi() { labels.classes() } else { 1 };
+    shared_labels(labels, i, j).map(|shared| shared as f64 / maximum as f64)
 }
 
-/// Labels that two nodes share; `None` where one is unknown.
+/// Returns the number of labels that two nodes share; `None` if a label is unknown.
 pub(crate) fn shared_labels(labels: &Labels, i: usize, j: usize) -> Option<usize> {
     match labels {
         Labels::Single { of, .. } => {
@@ -221,7 +223,7 @@ mod tests {
     use super::*;
     use supergat_core::Features;
 
-    /// A path 0 - 1 - 2 - 3 with classes A A B B, an isolated node 4 (A) and a self-loop on 3.
+    /// Returns a path 0 - 1 - 2 - 3 with classes A A B B, an isolated node 4 (A) and a self-loop on 3.
     fn path(labels: Labels) -> Dataset {
         let edges = [(0, 1), (1, 2), (2, 3), (3, 3)];
         let example = Example::new(
@@ -244,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn measures_by_hand() {
+    fn equals_values_computed_by_hand() {
         let statistics = GraphStatistics::of(&path(Labels::Single { classes: 2, of: vec![0, 0, 1, 1, 0] }));
         assert_eq!((statistics.nodes, statistics.edges, statistics.directed_edges), (5, 4, 6));
         assert_eq!((statistics.isolated, statistics.self_loops, statistics.unlabelled), (1, 1, 0));
@@ -260,9 +262,9 @@ mod tests {
         assert!((h.adjusted.unwrap() - (4.0 / 6.0 - 0.5) / 0.5).abs() < 1e-12);
     }
 
-    /// Links of a directed graph count from their source, as often as they are listed; nodes without any do not count.
+    /// Repeated links count repeatedly; nodes without outgoing links are excluded.
     #[test]
-    fn directed_links_count_as_listed() {
+    fn counts_directed_links_at_their_source() {
         let mut dataset = path(Labels::Single { classes: 2, of: vec![0, 0, 1, 1, 0] });
         let edges = [(0, 1), (0, 1), (0, 2), (2, 2), (3, 2)];
         dataset.examples[0].graph = Graph::from_edges(5, &edges, Direction::Directed).unwrap().into();
@@ -274,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn shared_labels_count_by_share_of_all_classes() {
+    fn multi_label_agreement_is_the_share_of_common_classes() {
         let labels = Labels::Multi { classes: 2, of: vec![1, 1, 1, 1, 0, 1, 1, 0, 0, 0] };
         let h = GraphStatistics::of(&path(labels)).homophily;
         // Nodes 0 and 1 share both labels, 1 and 2 one, 2 and 3 none.
@@ -283,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn without_labels_there_is_no_homophily() {
+    fn homophily_is_undefined_without_labels() {
         let mut dataset = path(Labels::Single { classes: 2, of: vec![0, 0, 1, 1, 0] });
         dataset.examples[0].labels = Labels::Single { classes: 2, of: vec![Labels::UNKNOWN; 5] };
         assert_eq!(GraphStatistics::of(&dataset).homophily, Homophily::default());

@@ -1,31 +1,31 @@
-//! Tables as text: Markdown, CSV, and one page for a browser that needs nothing else; JSON for programs.
+//! Tables as Markdown, CSV, JSON or a self-contained HTML page.
 
 use serde_json::{Map, Value, json};
 use supergat_figure::{Page, Tone};
 
-/// A table of texts.
+/// A text table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sheet {
-    /// What it shows.
+    /// Title.
     pub title: String,
-    /// Names of the columns.
+    /// Column names.
     pub header: Vec<String>,
-    /// Rows, each with what its colour says on a page.
+    /// Rows, each with its colour on an HTML page.
     pub rows: Vec<(Tone, Vec<String>)>,
-    /// The first line of its CSV file.
+    /// Header line of the CSV file.
     pub csv_header: String,
-    /// The rows of its CSV file, with all digits.
+    /// Rows of the CSV file, with numbers in full precision.
     pub csv_rows: Vec<Vec<String>>,
-    /// Sentences below it.
+    /// Notes below the table.
     pub notes: Vec<String>,
 }
 
-/// Tables in Markdown, aligned, so that they can be read as they are.
+/// Returns tables as Markdown, with aligned columns.
 pub fn markdown(sheets: &[Sheet]) -> String {
     sheets.iter().map(|sheet| sheet.markdown()).collect::<Vec<_>>().join("\n")
 }
 
-/// A table as CSV.
+/// Returns a table as CSV.
 pub fn csv(sheet: &Sheet) -> String {
     let quoted = |field: &String| match field.contains([',', '"', '\n']) {
         true => format!("\"{}\"", field.replace('"', "\"\"")),
@@ -35,7 +35,7 @@ pub fn csv(sheet: &Sheet) -> String {
     std::iter::once(sheet.csv_header.clone()).chain(rows).map(|line| line + "\n").collect()
 }
 
-/// A table for programs: the rows of its CSV file with the names of their columns, and its notes.
+/// Returns a table as JSON: its title, the rows of its CSV file as objects, and its notes.
 pub fn json(sheet: &Sheet) -> Value {
     let value = |field: &String| match field.parse::<f64>() {
         Ok(number) => json!(number),
@@ -47,15 +47,15 @@ pub fn json(sheet: &Sheet) -> Value {
     json!({ "title": sheet.title, "rows": rows.collect::<Vec<_>>(), "notes": sheet.notes })
 }
 
-/// Tables as one page, without anything that must be fetched.
+/// Returns tables as one self-contained HTML page.
 pub fn html(sheets: &[Sheet]) -> String {
-    let page = Page::new("The paper's tables, made again", "SuperGAT");
-    sheets.iter().fold(page, |page, sheet| sheet.shown_on(page)).html()
+    let page = Page::new("Reproduction of the paper's tables", "SuperGAT");
+    sheets.iter().fold(page, |page, sheet| sheet.add_to(page)).html()
 }
 
 impl Sheet {
-    /// A section of a page, with this table and its notes.
-    pub fn shown_on(&self, page: Page) -> Page {
+    /// Adds a section with the table and its notes to a page.
+    pub fn add_to(&self, page: Page) -> Page {
         page.section(&self.title).toned_table(&self.header, &self.rows).notes(&self.notes)
     }
 
@@ -93,19 +93,19 @@ mod tests {
     }
 
     #[test]
-    fn markdown_is_aligned() {
+    fn aligns_markdown_columns() {
         let text = markdown(&[sheet()]);
         let expected = "## A & B\n\n| dataset | p       |\n|---------|---------|\n| cora    | <0.0001 |\n| cora    | ±       |\n\n- \\*\\* is two stars.\n";
         assert_eq!(text, expected);
     }
 
     #[test]
-    fn fields_of_csv_are_quoted() {
+    fn quotes_csv_fields() {
         assert_eq!(csv(&sheet()), "dataset,p\n\"co\"\"r,a\",0.1\n");
     }
 
     #[test]
-    fn programs_get_numbers_and_names() {
+    fn json_rows_are_objects_with_numbers_and_nulls() {
         let mut sheet = sheet();
         sheet.csv_rows.push(vec![String::new(), "x".into()]);
         let expected = json!([{ "dataset": "co\"r,a", "p": 0.1 }, { "dataset": null, "p": "x" }]);
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_is_escaped_and_fetches_nothing() {
+    fn html_is_escaped_and_self_contained() {
         let page = html(&[sheet(), sheet()]);
         assert!(page.contains("<h2>A &amp; B</h2>") && page.contains(">&lt;0.0001</td>"));
         assert_eq!(page.matches("<table>").count(), 2);

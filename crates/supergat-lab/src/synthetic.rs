@@ -1,44 +1,46 @@
-//! Pictures of the paper's synthetic graphs: what degree and homophily mean, seen on small examples.
+//! Pictures of small synthetic graphs of the paper, which illustrate degree and homophily.
 //!
-//! Two nodes of one class are linked with probability p_in = h delta, two of different classes with (delta - p_in) / (c - 1). With n nodes in each of c
-//! classes a node has about n delta neighbours, a share h of them of its own class. Nodes lie where t-SNE puts their two features.
+//! Two nodes of the same class are linked with probability p_in = h delta, two nodes of different classes with
+//! probability (delta - p_in) / (c - 1). With n nodes in each of c classes, a node has about n delta neighbours, a
+//! share h of them in its own class. Node positions are computed by t-SNE from the two features.
 
 use crate::tsne::{PERPLEXITY, tsne};
 use supergat_data::{RandomPartition, Result};
 
-/// Classes of the examples.
+/// Number of classes of the examples.
 pub const CLASSES: usize = 5;
-/// Nodes of each class.
+/// Number of nodes per class of the examples.
 pub const NODES: usize = 100;
-/// Their delta.
+/// Values of delta of the examples.
 pub const DELTAS: [f64; 2] = [0.025, 0.2];
-/// Their p_in, as a share of delta: the homophily to be expected.
+/// Expected homophilies of the examples: p_in / delta.
 pub const HOMOPHILIES: [f64; 3] = [0.1, 0.5, 0.9];
-/// Nodes of each class of the graph that an example is cut from: with the splits that generated graphs have, fewer are not drawn.
-const DRAWN: usize = 200;
+/// Number of nodes per class of the graph from which an example is taken. The splits of generated graphs do not allow
+/// fewer.
+const GENERATED_NODES: usize = 200;
 
-/// A graph with its places.
+/// A graph with node positions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Picture {
-    /// delta.
+    /// Link density (delta).
     pub delta: f64,
-    /// p_in / delta.
+    /// Expected homophily, p_in / delta.
     pub homophily: f64,
     /// Pairs of linked nodes.
     pub links: Vec<[u32; 2]>,
     /// Class of each node.
     pub classes: Vec<u32>,
-    /// Place of each node.
-    pub places: Vec<[f64; 2]>,
+    /// Position of each node.
+    pub positions: Vec<[f64; 2]>,
 }
 
 impl Picture {
-    /// The number of neighbours that a node has on average.
+    /// Returns the mean number of neighbours.
     pub fn mean_degree(&self) -> f64 {
         2.0 * self.links.len() as f64 / self.classes.len() as f64
     }
 
-    /// The share of links within a class; `None` where there are no links.
+    /// Returns the share of links within a class; `None` if there are no links.
     pub fn share_within(&self) -> Option<f64> {
         let class = |node: u32| self.classes[node as usize];
         let within = self.links.iter().filter(|[a, b]| class(*a) == class(*b)).count();
@@ -46,29 +48,33 @@ impl Picture {
     }
 }
 
-/// All examples: a row of homophilies for each delta. They share their features and so their places; only the links differ.
+/// Returns all examples, by delta and then homophily. They have the same features and positions and differ in links
+/// only.
 pub fn pictures(seed: u64) -> Result<Vec<Picture>> {
-    let (mut pictures, mut places) = (Vec::new(), None);
+    let (mut pictures, mut positions) = (Vec::new(), None);
     for delta in DELTAS {
         for homophily in HOMOPHILIES {
             let (features, links) = example(delta, homophily, seed)?;
-            let places = places.get_or_insert_with(|| tsne(&features, PERPLEXITY, seed).0).clone();
+            let positions = positions.get_or_insert_with(|| tsne(&features, PERPLEXITY, seed).0).clone();
             let classes = (0..CLASSES * NODES).map(|node| (node / NODES) as u32).collect();
-            pictures.push(Picture { delta, homophily, links, classes, places });
+            pictures.push(Picture { delta, homophily, links, classes, positions });
         }
     }
     Ok(pictures)
 }
 
-/// Features of all nodes, and links.
+/// Features of all nodes, and links between them.
 type Example = (Vec<[f64; 2]>, Vec<[u32; 2]>);
 
-/// Draws an example. Any [`NODES`] nodes of each class of a larger graph with the same probabilities are one.
+/// Generates an example: the first [`NODES`] nodes of each class of a larger graph with the same probabilities.
 fn example(delta: f64, homophily: f64, seed: u64) -> Result<Example> {
-    let degree = delta * DRAWN as f64;
-    let larger = RandomPartition { classes: CLASSES, nodes_per_class: DRAWN, degree, homophily, seed }.generate()?;
+    let degree = delta * GENERATED_NODES as f64;
+    let larger =
+        RandomPartition { classes: CLASSES, nodes_per_class: GENERATED_NODES, degree, homophily, seed }.generate()?;
     let [example] = &larger.examples[..] else { unreachable!("a random partition is one graph") };
-    let kept = |node: usize| (node % DRAWN < NODES).then_some((node / DRAWN * NODES + node % DRAWN) as u32);
+    let kept = |node: usize| {
+        (node % GENERATED_NODES < NODES).then_some((node / GENERATED_NODES * NODES + node % GENERATED_NODES) as u32)
+    };
     let features = example.features.values().as_chunks::<2>().0.iter().map(|pair| pair.map(f64::from));
     let features = features.enumerate().filter(|(node, _)| kept(*node).is_some()).map(|(_, pair)| pair).collect();
     let mut links = Vec::new();
@@ -83,9 +89,9 @@ fn example(delta: f64, homophily: f64, seed: u64) -> Result<Example> {
 mod tests {
     use super::*;
 
-    /// Over some seeds, links within and between classes are as many as expected, within four standard deviations of a binomial.
+    /// Numbers of links within and between classes are within four standard deviations of the binomial distribution.
     #[test]
-    fn examples_have_the_probabilities_of_the_paper() {
+    fn link_probabilities_are_those_of_the_paper() {
         for (delta, homophily) in [(0.025, 0.1), (0.2, 0.5), (0.2, 0.9)] {
             let seeds = 5;
             let (mut within, mut between) = (0, 0);
@@ -112,13 +118,13 @@ mod tests {
     }
 
     #[test]
-    fn measures_of_a_picture() {
+    fn computes_degree_and_share_within_classes() {
         let picture = Picture {
             delta: 0.1,
             homophily: 0.5,
             links: vec![[0, 1], [1, 2]],
             classes: vec![0, 0, 1, 1],
-            places: vec![[0.0; 2]; 4],
+            positions: vec![[0.0; 2]; 4],
         };
         assert_eq!((picture.mean_degree(), picture.share_within()), (1.0, Some(0.5)));
         assert_eq!(Picture { links: Vec::new(), ..picture }.share_within(), None);

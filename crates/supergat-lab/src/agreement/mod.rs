@@ -1,35 +1,37 @@
-//! Whether attention knows which neighbours share a node's label.
+//! Agreement of attention with labels: whether a node attends to the neighbours that share its label.
 //!
-//! The neighbourhood of node k is what its softmax runs over: the sources of its incoming edges and, as in every attention layer, k itself. With n of
-//! them, and attention alpha_kj over them in one head of one layer:
+//! The neighbourhood of node k is the set over which its softmax is computed: the sources of its incoming edges and k
+//! itself. With n nodes in it, and attention alpha_kj over them in one head of one layer:
 //!
 //! ```text
 //! agree_kj   = labels that k and j share (1 or 0 where a node has one label), 0 taken as 1e-11
-//! ell_kj     = agree_kj / sum over the neighbourhood; 1 / n for all where nobody shares a label, k itself included
+//! ell_kj     = agree_kj / sum over the neighbourhood; 1 / n for all if k has no labels
 //! divergence = KLD(alpha, ell) = sum over j of alpha_kj ln(alpha_kj / ell_kj)      the paper's formula
 //! reverse    = KLD(ell, alpha) = sum over j of ell_kj ln(ell_kj / alpha_kj)        alpha at least 1e-43
 //! entropy    = -sum over j of alpha_kj ln(alpha_kj),  relative entropy = entropy / ln n, 1 where n is 1
 //! ```
 //!
-//! The published programs compute both divergences, with their names exchanged, so that the paper's figures may show either; the numbers 1e-11 and 1e-43 are
-//! theirs. They also include the node itself, and average the heads of a node, where here every head counts.
+//! The authors' code computes both divergences, with their names exchanged, so that the paper's figures may show
+//! either. The constants 1e-11 and 1e-43 are from that code. It also includes the node itself, but averages the heads
+//! of a node; here every head counts separately.
 //!
-//! Uniform attention, 1 / n for everybody, is the reference. A node is left out where its own label or a neighbour's is unknown.
+//! The baseline is uniform attention, 1 / n for every neighbour. Nodes with an unknown label, or with a neighbour of
+//! unknown label, are skipped.
 
 mod study;
 
-pub use study::{LabelAgreement, Network, Plan, Profile, Spreads};
+pub use study::{AgreementPlan, LabelAgreement, Network, Profile, Spreads};
 
 use crate::graph_statistics::shared_labels;
 use supergat_core::{EdgeValues, Example, Labels, Model, Result};
 use supergat_data::Dataset;
 
-/// What no agreement at all is taken as, so that divergences stay finite.
+/// Value used for an agreement of zero, so that divergences stay finite.
 const NO_AGREEMENT: f64 = 1e-11;
-/// What a vanished probability is taken as in a denominator.
-const VANISHED: f64 = 1e-43;
+/// Smallest probability in a denominator.
+const MIN_PROBABILITY: f64 = 1e-43;
 
-/// Measures of one attention layer, a value for every node and head: those of a node's heads stand together.
+/// Measures of one attention layer: a value for every node and head, with the heads of a node next to each other.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Measures {
     /// KLD(alpha, ell).
@@ -38,20 +40,20 @@ pub struct Measures {
     pub reverse: Vec<f64>,
     /// Entropy of attention, in nats.
     pub entropy: Vec<f64>,
-    /// The same as a share of the largest possible one.
+    /// Entropy of attention as a fraction of its maximum, ln n.
     pub relative_entropy: Vec<f64>,
 }
 
-/// How near a model's attention is to the agreement of labels, over all graphs of a dataset.
+/// Comparison of a model's attention with the agreement of labels, over all graphs of a dataset.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Agreement {
-    /// The attention layers, from the first to the last; none for models without attention.
+    /// Measures of the attention layers, from first to last; empty for models without attention.
     pub layers: Vec<Measures>,
-    /// What uniform attention comes to, a value for every node.
+    /// Measures of uniform attention, one value for every node.
     pub uniform: Measures,
-    /// Nodes that were measured.
+    /// Number of measured nodes.
     pub nodes: usize,
-    /// Nodes that were left out, because a label is unknown.
+    /// Number of nodes skipped because a label is unknown.
     pub left_out: usize,
 }
 
@@ -65,6 +67,7 @@ impl Agreement {
         Ok(agreement)
     }
 
+    /// Adds the measures of one graph.
     fn add(&mut self, example: &Example<f32>, layers: &[EdgeValues<f32>]) {
         self.layers.resize(layers.len(), Measures::default());
         let incoming = example.graph.incoming();
@@ -87,7 +90,7 @@ impl Agreement {
 }
 
 impl Measures {
-    /// Adds the measures of one neighbourhood. Attention is divided by its sum, which rounding may have moved away from 1.
+    /// Adds the measures of one neighbourhood. Normalises attention, since rounding may have changed its sum.
     fn push(&mut self, attention: &[f64], agreement: &[f64]) {
         let sum: f64 = attention.iter().sum();
         let attention: Vec<f64> = attention.iter().map(|alpha| alpha / sum).collect();
@@ -98,7 +101,7 @@ impl Measures {
     }
 }
 
-/// The distribution `ell` over a neighbourhood; `None` where a label is unknown.
+/// Returns the distribution `ell` over a neighbourhood; `None` if a label is unknown.
 fn label_agreement(labels: &Labels, node: usize, neighbourhood: &[u32]) -> Option<Vec<f64>> {
     let shared = |&other: &u32| shared_labels(labels, node, other as usize).map(|count| count as f64);
     let mut agreement: Vec<f64> = neighbourhood.iter().map(shared).collect::<Option<_>>()?;
@@ -108,17 +111,18 @@ fn label_agreement(labels: &Labels, node: usize, neighbourhood: &[u32]) -> Optio
     Some(agreement)
 }
 
-/// Kullback and Leibler's divergence, sum of p ln(p / q). Never negative, not even by rounding.
+/// Returns the Kullback-Leibler divergence, sum of p ln(p / q). Negative rounding errors are clamped to zero.
 fn divergence(p: &[f64], q: &[f64]) -> f64 {
-    let term = |(p, q): (&f64, &f64)| if *p > 0.0 { p * (p / q.max(VANISHED)).ln() } else { 0.0 };
+    let term = |(p, q): (&f64, &f64)| if *p > 0.0 { p * (p / q.max(MIN_PROBABILITY)).ln() } else { 0.0 };
     p.iter().zip(q).map(term).sum::<f64>().max(0.0)
 }
 
+/// Returns the entropy in nats.
 fn entropy(p: &[f64]) -> f64 {
     p.iter().filter(|p| **p > 0.0).map(|p| -p * p.ln()).sum::<f64>().max(0.0)
 }
 
-/// Entropy as a share of the largest possible one.
+/// Returns the entropy as a fraction of its maximum; 1 for a single outcome.
 pub(crate) fn relative_entropy(p: &[f64]) -> f64 {
     if p.len() > 1 { entropy(p) / (p.len() as f64).ln() } else { 1.0 }
 }
@@ -135,7 +139,7 @@ mod tests {
         assert!((found - expected).abs() < 1e-9 * expected.abs().max(1.0), "{found} instead of {expected}");
     }
 
-    /// A star: node 0 with neighbours 1, 2, 3 of the given labels, and node 4 alone.
+    /// Returns a star of node 0 with neighbours 1, 2 and 3, and an isolated node 4.
     fn star(labels: Labels) -> Example<f32> {
         let graph = Graph::from_edges(5, &[(1, 0), (2, 0), (3, 0)], Direction::Undirected).unwrap();
         let features = Features::dense(5, 1, vec![1.0; 5]).unwrap();
@@ -146,7 +150,7 @@ mod tests {
         Labels::Single { classes: 3, of: of.to_vec() }
     }
 
-    /// One layer with one head whose coefficients are these, edge after edge: 0 <- 0 1 2 3, 1 <- 0 1, 2 <- 0 2, 3 <- 0 3, 4 <- 4.
+    /// Measures a layer with one head. The order of edges is 0 <- 0 1 2 3, 1 <- 0 1, 2 <- 0 2, 3 <- 0 3, 4 <- 4.
     fn measured(labels: Labels, of_node_0: [f32; 4]) -> Agreement {
         let mut coefficients = of_node_0.to_vec();
         coefficients.extend([0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 1.0]);
@@ -157,53 +161,54 @@ mod tests {
     }
 
     #[test]
-    fn by_hand() {
+    fn equals_values_computed_by_hand() {
         // Node 0 agrees with itself and node 1: ell = 1/2, 1/2, 0, 0.
         let all = measured(single([0, 0, 1, 2, 0]), [0.5, 0.25, 0.25, 0.0]);
         let layer = &all.layers[0];
         // 1/2 ln 1 + 1/4 ln(1/2) + 1/4 ln(1/4 / (1e-11 / 2)), the sum of ell being 2 + 2e-11.
         close(layer.divergence[0], -0.25 * LN_2 + 0.25 * 0.5e11f64.ln());
-        // 1/2 ln 1 + 1/2 ln 2; what vanishes has no weight in ell.
+        // 1/2 ln 1 + 1/2 ln 2; the neighbours that do not agree have no weight in ell.
         close(layer.reverse[0], 0.5 * LN_2);
         close(layer.entropy[0], 1.5 * LN_2);
         close(layer.relative_entropy[0], 0.75);
-        // Uniform attention: half of it is lost on others, 1/2 ln(1/2) + 1/2 ln(1/4 / (1e-11 / 2)).
+        // Uniform attention gives half of its weight to nodes that do not agree: 1/2 ln(1/2) + 1/2 ln(1/4 / (1e-11 / 2)).
         close(all.uniform.divergence[0], 0.5 * -LN_2 + 0.5 * 0.5e11f64.ln());
         close(all.uniform.reverse[0], LN_2);
         close(all.uniform.entropy[0], 2.0 * LN_2);
         assert_eq!((all.nodes, all.left_out, layer.divergence.len()), (5, 0, 5));
-        // Node 1 and its only neighbour agree, so that even attention is right; node 4 has nobody but itself.
+        // Node 1 agrees with its only neighbour, so ell is uniform; node 4 has no neighbour.
         assert_eq!([layer.divergence[1], layer.reverse[1]], [0.0; 2]);
         assert_eq!([layer.divergence[4], layer.entropy[4], layer.relative_entropy[4]], [0.0, 0.0, 1.0]);
     }
 
     #[test]
-    fn shared_labels_are_counted() {
-        // Labels A B C of nodes 0 to 4: node 0 shares three with itself, two with node 1, one with node 2, none with node 3.
+    fn counts_shared_labels() {
+        // Labels A B C of nodes 0 to 4. Node 0 shares three with itself, two with node 1, one with node 2, none with
+        // node 3.
         let of = vec![1, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0];
         let all = measured(Labels::Multi { classes: 3, of }, [0.25; 4]);
         let ell = [3.0, 2.0, 1.0, 1e-11].map(|count: f64| count / 6.0);
         close(all.layers[0].divergence[0], ell.iter().map(|ell| 0.25 * (0.25 / ell).ln()).sum());
-        // Node 3 has no label at all, so that its agreement is uniform, as its attention is.
+        // Node 3 has no labels, so its agreement is uniform, like its attention.
         assert_eq!([all.layers[0].divergence[3], all.layers[0].reverse[3]], [0.0; 2]);
     }
 
     #[test]
-    fn attention_that_equals_agreement_has_no_divergence() {
+    fn divergence_is_zero_if_attention_equals_agreement() {
         let all = measured(single([0, 0, 0, 1, 0]), [1.0 / 3.0, 1.0 / 3.0, 1.0 / 3.0, 0.0]);
         assert!(all.layers[0].divergence[0] < 1e-9 && all.layers[0].reverse[0] < 1e-8, "{:?}", all.layers[0]);
     }
 
     #[test]
-    fn a_vanished_coefficient_stays_finite() {
+    fn divergence_is_finite_for_zero_coefficients() {
         let all = measured(single([0, 0, 1, 1, 0]), [1.0, 0.0, 0.0, 0.0]);
         close(all.layers[0].reverse[0], 0.5 * 0.5f64.ln() + 0.5 * 0.5e43f64.ln());
     }
 
     #[test]
-    fn nodes_beside_unknown_labels_are_left_out() {
+    fn skips_nodes_with_unknown_neighbours() {
         let all = measured(single([0, 0, 1, Labels::UNKNOWN, 0]), [0.25; 4]);
-        assert_eq!((all.nodes, all.left_out), (3, 2)); // 0 has the neighbour 3
+        assert_eq!((all.nodes, all.left_out), (3, 2)); // node 3 and its neighbour 0 are skipped
     }
 
     fn dataset() -> Dataset {
@@ -215,26 +220,26 @@ mod tests {
         Model::new(settings.architecture(dataset), 1).unwrap()
     }
 
-    /// A network of zeros attends to everybody alike, which must come to the reference in every head.
+    /// A network with zero weights has uniform attention.
     #[test]
-    fn uniform_attention_is_the_reference() {
+    fn uniform_attention_equals_the_baseline_in_every_head() {
         let dataset = dataset();
         let zeros = Model::zeros(*model(&dataset, "gat-go").architecture()).unwrap();
         let all = Agreement::of(&zeros, &dataset).unwrap();
         assert_eq!((all.layers.len(), all.nodes), (3, dataset.nodes()));
         for layer in &all.layers {
-            for (found, reference) in
+            for (found, baseline) in
                 [(&layer.divergence, &all.uniform.divergence), (&layer.reverse, &all.uniform.reverse)]
             {
-                assert_eq!(found.len(), 8 * reference.len());
-                found.iter().enumerate().for_each(|(k, found)| close(*found, reference[k / 8]));
+                assert_eq!(found.len(), 8 * baseline.len());
+                found.iter().enumerate().for_each(|(k, found)| close(*found, baseline[k / 8]));
             }
             assert!(layer.relative_entropy.iter().all(|share| (share - 1.0).abs() < 1e-9));
         }
     }
 
     #[test]
-    fn never_negative_and_blind_to_the_names_of_classes() {
+    fn measures_are_nonnegative_and_invariant_to_class_order() {
         let mut dataset = dataset();
         for name in ["gat-go", "gat-dp", "supergat-mx"] {
             let model = model(&dataset, name);

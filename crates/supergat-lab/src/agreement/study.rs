@@ -1,4 +1,4 @@
-//! The published study: GAT with GO and with DP attention, two and four layers deep, without supervision of attention.
+//! The published study: GAT with GO and with DP attention, with two and four layers, without self-supervision.
 
 use crate::agreement::{Agreement, Measures};
 use crate::settings::Settings;
@@ -9,30 +9,30 @@ use serde_json::Value;
 use supergat_core::{Form, Model, ModelKind, Result};
 use supergat_data::Dataset;
 
-/// The depths of the published networks.
+/// Numbers of layers of the published networks.
 const DEPTHS: [usize; 2] = [2, 4];
-/// Their forms of attention.
+/// Attention forms of the published networks.
 const FORMS: [Form; 2] = [Form::Go, Form::Dp];
 
-/// How [`Measures`] are spread over nodes and heads.
+/// Distributions of [`Measures`] over nodes and heads.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Spreads {
-    /// Of KLD(alpha, ell).
+    /// Distribution of KLD(alpha, ell).
     pub divergence: Spread,
-    /// Of KLD(ell, alpha).
+    /// Distribution of KLD(ell, alpha).
     pub reverse: Spread,
-    /// Of the entropy.
+    /// Distribution of the entropy.
     pub entropy: Spread,
-    /// Of the relative entropy.
+    /// Distribution of the relative entropy.
     pub relative_entropy: Spread,
 }
 
-/// An [`Agreement`] in few numbers.
+/// Summary of an [`Agreement`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Profile {
-    /// The attention layers, from the first to the last.
+    /// Distributions in the attention layers, from first to last.
     pub layers: Vec<Spreads>,
-    /// Uniform attention.
+    /// Distributions for uniform attention.
     pub uniform: Spreads,
 }
 
@@ -58,18 +58,18 @@ impl Spreads {
 }
 
 impl Profile {
-    /// Of what was measured; `None` where no node was, or where there is no attention.
+    /// Summarises an agreement; `None` if no node was measured or the model has no attention.
     pub fn of(agreement: &Agreement) -> Option<Self> {
         let layers: Vec<Spreads> = agreement.layers.iter().map(Spreads::of).collect::<Option<_>>()?;
         (!layers.is_empty()).then_some(Self { layers, uniform: Spreads::of(&agreement.uniform)? })
     }
 
-    /// The last layer.
+    /// Returns the distributions in the last layer.
     pub fn last(&self) -> &Spreads {
         self.layers.last().expect("a profile has layers")
     }
 
-    /// The mean of several runs of the same network, of which there must be at least one.
+    /// Returns the mean over runs of the same network; panics if there are none.
     fn mean_of(profiles: &[Self]) -> Self {
         let layer = |k: usize| Spreads::mean_of(&profiles.iter().map(|profile| &profile.layers[k]).collect::<Vec<_>>());
         Self {
@@ -79,7 +79,7 @@ impl Profile {
     }
 }
 
-/// Trains, and measures the agreement of attention with labels on all graphs.
+/// Task that measures the agreement of attention with labels on all graphs.
 #[derive(Debug, Clone, Copy)]
 pub struct LabelAgreement;
 
@@ -88,69 +88,70 @@ impl Task for LabelAgreement {
         "attention"
     }
 
-    fn measured(&self, dataset: &Dataset, _: u64, model: &Model<f32>) -> Result<Value> {
+    fn measure(&self, dataset: &Dataset, _: u64, model: &Model<f32>) -> Result<Value> {
         let profile = Profile::of(&Agreement::of(model, dataset)?);
         Ok(serde_json::to_value(profile).expect("numbers by name"))
     }
 }
 
-/// The runs on one dataset.
+/// Runs of the study on one dataset.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Plan {
+pub struct AgreementPlan {
     source: String,
-    /// What the dataset is called in results.
+    /// Name of the dataset in results.
     pub dataset: String,
     settings: Vec<Settings>,
     seeds: u64,
 }
 
-/// What the seeds of one network came to.
+/// Results of one network over seeds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Network {
-    /// The dataset.
+    /// Dataset.
     pub dataset: String,
-    /// The model.
+    /// Model.
     pub model: ModelKind,
-    /// Its attention layers.
+    /// Number of attention layers.
     pub depth: usize,
-    /// The seeds there are runs of; all values are in their order.
+    /// Seeds with a result; all values are in this order.
     pub seeds: Vec<u64>,
     /// Test metric of the nodes, in percent.
     pub test: Summary,
-    /// Mean KLD(alpha, ell) of the last layer, by seed.
+    /// Mean KLD(alpha, ell) in the last layer, by seed.
     pub divergences: Vec<f64>,
-    /// Mean KLD(ell, alpha) of the last layer, by seed.
+    /// Mean KLD(ell, alpha) in the last layer, by seed.
     pub reverses: Vec<f64>,
-    /// Attention, the mean over seeds.
+    /// Distributions, averaged over seeds.
     pub profile: Profile,
 }
 
-impl Plan {
-    /// Both forms at both depths, with the published settings, or the general ones where none are published. The dataset is read once to learn its name.
+impl AgreementPlan {
+    /// Plans both forms at both depths with the published settings, or the general ones if there are none. Loads the
+    /// dataset to obtain its name.
     pub fn new(source: &str, seeds: u64) -> supergat_data::Result<Self> {
         let dataset = supergat_data::load(source)?;
         let all = DEPTHS.iter().flat_map(|&depth| FORMS.map(|form| settings(&dataset.name, form, depth)));
         Ok(Self { source: source.to_owned(), dataset: dataset_name(source, &dataset), settings: all.collect(), seeds })
     }
 
-    /// All runs: seeds 0, 1, ...
+    /// Returns all runs, with seeds from 0.
     pub fn jobs(&self) -> Vec<Job> {
-        Job::of_seeds(&self.source, &self.settings, self.seeds)
+        Job::for_seeds(&self.source, &self.settings, self.seeds)
     }
 
-    /// What came out, from what a results file holds; networks without a run are left out.
+    /// Returns the results in a file by network; networks without a result are omitted.
     pub fn networks(&self, results: &ResultsFile) -> Vec<Network> {
         self.settings.iter().filter_map(|settings| self.network(settings, results)).collect()
     }
 
     fn network(&self, settings: &Settings, results: &ResultsFile) -> Option<Network> {
-        let wanted = |record: &&Record| {
+        let matches = |record: &&Record| {
             (record.task.as_str(), &record.dataset, &record.settings)
                 == (LabelAgreement.name(), &self.dataset, settings)
                 && record.seed < self.seeds
         };
         let run = |record: &Record| Some((record.seed, 100.0 * record.test()?.metric, record.measured::<Profile>()?));
-        let mut runs: Vec<(u64, f64, Profile)> = results.records().filter(wanted).filter_map(run).collect();
+        let mut runs: Vec<(u64, f64, Profile)> = results.records().filter(matches).filter_map(run).collect();
         runs.sort_by_key(|(seed, ..)| *seed);
         let profiles: Vec<Profile> = runs.iter().map(|(.., profile)| profile.clone()).collect();
         (!runs.is_empty()).then(|| Network {
@@ -180,7 +181,7 @@ mod tests {
     use std::ops::ControlFlow;
 
     #[test]
-    fn settings_are_the_published_ones() {
+    fn uses_published_settings() {
         let of = |dataset, form, depth| settings(dataset, form, depth);
         assert_eq!((of("cora", Form::Go, 2).lambda_2, of("cora", Form::Dp, 4).lambda_2), (0.02, 0.01));
         assert_eq!((of("pubmed", Form::Dp, 4).layers, of("pubmed", Form::Dp, 4).lambda_2), (4, 0.005));
@@ -190,18 +191,18 @@ mod tests {
         );
     }
 
-    /// What is kept of a run says what the model itself would.
+    /// Profiles read from the results file equal the measured ones.
     #[test]
-    fn profiles_are_kept_and_averaged() {
+    fn stores_and_averages_profiles() {
         let source = "random-partition:classes=3,nodes=180,degree=6,homophily=0.6";
-        let mut plan = Plan::new(source, 2).unwrap();
+        let mut plan = AgreementPlan::new(source, 2).unwrap();
         plan.settings.iter_mut().for_each(|settings| settings.max_epochs = 3);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("results.jsonl");
         let mut results = ResultsFile::open(&path).unwrap();
-        let report =
+        let outcome =
             run_task_sweep(&LabelAgreement, plan.jobs(), &mut results, 2, |_, _| ControlFlow::Continue(())).unwrap();
-        assert_eq!((report.ran, report.failed), (8, 0));
+        assert_eq!((outcome.ran, outcome.failed), (8, 0));
         let networks = plan.networks(&results);
         let shape: Vec<(String, usize, usize)> =
             networks.iter().map(|n| (n.model.to_string(), n.depth, n.profile.layers.len())).collect();

@@ -1,8 +1,9 @@
 //! The synthetic study: which form of attention suits which graph (the paper's third question).
 //!
-//! Every cell of the grid is one random partition graph g(h, d) with homophily h and average degree d: 10 classes of
-//! 500 nodes, drawn with seed 0, so that seeds change the training only; or, where graphs are redrawn, run k has a graph of its own, drawn
-//! with seed k. For a model m, with `v(s, k)` the validation and `t(s, k)` the test accuracy of settings s with seed k:
+//! A point of the grid is a random partition graph with homophily h and average degree d: 10 classes of 500 nodes.
+//! All runs use the graph drawn with seed 0, so that the seed of a run affects training only. With redrawn graphs,
+//! run k uses the graph drawn with seed k instead. For a model m, let `v(s, k)` be the validation accuracy and
+//! `t(s, k)` the test accuracy of settings s with seed k:
 //!
 //! ```text
 //! S(m)   = lambda_2 from {1e-7, 1e-5, 1e-3}, times lambda_E from {1e-5, 1e-4, ..., 1e2} where m is self-supervised
@@ -10,15 +11,16 @@
 //! result = mean and standard deviation of t(s*, k), k = 0, ..., seeds - 1
 //! ```
 //!
-//! One seed chooses, and it is also the first of the final ones; test nodes have no part in the choice.
+//! Settings are selected with seed 0, which is also the first of the final seeds. Test nodes do not affect the
+//! selection.
 //!
-//! | file | what it is |
+//! | file | content |
 //! |---|---|
-//! | `plan.rs` | the cells and the runs they need |
-//! | `real.rs` | the real graphs in the same plane |
-//! | `run.rs` | makes the runs that are missing, cell after cell |
-//! | `table.rs` | the results beside the paper's |
-//! | `sheet.rs` | the same as text |
+//! | `plan.rs` | points of the grid and the runs they need |
+//! | `real.rs` | degree and homophily of the real graphs |
+//! | `run.rs` | execution of the missing runs, point by point |
+//! | `table.rs` | results beside the paper's |
+//! | `sheet.rs` | results as text |
 
 mod plan;
 mod real;
@@ -26,10 +28,10 @@ mod run;
 pub mod sheet;
 mod table;
 
-pub use plan::{GAT, GCN, MX, Place, Plan, SD};
+pub use plan::{GAT, GCN, GridPlan, GridPoint, MX, SD};
 pub use real::{REAL_GRAPHS, RealGraph};
 pub use run::run_grid;
-pub use table::{Choice, Compared, Line, Share, Study};
+pub use table::{BestForm, FormComparison, GridRow, GridStudy, PaperAgreement};
 
 #[cfg(test)]
 mod tests;

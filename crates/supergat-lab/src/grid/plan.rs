@@ -1,14 +1,14 @@
-//! Which graphs, models and settings a grid consists of.
+//! Graphs, models and candidate settings of a grid.
 
 use crate::recipe::Map;
 use crate::settings::Settings;
-use crate::sweep::{Index, Job, Status};
+use crate::sweep::{Job, RecordIndex, Status};
 use serde::Serialize;
 use supergat_core::{Convolution, Form, ModelKind, Score};
 use supergat_data::random_partition::NAME;
 use supergat_data::{RandomPartition, SplitChoice};
 
-/// Graph attention without self-supervision, which all others are compared with.
+/// GAT: attention without self-supervision, the baseline.
 pub const GAT: ModelKind = ModelKind::Attention { form: Form::Go, self_supervised: false };
 /// SuperGAT-SD.
 pub const SD: ModelKind = ModelKind::Attention { form: Form::Sd, self_supervised: true };
@@ -17,51 +17,51 @@ pub const MX: ModelKind = ModelKind::Attention { form: Form::Mx, self_supervised
 /// GCN.
 pub const GCN: ModelKind = ModelKind::Convolution(Convolution::Gcn);
 
-/// Runs behind each number of the paper.
+/// Number of runs behind each number of the paper.
 const SEEDS: u64 = 5;
-/// The seed that chooses.
-const CHOOSER: u64 = 0;
+/// Seed that selects the settings, and first of the final seeds.
+const SELECTION_SEED: u64 = 0;
 
-/// A grid of graphs, the models on it, and the settings among which each of them is chosen.
+/// A grid of graphs, the models on it, and the candidate settings of each model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Plan {
+pub struct GridPlan {
     /// Homophilies, ascending.
     pub homophilies: Vec<f64>,
     /// Average degrees, ascending.
     pub degrees: Vec<f64>,
     /// Models.
     pub models: Vec<ModelKind>,
-    /// Runs of the chosen settings.
+    /// Number of final runs, with the selected settings.
     pub seeds: u64,
-    /// Weight decays that are tried.
+    /// Candidate weight decays.
     pub lambda_2: Vec<f64>,
-    /// Weights of the edge losses that are tried.
+    /// Candidate weights of the edge loss.
     pub lambda_e: Vec<f64>,
-    /// Whether every run of the chosen settings has a graph of its own: run k on graph k. Else all are on graph 0, as in the paper.
+    /// Whether final run k uses the graph drawn with seed k. Otherwise all use the graph of seed 0, as in the paper.
     pub redrawn: bool,
 }
 
-/// A cell of the grid.
+/// A point of the grid: degree and homophily of a random partition graph.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Place {
+pub struct GridPoint {
     /// Average degree.
     pub degree: f64,
     /// Homophily.
     pub homophily: f64,
 }
 
-impl Place {
-    /// One of its graphs, drawn with this seed, as `supergat_data::load` takes it.
+impl GridPoint {
+    /// Returns the specification of the graph drawn with `seed`, as a source for `supergat_data::load`.
     pub fn source(self, seed: u64) -> String {
         RandomPartition { homophily: self.homophily, degree: self.degree, seed, ..Default::default() }.to_string()
     }
 }
 
-impl Plan {
-    /// All models of the paper's grid.
+impl GridPlan {
+    /// Models of the paper's grid.
     pub const MODELS: [ModelKind; 4] = [GCN, GAT, SD, MX];
 
-    /// The paper's: 9 homophilies, 16 degrees, 5 seeds, all settings.
+    /// Returns the paper's grid: 9 homophilies, 16 degrees, 5 seeds and all candidate settings.
     pub fn full() -> Self {
         let paper = Map::paper();
         Self {
@@ -75,7 +75,7 @@ impl Plan {
         }
     }
 
-    /// A coarse one of nine graphs, with one weight decay, three weights of the edge losses and three seeds.
+    /// Returns a coarse grid: 9 graphs, 3 seeds, one weight decay and three weights of the edge loss.
     pub fn coarse() -> Self {
         Self {
             homophilies: vec![0.1, 0.5, 0.9],
@@ -87,35 +87,39 @@ impl Plan {
         }
     }
 
-    /// The graphs in the order in which they are done: by degree, the cheap ones first, then by homophily.
-    pub fn places(&self) -> Vec<Place> {
-        let of = |&degree| self.homophilies.iter().map(move |&homophily| Place { degree, homophily });
-        self.degrees.iter().flat_map(of).collect()
+    /// Returns the points in the order in which they are run: by degree, since small degrees take less time, then by
+    /// homophily.
+    pub fn points(&self) -> Vec<GridPoint> {
+        let row = |&degree| self.homophilies.iter().map(move |&homophily| GridPoint { degree, homophily });
+        self.degrees.iter().flat_map(row).collect()
     }
 
-    /// Runs of the whole grid.
+    /// Returns the number of runs of the whole grid.
     pub fn runs(&self) -> usize {
-        let of = |&model| self.candidates(model).len() + self.seeds as usize - 1;
-        self.places().len() * self.models.iter().map(of).sum::<usize>()
+        let runs = |&model| self.candidates(model).len() + self.seeds as usize - 1;
+        self.points().len() * self.models.iter().map(runs).sum::<usize>()
     }
 
-    /// The settings among which a model's are chosen.
+    /// Returns the candidate settings of a model.
     pub fn candidates(&self, model: ModelKind) -> Vec<Settings> {
         let fixed = Settings::published(NAME, model).unwrap_or_else(|| Settings::general(model));
         let lambda_e = if model.is_self_supervised() { &self.lambda_e[..] } else { &[fixed.lambda_e] };
-        let of = |&lambda_2| lambda_e.iter().map(move |&lambda_e| Settings { lambda_2, lambda_e, ..fixed });
-        self.lambda_2.iter().flat_map(of).collect()
+        let candidates = |&lambda_2| lambda_e.iter().map(move |&lambda_e| Settings { lambda_2, lambda_e, ..fixed });
+        self.lambda_2.iter().flat_map(candidates).collect()
     }
 
-    /// The runs that choose a model's settings on a graph.
-    pub fn search(&self, place: Place, model: ModelKind) -> Vec<Job> {
-        self.candidates(model).into_iter().map(|settings| job(place, CHOOSER, settings, CHOOSER)).collect()
+    /// Returns the runs that select the settings of a model at a point.
+    pub fn search(&self, point: GridPoint, model: ModelKind) -> Vec<Job> {
+        self.candidates(model)
+            .into_iter()
+            .map(|settings| job(point, SELECTION_SEED, settings, SELECTION_SEED))
+            .collect()
     }
 
-    /// The settings with the best validation result; `None` while one of them was not tried, or where all failed.
-    pub fn chosen(&self, place: Place, model: ModelKind, index: &Index<'_>) -> Option<Settings> {
+    /// Returns the settings with the best validation score; `None` if a candidate has no run yet or all runs failed.
+    pub fn selected(&self, point: GridPoint, model: ModelKind, index: &RecordIndex<'_>) -> Option<Settings> {
         let mut best: Option<(Settings, Score)> = None;
-        for job in self.search(place, model) {
+        for job in self.search(point, model) {
             let Status::Ok { validation, .. } = index.find(&job)?.status else { continue };
             let better = |old: &Score| {
                 validation.metric > old.metric || validation.metric == old.metric && validation.loss < old.loss
@@ -127,26 +131,29 @@ impl Plan {
         best.map(|(settings, _)| settings)
     }
 
-    /// The final runs of settings in a cell, that of the search among them.
-    pub fn finals(&self, place: Place, settings: Settings) -> Vec<Job> {
-        (CHOOSER..CHOOSER + self.seeds).map(|seed| job(place, self.graph_of(seed), settings, seed)).collect()
+    /// Returns the final runs at a point with the selected settings. The first is also a run of the search.
+    pub fn final_runs(&self, point: GridPoint, settings: Settings) -> Vec<Job> {
+        (SELECTION_SEED..SELECTION_SEED + self.seeds)
+            .map(|seed| job(point, self.graph_seed(seed), settings, seed))
+            .collect()
     }
 
-    /// The graphs of a cell.
-    pub fn sources(&self, place: Place) -> Vec<String> {
-        let mut graphs: Vec<u64> = (CHOOSER..CHOOSER + self.seeds).map(|seed| self.graph_of(seed)).collect();
+    /// Returns the sources of the graphs at a point.
+    pub fn sources(&self, point: GridPoint) -> Vec<String> {
+        let mut graphs: Vec<u64> =
+            (SELECTION_SEED..SELECTION_SEED + self.seeds).map(|seed| self.graph_seed(seed)).collect();
         graphs.dedup();
-        graphs.into_iter().map(|graph| place.source(graph)).collect()
+        graphs.into_iter().map(|graph| point.source(graph)).collect()
     }
 
-    /// The graph of a run.
-    fn graph_of(&self, seed: u64) -> u64 {
-        if self.redrawn { seed } else { CHOOSER }
+    /// Returns the graph seed of a final run.
+    fn graph_seed(&self, seed: u64) -> u64 {
+        if self.redrawn { seed } else { SELECTION_SEED }
     }
 }
 
-fn job(place: Place, graph: u64, settings: Settings, seed: u64) -> Job {
-    Job { source: place.source(graph), split: SplitChoice::Published, settings, seed }
+fn job(point: GridPoint, graph: u64, settings: Settings, seed: u64) -> Job {
+    Job { source: point.source(graph), split: SplitChoice::Published, settings, seed }
 }
 
 #[cfg(test)]
@@ -154,14 +161,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_full_plan_is_the_papers() {
-        let plan = Plan::full();
-        let places = plan.places();
-        assert_eq!((places.len(), plan.seeds, plan.runs()), (144, 5, 10_080));
-        assert!(places.is_sorted_by_key(|place| place.degree), "cheap degrees come first");
+    fn full_plan_equals_the_paper() {
+        let plan = GridPlan::full();
+        let points = plan.points();
+        assert_eq!((points.len(), plan.seeds, plan.runs()), (144, 5, 10_080));
+        assert!(points.is_sorted_by_key(|point| point.degree), "small degrees come first");
         let counts = plan.models.iter().map(|&model| plan.candidates(model).len());
         assert_eq!(counts.collect::<Vec<_>>(), [3, 3, 24, 24]);
-        for model in Plan::MODELS {
+        for model in GridPlan::MODELS {
             for settings in plan.candidates(model) {
                 assert_eq!((settings.lr, settings.dropout, settings.max_epochs), (0.01, 0.2, 500));
                 assert!(settings.early_stop && settings.early_stop_window == 20);
@@ -170,31 +177,32 @@ mod tests {
         }
     }
 
-    /// The coarse grid is a part of the full one, so that its runs count there.
+    /// The full grid can therefore reuse the runs of the coarse one.
     #[test]
-    fn the_coarse_plan_is_a_part_of_the_full_one() {
-        let (coarse, full) = (Plan::coarse(), Plan::full());
-        assert!(coarse.places().iter().all(|place| full.places().contains(place)));
+    fn coarse_plan_is_part_of_the_full_plan() {
+        let (coarse, full) = (GridPlan::coarse(), GridPlan::full());
+        assert!(coarse.points().iter().all(|point| full.points().contains(point)));
         for model in coarse.models.iter().copied() {
             assert!(coarse.candidates(model).iter().all(|settings| full.candidates(model).contains(settings)));
         }
     }
 
     #[test]
-    fn a_cell_has_one_graph_or_one_for_each_run() {
-        let place = Place { degree: 2.5, homophily: 0.3 };
-        let one = Plan { seeds: 3, ..Plan::full() };
+    fn uses_one_graph_or_one_per_run() {
+        let point = GridPoint { degree: 2.5, homophily: 0.3 };
+        let shared = GridPlan { seeds: 3, ..GridPlan::full() };
         let source = "random-partition:homophily=0.3,degree=2.5,classes=10,nodes=500,seed=0";
-        assert_eq!(one.sources(place), [source]);
+        assert_eq!(shared.sources(point), [source]);
         assert_eq!(
             source.parse::<RandomPartition>().unwrap(),
             RandomPartition { degree: 2.5, homophily: 0.3, ..Default::default() }
         );
-        let each = Plan { redrawn: true, ..one.clone() };
-        let settings = one.candidates(GAT)[0];
-        let graphs = |plan: &Plan| plan.finals(place, settings).into_iter().map(|job| job.source).collect::<Vec<_>>();
-        assert_eq!((graphs(&one), graphs(&each)), (vec![source.to_owned(); 3], each.sources(place)));
-        assert_eq!(each.sources(place)[2], source.replace("seed=0", "seed=2"));
-        assert_eq!(one.search(place, GAT), each.search(place, GAT), "graph 0 chooses");
+        let redrawn = GridPlan { redrawn: true, ..shared.clone() };
+        let settings = shared.candidates(GAT)[0];
+        let graphs =
+            |plan: &GridPlan| plan.final_runs(point, settings).into_iter().map(|job| job.source).collect::<Vec<_>>();
+        assert_eq!((graphs(&shared), graphs(&redrawn)), (vec![source.to_owned(); 3], redrawn.sources(point)));
+        assert_eq!(redrawn.sources(point)[2], source.replace("seed=0", "seed=2"));
+        assert_eq!(shared.search(point, GAT), redrawn.search(point, GAT), "graph 0 selects the settings");
     }
 }

@@ -1,13 +1,13 @@
-//! A grid as tables of texts.
+//! Results of a grid as text tables.
 
-use crate::grid::table::{Choice, Compared, Line, Study};
+use crate::grid::table::{BestForm, FormComparison, GridRow, GridStudy};
 use crate::recipe::Form;
 use crate::reproduce::printed_name;
 use crate::sheet::Sheet;
 use supergat_figure::Tone;
 
-/// How many numbers agree with the paper's, by model.
-pub fn summary(study: &Study) -> Sheet {
+/// Returns the number of accuracies that agree with the paper's, by model.
+pub fn summary(study: &GridStudy) -> Sheet {
     let rows = study.shares.iter().map(|share| {
         let row = vec![
             share.model.map_or("all".into(), |model| printed_name(&model.to_string())),
@@ -20,60 +20,61 @@ pub fn summary(study: &Study) -> Sheet {
         ];
         (Tone::Plain, row)
     });
-    let (cells, whole) = (study.plan.places().len(), study.whole_cells());
-    let deviation = if study.plan.redrawn { "the larger deviation" } else { "the paper's deviation" };
+    let (points, complete) = (study.plan.points().len(), study.complete_points());
+    let deviation = if study.plan.redrawn { "the larger standard deviation" } else { "the paper's standard deviation" };
     let mut notes = vec![format!(
-        "within: our mean differs from the paper's by at most 2.0 points, or twice {deviation} where that is more. \
-         {whole} of {cells} graphs are complete."
+        "within: our mean differs from the paper's by at most 2.0 percentage points, or twice {deviation} if that is \
+         larger. {complete} of {points} graphs are complete."
     )];
     if study.plan.redrawn {
-        notes
-            .push("Every run has a graph of its own, which all models share; the first one chose the settings.".into());
+        notes.push("Run k of every model uses graph k; graph 0 selected the settings.".into());
         if let Some(all) = study.shares.last() {
             notes.push(format!(
-                "With twice the paper's deviation alone, which is that of training on one graph, {} of {} are within.",
+                "With twice the paper's standard deviation alone, which is that of training on one graph, {} of {} are \
+                 within.",
                 all.within_printed, all.numbers
             ));
         }
     }
     if study.is_coarse() {
         notes.push(
-            "This grid is coarse: fewer settings were tried than in the paper, so that self-supervision may show less \
-             than it can."
+            "This grid is coarse: there are fewer candidate settings than in the paper, so that self-supervision may \
+             gain less than it could."
                 .into(),
         );
     }
     sheet(
         "Agreement with the paper's accuracies",
-        "model,numbers,within,share,mean difference,mean absolute difference,the same of gains over GAT",
+        "model,numbers,within,share,mean difference,mean absolute difference,mean absolute difference of gains over GAT",
         rows,
         notes,
     )
 }
 
-/// The paper's best forms (rows) against ours (columns).
-pub fn confusion(study: &Study) -> Sheet {
+/// Returns counts of graphs by the paper's best form (rows) and ours (columns).
+pub fn confusion(study: &GridStudy) -> Sheet {
     let header = format!("the paper's best form,{}", Form::ALL.map(|form| format!("ours: {form}")).join(","));
     let rows = Form::ALL.iter().zip(study.confusion()).map(|(form, counts)| {
         (Tone::Plain, std::iter::once(form.to_string()).chain(counts.iter().map(ToString::to_string)).collect())
     });
-    let said = |of: &[Form], which: &str| {
-        let (graphs, same) = study.agreement(of);
-        format!("{which}: ours is the same on {same} of {graphs}.")
+    let agreement = |forms: &[Form], which: &str| {
+        let (graphs, same) = study.agreement(forms);
+        format!("{which}: our best form is the same on {same} of {graphs}.")
     };
-    let (graphs, same) = study.leaders();
+    let (graphs, same) = study.largest_mean_agreement();
     let notes = vec![
-        said(&Form::ALL, "All graphs"),
-        said(&Form::ALL[1..], "Graphs where the paper's SuperGAT differs from its GAT"),
-        said(&[Form::Sd, Form::Mx], "Graphs where the paper's SD and MX differ as well"),
+        agreement(&Form::ALL, "All graphs"),
+        agreement(&Form::ALL[1..], "Graphs where the paper's SuperGAT differs from its GAT"),
+        agreement(&[Form::Sd, Form::Mx], "Graphs where the paper's SD and MX differ as well"),
         format!(
-            "On {same} of these {graphs} the paper's form has our largest mean too, whether or not a test tells it apart."
+            "On {same} of these {graphs} the paper's best form also has our largest mean, whether or not the difference is \
+             significant."
         ),
         format!(
-            "Forms by the paper's rule: {} at 0.05 between GAT and the better SuperGAT (else GAT-Any), then between SD \
-             and MX (else SuperGAT-Any).",
+            "Best forms by the paper's rule: {} at level 0.05 between GAT and the better SuperGAT (if not significant, \
+             GAT-Any), then between SD and MX (if not significant, SuperGAT-Any).",
             if study.plan.redrawn {
-                "t-test, ours paired over graphs and the paper's unpaired,"
+                "t-test, paired over graphs for ours and unpaired for the paper's,"
             } else {
                 "unpaired t-test"
             }
@@ -82,13 +83,13 @@ pub fn confusion(study: &Study) -> Sheet {
     sheet("Best form of attention", &header, rows, notes)
 }
 
-/// The best form on every graph.
-pub fn forms(study: &Study) -> Sheet {
-    let texts = |choice: Option<Choice>| match choice {
-        Some(Choice { form, gain, .. }) => [form.to_string(), format!("{gain:+.1}")],
+/// Returns the best form on every graph.
+pub fn forms(study: &GridStudy) -> Sheet {
+    let texts = |best: Option<BestForm>| match best {
+        Some(BestForm { form, gain, .. }) => [form.to_string(), format!("{gain:+.1}")],
         None => ["-".into(), "-".into()],
     };
-    let rows = study.forms.iter().map(|graph: &Compared| {
+    let rows = study.forms.iter().map(|graph: &FormComparison| {
         let same = match (graph.ours, graph.paper) {
             (Some(ours), Some(paper)) => {
                 if ours.form == paper.form {
@@ -99,11 +100,11 @@ pub fn forms(study: &Study) -> Sheet {
             }
             _ => "-",
         };
-        let place = [graph.place.degree.to_string(), graph.place.homophily.to_string()];
-        let row = place.into_iter().chain(texts(graph.ours)).chain(texts(graph.paper)).chain([same.to_owned()]);
+        let point = [graph.point.degree.to_string(), graph.point.homophily.to_string()];
+        let row = point.into_iter().chain(texts(graph.ours)).chain(texts(graph.paper)).chain([same.to_owned()]);
         (Tone::Plain, row.collect())
     });
-    let notes = vec!["gain: points of the better SuperGAT over GAT.".into()];
+    let notes = vec!["gain: difference between the better SuperGAT and GAT, in percentage points.".into()];
     sheet(
         "Best form on every graph",
         "degree,homophily,our form,our gain,the paper's form,the paper's gain,same",
@@ -112,14 +113,14 @@ pub fn forms(study: &Study) -> Sheet {
     )
 }
 
-/// Every model on every graph.
-pub fn cells(study: &Study) -> Sheet {
+/// Returns the results of every model on every graph.
+pub fn cells(study: &GridStudy) -> Sheet {
     let rows = study.lines.iter().map(|line| (line.verdict.tone(), line.texts(study.plan.seeds)));
     let header = "degree,homophily,model,ours,n,paper,difference,lambda_2,lambda_E,verdict";
-    let runs = if study.plan.redrawn { "n runs, on a graph each" } else { "n seeds on one graph" };
+    let runs = if study.plan.redrawn { "n runs on different graphs" } else { "n seeds on one graph" };
     let notes = vec![format!(
-        "ours: mean ± standard deviation of {runs}; one run of every setting chose lambda_2 and lambda_E by validation \
-         accuracy."
+        "ours: mean ± standard deviation over {runs}; lambda_2 and lambda_E were selected by validation accuracy, with \
+         one run per candidate."
     )];
     let plain = sheet("Test accuracy in percent", header, rows, notes);
     Sheet {
@@ -147,13 +148,13 @@ fn percent(part: usize, all: usize) -> f64 {
     100.0 * part as f64 / all as f64
 }
 
-impl Line {
+impl GridRow {
     fn texts(&self, wanted: u64) -> Vec<String> {
         let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".into());
         let n = self.count();
         vec![
-            self.place.degree.to_string(),
-            self.place.homophily.to_string(),
+            self.point.degree.to_string(),
+            self.point.homophily.to_string(),
             printed_name(&self.model.to_string()),
             or_none(self.ours.as_ref().map(|ours| format!("{:.1} ± {:.1}", ours.mean, ours.std))),
             if n as u64 == wanted { n.to_string() } else { format!("{n}/{wanted}") },
@@ -165,13 +166,13 @@ impl Line {
         ]
     }
 
-    fn csv(&self, study: &Study) -> Vec<String> {
+    fn csv(&self, study: &GridStudy) -> Vec<String> {
         let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
-        let graph = study.forms.iter().find(|graph| graph.place == self.place);
-        let form = |choice: Option<Choice>| choice.map(|choice| choice.form.to_string()).unwrap_or_default();
+        let graph = study.forms.iter().find(|graph| graph.point == self.point);
+        let form = |best: Option<BestForm>| best.map(|best| best.form.to_string()).unwrap_or_default();
         vec![
-            self.place.degree.to_string(),
-            self.place.homophily.to_string(),
+            self.point.degree.to_string(),
+            self.point.homophily.to_string(),
             self.model.to_string(),
             number(self.ours.as_ref().map(|ours| ours.mean)),
             number(self.ours.as_ref().map(|ours| ours.std)),

@@ -1,76 +1,77 @@
-//! Our grid beside the paper's.
+//! Results of a grid beside the paper's.
 
-use crate::grid::plan::{GAT, GCN, MX, Place, Plan, SD};
+use crate::grid::plan::{GAT, GCN, GridPlan, GridPoint, MX, SD};
 use crate::recipe::{Cell, Form, Map};
 use crate::reproduce::Verdict;
 use crate::statistics::{Moments, Summary};
-use crate::sweep::{Index, ResultsFile};
+use crate::sweep::{RecordIndex, ResultsFile};
 use serde::Serialize;
 use supergat_core::ModelKind;
 
-/// Points by which two means may differ, or twice the deviation where that is more: the paper's or, where graphs are redrawn, the larger one. Only
-/// then do deviations know how much graphs of one cell differ, of which the paper has one.
+/// Smallest tolerance for the difference of two means, in percentage points. Twice the standard deviation is used if
+/// that is larger: the paper's deviation or, with redrawn graphs, the larger of the two. Only redrawn graphs show how
+/// much graphs of one point differ; the paper has one graph per point.
 const TOLERANCE: f64 = 2.0;
 
-/// A grid, made again.
+/// Results of a grid, compared with the paper's.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Study {
-    /// What was asked for.
-    pub plan: Plan,
-    /// Every model on every graph, in the order of the plan.
-    pub lines: Vec<Line>,
-    /// The best form of attention on every graph.
-    pub forms: Vec<Compared>,
-    /// How many numbers agree, by model, and of all in the end.
-    pub shares: Vec<Share>,
+pub struct GridStudy {
+    /// The requested plan.
+    pub plan: GridPlan,
+    /// Results of every model at every point, in the order of the plan.
+    pub lines: Vec<GridRow>,
+    /// Best form of attention at every point.
+    pub forms: Vec<FormComparison>,
+    /// Agreement with the paper by model, followed by that of all models.
+    pub shares: Vec<PaperAgreement>,
 }
 
-/// A model on a graph. Accuracies are in percent.
+/// Results of a model at a point of the grid. Accuracies are in percent.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Line {
-    /// The graph.
+pub struct GridRow {
+    /// Point of the grid.
     #[serde(flatten)]
-    pub place: Place,
-    /// The model.
+    pub point: GridPoint,
+    /// Model.
     pub model: ModelKind,
-    /// The chosen weight decay.
+    /// Selected weight decay.
     pub lambda_2: Option<f64>,
-    /// The chosen weight of the edge losses, where there are any.
+    /// Selected weight of the edge loss, for self-supervised models.
     pub lambda_e: Option<f64>,
-    /// Our test results, in the order of the seeds.
+    /// Our test accuracies, in the order of the seeds.
     pub ours: Option<Summary>,
-    /// What the paper prints.
+    /// Printed number.
     pub paper: Option<Moments>,
     /// Our mean minus the paper's.
     pub difference: Option<f64>,
-    /// Whether the two agree.
+    /// Agreement of the two numbers.
     pub verdict: Verdict,
 }
 
-/// The best form of attention on a graph.
+/// Our best form of attention at a point, beside the paper's.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Compared {
-    /// The graph.
+pub struct FormComparison {
+    /// Point of the grid.
     #[serde(flatten)]
-    pub place: Place,
-    /// Ours; `None` while runs are missing.
-    pub ours: Option<Choice>,
-    /// The paper's; `None` where it has no such graph.
-    pub paper: Option<Choice>,
+    pub point: GridPoint,
+    /// Our best form; `None` while runs are missing.
+    pub ours: Option<BestForm>,
+    /// The paper's best form; `None` if it has no such graph.
+    pub paper: Option<BestForm>,
 }
 
-/// What the recipe says of a graph.
+/// Best form of attention on a graph.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Choice {
-    /// The best form, by the paper's rule.
+pub struct BestForm {
+    /// Best form by the paper's rule.
     pub form: Form,
-    /// Points that the better SuperGAT gains over GAT.
+    /// Gain of the better SuperGAT over GAT, in percentage points.
     pub gain: f64,
-    /// The largest mean of GAT, SD and MX, whatever a test says of it.
+    /// Model with the largest mean among GAT, SD and MX, whether or not the difference is significant.
     pub largest: ModelKind,
 }
 
-impl Choice {
+impl BestForm {
     fn new(form: Form, gat: f64, sd: f64, mx: f64) -> Self {
         let largest = if gat >= sd.max(mx) {
             GAT
@@ -83,77 +84,79 @@ impl Choice {
     }
 }
 
-/// How many numbers agree with the paper's.
+/// Number of means that agree with the paper's.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Share {
-    /// Of which model; `None`: of all.
+pub struct PaperAgreement {
+    /// Model; `None` for all models.
     pub model: Option<ModelKind>,
-    /// Numbers that both have.
+    /// Number of means that both have.
     pub numbers: usize,
-    /// Numbers that agree.
+    /// Number of means within the tolerance.
     pub within: usize,
-    /// Numbers that agree where the tolerance knows the paper's deviation only.
+    /// Number of means within the tolerance from the paper's standard deviation alone.
     pub within_printed: usize,
-    /// Mean of our means minus the paper's.
+    /// Mean difference: our mean minus the paper's.
     pub difference: f64,
-    /// Mean of their absolute values.
+    /// Mean absolute difference.
     pub absolute: f64,
-    /// The same of the gain over GAT, which the chance of one graph hardly moves: both models saw the same one.
+    /// Mean absolute difference of the gains over GAT. Gains vary less between graphs than accuracies, since both
+    /// models train on the same graph.
     pub gain_absolute: Option<f64>,
 }
 
-impl Study {
-    /// From what a results file holds. The order of its lines and the times in it make no difference.
-    pub fn new(plan: &Plan, results: &ResultsFile) -> Self {
-        let index = Index::new(results.records());
+impl GridStudy {
+    /// Builds the study from a results file. It does not depend on the order of lines or on durations.
+    pub fn new(plan: &GridPlan, results: &ResultsFile) -> Self {
+        let index = RecordIndex::new(results.records());
         let paper = Map::paper();
-        let cells = plan.places().into_iter().flat_map(|place| plan.models.iter().map(move |&model| (place, model)));
-        let lines: Vec<Line> = cells.map(|(place, model)| line(plan, place, model, &index, &paper)).collect();
-        let forms = plan.places().into_iter().map(|place| compared(plan, place, &lines, &paper)).collect();
+        let cells = plan.points().into_iter().flat_map(|point| plan.models.iter().map(move |&model| (point, model)));
+        let lines: Vec<GridRow> = cells.map(|(point, model)| line(plan, point, model, &index, &paper)).collect();
+        let forms = plan.points().into_iter().map(|point| compare_forms(plan, point, &lines, &paper)).collect();
         let models = plan.models.iter().copied().map(Some).chain([None]);
-        let shares = models.filter_map(|model| share(model, &lines)).collect();
+        let shares = models.filter_map(|model| agreement(model, &lines)).collect();
         Self { plan: plan.clone(), lines, forms, shares }
     }
 
-    /// A model on a graph.
-    pub fn line(&self, place: Place, model: ModelKind) -> Option<&Line> {
-        self.lines.iter().find(|line| line.place == place && line.model == model)
+    /// Returns the results of a model at a point.
+    pub fn line(&self, point: GridPoint, model: ModelKind) -> Option<&GridRow> {
+        self.lines.iter().find(|line| line.point == point && line.model == model)
     }
 
-    /// Whether fewer settings were tried than in the paper.
+    /// Returns whether there are fewer candidate settings than in the paper.
     pub fn is_coarse(&self) -> bool {
-        let full = Plan::full();
+        let full = GridPlan::full();
         self.plan.lambda_2.len() < full.lambda_2.len() || self.plan.lambda_e.len() < full.lambda_e.len()
     }
 
-    /// Graphs on which all runs of all models are there.
-    pub fn whole_cells(&self) -> usize {
-        let whole =
-            |place: &Place| self.lines.iter().filter(|l| l.place == *place).all(|line| line.is_whole(&self.plan));
-        self.plan.places().iter().filter(|place| whole(place)).count()
+    /// Returns the number of points with all runs of all models.
+    pub fn complete_points(&self) -> usize {
+        let complete = |point: &GridPoint| {
+            self.lines.iter().filter(|l| l.point == *point).all(|line| line.is_complete(&self.plan))
+        };
+        self.plan.points().iter().filter(|point| complete(point)).count()
     }
 
-    /// Graphs of which both have a best form and the paper's is one of these: how many, and on how many ours is the
-    /// same.
-    pub fn agreement(&self, of: &[Form]) -> (usize, usize) {
+    /// Compares the best forms at the points where the paper's is one of `forms` and ours is known. Returns the number
+    /// of these points, and on how many of them both agree.
+    pub fn agreement(&self, forms: &[Form]) -> (usize, usize) {
         let both = self.forms.iter().filter_map(|graph| Some((graph.ours?.form, graph.paper?.form)));
-        let both: Vec<_> = both.filter(|(_, paper)| of.contains(paper)).collect();
+        let both: Vec<_> = both.filter(|(_, paper)| forms.contains(paper)).collect();
         (both.len(), both.iter().filter(|(ours, paper)| ours == paper).count())
     }
 
-    /// Graphs on which the paper's SD or MX is better than the rest, and on how many of them ours has the largest mean.
-    pub fn leaders(&self) -> (usize, usize) {
+    /// Compares the largest means at the points where the paper's best form is SD or MX. Returns the number of these
+    /// points, and on how many of them the same model has our largest mean.
+    pub fn largest_mean_agreement(&self) -> (usize, usize) {
         let both = self.forms.iter().filter_map(|graph| Some((graph.ours?, graph.paper?)));
         let both: Vec<_> = both.filter(|(_, paper)| [Form::Sd, Form::Mx].contains(&paper.form)).collect();
         (both.len(), both.iter().filter(|(ours, paper)| ours.largest == paper.largest).count())
     }
 
-    /// Graphs by the paper's best form (rows) and ours (columns), both in the order of [`Form::ALL`].
+    /// Counts points by the paper's best form (rows) and ours (columns), both in the order of [`Form::ALL`].
     pub fn confusion(&self) -> [[usize; 4]; 4] {
         let count = |paper, ours| {
-            let is = |graph: &&Compared| {
-                graph.paper.is_some_and(|choice| choice.form == paper)
-                    && graph.ours.is_some_and(|choice| choice.form == ours)
+            let is = |graph: &&FormComparison| {
+                graph.paper.is_some_and(|best| best.form == paper) && graph.ours.is_some_and(|best| best.form == ours)
             };
             self.forms.iter().filter(is).count()
         };
@@ -161,8 +164,8 @@ impl Study {
     }
 }
 
-impl Line {
-    fn is_whole(&self, plan: &Plan) -> bool {
+impl GridRow {
+    fn is_complete(&self, plan: &GridPlan) -> bool {
         self.count() as u64 == plan.seeds
     }
 
@@ -171,31 +174,31 @@ impl Line {
         both.is_some_and(|(difference, paper)| difference.abs() <= TOLERANCE.max(2.0 * paper.std))
     }
 
-    /// Runs of the chosen settings.
+    /// Returns the number of final runs.
     pub(crate) fn count(&self) -> usize {
         self.ours.as_ref().map_or(0, |ours| ours.values.len())
     }
 }
 
-fn line(plan: &Plan, place: Place, model: ModelKind, index: &Index<'_>, paper: &Map) -> Line {
-    let chosen = plan.chosen(place, model, index);
-    let values = chosen.into_iter().flat_map(|settings| plan.finals(place, settings));
+fn line(plan: &GridPlan, point: GridPoint, model: ModelKind, index: &RecordIndex<'_>, paper: &Map) -> GridRow {
+    let selected = plan.selected(point, model, index);
+    let values = selected.into_iter().flat_map(|settings| plan.final_runs(point, settings));
     let values: Vec<f64> = values.filter_map(|job| Some(100.0 * index.find(&job)?.test()?.metric)).collect();
     let ours = Some(values).filter(|values| !values.is_empty()).map(Summary::of);
-    let paper = printed(place, paper).and_then(|cell| of(cell, model));
+    let paper = printed(point, paper).and_then(|cell| moments(cell, model));
     let verdict = match (&ours, paper) {
         (Some(ours), Some(paper)) => {
             let std = if plan.redrawn { paper.std.max(ours.std) } else { paper.std };
-            Verdict::judged(ours.mean, paper.mean, TOLERANCE.max(2.0 * std))
+            Verdict::with_tolerance(ours.mean, paper.mean, TOLERANCE.max(2.0 * std))
         }
         (Some(_), None) => Verdict::NotPrinted,
         (None, _) => Verdict::Missing,
     };
-    Line {
-        place,
+    GridRow {
+        point,
         model,
-        lambda_2: chosen.map(|settings| settings.lambda_2),
-        lambda_e: chosen.filter(|settings| settings.model.is_self_supervised()).map(|settings| settings.lambda_e),
+        lambda_2: selected.map(|settings| settings.lambda_2),
+        lambda_e: selected.filter(|settings| settings.model.is_self_supervised()).map(|settings| settings.lambda_e),
         difference: ours.as_ref().zip(paper).map(|(ours, paper)| ours.mean - paper.mean),
         ours,
         paper,
@@ -203,47 +206,49 @@ fn line(plan: &Plan, place: Place, model: ModelKind, index: &Index<'_>, paper: &
     }
 }
 
-/// The paper's graph at a place.
-fn printed(place: Place, paper: &Map) -> Option<&Cell> {
-    paper.cells().iter().find(|cell| cell.degree == place.degree && cell.homophily == place.homophily)
+/// Returns the paper's results at a point.
+fn printed(point: GridPoint, paper: &Map) -> Option<&Cell> {
+    paper.cells().iter().find(|cell| cell.degree == point.degree && cell.homophily == point.homophily)
 }
 
-fn of(cell: &Cell, model: ModelKind) -> Option<Moments> {
+/// Returns the printed moments of a model.
+fn moments(cell: &Cell, model: ModelKind) -> Option<Moments> {
     [(GCN, cell.gcn), (GAT, cell.gat), (SD, cell.sd), (MX, cell.mx)]
         .into_iter()
         .find_map(|(kind, moments)| (kind == model).then_some(moments))
 }
 
-fn compared(plan: &Plan, place: Place, lines: &[Line], paper: &Map) -> Compared {
+/// Compares the best forms at a point.
+fn compare_forms(plan: &GridPlan, point: GridPoint, lines: &[GridRow], paper: &Map) -> FormComparison {
     let ours = |model| {
-        let line = lines.iter().find(|line| line.place == place && line.model == model)?;
-        line.ours.as_ref().filter(|_| line.is_whole(plan) && plan.seeds > 1)
+        let line = lines.iter().find(|line| line.point == point && line.model == model)?;
+        line.ours.as_ref().filter(|_| line.is_complete(plan) && plan.seeds > 1)
     };
     let ours = || {
         let [gat, sd, mx] = [ours(GAT)?, ours(SD)?, ours(MX)?];
-        let moments = |of: &Summary| Moments { n: of.values.len(), mean: of.mean, std: of.std };
+        let moments = |summary: &Summary| Moments { n: summary.values.len(), mean: summary.mean, std: summary.std };
         let form = match plan.redrawn {
             true => Form::best_of_pairs(&gat.values, &sd.values, &mx.values),
             false => Form::best(moments(gat), moments(sd), moments(mx)),
         };
-        Some(Choice::new(form, gat.mean, sd.mean, mx.mean))
+        Some(BestForm::new(form, gat.mean, sd.mean, mx.mean))
     };
-    Compared {
-        place,
+    FormComparison {
+        point,
         ours: ours(),
-        paper: printed(place, paper).map(|cell| Choice::new(cell.form(), cell.gat.mean, cell.sd.mean, cell.mx.mean)),
+        paper: printed(point, paper).map(|cell| BestForm::new(cell.form(), cell.gat.mean, cell.sd.mean, cell.mx.mean)),
     }
 }
 
-/// `None` where there is nothing to compare.
-fn share(model: Option<ModelKind>, all: &[Line]) -> Option<Share> {
-    let lines: Vec<&Line> = all.iter().filter(|line| model.is_none_or(|model| line.model == model)).collect();
+/// Computes the agreement with the paper; `None` if there is nothing to compare.
+fn agreement(model: Option<ModelKind>, all: &[GridRow]) -> Option<PaperAgreement> {
+    let lines: Vec<&GridRow> = all.iter().filter(|line| model.is_none_or(|model| line.model == model)).collect();
     let differences: Vec<f64> = lines.iter().filter_map(|line| line.difference).collect();
-    let of_gat =
-        |place| all.iter().find(|line| line.place == place && line.model == GAT).and_then(|line| line.difference);
+    let gat_difference =
+        |point| all.iter().find(|line| line.point == point && line.model == GAT).and_then(|line| line.difference);
     let others = lines.iter().filter(|line| line.model != GAT);
-    let gains: Vec<f64> = others.filter_map(|line| Some(line.difference? - of_gat(line.place)?)).collect();
-    (!differences.is_empty()).then(|| Share {
+    let gains: Vec<f64> = others.filter_map(|line| Some(line.difference? - gat_difference(line.point)?)).collect();
+    (!differences.is_empty()).then(|| PaperAgreement {
         model,
         numbers: differences.len(),
         within: lines.iter().filter(|line| matches!(line.verdict, Verdict::Within(_))).count(),

@@ -1,8 +1,9 @@
-//! Whether attention predicts edges that it has not seen.
+//! Link prediction: whether attention predicts held-out edges.
 //!
-//! Of every graph 10 % of the edges are held out to be predicted, and 5 % more for validation, as in the paper, where nothing is selected by them. Messages are
-//! passed along the remaining 85 %, and training takes its positives from them and its negatives from all pairs that are not among them. So a held-out
-//! edge may be drawn as a negative, as rarely as any other pair: training cannot tell it from a pair without an edge. Then
+//! In every graph 10 % of the edges are held out for testing and 5 % for validation. As in the paper, nothing is
+//! selected by the validation edges. Messages are passed along the remaining 85 %. Training draws positives from these
+//! edges and negatives from all other pairs. A held-out edge is therefore as likely to be a negative as any pair
+//! without an edge, so training cannot distinguish the two. The scores are
 //!
 //! ```text
 //! score(j -> i) = phi_ij of the last layer = sigmoid(mean over heads of the edge logit)
@@ -10,8 +11,9 @@
 //! precision     = average precision, sum over thresholds of (R_n - R_(n-1)) P_n
 //! ```
 //!
-//! over both directions of the held-out edges, and of as many pairs that are no edges of the whole graph. The model is the one with the best
-//! validation metric of the nodes, whose test metric stands beside the AUC. Of several graphs those with test nodes are scored.
+//! over both directions of the held-out edges and of equally many pairs that are not edges of the original graph. The
+//! model is that of the epoch with the best validation metric of the nodes; its test metric is reported beside the AUC.
+//! In datasets of several graphs, only graphs with test nodes are scored.
 
 mod ranking;
 mod split;
@@ -19,7 +21,7 @@ mod study;
 
 pub use ranking::{auc, average_precision};
 pub use split::EdgeSplit;
-pub use study::{Plan, Point};
+pub use study::{LinkPredictionPlan, LinkPredictionResult};
 
 use crate::sweep::Task;
 use serde::{Deserialize, Serialize};
@@ -27,7 +29,7 @@ use serde_json::Value;
 use supergat_core::{Error, Example, Model, Result};
 use supergat_data::Dataset;
 
-/// How well held-out edges are told from other pairs.
+/// Metrics for distinguishing held-out edges from pairs without an edge.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct LinkScore {
     /// Area under the ROC curve.
@@ -36,15 +38,15 @@ pub struct LinkScore {
     pub average_precision: f64,
 }
 
-/// Trains on the edges that are not held out, and predicts those that are. Edges are held out anew for each seed.
+/// Task that trains without the held-out edges and predicts them. Each seed holds out different edges.
 #[derive(Debug, Clone, Copy)]
 pub struct LinkPrediction;
 
 impl LinkPrediction {
-    /// How a dataset's graphs are split for a seed.
+    /// Splits the edges of all graphs of a dataset, for a seed.
     pub fn splits(dataset: &Dataset, seed: u64) -> Result<Vec<EdgeSplit>> {
-        let one = |(k, example): (usize, &Example<f32>)| EdgeSplit::new(&example.graph, seed, k as u16);
-        dataset.examples.iter().enumerate().map(one).collect()
+        let split = |(k, example): (usize, &Example<f32>)| EdgeSplit::new(&example.graph, seed, k as u16);
+        dataset.examples.iter().enumerate().map(split).collect()
     }
 }
 
@@ -53,7 +55,7 @@ impl Task for LinkPrediction {
         "link"
     }
 
-    fn prepared(&self, dataset: &Dataset, seed: u64) -> Result<Option<Dataset>> {
+    fn prepare(&self, dataset: &Dataset, seed: u64) -> Result<Option<Dataset>> {
         let mut prepared = dataset.clone();
         for (example, split) in prepared.examples.iter_mut().zip(Self::splits(dataset, seed)?) {
             example.graph = split.training.into();
@@ -61,7 +63,7 @@ impl Task for LinkPrediction {
         Ok(Some(prepared))
     }
 
-    fn measured(&self, dataset: &Dataset, seed: u64, model: &Model<f32>) -> Result<Value> {
+    fn measure(&self, dataset: &Dataset, seed: u64, model: &Model<f32>) -> Result<Value> {
         let [mut edges, mut others] = [Vec::new(), Vec::new()];
         for (example, split) in dataset.examples.iter().zip(Self::splits(dataset, seed)?) {
             if example.test.is_empty() {
@@ -70,7 +72,7 @@ impl Task for LinkPrediction {
             let EdgeSplit { training, test, non_edges, .. } = split;
             let example = Example { graph: training.into(), ..example.clone() };
             let score = |pairs: &[[u32; 2]]| -> Result<Vec<f32>> {
-                let logits = model.pair_logits(&example, &both_ways(pairs))?;
+                let logits = model.pair_logits(&example, &both_directions(pairs))?;
                 logits.ok_or_else(|| no_attention(model))
             };
             edges.extend(score(&test)?);
@@ -82,7 +84,8 @@ impl Task for LinkPrediction {
     }
 }
 
-fn both_ways(pairs: &[[u32; 2]]) -> Vec<[u32; 2]> {
+/// Returns every pair in both directions.
+fn both_directions(pairs: &[[u32; 2]]) -> Vec<[u32; 2]> {
     pairs.iter().flat_map(|&[a, b]| [[a, b], [b, a]]).collect()
 }
 
@@ -110,29 +113,32 @@ mod tests {
         Job { source: SOURCE.into(), split: SplitChoice::Published, settings, seed }
     }
 
-    /// Runs are kept with their further metrics, found again, and do not depend on the number of threads; products of features know much about edges between classes.
+    /// Records contain the AUC, and a second sweep finds them. The homophily of the graph makes edges predictable.
     #[test]
-    fn runs_are_kept_with_their_auc() {
+    fn stores_auc_and_resumes() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("results.jsonl");
         let jobs = vec![job("supergat-dp", 1e-3, 0), job("supergat-dp", 10.0, 0), job("gcn", 1.0, 0)];
         let sweep = |threads| {
             let mut results = ResultsFile::open(&path).unwrap();
-            let report =
+            let outcome =
                 run_task_sweep(&LinkPrediction, jobs.clone(), &mut results, threads, |_, _| ControlFlow::Continue(()));
-            (report.unwrap(), results.records().cloned().collect::<Vec<_>>())
+            (outcome.unwrap(), results.records().cloned().collect::<Vec<_>>())
         };
-        let (report, records) = sweep(1);
-        assert_eq!((report.ran, report.failed), (2, 1));
+        let (outcome, records) = sweep(1);
+        assert_eq!((outcome.ran, outcome.failed), (2, 1));
         let auc = |lambda_e: f64| {
-            let of = records.iter().find(|r| r.settings.lambda_e == lambda_e && r.model == "supergat-dp").unwrap();
-            assert_eq!(of.task, "link");
-            let score: LinkScore = of.measured().unwrap();
+            let record = records.iter().find(|r| r.settings.lambda_e == lambda_e && r.model == "supergat-dp").unwrap();
+            assert_eq!(record.task, "link");
+            let score: LinkScore = record.measured().unwrap();
             assert!((0.0..=1.0).contains(&score.average_precision));
             score.auc
         };
         let both = [auc(1e-3), auc(10.0)];
-        assert!(both[0] != both[1] && both.iter().all(|auc| (0.65..0.95).contains(auc)), "chance gives 0.5: {both:?}");
+        assert!(
+            both[0] != both[1] && both.iter().all(|auc| (0.65..0.95).contains(auc)),
+            "random scores give 0.5: {both:?}"
+        );
         let failed = records.iter().find(|record| record.model == "gcn").unwrap();
         assert!(
             matches!(&failed.status, Status::Failed { reason } if reason.contains("has no attention")),
@@ -142,11 +148,11 @@ mod tests {
         assert_eq!((again.ran, again.found, again.failed), (0, 2, 1));
     }
 
-    /// No edge that is to be predicted, in either direction, is in what is trained on.
+    /// The training graph contains no held-out edge in either direction.
     #[test]
-    fn held_out_edges_are_not_trained_on() {
+    fn training_graph_excludes_held_out_edges() {
         let dataset = supergat_data::load(SOURCE).unwrap();
-        let prepared = LinkPrediction.prepared(&dataset, 4).unwrap().unwrap();
+        let prepared = LinkPrediction.prepare(&dataset, 4).unwrap().unwrap();
         let split = &LinkPrediction::splits(&dataset, 4).unwrap()[0];
         let graph = &prepared.examples[0].graph;
         assert!(!split.test.is_empty() && !split.validation.is_empty());

@@ -1,6 +1,7 @@
-//! How well scores tell edges from other pairs: area under the ROC curve, and average precision. Equal scores are one threshold.
+//! Ranking metrics of scores: area under the ROC curve and average precision. Equal scores share a threshold.
 
-/// The probability that an edge scores higher than another pair, equal scores counting half; `None` where one side is empty or a score is no number.
+/// Returns the area under the ROC curve: the probability that an edge scores higher than a non-edge, with equal scores
+/// counting half. Returns `None` if one side is empty or a score is NaN.
 pub fn auc(edges: &[f32], others: &[f32]) -> Option<f64> {
     let mut below = 0.0;
     let mut wins = 0.0;
@@ -11,19 +12,20 @@ pub fn auc(edges: &[f32], others: &[f32]) -> Option<f64> {
     Some(wins / (edges.len() as f64 * others.len() as f64))
 }
 
-/// The mean of the precisions at the thresholds, weighted by the recall that each adds; `None` as for [`auc`].
+/// Returns the average precision: the mean of the precisions at the thresholds, weighted by the increase in recall.
+/// Returns `None` in the same cases as [`auc`].
 pub fn average_precision(edges: &[f32], others: &[f32]) -> Option<f64> {
-    let [mut found, mut taken] = [0.0; 2];
+    let [mut true_positives, mut predicted] = [0.0; 2];
     let mut sum = 0.0;
     for [edges, others] in thresholds(edges, others)?.into_iter().rev() {
-        found += edges;
-        taken += edges + others;
-        sum += edges * found / taken;
+        true_positives += edges;
+        predicted += edges + others;
+        sum += edges * true_positives / predicted;
     }
     Some(sum / edges.len() as f64)
 }
 
-/// Numbers of edges and of others at each score, from the lowest score to the highest.
+/// Counts edges and non-edges at each score, from the lowest score to the highest.
 fn thresholds(edges: &[f32], others: &[f32]) -> Option<Vec<[f64; 2]>> {
     let both = edges.iter().map(|&score| (score, 0)).chain(others.iter().map(|&score| (score, 1)));
     let mut scores: Vec<(f32, usize)> = both.collect();
@@ -31,9 +33,9 @@ fn thresholds(edges: &[f32], others: &[f32]) -> Option<Vec<[f64; 2]>> {
         return None;
     }
     scores.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-    // Zero and minus zero are equal, and beside each other.
+    // The total order puts -0.0 directly before 0.0; they are equal and share a threshold.
     let equal = scores.chunk_by(|a, b| a.0 == b.0);
-    let count = |group: &[(f32, usize)], side| group.iter().filter(|(_, of)| *of == side).count() as f64;
+    let count = |group: &[(f32, usize)], side| group.iter().filter(|(_, kind)| *kind == side).count() as f64;
     Some(equal.map(|group| [count(group, 0), count(group, 1)]).collect())
 }
 
@@ -45,9 +47,9 @@ mod tests {
         assert!((found.unwrap() - expected).abs() < 1e-12, "{found:?} instead of {expected}");
     }
 
-    /// `sklearn.metrics.roc_auc_score` and `average_precision_score` of scikit-learn, with equal scores among them.
+    /// Expected values: `roc_auc_score` and `average_precision_score` of scikit-learn, with ties.
     #[test]
-    fn the_numbers_are_scikit_learns() {
+    fn equals_scikit_learn() {
         let edges = [0.9, 0.8, 0.8, 0.55, 0.5, 0.3, -0.1];
         let others = [0.8, 0.7, 0.5, 0.5, 0.2, 0.1, 0.0, -0.1, -2.5];
         close(auc(&edges, &others), 0.7222222222222223);
@@ -58,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn extremes() {
+    fn handles_perfect_reversed_tied_and_undefined_rankings() {
         assert_eq!(
             (auc(&[2.0, 3.0], &[1.0, -1.0]), average_precision(&[2.0, 3.0], &[1.0, -1.0])),
             (Some(1.0), Some(1.0))
@@ -69,13 +71,12 @@ mod tests {
         assert_eq!((auc(&[], &[1.0]), auc(&[1.0], &[]), auc(&[f32::NAN], &[1.0])), (None, None, None));
     }
 
-    /// The area is that of all comparisons, one by one.
     #[test]
-    fn equals_all_comparisons() {
+    fn auc_equals_the_share_of_pairwise_wins() {
         let score = |k: u32, modulus: u32| (k * k % modulus) as f32;
         let edges: Vec<f32> = (0..40).map(|k| score(k, 17) + 2.0).collect();
         let others: Vec<f32> = (0..60).map(|k| score(k, 19)).collect();
-        let one = |a: f32, b: f32| {
+        let win = |a: f32, b: f32| {
             if a > b {
                 1.0
             } else if a == b {
@@ -84,7 +85,7 @@ mod tests {
                 0.0
             }
         };
-        let wins: f64 = edges.iter().flat_map(|&a| others.iter().map(move |&b| one(a, b))).sum();
+        let wins: f64 = edges.iter().flat_map(|&a| others.iter().map(move |&b| win(a, b))).sum();
         close(auc(&edges, &others), wins / 2400.0);
     }
 }

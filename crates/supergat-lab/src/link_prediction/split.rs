@@ -1,28 +1,29 @@
-//! Edges that are held out, and pairs without an edge beside them.
+//! Held-out edges, and pairs without an edge to compare them with.
 
 use supergat_core::random::{Purpose, Stream};
 use supergat_core::{Direction, Error, Graph, Result};
 
-/// Share of the edges that are held out to be predicted.
+/// Share of the edges held out for testing.
 const TEST: f64 = 0.1;
-/// Share of the edges that are held out for validation.
+/// Share of the edges held out for validation.
 const VALIDATION: f64 = 0.05;
 
-/// An undirected graph without some of its edges. Links of a directed one are taken as undirected; self-loops belong to every node and to no part.
+/// Split of the edges of a graph. Directed links are treated as undirected. Self-loops are in no part; every node of
+/// the training graph has one.
 #[derive(Debug, Clone)]
 pub struct EdgeSplit {
-    /// The graph of the edges that remain.
+    /// Graph of the remaining edges.
     pub training: Graph,
-    /// Edges held out for validation, each once, the smaller node first.
+    /// Edges held out for validation, each once with the smaller node first.
     pub validation: Vec<[u32; 2]>,
-    /// Edges held out to be predicted.
+    /// Edges held out for testing.
     pub test: Vec<[u32; 2]>,
-    /// As many pairs that are no edges of the whole graph.
+    /// Pairs that are not edges of the original graph, as many as test edges.
     pub non_edges: Vec<[u32; 2]>,
 }
 
 impl EdgeSplit {
-    /// Splits by the random numbers of a seed; `number` tells the graphs of a dataset apart.
+    /// Splits a graph at random; `number` is its index in the dataset, so that graphs get different splits.
     pub fn new(graph: &Graph, seed: u64, number: u16) -> Result<Self> {
         let stream = |step| Stream::new(seed, step, number, Purpose::HeldOutEdges);
         let mut edges = edges(graph);
@@ -40,7 +41,7 @@ impl EdgeSplit {
     }
 }
 
-/// Every edge once, the smaller node first.
+/// Returns every edge once, with the smaller node first.
 fn edges(graph: &Graph) -> Vec<[u32; 2]> {
     let incoming = graph.incoming();
     let with = |i: u32| incoming.of(i as usize).iter().filter(move |&&j| j != i).map(move |&j| [i.min(j), i.max(j)]);
@@ -50,16 +51,16 @@ fn edges(graph: &Graph) -> Vec<[u32; 2]> {
     edges
 }
 
-/// So many different pairs, the smaller node first, that no edge joins in either direction; all are equally likely.
+/// Draws `count` different pairs without an edge in either direction, uniformly, with the smaller node first.
 fn non_edges(graph: &Graph, count: usize, stream: Stream) -> Result<Vec<[u32; 2]>> {
     let nodes = graph.nodes() as u64;
     let permutation = stream.permutation(nodes * nodes);
     let pair = |k: u64| {
-        let place = permutation.apply(k);
-        [(place / nodes) as u32, (place % nodes) as u32]
+        let cell = permutation.apply(k);
+        [(cell / nodes) as u32, (cell % nodes) as u32]
     };
-    let apart = |&[a, b]: &[u32; 2]| a < b && graph.position(a, b).is_none() && graph.position(b, a).is_none();
-    let pairs: Vec<[u32; 2]> = (0..nodes * nodes).map(pair).filter(apart).take(count).collect();
+    let is_non_edge = |&[a, b]: &[u32; 2]| a < b && graph.position(a, b).is_none() && graph.position(b, a).is_none();
+    let pairs: Vec<[u32; 2]> = (0..nodes * nodes).map(pair).filter(is_non_edge).take(count).collect();
     if pairs.len() < count {
         let (edges, nodes) = (graph.edges() as u64, graph.nodes());
         return Err(Error::TooFewNonEdges { wanted: count as u64, available: pairs.len() as u64, edges, nodes });
@@ -73,7 +74,7 @@ mod tests {
     use std::collections::BTreeSet;
     use supergat_core::sampling::{NegativeSampler, SampleSizes};
 
-    /// A ring of 100 nodes with chords: 200 edges.
+    /// Returns a ring of 100 nodes with chords: 200 edges.
     fn ring() -> Graph {
         let edges: Vec<(u32, u32)> = (0..100).flat_map(|i| [(i, (i + 1) % 100), (i, (i + 7) % 100)]).collect();
         Graph::from_edges(100, &edges, Direction::Undirected).unwrap()
@@ -84,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn every_edge_is_in_one_part() {
+    fn puts_each_edge_in_one_part() {
         let graph = ring();
         let split = EdgeSplit::new(&graph, 3, 0).unwrap();
         assert_eq!((split.test.len(), split.validation.len(), split.non_edges.len()), (20, 10, 20));
@@ -98,18 +99,19 @@ mod tests {
     }
 
     #[test]
-    fn seeds_and_graphs_have_splits_of_their_own() {
-        let of = |seed, number| {
+    fn splits_differ_by_seed_and_graph() {
+        let split = |seed, number| {
             let split = EdgeSplit::new(&ring(), seed, number).unwrap();
             (split.test, split.non_edges)
         };
-        assert_eq!(of(3, 0), of(3, 0));
-        assert!(of(3, 0).0 != of(4, 0).0 && of(3, 0).1 != of(4, 0).1 && of(3, 0).0 != of(3, 1).0);
+        assert_eq!(split(3, 0), split(3, 0));
+        assert!(split(3, 0).0 != split(4, 0).0 && split(3, 0).1 != split(4, 0).1 && split(3, 0).0 != split(3, 1).0);
     }
 
-    /// Training draws its negatives against the training graph. Were held-out edges never among them, that alone would give them away.
+    /// Training draws negatives from the non-edges of the training graph. If it never drew held-out edges, it would
+    /// reveal them.
     #[test]
-    fn held_out_edges_can_be_negatives_like_any_other_pair() {
+    fn samples_held_out_edges_as_negatives_like_other_pairs() {
         let split = EdgeSplit::new(&ring(), 3, 0).unwrap();
         let graph = &split.training;
         let (sampler, sizes) = (NegativeSampler::new(graph), SampleSizes::new(graph, 1.0, 1.0).unwrap());
@@ -132,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn graphs_without_room_are_refused() {
+    fn rejects_graphs_with_too_few_non_edges() {
         let all: Vec<(u32, u32)> = (0..20).flat_map(|a| (0..a).map(move |b| (a, b))).collect();
         let complete = Graph::from_edges(20, &all, Direction::Undirected).unwrap();
         assert!(matches!(EdgeSplit::new(&complete, 0, 0), Err(Error::TooFewNonEdges { wanted: 19, .. })));

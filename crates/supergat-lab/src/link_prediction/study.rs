@@ -1,4 +1,4 @@
-//! The published study: AUC and the metric of the nodes against the weight of the edge losses, for several forms of attention.
+//! The published study: AUC and node metric against the weight of the edge loss, for several attention forms.
 
 use crate::link_prediction::{LinkPrediction, LinkScore};
 use crate::settings::Settings;
@@ -7,39 +7,39 @@ use crate::sweep::{Job, Record, ResultsFile, Task, dataset_name};
 use serde::Serialize;
 use supergat_core::{Form, ModelKind};
 
-/// The runs on one dataset.
+/// Runs of the study on one dataset.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Plan {
+pub struct LinkPredictionPlan {
     source: String,
-    /// What the dataset is called in results.
+    /// Name of the dataset in results.
     pub dataset: String,
-    /// What the nodes are measured by.
+    /// Metric of the nodes: `accuracy` or `micro-f1`.
     pub metric: &'static str,
     settings: Vec<Settings>,
     seeds: u64,
 }
 
-/// What the seeds of one dataset, model and weight came to.
+/// Results of one dataset, model and weight of the edge loss over seeds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Point {
-    /// The dataset.
+pub struct LinkPredictionResult {
+    /// Dataset.
     pub dataset: String,
-    /// The model.
+    /// Model.
     pub model: ModelKind,
-    /// Weight of the edge losses.
+    /// Weight of the edge loss.
     pub lambda_e: f64,
-    /// The seeds there are runs of; all values are in their order.
+    /// Seeds with a result; all values are in this order.
     pub seeds: Vec<u64>,
     /// Area under the ROC curve of the held-out edges.
     pub auc: Summary,
-    /// Average precision of the same.
+    /// Average precision of the held-out edges.
     pub average_precision: Summary,
     /// Test metric of the nodes, in percent.
     pub test: Summary,
 }
 
-impl Plan {
-    /// Every model with every weight of the edge losses. The dataset is read once to learn its name.
+impl LinkPredictionPlan {
+    /// Plans every model with every weight of the edge loss. Loads the dataset to obtain its name.
     pub fn new(source: &str, models: &[ModelKind], lambdas: &[f64], seeds: u64) -> supergat_data::Result<Self> {
         let dataset = supergat_data::load(source)?;
         let all = models.iter().flat_map(|&model| lambdas.iter().map(move |&lambda_e| (model, lambda_e)));
@@ -52,26 +52,26 @@ impl Plan {
         })
     }
 
-    /// All runs: seeds 0, 1, ...
+    /// Returns all runs, with seeds from 0.
     pub fn jobs(&self) -> Vec<Job> {
-        Job::of_seeds(&self.source, &self.settings, self.seeds)
+        Job::for_seeds(&self.source, &self.settings, self.seeds)
     }
 
-    /// What came out, from what a results file holds; points without a run are left out.
-    pub fn points(&self, results: &ResultsFile) -> Vec<Point> {
+    /// Returns the results in a file by model and weight; those without a run are omitted.
+    pub fn points(&self, results: &ResultsFile) -> Vec<LinkPredictionResult> {
         self.settings.iter().filter_map(|settings| self.point(settings, results)).collect()
     }
 
-    fn point(&self, settings: &Settings, results: &ResultsFile) -> Option<Point> {
-        let wanted = |record: &&Record| {
+    fn point(&self, settings: &Settings, results: &ResultsFile) -> Option<LinkPredictionResult> {
+        let matches = |record: &&Record| {
             (record.task.as_str(), &record.dataset, &record.settings)
                 == (LinkPrediction.name(), &self.dataset, settings)
                 && record.seed < self.seeds
         };
-        let mut runs: Vec<(u64, [f64; 3])> = results.records().filter(wanted).filter_map(numbers).collect();
+        let mut runs: Vec<(u64, [f64; 3])> = results.records().filter(matches).filter_map(numbers).collect();
         runs.sort_by_key(|(seed, _)| *seed);
         let summary = |k: usize| Summary::of(runs.iter().map(|(_, numbers)| numbers[k]).collect());
-        (!runs.is_empty()).then(|| Point {
+        (!runs.is_empty()).then(|| LinkPredictionResult {
             dataset: self.dataset.clone(),
             model: settings.model,
             lambda_e: settings.lambda_e,
@@ -83,20 +83,21 @@ impl Plan {
     }
 }
 
-/// Seed, AUC, average precision and test metric in percent, of a run that has them.
+/// Returns seed, AUC, average precision and test metric in percent of a run; `None` if it failed or has no scores.
 fn numbers(record: &Record) -> Option<(u64, [f64; 3])> {
     let test = 100.0 * record.test()?.metric;
     let LinkScore { auc, average_precision } = record.measured()?;
     Some((record.seed, [auc, average_precision, test]))
 }
 
-/// The published settings of the task, with all edges as positives and as many negatives. SD has none on the citation graphs and takes those of DP; graphs
-/// that the paper does not know take the general ones.
+/// Returns the published settings of the task, with all edges as positives and equally many negatives. SD has no
+/// published settings on the citation graphs and uses those of DP. Graphs that are not in the paper use the general
+/// settings.
 fn settings(dataset: &str, model: ModelKind, lambda_e: f64) -> Settings {
-    let of = |model| Settings::published_for("link", dataset, model);
-    let near = ModelKind::Attention { form: Form::Dp, self_supervised: true };
-    let nearest = if model.form() == Some(Form::Sd) { of(near) } else { None };
-    let settings = of(model).or(nearest).unwrap_or_else(|| Settings::general(model));
+    let published = |model| Settings::published_for("link", dataset, model);
+    let dp = ModelKind::Attention { form: Form::Dp, self_supervised: true };
+    let substitute = if model.form() == Some(Form::Sd) { published(dp) } else { None };
+    let settings = published(model).or(substitute).unwrap_or_else(|| Settings::general(model));
     Settings { model, lambda_e, p_e: 1.0, p_n: 1.0, ..settings }
 }
 
@@ -109,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_are_the_published_ones() {
+    fn uses_published_settings() {
         let of = |name| settings("cora", kind(name), 0.1);
         assert_eq!((of("supergat-go").lambda_2, of("supergat-dp").lambda_2), (0.015, 0.015));
         assert_eq!((of("supergat-sd").lambda_2, of("supergat-sd").max_epochs), (0.015, 450));
@@ -120,9 +121,10 @@ mod tests {
     }
 
     #[test]
-    fn every_model_meets_every_weight() {
+    fn combines_every_model_with_every_weight() {
         let source = "random-partition:classes=2,nodes=180,degree=2";
-        let plan = Plan::new(source, &[kind("supergat-go"), kind("supergat-sd")], &[0.1, 1.0], 3).unwrap();
+        let plan =
+            LinkPredictionPlan::new(source, &[kind("supergat-go"), kind("supergat-sd")], &[0.1, 1.0], 3).unwrap();
         let jobs = plan.jobs();
         let one = |job: &&Job| job.settings.model == kind("supergat-sd") && job.settings.lambda_e == 1.0;
         assert_eq!((jobs.len(), jobs.iter().filter(one).map(|job| job.seed).collect::<Vec<_>>()), (12, vec![0, 1, 2]));

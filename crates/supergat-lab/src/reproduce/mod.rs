@@ -1,13 +1,12 @@
-//! The paper's tables, made again: which runs they need, and what came out beside what was printed.
+//! Reproduction of the paper's tables: the runs they need, and a comparison with the printed numbers.
 //!
-//! | file | what it is |
+//! | file | content |
 //! |---|---|
-//! | `paper.rs` | the printed numbers |
-//! | `plan.rs` | the runs that a table needs |
-//! | `table.rs` | their results beside the printed numbers |
-//! | `verdict.rs` | whether the two agree |
-//! | `wall_clock.rs` | the table of training times, measured anew |
-//! | `sheet.rs` | any of these tables as text: Markdown, CSV, a page for a browser |
+//! | `paper.rs` | printed numbers |
+//! | `plan.rs` | runs that a table needs |
+//! | `table.rs` | results beside the printed numbers |
+//! | `verdict.rs` | whether two numbers agree |
+//! | `wall_clock.rs` | table of training times, measured each time |
 
 mod paper;
 mod plan;
@@ -15,8 +14,8 @@ mod table;
 mod verdict;
 mod wall_clock;
 
-pub use paper::{Figure, PaperRow, PaperTable, printed_name, tables};
-pub use plan::{Plan, Splits};
-pub use table::{Line, Table};
+pub use paper::{PaperRow, PaperTable, PrintedNumber, printed_name, tables};
+pub use plan::{Splits, TablePlan};
+pub use table::{Table, TableRow};
 pub use verdict::Verdict;
 pub use wall_clock::WallClock;

@@ -1,49 +1,49 @@
-//! The numbers that the paper prints.
+//! Numbers printed in the paper.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// All tables.
+/// All tables, as JSON.
 const PAPER: &str = include_str!("paper.json");
 
 /// A table of the paper.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct PaperTable {
-    /// What it is called on the command line.
+    /// Name on the command line.
     pub id: String,
-    /// What it shows.
+    /// Title.
     pub title: String,
-    /// The split behind it.
+    /// Train/validation/test split of its runs.
     pub split: String,
-    /// Seeds behind each number; 30 for graphs of more than 50,000 nodes.
+    /// Number of seeds behind each number; at most 30 for graphs of more than 50,000 nodes.
     pub seeds: u64,
-    /// Its columns.
+    /// Datasets, which are the columns.
     pub datasets: Vec<String>,
-    /// Its rows.
+    /// Rows, one per model.
     pub rows: Vec<PaperRow>,
 }
 
-/// A row of it.
+/// A row of a table of the paper: one model on all datasets.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct PaperRow {
-    /// What the paper calls the model.
+    /// Model name in the paper.
     pub name: String,
-    /// What this program calls it; `None`: it is not part of this program.
+    /// Model name in this program; `None` if this program does not have the model.
     #[serde(default)]
     pub model: Option<String>,
     /// Whether the paper copied the numbers from another paper.
     #[serde(default)]
     pub reprinted: bool,
-    /// The numbers by dataset.
-    pub cells: BTreeMap<String, Figure>,
+    /// Printed numbers by dataset.
+    pub cells: BTreeMap<String, PrintedNumber>,
 }
 
-/// A printed number.
+/// A number printed in the paper.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct Figure {
-    /// Mean over the seeds.
+pub struct PrintedNumber {
+    /// Mean over seeds.
     pub mean: f64,
-    /// Standard deviation, where it is printed.
+    /// Standard deviation, if printed.
     #[serde(default)]
     pub std: Option<f64>,
 }
@@ -58,17 +58,17 @@ fn paper() -> Paper {
     serde_json::from_str(PAPER).expect("checked by a test")
 }
 
-/// The tables of accuracies and F1 scores.
+/// Returns the paper's tables of accuracies and F1 scores.
 pub fn tables() -> Vec<PaperTable> {
     paper().tables
 }
 
-/// The table of training times, in seconds on the authors' graphics card.
+/// Returns the paper's table of training times, in seconds on the authors' GPU.
 pub fn wall_clock() -> PaperTable {
     paper().wall_clock
 }
 
-/// What the paper's tables call a model of this program; one that is in none keeps its name.
+/// Returns the paper's name of a model. A model that is in none of its tables keeps its name.
 pub fn printed_name(model: &str) -> String {
     let mut rows = tables().into_iter().flat_map(|table| table.rows);
     rows.find(|row| row.model.as_deref() == Some(model)).map_or_else(|| model.to_owned(), |row| row.name)
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_table_is_sound() {
+    fn tables_are_consistent() {
         let all = tables();
         assert_eq!(
             all.iter().map(|t| t.id.as_str()).collect::<Vec<_>>(),
@@ -89,19 +89,19 @@ mod tests {
             assert!(table.datasets.iter().all(|name| supergat_data::KNOWN.contains(&name.as_str())), "{}", table.id);
             for row in &table.rows {
                 assert!(row.cells.keys().all(|name| table.datasets.contains(name)), "{} {}", table.id, row.name);
-                assert!(row.cells.values().all(|figure| figure.mean > 0.0 && figure.std.is_none_or(|std| std > 0.0)));
+                assert!(row.cells.values().all(|cell| cell.mean > 0.0 && cell.std.is_none_or(|std| std > 0.0)));
             }
             assert!(table.rows.iter().any(|row| row.model.as_deref() == Some("gat-go")), "{}", table.id);
         }
         let columns: usize = all.iter().take(3).map(|table| table.datasets.len()).sum();
-        assert_eq!(columns, supergat_data::KNOWN.len(), "every dataset of the paper once");
+        assert_eq!(columns, supergat_data::KNOWN.len(), "each dataset of the paper is in one table");
     }
 
     #[test]
-    fn some_numbers_as_printed() {
+    fn some_numbers_equal_the_printed_ones() {
         let planetoid = &tables()[0];
         let row = planetoid.rows.iter().find(|row| row.name == "SuperGAT-MX").unwrap();
-        assert_eq!(row.cells["cora"], Figure { mean: 84.3, std: Some(0.6) });
+        assert_eq!(row.cells["cora"], PrintedNumber { mean: 84.3, std: Some(0.6) });
         let lds = planetoid.rows.iter().find(|row| row.name == "LDS").unwrap();
         let names = ["supergat-sd", "sage", "mlp"].map(printed_name);
         assert_eq!(names, ["SuperGAT-SD", "GraphSAGE", "mlp"]);

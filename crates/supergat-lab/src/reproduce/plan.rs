@@ -1,4 +1,4 @@
-//! Which runs a table needs.
+//! Runs that a table needs.
 
 use crate::reproduce::paper::{PaperRow, PaperTable};
 use crate::settings::Settings;
@@ -9,25 +9,25 @@ use std::str::FromStr;
 use supergat_core::ModelKind;
 use supergat_data::{SplitChoice, registry};
 
-/// Graphs of more nodes than this are run with fewer seeds, as in the paper.
-const MANY_NODES: usize = 50_000;
-const SEEDS_OF_MANY_NODES: u64 = 30;
+/// Number of nodes above which the paper uses fewer seeds.
+const LARGE_GRAPH_NODES: usize = 50_000;
+const LARGE_GRAPH_SEEDS: u64 = 30;
 
-/// Splits of wiki-cs, which the paper's seeds share.
+/// Number of published splits of wiki-cs. Seed s of the paper uses split s modulo this number.
 const WIKI_CS: (&str, u64) = ("wiki-cs", 20);
 
-/// Which split each seed trains on.
+/// Choice of the split that each seed trains on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Splits {
-    /// All on the one that the paper's table was made with.
+    /// All seeds on the split of the paper's table.
     #[default]
     Published,
-    /// All on this random one.
+    /// All seeds on one random split.
     Random {
-        /// Its seed.
+        /// Seed of the split.
         seed: u64,
     },
-    /// Seed s on random split s.
+    /// A different random split for each seed: seed s on random split s.
     Redrawn,
 }
 
@@ -54,32 +54,33 @@ impl fmt::Display for Splits {
     }
 }
 
-/// The part of a table that is to be made.
+/// The requested part of a table.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Plan {
-    /// The table, with the rows and columns that are wanted.
+pub struct TablePlan {
+    /// The table, with the requested rows and columns.
     pub table: PaperTable,
-    /// Which splits.
+    /// Splits to train on.
     pub splits: Splits,
-    /// Which seeds: 0, 1, ...; `None`: as many as the paper has.
+    /// Number of seeds, counted from 0; `None` for the paper's number.
     pub seeds: Option<u64>,
-    /// The split that the table was made with.
+    /// Split of the paper's table.
     published: SplitChoice,
 }
 
-impl Plan {
-    /// Of a whole table.
+impl TablePlan {
+    /// Creates a plan for a whole table.
     pub fn new(table: PaperTable, splits: Splits, seeds: Option<u64>) -> supergat_data::Result<Self> {
         let published = table.split.parse()?;
         Ok(Self { table, splits, seeds, published })
     }
 
-    /// Keeps these columns. Those that the table has not are left out.
+    /// Keeps only the columns of `names`. Names that are not in the table are ignored.
     pub fn keep_datasets(&mut self, names: &[String]) {
         self.table.datasets.retain(|name| names.contains(name));
     }
 
-    /// Keeps the rows of these models and those that are only reprinted; a model that the table has not gets a row without printed numbers.
+    /// Keeps only the rows of `models` and the reprinted rows without a model of this program. Models that are not in
+    /// the table get a row without printed numbers.
     pub fn keep_models(&mut self, models: &[String]) {
         let rows = &mut self.table.rows;
         rows.retain(|row| row.model.as_ref().map_or(row.reprinted, |model| models.contains(model)));
@@ -91,31 +92,32 @@ impl Plan {
         }
     }
 
-    /// The runs behind a number.
+    /// Returns the runs behind the number of a model on a dataset.
     pub fn cell(&self, row: &PaperRow, dataset: &str) -> Vec<Job> {
         let Some(settings) = row.model.as_deref().and_then(|model| self.settings(dataset, model)) else {
             return Vec::new();
         };
         let job = |seed| Job { source: dataset.to_owned(), split: self.split(dataset, seed), settings, seed };
-        (0..self.seeds_of(dataset)).map(job).collect()
+        (0..self.seeds_for(dataset)).map(job).collect()
     }
 
-    /// All runs, those of a dataset together.
+    /// Returns all runs, grouped by dataset.
     pub fn jobs(&self) -> Vec<Job> {
         let cells = self.table.datasets.iter().flat_map(|name| self.table.rows.iter().map(move |row| (row, name)));
         cells.flat_map(|(row, dataset)| self.cell(row, dataset)).collect()
     }
 
-    /// The paper's settings of a model on a dataset, else general ones; `None` where this program has no such model.
+    /// Returns the paper's settings of a model on a dataset, or the general settings if there are none; `None` if this
+    /// program does not have the model.
     fn settings(&self, dataset: &str, model: &str) -> Option<Settings> {
         let model = model.parse().ok()?;
         let full = if self.published == SplitChoice::FullSupervised { fully_supervised(dataset, model) } else { None };
         Some(full.or_else(|| Settings::published(dataset, model)).unwrap_or_else(|| Settings::general(model)))
     }
 
-    fn seeds_of(&self, dataset: &str) -> u64 {
-        let large = registry::entry(dataset).is_some_and(|entry| entry.nodes > MANY_NODES);
-        let published = if large { self.table.seeds.min(SEEDS_OF_MANY_NODES) } else { self.table.seeds };
+    fn seeds_for(&self, dataset: &str) -> u64 {
+        let large = registry::entry(dataset).is_some_and(|entry| entry.nodes > LARGE_GRAPH_NODES);
+        let published = if large { self.table.seeds.min(LARGE_GRAPH_SEEDS) } else { self.table.seeds };
         self.seeds.unwrap_or(published)
     }
 
@@ -131,7 +133,8 @@ impl Plan {
     }
 }
 
-/// The paper has settings for full supervision of CGAT only; attention without constraints takes what it shares with it.
+/// Returns settings for full supervision. The paper has them for CGAT only; attention models without constraints use
+/// the values that they share with CGAT.
 fn fully_supervised(dataset: &str, model: ModelKind) -> Option<Settings> {
     let cgat = Settings::published(dataset, ModelKind::Constrained { by_classes: true })?;
     matches!(model, ModelKind::Attention { .. }).then_some(Settings {

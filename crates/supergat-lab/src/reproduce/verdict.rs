@@ -1,31 +1,31 @@
-//! Whether two numbers agree.
+//! Agreement of a reproduced number with the printed one.
 
-use crate::reproduce::paper::Figure;
+use crate::reproduce::paper::PrintedNumber;
 use crate::statistics::Summary;
 use serde::Serialize;
 use supergat_figure::Tone;
 
-/// Whether our number agrees with the paper's.
+/// Agreement of our number with the paper's.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// It differs by at most this much.
+    /// The means differ by at most this tolerance.
     Within(f64),
-    /// It differs by more than this.
+    /// The means differ by more than this tolerance.
     Outside(f64),
-    /// The paper copied its number from another paper, where it was made in another way.
+    /// Not judged: the paper copied its number from another paper, which used another method.
     Reprinted,
-    /// Ours is of other splits than the paper's, whose deviation does not tell how much splits differ.
+    /// Not judged: our runs use other splits. The paper's deviation does not include differences between splits.
     OtherSplits,
-    /// The paper has no number.
+    /// The paper has no such number.
     NotPrinted,
-    /// There are no runs.
+    /// There are no runs of ours.
     Missing,
 }
 
 impl Verdict {
-    /// Compares means: they may differ by one, or by twice the printed deviation where that is more.
-    pub(crate) fn of(ours: Option<&Summary>, paper: Option<Figure>, reprinted: bool) -> Self {
+    /// Compares means with a tolerance of 1.0, or twice the printed deviation if that is larger.
+    pub(crate) fn compare(ours: Option<&Summary>, paper: Option<PrintedNumber>, reprinted: bool) -> Self {
         let (Some(ours), Some(paper)) = (ours, paper) else {
             return match (reprinted, paper) {
                 (true, _) => Self::Reprinted,
@@ -34,15 +34,15 @@ impl Verdict {
             };
         };
         let tolerance = (2.0 * paper.std.unwrap_or(0.0)).max(1.0);
-        if reprinted { Self::Reprinted } else { Self::judged(ours.mean, paper.mean, tolerance) }
+        if reprinted { Self::Reprinted } else { Self::with_tolerance(ours.mean, paper.mean, tolerance) }
     }
 
-    /// Whether two means differ by at most so much.
-    pub(crate) fn judged(ours: f64, paper: f64, tolerance: f64) -> Self {
+    /// Compares means with a given tolerance.
+    pub(crate) fn with_tolerance(ours: f64, paper: f64, tolerance: f64) -> Self {
         if (ours - paper).abs() <= tolerance { Self::Within(tolerance) } else { Self::Outside(tolerance) }
     }
 
-    /// In words.
+    /// Returns the text for tables.
     pub(crate) fn text(self) -> String {
         match self {
             Self::Within(tolerance) => format!("within {tolerance:.1}"),
@@ -54,7 +54,7 @@ impl Verdict {
         }
     }
 
-    /// What colours it on a page.
+    /// Returns the colour for HTML pages.
     pub(crate) fn tone(self) -> Tone {
         match self {
             Self::Within(_) => Tone::Good,
@@ -69,21 +69,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn means_may_differ_by_one_or_two_deviations() {
+    fn tolerance_is_one_or_two_deviations() {
         let ours = |mean| Some(Summary::of(vec![mean]));
-        let of = |mean, paper, std| Verdict::of(ours(mean).as_ref(), Some(Figure { mean: paper, std }), false);
-        assert_eq!(of(81.0, 80.0, Some(0.4)), Verdict::Within(1.0));
-        assert_eq!(of(81.1, 80.0, Some(0.4)), Verdict::Outside(1.0));
-        assert_eq!(of(78.9, 80.0, None), Verdict::Outside(1.0));
-        assert_eq!(of(77.0, 80.0, Some(1.5)), Verdict::Within(3.0));
+        let verdict =
+            |mean, paper, std| Verdict::compare(ours(mean).as_ref(), Some(PrintedNumber { mean: paper, std }), false);
+        assert_eq!(verdict(81.0, 80.0, Some(0.4)), Verdict::Within(1.0));
+        assert_eq!(verdict(81.1, 80.0, Some(0.4)), Verdict::Outside(1.0));
+        assert_eq!(verdict(78.9, 80.0, None), Verdict::Outside(1.0));
+        assert_eq!(verdict(77.0, 80.0, Some(1.5)), Verdict::Within(3.0));
     }
 
     #[test]
-    fn what_cannot_be_compared_is_not_judged() {
-        let (ours, paper) = (Summary::of(vec![80.0]), Figure { mean: 10.0, std: None });
-        assert_eq!(Verdict::of(Some(&ours), Some(paper), true), Verdict::Reprinted);
-        assert_eq!(Verdict::of(Some(&ours), None, false), Verdict::NotPrinted);
-        assert_eq!(Verdict::of(None, Some(paper), false), Verdict::Missing);
-        assert_eq!(Verdict::of(None, Some(paper), true), Verdict::Reprinted);
+    fn does_not_judge_incomparable_numbers() {
+        let (ours, paper) = (Summary::of(vec![80.0]), PrintedNumber { mean: 10.0, std: None });
+        assert_eq!(Verdict::compare(Some(&ours), Some(paper), true), Verdict::Reprinted);
+        assert_eq!(Verdict::compare(Some(&ours), None, false), Verdict::NotPrinted);
+        assert_eq!(Verdict::compare(None, Some(paper), false), Verdict::Missing);
+        assert_eq!(Verdict::compare(None, Some(paper), true), Verdict::Reprinted);
     }
 }

@@ -1,6 +1,6 @@
-//! The table of training times: seconds of a whole training, one at a time on all threads, and how much longer than GAT's.
+//! The table of training times: seconds of a whole training run on all threads, and the ratio to GAT's.
 
-use crate::reproduce::paper::{self, Figure, PaperTable};
+use crate::reproduce::paper::{self, PaperTable, PrintedNumber};
 use crate::runs::run_seeds;
 use crate::settings::Settings;
 use crate::sheet::Sheet;
@@ -12,17 +12,18 @@ use supergat_figure::Tone;
 
 const REFERENCE: &str = "gat-go";
 
-/// Times of trainings. Nothing is kept between measurements: a time belongs to the machine and the moment.
+/// Table of training times. Timings are never cached: they depend on the machine and its load.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WallClock {
     paper: PaperTable,
     threads: usize,
-    lines: Vec<Line>,
+    rows: Vec<TimedRow>,
     notes: Vec<String>,
 }
 
+/// Measured times of a model on a dataset.
 #[derive(Debug, Clone, PartialEq)]
-struct Line {
+struct TimedRow {
     dataset: String,
     model: String,
     seconds: Summary,
@@ -30,38 +31,40 @@ struct Line {
 }
 
 impl WallClock {
-    /// The datasets that the paper timed.
+    /// Returns the datasets that the paper timed.
     pub fn datasets() -> Vec<String> {
         paper::wall_clock().datasets
     }
 
-    /// The models that are timed unless others are wanted: those of the paper that this program has, and SuperGAT-SD.
+    /// Returns the models timed by default: those of the paper that this program has, and SuperGAT-SD.
     pub fn models() -> Vec<String> {
         [REFERENCE, "supergat-mx", "supergat-sd"].map(Into::into).into()
     }
 
-    /// How often each is timed in the paper.
+    /// Returns the number of runs that the paper timed per model and dataset.
     pub fn seeds() -> u64 {
         paper::wall_clock().seeds
     }
 
-    /// Nothing measured yet.
+    /// Creates an empty table for measurements on `threads` threads.
     pub fn new(threads: usize) -> Self {
-        Self { paper: paper::wall_clock(), threads, lines: Vec::new(), notes: Vec::new() }
+        Self { paper: paper::wall_clock(), threads, rows: Vec::new(), notes: Vec::new() }
     }
 
-    /// Times a model on a dataset, a run per seed, one after the other. `go_on` is asked after each epoch; `None` when it said no.
+    /// Times a model on a dataset, one run per seed in sequence, and returns the mean in seconds. `keep_running` is
+    /// called after each epoch; when it returns `false`, measuring stops and the result is `None`.
     pub fn measure(
         &mut self,
         dataset: &Dataset,
         settings: &Settings,
         seeds: u64,
-        go_on: impl Fn() -> bool + Sync,
+        keep_running: impl Fn() -> bool + Sync,
     ) -> Result<Option<f64>> {
         let (mut seconds, mut epochs) = (Vec::new(), Vec::new());
         for seed in 0..seeds {
-            let observe =
-                |_: crate::Observation<'_>| if go_on() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
+            let observe = |_: crate::Observation<'_>| {
+                if keep_running() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            };
             let runs = run_seeds(dataset, settings, &[seed], self.threads, observe)?;
             if runs.interrupted {
                 return Ok(None);
@@ -72,34 +75,34 @@ impl WallClock {
         let (seconds, epochs) = (Summary::of(seconds), Summary::of(epochs));
         let mean = seconds.mean;
         let (dataset, model) = (dataset.name.clone(), settings.model.to_string());
-        self.lines.push(Line { dataset, model, seconds, epochs });
+        self.rows.push(TimedRow { dataset, model, seconds, epochs });
         Ok(Some(mean))
     }
 
-    /// Adds a sentence below the table.
+    /// Adds a note below the table.
     pub fn note(&mut self, text: String) {
         self.notes.push(text);
     }
 
-    fn printed(&self, dataset: &str, model: &str) -> Option<Figure> {
+    fn printed(&self, dataset: &str, model: &str) -> Option<PrintedNumber> {
         let row = self.paper.rows.iter().find(|row| row.model.as_deref() == Some(model))?;
         row.cells.get(dataset).copied()
     }
 
-    fn ratio(&self, line: &Line) -> Option<f64> {
-        let gat = self.lines.iter().find(|other| other.dataset == line.dataset && other.model == REFERENCE)?;
-        Some(line.seconds.mean / gat.seconds.mean)
+    fn ratio(&self, row: &TimedRow) -> Option<f64> {
+        let gat = self.rows.iter().find(|other| other.dataset == row.dataset && other.model == REFERENCE)?;
+        Some(row.seconds.mean / gat.seconds.mean)
     }
 
-    /// As text.
+    /// Returns the table as text.
     pub fn sheet(&self) -> Sheet {
         let mut notes = vec![
             format!(
-                "ours: seconds of one training from the first epoch to the last, one at a time on {} threads; measured when this table was made.",
+                "ours: seconds of one training run from the first epoch to the last, one run at a time on {} threads.",
                 self.threads
             ),
-            "paper: seconds on one GTX 1080 Ti; a ratio is the time divided by GAT's on the same dataset. Numbers of epochs differ between \
-             models, as published."
+            "paper: seconds on one GTX 1080 Ti; a ratio is the time divided by GAT's on the same dataset. Numbers of \
+             epochs differ between models, as published."
                 .to_owned(),
         ];
         notes.extend(self.notes.iter().cloned());
@@ -108,54 +111,54 @@ impl WallClock {
         Sheet {
             title: self.paper.title.clone(),
             header: header.map(Into::into).into(),
-            rows: self.lines.iter().map(|line| (Tone::Plain, self.texts(line))).collect(),
+            rows: self.rows.iter().map(|row| (Tone::Plain, self.texts(row))).collect(),
             csv_header: "dataset,model,seconds_mean,seconds_std,n,epochs_mean,ratio,paper_seconds,paper_ratio,threads"
                 .into(),
-            csv_rows: self.lines.iter().map(|line| self.csv(line)).collect(),
+            csv_rows: self.rows.iter().map(|row| self.csv(row)).collect(),
             notes,
         }
     }
 
-    fn printed_ratio(&self, line: &Line) -> Option<f64> {
-        Some(self.printed(&line.dataset, &line.model)?.mean / self.printed(&line.dataset, REFERENCE)?.mean)
+    fn printed_ratio(&self, row: &TimedRow) -> Option<f64> {
+        Some(self.printed(&row.dataset, &row.model)?.mean / self.printed(&row.dataset, REFERENCE)?.mean)
     }
 
-    fn texts(&self, line: &Line) -> Vec<String> {
+    fn texts(&self, row: &TimedRow) -> Vec<String> {
         let ratio = |ratio: Option<f64>| ratio.map_or_else(|| "-".into(), |ratio| format!("{ratio:.2}"));
-        let seconds = match line.seconds.values.len() {
-            1 => format!("{:.2}", line.seconds.mean),
-            _ => format!("{:.2} ± {:.2}", line.seconds.mean, line.seconds.std),
+        let seconds = match row.seconds.values.len() {
+            1 => format!("{:.2}", row.seconds.mean),
+            _ => format!("{:.2} ± {:.2}", row.seconds.mean, row.seconds.std),
         };
         vec![
-            line.dataset.clone(),
-            paper::printed_name(&line.model),
+            row.dataset.clone(),
+            paper::printed_name(&row.model),
             seconds,
-            line.seconds.values.len().to_string(),
-            format!("{:.0}", line.epochs.mean),
-            ratio(self.ratio(line)),
-            self.printed(&line.dataset, &line.model).map_or_else(
+            row.seconds.values.len().to_string(),
+            format!("{:.0}", row.epochs.mean),
+            ratio(self.ratio(row)),
+            self.printed(&row.dataset, &row.model).map_or_else(
                 || "-".into(),
-                |figure| match figure.std {
-                    Some(std) => format!("{:.1} ± {std:.1}", figure.mean),
-                    None => format!("{:.1}", figure.mean),
+                |printed| match printed.std {
+                    Some(std) => format!("{:.1} ± {std:.1}", printed.mean),
+                    None => format!("{:.1}", printed.mean),
                 },
             ),
-            ratio(self.printed_ratio(line)),
+            ratio(self.printed_ratio(row)),
         ]
     }
 
-    fn csv(&self, line: &Line) -> Vec<String> {
+    fn csv(&self, row: &TimedRow) -> Vec<String> {
         let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
         vec![
-            line.dataset.clone(),
-            line.model.clone(),
-            line.seconds.mean.to_string(),
-            line.seconds.std.to_string(),
-            line.seconds.values.len().to_string(),
-            line.epochs.mean.to_string(),
-            number(self.ratio(line)),
-            number(self.printed(&line.dataset, &line.model).map(|figure| figure.mean)),
-            number(self.printed_ratio(line)),
+            row.dataset.clone(),
+            row.model.clone(),
+            row.seconds.mean.to_string(),
+            row.seconds.std.to_string(),
+            row.seconds.values.len().to_string(),
+            row.epochs.mean.to_string(),
+            number(self.ratio(row)),
+            number(self.printed(&row.dataset, &row.model).map(|printed| printed.mean)),
+            number(self.printed_ratio(row)),
             self.threads.to_string(),
         ]
     }
@@ -165,15 +168,15 @@ impl WallClock {
 mod tests {
     use super::*;
 
-    fn timed(dataset: &str, model: &str, seconds: Vec<f64>) -> Line {
+    fn timed(dataset: &str, model: &str, seconds: Vec<f64>) -> TimedRow {
         let epochs = Summary::of(vec![10.0; seconds.len()]);
-        Line { dataset: dataset.into(), model: model.into(), seconds: Summary::of(seconds), epochs }
+        TimedRow { dataset: dataset.into(), model: model.into(), seconds: Summary::of(seconds), epochs }
     }
 
     #[test]
-    fn ratios_are_to_gat_on_the_same_graph() {
+    fn ratios_are_relative_to_gat_on_the_same_dataset() {
         let mut clock = WallClock::new(2);
-        clock.lines = vec![
+        clock.rows = vec![
             timed("cora", "gat-go", vec![2.0]),
             timed("cora", "supergat-mx", vec![3.0, 5.0]),
             timed("pubmed", "supergat-sd", vec![1.0]),
@@ -184,18 +187,18 @@ mod tests {
             rows[1].1[1..],
             ["SuperGAT-MX", "4.00 ± 1.41", "2", "10", "2.00", "30.8 ± 0.5", "2.73"].map(String::from)
         );
-        assert_eq!(rows[2].1[5..], ["-"; 3].map(String::from), "no GAT of ours, and none of SD in the paper");
+        assert_eq!(rows[2].1[5..], ["-"; 3].map(String::from), "neither our GAT nor the paper's SD is available");
         assert_eq!(clock.sheet().csv_rows[1][6], "2");
     }
 
     #[test]
-    fn a_training_is_timed_to_its_end() {
+    fn times_complete_runs_only() {
         let dataset = supergat_data::load("random-partition:classes=2,nodes=400,degree=4").unwrap();
         let settings = Settings { max_epochs: 7, early_stop: false, ..Settings::general("gat-go".parse().unwrap()) };
         let mut clock = WallClock::new(1);
         assert!(clock.measure(&dataset, &settings, 2, || true).unwrap().unwrap() > 0.0);
-        assert_eq!((clock.lines[0].seconds.values.len(), clock.lines[0].epochs.mean), (2, 7.0));
+        assert_eq!((clock.rows[0].seconds.values.len(), clock.rows[0].epochs.mean), (2, 7.0));
         assert_eq!(clock.measure(&dataset, &settings, 2, || false).unwrap(), None);
-        assert_eq!(clock.lines.len(), 1);
+        assert_eq!(clock.rows.len(), 1);
     }
 }

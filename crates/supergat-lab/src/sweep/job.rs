@@ -1,73 +1,74 @@
-//! One run that somebody wants.
+//! Requested runs, and the order in which they are run.
 
 use crate::settings::Settings;
 use supergat_data::{RandomPartition, SplitChoice, registry};
 
-/// Nodes and directed edges that a dataset is taken to have while nothing is known of it.
+/// Assumed numbers of nodes and directed edges of a dataset of unknown size.
 const USUAL_SIZE: [f64; 2] = [2_000.0, 10_000.0];
-/// Directed edges that cost as much time as a node.
-const EDGES_OF_NODE: f64 = 8.0;
+/// Number of directed edges that take as much time as one node.
+const EDGES_PER_NODE: f64 = 8.0;
 
-/// Everything that decides a run.
+/// A requested run. Two equal jobs give the same result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Job {
-    /// The dataset, as `supergat_data::load` takes it.
+    /// Dataset: any source that `supergat_data::load` accepts.
     pub source: String,
-    /// Which nodes are for what.
+    /// Train/validation/test split.
     pub split: SplitChoice,
     /// Model and hyperparameters.
     pub settings: Settings,
-    /// The seed.
+    /// Random seed.
     pub seed: u64,
 }
 
 impl Job {
-    /// Seeds 0, 1, ... of each of these settings on a dataset as it is published.
-    pub fn of_seeds(source: &str, settings: &[Settings], seeds: u64) -> Vec<Self> {
+    /// Returns jobs for seeds 0, 1, ..., `seeds - 1` with each of `settings`, on the published split of a dataset.
+    pub fn for_seeds(source: &str, settings: &[Settings], seeds: u64) -> Vec<Self> {
         let job = |settings, seed| Self { source: source.to_owned(), split: SplitChoice::Published, settings, seed };
         settings.iter().flat_map(|&settings| (0..seeds).map(move |seed| job(settings, seed))).collect()
     }
 
-    /// About how long it takes compared with others: only the time left is guessed from it.
+    /// Returns the approximate cost relative to other jobs. Only the remaining time is estimated from it.
     pub(crate) fn weight(&self) -> f64 {
         weight(&self.source, &self.settings)
     }
 }
 
-/// The same of a dataset and settings.
+/// Returns the approximate cost of a run with `settings` on the dataset `source`.
 pub(crate) fn weight(source: &str, settings: &Settings) -> f64 {
     let [nodes, edges] = size(source).unwrap_or(USUAL_SIZE);
-    (EDGES_OF_NODE * nodes + edges) * settings.max_epochs as f64
+    (EDGES_PER_NODE * nodes + edges) * settings.max_epochs as f64
 }
 
-/// Nodes and directed edges of a dataset that is published or generated.
+/// Returns the numbers of nodes and directed edges of a published or generated dataset.
 fn size(source: &str) -> Option<[f64; 2]> {
     if let Some(entry) = registry::entry(source) {
         return Some([entry.nodes as f64, 2.0 * entry.edges as f64]);
     }
-    let made: RandomPartition = source.parse().ok()?;
-    let nodes = (made.classes * made.nodes_per_class) as f64;
-    Some([nodes, nodes * made.degree])
+    let partition: RandomPartition = source.parse().ok()?;
+    let nodes = (partition.classes * partition.nodes_per_class) as f64;
+    Some([nodes, nodes * partition.degree])
 }
 
-/// The groups of a dataset, by split.
-type OfSource = Vec<(SplitChoice, Vec<Group>)>;
+/// Groups of one dataset, by split.
+type GroupsBySplit = Vec<(SplitChoice, Vec<Group>)>;
 
-/// Jobs that share dataset, split and settings.
+/// Jobs with the same dataset, split and settings.
 #[derive(Debug)]
 pub(crate) struct Group {
     pub(crate) jobs: Vec<Job>,
 }
 
 impl Group {
-    /// Orders jobs so that each dataset and each of its splits is needed once; within that, they stay as given.
-    pub(crate) fn all(jobs: Vec<Job>) -> Vec<Self> {
-        let mut sources: Vec<(String, OfSource)> = Vec::new();
+    /// Groups jobs so that each dataset, and each of its splits, is loaded once. Otherwise the order is kept.
+    pub(crate) fn from_jobs(jobs: Vec<Job>) -> Vec<Self> {
+        let mut sources: Vec<(String, GroupsBySplit)> = Vec::new();
         for job in jobs {
-            let splits = entry(&mut sources, |(source, _)| *source == job.source, || (job.source.clone(), Vec::new()));
-            let groups = entry(&mut splits.1, |(split, _)| *split == job.split, || (job.split, Vec::new()));
-            let alike = |group: &Self| group.jobs[0].settings == job.settings;
-            match groups.1.iter_mut().find(|group| alike(group)) {
+            let splits =
+                find_or_insert(&mut sources, |(source, _)| *source == job.source, || (job.source.clone(), Vec::new()));
+            let groups = find_or_insert(&mut splits.1, |(split, _)| *split == job.split, || (job.split, Vec::new()));
+            let matches = |group: &Self| group.jobs[0].settings == job.settings;
+            match groups.1.iter_mut().find(|group| matches(group)) {
                 Some(group) => group.jobs.push(job),
                 None => groups.1.push(Self { jobs: vec![job] }),
             }
@@ -76,9 +77,9 @@ impl Group {
     }
 }
 
-/// The element that fits, added where there is none.
-fn entry<T>(list: &mut Vec<T>, fits: impl Fn(&T) -> bool, new: impl FnOnce() -> T) -> &mut T {
-    let position = list.iter().position(fits).unwrap_or_else(|| {
+/// Returns the first element that satisfies `predicate`; appends `new()` if there is none.
+fn find_or_insert<T>(list: &mut Vec<T>, predicate: impl Fn(&T) -> bool, new: impl FnOnce() -> T) -> &mut T {
+    let position = list.iter().position(predicate).unwrap_or_else(|| {
         list.push(new());
         list.len() - 1
     });
@@ -95,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn datasets_and_splits_are_needed_once() {
+    fn loads_each_dataset_and_split_once() {
         let mut jobs = Vec::new();
         for seed in 0..2 {
             for model in ["mlp", "gcn"] {
@@ -104,7 +105,7 @@ mod tests {
                 }
             }
         }
-        let order: Vec<String> = Group::all(jobs)
+        let order: Vec<String> = Group::from_jobs(jobs)
             .iter()
             .map(|group| format!("{} {} {}", group.jobs[0].source, group.jobs[0].split, group.jobs[0].settings.model))
             .collect();
@@ -114,10 +115,10 @@ mod tests {
     }
 
     #[test]
-    fn larger_graphs_weigh_more() {
+    fn larger_graphs_have_larger_weights() {
         assert!(job("ppi", 0, "mlp", 0).weight() > job("cora", 0, "mlp", 0).weight());
         assert!(job("somewhere", 0, "mlp", 0).weight() > 0.0);
-        let of_degree = |degree| job(&format!("random-partition:degree={degree}"), 0, "mlp", 0).weight();
-        assert_eq!(of_degree(40) / of_degree(4), 4.0, "a node costs as much as eight edges");
+        let with_degree = |degree| job(&format!("random-partition:degree={degree}"), 0, "mlp", 0).weight();
+        assert_eq!(with_degree(40) / with_degree(4), 4.0, "a node takes as much time as eight edges");
     }
 }

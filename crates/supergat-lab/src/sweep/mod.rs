@@ -1,31 +1,24 @@
-//! Many runs: any list of datasets, splits, settings and seeds, side by side, each result kept as soon as it is there.
+//! Sweeps: many training runs over any list of datasets, splits, settings and seeds.
 //!
-//! [`run_sweep`] runs what a [`ResultsFile`] does not hold yet. Whatever ends it, the next one goes on where it stopped. With [`run_task_sweep`] more is
-//! measured than the classes of nodes.
+//! [`run_sweep`] runs in parallel the jobs that have no result in a [`ResultsFile`] yet, and appends each result as
+//! soon as it is available. An interrupted sweep is resumed by running it again. [`run_task_sweep`] runs a [`Task`],
+//! which may measure more than node classification.
 
-mod clock;
-mod error;
-mod event;
-mod index;
 mod job;
+mod progress;
 mod queue;
 mod record;
 mod results;
 mod runner;
-mod task;
 
-pub(crate) use clock::Clock;
-pub use clock::Tally;
-pub use error::SweepError;
-pub use event::Event;
-pub use index::Index;
 pub use job::Job;
 pub(crate) use job::weight;
-pub(crate) use queue::name as dataset_name;
-pub use record::{Key, Record, Status, split_hash};
-pub use results::{Damage, ResultsFile};
-pub use runner::{Report, run_sweep, run_task_sweep};
-pub use task::{Nodes, Task};
+pub(crate) use progress::Clock;
+pub use progress::{Event, Tally};
+pub(crate) use queue::dataset_name;
+pub use record::{Key, Record, RecordIndex, Status, split_hash};
+pub use results::{DamagedLine, ResultsFile, SweepError};
+pub use runner::{NodeClassification, SweepOutcome, Task, run_sweep, run_task_sweep};
 
 #[cfg(test)]
 pub(crate) use record::tests::line_of;

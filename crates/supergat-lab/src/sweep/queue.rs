@@ -1,8 +1,8 @@
-//! What is to be run next, with everything it needs in memory.
+//! Queue of the missing runs, with the dataset of the next ones in memory.
 
 use crate::runs::prepare;
-use crate::sweep::event::Event;
 use crate::sweep::job::{Group, Job};
+use crate::sweep::progress::Event;
 use crate::sweep::record::{Key, Record, Status, split_hash};
 use crate::sweep::results::ResultsFile;
 use std::collections::{HashSet, VecDeque};
@@ -16,12 +16,13 @@ use supergat_data::{Dataset, LoadOptions, SplitChoice};
 struct Loaded {
     source: String,
     split: SplitChoice,
-    /// Or why it cannot be had.
+    /// The dataset, or the reason it is unavailable.
     dataset: Result<Arc<Dataset>, String>,
     hash: String,
 }
 
-/// Settings that are ready to be trained with. Given up by the queue when its last run begins, and by the runs when they end.
+/// Dataset and shared training state of one group of jobs. The queue drops it when the last of these runs begins,
+/// and each run when it ends.
 #[derive(Debug)]
 pub(crate) struct Ready {
     pub(crate) dataset: Arc<Dataset>,
@@ -29,21 +30,21 @@ pub(crate) struct Ready {
     hash: String,
 }
 
-/// All groups of jobs; the dataset of the present one is in memory.
+/// Groups of jobs; the dataset of the current group is in memory.
 #[derive(Debug)]
 pub(crate) struct Queue {
     groups: VecDeque<Group>,
     jobs: VecDeque<Job>,
     loaded: Option<Loaded>,
     ready: Option<Arc<Ready>>,
-    /// Runs that are in the file, or were given out.
+    /// Runs that are in the results file or were returned by [`Self::next`].
     done: HashSet<Key>,
-    /// The name of what they are for.
+    /// Name of the task.
     task: &'static str,
 }
 
-/// Takes what happened and the jobs that are settled by it.
-type Tell<'a> = &'a dyn Fn(Event<'_>, &[Job]);
+/// Callback for an event and the jobs it settles.
+type Notify<'a> = &'a dyn Fn(Event<'_>, &[Job]);
 
 impl Queue {
     pub(crate) fn new(groups: Vec<Group>, results: &ResultsFile, task: &'static str) -> Self {
@@ -51,11 +52,11 @@ impl Queue {
         Self { groups: groups.into(), jobs: VecDeque::new(), loaded: None, ready: None, done, task }
     }
 
-    /// The next run.
-    pub(crate) fn next(&mut self, tell: Tell<'_>) -> Option<(Arc<Ready>, Job)> {
+    /// Returns the next run, or `None` when all groups are processed.
+    pub(crate) fn next(&mut self, notify: Notify<'_>) -> Option<(Arc<Ready>, Job)> {
         loop {
             if let Some(job) = self.jobs.pop_front() {
-                let ready = self.ready.as_ref().map(Arc::clone).expect("made with the jobs");
+                let ready = self.ready.as_ref().map(Arc::clone).expect("set together with the jobs");
                 return Some((ready, job));
             }
             self.ready = None;
@@ -63,26 +64,26 @@ impl Queue {
                 self.loaded = None;
                 return None;
             };
-            self.begin(group, tell);
+            self.begin(group, notify);
         }
     }
 
-    /// Loads what a group needs and leaves out what was done before.
-    fn begin(&mut self, group: Group, tell: Tell<'_>) {
+    /// Loads the dataset of a group and skips the jobs that have a result.
+    fn begin(&mut self, group: Group, notify: Notify<'_>) {
         let Job { source, split, settings, .. } = group.jobs[0].clone();
-        self.load(&source, split, tell);
+        self.load(&source, split, notify);
         let loaded = self.loaded.as_ref().expect("just loaded");
         let dataset = match &loaded.dataset {
             Ok(dataset) => Arc::clone(dataset),
-            Err(reason) => return tell(Event::Unavailable(&source, reason, group.jobs.len()), &group.jobs),
+            Err(reason) => return notify(Event::Unavailable(&source, reason, group.jobs.len()), &group.jobs),
         };
         let hash = loaded.hash.clone();
-        let name = name(&source, &dataset);
-        let key = |job: &Job| Key::new(&name, &hash, &job.settings, job.seed).of_task(self.task);
+        let name = dataset_name(&source, &dataset);
+        let key = |job: &Job| Key::new(&name, &hash, &job.settings, job.seed).with_task(self.task);
         let is_new = |job: &Job| self.done.insert(key(job));
         let (new, found): (Vec<Job>, Vec<Job>) = group.jobs.into_iter().partition(is_new);
         if !found.is_empty() {
-            tell(Event::Found(found.len()), &found);
+            notify(Event::Found(found.len()), &found);
         }
         if !new.is_empty() {
             let prepared = prepare(&dataset, &settings);
@@ -91,7 +92,8 @@ impl Queue {
         }
     }
 
-    fn load(&mut self, source: &str, split: SplitChoice, tell: Tell<'_>) {
+    /// Makes a dataset with a split the loaded one. Reads it only if the split cannot be drawn in memory.
+    fn load(&mut self, source: &str, split: SplitChoice, notify: Notify<'_>) {
         let old = self.loaded.take().filter(|loaded| loaded.source == source);
         if old.as_ref().is_some_and(|loaded| loaded.split == split) {
             self.loaded = old;
@@ -99,7 +101,7 @@ impl Queue {
         }
         let dataset = old.and_then(|old| redraw(&old, split)).map_or_else(
             || {
-                tell(Event::Loading(source), &[]);
+                notify(Event::Loading(source), &[]);
                 let options = LoadOptions { split, ..LoadOptions::default() };
                 supergat_data::load_with(source, &options).map(Arc::new).map_err(|error| error.to_string())
             },
@@ -110,7 +112,8 @@ impl Queue {
     }
 }
 
-/// A published dataset that has one random split gets another one without being read again.
+/// Draws another random split of a loaded published dataset, without reading it again. Returns `None` where that is
+/// not possible.
 fn redraw(old: &Loaded, split: SplitChoice) -> Option<Dataset> {
     match (old.split, split) {
         (SplitChoice::Random { .. }, SplitChoice::Random { seed }) if supergat_data::KNOWN.contains(&&*old.source) => {
@@ -120,17 +123,17 @@ fn redraw(old: &Loaded, split: SplitChoice) -> Option<Dataset> {
     }
 }
 
-/// What a dataset is called in the results: several generated graphs share a name, so that they go by their specification.
-pub(crate) fn name(source: &str, dataset: &Dataset) -> String {
+/// Returns the name of a dataset in results. Generated graphs share a name, so their specification is used instead.
+pub(crate) fn dataset_name(source: &str, dataset: &Dataset) -> String {
     if Path::new(source).exists() { dataset.name.clone() } else { source.to_owned() }
 }
 
 impl Ready {
-    /// The record of a job that ended.
+    /// Builds the record of a job that ended.
     pub(crate) fn record(&self, task: &str, job: &Job, status: Status, seconds: f64) -> Record {
         Record {
             schema: Record::SCHEMA,
-            dataset: name(&job.source, &self.dataset),
+            dataset: dataset_name(&job.source, &self.dataset),
             task: task.to_owned(),
             model: job.settings.model.to_string(),
             split: job.split.to_string(),

@@ -1,70 +1,73 @@
-//! What is kept of a run: one line of a results file.
+//! The record of a run, which is one line of a results file.
 
 use crate::settings::Settings;
+use crate::sweep::job::Job;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::HashMap;
 use supergat_core::{Labels, Score};
 use supergat_data::Dataset;
 
-/// A run that has ended.
+/// A run that finished or failed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// Version of the layout of these lines.
+    /// Version of the line format.
     pub schema: u32,
-    /// Name of the dataset; a generated one is named by its whole specification.
+    /// Name of the dataset; the full specification for a generated one.
     pub dataset: String,
-    /// The name of the [`Task`](crate::sweep::Task): `node` where nothing but the classes of nodes was learned.
+    /// Name of the [`Task`](crate::sweep::Task): `node` for plain node classification.
     pub task: String,
     /// Name of the model.
     pub model: String,
-    /// The split as it was asked for: `published`, `random:3`, ...
+    /// Requested split: `published`, `random:3`, ...
     pub split: String,
     /// [`split_hash`] of the dataset.
     pub split_hash: String,
-    /// The seed.
+    /// Random seed.
     pub seed: u64,
     /// Model and hyperparameters.
     pub settings: Settings,
-    /// How it ended.
+    /// Result or failure.
     #[serde(flatten)]
     pub status: Status,
-    /// Time it took.
+    /// Duration in seconds.
     pub seconds: f64,
-    /// Version of this program.
+    /// Program version.
     pub version: String,
 }
 
-/// How a run ended.
+/// Result or failure of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "lowercase")]
 pub enum Status {
-    /// It came to its end. All scores are those of the epoch with the best validation metric; metrics lie between 0 and 1.
+    /// The run finished. All scores are from the epoch with the best validation metric; metrics are between 0 and 1.
     Ok {
         /// `accuracy` or `micro-f1`.
         metric: String,
-        /// Training nodes, without dropout.
+        /// Score of the training nodes, without dropout.
         train: Score,
-        /// Validation nodes.
+        /// Score of the validation nodes.
         validation: Score,
-        /// Test nodes.
+        /// Score of the test nodes.
         test: Score,
-        /// Epochs run.
+        /// Number of epochs run.
         epochs: usize,
-        /// The epoch with the best validation metric, from 0.
+        /// Epoch with the best validation metric, counted from 0.
         best_epoch: usize,
-        /// What else its task measured; null where that is nothing.
+        /// Further measurements of the task; null if there are none.
         #[serde(default, skip_serializing_if = "Value::is_null")]
         measured: Value,
     },
-    /// It did not.
+    /// The run failed.
     Failed {
-        /// Why.
+        /// Error message.
         reason: String,
     },
 }
 
-/// What makes two runs the same run: task, dataset, split, settings and seed. Never the version of the program, nor the time.
+/// Identity of a run: task, dataset, split, settings and seed. Neither the program version nor the duration is part
+/// of it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key {
     task: String,
@@ -75,31 +78,31 @@ pub struct Key {
 }
 
 impl Key {
-    /// Of a run that learns the classes of nodes.
+    /// Creates the key of a node classification run.
     pub fn new(dataset: &str, split_hash: &str, settings: &Settings, seed: u64) -> Self {
         let settings = serde_json::to_string(settings).expect("settings are an object");
         let task = Record::NODE.to_owned();
         Self { task, dataset: dataset.into(), split_hash: split_hash.into(), settings, seed }
     }
 
-    /// The same with another task.
-    pub(crate) fn of_task(self, task: &str) -> Self {
+    /// Returns a copy with another task.
+    pub(crate) fn with_task(self, task: &str) -> Self {
         Self { task: task.to_owned(), ..self }
     }
 }
 
 impl Record {
-    /// The present layout of lines.
+    /// Current version of the line format.
     pub const SCHEMA: u32 = 1;
-    /// Classes of nodes.
+    /// Task name of plain node classification.
     pub const NODE: &str = "node";
 
-    /// What makes it the same run as another.
+    /// Returns the identity of the run.
     pub fn key(&self) -> Key {
-        Key::new(&self.dataset, &self.split_hash, &self.settings, self.seed).of_task(&self.task)
+        Key::new(&self.dataset, &self.split_hash, &self.settings, self.seed).with_task(&self.task)
     }
 
-    /// The test score, of a run that came to its end.
+    /// Returns the test score; `None` if the run failed.
     pub fn test(&self) -> Option<Score> {
         match self.status {
             Status::Ok { test, .. } => Some(test),
@@ -107,7 +110,7 @@ impl Record {
         }
     }
 
-    /// What else its task measured, of a run that came to its end.
+    /// Returns the further measurements of the task; `None` if the run failed or has none of this type.
     pub fn measured<T: DeserializeOwned>(&self) -> Option<T> {
         match &self.status {
             Status::Ok { measured, .. } => T::deserialize(measured).ok(),
@@ -115,8 +118,8 @@ impl Record {
         }
     }
 
-    /// Whether this is to be kept rather than another record of the same run: a result before a failure, the later version, and then
-    /// whatever does not depend on the order of lines.
+    /// Returns whether to prefer this record to another one of the same run. Results are preferred to failures, then
+    /// later versions to earlier ones. The remaining criteria only make the choice independent of the order of lines.
     pub(crate) fn is_better_than(&self, other: &Self) -> bool {
         let rank = |record: &Self| {
             (record.test().is_some(), record.version.clone(), record.split_hash.clone(), format!("{:?}", record.status))
@@ -125,7 +128,8 @@ impl Record {
     }
 }
 
-/// Names a split of a dataset: 16 hexadecimal digits made from the size of the graphs, the labels and the three lists of nodes.
+/// Returns a hash of a dataset's split: 16 hexadecimal digits computed from the sizes of the graphs, the labels and
+/// the three lists of nodes.
 pub fn split_hash(dataset: &Dataset) -> String {
     let mut hash = Fnv::default();
     for example in &dataset.examples {
@@ -145,7 +149,7 @@ pub fn split_hash(dataset: &Dataset) -> String {
     format!("{:016x}", hash.0)
 }
 
-/// FNV-1a, which is the same on every machine and in every version.
+/// FNV-1a hash: unlike the hasher of the standard library, it is the same on every machine and in every version.
 struct Fnv(u64);
 
 impl Default for Fnv {
@@ -162,12 +166,43 @@ impl Fnv {
     }
 }
 
+/// Dataset, split, settings and seed of a record. The split is given by name, since its hash is only known once the
+/// dataset is loaded.
+type JobKey = (String, String, String, u64);
+
+fn job_key(dataset: &str, split: String, settings: &Settings, seed: u64) -> JobKey {
+    (dataset.to_owned(), split, serde_json::to_string(settings).expect("settings are an object"), seed)
+}
+
+/// Index of the node classification records by job. It does not depend on the order of lines in the results file.
+#[derive(Debug)]
+pub struct RecordIndex<'a>(HashMap<JobKey, &'a Record>);
+
+impl<'a> RecordIndex<'a> {
+    /// Indexes the node classification runs among `records`.
+    pub fn new(records: impl IntoIterator<Item = &'a Record>) -> Self {
+        let mut index: HashMap<JobKey, &Record> = HashMap::new();
+        for record in records.into_iter().filter(|record| record.task == Record::NODE) {
+            let key = job_key(&record.dataset, record.split.clone(), &record.settings, record.seed);
+            let best = index.entry(key).or_insert(record);
+            if record.is_better_than(best) {
+                *best = record;
+            }
+        }
+        Self(index)
+    }
+
+    /// Returns the record of a job, which may be a failure; `None` if the job was never run.
+    pub fn find(&self, job: &Job) -> Option<&'a Record> {
+        self.0.get(&job_key(&job.source, job.split.to_string(), &job.settings, job.seed)).copied()
+    }
+}
+
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::sweep::job::Job;
 
-    /// A record of a run that came to its end.
+    /// Returns the record of a finished run.
     pub(crate) fn record(seed: u64, test: f64) -> Record {
         let settings = Settings::published("cora", "supergat-mx".parse().unwrap()).unwrap();
         let score = |metric| Score { loss: 1.0 / 3.0, metric };
@@ -194,7 +229,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// A line of a results file for a job that came to its end with these scores.
+    /// Returns the line of a results file for a finished job with these scores.
     pub(crate) fn line_of(job: &Job, validation: Score, test: f64) -> String {
         let test = Score { loss: 0.5, metric: test };
         let status = Status::Ok {
@@ -218,7 +253,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_line_gives_the_record_back() {
+    fn a_line_parses_back_to_its_record() {
         let failed = Record { status: Status::Failed { reason: "no\nmemory".into() }, ..record(u64::MAX, 0.0) };
         for record in [record(3, 0.1 + 0.2), failed] {
             let line = serde_json::to_string(&record).unwrap();
@@ -233,7 +268,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn keys_know_what_decides_a_run() {
+    fn keys_identify_runs() {
         let one = record(3, 0.8);
         let later = Record { seconds: 9.0, version: "9.0.0".into(), ..record(3, 0.7) };
         assert_eq!(one.key(), later.key());
@@ -247,7 +282,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn hashes_tell_splits_apart() {
+    fn different_splits_have_different_hashes() {
         let dataset = supergat_data::load("random-partition:classes=2,nodes=400,seed=1").unwrap();
         let hash = split_hash(&dataset);
         assert_eq!(hash, split_hash(&dataset.clone()));

@@ -1,6 +1,5 @@
-//! The results file: a line for every run that has ended. Lines are only ever added.
+//! The results file: a line for every run that finished or failed. It is append-only.
 
-use crate::sweep::error::SweepError;
 use crate::sweep::record::{Key, Record};
 use serde::Deserialize;
 use std::collections::HashMap;
@@ -8,42 +7,72 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// A results file, read whole and open for further lines.
+/// An error that ends a sweep. A failed run does not end it; a results file that cannot be written does.
+#[derive(Debug, thiserror::Error)]
+pub enum SweepError {
+    /// The results file cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// Results file.
+        path: PathBuf,
+        /// Error of the operating system.
+        source: std::io::Error,
+    },
+    /// The results file cannot be written.
+    #[error("cannot write {}: {source}; the lines before this one are safe", path.display())]
+    Write {
+        /// Results file.
+        path: PathBuf,
+        /// Error of the operating system.
+        source: std::io::Error,
+    },
+    /// Another process writes to the results file.
+    #[error("{} is being written by another process: wait for it to end, or name another file", path.display())]
+    Locked {
+        /// Results file.
+        path: PathBuf,
+    },
+    /// The threads could not be started.
+    #[error("{0}")]
+    Core(#[from] supergat_core::Error),
+}
+
+/// A results file, fully read and, unless read-only, open for appending.
 #[derive(Debug)]
 pub struct ResultsFile {
     path: PathBuf,
-    /// `None`: it is only read.
+    /// `None` if read-only.
     file: Option<File>,
     records: HashMap<Key, Record>,
-    damaged: Vec<Damage>,
-    /// Whether the last line has no end, so that the next one must begin with it.
+    damaged: Vec<DamagedLine>,
+    /// Whether the last line has no line break, so that the next one must begin with one.
     torn: bool,
 }
 
-/// A line that cannot be used. It stays where it is.
+/// A line that cannot be parsed. It is skipped, but stays in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Damage {
-    /// The line, counted from 1.
+pub struct DamagedLine {
+    /// Line number, counted from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// Reason it cannot be parsed.
     pub reason: String,
 }
 
-/// What every line must have, whatever else its version holds.
+/// Field that lines of every format version have.
 #[derive(Deserialize)]
 struct Versioned {
     schema: u32,
 }
 
 impl ResultsFile {
-    /// Opens a file for further lines, made where there is none. Nobody else can meanwhile.
+    /// Opens a file for appending, creating it if it does not exist. Locks it against other processes.
     pub fn open(path: &Path) -> Result<Self, SweepError> {
         let cannot_write = |source| SweepError::Write { path: path.to_owned(), source };
         let mut file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(cannot_write)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(SweepError::Locked { path: path.to_owned() }),
-            // Some network file systems know no locks; a single process does no harm there.
+            // Some network file systems do not support locks; a single process is safe there.
             Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {}
             Err(TryLockError::Error(error)) => return Err(cannot_write(error)),
         }
@@ -58,6 +87,7 @@ impl ResultsFile {
         Ok(Self::parse(path, &read(path, &mut file)?))
     }
 
+    /// Parses the lines of a read-only file.
     fn parse(path: &Path, bytes: &[u8]) -> Self {
         let torn = bytes.last().is_some_and(|&byte| byte != b'\n');
         let mut results =
@@ -67,41 +97,41 @@ impl ResultsFile {
                 continue;
             }
             match parse_line(line) {
-                Ok(record) => results.keep(record),
-                Err(reason) => results.damaged.push(Damage { line: k + 1, reason }),
+                Ok(record) => results.insert(record),
+                Err(reason) => results.damaged.push(DamagedLine { line: k + 1, reason }),
             }
         }
         results
     }
 
-    /// Where it is.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Lines that cannot be used.
-    pub fn damaged(&self) -> &[Damage] {
+    /// Returns the lines that cannot be parsed.
+    pub fn damaged(&self) -> &[DamagedLine] {
         &self.damaged
     }
 
-    /// A sentence for each of them.
+    /// Returns a message for each damaged line.
     pub fn damage_notes(&self) -> Vec<String> {
-        let place = self.path.display();
-        let note = |damage: &Damage| format!("note: {place}, line {} is skipped: {}", damage.line, damage.reason);
+        let path = self.path.display();
+        let note = |damage: &DamagedLine| format!("note: {path}, line {} is skipped: {}", damage.line, damage.reason);
         self.damaged.iter().map(note).collect()
     }
 
-    /// The records, one for each run, in no particular order.
+    /// Returns the records, one for each run, in arbitrary order.
     pub fn records(&self) -> impl Iterator<Item = &Record> {
         self.records.values()
     }
 
-    /// Whether a run came to its end.
-    pub fn holds(&self, key: &Key) -> bool {
+    /// Returns whether the file contains the result of a run. A failed run has no result.
+    pub fn contains_result(&self, key: &Key) -> bool {
         self.records.get(key).is_some_and(|record| record.test().is_some())
     }
 
-    /// Adds a line: one write of the whole of it, which is on the disk when this returns.
+    /// Appends a line in a single write and syncs it to disk before returning.
     pub fn append(&mut self, record: Record) -> Result<(), SweepError> {
         let mut line = serde_json::to_vec(&record).expect("keys are strings");
         line.push(b'\n');
@@ -109,7 +139,7 @@ impl ResultsFile {
             line.insert(0, b'\n');
         }
         let file = self.file.as_mut().expect("opened for writing");
-        // Should it be cut off, the next line begins with the end of this one.
+        // If the write is cut short, the next line must begin with a line break.
         self.torn = true;
         let written = file.write(&line).and_then(|bytes| match bytes == line.len() {
             true => file.sync_data(),
@@ -117,11 +147,12 @@ impl ResultsFile {
         });
         written.map_err(|source| SweepError::Write { path: self.path.clone(), source })?;
         self.torn = false;
-        self.keep(record);
+        self.insert(record);
         Ok(())
     }
 
-    fn keep(&mut self, record: Record) {
+    /// Keeps the better record of each run.
+    fn insert(&mut self, record: Record) {
         let key = record.key();
         if self.records.get(&key).is_none_or(|old| record.is_better_than(old)) {
             self.records.insert(key, record);
@@ -133,8 +164,8 @@ fn read(path: &Path, file: &mut File) -> Result<Vec<u8>, SweepError> {
     let mut bytes = Vec::new();
     let read = file.metadata().and_then(|metadata| match metadata.is_file() {
         true => file.read_to_end(&mut bytes),
-        // A device may go on without end.
-        false => Err(io::Error::other("it is no regular file")),
+        // A device may never reach the end of file.
+        false => Err(io::Error::other("not a regular file")),
     });
     read.map_err(|source| SweepError::Read { path: path.to_owned(), source })?;
     Ok(bytes)
@@ -154,45 +185,45 @@ mod tests {
     use crate::sweep::record::Status;
     use crate::sweep::record::tests::record;
 
-    fn place() -> (tempfile::TempDir, PathBuf) {
+    fn temporary_path() -> (tempfile::TempDir, PathBuf) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("results.jsonl");
         (folder, path)
     }
 
     #[test]
-    fn lines_are_kept_and_found() {
-        let (_folder, path) = place();
+    fn appended_lines_are_read_back() {
+        let (_folder, path) = temporary_path();
         let mut results = ResultsFile::open(&path).unwrap();
         let failed = Record { status: Status::Failed { reason: "x".into() }, ..record(2, 0.0) };
         results.append(record(1, 0.8)).unwrap();
         results.append(failed.clone()).unwrap();
-        assert!(results.holds(&record(1, 0.0).key()), "the result is no part of the key");
-        assert!(!results.holds(&failed.key()), "a failed run is to be tried again");
+        assert!(results.contains_result(&record(1, 0.0).key()), "the key does not contain the result");
+        assert!(!results.contains_result(&failed.key()), "a failed run has no result");
         drop(results);
         let mut again = ResultsFile::open(&path).unwrap();
         assert_eq!(again.records().count(), 2);
         again.append(record(2, 0.7)).unwrap();
-        assert!(again.holds(&failed.key()));
+        assert!(again.contains_result(&failed.key()));
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(text.lines().count() == 3 && text.ends_with('\n'));
         assert_eq!(ResultsFile::read(&path).unwrap().records().count(), 2);
     }
 
     #[test]
-    fn two_cannot_write() {
-        let (_folder, path) = place();
+    fn locks_the_file_against_a_second_writer() {
+        let (_folder, path) = temporary_path();
         let first = ResultsFile::open(&path).unwrap();
         assert!(matches!(ResultsFile::open(&path), Err(SweepError::Locked { .. })));
-        assert!(ResultsFile::read(&path).is_ok(), "reading is no harm");
+        assert!(ResultsFile::read(&path).is_ok(), "a locked file can be read");
         drop(first);
         ResultsFile::open(&path).unwrap();
     }
 
-    /// Whatever is cut off or damaged stays, is reported, and harms no other line.
+    /// Damaged lines are reported, stay in the file and do not affect other lines.
     #[test]
-    fn damaged_lines_stay() {
-        let (_folder, path) = place();
+    fn keeps_and_reports_damaged_lines() {
+        let (_folder, path) = temporary_path();
         let line = serde_json::to_string(&record(1, 0.8)).unwrap();
         let newer = line.replace("\"schema\":1", "\"schema\":7");
         let before = format!("{line}\n\nrubbish\n{newer}\n{}", &line[..line.len() / 2]);
@@ -208,10 +239,10 @@ mod tests {
         assert_eq!((again.records().count(), again.damaged().len()), (3, 3));
     }
 
-    /// A file that was cut off anywhere takes further lines and loses no whole one.
+    /// Lines can be appended to a file truncated at any position, and no complete line is lost.
     #[test]
-    fn any_cut_is_survived() {
-        let (_folder, path) = place();
+    fn appends_after_truncation_at_any_position() {
+        let (_folder, path) = temporary_path();
         let line = |seed| serde_json::to_string(&record(seed, 0.8)).unwrap() + "\n";
         let (first, text) = (line(1), line(1) + &line(2));
         for cut in (0..=text.len()).step_by(7) {
@@ -220,13 +251,13 @@ mod tests {
             let results = ResultsFile::read(&path).unwrap();
             let whole = usize::from(cut + 1 >= first.len()) + usize::from(cut + 1 >= text.len());
             assert_eq!(results.records().count(), whole + 1, "cut at {cut}");
-            assert!(results.holds(&record(3, 0.8).key()));
+            assert!(results.contains_result(&record(3, 0.8).key()));
         }
     }
 
     #[test]
-    fn places_that_cannot_be_written_are_said() {
-        let (folder, path) = place();
+    fn reports_unreadable_and_unwritable_paths() {
+        let (folder, path) = temporary_path();
         let error = ResultsFile::open(folder.path()).unwrap_err().to_string();
         assert!(error.starts_with("cannot write "), "{error}");
         assert!(matches!(ResultsFile::read(&path), Err(SweepError::Read { .. })));

@@ -1,135 +1,169 @@
-//! Runs what is missing, one run per core.
+//! Runs the missing jobs of a sweep in parallel, one per core.
 
 use crate::runs::{Finished, in_parallel, prepare, score, train};
-use crate::sweep::clock::{Clock, Tally};
-use crate::sweep::error::SweepError;
-use crate::sweep::event::Event;
 use crate::sweep::job::{Group, Job};
+use crate::sweep::progress::{Clock, Event, Tally};
 use crate::sweep::queue::{Queue, Ready};
 use crate::sweep::record::{Record, Status};
-use crate::sweep::results::ResultsFile;
-use crate::sweep::task::{Nodes, Task};
+use crate::sweep::results::{ResultsFile, SweepError};
+use serde_json::Value;
 use std::any::Any;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
+use supergat_core::Model;
+use supergat_data::Dataset;
 
-/// What came of a sweep.
+/// Purpose of the runs of a sweep: how the dataset is prepared before training, and what is measured on the model
+/// after it.
+pub trait Task: Sync {
+    /// Returns the name of the task in results files.
+    fn name(&self) -> &'static str;
+
+    /// Prepares the dataset that a seed trains on; `None` to train on the loaded dataset.
+    fn prepare(&self, _dataset: &Dataset, _seed: u64) -> supergat_core::Result<Option<Dataset>> {
+        Ok(None)
+    }
+
+    /// Measures a trained model on the loaded dataset. The value is written to the results file; null if there is
+    /// nothing to measure.
+    fn measure(&self, dataset: &Dataset, seed: u64, model: &Model<f32>) -> supergat_core::Result<Value>;
+}
+
+/// Plain node classification, without further measurements.
+#[derive(Debug, Clone, Copy)]
+pub struct NodeClassification;
+
+impl Task for NodeClassification {
+    fn name(&self) -> &'static str {
+        Record::NODE
+    }
+
+    fn measure(&self, _: &Dataset, _: u64, _: &Model<f32>) -> supergat_core::Result<Value> {
+        Ok(Value::Null)
+    }
+}
+
+/// Outcome of a sweep: counts of runs by how they ended.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Report {
-    /// Runs that were in the file already.
+pub struct SweepOutcome {
+    /// Number of runs found in the results file.
     pub found: usize,
-    /// Runs that came to their end.
+    /// Number of runs finished by this sweep.
     pub ran: usize,
-    /// Runs that failed.
+    /// Number of runs that failed.
     pub failed: usize,
-    /// Datasets that cannot be had, with the reasons.
+    /// Unavailable datasets, with the reasons.
     pub unavailable: Vec<(String, String)>,
-    /// Whether an observer stopped it.
+    /// Whether the observer stopped the sweep.
     pub interrupted: bool,
 }
 
-/// Runs all jobs that the file does not hold, on `threads` threads: several runs side by side on one thread each, a single one on all of
-/// them. Results do not depend on it. Datasets are loaded one after the other, each once, the next one while the last runs on the one
-/// before it still go on. `observe` is called from all threads and may stop everything: then runs that have not ended are lost, and no others.
+/// Runs the node classification jobs that have no result in the file.
+///
+/// Several jobs run in parallel on one thread each; a single job uses all `threads`. Results do not depend on the
+/// number of threads. Each dataset is loaded once, while the last runs on the previous one are still training.
+/// `observe` is called from all threads and can stop the sweep. Unfinished runs are then lost; finished ones are in
+/// the file.
 pub fn run_sweep(
     jobs: Vec<Job>,
     results: &mut ResultsFile,
     threads: usize,
     observe: impl Fn(Event<'_>, Tally) -> ControlFlow<()> + Sync,
-) -> Result<Report, SweepError> {
-    run_task_sweep(&Nodes, jobs, results, threads, observe)
+) -> Result<SweepOutcome, SweepError> {
+    run_task_sweep(&NodeClassification, jobs, results, threads, observe)
 }
 
-/// The same for a task.
+/// Runs the jobs of a task that have no result in the file; see [`run_sweep`].
 pub fn run_task_sweep(
     task: &dyn Task,
     jobs: Vec<Job>,
     results: &mut ResultsFile,
     threads: usize,
     observe: impl Fn(Event<'_>, Tally) -> ControlFlow<()> + Sync,
-) -> Result<Report, SweepError> {
+) -> Result<SweepOutcome, SweepError> {
     let sweep = Sweep {
         task,
         clock: Mutex::new(Clock::new(jobs.len(), weight(&jobs), threads)),
         stop: AtomicBool::new(false),
-        report: Mutex::default(),
+        outcome: Mutex::default(),
         failure: Mutex::default(),
         observe,
     };
     let count = jobs.len();
-    let queue = Mutex::new(Queue::new(Group::all(jobs), results, task.name()));
+    let queue = Mutex::new(Queue::new(Group::from_jobs(jobs), results, task.name()));
     let results = Mutex::new(results);
     in_parallel(threads, count, |pool| {
         while !sweep.stop.load(Ordering::Relaxed) {
-            // Whoever loads a dataset keeps the others waiting, who have nothing else to do.
-            let next = locked(&queue).next(&|event, jobs| sweep.tell(event, jobs));
+            // The worker that finds the queue empty loads the next dataset. The others wait: they have no work.
+            let next = lock(&queue).next(&|event, jobs| sweep.notify(event, jobs));
             let Some((ready, job)) = next else { break };
             let Some(record) = pool.install(|| sweep.run(&ready, &job)) else { break };
             drop(ready);
-            sweep.keep(record, &job, &results);
+            sweep.write(record, &job, &results);
         }
     })?;
     if let Some(error) = sweep.failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
         return Err(error);
     }
-    let report = sweep.report.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok(Report { interrupted: sweep.stop.into_inner(), ..report })
+    let outcome = sweep.outcome.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(SweepOutcome { interrupted: sweep.stop.into_inner(), ..outcome })
 }
 
-/// What all threads share.
+/// State shared by all threads.
 struct Sweep<'a, F> {
     task: &'a dyn Task,
     clock: Mutex<Clock>,
     stop: AtomicBool,
-    report: Mutex<Report>,
+    outcome: Mutex<SweepOutcome>,
     failure: Mutex<Option<SweepError>>,
     observe: F,
 }
 
 impl<F: Fn(Event<'_>, Tally) -> ControlFlow<()> + Sync> Sweep<'_, F> {
-    /// Counts what happened to these jobs, and tells the observer.
-    fn tell(&self, event: Event<'_>, jobs: &[Job]) {
+    /// Counts the jobs settled by an event, and reports the event to the observer.
+    fn notify(&self, event: Event<'_>, jobs: &[Job]) {
         let tally = {
-            let mut report = locked(&self.report);
+            let mut outcome = lock(&self.outcome);
             match event {
-                Event::Found(count) => report.found += count,
+                Event::Found(count) => outcome.found += count,
                 Event::Unavailable(source, reason, _) => {
-                    let what = (source.to_owned(), reason.to_owned());
-                    if !report.unavailable.contains(&what) {
-                        report.unavailable.push(what);
+                    let dataset = (source.to_owned(), reason.to_owned());
+                    if !outcome.unavailable.contains(&dataset) {
+                        outcome.unavailable.push(dataset);
                     }
                 }
-                Event::Done(record) if record.test().is_some() => report.ran += 1,
-                Event::Done(_) => report.failed += 1,
+                Event::Done(record) if record.test().is_some() => outcome.ran += 1,
+                Event::Done(_) => outcome.failed += 1,
                 Event::Loading(_) | Event::Epoch(_) => {}
             }
             let seconds = match event {
                 Event::Done(record) if record.test().is_some() => record.seconds,
                 _ => 0.0,
             };
-            locked(&self.clock).settle(jobs.len(), weight(jobs), seconds)
+            lock(&self.clock).settle(jobs.len(), weight(jobs), seconds)
         };
         if (self.observe)(event, tally).is_break() {
             self.stop.store(true, Ordering::Relaxed);
         }
     }
 
-    /// The record of a run; `None` when it was stopped. A panic is a failure of this run, and of no other.
+    /// Runs a job and returns its record; `None` if the sweep was stopped. A panic makes this run fail, but no other.
     fn run(&self, ready: &Ready, job: &Job) -> Option<Record> {
         let started = Instant::now();
         let status = catch_unwind(AssertUnwindSafe(|| match self.train(ready, job) {
             Ok(status) => status,
             Err(error) => Some(Status::Failed { reason: error.to_string() }),
         }));
-        let status = status.unwrap_or_else(|panic| Some(Status::Failed { reason: words(&*panic) }))?;
+        let status = status.unwrap_or_else(|panic| Some(Status::Failed { reason: panic_message(&*panic) }))?;
         Some(ready.record(self.task.name(), job, status, started.elapsed().as_secs_f64()))
     }
 
+    /// Trains and measures a model; `None` if the sweep was stopped.
     fn train(&self, ready: &Ready, job: &Job) -> supergat_core::Result<Option<Status>> {
-        let prepared = self.task.prepared(&ready.dataset, job.seed)?;
+        let prepared = self.task.prepare(&ready.dataset, job.seed)?;
         let own = prepared.as_ref().map(|dataset| prepare(dataset, &job.settings)).transpose()?;
         let dataset = prepared.as_ref().unwrap_or(&ready.dataset);
         let shared = match &own {
@@ -137,7 +171,7 @@ impl<F: Fn(Event<'_>, Tally) -> ControlFlow<()> + Sync> Sweep<'_, F> {
             None => ready.prepared.as_ref().map_err(Clone::clone)?,
         };
         let Finished { run, logits, model } = train(shared, job.seed, |epoch| {
-            self.tell(Event::Epoch(epoch), &[]);
+            self.notify(Event::Epoch(epoch), &[]);
             if self.stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         let outcome = run.outcome;
@@ -151,35 +185,35 @@ impl<F: Fn(Event<'_>, Tally) -> ControlFlow<()> + Sync> Sweep<'_, F> {
             test: outcome.test,
             epochs: outcome.epochs,
             best_epoch: outcome.best_epoch,
-            measured: self.task.measured(&ready.dataset, job.seed, &model)?,
+            measured: self.task.measure(&ready.dataset, job.seed, &model)?,
         }))
     }
 
-    /// Writes the record. When that fails nothing further can be kept, so that everything ends.
-    fn keep(&self, record: Record, job: &Job, results: &Mutex<&mut ResultsFile>) {
-        let kept = locked(results).append(record.clone());
-        match kept {
-            Ok(()) => self.tell(Event::Done(&record), std::slice::from_ref(job)),
+    /// Appends a record to the results file. Stops the sweep if that fails.
+    fn write(&self, record: Record, job: &Job, results: &Mutex<&mut ResultsFile>) {
+        let written = lock(results).append(record.clone());
+        match written {
+            Ok(()) => self.notify(Event::Done(&record), std::slice::from_ref(job)),
             Err(error) => {
-                locked(&self.failure).get_or_insert(error);
+                lock(&self.failure).get_or_insert(error);
                 self.stop.store(true, Ordering::Relaxed);
             }
         }
     }
 }
 
-/// Of all these jobs together.
+/// Returns the total weight of jobs.
 fn weight(jobs: &[Job]) -> f64 {
     jobs.iter().map(Job::weight).sum()
 }
 
-/// What a panic said.
-fn words(panic: &(dyn Any + Send)) -> String {
+/// Returns the failure reason for a panic.
+fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
-    format!("a bug in this program: {}", text.unwrap_or("a panic without words"))
+    format!("a bug in this program: {}", text.unwrap_or("panic without a message"))
 }
 
-/// What a run that panicked left behind is sound: panics are caught before they meet a lock.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// Locks a mutex, ignoring poisoning: panics of runs are caught before they reach a lock.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,30 +1,30 @@
-//! What the study simulates: one property of the inputs varied at a time, the others held.
+//! Simulated cases of the study: one property of the inputs is varied at a time.
 
-use super::{Estimate, Inputs, Weights, simulate};
+use super::{Inputs, VarianceEstimate, Weights, simulate};
 use serde::Serialize;
 
-/// What is held while something else varies.
-const CENTRE: Inputs = Inputs { features: 64, mean: 0.0, variance: 1.0, correlation: 0.0 };
-/// Heads of the layer and features of each, as in the published networks.
+/// Inputs from which one property is varied.
+const BASELINE: Inputs = Inputs { features: 64, mean: 0.0, variance: 1.0, correlation: 0.0 };
+/// Number of heads and features per head, as in the published networks.
 const SHAPE: [usize; 2] = [8, 8];
 
-/// A property of the inputs.
+/// A varied property of the inputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Varied {
-    /// How many features.
+    /// Number of features.
     Features,
     /// Variance of a feature.
     Variance,
-    /// Correlation of the two nodes.
+    /// Correlation between the two nodes.
     Correlation,
 }
 
 impl Varied {
-    /// All of them.
+    /// All properties.
     pub const ALL: [Self; 3] = [Self::Features, Self::Variance, Self::Correlation];
 
-    /// In words.
+    /// Returns a human-readable name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Features => "input features",
@@ -33,48 +33,49 @@ impl Varied {
         }
     }
 
+    /// Returns the values of the property with the inputs they give.
     fn inputs(self) -> Vec<(f64, Inputs)> {
         match self {
             Self::Features => (0..=8)
                 .map(|power| 1 << power)
-                .map(|features| (features as f64, Inputs { features, ..CENTRE }))
+                .map(|features| (features as f64, Inputs { features, ..BASELINE }))
                 .collect(),
-            Self::Variance => [0.25, 0.5, 1.0, 2.0, 4.0, 8.0].map(|v| (v, Inputs { variance: v, ..CENTRE })).into(),
+            Self::Variance => [0.25, 0.5, 1.0, 2.0, 4.0, 8.0].map(|v| (v, Inputs { variance: v, ..BASELINE })).into(),
             Self::Correlation => {
-                [0.0, 0.2, 0.4, 0.6, 0.8, 1.0].map(|c| (c, Inputs { correlation: c, ..CENTRE })).into()
+                [0.0, 0.2, 0.4, 0.6, 0.8, 1.0].map(|c| (c, Inputs { correlation: c, ..BASELINE })).into()
             }
         }
     }
 }
 
-/// One setting: simulated, and by the formulas.
+/// Simulated variances of one setting, beside those of the formulas.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Case {
-    /// What is varied.
+    /// Varied property.
     pub varied: Varied,
-    /// Its value.
+    /// Value of the property.
     pub value: f64,
-    /// The inputs.
+    /// Inputs of the layer.
     pub inputs: Inputs,
-    /// The layer.
+    /// Parameters of the layer.
     pub weights: Weights,
-    /// Variance of e_GO, simulated.
-    pub go: Estimate,
+    /// Simulated variance of e_GO.
+    pub go: VarianceEstimate,
     /// Variance of e_GO by the proposition.
     pub go_formula: f64,
-    /// Variance of e_DP, simulated.
-    pub dp: Estimate,
-    /// Variance of e_DP, exact.
+    /// Simulated variance of e_DP.
+    pub dp: VarianceEstimate,
+    /// Exact variance of e_DP.
     pub dp_formula: f64,
-    /// Its lower bound by the proposition.
+    /// Lower bound on the variance of e_DP by the proposition.
     pub dp_bound: f64,
 }
 
-/// Simulates all settings of one property. Every setting has its own random numbers, so that the errors are independent.
+/// Simulates all values of one property. Each value uses different random numbers, so that errors are independent.
 pub fn cases(varied: Varied, trials: u32, seed: u64) -> Vec<Case> {
     let case = |(value, inputs): (f64, Inputs), number: u64| {
         let weights = Weights::glorot(inputs.features, SHAPE[0], SHAPE[1]);
-        // A seed of 64 bits names 2^32 of these studies.
+        // The lower 32 bits of the seed number the cases of a study.
         let [go, dp] = simulate(&inputs, &weights, trials, seed << 32 | (varied as u64) << 16 | number);
         let moments = inputs.moments();
         let (go_formula, dp_formula) = (moments.go(&weights), moments.dp(&weights));
@@ -88,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_property_varies_and_the_formulas_follow() {
+    fn simulated_variances_agree_with_formulas() {
         for varied in Varied::ALL {
             let cases = cases(varied, 2000, 3);
             for case in &cases {

@@ -1,34 +1,36 @@
-//! The variance of unnormalised attention: the paper's proposition, and what it leaves out.
+//! Variance of unnormalised attention: the paper's proposition, and the exact formula.
 //!
-//! A layer turns F features into F' by a matrix W with independent entries of mean zero and variance w, uniformly distributed; a is a vector of
-//! 2 F' such numbers of variance v. With h_i and h_j the inputs of two nodes, independent of W and a, and d = h_i . h_j, the proposition says
+//! A layer maps F features to F' features by a matrix W, whose entries are independent and uniformly distributed with
+//! mean zero and variance w. The vector a has 2 F' such entries of variance v. Let h_i and h_j be the inputs of two
+//! nodes, independent of W and a, and let d = h_i . h_j. The proposition states
 //!
 //! ```text
 //! Var e_GO  = 2 F' w v E|h|^2                                                 e_GO = a^T [W h_i ; W h_j]
 //! Var e_DP >= F' w^2 (4/5 E d^2 + Var d)                                      e_DP = (W h_i)^T (W h_j)
 //! ```
 //!
-//! The first is exact. The second is a bound that leaves out squares; with them the variance is
+//! The first is exact. The second is a lower bound that omits some squares. The exact variance is
 //!
 //! ```text
 //! Var e_DP  = F' w^2 (E |h_i|^2 |h_j|^2 - 6/5 E sum_r h_ir^2 h_jr^2 + E d^2 + F' Var d)
 //! ```
 //!
-//! which follows from the law of total variance: given the inputs, the F' terms of e_DP are independent, each with mean w d and variance
-//! w^2 (|h_i|^2 |h_j|^2 - 6/5 sum_r h_ir^2 h_jr^2 + d^2), where 6/5 = 3 - 9/5 and E W^4 = 9/5 w^2. The paper's proof has Var d in place of F' Var d: it
-//! adds up the variances of the F' terms, but all of them share d and vary together with it. Its bound holds all the same.
+//! by the law of total variance: given the inputs, the F' terms of e_DP are independent, each with mean w d and
+//! variance w^2 (|h_i|^2 |h_j|^2 - 6/5 sum_r h_ir^2 h_jr^2 + d^2), where 6/5 = 3 - 9/5 and E W^4 = 9/5 w^2. The
+//! paper's proof has Var d in place of F' Var d: it adds the variances of the F' terms, but these depend on the same d
+//! and are correlated. The bound is valid nevertheless.
 
 mod cases;
 mod layers;
 mod simulation;
 
 pub use cases::{Case, Varied, cases};
-pub use layers::{Attended, attended};
-pub use simulation::{Estimate, simulate};
+pub use layers::{LayerVariances, layer_variances};
+pub use simulation::{VarianceEstimate, simulate};
 
 use serde::Serialize;
 
-/// Expectations over pairs of inputs that decide the variances.
+/// Expectations over pairs of inputs that determine the variances of attention.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Moments {
     /// E |h|^2.
@@ -43,7 +45,8 @@ pub struct Moments {
     pub dot_square: f64,
 }
 
-/// Normally distributed inputs of two nodes. Features are independent of each other; those of the two nodes correlate, feature by feature.
+/// Normally distributed inputs of two nodes. Different features are independent; the same feature of the two nodes
+/// may be correlated.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Inputs {
     /// Number of features.
@@ -52,14 +55,14 @@ pub struct Inputs {
     pub mean: f64,
     /// Variance of a feature.
     pub variance: f64,
-    /// Correlation of a feature of one node with that of the other, from 0 to 1.
+    /// Correlation of a feature between the two nodes, from 0 to 1.
     pub correlation: f64,
 }
 
-/// The parameters of a layer: how many features it makes, and the variances of what it draws.
+/// Size of a layer and variances of its initial parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Weights {
-    /// Features of a head.
+    /// Number of output features per head.
     pub features: usize,
     /// Variance of an element of W.
     pub matrix: f64,
@@ -68,7 +71,8 @@ pub struct Weights {
 }
 
 impl Weights {
-    /// Those of a layer with `heads` heads of `features` features at initialisation: Glorot's 2 / (fan in + fan out).
+    /// Returns the Glorot initialisation of a layer with `heads` heads of `features` features: variances of
+    /// 2 / (fan in + fan out).
     pub fn glorot(inputs: usize, heads: usize, features: usize) -> Self {
         let variance = |fans: usize| 2.0 / fans as f64;
         Self { features, matrix: variance(inputs + heads * features), vector: variance(heads + 2 * features) }
@@ -76,7 +80,8 @@ impl Weights {
 }
 
 impl Inputs {
-    /// The expectations. For a pair x, y of one feature with covariance c, E x y = m^2 + c and E x^2 y^2 = (m^2 + s^2)^2 + 2 c^2 + 4 m^2 c.
+    /// Returns the expectations. For the values x and y of one feature with mean m, variance s^2 and covariance c,
+    /// E x y = m^2 + c and E x^2 y^2 = (m^2 + s^2)^2 + 2 c^2 + 4 m^2 c.
     pub fn moments(&self) -> Moments {
         let (n, square) = (self.features as f64, self.mean.powi(2));
         let covariance = self.correlation * self.variance;
@@ -95,22 +100,22 @@ impl Inputs {
 }
 
 impl Moments {
-    /// Var d.
+    /// Returns Var d.
     fn dot_variance(&self) -> f64 {
         self.dot_square - self.dot.powi(2)
     }
 
-    /// Variance of e_GO.
+    /// Returns the variance of e_GO.
     pub fn go(&self, weights: &Weights) -> f64 {
         2.0 * weights.features as f64 * weights.matrix * weights.vector * self.norm
     }
 
-    /// The proposition's lower bound of the variance of e_DP.
+    /// Returns the proposition's lower bound on the variance of e_DP.
     pub fn dp_bound(&self, weights: &Weights) -> f64 {
         weights.features as f64 * weights.matrix.powi(2) * (0.8 * self.dot_square + self.dot_variance())
     }
 
-    /// Variance of e_DP.
+    /// Returns the exact variance of e_DP.
     pub fn dp(&self, weights: &Weights) -> f64 {
         let features = weights.features as f64;
         let given_inputs = self.norms - 1.2 * self.squares + self.dot_square;
@@ -122,7 +127,7 @@ impl Moments {
 mod tests {
     use super::*;
 
-    /// One constant feature: e_DP is a sum of squares of uniform numbers, each of variance 4/5 w^2, and the bound is the variance.
+    /// With one constant feature, e_DP is a sum of squares of uniform numbers, each of variance 4/5 w^2.
     #[test]
     fn one_constant_feature_attains_the_bound() {
         let weights = Weights { features: 3, matrix: 0.5, vector: 2.0 };
@@ -133,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bound_is_below_the_variance() {
+    fn bound_does_not_exceed_the_variance() {
         for features in [1, 2, 7, 64] {
             for mean in [0.0, 0.3, 2.0] {
                 for correlation in [0.0, 0.5, 1.0] {
@@ -145,9 +150,9 @@ mod tests {
         }
     }
 
-    /// With correlation 1 both nodes are the same: the moments are those of one chi-square distributed number.
+    /// With correlation 1 both nodes are equal: the moments are those of a chi-squared variable.
     #[test]
-    fn equal_nodes_have_the_moments_of_a_norm() {
+    fn equal_nodes_have_chi_squared_moments() {
         let moments = Inputs { features: 5, mean: 0.0, variance: 1.0, correlation: 1.0 }.moments();
         assert_eq!(moments, Moments { norm: 5.0, norms: 35.0, squares: 15.0, dot: 5.0, dot_square: 35.0 });
     }
