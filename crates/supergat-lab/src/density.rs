@@ -1,15 +1,16 @@
 //! Kernel density of degree and homophily over the nodes of a graph.
 //!
-//! A node with d_i labelled neighbours, s_i of them of its own class, is the point (x_i, y_i) = (log10 d_i, s_i / d_i).
-//! The density of n points is
+//! A node with d_i labelled neighbours, s_i of them of its own class, is the point (x_i, y_i) = (log10 d_i,
+//! s_i / d_i). The density of n points is
 //!
 //! ```text
 //! f(x, y) = 1/n sum_i k(x - x_i; b_x) k(y - y_i; b_y)      k(t; b) = exp(-t^2 / 2 b^2) / (b sqrt(2 pi))
 //! b_x     = n^(-1/6) std(x),  b_y = n^(-1/6) std(y)        Scott's rule (1992) for two dimensions
 //! ```
 //!
-//! Kernels are reflected at the limits x = 0, y = 0 and y = 1. As the paper suggests, leaves linked to another class
-//! (d_i = 1, s_i = 0) are omitted: they have little influence on training, but would form a separate peak.
+//! Kernels are reflected at the limits x = 0, y = 0 and y = 1. As the paper suggests, leaves linked to
+//! another class (d_i = 1, s_i = 0) are omitted: they have little influence on training, but would form a
+//! separate peak.
 
 use crate::graph_statistics::neighbourhoods;
 use serde::Serialize;
@@ -127,8 +128,8 @@ mod tests {
         assert!((by_degree - total).abs() < 1e-9 && (by_homophily - total).abs() < 1e-9);
     }
 
-    /// Two points far from the limits give a sum of two normal densities. The bandwidth is 2^(-1/6) of the standard
-    /// deviation, or the minimum.
+    /// Two points far from the limits give a sum of two normal densities. The bandwidth is 2^(-1/6) of the
+    /// standard deviation, or the minimum.
     #[test]
     fn kernel_is_the_normal_density() {
         let density = Density::of(&[[2.0, 0.45], [2.0, 0.55]]).unwrap();

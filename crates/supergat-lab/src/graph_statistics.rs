@@ -1,8 +1,8 @@
 //! Statistics of a dataset's graphs: degree, four measures of homophily, isolated nodes.
 //!
-//! Neighbours are counted as in the paper. In an undirected graph they are the other nodes that a node is linked with.
-//! In a directed graph they are the targets of its links, including repeated links and itself. With d_i the number of
-//! neighbours and s_i the number of those in the node's own class:
+//! Neighbours are counted as in the paper. In an undirected graph they are the other nodes that a node is
+//! linked with. In a directed graph they are the targets of its links, including repeated links and itself.
+//! With d_i the number of neighbours and s_i the number of those in the node's own class:
 //!
 //! | measure | formula | source |
 //! |---|---|---|
@@ -11,8 +11,8 @@
 //! | class-insensitive | 1/(C-1) sum over classes of max(0, h_k - n_k/n), h_k = sum s_i / sum d_i over class k | Lim et al. 2021 |
 //! | adjusted | (h_edge - q) / (1 - q), q = sum over classes of (D_k / D)^2, D_k the degrees of class k | Platonov et al. 2022 |
 //!
-//! With several classes per node, s_i is the sum over neighbours of the number of shared labels, divided by the number
-//! of classes, as in the paper. The last two measures are then undefined.
+//! With several classes per node, s_i is the sum over neighbours of the number of shared labels, divided by
+//! the number of classes, as in the paper. The last two measures are then undefined.
 
 use serde::Serialize;
 use supergat_core::{Direction, Example, Graph, Labels};
@@ -31,8 +31,8 @@ pub struct Homophily {
     pub adjusted: Option<f64>,
 }
 
-/// Mean and population standard deviation of the number of neighbours. As in the paper, nodes without neighbours are
-/// excluded in directed graphs and in datasets of several graphs.
+/// Mean and population standard deviation of the number of neighbours. As in the paper, nodes without
+/// neighbours are excluded in directed graphs and in datasets of several graphs.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Degree {
     /// Mean.
@@ -197,8 +197,8 @@ pub(crate) fn neighbourhoods(example: &Example<f32>) -> Vec<[f64; 2]> {
     neighbours(&example.graph).into_iter().enumerate().map(counts).collect()
 }
 
-/// Returns the agreement of two nodes: 1 for the same class and 0 for different ones or, with several classes per node,
-/// the share of all classes that both have. Returns `None` if a label is unknown.
+/// Returns the agreement of two nodes: 1 for the same class and 0 for different ones or, with several classes
+/// per node, the share of all classes that both have. Returns `None` if a label is unknown.
 pub(crate) fn agreement(labels: &Labels, i: usize, j: usize) -> Option<f64> {
     let maximum = if labels.is_multi() { labels.classes() } else { 1 };
     shared_labels(labels, i, j).map(|shared| shared as f64 / maximum as f64)

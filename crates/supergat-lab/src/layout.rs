@@ -1,8 +1,8 @@
 //! Force-directed layout of a small graph: positions on a page such that linked nodes are near each other.
 //!
-//! Forces as in Fruchterman and Reingold, "Graph drawing by force-directed placement" (1991): all pairs repel, links
-//! attract, and steps become smaller. A weak pull towards the centre keeps unconnected components together. The
-//! layout is deterministic: nodes start on a spiral.
+//! Forces as in Fruchterman and Reingold, "Graph drawing by force-directed placement" (1991): all pairs
+//! repel, links attract, and steps become smaller. A weak pull towards the centre keeps unconnected
+//! components together. The layout is deterministic: nodes start on a spiral.
 
 use rayon::prelude::*;
 use supergat_core::Graph;

@@ -1,17 +1,19 @@
 //! Detection of mixtures: graphs whose nodes form several modes of degree and homophily.
 //!
-//! The paper finds that its recipe for choosing an attention form fails on graphs whose [`Density`] has distant modes,
-//! which are mixtures of different subgraphs. Here a mode is a local maximum of the density such that
+//! The paper finds that its recipe for choosing an attention form fails on graphs whose [`Density`] has
+//! distant modes, which are mixtures of different subgraphs. Here a mode is a local maximum of the density
+//! such that
 //!
 //! - every path to a higher maximum crosses a valley below the share [`MAX_VALLEY`] of its own height,
 //! - its height is at least the share [`MIN_HEIGHT`] of the highest maximum, and
-//! - its basin contains at least the share [`MIN_SHARE`] of the nodes. The basin is the set of grid cells whose
-//!   steepest ascent ends at the maximum.
+//! - its basin contains at least the share [`MIN_SHARE`] of the nodes. The basin is the set of grid cells
+//!   whose steepest ascent ends at the maximum.
 //!
-//! A maximum with a shallower valley is merged, with its basin, into the higher one. A graph is a mixture if two of its
-//! modes differ in homophily by at least [`MIN_HOMOPHILY_GAP`] and one of them has a degree of at least
-//! [`MIN_DEGREE`]. Leaves and hubs of the same homophily often form two modes, but no mixture. Nodes with one or two
-//! neighbours have a homophily of 0, 1/2 or 1 in any graph. The thresholds were chosen on the published datasets.
+//! A maximum with a shallower valley is merged, with its basin, into the higher one. A graph is a mixture if
+//! two of its modes differ in homophily by at least [`MIN_HOMOPHILY_GAP`] and one of them has a degree of at
+//! least [`MIN_DEGREE`]. Leaves and hubs of the same homophily often form two modes, but no mixture. Nodes
+//! with one or two neighbours have a homophily of 0, 1/2 or 1 in any graph. The thresholds were chosen on the
+//! published datasets.
 
 use crate::density::{COLUMNS, Density, ROWS};
 use serde::Serialize;
@@ -38,7 +40,8 @@ pub struct Mode {
     pub homophily: f64,
     /// Height of the peak, as a share of the highest.
     pub height: f64,
-    /// Height of the highest pass to a higher mode, as a share of its own height; `None` for the highest mode.
+    /// Height of the highest pass to a higher mode, as a share of its own height; `None` for the highest
+    /// mode.
     pub valley: Option<f64>,
     /// Share of the nodes in its basin.
     pub share: f64,
@@ -82,8 +85,8 @@ pub fn modes(density: &Density) -> Vec<Mode> {
     all.filter(|mode| mode.valley.is_none() || (mode.share >= MIN_SHARE && mode.height >= MIN_HEIGHT)).collect()
 }
 
-/// Returns all local maxima, the highest first. Cells are added to basins from the highest to the lowest density; a
-/// cell where two basins meet is a pass.
+/// Returns all local maxima, the highest first. Cells are added to basins from the highest to the lowest
+/// density; a cell where two basins meet is a pass.
 fn peaks(density: &Density) -> Vec<Peak> {
     let values = &density.values;
     let mut order: Vec<usize> = (0..values.len()).collect();
@@ -175,7 +178,7 @@ mod tests {
         assert!(modes.len() == 2 && !is_mixture(&modes), "{modes:?}");
     }
 
-    /// As two clouds approach each other, the valley becomes shallower until one mode contains all nodes.
+    /// The valley becomes shallower as two clouds approach each other, until one mode contains all nodes.
     #[test]
     fn merges_modes_with_a_shallow_valley() {
         let at = |x: f64| found(&[(1.0, 0.5, 2000, 0.1), (x, 0.5, 1500, 0.1)]);

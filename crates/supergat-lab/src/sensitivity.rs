@@ -1,9 +1,9 @@
-//! Sensitivity of results to the three hyperparameters of self-supervision: the weight of the edge loss (lambda_E),
-//! the negatives per edge (p_n) and the share of sampled edges (p_e).
+//! Sensitivity of results to the three hyperparameters of self-supervision: the weight of the edge loss
+//! (lambda_E), the negatives per edge (p_n) and the share of sampled edges (p_e).
 //!
-//! Each one is varied alone, over the values of the paper's figures and the published value. All other settings stay
-//! as published. A point of a curve is the mean test metric over seeds, with Student's 95 % confidence interval. The
-//! summary of a curve is the range of its means.
+//! Each one is varied alone, over the values of the paper's figures and the published value. All other
+//! settings stay as published. A point of a curve is the mean test metric over seeds, with Student's 95 %
+//! confidence interval. The summary of a curve is the range of its means.
 
 use crate::settings::Settings;
 use crate::statistics::{Interval, Summary};
@@ -84,8 +84,8 @@ pub struct SensitivityPlan {
 }
 
 impl SensitivityPlan {
-    /// Plans variations of the published settings of a dataset and model, or of the general ones if there are none.
-    /// Loads the dataset to obtain its name.
+    /// Plans variations of the published settings of a dataset and model, or of the general ones if there are
+    /// none. Loads the dataset to obtain its name.
     pub fn new(source: &str, model: Option<ModelKind>, seeds: u64) -> supergat_data::Result<Self> {
         let dataset = supergat_data::load(source)?;
         let model = model.unwrap_or_else(|| best_model(&dataset.name));
@@ -233,7 +233,8 @@ mod tests {
         let plan = plan(3);
         let jobs = plan.jobs();
         let centre = plan.centre;
-        // The paper has 8 + 5 + 5 values. The published 1 and 0.5 are among them, 0.8 is not; the centre is run once.
+        // The paper has 8 + 5 + 5 values. The published 1 and 0.5 are among them, 0.8 is not; the centre is
+        // run once.
         assert_eq!(jobs.len(), 3 * (8 + 4 + 5));
         for job in &jobs {
             let differs = Hyperparameter::ALL

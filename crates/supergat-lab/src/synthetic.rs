@@ -1,8 +1,9 @@
 //! Pictures of small synthetic graphs of the paper, which illustrate degree and homophily.
 //!
-//! Two nodes of the same class are linked with probability p_in = h delta, two nodes of different classes with
-//! probability (delta - p_in) / (c - 1). With n nodes in each of c classes, a node has about n delta neighbours, a
-//! share h of them in its own class. Node positions are computed by t-SNE from the two features.
+//! Two nodes of the same class are linked with probability p_in = h delta, two nodes of different classes
+//! with probability (delta - p_in) / (c - 1). With n nodes in each of c classes, a node has about n delta
+//! neighbours, a share h of them in its own class. Node positions are computed by t-SNE from the two
+//! features.
 
 use crate::tsne::{PERPLEXITY, tsne};
 use supergat_data::{RandomPartition, Result};
@@ -15,8 +16,8 @@ pub const NODES: usize = 100;
 pub const DELTAS: [f64; 2] = [0.025, 0.2];
 /// Expected homophilies of the examples: p_in / delta.
 pub const HOMOPHILIES: [f64; 3] = [0.1, 0.5, 0.9];
-/// Number of nodes per class of the graph from which an example is taken. The splits of generated graphs do not allow
-/// fewer.
+/// Number of nodes per class of the graph from which an example is taken. The splits of generated graphs do
+/// not allow fewer.
 const GENERATED_NODES: usize = 200;
 
 /// A graph with node positions.
@@ -48,8 +49,8 @@ impl Picture {
     }
 }
 
-/// Returns all examples, by delta and then homophily. They have the same features and positions and differ in links
-/// only.
+/// Returns all examples, by delta and then homophily. They have the same features and positions and differ in
+/// links only.
 pub fn pictures(seed: u64) -> Result<Vec<Picture>> {
     let (mut pictures, mut positions) = (Vec::new(), None);
     for delta in DELTAS {
@@ -66,7 +67,8 @@ pub fn pictures(seed: u64) -> Result<Vec<Picture>> {
 /// Features of all nodes, and links between them.
 type Example = (Vec<[f64; 2]>, Vec<[u32; 2]>);
 
-/// Generates an example: the first [`NODES`] nodes of each class of a larger graph with the same probabilities.
+/// Generates an example: the first [`NODES`] nodes of each class of a larger graph with the same
+/// probabilities.
 fn example(delta: f64, homophily: f64, seed: u64) -> Result<Example> {
     let degree = delta * GENERATED_NODES as f64;
     let larger =
@@ -89,7 +91,8 @@ fn example(delta: f64, homophily: f64, seed: u64) -> Result<Example> {
 mod tests {
     use super::*;
 
-    /// Numbers of links within and between classes are within four standard deviations of the binomial distribution.
+    /// Numbers of links within and between classes are within four standard deviations of the binomial
+    /// distribution.
     #[test]
     fn link_probabilities_are_those_of_the_paper() {
         for (delta, homophily) in [(0.025, 0.1), (0.2, 0.5), (0.2, 0.9)] {

@@ -1,5 +1,5 @@
-//! t-SNE (van der Maaten and Hinton, 2008), computed exactly: positions in the plane for points of any dimension, such
-//! that near points stay near.
+//! t-SNE (van der Maaten and Hinton, 2008), computed exactly: positions in the plane for points of any
+//! dimension, such that near points stay near.
 //!
 //! ```text
 //! p_j|i  = exp(-b_i |x_i - x_j|^2) / sum over k                 b_i such that 2^(entropy of p_.|i) is the perplexity
@@ -9,8 +9,8 @@
 //! dC/dy_i = 4 sum_j (p_ij - q_ij) (y_i - y_j) / (1 + |y_i - y_j|^2)
 //! ```
 //!
-//! The method is gradient descent with momentum and a step size per coordinate, as published. Time is quadratic in the
-//! number of points.
+//! The method is gradient descent with momentum and a step size per coordinate, as published. Time is
+//! quadratic in the number of points.
 
 use rayon::prelude::*;
 use supergat_core::random::{Purpose, Stream};
@@ -29,7 +29,8 @@ const MIN_GAIN: f64 = 0.01;
 /// Standard deviation of the initial positions.
 const INITIAL_SPREAD: f64 = 1e-4;
 
-/// Returns the positions of the points and the final divergence C. The initial positions are drawn with `seed`.
+/// Returns the positions of the points and the final divergence C. The initial positions are drawn with
+/// `seed`.
 pub fn tsne<const D: usize>(points: &[[f64; D]], perplexity: f64, seed: u64) -> (Vec<[f64; 2]>, f64) {
     let n = points.len();
     let p = joint(points, perplexity);
@@ -99,8 +100,8 @@ fn similarity([a, b]: [f64; 2], [c, d]: [f64; 2]) -> f64 {
     1.0 / (1.0 + (a - c).powi(2) + (b - d).powi(2))
 }
 
-/// Returns the sum of the similarities of all pairs of different points. Rows are summed in order, so that the result
-/// does not depend on the number of threads.
+/// Returns the sum of the similarities of all pairs of different points. Rows are summed in order, so that
+/// the result does not depend on the number of threads.
 fn total_similarity(positions: &[[f64; 2]]) -> f64 {
     let row = |i: usize| positions.iter().map(|&other| similarity(positions[i], other)).sum::<f64>() - 1.0;
     (0..positions.len()).into_par_iter().map(row).collect::<Vec<f64>>().into_iter().sum()

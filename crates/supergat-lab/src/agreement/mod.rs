@@ -1,7 +1,7 @@
 //! Agreement of attention with labels: whether a node attends to the neighbours that share its label.
 //!
-//! The neighbourhood of node k is the set over which its softmax is computed: the sources of its incoming edges and k
-//! itself. With n nodes in it, and attention alpha_kj over them in one head of one layer:
+//! The neighbourhood of node k is the set over which its softmax is computed: the sources of its incoming
+//! edges and k itself. With n nodes in it, and attention alpha_kj over them in one head of one layer:
 //!
 //! ```text
 //! agree_kj   = labels that k and j share (1 or 0 where a node has one label), 0 taken as 1e-11
@@ -11,12 +11,12 @@
 //! entropy    = -sum over j of alpha_kj ln(alpha_kj),  relative entropy = entropy / ln n, 1 where n is 1
 //! ```
 //!
-//! The authors' code computes both divergences, with their names exchanged, so that the paper's figures may show
-//! either. The constants 1e-11 and 1e-43 are from that code. It also includes the node itself, but averages the heads
-//! of a node; here every head counts separately.
+//! The authors' code computes both divergences, with their names exchanged, so that the paper's figures may
+//! show either. The constants 1e-11 and 1e-43 are from that code. It also includes the node itself, but
+//! averages the heads of a node; here every head counts separately.
 //!
-//! The baseline is uniform attention, 1 / n for every neighbour. Nodes with an unknown label, or with a neighbour of
-//! unknown label, are skipped.
+//! The baseline is uniform attention, 1 / n for every neighbour. Nodes with an unknown label, or with a
+//! neighbour of unknown label, are skipped.
 
 mod study;
 
@@ -31,7 +31,8 @@ const NO_AGREEMENT: f64 = 1e-11;
 /// Smallest probability in a denominator.
 const MIN_PROBABILITY: f64 = 1e-43;
 
-/// Measures of one attention layer: a value for every node and head, with the heads of a node next to each other.
+/// Measures of one attention layer: a value for every node and head, with the heads of a node next to each
+/// other.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Measures {
     /// KLD(alpha, ell).
@@ -150,7 +151,8 @@ mod tests {
         Labels::Single { classes: 3, of: of.to_vec() }
     }
 
-    /// Measures a layer with one head. The order of edges is 0 <- 0 1 2 3, 1 <- 0 1, 2 <- 0 2, 3 <- 0 3, 4 <- 4.
+    /// Measures a layer with one head. The order of edges is 0 <- 0 1 2 3, 1 <- 0 1, 2 <- 0 2, 3 <- 0 3, 4 <-
+    /// 4.
     fn measured(labels: Labels, of_node_0: [f32; 4]) -> Agreement {
         let mut coefficients = of_node_0.to_vec();
         coefficients.extend([0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 1.0]);
@@ -171,7 +173,8 @@ mod tests {
         close(layer.reverse[0], 0.5 * LN_2);
         close(layer.entropy[0], 1.5 * LN_2);
         close(layer.relative_entropy[0], 0.75);
-        // Uniform attention gives half of its weight to nodes that do not agree: 1/2 ln(1/2) + 1/2 ln(1/4 / (1e-11 / 2)).
+        // Uniform attention gives half of its weight to nodes that do not agree: 1/2 ln(1/2) + 1/2 ln(1/4 /
+        // (1e-11 / 2)).
         close(all.uniform.divergence[0], 0.5 * -LN_2 + 0.5 * 0.5e11f64.ln());
         close(all.uniform.reverse[0], LN_2);
         close(all.uniform.entropy[0], 2.0 * LN_2);
@@ -183,8 +186,8 @@ mod tests {
 
     #[test]
     fn counts_shared_labels() {
-        // Labels A B C of nodes 0 to 4. Node 0 shares three with itself, two with node 1, one with node 2, none with
-        // node 3.
+        // Labels A B C of nodes 0 to 4. Node 0 shares three with itself, two with node 1, one with node 2,
+        // none with node 3.
         let of = vec![1, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0];
         let all = measured(Labels::Multi { classes: 3, of }, [0.25; 4]);
         let ell = [3.0, 2.0, 1.0, 1e-11].map(|count: f64| count / 6.0);

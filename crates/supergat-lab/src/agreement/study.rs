@@ -1,4 +1,5 @@
-//! The published study: GAT with GO and with DP attention, with two and four layers, without self-supervision.
+//! The published study: GAT with GO and with DP attention, with two and four layers, without
+//! self-supervision.
 
 use crate::agreement::{Agreement, Measures};
 use crate::settings::Settings;
@@ -126,8 +127,8 @@ pub struct Network {
 }
 
 impl AgreementPlan {
-    /// Plans both forms at both depths with the published settings, or the general ones if there are none. Loads the
-    /// dataset to obtain its name.
+    /// Plans both forms at both depths with the published settings, or the general ones if there are none.
+    /// Loads the dataset to obtain its name.
     pub fn new(source: &str, seeds: u64) -> supergat_data::Result<Self> {
         let dataset = supergat_data::load(source)?;
         let all = DEPTHS.iter().flat_map(|&depth| FORMS.map(|form| settings(&dataset.name, form, depth)));

@@ -37,7 +37,8 @@ pub struct GridPlan {
     pub lambda_2: Vec<f64>,
     /// Candidate weights of the edge loss.
     pub lambda_e: Vec<f64>,
-    /// Whether final run k uses the graph drawn with seed k. Otherwise all use the graph of seed 0, as in the paper.
+    /// Whether final run k uses the graph drawn with seed k. Otherwise all use the graph of seed 0, as in the
+    /// paper.
     pub redrawn: bool,
 }
 
@@ -87,8 +88,8 @@ impl GridPlan {
         }
     }
 
-    /// Returns the points in the order in which they are run: by degree, since small degrees take less time, then by
-    /// homophily.
+    /// Returns the points in the order in which they are run: by degree, since small degrees take less time,
+    /// then by homophily.
     pub fn points(&self) -> Vec<GridPoint> {
         let row = |&degree| self.homophilies.iter().map(move |&homophily| GridPoint { degree, homophily });
         self.degrees.iter().flat_map(row).collect()
@@ -116,7 +117,8 @@ impl GridPlan {
             .collect()
     }
 
-    /// Returns the settings with the best validation score; `None` if a candidate has no run yet or all runs failed.
+    /// Returns the settings with the best validation score; `None` if a candidate has no run yet or all runs
+    /// failed.
     pub fn selected(&self, point: GridPoint, model: ModelKind, index: &RecordIndex<'_>) -> Option<Settings> {
         let mut best: Option<(Settings, Score)> = None;
         for job in self.search(point, model) {

@@ -5,8 +5,8 @@ use crate::sweep::{Clock, Event, Job, RecordIndex, ResultsFile, SweepError, Swee
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 
-/// Runs the jobs of a grid that have no result in the file, like [`run_sweep`]. The tally passed to `observe` counts
-/// the runs of the whole grid.
+/// Runs the jobs of a grid that have no result in the file, like [`run_sweep`]. The tally passed to `observe`
+/// counts the runs of the whole grid.
 pub fn run_grid(
     plan: &GridPlan,
     results: &mut ResultsFile,
@@ -69,8 +69,8 @@ fn missing(mut jobs: Vec<Job>, index: &RecordIndex<'_>) -> Vec<Job> {
     jobs
 }
 
-/// Creates the clock of the whole grid, with the runs in the file settled. Where settings are not selected yet, the
-/// first candidate stands in for them.
+/// Creates the clock of the whole grid, with the runs in the file settled. Where settings are not selected
+/// yet, the first candidate is used instead.
 fn clock(plan: &GridPlan, results: &ResultsFile, threads: usize) -> Clock {
     let (mut all, mut settled) = ((0, 0.0), (0, 0.0));
     for point in plan.points() {

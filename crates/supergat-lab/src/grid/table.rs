@@ -8,9 +8,9 @@ use crate::sweep::{RecordIndex, ResultsFile};
 use serde::Serialize;
 use supergat_core::ModelKind;
 
-/// Smallest tolerance for the difference of two means, in percentage points. Twice the standard deviation is used if
-/// that is larger: the paper's deviation or, with redrawn graphs, the larger of the two. Only redrawn graphs show how
-/// much graphs of one point differ; the paper has one graph per point.
+/// Smallest tolerance for the difference of two means, in percentage points. Twice the standard deviation is
+/// used if that is larger: the paper's deviation or, with redrawn graphs, the larger of the two. Only redrawn
+/// graphs show how much graphs of one point differ; the paper has one graph per point.
 const TOLERANCE: f64 = 2.0;
 
 /// Results of a grid, compared with the paper's.
@@ -99,8 +99,8 @@ pub struct PaperAgreement {
     pub difference: f64,
     /// Mean absolute difference.
     pub absolute: f64,
-    /// Mean absolute difference of the gains over GAT. Gains vary less between graphs than accuracies, since both
-    /// models train on the same graph.
+    /// Mean absolute difference of the gains over GAT. Gains vary less between graphs than accuracies, since
+    /// both models train on the same graph.
     pub gain_absolute: Option<f64>,
 }
 
@@ -136,16 +136,16 @@ impl GridStudy {
         self.plan.points().iter().filter(|point| complete(point)).count()
     }
 
-    /// Compares the best forms at the points where the paper's is one of `forms` and ours is known. Returns the number
-    /// of these points, and on how many of them both agree.
+    /// Compares the best forms at the points where the paper's is one of `forms` and ours is known. Returns
+    /// the number of these points, and on how many of them both agree.
     pub fn agreement(&self, forms: &[Form]) -> (usize, usize) {
         let both = self.forms.iter().filter_map(|graph| Some((graph.ours?.form, graph.paper?.form)));
         let both: Vec<_> = both.filter(|(_, paper)| forms.contains(paper)).collect();
         (both.len(), both.iter().filter(|(ours, paper)| ours == paper).count())
     }
 
-    /// Compares the largest means at the points where the paper's best form is SD or MX. Returns the number of these
-    /// points, and on how many of them the same model has our largest mean.
+    /// Compares the largest means at the points where the paper's best form is SD or MX. Returns the number
+    /// of these points, and on how many of them the same model has our largest mean.
     pub fn largest_mean_agreement(&self) -> (usize, usize) {
         let both = self.forms.iter().filter_map(|graph| Some((graph.ours?, graph.paper?)));
         let both: Vec<_> = both.filter(|(_, paper)| [Form::Sd, Form::Mx].contains(&paper.form)).collect();

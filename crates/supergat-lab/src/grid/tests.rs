@@ -86,7 +86,8 @@ fn compares_numbers_and_forms_with_the_paper() {
     assert_eq!(GridStudy::new(&plan, &results(&lines)), study, "the order of lines does not matter");
 }
 
-/// Settings are not selected before all candidates have a run, and a graph with missing runs has no best form.
+/// Settings are not selected before all candidates have a run, and a graph with missing runs has no best
+/// form.
 #[test]
 fn reports_missing_runs() {
     let plan = plan();

@@ -1,9 +1,9 @@
 //! Link prediction: whether attention predicts held-out edges.
 //!
-//! In every graph 10 % of the edges are held out for testing and 5 % for validation. As in the paper, nothing is
-//! selected by the validation edges. Messages are passed along the remaining 85 %. Training draws positives from these
-//! edges and negatives from all other pairs. A held-out edge is therefore as likely to be a negative as any pair
-//! without an edge, so training cannot distinguish the two. The scores are
+//! In every graph 10 % of the edges are held out for testing and 5 % for validation. As in the paper, nothing
+//! is selected by the validation edges. Messages are passed along the remaining 85 %. Training draws
+//! positives from these edges and negatives from all other pairs. A held-out edge is therefore as likely to
+//! be a negative as any pair without an edge, so training cannot distinguish the two. The scores are
 //!
 //! ```text
 //! score(j -> i) = phi_ij of the last layer = sigmoid(mean over heads of the edge logit)
@@ -11,9 +11,9 @@
 //! precision     = average precision, sum over thresholds of (R_n - R_(n-1)) P_n
 //! ```
 //!
-//! over both directions of the held-out edges and of equally many pairs that are not edges of the original graph. The
-//! model is that of the epoch with the best validation metric of the nodes; its test metric is reported beside the AUC.
-//! In datasets of several graphs, only graphs with test nodes are scored.
+//! over both directions of the held-out edges and of equally many pairs that are not edges of the original
+//! graph. The model is that of the epoch with the best validation metric of the nodes; its test metric is
+//! reported beside the AUC. In datasets of several graphs, only graphs with test nodes are scored.
 
 mod ranking;
 mod split;
@@ -113,7 +113,8 @@ mod tests {
         Job { source: SOURCE.into(), split: SplitChoice::Published, settings, seed }
     }
 
-    /// Records contain the AUC, and a second sweep finds them. The homophily of the graph makes edges predictable.
+    /// Records contain the AUC, and a second sweep finds them. The homophily of the graph makes edges
+    /// predictable.
     #[test]
     fn stores_auc_and_resumes() {
         let folder = tempfile::tempdir().unwrap();

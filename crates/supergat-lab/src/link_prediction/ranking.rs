@@ -1,7 +1,7 @@
 //! Ranking metrics of scores: area under the ROC curve and average precision. Equal scores share a threshold.
 
-/// Returns the area under the ROC curve: the probability that an edge scores higher than a non-edge, with equal scores
-/// counting half. Returns `None` if one side is empty or a score is NaN.
+/// Returns the area under the ROC curve: the probability that an edge scores higher than a non-edge, with
+/// equal scores counting half. Returns `None` if one side is empty or a score is NaN.
 pub fn auc(edges: &[f32], others: &[f32]) -> Option<f64> {
     let mut below = 0.0;
     let mut wins = 0.0;
@@ -12,8 +12,8 @@ pub fn auc(edges: &[f32], others: &[f32]) -> Option<f64> {
     Some(wins / (edges.len() as f64 * others.len() as f64))
 }
 
-/// Returns the average precision: the mean of the precisions at the thresholds, weighted by the increase in recall.
-/// Returns `None` in the same cases as [`auc`].
+/// Returns the average precision: the mean of the precisions at the thresholds, weighted by the increase in
+/// recall. Returns `None` in the same cases as [`auc`].
 pub fn average_precision(edges: &[f32], others: &[f32]) -> Option<f64> {
     let [mut true_positives, mut predicted] = [0.0; 2];
     let mut sum = 0.0;

@@ -8,8 +8,8 @@ const TEST: f64 = 0.1;
 /// Share of the edges held out for validation.
 const VALIDATION: f64 = 0.05;
 
-/// Split of the edges of a graph. Directed links are treated as undirected. Self-loops are in no part; every node of
-/// the training graph has one.
+/// Split of the edges of a graph. Directed links are treated as undirected. Self-loops are in no part; every
+/// node of the training graph has one.
 #[derive(Debug, Clone)]
 pub struct EdgeSplit {
     /// Graph of the remaining edges.
@@ -108,8 +108,8 @@ mod tests {
         assert!(split(3, 0).0 != split(4, 0).0 && split(3, 0).1 != split(4, 0).1 && split(3, 0).0 != split(3, 1).0);
     }
 
-    /// Training draws negatives from the non-edges of the training graph. If it never drew held-out edges, it would
-    /// reveal them.
+    /// Training draws negatives from the non-edges of the training graph. If it never drew held-out edges, it
+    /// would reveal them.
     #[test]
     fn samples_held_out_edges_as_negatives_like_other_pairs() {
         let split = EdgeSplit::new(&ring(), 3, 0).unwrap();
@@ -129,7 +129,8 @@ mod tests {
                 drawn[1] += usize::from(others.contains(&pair));
             }
         }
-        // 40 of 9560 pairs, 440 draws, 2000 steps: 3682 expected of each, with a standard deviation of about 60.
+        // 40 of 9560 pairs, 440 draws, 2000 steps: 3682 expected of each, with a standard deviation of about
+        // 60.
         assert!(drawn.iter().all(|&count| (3382..3982).contains(&count)), "{drawn:?}");
     }
 

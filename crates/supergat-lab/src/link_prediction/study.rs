@@ -83,16 +83,17 @@ impl LinkPredictionPlan {
     }
 }
 
-/// Returns seed, AUC, average precision and test metric in percent of a run; `None` if it failed or has no scores.
+/// Returns seed, AUC, average precision and test metric in percent of a run; `None` if it failed or has no
+/// scores.
 fn numbers(record: &Record) -> Option<(u64, [f64; 3])> {
     let test = 100.0 * record.test()?.metric;
     let LinkScore { auc, average_precision } = record.measured()?;
     Some((record.seed, [auc, average_precision, test]))
 }
 
-/// Returns the published settings of the task, with all edges as positives and equally many negatives. SD has no
-/// published settings on the citation graphs and uses those of DP. Graphs that are not in the paper use the general
-/// settings.
+/// Returns the published settings of the task, with all edges as positives and equally many negatives. SD has
+/// no published settings on the citation graphs and uses those of DP. Graphs that are not in the paper use
+/// the general settings.
 fn settings(dataset: &str, model: ModelKind, lambda_e: f64) -> Settings {
     let published = |model| Settings::published_for("link", dataset, model);
     let dp = ModelKind::Attention { form: Form::Dp, self_supervised: true };

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn some_numbers_equal_the_printed_ones() {
+    fn sample_numbers_equal_the_paper() {
         let planetoid = &tables()[0];
         let row = planetoid.rows.iter().find(|row| row.name == "SuperGAT-MX").unwrap();
         assert_eq!(row.cells["cora"], PrintedNumber { mean: 84.3, std: Some(0.6) });

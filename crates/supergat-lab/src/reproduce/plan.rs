@@ -79,8 +79,8 @@ impl TablePlan {
         self.table.datasets.retain(|name| names.contains(name));
     }
 
-    /// Keeps only the rows of `models` and the reprinted rows without a model of this program. Models that are not in
-    /// the table get a row without printed numbers.
+    /// Keeps only the rows of `models` and the reprinted rows without a model of this program. Models that
+    /// are not in the table get a row without printed numbers.
     pub fn keep_models(&mut self, models: &[String]) {
         let rows = &mut self.table.rows;
         rows.retain(|row| row.model.as_ref().map_or(row.reprinted, |model| models.contains(model)));
@@ -107,8 +107,8 @@ impl TablePlan {
         cells.flat_map(|(row, dataset)| self.cell(row, dataset)).collect()
     }
 
-    /// Returns the paper's settings of a model on a dataset, or the general settings if there are none; `None` if this
-    /// program does not have the model.
+    /// Returns the paper's settings of a model on a dataset, or the general settings if there are none;
+    /// `None` if this program does not have the model.
     fn settings(&self, dataset: &str, model: &str) -> Option<Settings> {
         let model = model.parse().ok()?;
         let full = if self.published == SplitChoice::FullSupervised { fully_supervised(dataset, model) } else { None };
@@ -133,8 +133,8 @@ impl TablePlan {
     }
 }
 
-/// Returns settings for full supervision. The paper has them for CGAT only; attention models without constraints use
-/// the values that they share with CGAT.
+/// Returns settings for full supervision. The paper has them for CGAT only; attention models without
+/// constraints use the values that they share with CGAT.
 fn fully_supervised(dataset: &str, model: ModelKind) -> Option<Settings> {
     let cgat = Settings::published(dataset, ModelKind::Constrained { by_classes: true })?;
     matches!(model, ModelKind::Attention { .. }).then_some(Settings {

@@ -15,7 +15,8 @@ pub enum Verdict {
     Outside(f64),
     /// Not judged: the paper copied its number from another paper, which used another method.
     Reprinted,
-    /// Not judged: our runs use other splits. The paper's deviation does not include differences between splits.
+    /// Not judged: our runs use other splits. The paper's deviation does not include differences between
+    /// splits.
     OtherSplits,
     /// The paper has no such number.
     NotPrinted,

@@ -51,8 +51,9 @@ impl WallClock {
         Self { paper: paper::wall_clock(), threads, rows: Vec::new(), notes: Vec::new() }
     }
 
-    /// Times a model on a dataset, one run per seed in sequence, and returns the mean in seconds. `keep_running` is
-    /// called after each epoch; when it returns `false`, measuring stops and the result is `None`.
+    /// Times a model on a dataset, one run per seed in sequence, and returns the mean in seconds.
+    /// `keep_running` is called after each epoch; when it returns `false`, measuring stops and the result is
+    /// `None`.
     pub fn measure(
         &mut self,
         dataset: &Dataset,

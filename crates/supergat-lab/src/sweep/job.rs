@@ -22,7 +22,8 @@ pub struct Job {
 }
 
 impl Job {
-    /// Returns jobs for seeds 0, 1, ..., `seeds - 1` with each of `settings`, on the published split of a dataset.
+    /// Returns jobs for seeds 0, 1, ..., `seeds - 1` with each of `settings`, on the published split of a
+    /// dataset.
     pub fn for_seeds(source: &str, settings: &[Settings], seeds: u64) -> Vec<Self> {
         let job = |settings, seed| Self { source: source.to_owned(), split: SplitChoice::Published, settings, seed };
         settings.iter().flat_map(|&settings| (0..seeds).map(move |seed| job(settings, seed))).collect()

@@ -1,8 +1,8 @@
 //! Sweeps: many training runs over any list of datasets, splits, settings and seeds.
 //!
-//! [`run_sweep`] runs in parallel the jobs that have no result in a [`ResultsFile`] yet, and appends each result as
-//! soon as it is available. An interrupted sweep is resumed by running it again. [`run_task_sweep`] runs a [`Task`],
-//! which may measure more than node classification.
+//! [`run_sweep`] runs in parallel the jobs that have no result in a [`ResultsFile`] yet, and appends each
+//! result as soon as it is available. An interrupted sweep is resumed by running it again. [`run_task_sweep`]
+//! runs a [`Task`], which may measure more than node classification.
 
 mod job;
 mod progress;

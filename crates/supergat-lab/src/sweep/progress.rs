@@ -48,8 +48,8 @@ impl Clock {
         Self { jobs, settled: 0, workers, weight_left: weight, weight_finished: 0.0, seconds: 0.0 }
     }
 
-    /// Counts `jobs` jobs of total `weight` as settled after `seconds` of training. Jobs with zero seconds do not
-    /// affect the estimate.
+    /// Counts `jobs` jobs of total `weight` as settled after `seconds` of training. Jobs with zero seconds do
+    /// not affect the estimate.
     pub(crate) fn settle(&mut self, jobs: usize, weight: f64, seconds: f64) -> Tally {
         self.settled += jobs;
         self.weight_left = (self.weight_left - weight).max(0.0);

@@ -21,8 +21,8 @@ struct Loaded {
     hash: String,
 }
 
-/// Dataset and shared training state of one group of jobs. The queue drops it when the last of these runs begins,
-/// and each run when it ends.
+/// Dataset and shared training state of one group of jobs. The queue drops it when the last of these runs
+/// begins, and each run when it ends.
 #[derive(Debug)]
 pub(crate) struct Ready {
     pub(crate) dataset: Arc<Dataset>,
@@ -92,7 +92,7 @@ impl Queue {
         }
     }
 
-    /// Makes a dataset with a split the loaded one. Reads it only if the split cannot be drawn in memory.
+    /// Loads a dataset with a split unless it is loaded. Draws a random split in memory where possible.
     fn load(&mut self, source: &str, split: SplitChoice, notify: Notify<'_>) {
         let old = self.loaded.take().filter(|loaded| loaded.source == source);
         if old.as_ref().is_some_and(|loaded| loaded.split == split) {
@@ -112,8 +112,8 @@ impl Queue {
     }
 }
 
-/// Draws another random split of a loaded published dataset, without reading it again. Returns `None` where that is
-/// not possible.
+/// Draws another random split of a loaded published dataset, without reading it again. Returns `None` where
+/// that is not possible.
 fn redraw(old: &Loaded, split: SplitChoice) -> Option<Dataset> {
     match (old.split, split) {
         (SplitChoice::Random { .. }, SplitChoice::Random { seed }) if supergat_data::KNOWN.contains(&&*old.source) => {
@@ -123,7 +123,8 @@ fn redraw(old: &Loaded, split: SplitChoice) -> Option<Dataset> {
     }
 }
 
-/// Returns the name of a dataset in results. Generated graphs share a name, so their specification is used instead.
+/// Returns the name of a dataset in results. Generated graphs share a name, so their specification is used
+/// instead.
 pub(crate) fn dataset_name(source: &str, dataset: &Dataset) -> String {
     if Path::new(source).exists() { dataset.name.clone() } else { source.to_owned() }
 }

@@ -41,7 +41,8 @@ pub struct Record {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "status", rename_all = "lowercase")]
 pub enum Status {
-    /// The run finished. All scores are from the epoch with the best validation metric; metrics are between 0 and 1.
+    /// The run finished. All scores are from the epoch with the best validation metric; metrics are between 0
+    /// and 1.
     Ok {
         /// `accuracy` or `micro-f1`.
         metric: String,
@@ -66,8 +67,8 @@ pub enum Status {
     },
 }
 
-/// Identity of a run: task, dataset, split, settings and seed. Neither the program version nor the duration is part
-/// of it.
+/// Identity of a run: task, dataset, split, settings and seed. Neither the program version nor the duration
+/// is part of it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key {
     task: String,
@@ -118,8 +119,9 @@ impl Record {
         }
     }
 
-    /// Returns whether to prefer this record to another one of the same run. Results are preferred to failures, then
-    /// later versions to earlier ones. The remaining criteria only make the choice independent of the order of lines.
+    /// Returns whether to prefer this record to another one of the same run. Results are preferred to
+    /// failures, then later versions to earlier ones. The remaining criteria only make the choice independent
+    /// of the order of lines.
     pub(crate) fn is_better_than(&self, other: &Self) -> bool {
         let rank = |record: &Self| {
             (record.test().is_some(), record.version.clone(), record.split_hash.clone(), format!("{:?}", record.status))
@@ -128,8 +130,8 @@ impl Record {
     }
 }
 
-/// Returns a hash of a dataset's split: 16 hexadecimal digits computed from the sizes of the graphs, the labels and
-/// the three lists of nodes.
+/// Returns a hash of a dataset's split: 16 hexadecimal digits computed from the sizes of the graphs, the
+/// labels and the three lists of nodes.
 pub fn split_hash(dataset: &Dataset) -> String {
     let mut hash = Fnv::default();
     for example in &dataset.examples {
@@ -149,7 +151,8 @@ pub fn split_hash(dataset: &Dataset) -> String {
     format!("{:016x}", hash.0)
 }
 
-/// FNV-1a hash: unlike the hasher of the standard library, it is the same on every machine and in every version.
+/// FNV-1a hash: unlike the hasher of the standard library, it is the same on every machine and in every
+/// version.
 struct Fnv(u64);
 
 impl Default for Fnv {
@@ -166,15 +169,16 @@ impl Fnv {
     }
 }
 
-/// Dataset, split, settings and seed of a record. The split is given by name, since its hash is only known once the
-/// dataset is loaded.
+/// Dataset, split, settings and seed of a record. The split is given by name, since its hash is only known
+/// once the dataset is loaded.
 type JobKey = (String, String, String, u64);
 
 fn job_key(dataset: &str, split: String, settings: &Settings, seed: u64) -> JobKey {
     (dataset.to_owned(), split, serde_json::to_string(settings).expect("settings are an object"), seed)
 }
 
-/// Index of the node classification records by job. It does not depend on the order of lines in the results file.
+/// Index of the node classification records by job. It does not depend on the order of lines in the results
+/// file.
 #[derive(Debug)]
 pub struct RecordIndex<'a>(HashMap<JobKey, &'a Record>);
 
@@ -253,7 +257,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_line_parses_back_to_its_record() {
+    fn records_round_trip_through_lines() {
         let failed = Record { status: Status::Failed { reason: "no\nmemory".into() }, ..record(u64::MAX, 0.0) };
         for record in [record(3, 0.1 + 0.2), failed] {
             let line = serde_json::to_string(&record).unwrap();

@@ -16,8 +16,8 @@ use std::time::Instant;
 use supergat_core::Model;
 use supergat_data::Dataset;
 
-/// Purpose of the runs of a sweep: how the dataset is prepared before training, and what is measured on the model
-/// after it.
+/// Purpose of the runs of a sweep: how the dataset is prepared before training, and what is measured on the
+/// model after it.
 pub trait Task: Sync {
     /// Returns the name of the task in results files.
     fn name(&self) -> &'static str;
@@ -27,8 +27,8 @@ pub trait Task: Sync {
         Ok(None)
     }
 
-    /// Measures a trained model on the loaded dataset. The value is written to the results file; null if there is
-    /// nothing to measure.
+    /// Measures a trained model on the loaded dataset. The value is written to the results file; null if
+    /// there is nothing to measure.
     fn measure(&self, dataset: &Dataset, seed: u64, model: &Model<f32>) -> supergat_core::Result<Value>;
 }
 
@@ -63,10 +63,10 @@ pub struct SweepOutcome {
 
 /// Runs the node classification jobs that have no result in the file.
 ///
-/// Several jobs run in parallel on one thread each; a single job uses all `threads`. Results do not depend on the
-/// number of threads. Each dataset is loaded once, while the last runs on the previous one are still training.
-/// `observe` is called from all threads and can stop the sweep. Unfinished runs are then lost; finished ones are in
-/// the file.
+/// Several jobs run in parallel on one thread each; a single job uses all `threads`. Results do not depend on
+/// the number of threads. Each dataset is loaded once, while the last runs on the previous one are still
+/// training. `observe` is called from all threads and can stop the sweep. Unfinished runs are then lost;
+/// finished ones are in the file.
 pub fn run_sweep(
     jobs: Vec<Job>,
     results: &mut ResultsFile,
@@ -97,7 +97,8 @@ pub fn run_task_sweep(
     let results = Mutex::new(results);
     in_parallel(threads, count, |pool| {
         while !sweep.stop.load(Ordering::Relaxed) {
-            // The worker that finds the queue empty loads the next dataset. The others wait: they have no work.
+            // The worker that finds the queue empty loads the next dataset. The others wait: they have no
+            // work.
             let next = lock(&queue).next(&|event, jobs| sweep.notify(event, jobs));
             let Some((ready, job)) = next else { break };
             let Some(record) = pool.install(|| sweep.run(&ready, &job)) else { break };
@@ -150,7 +151,8 @@ impl<F: Fn(Event<'_>, Tally) -> ControlFlow<()> + Sync> Sweep<'_, F> {
         }
     }
 
-    /// Runs a job and returns its record; `None` if the sweep was stopped. A panic makes this run fail, but no other.
+    /// Runs a job and returns its record; `None` if the sweep was stopped. A panic makes this run fail, but
+    /// no other.
     fn run(&self, ready: &Ready, job: &Job) -> Option<Record> {
         let started = Instant::now();
         let status = catch_unwind(AssertUnwindSafe(|| match self.train(ready, job) {

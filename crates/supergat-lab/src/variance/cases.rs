@@ -71,7 +71,8 @@ pub struct Case {
     pub dp_bound: f64,
 }
 
-/// Simulates all values of one property. Each value uses different random numbers, so that errors are independent.
+/// Simulates all values of one property. Each value uses different random numbers, so that errors are
+/// independent.
 pub fn cases(varied: Varied, trials: u32, seed: u64) -> Vec<Case> {
     let case = |(value, inputs): (f64, Inputs), number: u64| {
         let weights = Weights::glorot(inputs.features, SHAPE[0], SHAPE[1]);

@@ -1,8 +1,8 @@
 //! Variance of unnormalised attention: the paper's proposition, and the exact formula.
 //!
-//! A layer maps F features to F' features by a matrix W, whose entries are independent and uniformly distributed with
-//! mean zero and variance w. The vector a has 2 F' such entries of variance v. Let h_i and h_j be the inputs of two
-//! nodes, independent of W and a, and let d = h_i . h_j. The proposition states
+//! A layer maps F features to F' features by a matrix W, whose entries are independent and uniformly
+//! distributed with mean zero and variance w. The vector a has 2 F' such entries of variance v. Let h_i and
+//! h_j be the inputs of two nodes, independent of W and a, and let d = h_i . h_j. The proposition states
 //!
 //! ```text
 //! Var e_GO  = 2 F' w v E|h|^2                                                 e_GO = a^T [W h_i ; W h_j]
@@ -15,10 +15,10 @@
 //! Var e_DP  = F' w^2 (E |h_i|^2 |h_j|^2 - 6/5 E sum_r h_ir^2 h_jr^2 + E d^2 + F' Var d)
 //! ```
 //!
-//! by the law of total variance: given the inputs, the F' terms of e_DP are independent, each with mean w d and
-//! variance w^2 (|h_i|^2 |h_j|^2 - 6/5 sum_r h_ir^2 h_jr^2 + d^2), where 6/5 = 3 - 9/5 and E W^4 = 9/5 w^2. The
-//! paper's proof has Var d in place of F' Var d: it adds the variances of the F' terms, but these depend on the same d
-//! and are correlated. The bound is valid nevertheless.
+//! by the law of total variance: given the inputs, the F' terms of e_DP are independent, each with mean w d
+//! and variance w^2 (|h_i|^2 |h_j|^2 - 6/5 sum_r h_ir^2 h_jr^2 + d^2), where 6/5 = 3 - 9/5 and E W^4 = 9/5
+//! w^2. The paper's proof has Var d in place of F' Var d: it adds the variances of the F' terms, but these
+//! depend on the same d and are correlated. The bound is valid nevertheless.
 
 mod cases;
 mod layers;
@@ -45,8 +45,8 @@ pub struct Moments {
     pub dot_square: f64,
 }
 
-/// Normally distributed inputs of two nodes. Different features are independent; the same feature of the two nodes
-/// may be correlated.
+/// Normally distributed inputs of two nodes. Different features are independent; the same feature of the two
+/// nodes may be correlated.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Inputs {
     /// Number of features.
@@ -80,8 +80,8 @@ impl Weights {
 }
 
 impl Inputs {
-    /// Returns the expectations. For the values x and y of one feature with mean m, variance s^2 and covariance c,
-    /// E x y = m^2 + c and E x^2 y^2 = (m^2 + s^2)^2 + 2 c^2 + 4 m^2 c.
+    /// Returns the expectations. For the values x and y of one feature with mean m, variance s^2 and
+    /// covariance c, E x y = m^2 + c and E x^2 y^2 = (m^2 + s^2)^2 + 2 c^2 + 4 m^2 c.
     pub fn moments(&self) -> Moments {
         let (n, square) = (self.features as f64, self.mean.powi(2));
         let covariance = self.correlation * self.variance;

@@ -103,8 +103,8 @@ mod tests {
         }
     }
 
-    /// The variance of equally many 1 and -1 is n / (n - 1) with standard error zero. The variance of uniform numbers
-    /// is 1/12 with standard error sqrt((1/80 - 1/144) / n).
+    /// The variance of equally many 1 and -1 is n / (n - 1) with standard error zero. The variance of uniform
+    /// numbers is 1/12 with standard error sqrt((1/80 - 1/144) / n).
     #[test]
     fn estimates_known_variances_and_standard_errors() {
         let estimate = VarianceEstimate::new(&[1.0, -1.0, 1.0, -1.0]);
