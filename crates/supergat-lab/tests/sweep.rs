@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use supergat_data::SplitChoice;
 use supergat_lab::Settings;
-use supergat_lab::sweep::{Event, Job, Record, Report, ResultsFile, Status, run_sweep};
+use supergat_lab::sweep::{Event, Job, Record, ResultsFile, Status, SweepOutcome, run_sweep};
 
 const GRAPHS: [&str; 2] =
     ["random-partition:classes=3,nodes=180,degree=6", "random-partition:classes=3,nodes=180,degree=6,seed=1"];
@@ -34,7 +34,7 @@ fn place() -> (tempfile::TempDir, PathBuf) {
     (folder, path)
 }
 
-fn sweep(jobs: Vec<Job>, path: &Path, threads: usize) -> Report {
+fn sweep(jobs: Vec<Job>, path: &Path, threads: usize) -> SweepOutcome {
     run_sweep(jobs, &mut ResultsFile::open(path).unwrap(), threads, |_, _| ControlFlow::Continue(())).unwrap()
 }
 

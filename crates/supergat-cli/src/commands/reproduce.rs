@@ -11,7 +11,7 @@ use crate::sweep::{open, sweep, told};
 use clap::ValueEnum;
 use std::process::ExitCode;
 use supergat::lab::Settings;
-use supergat::lab::reproduce::{Plan, Table, WallClock, tables};
+use supergat::lab::reproduce::{Table, TablePlan, WallClock, tables};
 use supergat::lab::sheet::{Sheet, csv, html, json, markdown};
 use supergat::lab::sweep::ResultsFile;
 
@@ -36,14 +36,14 @@ pub fn run(args: &ReproduceArgs) -> Result<ExitCode> {
             results.damage_notes().iter().for_each(|note| output::note(note));
         }
         if !args.table_only {
-            let jobs = plans.iter().flat_map(Plan::jobs).collect();
+            let jobs = plans.iter().flat_map(TablePlan::jobs).collect();
             let outcome = sweep(jobs, &mut results, threads, args.sweep.quiet, &interrupt)?;
             interrupted = outcome.interrupted;
             if !args.sweep.quiet {
                 output::note(&told(&outcome, &path));
             }
         }
-        let table = |plan: &Plan| (plan.table.id.clone(), Table::new(plan, &results).sheet());
+        let table = |plan: &TablePlan| (plan.table.id.clone(), Table::new(plan, &results).sheet());
         sheets.extend(plans.iter().map(table));
     }
     if !timed.is_empty() && !interrupted {
@@ -56,14 +56,14 @@ pub fn run(args: &ReproduceArgs) -> Result<ExitCode> {
 }
 
 /// Returns the requested tables that are made from stored runs, reduced to the requested datasets and models.
-fn plans(args: &ReproduceArgs) -> Result<Vec<Plan>> {
+fn plans(args: &ReproduceArgs) -> Result<Vec<TablePlan>> {
     let known = supergat::data::KNOWN.map(str::to_owned).to_vec();
     args.datasets.iter().try_for_each(|name| check("dataset", name, known.clone()))?;
     args.models.iter().try_for_each(|name| check("model", name, supergat::model_names()))?;
     let requested = |id: &str| args.table == TableChoice::All || TableChoice::from_str(id, false) == Ok(args.table);
     let mut plans = Vec::new();
     for table in tables().into_iter().filter(|table| requested(&table.id)) {
-        let mut plan = Plan::new(table, args.split, args.seeds)?;
+        let mut plan = TablePlan::new(table, args.split, args.seeds)?;
         if !args.datasets.is_empty() {
             check_datasets(args, &plan.table.id, &plan.table.datasets)?;
             plan.keep_datasets(&args.datasets);

@@ -9,7 +9,7 @@ use crate::process::interrupt::Interrupt;
 use crate::process::threads;
 use progress::SweepProgress;
 use std::path::Path;
-use supergat::lab::sweep::{Job, Nodes, Report, ResultsFile, Task, run_task_sweep};
+use supergat::lab::sweep::{Job, NodeClassification, ResultsFile, SweepOutcome, Task, run_task_sweep};
 
 /// Opens a results file for appending; creates the file and its folder if they are missing.
 pub fn open(path: &Path) -> Result<ResultsFile> {
@@ -26,7 +26,7 @@ pub fn study(
     path: &Path,
     wanted_threads: Option<u16>,
     quiet: bool,
-) -> Result<(ResultsFile, Report)> {
+) -> Result<(ResultsFile, SweepOutcome)> {
     let note = |text: &str| {
         if !quiet {
             output::note(text)
@@ -47,8 +47,8 @@ pub fn sweep(
     threads: usize,
     quiet: bool,
     interrupt: &Interrupt,
-) -> Result<Report> {
-    sweep_task(&Nodes, jobs, results, threads, quiet, interrupt)
+) -> Result<SweepOutcome> {
+    sweep_task(&NodeClassification, jobs, results, threads, quiet, interrupt)
 }
 
 /// Runs the jobs of a task that are not in a results file, with progress.
@@ -59,7 +59,7 @@ fn sweep_task(
     threads: usize,
     quiet: bool,
     interrupt: &Interrupt,
-) -> Result<Report> {
+) -> Result<SweepOutcome> {
     let progress = SweepProgress::new(quiet, jobs.len());
     let report = run_task_sweep(task, jobs, results, threads, |event, tally| progress.follow(event, tally, interrupt));
     progress.finish();
@@ -67,8 +67,8 @@ fn sweep_task(
 }
 
 /// Describes the outcome of a sweep in one line.
-pub fn told(report: &Report, path: &Path) -> String {
-    let Report { found, ran, failed, .. } = report;
+pub fn told(report: &SweepOutcome, path: &Path) -> String {
+    let SweepOutcome { found, ran, failed, .. } = report;
     let failed = if *failed == 0 { String::new() } else { format!(", {failed} failed") };
     format!("{ran} new{failed}, {found} already done: {}", path.display())
 }

@@ -39,7 +39,7 @@ impl Objective<'_> {
     ) -> Result<Option<Vec<f64>>, SweepError> {
         let missing: Vec<Job> = wanted
             .iter()
-            .filter(|wanted| !self.results.holds(&self.key(wanted)))
+            .filter(|wanted| !self.results.contains_result(&self.key(wanted)))
             .map(|&(settings, seed)| Job { source: self.source.to_owned(), split: self.split, settings, seed })
             .collect();
         if !missing.is_empty() {

@@ -3,7 +3,7 @@
 use crate::error::{CliError, Result};
 use std::fmt::Write as _;
 use supergat::engine::{Graph, Labels};
-use supergat::lab::layout::{MOST_NODES, layout};
+use supergat::lab::layout::{MAX_NODES, layout};
 use supergat::{Dataset, Predictions};
 use supergat_figure::{colour, escaped};
 
@@ -18,8 +18,8 @@ pub fn check(dataset: &Dataset) -> Result<()> {
         return Err(CliError::usage(format!("--picture draws one graph, but the data has {}", dataset.examples.len())));
     };
     match example.graph.nodes() {
-        nodes if nodes > MOST_NODES => {
-            Err(CliError::usage(format!("--picture draws at most {MOST_NODES} nodes, but the graph has {nodes}")))
+        nodes if nodes > MAX_NODES => {
+            Err(CliError::usage(format!("--picture draws at most {MAX_NODES} nodes, but the graph has {nodes}")))
         }
         _ => Ok(()),
     }

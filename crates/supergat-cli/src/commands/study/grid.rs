@@ -15,9 +15,9 @@ use serde::Serialize;
 use std::process::ExitCode;
 use supergat::data::RandomPartition;
 use supergat::engine::ModelKind;
-use supergat::lab::grid::{Plan, Study, run_grid, sheet};
+use supergat::lab::grid::{GridPlan, GridStudy, run_grid, sheet};
 use supergat::lab::sheet::{Sheet, csv, markdown};
-use supergat::lab::sweep::{Report, ResultsFile};
+use supergat::lab::sweep::{ResultsFile, SweepOutcome};
 use supergat_figure::Page;
 
 const METHOD: &str = "\
@@ -37,7 +37,7 @@ struct GridOutput<'a> {
     interrupted: bool,
     folder: String,
     #[serde(flatten)]
-    study: &'a Study,
+    study: &'a GridStudy,
 }
 
 /// Trains the missing runs, and writes tables and figures.
@@ -58,7 +58,7 @@ pub fn run(args: &GridArgs) -> Result<ExitCode> {
         interrupted = outcome.interrupted;
         note(&told(&outcome, &path));
     }
-    let study = Study::new(&plan, &results);
+    let study = GridStudy::new(&plan, &results);
     write(&study, args)?;
     if args.sweep.json {
         let folder = args.out.display().to_string();
@@ -76,8 +76,8 @@ pub fn run(args: &GridArgs) -> Result<ExitCode> {
 }
 
 /// Builds the requested grid.
-fn plan(args: &GridArgs) -> Result<Plan> {
-    let mut plan = if args.quick { Plan::coarse() } else { Plan::full() };
+fn plan(args: &GridArgs) -> Result<GridPlan> {
+    let mut plan = if args.quick { GridPlan::coarse() } else { GridPlan::full() };
     for (given, values) in [(&args.homophilies, &mut plan.homophilies), (&args.degrees, &mut plan.degrees)] {
         if !given.is_empty() {
             *values = given.clone();
@@ -85,7 +85,7 @@ fn plan(args: &GridArgs) -> Result<Plan> {
             values.dedup();
         }
     }
-    for place in plan.places() {
+    for place in plan.points() {
         place.source(0).parse::<RandomPartition>()?;
     }
     if !args.models.is_empty() {
@@ -99,14 +99,14 @@ fn plan(args: &GridArgs) -> Result<Plan> {
 
 /// Finds a model of the grid by name.
 fn model(name: &str) -> Result<ModelKind> {
-    Plan::MODELS.into_iter().find(|model| model.to_string() == name).ok_or_else(|| {
-        let known = nearest_first(name, Plan::MODELS.map(|model| model.to_string()).to_vec()).join(", ");
+    GridPlan::MODELS.into_iter().find(|model| model.to_string() == name).ok_or_else(|| {
+        let known = nearest_first(name, GridPlan::MODELS.map(|model| model.to_string()).to_vec()).join(", ");
         CliError::usage(format!("--models {name}: expected some of {known}"))
     })
 }
 
 /// Trains the missing runs and shows the progress.
-fn sweep(plan: &Plan, results: &mut ResultsFile, args: &GridArgs) -> Result<Report> {
+fn sweep(plan: &GridPlan, results: &mut ResultsFile, args: &GridArgs) -> Result<SweepOutcome> {
     let threads = threads(args.sweep.threads)?;
     let interrupt = Interrupt::listen()?;
     let progress = SweepProgress::new(args.sweep.quiet, plan.runs());
@@ -116,7 +116,7 @@ fn sweep(plan: &Plan, results: &mut ResultsFile, args: &GridArgs) -> Result<Repo
 }
 
 /// Writes all files of the study.
-fn write(study: &Study, args: &GridArgs) -> Result<()> {
+fn write(study: &GridStudy, args: &GridArgs) -> Result<()> {
     let sheets = [sheet::summary(study), sheet::confusion(study), sheet::forms(study), sheet::cells(study)];
     let (gains, recipe) = (figures::gains(study), figures::recipe(study));
     let files = [
@@ -130,8 +130,8 @@ fn write(study: &Study, args: &GridArgs) -> Result<()> {
 }
 
 /// Builds the HTML page.
-fn page(study: &Study, gains: &str, recipe: &str, sheets: &[Sheet]) -> String {
-    let (complete, graphs) = (study.whole_cells(), study.plan.places().len());
+fn page(study: &GridStudy, gains: &str, recipe: &str, sheets: &[Sheet]) -> String {
+    let (complete, graphs) = (study.complete_points(), study.plan.points().len());
     let subtitle = format!(
         "The best form of attention by homophily and degree: {complete} of {graphs} synthetic graphs{}",
         if study.is_coarse() { ", a coarse search" } else { "" }
@@ -141,7 +141,7 @@ fn page(study: &Study, gains: &str, recipe: &str, sheets: &[Sheet]) -> String {
         .figure(gains, "Gain over GAT against the average degree, one panel per homophily.")
         .figure(recipe, RECIPE);
     for sheet in sheets {
-        page = sheet.shown_on(page);
+        page = sheet.add_to(page);
     }
     page.html()
 }

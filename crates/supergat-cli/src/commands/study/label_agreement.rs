@@ -14,7 +14,7 @@ use serde::Serialize;
 use std::path::Path;
 use std::process::ExitCode;
 use supergat::Classifier;
-use supergat::lab::agreement::{Agreement, LabelAgreement, Network, Plan, Profile};
+use supergat::lab::agreement::{Agreement, AgreementPlan, LabelAgreement, Network, Profile};
 use supergat::lab::sheet::{Sheet, csv, markdown};
 use supergat_figure::Page;
 
@@ -97,10 +97,10 @@ fn one_run(args: &LabelAgreementArgs, run: &Path) -> Result<ExitCode> {
 /// Trains and measures the paper's models.
 fn published(args: &LabelAgreementArgs, sources: &[String]) -> Result<ExitCode> {
     let seeds = args.seeds.unwrap_or(1);
-    let plans = sources.iter().map(|source| Plan::new(source, seeds));
-    let plans: Vec<Plan> = plans.collect::<supergat::data::Result<_>>()?;
+    let plans = sources.iter().map(|source| AgreementPlan::new(source, seeds));
+    let plans: Vec<AgreementPlan> = plans.collect::<supergat::data::Result<_>>()?;
     let path = args.out.join("results.jsonl");
-    let jobs = plans.iter().flat_map(Plan::jobs).collect();
+    let jobs = plans.iter().flat_map(AgreementPlan::jobs).collect();
     let (results, outcome) = sweep::study(&LabelAgreement, jobs, &path, args.sweep.threads, args.sweep.quiet)?;
     let networks: Vec<Network> = plans.iter().flat_map(|plan| plan.networks(&results)).collect();
     if networks.is_empty() && !outcome.interrupted {
@@ -132,7 +132,7 @@ fn finish(
     command: &str,
 ) -> Result<()> {
     for sheet in sheets {
-        page = sheet.shown_on(page);
+        page = sheet.add_to(page);
     }
     let mut files: Vec<(String, String)> = figures.into_iter().collect();
     files.push(("table.md".into(), markdown(sheets)));

@@ -9,7 +9,7 @@ use serde::Serialize;
 use std::process::ExitCode;
 use supergat::engine::{Form, ModelKind};
 use supergat::lab::Summary;
-use supergat::lab::link_prediction::{LinkPrediction, Plan, Point};
+use supergat::lab::link_prediction::{LinkPrediction, LinkPredictionPlan, LinkPredictionResult};
 use supergat::lab::sheet::{Sheet, csv, markdown};
 use supergat::lab::statistics::paired_t;
 use supergat_figure::{Axis, Page, Plot, Tone, panels};
@@ -23,19 +23,20 @@ const CAPTION: &str =
 struct LinkPredictionOutput<'a> {
     schema: u32,
     seeds: u64,
-    points: &'a [Point],
+    points: &'a [LinkPredictionResult],
     interrupted: bool,
     folder: String,
 }
 
 /// Trains the missing runs, and writes the figure and the tables.
 pub fn run(args: &LinkPredictionArgs) -> Result<ExitCode> {
-    let plans = args.datasets.0.iter().map(|source| Plan::new(source, &args.forms, &args.lambda_e.0, args.seeds));
-    let plans: Vec<Plan> = plans.collect::<supergat::data::Result<_>>()?;
+    let plans =
+        args.datasets.0.iter().map(|source| LinkPredictionPlan::new(source, &args.forms, &args.lambda_e.0, args.seeds));
+    let plans: Vec<LinkPredictionPlan> = plans.collect::<supergat::data::Result<_>>()?;
     let path = args.out.join("results.jsonl");
-    let jobs = plans.iter().flat_map(Plan::jobs).collect();
+    let jobs = plans.iter().flat_map(LinkPredictionPlan::jobs).collect();
     let (results, outcome) = sweep::study(&LinkPrediction, jobs, &path, args.sweep.threads, args.sweep.quiet)?;
-    let points: Vec<Point> = plans.iter().flat_map(|plan| plan.points(&results)).collect();
+    let points: Vec<LinkPredictionResult> = plans.iter().flat_map(|plan| plan.points(&results)).collect();
     if points.is_empty() && !outcome.interrupted {
         return Err(CliError::job(format!("no edges could be predicted; see the errors in {}", path.display())));
     }
@@ -64,9 +65,9 @@ pub fn run(args: &LinkPredictionArgs) -> Result<ExitCode> {
 }
 
 /// Compares DP with GO at each weight, in pairs of the same seed and held-out edges.
-fn dp_and_go(points: &[Point]) -> Sheet {
+fn dp_and_go(points: &[LinkPredictionResult]) -> Sheet {
     let model = |form| ModelKind::Attention { form, self_supervised: true };
-    let row = |go: &Point| {
+    let row = |go: &LinkPredictionResult| {
         let dp = points
             .iter()
             .find(|dp| (&dp.dataset, dp.lambda_e, dp.model) == (&go.dataset, go.lambda_e, model(Form::Dp)))?;
@@ -93,8 +94,8 @@ fn dp_and_go(points: &[Point]) -> Sheet {
 }
 
 /// Builds the table of all results.
-fn all_results(points: &[Point]) -> Sheet {
-    let row = |point: &Point| {
+fn all_results(points: &[LinkPredictionResult]) -> Sheet {
+    let row = |point: &LinkPredictionResult| {
         let row = vec![
             point.dataset.clone(),
             point.model.to_string(),
@@ -106,7 +107,7 @@ fn all_results(points: &[Point]) -> Sheet {
         ];
         (Tone::Plain, row)
     };
-    let numbers = |point: &Point| {
+    let numbers = |point: &LinkPredictionResult| {
         let mut row = vec![point.dataset.clone(), point.model.to_string(), point.lambda_e.to_string()];
         for summary in [&point.auc, &point.average_precision, &point.test] {
             row.extend([summary.mean, summary.std].map(|number| number.to_string()));
@@ -127,13 +128,14 @@ fn all_results(points: &[Point]) -> Sheet {
 }
 
 /// Plots one panel per dataset.
-fn figure(plans: &[Plan], points: &[Point]) -> String {
-    let plot = |plan: &Plan| {
+fn figure(plans: &[LinkPredictionPlan], points: &[LinkPredictionResult]) -> String {
+    let plot = |plan: &LinkPredictionPlan| {
         let right = Axis::linear(format!("{} (%)", plan.metric));
         let empty = Plot::new(&plan.dataset, Axis::log("lambda_E"), Axis::linear("AUC")).right(right);
-        let of_plan: Vec<&Point> = points.iter().filter(|point| point.dataset == plan.dataset).collect();
+        let of_plan: Vec<&LinkPredictionResult> = points.iter().filter(|point| point.dataset == plan.dataset).collect();
         of_plan.chunk_by(|a, b| a.model == b.model).fold(empty, |plot, points| {
-            let line = |y: fn(&Point) -> f64| points.iter().map(|p| [p.lambda_e, y(p)]).collect::<Vec<_>>();
+            let line =
+                |y: fn(&LinkPredictionResult) -> f64| points.iter().map(|p| [p.lambda_e, y(p)]).collect::<Vec<_>>();
             let name = points[0].model.to_string();
             plot.line(&name, &line(|p| p.auc.mean)).line_right(&name, &line(|p| p.test.mean))
         })
@@ -146,7 +148,7 @@ fn page(args: &LinkPredictionArgs, svg: &str, sheets: &[Sheet; 2]) -> String {
     let subtitle = "Held-out edges, predicted by the attention of the last layer";
     let mut page = Page::new("Link prediction", subtitle).figure(svg, CAPTION);
     for sheet in sheets {
-        page = sheet.shown_on(page);
+        page = sheet.add_to(page);
     }
     let forms: Vec<&str> = args.forms.iter().filter_map(|model| Some(model.form()?.name())).collect();
     let weights: Vec<String> = args.lambda_e.0.iter().map(f64::to_string).collect();

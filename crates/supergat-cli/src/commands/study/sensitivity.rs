@@ -7,9 +7,9 @@ use crate::output::{self, SCHEMA};
 use crate::sweep;
 use serde::Serialize;
 use std::process::ExitCode;
-use supergat::lab::sensitivity::{Curve, Knob, Plan, Point};
+use supergat::lab::sensitivity::{Curve, Hyperparameter, SensitivityPlan, SensitivityPoint};
 use supergat::lab::sheet::{Sheet, csv, markdown};
-use supergat::lab::sweep::Nodes;
+use supergat::lab::sweep::NodeClassification;
 use supergat_figure::{Axis, Page, Plot, Tone, panels};
 
 /// Result printed by `--json`.
@@ -29,11 +29,11 @@ pub fn run(args: &SensitivityArgs) -> Result<ExitCode> {
             "--model {model}: it has no self-supervision to vary; expected supergat-go, supergat-dp, supergat-sd or supergat-mx"
         )));
     }
-    let plans = args.datasets.iter().map(|source| Plan::new(source, args.model, args.seeds));
-    let plans: Vec<Plan> = plans.collect::<supergat::data::Result<_>>()?;
+    let plans = args.datasets.iter().map(|source| SensitivityPlan::new(source, args.model, args.seeds));
+    let plans: Vec<SensitivityPlan> = plans.collect::<supergat::data::Result<_>>()?;
     let path = args.out.join("results.jsonl");
-    let jobs = plans.iter().flat_map(Plan::jobs).collect();
-    let (results, outcome) = sweep::study(&Nodes, jobs, &path, args.sweep.threads, args.sweep.quiet)?;
+    let jobs = plans.iter().flat_map(SensitivityPlan::jobs).collect();
+    let (results, outcome) = sweep::study(&NodeClassification, jobs, &path, args.sweep.threads, args.sweep.quiet)?;
     let curves: Vec<Curve> = plans.iter().flat_map(|plan| plan.curves(&results)).collect();
     let sheets = [ranges(&curves), points(&curves)];
     let figures = figures(&curves);
@@ -66,7 +66,7 @@ fn ranges(curves: &[Curve]) -> Sheet {
         let texts = vec![
             curve.dataset.clone(),
             curve.model.clone(),
-            curve.knob.name().to_owned(),
+            curve.hyperparameter.name().to_owned(),
             three_digits(curve.published),
             at_published,
             format!("{:.2}", lowest.test.mean),
@@ -90,12 +90,12 @@ fn ranges(curves: &[Curve]) -> Sheet {
 /// Builds the table of all points of all curves.
 fn points(curves: &[Curve]) -> Sheet {
     let all = || curves.iter().flat_map(|curve| curve.points.iter().map(move |point| (curve, point)));
-    let texts = |(curve, point): (&Curve, &Point)| {
+    let texts = |(curve, point): (&Curve, &SensitivityPoint)| {
         let mark = if point.value == curve.published { " (published)" } else { "" };
         let interval = point.interval.map_or_else(|| "-".to_owned(), |i| format!("{:.2} to {:.2}", i.low, i.high));
         let texts = vec![
             curve.dataset.clone(),
-            curve.knob.name().to_owned(),
+            curve.hyperparameter.name().to_owned(),
             three_digits(point.value) + mark,
             format!("{:.2} ± {:.2}", point.test.mean, point.test.std),
             interval,
@@ -103,10 +103,10 @@ fn points(curves: &[Curve]) -> Sheet {
         ];
         (Tone::Plain, texts)
     };
-    let numbers = |(curve, point): (&Curve, &Point)| {
-        let Curve { dataset, model, metric, knob, published, .. } = curve;
+    let numbers = |(curve, point): (&Curve, &SensitivityPoint)| {
+        let Curve { dataset, model, metric, hyperparameter, published, .. } = curve;
         let ends = point.interval.map_or_else(Default::default, |i| [i.low, i.high].map(|end| end.to_string()));
-        let mut row = vec![dataset.clone(), model.clone(), (*metric).to_owned(), knob.name().to_owned()];
+        let mut row = vec![dataset.clone(), model.clone(), (*metric).to_owned(), hyperparameter.name().to_owned()];
         row.extend([point.value, *published, point.test.mean, point.test.std].map(|number| number.to_string()));
         row.extend(ends);
         row.push(point.test.values.len().to_string());
@@ -133,9 +133,13 @@ fn figures(curves: &[Curve]) -> Vec<(String, String)> {
 }
 
 fn plot(curve: &Curve) -> Plot {
-    let axis = if curve.knob == Knob::LambdaE { Axis::log("lambda_E") } else { Axis::linear(curve.knob.name()) };
+    let axis = if curve.hyperparameter == Hyperparameter::LambdaE {
+        Axis::log("lambda_E")
+    } else {
+        Axis::linear(curve.hyperparameter.name())
+    };
     let line: Vec<[f64; 2]> = curve.points.iter().map(|point| [point.value, point.test.mean]).collect();
-    let interval = |point: &Point| point.interval.map(|i| [point.value, i.low, i.high]);
+    let interval = |point: &SensitivityPoint| point.interval.map(|i| [point.value, i.low, i.high]);
     let band: Vec<[f64; 3]> = curve.points.iter().filter_map(interval).collect();
     let plot = Plot::new("", axis, Axis::linear(format!("test {} (%)", curve.metric)));
     plot.series(&["mean and 95 % interval"])

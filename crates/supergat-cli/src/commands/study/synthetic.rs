@@ -79,13 +79,13 @@ fn statistics(picture: &Picture) -> GraphOutput {
 }
 
 fn plot(picture: &Picture) -> Plot {
-    let position = |node: u32| picture.places[node as usize];
+    let position = |node: u32| picture.positions[node as usize];
     let segments: Vec<[f64; 4]> =
         picture.links.iter().map(|&[a, b]| [position(a)[0], position(a)[1], position(b)[0], position(b)[1]]).collect();
     let title = format!("delta {}, p_in {} delta", picture.delta, picture.homophily);
     let mut plot = Plot::new(title, Axis::linear(""), Axis::linear("")).segments(&segments);
     for class in 0..CLASSES as u32 {
-        let nodes = picture.places.iter().zip(&picture.classes).filter(|(_, node_class)| **node_class == class);
+        let nodes = picture.positions.iter().zip(&picture.classes).filter(|(_, node_class)| **node_class == class);
         plot = plot.dots(&class.to_string(), &nodes.map(|(position, _)| *position).collect::<Vec<_>>());
     }
     plot

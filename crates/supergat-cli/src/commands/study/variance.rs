@@ -13,7 +13,7 @@ use supergat::engine::ModelKind;
 use supergat::lab::Settings;
 use supergat::lab::sheet::{Sheet, csv, markdown};
 use supergat::lab::statistics::Summary;
-use supergat::lab::variance::{Attended, Case, Estimate, Varied, attended, cases};
+use supergat::lab::variance::{Case, LayerVariances, VarianceEstimate, Varied, cases, layer_variances};
 use supergat_figure::{Axis, Page, Plot, Tone, panels};
 
 /// Number of layers of the measured models, as in the paper.
@@ -36,7 +36,7 @@ struct VarianceOutput {
 struct Network {
     model: String,
     /// One entry per seed.
-    runs: Vec<Attended>,
+    runs: Vec<LayerVariances>,
 }
 
 /// Runs the simulation, trains the models, and writes figures and tables.
@@ -60,7 +60,7 @@ pub fn run(args: &VarianceArgs) -> Result<ExitCode> {
         let mut runs = Vec::new();
         for seed in 0..args.seeds {
             note(format!("training {name} with {LAYERS} layers on {}, seed {seed}", dataset.name));
-            runs.push(attended(&dataset, &settings, seed)?);
+            runs.push(layer_variances(&dataset, &settings, seed)?);
         }
         network.push(Network { model: name.to_owned(), runs });
     }
@@ -89,8 +89,9 @@ fn settings(dataset: &Dataset, model: ModelKind) -> Settings {
 
 /// Builds the table of simulated and computed variances.
 fn simulated(cases: &[Case]) -> Sheet {
-    let text =
-        |estimate: &Estimate| format!("{:.4} ± {:.4}", estimate.variance, estimate.variance - estimate.interval()[0]);
+    let text = |estimate: &VarianceEstimate| {
+        format!("{:.4} ± {:.4}", estimate.variance, estimate.variance - estimate.interval()[0])
+    };
     let row = |case: &Case| {
         let texts = vec![
             case.varied.name().to_owned(),
@@ -109,7 +110,7 @@ fn simulated(cases: &[Case]) -> Sheet {
             [case.value, go.variance, go.error, case.go_formula, dp.variance, dp.error, case.dp_formula, case.dp_bound];
         std::iter::once(case.varied.name().to_owned()).chain(values.map(|value| value.to_string())).collect()
     };
-    let inside = |estimate: &Estimate, formula: f64| {
+    let inside = |estimate: &VarianceEstimate, formula: f64| {
         let [low, high] = estimate.interval();
         usize::from(low <= formula && formula <= high)
     };
@@ -132,7 +133,7 @@ fn simulated(cases: &[Case]) -> Sheet {
 
 /// Returns the geometric mean over seeds of a layer's variance, and the ends of its 95 % interval.
 fn over_seeds(network: &Network, layer: usize, trained: bool) -> [f64; 3] {
-    let exponent = |run: &Attended| if trained { run.after[layer].log10() } else { run.before[layer].log10() };
+    let exponent = |run: &LayerVariances| if trained { run.after[layer].log10() } else { run.before[layer].log10() };
     let summary = Summary::of(network.runs.iter().map(exponent).collect());
     let [low, high] = summary.interval().map_or([summary.mean; 2], |interval| [interval.low, interval.high]);
     [summary.mean, low, high].map(|exponent| 10f64.powf(exponent))
@@ -155,7 +156,7 @@ fn layers(study: &VarianceOutput) -> Sheet {
         })
     });
     let numbers = study.network.iter().flat_map(|network| {
-        network.runs.iter().zip(0..).flat_map(move |(run, seed): (&Attended, u64)| {
+        network.runs.iter().zip(0..).flat_map(move |(run, seed): (&LayerVariances, u64)| {
             (0..run.before.len()).map(move |layer| {
                 let values = [run.before[layer], run.after[layer], run.test].map(|value| value.to_string());
                 [network.model.clone(), seed.to_string(), (layer + 1).to_string()].into_iter().chain(values).collect()
@@ -190,7 +191,7 @@ fn formula_figure(cases: &[Case]) -> String {
             || if varied == Varied::Correlation { Axis::linear(varied.name()) } else { Axis::log(varied.name()) };
         let line =
             |formula: fn(&Case) -> f64| varied_cases().map(|case| [case.value, formula(case)]).collect::<Vec<_>>();
-        let plot = |form: &str, estimate: fn(&Case) -> Estimate| {
+        let plot = |form: &str, estimate: fn(&Case) -> VarianceEstimate| {
             let intervals: Vec<[f64; 3]> = varied_cases()
                 .map(|case| (case.value, estimate(case).interval()))
                 .map(|(x, [low, high])| [x, low, high])

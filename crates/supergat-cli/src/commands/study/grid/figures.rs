@@ -1,6 +1,6 @@
 //! Figures of the grid study.
 
-use supergat::lab::grid::{Choice, GAT, GCN, Line, MX, Place, REAL_GRAPHS, SD, Study};
+use supergat::lab::grid::{BestForm, GAT, GCN, GridPoint, GridRow, GridStudy, MX, REAL_GRAPHS, SD};
 use supergat::lab::recipe::{Form, Square, plane};
 use supergat::lab::reproduce::printed_name;
 use supergat_figure::{Axis, Plot, panels};
@@ -8,21 +8,21 @@ use supergat_figure::{Axis, Plot, panels};
 const PANELS: usize = 3;
 
 /// Plots the gain over GAT against the degree, one panel per homophily. The paper's gains are faint lines.
-pub fn gains(study: &Study) -> String {
+pub fn gains(study: &GridStudy) -> String {
     let range = range(study);
     let plots: Vec<Plot> = study.plan.homophilies.iter().map(|&homophily| gain(study, homophily, range)).collect();
     panels("Gain over GAT in points (strong: ours, faint: the paper's)", PANELS, &plots)
 }
 
 /// Plots the gains of one homophily.
-fn gain(study: &Study, homophily: f64, [low, high]: [f64; 2]) -> Plot {
+fn gain(study: &GridStudy, homophily: f64, [low, high]: [f64; 2]) -> Plot {
     let y = Axis::linear("").range(low, high);
     let mut plot = Plot::new(format!("homophily {homophily}"), Axis::log("average degree"), y);
     for model in [SD, MX, GCN].into_iter().filter(|model| study.plan.models.contains(model)) {
-        let gains = |mean: fn(&Line) -> Option<f64>| -> Vec<[f64; 2]> {
+        let gains = |mean: fn(&GridRow) -> Option<f64>| -> Vec<[f64; 2]> {
             let degrees = study.plan.degrees.iter();
             let point = |&degree: &f64| {
-                let at = |model| study.line(Place { degree, homophily }, model).and_then(mean);
+                let at = |model| study.line(GridPoint { degree, homophily }, model).and_then(mean);
                 Some([degree, at(model)? - at(GAT)?])
             };
             degrees.filter_map(point).collect()
@@ -36,10 +36,10 @@ fn gain(study: &Study, homophily: f64, [low, high]: [f64; 2]) -> Plot {
 }
 
 /// Returns the smallest and largest gain, rounded outwards to multiples of five points. All panels share this range.
-fn range(study: &Study) -> [f64; 2] {
+fn range(study: &GridStudy) -> [f64; 2] {
     let mut range = [0.0f64, 0.0f64];
     for line in &study.lines {
-        let Some(gat) = study.line(line.place, GAT) else { continue };
+        let Some(gat) = study.line(line.point, GAT) else { continue };
         let ours = line.ours.as_ref().zip(gat.ours.as_ref()).map(|(ours, gat)| ours.mean - gat.mean);
         let paper = line.paper.zip(gat.paper).map(|(paper, gat)| paper.mean - gat.mean);
         for gain in ours.into_iter().chain(paper) {
@@ -50,12 +50,12 @@ fn range(study: &Study) -> [f64; 2] {
 }
 
 /// Plots the best form of attention over degree and homophily: our results above the paper's.
-pub fn recipe(study: &Study) -> String {
-    let square = |place: Place, Choice { form, gain, .. }| {
-        let Place { degree, homophily } = place;
+pub fn recipe(study: &GridStudy) -> String {
+    let square = |place: GridPoint, BestForm { form, gain, .. }| {
+        let GridPoint { degree, homophily } = place;
         Square { degree, homophily, form, gain }
     };
-    let ours: Vec<Square> = study.forms.iter().filter_map(|graph| Some(square(graph.place, graph.ours?))).collect();
+    let ours: Vec<Square> = study.forms.iter().filter_map(|graph| Some(square(graph.point, graph.ours?))).collect();
     panels("", 1, &[with_real_graphs(plane("Ours", &ours)), with_real_graphs(plane("The paper's", &Square::paper()))])
 }
 
