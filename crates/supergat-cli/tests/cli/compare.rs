@@ -30,7 +30,7 @@ fn rejects_runs_that_cannot_be_compared() {
     for (a, b, expected) in [
         ("one", "other", "only runs on the same dataset can be compared"),
         ("one", "nowhere", "expected a run folder"),
-        ("one", "empty.jsonl:cora/gat-go", "holds no finished run"),
+        ("one", "empty.jsonl:cora/gat-go", "contains no finished run"),
     ] {
         let done = workspace.run(&["compare", a, b]);
         assert_eq!((done.code, done.stderr.lines().count()), (2, 1), "{done:?}");

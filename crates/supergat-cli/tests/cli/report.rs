@@ -44,7 +44,7 @@ fn names_missing_and_damaged_files() {
     workspace.write("run/metrics.jsonl", "");
     refused("run/metrics.jsonl has no epoch of seed 0");
     std::fs::remove_file(workspace.path("run/metrics.jsonl")).unwrap();
-    refused("run holds no metrics.jsonl: give the folder of a finished run, or train again");
+    refused("run contains no metrics.jsonl: give the folder of a finished run, or train again");
     workspace.write("run/metrics.jsonl", metrics);
     let summary = workspace.read("run/summary.json");
     for (changed, expected) in [
@@ -59,10 +59,10 @@ fn names_missing_and_damaged_files() {
     }
     workspace.write("run/summary.json", summary);
     std::fs::remove_file(workspace.path("run/config.toml")).unwrap();
-    refused("run holds no config.toml");
+    refused("run contains no config.toml");
     let done = workspace.run(&["report", "nowhere"]);
     assert_eq!((done.code, done.stderr.lines().count()), (2, 1), "{done:?}");
-    assert!(done.stderr.contains("nowhere is no folder"), "{done:?}");
+    assert!(done.stderr.contains("nowhere is not a folder"), "{done:?}");
 }
 
 /// Checks a page in a browser; `None` if there is no browser.

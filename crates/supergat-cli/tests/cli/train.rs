@@ -183,7 +183,7 @@ fn writes_large_attention_only_on_request() {
     let dense = ["train", "random-partition:classes=3,nodes=180,degree=32", "--model", "gat-go", "--max-epochs", "1"];
     let heads = ["--hidden", "1", "--heads", "32", "--output-heads", "32", "--out"];
     let done = workspace.good(&[&dense[..], &heads, &["a"]].concat());
-    assert!(done.stderr.contains("note: no attention.csv, since it would have 11"), "{}", done.stderr);
+    assert!(done.stderr.contains("note: attention.csv is not written, because it would have 11"), "{}", done.stderr);
     assert!(!workspace.path("a/attention.csv").exists());
     let done = workspace.good(&[&dense[..], &heads, &["b", "--attention", "--quiet"]].concat());
     assert_eq!(done.stderr, "");
@@ -235,7 +235,7 @@ fn closed_pipe_is_not_an_error() {
 fn reports_settings_that_the_model_does_not_use() {
     let workspace = Workspace::new();
     let done = workspace.train("run", &["--model", "gat-dp", "--lambda-e", "3", "--top-k", "2"]);
-    assert!(done.stderr.contains("note: gat-dp does not read lambda_e, top_k\n"), "{}", done.stderr);
+    assert!(done.stderr.contains("note: gat-dp does not use lambda_e, top_k\n"), "{}", done.stderr);
 }
 
 /// The estimate is within 20 % of the measured peak, which only Linux reports.
