@@ -67,3 +67,8 @@ pub fn load(source: &str) -> Result<Dataset> {
 pub fn load_with(source: &str, options: &LoadOptions) -> Result<Dataset> {
     Ok(supergat_data::load_with(source, options)?)
 }
+
+/// The code of the README, compiled and run as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
