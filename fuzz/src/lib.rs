@@ -1,18 +1,18 @@
-//! One function per reader: takes any bytes and must return, whatever they are.
+//! Fuzzing targets: one function per reader, which must return for any bytes. The tests of supergat-data include this file.
 //!
-//! Readers of several files get them from one: the bytes are cut at the separator `\n==\n`, and missing parts are empty.
+//! For readers of several files, the bytes are split at the separator `\n==\n`; missing files are empty.
 
 use std::path::Path;
 use supergat_data::pickle::{Limits, Pickle, Value};
 use supergat_data::{LoadOptions, gnn_benchmark, graphsaint, musae, npy, npz, ppi, webkb, wiki_cs};
 
-/// Between the files of a dataset.
+/// Separator of the files of a dataset.
 pub const SEPARATOR: &[u8] = b"\n==\n";
 
 /// A reader under test.
 pub type Target = fn(&[u8]);
 
-/// All readers by name; the folders of the corpus are called the same.
+/// All targets by the name of their folder in the corpus.
 pub const TARGETS: [(&str, Target); 12] = [
     ("npy", npy_file),
     ("npz", npz_file),
@@ -32,64 +32,64 @@ fn here() -> &'static Path {
     Path::new("fuzz")
 }
 
-/// Cuts the bytes into `N` files.
-fn parts<const N: usize>(bytes: &[u8]) -> [&[u8]; N] {
+/// Splits the bytes into `N` files.
+fn split_files<const N: usize>(bytes: &[u8]) -> [&[u8]; N] {
     let mut rest = bytes;
     std::array::from_fn(|_| {
         let end = rest.windows(SEPARATOR.len()).position(|window| window == SEPARATOR);
-        let (part, after) = end.map_or((rest, &rest[rest.len()..]), |at| (&rest[..at], &rest[at + SEPARATOR.len()..]));
+        let (file, after) = end.map_or((rest, &rest[rest.len()..]), |at| (&rest[..at], &rest[at + SEPARATOR.len()..]));
         rest = after;
-        part
+        file
     })
 }
 
-/// An array of numpy.
+/// Reads a numpy array.
 pub fn npy_file(bytes: &[u8]) {
     if let Ok(array) = npy::Array::parse(here(), bytes.to_vec()) {
         let _ = (array.numbers(), array.integers(), array.texts());
     }
 }
 
-/// A sparse matrix of scipy.
+/// Reads a scipy matrix.
 pub fn npz_file(bytes: &[u8]) {
     if let Ok(npz) = npz::Npz::parse(here(), bytes.to_vec()) {
         let _ = npz::sparse_matrix(&npz);
     }
 }
 
-/// A dataset of the gnn-benchmark.
+/// Reads a dataset of the gnn-benchmark.
 pub fn gnn_benchmark_file(bytes: &[u8]) {
     let _ = gnn_benchmark::parse(here(), bytes.to_vec(), "fuzz".into(), false, &LoadOptions::default());
 }
 
-/// Wikipedia pages: links, traffic, words.
+/// Reads Wikipedia pages: links, traffic, words.
 pub fn musae_files(bytes: &[u8]) {
     let files = musae::Files { edges: "edges".into(), target: "target".into(), words: "words".into() };
-    let _ = files.parse(parts(bytes), "chameleon", &LoadOptions::default());
+    let _ = files.parse(split_files(bytes), "chameleon", &LoadOptions::default());
 }
 
-/// An archive of web pages.
+/// Reads an archive of web pages.
 pub fn webkb_file(bytes: &[u8]) {
     let _ = webkb::parse(here(), bytes, "fuzz".into(), &LoadOptions::default());
 }
 
-/// An archive of protein interactions.
+/// Reads an archive of protein interactions.
 pub fn ppi_file(bytes: &[u8]) {
     let _ = ppi::parse(here(), bytes.to_vec(), "fuzz".into(), &LoadOptions::default());
 }
 
-/// Articles on computer science.
+/// Reads articles on computer science.
 pub fn wiki_cs_file(bytes: &[u8]) {
     let _ = wiki_cs::parse(here(), bytes, "fuzz".into(), &LoadOptions::default());
 }
 
-/// The four files of GraphSAINT.
+/// Reads the four files of GraphSAINT.
 pub fn graphsaint_files(bytes: &[u8]) {
-    let files = parts::<4>(bytes).map(<[u8]>::to_vec);
+    let files = split_files::<4>(bytes).map(<[u8]>::to_vec);
     let _ = graphsaint::parse(here(), files, "fuzz".into(), &LoadOptions::default());
 }
 
-/// A pickle, and all arrays in it.
+/// Reads a pickle and its arrays.
 pub fn pickle_file(bytes: &[u8]) {
     let Ok(pickle) = Pickle::parse(here(), bytes, Limits::default()) else { return };
     match pickle.value(pickle.root()) {
@@ -98,7 +98,7 @@ pub fn pickle_file(bytes: &[u8]) {
     }
 }
 
-/// Datasets that are only read from a folder: the first line says which, the rest are its files.
+/// Reads a dataset from a folder; the first line names the format, the rest are the files.
 pub fn folder_files(bytes: &[u8]) {
     const OGB: [&str; 7] = [
         "raw/edge.csv",
@@ -116,10 +116,10 @@ pub fn folder_files(bytes: &[u8]) {
     };
     let root = std::env::temp_dir().join(format!("supergat-fuzz-{}", std::process::id()));
     let files: Vec<(String, Vec<u8>)> = if kind == b"planetoid" {
-        let files = PLANETOID.iter().zip(parts::<8>(rest));
+        let files = PLANETOID.iter().zip(split_files::<8>(rest));
         files.map(|(part, bytes)| (format!("ind.fuzz.{part}"), bytes.to_vec())).collect()
     } else {
-        OGB.iter().zip(parts::<7>(rest)).map(|(name, bytes)| (format!("{name}.gz"), stored(bytes))).collect()
+        OGB.iter().zip(split_files::<7>(rest)).map(|(name, bytes)| (format!("{name}.gz"), stored(bytes))).collect()
     };
     for (name, bytes) in files {
         let path = root.join(name);
@@ -130,24 +130,24 @@ pub fn folder_files(bytes: &[u8]) {
     std::fs::remove_dir_all(root).expect("the folder was just made");
 }
 
-/// A folder of tables; files without bytes are left out.
+/// Reads a folder of tables; empty files are not written.
 pub fn table_files(bytes: &[u8]) {
     const NAMES: [&str; 6] = ["nodes.csv", "edges.csv", "features.csv", "labels.csv", "splits.csv", "dataset.toml"];
     let root = std::env::temp_dir().join(format!("supergat-fuzz-tables-{}", std::process::id()));
     std::fs::create_dir_all(&root).expect("a temporary folder");
-    for (name, bytes) in NAMES.iter().zip(parts::<6>(bytes)).filter(|(_, bytes)| !bytes.is_empty()) {
+    for (name, bytes) in NAMES.iter().zip(split_files::<6>(bytes)).filter(|(_, bytes)| !bytes.is_empty()) {
         std::fs::write(root.join(name), bytes).expect("a temporary file");
     }
     let _ = supergat_data::load(root.to_str().expect("a plain path"));
     std::fs::remove_dir_all(root).expect("the folder was just made");
 }
 
-/// A converted dataset.
+/// Reads a converted dataset.
 pub fn converted_file(bytes: &[u8]) {
     let _ = supergat_data::converted::parse(here(), bytes);
 }
 
-/// A gzip file that holds the bytes as they are.
+/// Returns a gzip file of the bytes without compression.
 fn stored(bytes: &[u8]) -> Vec<u8> {
     let mut file = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
     let bytes = &bytes[..bytes.len().min(65_535)];

@@ -1,4 +1,4 @@
-//! The fuzzer of one reader, named by the variable `TARGET`; `./run` builds and starts it.
+//! Fuzzer of the target that the environment variable `TARGET` names; `./run` builds and starts it.
 
 #![no_main]
 

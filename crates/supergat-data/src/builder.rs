@@ -10,9 +10,9 @@ use supergat_core::{Direction, Example, Features, Graph, Labels, SparseMatrix};
 
 /// Builder of a [`Dataset`] with one graph, made by [`Dataset::builder`].
 ///
-/// Features are required, and so are labels or the names of the classes. Without a [split](Self::split), the labelled
-/// nodes are divided at random: 60 % of every class for training, 20 % for validation, 20 % for test. All arrays are
-/// checked by [`build`](Self::build).
+/// Features are required, and so are labels or the names of the classes. Without a [split](Self::split), the
+/// labelled nodes are divided at random: 60 % of every class for training, 20 % for validation, 20 % for
+/// test. All arrays are checked by [`build`](Self::build).
 ///
 /// ```
 /// use supergat_data::Dataset;
@@ -111,8 +111,8 @@ impl DatasetBuilder {
         self
     }
 
-    /// Sets sparse features in compressed rows. The entries of node `i` are at `offsets[i]..offsets[i + 1]`, with strictly
-    /// ascending columns.
+    /// Sets sparse features in compressed rows. The entries of node `i` are at `offsets[i]..offsets[i + 1]`,
+    /// with strictly ascending columns.
     pub fn csr_features(mut self, columns: usize, offsets: &[u64], column_of: &[u32], values: &[f32]) -> Self {
         self.features = FeatureArrays::Csr {
             columns,
@@ -154,7 +154,8 @@ impl DatasetBuilder {
         self
     }
 
-    /// Sets the seed of the random split; the default is 0. It has no effect if [`split`](Self::split) is called.
+    /// Sets the seed of the random split; the default is 0. It has no effect if [`split`](Self::split) is
+    /// called.
     pub fn split_seed(mut self, seed: u64) -> Self {
         self.split_seed = seed;
         self

@@ -48,7 +48,8 @@ impl Dataset {
         self.examples.first().is_some_and(|example| example.labels.is_multi())
     }
 
-    /// Returns a copy with another random split, or `None` if there are several graphs or several classes per node.
+    /// Returns a copy with another random split, or `None` if there are several graphs or several classes per
+    /// node.
     pub fn redrawn(&self, seed: u64) -> Option<Self> {
         let [example] = &self.examples[..] else { return None };
         let [train, validation, test] = crate::split::drawn(&example.labels, seed)?;

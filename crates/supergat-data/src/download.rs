@@ -1,8 +1,8 @@
 //! Downloads published datasets.
 //!
-//! The system's `curl` transfers the files: it supports TLS with the system's certificates and proxies, and needs no
-//! build time. This module collects the files of a dataset in a hidden folder, resumes interrupted transfers, compares
-//! checksums, unpacks archives, and renames the folder when it is complete.
+//! The system's `curl` transfers the files: it supports TLS with the system's certificates and proxies, and
+//! needs no build time. This module collects the files of a dataset in a hidden folder, resumes interrupted
+//! transfers, compares checksums, unpacks archives, and renames the folder when it is complete.
 
 use crate::error::{Error, Result};
 use crate::file;
@@ -35,7 +35,8 @@ pub struct Progress<'a> {
     pub total: Option<u64>,
 }
 
-/// Downloads a dataset into `root/NAME` and returns that folder. A `mirror` has the files at `mirror/NAME/FILE`.
+/// Downloads a dataset into `root/NAME` and returns that folder. A `mirror` has the files at
+/// `mirror/NAME/FILE`.
 pub fn download(
     entry: &Entry,
     root: &Path,

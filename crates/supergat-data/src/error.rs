@@ -1,4 +1,5 @@
-//! Error type of the crate. Every message is one sentence that says where, what was expected and what was found.
+//! Error type of the crate. Every message is one sentence that says where, what was expected and what was
+//! found.
 
 use std::fmt;
 use std::path::PathBuf;

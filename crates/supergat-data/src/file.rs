@@ -1,4 +1,5 @@
-//! Reads untrusted files and folders: only regular files, only up to a limit, and with allocations that may fail.
+//! Reads untrusted files and folders: only regular files, only up to a limit, and with allocations that may
+//! fail.
 
 use crate::error::{Error, Result};
 use serde::de::DeserializeOwned;

@@ -1,10 +1,12 @@
-//! Graph datasets for SuperGAT: readers of files, generators of synthetic graphs, and a builder for arrays in memory.
+//! Graph datasets for SuperGAT: readers of files, generators of synthetic graphs, and a builder for arrays in
+//! memory.
 //!
-//! [`load`] takes a folder, a file, a known name, or the specification of a generated graph, and returns a [`Dataset`].
-//! [`Dataset::builder`] makes one from arrays.
+//! [`load`] takes a folder, a file, a known name, or the specification of a generated graph, and returns a
+//! [`Dataset`]. [`Dataset::builder`] makes one from arrays.
 //!
-//! Files are untrusted input. No reader executes anything, every declared size is checked against the file, decompression
-//! is limited, and every [`Error`] is one sentence that names the file, the position, what was expected and what was found.
+//! Files are untrusted input. No reader executes anything, every declared size is checked against the file,
+//! decompression is limited, and every [`Error`] is one sentence that names the file, the position, what was
+//! expected and what was found.
 //!
 //! ```
 //! let dataset = supergat_data::load("random-partition:classes=3,nodes=200,degree=4")?;

@@ -15,8 +15,8 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Parses all numbers of a table, row by row. Every line must have `columns` numbers, or as many as the first line
-/// if that is `None`. The first `skip` lines are headings; empty lines at the end are ignored.
+/// Parses all numbers of a table, row by row. Every line must have `columns` numbers, or as many as the first
+/// line if that is `None`. The first `skip` lines are headings; empty lines at the end are ignored.
 pub(crate) fn numbers<T: FromStr>(path: &Path, text: &[u8], skip: usize, columns: Option<usize>) -> Result<Table<T>> {
     let mut table = Table { columns: columns.unwrap_or(0), values: Vec::new() };
     let mut expected = columns;

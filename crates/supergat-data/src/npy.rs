@@ -1,7 +1,7 @@
 //! numpy's `.npy` files: a short header in Python's notation, then the bytes of one array.
 //!
-//! A parser that knows the three keys reads the header; nothing is evaluated. Arrays of Python objects are pickles and
-//! are refused.
+//! A parser that knows the three keys reads the header; nothing is evaluated. Arrays of Python objects are
+//! pickles and are refused.
 
 use crate::error::{Error, Result};
 use crate::file;

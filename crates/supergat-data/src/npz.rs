@@ -1,5 +1,5 @@
-//! numpy's `.npz` files: zip archives of `.npy` files. A member is decompressed and decoded when it is requested, so unused
-//! arrays of Python objects do no harm.
+//! numpy's `.npz` files: zip archives of `.npy` files. A member is decompressed and decoded when it is
+//! requested, so unused arrays of Python objects do no harm.
 
 use crate::error::{Error, Result};
 use crate::file;
@@ -38,8 +38,8 @@ impl Npz {
         Array::parse(&self.zip.member_path(&member), self.zip.read(&member)?)
     }
 
-    /// Reads a sparse matrix in compressed rows from the arrays called `prefix` followed by `data`, `indices`, `indptr` and
-    /// `shape`.
+    /// Reads a sparse matrix in compressed rows from the arrays called `prefix` followed by `data`,
+    /// `indices`, `indptr` and `shape`.
     pub fn csr(&self, prefix: &str) -> Result<SparseMatrix<f32>> {
         let named = |name: &str| self.array(&format!("{prefix}{name}"));
         let [rows, columns] = self.shape(&format!("{prefix}shape"))?;

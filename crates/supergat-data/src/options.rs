@@ -33,7 +33,8 @@ pub struct TableOptions {
     pub ignore_columns: Option<String>,
     /// Whether links are directed.
     pub directed: bool,
-    /// Whether numeric columns are standardised to mean 0 and standard deviation 1 over the nodes of the table.
+    /// Whether numeric columns are standardised to mean 0 and standard deviation 1 over the nodes of the
+    /// table.
     pub standardise: bool,
     /// Whether links to unknown nodes are skipped instead of refused.
     pub skip_unknown: bool,

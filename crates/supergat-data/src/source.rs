@@ -77,10 +77,10 @@ fn folder_of(path: &Path) -> &Path {
 /// - the specification of a generated graph, such as `random-partition:homophily=0.9`;
 /// - a folder, whose format is recognised by the names of its files;
 /// - a file that [`crate::convert()`] wrote (`.safetensors`);
-/// - a single file of a dataset, such as an `.npz` file of the gnn-benchmark. If the format needs further files, they
-///   are read from the same folder;
-/// - one of the [`KNOWN`] names: a folder of that name in the folder given by the environment variable `SUPERGAT_DATA`, in
-///   `./data`, or in the user's cache.
+/// - a single file of a dataset, such as an `.npz` file of the gnn-benchmark. If the format needs further files,
+///   they are read from the same folder;
+/// - one of the [`KNOWN`] names: a folder of that name in the folder given by the environment variable
+///   `SUPERGAT_DATA`, in `./data`, or in the user's cache.
 pub fn load(source: &str) -> Result<Dataset> {
     load_with(source, &LoadOptions::default())
 }

@@ -75,7 +75,8 @@ struct Embedded {
     validation: Vec<u32>,
 }
 
-/// Chooses the split of a graph, where `of_files` are the splits of its files, and adds a note about the choice.
+/// Chooses the split of a graph, where `of_files` are the splits of its files, and adds a note about the
+/// choice.
 pub(crate) fn choose(
     choice: SplitChoice,
     path: &Path,
@@ -176,7 +177,8 @@ fn random(path: &Path, choice: SplitChoice, labels: &Labels, seed: u64) -> Resul
     drawn(labels, seed).ok_or_else(|| refused(path, choice, expected.into()))
 }
 
-/// Draws a random split by class; small classes fill the training list first. Returns `None` for several classes per node.
+/// Draws a random split by class; small classes fill the training list first. Returns `None` for several
+/// classes per node.
 pub(crate) fn drawn(labels: &Labels, seed: u64) -> Option<Split> {
     let Labels::Single { classes, of } = labels else { return None };
     let mut members = vec![Vec::new(); *classes];
@@ -257,7 +259,8 @@ mod tests {
         assert!(fixed(SplitChoice::Random { seed: 0 }, Path::new("x"), "so it is").is_err());
     }
 
-    /// Every list has 20 or 30 nodes of each class, without repetition, and is only used for a graph of that size.
+    /// Every list has 20 or 30 nodes of each class, without repetition, and is only used for a graph of that
+    /// size.
     #[test]
     fn embedded_splits_are_complete() {
         let all: HashMap<String, Embedded> = serde_json::from_str(PUBLISHED).unwrap();

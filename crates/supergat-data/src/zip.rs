@@ -1,4 +1,5 @@
-//! Members of untrusted zip archives: sizes are limited, and decompressed data is checked against its checksum.
+//! Members of untrusted zip archives: sizes are limited, and decompressed data is checked against its
+//! checksum.
 
 use crate::decompress::{self, Source};
 use crate::error::{Error, Result};

@@ -1,4 +1,4 @@
-//! A dataset that is written and read again is the same to the last bit, and damaged files are refused.
+//! Tests that a converted dataset is identical when read again, and that damaged files are refused.
 
 use std::path::Path;
 use supergat_core::{Direction, Example, Features, Graph, Labels, SparseMatrix};
@@ -6,7 +6,7 @@ use supergat_data::schema::Schema;
 use supergat_data::{Dataset, Error, convert, converted, load};
 
 fn sparse(rows: usize) -> Features<f32> {
-    // A row without entries, an entry that is zero, and a last column that nobody has.
+    // A row without entries, an entry of zero, and a last column without entries.
     let offsets = (0..=rows as u64).map(|row| 2 * row.min(rows as u64 - 1)).collect();
     let columns = (0..rows - 1).flat_map(|row| [row as u32 % 3, 5]).collect();
     let values = (0..2 * rows - 2).map(|k| if k == 1 { 0.0 } else { 1.0 / (k as f32 + 1.0) }).collect();
@@ -18,7 +18,7 @@ fn dense(rows: usize) -> Features<f32> {
     Features::dense(rows, 9, (0..9 * rows).map(|k| odd[k % odd.len()]).collect()).unwrap()
 }
 
-/// A dataset with everything that is unusual.
+/// Returns a dataset with unusual content.
 fn odd(direction: Direction, features: fn(usize) -> Features<f32>, several: bool, graphs: usize) -> Dataset {
     let examples = (0..graphs).map(|k| {
         let nodes = 4 + k;
@@ -58,7 +58,7 @@ fn all() -> Vec<Dataset> {
     all
 }
 
-/// Everything that training depends on, and the order in which results are listed.
+/// Compares everything that training and the order of results depend on.
 fn assert_same(a: &Dataset, b: &Dataset) {
     assert_eq!((&a.name, &a.class_names, a.listed_links), (&b.name, &b.class_names, b.listed_links));
     assert_eq!((&a.node_ids, a.examples.len()), (&b.node_ids, b.examples.len()));
@@ -84,7 +84,7 @@ fn assert_same(a: &Dataset, b: &Dataset) {
 }
 
 #[test]
-fn one_file_is_the_same_dataset() {
+fn converted_file_is_the_same_dataset() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("odd.supergat.safetensors");
     for dataset in all() {
@@ -96,17 +96,20 @@ fn one_file_is_the_same_dataset() {
         convert(&dataset, &path).unwrap();
         assert!(std::fs::read(&path).unwrap() == first, "equal datasets give equal files");
     }
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else stays");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "no other file remains");
 }
 
 #[test]
-fn tables_are_the_same_dataset() {
+fn converted_tables_are_the_same_dataset() {
     let folder = tempfile::tempdir().unwrap();
     for (k, dataset) in all().into_iter().enumerate() {
         let place = folder.path().join(format!("tables{k}"));
         convert(&dataset, &place).unwrap();
         assert_same(&dataset, &load(place.to_str().unwrap()).unwrap());
-        assert!(matches!(convert(&dataset, &place), Err(Error::Mismatch { .. })), "never over an older one");
+        assert!(
+            matches!(convert(&dataset, &place), Err(Error::Mismatch { .. })),
+            "an existing folder is not overwritten"
+        );
     }
     let mut same = odd(Direction::Directed, dense, false, 1);
     same.node_ids = Some(vec![vec!["a".into(); 4]]);
@@ -118,11 +121,11 @@ fn tables_are_the_same_dataset() {
     let mut names = odd(Direction::Directed, dense, true, 1);
     names.class_names[0] = "a|b".into();
     assert!(matches!(convert(&names, &folder.path().join("x")), Err(Error::Write { .. })));
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 16, "nothing half-written stays");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 16, "no incomplete folder remains");
 }
 
 #[test]
-fn generated_graphs_survive() {
+fn converts_generated_graphs() {
     let folder = tempfile::tempdir().unwrap();
     for spec in ["random-partition:classes=3,nodes=180", "random-graph:nodes=500,features=3"] {
         let dataset = load(spec).unwrap();
@@ -136,7 +139,7 @@ fn generated_graphs_survive() {
 }
 
 #[test]
-fn damaged_files_are_refused() {
+fn survives_damaged_files() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("odd.safetensors");
     for dataset in [odd(Direction::Directed, sparse, false, 2), odd(Direction::Undirected, dense, true, 1)] {
@@ -147,7 +150,7 @@ fn damaged_files_are_refused() {
         for length in 0..good.len() {
             assert!(converted::parse(name, &good[..length]).is_err(), "cut at {length}");
         }
-        // No byte may make it panic; most make it an error, some only change a number.
+        // Most changed bytes cause an error, some only change a number; none may cause a panic.
         for at in 0..good.len() {
             for flip in [0x01, 0x80, 0xff] {
                 let mut bytes = good.clone();
@@ -161,7 +164,7 @@ fn damaged_files_are_refused() {
 }
 
 #[test]
-fn foreign_files_are_explained() {
+fn explains_foreign_files() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("model.safetensors");
     let foreign = safetensors::serialize(Vec::<(&str, safetensors::tensor::TensorView<'_>)>::new(), None).unwrap();

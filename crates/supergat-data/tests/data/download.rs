@@ -1,4 +1,4 @@
-//! Downloads from a server on this machine: whole, cut off, redirected, missing, wrong.
+//! Tests of downloads from a local server: complete, interrupted, redirected, missing and wrong files.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use supergat_data::Error;
 use supergat_data::download::download;
 use supergat_data::registry::{Entry, RemoteFile, Unpack};
 
-/// What a server does with the n-th request for a path and a first byte.
+/// Answer of a server to the n-th request, for a path and a first byte.
 type Answer = Box<dyn Fn(usize, &str, Option<usize>, &mut TcpStream) + Send + Sync>;
 
 struct Server {
@@ -37,14 +37,14 @@ fn serve(answer: Answer) -> Server {
     Server { address, requests }
 }
 
-/// Sends a body, or what is left of it.
+/// Sends at most `cut` bytes of a body, beginning at `from`.
 fn send(stream: &mut TcpStream, body: &[u8], from: Option<usize>, cut: usize) {
     let rest = &body[from.unwrap_or(0)..];
     let status = if from.is_some() { "206 Partial Content" } else { "200 OK" };
     let range =
         from.map_or(String::new(), |from| format!("Content-Range: bytes {from}-{}/{}\r\n", body.len() - 1, body.len()));
     let head = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n{range}Connection: close\r\n\r\n", rest.len());
-    // The reader may be gone.
+    // The client may have closed the connection.
     let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&rest[..rest.len().min(cut)]));
 }
 
@@ -57,7 +57,7 @@ fn entry(sha256: Option<&'static str>, unpack: Unpack) -> Entry {
     Entry { name: "tiny", nodes: 2, edges: 1, features: 1, classes: 2, licence: "MIT", home: "", files }
 }
 
-/// Whether curl is on this machine.
+/// Returns whether curl is installed.
 fn curl() -> bool {
     let there = std::process::Command::new("curl").arg("--version").output().is_ok();
     if !there {
@@ -74,7 +74,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_whole_file_and_a_redirect() {
+fn downloads_a_file_after_a_redirect() {
     if !curl() {
         return;
     }
@@ -95,12 +95,12 @@ fn a_whole_file_and_a_redirect() {
     assert_eq!(last, (36, Some(36)));
     assert_eq!((names(root.path()), names(&place)), (vec!["tiny".to_owned()], vec!["a.bin".to_owned()]));
     assert_eq!(*server.requests.lock().unwrap(), ["/tiny/a.bin 0", "/moved 0"]);
-    // What is there is not fetched again.
+    // A complete dataset is not downloaded again.
     download(&entry(Some(HASH), Unpack::Not), root.path(), Some("http://127.0.0.1:9"), |_| {}).unwrap();
 }
 
 #[test]
-fn a_cut_connection_is_resumed() {
+fn resumes_interrupted_connections() {
     if !curl() {
         return;
     }
@@ -112,7 +112,7 @@ fn a_cut_connection_is_resumed() {
 }
 
 #[test]
-fn what_was_fetched_before_is_kept_for_the_next_time() {
+fn resumes_an_earlier_download() {
     if !curl() {
         return;
     }
@@ -127,7 +127,7 @@ fn what_was_fetched_before_is_kept_for_the_next_time() {
 }
 
 #[test]
-fn a_server_without_ranges_is_asked_for_everything() {
+fn restarts_if_the_server_has_no_ranges() {
     if !curl() {
         return;
     }
@@ -138,7 +138,7 @@ fn a_server_without_ranges_is_asked_for_everything() {
 }
 
 #[test]
-fn wrong_and_missing_files_leave_nothing() {
+fn removes_wrong_files() {
     if !curl() {
         return;
     }
@@ -158,7 +158,7 @@ fn wrong_and_missing_files_leave_nothing() {
 }
 
 #[test]
-fn archives_are_unpacked_without_leaving_the_folder() {
+fn unpacks_archives_within_the_folder() {
     if !curl() {
         return;
     }

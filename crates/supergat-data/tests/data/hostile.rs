@@ -1,4 +1,5 @@
-//! Pickles made to do harm: each is refused with a reason, none is executed, none fills the memory or overflows the stack.
+//! Tests of malicious pickles: each is refused with a reason; none is executed, fills the memory or overflows
+//! the stack.
 
 use crate::pickles::{Writer, little};
 use proptest::prelude::*;
@@ -10,7 +11,7 @@ fn parse(bytes: &[u8]) -> Result<Pickle<'_>> {
     Pickle::parse(Path::new("hostile"), bytes, Limits::default())
 }
 
-/// Everything a reader could ask of a file.
+/// Reads everything that a reader could request from a file.
 fn read_all(bytes: &[u8]) -> Result<()> {
     let pickle = parse(bytes)?;
     if matches!(pickle.value(pickle.root()), Value::Csr(_)) {
@@ -31,7 +32,7 @@ fn small_array() -> Vec<u8> {
     Writer::default().array(&[2, 2], "<i4", false, &little(&[1, 2, 3, 4], i32::to_le_bytes)).file()
 }
 
-/// The most memory this process ever held, where the system tells.
+/// Returns the largest resident memory of this process, if the system reports it.
 fn peak_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
@@ -39,13 +40,13 @@ fn peak_bytes() -> Option<u64> {
 }
 
 #[test]
-fn the_small_files_are_valid() {
+fn accepts_small_valid_files() {
     read_all(&small_csr()).unwrap();
     read_all(&small_array()).unwrap();
 }
 
 #[test]
-fn names_of_functions_are_refused() {
+fn rejects_names_of_functions() {
     let expected =
         "hostile, byte 2: refuses to load `os.system`: a data file must only name numpy and scipy array types";
     assert_eq!(message(b"\x80\x02cos\nsystem\nU\x04true\x85R."), expected);
@@ -63,7 +64,7 @@ fn names_of_functions_are_refused() {
 }
 
 #[test]
-fn calls_of_anything_else_are_refused() {
+fn rejects_other_calls() {
     for file in [
         &b"K\x01)R."[..],                                // a number
         b"c__builtin__\nlist\n)R.",                      // an allowed name that is only an argument
@@ -86,7 +87,7 @@ fn calls_of_anything_else_are_refused() {
 }
 
 #[test]
-fn a_broken_stack_is_refused() {
+fn rejects_stack_underflow() {
     for file in [
         &b"."[..],
         b"0.",
@@ -108,7 +109,7 @@ fn a_broken_stack_is_refused() {
 }
 
 #[test]
-fn truncation_anywhere_is_an_error() {
+fn rejects_truncated_files() {
     for file in [small_csr(), small_array()] {
         for length in 0..file.len() {
             assert!(read_all(&file[..length]).is_err(), "{length} bytes");
@@ -118,22 +119,22 @@ fn truncation_anywhere_is_an_error() {
 }
 
 #[test]
-fn any_changed_byte_does_no_harm() {
+fn survives_any_changed_byte() {
     for file in [small_csr(), small_array()] {
         let mut changed = file.clone();
-        for place in 0..file.len() {
+        for at in 0..file.len() {
             for byte in 0..=255 {
-                changed[place] = byte;
+                changed[at] = byte;
                 let _ = read_all(&changed);
             }
-            changed[place] = file[place];
+            changed[at] = file[at];
         }
     }
     assert!(peak_bytes().is_none_or(|peak| peak < 1 << 30), "{:?} bytes", peak_bytes());
 }
 
 #[test]
-fn lengths_beyond_the_file_are_not_believed() {
+fn rejects_lengths_beyond_the_file() {
     for file in [
         &b"T\xff\xff\xff\x7fab."[..],
         b"T\xff\xff\xff\xffab.",
@@ -151,9 +152,9 @@ fn lengths_beyond_the_file_are_not_believed() {
     assert!(parse(b"Nr\xff\xff\xff\xff0j\xff\xff\xff\xff.").is_ok());
 }
 
-/// Each list holds the one before twice: written out, the last would have 2^100 elements.
+/// Each list contains the previous one twice: expanded, the last would have 2^100 elements.
 #[test]
-fn shared_values_are_stored_once() {
+fn stores_shared_values_once() {
     let mut file = b"]q\x00".to_vec();
     for level in 1..=100 {
         file.extend([b']', b'q', level, b'h', level - 1, b'a', b'h', level - 1, b'a']);
@@ -163,9 +164,9 @@ fn shared_values_are_stored_once() {
     assert!(matches!(pickle.value(pickle.root()), Value::List(items) if items.len() == 2));
 }
 
-/// A text of 1 MiB that is turned into bytes ten thousand times would take 10 GiB.
+/// A text of 1 MiB that is encoded ten thousand times would take 10 GiB.
 #[test]
-fn encoding_again_and_again_is_refused() {
+fn rejects_repeated_encoding() {
     let text = vec![b'a'; 1 << 20];
     let mut file = [&b"X"[..], &(text.len() as u32).to_le_bytes(), &text, b"q\x00c_codecs\nencode\nq\x01"].concat();
     for _ in 0..10_000 {
@@ -177,7 +178,7 @@ fn encoding_again_and_again_is_refused() {
 
 /// A hundred thousand arrays over the same 1 MiB of bytes would take 100 GiB.
 #[test]
-fn arrays_over_shared_bytes_copy_nothing() {
+fn arrays_share_bytes_without_copies() {
     let length = (1u32 << 20).to_le_bytes();
     let mut file = [&b"T"[..], &length, &[7; 1 << 20], b"q\x00"].concat();
     file.extend(b"cnumpy\ndtype\nU\x02u1K\x00K\x01\x87R(K\x03U\x01|tbq\x01");
@@ -193,13 +194,13 @@ fn arrays_over_shared_bytes_copy_nothing() {
 }
 
 #[test]
-fn a_list_may_hold_itself() {
+fn accepts_lists_that_contain_themselves() {
     let pickle = parse(b"]q\x00h\x00a.").unwrap();
     assert!(matches!(pickle.value(pickle.root()), Value::List(items) if items[..] == [pickle.root()]));
 }
 
 #[test]
-fn a_million_levels_need_no_call_stack() {
+fn nesting_needs_no_call_stack() {
     for (open, close) in [(b"]", b"a"), (b"(", b"t"), (b"(", b"l")] {
         let depth = 1_000_000;
         let file = [&open.repeat(depth)[..], b"N", &close.repeat(depth)[..], b"."].concat();
@@ -208,7 +209,7 @@ fn a_million_levels_need_no_call_stack() {
 }
 
 #[test]
-fn values_are_counted() {
+fn limits_the_number_of_values() {
     let limits = Limits { values: 1000, ..Limits::default() };
     for instruction in [&b"N"[..], b"]", b"(", b"2", b"\x94", b"h\x00"] {
         let file = [&b"Nq\x00"[..], &instruction.repeat(1001), b"."].concat();
@@ -218,7 +219,7 @@ fn values_are_counted() {
 }
 
 #[test]
-fn arrays_that_lie_are_refused() {
+fn rejects_inconsistent_arrays() {
     let array = |shape: &[i64], code, data: &[u8]| message(&Writer::default().array(shape, code, false, data).file());
     assert!(array(&[3, 2], "<i4", &[0; 16]).contains("expected 24 bytes for an array of shape [3, 2], found 16 bytes"));
     assert!(array(&[i32::MAX.into(); 3], "<f8", &[0; 8]).contains("more than memory can hold"));
@@ -230,12 +231,12 @@ fn arrays_that_lie_are_refused() {
     // A list instead of bytes is how numpy writes arrays of objects.
     let objects = [&b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85U\x01b\x87R(K\x01K\x01\x85cnumpy\ndtype\nU\x02f4K\x00K\x01\x87R(K\x03U\x01<tb\x89]tb."[..]].concat();
     assert!(message(&objects).contains("expected the bytes of a numpy array, found a list of 0"));
-    // Never given a state.
+    // An array without a state.
     assert!(read_all(b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85U\x01b\x87R.").is_err());
 }
 
 #[test]
-fn matrices_that_lie_are_refused() {
+fn rejects_inconsistent_matrices() {
     let csr = |shape, indptr: &[i32], indices: &[i32], data: &[f32]| {
         let file = Writer::default().csr(shape, indptr, indices, data).file();
         let pickle = parse(&file).unwrap();
@@ -257,13 +258,13 @@ fn matrices_that_lie_are_refused() {
 
 proptest! {
     #[test]
-    fn random_bytes_do_no_harm(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+    fn survives_random_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
         let _ = read_all(&bytes);
     }
 
     /// Mostly valid instructions in random order reach deeper than random bytes.
     #[test]
-    fn random_programs_do_no_harm(picks in proptest::collection::vec(0usize..24, 0..60)) {
+    fn survives_random_programs(picks in proptest::collection::vec(0usize..24, 0..60)) {
         let pieces: [&[u8]; 24] = [
             b"(", b"t", b"]", b"}", b")", b"a", b"e", b"s", b"u", b"K\x01", b"N", b"U\x01b", b"q\x00", b"h\x00", b"2", b"0", b"1",
             b"R", b"b", b"\x81", b"\x85", b"cnumpy\nndarray\n", b"cscipy.sparse\ncsr_matrix\n", b"cnumpy\ndtype\n",

@@ -2,11 +2,16 @@
 
 mod arrays;
 mod convert;
+mod corpus;
 mod download;
 mod formats;
 mod hostile;
+#[cfg(unix)]
+mod limits;
 mod npz;
 mod pickles;
 mod planetoid;
 mod random_partition;
 mod tables;
+#[path = "../../../../fuzz/src/lib.rs"]
+mod targets;

@@ -1,8 +1,8 @@
-//! A tiny pickle writer: protocol 2, the instructions in the order in which Python 2, numpy and scipy write them.
+//! A small pickle writer: protocol 2, with the instructions in the order of Python 2, numpy and scipy.
 
 use std::collections::HashMap;
 
-/// Instructions written so far. Names are written once and then fetched from the memo, as Python does.
+/// Instructions of a pickle. As in Python, a name is written once and then read from the memo.
 #[derive(Default)]
 pub struct Writer {
     bytes: Vec<u8>,
@@ -10,7 +10,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// The whole file.
+    /// Returns the whole file.
     pub fn file(self) -> Vec<u8> {
         [&b"\x80\x02"[..], &self.bytes, b"."].concat()
     }
@@ -35,7 +35,7 @@ impl Writer {
         }
     }
 
-    /// A tuple of numbers.
+    /// Writes a tuple of numbers.
     pub fn shape(mut self, shape: &[i64]) -> Self {
         if shape.len() > 3 {
             self = self.raw(b"(");
@@ -52,17 +52,17 @@ impl Writer {
         })
     }
 
-    /// `module\nname\n`
+    /// Writes a global name, given as `module\nname\n`.
     pub fn global(mut self, name: &'static str) -> Self {
-        if let Some(&place) = self.memo.get(name) {
-            return self.raw(&[b'h', place]);
+        if let Some(&index) = self.memo.get(name) {
+            return self.raw(&[b'h', index]);
         }
-        let place = self.memo.len() as u8 + 1;
-        self.memo.insert(name, place);
-        self.raw(b"c").raw(name.as_bytes()).raw(&[b'q', place])
+        let index = self.memo.len() as u8 + 1;
+        self.memo.insert(name, index);
+        self.raw(b"c").raw(name.as_bytes()).raw(&[b'q', index])
     }
 
-    /// A numpy array; `code` is such as `<i4`.
+    /// Writes a numpy array; `code` is an element type such as `<i4`.
     pub fn array(self, shape: &[i64], code: &str, fortran: bool, data: &[u8]) -> Self {
         let (order, code) = code.split_at(1);
         self.global("numpy.core.multiarray\n_reconstruct\n")
@@ -89,7 +89,7 @@ impl Writer {
             .raw(b"tb")
     }
 
-    /// A scipy csr_matrix as scipy 0.13 wrote it.
+    /// Writes a csr_matrix as scipy 0.13 does.
     pub fn csr(self, shape: [i64; 2], indptr: &[i32], indices: &[i32], data: &[f32]) -> Self {
         self.global("scipy.sparse.csr\ncsr_matrix\n")
             .raw(b")\x81}(")
@@ -110,7 +110,7 @@ impl Writer {
             .raw(b"ub")
     }
 
-    /// A defaultdict from nodes to lists of neighbours.
+    /// Writes a defaultdict from nodes to lists of neighbours.
     pub fn graph(mut self, lists: &[(i64, &[i64])]) -> Self {
         self = self.global("collections\ndefaultdict\n").global("__builtin__\nlist\n").raw(b"\x85R(");
         for (node, neighbours) in lists {
@@ -124,12 +124,12 @@ impl Writer {
     }
 }
 
-/// Numbers as bytes, such as `little(&[1, 2], i32::to_le_bytes)`.
+/// Converts numbers to bytes, as in `little(&[1, 2], i32::to_le_bytes)`.
 pub fn little<T: Copy, const N: usize>(values: &[T], bytes: fn(T) -> [u8; N]) -> Vec<u8> {
     values.iter().flat_map(|&value| bytes(value)).collect()
 }
 
-/// One-hot rows as int32, the type of the published files.
+/// Writes one-hot rows as int32, the element type of the published files.
 pub fn one_hot(classes: usize, of: &[usize]) -> Vec<u8> {
     let row = |class: usize| (0..classes).map(move |column| i32::from(column == class));
     let values: Vec<i32> = of.iter().flat_map(|&class| row(class)).collect();

@@ -1,11 +1,12 @@
-//! The Planetoid reader on a small folder written here, and on the published files where they are at hand.
+//! Tests of the Planetoid reader on a small folder, and on the published files if they are available.
 
 use crate::pickles::{Writer, little, one_hot};
 use std::path::{Path, PathBuf};
 use supergat_core::{Features, Labels};
 use supergat_data::{Dataset, Error, LoadOptions, Result, load, planetoid};
 
-/// Nodes 0 to 3 are in `allx`, 0 and 1 of them for training; test nodes are 6 and 4, in this order; 5 has no row.
+/// Nodes 0 to 3 are in `allx`, 0 and 1 of them for training; test nodes are 6 and 4, in this order; 5 has no
+/// row.
 struct Small {
     folder: tempfile::TempDir,
 }
@@ -17,7 +18,7 @@ impl Small {
             Writer::default().csr(shape, indptr, indices, data).file()
         };
         small.write("x", &csr([2, 3], &[0, 1, 2], &[0, 1], &[1.0, 1.0]));
-        // Row 2 is not sorted, holds a zero, and names column 0 twice.
+        // Row 2 is not sorted, contains a zero, and has two entries in column 0.
         let allx = csr([4, 3], &[0, 1, 2, 6, 6], &[0, 1, 2, 0, 1, 0], &[1.0, 1.0, 0.5, 2.0, 0.0, 3.0]);
         small.write("allx", &allx);
         small.write("tx", &csr([2, 3], &[0, 1, 2], &[2, 0], &[6.0, 4.0]));
@@ -43,7 +44,7 @@ impl Small {
         planetoid::read(self.folder.path(), &LoadOptions::default())
     }
 
-    /// The message when one of the files is replaced, without the folder's name.
+    /// Returns the message for a replaced file, without the name of the folder.
     fn refusal(part: &str, bytes: &[u8]) -> String {
         let small = Self::new();
         small.write(part, bytes);
@@ -53,7 +54,7 @@ impl Small {
 }
 
 #[test]
-fn worked_example() {
+fn reads_a_small_dataset() {
     let small = Small::new();
     let dataset = load(small.folder.path().to_str().unwrap()).unwrap();
     assert_eq!((dataset.name.as_str(), dataset.nodes(), dataset.features()), ("small", 7, 3));
@@ -79,7 +80,7 @@ fn worked_example() {
 }
 
 #[test]
-fn other_layouts_of_the_labels_are_the_same_labels() {
+fn reads_labels_in_other_layouts() {
     let expected = Small::new().read().unwrap();
     // The rows 0, 1, 1, 0 column after column, in other element types and byte orders.
     let columns = [1, 0, 0, 1, 0, 1, 1, 0];
@@ -100,7 +101,7 @@ fn other_layouts_of_the_labels_are_the_same_labels() {
 }
 
 #[test]
-fn other_protocols_are_the_same_graph() {
+fn reads_graphs_in_other_protocols() {
     let expected = Small::new().read().unwrap();
     // Protocol 0 of a plain dict, and protocol 4 of Python 3.
     let text = b"(dp0\nI0\n(lp1\nI2\naI1\naI2\nasI1\n(lp2\nI0\nasI2\n(lp3\nL0L\naI0\naI6\nasI3\n(lp4\nI3\naI3\nasI4\n(lp5\nsI5\n(lp6\nsI6\n(lp7\nI2\nas.";
@@ -115,7 +116,7 @@ fn other_protocols_are_the_same_graph() {
 }
 
 #[test]
-fn a_missing_file_is_named() {
+fn names_a_missing_file() {
     let small = Small::new();
     std::fs::remove_file(small.path("ty")).unwrap();
     let error = small.read().unwrap_err();
@@ -125,7 +126,7 @@ fn a_missing_file_is_named() {
 }
 
 #[test]
-fn two_datasets_in_one_folder_are_refused() {
+fn rejects_two_datasets_in_one_folder() {
     let small = Small::new();
     std::fs::write(small.folder.path().join("ind.other.x"), b"").unwrap();
     let error = small.read().unwrap_err().to_string();
@@ -133,7 +134,7 @@ fn two_datasets_in_one_folder_are_refused() {
 }
 
 #[test]
-fn sizes_that_disagree_are_explained() {
+fn explains_sizes_that_disagree() {
     let csr = |rows: i64, columns| Writer::default().csr([rows, columns], &vec![0; rows as usize + 1], &[], &[]).file();
     for (part, bytes, expected) in [
         ("y", one_hot(2, &[0]), "ind.small.y: rows: expected 2, as ind.small.x has, found 1"),
@@ -174,7 +175,7 @@ fn sizes_that_disagree_are_explained() {
 }
 
 #[test]
-fn bad_lines_of_the_test_index_are_named() {
+fn names_invalid_lines_of_the_test_index() {
     let expected = "the id of another test node, a number from 4 on (those before are in allx)";
     for (bytes, line, found) in
         [(&b"6\nfour\n"[..], 2, "four"), (b"3\n4\n", 1, "3"), (b"6\n6\n", 2, "6"), (b"6\n\n4\n", 2, ""), (b"", 1, "")]
@@ -188,7 +189,7 @@ fn bad_lines_of_the_test_index_are_named() {
 }
 
 #[test]
-fn bad_graphs_are_explained() {
+fn explains_invalid_graphs() {
     let graph = |lists: &[(i64, &[i64])]| Small::refusal("graph", &Writer::default().graph(lists).file());
     assert!(graph(&[(0, &[7])]).ends_with("expected a node id from 0 to 6, found the number 7"));
     assert!(graph(&[(-1, &[0])]).ends_with("expected a node id from 0 to 6, found the number -1"));
@@ -206,7 +207,7 @@ fn bad_graphs_are_explained() {
 
 /// Every node has the same list of all nodes: n values that name n * n links.
 #[test]
-fn shared_lists_do_not_multiply() {
+fn rejects_shared_lists_of_neighbours() {
     let mut graph = b"](K\x00K\x01K\x02K\x03K\x04K\x05K\x06eq\x00}(".to_vec();
     (0..7).for_each(|node| graph.extend([b'K', node, b'h', 0]));
     graph.extend(b"u.");
@@ -224,7 +225,7 @@ fn real(name: &str) -> Option<Dataset> {
     Some(load(folder.join(name).to_str().unwrap()).unwrap())
 }
 
-/// Sizes as in the paper's table of datasets, and what follows from the files.
+/// Sizes in the paper's table of datasets, and properties of the files.
 struct Published {
     name: &'static str,
     nodes: usize,
@@ -257,7 +258,7 @@ fn check(published: &Published) {
     for class in 0..published.classes as u32 {
         assert_eq!(example.train.iter().filter(|&&node| of[node as usize] == class).count(), 20, "class {class}");
     }
-    // Only when rows, labels and links belong to the same nodes does the share of equal neighbours come out.
+    // The homophily is only right if rows, labels and links belong to the same nodes.
     let shares: Vec<f64> = (0..dataset.nodes())
         .filter(|&node| example.graph.degree(node) > 0)
         .map(|node| {

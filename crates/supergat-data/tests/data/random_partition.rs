@@ -1,10 +1,10 @@
-//! Random partition graphs: what was asked for is what was drawn, and what cannot be drawn is explained.
+//! Tests of random partition graphs: properties of the generated graphs, and errors of specifications.
 
 use supergat_core::Labels;
 use supergat_data::random_partition::NAME;
 use supergat_data::{Dataset, Error, RandomPartition};
 
-/// Mean number of neighbours, and mean share of neighbours of the own class over the nodes that have any.
+/// Returns the mean degree, and the mean share of neighbours of the same class over nodes with neighbours.
 fn degree_and_homophily(dataset: &Dataset) -> (f64, f64) {
     let example = &dataset.examples[0];
     let Labels::Single { of, .. } = &example.labels else { panic!("one class per node") };
@@ -21,7 +21,7 @@ fn degree_and_homophily(dataset: &Dataset) -> (f64, f64) {
 }
 
 #[test]
-fn degree_and_homophily_are_those_asked_for() {
+fn graphs_have_the_requested_degree_and_homophily() {
     for (degree, homophily) in [(2.5, 0.1), (10.0, 0.5), (50.0, 0.9)] {
         for seed in 0..3 {
             let made = RandomPartition { degree, homophily, seed, ..Default::default() };
@@ -61,7 +61,7 @@ fn splits_are_exact_per_class_and_disjoint() {
 }
 
 #[test]
-fn specifications_are_read_and_printed() {
+fn parses_and_displays_specifications() {
     let full = "random-partition:homophily=0.5,degree=10,classes=10,nodes=500,seed=0";
     assert_eq!(RandomPartition::default().to_string(), full);
     assert_eq!(full.parse::<RandomPartition>().unwrap(), RandomPartition::default());
@@ -72,7 +72,7 @@ fn specifications_are_read_and_printed() {
 }
 
 #[test]
-fn bad_specifications_are_explained() {
+fn explains_invalid_specifications() {
     for (rest, expected) in [
         (":homophly=1", "expected homophily, degree, classes, nodes (per class) or seed, found `homophly`"),
         (":", "expected parts such as homophily=0.5, found ``"),

@@ -1,4 +1,4 @@
-//! Tables: what is understood, what is counted, what is refused.
+//! Tests of the reader of tables: recognised columns, notes and errors.
 
 use supergat_core::{Direction, Features, Labels};
 use supergat_data::options::Expected;
@@ -6,7 +6,7 @@ use supergat_data::schema::Column;
 use supergat_data::tables::read;
 use supergat_data::{Dataset, LoadOptions, TableOptions, load_with};
 
-/// A folder with files.
+/// Writes files to a temporary folder.
 fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     files.iter().for_each(|(name, text)| std::fs::write(folder.path().join(name), text).unwrap());
@@ -39,7 +39,7 @@ fn classes(dataset: &Dataset) -> &[u32] {
     }
 }
 
-/// The sentence that refuses the files.
+/// Returns the error message for the files.
 fn refused(files: &[(&str, &str)], options: &TableOptions) -> String {
     let folder = folder(files);
     let error = read(folder.path(), options).unwrap_err().to_string();
@@ -56,7 +56,7 @@ fn with_edges(edges: &str) -> String {
 }
 
 #[test]
-fn two_tables_make_a_graph() {
+fn reads_nodes_and_edges() {
     let dataset = load(&people());
     let example = &dataset.examples[0];
     assert_eq!((dataset.nodes(), dataset.features(), dataset.listed_links), (6, 4, 4));
@@ -85,7 +85,7 @@ fn two_tables_make_a_graph() {
 }
 
 #[test]
-fn the_source_may_be_any_folder_with_tables() {
+fn loads_a_folder_of_tables() {
     let folder = people();
     let options = LoadOptions { tables: TableOptions { directed: true, ..Default::default() }, ..Default::default() };
     let dataset = load_with(folder.path().to_str().unwrap(), &options).unwrap();
@@ -94,7 +94,7 @@ fn the_source_may_be_any_folder_with_tables() {
 }
 
 #[test]
-fn roles_can_be_said() {
+fn options_name_the_columns() {
     let folder = folder(&[
         ("nodes.csv", "class;who;part;extra\n7;a;train;z\n8;b;val;z\n7;c;test;z\n8;d;;z\n"),
         ("edges.csv", "b;w;a\nb;1;a\nc;1;d\n"),
@@ -117,7 +117,7 @@ fn roles_can_be_said() {
 }
 
 #[test]
-fn separate_features_and_labels() {
+fn reads_separate_features_and_labels() {
     let edges = "# a comment\n0 1\n1   2\n2 3\n3 0\n";
     let by_row =
         folder(&[("edges.txt", edges), ("features.csv", "1,0\n0.5,0\n0,1\n2,2\n"), ("labels.csv", "a\nb\na\nb\n")]);
@@ -136,7 +136,7 @@ fn separate_features_and_labels() {
 }
 
 #[test]
-fn entries_are_sparse_features() {
+fn reads_entries_as_sparse_features() {
     let nodes = "id,label\na,0\nb,1\nc,0\nd,1\n";
     let entries = "id,feature,value\nb,3,0.5\na,7,1\na,2,1\nd,0,2\n";
     let folder = folder(&[("nodes.csv", nodes), ("features.csv", entries), ("edges.csv", "a,b\nc,d\n")]);
@@ -150,7 +150,7 @@ fn entries_are_sparse_features() {
 }
 
 #[test]
-fn wide_and_mostly_zero_is_sparse() {
+fn keeps_wide_tables_of_zeros_sparse() {
     let words: Vec<String> = (0..80).map(|word| format!("w{word:02}")).collect();
     let rows: String = (0..240).map(|node| format!("{node},{},{}\n", node % 2, words[node % 80])).collect();
     let folder = folder(&[("nodes.csv", &format!("id,label,word\n{rows}")), ("edges.csv", "0 1\n")]);
@@ -160,7 +160,7 @@ fn wide_and_mostly_zero_is_sparse() {
 }
 
 #[test]
-fn odd_things_are_counted() {
+fn notes_count_unusual_rows() {
     let edges = format!("{EDGES}bob,bob,1\nbob,ann,1\nann,bob,1\n");
     let dataset = load(&folder(&[("nodes.csv", NODES), ("edges.csv", &edges)]));
     let notes = dataset.notes.join("\n");
@@ -184,7 +184,7 @@ fn odd_things_are_counted() {
 }
 
 #[test]
-fn numbers_can_be_standardised() {
+fn standardises_numbers() {
     let options = TableOptions { standardise: true, ..Default::default() };
     let dataset = read(people().path(), &options).unwrap();
     let ages: Vec<f32> = dense(&dataset).iter().step_by(4).copied().collect();
@@ -195,7 +195,7 @@ fn numbers_can_be_standardised() {
 }
 
 #[test]
-fn new_tables_become_what_a_model_reads() {
+fn encodes_new_tables_for_a_model() {
     let trained = load(&people());
     let expected = Expected { features: 4, schema: trained.schema, classes: trained.class_names, several: false };
     let options = TableOptions { expected: Some(expected), ..Default::default() };
@@ -220,7 +220,7 @@ fn new_tables_become_what_a_model_reads() {
 }
 
 #[test]
-fn faults_of_nodes_name_the_place() {
+fn errors_of_nodes_name_the_position() {
     for (nodes, expected) in [
         (
             "id,label,a\nann,x,1\nbob,y\n",
@@ -277,7 +277,7 @@ fn faults_of_nodes_name_the_place() {
 }
 
 #[test]
-fn faults_of_links_name_the_place() {
+fn errors_of_links_name_the_position() {
     for (edges, expected) in [
         (
             "from,to\nann,bob\nann,zed\n",
@@ -301,7 +301,7 @@ fn faults_of_links_name_the_place() {
 }
 
 #[test]
-fn faults_of_options_name_the_option() {
+fn errors_of_options_name_the_option() {
     let files = [("nodes.csv", NODES), ("edges.csv", EDGES)];
     let error = refused(&files, &TableOptions { label_column: Some("klass".into()), ..Default::default() });
     assert_eq!(
@@ -323,7 +323,7 @@ fn faults_of_options_name_the_option() {
 }
 
 #[test]
-fn missing_and_foreign_files() {
+fn explains_missing_and_foreign_files() {
     let none = TableOptions::default();
     assert!(refused(&[("nodes.csv", NODES)], &none).starts_with("edges.csv not found: it must list the links"));
     assert!(refused(&[("edges.csv", EDGES)], &none).starts_with("nodes.csv not found: "));
@@ -344,7 +344,7 @@ fn missing_and_foreign_files() {
 }
 
 #[test]
-fn several_graphs_and_several_classes() {
+fn reads_several_graphs_and_classes() {
     let folder = folder(&[
         (
             "nodes.csv",
@@ -362,7 +362,7 @@ fn several_graphs_and_several_classes() {
 }
 
 #[test]
-fn a_matrix_of_scipy_can_hold_the_features() {
+fn reads_features_from_a_scipy_matrix() {
     let folder = folder(&[("edges.txt", "0 1\n1 2\n"), ("labels.csv", "label\n0\n1\n1\n0\n")]);
     let matrix = |rows: &[i32]| {
         crate::arrays::npz(&[
