@@ -1,10 +1,9 @@
 //! Decompresses untrusted data into memory.
 //!
-//! One rule limits how far data may expand: at any point, the bytes decompressed so far must not exceed 64
-//! MiB plus 256 times the compressed bytes read so far, and never 4 GiB. Valid constant arrays compress by a
-//! factor of 1000, so everything up to 64 MiB is allowed; the features of a dense bag of words compress by a
-//! factor of 100 to 200. A file that expands a thousandfold is refused after about 86 MiB, however large it
-//! is.
+//! One rule limits how far data may expand: at any point, the bytes decompressed so far must not exceed
+//! 64 MiB plus 256 times the compressed bytes read so far, and never 4 GiB. Valid constant arrays compress by
+//! a factor of 1000, so everything up to 64 MiB is allowed; the features of a dense bag of words compress by a
+//! factor of 100 to 200. A file that expands a thousandfold is refused after about 86 MiB, whatever its size.
 //!
 //! Zip archives declare the sizes of their members. Their sum must obey the rule for the whole archive, which
 //! is checked before anything is decompressed ([`check_declared`]), and no member may expand beyond its
