@@ -2,7 +2,7 @@
 
 use supergat_core::{Direction, EdgeValues, Graph};
 
-/// Attention of one edge in one layer and head.
+/// Attention of one edge in one layer and head. See [`Attention`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EdgeAttention {
     /// Node that is attended to.

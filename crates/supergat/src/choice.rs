@@ -7,13 +7,25 @@ use supergat_data::Dataset;
 use supergat_lab::Settings;
 use supergat_lab::recipe::{Known, Recommendation, recommend};
 
-/// Name that stands for the model recommended for a graph.
+/// Name that stands for the model recommended for a graph, in [`crate::ClassifierBuilder::model`].
 pub const AUTO: &str = "auto";
 
 /// Default model for the datasets of the paper. Other datasets get the recommended one.
+///
+/// ```
+/// assert!(supergat::model_names().contains(&supergat::DEFAULT_MODEL.to_owned()));
+/// ```
 pub const DEFAULT_MODEL: &str = "supergat-mx";
 
 /// Settings of a training and where they come from, as [`crate::ClassifierBuilder::choose`] returns them.
+///
+/// ```
+/// let dataset = supergat::load("random-partition:classes=2,nodes=170,degree=4")?;
+/// let choice = supergat::Classifier::builder().model("gat-go").lambda_e(2.0).lr(0.1).choose(&dataset)?;
+/// assert_eq!(choice.settings.lr, 0.1);
+/// assert_eq!(choice.unused, ["lambda_e"]); // gat-go has no edge loss.
+/// # Ok::<(), supergat::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Choice {
     /// Model and hyperparameters.

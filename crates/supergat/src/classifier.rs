@@ -65,7 +65,7 @@ pub struct Card {
     pub version: String,
 }
 
-/// Score on the nodes of one split.
+/// Score on the nodes of one split. See [`Evaluation`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SplitScore {
     /// Number of nodes.

@@ -85,5 +85,5 @@ pub enum Error {
     NoSeeds,
 }
 
-/// Result of the library.
+/// Result of the library; see [`enum@Error`].
 pub type Result<T> = std::result::Result<T, Error>;

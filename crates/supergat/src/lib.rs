@@ -45,11 +45,14 @@ pub use supergat_core::{Epoch, Outcome, Score};
 pub use supergat_data::{Dataset, DatasetBuilder, LoadOptions, SplitChoice, TableOptions};
 pub use supergat_lab::{Observation, SeedRun, Settings, Summary};
 
-/// The engine: graphs, features, models and their training.
+/// The engine: graphs, features, models and their training. For tools: its interface may change in any release.
+#[doc(no_inline)]
 pub use supergat_core as engine;
-/// Readers and generators of datasets.
+/// Readers and generators of datasets. For tools: its interface may change in any release.
+#[doc(no_inline)]
 pub use supergat_data as data;
-/// Studies, statistics, sweeps and recommendations: the tools behind the command line.
+/// Studies, statistics, sweeps and recommendations. For tools: its interface may change in any release.
+#[doc(no_inline)]
 pub use supergat_lab as lab;
 
 /// Loads a dataset: a folder or file of tables or of a published format, a known name such as `cora`, or a generated graph.

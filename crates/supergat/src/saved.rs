@@ -9,7 +9,7 @@ use supergat_data::atomic;
 use supergat_data::options::Origin;
 use supergat_data::{SplitChoice, TableOptions};
 
-/// Name of the model file in a run folder.
+/// Name of the model file in a run folder, which [`Classifier::load`] opens.
 pub const MODEL_FILE: &str = "model.safetensors";
 
 const NAME: &str = "dataset";
