@@ -56,6 +56,7 @@ const TILE: usize = 4;
 impl<T: Real> Kernel for DenseProduct<'_, T> {
     type Number = T;
     type Output = ();
+    const FAST_DOUBLE: bool = true;
 
     #[inline(always)]
     fn run<I: Isa>(self) {
@@ -91,7 +92,12 @@ impl<T: Real> Kernel for DenseProduct<'_, T> {
 fn prepare<T: Real, I: Isa>(x: Dense<'_, T>, mask: Option<Mask<'_, T>>, row: usize, first: usize, to: &mut [T]) {
     let values = &x.values[row * x.columns + first..][..to.len()];
     let Some(mask) = mask else {
-        return to.copy_from_slice(values);
+        // A copy of known length needs no call.
+        match (to.as_chunks_mut::<LANES>(), values.as_chunks::<LANES>()) {
+            (([to], []), ([values], [])) => *to = *values,
+            _ => to.copy_from_slice(values),
+        }
+        return;
     };
     let keep = &mask.keep[row * Dense::<T>::mask_bytes(x.columns) + first / LANES..];
     let (values, tail) = values.as_chunks::<LANES>();
@@ -112,7 +118,7 @@ fn prepare<T: Real, I: Isa>(x: Dense<'_, T>, mask: Option<Mask<'_, T>>, row: usi
 fn tiles<T: Real, I: Isa>(x: &[[T; TILE]], m: &[[T; LANES]], width: usize, out: &mut [[T; LANES]], rows: usize) {
     let mut first = 0;
     while first < width {
-        if const { !unrolled::<T, I>() } {
+        if const { !unrolled::<I>() } {
             first += tile::<T, I, 1>(x, m, width, first, out, rows);
             continue;
         }
@@ -183,6 +189,7 @@ struct DenseTransposed<'a, T> {
 impl<T: Real> Kernel for DenseTransposed<'_, T> {
     type Number = T;
     type Output = ();
+    const FAST_DOUBLE: bool = true;
 
     #[inline(always)]
     fn run<I: Isa>(self) {

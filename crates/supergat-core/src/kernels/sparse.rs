@@ -43,6 +43,7 @@ struct Product<'a, T> {
 impl<T: Real> Kernel for Product<'_, T> {
     type Number = T;
     type Output = ();
+    const FAST_DOUBLE: bool = true;
 
     #[inline(always)]
     fn run<I: Isa>(self) {
@@ -140,6 +141,7 @@ struct Transposed<'a, T> {
 impl<T: Real> Kernel for Transposed<'_, T> {
     type Number = T;
     type Output = ();
+    const FAST_DOUBLE: bool = true;
 
     #[inline(always)]
     fn run<I: Isa>(self) {

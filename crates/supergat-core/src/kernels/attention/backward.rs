@@ -56,7 +56,7 @@ impl<T: Real, F: FormKernel, const G: usize> Kernel for Backward<'_, T, F, G> {
 
     #[inline(always)]
     fn run<I: Isa>(self) -> f64 {
-        if const { unrolled::<T, I>() } {
+        if const { unrolled::<I>() } {
             return self.pass::<I>();
         }
         let Self { input, gradient, nodes, d_z, d_vectors, form } = self;

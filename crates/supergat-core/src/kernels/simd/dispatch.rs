@@ -20,6 +20,9 @@ pub trait Kernel {
     /// Whether the kernel is compiled for AVX-512. Kernels on floating-point numbers gain nothing over AVX2,
     /// since a vector has eight heads; kernels on integers do.
     const USES_AVX512: bool = false;
+    /// Whether the kernel is compiled for AVX2 in double precision too: those that principal components need.
+    /// Other kernels use double precision only to check gradients.
+    const FAST_DOUBLE: bool = false;
     /// Does the work.
     fn run<I: Isa>(self) -> Self::Output;
 }
@@ -74,9 +77,8 @@ impl Simd {
 /// Runs a kernel with the active instruction set.
 #[inline]
 pub fn dispatch<K: Kernel>(kernel: K) -> K::Output {
-    // A plain constant as the condition: the compiler then omits the instances that a number without vectors
-    // never runs.
-    if K::Number::HAS_VECTORS {
+    // A constant condition: the compiler then omits the instances that are never run.
+    if const { K::Number::HAS_VECTORS || K::FAST_DOUBLE } {
         match Simd::active() {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: `Simd::active` returns `Avx2` only after detecting its features.

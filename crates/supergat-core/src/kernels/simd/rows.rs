@@ -18,9 +18,9 @@ pub fn vectors_mut<T>(values: &mut [T]) -> &mut [[T; LANES]] {
     chunks
 }
 
-/// Returns whether kernels over `T` are inlined and unrolled for `I`; see [`Isa::UNROLLED`].
-pub(crate) const fn unrolled<T: Real, I: Isa>() -> bool {
-    T::HAS_VECTORS && I::UNROLLED
+/// Returns whether kernels are inlined and unrolled for `I`; see [`Isa::UNROLLED`].
+pub(crate) const fn unrolled<I: Isa>() -> bool {
+    I::UNROLLED
 }
 
 /// Runs `body` over a row of `width` vectors in blocks that fit into registers. `first` is the first vector
@@ -28,7 +28,7 @@ pub(crate) const fn unrolled<T: Real, I: Isa>() -> bool {
 /// two.
 macro_rules! in_blocks {
     ($T:ty, $I:ty, $width:expr, |$first:ident, $B:ident| $body:expr) => {
-        if const { $crate::kernels::simd::unrolled::<$T, $I>() } {
+        if const { $crate::kernels::simd::unrolled::<$I>() } {
             $crate::kernels::simd::in_blocks!($width, |$first, $B| $body, 1 2 3 4 5 6 7, 8)
         } else {
             $crate::kernels::simd::in_blocks!($width, |$first, $B| $body, 1, 2)
@@ -89,7 +89,7 @@ macro_rules! row_loops {
                 inlined::<T, I>($($arg),*)
             }
 
-            if const { unrolled::<T, I>() } { inlined::<T, I>($($arg),*) } else { called::<T, I>($($arg),*) }
+            if const { unrolled::<I>() } { inlined::<T, I>($($arg),*) } else { called::<T, I>($($arg),*) }
         }
     )*};
 }
