@@ -2,9 +2,10 @@
 //!
 //! ```text
 //! e_ij   = form(z_i, z_j)                            GO, DP, SD or MX, see `kernels::Form`
-//! alpha  = drop(softmax over j of LeakyReLU(e_ij))   j runs over the incoming edges of i, its self-loop included
+//! alpha  = drop(softmax over j of LeakyReLU(e_ij))   j runs over the incoming edges of i and its self-loop
 //! s_i    = sum_j alpha_ij z_j                        for each head
-//! L_E    = mean over sampled pairs of -ln phi_ij (edges), -ln (1 - phi_ij) (non-edges),  phi = sigmoid(mean over heads of the edge logit)
+//! phi_ij = sigmoid(mean over heads of the edge logit)
+//! L_E    = mean over sampled pairs of -ln phi_ij (edges) and -ln (1 - phi_ij) (non-edges)
 //! ```
 
 use super::contrast::Scores;
@@ -17,7 +18,7 @@ use crate::kernels::{
 use crate::memory::Arena;
 use crate::random::{Purpose, Stream};
 
-/// Attention of a layer.
+/// Attention step of a layer, with its parameters.
 #[derive(Debug, Clone)]
 pub struct AttentionMixing<T> {
     index: u16,
@@ -25,13 +26,14 @@ pub struct AttentionMixing<T> {
     layout: HeadLayout,
     slope: T,
     dropout: Dropout,
-    /// Whether training attends to the best edges only, as CGAT does.
+    /// Whether training attends only to the edges with the highest scores, as CGAT does.
     constrained: bool,
-    /// `a`, [heads, 2 * features]: the first half of a head is for the target, the second for the source. GO and MX only.
+    /// Attention vectors `a`, [heads, 2 * features], of GO and MX. The first half of each row belongs to the
+    /// target, the second to the source.
     pub vectors: Option<Parameter<T>>,
 }
 
-/// What forward leaves for backward.
+/// Values of a forward pass that the backward pass reads.
 #[derive(Debug)]
 pub struct AttentionCache<T> {
     keep: Vec<u8>,
@@ -42,14 +44,14 @@ pub struct AttentionCache<T> {
 }
 
 impl<T: Primitives> AttentionCache<T> {
-    /// State of the first `nodes` nodes.
+    /// Returns the state of the first `nodes` nodes.
     pub fn state_mut(&mut self, nodes: usize) -> &mut [T] {
         &mut self.state[..nodes * self.state_width]
     }
 }
 
 impl<T: Primitives> AttentionMixing<T> {
-    /// Attention of the layer `index` whose vectors are zero.
+    /// Creates the attention of layer `index` with zero vectors.
     pub fn new(
         index: u16,
         form: Form,
@@ -68,7 +70,7 @@ impl<T: Primitives> AttentionMixing<T> {
         Self { index, form, layout, slope: T::from_f64(negative_slope), dropout, constrained, vectors }
     }
 
-    /// Memory for graphs up to a size.
+    /// Allocates memory for graphs up to a size.
     pub fn cache(&self, size: Size, arena: &mut Arena) -> AttentionCache<T> {
         let constrained = size.training && self.constrained;
         let drops = size.training && !constrained && !self.dropout.is_none();
@@ -83,7 +85,8 @@ impl<T: Primitives> AttentionMixing<T> {
         }
     }
 
-    /// From projected features to their weighted sums, with dropout of coefficients when `context.draw` is given.
+    /// Computes the weighted sums of the projected features `z`. In training, where `context.draw` is given,
+    /// coefficients are dropped.
     pub fn forward(&self, context: &Context<'_, T>, z: &[T], cache: &mut AttentionCache<T>, sums: &mut [T]) {
         let graph = &context.example.graph;
         let (nodes, per_edge) = (graph.nodes(), graph.edges() * self.layout.groups);
@@ -106,10 +109,12 @@ impl<T: Primitives> AttentionMixing<T> {
         T::attention_forward(&context.plan.edges, attention, state, sums);
     }
 
+    /// Returns whether dropout applies to the coefficients: in training, except for CGAT.
     fn drops_coefficients(&self, context: &Context<'_, T>) -> bool {
         context.draw.is_some() && context.constraint().is_none() && !self.dropout.is_none()
     }
 
+    /// Collects the arguments of the attention kernels.
     fn kernel_input<'a>(
         &self,
         context: &Context<'a, T>,
@@ -130,17 +135,18 @@ impl<T: Primitives> AttentionMixing<T> {
         }
     }
 
-    /// After a forward pass: what it computed.
+    /// Returns the attention that the last forward pass computed.
     pub fn attended<'a>(&self, context: &Context<'a, T>, z: &'a [T], cache: &'a AttentionCache<T>) -> Attended<'a, T> {
         let attention = self.kernel_input(context, z, &cache.keep, &cache.chosen, &cache.source_score);
         Attended { attention, state: &cache.state[..context.example.graph.nodes() * cache.state_width] }
     }
 
-    /// From the gradient of the sums (`scratch.gradient`) to that of the projected features (`scratch.projected`) and the vectors.
+    /// Computes the gradients of the projected features (`scratch.projected`) and of the vectors from the
+    /// gradient of the sums (`scratch.gradient`).
     ///
-    /// With `lambda_e`, the edge loss is part of the objective; its value is returned. Its samples are drawn for the step of
-    /// `context.draw`, or taken from `scratch.samples` as they are when there is none. Where attention is constrained, the weighted sum of the margin
-    /// losses is returned.
+    /// Returns the loss on attention. With `lambda_e`, this is the edge loss, which is then part of the
+    /// objective. Its samples are drawn for the step of `context.draw`; without `draw`, `scratch.samples` is
+    /// used unchanged. For CGAT, it is the weighted sum of the margin losses. Otherwise it is zero.
     pub fn backward(
         &mut self,
         context: &Context<'_, T>,
@@ -197,7 +203,9 @@ impl<T: Primitives> AttentionMixing<T> {
     }
 }
 
-/// Attention as the last forward pass left it.
+/// Attention of one layer in the last forward pass.
+///
+/// See [`crate::Session`] for an example.
 #[derive(Debug, Clone, Copy)]
 pub struct Attended<'a, T> {
     attention: Attention<'a, T>,
@@ -205,12 +213,13 @@ pub struct Attended<'a, T> {
 }
 
 impl<T: Primitives> Attended<'_, T> {
-    /// Heads.
+    /// Returns the number of heads.
     pub fn heads(&self) -> usize {
         self.attention.layout.heads
     }
 
-    /// Coefficient and edge logit of every edge (in the graph's order) and head.
+    /// Returns the coefficients and the edge logits: element `edge * heads + head`, with edges in the order
+    /// of the graph's incoming lists.
     pub fn edge_values(&self) -> [Vec<T>; 2] {
         let values = self.attention.incoming.nodes.len() * self.heads();
         let [mut coefficients, mut logits] = [vec![T::ZERO; values], vec![T::ZERO; values]];
@@ -218,7 +227,7 @@ impl<T: Primitives> Attended<'_, T> {
         [coefficients, logits]
     }
 
-    /// Mean edge logit of any pairs `[source, target]`.
+    /// Returns the edge logit, averaged over heads, of any pairs `[source, target]`.
     pub fn pair_logits(&self, pairs: &[[u32; 2]]) -> Vec<T> {
         let mut out = vec![T::ZERO; pairs.len()];
         T::pair_logits(self.attention, self.state, pairs, &mut out);

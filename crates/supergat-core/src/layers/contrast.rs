@@ -1,24 +1,29 @@
-//! What constrained graph attention (CGAT, Wang et al. 2019) adds to GO attention, as the paper's baseline uses it.
+//! Constrained graph attention (CGAT, Wang et al. 2019), a baseline of the paper: GO attention with two
+//! margin losses.
 //!
 //! ```text
-//! s_ij  = LeakyReLU(a^T [z_i ; z_j])                                 the score of GO attention, for each head
-//! alpha = softmax over j in top_k(i) of s_ij                         in training; over all j when evaluating
-//! L_g   = mean over (i, j, k) and heads of relu(s_ik + margin_g - s_ij)     k is no neighbour of i
-//! L_b   = mean over (i, j, k) and heads of relu(s_ik + margin_b - s_ij)     k is a neighbour of another class
+//! s_ij  = LeakyReLU(a^T [z_i ; z_j])                            the score of GO attention, for each head
+//! alpha = softmax over j in top_k(i) of s_ij                    in training; over all j in evaluation
+//! L_g   = mean over (i, j, k), heads of relu(s_ik + margin_g - s_ij)   k is not a neighbour of i
+//! L_b   = mean over (i, j, k), heads of relu(s_ik + margin_b - s_ij)   k is a neighbour of another class
 //! loss  = label loss + sum over layers of (lambda_g L_g + lambda_b L_b)
 //! ```
 //!
-//! What the paper leaves open is settled so:
+//! The paper does not specify some details. This implementation makes these choices:
 //!
-//! - Scores enter the margins after LeakyReLU and head by head: each head must keep the margin by itself.
-//! - The edges `j -> i` are those of attention, self-loops included.
-//! - Leaving out all but the best edges takes the place of dropout on coefficients: there is none, also in the published results.
-//! - `cgat` compares every edge. `cgat-full-supervised` compares those between two training nodes of equal class, and has L_b.
-//! - Every edge is compared with `negatives_per_edge` nodes k, drawn uniformly and independently: for L_g from all nodes without an edge to i, for L_b from
-//!   the training nodes with an edge to i whose class is not that of i. Where there is no such node, the edge has no term; means are over the terms there are.
-//! - top_k(i) is chosen by each head, the self-loop being one of the candidates; of equal scores the earlier edge is taken. It is constant for the gradient.
+//! - The margin losses use scores after LeakyReLU, separately for each head.
+//! - The edges `j -> i` are those of attention, including self-loops.
+//! - Coefficients have no dropout, as in the published results: choosing the top k replaces it.
+//! - `cgat` compares every edge and has no L_b. `cgat-full-supervised` compares the edges between two
+//!   training nodes of the same class, in both losses.
+//! - Every edge is compared with `negatives_per_edge` nodes k, drawn uniformly and independently. L_g draws
+//!   from all nodes without an edge to i, L_b from the training nodes with an edge to i and another class
+//!   than i. An edge without such a node has no term. Means are over the existing terms.
+//! - Each head chooses its own top_k(i), and the self-loop is one of the candidates. Ties go to the earlier
+//!   edge. The gradient treats the choice as constant.
 //!
-//! The gradient: the softmax over chosen edges has the usual one with zero coefficients elsewhere; that of the margins is derived in `kernels/margin.rs`.
+//! The softmax over the chosen edges has the usual gradient, with zero coefficients elsewhere. The gradient
+//! of the margin losses is derived in `kernels/margin.rs`.
 
 use crate::error::{Error, Result};
 use crate::example::Example;
@@ -33,27 +38,39 @@ use crate::random::{Purpose, Stream};
 use crate::stopwatch::timed;
 use serde::{Deserialize, Serialize};
 
-/// How attention is constrained in training.
+/// Constraints on attention in training (CGAT).
+///
+/// ```
+/// use supergat_core::layers::{Boundary, Contrast};
+/// let boundary = Some(Boundary { lambda_b: 1.0, margin_b: 0.1 });
+/// let contrast = Contrast { top_k: 4, negatives_per_edge: 5, lambda_g: 1.0, margin_g: 0.3, boundary };
+/// contrast.check()?;
+/// let error = Contrast { top_k: 0, ..contrast }.check().unwrap_err();
+/// assert_eq!(error.to_string(), "top_k = 0: must be a whole number from 1 to 64");
+/// # Ok::<(), supergat_core::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Contrast {
-    /// Edges that each node and head attends to.
+    /// Number of edges per node that each head attends to.
     pub top_k: usize,
-    /// Nodes that each edge is compared with.
+    /// Number of nodes that each edge is compared with.
     pub negatives_per_edge: usize,
-    /// Weight of the graph structure's margin loss.
+    /// Weight of the margin loss between edges and non-edges.
     pub lambda_g: f64,
-    /// Its margin.
+    /// Margin between the scores of an edge and a non-edge.
     pub margin_g: f64,
-    /// Constraints by classes, for the fully supervised setting.
+    /// Margin loss between classes, for the fully supervised setting.
     pub boundary: Option<Boundary>,
 }
 
-/// The class boundary's margin loss.
+/// Margin loss between edges within a class and edges to another class.
+///
+/// See [`Contrast`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Boundary {
-    /// Its weight.
+    /// Weight of the loss.
     pub lambda_b: f64,
-    /// Its margin.
+    /// Margin between the scores of edges within and between classes.
     pub margin_b: f64,
 }
 
@@ -72,24 +89,24 @@ impl Contrast {
     }
 }
 
-/// The constraints on one example. Made once, shared by all runs.
+/// Constraints on one example. Built once and shared by all runs.
 #[derive(Debug)]
 pub struct ContrastPlan {
     contrast: Contrast,
     classes: Option<Classes>,
 }
 
-/// What the classes of training nodes say about edges.
+/// Edges of the training nodes, by class.
 #[derive(Debug)]
 struct Classes {
-    /// Edges between training nodes of equal class, as bits.
+    /// Bit per edge: whether it joins training nodes of the same class.
     alike: Vec<u8>,
-    /// For each training node, the training nodes of other classes with an edge to it.
+    /// For each training node, the training nodes of other classes that have an edge to it.
     unlike: Adjacency,
 }
 
 impl ContrastPlan {
-    /// Looks at an example.
+    /// Validates the constraints and prepares them for an example.
     pub fn new<T: Primitives>(example: &Example<T>, contrast: Contrast) -> Result<Self> {
         contrast.check()?;
         let graph = &example.graph;
@@ -112,26 +129,26 @@ impl ContrastPlan {
         Ok(Self { contrast, classes })
     }
 
-    /// Edges that each node and head attends to in training.
+    /// Returns the number of edges per node that each head attends to in training.
     pub fn top_k(&self) -> usize {
         self.contrast.top_k
     }
 
-    /// Slots for the nodes that the edges of `graph` are compared with, in each of the two losses.
+    /// Returns the maximum number of comparisons on `graph`, for each of the two losses.
     pub fn slots(&self, graph: &Graph) -> [usize; 2] {
         let slots = graph.edges() * self.contrast.negatives_per_edge;
         [slots, if self.classes.is_some() { slots } else { 0 }]
     }
 }
 
-/// The samples of one layer and step, with room for the largest graph, reused from step to step.
+/// Samples of one layer and step. The memory fits the largest graph and is reused in every step.
 #[derive(Debug)]
 pub struct ContrastSamples {
     structure: Comparisons,
     boundary: Comparisons,
 }
 
-/// The triples of a margin loss.
+/// Sampled triples of a margin loss.
 #[derive(Debug)]
 struct Comparisons {
     rivals: Vec<u32>,
@@ -145,6 +162,7 @@ impl Comparisons {
         Self { rivals: arena.empty(slots), offsets: arena.empty(offsets), triples: arena.empty(slots) }
     }
 
+    /// Draws `per_edge` nodes for every edge, or for the edges whose bit in `among` is set.
     fn draw(
         &mut self,
         graph: &Graph,
@@ -163,35 +181,36 @@ impl Comparisons {
         timed("group_by_rival", || group_by_rival(incoming, rivals, per_edge, offsets, triples));
     }
 
+    /// Collects the arguments of the margin kernel.
     fn margin(&self, per_edge: usize, heads: usize, lambda: f64, margin: f64) -> Margin<'_> {
         let weight = lambda / (self.triples.len().max(1) * heads) as f64;
         Margin { rivals: &self.rivals, per_edge, offsets: &self.offsets, triples: &self.triples, margin, weight }
     }
 }
 
-/// What the margin losses are computed from, besides the samples: what attention's own backward pass was.
+/// Arguments of the margin losses besides the samples, as attention's own backward pass uses them.
 #[derive(Debug, Clone, Copy)]
 pub struct Scores<'a, T> {
     /// Division of nodes by their edges.
     pub parts: &'a Parts,
-    /// The graph.
+    /// Graph of the example.
     pub graph: &'a Graph,
     /// Attention in training.
     pub attention: Attention<'a, T>,
     /// State of every node.
     pub state: &'a [T],
-    /// `a_target` and `a_source`.
+    /// Attention vectors `a_target` and `a_source`.
     pub vectors: [&'a [T]; 2],
 }
 
 impl ContrastSamples {
-    /// Room for so many nodes, and slots of both losses.
+    /// Allocates samples for graphs of up to `nodes` nodes and up to `slots` comparisons in each loss.
     pub fn with_capacity(nodes: usize, slots: [usize; 2], arena: &mut Arena) -> Self {
         let [structure, boundary] = slots.map(|slots| Comparisons::with_capacity(nodes, slots, arena));
         Self { structure, boundary }
     }
 
-    /// Draws the samples of a step; `stream` gives the stream of each purpose.
+    /// Draws the samples of a step; `stream` returns the random stream of a purpose.
     pub fn draw(&mut self, graph: &Graph, parts: &Parts, plan: &ContrastPlan, stream: impl Fn(Purpose) -> Stream) {
         let Self { structure, boundary } = self;
         let (incoming, per_edge) = (graph.incoming().lists(), plan.contrast.negatives_per_edge);
@@ -206,7 +225,7 @@ impl ContrastSamples {
         }
     }
 
-    /// Adds the gradients of both losses to those that attention left; the weighted sum of the losses is returned.
+    /// Adds the gradients of both losses to those of attention. Returns the weighted sum of the losses.
     pub fn backward<T: Primitives>(
         &self,
         plan: &ContrastPlan,
@@ -221,11 +240,11 @@ impl ContrastSamples {
         let boundary = boundary
             .map(|Boundary { lambda_b, margin_b }| self.boundary.margin(negatives_per_edge, heads, lambda_b, margin_b));
         let Scores { parts, graph, attention, state, vectors } = scores;
-        let way_back = (graph.outgoing().lists(), graph.place_at_target());
+        let outgoing = (graph.outgoing().lists(), graph.place_at_target());
         let mut sum = 0.0;
         for margin in [Some(structure), boundary].into_iter().flatten() {
             let to = ScoreGradient { z: &mut *d_z, vectors: &mut *d_vectors, losses: &mut *losses };
-            T::margin_backward(parts, attention, state, margin, way_back, vectors, to);
+            T::margin_backward(parts, attention, state, margin, outgoing, vectors, to);
             sum += margin.weight * losses.iter().sum::<f64>();
         }
         sum

@@ -1,13 +1,14 @@
-//! Graph convolutions: neighbours are averaged with weights that the graph fixes. The baselines GCN and GraphSAGE.
+//! Graph convolutions: sums over neighbours whose weights depend on the graph only. The baselines GCN and
+//! GraphSAGE.
 //!
 //! ```text
-//! GCN        s_i = sum_j z_j / sqrt(d_i d_j),                  j over neighbours and i, d counts outgoing edges (as published) or
-//!                                                              incoming ones (the usual form), and the self-loop
-//! SAGE       s_i = mean of z_j,                                j over neighbours and i, as published
-//! SAGE-root  s_i = mean of z_j + r_i,                          j over neighbours only, r = W_r^T drop(h): the usual form
+//! GCN        s_i = sum_j z_j / sqrt(d_i d_j)    j over neighbours and i; d counts the self-loop and the
+//!                                               outgoing (as published) or incoming (the usual form) edges
+//! SAGE       s_i = mean of z_j                  j over neighbours and i, as published
+//! SAGE-root  s_i = mean of z_j + r_i            j over neighbours only, r = W_r^T drop(h): the usual form
 //! ```
 //!
-//! In the last form W and W_r lie side by side in one matrix, and z and r in one row.
+//! In the last form, W and W_r are the two halves of one matrix, and z and r the two halves of one row.
 
 use super::plan::Context;
 use super::scratch::{Scratch, Size};
@@ -16,7 +17,7 @@ use crate::kernels::{Aggregation, HeadLayout, Neighbours, Primitives, Slice};
 use crate::memory::Arena;
 use crate::model_kind::Convolution;
 
-/// Factors of sums and of nodes within sums.
+/// Weights of the sums: `s_i = outer_i * sum_j inner_j z_j`.
 #[derive(Debug)]
 pub struct Factors<T> {
     outer: Vec<T>,
@@ -24,19 +25,19 @@ pub struct Factors<T> {
 }
 
 impl<T> Factors<T> {
-    /// Room for graphs up to a size.
+    /// Allocates memory for graphs up to a size.
     pub fn new(size: Size, arena: &mut Arena) -> Self {
         Self { outer: arena.empty(size.nodes), inner: arena.empty(size.nodes) }
     }
 }
 
 impl Convolution {
-    /// Matrices side by side in the weights.
+    /// Returns the number of matrices that are stored side by side in the weights.
     pub fn halves(self) -> usize {
         if self == Self::SageRoot { 2 } else { 1 }
     }
 
-    /// From projected features to their sums.
+    /// Computes the weighted sums of the projected features `z`.
     pub fn forward<T: Primitives>(
         self,
         context: &Context<'_, T>,
@@ -53,8 +54,9 @@ impl Convolution {
         T::aggregate(&context.plan.edges, aggregation, width, z, stride, root, sums, width);
     }
 
-    /// From the gradient of the sums (`scratch.gradient`) to that of the projected features (`scratch.projected`):
-    /// d z_j = inner_j sum over outgoing edges j -> i of outer_i g_i, the same sums with the roles swapped.
+    /// Computes the gradient of the projected features (`scratch.projected`) from the gradient `g` of the
+    /// sums (`scratch.gradient`): `d z_j = inner_j * sum of outer_i g_i` over the outgoing edges j -> i. It
+    /// is the forward sum with `outer` and `inner` swapped.
     pub fn backward<T: Primitives>(
         self,
         context: &Context<'_, T>,
@@ -78,6 +80,7 @@ impl Convolution {
         Aggregation { lists, outer, inner, own: self != Self::SageRoot }
     }
 
+    /// Computes the weights of all nodes.
     fn factors<T: Primitives>(self, graph: &Graph, Factors { outer, inner }: &mut Factors<T>) {
         outer.clear();
         inner.clear();

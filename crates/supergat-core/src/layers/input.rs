@@ -1,4 +1,5 @@
-//! What a layer reads: the nodes' features, or the rows of the layer before, under dropout; and the product with its weights.
+//! Input of a layer: node features or the output of the previous layer, its dropout mask, and its product
+//! with the weights.
 
 use super::parameter::Parameter;
 use crate::features::{Features, SparseMatrix};
@@ -6,27 +7,30 @@ use crate::kernels::{Compressed, Dense, Dropout, Mask, Parts, Primitives};
 use crate::random::Stream;
 
 /// Input of a layer.
+///
+/// See [`Layer`](super::Layer) for an example.
 #[derive(Debug, Clone, Copy)]
 pub enum Input<'a, T> {
-    /// Features as the user gave them.
+    /// Node features.
     Features(&'a Features<T>),
-    /// Output of a hidden layer, padding included.
+    /// Output of a hidden layer, including padding.
     Hidden(Dense<'a, T>),
 }
 
-/// How the work on one example's input is divided.
+/// Division of the work on one example's input among threads.
 #[derive(Debug, Clone)]
 pub struct InputParts {
-    /// Rows of equal work.
+    /// Division into equal numbers of rows.
     pub rows: Parts,
-    /// Rows of about equally many stored features.
+    /// Division into about equal numbers of stored features.
     features: Parts,
-    /// Rows for sums in a copy of the weights each: over the features, and over a hidden layer's output.
+    /// Divisions for weight gradients, where each part has its own copy of the weights: for features, and for
+    /// the output of a hidden layer.
     copies: [Parts; 2],
 }
 
 impl InputParts {
-    /// Looks at the features.
+    /// Divides the rows of `features`.
     pub fn new<T: Primitives>(features: &Features<T>) -> Self {
         let (rows, columns) = (features.rows(), features.columns());
         let even = Parts::even(rows, 64);
@@ -41,7 +45,8 @@ impl InputParts {
         }
     }
 
-    /// Copies of the weights that the gradient of a layer needs room for: the first one, or a later one.
+    /// Returns the number of copies of the weights that the weight gradient of the first or a later layer
+    /// needs.
     pub fn copies(&self, first: bool) -> usize {
         match self.copies[usize::from(!first)].len() {
             0 | 1 => 0,
@@ -51,6 +56,7 @@ impl InputParts {
 }
 
 impl<'a, T: Primitives> Input<'a, T> {
+    /// Returns the rows, unless they are sparse.
     fn dense(&self) -> Option<Dense<'a, T>> {
         match *self {
             Self::Features(Features::Sparse(_)) => None,
@@ -59,7 +65,7 @@ impl<'a, T: Primitives> Input<'a, T> {
         }
     }
 
-    /// Bytes of its dropout mask.
+    /// Returns the number of bytes of the dropout mask.
     pub fn mask_bytes(&self) -> usize {
         match (self, self.dense()) {
             (_, Some(dense)) => dense.values.len() / dense.columns.max(1) * Dense::<T>::mask_bytes(dense.columns),
@@ -68,7 +74,7 @@ impl<'a, T: Primitives> Input<'a, T> {
         }
     }
 
-    /// Draws its dropout mask into `keep`.
+    /// Draws the dropout mask into `keep`; `None` without dropout.
     pub fn draw_mask<'k>(&self, dropout: Dropout, stream: Stream, keep: &'k mut [u8]) -> Option<Mask<'k, T>> {
         if dropout.is_none() {
             return None;
@@ -78,7 +84,7 @@ impl<'a, T: Primitives> Input<'a, T> {
         Some(Mask { keep, scale: dropout.scale() })
     }
 
-    /// `out = drop(X) W`.
+    /// Computes `out = drop(X) W`.
     pub fn product(
         &self,
         parts: &InputParts,
@@ -97,7 +103,7 @@ impl<'a, T: Primitives> Input<'a, T> {
         }
     }
 
-    /// Gradient of `W`: `drop(X)^T G`, with room for copies of it.
+    /// Computes the gradient of `W`, `drop(X)^T G`. Parts add up their sums in `copies`.
     pub fn weight_gradient(
         &self,
         parts: &InputParts,

@@ -1,12 +1,10 @@
-//! A layer of any kind is three steps, of which only the middle one knows the graph:
+//! Layers of all kinds. A layer has three steps; only the second one reads the graph:
 //!
 //! ```text
 //! z  = W^T drop(h)      projection
-//! s  = mixing of z      over the neighbours of each node: attention, a convolution; or nothing, s = z
+//! s  = mixing of z      over the neighbours of each node: attention or a convolution; s = z in an MLP
 //! h' = join of s + b    output, with ELU in hidden layers
 //! ```
-//!
-//! Networks whose layers mix nothing are the MLP baseline.
 
 use super::attention::{Attended, AttentionCache, AttentionMixing};
 use super::convolution::Factors;
@@ -20,57 +18,92 @@ use crate::memory::Arena;
 use crate::model_kind::Convolution;
 use crate::random::{Purpose, Stream};
 
-/// What any layer is made of.
+/// Shape of a layer.
+///
+/// See [`Layer`] for an example.
 #[derive(Debug, Clone, Copy)]
 pub struct Shape {
-    /// Layout of an input row. The first layer reads features, which lie without padding.
+    /// Layout of an input row. The first layer reads features, which have no padding.
     pub input: HeadLayout,
-    /// Heads; one where there is no attention.
+    /// Number of heads; 1 for layers without attention.
     pub heads: usize,
-    /// Features per head.
+    /// Number of features per head.
     pub features: usize,
-    /// How heads are joined.
+    /// How heads are combined.
     pub join: Join,
-    /// Dropout of the input, and of attention coefficients.
+    /// Dropout probability of the input and of attention coefficients.
     pub dropout: f64,
 }
 
 /// A layer and its parameters.
+///
+/// Two linked nodes with the features 1 and 3, and a GraphSAGE layer with weight 2 and bias 1. Both nodes get
+/// the mean of 2 and 6, plus 1:
+///
+/// ```
+/// use supergat_core::kernels::HeadLayout;
+/// use supergat_core::layers::{FromAbove, Input, Join, Layer, Shape};
+/// use supergat_core::{Architecture, Convolution, Direction, Example, Features, Graph, Labels, ModelKind, Prepared};
+/// let graph = Graph::from_edges(2, &[(0, 1)], Direction::Undirected)?;
+/// let features = Features::dense(2, 1, vec![1.0f32, 3.0])?;
+/// let labels = Labels::Single { classes: 1, of: vec![0, 0] };
+/// let example = Example::new(graph, features, labels, [vec![0], vec![1], vec![]])?;
+/// let shape = Shape { input: HeadLayout::plain(1), heads: 1, features: 1, join: Join::Mean, dropout: 0.0 };
+/// let mut layer = Layer::<f32>::convolution(0, shape, Convolution::Sage);
+/// layer.weight.set_rows(&[2.0]);
+/// layer.output.bias.set_rows(&[1.0]);
+///
+/// let architecture = Architecture::new(ModelKind::Convolution(Convolution::Sage), &example);
+/// let prepared = Prepared::for_evaluation(&example, architecture)?;
+/// let context = prepared.context(0, None);
+/// let (mut cache, mut scratch) = layer.memory(prepared.size(true));
+/// let input = Input::Features(&example.features);
+/// layer.forward(&context, input, &mut cache);
+/// assert_eq!(cache.output[..2], [5.0, 5.0]);
+///
+/// // The derivative of node 0's output by the weight is the mean of the features.
+/// layer.backward(&context, input, FromAbove::Mean(&[1.0, 0.0]), None, &mut cache, &mut scratch);
+/// assert_eq!(layer.weight.gradient_to_rows(), [2.0]);
+/// # Ok::<(), supergat_core::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Layer<T> {
     index: u16,
     layout: HeadLayout,
     dropout: Dropout,
     input_width: usize,
-    /// `W`, [input features, heads * features]; with a root weight [input features, 2 * features].
+    /// Weights `W`, [input features, heads * features]; with a root weight [input features, 2 * features].
     pub weight: Parameter<T>,
-    /// What happens between neighbours.
+    /// Step that reads the neighbours.
     pub mixing: Mixing<T>,
-    /// Join, bias and activation.
+    /// Combination of heads, bias and activation.
     pub output: Output<T>,
 }
 
-/// The step of a layer that knows the graph.
+/// Step of a layer that reads the graph.
 #[derive(Debug, Clone)]
 #[allow(clippy::large_enum_variant, reason = "a network has a few layers only")]
 pub enum Mixing<T> {
-    /// Weights that are learned.
+    /// Sum over neighbours with learned weights.
     Attention(AttentionMixing<T>),
-    /// Weights that the graph fixes.
+    /// Sum over neighbours with weights that depend on the graph only.
     Convolution(Convolution),
-    /// No neighbour is looked at.
+    /// No neighbours: an MLP.
     Identity,
 }
 
-/// What forward leaves for backward, with room for the largest graph.
+/// Output of a layer, and the values of the forward pass that its backward pass reads. The memory fits the
+/// largest graph.
+///
+/// See [`Layer`] for an example.
 #[derive(Debug)]
 pub struct Cache<T> {
     keep_input: Vec<u8>,
-    /// Empty where nothing is mixed: then the sums are the projected features.
+    /// Projected features; empty for [`Mixing::Identity`], where they are the sums.
     z: Buffer<T>,
     mixing: MixingCache<T>,
     sums: Buffer<T>,
-    /// The layer's output.
+    /// Output of the layer.
     pub output: Buffer<T>,
 }
 
@@ -82,12 +115,12 @@ enum MixingCache<T> {
 }
 
 impl<T: Primitives> Layer<T> {
-    /// Creates an attention layer with zero parameters. Layer `index` counts from 0; names count from 1.
+    /// Creates an attention layer with zero parameters. `index` counts from 0, layer names count from 1.
     pub fn attention(index: u16, shape: Shape, form: Form, negative_slope: f64) -> Self {
         Self::with_attention(index, shape, form, negative_slope, false)
     }
 
-    /// Creates a layer of CGAT with zero parameters: GO attention whose training is constrained.
+    /// Creates a CGAT layer with zero parameters: GO attention with constraints in training.
     pub fn constrained_attention(index: u16, shape: Shape, negative_slope: f64) -> Self {
         Self::with_attention(index, shape, Form::Go, negative_slope, true)
     }
@@ -124,7 +157,8 @@ impl<T: Primitives> Layer<T> {
         }
     }
 
-    /// Glorot weights and vectors, bias zero; GraphSAGE: weights and bias uniform in +-1 / sqrt(input features).
+    /// Draws the parameters: Glorot for weights and attention vectors, zero for the bias. GraphSAGE draws
+    /// weights and bias uniformly from +-1 / sqrt(input features).
     pub fn initialise(&mut self, seed: u64) {
         let stream = |purpose| Stream::new(seed, 0, self.index, purpose);
         if let Mixing::Convolution(Convolution::Sage | Convolution::SageRoot) = self.mixing {
@@ -139,25 +173,25 @@ impl<T: Primitives> Layer<T> {
         }
     }
 
-    /// Its parameters.
+    /// Returns all parameters.
     pub fn parameters(&self) -> impl Iterator<Item = &Parameter<T>> {
         let vectors = if let Mixing::Attention(attention) = &self.mixing { attention.vectors.as_ref() } else { None };
         [Some(&self.weight), vectors, Some(&self.output.bias)].into_iter().flatten()
     }
 
-    /// Its parameters, to change them.
+    /// Returns all parameters, mutably.
     pub fn parameters_mut(&mut self) -> impl Iterator<Item = &mut Parameter<T>> {
         let vectors =
             if let Mixing::Attention(attention) = &mut self.mixing { attention.vectors.as_mut() } else { None };
         [Some(&mut self.weight), vectors, Some(&mut self.output.bias)].into_iter().flatten()
     }
 
-    /// Layout of the heads.
+    /// Returns the layout of the heads.
     pub fn layout(&self) -> HeadLayout {
         self.layout
     }
 
-    /// Numbers per node of the projected rows.
+    /// Returns the length of a projected row, including padding.
     pub fn stride(&self) -> usize {
         match self.mixing {
             Mixing::Convolution(convolution) => convolution.halves() * self.layout.stride(),
@@ -171,7 +205,8 @@ impl<T: Primitives> Layer<T> {
         (self.cache(size, 0, &mut arena), Scratch::new(size, &[self.width()], &mut arena))
     }
 
-    /// Allocates memory for graphs up to a size; `mask_bytes` is the size of the input's dropout mask, 0 where it is not needed.
+    /// Allocates memory for graphs up to a size; `mask_bytes` is the size of the input's dropout mask, or 0
+    /// if none is needed.
     pub(crate) fn cache(&self, size: Size, mask_bytes: usize, arena: &mut Arena) -> Cache<T> {
         let (mixing, z) = match &self.mixing {
             Mixing::Attention(attention) => (MixingCache::Attention(attention.cache(size, arena)), self.stride()),
@@ -187,7 +222,7 @@ impl<T: Primitives> Layer<T> {
         }
     }
 
-    /// Computes the output into the cache, with dropout when `context.draw` is given.
+    /// Computes `cache.output`. In training, where `context.draw` is given, dropout is applied.
     pub fn forward(&self, context: &Context<'_, T>, input: Input<'_, T>, cache: &mut Cache<T>) {
         let (nodes, stride) = (context.example.graph.nodes(), self.stride());
         let Cache { keep_input, z, mixing, sums, output } = cache;
@@ -210,14 +245,17 @@ impl<T: Primitives> Layer<T> {
         self.output.forward(&context.plan.input.rows, sums, &mut output[..nodes * self.output.width()]);
     }
 
-    /// The mask that dropped its input in the last forward pass.
+    /// Returns the dropout mask of the input in the last forward pass.
     pub fn input_mask<'k>(&self, context: &Context<'_, T>, cache: &'k Cache<T>) -> Option<Mask<'k, T>> {
         let dropped = context.draw.is_some() && !self.dropout.is_none();
         dropped.then(|| Mask { keep: &cache.keep_input, scale: self.dropout.scale() })
     }
 
-    /// Gradients of all parameters; that of the projected features is left in `scratch.projected`. The loss of its attention is returned, see
-    /// [`AttentionMixing::backward`]; zero where there is none.
+    /// Computes the gradients of all parameters, and of the projected features in `scratch.projected`.
+    ///
+    /// Returns the loss on attention: the edge loss, or for CGAT the weighted sum of the margin losses; zero
+    /// without one. With `lambda_e`, the edge loss is part of the objective. Its samples are drawn for the
+    /// step of `context.draw`; without `draw`, `scratch.samples` is used unchanged.
     pub fn backward(
         &mut self,
         context: &Context<'_, T>,
@@ -240,7 +278,7 @@ impl<T: Primitives> Layer<T> {
             (Mixing::Convolution(convolution), MixingCache::Convolution(factors)) => {
                 convolution.backward(context, self.layout, factors, scratch);
             }
-            // The sums are the projected features, and so are their gradients.
+            // The sums are the projected features, so the gradients are the same.
             (Mixing::Identity, MixingCache::Identity) => std::mem::swap(&mut scratch.gradient, &mut scratch.projected),
             _ => unreachable!("a layer makes its own cache"),
         }
@@ -250,7 +288,8 @@ impl<T: Primitives> Layer<T> {
         loss
     }
 
-    /// Computes the gradient of the (dropped) input, `scratch.gradient = scratch.projected W^T`, of a hidden layer.
+    /// Computes the gradient of a hidden layer's input after dropout: `scratch.gradient = scratch.projected
+    /// W^T`.
     pub fn input_gradient(&self, parts: &Parts, nodes: usize, scratch: &mut Scratch<T>) {
         let (stride, width, weight) = (self.stride(), self.input_width, &self.weight.value);
         let transposed = &mut scratch.transposed[..weight.len()];
@@ -259,12 +298,12 @@ impl<T: Primitives> Layer<T> {
         T::dense_product(parts, x, None, transposed, width, &mut scratch.gradient[..nodes * width]);
     }
 
-    /// Widths that memory shared by all layers depends on.
+    /// Returns the widths that memory shared by all layers depends on.
     pub(crate) fn width(&self) -> LayerWidth {
         LayerWidth { stride: self.stride(), weight: self.weight.value.len() }
     }
 
-    /// After a forward pass: its attention, where it has one.
+    /// Returns the attention of the last forward pass; `None` for layers without attention.
     pub fn attended<'a>(&'a self, context: &Context<'a, T>, cache: &'a Cache<T>) -> Option<Attended<'a, T>> {
         match (&self.mixing, &cache.mixing) {
             (Mixing::Attention(attention), MixingCache::Attention(own)) => {

@@ -1,4 +1,5 @@
-//! Layers: parameters, forward, hand-derived backward. Layers contain no loop over edges; kernels do.
+//! Layers: parameters, forward passes and hand-derived backward passes. All loops over edges are in the
+//! kernels.
 
 mod attention;
 mod contrast;

@@ -1,40 +1,47 @@
-//! The last step of every layer: concatenation or mean of its heads, bias, and ELU in hidden layers.
+//! Last step of every layer: concatenation or mean of the heads, bias, and ELU in hidden layers.
 
 use super::parameter::Parameter;
 use super::scratch::Scratch;
 use crate::kernels::{HeadLayout, Mask, OutputGradient, Parts, Primitives, sum_parts};
 
-/// How the heads of a layer are joined.
+/// How the heads of a layer are combined.
+///
+/// See [`Layer`](super::Layer) for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Join {
-    /// Side by side, then ELU: a hidden layer.
+    /// Concatenation and ELU, in hidden layers.
     ConcatElu,
-    /// Side by side.
+    /// Concatenation.
     Concat,
-    /// Mean over heads: the last layer.
+    /// Mean over heads, in the last layer.
     Mean,
 }
 
-/// Joins heads and adds the bias.
+/// Last step of a layer: combines the heads and adds the bias.
+///
+/// See [`Layer`](super::Layer) for an example.
 #[derive(Debug, Clone)]
 pub struct Output<T> {
     layout: HeadLayout,
     join: Join,
-    /// Bias, one per feature of the output.
+    /// Bias, one number per feature of the output.
     pub bias: Parameter<T>,
 }
 
-/// The gradient that reaches a layer from above.
+/// Gradient of a layer's output, as the next layer or the loss computed it.
+///
+/// See [`Layer`](super::Layer) for an example.
 #[derive(Debug, Clone, Copy)]
 pub enum FromAbove<'a, T> {
-    /// Of the mean over heads, a number per feature.
+    /// Gradient of the mean over heads, one number per feature.
     Mean(&'a [T]),
-    /// Of the joined heads after the next layer's dropout; it stands in the scratch memory already, this is the dropout's mask.
+    /// Gradient of the concatenated heads after the next layer's dropout. The gradient is in
+    /// [`Scratch::gradient`]; the value here is the dropout mask.
     Concat(Option<Mask<'a, T>>),
 }
 
 impl<T: Primitives> Output<T> {
-    /// Bias zero.
+    /// Creates an output with zero bias.
     pub fn new(name: &str, layout: HeadLayout, join: Join) -> Self {
         let name = format!("{name}.b");
         let bias = match join {
@@ -44,7 +51,7 @@ impl<T: Primitives> Output<T> {
         Self { layout, join, bias }
     }
 
-    /// Numbers per node.
+    /// Returns the length of an output row, including padding.
     pub fn width(&self) -> usize {
         match self.join {
             Join::Mean => self.layout.features,
@@ -52,7 +59,7 @@ impl<T: Primitives> Output<T> {
         }
     }
 
-    /// Layout of a row of the output.
+    /// Returns the layout of an output row.
     pub fn layout(&self) -> HeadLayout {
         match self.join {
             Join::Mean => HeadLayout::plain(self.layout.features),
@@ -60,7 +67,7 @@ impl<T: Primitives> Output<T> {
         }
     }
 
-    /// From weighted sums to the layer's output.
+    /// Computes the output of the layer from the weighted sums.
     pub fn forward(&self, parts: &Parts, sums: &[T], out: &mut [T]) {
         match self.join {
             Join::Mean => T::mean_forward(parts, self.layout, &self.bias.value, sums, out),
@@ -68,7 +75,8 @@ impl<T: Primitives> Output<T> {
         }
     }
 
-    /// From the gradient of the output to that of the weighted sums (in `scratch.gradient`), the bias, and the attention's state.
+    /// Computes the gradients of the weighted sums (in `scratch.gradient`) and of the bias, and updates the
+    /// attention state, from the gradient of the output.
     pub fn backward(
         &mut self,
         parts: &Parts,

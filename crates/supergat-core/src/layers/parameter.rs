@@ -1,26 +1,39 @@
-//! A learned matrix with its gradient and the optimiser's memory.
+//! Learned matrices with gradient and optimiser state.
 
 use crate::kernels::{Adam, Buffer, HeadLayout, Primitives};
 use crate::random::Stream;
 
-/// A parameter of shape `rows` x `columns` as other software knows it, stored in the layout the kernels want.
+/// A learned matrix. It is read and written as rows and columns, and stored in the padded layout of the
+/// kernels.
+///
+/// ```
+/// use supergat_core::kernels::HeadLayout;
+/// use supergat_core::layers::Parameter;
+/// let (input, output) = (HeadLayout::plain(2), HeadLayout::plain(3));
+/// let mut weight = Parameter::<f32>::weight("layer1.w".into(), input, false, output, 1);
+/// weight.set_rows(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+/// assert_eq!((weight.shape, weight.elements()), ([2, 3], 6));
+/// assert_eq!(weight.to_rows(), [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+/// assert_eq!(weight.value.len(), 2 * output.stride());
+/// ```
 #[derive(Debug, Clone)]
 pub struct Parameter<T> {
     /// Name within the model, such as `layer1.w`.
     pub name: String,
-    /// Rows and columns.
+    /// Number of rows and columns.
     pub shape: [usize; 2],
-    /// For each element in row-major order, its place in `value`.
+    /// Index into `value` of each element, in row-major order.
     places: Vec<u32>,
-    /// The numbers; padding is zero and stays zero.
+    /// Stored numbers. Padding is always zero.
     pub value: Buffer<T>,
-    /// Their gradient.
+    /// Gradient, in the layout of `value`.
     pub gradient: Buffer<T>,
     moments: [Buffer<T>; 2],
 }
 
 impl<T: Primitives> Parameter<T> {
-    /// A matrix of zeros whose element (r, c) lies at `places` (in row-major order) of `stored` numbers.
+    /// Creates a zero matrix stored in `stored` numbers; `places` are the indices of its elements, in
+    /// row-major order.
     pub fn new(name: String, shape: [usize; 2], stored: usize, places: impl Iterator<Item = usize>) -> Self {
         let places: Vec<u32> = places.map(|p| u32::try_from(p).expect("fewer than 2^32 weights")).collect();
         debug_assert_eq!(places.len(), shape[0] * shape[1]);
@@ -28,7 +41,8 @@ impl<T: Primitives> Parameter<T> {
         Self { name, shape, places, value: zeros(), gradient: zeros(), moments: [zeros(), zeros()] }
     }
 
-    /// `halves` matrices side by side from `input` to `output` features: per input number, a row of the output's layout for each.
+    /// Creates `halves` zero matrices side by side, each from `input` to `output` features. Each input number
+    /// has one row in the layout of the output per matrix.
     pub fn weight(name: String, input: HeadLayout, padded_input: bool, output: HeadLayout, halves: usize) -> Self {
         let rows = if padded_input { input.stride() } else { input.features };
         let stride = output.stride();
@@ -38,13 +52,13 @@ impl<T: Primitives> Parameter<T> {
         Self::new(name, shape, rows * halves * stride, places)
     }
 
-    /// A row in the layout of the output.
+    /// Creates a zero row in the layout of the output.
     pub fn row(name: String, output: HeadLayout) -> Self {
         Self::new(name, [1, output.heads * output.features], output.stride(), output.canonical())
     }
 
-    /// Draws every element uniformly from +-sqrt(6 / (rows + columns)) (Glorot & Bengio 2010). The numbers belong to the elements, not to
-    /// where they lie.
+    /// Draws every element uniformly from +-sqrt(6 / (rows + columns)) (Glorot & Bengio 2010). The values do
+    /// not depend on the layout.
     pub fn glorot(&mut self, stream: Stream) {
         self.uniform(stream, (6.0 / (self.shape[0] + self.shape[1]) as f64).sqrt());
     }
@@ -56,17 +70,17 @@ impl<T: Primitives> Parameter<T> {
         }
     }
 
-    /// The elements in row-major order.
+    /// Returns the elements in row-major order.
     pub fn to_rows(&self) -> Vec<T> {
         self.places.iter().map(|&p| self.value[p as usize]).collect()
     }
 
-    /// The gradient in row-major order.
+    /// Returns the gradient in row-major order.
     pub fn gradient_to_rows(&self) -> Vec<T> {
         self.places.iter().map(|&p| self.gradient[p as usize]).collect()
     }
 
-    /// Takes elements in row-major order; they must be as many as the shape says.
+    /// Sets all elements, in row-major order. Panics if their number differs from the shape.
     pub fn set_rows(&mut self, elements: &[T]) {
         assert_eq!(elements.len(), self.places.len());
         for (&place, &e) in self.places.iter().zip(elements) {
@@ -74,12 +88,12 @@ impl<T: Primitives> Parameter<T> {
         }
     }
 
-    /// Number of elements.
+    /// Returns the number of elements, without padding.
     pub fn elements(&self) -> usize {
         self.places.len()
     }
 
-    /// One step of the optimiser.
+    /// Applies one step of the optimiser.
     pub fn update(&mut self, adam: Adam) {
         let [m, v] = &mut self.moments;
         T::adam(adam, &mut self.value, &self.gradient, m, v);
@@ -97,7 +111,7 @@ mod tests {
     use crate::random::Purpose;
 
     #[test]
-    fn rows_survive_the_layout() {
+    fn reads_back_rows_in_any_layout() {
         let input = HeadLayout::new(3, 2);
         let output = HeadLayout::new(5, 3);
         let mut w = Parameter::<f64>::weight("w".into(), input, true, output, 1);
@@ -105,12 +119,12 @@ mod tests {
         let elements: Vec<f64> = (0..90).map(f64::from).collect();
         w.set_rows(&elements);
         assert_eq!(w.to_rows(), elements);
-        // Head 2, feature 1 of the input to head 4, feature 2 of the output.
+        // From head 2, feature 1 of the input to head 4, feature 2 of the output.
         assert_eq!(w.value[input.index(2, 1) * output.stride() + output.index(4, 2)], 5.0 * 15.0 + 14.0);
     }
 
     #[test]
-    fn glorot_fills_its_interval() {
+    fn glorot_draws_uniformly_from_the_interval() {
         let mut w = Parameter::<f64>::weight("w".into(), HeadLayout::plain(100), false, HeadLayout::new(8, 8), 1);
         w.glorot(Stream::new(0, 0, 0, Purpose::Weights));
         let limit = (6.0f64 / 164.0).sqrt();

@@ -1,4 +1,5 @@
-//! Everything about one example that does not change during training, and the view of it that a layer gets in one pass.
+//! Plan of an example: everything that stays constant during training. Context: an example and its plan in
+//! one pass.
 
 use super::contrast::{Contrast, ContrastPlan};
 use super::input::InputParts;
@@ -9,7 +10,9 @@ use crate::kernels::{Parts, Primitives};
 use crate::random::{Purpose, Stream};
 use crate::sampling::{NegativeSampler, SampleSizes};
 
-/// Randomness of one training step.
+/// Seed and step that determine all random numbers of a training step.
+///
+/// See [`crate::Session`] for an example.
 #[derive(Debug, Clone, Copy)]
 pub struct Draw {
     /// Seed of the run.
@@ -18,10 +21,12 @@ pub struct Draw {
     pub step: u32,
 }
 
-/// Loss on attention itself that a model is trained with.
+/// Kind of loss on attention that a model is trained with.
+///
+/// [`crate::Prepared`] chooses it by the model kind and has an example.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum AttentionLoss {
-    /// Labels only.
+    /// No loss on attention: labels only.
     None,
     /// SuperGAT: edges against sampled non-edges.
     Edges {
@@ -30,7 +35,7 @@ pub enum AttentionLoss {
         /// Number of non-edges per sampled edge.
         p_n: f64,
     },
-    /// CGAT: margins between scores.
+    /// CGAT: margins between the scores of edges.
     Margins(Contrast),
 }
 
@@ -56,7 +61,8 @@ impl Supervision {
     }
 }
 
-/// Division of the work on one example among threads, and the samplers of its loss on attention. Built once and shared by all runs.
+/// Division of the work on one example among threads, and the samplers of its loss on attention. Built once
+/// and shared by all runs.
 #[derive(Debug)]
 pub(crate) struct Plan {
     /// Division by rows and by stored features.
@@ -90,7 +96,9 @@ impl Plan {
     }
 }
 
-/// One example in one pass of a layer. Made by [`crate::Prepared::context`], so that example and plan belong together.
+/// One example with its plan, and the randomness of the pass. Created by [`crate::Prepared::context`].
+///
+/// See [`Layer`](super::Layer) for an example.
 #[derive(Debug, Clone, Copy)]
 pub struct Context<'a, T> {
     pub(crate) example: &'a Example<T>,

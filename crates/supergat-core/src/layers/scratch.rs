@@ -1,4 +1,4 @@
-//! Memory that the backward passes of all layers share, and the sizes it is made for.
+//! Memory that the backward passes of all layers share, and the sizes that it is allocated for.
 
 use super::contrast::ContrastSamples;
 use super::input::Input;
@@ -9,19 +9,21 @@ use crate::memory::Arena;
 use crate::sampling::EdgeSamples;
 
 /// Size of the largest graph that memory is allocated for.
+///
+/// See [`Layer`](super::Layer) for an example.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Size {
     /// Whether backward passes will be run.
     pub(crate) training: bool,
     /// Number of nodes.
     pub(crate) nodes: usize,
-    /// Number of edges, self-loops included.
+    /// Number of edges, including self-loops.
     pub(crate) edges: usize,
     /// Kind and capacity of the samples of the loss on attention.
     samples: SampleSize,
     /// Largest number of parts in any plan.
     parts: usize,
-    /// Copies of the weights that gradients of the first and of later layers need.
+    /// Number of copies of the weights that the weight gradients of the first and of later layers need.
     copies: [usize; 2],
     /// Bytes of the largest dropout mask of features.
     pub(crate) feature_mask: usize,
@@ -37,6 +39,7 @@ enum SampleSize {
 }
 
 impl SampleSize {
+    /// Returns a capacity that also fits `capacity` samples of `supervision`.
     fn grown(self, supervision: &Supervision, capacity: [usize; 2]) -> Self {
         let old = match self {
             Self::None => [0, 0],
@@ -52,7 +55,7 @@ impl SampleSize {
 }
 
 impl Size {
-    /// Returns the largest size over all examples. Without `training`, memory of backward passes is left out.
+    /// Returns the largest size over all examples. Without `training`, backward passes need no memory.
     pub(crate) fn of<T: Primitives>(examples: &[Example<T>], plans: &[Plan], training: bool) -> Self {
         let mut size = Self { training, ..Self::default() };
         for (example, plan) in examples.iter().zip(plans) {
@@ -69,7 +72,9 @@ impl Size {
     }
 }
 
-/// Samples of the loss on attention in one layer and step, reused from step to step.
+/// Samples of the loss on attention in one layer and step. The memory is reused in every step.
+///
+/// See [`crate::Session`] for an example of a step that draws them.
 #[derive(Debug)]
 pub enum Samples {
     /// No loss on attention.
@@ -91,7 +96,7 @@ impl Samples {
         }
     }
 
-    /// Returns the samples of the edge loss, where there is one.
+    /// Returns the samples of the edge loss; `None` for models without it.
     pub fn edges_mut(&mut self) -> Option<&mut EdgeSamples> {
         if let Self::Edges(samples) = self { Some(samples) } else { None }
     }
@@ -100,16 +105,18 @@ impl Samples {
 /// Widths of a layer that shared memory depends on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LayerWidth {
-    /// Numbers per node of the projected rows.
+    /// Length of a projected row, including padding.
     pub(crate) stride: usize,
-    /// Numbers of the weight matrix, padding included.
+    /// Length of the weight matrix, including padding.
     pub(crate) weight: usize,
 }
 
 /// Memory that the backward passes of all layers share.
+///
+/// See [`Layer`](super::Layer) for an example.
 #[derive(Debug)]
 pub struct Scratch<T> {
-    /// Gradient of a layer's output, then of its weighted sums.
+    /// Gradient of a layer's output, which its backward pass replaces by the gradient of the weighted sums.
     pub gradient: Buffer<T>,
     /// Whether a node's row of `gradient` has a nonzero element.
     pub(crate) active: Vec<bool>,
