@@ -1,4 +1,4 @@
-//! Architecture: the shape of a network.
+//! Architecture: the shape of a network and its validation.
 
 use crate::error::{Error, Result};
 use crate::example::Example;
@@ -8,7 +8,21 @@ use crate::kernels::{HeadLayout, Real};
 use crate::model_kind::ModelKind;
 use serde::{Deserialize, Serialize};
 
-/// Shape of a network. With the parameters it is all that prediction needs.
+/// Shape of a network. Prediction needs only the architecture and the parameters.
+///
+/// ```
+/// use supergat_core::{Architecture, Direction, Example, Features, Graph, Labels};
+/// let graph = Graph::from_edges(2, &[(0, 1)], Direction::Undirected)?;
+/// let labels = Labels::Single { classes: 2, of: vec![0, 1] };
+/// let features = Features::dense(2, 1, vec![1.0f32, 2.0])?;
+/// let example = Example::new(graph, features, labels, [vec![0], vec![1], vec![]])?;
+/// let architecture = Architecture::new("supergat-mx".parse().unwrap(), &example);
+/// assert_eq!((architecture.layers, architecture.heads, architecture.hidden), (2, 8, 8));
+/// assert_eq!((architecture.input_features, architecture.classes), (1, 2));
+/// let error = Architecture { dropout: 1.0, ..architecture }.check().unwrap_err();
+/// assert_eq!(error.to_string(), "dropout = 1: must lie in [0, 1)");
+/// # Ok::<(), supergat_core::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Architecture {
     /// Kind of network.
@@ -23,7 +37,8 @@ pub struct Architecture {
     pub layers: usize,
     /// Number of features per head in hidden layers.
     pub hidden: usize,
-    /// Number of attention heads in hidden layers. Layers without attention have heads * hidden features.
+    /// Number of attention heads in hidden layers. Hidden layers without attention have `heads * hidden`
+    /// features.
     pub heads: usize,
     /// Number of attention heads in the last layer.
     pub output_heads: usize,
@@ -34,7 +49,8 @@ pub struct Architecture {
 }
 
 impl Architecture {
-    /// Creates the default shape for an example: two layers, eight heads of eight features, dropout 0.6.
+    /// Creates the default shape for an example: two layers, eight heads of eight features (64 features
+    /// without attention), dropout 0.6.
     pub fn new<T: Real>(model: ModelKind, example: &Example<T>) -> Self {
         Self {
             model,
@@ -78,8 +94,8 @@ impl Architecture {
         Ok(())
     }
 
-    /// Returns the number of bytes of all parameters in training, with gradients, optimiser state and a copy of the best epoch.
-    /// Padding is included.
+    /// Returns the number of bytes of all parameters in training, with gradients, optimiser state and a copy
+    /// of the best epoch. Padding is included.
     pub fn parameter_bytes<T: Real>(&self) -> u64 {
         let hidden = HeadLayout::new(self.heads, self.hidden).stride() as u64;
         let last = HeadLayout::new(self.output_heads, self.classes).stride() as u64;
@@ -107,14 +123,15 @@ impl Architecture {
         fits("features per node", self.input_features, features.columns())
     }
 
-    /// Converts logits, one row of classes per node, to probabilities: softmax over a row, or a sigmoid for each class where a node
-    /// may have several.
+    /// Converts logits, one row of classes per node, to probabilities: softmax over each row, or the sigmoid
+    /// of each logit if a node may have several classes.
     ///
     /// ```
     /// # use supergat_core::{Architecture, Direction, Example, Features, Graph, Labels};
     /// # let graph = Graph::from_edges(2, &[(0, 1)], Direction::Undirected)?;
     /// # let labels = Labels::Single { classes: 2, of: vec![0, 1] };
-    /// # let example = Example::new(graph, Features::dense(2, 1, vec![1.0f32, 2.0])?, labels, [vec![0], vec![1], vec![]])?;
+    /// # let features = Features::dense(2, 1, vec![1.0f32, 2.0])?;
+    /// # let example = Example::new(graph, features, labels, [vec![0], vec![1], vec![]])?;
     /// let architecture = Architecture::new("gat-go".parse().unwrap(), &example);
     /// assert_eq!(architecture.probabilities(&[0.0f64, 0.0, 0.0, 0.0])?, [0.5, 0.5, 0.5, 0.5]);
     /// assert!(architecture.probabilities(&[0.0f64, 0.0, 0.0]).is_err());
@@ -144,6 +161,7 @@ impl Architecture {
     }
 }
 
+/// Returns an error unless the number in the data is that of the model.
 fn fits(what: &'static str, expected: usize, found: usize) -> Result<()> {
     if expected == found { Ok(()) } else { Err(Error::Incompatible { what, expected, found }) }
 }

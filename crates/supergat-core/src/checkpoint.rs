@@ -1,5 +1,5 @@
-//! Models as safetensors files, with the architecture in the metadata. Matrices are stored in the shape and order that other software
-//! uses (head after head), so that they can be loaded elsewhere.
+//! Models as safetensors files, with the architecture in the metadata. Matrices are stored in the usual shape
+//! and order (head after head), so that other software can load them.
 
 use crate::architecture::Architecture;
 use crate::error::{Error, Result};
@@ -8,18 +8,43 @@ use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use std::collections::HashMap;
 
 const FORMAT: &str = "supergat";
-/// Version that is written. Version 1 has no lists; it is still read.
+/// Version of written files. Files of version 1, which have no lists, can still be read.
 const VERSION: &str = "2";
 const READABLE: [&str; 2] = ["1", VERSION];
 
-/// A model with everything that its file stores beside the weights.
+/// A model with the metadata and lists that its file also stores.
+///
+/// ```
+/// use std::collections::HashMap;
+/// use supergat_core::checkpoint::Checkpoint;
+/// use supergat_core::{Architecture, Model, ModelKind};
+/// let architecture = Architecture {
+///     model: ModelKind::Mlp,
+///     input_features: 3,
+///     classes: 2,
+///     multi_label: false,
+///     layers: 1,
+///     hidden: 1,
+///     heads: 1,
+///     output_heads: 1,
+///     dropout: 0.0,
+///     negative_slope: 0.2,
+/// };
+/// let metadata = HashMap::from([("classes".to_owned(), "cat,dog".to_owned())]);
+/// let lists = HashMap::from([("split.train".to_owned(), vec![3, 1])]);
+/// let bytes = Checkpoint { model: Model::new(architecture, 0)?, metadata, lists }.to_bytes();
+/// let read = Checkpoint::from_bytes(&bytes)?;
+/// assert_eq!((read.model.parameter_count(), read.metadata["classes"].as_str()), (3 * 2 + 2, "cat,dog"));
+/// assert_eq!(read.lists["split.train"], [3, 1]);
+/// # Ok::<(), supergat_core::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Checkpoint {
-    /// Model.
+    /// Model with its weights.
     pub model: Model<f32>,
-    /// Further entries of metadata, such as the names of the classes.
+    /// Further metadata, such as the names of the classes.
     pub metadata: HashMap<String, String>,
-    /// Lists of numbers by name, such as the nodes of a split. Names must not be those of parameters.
+    /// Lists of numbers by name, such as the nodes of a split. Names must differ from those of parameters.
     pub lists: HashMap<String, Vec<u32>>,
 }
 
@@ -110,7 +135,8 @@ impl Checkpoint {
     }
 }
 
-/// Sorts the entries of a file's header. They come out of a hash map, and equal models must give equal files.
+/// Sorts the entries of a file's header, whose order is otherwise random, so that equal models give equal
+/// files.
 fn sorted(bytes: &[u8]) -> Vec<u8> {
     let (length, rest) = bytes.split_first_chunk().expect("a file begins with the length of its header");
     let (header, weights) = rest.split_at(u64::from_le_bytes(*length) as usize);
@@ -147,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_back_what_was_written() {
+    fn reads_written_file() {
         let metadata = HashMap::from([("classes".to_owned(), "a,b,c".to_owned())]);
         let read = Checkpoint::from_bytes(&checkpoint(metadata).to_bytes()).unwrap();
         assert_eq!(read.metadata["classes"], "a,b,c");
@@ -162,7 +188,7 @@ mod tests {
     fn equal_models_give_equal_files() {
         let metadata: HashMap<String, String> = (0..9).map(|k| (format!("key{k}"), k.to_string())).collect();
         let first = checkpoint(metadata.clone()).to_bytes();
-        // Every hash map has its own order, so a few repetitions would reveal an unsorted one.
+        // Every hash map has its own order, so a few repetitions reveal an unsorted header.
         assert!((0..4).all(|_| checkpoint(metadata.clone().into_iter().collect()).to_bytes() == first));
     }
 

@@ -8,8 +8,10 @@ use serde::{Deserialize, Serialize};
 
 /// Early stopping as published.
 ///
-/// After epoch `patience`, training stops when the validation loss or metric differs from the mean of its last `window` values by a
-/// smaller share than its threshold.
+/// After epoch `patience`, training stops when the validation loss or metric is close to the mean of its last
+/// `window` values: when their relative difference is below its threshold.
+///
+/// See [`TrainConfig`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct EarlyStop {
     /// Last epoch at which training may not stop early.
@@ -23,6 +25,17 @@ pub struct EarlyStop {
 }
 
 /// Training configuration.
+///
+/// ```
+/// use supergat_core::{EarlyStop, TrainConfig};
+/// let stop = EarlyStop { patience: 100, window: 50, loss_change: 1e-4, metric_change: 1e-4 };
+/// let config = TrainConfig { early_stop: Some(stop), ..TrainConfig::default() };
+/// assert_eq!((config.lr, config.max_epochs), (0.01, 500));
+/// config.check()?;
+/// let error = TrainConfig { lr: -1.0, ..config }.check().unwrap_err();
+/// assert_eq!(error.to_string(), "lr = -1: must be positive");
+/// # Ok::<(), supergat_core::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct TrainConfig {
     /// Learning rate of Adam.

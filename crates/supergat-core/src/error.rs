@@ -1,10 +1,17 @@
-//! The one error type of the crate. Each variant carries what a person needs to mend the input.
+//! Error type of the crate. Each variant contains the information needed to fix the input.
 
-/// What can go wrong when building graphs and models or when training.
+/// Error of building graphs and models or of training.
+///
+/// ```
+/// use supergat_core::{Direction, Error, Graph};
+/// let error = Graph::from_edges(2, &[(0, 1), (1, 5)], Direction::Directed).unwrap_err();
+/// assert_eq!(error, Error::NodeOutOfRange { edge: 1, from: 1, to: 5, nodes: 2 });
+/// assert_eq!(error.to_string(), "edge 1 joins 1 -> 5, but the graph has only 2 nodes (ids 0 to 1)");
+/// ```
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// An edge names a node that does not exist.
+    /// An edge with a node that does not exist.
     #[error("edge {edge} joins {from} -> {to}, but the graph has only {nodes} nodes (ids 0 to {})", nodes.saturating_sub(1))]
     NodeOutOfRange {
         /// Position of the edge in the given list, counted from 0.
@@ -16,92 +23,92 @@ pub enum Error {
         /// Number of nodes.
         nodes: usize,
     },
-    /// More nodes than can be numbered.
+    /// More nodes than node ids.
     #[error("{nodes} nodes are more than the {} that can be numbered", crate::random::Permutation::LONGEST)]
     TooManyNodes {
-        /// Number of nodes asked for.
+        /// Requested number of nodes.
         nodes: usize,
     },
-    /// Two parts of the input that must agree in size do not.
+    /// Two parts of the input whose sizes must be equal but differ.
     #[error("{what}: expected {expected}, found {found}")]
     SizeMismatch {
-        /// What was compared, in words.
+        /// Description of the compared size.
         what: &'static str,
-        /// The size required.
+        /// Required size.
         expected: usize,
-        /// The size given.
+        /// Given size.
         found: usize,
     },
-    /// A number in the input lies outside its range.
+    /// A value of the input outside of its range.
     #[error("{what} at position {position}: expected {expected}, found {found}")]
     OutOfRange {
-        /// What was read, in words.
+        /// Description of the value.
         what: &'static str,
-        /// Where it stands, counted from 0.
+        /// Position of the value, counted from 0.
         position: usize,
-        /// The range allowed, in words.
+        /// Allowed range, in words.
         expected: String,
-        /// The value given.
+        /// Given value.
         found: String,
     },
-    /// A hyperparameter that cannot work.
+    /// A hyperparameter outside of its range.
     #[error("{name} = {value}: {reason}")]
     Hyperparameter {
-        /// Its name as in the configuration.
+        /// Name of the hyperparameter, as in configuration files.
         name: &'static str,
-        /// Its value.
+        /// Given value of the hyperparameter.
         value: String,
-        /// What is allowed, in words.
+        /// Allowed values, in words.
         reason: String,
     },
-    /// A name that is no hyperparameter.
+    /// A name that is not a hyperparameter.
     #[error("unknown hyperparameter `{name}`: expected one of {}", known.join(", "))]
     UnknownHyperparameter {
-        /// Name as given.
+        /// Given name.
         name: String,
-        /// All names, the most similar first.
+        /// Names of all hyperparameters, the most similar first.
         known: Vec<&'static str>,
     },
-    /// Self-supervision asks for more non-edges than the graph has.
+    /// More sampled non-edges requested than the graph has.
     #[error(
         "self-supervision asks for {wanted} negative pairs per step (p_n * p_e * {edges} edges with self-loops), but a graph of {nodes} nodes has only {available} pairs without an edge: lower p_n or p_e"
     )]
     TooFewNonEdges {
-        /// Negatives asked for.
+        /// Requested number of negative pairs.
         wanted: u64,
-        /// Pairs without an edge.
+        /// Number of pairs without an edge.
         available: u64,
-        /// Edges, self-loops included.
+        /// Number of edges, including self-loops.
         edges: u64,
-        /// Nodes.
+        /// Number of nodes of the graph.
         nodes: usize,
     },
-    /// The loss stopped being a number.
+    /// A loss that became infinite or NaN.
     #[error("the loss became {loss} in epoch {epoch}: lower lr or lambda_e, or check the features for extreme values")]
     Diverged {
-        /// Epoch, counted from 0.
+        /// Epoch in which it happened, counted from 0.
         epoch: usize,
-        /// The loss found.
+        /// Value of the loss.
         loss: f64,
     },
-    /// There is nothing to train on or to evaluate.
+    /// A split without labelled nodes that training needs.
     #[error("the {split} split holds no labelled node")]
     EmptySplit {
         /// Name of the split.
         split: &'static str,
     },
-    /// The operating system gives no more threads.
+    /// Threads that the operating system could not start.
     #[error("cannot start {threads} threads: {reason}")]
     Threads {
-        /// Threads asked for.
+        /// Requested number of threads.
         threads: usize,
-        /// What the operating system said.
+        /// Message of the operating system.
         reason: String,
     },
     /// A saved model that cannot be used.
     #[error("the saved model cannot be used: {reason}")]
     Checkpoint {
-        /// What was expected and found.
+        /// Reason, with the expected and the found content.
         reason: String,
     },
     /// A model whose architecture differs from the one that examples were prepared for.
@@ -115,14 +122,14 @@ pub enum Error {
     /// A saved model that does not fit the data.
     #[error("the model expects {what} = {expected}, but the data has {found}")]
     Incompatible {
-        /// What was compared.
+        /// Description of the compared number.
         what: &'static str,
-        /// What the model was made for.
+        /// Number that the model was built for.
         expected: usize,
-        /// What the data has.
+        /// Number in the data.
         found: usize,
     },
 }
 
-/// Result of this crate.
+/// Result with the [`enum@Error`] of this crate.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -7,13 +7,26 @@ use crate::kernels::Real;
 use crate::labels::Labels;
 use std::sync::Arc;
 
-/// One graph with features, labels and three lists of nodes.
+/// One graph with features, labels and the split into training, validation and test nodes.
 ///
-/// A transductive dataset is one example with three lists. An inductive dataset is many examples whose nodes all belong to one list.
-/// See [`crate::Prepared`] for an example of its use.
+/// A transductive dataset is one example whose nodes are in different splits. An inductive dataset has many
+/// examples, and all nodes of an example are in the same split.
+///
+/// ```
+/// use supergat_core::{Direction, Example, Features, Graph, Labels};
+/// let graph = Graph::from_edges(3, &[(0, 1), (1, 2)], Direction::Undirected)?;
+/// let features = Features::dense(3, 1, vec![0.1f32, 0.2, 0.3])?;
+/// let labels = Labels::Single { classes: 2, of: vec![0, 1, 1] };
+/// let example = Example::new(graph.clone(), features, labels.clone(), [vec![0], vec![1], vec![2]])?;
+/// assert_eq!(example.test, [2]);
+/// let too_few = Features::dense(2, 1, vec![0.1f32, 0.2])?;
+/// let error = Example::new(graph, too_few, labels, [vec![0], vec![1], vec![2]]).unwrap_err();
+/// assert_eq!(error.to_string(), "rows of features (one per node): expected 3, found 2");
+/// # Ok::<(), supergat_core::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Example<T> {
-    /// Links; shared, so that another split of the same graph costs no copy.
+    /// Graph; shared, so that another split of the same graph needs no copy.
     pub graph: Arc<Graph>,
     /// Features of the nodes; shared like the graph.
     pub features: Arc<Features<T>>,
@@ -23,12 +36,13 @@ pub struct Example<T> {
     pub train: Vec<u32>,
     /// Validation nodes, which select the best epoch.
     pub validation: Vec<u32>,
-    /// Test nodes, which are only measured.
+    /// Test nodes, which are only used for reported scores.
     pub test: Vec<u32>,
 }
 
 impl<T: Real> Example<T> {
-    /// Validates that all parts have one row per node, that features are finite and that every node of a split has a label.
+    /// Validates that all parts have one row per node, that features are finite and that every node of a
+    /// split has a label.
     pub fn new(
         graph: impl Into<Arc<Graph>>,
         features: impl Into<Arc<Features<T>>>,

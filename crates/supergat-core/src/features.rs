@@ -4,6 +4,16 @@ use crate::error::{Error, Result};
 use crate::kernels::Real;
 
 /// One row of features per node.
+///
+/// ```
+/// use supergat_core::{Features, SparseMatrix};
+/// let dense = Features::dense(2, 3, vec![0.0f32, 5.0, 0.0, 0.0, 0.0, 7.0])?;
+/// let sparse = Features::Sparse(SparseMatrix::new(3, vec![0, 1, 2], vec![1, 2], vec![5.0f32, 7.0])?);
+/// assert_eq!((dense.rows(), dense.columns(), dense.stored()), (2, 3, 6));
+/// assert_eq!((sparse.rows(), sparse.columns(), sparse.stored()), (2, 3, 2));
+/// assert_eq!(dense.density(), sparse.density());
+/// # Ok::<(), supergat_core::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub enum Features<T> {
     /// Row after row, `values.len() == rows * columns`.
@@ -21,6 +31,15 @@ pub enum Features<T> {
 
 /// A matrix in compressed rows: the entries of row `i` are at `offsets[i]..offsets[i + 1]`, in ascending
 /// order of columns.
+///
+/// ```
+/// use supergat_core::SparseMatrix;
+/// // [[0, 5, 0], [6, 0, 7]]
+/// let matrix = SparseMatrix::new(3, vec![0, 1, 3], vec![1, 0, 2], vec![5.0f32, 6.0, 7.0])?;
+/// assert_eq!((matrix.rows(), matrix.columns()), (2, 3));
+/// assert_eq!(matrix.row(1), (&[0, 2][..], &[6.0, 7.0][..]));
+/// # Ok::<(), supergat_core::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct SparseMatrix<T> {
     rows: usize,

@@ -1,7 +1,7 @@
-//! The one table of hyperparameters: name, meaning, range, default and the models that each applies to.
+//! Table of all hyperparameters: name, meaning, range, default and the models that each applies to.
 //!
-//! Architecture and training are validated against it. Presets, configuration files, options of the command line and documentation are
-//! generated from it or checked against it.
+//! Architecture and training are validated against it. Presets, configuration files, options of the command
+//! line and documentation are generated from it or checked against it.
 
 use crate::error::{Error, Result};
 use crate::kernels::{MAX_HEADS, MOST_CHOSEN};
@@ -20,16 +20,23 @@ use std::fmt;
 pub struct Hyperparameter {
     /// Name in configuration files and in the library. Options of the command line have `-` instead of `_`.
     pub name: &'static str,
-    /// Group that it is listed with.
+    /// Group of the hyperparameter.
     pub group: Group,
     /// Meaning in one sentence, with the symbol of the paper in brackets.
     pub meaning: &'static str,
-    /// Values that are allowed.
+    /// Allowed values.
     pub range: Range,
     defaults: Defaults,
 }
 
-/// Group of hyperparameters; it decides which models they apply to.
+/// Group of hyperparameters, which decides the models that they apply to.
+///
+/// ```
+/// use supergat_core::hyperparameters::Group;
+/// assert!(Group::SelfSupervision.applies_to("supergat-sd".parse().unwrap()));
+/// assert!(!Group::SelfSupervision.applies_to("gat-go".parse().unwrap()));
+/// assert_eq!(Group::EarlyStopping.heading(), "Early stopping");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Group {
     /// Shape of the network.
@@ -42,7 +49,7 @@ pub enum Group {
     Constraints,
     /// Constraints by classes, of `cgat-full-supervised` only.
     ClassConstraints,
-    /// When training stops before the last epoch.
+    /// Rule that stops training before the last epoch.
     EarlyStopping,
 }
 
@@ -57,7 +64,7 @@ impl Group {
         }
     }
 
-    /// Human-readable heading.
+    /// Returns the human-readable heading.
     pub fn heading(self) -> &'static str {
         match self {
             Self::Network => "Network",
@@ -70,19 +77,25 @@ impl Group {
 }
 
 /// Allowed values of a hyperparameter.
+///
+/// ```
+/// use supergat_core::hyperparameters::Range;
+/// assert_eq!(Range::Whole(1, 64).to_string(), "must be a whole number from 1 to 64");
+/// assert_eq!(Range::Share.to_string(), "must lie in (0, 1]");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Range {
-    /// Whole numbers from the first to the second.
+    /// Whole numbers from the first to the second, inclusive.
     Whole(u64, u64),
     /// Numbers above zero.
     Positive,
-    /// Zero and numbers above it.
+    /// Numbers from zero.
     NotNegative,
-    /// Zero included, one excluded.
+    /// Numbers from zero to below one.
     BelowOne,
-    /// Zero excluded, one included.
+    /// Numbers above zero, up to one.
     Share,
-    /// Zero and one included.
+    /// Numbers from zero to one.
     UnitInterval,
     /// True or false.
     Switch,
@@ -103,6 +116,13 @@ impl fmt::Display for Range {
 }
 
 /// Value of a hyperparameter.
+///
+/// ```
+/// use supergat_core::hyperparameters::Value;
+/// assert_eq!(Value::from(3), Value::Whole(3));
+/// assert_eq!(Value::from(0.5), Value::Number(0.5));
+/// assert_eq!(Value::from(true).to_string(), "true");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Value {
     /// Whole number.
@@ -141,7 +161,7 @@ impl From<usize> for Value {
 }
 
 impl From<i32> for Value {
-    /// Negative numbers stay numbers, so that the error message shows them.
+    /// Converts negative values to [`Value::Number`], so that error messages show them.
     fn from(value: i32) -> Self {
         u64::try_from(value).map_or(Self::Number(value.into()), Self::Whole)
     }
@@ -151,7 +171,7 @@ impl From<i32> for Value {
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Defaults {
     Same(Value),
-    /// The first for models with attention, the second for others.
+    /// First number for models with attention, second for others.
     ByAttention(u64, u64),
 }
 
@@ -185,11 +205,11 @@ const fn by_attention(
     }
 }
 
-/// Upper bound of counts that no other limit applies to.
+/// Upper bound of counts without another limit.
 const MANY: u64 = 100_000_000;
 const HEADS: (u64, u64) = (1, MAX_HEADS as u64);
 
-/// All hyperparameters, in the order in which they are listed.
+/// All hyperparameters, in the order of documentation and help texts. See [`Hyperparameter`] for an example.
 pub const HYPERPARAMETERS: [Hyperparameter; 23] = [
     whole("layers", Group::Network, (1, 1000), 2, "Number of layers (L)"),
     by_attention(
@@ -372,7 +392,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn defaults_lie_in_their_ranges() {
+    fn accepts_all_defaults() {
         for hyperparameter in &HYPERPARAMETERS {
             for model in ModelKind::ALL {
                 hyperparameter.check(hyperparameter.default(model)).unwrap();
@@ -389,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_values_outside_of_the_range() {
+    fn rejects_values_out_of_range() {
         let message =
             |name: &str, value: Value| Hyperparameter::named(name).unwrap().check(value).unwrap_err().to_string();
         assert_eq!(message("heads", 65.into()), "heads = 65: must be a whole number from 1 to 64");

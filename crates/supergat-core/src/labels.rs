@@ -29,14 +29,14 @@ impl Labels {
     /// Class of a node whose label is unknown.
     pub const UNKNOWN: u32 = u32::MAX;
 
-    /// Number of classes.
+    /// Returns the number of classes.
     pub fn classes(&self) -> usize {
         match self {
             Self::Single { classes, .. } | Self::Multi { classes, .. } => *classes,
         }
     }
 
-    /// Number of nodes.
+    /// Returns the number of nodes.
     pub fn nodes(&self) -> usize {
         match self {
             Self::Single { of, .. } => of.len(),
@@ -44,7 +44,7 @@ impl Labels {
         }
     }
 
-    /// Whether a node may have several classes at once.
+    /// Returns whether a node may have several classes.
     pub fn is_multi(&self) -> bool {
         matches!(self, Self::Multi { .. })
     }

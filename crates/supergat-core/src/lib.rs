@@ -1,11 +1,16 @@
 //! Self-supervised graph attention networks (SuperGAT).
 //!
-//! A graph attention network classifies the nodes of a graph by letting every node weigh its neighbours. SuperGAT
-//! teaches these weights with the graph itself: the attention score of a pair of nodes must also predict whether an
-//! edge joins them.
+//! A graph attention network classifies the nodes of a graph. Every node attends to its neighbours with
+//! learned weights. SuperGAT also trains these weights on the graph itself: the attention score of a pair of
+//! nodes must predict whether an edge joins them.
 //!
-//! The way through the crate: a [`Graph`] and [`Features`] become an [`Example`]; a
-//! model over examples is trained, and its predictions are read.
+//! Main types, in the order of use:
+//!
+//! 1. [`Graph`], [`Features`] and [`Labels`] form an [`Example`].
+//! 2. [`Architecture`] and [`TrainConfig`] contain the hyperparameters, which [`hyperparameters`] describes.
+//! 3. [`Prepared`] validates examples and hyperparameters together. Its documentation has a complete example.
+//! 4. [`Trainer`] trains a [`Model`], which predicts classes and attention.
+//! 5. [`checkpoint`] saves and loads models.
 
 pub mod architecture;
 pub mod checkpoint;

@@ -1,5 +1,5 @@
-//! A network of layers: two in the paper, any number here. Hidden layers join their heads side by side and apply ELU; the last one averages
-//! its heads and gives one logit per class.
+//! A network of layers: two in most of the paper's experiments, any number here. Hidden layers concatenate
+//! their heads and apply ELU. The last layer averages its heads and computes one logit per class.
 
 use crate::architecture::Architecture;
 use crate::error::{Error, Result};
@@ -31,7 +31,7 @@ pub struct Model<T> {
     layers: Vec<Layer<T>>,
 }
 
-/// Memory for running a model on graphs up to a size. Nothing is allocated after it is made.
+/// Memory for running a model on graphs up to a size. Passes allocate nothing.
 #[derive(Debug)]
 pub(crate) struct Workspace<T> {
     caches: Vec<Cache<T>>,
@@ -39,14 +39,16 @@ pub(crate) struct Workspace<T> {
     label_gradient: Buffer<T>,
 }
 
-/// Losses of one step: labels, and the sum over layers of the edge losses (not weighted).
+/// Losses of one training step.
+///
+/// See [`crate::Session`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct StepLoss {
     /// Loss of the node labels.
     pub label: f64,
-    /// Sum of the layers' edge losses; for CGAT the weighted sum of its margin losses.
+    /// Unweighted sum of the edge losses of all layers; for CGAT, the weighted sum of the margin losses.
     pub edge: f64,
-    /// label + lambda_E * edge, or label + edge for CGAT.
+    /// Objective: `label + lambda_e * edge`, or `label + edge` for CGAT.
     pub total: f64,
 }
 
@@ -87,12 +89,12 @@ impl<T: Primitives> Model<T> {
         Ok(Self { architecture, layers })
     }
 
-    /// Architecture of the network.
+    /// Returns the architecture of the network.
     pub fn architecture(&self) -> &Architecture {
         &self.architecture
     }
 
-    /// Layers, from the input to the output.
+    /// Returns the layers, from the input to the output.
     pub fn layers(&self) -> &[Layer<T>] {
         &self.layers
     }
@@ -117,7 +119,8 @@ impl<T: Primitives> Model<T> {
         self.workspace_in(size, &mut Arena::allocating())
     }
 
-    /// Returns the number of bytes that a session on these examples allocates; `training` includes backward passes.
+    /// Returns the number of bytes that a session on these examples allocates; `training` includes backward
+    /// passes.
     pub fn workspace_bytes(&self, prepared: &Prepared<T>, training: bool) -> u64 {
         let mut arena = Arena::counting();
         self.workspace_in(prepared.size(training), &mut arena);
@@ -143,7 +146,7 @@ impl<T: Primitives> Model<T> {
         Workspace { caches, scratch, label_gradient: arena.numbers(gradient) }
     }
 
-    /// Runs all layers and returns the logits, a row of classes per node.
+    /// Runs all layers and returns the logits, one row of classes per node.
     pub(crate) fn forward<'w>(&self, context: &Context<'_, T>, workspace: &'w mut Workspace<T>) -> &'w [T] {
         let nodes = context.example.graph.nodes();
         for index in 0..self.layers.len() {
@@ -154,6 +157,7 @@ impl<T: Primitives> Model<T> {
         self.logits(nodes, workspace)
     }
 
+    /// Returns the logits of the last forward pass.
     fn logits<'w>(&self, nodes: usize, workspace: &'w Workspace<T>) -> &'w [T] {
         let last = workspace.caches.last().expect("a model has layers");
         &last.output[..nodes * self.architecture.classes]
@@ -171,7 +175,8 @@ impl<T: Primitives> Model<T> {
         }
     }
 
-    /// Computes the gradients of all parameters after a forward pass over the same context; see [`crate::Session::backward`].
+    /// Computes the gradients of all parameters after a forward pass over the same context; see
+    /// [`crate::Session::backward`].
     pub(crate) fn backward(
         &mut self,
         context: &Context<'_, T>,
@@ -211,14 +216,15 @@ impl<T: Primitives> Model<T> {
         StepLoss { label, edge, total: label + lambda_e.unwrap_or(1.0) * edge }
     }
 
-    /// Returns the logits of all nodes of an example, without dropout.
+    /// Returns the logits of all nodes of an example, one row of classes per node, without dropout.
     pub fn predict(&self, example: &Example<T>) -> Result<Vec<T>> {
         let prepared = Prepared::for_evaluation(example, self.architecture)?;
         let mut workspace = self.workspace(prepared.size(false));
         Ok(self.forward(&prepared.context(0, None), &mut workspace).to_vec())
     }
 
-    /// Returns coefficient and edge logit of every edge and head, for each attention layer, without dropout.
+    /// Returns the coefficient and the edge logit of every edge and head, for each attention layer, without
+    /// dropout.
     pub fn attention(&self, example: &Example<T>) -> Result<Vec<EdgeValues<T>>> {
         self.with_attention(example, |layers| {
             let values = |attended: Attended<'_, T>| {
@@ -229,8 +235,9 @@ impl<T: Primitives> Model<T> {
         })
     }
 
-    /// Returns the edge logit, averaged over heads, of any pairs `[source, target]` of nodes in the last attention layer, without
-    /// dropout. Its sigmoid is the probability of an edge. `None` for models without attention.
+    /// Returns the edge logit of each pair `[source, target]`: the mean over the heads of the last attention
+    /// layer, without dropout. Its sigmoid is the probability of an edge. Returns `None` for models without
+    /// attention.
     pub fn pair_logits(&self, example: &Example<T>, pairs: &[[u32; 2]]) -> Result<Option<Vec<T>>> {
         let nodes = example.graph.nodes();
         if let Some(edge) = pairs.iter().position(|pair| pair.iter().any(|&node| node as usize >= nodes)) {
@@ -264,19 +271,35 @@ impl<T: Primitives> Model<T> {
 }
 
 impl<T: Primitives> Workspace<T> {
-    /// Returns the samples of the edge loss, for a model that has one.
+    /// Returns the samples of the edge loss; `None` for models without it.
     pub(crate) fn samples_mut(&mut self) -> Option<&mut EdgeSamples> {
         self.scratch.samples.edges_mut()
     }
 }
 
-/// Attention on every edge, in the order of the graph's incoming lists: element `edge * heads + head`.
+/// Attention of one layer on every edge, in the order of the graph's incoming lists: element `edge * heads +
+/// head`.
+///
+/// ```
+/// use supergat_core::{Architecture, Direction, Example, Features, Graph, Labels, Model};
+/// let graph = Graph::from_edges(2, &[(0, 1)], Direction::Undirected)?;
+/// let features = Features::dense(2, 1, vec![1.0f32, 3.0])?;
+/// let labels = Labels::Single { classes: 2, of: vec![0, 1] };
+/// let example = Example::new(graph, features, labels, [vec![0], vec![1], vec![]])?;
+/// let default = Architecture::new("gat-go".parse().unwrap(), &example);
+/// let model = Model::zeros(Architecture { layers: 1, output_heads: 1, ..default })?;
+/// let attention = model.attention(&example)?.remove(0);
+/// // With zero weights, both nodes attend equally to themselves and to their neighbour.
+/// assert_eq!((attention.heads, attention.logits), (1, vec![0.0; 4]));
+/// assert!(attention.coefficients.iter().all(|c| (c - 0.5).abs() < 1e-6));
+/// # Ok::<(), supergat_core::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct EdgeValues<T> {
-    /// Heads of the layer.
+    /// Number of heads of the layer.
     pub heads: usize,
-    /// Attention coefficients; over the incoming edges of a node they sum to one.
+    /// Attention coefficients. For each node and head, they sum to one over the incoming edges.
     pub coefficients: Vec<T>,
-    /// Edge logits; the sigmoid of their mean over heads is the probability of an edge.
+    /// Edge logits. The sigmoid of their mean over heads is the probability of an edge.
     pub logits: Vec<T>,
 }

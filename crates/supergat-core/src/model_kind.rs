@@ -18,19 +18,20 @@ use std::str::FromStr;
 pub enum ModelKind {
     /// Graph attention.
     Attention {
-        /// Form of the attention.
+        /// Form of attention.
         form: Form,
         /// Whether attention also learns to predict edges.
         self_supervised: bool,
     },
     /// Graph attention of form GO, constrained in training by margins between scores (CGAT).
     Constrained {
-        /// Whether the classes of training nodes constrain it too: for graphs on which most nodes are training nodes.
+        /// Whether the classes of training nodes constrain attention too. Useful if most nodes are training
+        /// nodes.
         by_classes: bool,
     },
-    /// Graph convolution: weights of neighbours are fixed by the graph.
+    /// Graph convolution: the weights of neighbours depend on the graph only.
     Convolution(Convolution),
-    /// Multilayer perceptron: neighbours are not read.
+    /// Multilayer perceptron, which ignores neighbours.
     Mlp,
 }
 
@@ -59,7 +60,7 @@ impl ModelKind {
         ]
     };
 
-    /// Form of the attention, for networks that have it.
+    /// Returns the form of attention; `None` for networks without attention.
     pub fn form(self) -> Option<Form> {
         match self {
             Self::Attention { form, .. } => Some(form),
@@ -68,7 +69,7 @@ impl ModelKind {
         }
     }
 
-    /// Whether attention also learns to predict edges.
+    /// Returns whether attention also learns to predict edges.
     pub fn is_self_supervised(self) -> bool {
         matches!(self, Self::Attention { self_supervised: true, .. })
     }
@@ -115,14 +116,20 @@ impl From<ModelKind> for String {
     }
 }
 
-/// Graph convolution of a baseline, named by the weights that neighbours get.
+/// Graph convolution of a baseline. Kinds differ in the weights of neighbours.
+///
+/// ```
+/// use supergat_core::{Convolution, ModelKind};
+/// assert_eq!("sage-root".parse(), Ok(ModelKind::Convolution(Convolution::SageRoot)));
+/// assert_eq!(ModelKind::Convolution(Convolution::Gcn).to_string(), "gcn");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Convolution {
-    /// GCN (Kipf & Welling 2017) as the paper's numbers were made: degrees count outgoing edges.
+    /// GCN (Kipf & Welling 2017) as in the paper's experiments: degrees count outgoing edges.
     Gcn,
-    /// GCN whose degrees count incoming edges. On undirected graphs both are the same.
+    /// GCN whose degrees count incoming edges. Equal to [`Convolution::Gcn`] on undirected graphs.
     GcnIncoming,
-    /// GraphSAGE (Hamilton et al. 2017) as the paper's numbers were made.
+    /// GraphSAGE (Hamilton et al. 2017) as in the paper's experiments: the mean includes the node itself.
     Sage,
     /// GraphSAGE with a separate weight for the node itself.
     SageRoot,

@@ -1,4 +1,4 @@
-//! A training problem whose parts fit together: examples, architecture, configuration and the plan of every example.
+//! A validated training problem: examples, architecture, configuration and the plan of every example.
 
 use crate::architecture::Architecture;
 use crate::config::TrainConfig;
@@ -9,20 +9,24 @@ use crate::layers::plan::Plan;
 use crate::layers::{AttentionLoss, Context, Draw, Size};
 use crate::model_kind::ModelKind;
 
-/// Examples, architecture and training configuration that fit together, with everything that all runs on them share.
+/// Validated examples, architecture and training configuration, with everything that all runs on them share.
 ///
-/// [`Prepared::new`] is the only way to make one, and models are trained and run through it. So a model never meets an example of
-/// another shape, and an example never meets the plan of another one. Graphs and features are shared, not copied.
+/// Models are trained and run on prepared examples only, so that the shapes of model, example and plan always
+/// match. Graphs and features are shared, not copied.
 ///
 /// ```
-/// use supergat_core::{Architecture, Direction, Example, Features, Graph, Labels, ModelKind, Prepared, TrainConfig, Trainer};
+/// use std::ops::ControlFlow;
+/// use supergat_core::{Architecture, Direction, Example, Features, Graph, Labels};
+/// use supergat_core::{Prepared, TrainConfig, Trainer};
 /// let graph = Graph::from_edges(4, &[(0, 1), (1, 2), (2, 3)], Direction::Undirected)?;
 /// let features = Features::dense(4, 1, vec![1.0f32, 0.9, -0.9, -1.0])?;
 /// let labels = Labels::Single { classes: 2, of: vec![0, 0, 1, 1] };
 /// let example = Example::new(graph, features, labels, [vec![0, 3], vec![1], vec![2]])?;
-/// let architecture = Architecture::new("supergat-mx".parse::<ModelKind>().unwrap(), &example);
-/// let prepared = Prepared::new(&[example], architecture, TrainConfig { max_epochs: 20, ..TrainConfig::default() })?;
-/// let trained = Trainer::new(&prepared, 0)?.run(|_| std::ops::ControlFlow::Continue(()))?;
+/// let architecture = Architecture::new("supergat-mx".parse().unwrap(), &example);
+/// let config = TrainConfig { max_epochs: 20, ..TrainConfig::default() };
+/// let prepared = Prepared::new(&[example], architecture, config)?;
+/// let trained = Trainer::new(&prepared, 0)?.run(|_| ControlFlow::Continue(()))?;
+/// assert_eq!(trained.outcome.epochs, 20);
 /// assert_eq!(trained.logits[0].len(), 4 * 2);
 /// # Ok::<(), supergat_core::Error>(())
 /// ```
@@ -35,7 +39,8 @@ pub struct Prepared<T> {
 }
 
 impl<T: Primitives> Prepared<T> {
-    /// Validates the architecture and the configuration, checks that every example fits them, and prepares the examples.
+    /// Validates the architecture and the configuration, checks that every example fits them, and prepares
+    /// the examples.
     pub fn new(examples: &[Example<T>], architecture: Architecture, config: TrainConfig) -> Result<Self> {
         architecture.check()?;
         config.check()?;
@@ -66,22 +71,23 @@ impl<T: Primitives> Prepared<T> {
         Ok(Self { examples: vec![example.clone()], plans, architecture, config: TrainConfig::default() })
     }
 
-    /// Examples, in the order they were given.
+    /// Returns the examples, in the given order.
     pub fn examples(&self) -> &[Example<T>] {
         &self.examples
     }
 
-    /// Architecture of the network.
+    /// Returns the architecture of the network.
     pub fn architecture(&self) -> &Architecture {
         &self.architecture
     }
 
-    /// Training configuration.
+    /// Returns the training configuration.
     pub fn config(&self) -> &TrainConfig {
         &self.config
     }
 
-    /// Returns one example as a layer sees it: with `draw` in training, without in evaluation.
+    /// Returns one example with its plan, for a pass of a layer: with `draw` in training, without in
+    /// evaluation.
     pub fn context(&self, example: usize, draw: Option<Draw>) -> Context<'_, T> {
         Context { example: &self.examples[example], plan: &self.plans[example], draw }
     }
@@ -154,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn training_needs_training_and_validation_nodes() {
+    fn rejects_empty_training_and_validation_splits() {
         let full = example(2);
         let without_training = Example { train: vec![], ..full.clone() };
         let without_validation = Example { validation: vec![], ..full.clone() };

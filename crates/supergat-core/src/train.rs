@@ -1,4 +1,4 @@
-//! Training: full-batch Adam, validation after every epoch, the model of the best validation epoch, early stopping.
+//! Training: full-batch Adam, validation after every epoch, choice of the best epoch, early stopping.
 
 use crate::config::EarlyStop;
 use crate::error::{Error, Result};
@@ -13,7 +13,9 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 
-/// Mean loss and metric (accuracy, or micro-F1 with several labels per node) of a list of nodes.
+/// Mean loss and metric of a list of nodes. The metric is accuracy, or micro-F1 with several labels per node.
+///
+/// See [`Trainer`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct Score {
     /// Mean loss.
@@ -23,6 +25,8 @@ pub struct Score {
 }
 
 /// Losses and scores of one epoch.
+///
+/// See [`Trainer`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Epoch {
     /// Number of the epoch, from 0.
@@ -31,13 +35,15 @@ pub struct Epoch {
     pub train: StepLoss,
     /// Score of the validation nodes.
     pub validation: Score,
-    /// Score of the test nodes. For reports only: nothing is ever selected by it.
+    /// Score of the test nodes. It is reported only and never used for selection.
     pub test: Score,
     /// Whether this is the best validation metric so far; the later epoch wins a tie.
     pub best: bool,
 }
 
 /// Result of a training run.
+///
+/// See [`Trainer`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// Number of epochs run.
@@ -52,7 +58,9 @@ pub struct Outcome {
     pub interrupted: bool,
 }
 
-/// A finished run.
+/// A finished run: model, scores and predictions.
+///
+/// See [`Trainer`] for an example.
 #[derive(Debug)]
 pub struct Trained<T> {
     /// Model with the parameters of the best epoch.
@@ -63,7 +71,30 @@ pub struct Trained<T> {
     pub logits: Vec<Vec<T>>,
 }
 
-/// A training run on prepared examples. See [`Prepared`] for an example.
+/// A training run on prepared examples.
+///
+/// ```
+/// use std::ops::ControlFlow;
+/// use supergat_core::{Architecture, Direction, Example, Features, Graph, Labels};
+/// use supergat_core::{Prepared, TrainConfig, Trainer};
+/// let graph = Graph::from_edges(4, &[(0, 1), (1, 2), (2, 3)], Direction::Undirected)?;
+/// let features = Features::dense(4, 1, vec![1.0f32, 0.9, -0.9, -1.0])?;
+/// let labels = Labels::Single { classes: 2, of: vec![0, 0, 1, 1] };
+/// let example = Example::new(graph, features, labels, [vec![0, 3], vec![1], vec![2]])?;
+/// let architecture = Architecture::new("gat-go".parse().unwrap(), &example);
+/// let prepared = Prepared::new(&[example], architecture, TrainConfig::default())?;
+///
+/// let mut trainer = Trainer::new(&prepared, 0)?;
+/// let epoch = trainer.next_epoch()?.expect("max_epochs is at least 1");
+/// assert_eq!((epoch.epoch, epoch.best), (0, true));
+/// assert!([0.0, 1.0].contains(&epoch.validation.metric), "accuracy on one node");
+/// let trained = trainer.run(|epoch| {
+///     if epoch.epoch == 4 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+/// })?;
+/// assert_eq!((trained.outcome.epochs, trained.outcome.interrupted), (5, true));
+/// assert_eq!(trained.logits[0], trained.model.predict(&prepared.examples()[0])?);
+/// # Ok::<(), supergat_core::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Trainer<'p, T> {
     session: Session<'p, T>,
@@ -94,7 +125,8 @@ impl<'p, T: Primitives> Trainer<'p, T> {
         Ok(Self { session, seed, order, step: 0, best, stopper, outcome: None, epoch: 0 })
     }
 
-    /// Runs to the end. `observe` sees every epoch and may stop the run.
+    /// Runs the remaining epochs and restores the parameters of the best one. `observe` is called after every
+    /// epoch and may stop the run.
     pub fn run(mut self, mut observe: impl FnMut(&Epoch) -> ControlFlow<()>) -> Result<Trained<T>> {
         let mut interrupted = false;
         while let Some(epoch) = self.next_epoch()? {
@@ -113,8 +145,8 @@ impl<'p, T: Primitives> Trainer<'p, T> {
         Ok(Trained { model: self.session.into_model(), outcome, logits })
     }
 
-    /// Runs one epoch: a step per training graph in shuffled order, then validation. Returns `None` when the run has ended.
-    /// Allocates nothing.
+    /// Runs one epoch: a step per training graph in shuffled order, then validation. Returns `None` after the
+    /// last epoch. Allocates nothing.
     pub fn next_epoch(&mut self) -> Result<Option<Epoch>> {
         if self.epoch >= self.session.prepared().config().max_epochs || self.stopper.as_ref().is_some_and(|s| s.stopped)
         {
@@ -151,7 +183,7 @@ impl<'p, T: Primitives> Trainer<'p, T> {
         Ok(Some(Epoch { epoch, train, validation, test, best }))
     }
 
-    /// Runs forward pass, backward pass and update on one example.
+    /// Runs the forward pass, the backward pass and the update on one example.
     pub fn train_step(&mut self, example: usize) -> StepLoss {
         let draw = Some(Draw { seed: self.seed, step: self.step });
         let prepared = self.session.prepared();
@@ -164,7 +196,7 @@ impl<'p, T: Primitives> Trainer<'p, T> {
         loss
     }
 
-    /// Returns the scores of the validation and the test nodes with the present parameters, without dropout.
+    /// Returns the scores of the validation and the test nodes with the current parameters, without dropout.
     pub fn evaluate(&mut self) -> [Score; 2] {
         let mut sums = [(0.0, Counts::default(), 0usize); 2];
         for (k, example) in self.session.prepared().examples().iter().enumerate() {
@@ -197,6 +229,7 @@ impl Stopper {
         Self { rule, recent: VecDeque::with_capacity(rule.window.min(max_epochs) + 1), stopped: false }
     }
 
+    /// Records the validation score of an epoch and decides whether to stop.
     fn see(&mut self, epoch: usize, score: Score) {
         if epoch > self.rule.patience && !self.recent.is_empty() {
             let mean = |f: fn(&Score) -> f64| self.recent.iter().map(f).sum::<f64>() / self.recent.len() as f64;
@@ -224,9 +257,10 @@ mod tests {
     }
 
     #[test]
-    fn stops_early_as_published() {
+    fn stops_when_loss_or_metric_is_close_to_its_mean() {
         let rule = EarlyStop { patience: 2, window: 2, loss_change: 0.1, metric_change: 0.0 };
-        // Up to epoch 2 nothing stops; in epoch 3 the loss 1.0 is compared with the mean of 2.0 and 1.5, in epoch 4 with 1.25.
+        // Training cannot stop up to epoch 2. Epoch 3 compares the loss 1.0 with the mean 1.75 of 2.0 and
+        // 1.5; epoch 4 compares 1.2 with the mean 1.25.
         let falling = [(4.0, 0.1), (2.0, 0.2), (1.5, 0.3), (1.0, 0.4), (1.2, 0.5), (1.1, 0.6)];
         assert_eq!(stops_at(rule, &falling), Some(4));
         let by_metric = EarlyStop { loss_change: 0.0, metric_change: 0.25, ..rule };

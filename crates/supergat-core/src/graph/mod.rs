@@ -9,6 +9,15 @@ use crate::kernels::{Neighbours, defaults};
 use crate::random::Permutation;
 
 /// Meaning of the pairs of an edge list.
+///
+/// ```
+/// use supergat_core::{Direction, Graph};
+/// let directed = Graph::from_edges(2, &[(0, 1)], Direction::Directed)?;
+/// let undirected = Graph::from_edges(2, &[(0, 1)], Direction::Undirected)?;
+/// // Both counts include one self-loop per node.
+/// assert_eq!((directed.edges(), undirected.edges()), (3, 4));
+/// # Ok::<(), supergat_core::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// `(source, target)` is one edge.
@@ -19,6 +28,13 @@ pub enum Direction {
 
 /// Neighbour lists in compressed form: those of node `i` are `neighbours[offsets[i]..offsets[i + 1]]`, in
 /// ascending order.
+///
+/// ```
+/// use supergat_core::graph::Adjacency;
+/// let lists = Adjacency { offsets: vec![0, 2, 3], neighbours: vec![0, 1, 1] };
+/// assert_eq!((lists.of(0), lists.of(1)), (&[0, 1][..], &[1][..]));
+/// assert_eq!(lists.range(1), 2..3);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Adjacency {
     /// Start of each list, and the end of the last: one more than there are nodes.
@@ -50,6 +66,17 @@ impl Adjacency {
 ///
 /// Edges are directed `j -> i`. The *position* of an edge is its index in `incoming`. Per-edge results such
 /// as attention are in that order, and [`Graph::position_of_input`] maps the edges of the given list to it.
+///
+/// ```
+/// use supergat_core::{Direction, Graph};
+/// let graph = Graph::from_edges(3, &[(0, 1), (2, 1), (0, 1)], Direction::Directed)?;
+/// assert_eq!((graph.nodes(), graph.edges(), graph.duplicates()), (3, 5, 1));
+/// assert_eq!(graph.incoming().of(1), [0, 1, 2]);
+/// assert_eq!(graph.outgoing().of(0), [0, 1]);
+/// assert_eq!((graph.position(2, 1), graph.position(1, 2)), (Some(3), None));
+/// assert_eq!(graph.position_of_input(), [1, 3, 1]);
+/// # Ok::<(), supergat_core::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub struct Graph {
     nodes: usize,

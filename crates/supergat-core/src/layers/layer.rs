@@ -43,7 +43,8 @@ pub struct Shape {
 /// ```
 /// use supergat_core::kernels::HeadLayout;
 /// use supergat_core::layers::{FromAbove, Input, Join, Layer, Shape};
-/// use supergat_core::{Architecture, Convolution, Direction, Example, Features, Graph, Labels, ModelKind, Prepared};
+/// use supergat_core::{Architecture, Convolution, Direction, Example, Features, Graph, Labels};
+/// use supergat_core::{ModelKind, Prepared};
 /// let graph = Graph::from_edges(2, &[(0, 1)], Direction::Undirected)?;
 /// let features = Features::dense(2, 1, vec![1.0f32, 3.0])?;
 /// let labels = Labels::Single { classes: 1, of: vec![0, 0] };
