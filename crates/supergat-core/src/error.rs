@@ -131,5 +131,5 @@ pub enum Error {
     },
 }
 
-/// Result with the [`enum@Error`] of this crate.
+/// Result with the [`Error`] of this crate.
 pub type Result<T> = std::result::Result<T, Error>;

@@ -120,7 +120,7 @@ impl From<ModelKind> for String {
 ///
 /// ```
 /// use supergat_core::{Convolution, ModelKind};
-/// assert_eq!("sage-root".parse(), Ok(ModelKind::Convolution(Convolution::SageRoot)));
+/// assert_eq!("sage-root".parse::<ModelKind>(), Ok(ModelKind::Convolution(Convolution::SageRoot)));
 /// assert_eq!(ModelKind::Convolution(Convolution::Gcn).to_string(), "gcn");
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]

@@ -25,6 +25,10 @@ use crate::sampling::EdgeSamples;
 ///
 /// // With zero weights, both classes have probability 1/2, and so has every edge in both layers.
 /// let mut session = Session::new(&prepared, Model::zeros(architecture)?, true)?;
+/// session.forward(0, None);
+/// let attention = session.attended(0).next().expect("an attention layer");
+/// assert_eq!((attention.heads(), attention.pair_logits(&[[0, 3]])), (8, vec![0.0]));
+///
 /// let draw = Some(Draw { seed: 0, step: 0 });
 /// assert_eq!(session.forward(0, draw), [0.0; 4 * 2]);
 /// let loss = session.backward(0, draw, Some(3.0));
@@ -32,10 +36,6 @@ use crate::sampling::EdgeSamples;
 /// assert!((loss.edge - 2.0 * 2f64.ln()).abs() < 1e-6);
 /// assert_eq!(loss.total, loss.label + 3.0 * loss.edge);
 /// session.update(Adam { lr: 0.01, lambda_2: 0.0, step: 1 });
-///
-/// session.forward(0, None);
-/// let attention = session.attended(0).next().expect("an attention layer");
-/// assert_eq!((attention.heads(), attention.pair_logits(&[[0, 3]])), (8, vec![0.0]));
 /// # Ok::<(), supergat_core::Error>(())
 /// ```
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! After a run is prepared, an epoch allocates nothing.
+//! Epochs allocate no memory.
 
 #[path = "engine/common.rs"]
 mod common;
@@ -9,20 +9,21 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use supergat_core::layers::{Boundary, Contrast};
 use supergat_core::{Architecture, EarlyStop, ModelKind, Prepared, TrainConfig, Trainer};
 
+/// Allocator that counts allocations.
 struct Counting;
 
 static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: every call is handed to the system's allocator unchanged; counting does not allocate.
+// SAFETY: every call is passed to the system allocator unchanged; counting does not allocate.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller keeps the contract of `alloc`.
+        // SAFETY: the caller fulfils the contract of `alloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller keeps the contract of `dealloc`, and the memory came from `System`.
+        // SAFETY: the caller fulfils the contract of `dealloc`, and the memory came from `System`.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -31,7 +32,7 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 #[test]
-fn an_epoch_allocates_nothing() {
+fn epochs_allocate_nothing() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
     pool.install(|| {
         let forms = FORMS.map(|form| ModelKind::Attention { form, self_supervised: true });
@@ -60,7 +61,7 @@ fn an_epoch_allocates_nothing() {
                     Architecture { model: kind, dropout: 0.5, layers: 3, ..architecture(&examples[0], FORMS[0], true) };
                 let prepared = Prepared::new(&examples, shape, config).unwrap();
                 let mut trainer = Trainer::new(&prepared, 0).unwrap();
-                // The first epochs let the thread pool grow its queues.
+                // In the first epochs, the thread pool may allocate its queues.
                 for _ in 0..5 {
                     trainer.next_epoch().unwrap().unwrap();
                 }
@@ -72,6 +73,7 @@ fn an_epoch_allocates_nothing() {
                 assert_eq!(allocated, 0, "{kind}, sparse {sparse}: allocations in ten epochs");
             }
         }
-    }); // Here and not in a test of its own: that would run at the same time and be counted.
-    common::repeat_on_lesser_instruction_sets("");
+    });
+    // A separate test would run at the same time, and its allocations would be counted.
+    common::repeat_on_lesser_instruction_sets(None);
 }

@@ -10,15 +10,18 @@ use supergat_core::{Result, Trainer};
 use supergat_data::Dataset;
 
 /// Median and minimum of repeated measurements, in milliseconds.
+///
+/// See [`bench()`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Timing {
-    /// Median.
+    /// Median time.
     pub median: f64,
-    /// Minimum.
+    /// Minimum time.
     pub min: f64,
 }
 
 impl Timing {
+    /// Summarises measurements in seconds; panics if there are none.
     fn of(mut seconds: Vec<f64>) -> Self {
         seconds.sort_by(f64::total_cmp);
         let middle = seconds.len() / 2;
@@ -29,6 +32,8 @@ impl Timing {
 }
 
 /// Time of one primitive within a training step.
+///
+/// See [`bench()`] for an example.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct KernelTiming {
     /// Name of the primitive.
@@ -40,21 +45,34 @@ pub struct KernelTiming {
 }
 
 /// Result of a benchmark.
+///
+/// See [`bench()`] for an example.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BenchResult {
-    /// One training step on every training graph: forward, backward, optimiser.
+    /// Time of one training step on every training graph: forward pass, backward pass and optimiser.
     pub train_ms: Timing,
-    /// One evaluation of all graphs.
+    /// Time of one evaluation of all graphs.
     pub eval_ms: Timing,
     /// Time of each primitive within a training step, longest first.
     pub kernels: Vec<KernelTiming>,
     /// Best validation metric of all epochs.
     pub best_val: f64,
-    /// Test metric at that epoch.
+    /// Test metric of the epoch with the best validation metric.
     pub test_at_best_val: f64,
 }
 
 /// Trains for `epochs` epochs on `threads` threads and times every step and evaluation.
+///
+/// ```
+/// use supergat_lab::{Settings, bench};
+/// let dataset = supergat_data::load("random-partition:classes=3,nodes=180,degree=6,homophily=0.8").unwrap();
+/// let settings = Settings::general("gat-go".parse().unwrap());
+/// let result = bench(&dataset, &settings, 2, 1, 0)?;
+/// assert!(result.train_ms.min <= result.train_ms.median);
+/// let forward = result.kernels.iter().find(|kernel| kernel.name == "attention_forward").unwrap();
+/// assert_eq!(forward.calls, 2, "one call per layer");
+/// # Ok::<(), supergat_core::Error>(())
+/// ```
 pub fn bench(dataset: &Dataset, settings: &Settings, epochs: usize, threads: usize, seed: u64) -> Result<BenchResult> {
     let prepared = prepare(dataset, settings)?;
     pool(threads)?.install(|| {
@@ -105,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn trains_while_timing() {
+    fn times_training_steps_and_kernels() {
         let dataset = supergat_data::load("random-partition:classes=3,nodes=180,degree=8,homophily=0.9").unwrap();
         let settings = Settings { dropout: 0.2, ..Settings::general("supergat-mx".parse().unwrap()) };
         let result = bench(&dataset, &settings, 20, 2, 0).unwrap();

@@ -1,4 +1,4 @@
-//! Memory that a training needs, estimated before it starts.
+//! Estimate of the memory of a training, before it starts.
 
 use crate::runs::prepare;
 use crate::settings::Settings;
@@ -7,6 +7,8 @@ use supergat_core::{Model, Result};
 use supergat_data::Dataset;
 
 /// Memory of a training in bytes.
+///
+/// See [`estimate()`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Estimate {
     /// Memory in use before training, the dataset included.
@@ -23,16 +25,28 @@ pub struct Estimate {
     pub peak: u64,
 }
 
-/// For parameters of more bytes than this, the workspace is not counted.
+/// Size of parameters, in bytes, above which the workspace is not counted.
 const MANY_PARAMETERS: u64 = 1 << 34;
 
-/// Threads and small lists of one run; relevant for small graphs only.
+/// Memory of threads and small lists of one run; relevant for small graphs only.
 const RUN: u64 = 2 << 20;
-/// Code and data that the program itself loads while it runs.
+/// Code and data that the program loads while it runs.
 const PROGRAM: u64 = 1 << 20;
 
-/// Estimates the memory of `seeds` runs on `threads` threads and of writing `attention_rows` rows of attention. `loaded` and `peak`
-/// are the present and the largest memory use of the process so far, in bytes.
+/// Estimates the memory of `seeds` runs on `threads` threads and of writing `attention_rows` rows of
+/// attention. `loaded` and `peak` are the current and the peak memory use of the process, in bytes.
+///
+/// ```
+/// use supergat_lab::{Settings, estimate};
+/// let dataset = supergat_data::load("random-graph:nodes=200,degree=8,features=16,classes=4").unwrap();
+/// let settings = Settings::general("supergat-mx".parse().unwrap());
+/// let one = estimate(&dataset, &settings, 1, 4, 0, (1000, 2000))?;
+/// let four = estimate(&dataset, &settings, 4, 4, 0, (1000, 2000))?;
+/// assert_eq!((one.loaded, one.runs_at_once, four.runs_at_once), (1000, 1, 4));
+/// // Every run has its own parameters and workspace.
+/// assert!(four.peak - one.peak >= 3 * (one.parameters + one.workspace));
+/// # Ok::<(), supergat_core::Error>(())
+/// ```
 pub fn estimate(
     dataset: &Dataset,
     settings: &Settings,
@@ -50,7 +64,7 @@ pub fn estimate(
         let model = Model::<f32>::zeros(architecture)?;
         workspace = model.workspace_bytes(&prepared, true);
         if attention_rows > 0 {
-            // Another forward pass, and coefficient and logit of every row.
+            // Memory of another forward pass, and a coefficient and a logit per row.
             attention = model.workspace_bytes(&prepared, false) + 8 * attention_rows as u64;
         }
     }

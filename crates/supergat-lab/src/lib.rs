@@ -1,4 +1,5 @@
-//! What is done with a dataset and a model besides training one: the paper's presets, measures of a graph, runs over many seeds, their statistics, time and memory.
+//! Experiments on datasets and models: published presets, graph statistics, runs with many seeds, statistical
+//! comparison, studies, and estimates of time and memory.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Training with several seeds: one run per core, sharing graph and features.
+//! Training with several seeds: one run per core, with shared graph and features.
 
 use crate::settings::Settings;
 use crate::statistics::Summary;
@@ -11,6 +11,8 @@ use supergat_core::{Epoch, Example, Model, Outcome, Prepared, Result, Score, Tra
 use supergat_data::Dataset;
 
 /// Result of training with one seed.
+///
+/// See [`run_seeds`] for an example.
 #[derive(Debug, Clone)]
 pub struct SeedRun {
     /// Seed of the run.
@@ -24,17 +26,20 @@ pub struct SeedRun {
 }
 
 /// Results of all seeds and the best model.
+///
+/// See [`run_seeds`] for an example.
 #[derive(Debug)]
 pub struct Runs {
     /// One result per seed, in the order of the seeds.
     pub runs: Vec<SeedRun>,
-    /// Index into `runs` of the best validation metric, the earlier seed winning a tie.
+    /// Index into `runs` of the run with the best validation metric. Ties go to the earlier seed.
     pub best: usize,
     /// Model of the best run.
     pub model: Model<f32>,
     /// Logits of the best model for all nodes, one list per graph.
     pub logits: Vec<Vec<f32>>,
-    /// Whether an observer stopped the training. Seeds may then be missing, and the last ones have fewer epochs.
+    /// Whether an observer stopped the training. Seeds may then be missing, and the last ones have fewer
+    /// epochs.
     pub interrupted: bool,
 }
 
@@ -58,11 +63,13 @@ pub(crate) fn pool(threads: usize) -> Result<rayon::ThreadPool> {
 }
 
 /// Returns the logits of all nodes without dropout, one list per graph.
+///
+/// See [`run_seeds`] for an example.
 pub fn logits(model: &Model<f32>, dataset: &Dataset) -> Result<Vec<Vec<f32>>> {
     dataset.examples.iter().map(|example| model.predict(example)).collect()
 }
 
-/// An event during training.
+/// An event during training, passed to the observer of [`run_seeds`], which has an example.
 #[derive(Debug, Clone, Copy)]
 pub enum Observation<'a> {
     /// The run with this seed finished an epoch.
@@ -71,7 +78,9 @@ pub enum Observation<'a> {
     Done(&'a SeedRun),
 }
 
-/// Returns loss and metric of the nodes that `list` selects; zeros where it selects none.
+/// Returns the mean loss and the metric of the nodes that `list` selects; zeros if it selects none.
+///
+/// See [`run_seeds`] for an example.
 pub fn score(dataset: &Dataset, logits: &[Vec<f32>], list: fn(&Example<f32>) -> &[u32]) -> Score {
     let (mut nodes, mut loss, mut counts) = (0, 0.0, Counts::default());
     for (example, logits) in dataset.examples.iter().zip(logits) {
@@ -96,7 +105,7 @@ pub(crate) fn prepare(dataset: &Dataset, settings: &Settings) -> Result<Prepared
     Prepared::new(&dataset.examples, settings.architecture(dataset), settings.training())
 }
 
-/// Trains once, on the threads of the pool it is called in.
+/// Trains once, on the threads of the current thread pool.
 pub(crate) fn train(
     prepared: &Prepared<f32>,
     seed: u64,
@@ -112,8 +121,8 @@ pub(crate) fn train(
     Ok(Finished { run, model, logits })
 }
 
-/// Calls `work` in parallel, at most `jobs` times at once, each time with a dedicated thread pool, so that no run waits for the
-/// work of another one.
+/// Calls `work` once per worker, in parallel. There are at most `threads` and at most `jobs` workers, each
+/// with a dedicated thread pool, so that no run waits for the work of another one.
 pub(crate) fn in_parallel(threads: usize, jobs: usize, work: impl Fn(&rayon::ThreadPool) + Sync) -> Result<()> {
     let workers = threads.clamp(1, jobs.max(1));
     let pools = (0..workers).map(|_| pool(threads / workers)).collect::<Result<Vec<_>>>()?;
@@ -125,8 +134,33 @@ pub(crate) fn in_parallel(threads: usize, jobs: usize, work: impl Fn(&rayon::Thr
     Ok(())
 }
 
-/// Trains once per seed on `threads` threads. Several seeds run in parallel on one thread each; a single seed uses all threads.
-/// Results do not depend on the number of threads. `observe` is called from all threads and may stop the training.
+/// Trains once per seed on `threads` threads. Several seeds run in parallel on one thread each; a single seed
+/// uses all threads. Results do not depend on the number of threads. `observe` is called from all threads and
+/// may stop the training.
+///
+/// ```
+/// use std::ops::ControlFlow;
+/// use std::sync::atomic::{AtomicUsize, Ordering};
+/// use supergat_lab::{Observation, Settings, logits, run_seeds, score};
+/// let dataset = supergat_data::load("random-partition:classes=3,nodes=180,degree=6,homophily=0.8").unwrap();
+/// let settings = Settings { max_epochs: 3, ..Settings::general("gat-go".parse().unwrap()) };
+/// let epochs = AtomicUsize::new(0);
+/// let runs = run_seeds(&dataset, &settings, &[7, 8], 2, |observation| {
+///     if let Observation::Epoch(_seed, _epoch) = observation {
+///         epochs.fetch_add(1, Ordering::Relaxed);
+///     }
+///     ControlFlow::Continue(())
+/// })?;
+/// assert_eq!(epochs.into_inner(), 2 * 3);
+/// assert_eq!((runs.runs[1].seed, runs.runs[1].history.len()), (8, 3));
+/// assert_eq!(runs.test().values.len(), 2);
+///
+/// let predicted = logits(&runs.model, &dataset)?;
+/// assert_eq!(predicted, runs.logits);
+/// let test = score(&dataset, &predicted, |example| &example.test);
+/// assert_eq!(test.metric, runs.runs[runs.best].outcome.test.metric);
+/// # Ok::<(), supergat_core::Error>(())
+/// ```
 pub fn run_seeds(
     dataset: &Dataset,
     settings: &Settings,
@@ -198,16 +232,16 @@ mod tests {
         Settings { max_epochs: 15, ..Settings::general("supergat-mx".parse().unwrap()) }
     }
 
-    fn go(seeds: &[u64], threads: usize) -> Runs {
+    fn train_seeds(seeds: &[u64], threads: usize) -> Runs {
         run_seeds(&dataset(), &settings(), seeds, threads, |_| ControlFlow::Continue(())).unwrap()
     }
 
     #[test]
-    fn seeds_in_parallel_equal_seeds_one_by_one() {
-        let many = go(&[3, 1, 2], 3);
+    fn results_do_not_depend_on_parallel_seeds() {
+        let many = train_seeds(&[3, 1, 2], 3);
         assert_eq!(many.runs.iter().map(|run| run.seed).collect::<Vec<_>>(), [3, 1, 2]);
         for (k, seed) in [3, 1, 2].into_iter().enumerate() {
-            let alone = go(&[seed], 2);
+            let alone = train_seeds(&[seed], 2);
             assert_eq!(alone.runs[0].outcome, many.runs[k].outcome);
             assert_eq!(alone.runs[0].history, many.runs[k].history);
         }
@@ -216,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn an_observer_can_stop() {
+    fn observer_stops_training() {
         let runs = run_seeds(&dataset(), &settings(), &[0, 1], 1, |event| match event {
             Observation::Epoch(_, epoch) if epoch.epoch == 4 => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
@@ -226,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failing_run_is_an_error() {
+    fn returns_error_of_failed_run() {
         let settings = Settings { p_n: 1e9, ..settings() };
         let error = run_seeds(&dataset(), &settings, &[0], 1, |_| ControlFlow::Continue(())).unwrap_err();
         assert!(matches!(error, supergat_core::Error::TooFewNonEdges { .. }), "{error}");

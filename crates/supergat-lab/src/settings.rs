@@ -1,4 +1,4 @@
-//! Settings of a run: model and hyperparameters, with the published ones of each dataset and model.
+//! Settings of a run: model and hyperparameters, with the published values for each dataset and model.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -10,9 +10,9 @@ use supergat_data::Dataset;
 /// Published configurations by dataset, task and model.
 const PRESETS: &str = include_str!("presets.json");
 
-/// Model and hyperparameters of a run: everything that decides it besides the dataset and the seed.
+/// Model and hyperparameters of a run. With the dataset and the seed, they determine the result.
 ///
-/// Names are those of configuration files; `supergat_core::hyperparameters` describes them.
+/// Names are those of configuration files; [`supergat_core::hyperparameters`] describes them.
 ///
 /// ```
 /// use supergat_lab::Settings;
@@ -83,7 +83,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Returns the defaults of the table of hyperparameters, for graphs without a published preset.
+    /// Returns the defaults of [`supergat_core::hyperparameters`], for graphs without a published preset.
     pub fn general(model: ModelKind) -> Self {
         let value = |name: &str| {
             let found = Hyperparameter::named(name).expect("settings are hyperparameters");
@@ -124,8 +124,8 @@ impl Settings {
 
     /// Sets a hyperparameter by name. Setting any `early_stop_*` value enables early stopping.
     ///
-    /// Returns `false` if the model has no such setting; it is then left as it is. Fails if there is no hyperparameter of this name or
-    /// if the value is out of range.
+    /// Returns `false` and changes nothing if the model has no such setting. Fails if there is no
+    /// hyperparameter of this name or if the value is out of range.
     pub fn set(&mut self, name: &str, value: impl Into<Value>) -> supergat_core::Result<bool> {
         let hyperparameter = Hyperparameter::find(name)?;
         let value = hyperparameter.check(value.into())?;
@@ -163,14 +163,15 @@ impl Settings {
         Self::published_for("node", dataset, model)
     }
 
-    /// Returns the published settings for a task: `node`, `link`, `attention`, `node-4-layer` or `attention-4-layer`.
+    /// Returns the published settings for a task: `node`, `link`, `attention`, `node-4-layer` or
+    /// `attention-4-layer`.
     pub fn published_for(task: &str, dataset: &str, model: ModelKind) -> Option<Self> {
         let all: Json = serde_json::from_str(PRESETS).expect("checked by a test");
         let entry = all.get(dataset)?.get(task)?.get(model.to_string())?;
         let mut settings = Self::general(model);
         let attends = model.form().is_some();
         if dataset == supergat_data::random_partition::NAME {
-            // The paper chooses these per graph, from grids around these values.
+            // The paper selects these per graph, from grids around these values.
             (settings.lambda_2, settings.lambda_e) = (1e-5, 1.0);
         }
         let number = |key: &str, into: &mut f64| {
@@ -190,7 +191,8 @@ impl Settings {
             count("heads", &mut settings.heads);
             count("output_heads", &mut settings.output_heads);
         } else {
-            // All published baselines are 64 wide or wider; three are listed as eight heads of eight features instead.
+            // All published baselines have at least 64 hidden features; three are listed as eight heads of
+            // eight features.
             settings.hidden = settings.hidden.max(width);
         }
         number("dropout", &mut settings.dropout);
@@ -291,9 +293,9 @@ mod tests {
         assert_eq!(Settings::published("karate", kind("gat-go")), None);
     }
 
-    /// Every dataset of the paper has a valid preset for every attention model of its tables.
+    /// Checks every dataset of the paper with the attention models of its tables.
     #[test]
-    fn every_preset_is_valid() {
+    fn published_settings_are_valid() {
         for dataset in supergat_data::KNOWN {
             for model in ["gat-go", "supergat-sd", "supergat-mx"] {
                 let settings = Settings::published(dataset, kind(model)).unwrap_or_else(|| panic!("{dataset} {model}"));
@@ -306,9 +308,8 @@ mod tests {
         }
     }
 
-    /// Files of other models contain no settings of CGAT.
     #[test]
-    fn only_cgat_has_its_settings() {
+    fn other_models_have_no_cgat_settings() {
         let names = |model| {
             let Json::Object(all) = serde_json::to_value(Settings::general(kind(model))).unwrap() else {
                 unreachable!()
@@ -320,7 +321,7 @@ mod tests {
         assert_eq!(serde_json::from_str::<Settings>(&text).unwrap(), Settings::general(kind("gcn")));
     }
 
-    /// The table and the settings have the same names, and every setting can be set and read by name.
+    /// Names are the same in both, and every setting can be written and read by name.
     #[test]
     fn every_hyperparameter_is_a_setting() {
         let model = kind("cgat-full-supervised");

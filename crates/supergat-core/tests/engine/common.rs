@@ -3,7 +3,7 @@
 use supergat_core::random::{Purpose, Stream};
 use supergat_core::{Architecture, Direction, Example, Features, Form, Graph, Labels, ModelKind, Real, SparseMatrix};
 
-/// What to generate.
+/// Parameters of a random example.
 #[derive(Debug, Clone, Copy)]
 pub struct Recipe {
     pub nodes: usize,
@@ -92,15 +92,17 @@ pub fn architecture<T: Real>(example: &Example<T>, form: Form, self_supervised: 
 
 pub const FORMS: [Form; 4] = [Form::Go, Form::Dp, Form::Sd, Form::Mx];
 
-/// Runs all tests of this binary except `test` with lesser instruction sets; does nothing within such a run.
-pub fn repeat_on_lesser_instruction_sets(test: &str) {
+/// Runs the tests of this binary, without `skipped`, again with lesser instruction sets. Does nothing within
+/// such a run.
+pub fn repeat_on_lesser_instruction_sets(skipped: Option<&str>) {
     const VARIABLE: &str = "SUPERGAT_SIMD";
     if std::env::var_os(VARIABLE).is_some() {
         return;
     }
     for set in ["portable", "avx2"] {
         let mut tests = std::process::Command::new(std::env::current_exe().unwrap());
-        tests.args(["--skip", test, "--quiet"]);
+        // An empty name would skip all tests.
+        tests.arg("--quiet").args(skipped.iter().flat_map(|test| ["--skip", test]));
         assert!(tests.env(VARIABLE, set).status().unwrap().success(), "{VARIABLE}={set}");
     }
 }

@@ -1,4 +1,5 @@
-//! CGAT against its definition, computed naively from the weights, on graphs where chance has nothing to choose.
+//! CGAT compared with a naive computation of its definition, on a graph where every draw has one candidate
+//! only.
 
 use supergat_core::layers::{Boundary, Contrast, Draw};
 use supergat_core::{
@@ -11,12 +12,13 @@ const HEADS: usize = 3;
 const CLASSES: usize = 2;
 const SLOPE: f64 = 0.2;
 
-/// Every node is linked with all but the one opposite.
+/// Returns the only node that a node is not linked with.
 fn opposite(node: usize) -> usize {
     (node + 3) % NODES
 }
 
-/// Nodes 0 and 1 of class 0 and node 3 of class 1 are for training: 1 and 3 have one neighbour of the other class each, 0 has none.
+/// Builds the example. Training nodes are 0 and 1 of class 0 and 3 of class 1. Of these, 1 and 3 have one
+/// training neighbour of the other class, 0 has none.
 fn example() -> Example<f64> {
     let pairs = (0..NODES).flat_map(|a| (0..a).map(move |b| (a, b))).filter(|&(a, b)| opposite(a) != b);
     let edges: Vec<(u32, u32)> = pairs.map(|(a, b)| (a as u32, b as u32)).collect();
@@ -27,7 +29,7 @@ fn example() -> Example<f64> {
     Example::new(graph, features, labels, [vec![0, 1, 3], vec![2], vec![4, 5]]).unwrap()
 }
 
-/// The model's weights in the usual order.
+/// Projected features and attention vectors of the model, in the usual order.
 struct Naive {
     z: Vec<Vec<Vec<f64>>>,
     a: Vec<f64>,
@@ -50,7 +52,7 @@ impl Naive {
         if e > 0.0 { e } else { SLOPE * e }
     }
 
-    /// Logits when every head attends to its `k` best neighbours.
+    /// Returns the logits of a node when every head attends to its `k` neighbours with the highest scores.
     fn logits(&self, i: usize, k: usize) -> Vec<f64> {
         let mut out = vec![0.0; CLASSES];
         for h in 0..HEADS {
@@ -79,7 +81,7 @@ fn close(found: f64, expected: f64) {
 }
 
 #[test]
-fn losses_and_attention_are_as_defined() {
+fn losses_and_attention_match_definition() {
     let example = example();
     let all: Vec<[usize; 3]> = (0..NODES)
         .flat_map(|i| (0..NODES).filter(move |&j| opposite(i) != j).map(move |j| [i, j, opposite(i)]))
@@ -127,14 +129,14 @@ fn losses_and_attention_are_as_defined() {
         } else {
             0.7 * naive.margin_loss(&all, 0.4)
         };
-        assert!(expected > 0.1, "the margins are kept already: {expected}");
+        assert!(expected > 0.1, "all margins are satisfied: {expected}");
         close(loss.edge, expected);
         close(loss.total, loss.label + expected);
     }
 }
 
 #[test]
-fn settings_that_cannot_work_are_refused() {
+fn rejects_invalid_constraints() {
     let good = Contrast { top_k: 4, negatives_per_edge: 5, lambda_g: 1.0, margin_g: 0.5, boundary: None };
     assert!(good.check().is_ok());
     for bad in [

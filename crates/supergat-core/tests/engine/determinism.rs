@@ -1,4 +1,5 @@
-//! Same seed, same bits, at any number of threads: whole training runs of every form, and another seed gives another run.
+//! Determinism of whole training runs: the same seed gives the same bits with any number of threads, another
+//! seed gives other results.
 
 use crate::common::{FORMS, Recipe, architecture};
 use std::ops::ControlFlow;
@@ -51,12 +52,12 @@ fn run(kind: ModelKind, seed: u64, threads: usize, sparse: bool) -> (Outcome, Ve
 }
 
 #[test]
-fn same_bits_at_any_number_of_threads() {
+fn results_are_identical_for_any_number_of_threads() {
     let forms = FORMS.map(|form| ModelKind::Attention { form, self_supervised: true });
     for (k, kind) in forms.into_iter().chain([ModelKind::Constrained { by_classes: true }]).enumerate() {
         let one = run(kind, 1, 1, k % 2 == 0);
         for threads in [2, 8] {
-            assert!(one == run(kind, 1, threads, k % 2 == 0), "{kind} differs at {threads} threads");
+            assert!(one == run(kind, 1, threads, k % 2 == 0), "{kind} differs with {threads} threads");
         }
         assert!(one != run(kind, 2, 1, k % 2 == 0), "{kind} does not depend on the seed");
     }

@@ -1,10 +1,11 @@
-//! Every gradient of the code that ships, checked by central differences in double precision.
+//! All gradients compared with central differences, in double precision.
 
 use crate::common::{FORMS, Recipe, architecture};
 use supergat_core::layers::{Boundary, Contrast, Draw};
 use supergat_core::{Architecture, Convolution, Example, Model, ModelKind, Prepared, Session, TrainConfig};
 
-/// Computes the objective of one step with fixed dropout masks and samples, and the model with its gradients.
+/// Runs one step with fixed dropout masks and samples. Returns the objective, and the model with its
+/// gradients.
 fn objective(model: Model<f64>, prepared: &Prepared<f64>, lambda_e: Option<f64>) -> (f64, Model<f64>) {
     let draw = Some(Draw { seed: 3, step: 7 });
     let mut session = Session::new(prepared, model, true).unwrap();
@@ -25,7 +26,7 @@ fn check_with(
 ) {
     let prepared = Prepared::new(std::slice::from_ref(example), architecture, config).unwrap();
     let mut model = Model::new(architecture, 5).unwrap();
-    // A bias of zero would hide errors that are proportional to it.
+    // Zero biases would hide errors that are proportional to them.
     model.for_each_parameter(|p| {
         let moved: Vec<f64> = p.to_rows().iter().enumerate().map(|(k, v)| v + 0.05 * ((k % 7) as f64 - 3.0)).collect();
         p.set_rows(&moved);
@@ -33,7 +34,7 @@ fn check_with(
     let (_, model) = objective(model, &prepared, lambda_e);
     let gradients: Vec<(String, Vec<f64>)> =
         model.parameters().map(|p| (p.name.clone(), p.gradient_to_rows())).collect();
-    let mut moving_parts = 0;
+    let mut nonzero = 0;
     for (index, (name, gradient)) in gradients.iter().enumerate() {
         for (element, &found) in gradient.iter().enumerate() {
             let at = |shift: f64| {
@@ -53,14 +54,14 @@ fn check_with(
             let expected = (at(step) - at(-step)) / (2.0 * step);
             let error = (found - expected).abs() / expected.abs().max(1.0);
             assert!(error < 1e-7, "{what}: {name}[{element}]: found {found}, central difference {expected}");
-            moving_parts += usize::from(expected.abs() > 1e-6);
+            nonzero += usize::from(expected.abs() > 1e-6);
         }
     }
-    assert!(moving_parts > 5, "{what}: the objective hardly depends on the parameters");
+    assert!(nonzero > 5, "{what}: the objective hardly depends on the parameters");
 }
 
 #[test]
-fn every_form_with_and_without_dropout_and_edge_loss() {
+fn match_differences_for_every_form_dropout_and_edge_loss() {
     for form in FORMS {
         for dropout in [0.0, 0.4] {
             for lambda_e in [None, Some(1.3)] {
@@ -73,7 +74,7 @@ fn every_form_with_and_without_dropout_and_edge_loss() {
 }
 
 #[test]
-fn every_number_of_heads() {
+fn match_differences_for_any_number_of_heads() {
     let example = Recipe { seed: 2, directed: false, ..Recipe::default() }.build();
     for form in FORMS {
         for (heads, output_heads) in [(1, 1), (3, 4), (4, 1), (8, 3), (9, 10)] {
@@ -85,7 +86,7 @@ fn every_number_of_heads() {
 }
 
 #[test]
-fn one_to_four_layers() {
+fn match_differences_for_one_to_four_layers() {
     let example = Recipe { seed: 3, ..Recipe::default() }.build();
     for layers in [1, 3, 4] {
         for form in FORMS {
@@ -96,7 +97,7 @@ fn one_to_four_layers() {
 }
 
 #[test]
-fn sparse_features_and_several_labels() {
+fn match_differences_for_sparse_features_and_multiple_labels() {
     for form in FORMS {
         let example = Recipe { seed: 4, sparse: true, multi: true, features: 9, ..Recipe::default() }.build();
         let shape = Architecture { dropout: 0.4, ..architecture(&example, form, true) };
@@ -105,7 +106,7 @@ fn sparse_features_and_several_labels() {
 }
 
 #[test]
-fn without_neighbours() {
+fn match_differences_for_mlp() {
     let example = Recipe { seed: 5, sparse: true, ..Recipe::default() }.build();
     for layers in [1, 2, 3] {
         let shape =
@@ -115,7 +116,7 @@ fn without_neighbours() {
 }
 
 #[test]
-fn convolutions() {
+fn match_differences_for_convolutions() {
     for kind in [Convolution::Gcn, Convolution::GcnIncoming, Convolution::Sage, Convolution::SageRoot] {
         for (layers, sparse, directed) in [(1, true, true), (2, false, true), (3, true, false)] {
             let example = Recipe { seed: 6, sparse, directed, ..Recipe::default() }.build();
@@ -126,9 +127,10 @@ fn convolutions() {
     }
 }
 
-/// Two of the nearest margins or two scores at the edge of the top k could change places within a difference's step; none of these do.
+/// The objective has kinks where a margin is reached or the top k changes. No kink is within the step of
+/// these differences.
 #[test]
-fn constrained_attention() {
+fn match_differences_for_constrained_attention() {
     for (seed, directed, sparse, heads, layers) in [
         (1, true, false, [2, 2], 2),
         (2, false, true, [3, 9], 2),
@@ -136,7 +138,7 @@ fn constrained_attention() {
         (4, false, false, [8, 1], 1),
     ] {
         let example = Recipe { seed, directed, sparse, edges: 40, ..Recipe::default() }.build();
-        // Most nodes are for training, as the constraints by classes want.
+        // The constraints by classes need many training nodes.
         let example = Example { train: (0..9).collect(), validation: vec![9], test: vec![10, 11], ..example };
         for (by_classes, dropout) in [(false, 0.0), (true, 0.0), (true, 0.4)] {
             let contrast = Contrast {

@@ -1,5 +1,5 @@
-//! Golden files: layers, gradients and training steps computed by PyTorch Geometric in double precision, matched to 1e-9 in f64 and
-//! 1e-4 in f32. `SUPERGAT_PARITY_DIR` names another folder of such files.
+//! Golden files: layers, gradients and training steps computed by PyTorch Geometric in double precision,
+//! matched to 1e-9 in f64 and 1e-4 in f32. `SUPERGAT_PARITY_DIR` names another folder of such files.
 
 use serde_json::Value;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use supergat_core::{
     Primitives, Session, TrainConfig,
 };
 
-/// All golden files by name.
+/// Returns all golden files with their names.
 fn all_files() -> Vec<(String, Value)> {
     let folder = std::env::var_os("SUPERGAT_PARITY_DIR")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/parity"), PathBuf::from);
@@ -33,7 +33,7 @@ fn files(kind: &str) -> Vec<(String, Value)> {
     all_files().into_iter().filter(|(_, json)| json["kind"] == kind).collect()
 }
 
-/// All numbers of a nested array, in order.
+/// Returns all numbers of a nested array, in order.
 fn numbers(value: &Value) -> Vec<f64> {
     match value {
         Value::Array(items) => items.iter().flat_map(numbers).collect(),
@@ -82,7 +82,7 @@ fn example<T: Primitives>(file: &Value, labels: Labels, train: Vec<u32>) -> Exam
     Example::new(graph, Features::dense(nodes, columns, x).unwrap(), labels, [train, vec![], vec![]]).unwrap()
 }
 
-/// A layer as published: output, attention, edge loss, objective, and the gradients of everything.
+/// Compares an attention layer: output, attention, edge loss, objective and all gradients.
 fn check_layer<T: Primitives>(name: &str, file: &Value, tolerance: f64) {
     let (heads, features) = (size(&file["heads"]), size(&file["out_features"]));
     let concat = file["concat"].as_bool().unwrap();
@@ -107,7 +107,7 @@ fn check_layer<T: Primitives>(name: &str, file: &Value, tolerance: f64) {
     let features_input = Input::Features(&example.features);
     layer.forward(&context, features_input, &mut cache);
 
-    // From the layout of the kernels to rows of [head][feature].
+    // Converts the layout of the kernels to rows of [head][feature].
     let canonical = |rows: &[T], layout: HeadLayout, stride: usize| -> Vec<T> {
         rows.chunks(stride).take(nodes).flat_map(|row| layout.canonical().map(|p| row[p]).collect::<Vec<_>>()).collect()
     };
@@ -170,7 +170,7 @@ fn check_layer<T: Primitives>(name: &str, file: &Value, tolerance: f64) {
     close(&format!("{name}: grad_x"), &d_x, &file["grad_x"], tolerance);
 }
 
-/// `projected W^T` for an input without padding, where the model itself never needs it.
+/// Computes `projected W^T` for an input without padding, which the model itself never needs.
 fn input_gradient<T: Primitives>(layer: &Layer<T>, scratch: &Scratch<T>, nodes: usize, width: usize) -> Buffer<T> {
     let (stride, weight) = (layer.stride(), &layer.weight.value);
     let mut out = Buffer::zeros(nodes * width);
@@ -183,16 +183,17 @@ fn input_gradient<T: Primitives>(layer: &Layer<T>, scratch: &Scratch<T>, nodes: 
 }
 
 #[test]
-fn layers_double() {
+fn layers_match_in_double_precision() {
     files("layer").iter().for_each(|(name, file)| check_layer::<f64>(name, file, 1e-9));
 }
 
 #[test]
-fn layers_single() {
+fn layers_match_in_single_precision() {
     files("layer").iter().for_each(|(name, file)| check_layer::<f32>(name, file, 1e-4));
 }
 
-/// Five steps of Adam on a two-layer network: every loss, every parameter afterwards, and the logits.
+/// Compares training of a two-layer network with Adam: the losses of each step, the final parameters and the
+/// logits.
 fn check_training<T: Primitives>(name: &str, file: &Value, tolerance: f64) {
     let labels: Vec<u32> = numbers(&file["labels"]).iter().map(|&c| c as u32).collect();
     let train = numbers(&file["train"]).iter().map(|&n| n as u32).collect();
@@ -233,16 +234,17 @@ fn check_training<T: Primitives>(name: &str, file: &Value, tolerance: f64) {
 }
 
 #[test]
-fn training_double() {
+fn training_matches_in_double_precision() {
     files("training").iter().for_each(|(name, file)| check_training::<f64>(name, file, 1e-9));
 }
 
 #[test]
-fn training_single() {
+fn training_matches_in_single_precision() {
     files("training").iter().for_each(|(name, file)| check_training::<f32>(name, file, 1e-4));
 }
 
-/// GCN and GraphSAGE with a root weight: output and all gradients. The other software keeps weights as [out, in].
+/// Compares GCN and GraphSAGE with a root weight: output and all gradients. PyTorch Geometric stores weights
+/// as [out, in].
 fn check_baseline<T: Primitives>(name: &str, file: &Value, tolerance: f64) {
     let nodes = size(&file["nodes"]);
     let example = example::<T>(file, Labels::Single { classes: 1, of: vec![0; nodes] }, vec![0]);
@@ -257,7 +259,7 @@ fn check_baseline<T: Primitives>(name: &str, file: &Value, tolerance: f64) {
     let input = HeadLayout::plain(inputs);
     let shape = Shape { input, heads: 1, features, join: Join::Mean, dropout: 0.0 };
     let mut layer = Layer::<T>::convolution(0, shape, kind);
-    // From [out, in] for each matrix to [in, out of the first, out of the second].
+    // Converts one [out, in] per matrix to [in, out of the first, out of the second].
     let side_by_side = |values: &Value| -> Vec<f64> {
         let all: Vec<Vec<f64>> = matrices.iter().map(|m| numbers(&values[m])).collect();
         let row = |k: usize| all.iter().flat_map(move |m| (0..features).map(move |f| m[f * inputs + k]));
@@ -283,16 +285,15 @@ fn check_baseline<T: Primitives>(name: &str, file: &Value, tolerance: f64) {
 }
 
 #[test]
-fn baselines() {
+fn baselines_match() {
     for (name, file) in &files("baseline") {
         check_baseline::<f64>(name, file, 1e-9);
         check_baseline::<f32>(name, file, 1e-4);
     }
 }
 
-/// No golden file is left out.
 #[test]
-fn every_file_is_of_a_known_kind() {
+fn every_golden_file_has_a_known_kind() {
     let known: usize = ["layer", "training", "baseline"].iter().map(|kind| files(kind).len()).sum();
     assert_eq!(known, all_files().len());
 }

@@ -1,4 +1,5 @@
-//! What must hold for any graph: attention is a distribution, names of nodes do not matter, dropout changes nothing when evaluating.
+//! Properties for any graph: attention is a distribution, and predictions do not depend on the numbering of
+//! nodes.
 
 use crate::common::{FORMS, Recipe, architecture};
 use proptest::prelude::*;
@@ -23,9 +24,8 @@ proptest! {
         }
     }
 
-    /// Scoring any pairs gives, on the edges, what attention reports of them.
     #[test]
-    fn pairs_score_as_edges_do(seed: u64, directed: bool, form in 0usize..4) {
+    fn pair_logits_of_edges_equal_attention_logits(seed: u64, directed: bool, form in 0usize..4) {
         let example = Recipe { nodes: 20, edges: 60, directed, seed, ..Recipe::default() }.build::<f64>();
         let model = Model::new(architecture(&example, FORMS[form], true), seed).unwrap();
         let incoming = example.graph.incoming();
@@ -41,7 +41,7 @@ proptest! {
     }
 
     #[test]
-    fn names_of_nodes_do_not_matter(seed: u64, directed: bool, form in 0usize..4) {
+    fn predictions_do_not_depend_on_node_numbers(seed: u64, directed: bool, form in 0usize..4) {
         let recipe = Recipe { nodes: 20, edges: 60, directed, seed, ..Recipe::default() };
         let example = recipe.build::<f64>();
         let model = Model::new(architecture(&example, FORMS[form], true), seed).unwrap();
@@ -71,9 +71,9 @@ proptest! {
     }
 }
 
-/// A hub with more neighbours than one block of edges, and scores far apart: attention stays a distribution and finite.
+/// The hub has more neighbours than a block of edges, and its scores are far apart.
 #[test]
-fn hubs_and_large_scores() {
+fn attention_sums_to_one_for_hubs_and_large_scores() {
     let nodes = 1500;
     let edges: Vec<(u32, u32)> = (1..nodes as u32).map(|j| (j, 0)).collect();
     let graph = Graph::from_edges(nodes, &edges, Direction::Undirected).unwrap();
@@ -89,7 +89,7 @@ fn hubs_and_large_scores() {
             let sum: f32 = example.graph.incoming().range(0).map(|e| layer.coefficients[e * layer.heads + head]).sum();
             assert!((sum - 1.0).abs() < 1e-4, "{form:?} head {head}: {sum}");
         }
-        // The same in double precision, where no rounding hides an error of the rescaling between blocks.
+        // Compare with double precision, where rounding cannot hide errors of the rescaling between blocks.
         let exact = Model::<f64>::new(architecture(&example, form, false), 1).unwrap();
         let (a, b) = (model.predict(&example).unwrap(), exact.predict(&example.cast()).unwrap());
         assert!(a.iter().zip(&b).all(|(a, b)| (f64::from(*a) - b).abs() < 1e-3 * b.abs().max(1.0)), "{form:?}");
