@@ -29,7 +29,7 @@ pub struct Shape {
     pub heads: usize,
     /// Number of features per head.
     pub features: usize,
-    /// How heads are combined.
+    /// Combination of the heads.
     pub join: Join,
     /// Dropout probability of the input and of attention coefficients.
     pub dropout: f64,

@@ -4,7 +4,7 @@ use super::parameter::Parameter;
 use super::scratch::Scratch;
 use crate::kernels::{HeadLayout, Mask, OutputGradient, Parts, Primitives, sum_parts};
 
-/// How the heads of a layer are combined.
+/// Combination of the heads of a layer.
 ///
 /// See [`Layer`](super::Layer) for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
