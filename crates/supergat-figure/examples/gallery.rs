@@ -1,8 +1,8 @@
-//! Every kind of mark on one page: `cargo run -p supergat-figure --example gallery > gallery.html`.
+//! All kinds of marks on one page: `cargo run -p supergat-figure --example gallery > gallery.html`.
 
 use supergat_figure::{Axis, Cell, Density, Page, Plot, Quartiles, panels};
 
-/// Numbers that look random and are always the same.
+/// Deterministic pseudo-random number between 0 and 1.
 fn noise(k: usize) -> f64 {
     ((k as f64 * 12.9898).sin() * 43_758.547).fract().abs()
 }
@@ -55,7 +55,7 @@ fn bars() -> Plot {
     let intervals: Vec<[f64; 3]> = points.iter().map(|[x, y]| [*x, y - 5.0, y + 4.0]).collect();
     Plot::new("Bars", Axis::categories("degree", bins), Axis::linear("accuracy (%)").range(0.0, 100.0))
         .bars("right", &points)
-        .intervals("interval of 95 %", &intervals)
+        .intervals("95 % interval", &intervals)
 }
 
 fn heat() -> String {
@@ -99,17 +99,17 @@ fn main() {
     let rows: Vec<Vec<String>> =
         (0..4).map(|k| (0..9).map(|c| format!("{:.3} ± 0.{k}{c}", 80.0 * noise(k * 9 + c))).collect()).collect();
     let header: Vec<String> = (0..9).map(|c| format!("column {c}")).collect();
-    let page = Page::new("Gallery", "Every mark that figures can have")
+    let page = Page::new("Gallery", "All kinds of marks")
         .facts(&[("test accuracy", "83.9 ± 0.5 %"), ("seeds", "100"), ("time", "12.3 s")])
         .section("Lines")
-        .text("A paragraph explains what is seen. It may be long, but lines do not become longer than the eye can follow back to the left.")
+        .text("A paragraph explains the figure. The width of long paragraphs is limited, which keeps their lines readable.")
         .figure(&lines(), "Two series on the left axis, one on the right.")
         .section("Small multiples")
         .figure(&panels("Four panels", 2, &[epochs(), boxes(), bars(), density()]), "Each has its own axes.")
         .section("Cells")
         .figure(&heat(), "Rows are true classes.")
-        .figure(&cloud().svg(), "Names make way for each other.")
-        .figure(&empty, "Nothing to draw.")
+        .figure(&cloud().svg(), "Names do not overlap.")
+        .figure(&empty, "A plot without data.")
         .section("Tables")
         .table(&header, &rows)
         .code("supergat train cora --model supergat-mx --seeds 10 --out runs/a-rather-long-name-that-does-not-fit-a-telephone");

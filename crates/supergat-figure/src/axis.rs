@@ -1,4 +1,4 @@
-//! Axes: what they show, from where to where, and their ticks.
+//! Axes of a plot: label, range, scale and ticks.
 
 use crate::text::number;
 
@@ -18,30 +18,31 @@ enum Kind {
 }
 
 impl Axis {
-    /// Equal distances for equal differences.
+    /// Creates a linear axis.
     pub fn linear(label: impl Into<String>) -> Self {
         Self { label: label.into(), kind: Kind::Linear, range: None }
     }
 
-    /// Equal distances for equal ratios. Values that are not positive are left out.
+    /// Creates a logarithmic axis. Values that are not positive are not drawn.
     pub fn log(label: impl Into<String>) -> Self {
         Self { label: label.into(), kind: Kind::Log, range: None }
     }
 
-    /// A place for each name; values are positions in the list, from 0 on. A vertical axis has the first name on top.
+    /// Creates an axis with one position per name; values are indices into `names`, from 0. A vertical axis
+    /// has the first name at the top.
     pub fn categories<S: Into<String>>(label: impl Into<String>, names: impl IntoIterator<Item = S>) -> Self {
         let names = names.into_iter().map(Into::into).collect();
         Self { label: label.into(), kind: Kind::Categories(names), range: None }
     }
 
-    /// From where to where, instead of from the smallest to the largest value. What lies outside is not drawn.
+    /// Sets the range of the axis, instead of the smallest to the largest value. Marks outside are not drawn.
     #[must_use]
     pub fn range(mut self, low: f64, high: f64) -> Self {
         self.range = Some([low, high]);
         self
     }
 
-    /// The names of a categorical axis.
+    /// Returns the names of a categorical axis, else an empty slice.
     pub(crate) fn names(&self) -> &[String] {
         match &self.kind {
             Kind::Categories(names) => names,
@@ -54,16 +55,16 @@ impl Axis {
         matches!(self.kind, Kind::Categories(_))
     }
 
-    /// Whether a value has a place on such an axis.
-    pub(crate) fn takes(&self, value: f64) -> bool {
+    /// Whether the axis can show a value.
+    pub(crate) fn accepts(&self, value: f64) -> bool {
         value.is_finite() && (value > 0.0 || self.kind != Kind::Log)
     }
 
-    /// The axis between two places of the figure, for values that reach from `extent[0]` to `extent[1]`.
+    /// Maps values from `extent[0]` to `extent[1]` onto the figure coordinates from `start` to `end`.
     pub(crate) fn scale(&self, extent: Option<[f64; 2]>, start: f64, end: f64) -> Scale {
         let log = self.kind == Kind::Log;
         let inner = |value: f64| if log { value.log10() } else { value };
-        let fixed = self.range.filter(|[low, high]| self.takes(*low) && self.takes(*high) && low < high);
+        let fixed = self.range.filter(|[low, high]| self.accepts(*low) && self.accepts(*high) && low < high);
         let [low, high] = match (&self.kind, fixed, extent) {
             (Kind::Categories(names), ..) => [-0.5, names.len().max(1) as f64 - 0.5],
             (_, Some(range), _) => range.map(inner),
@@ -73,7 +74,7 @@ impl Axis {
         Scale { log, low, high, start, end }
     }
 
-    /// Places and texts of the ticks, at least about `room` units apart.
+    /// Returns coordinate and text of every tick, with about `room` units or more between ticks.
     pub(crate) fn ticks(&self, scale: &Scale, room: f64) -> Vec<(f64, String)> {
         let most = (scale.length() / room).floor().clamp(2.0, 12.0);
         let numbers = match &self.kind {
@@ -87,7 +88,7 @@ impl Axis {
     }
 }
 
-/// A twentieth more on either side, so that no mark lies on the frame.
+/// Extends a range by 5 % on either side, so that no mark lies on the frame.
 fn padded([low, high]: [f64; 2]) -> [f64; 2] {
     let margin = match high > low {
         true => 0.05 * (high - low),
@@ -96,13 +97,13 @@ fn padded([low, high]: [f64; 2]) -> [f64; 2] {
     [low - margin, high + margin]
 }
 
-/// Multiples of 1, 2 or 5 times a power of ten.
+/// Ticks at multiples of 1, 2 or 5 times a power of ten.
 fn linear_ticks(low: f64, high: f64, most: f64) -> Vec<(f64, String)> {
     let rough = (high - low) / most;
     let power = 10.0_f64.powf(rough.log10().floor());
     let step = power * [1.0, 2.0, 5.0, 10.0].into_iter().find(|nice| nice * power >= rough).unwrap_or(10.0);
     let digits = (-step.log10().floor()).clamp(0.0, 12.0) as usize;
-    // Half a thousandth of a step forgives rounding at the ends.
+    // The tolerance of 0.0005 steps keeps ticks at the ends despite rounding errors.
     let (first, last) = ((low / step - 5e-4).ceil() as i64, (high / step + 5e-4).floor() as i64);
     let text = |value: f64| match value.abs() >= 1e6 || (step < 1e-4 && value != 0.0) {
         true => number(value),
@@ -111,7 +112,7 @@ fn linear_ticks(low: f64, high: f64, most: f64) -> Vec<(f64, String)> {
     (first..=last).map(|k| k as f64 * step).map(|value| (value, text(value))).collect()
 }
 
-/// Powers of ten where there are two of them, else also their multiples; as many as fit.
+/// Ticks at powers of ten if the range contains two of them, else also at their multiples; at most `most`.
 fn log_ticks(low: f64, high: f64, most: f64) -> Vec<(f64, String)> {
     let (first, last) = ((low - 1e-9).ceil() as i32, (high + 1e-9).floor() as i32);
     if last - first >= 1 {
@@ -120,7 +121,7 @@ fn log_ticks(low: f64, high: f64, most: f64) -> Vec<(f64, String)> {
         let text = |power: i32| if small { number(10.0_f64.powi(power)) } else { power_of_ten(power) };
         return (first..=last).step_by(stride).map(|power| (10.0_f64.powi(power), text(power))).collect();
     }
-    // Within a decade or two: 1, 2 and 5 times a power of ten, and plain steps where even those are too few.
+    // Short ranges: 1, 2 and 5 times a power of ten, or linear ticks if those are fewer than three.
     let (low, high) = (10.0_f64.powf(low), 10.0_f64.powf(high));
     let multiples = (first - 1..=last).flat_map(|power| [1.0, 2.0, 5.0].map(|k| k * 10.0_f64.powi(power)));
     let ticks: Vec<(f64, String)> =
@@ -128,16 +129,16 @@ fn log_ticks(low: f64, high: f64, most: f64) -> Vec<(f64, String)> {
     if ticks.len() < 3 { linear_ticks(low, high, most.min(5.0)) } else { ticks }
 }
 
-/// The number with its exponent raised.
+/// Writes a power of ten with a superscript exponent.
 fn power_of_ten(power: i32) -> String {
-    let raised = |c: char| match c {
+    let superscript = |c: char| match c {
         '-' => '⁻',
         digit => ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'][digit as usize - '0' as usize],
     };
-    format!("10{}", power.to_string().chars().map(raised).collect::<String>())
+    format!("10{}", power.to_string().chars().map(superscript).collect::<String>())
 }
 
-/// An axis laid into a figure.
+/// Mapping from the values of an axis to figure coordinates.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Scale {
     log: bool,
@@ -148,20 +149,20 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// The place of a value that the axis takes.
+    /// Returns the coordinate of a value that the axis accepts.
     pub(crate) fn at(&self, value: f64) -> f64 {
         let value = if self.log { value.log10() } else { value };
         self.start + (self.end - self.start) * (value - self.low) / (self.high - self.low)
     }
 
-    /// Whether a value has a place within the frame, up to rounding.
-    pub(crate) fn holds(&self, value: f64) -> bool {
-        let place = self.at(value);
+    /// Whether a value lies within the frame, up to rounding.
+    pub(crate) fn contains(&self, value: f64) -> bool {
+        let coordinate = self.at(value);
         let (low, high) = (self.start.min(self.end), self.start.max(self.end));
-        place.is_finite() && (low - 0.01..=high + 0.01).contains(&place)
+        coordinate.is_finite() && (low - 0.01..=high + 0.01).contains(&coordinate)
     }
 
-    /// Its length in the figure.
+    /// Length in figure units.
     pub(crate) fn length(&self) -> f64 {
         (self.end - self.start).abs()
     }
@@ -176,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn ticks_are_round_numbers() {
+    fn places_linear_ticks_at_round_numbers() {
         assert_eq!(texts(linear_ticks(0.0, 1.0, 5.0)), ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
         assert_eq!(texts(linear_ticks(79.6, 85.1, 6.0)), ["80", "81", "82", "83", "84", "85"]);
         assert_eq!(texts(linear_ticks(-0.03, 0.03, 4.0)), ["-0.02", "0.00", "0.02"]);
@@ -184,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn logarithmic_ticks_are_powers_of_ten() {
+    fn places_logarithmic_ticks_at_powers_of_ten() {
         assert_eq!(texts(log_ticks(-5.0, 2.0, 12.0))[..2], ["10⁻⁵", "10⁻⁴"]);
         assert_eq!(texts(log_ticks(-5.0, 2.0, 4.0)).len(), 4);
         assert_eq!(texts(log_ticks(-1.0, 2.0, 8.0)), ["0.1", "1", "10", "100"]);
@@ -193,15 +194,17 @@ mod tests {
     }
 
     #[test]
-    fn values_find_their_places() {
+    fn maps_values_to_coordinates() {
         let scale = Axis::log("").range(0.01, 100.0).scale(None, 0.0, 100.0);
-        assert_eq!((scale.at(1.0), scale.holds(1000.0), scale.holds(100.0)), (50.0, false, true));
-        assert!(!Axis::log("").takes(0.0) && Axis::linear("").takes(0.0) && !Axis::linear("").takes(f64::INFINITY));
+        assert_eq!((scale.at(1.0), scale.contains(1000.0), scale.contains(100.0)), (50.0, false, true));
+        assert!(
+            !Axis::log("").accepts(0.0) && Axis::linear("").accepts(0.0) && !Axis::linear("").accepts(f64::INFINITY)
+        );
         let names = Axis::categories("", ["a", "b"]).scale(None, 0.0, 100.0);
         assert_eq!((names.at(0.0), names.at(1.0)), (25.0, 75.0));
         let one = Axis::linear("").scale(Some([3.0, 3.0]), 0.0, 100.0);
         assert_eq!(one.at(3.0), 50.0);
-        // A range that makes no sense is not used.
+        // An invalid range is ignored.
         assert_eq!(Axis::log("").range(0.0, 1.0).scale(Some([1.0, 100.0]), 0.0, 100.0).at(10.0), 50.0);
     }
 }

@@ -1,22 +1,23 @@
-//! Densities over the plane, as cells that are the stronger the higher the value.
+//! Densities over the plane, drawn as cells whose opacity grows with the value.
 
 use std::collections::BTreeMap;
 
-/// Values on a regular grid over a rectangle, row after row from below.
+/// Values on a regular grid over a rectangle, row by row from the bottom.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Density {
-    /// From where to where horizontally.
+    /// Left and right end of the rectangle.
     pub x: [f64; 2],
-    /// From where to where vertically.
+    /// Lower and upper end of the rectangle.
     pub y: [f64; 2],
-    /// How many values a row has.
+    /// Number of values per row.
     pub columns: usize,
-    /// The values, none negative; their largest is drawn full.
+    /// Non-negative values; the largest is drawn with full opacity.
     pub values: Vec<f64>,
 }
 
 impl Density {
-    /// For each strength from 1 to [`LEVELS`] the rectangles that have it, with corners `[x0, y0, x1, y1]`. Neighbours in a row that look the same are one.
+    /// Returns the rectangles `[x0, y0, x1, y1]` of each opacity level from 1 to [`LEVELS`]. Adjacent cells of a
+    /// row with the same level are merged.
     pub(crate) fn rectangles(&self) -> BTreeMap<u32, Vec<[f64; 4]>> {
         let most = self.values.iter().copied().filter(|value| value.is_finite()).fold(0.0, f64::max);
         if self.columns == 0 || most == 0.0 {
@@ -46,7 +47,7 @@ impl Density {
     }
 }
 
-/// How many strengths are told apart.
+/// Number of opacity levels.
 pub(crate) const LEVELS: f64 = 24.0;
 
 #[cfg(test)]
@@ -54,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn equal_neighbours_are_one_rectangle() {
+    fn merges_adjacent_cells_of_one_level() {
         let density = Density { x: [0.0, 4.0], y: [0.0, 1.0], columns: 4, values: vec![0.0, 2.0, 2.0, 1.0] };
         let expected = BTreeMap::from([(12, vec![[3.0, 0.0, 4.0, 1.0]]), (24, vec![[1.0, 0.0, 3.0, 1.0]])]);
         assert_eq!(density.rectangles(), expected);

@@ -1,8 +1,8 @@
-//! Figures: one plot, or several side by side.
+//! SVG figures of one plot, or of several plots side by side.
 
 use crate::frame::Frame;
 use crate::plot::{Plot, Shape};
-use crate::text::{LETTERS, escaped, fitted, place};
+use crate::text::{FONT_SIZE, coordinate, escaped, fitted};
 use crate::{legend, marks, style};
 use std::fmt::Write as _;
 
@@ -10,12 +10,12 @@ use std::fmt::Write as _;
 const WIDTH: f64 = 720.0;
 
 impl Plot {
-    /// The figure.
+    /// Draws the plot as an SVG figure.
     pub fn svg(&self) -> String {
         figure(&self.title, self.height, &self.body([0.0, 0.0, WIDTH, self.height], 17.0))
     }
 
-    /// Everything within a rectangle `[left, top, width, height]` of a figure.
+    /// Draws title, legend, frame and marks within a rectangle `[left, top, width, height]` of a figure.
     fn body(&self, [left, top, wide, high]: [f64; 4], title_size: f64) -> String {
         let mut text = String::new();
         let mut y = top;
@@ -24,8 +24,8 @@ impl Plot {
             heading(&mut text, &self.title, title_size, left, y, wide);
         }
         y += legend::draw(&mut text, self, left + 12.0, y + 6.0, wide - 24.0);
-        // Words of vertical lines stand above the frame.
-        let marked = self.layers.iter().any(|layer| matches!(layer.shape, Shape::Vertical(..)));
+        // The text of vertical lines is above the frame.
+        let marked = self.items.iter().any(|item| matches!(item.shape, Shape::Vertical(..)));
         let gap = if marked { 20.0 } else { 14.0 };
         let frame = Frame::within(self, [left, y + gap, wide, top + high - y - gap]);
         frame.draw(&mut text, self);
@@ -34,7 +34,7 @@ impl Plot {
     }
 }
 
-/// Plots side by side, so many in a row; each row is as high as its highest plot.
+/// Draws plots as one SVG figure, `columns` per row. Each row is as high as its highest plot.
 pub fn panels(title: &str, columns: usize, plots: &[Plot]) -> String {
     let columns = columns.clamp(1, plots.len().max(1));
     let wide = WIDTH / columns as f64;
@@ -45,7 +45,7 @@ pub fn panels(title: &str, columns: usize, plots: &[Plot]) -> String {
         heading(&mut body, title, 17.0, 0.0, 24.0, WIDTH);
     }
     for row in plots.chunks(columns) {
-        // Narrow plots need less height than wide ones, though not in the same proportion.
+        // Narrow plots need less height, but not in proportion to their width.
         let heights = row.iter().map(|plot| if columns > 1 { (0.72 * plot.height).max(160.0) } else { plot.height });
         let high = heights.fold(0.0, f64::max).round();
         for (column, plot) in row.iter().enumerate() {
@@ -57,20 +57,20 @@ pub fn panels(title: &str, columns: usize, plots: &[Plot]) -> String {
     figure(if title.is_empty() { titles.join("; ") } else { title.into() }.as_str(), y, &body)
 }
 
-/// A title at a height, within a width from the left.
+/// Draws a title with its base line at `y`, from `left` over at most `wide` units.
 fn heading(text: &mut String, title: &str, size: f64, left: f64, y: f64, wide: f64) {
-    // Bold letters are wider than others.
+    // Bold letters are wider than the estimate for normal ones.
     let (size, title) = fitted(title, size, 0.92 * (wide - 16.0));
-    let (x, y) = (place(left + 12.0), place(y));
+    let (x, y) = (coordinate(left + 12.0), coordinate(y));
     let _ =
         writeln!(text, "<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\" font-weight=\"600\">{}</text>", escaped(&title));
 }
 
-/// A whole figure around its contents.
+/// Wraps `body` into an SVG element with style sheet and background.
 fn figure(title: &str, height: f64, body: &str) -> String {
     format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"sgf\" viewBox=\"0 0 {WIDTH} {height}\" width=\"100%\" role=\"img\" \
-         aria-label=\"{}\" font-size=\"{LETTERS}\">\n{}\n<rect class=\"ground\" width=\"{WIDTH}\" height=\"{height}\"/>\n{body}</svg>\n",
+         aria-label=\"{}\" font-size=\"{FONT_SIZE}\">\n{}\n<rect class=\"ground\" width=\"{WIDTH}\" height=\"{height}\"/>\n{body}</svg>\n",
         escaped(title),
         style::sheet()
     )

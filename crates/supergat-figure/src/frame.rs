@@ -1,14 +1,14 @@
-//! The frame of a plot: where it lies, its axes, ticks and labels.
+//! The frame of a plot: position, axes, ticks and labels.
 
 use crate::axis::{Axis, Scale};
-use crate::plot::{Layer, Plot, Shape};
-use crate::text::{LETTERS, escaped, place, shortened, width};
+use crate::plot::{Plot, PlotItem, Shape};
+use crate::text::{FONT_SIZE, coordinate, escaped, shortened, width};
 use std::fmt::Write as _;
 
-/// The most letters of a name on an axis.
-const NAME: usize = 22;
+/// Maximum length of a name on an axis, in characters.
+const MAX_NAME: usize = 22;
 
-/// Where a plot's marks go, and how values become places.
+/// Area in which the marks of a plot are drawn, and the scales that map values to coordinates.
 pub(crate) struct Frame {
     pub(crate) left: f64,
     pub(crate) top: f64,
@@ -29,17 +29,17 @@ enum Side {
 }
 
 impl Frame {
-    /// What is left of a rectangle `[left, top, width, height]` when ticks and labels have their room.
+    /// Returns the frame that fits, with ticks and labels, into a rectangle `[left, top, width, height]`.
     pub(crate) fn within(plot: &Plot, [left, top, wide, high]: [f64; 4]) -> Self {
         let slanted = is_crowded(&plot.x, wide);
         let bottom = top + (high - room_below(&plot.x, slanted)).max(20.0);
-        let upright = |axis: &Axis, side: Side| {
-            // Names of a vertical axis begin at the top.
+        let vertical_scale = |axis: &Axis, side: Side| {
+            // The first name of a vertical axis is at the top.
             let (start, end) = if axis.is_categorical() { (top, bottom) } else { (bottom, top) };
             axis.scale(extent(plot, axis, side), start, end)
         };
-        let y = upright(&plot.y, Side::Left);
-        let right = plot.right.as_ref().map(|axis| upright(axis, Side::Right));
+        let y = vertical_scale(&plot.y, Side::Left);
+        let right = plot.right.as_ref().map(|axis| vertical_scale(axis, Side::Right));
         let from = left + room_beside(&plot.y, &y);
         let beside = plot.right.as_ref().zip(right.as_ref()).map_or(18.0, |(axis, scale)| room_beside(axis, scale));
         let to = (left + wide - beside).max(from + 20.0);
@@ -47,20 +47,20 @@ impl Frame {
         Self { left: from, top, width: to - from, height: bottom - top, x, y, right, slanted }
     }
 
-    /// The vertical axis that a layer uses.
-    pub(crate) fn vertical(&self, layer: &Layer) -> &Scale {
-        self.right.as_ref().filter(|_| layer.right).unwrap_or(&self.y)
+    /// Returns the scale of the vertical axis that an item uses.
+    pub(crate) fn vertical(&self, item: &PlotItem) -> &Scale {
+        self.right.as_ref().filter(|_| item.right).unwrap_or(&self.y)
     }
 
-    /// Grid, ticks and labels.
+    /// Draws grid, ticks and labels.
     pub(crate) fn draw(&self, text: &mut String, plot: &Plot) {
         self.draw_below(text, &plot.x);
         self.draw_beside(text, &plot.y, &self.y, false);
         if let (Some(axis), Some(scale)) = (&plot.right, &self.right) {
             self.draw_beside(text, axis, scale, true);
         }
-        let [x, y, wide, high] = [self.left, self.top, self.width, self.height].map(place);
-        // Writing to a text never fails.
+        let [x, y, wide, high] = [self.left, self.top, self.width, self.height].map(coordinate);
+        // Writing to a string never fails.
         let _ = writeln!(text, "<path class=\"axis line\" d=\"M{x} {y}v{high}h{wide}\"/>");
     }
 
@@ -68,18 +68,24 @@ impl Frame {
         let bottom = self.top + self.height;
         let room = if axis.is_categorical() { 1.0 } else { 58.0 };
         for (x, words) in axis.ticks(&self.x, room) {
-            let (x, words) = (place(x), escaped(&shortened(&words, NAME)));
+            let (x, words) = (coordinate(x), escaped(&shortened(&words, MAX_NAME)));
             if !axis.is_categorical() {
-                let _ = writeln!(text, "<path class=\"grid line\" d=\"M{x} {}V{}\"/>", place(self.top), place(bottom));
+                let _ = writeln!(
+                    text,
+                    "<path class=\"grid line\" d=\"M{x} {}V{}\"/>",
+                    coordinate(self.top),
+                    coordinate(bottom)
+                );
             }
-            let y = place(bottom + if self.slanted { 14.0 } else { 18.0 });
+            let y = coordinate(bottom + if self.slanted { 14.0 } else { 18.0 });
             let turned = match self.slanted {
                 true => format!("text-anchor=\"end\" transform=\"rotate(-45 {x} {y})\""),
                 false => "text-anchor=\"middle\"".into(),
             };
             let _ = writeln!(text, "<text class=\"pale\" x=\"{x}\" y=\"{y}\" {turned}>{words}</text>");
         }
-        let (x, y) = (place(self.left + self.width / 2.0), place(bottom + room_below(axis, self.slanted) - 9.0));
+        let (x, y) =
+            (coordinate(self.left + self.width / 2.0), coordinate(bottom + room_below(axis, self.slanted) - 9.0));
         if !axis.label.is_empty() {
             let _ = writeln!(text, "<text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\">{}</text>", escaped(&axis.label));
         }
@@ -96,17 +102,18 @@ impl Frame {
                 let _ = writeln!(
                     text,
                     "<path class=\"grid line\" d=\"M{} {}h{}\"/>",
-                    place(edge),
-                    place(y),
-                    place(self.width)
+                    coordinate(edge),
+                    coordinate(y),
+                    coordinate(self.width)
                 );
             }
-            let (x, y, words) = (place(edge + 7.0 * sign), place(y + 4.5), escaped(&shortened(&words, NAME)));
+            let (x, y, words) =
+                (coordinate(edge + 7.0 * sign), coordinate(y + 4.5), escaped(&shortened(&words, MAX_NAME)));
             let _ = writeln!(text, "<text class=\"pale\" x=\"{x}\" y=\"{y}\" text-anchor=\"{anchor}\">{words}</text>");
         }
         if !axis.label.is_empty() {
-            let x = place(edge + sign * (room_beside(axis, scale) - 12.0) + if right { 0.0 } else { 4.0 });
-            let (y, words) = (place(self.top + self.height / 2.0), escaped(&axis.label));
+            let x = coordinate(edge + sign * (room_beside(axis, scale) - 12.0) + if right { 0.0 } else { 4.0 });
+            let (y, words) = (coordinate(self.top + self.height / 2.0), escaped(&axis.label));
             let _ = writeln!(
                 text,
                 "<text x=\"{x}\" y=\"{y}\" text-anchor=\"middle\" transform=\"rotate(-90 {x} {y})\">{words}</text>"
@@ -115,38 +122,44 @@ impl Frame {
     }
 }
 
-/// Whether names below are so long that they must be slanted.
+/// Whether the names of the horizontal axis are too long to be written horizontally.
 fn is_crowded(axis: &Axis, wide: f64) -> bool {
     let each = (wide - 90.0) / axis.names().len().max(1) as f64;
-    axis.names().iter().any(|name| width(&shortened(name, NAME), LETTERS) + 6.0 > each)
+    axis.names().iter().any(|name| width(&shortened(name, MAX_NAME), FONT_SIZE) + 6.0 > each)
 }
 
-/// Room for ticks and label of the horizontal axis.
+/// Height of ticks and label of the horizontal axis.
 fn room_below(axis: &Axis, slanted: bool) -> f64 {
     let label = if axis.label.is_empty() { 8.0 } else { 26.0 };
-    let longest = axis.names().iter().map(|name| width(&shortened(name, NAME), LETTERS)).fold(0.0, f64::max);
+    let longest = axis.names().iter().map(|name| width(&shortened(name, MAX_NAME), FONT_SIZE)).fold(0.0, f64::max);
     label + if slanted { 18.0 + 0.71 * longest } else { 22.0 }
 }
 
-/// Room for ticks and label of a vertical axis.
+/// Width of ticks and label of a vertical axis.
 fn room_beside(axis: &Axis, scale: &Scale) -> f64 {
-    let longest =
-        axis.ticks(scale, 44.0).iter().map(|(_, words)| width(&shortened(words, NAME), LETTERS)).fold(0.0, f64::max);
+    let longest = axis
+        .ticks(scale, 44.0)
+        .iter()
+        .map(|(_, words)| width(&shortened(words, MAX_NAME), FONT_SIZE))
+        .fold(0.0, f64::max);
     longest + if axis.label.is_empty() { 18.0 } else { 36.0 }
 }
 
-/// The smallest and largest value that an axis must show.
+/// Returns the smallest and largest value that an axis must show.
 fn extent(plot: &Plot, axis: &Axis, side: Side) -> Option<[f64; 2]> {
-    let layers = plot.layers.iter().filter(|layer| side == Side::Below || layer.right == (side == Side::Right));
-    let values = layers.flat_map(|layer| if side == Side::Below { along(&layer.shape) } else { across(&layer.shape) });
-    values.filter(|&value| axis.takes(value)).fold(None, |extent, value| match extent {
+    let items = plot.items.iter().filter(|item| side == Side::Below || item.right == (side == Side::Right));
+    let values =
+        items.flat_map(
+            |item| if side == Side::Below { horizontal_values(&item.shape) } else { vertical_values(&item.shape) },
+        );
+    values.filter(|&value| axis.accepts(value)).fold(None, |extent, value| match extent {
         None => Some([value; 2]),
         Some([low, high]) => Some([value.min(low), value.max(high)]),
     })
 }
 
-/// What a shape needs of the horizontal axis.
-fn along(shape: &Shape) -> Vec<f64> {
+/// Horizontal values of a shape.
+fn horizontal_values(shape: &Shape) -> Vec<f64> {
     match shape {
         Shape::Line(points)
         | Shape::Faint(points)
@@ -165,8 +178,8 @@ fn along(shape: &Shape) -> Vec<f64> {
     }
 }
 
-/// What a shape needs of its vertical axis.
-fn across(shape: &Shape) -> Vec<f64> {
+/// Vertical values of a shape.
+fn vertical_values(shape: &Shape) -> Vec<f64> {
     match shape {
         Shape::Line(points) | Shape::Faint(points) | Shape::Steps(points) | Shape::Dots(points) => {
             points.iter().map(|[_, y]| *y).collect()

@@ -1,13 +1,10 @@
-//! Names beside dots: each takes the free place nearest to its dot.
+//! Placement of names beside dots without overlaps.
 
-use crate::text::{LETTERS, width};
+use crate::text::{FONT_SIZE, width};
 
-/// Where a name goes: its left end and its base line.
-pub(crate) type Place = [f64; 2];
-
-/// A place for each name beside its dot, within `[left, top, right, bottom]`, so that names cover neither dots nor each other where that
-/// can be done.
-pub(crate) fn places(dots: &[([f64; 2], &str)], bounds: [f64; 4]) -> Vec<Place> {
+/// Returns the left end and base line of each name, beside its dot and within `[left, top, right, bottom]`.
+/// Overlaps with dots and other names are avoided where possible.
+pub(crate) fn name_positions(dots: &[([f64; 2], &str)], bounds: [f64; 4]) -> Vec<[f64; 2]> {
     let mut taken: Vec<[f64; 4]> = dots.iter().map(|([x, y], _)| [x - 5.0, y - 5.0, x + 5.0, y + 5.0]).collect();
     dots.iter()
         .map(|&(dot, name)| {
@@ -15,7 +12,7 @@ pub(crate) fn places(dots: &[([f64; 2], &str)], bounds: [f64; 4]) -> Vec<Place> 
                 let outside = area(candidate) - overlap(candidate, &bounds);
                 outside + taken.iter().map(|other| overlap(candidate, other)).sum::<f64>()
             };
-            let best = candidates(dot, width(name, LETTERS))
+            let best = candidates(dot, width(name, FONT_SIZE))
                 .into_iter()
                 .min_by(|a, b| covered(a).total_cmp(&covered(b)))
                 .unwrap_or([dot[0], dot[1], dot[0], dot[1]]);
@@ -25,9 +22,9 @@ pub(crate) fn places(dots: &[([f64; 2], &str)], bounds: [f64; 4]) -> Vec<Place> 
         .collect()
 }
 
-/// Rectangles around a dot in the order of preference: of equals the first is taken.
+/// Candidate rectangles around a dot, in order of preference.
 fn candidates([x, y]: [f64; 2], wide: f64) -> Vec<[f64; 4]> {
-    let high = LETTERS + 2.0;
+    let high = FONT_SIZE + 2.0;
     let at = |left: f64, middle: f64| [left, middle - high / 2.0, left + wide, middle + high / 2.0];
     let ring = |distance: f64| {
         let (right, left, centre) = (x + distance, x - distance - wide, x - wide / 2.0);
@@ -59,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_make_way() {
+    fn avoids_overlapping_names() {
         let dots = [
             ([100.0, 100.0], "cora"),
             ([110.0, 100.0], "pubmed"),
@@ -67,10 +64,10 @@ mod tests {
             ([198.0, 5.0], "physics"),
         ];
         let bounds = [0.0, 0.0, 200.0, 200.0];
-        let boxes: Vec<[f64; 4]> = places(&dots, bounds)
+        let boxes: Vec<[f64; 4]> = name_positions(&dots, bounds)
             .iter()
             .zip(&dots)
-            .map(|([x, y], (_, name))| [*x, y + 3.0 - LETTERS - 2.0, x + width(name, LETTERS), y + 3.0])
+            .map(|([x, y], (_, name))| [*x, y + 3.0 - FONT_SIZE - 2.0, x + width(name, FONT_SIZE), y + 3.0])
             .collect();
         for (k, a) in boxes.iter().enumerate() {
             assert!(boxes[..k].iter().all(|b| overlap(a, b) == 0.0), "{boxes:?}");

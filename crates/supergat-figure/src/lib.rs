@@ -1,8 +1,8 @@
-//! Figures as SVG text and reports as HTML pages that need nothing else: no scripts, no fonts, no network.
+//! Figures as SVG text and reports as self-contained HTML pages: no scripts, no fonts, no network.
 //!
-//! A [`Plot`] is a frame with two or three axes into which marks are put; [`panels`] sets several plots side by side; a [`Page`] holds
-//! text, figures and tables. All follow the reader's light or dark scheme, print in the light one, and fit narrow screens. The same
-//! input gives the same bytes. Numbers that are not finite are left out.
+//! A [`Plot`] is a frame with two or three axes and marks; [`panels`] arranges several plots side by side; a
+//! [`Page`] contains text, figures and tables. All follow the light or dark scheme of the browser, print in the
+//! light scheme, and fit narrow screens. Equal input gives equal bytes. Numbers that are not finite are not drawn.
 //!
 //! ```
 //! use supergat_figure::{Axis, Page, Plot};

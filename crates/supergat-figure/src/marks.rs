@@ -1,4 +1,4 @@
-//! Marks within a frame.
+//! Draws the marks of a plot within its frame.
 
 use crate::boxes;
 use crate::density::{Density, LEVELS};
@@ -6,26 +6,26 @@ use crate::frame::Frame;
 use crate::labels;
 use crate::pen::Pen;
 use crate::plot::{Cell, Plot, Shaded, Shape};
-use crate::style::{ends, series, share, strength};
-use crate::text::{LETTERS, escaped, number, place, width};
+use crate::style::{cell_text_classes, min_max, opacity, series, share};
+use crate::text::{FONT_SIZE, coordinate, escaped, number, width};
 use std::fmt::Write as _;
 
-/// Lines of at most so many points also show them as dots.
-const FEW: usize = 24;
+/// Maximum number of points of a line that are also drawn as dots.
+const MAX_LINE_DOTS: usize = 24;
 
-/// Draws all marks of a plot, or says that there are none.
+/// Draws all marks of a plot, or the text "no data" if there are none.
 pub(crate) fn draw(text: &mut String, plot: &Plot, frame: &Frame) {
     let before = text.len();
-    for layer in &plot.layers {
-        Pen { text, plot, frame, layer }.draw();
+    for item in &plot.items {
+        Pen { text, plot, frame, item }.draw();
     }
     if text.len() == before {
-        let (x, y) = (place(frame.left + frame.width / 2.0), place(frame.top + frame.height / 2.0));
+        let (x, y) = (coordinate(frame.left + frame.width / 2.0), coordinate(frame.top + frame.height / 2.0));
         let _ = writeln!(text, "<text class=\"pale\" x=\"{x}\" y=\"{y}\" text-anchor=\"middle\">no data</text>");
     }
 }
 
-/// The points of a staircase: before every point but the first its place at the old height.
+/// Returns the corners of a staircase through points: across at the old height, then up or down.
 fn staircase(points: &[[f64; 2]]) -> Vec<[f64; 2]> {
     let corners = points.windows(2).flat_map(|pair| [[pair[1][0], pair[0][1]], pair[1]]);
     points.first().copied().into_iter().chain(corners).collect()
@@ -33,7 +33,7 @@ fn staircase(points: &[[f64; 2]]) -> Vec<[f64; 2]> {
 
 impl Pen<'_> {
     fn draw(&mut self) {
-        match &self.layer.shape {
+        match &self.item.shape {
             Shape::Line(points) => self.line(points),
             Shape::Faint(points) => self.path(points, "stroke-width=\"1.2\" stroke-opacity=\"0.3\""),
             Shape::Steps(points) => self.path(&staircase(points), "stroke-width=\"1.8\""),
@@ -54,9 +54,9 @@ impl Pen<'_> {
     }
 
     fn line(&mut self, points: &[[f64; 2]]) {
-        let dashes = if self.layer.right { " stroke-dasharray=\"6 4\"" } else { "" };
+        let dashes = if self.item.right { " stroke-dasharray=\"6 4\"" } else { "" };
         self.path(points, &format!("stroke-width=\"2.2\"{dashes}"));
-        if points.len() <= FEW {
+        if points.len() <= MAX_LINE_DOTS {
             self.dots(points);
         }
     }
@@ -69,7 +69,7 @@ impl Pen<'_> {
                 joined = false;
                 continue;
             };
-            let _ = write!(path, "{}{} {}", if joined { 'L' } else { 'M' }, place(x), place(y));
+            let _ = write!(path, "{}{} {}", if joined { 'L' } else { 'M' }, coordinate(x), coordinate(y));
             joined = true;
         }
         if !path.is_empty() {
@@ -85,7 +85,7 @@ impl Pen<'_> {
         let edge: Vec<String> = end(1)
             .chain(end(2).collect::<Vec<_>>().into_iter().rev())
             .filter_map(|point| self.at(point))
-            .map(|[x, y]| format!("{} {}", place(x), place(y)))
+            .map(|[x, y]| format!("{} {}", coordinate(x), coordinate(y)))
             .collect();
         if !edge.is_empty() {
             let colour = self.colour("area");
@@ -101,38 +101,39 @@ impl Pen<'_> {
         };
         for &point in points {
             let Some([x, y]) = self.inside(point) else { continue };
-            let words = format!("{}, {}", self.said(point[0]), number(point[1]));
-            let (colour, x, y, tip) = (self.colour("ring"), place(x), place(y), self.tip(&words));
+            let words = format!("{}, {}", self.x_text(point[0]), number(point[1]));
+            let (colour, x, y, tip) = (self.colour("ring"), coordinate(x), coordinate(y), self.tip(&words));
             let _ = writeln!(self.text, "<circle {colour} cx=\"{x}\" cy=\"{y}\" r=\"{radius}\">{tip}</circle>");
         }
     }
 
     fn shaded(&mut self, dots: &[Shaded]) {
-        let Some(ends) = ends(dots.iter().map(|dot| dot.value)) else { return };
+        let Some(range) = min_max(dots.iter().map(|dot| dot.value)) else { return };
         for dot in dots.iter().filter(|dot| dot.value.is_finite()) {
             let Some([x, y]) = self.inside(dot.at) else { continue };
-            let (x, y, tip, strength) = (place(x), place(y), self.tip(&dot.text), strength(share(dot.value, ends)));
-            // The ground behind hides what a pale dot covers.
+            let (x, y, tip) = (coordinate(x), coordinate(y), self.tip(&dot.text));
+            let opacity = opacity(share(dot.value, range));
+            // The background circle hides the marks behind a transparent dot.
             let _ = writeln!(
                 self.text,
                 "<circle class=\"ground\" cx=\"{x}\" cy=\"{y}\" r=\"5.5\"/><circle class=\"cell rule\" stroke-opacity=\"0.35\" cx=\"{x}\" cy=\"{y}\" \
-                 r=\"5\" fill-opacity=\"{strength:.2}\">{tip}</circle>"
+                 r=\"5\" fill-opacity=\"{opacity:.2}\">{tip}</circle>"
             );
         }
     }
 
     fn labelled(&mut self, points: &[([f64; 2], String)]) {
-        let there = points.iter().filter_map(|(point, name)| Some((self.inside(*point)?, name.as_str())));
-        let there: Vec<([f64; 2], &str)> = there.collect();
+        let visible = points.iter().filter_map(|(point, name)| Some((self.inside(*point)?, name.as_str())));
+        let visible: Vec<([f64; 2], &str)> = visible.collect();
         let frame = self.frame;
         let bounds = [frame.left, frame.top, frame.left + frame.width, frame.top + frame.height];
         self.dots(&points.iter().map(|(point, _)| *point).collect::<Vec<_>>());
-        for ([x, y], (_, name)) in labels::places(&there, bounds).into_iter().zip(&there) {
+        for ([x, y], (_, name)) in labels::name_positions(&visible, bounds).into_iter().zip(&visible) {
             let _ = writeln!(
                 self.text,
                 "<text class=\"halo\" x=\"{}\" y=\"{}\">{}</text>",
-                place(x),
-                place(y),
+                coordinate(x),
+                coordinate(y),
                 escaped(name)
             );
         }
@@ -142,7 +143,7 @@ impl Pen<'_> {
         for &[x, low, high] in intervals {
             let (Some([x0, y0]), Some([_, y1])) = (self.at([x, low]), self.at([x, high])) else { continue };
             let (colour, tip) = (self.colour("line"), self.tip(&format!("{} to {}", number(low), number(high))));
-            let (x, left, y0, y1) = (place(x0), place(x0 - 4.0), place(y0), place(y1));
+            let (x, left, y0, y1) = (coordinate(x0), coordinate(x0 - 4.0), coordinate(y0), coordinate(y1));
             self.clipped(&format!(
                 "<path {colour} stroke-width=\"1.5\" d=\"M{left} {y0}h8M{x} {y0}V{y1}M{left} {y1}h8\">{tip}</path>"
             ));
@@ -158,8 +159,8 @@ impl Pen<'_> {
             let Some([x, y]) = self.inside(point).filter(|_| size.is_finite() && size > 0.0) else { continue };
             let side = full * size.min(1.0);
             let (colour, tip) =
-                (self.colour("area"), self.tip(&format!("{}, {}", self.said(point[0]), number(point[1]))));
-            let (x, y, side) = (place(x - side / 2.0), place(y - side / 2.0), place(side));
+                (self.colour("area"), self.tip(&format!("{}, {}", self.x_text(point[0]), number(point[1]))));
+            let (x, y, side) = (coordinate(x - side / 2.0), coordinate(y - side / 2.0), coordinate(side));
             let _ = writeln!(
                 self.text,
                 "<rect {colour} x=\"{x}\" y=\"{y}\" width=\"{side}\" height=\"{side}\">{tip}</rect>"
@@ -168,28 +169,27 @@ impl Pen<'_> {
     }
 
     fn cells(&mut self, cells: &[Cell]) {
-        let Some(ends) = ends(cells.iter().map(|cell| cell.value)) else { return };
+        let Some(range) = min_max(cells.iter().map(|cell| cell.value)) else { return };
         let wide = self.frame.width / self.plot.x.names().len().max(1) as f64;
         let tall = self.frame.height / self.plot.y.names().len().max(1) as f64;
         for cell in cells.iter().filter(|cell| cell.value.is_finite()) {
             let Some([x, y]) = self.inside([cell.x as f64, cell.y as f64]) else { continue };
-            let share = share(cell.value, ends);
+            let opacity = opacity(share(cell.value, range));
             let row = self.plot.y.names().get(cell.y).map_or("", String::as_str);
-            let tip = self.tip(&format!("{row}, {}: {}", self.said(cell.x as f64), number(cell.value)));
-            let (left, top) = (place(x - wide / 2.0 + 0.5), place(y - tall / 2.0 + 0.5));
-            let (w, h) = (place(wide - 1.0), place(tall - 1.0));
+            let tip = self.tip(&format!("{row}, {}: {}", self.x_text(cell.x as f64), number(cell.value)));
+            let (left, top) = (coordinate(x - wide / 2.0 + 0.5), coordinate(y - tall / 2.0 + 0.5));
+            let (w, h) = (coordinate(wide - 1.0), coordinate(tall - 1.0));
             let _ = writeln!(
                 self.text,
-                "<rect class=\"cell\" x=\"{left}\" y=\"{top}\" width=\"{w}\" height=\"{h}\" fill-opacity=\"{:.3}\">{tip}</rect>",
-                strength(share)
+                "<rect class=\"cell\" x=\"{left}\" y=\"{top}\" width=\"{w}\" height=\"{h}\" fill-opacity=\"{opacity:.3}\">{tip}</rect>"
             );
-            // A text that has no room is left to the pointer.
-            if width(&cell.text, LETTERS) <= wide && tall >= LETTERS {
-                let class = if share > 0.7 { " class=\"on\"" } else { "" };
-                let (x, y, words) = (place(x), place(y + 4.5), escaped(&cell.text));
+            // A text that does not fit is shown by the tooltip only.
+            if width(&cell.text, FONT_SIZE) <= wide && tall >= FONT_SIZE {
+                let classes = cell_text_classes(opacity);
+                let (x, y, words) = (coordinate(x), coordinate(y + 4.5), escaped(&cell.text));
                 let _ = writeln!(
                     self.text,
-                    "<text{class} x=\"{x}\" y=\"{y}\" text-anchor=\"middle\" pointer-events=\"none\">{words}</text>"
+                    "<text class=\"{classes}\" x=\"{x}\" y=\"{y}\" text-anchor=\"middle\" pointer-events=\"none\">{words}</text>"
                 );
             }
         }
@@ -199,21 +199,21 @@ impl Pen<'_> {
         let mut path = String::new();
         for &[x0, y0, x1, y1] in segments {
             if let (Some([a, b]), Some([c, d])) = (self.at([x0, y0]), self.at([x1, y1])) {
-                let _ = write!(path, "M{} {}L{} {}", place(a), place(b), place(c), place(d));
+                let _ = write!(path, "M{} {}L{} {}", coordinate(a), coordinate(b), coordinate(c), coordinate(d));
             }
         }
         if !path.is_empty() {
-            // The more there are, the fainter: many of them still let each other through.
-            let strength = (40.0 / segments.len() as f64).sqrt().clamp(0.05, 0.35);
+            // Many segments are drawn fainter, so that single ones can still be told apart.
+            let opacity = (40.0 / segments.len() as f64).sqrt().clamp(0.05, 0.35);
             self.clipped(&format!(
-                "<path class=\"axis line\" stroke-opacity=\"{strength:.2}\" stroke-width=\"0.8\" d=\"{path}\"/>"
+                "<path class=\"axis line\" stroke-opacity=\"{opacity:.2}\" stroke-width=\"0.8\" d=\"{path}\"/>"
             ));
         }
     }
 
     fn density(&mut self, density: &Density) {
         let mut content = String::new();
-        let colour = match self.layer.series {
+        let colour = match self.item.series {
             Some(k) => series(k, "area"),
             None => "class=\"cell\"".into(),
         };
@@ -221,13 +221,14 @@ impl Pen<'_> {
             let mut path = String::new();
             for [x0, y0, x1, y1] in rectangles {
                 let (Some([a, b]), Some([c, d])) = (self.at([x0, y0]), self.at([x1, y1])) else { continue };
-                // Neighbours share the very same edge, so that no seam is seen.
-                let _ = write!(path, "M{0} {1}H{2}V{3}H{0}Z", place(a), place(b), place(c), place(d));
+                // Adjacent rectangles use equal coordinates, so that no gap is visible.
+                let _ =
+                    write!(path, "M{0} {1}H{2}V{3}H{0}Z", coordinate(a), coordinate(b), coordinate(c), coordinate(d));
             }
-            let strength = 0.85 * f64::from(level) / LEVELS;
+            let opacity = 0.85 * f64::from(level) / LEVELS;
             let _ = write!(
                 content,
-                "<path {colour} fill-opacity=\"{strength:.2}\" shape-rendering=\"crispEdges\" d=\"{path}\"/>"
+                "<path {colour} fill-opacity=\"{opacity:.2}\" shape-rendering=\"crispEdges\" d=\"{path}\"/>"
             );
         }
         if !content.is_empty() {
@@ -236,38 +237,38 @@ impl Pen<'_> {
     }
 
     fn vertical(&mut self, x: f64, words: &str) {
-        if !self.plot.x.takes(x) || !self.frame.x.holds(x) {
+        if !self.plot.x.accepts(x) || !self.frame.x.contains(x) {
             return;
         }
         let (at, top, high) = (self.frame.x.at(x), self.frame.top, self.frame.height);
-        // Words stand above the frame, where they cover nothing, and reach to the side that has room.
+        // The text is above the frame and extends to the side with enough room.
         let room = self.frame.left + self.frame.width - at;
-        let (shift, anchor) = if width(words, LETTERS) < room { (-2.0, "start") } else { (2.0, "end") };
-        let (from, to, y) = (place(at), place(at + shift), place(top - 3.0));
+        let (shift, anchor) = if width(words, FONT_SIZE) < room { (-2.0, "start") } else { (2.0, "end") };
+        let (from, to, y) = (coordinate(at), coordinate(at + shift), coordinate(top - 3.0));
         let _ = writeln!(
             self.text,
             "<path class=\"rule line\" stroke-dasharray=\"3 4\" d=\"M{from} {}v{}\"/>\n\
              <text x=\"{to}\" y=\"{y}\" text-anchor=\"{anchor}\">{}</text>",
-            place(top),
-            place(high),
+            coordinate(top),
+            coordinate(high),
             escaped(words)
         );
     }
 
     fn horizontal(&mut self, y: f64, words: &str) {
-        if !self.plot.y.takes(y) || !self.frame.y.holds(y) {
+        if !self.plot.y.accepts(y) || !self.frame.y.contains(y) {
             return;
         }
         let at = self.frame.y.at(y);
         let above = if at - self.frame.top > 20.0 { -5.0 } else { 15.0 };
-        let (right, y) = (place(self.frame.left + self.frame.width - 3.0), place(at + above));
+        let (right, y) = (coordinate(self.frame.left + self.frame.width - 3.0), coordinate(at + above));
         let _ = writeln!(
             self.text,
             "<path class=\"rule line\" stroke-dasharray=\"3 4\" d=\"M{} {}h{}\"/>\n\
              <text class=\"halo\" x=\"{right}\" y=\"{y}\" text-anchor=\"end\">{}</text>",
-            place(self.frame.left),
-            place(at),
-            place(self.frame.width),
+            coordinate(self.frame.left),
+            coordinate(at),
+            coordinate(self.frame.width),
             escaped(words)
         );
     }

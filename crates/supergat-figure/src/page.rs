@@ -1,18 +1,18 @@
-//! Pages for a browser that need nothing else.
+//! Self-contained HTML pages.
 
 use crate::text::escaped;
 use std::fmt::Write as _;
 
-/// What a row of a table wants to say by its colour.
+/// Meaning of a table row, shown by its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tone {
-    /// Nothing.
+    /// No meaning.
     Plain,
-    /// As it should be.
+    /// Expected or passed.
     Good,
-    /// Not as it should be.
+    /// Unexpected or failed.
     Bad,
-    /// Not to be looked at first.
+    /// Less important.
     Pale,
 }
 
@@ -27,7 +27,7 @@ impl Tone {
     }
 }
 
-/// A page: title and subtitle, then what is put into it, in order. All text is escaped.
+/// A page with a title, a subtitle and contents in the order in which they are added. All text is escaped.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Page {
     title: String,
@@ -35,7 +35,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// A page without contents. The subtitle may be empty.
+    /// Creates a page without contents. The subtitle may be empty.
     pub fn new(title: impl Into<String>, subtitle: &str) -> Self {
         let title = title.into();
         let mut body = format!("<h1>{}</h1>\n", escaped(&title));
@@ -45,26 +45,26 @@ impl Page {
         Self { title, body }
     }
 
-    /// A heading.
+    /// Adds a heading.
     #[must_use]
     pub fn section(self, heading: &str) -> Self {
         self.with(format!("<h2>{}</h2>\n", escaped(heading)))
     }
 
-    /// A paragraph.
+    /// Adds a paragraph.
     #[must_use]
     pub fn text(self, paragraph: &str) -> Self {
         self.with(format!("<p>{}</p>\n", escaped(paragraph)))
     }
 
-    /// A list of sentences, for instance notes below a table.
+    /// Adds a list of sentences, for instance notes below a table.
     #[must_use]
     pub fn notes<S: AsRef<str>>(self, notes: &[S]) -> Self {
         let items: String = notes.iter().map(|note| format!("<li>{}</li>\n", escaped(note.as_ref()))).collect();
         self.with(format!("<ul>\n{items}</ul>\n"))
     }
 
-    /// A figure of this crate with a caption.
+    /// Adds an SVG figure of this crate with a caption.
     #[must_use]
     pub fn figure(self, svg: &str, caption: &str) -> Self {
         self.with(format!(
@@ -73,7 +73,7 @@ impl Page {
         ))
     }
 
-    /// Facts: names and what they are.
+    /// Adds a list of facts, each a name and a value.
     #[must_use]
     pub fn facts<N: AsRef<str>, V: AsRef<str>>(self, facts: &[(N, V)]) -> Self {
         let one = |(name, value): &(N, V)| {
@@ -82,7 +82,7 @@ impl Page {
         self.with(format!("<dl>\n{}</dl>\n", facts.iter().map(one).collect::<String>()))
     }
 
-    /// A table. Columns of numbers are set to the right.
+    /// Adds a table. Columns of numbers are aligned right.
     #[must_use]
     pub fn table<H: AsRef<str>, C: AsRef<str>>(self, header: &[H], rows: &[Vec<C>]) -> Self {
         let rows: Vec<(Tone, Vec<&str>)> =
@@ -90,7 +90,7 @@ impl Page {
         self.toned_table(header, &rows)
     }
 
-    /// A table whose rows have a tone, which colours the last cell, or all of a pale row.
+    /// Adds a table whose rows have a tone, which colours the last cell, or all cells of a pale row.
     #[must_use]
     pub fn toned_table<H: AsRef<str>, C: AsRef<str>>(self, header: &[H], rows: &[(Tone, Vec<C>)]) -> Self {
         let right: Vec<bool> = (0..header.len())
@@ -115,14 +115,14 @@ impl Page {
         self.with(text + "</tbody></table></div>\n")
     }
 
-    /// Something to type, line by line as it is.
+    /// Adds preformatted code.
     #[must_use]
     pub fn code(self, code: &str) -> Self {
         let lines: Vec<String> = code.lines().map(escaped).collect();
         self.with(format!("<pre tabindex=\"0\"><code>{}</code></pre>\n", lines.join("\n")))
     }
 
-    /// The page.
+    /// Returns the page as HTML.
     pub fn html(&self) -> String {
         format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -139,7 +139,7 @@ impl Page {
     }
 }
 
-/// Whether a cell is set to the right: it begins like a number and is no list, or holds nothing.
+/// Whether a cell is aligned right: it begins with a number and is not a list, or is empty.
 fn is_number(cell: &str) -> bool {
     let begins = cell.trim_start_matches(['-', '+', '−', '<', '±', '~', ' ']);
     begins.is_empty()
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn everything_is_escaped_and_nothing_is_fetched() {
+    fn escapes_all_text_and_fetches_nothing() {
         let page = Page::new("<a>", "b & c")
             .section("s\"")
             .text("1 < 2")
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_have_tones_and_groups() {
+    fn marks_tones_and_groups_of_rows() {
         let rows = [(Tone::Good, vec!["a", "1"]), (Tone::Bad, vec!["a", "2"]), (Tone::Pale, vec!["b", "3"])];
         let page = Page::new("t", "").toned_table(&["x", "y"], &rows).html();
         for class in ["first good", "bad", "first pale"] {

@@ -1,6 +1,6 @@
-//! What a box plot shows of some values.
+//! Quartiles, whiskers and outliers for box plots.
 
-/// Box, whiskers and what lies beyond. Whiskers reach to the last value within one and a half heights of the box.
+/// Box, whiskers and outliers. Whiskers extend to the last value within 1.5 interquartile ranges of the box.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Quartiles {
     /// End of the lower whisker.
@@ -13,14 +13,14 @@ pub struct Quartiles {
     pub third: f64,
     /// End of the upper whisker.
     pub high: f64,
-    /// Values beyond the whiskers.
+    /// Outliers: values beyond the whiskers.
     pub beyond: Vec<f64>,
-    /// How many values there were.
+    /// Number of finite values.
     pub count: usize,
 }
 
 impl Quartiles {
-    /// Of the finite ones among the values. Without any, all quartiles are NaN, and no figure draws them.
+    /// Computes the quartiles of the finite values. Without any, all quartiles are NaN, which figures do not draw.
     pub fn of(values: &[f64]) -> Self {
         let mut sorted: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
         sorted.sort_by(f64::total_cmp);
@@ -34,13 +34,13 @@ impl Quartiles {
     }
 }
 
-/// Straight between neighbours in order, as NumPy does; NaN of nothing.
+/// Quantile by linear interpolation, as in NumPy; NaN for an empty slice.
 fn quantile(sorted: &[f64], share: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
-    let place = share * last as f64;
-    let below = place.floor() as usize;
+    let position = share * last as f64;
+    let below = position.floor() as usize;
     let above = (below + 1).min(last);
-    sorted[below] + (sorted[above] - sorted[below]) * place.fract()
+    sorted[below] + (sorted[above] - sorted[below]) * position.fract()
 }
 
 #[cfg(test)]
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quartiles_are_those_of_numpy() {
+    fn matches_numpy_quartiles() {
         let of = Quartiles::of(&[1.0, 2.0, 3.0, 4.0, 100.0, f64::NAN]);
         assert_eq!([of.first, of.median, of.third], [2.0, 3.0, 4.0]);
         assert_eq!((of.low, of.high, of.beyond, of.count), (1.0, 4.0, vec![100.0], 5));

@@ -1,16 +1,16 @@
-//! Text and numbers as SVG and HTML hold them.
+//! Text and numbers for SVG and HTML.
 
-/// Size of letters.
-pub(crate) const LETTERS: f64 = 13.0;
+/// Font size of normal text.
+pub(crate) const FONT_SIZE: f64 = 13.0;
 
-/// A text as XML and HTML hold it; control characters become spaces.
+/// Escapes text for XML and HTML; control characters become spaces.
 pub fn escaped(text: &str) -> String {
     let plain = |c: char| if c.is_control() { ' ' } else { c };
     let text: String = text.chars().map(plain).collect();
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// About how wide a text is in units, at a size of letters.
+/// Estimates the width of a text at a font size.
 pub(crate) fn width(text: &str, size: f64) -> f64 {
     let letter = |c: char| match c {
         'i' | 'j' | 'l' | 't' | 'f' | '.' | ',' | ':' | ' ' | '|' | '\'' => 0.36,
@@ -20,18 +20,18 @@ pub(crate) fn width(text: &str, size: f64) -> f64 {
     size * text.chars().map(letter).sum::<f64>()
 }
 
-/// The smallest letters of a figure.
-const SMALLEST: f64 = 12.0;
+/// Smallest font size of a figure.
+const MIN_FONT_SIZE: f64 = 12.0;
 
-/// A line of text that fits a width, set in smaller letters or cut where it must be: its size and its words.
+/// Fits a line of text into a width, by a smaller font size and then by cutting it. Returns size and text.
 pub(crate) fn fitted(text: &str, size: f64, wide: f64) -> (f64, String) {
-    let size = (size * wide / width(text, size).max(1.0)).clamp(SMALLEST, size);
-    // Whole sizes keep figures of one page alike.
+    let size = (size * wide / width(text, size).max(1.0)).clamp(MIN_FONT_SIZE, size);
+    // Integer sizes keep the figures of a page uniform.
     let size = size.floor();
     (size, shortened(text, (wide / width("x", size)) as usize))
 }
 
-/// At most that many letters, the last of them dots where some were cut.
+/// Cuts a text to at most `most` characters; the last one is then an ellipsis.
 pub(crate) fn shortened(text: &str, most: usize) -> String {
     match text.chars().count() > most {
         true => text.chars().take(most.saturating_sub(1)).chain(['…']).collect(),
@@ -39,7 +39,7 @@ pub(crate) fn shortened(text: &str, most: usize) -> String {
     }
 }
 
-/// A number for people: four digits that matter, powers of ten where it is very large or small.
+/// Formats a number with four significant digits, or in scientific notation if it is very large or small.
 pub(crate) fn number(value: f64) -> String {
     let size = value.abs();
     match size {
@@ -52,12 +52,12 @@ pub(crate) fn number(value: f64) -> String {
     }
 }
 
-/// A place in the figure: one decimal suffices.
-pub(crate) fn place(value: f64) -> String {
+/// Formats a figure coordinate with at most one decimal.
+pub(crate) fn coordinate(value: f64) -> String {
     trimmed(&format!("{value:.1}"))
 }
 
-/// A decimal number without zeros at its end.
+/// Removes trailing zeros of a decimal number.
 fn trimmed(text: &str) -> String {
     match text.contains('.') {
         true => match text.trim_end_matches('0').trim_end_matches('.') {
@@ -73,20 +73,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_cannot_leave_its_place() {
+    fn escapes_shortens_and_fits_text() {
         assert_eq!(escaped("<a & \"b\">\u{7}"), "&lt;a &amp; &quot;b&quot;&gt; ");
         assert_eq!(shortened("neighbourhood", 6), "neigh…");
         assert_eq!(shortened("six", 6), "six");
         assert_eq!(fitted("short", 17.0, 700.0), (17.0, "short".into()));
         let (size, words) = fitted(&"long ".repeat(40), 17.0, 700.0);
-        assert!(size == SMALLEST && words.ends_with('…') && width(&words, size) <= 700.0, "{words}");
+        assert!(size == MIN_FONT_SIZE && words.ends_with('…') && width(&words, size) <= 700.0, "{words}");
         assert_eq!(fitted(&"x".repeat(80), 17.0, 700.0).0, 14.0);
     }
 
     #[test]
-    fn numbers_are_short() {
+    fn formats_numbers_and_coordinates() {
         let texts: Vec<String> = [0.0, 84.3, 0.123456, 1234.5, 2e9, -0.5, 1e-5, 12.0].map(number).into();
         assert_eq!(texts, ["0", "84.3", "0.1235", "1234", "2.00e9", "-0.5", "1.00e-5", "12"]);
-        assert_eq!([place(-0.01), place(3.1234), place(10.0)], ["0", "3.1", "10"]);
+        assert_eq!([coordinate(-0.01), coordinate(3.1234), coordinate(10.0)], ["0", "3.1", "10"]);
     }
 }

@@ -1,4 +1,4 @@
-//! Figures as others see them: what is drawn, what is left out, and that text stays text.
+//! Figures as SVG: drawn marks, skipped values and escaped text.
 
 use supergat_figure::{Axis, Cell, Density, Plot, Quartiles, Shaded, panels};
 
@@ -6,7 +6,7 @@ fn linear() -> Plot {
     Plot::new("t", Axis::linear("x"), Axis::linear("y"))
 }
 
-/// Elements that are opened are closed, so that browsers accept the figure as XML.
+/// Asserts that all elements are closed, so that browsers accept the figure as XML.
 fn assert_balanced(svg: &str) {
     let mut open = Vec::new();
     for tag in svg.split('<').skip(1) {
@@ -48,7 +48,7 @@ fn everything(value: f64) -> Plot {
 }
 
 #[test]
-fn numbers_that_are_not_finite_are_never_drawn() {
+fn skips_numbers_that_are_not_finite() {
     for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1.5] {
         let svg = everything(value).svg();
         assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
@@ -58,7 +58,7 @@ fn numbers_that_are_not_finite_are_never_drawn() {
 }
 
 #[test]
-fn logarithmic_axes_leave_out_what_is_not_positive() {
+fn logarithmic_axes_skip_values_that_are_not_positive() {
     let svg = Plot::new("t", Axis::log("x"), Axis::log("y"))
         .dots("a", &[[0.0, 1.0], [1.0, -1.0], [1.0, 1.0], [10.0, 3.0]])
         .svg();
@@ -69,7 +69,7 @@ fn logarithmic_axes_leave_out_what_is_not_positive() {
 }
 
 #[test]
-fn empty_plots_say_so() {
+fn empty_plots_show_no_data() {
     let odd = linear().line("a", &[[f64::NAN, 1.0]]).cells(&[]).segments(&[]).band("a", &[]);
     for svg in [linear().svg(), odd.svg()] {
         assert!(svg.contains(">no data<"), "{svg}");
@@ -80,7 +80,7 @@ fn empty_plots_say_so() {
 }
 
 #[test]
-fn text_is_escaped_everywhere() {
+fn escapes_all_text() {
     let names = ["<c>"];
     let plot = Plot::new("<t>", Axis::categories("<x>", names), Axis::categories("<y>", names))
         .cells(&[Cell { x: 0, y: 0, value: 1.0, text: "<z>".into() }])
@@ -94,15 +94,15 @@ fn text_is_escaped_everywhere() {
 }
 
 #[test]
-fn a_name_has_one_colour_and_one_entry() {
+fn marks_of_one_name_share_colour_and_legend_entry() {
     let svg = linear().series(&["a", "b"]).line("b", &[[0.0, 0.0], [1.0, 1.0]]).dots("b", &[[0.5, 0.5]]).svg();
     assert_eq!(svg.matches(">b<").count(), 1, "{svg}");
-    // The first colour is kept for a series that is not here.
+    // The first colour is reserved for a series that is not drawn.
     assert!(svg.contains("class=\"s1 line\"") && !svg.contains("class=\"s0") && !svg.contains(">a<"), "{svg}");
 }
 
 #[test]
-fn what_lies_outside_a_range_is_not_drawn() {
+fn skips_marks_outside_the_range() {
     let svg = Plot::new("t", Axis::linear("x"), Axis::linear("y").range(0.0, 1.0))
         .dots("a", &[[0.0, 0.5], [1.0, 7.0], [2.0, 1.0]])
         .svg();
@@ -110,7 +110,7 @@ fn what_lies_outside_a_range_is_not_drawn() {
 }
 
 #[test]
-fn cells_without_room_keep_their_tip() {
+fn narrow_cells_show_their_text_as_tooltip_only() {
     let names: Vec<String> = (0..120).map(|k| format!("class {k}")).collect();
     let cells: Vec<Cell> = (0..120).map(|k| Cell { x: k, y: k, value: k as f64, text: "12345".into() }).collect();
     let svg = Plot::new("t", Axis::categories("x", names.clone()), Axis::categories("y", names)).cells(&cells).svg();
