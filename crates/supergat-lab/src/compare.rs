@@ -1,4 +1,4 @@
-//! What may be concluded from two samples of runs: the tests that fit, and a plain sentence.
+//! Statistical comparison of two sets of runs, with a conclusion in one sentence.
 
 use crate::statistics::{
     ALPHA, Effect, Interval, Mark, Moments, Summary, TTest, Undefined, Wilcoxon, detectable_effect,
@@ -8,23 +8,23 @@ use serde::Serialize;
 use std::collections::HashMap;
 use std::fmt::Display;
 
-/// One run, as far as a comparison needs it.
+/// A run in a comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ComparedRun {
-    /// The split as it was asked for.
+    /// Requested split.
     pub split: String,
-    /// What the split is, where that is known.
+    /// Hash of the split, if known.
     pub split_hash: Option<String>,
     /// The seed.
     pub seed: u64,
-    /// The test metric in percent.
+    /// Test metric in percent.
     pub test: f64,
 }
 
 /// Runs of one configuration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sample {
-    /// What a person calls it.
+    /// Human-readable name.
     pub name: String,
     /// The dataset.
     pub dataset: String,
@@ -34,19 +34,19 @@ pub struct Sample {
     pub runs: Vec<ComparedRun>,
 }
 
-/// Samples that must not be compared.
+/// Reason why two samples cannot be compared.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Incomparable {
     /// Different datasets.
-    #[error("{a} is of {of_a}, but {b} of {of_b}: only runs on the same dataset can be compared")]
+    #[error("{a} is on {of_a}, but {b} is on {of_b}: only runs on the same dataset can be compared")]
     Datasets {
         /// The first sample.
         a: String,
-        /// Its dataset.
+        /// Dataset of the first sample.
         of_a: String,
         /// The second sample.
         b: String,
-        /// Its dataset.
+        /// Dataset of the second sample.
         of_b: String,
     },
     /// Different metrics.
@@ -54,30 +54,30 @@ pub enum Incomparable {
     Metrics {
         /// The first sample.
         a: String,
-        /// Its metric.
+        /// Metric of the first sample.
         of_a: String,
         /// The second sample.
         b: String,
-        /// Its metric.
+        /// Metric of the second sample.
         of_b: String,
     },
 }
 
-/// A statistic, or why there is none.
+/// A statistic, or the reason why it is undefined.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Answer<T> {
-    /// The statistic.
+    /// Value of the statistic.
     Value(T),
-    /// The reason.
+    /// The statistic is undefined.
     Undefined {
-        /// In words.
+        /// Reason, as text.
         undefined: String,
     },
 }
 
 impl<T> Answer<T> {
-    /// The statistic, where there is one.
+    /// Returns the statistic, if it is defined.
     pub fn value(&self) -> Option<&T> {
         match self {
             Self::Value(value) => Some(value),
@@ -85,7 +85,7 @@ impl<T> Answer<T> {
         }
     }
 
-    /// The statistic in words, or the reason.
+    /// Returns the statistic as text, or the reason why it is undefined.
     pub fn text(&self, words: impl Fn(&T) -> String) -> String {
         match self {
             Self::Value(value) => words(value),
@@ -103,22 +103,22 @@ impl<T> From<Result<T, Undefined>> for Answer<T> {
     }
 }
 
-/// One side of a comparison.
+/// Summary of one sample of a comparison.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Side {
-    /// What a person calls it.
+    /// Human-readable name.
     pub name: String,
     /// Number of runs.
     pub runs: usize,
-    /// Mean in percent.
+    /// Mean test metric in percent.
     pub mean: f64,
     /// Sample standard deviation.
     pub std: f64,
-    /// The 95 % interval of the mean.
+    /// 95 % interval of the mean.
     pub interval: Answer<Interval>,
 }
 
-/// Everything that can be said of two samples. Differences are the first minus the second, in percentage points.
+/// Comparison of two samples. Differences are the first minus the second, in percentage points.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
     /// The dataset.
@@ -129,29 +129,29 @@ pub struct Comparison {
     pub a: Side,
     /// The second sample.
     pub b: Side,
-    /// Whether each run of one has its partner in the other: the same split and seed.
+    /// Whether each run has a partner with the same split and seed in the other sample.
     pub paired: bool,
-    /// How many splits the runs are of.
+    /// Number of different splits.
     pub splits: usize,
-    /// The paired t-test, of pairs.
+    /// Paired t-test, if the runs are paired.
     pub paired_t: Option<Answer<TTest>>,
-    /// Wilcoxon's signed-rank test, of pairs.
+    /// Wilcoxon's signed-rank test, if the runs are paired.
     pub wilcoxon: Option<Answer<Wilcoxon>>,
     /// Welch's t-test.
     pub welch_t: Answer<TTest>,
-    /// The paper's t-test.
+    /// The paper's t-test, with pooled variance.
     pub pooled_t: Answer<TTest>,
-    /// How the paper would mark the first against the second.
+    /// The paper's mark of the first sample against the second.
     pub mark: Answer<Mark>,
-    /// The difference in standard deviations: of the differences, if paired; else pooled.
+    /// Difference in standard deviations: of the differences if paired, else pooled.
     pub effect: Answer<Effect>,
-    /// The difference that so many runs with this spread show four times out of five.
+    /// Smallest difference that this number of runs detects with 80 % power, given their standard deviation.
     pub detectable: Answer<f64>,
-    /// What may be concluded.
+    /// Conclusion, as a sentence.
     pub conclusion: String,
 }
 
-/// Compares two samples, in pairs where every run has its partner.
+/// Compares two samples, in pairs if every run has a partner.
 pub fn compare(a: &Sample, b: &Sample) -> Result<Comparison, Incomparable> {
     if a.dataset != b.dataset {
         let (of_a, of_b) = (a.dataset.clone(), b.dataset.clone());
@@ -203,7 +203,7 @@ impl Side {
     }
 }
 
-/// Both samples in the same order, where each run has its one partner.
+/// Returns both samples in the same order, if each run has exactly one partner.
 fn pairs(a: &Sample, b: &Sample) -> Option<(Vec<f64>, Vec<f64>)> {
     let key = |run: &ComparedRun| (run.split.clone(), run.seed);
     let partners: HashMap<_, &ComparedRun> = b.runs.iter().map(|run| (key(run), run)).collect();
@@ -226,7 +226,7 @@ fn splits(a: &Sample, b: &Sample) -> usize {
     names.len()
 }
 
-/// The difference that would be seen, in the unit of the values.
+/// Returns the smallest detectable difference, in the unit of the values.
 fn detectable(a: &[f64], b: &[f64], paired: bool) -> Result<f64, Undefined> {
     let (effect, std) = if paired {
         let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
@@ -241,7 +241,7 @@ fn detectable(a: &[f64], b: &[f64], paired: bool) -> Result<f64, Undefined> {
 }
 
 impl Comparison {
-    /// The test that the conclusion goes by: the paired one of pairs, else Welch's.
+    /// Returns the test behind the conclusion: the paired t-test if the runs are paired, else Welch's.
     pub fn decisive(&self) -> &Answer<TTest> {
         self.paired_t.as_ref().unwrap_or(&self.welch_t)
     }
@@ -261,10 +261,8 @@ impl Comparison {
         let TTest { difference, interval: Interval { low, high }, p, .. } = *test;
         let scope = if self.splits == 1 { " (this split)" } else { "" };
         let seen = match self.detectable.value() {
-            Some(least) => format!(
-                "With so many runs and this spread, differences from {least:.2} points on are seen four times out of five"
-            ),
-            None => "What difference could have been seen is not known".to_owned(),
+            Some(least) => format!("These runs detect differences of {least:.2} points or more with 80 % power"),
+            None => "The smallest detectable difference is unknown".to_owned(),
         };
         if p < ALPHA {
             let (better, worse) = if difference > 0.0 { (&a.name, &b.name) } else { (&b.name, &a.name) };
@@ -286,7 +284,7 @@ impl Comparison {
     }
 }
 
-/// `p = 0.031`, `p = 2.1e-8`.
+/// Formats a p-value, such as `p = 0.031` or `p = 2.1e-8`.
 pub fn p_value(p: f64) -> impl Display {
     if p < 0.001 { format!("p = {p:.1e}") } else { format!("p = {p:.3}") }
 }
@@ -310,7 +308,7 @@ mod tests {
     const LOW: [f64; 6] = [83.0, 83.6, 83.1, 83.5, 83.3, 83.4];
 
     #[test]
-    fn shared_seeds_are_paired_in_any_order() {
+    fn pairs_runs_with_shared_seeds_in_any_order() {
         let (a, mut b) = (sample("mx", &HIGH), sample("go", &LOW));
         let straight = compare(&a, &b).unwrap();
         b.runs.reverse();
@@ -322,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_not_paired() {
+    fn does_not_pair_other_runs() {
         let (a, b) = (sample("mx", &HIGH), sample("go", &LOW));
         let mut other_split = b.clone();
         other_split.runs[2].split = "random:1".into();
@@ -340,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_known_is_said() {
+    fn states_undefined_and_unclear_results() {
         let one = compare(&sample("mx", &HIGH[..1]), &sample("go", &LOW[..1])).unwrap();
         assert!(one.conclusion.starts_with("Nothing can be concluded about mx and go: too few values"));
         assert!(!serde_json::to_string(&one).unwrap().contains("null,"), "{one:?}");
@@ -353,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn different_questions_are_refused() {
+    fn rejects_different_datasets_and_metrics() {
         let (a, b) = (sample("mx", &HIGH), sample("go", &LOW));
         let elsewhere = Sample { dataset: "ppi".into(), ..b.clone() };
         assert!(matches!(compare(&a, &elsewhere), Err(Incomparable::Datasets { .. })));

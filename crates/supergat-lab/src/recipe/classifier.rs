@@ -1,32 +1,35 @@
-//! A quick classifier that looks at features only: ridge regression onto the classes. Every score can also be had as if one labelled node had not been there.
+//! A fast classifier that uses features only: ridge regression onto the classes. Every score is also available
+//! without one of the training nodes.
 //!
-//! With rows x of length one, K = X X' + 1 over the labelled nodes (the 1 gives scores an offset), Y one-hot, G = (K + lambda I)^-1 and A = G Y:
+//! With rows x of length one, K = X X' + 1 over the training nodes (the 1 gives scores an offset), Y one-hot,
+//! G = (K + lambda I)^-1 and A = G Y:
 //!
 //! | score of | formula |
 //! |---|---|
 //! | any x | f(x) = k(x)' A |
-//! | labelled node i, without itself | Y_i - A_i / G_ii |
-//! | any x, without labelled node i | f(x) - (k(x)' G)_i / G_ii * A_i |
+//! | training node i, without itself | Y_i - A_i / G_ii |
+//! | any x, without training node i | f(x) - (k(x)' G)_i / G_ii * A_i |
 //!
-//! lambda, and whether columns are first brought to one scale, are those with the least squared error of nodes that are left out.
+//! lambda, and whether columns are first scaled to unit mean square, are chosen by the smallest squared leave-one-out
+//! error.
 
 use supergat_core::{Example, Features};
 
-/// A node: its graph and its number there.
-pub(super) type Place = (usize, usize);
+/// A node: index of its graph, and its index in the graph.
+pub(super) type NodeRef = (usize, usize);
 
 const LAMBDAS: [f64; 5] = [0.03, 0.1, 0.3, 1.0, 3.0];
 
-/// The rows of all graphs, scaled.
+/// Feature rows of all graphs, scaled.
 struct Rows<'a> {
     examples: &'a [Example<f32>],
-    /// What each column is multiplied with; `None`: columns stay as they are.
+    /// Factor of each column, if columns are scaled.
     scale: Option<Vec<f64>>,
 }
 
 impl Rows<'_> {
-    /// Column and value of everything that is not zero in the row of a node, as a vector of length one.
-    fn of(&self, (example, node): Place) -> Vec<(usize, f64)> {
+    /// Returns column and value of the non-zero entries of a node's row, normalised to length one.
+    fn of(&self, (example, node): NodeRef) -> Vec<(usize, f64)> {
         let scaled = |column: usize, value: f32| {
             let value = f64::from(value) * self.scale.as_ref().map_or(1.0, |scale| scale[column]);
             (column, value)
@@ -49,7 +52,7 @@ impl Rows<'_> {
     }
 }
 
-/// One over the root of the mean square of every column.
+/// Returns the inverse root mean square of every column.
 fn column_scale(examples: &[Example<f32>]) -> Vec<f64> {
     let columns = examples.first().map_or(0, |example| example.features.columns());
     let rows: usize = examples.iter().map(|example| example.features.rows()).sum();
@@ -75,59 +78,62 @@ fn column_scale(examples: &[Example<f32>]) -> Vec<f64> {
 pub(super) struct Classifier<'a> {
     rows: Rows<'a>,
     classes: usize,
-    labelled: usize,
-    /// Of each column its place among those in which a labelled node is not zero. No other has a weight.
-    place: Vec<Option<u32>>,
-    /// X' A by place of the column and class, and the offset of each class.
+    training_nodes: usize,
+    /// Index of each column among those in which a training node is not zero. Only these have weights.
+    column_index: Vec<Option<u32>>,
+    /// X' A by column index and class.
     weights: Vec<f64>,
+    /// Offset of each class.
     offset: Vec<f64>,
-    /// X' G by place of the column and labelled node, and the offset of each labelled node.
+    /// X' G by column index and training node.
     influence: Vec<f64>,
+    /// Offset of each training node.
     influence_offset: Vec<f64>,
-    /// A by labelled node and class.
+    /// A by training node and class.
     a: Vec<f64>,
     /// Diagonal of G.
     diagonal: Vec<f64>,
-    /// Scores of the labelled nodes without themselves.
+    /// Leave-one-out scores of the training nodes.
     left_out: Vec<f64>,
+    /// Squared leave-one-out error.
     error: f64,
 }
 
 impl<'a> Classifier<'a> {
-    /// Learns the classes of some nodes.
-    pub(super) fn fit(examples: &'a [Example<f32>], places: &[Place], class_of: &[usize], classes: usize) -> Self {
-        let with = |scale| Self::with(examples, places, class_of, classes, scale, &LAMBDAS);
-        let (plain, even) = (with(None), with(Some(column_scale(examples))));
-        if even.error < plain.error { even } else { plain }
+    /// Fits the classifier to the classes of some nodes.
+    pub(super) fn fit(examples: &'a [Example<f32>], nodes: &[NodeRef], class_of: &[usize], classes: usize) -> Self {
+        let with = |scale| Self::with(examples, nodes, class_of, classes, scale, &LAMBDAS);
+        let (plain, scaled) = (with(None), with(Some(column_scale(examples))));
+        if scaled.error < plain.error { scaled } else { plain }
     }
 
     fn with(
         examples: &'a [Example<f32>],
-        places: &[Place],
+        nodes: &[NodeRef],
         class_of: &[usize],
         classes: usize,
         scale: Option<Vec<f64>>,
         lambdas: &[f64],
     ) -> Self {
         let rows = Rows { examples, scale };
-        let labelled: Vec<Vec<(usize, f64)>> = places.iter().map(|place| rows.of(*place)).collect();
+        let labelled: Vec<Vec<(usize, f64)>> = nodes.iter().map(|node| rows.of(*node)).collect();
         let columns = examples.first().map_or(0, |example| example.features.columns());
         let kernel = kernel(&labelled, columns);
         let fits = lambdas.iter().map(|lambda| Fit::new(&kernel, class_of, classes, *lambda));
         let best = fits.min_by(|x, y| x.error.total_cmp(&y.error)).expect("there are lambdas");
-        let n = places.len();
-        let (mut place, mut used) = (vec![None; columns], 0);
+        let n = nodes.len();
+        let (mut column_index, mut used) = (vec![None; columns], 0);
         for &(column, _) in labelled.iter().flatten() {
-            if place[column].is_none() {
-                place[column] = Some(used);
+            if column_index[column].is_none() {
+                column_index[column] = Some(used);
                 used += 1;
             }
         }
         let mut all = Self {
             rows,
             classes,
-            labelled: n,
-            place,
+            training_nodes: n,
+            column_index,
             weights: vec![0.0; used as usize * classes],
             offset: vec![0.0; classes],
             influence: vec![0.0; used as usize * n],
@@ -142,54 +148,55 @@ impl<'a> Classifier<'a> {
             add(&mut all.offset, 1.0, a);
             add(&mut all.influence_offset, 1.0, g);
             for &(column, value) in row {
-                let place = all.place[column].expect("a column of a labelled node has a place") as usize;
-                add(&mut all.weights[place * classes..][..classes], value, a);
-                add(&mut all.influence[place * n..][..n], value, g);
+                let k = all.column_index[column].expect("columns of training nodes have an index") as usize;
+                add(&mut all.weights[k * classes..][..classes], value, a);
+                add(&mut all.influence[k * n..][..n], value, g);
             }
         }
         all
     }
 
-    /// Scores of a node for every class: about 1 for its own and 0 for the others, where features tell.
-    pub(super) fn scores(&self, place: Place) -> Vec<f64> {
-        self.scores_of(&self.rows.of(place))
+    /// Returns the scores of a node for every class: about 1 for its own and 0 for the others, if features determine
+    /// the class.
+    pub(super) fn scores(&self, node: NodeRef) -> Vec<f64> {
+        self.scores_of(&self.rows.of(node))
     }
 
     fn scores_of(&self, row: &[(usize, f64)]) -> Vec<f64> {
         let mut scores = self.offset.clone();
-        for (place, value) in self.known(row) {
-            add(&mut scores, value, &self.weights[place * self.classes..][..self.classes]);
+        for (k, value) in self.weighted(row) {
+            add(&mut scores, value, &self.weights[k * self.classes..][..self.classes]);
         }
         scores
     }
 
-    /// The same without what was learned from the labelled node of that number.
-    pub(super) fn scores_without(&self, place: Place, i: usize) -> Vec<f64> {
-        let row = self.rows.of(place);
+    /// Returns the scores of a node, computed without training node `i`.
+    pub(super) fn scores_without(&self, node: NodeRef, i: usize) -> Vec<f64> {
+        let row = self.rows.of(node);
         let mut scores = self.scores_of(&row);
-        let dot: f64 = self.known(&row).map(|(place, value)| value * self.influence[place * self.labelled + i]).sum();
+        let dot: f64 = self.weighted(&row).map(|(k, value)| value * self.influence[k * self.training_nodes + i]).sum();
         let share = (self.influence_offset[i] + dot) / self.diagonal[i];
         add(&mut scores, -share, &self.a[i * self.classes..(i + 1) * self.classes]);
         scores
     }
 
-    /// What a row has in columns that have a place, with that place.
-    fn known(&self, row: &[(usize, f64)]) -> impl Iterator<Item = (usize, f64)> {
-        row.iter().filter_map(|&(column, value)| Some((self.place[column]? as usize, value)))
+    /// Returns the entries of a row in columns with weights, by the index of the column.
+    fn weighted(&self, row: &[(usize, f64)]) -> impl Iterator<Item = (usize, f64)> {
+        row.iter().filter_map(|&(column, value)| Some((self.column_index[column]? as usize, value)))
     }
 
-    /// Scores of the labelled node of that number, without itself.
+    /// Returns the scores of training node `i`, computed without it.
     pub(super) fn left_out(&self, i: usize) -> &[f64] {
         &self.left_out[i * self.classes..(i + 1) * self.classes]
     }
 }
 
-/// What one lambda gives.
+/// Ridge regression with one lambda.
 struct Fit {
     g: Vec<f64>,
     a: Vec<f64>,
     left_out: Vec<f64>,
-    /// Squared error of nodes that are left out.
+    /// Squared leave-one-out error.
     error: f64,
 }
 
@@ -214,7 +221,7 @@ impl Fit {
     }
 }
 
-/// Products of all pairs of rows, plus one.
+/// Returns the dot products of all pairs of rows, plus one.
 fn kernel(rows: &[Vec<(usize, f64)>], columns: usize) -> Vec<f64> {
     let n = rows.len();
     let (mut kernel, mut dense) = (vec![0.0; n * n], vec![0.0; columns]);
@@ -229,7 +236,7 @@ fn kernel(rows: &[Vec<(usize, f64)>], columns: usize) -> Vec<f64> {
     kernel
 }
 
-/// Inverts a symmetric positive definite matrix in place (Gauss and Jordan; such matrices need no exchange of rows).
+/// Inverts a symmetric positive definite matrix in place, by Gauss-Jordan elimination without pivoting.
 fn invert(matrix: &mut [f64], n: usize) {
     let mut pivot_row = vec![0.0; n];
     for k in 0..n {
@@ -261,16 +268,15 @@ mod tests {
         assert!(a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-9), "{a:?} {b:?}");
     }
 
-    /// What the formulas say without a node is what a classifier says that never saw it.
     #[test]
-    fn leaving_out_is_fitting_without() {
+    fn leave_one_out_scores_equal_refitting() {
         let dataset = load("random-partition:classes=3,nodes=180,degree=4,homophily=0.5").unwrap();
         let Labels::Single { of, .. } = &dataset.examples[0].labels else { unreachable!("one class per node") };
         let nodes: Vec<usize> = (0..540).step_by(27).collect();
         let fit = |nodes: &[usize]| {
-            let places: Vec<Place> = nodes.iter().map(|node| (0, *node)).collect();
+            let refs: Vec<NodeRef> = nodes.iter().map(|node| (0, *node)).collect();
             let classes: Vec<usize> = nodes.iter().map(|node| of[*node] as usize).collect();
-            Classifier::with(&dataset.examples, &places, &classes, 3, None, &[0.1])
+            Classifier::with(&dataset.examples, &refs, &classes, 3, None, &[0.1])
         };
         let (all, without) = (fit(&nodes), fit(&nodes[1..]));
         for node in [nodes[0], nodes[4], 1] {
@@ -280,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn an_inverse_times_its_matrix_is_one() {
+    fn inverts_a_matrix() {
         let matrix = vec![4.0, 1.0, 0.5, 1.0, 3.0, 0.2, 0.5, 0.2, 2.0];
         let mut inverse = matrix.clone();
         invert(&mut inverse, 3);
@@ -292,9 +298,9 @@ mod tests {
         }
     }
 
-    /// A column of large numbers without meaning hides one of small numbers with meaning, unless columns are brought to one scale.
+    /// The first column is large noise; the second is small and determines the class.
     #[test]
-    fn columns_are_brought_to_one_scale_where_that_helps() {
+    fn scales_columns_if_that_reduces_the_error() {
         let (n, labels): (usize, Vec<usize>) = (20, (0..20).map(|i| i % 2).collect());
         let noise = |i: usize| 1000.0 * ((i * 7 % 11) as f32 - 5.0);
         let values = (0..n).flat_map(|i| [noise(i), if i % 2 == 0 { 1.0 } else { -1.0 }]).collect();
@@ -306,8 +312,8 @@ mod tests {
         )
         .unwrap();
         let examples = [example];
-        let places: Vec<Place> = (0..n).map(|i| (0, i)).collect();
-        let classifier = Classifier::fit(&examples, &places, &labels, 2);
+        let nodes: Vec<NodeRef> = (0..n).map(|i| (0, i)).collect();
+        let classifier = Classifier::fit(&examples, &nodes, &labels, 2);
         assert!(classifier.rows.scale.is_some());
         assert!((0..n).all(|i| classifier.left_out(i)[labels[i]] > 0.5));
     }

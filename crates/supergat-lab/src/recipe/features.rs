@@ -1,55 +1,60 @@
-//! Homophily from the features of the unlabelled neighbours of labelled nodes, seen through a classifier that does not look at links.
+//! Homophily from the features of the unlabelled neighbours of labelled nodes, scored by a classifier that does not
+//! use links.
 //!
-//! Let g_a(x) be its score for class a, always as if the labelled node in question had not taught it. Weighed as the homophily wants it (each labelled node by w_i, each of its
-//! links by one over its degree), three means are known:
+//! Let g_a(x) be the score for class a, always computed without the labelled node in question. Three weighted means
+//! are known; a labelled node has weight w_i, and each of its links w_i divided by its degree:
 //!
 //! | mean | of |
 //! |---|---|
 //! | s | g_y(x_j), where j is an unlabelled neighbour of a labelled node of class y |
-//! | p | g_y(x_i) of labelled nodes: what a neighbour of the same class scores |
-//! | q | g_a(x_i) of labelled nodes of other classes than a: what a neighbour of another class scores |
+//! | p | g_y(x_i) of labelled nodes: the score of a neighbour of the same class |
+//! | q | g_a(x_i) of labelled nodes of other classes than a: the score of a neighbour of another class |
 //!
-//! If scores depended on the class alone, s = h p + (1 - h) q, so h = (s - q) / (p - q). But neighbours are alike beyond their classes, and a neighbour of another class
-//! may look like the node it is linked with, which makes h too large. By how much at most can be seen: with r_i = g(x_i) - (mean of g in the class of i),
+//! If scores depended on the class alone, s = h p + (1 - h) q, so h = (s - q) / (p - q). But linked nodes are similar
+//! beyond their classes: a neighbour of another class may resemble the node it is linked with, which makes h too
+//! large. With r_i = g(x_i) - (mean of g in the class of i), the share of a node's deviation that its neighbours
+//! have in common with it is
 //!
-//! b = cov(r_i, g(x_j) given the class of i) / var(r_i)
+//! b = cov(r_i, g(x_j) given the class of i) / var(r_i).
 //!
-//! is how much of a node's deviation its neighbours share. If all of that sits on links between classes, these look like links within, and h is too large by b; if none does, h is right. So
-//! h is taken as evenly spread over the b below (s - q) / (p - q): b / 2 is subtracted, and b^2 / 12 added to the variance. The rest of the variance
-//! comes from the labelled nodes: the sum of the squares of what each of them adds to the estimate, to first order.
+//! If all of it is due to links between classes, h is too large by b; if none is, h is correct. So h is taken as
+//! uniformly distributed over the interval of length b below (s - q) / (p - q): b / 2 is subtracted, and b^2 / 12
+//! added to the variance. The rest of the variance is the sum of the squared contributions of the labelled nodes to
+//! the estimate, to first order.
 
-use super::part::{NORMAL_REACH, Part};
-use super::sample::Sample;
-use super::taught::Taught;
+use super::fitted::FittedClassifier;
+use super::labelled::LabelledNodes;
+use super::partial_estimate::{NORMAL_REACH, PartialEstimate};
 
-/// The scores must tell classes apart by so many standard errors.
+/// Smallest difference between p and q, in standard errors, at which features are used.
 const CLEAR: f64 = 2.0;
 
-/// What features of neighbours say.
+/// Homophily from the features of unlabelled neighbours.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FeatureEvidence {
-    /// (s - q) / (p - q).
+    /// The estimate (s - q) / (p - q).
     raw: f64,
     variance: f64,
-    /// b.
+    /// The share b.
     shared: f64,
 }
 
-/// What one labelled node contributes.
+/// Contribution of one labelled node to the three means: its weight and its weighted score.
 struct Contribution {
-    /// Its part of the weights of s, and of s itself.
+    /// Contribution to s.
     links: [f64; 2],
-    /// The same of p.
+    /// Contribution to p.
     own: [f64; 2],
-    /// The same of q.
+    /// Contribution to q.
     others: [f64; 2],
 }
 
 impl FeatureEvidence {
-    /// `None` where no labelled node has an unlabelled neighbour, or where features do not tell the classes apart.
-    pub(super) fn of(sample: &Sample<'_>, taught: &Taught<'_>, weights: &[f64]) -> Option<Self> {
-        let own: Vec<Vec<f64>> = (0..weights.len()).map(|i| taught.own(sample, i)).collect();
-        let links = outward(sample, taught, weights, MOST_SCORES);
+    /// Computes the estimate; `None` if no labelled node has an unlabelled neighbour, or if features do not separate
+    /// the classes.
+    pub(super) fn of(sample: &LabelledNodes<'_>, classifier: &FittedClassifier<'_>, weights: &[f64]) -> Option<Self> {
+        let own: Vec<Vec<f64>> = (0..weights.len()).map(|i| classifier.own_scores(sample, i)).collect();
+        let links = unlabelled_links(sample, classifier, weights, MAX_SCORES);
         let contributions = contributions(sample, weights, &own, &links);
         let mean = |of: fn(&Contribution) -> [f64; 2]| {
             let [weight, sum] =
@@ -79,9 +84,9 @@ impl FeatureEvidence {
         Some(Self { raw, variance, shared })
     }
 
-    /// As an estimate with its variance.
-    pub(super) fn part(&self) -> Part {
-        Part {
+    /// Returns the estimate corrected for b, with its variance.
+    pub(super) fn estimate(&self) -> PartialEstimate {
+        PartialEstimate {
             value: self.raw - self.shared / 2.0,
             variance: self.variance + self.shared * self.shared / 12.0,
             reach: NORMAL_REACH,
@@ -89,25 +94,36 @@ impl FeatureEvidence {
     }
 }
 
-/// A link from a labelled node to an unlabelled one: the labelled node, its weight, and the scores of the other.
-type Outward = (usize, f64, Vec<f64>);
+/// A link from a labelled node to an unlabelled one: index of the labelled node, weight of the link, and scores of
+/// the unlabelled node.
+type UnlabelledLink = (usize, f64, Vec<f64>);
 
-/// The most scores of neighbours that are kept; where there are more, only every so many labelled nodes are asked for theirs.
-const MOST_SCORES: usize = 1 << 23;
+/// Maximum number of scores of neighbours kept in memory. If there are more, only every k-th labelled node is used.
+const MAX_SCORES: usize = 1 << 23;
 
-fn outward(sample: &Sample<'_>, taught: &Taught<'_>, weights: &[f64], most: usize) -> Vec<Outward> {
+fn unlabelled_links(
+    sample: &LabelledNodes<'_>,
+    classifier: &FittedClassifier<'_>,
+    weights: &[f64],
+    most: usize,
+) -> Vec<UnlabelledLink> {
     let all: usize = sample.around.iter().map(|(list, _)| list.len() * sample.classes).sum();
     let mut links = Vec::new();
     for (i, (list, share)) in sample.around.iter().enumerate().step_by(all.div_ceil(most).max(1)) {
-        let graph = sample.places[i].0;
-        for &other in list.iter().filter(|other| sample.number[graph][**other as usize].is_none()) {
-            links.push((i, weights[i] * share, taught.without((graph, other as usize), i)));
+        let graph = sample.nodes[i].0;
+        for &other in list.iter().filter(|other| sample.index[graph][**other as usize].is_none()) {
+            links.push((i, weights[i] * share, classifier.scores_without((graph, other as usize), i)));
         }
     }
     links
 }
 
-fn contributions(sample: &Sample<'_>, weights: &[f64], own: &[Vec<f64>], links: &[Outward]) -> Vec<Contribution> {
+fn contributions(
+    sample: &LabelledNodes<'_>,
+    weights: &[f64],
+    own: &[Vec<f64>],
+    links: &[UnlabelledLink],
+) -> Vec<Contribution> {
     let mut shares = vec![0.0; sample.classes];
     sample.class_of.iter().zip(weights).for_each(|(class, weight)| shares[*class] += weight);
     let of = |i: usize| {
@@ -125,8 +141,8 @@ fn contributions(sample: &Sample<'_>, weights: &[f64], own: &[Vec<f64>], links: 
     all
 }
 
-/// b above, between 0 and 1, and what each labelled node adds to its error.
-fn shared(sample: &Sample<'_>, weights: &[f64], own: &[Vec<f64>], links: &[Outward]) -> (f64, Vec<f64>) {
+/// Returns the share b, from 0 to 1, and the contribution of each labelled node to its error.
+fn shared(sample: &LabelledNodes<'_>, weights: &[f64], own: &[Vec<f64>], links: &[UnlabelledLink]) -> (f64, Vec<f64>) {
     let of_nodes = (0..weights.len()).map(|i| (sample.class_of[i], weights[i], &own[i][..]));
     let of_links = links.iter().map(|(i, weight, scores)| (sample.class_of[*i], *weight, &scores[..]));
     let node_means = class_means(sample.classes, of_nodes);
@@ -152,7 +168,7 @@ fn shared(sample: &Sample<'_>, weights: &[f64], own: &[Vec<f64>], links: &[Outwa
     (b.clamp(0.0, 1.0), errors)
 }
 
-/// Weighed mean of scores in each class.
+/// Returns the weighted mean of the scores in each class.
 fn class_means<'a>(classes: usize, scores: impl Iterator<Item = (usize, f64, &'a [f64])>) -> Vec<Vec<f64>> {
     let (mut sums, mut totals) = (vec![vec![0.0; classes]; classes], vec![0.0; classes]);
     for (class, weight, scores) in scores {
@@ -170,17 +186,18 @@ mod tests {
     use super::*;
     use crate::recipe::Known;
 
-    /// With room for half of the scores every second labelled node is asked for those of its neighbours, and the mean of s hardly moves.
+    /// With memory for half of the scores, every second labelled node is used and the mean s is nearly the same.
     #[test]
-    fn of_too_many_scores_an_even_part_is_kept() {
+    fn thins_labelled_nodes_if_there_are_too_many_scores() {
         let dataset = supergat_data::load("random-partition:classes=5,nodes=180,degree=10,homophily=0.6").unwrap();
-        let sample = Sample::of(&dataset, Known::Training).unwrap();
-        let taught = Taught::new(&sample);
-        let weights = taught.weights(&sample);
+        let sample = LabelledNodes::of(&dataset, Known::Training).unwrap();
+        let classifier = FittedClassifier::new(&sample);
+        let weights = classifier.weights(&sample);
         let scores: usize = sample.around.iter().map(|(list, _)| list.len() * sample.classes).sum();
-        let [all, half] = [scores, scores.div_ceil(2)].map(|most| outward(&sample, &taught, &weights, most));
+        let [all, half] =
+            [scores, scores.div_ceil(2)].map(|most| unlabelled_links(&sample, &classifier, &weights, most));
         assert!(half.iter().all(|(i, ..)| i % 2 == 0) && half.len() * 3 > all.len() && half.len() * 5 < all.len() * 3);
-        let mean = |links: &[Outward]| {
+        let mean = |links: &[UnlabelledLink]| {
             let sum: f64 = links.iter().map(|(i, weight, scores)| weight * scores[sample.class_of[*i]]).sum();
             sum / links.iter().map(|(_, weight, _)| weight).sum::<f64>()
         };

@@ -1,28 +1,30 @@
 //! Homophily from the links between labelled nodes.
 //!
-//! With w_i what a labelled node weighs, d_i its number of neighbours and x_ij their agreement, h = sum w_i w_j x_ij / d_i over the same sum without x_ij. Its variance is that of
-//! a ratio whose links are not independent, because they share nodes: with r_ij = w_i w_j (x_ij - h) / d_i,
+//! With w_i the weight of a labelled node, d_i its number of neighbours and x_ij the agreement of nodes i and j,
+//! h = sum w_i w_j x_ij / d_i divided by the same sum without x_ij. The links of this ratio are not independent,
+//! because they share nodes. With r_ij = w_i w_j (x_ij - h) / d_i, its variance is
 //!
 //! V = (sum over nodes of (sum of r over the node's links)^2 - sum over links of r^2) / (sum of weights)^2,
 //!
-//! but not below what as many independent links would have, `h (1 - h) / (n + 2)` with n the effective number of links and h with one link more of either kind
-//! (Agresti and Coull), so that a handful of links which all agree are not taken for certainty. Where several graphs have labels, the variance between them counts if it is
-//! larger, and the interval is Student's with one degree of freedom less than there are graphs.
+//! but at least the variance of as many independent links, `h (1 - h) / (n + 2)`, with n the effective number of
+//! links and h computed with one more link of either kind (Agresti and Coull). A few links that all agree therefore
+//! still have a variance. If several graphs have labels, the variance between graphs is used if it is larger, and
+//! the interval is Student's with one degree of freedom less than the number of graphs.
 
-use super::part::{NORMAL_REACH, Part};
-use super::sample::Sample;
+use super::labelled::LabelledNodes;
+use super::partial_estimate::{NORMAL_REACH, PartialEstimate};
 use crate::graph_statistics::agreement;
 use crate::statistics::{ALPHA, t_quantile};
 
-/// What links between labelled nodes say.
+/// Homophily from links between labelled nodes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LinkEvidence {
-    pub(super) part: Part,
-    /// How many pairs of labelled nodes are linked.
+    pub(super) estimate: PartialEstimate,
+    /// Number of linked pairs of labelled nodes.
     pub(super) pairs: usize,
 }
 
-/// A linked pair of labelled nodes, seen from one end or both.
+/// A linked pair of labelled nodes; the weight is summed over both directions.
 #[derive(Debug, Clone, Copy)]
 struct Pair {
     nodes: [u32; 2],
@@ -32,8 +34,8 @@ struct Pair {
 }
 
 impl LinkEvidence {
-    /// `None` without such links.
-    pub(super) fn of(sample: &Sample<'_>, weights: &[f64]) -> Option<Self> {
+    /// Computes the estimate; `None` if no link joins two labelled nodes.
+    pub(super) fn of(sample: &LabelledNodes<'_>, weights: &[f64]) -> Option<Self> {
         let pairs = pairs(sample, weights);
         let total: f64 = pairs.iter().map(|pair| pair.weight).sum();
         if total <= 0.0 {
@@ -45,18 +47,18 @@ impl LinkEvidence {
         let least = value * (1.0 - value) / (effective + 2.0);
         let variance = shared_nodes(&pairs, h, weights.len()) / (total * total);
         let (between, reach) = between_graphs(&pairs, h, total);
-        let part = Part { value, variance: variance.max(least).max(between), reach };
-        Some(Self { part, pairs: pairs.len() })
+        let estimate = PartialEstimate { value, variance: variance.max(least).max(between), reach };
+        Some(Self { estimate, pairs: pairs.len() })
     }
 }
 
-/// All linked pairs once.
-fn pairs(sample: &Sample<'_>, weights: &[f64]) -> Vec<Pair> {
+/// Returns every linked pair of labelled nodes once.
+fn pairs(sample: &LabelledNodes<'_>, weights: &[f64]) -> Vec<Pair> {
     let mut pairs = Vec::new();
     for (i, (list, share)) in sample.around.iter().enumerate() {
-        let (graph, node) = sample.places[i];
+        let (graph, node) = sample.nodes[i];
         for &other in list {
-            let Some(j) = sample.number[graph][other as usize] else { continue };
+            let Some(j) = sample.index[graph][other as usize] else { continue };
             let Some(agreement) = agreement(&sample.examples[graph].labels, node, other as usize) else { continue };
             let nodes = [j.min(i as u32), j.max(i as u32)];
             pairs.push(Pair { nodes, graph, weight: weights[i] * weights[j as usize] * share, agreement });
@@ -73,7 +75,7 @@ fn pairs(sample: &Sample<'_>, weights: &[f64]) -> Vec<Pair> {
     pairs
 }
 
-/// The variance of the sum of all r, as links that share a node are not independent.
+/// Returns the variance of the sum of all r, where links that share a node are dependent.
 fn shared_nodes(pairs: &[Pair], h: f64, labelled: usize) -> f64 {
     let (mut of_node, mut squares) = (vec![0.0; labelled], 0.0);
     for pair in pairs {
@@ -84,7 +86,7 @@ fn shared_nodes(pairs: &[Pair], h: f64, labelled: usize) -> f64 {
     of_node.iter().map(|sum| sum * sum).sum::<f64>() - squares
 }
 
-/// The variance between graphs, and how far an interval reaches with so many.
+/// Returns the variance between graphs, and the half width of a 95 % interval in standard errors.
 fn between_graphs(pairs: &[Pair], h: f64, total: f64) -> (f64, f64) {
     let graphs = pairs.iter().map(|pair| pair.graph + 1).max().unwrap_or(0);
     let mut sums = vec![(0usize, 0.0); graphs];

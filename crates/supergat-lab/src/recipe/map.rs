@@ -1,8 +1,9 @@
-//! The recipe as the paper draws it: synthetic graphs in the plane of average degree and homophily, each with its best form of attention.
+//! The paper's map: synthetic graphs over average degree and homophily, each with its best form of attention.
 //!
-//! The rule of a graph, with `differ` the unpaired t-test with pooled variance at p < 0.05 and `best` the better of SuperGAT-SD and SuperGAT-MX:
+//! The best form of a graph follows this rule. `differ` is the unpaired t-test with pooled variance at p < 0.05,
+//! `best` the better of SuperGAT-SD and SuperGAT-MX:
 //!
-//! | where | form |
+//! | condition | form |
 //! |---|---|
 //! | `best` is not better than GAT, or does not `differ` from it | GAT-Any: self-supervision gains nothing |
 //! | else, SD and MX do not `differ` | SuperGAT-Any |
@@ -18,15 +19,16 @@ use std::fmt;
 /// The paper's accuracies on its 144 synthetic graphs.
 const PAPER: &str = include_str!("paper.json");
 
-/// Up to this homophily the paper finds SuperGAT-SD ahead.
+/// Largest homophily at which the paper finds SuperGAT-SD ahead of SuperGAT-MX.
 pub(super) const LOW_HOMOPHILY: f64 = 0.2;
-/// The answers of the recipe.
+
+/// Forms of attention that perform best on a graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Form {
-    /// All forms do equally well, so the network needs no self-supervision.
+pub enum BestForm {
+    /// All forms perform equally well, so self-supervision is not needed.
     GatAny,
-    /// Self-supervision helps, in either form.
+    /// Self-supervision helps, with either form.
     SupergatAny,
     /// SuperGAT-SD.
     Sd,
@@ -34,19 +36,19 @@ pub enum Form {
     Mx,
 }
 
-impl Form {
-    /// Every form.
+impl BestForm {
+    /// All variants.
     pub const ALL: [Self; 4] = [Self::GatAny, Self::SupergatAny, Self::Sd, Self::Mx];
-    /// In the order of their colours, so that a form looks the same in every figure.
+    /// All variants in the order of their colours in figures.
     pub const SHOWN: [Self; 4] = [Self::Sd, Self::Mx, Self::GatAny, Self::SupergatAny];
 
-    /// The rule above, on accuracies of one graph.
+    /// Applies the rule of this module to the accuracies on one graph.
     pub fn best(gat: Moments, sd: Moments, mx: Moments) -> Self {
         let all = [gat, sd, mx];
         Self::by_rule(all.map(|of| of.mean), |a, b| differ(all[a], all[b]))
     }
 
-    /// The rule with a paired t-test, on accuracies of several graphs that all models saw.
+    /// Applies the rule with a paired t-test to the accuracies on several graphs, each used by all models.
     pub fn best_of_pairs(gat: &[f64], sd: &[f64], mx: &[f64]) -> Self {
         let all = [gat, sd, mx];
         let means = all.map(|values| Summary::of(values.to_vec()).mean);
@@ -57,7 +59,7 @@ impl Form {
         })
     }
 
-    /// From the means of GAT, SD and MX, and which of them differ.
+    /// Applies the rule to the means of GAT, SD and MX.
     fn by_rule([gat, sd, mx]: [f64; 3], differ: impl Fn(usize, usize) -> bool) -> Self {
         let (best, mean) = if sd > mx { (1, sd) } else { (2, mx) };
         if mean <= gat || !differ(best, 0) {
@@ -72,7 +74,7 @@ impl Form {
     }
 }
 
-impl fmt::Display for Form {
+impl fmt::Display for BestForm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::GatAny => "GAT-Any",
@@ -83,7 +85,8 @@ impl fmt::Display for Form {
     }
 }
 
-/// Whether two means differ at p < 0.05. Without any spread, as where both are printed as 100.0 ± 0.0, they do when they are not the same.
+/// Whether two means differ at p < 0.05. Without any variance (both are printed as 100.0 ± 0.0, for instance) they
+/// differ if they are not equal.
 pub fn differ(a: Moments, b: Moments) -> bool {
     match pooled_t_of_moments(a, b) {
         Ok(test) => test.p < ALPHA,
@@ -110,12 +113,12 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// The best form here.
-    pub fn form(&self) -> Form {
-        Form::best(self.gat, self.sd, self.mx)
+    /// Returns the best form on this graph.
+    pub fn form(&self) -> BestForm {
+        BestForm::best(self.gat, self.sd, self.mx)
     }
 
-    /// What the better SuperGAT gains over GAT, in points.
+    /// Gain of the better SuperGAT over GAT, in percentage points.
     pub fn gain(&self) -> f64 {
         self.sd.mean.max(self.mx.mean) - self.gat.mean
     }
@@ -126,7 +129,7 @@ impl Cell {
 pub struct Map {
     degrees: Vec<f64>,
     homophilies: Vec<f64>,
-    /// By degree, then homophily.
+    /// Cells ordered by degree, then by homophily.
     cells: Vec<Cell>,
 }
 
@@ -135,12 +138,12 @@ struct Printed {
     runs: usize,
     degrees: Vec<f64>,
     homophilies: Vec<f64>,
-    /// For each model, degree and homophily: mean and standard deviation.
+    /// Mean and standard deviation for each model, degree and homophily.
     models: BTreeMap<String, Vec<Vec<[f64; 2]>>>,
 }
 
 impl Map {
-    /// The map that the paper prints.
+    /// Returns the map printed in the paper.
     pub fn paper() -> Self {
         let Printed { runs, degrees, homophilies, models } = serde_json::from_str(PAPER).expect("checked by a test");
         let of = |model: &str, d: usize, h: usize| {
@@ -160,22 +163,22 @@ impl Map {
         Self { degrees, homophilies, cells }
     }
 
-    /// Its degrees.
+    /// Average degrees of the grid, ascending.
     pub fn degrees(&self) -> &[f64] {
         &self.degrees
     }
 
-    /// Its homophilies.
+    /// Homophilies of the grid, ascending.
     pub fn homophilies(&self) -> &[f64] {
         &self.homophilies
     }
 
-    /// All cells, by degree and then homophily.
+    /// All cells, ordered by degree and then by homophily.
     pub fn cells(&self) -> &[Cell] {
         &self.cells
     }
 
-    /// The cell at the given places of [`Map::degrees`] and [`Map::homophilies`].
+    /// Returns the cell at these indices of [`Map::degrees`] and [`Map::homophilies`].
     pub fn cell(&self, degree: usize, homophily: usize) -> &Cell {
         &self.cells[degree * self.homophilies.len() + homophily]
     }
@@ -186,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_printed_numbers_are_all_there() {
+    fn contains_all_printed_numbers() {
         let map = Map::paper();
         assert_eq!((map.degrees().len(), map.homophilies().len(), map.cells().len()), (16, 9, 144));
         assert!(map.degrees().is_sorted() && map.homophilies().is_sorted());
@@ -200,46 +203,46 @@ mod tests {
         let within = |value: f64, [low, high]: [f64; 2]| low <= value && value <= high;
         let map = Map::paper();
         let cells = map.cells().iter().filter(|c| within(c.degree, degrees) && within(c.homophily, homophilies));
-        let found: Vec<Form> = cells.map(Cell::form).collect();
-        Form::ALL.map(|form| found.iter().filter(|f| **f == form).count())
+        let found: Vec<BestForm> = cells.map(Cell::form).collect();
+        BestForm::ALL.map(|form| found.iter().filter(|f| **f == form).count())
     }
 
     /// "If the homophily is low (<= 0.2), SuperGAT-SD performs best"; "there are two MX regions: lower-middle average degree (2.5 - 7.5) and high
     /// homophily (0.8 - 0.9), and upper-middle average degree (7.5 - 50) and lower-middle homophily (0.3 - 0.5)"; "if the average degree and homophily
     /// are high enough, there is no difference between all models". Counts are of GAT-Any, SuperGAT-Any, SD, MX.
     #[test]
-    fn the_regions_are_those_of_the_paper() {
+    fn reproduces_the_regions_of_the_paper() {
         assert_eq!(forms([1.0, 100.0], [0.1, 0.2]), [1, 8, 23, 0]);
         assert_eq!(forms([2.5, 7.5], [0.8, 0.9]), [1, 3, 0, 4]);
         assert_eq!(forms([7.5, 50.0], [0.3, 0.5]), [0, 13, 0, 14]);
-        assert_eq!(forms([1.0, 100.0], [0.1, 0.9])[3], 20, "two MX squares lie beside the regions");
+        assert_eq!(forms([1.0, 100.0], [0.1, 0.9])[3], 20, "two MX squares lie outside the regions");
         assert_eq!(forms([75.0, 100.0], [0.7, 0.9]), [6, 0, 0, 0]);
     }
 
-    /// Graphs differ by more than the models do, which pairs see through.
+    /// The variance between graphs is larger than the difference of the models.
     #[test]
-    fn pairs_see_what_samples_do_not() {
+    fn paired_rule_detects_differences_hidden_by_graph_variance() {
         let gat = [40.0, 44.0, 48.0, 52.0, 56.0];
         let plus = |points: f64, noise: f64| [1.0, -1.0, 0.0, 1.0, -1.0].map(|sign| points + noise * sign);
         let of = |gain: [f64; 5]| std::array::from_fn::<f64, 5, _>(|k| gat[k] + gain[k]);
         let (sd, mx) = (of(plus(1.0, 0.3)), of(plus(3.0, 0.2)));
         let moments = |values: &[f64]| Moments::of(values).unwrap();
-        assert_eq!(Form::best(moments(&gat), moments(&sd), moments(&mx)), Form::GatAny);
-        assert_eq!(Form::best_of_pairs(&gat, &sd, &mx), Form::Mx);
-        assert_eq!(Form::best_of_pairs(&gat, &mx, &of(plus(3.0, 0.5))), Form::SupergatAny);
-        assert_eq!(Form::best_of_pairs(&gat, &of(plus(0.1, 1.0)), &of(plus(0.2, 1.0))), Form::GatAny);
-        assert_eq!(Form::best_of_pairs(&gat, &gat, &gat), Form::GatAny);
+        assert_eq!(BestForm::best(moments(&gat), moments(&sd), moments(&mx)), BestForm::GatAny);
+        assert_eq!(BestForm::best_of_pairs(&gat, &sd, &mx), BestForm::Mx);
+        assert_eq!(BestForm::best_of_pairs(&gat, &mx, &of(plus(3.0, 0.5))), BestForm::SupergatAny);
+        assert_eq!(BestForm::best_of_pairs(&gat, &of(plus(0.1, 1.0)), &of(plus(0.2, 1.0))), BestForm::GatAny);
+        assert_eq!(BestForm::best_of_pairs(&gat, &gat, &gat), BestForm::GatAny);
     }
 
     #[test]
-    fn the_rule_on_worked_examples() {
+    fn applies_the_rule_to_worked_examples() {
         let of = |mean, std| Moments { n: 5, mean, std };
-        assert_eq!(Form::best(of(50.0, 1.0), of(50.5, 1.0), of(50.6, 1.0)), Form::GatAny);
-        assert_eq!(Form::best(of(60.0, 1.0), of(50.0, 1.0), of(51.0, 1.0)), Form::GatAny);
-        assert_eq!(Form::best(of(50.0, 1.0), of(60.0, 1.0), of(60.5, 1.0)), Form::SupergatAny);
-        assert_eq!(Form::best(of(50.0, 1.0), of(60.0, 1.0), of(50.0, 1.0)), Form::Sd);
-        assert_eq!(Form::best(of(50.0, 1.0), of(50.0, 1.0), of(60.0, 1.0)), Form::Mx);
-        assert_eq!(Form::best(of(100.0, 0.0), of(100.0, 0.0), of(100.0, 0.0)), Form::GatAny);
-        assert_eq!(Form::best(of(99.0, 0.0), of(99.5, 0.0), of(100.0, 0.0)), Form::Mx);
+        assert_eq!(BestForm::best(of(50.0, 1.0), of(50.5, 1.0), of(50.6, 1.0)), BestForm::GatAny);
+        assert_eq!(BestForm::best(of(60.0, 1.0), of(50.0, 1.0), of(51.0, 1.0)), BestForm::GatAny);
+        assert_eq!(BestForm::best(of(50.0, 1.0), of(60.0, 1.0), of(60.5, 1.0)), BestForm::SupergatAny);
+        assert_eq!(BestForm::best(of(50.0, 1.0), of(60.0, 1.0), of(50.0, 1.0)), BestForm::Sd);
+        assert_eq!(BestForm::best(of(50.0, 1.0), of(50.0, 1.0), of(60.0, 1.0)), BestForm::Mx);
+        assert_eq!(BestForm::best(of(100.0, 0.0), of(100.0, 0.0), of(100.0, 0.0)), BestForm::GatAny);
+        assert_eq!(BestForm::best(of(99.0, 0.0), of(99.5, 0.0), of(100.0, 0.0)), BestForm::Mx);
     }
 }

@@ -1,76 +1,79 @@
-//! Which form of attention suits a graph, by the paper's map, how sure that is, and why.
+//! Recommends a model for a graph by the paper's map, with confidence and reasons.
 //!
-//! The squares of the map vote for their forms, a square at distance t with weight exp(-t^2 / 2). Distances are counted in squares, degrees between two columns by their
-//! logarithm: one square is the margin within which the paper itself takes a graph to belong to a region, and at two squares, the widest margin it allows, the weight is down to
-//! a seventh. The votes are averaged over the homophilies that the estimate allows, normally distributed around it, or over all of them where there is no estimate.
+//! Every square of the map votes for its form, with weight exp(-t^2 / 2) at distance t. The unit of distance is
+//! one square; degrees between two columns are interpolated by their logarithm. One square is the margin within
+//! which the paper assigns a graph to a region; at two squares, the widest margin it allows, the weight is 1/7. The
+//! votes are averaged over a normal distribution around the estimated homophily, or over all homophilies if there
+//! is no estimate.
 //!
-//! The form with the largest share s wins. What that comes to, and the chance that no other form does better:
+//! The form with the largest share s wins. The recommended model, and the probability that no other form is better:
 //!
-//! | winner | network | chance |
+//! | winner | model | probability |
 //! |---|---|---|
-//! | GAT-Any | gat-go: nothing gains on it, and it is spared the edge loss | s(GAT-Any) |
+//! | GAT-Any | gat-go: no form is better, and it needs no edge loss | s(GAT-Any) |
 //! | SuperGAT-SD | supergat-sd | s(SD) + s(SuperGAT-Any) + s(GAT-Any) |
 //! | SuperGAT-MX | supergat-mx | s(MX) + s(SuperGAT-Any) + s(GAT-Any) |
 //! | SuperGAT-Any | supergat-mx, or supergat-sd at homophilies up to 0.2, where the paper finds it ahead | as above |
 //!
-//! Where most nodes are labelled it is also seen whether the graph is a [mixture](crate::mixture) of parts with different homophilies, on which the paper's recipe fails.
+//! If most nodes are labelled, the reasons also state whether the graph is a [mixture](crate::mixture) of parts
+//! with different homophilies, on which the paper's recipe fails.
 
 use super::homophily::{self, HomophilyEstimate};
-use super::map::{Form, LOW_HOMOPHILY, Map};
+use super::labelled::{Known, Unknown};
+use super::map::{BestForm, LOW_HOMOPHILY, Map};
 use super::reasons;
-use super::sample::{Known, Unknown};
 use super::vote::{Share, homophilies, shares};
 use crate::graph_statistics::Degree;
 use serde::Serialize;
 use supergat_core::ModelKind;
 use supergat_data::Dataset;
 
-/// Below this chance the answer is a close call.
+/// Smallest confidence of a clear recommendation; below it is a close call.
 const CLEAR: f64 = 0.7;
 
-/// Another network, and the chance of what speaks for it.
+/// Another model and the probability of its advantage.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Alternative {
-    /// The network.
+    /// The model.
     pub model: ModelKind,
-    /// What speaks for it.
+    /// Possible advantage of the model.
     pub claim: Claim,
-    /// The chance.
+    /// Probability of the advantage, from 0 to 1.
     pub chance: f64,
 }
 
-/// What speaks for another network.
+/// Possible advantage of another model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Claim {
-    /// It may do better.
+    /// It may be more accurate.
     Better,
-    /// It may do as well, with less work.
+    /// It may be as accurate at a lower cost.
     AsWell,
 }
 
-/// What is recommended for a graph.
+/// Recommended model for a graph, with confidence and reasons.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Recommendation {
-    /// The network.
+    /// The recommended model.
     pub recommendation: ModelKind,
-    /// The chance that no other form does better, by the map; `None` where nothing has neighbours.
+    /// Probability that no other form is better, by the map; `None` if no node has a neighbour.
     pub confidence: Option<f64>,
-    /// Whether that is a close call.
+    /// Whether the recommendation is a close call.
     pub close_call: bool,
-    /// The other networks of the recipe, the likelier first.
+    /// Other models of the recipe, the most probable first.
     pub alternatives: Vec<Alternative>,
-    /// The shares of the forms, the largest first.
+    /// Shares of the votes for each form, the largest first.
     pub forms: Vec<Share>,
     /// Average degree.
     pub degree: f64,
-    /// Homophily, where it can be estimated.
+    /// Estimated homophily, if there is an estimate.
     pub homophily: Option<HomophilyEstimate>,
-    /// Why, in sentences.
+    /// Reasons, as sentences.
     pub reasons: Vec<String>,
 }
 
-/// Recommends a network for a dataset, from the labels that may be looked at.
+/// Recommends a model for a dataset, using the labels in `known` only.
 pub fn recommend(dataset: &Dataset, known: Known) -> Recommendation {
     let mut answer = of_estimate(Degree::of(&dataset.examples).mean, homophily::estimate(dataset, known));
     if let Some(sentence) = reasons::on_mixture(dataset, known) {
@@ -80,7 +83,7 @@ pub fn recommend(dataset: &Dataset, known: Known) -> Recommendation {
     answer
 }
 
-/// The same for a degree and an estimate of the homophily.
+/// Recommends a model from an average degree and a homophily estimate.
 fn of_estimate(degree: f64, estimate: Result<HomophilyEstimate, Unknown>) -> Recommendation {
     if degree == 0.0 {
         return without_links();
@@ -89,10 +92,11 @@ fn of_estimate(degree: f64, estimate: Result<HomophilyEstimate, Unknown>) -> Rec
     let homophilies = homophilies(estimate.as_ref().ok());
     let shares = shares(&map, degree, &homophilies);
     let middle = homophilies.iter().map(|(h, weight)| h * weight).sum::<f64>();
-    let mut forms: Vec<Share> = Form::ALL.into_iter().zip(shares).map(|(form, share)| Share { form, share }).collect();
+    let mut forms: Vec<Share> =
+        BestForm::ALL.into_iter().zip(shares).map(|(form, share)| Share { form, share }).collect();
     forms.sort_by(|a, b| b.share.total_cmp(&a.share));
     let winner = forms[0].form;
-    let model = network(winner, middle);
+    let model = model_for(winner, middle);
     let confidence = chance(model, &shares);
     let mut reasons = vec![reasons::on_homophily(&estimate), reasons::on_map(degree, estimate.as_ref().ok(), &forms)];
     if estimate.is_ok() {
@@ -121,24 +125,22 @@ fn without_links() -> Recommendation {
         forms: Vec::new(),
         degree: 0.0,
         homophily: None,
-        reasons: vec![
-            "No node has a neighbour, so attention has nothing to weigh and features are all there is.".into(),
-        ],
+        reasons: vec!["No node has a neighbour, so attention has no effect and only features can be used.".into()],
     }
 }
 
-/// The network that a form comes to.
-fn network(form: Form, homophily: f64) -> ModelKind {
+/// Returns the model for a best form at some homophily.
+fn model_for(form: BestForm, homophily: f64) -> ModelKind {
     let attention = |form, self_supervised| ModelKind::Attention { form, self_supervised };
     match form {
-        Form::GatAny => attention(supergat_core::kernels::Form::Go, false),
-        Form::Sd => attention(supergat_core::kernels::Form::Sd, true),
-        Form::SupergatAny if homophily <= LOW_HOMOPHILY => attention(supergat_core::kernels::Form::Sd, true),
-        Form::Mx | Form::SupergatAny => attention(supergat_core::kernels::Form::Mx, true),
+        BestForm::GatAny => attention(supergat_core::kernels::Form::Go, false),
+        BestForm::Sd => attention(supergat_core::kernels::Form::Sd, true),
+        BestForm::SupergatAny if homophily <= LOW_HOMOPHILY => attention(supergat_core::kernels::Form::Sd, true),
+        BestForm::Mx | BestForm::SupergatAny => attention(supergat_core::kernels::Form::Mx, true),
     }
 }
 
-/// The chance that no other form does better than this network; shares are in the order of [`Form::ALL`].
+/// Returns the probability that no other form is better than this model; shares are in the order of [`BestForm::ALL`].
 fn chance(model: ModelKind, [gat_any, supergat_any, sd, mx]: &[f64; 4]) -> f64 {
     match model.form() {
         Some(supergat_core::kernels::Form::Sd) => sd + supergat_any + gat_any,
@@ -147,13 +149,13 @@ fn chance(model: ModelKind, [gat_any, supergat_any, sd, mx]: &[f64; 4]) -> f64 {
     }
 }
 
-/// The other networks, the likelier first.
+/// Returns the other models, the most probable first.
 fn alternatives(model: ModelKind, shares: &[f64; 4]) -> Vec<Alternative> {
-    let [gat, sd, mx] = [Form::GatAny, Form::Sd, Form::Mx].map(|form| network(form, 0.0));
+    let [gat, sd, mx] = [BestForm::GatAny, BestForm::Sd, BestForm::Mx].map(|form| model_for(form, 0.0));
     let of = |other: ModelKind| {
         let (claim, chance) = match other {
             other if other == gat => (Claim::AsWell, shares[0]),
-            // Beyond what the recommended network does as well.
+            // Without the share in which gat-go is as good.
             other if model == gat => (Claim::Better, chance(other, shares) - shares[0]),
             other => (Claim::Better, shares[if other == sd { 2 } else { 3 }]),
         };
@@ -175,9 +177,9 @@ mod tests {
         of_estimate(degree, Ok(HomophilyEstimate { estimate, low, high, error, from, labelled: 100, links: 9 }))
     }
 
-    /// Where the paper has all datasets of a kind: the middle of its regions.
+    /// Degrees and homophilies are in the middle of the paper's regions.
     #[test]
-    fn regions_get_their_networks() {
+    fn recommends_the_model_of_each_region() {
         for (degree, homophily, model) in [
             (2.0, 0.1, "supergat-sd"),
             (5.0, 0.9, "supergat-mx"),
@@ -196,9 +198,8 @@ mod tests {
         }
     }
 
-    /// The less is known, the less sure is the answer.
     #[test]
-    fn doubt_about_homophily_is_doubt_about_the_answer() {
+    fn uncertain_homophily_lowers_confidence() {
         let sure = |error| at(2.0, 0.15, error).confidence.unwrap();
         assert!(sure(0.01) > sure(0.1) && sure(0.1) > sure(0.3));
         assert!(sure(0.01) > 0.95);
@@ -209,9 +210,9 @@ mod tests {
         assert!(unknown.confidence.unwrap() < sure(0.01));
     }
 
-    /// The first half of the nodes is linked within classes, the second between them.
+    /// The first half of the nodes is linked within classes, the second half between classes.
     #[test]
-    fn a_mixture_is_said() {
+    fn reports_a_mixture() {
         let mut dataset = supergat_data::load("random-partition:classes=2,nodes=180,degree=6,homophily=0.7").unwrap();
         dataset.examples[0].train = (0..360).collect();
         assert!(!recommend(&dataset, Known::Training).reasons.concat().contains("mixture"));
@@ -228,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn without_links_there_is_nothing_to_attend_to() {
+    fn recommends_mlp_without_links() {
         let answer = of_estimate(0.0, Err(Unknown::NoNeighbours));
         assert_eq!((answer.recommendation, answer.confidence), (ModelKind::Mlp, None));
     }

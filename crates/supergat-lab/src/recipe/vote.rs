@@ -1,23 +1,24 @@
-//! The votes of the map's squares, as [`recommend`](super::recommend()) describes them.
+//! Votes of the map's squares for their forms, as described in `recommend.rs`.
 
 use super::homophily::HomophilyEstimate;
-use super::map::{Form, Map};
+use super::map::{BestForm, Map};
 use serde::Serialize;
 
-/// A step of the homophilies that are averaged over, and how far they reach, in standard errors.
+/// Distance of the homophilies that are averaged over, in standard errors.
 const STEP: f64 = 0.125;
+/// Largest deviation of these homophilies from the estimate, in standard errors.
 const REACH: f64 = 2.5;
 
-/// How much of the votes a form has.
+/// Share of the votes for a form.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Share {
     /// The form.
-    pub form: Form,
-    /// Its share.
+    pub form: BestForm,
+    /// Share of the votes, from 0 to 1.
     pub share: f64,
 }
 
-/// Homophilies that are possible, with weights that sum to one.
+/// Returns possible homophilies with weights that sum to one.
 pub(super) fn homophilies(estimate: Option<&HomophilyEstimate>) -> Vec<(f64, f64)> {
     let points: Vec<(f64, f64)> = match estimate {
         Some(HomophilyEstimate { estimate, error, .. }) => {
@@ -31,27 +32,27 @@ pub(super) fn homophilies(estimate: Option<&HomophilyEstimate>) -> Vec<(f64, f64
     points.into_iter().map(|(h, weight)| (h, weight / total)).collect()
 }
 
-/// The share of every form in the votes, in the order of [`Form::ALL`].
+/// Returns the share of the votes of every form, in the order of [`BestForm::ALL`].
 pub(super) fn shares(map: &Map, degree: f64, homophilies: &[(f64, f64)]) -> [f64; 4] {
     let column = column(map, degree);
     let mut shares = [0.0; 4];
     for (h, weight) in homophilies {
         let row = row(map, *h);
         let votes = squares(map).map(|(c, r, form)| (form, (-0.5 * ((c - column).powi(2) + (r - row).powi(2))).exp()));
-        let votes: Vec<(Form, f64)> = votes.collect();
+        let votes: Vec<(BestForm, f64)> = votes.collect();
         let total: f64 = votes.iter().map(|(_, vote)| vote).sum();
         votes.iter().for_each(|(form, vote)| shares[*form as usize] += weight * vote / total);
     }
     shares
 }
 
-/// Column, row and form of every square.
-pub(super) fn squares(map: &Map) -> impl Iterator<Item = (f64, f64, Form)> {
+/// Returns column, row and best form of every square.
+pub(super) fn squares(map: &Map) -> impl Iterator<Item = (f64, f64, BestForm)> {
     let rows = map.homophilies().len();
     map.cells().iter().enumerate().map(move |(k, cell)| ((k / rows) as f64, (k % rows) as f64, cell.form()))
 }
 
-/// Where a degree lies among the columns of the map, by its logarithm; beyond the last one on it.
+/// Returns the fractional column of a degree, interpolated by its logarithm and limited to the map.
 pub(super) fn column(map: &Map, degree: f64) -> f64 {
     let degrees = map.degrees();
     let degree = degree.clamp(degrees[0], degrees[degrees.len() - 1]);
@@ -59,7 +60,7 @@ pub(super) fn column(map: &Map, degree: f64) -> f64 {
     left as f64 + (degree / degrees[left]).ln() / (degrees[left + 1] / degrees[left]).ln()
 }
 
-/// Where a homophily lies among the rows of the map, which are equally far apart.
+/// Returns the fractional row of a homophily; rows are equally spaced.
 pub(super) fn row(map: &Map, homophily: f64) -> f64 {
     let rows = map.homophilies();
     (homophily - rows[0]) / (rows[1] - rows[0])
@@ -70,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_and_rows_are_those_of_the_map() {
+    fn interpolates_columns_and_rows() {
         let map = Map::paper();
         assert!((column(&map, 1.0), column(&map, 100.0)) == (0.0, 15.0));
         assert!((column(&map, 0.1), column(&map, 1e9)) == (0.0, 15.0));

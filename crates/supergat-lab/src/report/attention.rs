@@ -1,4 +1,4 @@
-//! Entropy of attention, and its divergence from the agreement of labels, by layer and head.
+//! Entropy of attention and its divergence from label agreement, by layer and head.
 
 use super::{Report, Run, counted};
 use crate::Agreement;
@@ -8,41 +8,40 @@ use supergat_core::Result;
 use supergat_data::Dataset;
 use supergat_figure::{Axis, Plot, Quartiles, panels};
 
-/// The most coefficients that are looked at: edges times heads of all layers.
-const MOST_COEFFICIENTS: usize = 4_000_000;
-/// The most heads that have a box each; of more, a layer's are put together.
-const MOST_BOXES: usize = 24;
+/// Maximum number of coefficients, counted as edges times heads of all layers. Larger graphs are skipped.
+const MAX_COEFFICIENTS: usize = 4_000_000;
+/// Maximum number of boxes. With more heads, those of a layer share a box.
+const MAX_BOXES: usize = 24;
 
 pub(super) fn add(report: Report, run: &Run<'_>) -> Result<Report> {
     let report = report.section("Attention");
     if run.model.architecture().model.form().is_none() {
         return Ok(report.text("This model has no attention."));
     }
-    let graphs = within_reach(run);
+    let graphs = selected_graphs(run);
     if graphs.is_empty() {
-        return Ok(report.text(
-            "The graph is too large for attention to be looked at here; `train --attention` writes it to a file.",
-        ));
+        return Ok(report
+            .text("The graph is too large for an attention section; `train --attention` writes attention to a file."));
     }
     let nodes = graphs.iter().map(|&k| run.dataset.examples[k].graph.nodes()).sum();
     let entropy = plot("Entropy of attention", "% of the largest possible", &entropies(run, &graphs)?, &[100.0], nodes);
-    let caption = "Entropy: how evenly a node attends to its neighbours; 100 % is uniform attention, 0 % trusts one neighbour only.";
+    let caption = "Entropy of the attention over the neighbours of a node: 100 % is uniform attention, 0 % is attention to a single neighbour.";
     let Agreement { layers, uniform, nodes, .. } = Agreement::of(run.model, &only(run.dataset, &graphs))?;
     if nodes == 0 {
-        let missing = "No node has a label whose neighbours all have one, so attention is not compared with labels.";
+        let missing = "Attention is not compared with labels, because no labelled node has only labelled neighbours.";
         return Ok(report.figure("attention", panels("", 1, &[entropy]), &format!("{caption} {missing}")));
     }
     let divergences: Vec<Vec<f64>> = layers.into_iter().map(|layer| layer.divergence).collect();
     let divergence = plot("Divergence from label agreement", "nats", &divergences, &uniform.divergence, nodes);
     let below = format!(
-        "Divergence: how far attention is from trusting exactly the neighbours that share a node's label (0), for the {} whose neighbours all have labels; the \
-         box of uniform attention is what a head without knowledge would have.",
+        "Divergence of attention from label agreement, which attends only to neighbours with the node's label (divergence 0), for the {} \
+         whose neighbours all have labels. The box of uniform attention is the baseline.",
         counted(nodes, "node")
     );
     Ok(report.figure("attention", panels("", 1, &[entropy, divergence]), &format!("{caption} {below}")))
 }
 
-/// For each layer the entropy of every node and head in percent, the heads of a node together.
+/// Returns the entropy of every node and head of each layer, in percent. The heads of a node are adjacent.
 fn entropies(run: &Run<'_>, graphs: &[usize]) -> Result<Vec<Vec<f64>>> {
     let mut found: Vec<Vec<f64>> = Vec::new();
     for &k in graphs {
@@ -62,14 +61,15 @@ fn entropies(run: &Run<'_>, graphs: &[usize]) -> Result<Vec<Vec<f64>>> {
     Ok(found)
 }
 
-/// The graphs whose attention is looked at: those with test nodes, where there are any, and as many of them as the bound allows.
-pub(super) fn within_reach(run: &Run<'_>) -> Vec<usize> {
+/// Returns the graphs whose attention is computed: those with test nodes, or all if there are none, up to
+/// [`MAX_COEFFICIENTS`].
+pub(super) fn selected_graphs(run: &Run<'_>) -> Vec<usize> {
     let a = run.model.architecture();
     let heads = (a.layers - 1) * a.heads + a.output_heads;
     let mut seen = 0;
     let fits = |(_, edges): &(usize, usize)| {
         seen += edges * heads;
-        seen <= MOST_COEFFICIENTS
+        seen <= MAX_COEFFICIENTS
     };
     let tested: Vec<usize> = run.tested().map(|(k, ..)| k).collect();
     let graphs = if tested.is_empty() { (0..run.dataset.examples.len()).collect() } else { tested };
@@ -77,7 +77,7 @@ pub(super) fn within_reach(run: &Run<'_>) -> Vec<usize> {
     sized.take_while(fits).map(|(k, _)| k).collect()
 }
 
-/// The dataset with only those graphs, in order, without names.
+/// Returns the dataset restricted to some graphs, without node names.
 fn only<'a>(dataset: &'a Dataset, graphs: &[usize]) -> Cow<'a, Dataset> {
     if graphs.len() == dataset.examples.len() {
         return Cow::Borrowed(dataset);
@@ -94,16 +94,16 @@ fn only<'a>(dataset: &'a Dataset, graphs: &[usize]) -> Cow<'a, Dataset> {
     })
 }
 
-/// A box for every head of every layer, or for every layer, and one for uniform attention.
+/// Draws a box for every head of every layer, or for every layer, and one for uniform attention.
 fn plot(title: &str, label: &str, layers: &[Vec<f64>], uniform: &[f64], nodes: usize) -> Plot {
     let heads: Vec<usize> = layers.iter().map(|values| values.len() / nodes).collect();
-    let apart = heads.iter().sum::<usize>() < MOST_BOXES;
+    let by_head = heads.iter().sum::<usize>() < MAX_BOXES;
     let mut names = Vec::new();
     let mut series: Vec<(String, Vec<(f64, Quartiles)>)> = Vec::new();
     for (k, (values, &heads)) in layers.iter().zip(&heads).enumerate() {
-        let groups = if apart { heads } else { 1 };
+        let groups = if by_head { heads } else { 1 };
         let boxes = (0..groups).map(|group| {
-            // The heads of a node stand together.
+            // The heads of a node are adjacent.
             let of_group: Vec<f64> = values.iter().skip(group).step_by(groups).copied().collect();
             names.push(if groups > 1 { format!("{}.{}", k + 1, group + 1) } else { (k + 1).to_string() });
             ((names.len() - 1) as f64, Quartiles::of(&of_group))
@@ -112,7 +112,7 @@ fn plot(title: &str, label: &str, layers: &[Vec<f64>], uniform: &[f64], nodes: u
     }
     names.push("uniform".into());
     series.push(("uniform attention".into(), vec![((names.len() - 1) as f64, Quartiles::of(uniform))]));
-    let axis = if apart { "layer.head" } else { "layer" };
+    let axis = if by_head { "layer.head" } else { "layer" };
     let plot = Plot::new(title, Axis::categories(axis, names), Axis::linear(label)).height(330.0);
     series.iter().fold(plot, |plot, (name, boxes)| plot.boxes(name, boxes))
 }
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn heads_are_told_apart() {
+    fn draws_one_box_per_head() {
         let svg = plot("t", "l", &[vec![1.0, 10.0, 1.0, 10.0], vec![5.0, 5.0]], &[7.0, 7.0], 2).svg();
         for words in ["1.1: median 1,", "1.2: median 10,", "2: median 5,", "uniform: median 7,"] {
             assert_eq!(svg.matches(words).count(), 1, "{words} in {svg}");

@@ -1,7 +1,7 @@
-//! How the metric depends on a test node's degree and homophily.
+//! The metric by degree and homophily of the test nodes.
 //!
-//! The degree is the number of other nodes that attention runs over, the homophily the share of a node's neighbours that have its label (of labels that are
-//! shared, where a node may have several).
+//! The degree is the number of other nodes in the attention neighbourhood. The homophily is the share of neighbours
+//! with the node's label, or the share of shared labels if nodes have several.
 
 use super::{INTERVAL, Report, Run};
 use crate::graph_statistics::neighbourhoods;
@@ -9,13 +9,13 @@ use crate::statistics::wilson;
 use supergat_core::kernels::{Counts, evaluate};
 use supergat_figure::{Axis, Plot, panels};
 
-/// Upper ends of the bins of homophily; each bin begins after the one before.
+/// Upper ends and names of the homophily bins, ascending.
 const HOMOPHILY: [(f64, &str); 6] =
     [(0.0, "0"), (0.25, "to 0.25"), (0.5, "to 0.5"), (0.75, "to 0.75"), (0.999_999, "below 1"), (1.0, "1")];
-/// Bins of degree: 0, 1, 2, 3-4, 5-8, ..., and the last without an end.
+/// Number of degree bins: 0, 1, 2, 3-4, 5-8, ..., the last without an upper end.
 const DEGREES: usize = 12;
 
-/// Test nodes of one kind.
+/// Test nodes with similar degree or homophily.
 #[derive(Debug, Clone, PartialEq)]
 struct Bin {
     name: String,
@@ -46,7 +46,9 @@ pub(super) fn add(report: Report, run: &Run<'_>) -> Report {
         plot("By homophily", "share of neighbours with its label", run.metric, &homophilies, several),
     ];
     let interval = if several { "" } else { INTERVAL };
-    let caption = format!("Test nodes with few or with unlike neighbours are often harder. {interval}");
+    let caption = format!(
+        "Test nodes with few neighbours, or with neighbours of other classes, are often harder to classify. {interval}"
+    );
     let rows: Vec<Vec<String>> = [("degree", &degrees), ("homophily", &homophilies)]
         .into_iter()
         .flat_map(|(by, bins)| bins.iter().map(move |bin| bin.row(by, several)))
@@ -84,7 +86,7 @@ impl Bin {
         100.0 * self.counts.micro_f1()
     }
 
-    /// In percent; nodes with one label each are right or wrong.
+    /// Returns the 95 % interval in percent, for nodes with one label each.
     fn interval(&self) -> Option<[f64; 2]> {
         wilson(self.counts.hits as usize, self.nodes).ok().map(|interval| [100.0 * interval.low, 100.0 * interval.high])
     }
@@ -96,7 +98,7 @@ impl Bin {
     }
 }
 
-/// 0, 1 and 2 have bins of their own; then every bin ends at the next power of two.
+/// Returns the bin of a degree. Degrees 0, 1 and 2 have their own bins; the others end at powers of two.
 fn degree_bin(degree: usize) -> usize {
     let bin = if degree <= 2 { degree } else { degree.next_power_of_two().ilog2() as usize + 1 };
     bin.min(DEGREES - 1)
@@ -119,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bins_follow_each_other() {
+    fn assigns_degrees_and_homophilies_to_bins() {
         let names: Vec<String> =
             [0, 1, 2, 3, 4, 5, 8, 9, 512, 513, 1_000_000].map(|d| degree_name(degree_bin(d))).into();
         assert_eq!(names, ["0", "1", "2", "3-4", "3-4", "5-8", "5-8", "9-16", "257-512", "513+", "513+"]);

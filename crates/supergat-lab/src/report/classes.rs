@@ -1,16 +1,16 @@
-//! Which classes are taken for which, on the test nodes; where a node may have several labels, how well each is found.
+//! Confusion matrix of the test nodes, or F1 of each label if nodes have several labels.
 
 use super::{Report, Run, counted};
 use supergat_core::Labels;
 use supergat_core::kernels::{Counts, argmax};
 use supergat_figure::{Axis, Cell, Plot};
 
-/// The most classes of a matrix; the rest, those with the fewest test nodes, are one more.
-const MOST_CLASSES: usize = 30;
-/// The most rows of a table of mistakes.
-const MOST_MISTAKES: usize = 10;
-/// The most labels at either end of the list by F1.
-const MOST_LABELS: usize = 15;
+/// Maximum number of classes in the matrix. The others, with the fewest test nodes, are combined into one.
+const MAX_CLASSES: usize = 30;
+/// Maximum number of rows in the table of mistakes.
+const MAX_MISTAKES: usize = 10;
+/// Maximum number of best labels, and of worst labels, by F1.
+const MAX_LABELS: usize = 15;
 
 pub(super) fn add(report: Report, run: &Run<'_>) -> Report {
     match run.dataset.is_multi_label() {
@@ -19,7 +19,7 @@ pub(super) fn add(report: Report, run: &Run<'_>) -> Report {
     }
 }
 
-/// How often a true class (row) is taken for a class (column).
+/// Returns the number of test nodes by true class (row) and predicted class (column).
 fn confusion(run: &Run<'_>) -> Vec<Vec<u64>> {
     let classes = run.dataset.classes();
     let mut matrix = vec![vec![0; classes]; classes];
@@ -49,38 +49,40 @@ fn add_matrix(report: Report, run: &Run<'_>) -> Report {
     let height = 190.0 + 26.0 * names.len() as f64;
     let plot =
         Plot::new("Test nodes by class", Axis::categories("predicted", names.clone()), Axis::categories("true", names));
-    let grouped = match matrix.len().saturating_sub(MOST_CLASSES) {
+    let grouped = match matrix.len().saturating_sub(MAX_CLASSES) {
         0 => String::new(),
-        rest => format!(" Of {} classes the {rest} with the fewest test nodes are put together.", matrix.len()),
+        rest => format!(" The {rest} of {} classes with the fewest test nodes are combined.", matrix.len()),
     };
-    let caption = format!("Numbers are nodes, colours percent of the true class.{grouped}");
+    let caption =
+        format!("Confusion matrix. Numbers count nodes; colours show the percentage of the true class.{grouped}");
     let report = report.section("Classes").figure("classes", plot.height(height).cells(&cells).svg(), &caption);
     let mistakes = mistakes(run, &matrix);
     match mistakes.is_empty() {
-        true => report.text("No test node is taken for another class."),
+        true => report.text("All test nodes are classified correctly."),
         false => report
             .text("The most frequent mistakes:")
             .table(&["true", "predicted", "nodes", "% of the true class"], &mistakes),
     }
 }
 
-/// The classes with the most test nodes, in their order, and all others as one.
+/// Keeps the classes with the most test nodes, in their order, and combines all others into one.
 fn grouped(names: &[String], matrix: &[Vec<u64>]) -> (Vec<String>, Vec<Vec<u64>>) {
     let mut order: Vec<usize> = (0..matrix.len()).collect();
     order.sort_by_key(|&k| (std::cmp::Reverse(matrix[k].iter().sum::<u64>()), k));
-    let mut kept: Vec<usize> = order.into_iter().take(MOST_CLASSES).collect();
+    let mut kept: Vec<usize> = order.into_iter().take(MAX_CLASSES).collect();
     kept.sort_unstable();
-    let place = |class: usize| kept.binary_search(&class).unwrap_or(kept.len());
+    let index = |class: usize| kept.binary_search(&class).unwrap_or(kept.len());
     let size = kept.len() + usize::from(kept.len() < matrix.len());
     let mut small = vec![vec![0; size]; size];
     for (class, row) in matrix.iter().enumerate() {
-        row.iter().enumerate().for_each(|(predicted, count)| small[place(class)][place(predicted)] += count);
+        row.iter().enumerate().for_each(|(predicted, count)| small[index(class)][index(predicted)] += count);
     }
     let mut kept_names: Vec<String> = kept.iter().map(|&k| names[k].clone()).collect();
     kept_names.resize_with(size, || "all others".into());
     (kept_names, small)
 }
 
+/// Returns the most frequent mistakes as rows of a table.
 fn mistakes(run: &Run<'_>, matrix: &[Vec<u64>]) -> Vec<Vec<String>> {
     let mut found: Vec<(u64, usize, usize)> = Vec::new();
     for (class, row) in matrix.iter().enumerate() {
@@ -94,10 +96,10 @@ fn mistakes(run: &Run<'_>, matrix: &[Vec<u64>]) -> Vec<Vec<String>> {
         let share = 100.0 * count as f64 / matrix[class].iter().sum::<u64>() as f64;
         vec![names[class].clone(), names[predicted].clone(), count.to_string(), format!("{share:.1}")]
     };
-    found.iter().take(MOST_MISTAKES).map(row).collect()
+    found.iter().take(MAX_MISTAKES).map(row).collect()
 }
 
-/// Hits, false alarms and misses of every label.
+/// Counts hits, false alarms and misses of every label.
 fn by_label(run: &Run<'_>) -> Vec<Counts> {
     let mut counts = vec![Counts::default(); run.dataset.classes()];
     for (_, example, logits) in run.tested() {
@@ -121,8 +123,8 @@ fn add_labels(report: Report, run: &Run<'_>) -> Report {
     let counts = by_label(run);
     let mut order: Vec<usize> = (0..counts.len()).collect();
     order.sort_by(|&a, &b| counts[b].micro_f1().total_cmp(&counts[a].micro_f1()).then(a.cmp(&b)));
-    if order.len() > 2 * MOST_LABELS {
-        order.drain(MOST_LABELS..order.len() - MOST_LABELS);
+    if order.len() > 2 * MAX_LABELS {
+        order.drain(MAX_LABELS..order.len() - MAX_LABELS);
     }
     let names: Vec<&str> = order.iter().map(|&k| run.dataset.class_names[k].as_str()).collect();
     let bars: Vec<[f64; 2]> =
@@ -134,7 +136,7 @@ fn add_labels(report: Report, run: &Run<'_>) -> Report {
     );
     let left_out = match counts.len() - order.len() {
         0 => String::new(),
-        rest => format!(" {} between the best and the worst are left out.", counted(rest, "label")),
+        rest => format!(" {} between the best and the worst are not shown.", counted(rest, "label")),
     };
     let percent = |part: u64, rest: u64| format!("{:.1}", 100.0 * part as f64 / (part + rest).max(1) as f64);
     let row = |&k: &usize| {
@@ -161,10 +163,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn many_classes_are_put_together() {
-        let classes = MOST_CLASSES + 5;
+    fn combines_small_classes() {
+        let classes = MAX_CLASSES + 5;
         let names: Vec<String> = (0..classes).map(|k| k.to_string()).collect();
-        // The first five classes have no test nodes of their own; each other one has as many as its number, one of them wrong.
+        // The first five classes have no test nodes. Class k has k test nodes, one of them predicted as class 0.
         let matrix: Vec<Vec<u64>> = (0..classes as u64)
             .map(|k| {
                 (0..classes as u64)
@@ -181,8 +183,8 @@ mod tests {
             })
             .collect();
         let (kept, small) = grouped(&names, &matrix);
-        assert_eq!((kept.len(), kept[0].as_str(), kept[MOST_CLASSES].as_str()), (MOST_CLASSES + 1, "5", "all others"));
-        assert_eq!((small[0][0], small[0][MOST_CLASSES]), (4, 1));
+        assert_eq!((kept.len(), kept[0].as_str(), kept[MAX_CLASSES].as_str()), (MAX_CLASSES + 1, "5", "all others"));
+        assert_eq!((small[0][0], small[0][MAX_CLASSES]), (4, 1));
         let sum = |matrix: &[Vec<u64>]| matrix.iter().flatten().sum::<u64>();
         assert_eq!(sum(&small), sum(&matrix));
         let (kept, small) = grouped(&names[..3], &[vec![1, 0, 0], vec![0, 2, 0], vec![3, 0, 0]]);

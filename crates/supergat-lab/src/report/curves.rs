@@ -1,4 +1,4 @@
-//! Losses and metrics over the epochs: all seeds in the background, the best one in front.
+//! Losses and metrics over the epochs, of the best seed and fainter of the others.
 
 use super::{Report, Run, counted};
 use serde::{Deserialize, Serialize};
@@ -6,20 +6,21 @@ use std::collections::BTreeMap;
 use supergat_core::Epoch;
 use supergat_figure::{Axis, Plot, panels};
 
-/// A line of `metrics.jsonl`: an epoch of a seed.
+/// A line of `metrics.jsonl`: one epoch of one seed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct EpochLine {
     /// The seed.
     pub seed: u64,
-    /// The epoch, from 0.
+    /// Epoch, counted from 0.
     pub epoch: usize,
-    /// What is minimised: label_loss + lambda_e * edge_loss, or without lambda_e for cgat, whose edge_loss is weighted already.
+    /// Training loss: label_loss + lambda_e * edge_loss. For cgat lambda_e is omitted, because its edge_loss is
+    /// already weighted.
     pub train_loss: f64,
-    /// Mean loss of the labels of the training nodes.
+    /// Mean label loss of the training nodes.
     pub label_loss: f64,
-    /// Sum of the layers' edge losses.
+    /// Edge loss, summed over the layers.
     pub edge_loss: f64,
-    /// Mean loss of the validation nodes.
+    /// Mean label loss of the validation nodes.
     pub validation_loss: f64,
     /// Metric of the validation nodes, between 0 and 1.
     pub validation_metric: f64,
@@ -28,7 +29,7 @@ pub struct EpochLine {
 }
 
 impl EpochLine {
-    /// The line of an epoch.
+    /// Creates the line of an epoch.
     pub fn new(seed: u64, epoch: &Epoch) -> Self {
         Self {
             seed,
@@ -43,11 +44,12 @@ impl EpochLine {
     }
 }
 
-/// The most seeds in the background, and the most points of a curve.
-const MOST_SEEDS: usize = 20;
-const MOST_POINTS: usize = 400;
+/// Maximum number of seeds in the background.
+const MAX_SEEDS: usize = 20;
+/// Maximum number of points of a curve.
+const MAX_POINTS: usize = 400;
 
-/// A curve: its name, and what it shows of an epoch.
+/// A curve: its name, and its value at an epoch.
 type Curve = (&'static str, fn(&EpochLine) -> f64);
 
 pub(super) fn add(report: Report, run: &Run<'_>) -> Report {
@@ -59,18 +61,24 @@ pub(super) fn add(report: Report, run: &Run<'_>) -> Report {
     let metrics: [Curve; 2] =
         [("validation", |line| 100.0 * line.validation_metric), ("test", |line| 100.0 * line.test_metric)];
     let mut plots =
-        vec![plot(run, &seeds, "Loss of the labels", "loss", &losses), plot(run, &seeds, "Metric", &metric, &metrics)];
+        vec![plot(run, &seeds, "Label loss", "loss", &losses), plot(run, &seeds, "Metric", &metric, &metrics)];
     if run.lines.iter().any(|line| line.edge_loss != 0.0) {
         let edges: [Curve; 1] = [("training, edges", |line| line.edge_loss)];
-        plots.push(plot(run, &seeds, "Loss of the edges, not weighted", "loss", &edges));
+        plots.push(plot(run, &seeds, "Edge loss (unweighted)", "loss", &edges));
     }
     let others = match seeds.len() {
         1 => String::new(),
-        many => format!(" Strong: seed {}, the best of {}; faint: others.", run.seed, counted(many, "seed")),
+        many => format!(
+            " Strong lines: seed {}, the best of {}; faint lines: other seeds.",
+            run.seed,
+            counted(many, "seed")
+        ),
     };
     let caption = format!(
-        "The model is that of epoch {}, the best by its validation {}; nothing is chosen by the test nodes.{others}",
-        run.epoch, run.metric
+        "The model is that of epoch {} (counted from 0) of {}, selected by its validation {}; test nodes are not used for selection.{others}",
+        run.epoch,
+        run.epochs(),
+        run.metric
     );
     report.section("Training").figure("curves", panels("", 2, &plots), &caption)
 }
@@ -78,7 +86,7 @@ pub(super) fn add(report: Report, run: &Run<'_>) -> Report {
 fn plot(run: &Run<'_>, seeds: &BTreeMap<u64, Vec<&EpochLine>>, title: &str, label: &str, curves: &[Curve]) -> Plot {
     let mut plot = Plot::new(title, Axis::linear("epoch"), Axis::linear(label));
     for (name, value) in curves {
-        for (_, lines) in seeds.iter().filter(|(seed, _)| **seed != run.seed).take(MOST_SEEDS) {
+        for (_, lines) in seeds.iter().filter(|(seed, _)| **seed != run.seed).take(MAX_SEEDS) {
             plot = plot.faint_line(name, &points(lines, *value));
         }
     }
@@ -88,9 +96,9 @@ fn plot(run: &Run<'_>, seeds: &BTreeMap<u64, Vec<&EpochLine>>, title: &str, labe
     plot.mark_x(run.epoch as f64, "best epoch")
 }
 
-/// The points of a curve, every so many of them where there are too many, and always the last.
+/// Returns the points of a curve, at most about [`MAX_POINTS`] at equal distances, and always the last.
 fn points(lines: &[&EpochLine], value: fn(&EpochLine) -> f64) -> Vec<[f64; 2]> {
-    let stride = lines.len().div_ceil(MOST_POINTS).max(1);
+    let stride = lines.len().div_ceil(MAX_POINTS).max(1);
     let kept = lines.iter().enumerate().filter(|(k, _)| k % stride == 0 || k + 1 == lines.len());
     kept.map(|(_, line)| [line.epoch as f64, value(line)]).collect()
 }
@@ -100,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_curves_are_thinned_and_keep_their_ends() {
+    fn thins_long_curves_and_keeps_both_ends() {
         let line = |epoch| EpochLine {
             seed: 0,
             epoch,
@@ -113,7 +121,7 @@ mod tests {
         };
         let lines: Vec<EpochLine> = (0..1002).map(line).collect();
         let points = points(&lines.iter().collect::<Vec<_>>(), |line| line.label_loss);
-        assert!(points.len() <= MOST_POINTS + 1, "{}", points.len());
+        assert!(points.len() <= MAX_POINTS + 1, "{}", points.len());
         assert_eq!((points[0], points[points.len() - 1]), ([0.0, 0.0], [1001.0, 1001.0]));
     }
 }

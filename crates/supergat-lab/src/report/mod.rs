@@ -1,16 +1,16 @@
-//! The report of a run: one page that a browser shows without anything else, and its figures.
+//! The report of a run: a self-contained HTML page and its figures.
 //!
-//! | file | what it shows |
+//! | file | contents |
 //! |---|---|
 //! | `curves.rs` | losses and metrics over the epochs |
-//! | `classes.rs` | which classes are taken for which; with several labels per node, F1 of each |
-//! | `bins.rs` | the metric by degree and by homophily of a node |
+//! | `classes.rs` | confusion matrix; with several labels per node, F1 of each label |
+//! | `bins.rs` | metric by degree and by homophily of a node |
 //! | `attention.rs` | entropy of attention and its divergence from label agreement, by layer and head |
-//! | `place.rs` | where the graph lies on the paper's map of degree and homophily |
-//! | `neighbours.rs` | whom some nodes trust most and least |
+//! | `place.rs` | position of the graph on the paper's map of degree and homophily |
+//! | `neighbours.rs` | which neighbours receive most and least attention |
 //!
-//! Everything is about the model of the best seed and the test nodes, unless it says otherwise. Sizes are bounded: tables, curves and classes are cut to what
-//! a person reads, and attention of very large graphs is left out with a sentence.
+//! All sections describe the model of the best seed on the test nodes, unless stated otherwise. Sizes are limited:
+//! tables, curves and classes are shortened, and attention of very large graphs is skipped with a sentence.
 
 mod attention;
 mod bins;
@@ -25,26 +25,26 @@ use supergat_core::{Example, Labels, Model, Result};
 use supergat_data::Dataset;
 use supergat_figure::Page;
 
-/// What a report is about.
+/// Contents of a report.
 #[derive(Debug, Clone, Copy)]
 pub struct Run<'a> {
     /// The dataset.
     pub dataset: &'a Dataset,
     /// The model of the best seed.
     pub model: &'a Model<f32>,
-    /// Its logits, one list per graph.
+    /// Logits of the model, one list per graph.
     pub logits: &'a [Vec<f32>],
-    /// The epochs of all seeds.
+    /// Epochs of all seeds.
     pub lines: &'a [EpochLine],
     /// The best seed.
     pub seed: u64,
-    /// Its best epoch.
+    /// Best epoch of the best seed, counted from 0.
     pub epoch: usize,
-    /// What is measured, such as accuracy.
+    /// Name of the metric, such as accuracy.
     pub metric: &'a str,
 }
 
-/// A page in the making, and its figures by name.
+/// A report page and its figures.
 #[derive(Debug, Clone)]
 pub struct Report {
     page: Page,
@@ -52,7 +52,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// The report of a run, which begins with the given facts.
+    /// Creates the report of a run, which begins with the given facts.
     pub fn of(run: &Run<'_>, facts: &[(String, String)]) -> Result<Self> {
         let title = format!("{} on {}", run.model.architecture().model, run.dataset.name);
         let page = Page::new(title, "Report of a training run").facts(facts);
@@ -60,26 +60,26 @@ impl Report {
         let report = curves::add(report, run);
         let report = match run.tested().next() {
             Some(_) => bins::add(classes::add(report, run), run),
-            None => {
-                report.section("Test nodes").text("No node is for testing, so classes and degrees have no accuracy.")
-            }
+            None => report
+                .section("Test nodes")
+                .text("There are no test nodes, so results by class, degree and homophily are not available."),
         };
         let report = attention::add(report, run)?;
         let report = place::add(report, run);
         neighbours::add(report, run)
     }
 
-    /// The figures: a name without ending, and an SVG.
+    /// Figures: name without extension, and SVG.
     pub fn figures(&self) -> &[(String, String)] {
         &self.figures
     }
 
-    /// The page, with the configuration, less its comments, and the command that runs it again.
+    /// Returns the page, with the command that reproduces the run and its configuration without comments.
     pub fn html(&self, again: &str, config: &str) -> String {
-        let plain = |line: &&str| !line.is_empty() && !line.starts_with('#');
-        let config: Vec<&str> = config.lines().filter(plain).collect();
-        let page = self.page.clone().section("To run it again").code(again);
-        page.text("The configuration, which config.toml explains:").code(&config.join("\n")).html()
+        let is_setting = |line: &&str| !line.is_empty() && !line.starts_with('#');
+        let config: Vec<&str> = config.lines().filter(is_setting).collect();
+        let page = self.page.clone().section("Reproduce this run").code(again);
+        page.text("Configuration (explained in config.toml):").code(&config.join("\n")).html()
     }
 
     fn section(self, heading: &str) -> Self {
@@ -102,26 +102,31 @@ impl Report {
 }
 
 impl Run<'_> {
-    /// The graphs that have test nodes, with their numbers and logits.
+    /// Number of epochs that the best seed ran. Other seeds may have run more or fewer.
+    pub fn epochs(&self) -> usize {
+        self.lines.iter().filter(|line| line.seed == self.seed).count()
+    }
+
+    /// Returns the graphs with test nodes, with their indices and logits.
     fn tested(&self) -> impl Iterator<Item = (usize, &Example<f32>, &[f32])> {
         let all = self.dataset.examples.iter().zip(self.logits).enumerate();
         all.filter(|(_, (example, _))| !example.test.is_empty())
             .map(|(k, (example, logits))| (k, example, logits.as_slice()))
     }
 
-    /// The logits of one node.
+    /// Returns the logits of one node.
     fn row<'a>(&self, logits: &'a [f32], node: usize) -> &'a [f32] {
         let classes = self.dataset.classes();
         &logits[node * classes..][..classes]
     }
 
-    /// What a person calls a node; with several graphs its graph comes first.
+    /// Returns the name of a node; with several graphs the index of the graph comes first.
     fn node_name(&self, example: usize, node: usize) -> String {
         let name = self.dataset.node_id(example, node);
         if self.dataset.examples.len() > 1 { format!("{example}: {name}") } else { name.into_owned() }
     }
 
-    /// The label of a node in words: of many labels the first few.
+    /// Returns the label of a node as text, or the first few of many labels.
     fn label(&self, labels: &Labels, node: usize) -> String {
         match labels {
             Labels::Single { of, .. } => {
@@ -131,7 +136,7 @@ impl Run<'_> {
         }
     }
 
-    /// The classes that a node has, in words.
+    /// Returns the classes of a node as text.
     fn listed(&self, has: impl Iterator<Item = bool>) -> String {
         let names: Vec<&str> =
             has.zip(&self.dataset.class_names).filter(|(has, _)| *has).map(|(_, name)| name.as_str()).collect();
@@ -143,10 +148,10 @@ impl Run<'_> {
     }
 }
 
-/// How well a share is known from so many nodes; a sentence for captions.
-const INTERVAL: &str = "Lines show 95 % intervals (Wilson's).";
+/// Sentence for captions on the intervals of shares.
+const INTERVAL: &str = "Lines show 95 % Wilson intervals.";
 
-/// `1 node`, `2 nodes`.
+/// Formats a count, such as `1 node` or `2 nodes`.
 fn counted(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
@@ -157,7 +162,7 @@ mod tests {
     use crate::{Settings, run_seeds};
     use std::ops::ControlFlow;
 
-    /// The report of a short training, made twice.
+    /// Creates the report of a short training, and checks that it is reproducible.
     fn report(dataset: &Dataset, model: &str) -> Report {
         let settings = Settings { max_epochs: 3, ..Settings::general(model.parse().unwrap()) };
         let runs = run_seeds(dataset, &settings, &[0, 1], 1, |_| ControlFlow::Continue(())).unwrap();
@@ -173,9 +178,9 @@ mod tests {
             epoch: best.outcome.best_epoch,
             metric: "accuracy",
         };
-        let made = || Report::of(&run, &[("fact".into(), "1".into())]).unwrap();
-        assert_eq!(made().html("again", "config"), made().html("again", "config"));
-        made()
+        let create = || Report::of(&run, &[("fact".into(), "1".into())]).unwrap();
+        assert_eq!(create().html("again", "config"), create().html("again", "config"));
+        create()
     }
 
     fn dataset() -> Dataset {
@@ -188,15 +193,30 @@ mod tests {
         report.figures().iter().map(|(name, _)| name.as_str()).collect()
     }
 
+    /// The best seed stopped early, another one ran longer.
     #[test]
-    fn a_report_shows_all_that_there_is() {
+    fn counts_the_epochs_of_the_best_seed() {
+        let dataset = dataset();
+        let settings = Settings { max_epochs: 2, ..Settings::general("mlp".parse().unwrap()) };
+        let runs = run_seeds(&dataset, &settings, &[0], 1, |_| ControlFlow::Continue(())).unwrap();
+        let line = |seed, epoch| EpochLine { epoch, ..EpochLine::new(seed, &runs.runs[0].history[0]) };
+        let lines: Vec<EpochLine> = (0..3).map(|k| line(7, k)).chain((0..5).map(|k| line(8, k))).collect();
+        let (model, logits) = (&runs.model, &runs.logits[..]);
+        let run = Run { dataset: &dataset, model, logits, lines: &lines, seed: 7, epoch: 1, metric: "accuracy" };
+        assert_eq!(run.epochs(), 3);
+        let page = Report::of(&run, &[("fact", "1")].map(|(a, b)| (a.into(), b.into()))).unwrap().html("", "");
+        assert!(page.contains("epoch 1 (counted from 0) of 3"), "{page}");
+    }
+
+    #[test]
+    fn contains_all_sections() {
         let report = report(&dataset(), "supergat-mx");
         assert_eq!(names(&report), ["curves", "classes", "degree-and-homophily", "attention", "recipe"]);
         let page = report.html("supergat train", "# why\n\nlr = 1\n");
         for words in [
-            "Loss of the edges",
+            "Edge loss",
             "most frequent mistakes",
-            "Most and least trusted",
+            "Neighbours with most and least attention",
             "times uniform",
             "lr = 1",
             "&lt;b&gt;",
@@ -210,19 +230,19 @@ mod tests {
     }
 
     #[test]
-    fn models_without_attention_say_so() {
+    fn reports_models_without_attention() {
         let report = report(&dataset(), "mlp");
         let page = report.html("", "");
         assert_eq!(names(&report), ["curves", "classes", "degree-and-homophily", "recipe"]);
         assert!(
             page.contains("This model has no attention.")
-                && !page.contains("trusted")
-                && !page.contains("Loss of the edges")
+                && !page.contains("least attention")
+                && !page.contains("Edge loss")
         );
     }
 
     #[test]
-    fn entropy_needs_no_labels() {
+    fn shows_entropy_without_labels() {
         let mut dataset = dataset();
         let example = &mut dataset.examples[0];
         for nodes in [&mut example.train, &mut example.validation, &mut example.test] {
@@ -236,17 +256,17 @@ mod tests {
     }
 
     #[test]
-    fn without_test_nodes_there_is_a_sentence() {
+    fn reports_missing_test_nodes() {
         let mut dataset = dataset();
         dataset.examples[0].test.clear();
         let report = report(&dataset, "gat-go");
         assert_eq!(names(&report), ["curves", "attention", "recipe"]);
-        assert!(report.html("", "").contains("No node is for testing"));
+        assert!(report.html("", "").contains("There are no test nodes"));
     }
 
-    /// Two graphs of nodes with several labels: the first for training and validation, the second for testing.
+    /// Two graphs of nodes with several labels: training and validation nodes in the first, test nodes in the second.
     #[test]
-    fn several_labels_have_their_own_measures() {
+    fn shows_f1_of_each_label() {
         let mut dataset = dataset();
         let first = &mut dataset.examples[0];
         let has = (0..first.graph.nodes()).flat_map(|node| [node % 2, 1, usize::from(node % 3 == 0)]);

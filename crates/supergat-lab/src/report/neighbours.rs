@@ -1,18 +1,20 @@
-//! Whom some nodes trust: neighbours with the largest and the smallest attention.
+//! Which neighbours of some nodes receive most and least attention.
 //!
-//! The nodes are test nodes that the model gets wrong, of middling degree: among those with at least three neighbours the ones whose degree is nearest to the
-//! median, the first of equals. Where nothing is wrong, they are right ones. Attention is that of the last layer, its heads averaged.
+//! The nodes are misclassified test nodes with at least three neighbours, whose degree is nearest to the median; of
+//! equal distances the first. If no node is misclassified, they are correctly classified ones. Attention is that of
+//! the last layer, averaged over heads.
 
-use super::attention::within_reach;
+use super::attention::selected_graphs;
 use super::{Report, Run};
 use supergat_core::kernels::argmax;
 use supergat_core::{Example, Labels, Result};
 
-/// Nodes that are shown, and neighbours at either end.
+/// Number of nodes shown.
 const NODES: usize = 6;
+/// Number of neighbours shown with most, and with least, attention.
 const NEIGHBOURS: usize = 3;
-/// A node with fewer neighbours has nobody to choose from.
-const LEAST_DEGREE: usize = 3;
+/// Minimum degree of the nodes.
+const MIN_DEGREE: usize = 3;
 
 pub(super) fn add(report: Report, run: &Run<'_>) -> Result<Report> {
     if run.model.architecture().model.form().is_none() {
@@ -22,7 +24,7 @@ pub(super) fn add(report: Report, run: &Run<'_>) -> Result<Report> {
     let example = &run.dataset.examples[graph];
     let attention = run.model.attention(example)?;
     let Some(last) = attention.last() else { return Ok(report) };
-    let trust = |position: usize| {
+    let mean_attention = |position: usize| {
         let heads = &last.coefficients[position * last.heads..][..last.heads];
         heads.iter().map(|&value| f64::from(value)).sum::<f64>() / last.heads as f64
     };
@@ -30,23 +32,23 @@ pub(super) fn add(report: Report, run: &Run<'_>) -> Result<Report> {
     for node in nodes {
         let range = example.graph.incoming().range(node);
         let neighbours = example.graph.incoming().of(node);
-        let mut trusted: Vec<(u32, f64)> = neighbours.iter().copied().zip(range.map(trust)).collect();
-        trusted.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-        let uniform = 1.0 / trusted.len() as f64;
-        if trusted.len() > 2 * NEIGHBOURS {
-            trusted.drain(NEIGHBOURS..trusted.len() - NEIGHBOURS);
+        let mut ranked: Vec<(u32, f64)> = neighbours.iter().copied().zip(range.map(mean_attention)).collect();
+        ranked.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        let uniform = 1.0 / ranked.len() as f64;
+        if ranked.len() > 2 * NEIGHBOURS {
+            ranked.drain(NEIGHBOURS..ranked.len() - NEIGHBOURS);
         }
-        for (neighbour, coefficient) in trusted {
+        for (neighbour, coefficient) in ranked {
             rows.push(row(run, graph, node, neighbour as usize, coefficient, coefficient / uniform));
         }
     }
-    let kind = if wrong { "wrong" } else { "right (none is wrong)" };
+    let kind = if wrong { "misclassified" } else { "correctly classified (none is misclassified)" };
     let header = ["node", "label", "predicted", "neighbour", "its label", "attention (%)", "times uniform"];
     Ok(report
-        .section("Most and least trusted neighbours")
+        .section("Neighbours with most and least attention")
         .text(&format!(
-            "Test nodes of middling degree that the model gets {kind}, each with the {NEIGHBOURS} neighbours it trusts most and least: attention of the last \
-             layer, its heads averaged. A node is among its own neighbours."
+            "Test nodes of medium degree that are {kind}, each with the {NEIGHBOURS} neighbours that receive most and least attention. \
+             Attention is that of the last layer, averaged over heads. A node is a neighbour of itself."
         ))
         .table(&header, &rows))
 }
@@ -70,22 +72,23 @@ fn row(run: &Run<'_>, graph: usize, node: usize, neighbour: usize, coefficient: 
     ]
 }
 
-/// A graph, some of its nodes, and whether they are wrong ones: from the first graph with wrong nodes, else the first with any.
+/// Returns a graph, some of its nodes, and whether they are misclassified: from the first graph with misclassified
+/// nodes, else from the first with any.
 fn chosen(run: &Run<'_>) -> Option<(usize, Vec<usize>, bool)> {
-    let graphs = within_reach(run);
+    let graphs = selected_graphs(run);
     let pick = |wrong: bool| {
-        let of = |&k: &usize| Some((k, middling(&run.dataset.examples[k], &run.logits[k], wrong)?, wrong));
+        let of = |&k: &usize| Some((k, medium_degree(&run.dataset.examples[k], &run.logits[k], wrong)?, wrong));
         graphs.iter().find_map(of)
     };
     pick(true).or_else(|| pick(false))
 }
 
-/// Test nodes of middling degree that are wrong, or right; `None` where there are none.
-fn middling(example: &Example<f32>, logits: &[f32], wrong: bool) -> Option<Vec<usize>> {
+/// Returns misclassified, or correctly classified, test nodes of medium degree; `None` if there are none.
+fn medium_degree(example: &Example<f32>, logits: &[f32], wrong: bool) -> Option<Vec<usize>> {
     let degree = |node: usize| example.graph.incoming().of(node).len() - 1;
     let nodes = example.test.iter().map(|&node| node as usize);
     let mut found: Vec<usize> = nodes
-        .filter(|&node| degree(node) >= LEAST_DEGREE && is_wrong(&example.labels, logits, node) == Some(wrong))
+        .filter(|&node| degree(node) >= MIN_DEGREE && is_wrong(&example.labels, logits, node) == Some(wrong))
         .collect();
     found.sort_by_key(|&node| (degree(node), node));
     let median = degree(*found.get(found.len() / 2)?);
@@ -94,7 +97,7 @@ fn middling(example: &Example<f32>, logits: &[f32], wrong: bool) -> Option<Vec<u
     Some(found)
 }
 
-/// Whether the prediction differs from the label; `None` where that is unknown.
+/// Whether the prediction differs from the label; `None` if the label is unknown.
 fn is_wrong(labels: &Labels, logits: &[f32], node: usize) -> Option<bool> {
     let classes = labels.classes();
     let row = &logits[node * classes..][..classes];
@@ -114,7 +117,7 @@ mod tests {
 
     /// Stars around nodes 0, 1 and 2 with 3, 4 and 9 leaves.
     #[test]
-    fn wrong_nodes_of_middling_degree_are_chosen() {
+    fn selects_misclassified_nodes_of_medium_degree() {
         let leaves = [3, 4, 9];
         let mut edges = Vec::new();
         let mut next = 3;
@@ -131,9 +134,9 @@ mod tests {
         )
         .unwrap();
         let wrong: Vec<f32> = [0.0, 1.0].repeat(nodes);
-        assert_eq!(middling(&example, &wrong, true).unwrap(), [1, 0, 2], "a leaf has too few neighbours");
-        assert_eq!(middling(&example, &wrong, false), None);
+        assert_eq!(medium_degree(&example, &wrong, true).unwrap(), [1, 0, 2], "a leaf has too few neighbours");
+        assert_eq!(medium_degree(&example, &wrong, false), None);
         let right: Vec<f32> = [1.0, 0.0].repeat(nodes);
-        assert_eq!(middling(&example, &right, false).unwrap().len(), 3);
+        assert_eq!(medium_degree(&example, &right, false).unwrap().len(), 3);
     }
 }

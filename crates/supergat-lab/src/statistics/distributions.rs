@@ -1,26 +1,27 @@
-//! Student's t, central and not, and the normal distribution.
+//! Student's t distribution, central and noncentral, and the normal distribution.
 
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 use statrs::function::beta::beta_reg;
 use statrs::function::gamma::ln_gamma;
 
-/// The chance of a t at least as far from zero as this one.
+/// Returns the two-sided p-value of a t statistic.
 pub fn t_two_sided(t: f64, df: f64) -> f64 {
-    // As an incomplete beta function, which keeps its digits far out in the tail.
+    // The incomplete beta function is accurate far out in the tail.
     beta_reg(df / 2.0, 0.5, df / (df + t * t))
 }
 
-/// The t below which a share `p` lies.
+/// Returns the quantile `p` of Student's t distribution.
 pub fn t_quantile(p: f64, df: f64) -> f64 {
     StudentsT::new(0.0, 1.0, df).expect("degrees of freedom are positive").inverse_cdf(p)
 }
 
-/// The chance of a normal number at least as far from zero as this one.
+/// Returns the two-sided p-value of a normal statistic.
 pub fn normal_two_sided(z: f64) -> f64 {
     (2.0 * Normal::standard().sf(z.abs())).min(1.0)
 }
 
-/// The chance that a noncentral t is at most `t`, which must not be negative (Lenth 1989, algorithm AS 243).
+/// Returns the probability that a noncentral t is at most `t`, which must not be negative (Lenth 1989, algorithm
+/// AS 243).
 pub fn noncentral_t_cdf(t: f64, df: f64, delta: f64) -> f64 {
     let x = t * t / (df + t * t);
     let half = delta * delta / 2.0;
@@ -31,7 +32,7 @@ pub fn noncentral_t_cdf(t: f64, df: f64, delta: f64) -> f64 {
     let mut sum = 0.0;
     let mut even = (-half).exp();
     let mut odd = delta * (-half - ln_gamma(1.5)).exp() / std::f64::consts::SQRT_2;
-    // The weights are Poisson's: beyond the mean plus twelve deviations nothing is left.
+    // The weights are a Poisson distribution, negligible beyond the mean plus twelve standard deviations.
     let terms = (half + 12.0 * half.sqrt() + 30.0) as usize;
     for j in 0..terms {
         let j = j as f64;
@@ -49,7 +50,7 @@ mod tests {
 
     /// `2 * scipy.stats.t.sf(t, df)`, `scipy.stats.t.ppf(p, df)`, `2 * scipy.stats.norm.sf(z)`
     #[test]
-    fn central_distributions_are_scipys() {
+    fn central_distributions_match_scipy() {
         for (t, df, p) in [
             (0.5, 3.0, 0.651447964848151),
             (2.1, 18.0, 0.050090405709568346),
@@ -76,7 +77,7 @@ mod tests {
 
     /// `scipy.stats.nct.cdf(t, df, delta)`
     #[test]
-    fn the_noncentral_t_is_scipys() {
+    fn noncentral_t_matches_scipy() {
         for (t, df, delta, p) in [
             (2.1, 18.0, 2.0, 0.5263507536250039),
             (2.1, 18.0, -2.0, 0.9999432114739006),

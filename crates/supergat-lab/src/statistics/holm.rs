@@ -1,8 +1,9 @@
-//! Several questions at once: Holm's correction.
+//! Holm's correction for multiple tests.
 
 use super::{Undefined, check};
 
-/// The chances after Holm's correction, in the order given: compared with the level they keep the chance of any false alarm below it.
+/// Returns p-values after Holm's correction, in the given order. Comparing them with a level keeps the probability
+/// of any false positive below it.
 pub fn holm(p: &[f64]) -> Result<Vec<f64>, Undefined> {
     check(p, 0)?;
     let mut order: Vec<usize> = (0..p.len()).collect();
@@ -22,7 +23,7 @@ mod tests {
 
     /// `p.adjust(c(0.01, 0.04, 0.03, 0.005, 0.6), "holm")` of R.
     #[test]
-    fn as_in_r() {
+    fn matches_r() {
         let adjusted = holm(&[0.01, 0.04, 0.03, 0.005, 0.6]).unwrap();
         for (ours, r) in adjusted.iter().zip([0.04, 0.09, 0.09, 0.025, 0.6]) {
             assert!((ours - r).abs() < 1e-15, "{adjusted:?}");
@@ -31,7 +32,7 @@ mod tests {
     }
 
     #[test]
-    fn degenerate_lists() {
+    fn handles_empty_and_invalid_lists() {
         assert_eq!(holm(&[]), Ok(vec![]));
         assert_eq!(holm(&[0.1, f64::NAN]), Err(Undefined::NotFinite));
     }

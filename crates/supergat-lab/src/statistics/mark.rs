@@ -1,13 +1,13 @@
-//! The paper's stars and arrows: an unpaired t-test with pooled variance against a reference (there: the graph attention network GAT with GO).
+//! The paper's stars and arrows: an unpaired t-test with pooled variance against a reference, in the paper GAT-GO.
 //!
-//! Two stars stand for p < 0.0001, one for p < 0.0005. The paper says of the arrow only that it is "worse than" the reference; its arrows fit
-//! a difference at p < 0.05, the level it uses elsewhere, and that is what is taken here.
+//! Two stars mean p < 0.0001, one star p < 0.0005. The paper defines the arrow only as "worse than" the reference.
+//! Its arrows agree with p < 0.05, the level that it uses elsewhere, so this level is used here.
 
 use super::{ALPHA, Moments, TTest, Undefined, pooled_t_of_moments};
 use serde::Serialize;
 use std::fmt;
 
-/// How many stars.
+/// Number of stars.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stars {
@@ -19,7 +19,7 @@ pub enum Stars {
     Two,
 }
 
-/// Where a sample lies relative to its reference, at p < 0.05.
+/// Result of a comparison with the reference, at p < 0.05.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
@@ -27,27 +27,27 @@ pub enum Direction {
     Better,
     /// The mean is smaller.
     Worse,
-    /// No difference can be seen.
+    /// No significant difference.
     Same,
 }
 
-/// The comparison of a sample with a reference, and how the paper would mark it. Shown as `**`, `*`, `↓` or nothing.
+/// Comparison of a sample with a reference, and the paper's mark for it. Displayed as `**`, `*`, `↓` or nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Mark {
-    /// The test.
+    /// The t-test.
     pub test: TTest,
-    /// Its stars.
+    /// Number of stars.
     pub stars: Stars,
-    /// Its direction.
+    /// Direction of the difference.
     pub direction: Direction,
 }
 
-/// Marks a sample against a reference.
+/// Compares a sample with a reference and returns its mark.
 pub fn mark(ours: &[f64], reference: &[f64]) -> Result<Mark, Undefined> {
     mark_of_moments(Moments::of(ours)?, Moments::of(reference)?)
 }
 
-/// The same where only number, mean and standard deviation are known, as of a published table.
+/// Returns the mark of a sample given by its moments, as in a published table.
 pub fn mark_of_moments(ours: Moments, reference: Moments) -> Result<Mark, Undefined> {
     let test = pooled_t_of_moments(ours, reference)?;
     let stars = match test.p {
@@ -79,9 +79,9 @@ mod tests {
     use super::super::samples::{A, B};
     use super::*;
 
-    /// Cells of the paper's tables against their GAT: mean, deviation and runs of both, and the mark.
+    /// Cells of the paper's tables and their GAT: mean and standard deviation of both, number of runs, and mark.
     #[test]
-    fn published_cells_get_their_published_marks() {
+    fn reproduces_published_marks() {
         for (ours, gat, n, expected) in [
             ((84.3, 0.6), (83.0, 0.7), 100, "**"),
             ((82.7, 0.6), (83.0, 0.7), 100, "↓"),
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn directions_and_degenerate_samples() {
+    fn finds_directions_and_rejects_small_samples() {
         assert_eq!(mark(&A, &B).unwrap().direction, Direction::Better);
         assert_eq!(mark(&B, &A).unwrap().direction, Direction::Worse);
         assert_eq!(mark(&A, &A).unwrap().direction, Direction::Same);

@@ -1,18 +1,18 @@
-//! Statistics of the results of many runs: what they are, how far they are from each other, and what could have been seen.
+//! Statistics of the results of many runs: summaries, tests, effect sizes and power.
 //!
-//! | file | what it answers |
+//! | file | contents |
 //! |---|---|
 //! | `spread.rs` | mean and quantiles of many values |
 //! | `summary.rs` | mean, standard deviation, 95 % interval |
-//! | `t_test.rs` | do two means differ? pooled (the paper's), Welch, paired |
-//! | `wilcoxon.rs` | the same for pairs, without normality |
-//! | `holm.rs` | several questions at once |
-//! | `effect.rs` | how large is the difference, in standard deviations |
+//! | `t_test.rs` | t-tests of two means: pooled (the paper's), Welch, paired |
+//! | `wilcoxon.rs` | Wilcoxon's signed-rank test of pairs, without normality |
+//! | `holm.rs` | Holm's correction for multiple tests |
+//! | `effect.rs` | effect sizes: differences in standard deviations |
 //! | `proportion.rs` | 95 % interval of a share |
-//! | `power.rs` | how large must a difference be for this many runs to show it |
+//! | `power.rs` | power of the tests, and smallest detectable differences |
 //! | `mark.rs` | the paper's stars and arrows |
 //!
-//! Functions take slices and answer a number or say why there is none ([`Undefined`]); they never answer NaN.
+//! Functions take slices and return a number, or the reason why it is [`Undefined`]; they never return NaN.
 
 mod distributions;
 mod effect;
@@ -38,46 +38,46 @@ pub use wilcoxon::{Wilcoxon, WilcoxonMethod, wilcoxon};
 
 use serde::Serialize;
 
-/// The level of all intervals and of what is called a difference.
+/// Significance level of all tests and intervals.
 pub const ALPHA: f64 = 0.05;
-/// The power at which a difference counts as one that can be seen.
+/// Power at which a difference counts as detectable.
 pub const POWER: f64 = 0.8;
 
-/// Spread below this share of the values' size is rounding, not spread.
+/// Relative standard deviation below which values count as equal up to rounding.
 const ROUNDING: f64 = 1e-12;
 
-/// Why a statistic has no value.
+/// Reason why a statistic is undefined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
 pub enum Undefined {
     /// Too few values.
     #[error("too few values: {found}, where at least {needed} are needed")]
     TooFew {
-        /// Values there are.
+        /// Number of values.
         found: usize,
-        /// Values that would do.
+        /// Minimum number of values.
         needed: usize,
     },
-    /// NaN or infinity among the values.
+    /// A value is NaN or infinite.
     #[error("a value is not a finite number")]
     NotFinite,
-    /// Nothing varies, so chance cannot be judged.
-    #[error("the values do not vary, so chance cannot be judged")]
+    /// The values have no variance.
+    #[error("the values do not vary, so significance cannot be computed")]
     NoVariance,
-    /// Both samples are the same, pair by pair.
+    /// All pairs are equal.
     #[error("all differences are zero")]
     NoDifference,
-    /// Pairs need as many values on both sides.
+    /// The samples have different lengths.
     #[error("{a} values cannot be paired with {b}")]
     NotPaired {
-        /// Values of the first sample.
+        /// Number of values of the first sample.
         a: usize,
-        /// Values of the second sample.
+        /// Number of values of the second sample.
         b: usize,
     },
 }
 
-/// Checks that there are enough values and that all are finite.
+/// Validates that there are enough values and that all are finite.
 fn check(values: &[f64], needed: usize) -> Result<(), Undefined> {
     if values.len() < needed {
         return Err(Undefined::TooFew { found: values.len(), needed });
@@ -85,7 +85,7 @@ fn check(values: &[f64], needed: usize) -> Result<(), Undefined> {
     if values.iter().all(|value| value.is_finite()) { Ok(()) } else { Err(Undefined::NotFinite) }
 }
 
-/// The differences of pairs, a - b; those within rounding of the values are exactly zero.
+/// Returns the differences of pairs, a - b; differences within rounding errors are exactly zero.
 fn differences(a: &[f64], b: &[f64], needed: usize) -> Result<Vec<f64>, Undefined> {
     if a.len() != b.len() {
         return Err(Undefined::NotPaired { a: a.len(), b: b.len() });
@@ -97,18 +97,18 @@ fn differences(a: &[f64], b: &[f64], needed: usize) -> Result<Vec<f64>, Undefine
     Ok(differences.map(|d| if d.abs() <= noise { 0.0 } else { d }).collect())
 }
 
-/// The largest absolute value.
+/// Returns the largest absolute value.
 fn size(values: &[f64]) -> f64 {
     values.iter().fold(0.0, |size, value| size.max(value.abs()))
 }
 
 #[cfg(test)]
 mod samples {
-    //! Samples that several tests share: accuracies of two models with ten seeds.
+    //! Samples shared by several tests: accuracies of two models with ten seeds.
     pub const A: [f64; 10] = [84.3, 83.9, 84.8, 84.1, 85.2, 84.6, 83.7, 84.0, 84.9, 84.45];
     pub const B: [f64; 10] = [83.1, 83.6, 82.7, 83.9, 84.5, 83.05, 82.2, 83.8, 83.35, 83.3];
 
-    /// Equal to eight digits.
+    /// Asserts that two numbers agree to eight digits.
     pub fn close(ours: f64, scipy: f64) {
         assert!((ours - scipy).abs() <= 1e-8 * scipy.abs().max(1e-30), "{ours} instead of {scipy}");
     }

@@ -1,28 +1,30 @@
-//! How large must a difference be for this many runs to show it? From the noncentral t distribution, as `TTestIndPower` and `TTestPower` of
-//! statsmodels do: two-sided at the level [`ALPHA`], with the power [`POWER`].
+//! Power of t-tests and smallest detectable differences, from the noncentral t distribution as in `TTestIndPower` and
+//! `TTestPower` of statsmodels: two-sided at the level [`ALPHA`], with the power [`POWER`].
 
 use super::distributions::{noncentral_t_cdf, t_quantile};
 use super::{ALPHA, POWER, Undefined};
 
-/// The chance that the pooled test sees a difference of `effect` standard deviations between `n_a` and `n_b` runs.
+/// Returns the power of the pooled test for a difference of `effect` standard deviations between `n_a` and `n_b` runs.
 pub fn power(effect: f64, n_a: usize, n_b: usize) -> Result<f64, Undefined> {
     let (scale, df) = unpaired(n_a, n_b)?;
-    chance(effect, scale, df)
+    power_of_effect(effect, scale, df)
 }
 
-/// The chance that the paired test sees a mean difference of `effect` standard deviations of the differences in `n` pairs.
+/// Returns the power of the paired test for a mean difference of `effect` standard deviations of the differences in
+/// `n` pairs.
 pub fn paired_power(effect: f64, n: usize) -> Result<f64, Undefined> {
     let (scale, df) = paired(n)?;
-    chance(effect, scale, df)
+    power_of_effect(effect, scale, df)
 }
 
-/// The smallest difference, in standard deviations, that the pooled test sees four times out of five.
+/// Returns the smallest difference, in standard deviations, that the pooled test detects with power [`POWER`].
 pub fn detectable_effect(n_a: usize, n_b: usize) -> Result<f64, Undefined> {
     let (scale, df) = unpaired(n_a, n_b)?;
     Ok(smallest_shift(df) / scale)
 }
 
-/// The smallest mean difference, in standard deviations of the differences, that the paired test sees four times out of five.
+/// Returns the smallest mean difference, in standard deviations of the differences, that the paired test detects with
+/// power [`POWER`].
 pub fn detectable_paired_effect(n: usize) -> Result<f64, Undefined> {
     let (scale, df) = paired(n)?;
     Ok(smallest_shift(df) / scale)
@@ -41,30 +43,30 @@ fn paired(n: usize) -> Result<(f64, f64), Undefined> {
     if n < 2 { Err(Undefined::TooFew { found: n, needed: 2 }) } else { Ok(((n as f64).sqrt(), (n - 1) as f64)) }
 }
 
-/// Beyond this shift of t every difference is seen.
-const FAR: f64 = 35.0;
+/// Noncentrality beyond which the power is one.
+const MAX_SHIFT: f64 = 35.0;
 
-fn chance(effect: f64, scale: f64, df: f64) -> Result<f64, Undefined> {
+fn power_of_effect(effect: f64, scale: f64, df: f64) -> Result<f64, Undefined> {
     if !effect.is_finite() {
         return Err(Undefined::NotFinite);
     }
-    Ok(chance_of_shift((effect * scale).abs().min(FAR), df))
+    Ok(power_of_shift((effect * scale).abs().min(MAX_SHIFT), df))
 }
 
-/// The chance that |t| is beyond its critical value when its distribution is shifted by `delta`.
-fn chance_of_shift(delta: f64, df: f64) -> f64 {
+/// Returns the probability that |t| exceeds its critical value with noncentrality `delta`.
+fn power_of_shift(delta: f64, df: f64) -> f64 {
     let critical = t_quantile(1.0 - ALPHA / 2.0, df);
     let above = 1.0 - noncentral_t_cdf(critical, df, delta);
     let below = 1.0 - noncentral_t_cdf(critical, df, -delta);
     above + below
 }
 
-/// The shift whose chance is [`POWER`], by bisection.
+/// Returns the noncentrality with power [`POWER`], by bisection.
 fn smallest_shift(df: f64) -> f64 {
-    let (mut low, mut high) = (0.0, FAR);
+    let (mut low, mut high) = (0.0, MAX_SHIFT);
     for _ in 0..60 {
         let middle = 0.5 * (low + high);
-        if chance_of_shift(middle, df) < POWER { low = middle } else { high = middle }
+        if power_of_shift(middle, df) < POWER { low = middle } else { high = middle }
     }
     0.5 * (low + high)
 }
@@ -77,7 +79,7 @@ mod tests {
     /// `c = t.ppf(0.975, df)`, `nct.sf(c, df, delta) + nct.cdf(-c, df, delta)` of `scipy.stats`, with `df = 18, delta = sqrt(5)` and
     /// `df = 9, delta = sqrt(10) / 2`
     #[test]
-    fn powers_are_scipys() {
+    fn power_matches_scipy() {
         close(power(1.0, 10, 10).unwrap(), 0.5620066465861494);
         close(power(-1.0, 10, 10).unwrap(), 0.5620066465861494);
         close(paired_power(0.5, 10).unwrap(), 0.29317560651407687);
@@ -85,7 +87,7 @@ mod tests {
 
     /// `scipy.optimize.brentq` of the above minus 0.8, for two samples of 3, 5, 10, 20, 100 and for 2 and 10 pairs
     #[test]
-    fn detectable_effects_are_scipys() {
+    fn detectable_effects_match_scipy() {
         for (n, effect) in [
             (3, 3.0708922663636873),
             (5, 2.024439339384543),
@@ -101,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn degenerate_numbers_have_typed_answers() {
+    fn returns_the_reason_for_degenerate_numbers() {
         assert_eq!(detectable_effect(1, 9), Err(Undefined::TooFew { found: 1, needed: 2 }));
         assert_eq!(detectable_paired_effect(1), Err(Undefined::TooFew { found: 1, needed: 2 }));
         assert_eq!(power(f64::NAN, 5, 5), Err(Undefined::NotFinite));

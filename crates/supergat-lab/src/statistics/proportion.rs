@@ -1,4 +1,4 @@
-//! How well a share is known.
+//! Confidence interval of a proportion.
 //!
 //! Wilson's interval of k of n at 95 %, with z the normal quantile 1.96 and p = k / n:
 //!
@@ -6,14 +6,14 @@
 //! (p + z^2 / 2n ± z sqrt(p (1 - p) / n + z^2 / 4n^2)) / (1 + z^2 / n)
 //! ```
 //!
-//! It stays between 0 and 1, also where all or none are counted.
+//! The interval stays between 0 and 1, also if all or none are counted.
 
 use super::{Interval, Undefined};
 
 /// The normal quantile of 0.975.
 const Z: f64 = 1.959_963_984_540_054;
 
-/// Wilson's interval of `count` among `of`.
+/// Returns Wilson's 95 % interval of the proportion `count` of `of`.
 pub fn wilson(count: usize, of: usize) -> Result<Interval, Undefined> {
     if of == 0 || count > of {
         return Err(Undefined::TooFew { found: of, needed: count.max(1) });
@@ -32,7 +32,7 @@ mod tests {
 
     /// `scipy.stats.binomtest(k, n).proportion_ci(method="wilson")`
     #[test]
-    fn intervals_are_those_of_scipy() {
+    fn matches_scipy() {
         for (count, of, low, high) in [
             (8, 10, 0.490_162_471_536_641_8, 0.943_317_848_545_624_8),
             (0, 5, 0.0, 0.434_482_464_783_174_8),

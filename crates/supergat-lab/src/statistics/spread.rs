@@ -1,15 +1,15 @@
-//! How many values are spread, in seven numbers.
+//! Distribution of many values, summarised by mean and quantiles.
 
 use serde::{Deserialize, Serialize};
 
-/// Mean and quantiles of values, the latter straight between neighbours in order, as NumPy does.
+/// Mean and quantiles of values. Quantiles are linearly interpolated, as in NumPy.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
-    /// How many values there are.
+    /// Number of values.
     pub count: usize,
     /// Mean.
     pub mean: f64,
-    /// 5 % are below.
+    /// 5 % quantile.
     pub low: f64,
     /// First quartile.
     pub first: f64,
@@ -17,12 +17,12 @@ pub struct Spread {
     pub median: f64,
     /// Third quartile.
     pub third: f64,
-    /// 5 % are above.
+    /// 95 % quantile.
     pub high: f64,
 }
 
 impl Spread {
-    /// Of these values; `None` where there are none, or where one is not finite.
+    /// Summarises `values`; `None` if empty or if one is not finite.
     pub fn of(values: &[f64]) -> Option<Self> {
         if values.is_empty() || values.iter().any(|value| !value.is_finite()) {
             return None;
@@ -30,10 +30,10 @@ impl Spread {
         let mut sorted = values.to_vec();
         sorted.sort_unstable_by(f64::total_cmp);
         let quantile = |share: f64| {
-            let place = share * (sorted.len() - 1) as f64;
-            let below = place.floor() as usize;
+            let position = share * (sorted.len() - 1) as f64;
+            let below = position.floor() as usize;
             let above = (below + 1).min(sorted.len() - 1);
-            sorted[below] + (sorted[above] - sorted[below]) * place.fract()
+            sorted[below] + (sorted[above] - sorted[below]) * position.fract()
         };
         Some(Self {
             count: sorted.len(),
@@ -46,7 +46,7 @@ impl Spread {
         })
     }
 
-    /// The mean of each number over several samples of the same size, of which there must be at least one.
+    /// Returns the mean of each number over several samples of the same size; panics if empty.
     pub fn mean_of(spreads: &[Self]) -> Self {
         let mean = |number: fn(&Self) -> f64| spreads.iter().map(number).sum::<f64>() / spreads.len() as f64;
         Self {
@@ -67,7 +67,7 @@ mod tests {
 
     /// `numpy.quantile([4, 1, 9, 2.5, 7, 7], [0.05, 0.25, 0.5, 0.75, 0.95])`
     #[test]
-    fn quantiles_are_numpys() {
+    fn quantiles_match_numpy() {
         let spread = Spread::of(&[4.0, 1.0, 9.0, 2.5, 7.0, 7.0]).unwrap();
         assert_eq!((spread.count, spread.low, spread.first, spread.median), (6, 1.375, 2.875, 5.5));
         assert_eq!((spread.third, spread.high), (7.0, 8.5));
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn samples_are_averaged_number_by_number() {
+    fn averages_each_number_over_samples() {
         let [a, b] = [[1.0, 2.0, 3.0], [3.0, 4.0, 8.0]].map(|values| Spread::of(&values).unwrap());
         let mean = Spread::mean_of(&[a, b]);
         assert_eq!((mean.count, mean.mean, mean.median, mean.third), (3, 3.5, 3.0, 4.25));

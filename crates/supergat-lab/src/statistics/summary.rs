@@ -1,21 +1,21 @@
-//! Mean and spread of the results of many runs.
+//! Mean and standard deviation of the results of many runs.
 
 use super::distributions::t_quantile;
 use super::{ALPHA, ROUNDING, Undefined, check, size};
 use serde::{Deserialize, Serialize};
 
-/// Mean, sample standard deviation (zero for a single value) and the values themselves.
+/// Mean, sample standard deviation (zero for a single value) and values.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// Mean.
     pub mean: f64,
     /// Sample standard deviation.
     pub std: f64,
-    /// The values, in the order of the runs.
+    /// Values, in the order of the runs.
     pub values: Vec<f64>,
 }
 
-/// Two ends of an interval.
+/// An interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Interval {
     /// Lower end.
@@ -24,7 +24,7 @@ pub struct Interval {
     pub high: f64,
 }
 
-/// What a t test needs to know of a sample; published tables say no more.
+/// Size, mean and standard deviation of a sample, as printed in published tables.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Moments {
     /// Number of values.
@@ -36,7 +36,7 @@ pub struct Moments {
 }
 
 impl Summary {
-    /// Of these values, of which there must be at least one.
+    /// Summarises `values`; mean and standard deviation are NaN if empty.
     pub fn of(values: Vec<f64>) -> Self {
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
@@ -45,7 +45,7 @@ impl Summary {
         Self { mean, std, values }
     }
 
-    /// The 95 % interval of the mean, after Student.
+    /// Returns Student's 95 % interval of the mean.
     pub fn interval(&self) -> Result<Interval, Undefined> {
         check(&self.values, 2)?;
         let n = self.values.len() as f64;
@@ -55,7 +55,7 @@ impl Summary {
 }
 
 impl Moments {
-    /// Of a sample of at least two finite values.
+    /// Computes the moments of at least two finite values.
     pub fn of(values: &[f64]) -> Result<Self, Undefined> {
         check(values, 2)?;
         let Summary { mean, std, .. } = Summary::of(values.to_vec());
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mean_and_sample_deviation() {
+    fn computes_mean_and_sample_standard_deviation() {
         let summary = Summary::of(vec![1.0, 2.0, 3.0, 6.0]);
         assert_eq!(summary.mean, 3.0);
         assert!((summary.std - 2.160_246_899_469_287).abs() < 1e-15);
@@ -79,14 +79,14 @@ mod tests {
 
     /// `scipy.stats.t.interval(0.95, 9, numpy.mean(A), scipy.stats.sem(A))`
     #[test]
-    fn the_interval_is_scipys() {
+    fn interval_matches_scipy() {
         let interval = Summary::of(A.to_vec()).interval().unwrap();
         close(interval.low, 84.05008799737642);
         close(interval.high, 84.73991200262357);
     }
 
     #[test]
-    fn degenerate_samples() {
+    fn handles_degenerate_samples() {
         assert_eq!(Summary::of(vec![4.0]).interval(), Err(Undefined::TooFew { found: 1, needed: 2 }));
         assert_eq!(Summary::of(vec![4.0, f64::NAN]).interval(), Err(Undefined::NotFinite));
         let constant = Summary::of(vec![4.0, 4.0]).interval().unwrap();

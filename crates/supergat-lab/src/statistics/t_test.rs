@@ -1,21 +1,21 @@
-//! Do the means of two samples differ? Student's tests, all two-sided.
+//! Student's t-tests of the means of two samples, all two-sided.
 
 use super::distributions::{t_quantile, t_two_sided};
 use super::{ALPHA, Interval, Moments, ROUNDING, Undefined, differences, size};
 use serde::Serialize;
 
-/// The answer of a t test.
+/// Result of a t-test.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct TTest {
     /// Mean of the first sample minus mean of the second, or mean of the differences.
     pub difference: f64,
-    /// Its 95 % interval.
+    /// 95 % interval of the difference.
     pub interval: Interval,
-    /// The statistic.
+    /// The t statistic.
     pub t: f64,
     /// Degrees of freedom.
     pub df: f64,
-    /// Chance of such a difference, or a larger one, if there were none.
+    /// Two-sided p-value.
     pub p: f64,
 }
 
@@ -34,12 +34,12 @@ impl TTest {
     }
 }
 
-/// The unpaired test with a pooled variance: the paper's.
+/// Computes the unpaired t-test with pooled variance, as in the paper.
 pub fn pooled_t(a: &[f64], b: &[f64]) -> Result<TTest, Undefined> {
     pooled_t_of_moments(Moments::of(a)?, Moments::of(b)?)
 }
 
-/// The same where only number, mean and standard deviation are known, as of a published table.
+/// Computes the pooled t-test of samples given by their moments, as in a published table.
 pub fn pooled_t_of_moments(a: Moments, b: Moments) -> Result<TTest, Undefined> {
     let ((n_a, n_b), (var_a, var_b)) = numbers_and_variances(a, b)?;
     let df = n_a + n_b - 2.0;
@@ -47,12 +47,12 @@ pub fn pooled_t_of_moments(a: Moments, b: Moments) -> Result<TTest, Undefined> {
     TTest::of(a.mean - b.mean, (pooled * (1.0 / n_a + 1.0 / n_b)).sqrt(), df)
 }
 
-/// The unpaired test that lets the variances differ.
+/// Computes Welch's unpaired t-test, without assuming equal variances.
 pub fn welch_t(a: &[f64], b: &[f64]) -> Result<TTest, Undefined> {
     welch_t_of_moments(Moments::of(a)?, Moments::of(b)?)
 }
 
-/// The same where only number, mean and standard deviation are known.
+/// Computes Welch's t-test of samples given by their moments.
 pub fn welch_t_of_moments(a: Moments, b: Moments) -> Result<TTest, Undefined> {
     let ((n_a, n_b), (var_a, var_b)) = numbers_and_variances(a, b)?;
     let (share_a, share_b) = (var_a / n_a, var_b / n_b);
@@ -64,7 +64,7 @@ pub fn welch_t_of_moments(a: Moments, b: Moments) -> Result<TTest, Undefined> {
     TTest::of(a.mean - b.mean, square.sqrt(), df)
 }
 
-/// The test of differences within pairs.
+/// Computes the paired t-test.
 pub fn paired_t(a: &[f64], b: &[f64]) -> Result<TTest, Undefined> {
     let differences = differences(a, b, 2)?;
     if differences.iter().all(|difference| *difference == 0.0) {
@@ -92,7 +92,7 @@ mod tests {
     use super::super::samples::{A, B, close};
     use super::*;
 
-    fn is(test: TTest, [t, df, p, low, high]: [f64; 5]) {
+    fn assert_test(test: TTest, [t, df, p, low, high]: [f64; 5]) {
         close(test.t, t);
         close(test.df, df);
         close(test.p, p);
@@ -102,12 +102,12 @@ mod tests {
 
     /// `r = scipy.stats.ttest_ind(A, B)`: `r.statistic, r.df, r.pvalue, *r.confidence_interval()`
     #[test]
-    fn the_pooled_test_is_scipys() {
-        is(
+    fn pooled_test_matches_scipy() {
+        assert_test(
             pooled_t(&A, &B).unwrap(),
             [4.0875756745056995, 18.0, 0.0006910634816345378, 0.5078934833561526, 1.5821065166438508],
         );
-        is(
+        assert_test(
             pooled_t(&A, &B[..6]).unwrap(),
             [3.229324682019599, 14.0, 0.00605676344992252, 0.3089732537979586, 1.5310267462020448],
         );
@@ -115,12 +115,12 @@ mod tests {
 
     /// `scipy.stats.ttest_ind(A, B, equal_var=False)`
     #[test]
-    fn welchs_test_is_scipys() {
-        is(
+    fn welchs_test_matches_scipy() {
+        assert_test(
             welch_t(&A, &B).unwrap(),
             [4.0875756745056995, 16.615850213722805, 0.000800178831402, 0.5046683281368226, 1.5853316718631807],
         );
-        is(
+        assert_test(
             welch_t(&A, &B[..6]).unwrap(),
             [2.9764441253500897, 8.258361519529528, 0.01707816115740355, 0.21109158667689532, 1.6289084133231082],
         );
@@ -128,8 +128,8 @@ mod tests {
 
     /// `scipy.stats.ttest_rel(A, B)`
     #[test]
-    fn the_paired_test_is_scipys() {
-        is(
+    fn paired_test_matches_scipy() {
+        assert_test(
             paired_t(&A, &B).unwrap(),
             [4.977287882858629, 9.0, 0.0007622624706234647, 0.5700517368574594, 1.519948263142544],
         );
@@ -137,7 +137,7 @@ mod tests {
 
     /// `scipy.stats.ttest_ind_from_stats(84.3, 0.6, 100, 83.0, 0.7, 100)`: Cora in the paper's table.
     #[test]
-    fn published_moments_are_enough() {
+    fn tests_published_moments() {
         let (mx, go) = (Moments { n: 100, mean: 84.3, std: 0.6 }, Moments { n: 100, mean: 83.0, std: 0.7 });
         let test = pooled_t_of_moments(mx, go).unwrap();
         close(test.t, 14.10047975821262);
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn degenerate_samples_have_typed_answers() {
+    fn returns_the_reason_for_degenerate_samples() {
         type Test = fn(&[f64], &[f64]) -> Result<TTest, Undefined>;
         for test in [pooled_t as Test, welch_t, paired_t] {
             assert!(matches!(test(&[1.0], &[2.0]), Err(Undefined::TooFew { found: 1, needed: 2 })));

@@ -1,13 +1,14 @@
-//! Finds hyperparameters by their mean validation metric. The test nodes are never looked at.
+//! Hyperparameter search by mean validation metric. Test nodes are never used.
 //!
-//! | file | what it is |
+//! | file | contents |
 //! |---|---|
-//! | `space.rs` | the hyperparameters and their ranges |
-//! | `search.rs` | which settings to try next |
-//! | `objective.rs` | runs, of which only validation metrics are passed on |
+//! | `space.rs` | hyperparameters and their ranges |
+//! | `search.rs` | proposal of the next settings |
+//! | `objective.rs` | runs, reduced to their validation metrics |
 //!
-//! Trials come in batches. All of a batch run with the first seed; those below the median of earlier trials are hopeless and end there. When
-//! the budget is spent, the best few run with further seeds, because the best of many noisy means is partly luck.
+//! Trials are proposed in batches. All trials of a batch run with the first seed; those below the median of earlier
+//! trials stop there. When the budget is spent, the best trials run with further seeds, because the best of many noisy
+//! means is biased.
 
 mod objective;
 mod search;
@@ -18,85 +19,86 @@ pub use space::{Dimension, Space, Values};
 
 use crate::settings::Settings;
 use crate::sweep::{self, ResultsFile, SweepError};
-use objective::{Objective, Wanted};
+use objective::{Objective, RunRequest};
 use search::{BATCH, Search};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 use supergat_data::{LoadOptions, SplitChoice};
 
-/// Trials that run with further seeds in the end.
+/// Number of trials that run with further seeds at the end.
 const FINALISTS: usize = 5;
-/// How many seeds more.
+/// Number of further seeds.
 const FINAL_SEEDS: u64 = 5;
-/// Share of the time that is for the trials; the rest is for the finalists.
+/// Share of the time for the trials; the rest is for the finalists.
 const SEARCH_SHARE: f64 = 0.85;
 
-/// When a search ends.
+/// Budget of a search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Budget {
-    /// After so many trials, those of earlier commands included.
+    /// Number of trials, those of resumed searches included.
     Trials(usize),
-    /// After so much time.
+    /// Wall time.
     Time(Duration),
 }
 
-/// A search.
+/// Definition of a search.
 #[derive(Debug, Clone)]
 pub struct Tuning {
-    /// The dataset, as `supergat_data::load` takes it.
+    /// Dataset, in the form that `supergat_data::load` accepts.
     pub source: String,
-    /// Which nodes are for what.
+    /// Train/validation/test split.
     pub split: SplitChoice,
-    /// The settings to start from, which are the first trial.
+    /// Initial settings, used by the first trial.
     pub base: Settings,
-    /// What is varied.
+    /// Hyperparameters that are searched.
     pub space: Space,
-    /// The seed of the search, and the first of each trial.
+    /// Seed of the search, and first seed of each trial.
     pub seed: u64,
-    /// Seeds of each trial.
+    /// Number of seeds of each trial.
     pub seeds: u64,
-    /// When it ends.
+    /// Budget of the search.
     pub budget: Budget,
-    /// Threads; results do not depend on it.
+    /// Number of threads; results do not depend on it.
     pub threads: usize,
 }
 
-/// What came of a search.
+/// Result of a search.
 #[derive(Debug)]
 pub struct Tuned {
     /// All finished trials.
     pub trials: Vec<Trial>,
-    /// Index of the best one.
+    /// Index of the best trial.
     pub best: Option<usize>,
-    /// Whether an observer stopped it.
+    /// Whether an observer stopped the search.
     pub interrupted: bool,
 }
 
-/// What an observer is told. None of it knows test nodes.
+/// Event reported to an observer. No event contains test metrics.
 #[derive(Debug)]
 pub enum TuneEvent<'a> {
     /// A run finished an epoch.
     Epoch,
     /// A run ended, with this validation metric.
     Run(f64),
-    /// These trials are finished.
+    /// All trials finished so far.
     Trials(&'a [Trial]),
-    /// The best trials get further seeds.
+    /// The best trials start to run with further seeds.
     Finals,
 }
 
-/// Something that prevents a search.
+/// Error of a search.
 #[derive(Debug, thiserror::Error)]
 pub enum TuneError {
-    /// The dataset cannot be had.
+    /// The dataset is unavailable.
     #[error("{0}")]
     Data(#[from] supergat_data::Error),
-    /// The runs cannot go on.
+    /// The runs failed.
     #[error("{0}")]
     Sweep(#[from] SweepError),
 }
 
-/// Searches, going on from what the results file holds. `observe` is called from all threads and may stop it; what is finished is kept.
+/// Runs a search, resumed from the results file. `observe` is called from all threads and may stop the search;
+/// finished runs are kept.
 pub fn tune(
     tuning: &Tuning,
     results: &mut ResultsFile,
@@ -120,6 +122,7 @@ pub fn tune(
     Ok(Tuned { best, trials, interrupted: course.interrupted })
 }
 
+/// State of a running search.
 struct Course<'a, F> {
     tuning: &'a Tuning,
     started: Instant,
@@ -148,18 +151,18 @@ impl<F: Fn(TuneEvent<'_>) -> ControlFlow<()> + Sync> Course<'_, F> {
         }
     }
 
-    /// Runs the next trials; `false` when they were stopped.
+    /// Runs the next trials; returns `false` if they were stopped.
     fn batch(&mut self, count: usize) -> Result<bool, TuneError> {
         let (first, end) = (self.tuning.seed, self.tuning.seed.saturating_add(self.tuning.seeds));
         let proposals = self.search.propose(count);
-        let wanted: Vec<Wanted> = proposals.iter().map(|&settings| (settings, first)).collect();
-        let Some(firsts) = self.scores(&wanted, SEARCH_SHARE)? else { return Ok(false) };
-        let hopeless_below = median(self.search.trials.iter().map(|trial| trial.scores[0]).collect());
-        let more = |score: f64| if hopeless_below.is_some_and(|median| score < median) { first + 1 } else { end };
+        let requests: Vec<RunRequest> = proposals.iter().map(|&settings| (settings, first)).collect();
+        let Some(firsts) = self.scores(&requests, SEARCH_SHARE)? else { return Ok(false) };
+        let stop_below = median(self.search.trials.iter().map(|trial| trial.scores[0]).collect());
+        let more = |score: f64| if stop_below.is_some_and(|median| score < median) { first + 1 } else { end };
         let rest = |k: usize| (first + 1..more(firsts[k])).map(move |seed| (k, seed));
         let rest: Vec<(usize, u64)> = (0..count).flat_map(rest).collect();
-        let wanted: Vec<Wanted> = rest.iter().map(|&(k, seed)| (proposals[k], seed)).collect();
-        let Some(more) = self.scores(&wanted, SEARCH_SHARE)? else { return Ok(false) };
+        let requests: Vec<RunRequest> = rest.iter().map(|&(k, seed)| (proposals[k], seed)).collect();
+        let Some(more) = self.scores(&requests, SEARCH_SHARE)? else { return Ok(false) };
         let number = self.search.trials.len();
         for (k, settings) in proposals.into_iter().enumerate() {
             let further = rest.iter().zip(&more).filter(|((of, _), _)| *of == k).map(|(_, score)| *score);
@@ -169,7 +172,7 @@ impl<F: Fn(TuneEvent<'_>) -> ControlFlow<()> + Sync> Course<'_, F> {
         Ok(true)
     }
 
-    /// Runs the best trials with further seeds, and says which they are; none where there was no time.
+    /// Runs the best trials with further seeds and returns their indices; empty if there was no time.
     fn finals(&mut self) -> Result<Vec<usize>, TuneError> {
         let seeds = self.tuning.seeds as usize;
         let trials = &self.search.trials;
@@ -181,9 +184,9 @@ impl<F: Fn(TuneEvent<'_>) -> ControlFlow<()> + Sync> Course<'_, F> {
         }
         let from = self.tuning.seed.saturating_add(self.tuning.seeds);
         let further: Vec<u64> = (from..from.saturating_add(FINAL_SEEDS)).collect();
-        let wanted: Vec<Wanted> =
+        let requests: Vec<RunRequest> =
             finalists.iter().flat_map(|&k| further.iter().map(move |&seed| (trials[k].settings, seed))).collect();
-        let Some(scores) = self.scores(&wanted, 1.0)? else { return Ok(Vec::new()) };
+        let Some(scores) = self.scores(&requests, 1.0)? else { return Ok(Vec::new()) };
         if further.is_empty() {
             return Ok(Vec::new());
         }
@@ -193,15 +196,15 @@ impl<F: Fn(TuneEvent<'_>) -> ControlFlow<()> + Sync> Course<'_, F> {
         Ok(finalists)
     }
 
-    /// Scores that must be there within a share of the time, if time is the budget.
-    fn scores(&mut self, wanted: &[Wanted], share: f64) -> Result<Option<Vec<f64>>, TuneError> {
+    /// Returns the scores of some runs; `None` if they were stopped, or took longer than a share of the time budget.
+    fn scores(&mut self, requests: &[RunRequest], share: f64) -> Result<Option<Vec<f64>>, TuneError> {
         let deadline = match self.tuning.budget {
             Budget::Time(time) => Some(self.started + time.mul_f64(share)),
             Budget::Trials(_) => None,
         };
         let is_late = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
         let stopped = std::sync::atomic::AtomicBool::new(false);
-        let scores = self.objective.scores(wanted, |score| {
+        let scores = self.objective.scores(requests, |score| {
             let event = score.map_or(TuneEvent::Epoch, TuneEvent::Run);
             if (self.observe)(event).is_break() {
                 stopped.store(true, std::sync::atomic::Ordering::Relaxed);
@@ -214,7 +217,8 @@ impl<F: Fn(TuneEvent<'_>) -> ControlFlow<()> + Sync> Course<'_, F> {
     }
 }
 
-/// The finalist with the best mean of all seeds; without finalists, the trial with the best mean. The earlier one wins a tie.
+/// Returns the finalist with the best mean of all seeds; without finalists, the trial with the best mean. Ties go to
+/// the earlier trial.
 fn best(trials: &[Trial], finalists: &[usize], seeds: usize) -> Option<usize> {
     let all: Vec<usize> = match finalists {
         [] => (0..trials.len()).filter(|&k| trials[k].scores.len() == seeds).collect(),
@@ -223,7 +227,7 @@ fn best(trials: &[Trial], finalists: &[usize], seeds: usize) -> Option<usize> {
     all.into_iter().max_by(|&a, &b| trials[a].mean_of_all().total_cmp(&trials[b].mean_of_all()).then(b.cmp(&a)))
 }
 
-/// The middle value; the lower one of two.
+/// Returns the median; the lower one of two middle values.
 fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     values.get(values.len().saturating_sub(1) / 2).copied()

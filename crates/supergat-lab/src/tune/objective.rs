@@ -1,4 +1,4 @@
-//! What a search learns of a run: its validation metric, and nothing else. Test metrics do not pass this file.
+//! Runs of a search, reduced to their validation metric. Only this file reads results; test metrics are not passed on.
 
 use crate::settings::Settings;
 use crate::sweep::{Event, Job, Key, Record, ResultsFile, Status, SweepError, run_sweep};
@@ -6,22 +6,22 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use supergat_data::SplitChoice;
 
-/// Settings and a seed to run them with.
-pub(super) type Wanted = (Settings, u64);
+/// A requested run: settings and seed.
+pub(super) type RunRequest = (Settings, u64);
 
-/// Runs that are kept in a results file.
+/// Source of validation metrics: a results file and the runs missing in it.
 #[derive(Debug)]
 pub(super) struct Objective<'a> {
     pub(super) results: &'a mut ResultsFile,
     pub(super) source: &'a str,
     pub(super) split: SplitChoice,
-    /// The dataset's name in the results.
+    /// Name of the dataset in the results.
     pub(super) dataset: String,
     pub(super) split_hash: String,
     pub(super) threads: usize,
 }
 
-/// The validation metric of a run. One that failed has the worst: it diverged, or its settings cannot work.
+/// Returns the validation metric of a run, or 0 if it failed (it diverged, or its settings are invalid).
 fn validation(record: &Record) -> f64 {
     match &record.status {
         Status::Ok { validation, .. } => validation.metric,
@@ -30,16 +30,17 @@ fn validation(record: &Record) -> f64 {
 }
 
 impl Objective<'_> {
-    /// Validation metrics of all wanted runs, made where the results file does not hold them; `None` when `observe` stopped them. It is
-    /// called after every epoch, and with the validation metric of every run that ends.
+    /// Returns the validation metrics of all requested runs, running those missing in the results file; `None` if
+    /// `observe` stopped them. `observe` is called after every epoch, and with the validation metric of every finished
+    /// run.
     pub(super) fn scores(
         &mut self,
-        wanted: &[Wanted],
+        requests: &[RunRequest],
         observe: impl Fn(Option<f64>) -> ControlFlow<()> + Sync,
     ) -> Result<Option<Vec<f64>>, SweepError> {
-        let missing: Vec<Job> = wanted
+        let missing: Vec<Job> = requests
             .iter()
-            .filter(|wanted| !self.results.contains_result(&self.key(wanted)))
+            .filter(|request| !self.results.contains_result(&self.key(request)))
             .map(|&(settings, seed)| Job { source: self.source.to_owned(), split: self.split, settings, seed })
             .collect();
         if !missing.is_empty() {
@@ -51,10 +52,10 @@ impl Objective<'_> {
         }
         let known: HashMap<Key, f64> =
             self.results.records().map(|record| (record.key(), validation(record))).collect();
-        Ok(wanted.iter().map(|wanted| known.get(&self.key(wanted)).copied()).collect())
+        Ok(requests.iter().map(|request| known.get(&self.key(request)).copied()).collect())
     }
 
-    fn key(&self, (settings, seed): &Wanted) -> Key {
+    fn key(&self, (settings, seed): &RunRequest) -> Key {
         Key::new(&self.dataset, &self.split_hash, settings, *seed)
     }
 }

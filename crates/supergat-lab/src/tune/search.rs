@@ -1,7 +1,7 @@
-//! Which settings to try next: tree-structured Parzen estimators (Bergstra et al. 2011), one per hyperparameter.
+//! Proposal of the next settings by tree-structured Parzen estimators (Bergstra et al. 2011), one per hyperparameter.
 //!
-//! A proposal is a pure function of the search's seed, its number, and the trials of earlier batches. So a search can be repeated from its
-//! results, whatever stopped it and on however many threads it ran.
+//! A proposal is a pure function of the search's seed, the number of the trial, and the trials of earlier batches. So a
+//! search can be resumed from its results and does not depend on the number of threads.
 
 use crate::settings::Settings;
 use crate::statistics::Summary;
@@ -9,52 +9,52 @@ use crate::tune::space::{Dimension, Space, Values};
 use rand_core::{Infallible, TryRng};
 use supergat_core::random::{Purpose, Stream};
 
-/// Trials that are proposed at once, so that there is work for several threads.
+/// Number of trials proposed at once, which gives work to several threads.
 pub(super) const BATCH: usize = 4;
-/// Trials before the estimators begin: the settings to start from, and random ones.
+/// Number of trials before the estimators are used: the initial settings and random ones.
 const STARTUP: usize = 2 * BATCH;
 /// Share of the trials that count as good.
 const GOOD: f64 = 0.15;
-/// Candidates among which an estimator chooses.
+/// Number of candidates from which an estimator chooses.
 const CANDIDATES: usize = 24;
 
-/// Settings that were tried.
+/// A trial: settings and their validation metrics.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trial {
-    /// Its number, from 0.
+    /// Number of the trial, from 0.
     pub number: usize,
-    /// What was tried.
+    /// Settings of the trial.
     pub settings: Settings,
-    /// Validation metric of each of its seeds; of a hopeless one, of the first.
+    /// Validation metric of each seed; only of the first seed if the trial was stopped after it.
     pub scores: Vec<f64>,
-    /// Validation metric of the further seeds of a finalist.
+    /// Validation metrics of the further seeds of a finalist.
     pub finals: Vec<f64>,
 }
 
 impl Trial {
-    /// The mean validation metric of the search's seeds.
+    /// Returns the mean validation metric of the search's seeds.
     pub fn mean(&self) -> f64 {
         Summary::of(self.scores.clone()).mean
     }
 
-    /// The mean validation metric of all seeds.
+    /// Returns the mean validation metric of all seeds.
     pub fn mean_of_all(&self) -> f64 {
         Summary::of([&self.scores[..], &self.finals].concat()).mean
     }
 }
 
-/// The trials so far, and where they lead.
+/// Finished trials, from which the next ones are proposed.
 #[derive(Debug)]
 pub(super) struct Search {
     pub(super) space: Space,
-    /// The settings to start from.
+    /// Initial settings.
     pub(super) base: Settings,
     pub(super) seed: u64,
     pub(super) trials: Vec<Trial>,
 }
 
 impl Search {
-    /// The settings of the next `count` trials.
+    /// Returns the settings of the next `count` trials.
     pub(super) fn propose(&self, count: usize) -> Vec<Settings> {
         let mut proposals = Vec::with_capacity(count);
         for k in 0..count {
@@ -63,7 +63,7 @@ impl Search {
         proposals
     }
 
-    /// The settings of a trial, away from the others of its batch.
+    /// Returns the settings of a trial, different from the others of its batch.
     fn proposal(&self, number: usize, batch: &[Settings]) -> Settings {
         let mut settings = self.base;
         if number == 0 {
@@ -83,7 +83,8 @@ impl Search {
         settings
     }
 
-    /// Where good trials are dense and others are not. What is about to be tried counts as bad, so that a batch does not try one place only.
+    /// Returns a coordinate at which good trials are dense and others are not. Trials of the same batch count as bad,
+    /// so that a batch does not try the same values several times.
     fn estimate(&self, dimension: &Dimension, batch: &[Settings], numbers: &mut Numbers) -> f64 {
         let estimator = match dimension.values {
             Values::Between(..) => tpe::parzen_estimator(),
@@ -96,15 +97,15 @@ impl Search {
         let mut optimizer = optimizer.expect("both are in range");
         let tried = self.trials.iter().map(|trial| (&trial.settings, trial.mean()));
         for (settings, score) in tried.chain(batch.iter().map(|settings| (settings, 0.0))) {
-            // It minimises.
-            let told = optimizer.tell(dimension.coordinate(settings), -score);
-            told.expect("coordinates lie within the range or are NaN, scores are numbers");
+            // The optimiser minimises.
+            let result = optimizer.tell(dimension.coordinate(settings), -score);
+            result.expect("coordinates lie within the range or are NaN, scores are numbers");
         }
         optimizer.ask(numbers).expect("its error type has no values")
     }
 }
 
-/// A stream of random numbers, one after the other.
+/// Sequential random number generator over a stream.
 struct Numbers {
     stream: Stream,
     next: u64,
@@ -147,7 +148,7 @@ mod tests {
         Search { space: Space::new(base.model, &[]), base, seed, trials: Vec::new() }
     }
 
-    /// A hill whose top is at lambda_2 = 0.005, lambda_e = 5, p_n = 0.7.
+    /// Objective with its maximum at lambda_2 = 0.005, lambda_e = 5, p_n = 0.7.
     fn height(settings: &Settings) -> f64 {
         let far = (settings.lambda_2 / 0.005).ln().powi(2) + (settings.lambda_e / 5.0).ln().powi(2);
         0.9 - 0.01 * far - 0.05 * (settings.p_n - 0.7).abs()
@@ -166,15 +167,15 @@ mod tests {
         search.trials.iter().map(Trial::mean).fold(f64::MIN, f64::max)
     }
 
-    /// Better than blind search over many seeds, by what is left to the top.
+    /// Over ten seeds, the distance to the maximum is less than half of that of random search.
     #[test]
-    fn it_finds_the_top_of_a_hill() {
+    fn approaches_the_maximum_faster_than_random_search() {
         let (mut guided, mut blind) = (0.0, 0.0);
         for seed in 0..10 {
             let mut one = search(seed);
             climb(&mut one, 60, height);
             guided += 0.9 - best(&one);
-            // A flat hill leaves the estimators without a clue.
+            // A constant objective makes the estimators propose at random.
             let mut other = search(seed);
             climb(&mut other, 60, |_| 0.5);
             blind += other.trials.iter().map(|trial| 0.9 - height(&trial.settings)).fold(f64::MAX, f64::min);
@@ -183,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_trial_is_the_start_and_seeds_decide_the_others() {
+    fn starts_with_the_base_settings_and_depends_on_the_seed() {
         let (mut a, mut b, mut c) = (search(1), search(1), search(2));
         [&mut a, &mut b, &mut c].into_iter().for_each(|search| climb(search, 24, height));
         assert_eq!(a.trials, b.trials);
@@ -192,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_start_outside_of_the_space_does_no_harm() {
+    fn accepts_base_settings_outside_of_the_space() {
         let mut odd = search(3);
         odd.base = Settings { lambda_2: 0.0, p_n: 0.123, ..odd.base };
         climb(&mut odd, 16, height);

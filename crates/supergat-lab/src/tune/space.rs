@@ -1,31 +1,32 @@
-//! What is searched: the paper's hyperparameters, and two more on request.
+//! Search space: the paper's hyperparameters, and two more on request.
 
 use crate::settings::Settings;
 use supergat_core::ModelKind;
 
-/// The values of a hyperparameter that are tried.
+/// Values of a hyperparameter that are searched.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Values {
-    /// Any between these, on a logarithmic scale.
+    /// All values between two ends, on a logarithmic scale.
     Between(f64, f64),
-    /// One of these.
+    /// One of a list.
     OneOf(&'static [f64]),
 }
 
-/// A hyperparameter that is searched.
+/// A hyperparameter of the search space.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Dimension {
-    /// Its name in the settings.
+    /// Name in the settings.
     pub name: &'static str,
-    /// Its values.
+    /// Values that are searched.
     pub values: Values,
-    /// Whether only self-supervised models read it.
+    /// Whether only self-supervised models use it.
     of_self_supervision: bool,
-    /// Whether it is searched only when somebody asks for it.
+    /// Whether it is searched only on request.
     on_request: bool,
 }
 
-/// All that can be searched. The choices of `p_n` and `p_e` are the paper's; the ranges hold nearly all its published values.
+/// All hyperparameters that can be searched. The choices of `p_n` and `p_e` are the paper's; the ranges contain nearly
+/// all published values.
 const DIMENSIONS: [Dimension; 6] = [
     dimension("lambda_2", Values::Between(1e-7, 0.1), false, false),
     dimension("lambda_e", Values::Between(1e-5, 200.0), true, false),
@@ -44,32 +45,32 @@ const fn dimension(name: &'static str, values: Values, of_self_supervision: bool
 pub struct Space(Vec<Dimension>);
 
 impl Space {
-    /// What can be asked for.
+    /// Returns the names of hyperparameters that are searched only on request.
     pub fn on_request() -> Vec<&'static str> {
         DIMENSIONS.iter().filter(|dimension| dimension.on_request).map(|dimension| dimension.name).collect()
     }
 
-    /// What a model reads, and what was asked for by name.
+    /// Creates the search space of a model, with the requested further hyperparameters.
     pub fn new(model: ModelKind, also: &[String]) -> Self {
         let wanted = |dimension: &Dimension| !dimension.on_request || also.iter().any(|name| name == dimension.name);
         let read = |dimension: &Dimension| !dimension.of_self_supervision || model.is_self_supervised();
         Self(DIMENSIONS.into_iter().filter(|dimension| wanted(dimension) && read(dimension)).collect())
     }
 
-    /// The hyperparameters.
+    /// Hyperparameters of the space.
     pub fn dimensions(&self) -> &[Dimension] {
         &self.0
     }
 }
 
 impl Dimension {
-    /// The value in some settings.
+    /// Returns the value in some settings.
     pub fn of(&self, settings: &Settings) -> f64 {
         let mut settings = *settings;
         *self.field(&mut settings)
     }
 
-    /// Where the value of a coordinate goes: coordinates are logarithms, or positions in the list of choices.
+    /// Sets the value of a coordinate. Coordinates are logarithms, or indices into the list of choices.
     pub(super) fn set(&self, settings: &mut Settings, coordinate: f64) {
         *self.field(settings) = match self.values {
             Values::Between(low, high) => coordinate.exp().clamp(low, high),
@@ -77,7 +78,7 @@ impl Dimension {
         };
     }
 
-    /// The coordinate of the value in some settings; NaN when it is none of those searched.
+    /// Returns the coordinate of the value in some settings; NaN if the value is not in the space.
     pub(super) fn coordinate(&self, settings: &Settings) -> f64 {
         let value = self.of(settings);
         match self.values {
@@ -87,7 +88,7 @@ impl Dimension {
         }
     }
 
-    /// The ends of the coordinates.
+    /// Returns the smallest and largest coordinate.
     pub(super) fn ends(&self) -> (f64, f64) {
         match self.values {
             Values::Between(low, high) => (low.ln(), high.ln()),
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn models_are_searched_for_what_they_read() {
+    fn contains_the_hyperparameters_of_the_model() {
         assert_eq!(names("supergat-mx", &[]), ["lambda_2", "lambda_e", "p_n", "p_e"]);
         assert_eq!(names("gat-go", &[]), ["lambda_2"]);
         assert_eq!(names("gat-go", &["dropout", "lr"]), ["lambda_2", "lr", "dropout"]);
@@ -125,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn coordinates_go_there_and_back() {
+    fn coordinates_round_trip() {
         let mut settings = Settings::general("supergat-mx".parse().unwrap());
         for (k, dimension) in DIMENSIONS.iter().enumerate() {
             let (low, high) = dimension.ends();

@@ -1,4 +1,4 @@
-//! Sweeps: everything is run once, whatever happens in between.
+//! Sweeps: every job is run once, also after interruptions and failures.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -11,7 +11,7 @@ use supergat_lab::sweep::{Event, Job, Record, ResultsFile, Status, SweepOutcome,
 const GRAPHS: [&str; 2] =
     ["random-partition:classes=3,nodes=180,degree=6", "random-partition:classes=3,nodes=180,degree=6,seed=1"];
 
-/// Two generated graphs, two models, three seeds.
+/// Jobs for two generated graphs, two models and three seeds.
 fn jobs() -> Vec<Job> {
     let mut jobs = Vec::new();
     for source in GRAPHS {
@@ -28,7 +28,7 @@ fn jobs() -> Vec<Job> {
     jobs
 }
 
-fn place() -> (tempfile::TempDir, PathBuf) {
+fn results_path() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("results.jsonl");
     (folder, path)
@@ -38,50 +38,50 @@ fn sweep(jobs: Vec<Job>, path: &Path, threads: usize) -> SweepOutcome {
     run_sweep(jobs, &mut ResultsFile::open(path).unwrap(), threads, |_, _| ControlFlow::Continue(())).unwrap()
 }
 
-/// What a file holds, without times, in an order of its own.
-fn held(path: &Path) -> BTreeMap<String, Record> {
+/// Reads the records of a results file by key, without their times.
+fn records(path: &Path) -> BTreeMap<String, Record> {
     let results = ResultsFile::read(path).unwrap();
     assert_eq!(results.damaged(), []);
     results.records().map(|record| (format!("{:?}", record.key()), Record { seconds: 0.0, ..record.clone() })).collect()
 }
 
 #[test]
-fn everything_is_run_once_at_any_number_of_threads() {
-    let (_folder, path) = place();
-    let (_other, alone) = place();
+fn runs_every_job_once_with_any_number_of_threads() {
+    let (_folder, path) = results_path();
+    let (_other, alone) = results_path();
     let report = sweep(jobs(), &path, 3);
     assert_eq!((report.ran, report.found, report.failed), (12, 0, 0));
-    assert_eq!(sweep([jobs(), jobs()].concat(), &alone, 1).ran, 12, "the same job twice is one run");
-    assert_eq!(held(&path), held(&alone));
+    assert_eq!(sweep([jobs(), jobs()].concat(), &alone, 1).ran, 12, "duplicate jobs are run once");
+    assert_eq!(records(&path), records(&alone));
     let again = sweep(jobs(), &path, 2);
     assert_eq!((again.ran, again.found, again.interrupted), (0, 12, false));
-    let record = held(&path).into_values().find(|record| record.model == "gcn" && record.seed == 2).unwrap();
+    let record = records(&path).into_values().find(|record| record.model == "gcn" && record.seed == 2).unwrap();
     assert!(GRAPHS.contains(&record.dataset.as_str()) && record.split == "published" && record.task == "node");
     let Status::Ok { metric, train, epochs, .. } = record.status else { panic!("{record:?}") };
     assert!(metric == "accuracy" && train.metric > 0.4 && epochs == 12);
 }
 
 #[test]
-fn a_run_equals_the_one_that_train_makes() {
-    let (_folder, path) = place();
+fn gives_the_same_result_as_run_seeds() {
+    let (_folder, path) = results_path();
     sweep(jobs(), &path, 2);
     let dataset = supergat_data::load(GRAPHS[1]).unwrap();
     let settings = jobs()[0].settings;
     let runs = supergat_lab::run_seeds(&dataset, &settings, &[1], 1, |_| ControlFlow::Continue(())).unwrap();
-    let all = held(&path);
+    let all = records(&path);
     let same = |record: &&Record| record.dataset == GRAPHS[1] && record.settings == settings && record.seed == 1;
     assert_eq!(all.values().find(same).unwrap().test(), Some(runs.runs[0].outcome.test));
 }
 
 #[test]
-fn a_stopped_sweep_goes_on() {
-    let (_folder, path) = place();
-    let (_other, whole) = place();
+fn resumes_after_interruption() {
+    let (_folder, path) = results_path();
+    let (_other, whole) = results_path();
     let mut rounds = 0;
     loop {
         let ended = AtomicUsize::new(0);
         let report = run_sweep(jobs(), &mut ResultsFile::open(&path).unwrap(), 2, |event, _| {
-            // Stops in the middle of the runs after the third.
+            // Stops while other runs are in progress, after the third.
             let enough = matches!(event, Event::Done(_)) && ended.fetch_add(1, Ordering::Relaxed) == 2;
             if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })
@@ -93,20 +93,20 @@ fn a_stopped_sweep_goes_on() {
     }
     assert!((4..=5).contains(&rounds), "{rounds}");
     sweep(jobs(), &whole, 1);
-    assert_eq!(held(&path), held(&whole));
-    assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 12, "nothing was run twice");
+    assert_eq!(records(&path), records(&whole));
+    assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 12, "a job was run twice");
 }
 
 #[test]
-fn failures_are_kept_and_tried_again() {
-    let (_folder, path) = place();
+fn records_failures_and_retries_them() {
+    let (_folder, path) = results_path();
     let mut jobs = jobs();
     jobs.truncate(4);
     jobs[1].settings.lr = 1e30;
     jobs[2].settings.p_n = 1e9;
     let report = sweep(jobs.clone(), &path, 2);
     assert_eq!((report.ran, report.failed), (2, 2));
-    let reasons: Vec<String> = held(&path)
+    let reasons: Vec<String> = records(&path)
         .into_values()
         .filter_map(|record| if let Status::Failed { reason } = record.status { Some(reason) } else { None })
         .collect();
@@ -117,8 +117,8 @@ fn failures_are_kept_and_tried_again() {
 }
 
 #[test]
-fn missing_datasets_stop_nobody() {
-    let (_folder, path) = place();
+fn skips_unavailable_datasets() {
+    let (_folder, path) = results_path();
     let mut jobs = jobs();
     for job in &mut jobs[..6] {
         job.source = "no/such/folder".into();
@@ -136,20 +136,17 @@ fn missing_datasets_stop_nobody() {
     assert_eq!(report.unavailable[0].0, "no/such/folder");
 }
 
-/// The splits of redrawn runs are those that loading with them gives.
+/// Redrawing a split gives the same split as loading the dataset with it.
 #[test]
-fn redrawn_splits_are_those_of_the_readers() {
+fn redrawn_splits_equal_loaded_splits() {
     let dataset = supergat_data::load(GRAPHS[0]).unwrap();
     let again = dataset.redrawn(5).unwrap().redrawn(6).unwrap();
     assert_eq!(again.examples[0].train, dataset.redrawn(6).unwrap().examples[0].train);
     assert_ne!(again.examples[0].train, dataset.redrawn(5).unwrap().examples[0].train);
-    let root = std::env::var_os("SUPERGAT_TEST_DATA")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"), PathBuf::from);
-    let folder = root.join("cora");
-    if !folder.is_dir() {
-        println!("skipped: no data folder");
+    let Some(folder) = crate::datasets::folder("cora") else {
+        println!("skipped: no data folder of cora");
         return;
-    }
+    };
     let load = |seed| {
         let options = supergat_data::LoadOptions { split: SplitChoice::Random { seed }, ..Default::default() };
         supergat_data::load_with(folder.to_str().unwrap(), &options).unwrap()

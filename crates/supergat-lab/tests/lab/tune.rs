@@ -1,4 +1,4 @@
-//! Searches for hyperparameters: repeatable, resumable, and blind to the test nodes.
+//! Hyperparameter searches: reproducible, resumable, and independent of the test nodes.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -25,19 +25,19 @@ fn search(path: &Path, tuning: &Tuning) -> Tuned {
     tune(tuning, &mut ResultsFile::open(path).unwrap(), |_| ControlFlow::Continue(())).unwrap()
 }
 
-/// Whatever a search looks at, and where it ends.
+/// Returns the trials of a search and its result.
 fn course(tuned: &Tuned) -> (&[Trial], Option<usize>) {
     (&tuned.trials, tuned.best)
 }
 
 #[test]
-fn threads_and_interruptions_do_not_change_a_search() {
+fn gives_the_same_search_with_any_threads_and_interruptions() {
     let folder = tempfile::tempdir().unwrap();
     let whole = search(&folder.path().join("a"), &tuning(14, 3));
     assert_eq!(whole.trials.len(), 14);
     let best = &whole.trials[whole.best.unwrap()];
     assert_eq!((best.scores.len(), best.finals.len()), (3, 5));
-    assert!(whole.trials.iter().any(|trial| trial.scores.len() == 1), "no trial was hopeless");
+    assert!(whole.trials.iter().any(|trial| trial.scores.len() == 1), "no trial was stopped after its first seed");
     let finalists = || whole.trials.iter().filter(|trial| !trial.finals.is_empty());
     assert_eq!(finalists().count(), 5);
     assert!(finalists().all(|trial| trial.mean_of_all() <= best.mean_of_all()));
@@ -52,21 +52,21 @@ fn threads_and_interruptions_do_not_change_a_search() {
         });
         assert!(part.unwrap().interrupted);
     }
-    assert_eq!(ResultsFile::read(&path).unwrap().records().count(), 11, "what was finished is kept");
+    assert_eq!(ResultsFile::read(&path).unwrap().records().count(), 11, "finished runs were lost");
     assert_eq!(course(&search(&path, &tuning(14, 1))), course(&whole));
     let other = search(&folder.path().join("c"), &Tuning { seed: 6, ..tuning(4, 2) });
     assert!(other.trials[1].settings != whole.trials[1].settings);
 }
 
-/// A search goes on in the same way, and ends with the same settings, whatever the test metrics say.
+/// A search with forged test metrics has the same trials and the same result.
 #[test]
-fn test_nodes_are_never_looked_at() {
+fn never_uses_test_metrics() {
     let folder = tempfile::tempdir().unwrap();
-    let (honest, forged) = (folder.path().join("honest"), folder.path().join("forged"));
-    search(&honest, &tuning(8, 2));
+    let (original, forged) = (folder.path().join("original"), folder.path().join("forged"));
+    search(&original, &tuning(8, 2));
     let mut results = ResultsFile::open(&forged).unwrap();
     let mut changed = 0;
-    for mut record in ResultsFile::read(&honest).unwrap().records().cloned().collect::<Vec<_>>() {
+    for mut record in ResultsFile::read(&original).unwrap().records().cloned().collect::<Vec<_>>() {
         if let Status::Ok { test, .. } = &mut record.status {
             test.metric = 1.0 - test.metric;
             test.loss = -test.loss;
@@ -76,10 +76,10 @@ fn test_nodes_are_never_looked_at() {
     }
     drop(results);
     assert!(changed >= 8);
-    assert_eq!(course(&search(&forged, &tuning(16, 2))), course(&search(&honest, &tuning(16, 2))));
-    // The same with the validation metrics leads elsewhere, so that the comparison above can fail.
+    assert_eq!(course(&search(&forged, &tuning(16, 2))), course(&search(&original, &tuning(16, 2))));
+    // Forged validation metrics change the search, so the comparison above can fail.
     let mut results = ResultsFile::open(&folder.path().join("other")).unwrap();
-    for mut record in ResultsFile::read(&honest).unwrap().records().cloned().collect::<Vec<_>>() {
+    for mut record in ResultsFile::read(&original).unwrap().records().cloned().collect::<Vec<_>>() {
         if let Status::Ok { validation, .. } = &mut record.status {
             validation.metric = 1.0 - validation.metric;
         }
@@ -87,13 +87,13 @@ fn test_nodes_are_never_looked_at() {
     }
     drop(results);
     let misled = search(&folder.path().join("other"), &tuning(16, 2));
-    assert_ne!(course(&misled), course(&search(&honest, &tuning(16, 2))));
+    assert_ne!(course(&misled), course(&search(&original, &tuning(16, 2))));
 }
 
 #[test]
-fn settings_that_fail_are_the_worst() {
+fn failed_settings_score_lowest() {
     let folder = tempfile::tempdir().unwrap();
-    // More unlinked pairs than there are, for the first trial.
+    // The first trial asks for more unlinked pairs than the graph has.
     let base = Settings { p_n: 1e6, ..tuning(4, 1).base };
     let tuned = search(&folder.path().join("a"), &Tuning { base, ..tuning(4, 2) });
     assert_eq!(tuned.trials[0].mean(), 0.0);
@@ -101,7 +101,7 @@ fn settings_that_fail_are_the_worst() {
 }
 
 #[test]
-fn time_ends_a_search() {
+fn stops_when_the_time_is_spent() {
     let folder = tempfile::tempdir().unwrap();
     let started = std::time::Instant::now();
     let budget = Budget::Time(std::time::Duration::from_millis(1500));

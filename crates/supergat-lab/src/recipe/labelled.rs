@@ -1,18 +1,18 @@
-//! The labelled nodes of a dataset, and what they are linked with.
+//! Labelled nodes of a dataset and their neighbours.
 
-use super::classifier::Place;
+use super::classifier::NodeRef;
 use crate::graph_statistics::{agreement, neighbours};
 use serde::Serialize;
 use supergat_core::{Example, Labels};
 use supergat_data::Dataset;
 
-/// Which labels may be looked at. Those of test nodes never are.
+/// Labels that may be used. Labels of test nodes are never used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Known {
-    /// Those of the training nodes.
+    /// Labels of the training nodes.
     Training,
-    /// Those of the training and validation nodes.
+    /// Labels of the training and validation nodes.
     TrainingAndValidation,
 }
 
@@ -26,58 +26,58 @@ impl Known {
     }
 }
 
-/// Why there is no estimate.
+/// Reason why there is no homophily estimate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, thiserror::Error)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unknown {
-    /// No labels.
+    /// No node has a label.
     #[error("no node has a label")]
     NoLabels,
-    /// Nothing can disagree.
+    /// All labelled nodes have the same class.
     #[error("all labelled nodes have the same class")]
     OneClass,
-    /// Classes without a labelled node.
+    /// Fewer labelled nodes than classes.
     #[error("{labelled} labelled nodes are fewer than the {classes} classes")]
     TooFew {
-        /// Labelled nodes.
+        /// Number of labelled nodes.
         labelled: usize,
-        /// Classes.
+        /// Number of classes.
         classes: usize,
     },
-    /// No neighbours.
+    /// No labelled node has a neighbour.
     #[error("no labelled node has a neighbour")]
     NoNeighbours,
-    /// Neither links nor features say anything.
-    #[error("no link joins two labelled nodes, and features say nothing of their classes")]
+    /// Neither links nor features contain evidence.
+    #[error("no link joins two labelled nodes, and features do not separate their classes")]
     NoEvidence,
 }
 
-/// The labelled nodes of a dataset and what they are linked with.
-pub(super) struct Sample<'a> {
+/// Labelled nodes of a dataset with their classes and neighbours.
+pub(super) struct LabelledNodes<'a> {
     pub(super) examples: &'a [Example<f32>],
     pub(super) classes: usize,
-    pub(super) places: Vec<Place>,
-    /// Class of each labelled node; zeros where a node may have several.
+    pub(super) nodes: Vec<NodeRef>,
+    /// Class of each labelled node; zeros if nodes may have several classes.
     pub(super) class_of: Vec<usize>,
-    /// Of each labelled node its neighbours, besides itself, and one over their number.
+    /// Neighbours of each labelled node, without itself, and one divided by the number of all its neighbours.
     pub(super) around: Vec<(Vec<u32>, f64)>,
-    /// For each graph and node the number of the labelled node, if it is one.
-    pub(super) number: Vec<Vec<Option<u32>>>,
-    /// Mean share of a node's neighbours that is the node itself.
+    /// Index of each node of each graph among the labelled nodes, if it is labelled.
+    pub(super) index: Vec<Vec<Option<u32>>>,
+    /// Mean share of self-loops among the neighbours of a node.
     pub(super) loops: f64,
 }
 
-impl<'a> Sample<'a> {
-    /// Refuses what says nothing of homophily.
+impl<'a> LabelledNodes<'a> {
+    /// Collects the labelled nodes of a dataset; fails if they contain no evidence of homophily.
     pub(super) fn of(dataset: &'a Dataset, known: Known) -> Result<Self, Unknown> {
         let (examples, classes) = (&dataset.examples[..], dataset.classes());
         let mut sample = Self {
             examples,
             classes,
-            places: Vec::new(),
+            nodes: Vec::new(),
             class_of: Vec::new(),
             around: Vec::new(),
-            number: examples.iter().map(|example| vec![None; example.graph.nodes()]).collect(),
+            index: examples.iter().map(|example| vec![None; example.graph.nodes()]).collect(),
             loops: 0.0,
         };
         let mut linked = 0.0;
@@ -92,8 +92,8 @@ impl<'a> Sample<'a> {
                 let mut list = std::mem::take(&mut lists[i]);
                 let share = 1.0 / (list.len() as f64).max(1.0);
                 list.retain(|other| *other != node);
-                sample.number[e][i] = Some(sample.places.len() as u32);
-                sample.places.push((e, i));
+                sample.index[e][i] = Some(sample.nodes.len() as u32);
+                sample.nodes.push((e, i));
                 sample.around.push((list, share));
                 sample.class_of.push(match &example.labels {
                     Labels::Single { of, .. } => of[i] as usize,
@@ -106,7 +106,7 @@ impl<'a> Sample<'a> {
     }
 
     fn check(self, several: bool) -> Result<Self, Unknown> {
-        let labelled = self.places.len();
+        let labelled = self.nodes.len();
         let Some(first) = self.class_of.first() else { return Err(Unknown::NoLabels) };
         if !several && self.class_of.iter().all(|class| class == first) {
             return Err(Unknown::OneClass);
@@ -120,15 +120,15 @@ impl<'a> Sample<'a> {
         Ok(self)
     }
 
-    /// The mean agreement of a labelled node with itself: 1, unless nodes have several classes.
+    /// Returns the mean agreement of a labelled node with itself: 1, unless nodes have several classes.
     pub(super) fn agreement_with_itself(&self) -> f64 {
-        let each = self.places.iter().filter_map(|(e, i)| agreement(&self.examples[*e].labels, *i, *i));
-        each.sum::<f64>() / self.places.len() as f64
+        let each = self.nodes.iter().filter_map(|(e, i)| agreement(&self.examples[*e].labels, *i, *i));
+        each.sum::<f64>() / self.nodes.len() as f64
     }
 
-    /// Whether most nodes are labelled, of the graphs that have labelled ones.
-    pub(super) fn speaks_for_itself(&self) -> bool {
-        let with_labels = self.number.iter().filter(|number| number.iter().any(Option::is_some));
-        2 * self.places.len() >= with_labels.map(Vec::len).sum::<usize>()
+    /// Whether most nodes are labelled in the graphs that have labelled nodes.
+    pub(super) fn are_most_nodes(&self) -> bool {
+        let with_labels = self.index.iter().filter(|index| index.iter().any(Option::is_some));
+        2 * self.nodes.len() >= with_labels.map(Vec::len).sum::<usize>()
     }
 }
