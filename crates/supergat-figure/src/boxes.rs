@@ -32,12 +32,12 @@ pub(crate) fn boxes(pen: &mut Pen, boxes: &[(f64, Quartiles)]) {
     let (shift, wide) = slot(pen);
     for (x, of) in boxes {
         let five = [of.low, of.first, of.median, of.third, of.high];
-        let Some(places) = five.iter().map(|&value| pen.inside([*x, value])).collect::<Option<Vec<_>>>() else {
+        let Some(points) = five.iter().map(|&value| pen.inside([*x, value])).collect::<Option<Vec<_>>>() else {
             continue;
         };
-        let heights: Vec<String> = places.iter().map(|[_, y]| coordinate(*y)).collect();
+        let heights: Vec<String> = points.iter().map(|[_, y]| coordinate(*y)).collect();
         let [low, first, median, third, high] = &heights[..] else { continue };
-        let (middle, left) = (places[0][0] + shift, coordinate(places[0][0] + shift - wide / 2.0));
+        let (middle, left) = (points[0][0] + shift, coordinate(points[0][0] + shift - wide / 2.0));
         let (whisker, cap) = (coordinate(middle), coordinate(middle - wide / 4.0));
         let words = format!(
             "{}: median {}, box {} to {}, {} values",
@@ -49,7 +49,7 @@ pub(crate) fn boxes(pen: &mut Pen, boxes: &[(f64, Quartiles)]) {
         );
         let (area, line, tip) = (pen.colour(""), pen.colour("line"), pen.tip(&words));
         let (wide, half, tall) =
-            (coordinate(wide), coordinate(wide / 2.0), coordinate((places[1][1] - places[3][1]).abs()));
+            (coordinate(wide), coordinate(wide / 2.0), coordinate((points[1][1] - points[3][1]).abs()));
         let _ = writeln!(
             pen.text,
             "<path {line} stroke-width=\"1.3\" d=\"M{whisker} {low}V{first}M{whisker} {third}V{high}M{cap} {low}h{half}M{cap} {high}h{half}\"/>\n\

@@ -16,8 +16,8 @@ pub struct Density {
 }
 
 impl Density {
-    /// Returns the rectangles `[x0, y0, x1, y1]` of each opacity level from 1 to [`LEVELS`]. Adjacent cells of a
-    /// row with the same level are merged.
+    /// Returns the rectangles `[x0, y0, x1, y1]` of each opacity level from 1 to [`LEVELS`]. Adjacent cells
+    /// of a row with the same level are merged.
     pub(crate) fn rectangles(&self) -> BTreeMap<u32, Vec<[f64; 4]>> {
         let most = self.values.iter().copied().filter(|value| value.is_finite()).fold(0.0, f64::max);
         if self.columns == 0 || most == 0.0 {

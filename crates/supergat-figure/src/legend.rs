@@ -52,7 +52,8 @@ fn symbol(text: &mut String, k: usize, line: bool, right: bool, x: f64, y: f64) 
     };
 }
 
-/// Draws the colour scale of cells and shaded dots, from the smallest to the largest value; returns its height.
+/// Draws the colour scale of cells and shaded dots, from the smallest to the largest value; returns its
+/// height.
 fn colour_scale(text: &mut String, plot: &Plot, left: f64, top: f64) -> f64 {
     let values = plot.items.iter().flat_map(|item| match &item.shape {
         Shape::Cells(cells) => cells.iter().map(|cell| cell.value).collect(),

@@ -1,8 +1,9 @@
 //! Figures as SVG text and reports as self-contained HTML pages: no scripts, no fonts, no network.
 //!
 //! A [`Plot`] is a frame with two or three axes and marks; [`panels`] arranges several plots side by side; a
-//! [`Page`] contains text, figures and tables. All follow the light or dark scheme of the browser, print in the
-//! light scheme, and fit narrow screens. Equal input gives equal bytes. Numbers that are not finite are not drawn.
+//! [`Page`] contains text, figures and tables. All follow the light or dark scheme of the browser, print in
+//! the light scheme, and fit narrow screens. Equal input gives equal bytes. Numbers that are not finite are
+//! not drawn.
 //!
 //! ```
 //! use supergat_figure::{Axis, Page, Plot};

@@ -203,7 +203,7 @@ impl Pen<'_> {
             }
         }
         if !path.is_empty() {
-            // Many segments are drawn fainter, so that single ones can still be told apart.
+            // Many segments are drawn fainter, so that single ones remain visible.
             let opacity = (40.0 / segments.len() as f64).sqrt().clamp(0.05, 0.35);
             self.clipped(&format!(
                 "<path class=\"axis line\" stroke-opacity=\"{opacity:.2}\" stroke-width=\"0.8\" d=\"{path}\"/>"

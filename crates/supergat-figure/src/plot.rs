@@ -100,8 +100,8 @@ impl Plot {
         self
     }
 
-    /// Adds a line through points, interrupted where a number is not finite. Short lines also show their points
-    /// as dots.
+    /// Adds a line through points, interrupted where a number is not finite. Short lines also show their
+    /// points as dots.
     #[must_use]
     pub fn line(self, name: &str, points: &[[f64; 2]]) -> Self {
         self.add(name, false, Shape::Line(points.into()))

@@ -20,7 +20,8 @@ pub struct Quartiles {
 }
 
 impl Quartiles {
-    /// Computes the quartiles of the finite values. Without any, all quartiles are NaN, which figures do not draw.
+    /// Computes the quartiles of the finite values. Without any, all quartiles are NaN, which figures do not
+    /// draw.
     pub fn of(values: &[f64]) -> Self {
         let mut sorted: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
         sorted.sort_by(f64::total_cmp);

@@ -49,8 +49,8 @@ const DARK: Theme = Theme {
     on: "on-dark",
 };
 
-/// Returns a distinct colour for every index, for the light theme: a fixed list, then hues in steps of the golden
-/// angle.
+/// Returns a distinct colour for every index, for the light theme: a fixed list, then hues in steps of the
+/// golden angle.
 pub fn colour(index: usize) -> String {
     let hue = || format!("hsl({:.0},65%,50%)", (index as f64 * 137.508) % 360.0);
     COLOURS.get(index).map_or_else(hue, |[light, _]| (*light).to_owned())
@@ -126,8 +126,8 @@ fn contrast(a: [f64; 3], b: [f64; 3]) -> f64 {
     a.max(b) / a.min(b)
 }
 
-/// Returns the style sheet: rules for the light theme, overridden on screens with the dark scheme. Paper is always
-/// light.
+/// Returns the style sheet: rules for the light theme, overridden on screens with the dark scheme. Paper is
+/// always light.
 pub(crate) fn sheet() -> String {
     let rules = |scheme: usize, theme: Theme| -> String {
         let series =

@@ -1,5 +1,5 @@
-//! A fast classifier that uses features only: ridge regression onto the classes. Every score is also available
-//! without one of the training nodes.
+//! A fast classifier that uses features only: ridge regression onto the classes. Every score is also
+//! available without one of the training nodes.
 //!
 //! With rows x of length one, K = X X' + 1 over the training nodes (the 1 gives scores an offset), Y one-hot,
 //! G = (K + lambda I)^-1 and A = G Y:
@@ -10,8 +10,8 @@
 //! | training node i, without itself | Y_i - A_i / G_ii |
 //! | any x, without training node i | f(x) - (k(x)' G)_i / G_ii * A_i |
 //!
-//! lambda, and whether columns are first scaled to unit mean square, are chosen by the smallest squared leave-one-out
-//! error.
+//! lambda, and whether columns are first scaled to unit mean square, are chosen by the smallest squared
+//! leave-one-out error.
 
 use supergat_core::{Example, Features};
 
@@ -156,8 +156,8 @@ impl<'a> Classifier<'a> {
         all
     }
 
-    /// Returns the scores of a node for every class: about 1 for its own and 0 for the others, if features determine
-    /// the class.
+    /// Returns the scores of a node for every class: about 1 for its own and 0 for the others, if features
+    /// determine the class.
     pub(super) fn scores(&self, node: NodeRef) -> Vec<f64> {
         self.scores_of(&self.rows.of(node))
     }

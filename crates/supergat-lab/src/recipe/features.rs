@@ -1,8 +1,8 @@
-//! Homophily from the features of the unlabelled neighbours of labelled nodes, scored by a classifier that does not
-//! use links.
+//! Homophily from the features of the unlabelled neighbours of labelled nodes, scored by a classifier that
+//! does not use links.
 //!
-//! Let g_a(x) be the score for class a, always computed without the labelled node in question. Three weighted means
-//! are known; a labelled node has weight w_i, and each of its links w_i divided by its degree:
+//! Let g_a(x) be the score for class a, always computed without the labelled node in question. Three weighted
+//! means are known; a labelled node has weight w_i, and each of its links w_i divided by its degree:
 //!
 //! | mean | of |
 //! |---|---|
@@ -10,17 +10,17 @@
 //! | p | g_y(x_i) of labelled nodes: the score of a neighbour of the same class |
 //! | q | g_a(x_i) of labelled nodes of other classes than a: the score of a neighbour of another class |
 //!
-//! If scores depended on the class alone, s = h p + (1 - h) q, so h = (s - q) / (p - q). But linked nodes are similar
-//! beyond their classes: a neighbour of another class may resemble the node it is linked with, which makes h too
-//! large. With r_i = g(x_i) - (mean of g in the class of i), the share of a node's deviation that its neighbours
-//! have in common with it is
+//! If scores depended on the class alone, s = h p + (1 - h) q, so h = (s - q) / (p - q). But linked nodes are
+//! similar beyond their classes: a neighbour of another class may resemble the node it is linked with, which
+//! makes h too large. With r_i = g(x_i) - (mean of g in the class of i), the share of a node's deviation that
+//! its neighbours have in common with it is
 //!
 //! b = cov(r_i, g(x_j) given the class of i) / var(r_i).
 //!
-//! If all of it is due to links between classes, h is too large by b; if none is, h is correct. So h is taken as
-//! uniformly distributed over the interval of length b below (s - q) / (p - q): b / 2 is subtracted, and b^2 / 12
-//! added to the variance. The rest of the variance is the sum of the squared contributions of the labelled nodes to
-//! the estimate, to first order.
+//! If all of it is due to links between classes, h is too large by b; if none is, h is correct. So h is taken
+//! as uniformly distributed over the interval of length b below (s - q) / (p - q): b / 2 is subtracted, and
+//! b^2 / 12 added to the variance. The rest of the variance is the sum of the squared contributions of the
+//! labelled nodes to the estimate, to first order.
 
 use super::fitted::FittedClassifier;
 use super::labelled::LabelledNodes;
@@ -50,8 +50,8 @@ struct Contribution {
 }
 
 impl FeatureEvidence {
-    /// Computes the estimate; `None` if no labelled node has an unlabelled neighbour, or if features do not separate
-    /// the classes.
+    /// Computes the estimate; `None` if no labelled node has an unlabelled neighbour, or if features do not
+    /// separate the classes.
     pub(super) fn of(sample: &LabelledNodes<'_>, classifier: &FittedClassifier<'_>, weights: &[f64]) -> Option<Self> {
         let own: Vec<Vec<f64>> = (0..weights.len()).map(|i| classifier.own_scores(sample, i)).collect();
         let links = unlabelled_links(sample, classifier, weights, MAX_SCORES);
@@ -94,11 +94,12 @@ impl FeatureEvidence {
     }
 }
 
-/// A link from a labelled node to an unlabelled one: index of the labelled node, weight of the link, and scores of
-/// the unlabelled node.
+/// A link from a labelled node to an unlabelled one: index of the labelled node, weight of the link, and
+/// scores of the unlabelled node.
 type UnlabelledLink = (usize, f64, Vec<f64>);
 
-/// Maximum number of scores of neighbours kept in memory. If there are more, only every k-th labelled node is used.
+/// Maximum number of scores of neighbours kept in memory. If there are more, only every k-th labelled node is
+/// used.
 const MAX_SCORES: usize = 1 << 23;
 
 fn unlabelled_links(
@@ -186,7 +187,8 @@ mod tests {
     use super::*;
     use crate::recipe::Known;
 
-    /// With memory for half of the scores, every second labelled node is used and the mean s is nearly the same.
+    /// With memory for half of the scores, every second labelled node is used and the mean s is nearly the
+    /// same.
     #[test]
     fn thins_labelled_nodes_if_there_are_too_many_scores() {
         let dataset = supergat_data::load("random-partition:classes=5,nodes=180,degree=10,homophily=0.6").unwrap();

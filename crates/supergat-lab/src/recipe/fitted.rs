@@ -3,8 +3,8 @@
 use super::classifier::{Classifier, NodeRef};
 use super::labelled::LabelledNodes;
 
-/// Maximum number of training nodes of the classifier, equally many of each class. The other labelled nodes only
-/// evaluate it. With more classes there is no classifier.
+/// Maximum number of training nodes of the classifier, equally many of each class. The other labelled nodes
+/// only evaluate it. With more classes there is no classifier.
 pub(super) const MAX_TRAINING_NODES: usize = 300;
 /// Weight of the class shares among the labelled nodes, as a prior of the class shares.
 const PRIOR: f64 = 0.1;
@@ -52,8 +52,8 @@ impl<'a> FittedClassifier<'a> {
         }
     }
 
-    /// Returns the weight of each labelled node: the share of its class among all nodes, divided by the number of
-    /// labelled nodes of the class.
+    /// Returns the weight of each labelled node: the share of its class among all nodes, divided by the
+    /// number of labelled nodes of the class.
     pub(super) fn weights(&self, sample: &LabelledNodes<'_>) -> Vec<f64> {
         let classes = sample.classes;
         let mut labelled = vec![0.0; classes];
@@ -82,9 +82,9 @@ impl<'a> FittedClassifier<'a> {
     }
 }
 
-/// Returns the class shares pi that maximise the likelihood of the predictions,
-/// `sum over b of predicted_b ln sum over a of pi_a confusion_ab`, by expectation maximisation with a weak prior: the
-/// shares among labelled nodes.
+/// Returns the class shares pi that maximise the likelihood of the predictions, `sum over b of predicted_b ln
+/// sum over a of pi_a confusion_ab`, by expectation maximisation with a weak prior: the shares among labelled
+/// nodes.
 fn class_shares(predicted: &[f64], confusion: &[f64], labelled: &[f64]) -> Vec<f64> {
     let (classes, total) = (labelled.len(), labelled.iter().sum::<f64>());
     let seen: f64 = predicted.iter().sum();
@@ -110,8 +110,8 @@ fn largest(values: &[f64]) -> usize {
 mod tests {
     use super::*;
 
-    /// All of class 0 and half of class 1 are predicted correctly. If both are equally frequent, three quarters of the
-    /// nodes are predicted as class 0.
+    /// All of class 0 and half of class 1 are predicted correctly. If both are equally frequent, three
+    /// quarters of the nodes are predicted as class 0.
     #[test]
     fn corrects_class_shares_for_prediction_errors() {
         let shares = |predicted: [f64; 2]| class_shares(&predicted, &[1.0, 0.0, 0.5, 0.5], &[20.0, 20.0]);

@@ -1,23 +1,23 @@
 //! Estimates the paper's homophily of a graph from the available labels, with a 95 % interval.
 //!
-//! h is the mean over nodes of the share of neighbours with the node's own class. With few labels there are two
-//! sources of evidence, which are combined (`partial_estimate.rs`):
+//! h is the mean over nodes of the share of neighbours with the node's own class. With few labels there are
+//! two sources of evidence, which are combined (`partial_estimate.rs`):
 //!
-//! - **Links between two labelled nodes** (`links.rs`): the share that agrees. This needs no assumption, but there
-//!   may be few such links.
-//! - **Features of the unlabelled neighbours of labelled nodes** (`features.rs`), scored by a classifier that does
-//!   not use links.
+//! - **Links between two labelled nodes** (`links.rs`): the share that agrees. This needs no assumption, but
+//!   there may be few such links.
+//! - **Features of the unlabelled neighbours of labelled nodes** (`features.rs`), scored by a classifier that
+//!   does not use links.
 //!
-//! A labelled node i of class y represents its class with weight w_i = pi_y / n_y. n_y is the number of labelled
-//! nodes of the class and pi_y the share of the class among all nodes, estimated from the classifier's predictions
-//! and corrected for its errors. If most nodes are labelled, all weights are equal and features are not used; nor
-//! are they if there are more classes than training nodes of the classifier.
+//! A labelled node i of class y represents its class with weight w_i = pi_y / n_y. n_y is the number of
+//! labelled nodes of the class and pi_y the share of the class among all nodes, estimated from the
+//! classifier's predictions and corrected for its errors. If most nodes are labelled, all weights are equal
+//! and features are not used; nor are they if there are more classes than training nodes of the classifier.
 //!
-//! In directed graphs a node may be its own neighbour. The mean share o of self-loops among the neighbours of a node
-//! is known without labels. With g the estimate for different nodes, h = o + (1 - o) g.
+//! In directed graphs a node may be its own neighbour. The mean share o of self-loops among the neighbours of
+//! a node is known without labels. With g the estimate for different nodes, h = o + (1 - o) g.
 //!
-//! If nodes have several classes, only links between labelled nodes are used, with the paper's share of shared
-//! labels.
+//! If nodes have several classes, only links between labelled nodes are used, with the paper's share of
+//! shared labels.
 
 use super::features::FeatureEvidence;
 use super::fitted::{FittedClassifier, MAX_TRAINING_NODES};
@@ -60,8 +60,8 @@ pub struct HomophilyEstimate {
     pub links: usize,
 }
 
-/// Returns log10 of the degree and the homophily of every labelled node, if most nodes are labelled and each has one
-/// class. Leaves that are linked to another class are skipped, as in [`crate::density`].
+/// Returns log10 of the degree and the homophily of every labelled node, if most nodes are labelled and each
+/// has one class. Leaves that are linked to another class are skipped, as in [`crate::density`].
 pub(super) fn points(dataset: &Dataset, known: Known) -> Option<Vec<Point>> {
     let sample = LabelledNodes::of(dataset, known).ok().filter(LabelledNodes::are_most_nodes)?;
     let of = |(i, (list, _)): (usize, &(Vec<u32>, f64))| {
@@ -118,7 +118,8 @@ mod tests {
         supergat_data::load(&format!("random-partition:{spec}")).unwrap()
     }
 
-    /// At least 90 % of the intervals of 240 graphs with twenty labels per class contain the homophily of all labels.
+    /// At least 90 % of the intervals of 240 graphs with twenty labels per class contain the homophily of all
+    /// labels.
     #[test]
     fn intervals_contain_the_true_homophily() {
         let (mut contained, mut all, mut width) = (0, 0, 0.0);

@@ -1,15 +1,15 @@
 //! Homophily from the links between labelled nodes.
 //!
-//! With w_i the weight of a labelled node, d_i its number of neighbours and x_ij the agreement of nodes i and j,
-//! h = sum w_i w_j x_ij / d_i divided by the same sum without x_ij. The links of this ratio are not independent,
-//! because they share nodes. With r_ij = w_i w_j (x_ij - h) / d_i, its variance is
+//! With w_i the weight of a labelled node, d_i its number of neighbours and x_ij the agreement of nodes i and
+//! j, h = sum w_i w_j x_ij / d_i divided by the same sum without x_ij. The links of this ratio are not
+//! independent, because they share nodes. With r_ij = w_i w_j (x_ij - h) / d_i, its variance is
 //!
 //! V = (sum over nodes of (sum of r over the node's links)^2 - sum over links of r^2) / (sum of weights)^2,
 //!
-//! but at least the variance of as many independent links, `h (1 - h) / (n + 2)`, with n the effective number of
-//! links and h computed with one more link of either kind (Agresti and Coull). A few links that all agree therefore
-//! still have a variance. If several graphs have labels, the variance between graphs is used if it is larger, and
-//! the interval is Student's with one degree of freedom less than the number of graphs.
+//! but at least the variance of as many independent links, `h (1 - h) / (n + 2)`, with n the effective number
+//! of links and h computed with one more link of either kind (Agresti and Coull). A few links that all agree
+//! therefore still have a variance. If several graphs have labels, the variance between graphs is used if it
+//! is larger, and the interval is Student's with one degree of freedom less than the number of graphs.
 
 use super::labelled::LabelledNodes;
 use super::partial_estimate::{NORMAL_REACH, PartialEstimate};

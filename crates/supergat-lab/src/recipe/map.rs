@@ -1,7 +1,7 @@
 //! The paper's map: synthetic graphs over average degree and homophily, each with its best form of attention.
 //!
-//! The best form of a graph follows this rule. `differ` is the unpaired t-test with pooled variance at p < 0.05,
-//! `best` the better of SuperGAT-SD and SuperGAT-MX:
+//! The best form of a graph follows this rule. `differ` is the unpaired t-test with pooled variance at p <
+//! 0.05, `best` the better of SuperGAT-SD and SuperGAT-MX:
 //!
 //! | condition | form |
 //! |---|---|
@@ -85,8 +85,8 @@ impl fmt::Display for BestForm {
     }
 }
 
-/// Whether two means differ at p < 0.05. Without any variance (both are printed as 100.0 ± 0.0, for instance) they
-/// differ if they are not equal.
+/// Whether two means differ at p < 0.05. Without any variance (both are printed as 100.0 ± 0.0, for instance)
+/// they differ if they are not equal.
 pub fn differ(a: Moments, b: Moments) -> bool {
     match pooled_t_of_moments(a, b) {
         Ok(test) => test.p < ALPHA,
@@ -207,9 +207,10 @@ mod tests {
         BestForm::ALL.map(|form| found.iter().filter(|f| **f == form).count())
     }
 
-    /// "If the homophily is low (<= 0.2), SuperGAT-SD performs best"; "there are two MX regions: lower-middle average degree (2.5 - 7.5) and high
-    /// homophily (0.8 - 0.9), and upper-middle average degree (7.5 - 50) and lower-middle homophily (0.3 - 0.5)"; "if the average degree and homophily
-    /// are high enough, there is no difference between all models". Counts are of GAT-Any, SuperGAT-Any, SD, MX.
+    /// "If the homophily is low (<= 0.2), SuperGAT-SD performs best"; "there are two MX regions: lower-middle
+    /// average degree (2.5 - 7.5) and high homophily (0.8 - 0.9), and upper-middle average degree (7.5 - 50)
+    /// and lower-middle homophily (0.3 - 0.5)"; "if the average degree and homophily are high enough, there
+    /// is no difference between all models". Counts are of GAT-Any, SuperGAT-Any, SD, MX.
     #[test]
     fn reproduces_the_regions_of_the_paper() {
         assert_eq!(forms([1.0, 100.0], [0.1, 0.2]), [1, 8, 23, 0]);

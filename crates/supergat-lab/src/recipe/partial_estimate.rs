@@ -13,8 +13,8 @@ pub(super) struct PartialEstimate {
 }
 
 impl PartialEstimate {
-    /// Combines two estimates, weighted by the inverse of their variances. If they differ by more than their errors
-    /// allow, the error of the result is increased by the Birge ratio (Birge 1932).
+    /// Combines two estimates, weighted by the inverse of their variances. If they differ by more than their
+    /// errors allow, the error of the result is increased by the Birge ratio (Birge 1932).
     pub(super) fn combined_with(self, other: Self) -> Self {
         let precision = 1.0 / self.variance + 1.0 / other.variance;
         let value = (self.value / self.variance + other.value / other.variance) / precision;

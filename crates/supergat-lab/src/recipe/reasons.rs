@@ -30,13 +30,13 @@ pub(super) fn on_homophily(estimate: &Result<HomophilyEstimate, Unknown>) -> Str
 
 /// States the votes of the map around the graph.
 pub(super) fn on_map(degree: f64, estimate: Option<&HomophilyEstimate>, forms: &[Share]) -> String {
-    let place = match estimate {
+    let location = match estimate {
         Some(estimate) => format!("around degree {degree:.1} and homophily {:.2}", estimate.estimate),
         None => format!("around degree {degree:.1}"),
     };
     let forms = forms.iter().filter(|share| share.share >= 0.005);
     let forms: Vec<String> = forms.map(|Share { form, share }| format!("{form} {:.0} %", 100.0 * share)).collect();
-    format!("Votes of the paper's map of 144 synthetic graphs {place}: {}.", forms.join(", "))
+    format!("Votes of the paper's map of 144 synthetic graphs {location}: {}.", forms.join(", "))
 }
 
 /// States the meaning of the winning form and why the model follows from it.
@@ -72,12 +72,12 @@ pub(super) fn on_distance(map: &Map, degree: f64, homophily: f64, winner: BestFo
 /// Warns if the graph is a mixture, with the modes it consists of.
 pub(super) fn on_mixture(dataset: &Dataset, known: Known) -> Option<String> {
     let modes = modes(&Density::of(&homophily::points(dataset, known)?)?);
-    let places = modes.iter().map(|mode| format!("degree {:.0} and homophily {:.2}", mode.degree, mode.homophily));
-    let places: Vec<String> = places.collect();
+    let modes_text = modes.iter().map(|mode| format!("degree {:.0} and homophily {:.2}", mode.degree, mode.homophily));
+    let modes_text: Vec<String> = modes_text.collect();
     is_mixture(&modes).then(|| {
         format!(
             "The graph looks like a mixture with modes around {}; the paper's recipe fails on such graphs.",
-            places.join(", ")
+            modes_text.join(", ")
         )
     })
 }

@@ -1,12 +1,13 @@
 //! Recommends a model for a graph by the paper's map, with confidence and reasons.
 //!
-//! Every square of the map votes for its form, with weight exp(-t^2 / 2) at distance t. The unit of distance is
-//! one square; degrees between two columns are interpolated by their logarithm. One square is the margin within
-//! which the paper assigns a graph to a region; at two squares, the widest margin it allows, the weight is 1/7. The
-//! votes are averaged over a normal distribution around the estimated homophily, or over all homophilies if there
-//! is no estimate.
+//! Every square of the map votes for its form, with weight exp(-t^2 / 2) at distance t. The unit of distance
+//! is one square; degrees between two columns are interpolated by their logarithm. One square is the margin
+//! within which the paper assigns a graph to a region; at two squares, the widest margin it allows, the
+//! weight is 1/7. The votes are averaged over a normal distribution around the estimated homophily, or over
+//! all homophilies if there is no estimate.
 //!
-//! The form with the largest share s wins. The recommended model, and the probability that no other form is better:
+//! The form with the largest share s wins. The recommended model, and the probability that no other form is
+//! better:
 //!
 //! | winner | model | probability |
 //! |---|---|---|
@@ -15,8 +16,8 @@
 //! | SuperGAT-MX | supergat-mx | s(MX) + s(SuperGAT-Any) + s(GAT-Any) |
 //! | SuperGAT-Any | supergat-mx, or supergat-sd at homophilies up to 0.2, where the paper finds it ahead | as above |
 //!
-//! If most nodes are labelled, the reasons also state whether the graph is a [mixture](crate::mixture) of parts
-//! with different homophilies, on which the paper's recipe fails.
+//! If most nodes are labelled, the reasons also state whether the graph is a [mixture](crate::mixture) of
+//! parts with different homophilies, on which the paper's recipe fails.
 
 use super::homophily::{self, HomophilyEstimate};
 use super::labelled::{Known, Unknown};
@@ -140,7 +141,8 @@ fn model_for(form: BestForm, homophily: f64) -> ModelKind {
     }
 }
 
-/// Returns the probability that no other form is better than this model; shares are in the order of [`BestForm::ALL`].
+/// Returns the probability that no other form is better than this model; shares are in the order of
+/// [`BestForm::ALL`].
 fn chance(model: ModelKind, [gat_any, supergat_any, sd, mx]: &[f64; 4]) -> f64 {
     match model.form() {
         Some(supergat_core::kernels::Form::Sd) => sd + supergat_any + gat_any,

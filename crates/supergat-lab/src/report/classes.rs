@@ -166,7 +166,8 @@ mod tests {
     fn combines_small_classes() {
         let classes = MAX_CLASSES + 5;
         let names: Vec<String> = (0..classes).map(|k| k.to_string()).collect();
-        // The first five classes have no test nodes. Class k has k test nodes, one of them predicted as class 0.
+        // The first five classes have no test nodes. Class k has k test nodes, one of them predicted as class
+        // 0.
         let matrix: Vec<Vec<u64>> = (0..classes as u64)
             .map(|k| {
                 (0..classes as u64)

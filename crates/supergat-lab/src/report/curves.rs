@@ -13,8 +13,8 @@ pub struct EpochLine {
     pub seed: u64,
     /// Epoch, counted from 0.
     pub epoch: usize,
-    /// Training loss: label_loss + lambda_e * edge_loss. For cgat lambda_e is omitted, because its edge_loss is
-    /// already weighted.
+    /// Training loss: label_loss + lambda_e * edge_loss. For cgat lambda_e is omitted, because its edge_loss
+    /// is already weighted.
     pub train_loss: f64,
     /// Mean label loss of the training nodes.
     pub label_loss: f64,

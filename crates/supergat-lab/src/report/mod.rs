@@ -9,8 +9,9 @@
 //! | `place.rs` | position of the graph on the paper's map of degree and homophily |
 //! | `neighbours.rs` | which neighbours receive most and least attention |
 //!
-//! All sections describe the model of the best seed on the test nodes, unless stated otherwise. Sizes are limited:
-//! tables, curves and classes are shortened, and attention of very large graphs is skipped with a sentence.
+//! All sections describe the model of the best seed on the test nodes, unless stated otherwise. Sizes are
+//! limited: tables, curves and classes are shortened, and attention of very large graphs is skipped with a
+//! sentence.
 
 mod attention;
 mod bins;
@@ -264,7 +265,8 @@ mod tests {
         assert!(report.html("", "").contains("There are no test nodes"));
     }
 
-    /// Two graphs of nodes with several labels: training and validation nodes in the first, test nodes in the second.
+    /// Two graphs of nodes with several labels: training and validation nodes in the first, test nodes in the
+    /// second.
     #[test]
     fn shows_f1_of_each_label() {
         let mut dataset = dataset();

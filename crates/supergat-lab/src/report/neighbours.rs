@@ -1,8 +1,8 @@
 //! Which neighbours of some nodes receive most and least attention.
 //!
-//! The nodes are misclassified test nodes with at least three neighbours, whose degree is nearest to the median; of
-//! equal distances the first. If no node is misclassified, they are correctly classified ones. Attention is that of
-//! the last layer, averaged over heads.
+//! The nodes are misclassified test nodes with at least three neighbours, whose degree is nearest to the
+//! median; of equal distances the first. If no node is misclassified, they are correctly classified ones.
+//! Attention is that of the last layer, averaged over heads.
 
 use super::attention::selected_graphs;
 use super::{Report, Run};
@@ -72,8 +72,8 @@ fn row(run: &Run<'_>, graph: usize, node: usize, neighbour: usize, coefficient: 
     ]
 }
 
-/// Returns a graph, some of its nodes, and whether they are misclassified: from the first graph with misclassified
-/// nodes, else from the first with any.
+/// Returns a graph, some of its nodes, and whether they are misclassified: from the first graph with
+/// misclassified nodes, else from the first with any.
 fn chosen(run: &Run<'_>) -> Option<(usize, Vec<usize>, bool)> {
     let graphs = selected_graphs(run);
     let pick = |wrong: bool| {

@@ -20,8 +20,8 @@ pub fn normal_two_sided(z: f64) -> f64 {
     (2.0 * Normal::standard().sf(z.abs())).min(1.0)
 }
 
-/// Returns the probability that a noncentral t is at most `t`, which must not be negative (Lenth 1989, algorithm
-/// AS 243).
+/// Returns the probability that a noncentral t is at most `t`, which must not be negative (Lenth 1989,
+/// algorithm AS 243).
 pub fn noncentral_t_cdf(t: f64, df: f64, delta: f64) -> f64 {
     let x = t * t / (df + t * t);
     let half = delta * delta / 2.0;

@@ -22,8 +22,8 @@ impl Effect {
             return Err(Undefined::NoVariance);
         }
         let d = difference / std;
-        // The exact correction instead of the approximation 1 - 3 / (4 df - 1). One degree of freedom has no unbiased
-        // estimate.
+        // The exact correction instead of the approximation 1 - 3 / (4 df - 1). One degree of freedom has no
+        // unbiased estimate.
         let correction =
             if df > 1.0 { (ln_gamma(df / 2.0) - ln_gamma((df - 1.0) / 2.0)).exp() / (df / 2.0).sqrt() } else { 0.0 };
         Ok(Self { d, g: d * correction })
@@ -50,8 +50,9 @@ mod tests {
     use super::super::samples::{A, B, close};
     use super::*;
 
-    /// SciPy has no effect sizes; computed from its parts: `d = r.statistic * sqrt(1/10 + 1/10)` of `scipy.stats.ttest_ind(A, B)`, and
-    /// `g = d * exp(scipy.special.gammaln(9) - scipy.special.gammaln(8.5)) / sqrt(9)`.
+    /// SciPy has no effect sizes; computed from its parts: `d = r.statistic * sqrt(1/10 + 1/10)` of
+    /// `scipy.stats.ttest_ind(A, B)`, and `g = d * exp(scipy.special.gammaln(9) - scipy.special.gammaln(8.5))
+    /// / sqrt(9)`.
     #[test]
     fn effect_matches_scipy() {
         let Effect { d, g } = effect(&A, &B).unwrap();
@@ -59,7 +60,8 @@ mod tests {
         close(g, 1.7505962606093541);
     }
 
-    /// `d = scipy.stats.ttest_rel(A, B).statistic / sqrt(10)`, `g = d * exp(gammaln(4.5) - gammaln(4)) / sqrt(4.5)`
+    /// `d = scipy.stats.ttest_rel(A, B).statistic / sqrt(10)`, `g = d * exp(gammaln(4.5) - gammaln(4)) /
+    /// sqrt(4.5)`
     #[test]
     fn paired_effect_matches_scipy() {
         let Effect { d, g } = paired_effect(&A, &B).unwrap();

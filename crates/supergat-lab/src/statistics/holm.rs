@@ -2,8 +2,8 @@
 
 use super::{Undefined, check};
 
-/// Returns p-values after Holm's correction, in the given order. Comparing them with a level keeps the probability
-/// of any false positive below it.
+/// Returns p-values after Holm's correction, in the given order. Comparing them with a level keeps the
+/// probability of any false positive below it.
 pub fn holm(p: &[f64]) -> Result<Vec<f64>, Undefined> {
     check(p, 0)?;
     let mut order: Vec<usize> = (0..p.len()).collect();

@@ -1,7 +1,8 @@
-//! The paper's stars and arrows: an unpaired t-test with pooled variance against a reference, in the paper GAT-GO.
+//! The paper's stars and arrows: an unpaired t-test with pooled variance against a reference, in the paper
+//! GAT-GO.
 //!
-//! Two stars mean p < 0.0001, one star p < 0.0005. The paper defines the arrow only as "worse than" the reference.
-//! Its arrows agree with p < 0.05, the level that it uses elsewhere, so this level is used here.
+//! Two stars mean p < 0.0001, one star p < 0.0005. The paper defines the arrow only as "worse than" the
+//! reference. Its arrows agree with p < 0.05, the level that it uses elsewhere, so this level is used here.
 
 use super::{ALPHA, Moments, TTest, Undefined, pooled_t_of_moments};
 use serde::Serialize;
@@ -31,7 +32,8 @@ pub enum Direction {
     Same,
 }
 
-/// Comparison of a sample with a reference, and the paper's mark for it. Displayed as `**`, `*`, `↓` or nothing.
+/// Comparison of a sample with a reference, and the paper's mark for it. Displayed as `**`, `*`, `↓` or
+/// nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Mark {
     /// The t-test.
@@ -79,7 +81,8 @@ mod tests {
     use super::super::samples::{A, B};
     use super::*;
 
-    /// Cells of the paper's tables and their GAT: mean and standard deviation of both, number of runs, and mark.
+    /// Cells of the paper's tables and their GAT: mean and standard deviation of both, number of runs, and
+    /// mark.
     #[test]
     fn reproduces_published_marks() {
         for (ours, gat, n, expected) in [

@@ -1,30 +1,33 @@
-//! Power of t-tests and smallest detectable differences, from the noncentral t distribution as in `TTestIndPower` and
-//! `TTestPower` of statsmodels: two-sided at the level [`ALPHA`], with the power [`POWER`].
+//! Power of t-tests and smallest detectable differences, from the noncentral t distribution as in
+//! `TTestIndPower` and `TTestPower` of statsmodels: two-sided at the level [`ALPHA`], with the power
+//! [`POWER`].
 
 use super::distributions::{noncentral_t_cdf, t_quantile};
 use super::{ALPHA, POWER, Undefined};
 
-/// Returns the power of the pooled test for a difference of `effect` standard deviations between `n_a` and `n_b` runs.
+/// Returns the power of the pooled test for a difference of `effect` standard deviations between `n_a` and
+/// `n_b` runs.
 pub fn power(effect: f64, n_a: usize, n_b: usize) -> Result<f64, Undefined> {
     let (scale, df) = unpaired(n_a, n_b)?;
     power_of_effect(effect, scale, df)
 }
 
-/// Returns the power of the paired test for a mean difference of `effect` standard deviations of the differences in
-/// `n` pairs.
+/// Returns the power of the paired test for a mean difference of `effect` standard deviations of the
+/// differences in `n` pairs.
 pub fn paired_power(effect: f64, n: usize) -> Result<f64, Undefined> {
     let (scale, df) = paired(n)?;
     power_of_effect(effect, scale, df)
 }
 
-/// Returns the smallest difference, in standard deviations, that the pooled test detects with power [`POWER`].
+/// Returns the smallest difference, in standard deviations, that the pooled test detects with power
+/// [`POWER`].
 pub fn detectable_effect(n_a: usize, n_b: usize) -> Result<f64, Undefined> {
     let (scale, df) = unpaired(n_a, n_b)?;
     Ok(smallest_shift(df) / scale)
 }
 
-/// Returns the smallest mean difference, in standard deviations of the differences, that the paired test detects with
-/// power [`POWER`].
+/// Returns the smallest mean difference, in standard deviations of the differences, that the paired test
+/// detects with power [`POWER`].
 pub fn detectable_paired_effect(n: usize) -> Result<f64, Undefined> {
     let (scale, df) = paired(n)?;
     Ok(smallest_shift(df) / scale)
@@ -76,8 +79,8 @@ mod tests {
     use super::super::samples::close;
     use super::*;
 
-    /// `c = t.ppf(0.975, df)`, `nct.sf(c, df, delta) + nct.cdf(-c, df, delta)` of `scipy.stats`, with `df = 18, delta = sqrt(5)` and
-    /// `df = 9, delta = sqrt(10) / 2`
+    /// `c = t.ppf(0.975, df)`, `nct.sf(c, df, delta) + nct.cdf(-c, df, delta)` of `scipy.stats`, with `df =
+    /// 18, delta = sqrt(5)` and `df = 9, delta = sqrt(10) / 2`
     #[test]
     fn power_matches_scipy() {
         close(power(1.0, 10, 10).unwrap(), 0.5620066465861494);
@@ -85,7 +88,8 @@ mod tests {
         close(paired_power(0.5, 10).unwrap(), 0.29317560651407687);
     }
 
-    /// `scipy.optimize.brentq` of the above minus 0.8, for two samples of 3, 5, 10, 20, 100 and for 2 and 10 pairs
+    /// `scipy.optimize.brentq` of the above minus 0.8, for two samples of 3, 5, 10, 20, 100 and for 2 and 10
+    /// pairs
     #[test]
     fn detectable_effects_match_scipy() {
         for (n, effect) in [

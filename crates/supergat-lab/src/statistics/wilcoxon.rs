@@ -1,8 +1,8 @@
 //! Wilcoxon's signed-rank test of pairs, two-sided, with the defaults of `scipy.stats.wilcoxon`.
 //!
-//! Pairs without a difference are skipped. The p-value is exact (all assignments of signs to the ranks are counted) up
-//! to 50 pairs without ties and zeros, and up to 13 pairs with them. Beyond that it is the normal approximation,
-//! corrected for ties but not for continuity.
+//! Pairs without a difference are skipped. The p-value is exact (all assignments of signs to the ranks are
+//! counted) up to 50 pairs without ties and zeros, and up to 13 pairs with them. Beyond that it is the normal
+//! approximation, corrected for ties but not for continuity.
 
 use super::distributions::normal_two_sided;
 use super::{Undefined, differences, size};
@@ -122,7 +122,8 @@ mod tests {
         assert_test(wilcoxon(&d[..13], &[0.0; 13]).unwrap(), 12.5, 0.03466796875, WilcoxonMethod::Exact);
     }
 
-    /// `scipy.stats.wilcoxon(E[:50])`, `scipy.stats.wilcoxon(E)` with `E = [((k * 37) % 101 - 40.5) * (k + 1) / 7 for k in range(60)]`
+    /// `scipy.stats.wilcoxon(E[:50])`, `scipy.stats.wilcoxon(E)` with `E = [((k * 37) % 101 - 40.5) * (k + 1)
+    /// / 7 for k in range(60)]`
     #[test]
     fn many_pairs_match_scipy() {
         let e: Vec<f64> = (0..60).map(|k| (f64::from(k * 37 % 101) - 40.5) * f64::from(k + 1) / 7.0).collect();

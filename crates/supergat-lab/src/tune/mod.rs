@@ -6,9 +6,9 @@
 //! | `search.rs` | proposal of the next settings |
 //! | `objective.rs` | runs, reduced to their validation metrics |
 //!
-//! Trials are proposed in batches. All trials of a batch run with the first seed; those below the median of earlier
-//! trials stop there. When the budget is spent, the best trials run with further seeds, because the best of many noisy
-//! means is biased.
+//! Trials are proposed in batches. All trials of a batch run with the first seed; those below the median of
+//! earlier trials stop there. When the budget is spent, the best trials run with further seeds, because the
+//! best of many noisy means is biased.
 
 mod objective;
 mod search;
@@ -97,8 +97,8 @@ pub enum TuneError {
     Sweep(#[from] SweepError),
 }
 
-/// Runs a search, resumed from the results file. `observe` is called from all threads and may stop the search;
-/// finished runs are kept.
+/// Runs a search, resumed from the results file. `observe` is called from all threads and may stop the
+/// search; finished runs are kept.
 pub fn tune(
     tuning: &Tuning,
     results: &mut ResultsFile,
@@ -196,7 +196,8 @@ impl<F: Fn(TuneEvent<'_>) -> ControlFlow<()> + Sync> Course<'_, F> {
         Ok(finalists)
     }
 
-    /// Returns the scores of some runs; `None` if they were stopped, or took longer than a share of the time budget.
+    /// Returns the scores of some runs; `None` if they were stopped, or took longer than a share of the time
+    /// budget.
     fn scores(&mut self, requests: &[RunRequest], share: f64) -> Result<Option<Vec<f64>>, TuneError> {
         let deadline = match self.tuning.budget {
             Budget::Time(time) => Some(self.started + time.mul_f64(share)),
@@ -217,8 +218,8 @@ impl<F: Fn(TuneEvent<'_>) -> ControlFlow<()> + Sync> Course<'_, F> {
     }
 }
 
-/// Returns the finalist with the best mean of all seeds; without finalists, the trial with the best mean. Ties go to
-/// the earlier trial.
+/// Returns the finalist with the best mean of all seeds; without finalists, the trial with the best mean.
+/// Ties go to the earlier trial.
 fn best(trials: &[Trial], finalists: &[usize], seeds: usize) -> Option<usize> {
     let all: Vec<usize> = match finalists {
         [] => (0..trials.len()).filter(|&k| trials[k].scores.len() == seeds).collect(),

@@ -1,4 +1,5 @@
-//! Runs of a search, reduced to their validation metric. Only this file reads results; test metrics are not passed on.
+//! Runs of a search, reduced to their validation metric. Only this file reads results; test metrics are not
+//! passed on.
 
 use crate::settings::Settings;
 use crate::sweep::{Event, Job, Key, Record, ResultsFile, Status, SweepError, run_sweep};
@@ -30,9 +31,9 @@ fn validation(record: &Record) -> f64 {
 }
 
 impl Objective<'_> {
-    /// Returns the validation metrics of all requested runs, running those missing in the results file; `None` if
-    /// `observe` stopped them. `observe` is called after every epoch, and with the validation metric of every finished
-    /// run.
+    /// Returns the validation metrics of all requested runs, running those missing in the results file;
+    /// `None` if `observe` stopped them. `observe` is called after every epoch, and with the validation
+    /// metric of every finished run.
     pub(super) fn scores(
         &mut self,
         requests: &[RunRequest],

@@ -1,7 +1,8 @@
-//! Proposal of the next settings by tree-structured Parzen estimators (Bergstra et al. 2011), one per hyperparameter.
+//! Proposal of the next settings by tree-structured Parzen estimators (Bergstra et al. 2011), one per
+//! hyperparameter.
 //!
-//! A proposal is a pure function of the search's seed, the number of the trial, and the trials of earlier batches. So a
-//! search can be resumed from its results and does not depend on the number of threads.
+//! A proposal is a pure function of the search's seed, the number of the trial, and the trials of earlier
+//! batches. So a search can be resumed from its results and does not depend on the number of threads.
 
 use crate::settings::Settings;
 use crate::statistics::Summary;
@@ -83,8 +84,8 @@ impl Search {
         settings
     }
 
-    /// Returns a coordinate at which good trials are dense and others are not. Trials of the same batch count as bad,
-    /// so that a batch does not try the same values several times.
+    /// Returns a coordinate at which good trials are dense and others are not. Trials of the same batch count
+    /// as bad, so that a batch does not try the same values several times.
     fn estimate(&self, dimension: &Dimension, batch: &[Settings], numbers: &mut Numbers) -> f64 {
         let estimator = match dimension.values {
             Values::Between(..) => tpe::parzen_estimator(),

@@ -25,8 +25,8 @@ pub struct Dimension {
     on_request: bool,
 }
 
-/// All hyperparameters that can be searched. The choices of `p_n` and `p_e` are the paper's; the ranges contain nearly
-/// all published values.
+/// All hyperparameters that can be searched. The choices of `p_n` and `p_e` are the paper's; the ranges
+/// contain nearly all published values.
 const DIMENSIONS: [Dimension; 6] = [
     dimension("lambda_2", Values::Between(1e-7, 0.1), false, false),
     dimension("lambda_e", Values::Between(1e-5, 200.0), true, false),

@@ -7,8 +7,8 @@ use supergat_lab::mixture::{is_mixture, modes};
 /// Datasets for which the paper does not report whether they are mixtures.
 const NOT_REPORTED: [&str; 4] = ["cora-full", "ogbn-arxiv", "wiki-cs", "flickr"];
 
-/// Name; nodes, edges, features, classes; training, validation and test nodes; degree and its standard deviation;
-/// homophily. All as printed in the paper, unless a comment states otherwise.
+/// Name; nodes, edges, features, classes; training, validation and test nodes; degree and its standard
+/// deviation; homophily. All as printed in the paper, unless a comment states otherwise.
 type Row = (&'static str, [usize; 4], [usize; 3], &'static str, &'static str);
 
 const PAPER: [Row; 17] = [

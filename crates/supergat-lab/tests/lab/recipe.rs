@@ -1,6 +1,6 @@
-//! The recipe on the available published datasets, using the labels of training nodes only: the interval contains the
-//! homophily of all labels, and the recommended model is the best of the paper's tables or tied with it. Both may fail
-//! on two of thirteen datasets.
+//! The recipe on the available published datasets, using the labels of training nodes only: the interval
+//! contains the homophily of all labels, and the recommended model is the best of the paper's tables or tied
+//! with it. Both may fail on two of thirteen datasets.
 
 use crate::datasets::published;
 use supergat_lab::recipe::map::differ;
@@ -13,7 +13,8 @@ const MAX_FAILURES: usize = 2;
 /// Maximum width of an interval.
 const MAX_WIDTH: f64 = 0.7;
 
-/// Returns the attention models that are best on a dataset in the paper's tables, or do not differ from the best.
+/// Returns the attention models that are best on a dataset in the paper's tables, or do not differ from the
+/// best.
 fn published_best(name: &str) -> Vec<String> {
     let tables = tables();
     let table = tables.iter().find(|table| table.datasets.iter().any(|dataset| dataset == name)).expect("a known name");
