@@ -51,7 +51,7 @@ fn rejects_missing_datasets() {
         ("corra", "unknown dataset `corra` (did you mean cora?)"),
         ("cora", "cora not found: looked for data/cora"),
         ("some/where", "some/where not found"),
-        (".", ". holds no known dataset: expected "),
+        (".", ". has no recognised dataset files (found "),
         (
             "random-partition:nodes=3",
             "`random-partition:homophily=0.5,degree=10,classes=10,nodes=3,seed=0`: expected at least",

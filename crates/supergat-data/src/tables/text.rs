@@ -112,7 +112,7 @@ impl Text {
             Delimiter::One(b'\t') => "tabs".to_owned(),
             Delimiter::One(byte) => format!("`{}`", byte as char),
         };
-        format!("mend the row, or say with --delimiter which character separates the fields (currently {now})")
+        format!("mend the row, or say with --delimiter what stands between fields (currently {now})")
     }
 }
 
