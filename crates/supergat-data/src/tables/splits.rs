@@ -122,7 +122,8 @@ pub(crate) fn random(labels: &Labels, known: &[bool], names: &[String], seed: u6
         "no split column: 60 % {within} for training, 20 % for validation, 20 % for test, drawn with --split-seed {seed}"
     ));
     if !few.is_empty() {
-        let what = "metrics of classes with few labels are unreliable; at least one node of each is used for training";
+        let what =
+            "these classes have so few labels that their measures are rough; at least one node of each is for training";
         notes.push(format!("{what}: {}", super::features::first_few(&few)));
     }
     splits
