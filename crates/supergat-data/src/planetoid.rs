@@ -178,7 +178,7 @@ impl Files<'_> {
                 if value == 1.0 && class == Labels::UNKNOWN {
                     class = column as u32;
                 } else if value != 0.0 {
-                    let expected = "a single 1 for the class, or only zeros when nobody knows it";
+                    let expected = "a single 1 for the class, or only zeros if it is unknown";
                     let found = format!("{value} in column {column}");
                     return Err(self.mismatch(suffix, format!("row {row}"), expected, found));
                 }

@@ -23,7 +23,8 @@ pub(crate) fn key_values<'a>(spec: &'a str, name: &str, example: &str) -> Result
     let rest = rest.strip_prefix(':').ok_or_else(|| error(spec, format!("`:` after {name}"), rest))?;
     let mut found: Vec<KeyValue<'a>> = Vec::new();
     for pair in rest.split(',') {
-        let (key, value) = pair.split_once('=').ok_or_else(|| error(spec, format!("parts such as {example}"), pair))?;
+        let (key, value) =
+            pair.split_once('=').ok_or_else(|| error(spec, format!("settings such as {example}"), pair))?;
         if found.iter().any(|before| before.key == key) {
             return Err(error(spec, format!("{key} once"), pair));
         }

@@ -228,7 +228,7 @@ impl<'a> Pickle<'a> {
         let array = self.array(id)?;
         let indices = array.values().enumerate().map(|(place, value)| {
             let valid = value >= 0.0 && value < end as f64 && value.fract() == 0.0 && value <= f64::from(u32::MAX);
-            let error = || self.error(id, format!("{what} below {end} at place {place}"), value.to_string());
+            let error = || self.error(id, format!("{what} below {end} at position {place}"), value.to_string());
             if valid { Ok(value as u32) } else { Err(error()) }
         });
         file::collect(self.path, array.len(), indices)

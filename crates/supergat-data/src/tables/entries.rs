@@ -41,7 +41,7 @@ pub(super) fn build(
                 row[feature].parse().ok().filter(|at| *at < known.unwrap_or(MAX_FEATURES) as u32).ok_or_else(|| {
                     let most = known.unwrap_or(MAX_FEATURES);
                     let expected = format!("the number of a feature, from 0 to {}", most.saturating_sub(1));
-                    let advice = "mend it, or give the number of features in dataset.toml";
+                    let advice = "fix it, or give the number of features in dataset.toml";
                     table.sheet.at(line, feature).error(expected, format!("`{}`", shown(&row[feature])), advice)
                 })?,
             ),

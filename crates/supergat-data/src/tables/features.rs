@@ -108,7 +108,7 @@ fn infer_schema(
             if content.words <= content.numbers {
                 let expected = format!("a number, as in {} other rows", content.numbers);
                 let advice =
-                    "mend the value, leave it empty if it is not known, or leave the column out with --ignore-columns";
+                    "fix the value, leave it empty if it is not known, or leave the column out with --ignore-columns";
                 return Err(table.sheet.at(*line, at).error(expected, format!("`{}`", shown(word)), advice));
             }
             words.insert(at, BTreeSet::new());
@@ -143,7 +143,7 @@ fn infer_schema(
             continue;
         } else {
             if content.missing > 0 {
-                notes.push(note(&format!("misses {} values: the mean stands for them", content.missing)));
+                notes.push(note(&format!("has {} missing values, replaced by the mean", content.missing)));
             }
             let count = content.numbers as f64;
             let mean = content.sum / count;
@@ -279,7 +279,7 @@ pub(super) fn number(table: &NodeTable, line: u64, at: usize, field: &str, mean:
         return Ok(mean);
     }
     field.parse::<f32>().ok().filter(|number| number.is_finite()).ok_or_else(|| {
-        let advice = "mend the value, leave it empty if it is not known, or leave the column out with --ignore-columns";
+        let advice = "fix the value, leave it empty if it is not known, or leave the column out with --ignore-columns";
         table.sheet.at(line, at).error("a finite number", format!("`{}`", shown(field)), advice)
     })
 }

@@ -112,7 +112,7 @@ fn note_anomalies(examples: &[Example<f32>], notes: &mut Vec<String>) {
     let isolated = sum(&|graph| (0..graph.nodes()).filter(|node| graph.degree(*node) == 0).count() as u64);
     for (count, what) in [
         (loops, "links from a node to itself: replaced by the one self-loop that every node has"),
-        (duplicates, "links that an earlier row had said: counted once"),
+        (duplicates, "links repeated from an earlier row: counted once"),
         (isolated, "nodes without a link: classified by their features alone"),
     ] {
         if count > 0 {

@@ -127,7 +127,7 @@ fn check_labels(table: &NodeTable, counts: &Counts<'_>, options: &TableOptions) 
             *line,
             "classes that have at least two nodes",
             format!("`{}` once", shown(word)),
-            "mend the label, leave it empty if it is not known, or say --keep-rare; if many labels occur once, name another --label-column",
+            "fix the label, leave it empty if it is not known, or say --keep-rare; if many labels occur once, name another --label-column",
         )),
         _ => Ok(()),
     }
@@ -140,7 +140,7 @@ fn reject_unknown(table: &NodeTable, counts: &Counts<'_>, of_name: &HashMap<&str
             *line,
             "one of the classes of dataset.toml",
             format!("`{}`", shown(word)),
-            "mend the label, or add it there",
+            "fix the label, or add it there",
         )),
         None => Ok(()),
     }

@@ -40,10 +40,10 @@ mod tests {
     #[test]
     fn messages_are_one_line() {
         let location = Location { path: Path::new("nodes.csv"), line: 3, column: "a\nge" };
-        let text = location.error("a number", format!("`{}`", shown(&"x".repeat(99))), "mend it").to_string();
+        let text = location.error("a number", format!("`{}`", shown(&"x".repeat(99))), "fix it").to_string();
         assert_eq!(
             text,
-            format!("nodes.csv, line 3, column `a ge`: expected a number, found `{}...`; mend it", "x".repeat(60))
+            format!("nodes.csv, line 3, column `a ge`: expected a number, found `{}...`; fix it", "x".repeat(60))
         );
         let text = Location::file(Path::new("e")).error("links", "nothing", "add some").to_string();
         assert_eq!(text, "e: expected links, found nothing; add some");

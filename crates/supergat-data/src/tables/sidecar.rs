@@ -47,7 +47,7 @@ impl Sidecar {
             let line = 1 + bytes[..start].iter().filter(|byte| **byte == b'\n').count() as u64;
             let expected = "name, directed, features, sparse, classes, several_labels or listed_links";
             let found = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
-            Location { path: &path, line, column: "" }.error(expected, format!("`{found}`"), "mend or remove the file")
+            Location { path: &path, line, column: "" }.error(expected, format!("`{found}`"), "fix or remove the file")
         })
     }
 }

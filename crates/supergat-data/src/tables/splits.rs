@@ -36,7 +36,7 @@ pub(super) fn from_column(table: &NodeTable, cells: &[Cell]) -> Result<Splits> {
     let mut splits = Splits::default();
     for (node, (line, word)) in cells.iter().enumerate() {
         let split = split_index(word).map_err(|()| {
-            let advice = "mend it, or name another --split-column";
+            let advice = "fix it, or name another --split-column";
             table.split_error(*line, EXPECTED, format!("`{}`", shown(word)), advice)
         })?;
         if let Some(split) = split {
@@ -64,7 +64,7 @@ pub(super) fn from_table(path: &Path, nodes: &Nodes, options: &TableOptions) -> 
         })?;
         let word = &row[split_column];
         let split = split_index(word)
-            .map_err(|()| sheet.at(line, split_column).error(EXPECTED, format!("`{}`", shown(word)), "mend it"))?;
+            .map_err(|()| sheet.at(line, split_column).error(EXPECTED, format!("`{}`", shown(word)), "fix it"))?;
         if let Some(split) = split {
             splits[split].push(node);
         }
@@ -122,8 +122,7 @@ pub(crate) fn random(labels: &Labels, known: &[bool], names: &[String], seed: u6
         "no split column: 60 % {within} for training, 20 % for validation, 20 % for test, drawn with --split-seed {seed}"
     ));
     if !few.is_empty() {
-        let what =
-            "these classes have so few labels that their measures are rough; at least one node of each is for training";
+        let what = "these classes have so few labels that their metrics are unreliable; at least one node of each is used for training";
         notes.push(format!("{what}: {}", super::features::first_few(&few)));
     }
     splits

@@ -39,7 +39,7 @@ impl Text {
             let before = &error.as_bytes()[..valid];
             let line = 1 + newlines(before);
             let at = valid - before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-            let found = format!("byte {:#04x} at place {} of the line", error.as_bytes()[valid], at + 1);
+            let found = format!("byte {:#04x} at position {} of the line", error.as_bytes()[valid], at + 1);
             let advice = "save it as UTF-8 (it may be Latin-1, Windows-1252 or UTF-16 now)";
             Location { path, line, column: "" }.error("text in UTF-8", found, advice)
         })?;
@@ -112,7 +112,7 @@ impl Text {
             Delimiter::One(b'\t') => "tabs".to_owned(),
             Delimiter::One(byte) => format!("`{}`", byte as char),
         };
-        format!("mend the row, or say with --delimiter what stands between fields (currently {now})")
+        format!("fix the row, or say with --delimiter which character separates the fields (currently {now})")
     }
 }
 
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn rejects_other_encodings_and_empty_files() {
         let error = rows(b"id,name\n1,Jos\xe9\n", &TableOptions::default()).unwrap_err().to_string();
-        assert!(error.contains("edges.csv, line 2: expected text in UTF-8, found byte 0xe9 at place 6"), "{error}");
+        assert!(error.contains("edges.csv, line 2: expected text in UTF-8, found byte 0xe9 at position 6"), "{error}");
         assert!(matches!(rows(b" \n\n", &TableOptions::default()), Err(Error::Table(_))));
     }
 }

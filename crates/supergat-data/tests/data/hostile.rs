@@ -245,9 +245,9 @@ fn rejects_inconsistent_matrices() {
     assert!(csr([2, 3], &[0, 1], &[0], &[1.0]).contains("expected 3 row offsets, one more than rows, found 2"));
     assert!(csr([i32::MAX.into(), 3], &[0, 1], &[0], &[1.0]).contains("expected 2147483648 row offsets"));
     assert!(csr([2, i32::MAX.into()], &[0, 0, 0], &[], &[]).contains("columns of a csr_matrix: expected at most"));
-    assert!(csr([1, 3], &[0, 1], &[3], &[1.0]).contains("a column below 3 at place 0, found 3"));
-    assert!(csr([1, 3], &[0, 1], &[-1], &[1.0]).contains("a column below 3 at place 0, found -1"));
-    assert!(csr([1, 3], &[0, 2], &[0], &[1.0]).contains("a row offset below 2 at place 1, found 2"));
+    assert!(csr([1, 3], &[0, 1], &[3], &[1.0]).contains("a column below 3 at position 0, found 3"));
+    assert!(csr([1, 3], &[0, 1], &[-1], &[1.0]).contains("a column below 3 at position 0, found -1"));
+    assert!(csr([1, 3], &[0, 2], &[0], &[1.0]).contains("a row offset below 2 at position 1, found 2"));
     assert!(csr([1, 3], &[0, 1], &[0, 1], &[1.0, 1.0]).contains("expected 2 as last row offset, found 1"));
     assert!(csr([1, 3], &[1, 1], &[0], &[1.0]).contains("expected 0 as first row offset, found 1"));
     assert!(csr([3, 3], &[0, 2, 1, 2], &[0, 1], &[1.0, 1.0]).contains("a decrease in row 1"));

@@ -120,8 +120,7 @@ fn names_a_missing_file() {
     let small = Small::new();
     std::fs::remove_file(small.path("ty")).unwrap();
     let error = small.read().unwrap_err();
-    let expected =
-        "ind.small.ty not found: the folder must hold ind.small.x, .tx, .allx, .y, .ty, .ally, .graph and .test.index";
+    let expected = "ind.small.ty not found: the folder must contain ind.small.x, .tx, .allx, .y, .ty, .ally, .graph and .test.index";
     assert!(matches!(error, Error::NotFound { .. }) && error.to_string().ends_with(expected), "{error}");
 }
 
@@ -162,7 +161,7 @@ fn explains_sizes_that_disagree() {
         (
             "ally",
             Writer::default().array(&[4, 2], "|u1", false, &[1, 0, 1, 1, 1, 0, 1, 0]).file(),
-            "ind.small.ally: row 1: expected a single 1 for the class, or only zeros when nobody knows it, found 1 in column 1",
+            "ind.small.ally: row 1: expected a single 1 for the class, or only zeros if it is unknown, found 1 in column 1",
         ),
     ] {
         assert_eq!(Small::refusal(part, &bytes), expected);

@@ -75,8 +75,8 @@ fn parses_and_displays_specifications() {
 fn explains_invalid_specifications() {
     for (rest, expected) in [
         (":homophly=1", "expected homophily, degree, classes, nodes (per class) or seed, found `homophly`"),
-        (":", "expected parts such as homophily=0.5, found ``"),
-        (":homophily=0.5,", "expected parts such as homophily=0.5, found ``"),
+        (":", "expected settings such as homophily=0.5, found ``"),
+        (":homophily=0.5,", "expected settings such as homophily=0.5, found ``"),
         ("-graph", "expected `:` after random-partition, found `-graph`"),
         (":seed=-1", "expected a whole number for seed, found `-1`"),
         (":degree=ten", "expected a number for degree, found `ten`"),

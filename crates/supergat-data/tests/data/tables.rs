@@ -75,7 +75,7 @@ fn reads_nodes_and_edges() {
         "4 features from 1 columns of numbers and 1 of words: `colour` (3)",
         "5 of 6 nodes have a label; 2 classes: `x` (3), `y` (2)",
         "no split column: 60 % of every class for training",
-        "measures are rough; at least one node of each is for training: `x` (3), `y` (2)",
+        "metrics are unreliable; at least one node of each is used for training: `x` (3), `y` (2)",
         "4 links from `from` to `to`, read in both directions",
         "column `weight` was read but is not used",
         "1 nodes without a link",
@@ -164,7 +164,7 @@ fn notes_count_unusual_rows() {
     let edges = format!("{EDGES}bob,bob,1\nbob,ann,1\nann,bob,1\n");
     let dataset = load(&folder(&[("nodes.csv", NODES), ("edges.csv", &edges)]));
     let notes = dataset.notes.join("\n");
-    assert!(notes.contains("1 links from a node to itself") && notes.contains("2 links that an earlier row had said"));
+    assert!(notes.contains("1 links from a node to itself") && notes.contains("2 links repeated from an earlier row"));
     let nodes = "id,label,a,b,name\n".to_owned()
         + &(0..60).map(|k| format!("n{k},{},,{k},person {k}\n", k % 2 * 2 - 1)).collect::<String>();
     let nodes = nodes.replace(",1,,0,", ",0,,0,").replacen(",7,", ",NA,", 1);
@@ -175,7 +175,7 @@ fn notes_count_unusual_rows() {
     let notes = dataset.notes.join("\n");
     for said in [
         "column `a` is empty: not used",
-        "column `b` misses 1 values: the mean stands for them",
+        "column `b` has 1 missing values, replaced by the mean",
         "column `name` holds 60 different texts, not categories: not used",
         "30 labels are -1: read as not known",
     ] {
@@ -224,11 +224,11 @@ fn errors_of_nodes_name_the_position() {
     for (nodes, expected) in [
         (
             "id,label,a\nann,x,1\nbob,y\n",
-            "nodes.csv, line 3: expected 3 fields, as in the first row, found 2; mend the row, or say with --delimiter",
+            "nodes.csv, line 3: expected 3 fields, as in the first row, found 2; fix the row, or say with --delimiter",
         ),
         (
             "id,label,a\nann,x,1\nbob,y,2\ncat,x,three\n",
-            "nodes.csv, line 4, column `a`: expected a number, as in 2 other rows, found `three`; mend the value",
+            "nodes.csv, line 4, column `a`: expected a number, as in 2 other rows, found `three`; fix the value",
         ),
         (
             "id,label,a\nann,x,1\nbob,y,2\nann,x,3\n",
@@ -237,7 +237,7 @@ fn errors_of_nodes_name_the_position() {
         ("id,label,a\nann,x,1\n,y,2\n", "nodes.csv, line 3, column `id`: expected an id, found nothing; "),
         (
             "id,label,a\nann,x,1\nbob,x,2\ncat,z,3\n",
-            "nodes.csv, line 4, column `label`: expected classes that have at least two nodes, found `z` once; mend the label",
+            "nodes.csv, line 4, column `label`: expected classes that have at least two nodes, found `z` once; fix the label",
         ),
         (
             "id,label,a\nann,,1\nbob,NA,2\n",
@@ -253,7 +253,7 @@ fn errors_of_nodes_name_the_position() {
         ),
         (
             "id,label,split,a\nann,x,train,1\nbob,x,tset,2\ncat,y,,1\ndan,y,,1\n",
-            "nodes.csv, line 3, column `split`: expected train, validation, test or nothing, found `tset`; mend it, or name another --split-column",
+            "nodes.csv, line 3, column `split`: expected train, validation, test or nothing, found `tset`; fix it, or name another --split-column",
         ),
         (
             "id,label,a\nann,x,1\nbob,x,inf\ncat,y,1\ncat2,y,1\n",
@@ -313,7 +313,7 @@ fn errors_of_options_name_the_option() {
     assert_eq!(
         error,
         "nodes.csv, line 1: expected several columns, found 1 column (id,label,age,colour); \
-         say with --delimiter what stands between fields"
+         say with --delimiter which character separates the fields"
     );
     let error = refused(&files, &TableOptions { source_column: Some("9".into()), ..Default::default() });
     assert!(error.contains("give --source-column another name or number"), "{error}");
@@ -340,7 +340,7 @@ fn explains_missing_and_foreign_files() {
     std::fs::write(folder.path().join("nodes.csv"), b"id,label\n1,caf\xe9\n").unwrap();
     std::fs::write(folder.path().join("edges.csv"), "1 1\n").unwrap();
     let error = read(folder.path(), &none).unwrap_err().to_string();
-    assert!(error.contains("nodes.csv, line 2: expected text in UTF-8, found byte 0xe9 at place 6"), "{error}");
+    assert!(error.contains("nodes.csv, line 2: expected text in UTF-8, found byte 0xe9 at position 6"), "{error}");
 }
 
 #[test]

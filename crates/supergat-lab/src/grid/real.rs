@@ -1,6 +1,6 @@
 //! Degree and homophily of the real graphs, as printed in the paper.
 
-use crate::recipe::BestForm::{self, GatAny, Mx, Sd, SupergatAny};
+use crate::recipe::PreferredForm::{self, GatAny, Mx, Sd, SupergatAny};
 
 /// A real graph.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -11,8 +11,8 @@ pub struct RealGraph {
     pub degree: f64,
     /// Homophily.
     pub homophily: f64,
-    /// Best form in the paper's experiments; [`BestForm::GatAny`] where no form is significantly better.
-    pub form: BestForm,
+    /// Best form in the paper's experiments; [`PreferredForm::GatAny`] where no form is significantly better.
+    pub form: PreferredForm,
 }
 
 /// The 17 real graphs of the paper.
@@ -36,7 +36,7 @@ pub const REAL_GRAPHS: [RealGraph; 17] = [
     graph("physics", 14.38, 0.91, Mx),
 ];
 
-const fn graph(name: &'static str, degree: f64, homophily: f64, form: BestForm) -> RealGraph {
+const fn graph(name: &'static str, degree: f64, homophily: f64, form: PreferredForm) -> RealGraph {
     RealGraph { name, degree, homophily, form }
 }
 

@@ -1,7 +1,7 @@
 //! Results of a grid as text tables.
 
 use crate::grid::table::{BestForm, FormComparison, GridRow, GridStudy};
-use crate::recipe::BestForm;
+use crate::recipe::PreferredForm;
 use crate::reproduce::printed_name;
 use crate::sheet::Sheet;
 use supergat_figure::Tone;
@@ -53,19 +53,19 @@ pub fn summary(study: &GridStudy) -> Sheet {
 
 /// Returns counts of graphs by the paper's best form (rows) and ours (columns).
 pub fn confusion(study: &GridStudy) -> Sheet {
-    let header = format!("the paper's best form,{}", BestForm::ALL.map(|form| format!("ours: {form}")).join(","));
-    let rows = BestForm::ALL.iter().zip(study.confusion()).map(|(form, counts)| {
+    let header = format!("the paper's best form,{}", PreferredForm::ALL.map(|form| format!("ours: {form}")).join(","));
+    let rows = PreferredForm::ALL.iter().zip(study.confusion()).map(|(form, counts)| {
         (Tone::Plain, std::iter::once(form.to_string()).chain(counts.iter().map(ToString::to_string)).collect())
     });
-    let agreement = |forms: &[BestForm], which: &str| {
+    let agreement = |forms: &[PreferredForm], which: &str| {
         let (graphs, same) = study.agreement(forms);
         format!("{which}: our best form is the same on {same} of {graphs}.")
     };
     let (graphs, same) = study.largest_mean_agreement();
     let notes = vec![
-        agreement(&BestForm::ALL, "All graphs"),
-        agreement(&BestForm::ALL[1..], "Graphs where the paper's SuperGAT differs from its GAT"),
-        agreement(&[BestForm::Sd, BestForm::Mx], "Graphs where the paper's SD and MX differ as well"),
+        agreement(&PreferredForm::ALL, "All graphs"),
+        agreement(&PreferredForm::ALL[1..], "Graphs where the paper's SuperGAT differs from its GAT"),
+        agreement(&[PreferredForm::Sd, PreferredForm::Mx], "Graphs where the paper's SD and MX differ as well"),
         format!(
             "On {same} of these {graphs} the paper's best form also has our largest mean, whether or not the difference is \
              significant."

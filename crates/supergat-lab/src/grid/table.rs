@@ -1,7 +1,7 @@
 //! Results of a grid beside the paper's.
 
 use crate::grid::plan::{GAT, GCN, GridPlan, GridPoint, MX, SD};
-use crate::recipe::{BestForm, Cell, Map};
+use crate::recipe::{Cell, Map, PreferredForm};
 use crate::reproduce::Verdict;
 use crate::statistics::{Moments, Summary};
 use crate::sweep::{RecordIndex, ResultsFile};
@@ -64,7 +64,7 @@ pub struct FormComparison {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct BestForm {
     /// Best form by the paper's rule.
-    pub form: BestForm,
+    pub form: PreferredForm,
     /// Gain of the better SuperGAT over GAT, in percentage points.
     pub gain: f64,
     /// Model with the largest mean among GAT, SD and MX, whether or not the difference is significant.
@@ -72,7 +72,7 @@ pub struct BestForm {
 }
 
 impl BestForm {
-    fn new(form: BestForm, gat: f64, sd: f64, mx: f64) -> Self {
+    fn new(form: PreferredForm, gat: f64, sd: f64, mx: f64) -> Self {
         let largest = if gat >= sd.max(mx) {
             GAT
         } else if sd >= mx {
@@ -138,7 +138,7 @@ impl GridStudy {
 
     /// Compares the best forms at the points where the paper's is one of `forms` and ours is known. Returns
     /// the number of these points, and on how many of them both agree.
-    pub fn agreement(&self, forms: &[BestForm]) -> (usize, usize) {
+    pub fn agreement(&self, forms: &[PreferredForm]) -> (usize, usize) {
         let both = self.forms.iter().filter_map(|graph| Some((graph.ours?.form, graph.paper?.form)));
         let both: Vec<_> = both.filter(|(_, paper)| forms.contains(paper)).collect();
         (both.len(), both.iter().filter(|(ours, paper)| ours == paper).count())
@@ -148,11 +148,12 @@ impl GridStudy {
     /// of these points, and on how many of them the same model has our largest mean.
     pub fn largest_mean_agreement(&self) -> (usize, usize) {
         let both = self.forms.iter().filter_map(|graph| Some((graph.ours?, graph.paper?)));
-        let both: Vec<_> = both.filter(|(_, paper)| [BestForm::Sd, BestForm::Mx].contains(&paper.form)).collect();
+        let both: Vec<_> =
+            both.filter(|(_, paper)| [PreferredForm::Sd, PreferredForm::Mx].contains(&paper.form)).collect();
         (both.len(), both.iter().filter(|(ours, paper)| ours.largest == paper.largest).count())
     }
 
-    /// Counts points by the paper's best form (rows) and ours (columns), both in the order of [`BestForm::ALL`].
+    /// Counts points by the paper's best form (rows) and ours (columns), both in the order of [`PreferredForm::ALL`].
     pub fn confusion(&self) -> [[usize; 4]; 4] {
         let count = |paper, ours| {
             let is = |graph: &&FormComparison| {
@@ -160,7 +161,7 @@ impl GridStudy {
             };
             self.forms.iter().filter(is).count()
         };
-        BestForm::ALL.map(|paper| BestForm::ALL.map(|ours| count(paper, ours)))
+        PreferredForm::ALL.map(|paper| PreferredForm::ALL.map(|ours| count(paper, ours)))
     }
 }
 
@@ -228,8 +229,8 @@ fn compare_forms(plan: &GridPlan, point: GridPoint, lines: &[GridRow], paper: &M
         let [gat, sd, mx] = [ours(GAT)?, ours(SD)?, ours(MX)?];
         let moments = |summary: &Summary| Moments { n: summary.values.len(), mean: summary.mean, std: summary.std };
         let form = match plan.redrawn {
-            true => BestForm::best_of_pairs(&gat.values, &sd.values, &mx.values),
-            false => BestForm::best(moments(gat), moments(sd), moments(mx)),
+            true => PreferredForm::best_of_pairs(&gat.values, &sd.values, &mx.values),
+            false => PreferredForm::best(moments(gat), moments(sd), moments(mx)),
         };
         Some(BestForm::new(form, gat.mean, sd.mean, mx.mean))
     };

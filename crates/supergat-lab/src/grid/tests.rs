@@ -1,7 +1,7 @@
 //! Tests of the grid from runs to tables.
 
 use super::*;
-use crate::recipe::BestForm;
+use crate::recipe::PreferredForm;
 use crate::reproduce::Verdict;
 use crate::sheet::{csv, markdown};
 use crate::sweep::line_of as line;
@@ -63,10 +63,10 @@ fn compares_numbers_and_forms_with_the_paper() {
     assert!((of(MX).difference.unwrap() + 0.1).abs() < 1e-9);
     assert_eq!((of(MX).verdict, of(GCN).verdict), (Verdict::Within(2.0), Verdict::Outside(3.8)));
     let graph = study.forms[0];
-    assert_eq!((graph.ours.unwrap().form, graph.paper.unwrap().form), (BestForm::Mx, BestForm::Mx));
+    assert_eq!((graph.ours.unwrap().form, graph.paper.unwrap().form), (PreferredForm::Mx, PreferredForm::Mx));
     assert!((graph.ours.unwrap().gain - 4.0).abs() < 1e-9 && (graph.paper.unwrap().gain - 4.4).abs() < 1e-9);
     assert_eq!(
-        (study.agreement(&BestForm::ALL), study.agreement(&[BestForm::Sd]), study.complete_points()),
+        (study.agreement(&PreferredForm::ALL), study.agreement(&[PreferredForm::Sd]), study.complete_points()),
         ((1, 1), (0, 0), 1)
     );
     let all = study.shares.last().unwrap();
@@ -93,7 +93,7 @@ fn reports_missing_runs() {
     let plan = plan();
     let lines = lines(&plan, |_| 0.8);
     let complete = GridStudy::new(&plan, &results(&lines));
-    assert_eq!(complete.forms[0].ours.unwrap().form, BestForm::GatAny);
+    assert_eq!(complete.forms[0].ours.unwrap().form, PreferredForm::GatAny);
     let last = GridStudy::new(&plan, &results(&lines[..lines.len() - 1]));
     let mx = last.line(POINT, MX).unwrap();
     assert_eq!((mx.verdict, &mx.ours, mx.lambda_2), (Verdict::Missing, &None, None), "one candidate has no run");

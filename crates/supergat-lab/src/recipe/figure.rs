@@ -1,6 +1,6 @@
 //! Figures of synthetic graphs over degree and homophily, and of a graph on the paper's map.
 
-use super::map::{BestForm, Cell, Map};
+use super::map::{Cell, Map, PreferredForm};
 use super::recommend::Recommendation;
 use supergat_figure::{Axis, Plot};
 
@@ -17,7 +17,7 @@ pub struct Square {
     /// Homophily.
     pub homophily: f64,
     /// Best form of attention.
-    pub form: BestForm,
+    pub form: PreferredForm,
     /// Gain of the better SuperGAT over GAT, in percentage points.
     pub gain: f64,
 }
@@ -35,10 +35,10 @@ impl Square {
 pub fn plane(title: &str, squares: &[Square]) -> Plot {
     let most = squares.iter().map(|square| square.gain).fold(0.0, f64::max);
     let side = |gain: f64| (SIDES[1] * (gain.max(0.0) / most).sqrt()).max(SIDES[0]);
-    let names = BestForm::SHOWN.map(|form| form.to_string());
+    let names = PreferredForm::SHOWN.map(|form| form.to_string());
     let degree = Axis::log("average degree").range(DEGREES[0], DEGREES[1]);
     let mut plot = Plot::new(title, degree, Axis::linear("homophily").range(0.0, 1.0)).height(440.0).series(&names);
-    for (form, name) in BestForm::SHOWN.into_iter().zip(&names) {
+    for (form, name) in PreferredForm::SHOWN.into_iter().zip(&names) {
         let of_form = squares.iter().filter(|square| square.form == form);
         let placed = of_form.map(|square| ([square.degree, square.homophily], side(square.gain)));
         plot = plot.squares(name, &placed.collect::<Vec<_>>());

@@ -25,7 +25,7 @@ pub(super) const LOW_HOMOPHILY: f64 = 0.2;
 /// Forms of attention that perform best on a graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum BestForm {
+pub enum PreferredForm {
     /// All forms perform equally well, so self-supervision is not needed.
     GatAny,
     /// Self-supervision helps, with either form.
@@ -36,7 +36,7 @@ pub enum BestForm {
     Mx,
 }
 
-impl BestForm {
+impl PreferredForm {
     /// All variants.
     pub const ALL: [Self; 4] = [Self::GatAny, Self::SupergatAny, Self::Sd, Self::Mx];
     /// All variants in the order of their colours in figures.
@@ -74,7 +74,7 @@ impl BestForm {
     }
 }
 
-impl fmt::Display for BestForm {
+impl fmt::Display for PreferredForm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::GatAny => "GAT-Any",
@@ -114,8 +114,8 @@ pub struct Cell {
 
 impl Cell {
     /// Returns the best form on this graph.
-    pub fn form(&self) -> BestForm {
-        BestForm::best(self.gat, self.sd, self.mx)
+    pub fn form(&self) -> PreferredForm {
+        PreferredForm::best(self.gat, self.sd, self.mx)
     }
 
     /// Gain of the better SuperGAT over GAT, in percentage points.
@@ -203,8 +203,8 @@ mod tests {
         let within = |value: f64, [low, high]: [f64; 2]| low <= value && value <= high;
         let map = Map::paper();
         let cells = map.cells().iter().filter(|c| within(c.degree, degrees) && within(c.homophily, homophilies));
-        let found: Vec<BestForm> = cells.map(Cell::form).collect();
-        BestForm::ALL.map(|form| found.iter().filter(|f| **f == form).count())
+        let found: Vec<PreferredForm> = cells.map(Cell::form).collect();
+        PreferredForm::ALL.map(|form| found.iter().filter(|f| **f == form).count())
     }
 
     /// "If the homophily is low (<= 0.2), SuperGAT-SD performs best"; "there are two MX regions: lower-middle
@@ -228,22 +228,22 @@ mod tests {
         let of = |gain: [f64; 5]| std::array::from_fn::<f64, 5, _>(|k| gat[k] + gain[k]);
         let (sd, mx) = (of(plus(1.0, 0.3)), of(plus(3.0, 0.2)));
         let moments = |values: &[f64]| Moments::of(values).unwrap();
-        assert_eq!(BestForm::best(moments(&gat), moments(&sd), moments(&mx)), BestForm::GatAny);
-        assert_eq!(BestForm::best_of_pairs(&gat, &sd, &mx), BestForm::Mx);
-        assert_eq!(BestForm::best_of_pairs(&gat, &mx, &of(plus(3.0, 0.5))), BestForm::SupergatAny);
-        assert_eq!(BestForm::best_of_pairs(&gat, &of(plus(0.1, 1.0)), &of(plus(0.2, 1.0))), BestForm::GatAny);
-        assert_eq!(BestForm::best_of_pairs(&gat, &gat, &gat), BestForm::GatAny);
+        assert_eq!(PreferredForm::best(moments(&gat), moments(&sd), moments(&mx)), PreferredForm::GatAny);
+        assert_eq!(PreferredForm::best_of_pairs(&gat, &sd, &mx), PreferredForm::Mx);
+        assert_eq!(PreferredForm::best_of_pairs(&gat, &mx, &of(plus(3.0, 0.5))), PreferredForm::SupergatAny);
+        assert_eq!(PreferredForm::best_of_pairs(&gat, &of(plus(0.1, 1.0)), &of(plus(0.2, 1.0))), PreferredForm::GatAny);
+        assert_eq!(PreferredForm::best_of_pairs(&gat, &gat, &gat), PreferredForm::GatAny);
     }
 
     #[test]
     fn applies_the_rule_to_worked_examples() {
         let of = |mean, std| Moments { n: 5, mean, std };
-        assert_eq!(BestForm::best(of(50.0, 1.0), of(50.5, 1.0), of(50.6, 1.0)), BestForm::GatAny);
-        assert_eq!(BestForm::best(of(60.0, 1.0), of(50.0, 1.0), of(51.0, 1.0)), BestForm::GatAny);
-        assert_eq!(BestForm::best(of(50.0, 1.0), of(60.0, 1.0), of(60.5, 1.0)), BestForm::SupergatAny);
-        assert_eq!(BestForm::best(of(50.0, 1.0), of(60.0, 1.0), of(50.0, 1.0)), BestForm::Sd);
-        assert_eq!(BestForm::best(of(50.0, 1.0), of(50.0, 1.0), of(60.0, 1.0)), BestForm::Mx);
-        assert_eq!(BestForm::best(of(100.0, 0.0), of(100.0, 0.0), of(100.0, 0.0)), BestForm::GatAny);
-        assert_eq!(BestForm::best(of(99.0, 0.0), of(99.5, 0.0), of(100.0, 0.0)), BestForm::Mx);
+        assert_eq!(PreferredForm::best(of(50.0, 1.0), of(50.5, 1.0), of(50.6, 1.0)), PreferredForm::GatAny);
+        assert_eq!(PreferredForm::best(of(60.0, 1.0), of(50.0, 1.0), of(51.0, 1.0)), PreferredForm::GatAny);
+        assert_eq!(PreferredForm::best(of(50.0, 1.0), of(60.0, 1.0), of(60.5, 1.0)), PreferredForm::SupergatAny);
+        assert_eq!(PreferredForm::best(of(50.0, 1.0), of(60.0, 1.0), of(50.0, 1.0)), PreferredForm::Sd);
+        assert_eq!(PreferredForm::best(of(50.0, 1.0), of(50.0, 1.0), of(60.0, 1.0)), PreferredForm::Mx);
+        assert_eq!(PreferredForm::best(of(100.0, 0.0), of(100.0, 0.0), of(100.0, 0.0)), PreferredForm::GatAny);
+        assert_eq!(PreferredForm::best(of(99.0, 0.0), of(99.5, 0.0), of(100.0, 0.0)), PreferredForm::Mx);
     }
 }

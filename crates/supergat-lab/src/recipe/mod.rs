@@ -31,6 +31,6 @@ mod vote;
 pub use figure::{Square, figure, plane};
 pub use homophily::HomophilyEstimate;
 pub use labelled::{Known, Unknown};
-pub use map::{BestForm, Cell, Map};
+pub use map::{Cell, Map, PreferredForm};
 pub use recommend::{Alternative, Claim, Recommendation, recommend};
 pub use vote::Share;

@@ -2,7 +2,7 @@
 
 use super::homophily::{self, HomophilyEstimate, Source};
 use super::labelled::{Known, Unknown};
-use super::map::{BestForm, LOW_HOMOPHILY, Map};
+use super::map::{LOW_HOMOPHILY, Map, PreferredForm};
 use super::vote::{Share, column, row, squares};
 use crate::density::Density;
 use crate::mixture::{is_mixture, modes};
@@ -40,23 +40,23 @@ pub(super) fn on_map(degree: f64, estimate: Option<&HomophilyEstimate>, forms: &
 }
 
 /// States the meaning of the winning form and why the model follows from it.
-pub(super) fn on_form(winner: BestForm, model: ModelKind) -> String {
+pub(super) fn on_form(winner: PreferredForm, model: ModelKind) -> String {
     match winner {
-        BestForm::GatAny => "No form is better than GAT there, so the cheapest is recommended.".into(),
-        BestForm::SupergatAny => format!(
+        PreferredForm::GatAny => "No form is better than GAT there, so the cheapest is recommended.".into(),
+        PreferredForm::SupergatAny => format!(
             "Self-supervision improves accuracy there, and SuperGAT-SD and SuperGAT-MX tie; {model} is recommended because the paper finds it ahead at homophilies {} {LOW_HOMOPHILY}, also on its real graphs.",
             if model.form() == Some(supergat_core::kernels::Form::Sd) { "up to" } else { "above" }
         ),
-        BestForm::Sd | BestForm::Mx => {
+        PreferredForm::Sd | PreferredForm::Mx => {
             format!("{winner} is significantly better there than GAT and than the other SuperGAT.")
         }
     }
 }
 
 /// States the distance to the nearest square with another form.
-pub(super) fn on_distance(map: &Map, degree: f64, homophily: f64, winner: BestForm) -> String {
+pub(super) fn on_distance(map: &Map, degree: f64, homophily: f64, winner: PreferredForm) -> String {
     let (column, row) = (column(map, degree), row(map, homophily));
-    let distance = |(c, r, _): &(f64, f64, BestForm)| (c - column).hypot(r - row);
+    let distance = |(c, r, _): &(f64, f64, PreferredForm)| (c - column).hypot(r - row);
     let others = squares(map).filter(|(_, _, form)| *form != winner);
     let nearest = others.min_by(|a, b| distance(a).total_cmp(&distance(b))).expect("the map has several forms");
     let cell = map.cell(nearest.0 as usize, nearest.1 as usize);

@@ -21,7 +21,7 @@
 
 use super::homophily::{self, HomophilyEstimate};
 use super::labelled::{Known, Unknown};
-use super::map::{BestForm, LOW_HOMOPHILY, Map};
+use super::map::{LOW_HOMOPHILY, Map, PreferredForm};
 use super::reasons;
 use super::vote::{Share, homophilies, shares};
 use crate::graph_statistics::Degree;
@@ -94,7 +94,7 @@ fn of_estimate(degree: f64, estimate: Result<HomophilyEstimate, Unknown>) -> Rec
     let shares = shares(&map, degree, &homophilies);
     let middle = homophilies.iter().map(|(h, weight)| h * weight).sum::<f64>();
     let mut forms: Vec<Share> =
-        BestForm::ALL.into_iter().zip(shares).map(|(form, share)| Share { form, share }).collect();
+        PreferredForm::ALL.into_iter().zip(shares).map(|(form, share)| Share { form, share }).collect();
     forms.sort_by(|a, b| b.share.total_cmp(&a.share));
     let winner = forms[0].form;
     let model = model_for(winner, middle);
@@ -131,18 +131,18 @@ fn without_links() -> Recommendation {
 }
 
 /// Returns the model for a best form at some homophily.
-fn model_for(form: BestForm, homophily: f64) -> ModelKind {
+fn model_for(form: PreferredForm, homophily: f64) -> ModelKind {
     let attention = |form, self_supervised| ModelKind::Attention { form, self_supervised };
     match form {
-        BestForm::GatAny => attention(supergat_core::kernels::Form::Go, false),
-        BestForm::Sd => attention(supergat_core::kernels::Form::Sd, true),
-        BestForm::SupergatAny if homophily <= LOW_HOMOPHILY => attention(supergat_core::kernels::Form::Sd, true),
-        BestForm::Mx | BestForm::SupergatAny => attention(supergat_core::kernels::Form::Mx, true),
+        PreferredForm::GatAny => attention(supergat_core::kernels::Form::Go, false),
+        PreferredForm::Sd => attention(supergat_core::kernels::Form::Sd, true),
+        PreferredForm::SupergatAny if homophily <= LOW_HOMOPHILY => attention(supergat_core::kernels::Form::Sd, true),
+        PreferredForm::Mx | PreferredForm::SupergatAny => attention(supergat_core::kernels::Form::Mx, true),
     }
 }
 
 /// Returns the probability that no other form is better than this model; shares are in the order of
-/// [`BestForm::ALL`].
+/// [`PreferredForm::ALL`].
 fn chance(model: ModelKind, [gat_any, supergat_any, sd, mx]: &[f64; 4]) -> f64 {
     match model.form() {
         Some(supergat_core::kernels::Form::Sd) => sd + supergat_any + gat_any,
@@ -153,7 +153,7 @@ fn chance(model: ModelKind, [gat_any, supergat_any, sd, mx]: &[f64; 4]) -> f64 {
 
 /// Returns the other models, the most probable first.
 fn alternatives(model: ModelKind, shares: &[f64; 4]) -> Vec<Alternative> {
-    let [gat, sd, mx] = [BestForm::GatAny, BestForm::Sd, BestForm::Mx].map(|form| model_for(form, 0.0));
+    let [gat, sd, mx] = [PreferredForm::GatAny, PreferredForm::Sd, PreferredForm::Mx].map(|form| model_for(form, 0.0));
     let of = |other: ModelKind| {
         let (claim, chance) = match other {
             other if other == gat => (Claim::AsWell, shares[0]),

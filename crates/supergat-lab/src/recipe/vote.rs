@@ -1,7 +1,7 @@
 //! Votes of the map's squares for their forms, as described in `recommend.rs`.
 
 use super::homophily::HomophilyEstimate;
-use super::map::{BestForm, Map};
+use super::map::{Map, PreferredForm};
 use serde::Serialize;
 
 /// Distance of the homophilies that are averaged over, in standard errors.
@@ -13,7 +13,7 @@ const REACH: f64 = 2.5;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Share {
     /// The form.
-    pub form: BestForm,
+    pub form: PreferredForm,
     /// Share of the votes, from 0 to 1.
     pub share: f64,
 }
@@ -32,14 +32,14 @@ pub(super) fn homophilies(estimate: Option<&HomophilyEstimate>) -> Vec<(f64, f64
     points.into_iter().map(|(h, weight)| (h, weight / total)).collect()
 }
 
-/// Returns the share of the votes of every form, in the order of [`BestForm::ALL`].
+/// Returns the share of the votes of every form, in the order of [`PreferredForm::ALL`].
 pub(super) fn shares(map: &Map, degree: f64, homophilies: &[(f64, f64)]) -> [f64; 4] {
     let column = column(map, degree);
     let mut shares = [0.0; 4];
     for (h, weight) in homophilies {
         let row = row(map, *h);
         let votes = squares(map).map(|(c, r, form)| (form, (-0.5 * ((c - column).powi(2) + (r - row).powi(2))).exp()));
-        let votes: Vec<(BestForm, f64)> = votes.collect();
+        let votes: Vec<(PreferredForm, f64)> = votes.collect();
         let total: f64 = votes.iter().map(|(_, vote)| vote).sum();
         votes.iter().for_each(|(form, vote)| shares[*form as usize] += weight * vote / total);
     }
@@ -47,7 +47,7 @@ pub(super) fn shares(map: &Map, degree: f64, homophilies: &[(f64, f64)]) -> [f64
 }
 
 /// Returns column, row and best form of every square.
-pub(super) fn squares(map: &Map) -> impl Iterator<Item = (f64, f64, BestForm)> {
+pub(super) fn squares(map: &Map) -> impl Iterator<Item = (f64, f64, PreferredForm)> {
     let rows = map.homophilies().len();
     map.cells().iter().enumerate().map(move |(k, cell)| ((k / rows) as f64, (k % rows) as f64, cell.form()))
 }

@@ -1,7 +1,7 @@
 //! Figures of the grid study.
 
 use supergat::lab::grid::{BestForm, GAT, GCN, GridPoint, GridRow, GridStudy, MX, REAL_GRAPHS, SD};
-use supergat::lab::recipe::{BestForm, Square, plane};
+use supergat::lab::recipe::{PreferredForm, Square, plane};
 use supergat::lab::reproduce::printed_name;
 use supergat_figure::{Axis, Plot, panels};
 
@@ -61,7 +61,7 @@ pub fn recipe(study: &GridStudy) -> String {
 
 /// Adds a dot for every real graph, in the colour of its best form.
 fn with_real_graphs(plot: Plot) -> Plot {
-    BestForm::SHOWN.into_iter().fold(plot, |plot, form| {
+    PreferredForm::SHOWN.into_iter().fold(plot, |plot, form| {
         let real = REAL_GRAPHS.iter().filter(|graph| graph.form == form);
         let dots = real.map(|graph| ([graph.degree, graph.homophily], graph.name.to_owned()));
         plot.labelled_dots(&form.to_string(), &dots.collect::<Vec<_>>())
