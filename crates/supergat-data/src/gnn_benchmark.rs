@@ -15,10 +15,10 @@ use crate::dataset::{Dataset, numbered};
 use crate::error::{Error, Result};
 use crate::npz::Npz;
 use crate::options::LoadOptions;
-use crate::pca::principal_components;
 use crate::prepare::COMPONENTS;
 use crate::{file, prepare, sparse, split};
 use std::path::Path;
+use supergat_core::pca::principal_components;
 use supergat_core::{Example, Features, SparseMatrix};
 
 /// Expected file names, for error messages.

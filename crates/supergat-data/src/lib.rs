@@ -34,7 +34,6 @@ pub mod npy;
 pub mod npz;
 pub mod ogb;
 pub mod options;
-pub mod pca;
 pub mod pickle;
 pub mod planetoid;
 pub mod ppi;

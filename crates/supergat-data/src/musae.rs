@@ -14,11 +14,11 @@ use crate::dataset::{Dataset, numbered};
 use crate::error::{Error, Result};
 use crate::lines::{self, Table};
 use crate::options::LoadOptions;
-use crate::pca::principal_components;
 use crate::prepare::COMPONENTS;
 use crate::{file, sparse, split};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use supergat_core::pca::principal_components;
 use supergat_core::{Direction, Example, Features, Graph, Labels};
 
 /// Expected file names, for error messages.
