@@ -104,10 +104,10 @@ fn rejects_invalid_hyperparameters() {
         ("--lr", "nan", "lr = NaN: must be positive"),
         ("--lr", "-1", "lr = -1: must be positive"),
         ("--dropout", "1", "dropout = 1: must lie in [0, 1)"),
-        ("--layers", "0", "layers = 0: must lie between 1 and 1000"),
-        ("--heads", "65", "heads = 65: must lie between 1 and 64"),
-        ("--max-epochs", "0", "max_epochs = 0: must be at least 1"),
-        ("--early-stop-window", "0", "early_stop_window = 0: must be at least 1"),
+        ("--layers", "0", "layers = 0: must be a whole number from 1 to 1000"),
+        ("--heads", "65", "heads = 65: must be a whole number from 1 to 64"),
+        ("--max-epochs", "0", "max_epochs = 0: must be a whole number from 1 to "),
+        ("--early-stop-window", "0", "early_stop_window = 0: must be a whole number from 1 to "),
     ] {
         let error = refused(&workspace, 2, &["train", SMALL, option, value]);
         assert!(error.starts_with(expected), "{option} {value}: {error}");
@@ -165,10 +165,10 @@ fn rejects_missing_and_damaged_models() {
     let workspace = Workspace::new();
     for command in ["evaluate", "predict"] {
         let error = refused(&workspace, 2, &[command, "nothing"]);
-        assert!(error.starts_with("nothing not found: give the folder of a finished run"), "{error}");
+        assert!(error.starts_with("nothing: not found: give the folder of a finished run"), "{error}");
         workspace.write("empty/config.toml", "");
         let error = refused(&workspace, 2, &[command, "empty"]);
-        assert!(error.starts_with("empty holds no model.safetensors"), "{error}");
+        assert!(error.starts_with("empty: has no model.safetensors"), "{error}");
         workspace.write("damaged/model.safetensors", "no model");
         let error = refused(&workspace, 2, &[command, "damaged"]);
         assert!(error.starts_with("damaged/model.safetensors: the saved model cannot be used"), "{error}");

@@ -63,8 +63,8 @@ fn rejects_invalid_input_with_one_line() {
     for (args, expected) in [
         (&["label-agreement"][..], "name a run folder, or --datasets"),
         (&["label-agreement", "mlp"], "mlp has no attention"),
-        (&["label-agreement", "nowhere"], "nowhere not found"),
-        (&["label-agreement", "empty"], "empty holds no model.safetensors"),
+        (&["label-agreement", "nowhere"], "nowhere: not found"),
+        (&["label-agreement", "empty"], "empty: has no model.safetensors"),
         (&["label-agreement", "mlp", "--datasets", "cora"], "cannot be used with"),
         (&["label-agreement", "--datasets", "karate"], "karate"),
         (&["link-prediction", "--forms", "gcn"], "expected go, dp, sd or mx"),
