@@ -31,7 +31,7 @@ pub struct Model<T> {
     layers: Vec<Layer<T>>,
 }
 
-/// Memory for running a model on graphs up to a size. Passes allocate nothing.
+/// Memory for running a model on graphs up to a given size. Forward and backward passes allocate nothing.
 #[derive(Debug)]
 pub(crate) struct Workspace<T> {
     caches: Vec<Cache<T>>,
@@ -114,7 +114,7 @@ impl<T: Primitives> Model<T> {
         self.parameters().map(Parameter::elements).sum()
     }
 
-    /// Allocates memory for graphs up to a size.
+    /// Allocates memory for graphs up to the given size.
     pub(crate) fn workspace(&self, size: Size) -> Workspace<T> {
         self.workspace_in(size, &mut Arena::allocating())
     }

@@ -1,9 +1,10 @@
 //! Decompresses untrusted data into memory.
 //!
 //! One rule limits how far data may expand: at any point, the bytes decompressed so far must not exceed
-//! 64 MiB plus 256 times the compressed bytes read so far, and never 4 GiB. Valid constant arrays compress by
-//! a factor of 1000, so everything up to 64 MiB is allowed; the features of a dense bag of words compress by a
-//! factor of 100 to 200. A file that expands a thousandfold is refused after about 86 MiB, whatever its size.
+//! 64 MiB plus 256 times the compressed bytes read so far, and never exceed 4 GiB. Valid constant arrays
+//! compress by a factor of 1000, so everything up to 64 MiB is allowed; the features of a dense bag of words
+//! compress by a factor of 100 to 200. A file that expands a thousandfold is refused after about 86 MiB,
+//! whatever its size.
 //!
 //! Zip archives declare the sizes of their members. Their sum must obey the rule for the whole archive, which
 //! is checked before anything is decompressed ([`check_declared`]), and no member may expand beyond its
@@ -56,7 +57,7 @@ pub(crate) fn gunzip(path: &Path, bytes: &[u8]) -> Result<Vec<u8>> {
     decompress(path, &source, flate2::bufread::MultiGzDecoder::new)
 }
 
-/// Reads everything from the decoder that `decoder` makes of the compressed bytes.
+/// Decompresses `source` with the reader that `decoder` creates for its bytes.
 pub(crate) fn decompress<'a, R: Read>(
     path: &Path,
     source: &'a Source<'a>,

@@ -143,7 +143,7 @@ share of a node's neighbours that have its class). The degree is counted. The ho
 validation nodes, with a 95 % interval, and the recommendation takes this uncertainty into account. Labels of test nodes are never used.
 
 The confidence is the probability, according to the map, that no other form performs better. If the decision is close, run a short \
-search with each of the two models:
+search with each of the two best models:
   supergat tune DATASET --model MODEL --minutes 10
 
 `supergat train --model auto` trains the recommended model.
@@ -182,7 +182,7 @@ Examples:
 pub const DATASETS: &str = "\
 Prints name, size, licence and folder of each dataset. Datasets without a folder are downloaded with `supergat download NAME`.
 
-Folders are searched in the folder named by SUPERGAT_DATA, in ./data and in the user's cache folder.";
+Datasets are looked up in the folder named by SUPERGAT_DATA, in ./data and in the user's cache folder.";
 
 /// Text after the options of `supergat download`.
 pub const DOWNLOAD: &str = "\
@@ -243,9 +243,9 @@ Searches the weight decay (lambda_2) and, for self-supervised models, lambda_E, 
 (TPE). All other settings are those of `supergat train`; its help lists the models. The first trial uses the settings of \
 `supergat train` unchanged.
 
-The score of a trial is its mean validation metric over --seeds seeds. A trial ends after its first seed if that is below \
-the median of earlier trials. At the end, the best five trials run with five more seeds, and the best mean wins. Test nodes are never \
-used.
+The score of a trial is its mean validation metric over --seeds seeds. A trial ends after its first seed if the metric of \
+that seed is below the median of earlier trials. At the end, the best five trials run with five more seeds, and the best \
+mean wins. Test nodes are never used.
 
 Every finished run is stored, so you can stop at any time with Ctrl-C and resume with the same command. The same seed tries the same \
 settings on any number of threads; with --minutes, the number of trials depends on the speed of the machine.

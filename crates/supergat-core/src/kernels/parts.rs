@@ -8,7 +8,7 @@ use std::ops::Range;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parts(Vec<Range<usize>>);
 
-/// Number of parts: more than threads, to balance the load, and few enough that starting them is cheap.
+/// Number of parts: enough to balance the load among threads, and few enough that starting them is cheap.
 const PARTS: usize = 32;
 /// Work of the smallest part, in edges or similar units.
 const SMALLEST: u64 = 1024;
@@ -23,14 +23,14 @@ impl Parts {
     }
 
     /// Divides rows for sums over all rows, where each part sums into its own copy. The number of parts is
-    /// limited so that adding the copies is cheap compared with the work. Both are counted in additions of a
-    /// row to a sum: `work(row)` before a row, `copy` to add one copy.
+    /// limited so that adding the copies is cheap compared with the work. The unit of both is the addition of
+    /// a row to a sum: `work(row)` is the work of all rows before `row`, `copy` that of adding one copy.
     pub fn for_copies(rows: usize, work: impl Fn(usize) -> u64, copy: usize) -> Self {
         let most = (work(rows) / (12 * copy as u64).max(1)).clamp(1, 8) as usize;
         Self::by_work(rows, work, most, SMALLEST)
     }
 
-    /// Divides rows into at most `most` parts (one more because of rounding) of at least `smallest` work.
+    /// Divides rows into at most `most` parts (or one more, because of rounding) of at least `smallest` work.
     /// `before(row)` is the work of all rows before `row`.
     fn by_work(rows: usize, before: impl Fn(usize) -> u64, most: usize, smallest: u64) -> Self {
         let target = before(rows).div_ceil(most as u64).max(smallest);

@@ -22,11 +22,11 @@ pub fn read(path: &Path) -> Result<Dataset> {
 /// Parses a dataset from the bytes of a file; `path` is only used in error messages.
 pub fn parse(path: &Path, bytes: &[u8]) -> Result<Dataset> {
     let invalid = |error: safetensors::SafeTensorError| {
-        mismatch(path, "file", "safetensors, complete", &format!("something else ({error})"))
+        mismatch(path, "file", "a complete safetensors file", &format!("something else ({error})"))
     };
     let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(invalid)?;
     let entry = metadata.metadata().as_ref().and_then(|entries| entries.get(METADATA_KEY)).ok_or_else(|| {
-        let found = "another file of that ending, such as a trained model";
+        let found = "another safetensors file, such as a trained model";
         mismatch(path, "file", "a dataset that `supergat convert` wrote", found)
     })?;
     let header: Header = serde_json::from_str(entry)
@@ -129,7 +129,7 @@ impl Arrays<'_> {
         }
         let mut start = 0;
         let ids = ends.iter().map(|&end| {
-            let id = text.get(start..end as usize).map(str::to_owned).ok_or_else(|| wrong("ends that do not ascend"));
+            let id = text.get(start..end as usize).map(str::to_owned).ok_or_else(|| wrong("ends in the wrong order"));
             start = end as usize;
             id
         });

@@ -101,7 +101,7 @@ fn nodes(dataset: &Dataset, sparse: bool, mut out: Table) -> io::Result<()> {
     finish(out)
 }
 
-/// Returns the feature names of the schema if they are distinct and cannot be taken for roles, else `f0`,
+/// Returns the feature names of the schema if they are distinct and differ from role names, else `f0`,
 /// `f1`, ...
 fn feature_names(dataset: &Dataset) -> Vec<String> {
     let own = dataset.schema.as_ref().map(Schema::feature_names).unwrap_or_default();

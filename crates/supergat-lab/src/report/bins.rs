@@ -1,7 +1,7 @@
 //! The metric by degree and homophily of the test nodes.
 //!
 //! The degree is the number of other nodes in the attention neighbourhood. The homophily is the share of
-//! neighbours with the node's label, or the share of shared labels if nodes have several.
+//! neighbours with the node's label, or the share of common labels if nodes have several.
 
 use super::{INTERVAL, Report, Run};
 use crate::graph_statistics::neighbourhoods;

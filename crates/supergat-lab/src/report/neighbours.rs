@@ -1,8 +1,8 @@
-//! Which neighbours of some nodes receive most and least attention.
+//! Neighbours that receive most and least attention, for a few test nodes.
 //!
-//! The nodes are misclassified test nodes with at least three neighbours, whose degree is nearest to the
-//! median; of equal distances the first. If no node is misclassified, they are correctly classified ones.
-//! Attention is that of the last layer, averaged over heads.
+//! The nodes are misclassified test nodes with at least three neighbours, whose degree is nearest to their
+//! median. Among equally near nodes, the first are shown. If no node is misclassified, correctly classified
+//! nodes are shown instead. Attention is that of the last layer, averaged over heads.
 
 use super::attention::selected_graphs;
 use super::{Report, Run};
@@ -72,8 +72,8 @@ fn row(run: &Run<'_>, graph: usize, node: usize, neighbour: usize, coefficient: 
     ]
 }
 
-/// Returns a graph, some of its nodes, and whether they are misclassified: from the first graph with
-/// misclassified nodes, else from the first with any.
+/// Returns the index of a graph, its nodes to show, and whether they are misclassified. The graph is the first
+/// with misclassified nodes to show, else the first with any nodes to show.
 fn chosen(run: &Run<'_>) -> Option<(usize, Vec<usize>, bool)> {
     let graphs = selected_graphs(run);
     let pick = |wrong: bool| {
@@ -97,7 +97,7 @@ fn medium_degree(example: &Example<f32>, logits: &[f32], wrong: bool) -> Option<
     Some(found)
 }
 
-/// Whether the prediction differs from the label; `None` if the label is unknown.
+/// Returns whether the prediction differs from the label; `None` if the label is unknown.
 fn is_wrong(labels: &Labels, logits: &[f32], node: usize) -> Option<bool> {
     let classes = labels.classes();
     let row = &logits[node * classes..][..classes];

@@ -85,7 +85,7 @@ fn check(values: &[f64], needed: usize) -> Result<(), Undefined> {
     if values.iter().all(|value| value.is_finite()) { Ok(()) } else { Err(Undefined::NotFinite) }
 }
 
-/// Returns the differences of pairs, a - b; differences within rounding errors are exactly zero.
+/// Returns the differences of pairs, a - b; differences within rounding errors become exactly zero.
 fn differences(a: &[f64], b: &[f64], needed: usize) -> Result<Vec<f64>, Undefined> {
     if a.len() != b.len() {
         return Err(Undefined::NotPaired { a: a.len(), b: b.len() });
