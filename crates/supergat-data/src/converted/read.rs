@@ -26,7 +26,7 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<Dataset> {
     };
     let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(invalid)?;
     let entry = metadata.metadata().as_ref().and_then(|entries| entries.get(METADATA_KEY)).ok_or_else(|| {
-        let found = "another safetensors file, such as a trained model";
+        let found = "another file with this extension, such as a trained model";
         mismatch(path, "file", "a dataset that `supergat convert` wrote", found)
     })?;
     let header: Header = serde_json::from_str(entry)

@@ -72,8 +72,8 @@ fn row(run: &Run<'_>, graph: usize, node: usize, neighbour: usize, coefficient: 
     ]
 }
 
-/// Returns the index of a graph, its nodes to show, and whether they are misclassified. The graph is the first
-/// with misclassified nodes to show, else the first with any nodes to show.
+/// Returns the index of a graph, its nodes to show, and whether they are misclassified. The graph is the
+/// first with misclassified nodes to show, else the first with any nodes to show.
 fn chosen(run: &Run<'_>) -> Option<(usize, Vec<usize>, bool)> {
     let graphs = selected_graphs(run);
     let pick = |wrong: bool| {
