@@ -105,7 +105,7 @@ fn listed_order(graph: &Graph) -> Vec<usize> {
     for &position in graph.position_of_input() {
         add(position as usize);
         if graph.direction() == Direction::Undirected {
-            let target = incoming.offsets.partition_point(|&offset| offset <= u64::from(position)) - 1;
+            let target = incoming.offsets.partition_point(|&offset| offset <= position) - 1;
             let source = incoming.neighbours[position as usize];
             add(graph.position(target as u32, source).expect("both directions were inserted"));
         }
