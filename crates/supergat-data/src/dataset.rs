@@ -1,4 +1,4 @@
-//! Datasets as readers, generators and [`DatasetBuilder`] return them.
+//! Datasets as readers, generators and [`crate::DatasetBuilder`] return them.
 
 use crate::options::Origin;
 use crate::schema::Schema;
