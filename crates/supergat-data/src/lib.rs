@@ -17,10 +17,10 @@
 #![deny(unsafe_code)]
 
 pub mod atomic;
-pub mod builder;
 pub mod convert;
 pub mod converted;
 pub mod dataset;
+pub mod dataset_builder;
 mod decompress;
 pub mod download;
 pub mod error;
@@ -52,9 +52,9 @@ pub mod webkb;
 pub mod wiki_cs;
 mod zip;
 
-pub use builder::DatasetBuilder;
 pub use convert::convert;
 pub use dataset::Dataset;
+pub use dataset_builder::DatasetBuilder;
 pub use error::{Error, Result};
 pub use options::{LoadOptions, TableOptions};
 pub use random_graph::RandomGraph;
