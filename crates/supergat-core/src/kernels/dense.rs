@@ -6,7 +6,7 @@
 
 use super::dropout::Mask;
 use super::parts::{Parts, Rows};
-use super::simd::{Isa, Kernel, LANES, Lanes, Real, V, dispatch, unrolled, vectors, vectors_mut};
+use super::simd::{Isa, Kernel, LANES, Lanes, Real, V, dispatch, vectors, vectors_mut};
 use std::ops::Range;
 
 /// A borrowed dense matrix with `columns` numbers per row.
@@ -52,6 +52,8 @@ struct DenseProduct<'a, T> {
 const DEPTH: usize = 128;
 /// Rows of `X` (columns in the transposed product) in registers at a time.
 const TILE: usize = 4;
+/// Columns of `X` prepared at a time in the transposed product: whole cache lines of a row.
+const COLUMNS: usize = 32;
 
 impl<T: Real> Kernel for DenseProduct<'_, T> {
     type Number = T;
@@ -69,14 +71,11 @@ impl<T: Real> Kernel for DenseProduct<'_, T> {
             out.fill([T::ZERO; LANES]);
             for depth in (0..self.x.columns).step_by(DEPTH) {
                 let columns = (self.x.columns - depth).min(DEPTH);
-                for r in 0..TILE {
-                    if r < rows {
-                        let row = self.rows.start + block * TILE + r;
-                        prepare::<T, I>(self.x, self.mask, row, depth, &mut values[..columns]);
-                    } else {
-                        values[..columns].fill(T::ZERO);
-                    }
-                    for (x, v) in x[..columns].iter_mut().zip(&values) {
+                // Rows that the last block lacks keep old numbers, whose sums are not stored.
+                for r in 0..rows {
+                    let row = self.rows.start + block * TILE + r;
+                    let values = masked::<T, I>(self.x, self.mask, row, depth, &mut values[..columns]);
+                    for (x, v) in x.iter_mut().zip(values) {
                         x[r] = *v;
                     }
                 }
@@ -87,21 +86,21 @@ impl<T: Real> Kernel for DenseProduct<'_, T> {
     }
 }
 
-/// Copies part of a row of `X` under the mask; `first` is a multiple of [`LANES`].
+/// Returns part of a row of `X` under the mask; `first` is a multiple of [`LANES`]. With a mask the products
+/// are written to `room`, which has the length of that part.
 #[inline(always)]
-fn prepare<T: Real, I: Isa>(x: Dense<'_, T>, mask: Option<Mask<'_, T>>, row: usize, first: usize, to: &mut [T]) {
-    let values = &x.values[row * x.columns + first..][..to.len()];
-    let Some(mask) = mask else {
-        // A copy of known length needs no call.
-        match (to.as_chunks_mut::<LANES>(), values.as_chunks::<LANES>()) {
-            (([to], []), ([values], [])) => *to = *values,
-            _ => to.copy_from_slice(values),
-        }
-        return;
-    };
+fn masked<'v, T: Real, I: Isa>(
+    x: Dense<'v, T>,
+    mask: Option<Mask<'_, T>>,
+    row: usize,
+    first: usize,
+    room: &'v mut [T],
+) -> &'v [T] {
+    let values = &x.values[row * x.columns + first..][..room.len()];
+    let Some(mask) = mask else { return values };
     let keep = &mask.keep[row * Dense::<T>::mask_bytes(x.columns) + first / LANES..];
     let (values, tail) = values.as_chunks::<LANES>();
-    let (to, to_tail) = to.as_chunks_mut::<LANES>();
+    let (to, to_tail) = room.as_chunks_mut::<LANES>();
     for ((to, v), &bits) in to.iter_mut().zip(values).zip(keep) {
         *to = V::<T, I>::load(v).mul(V::<T, I>::from_bits(bits, mask.scale)).array();
     }
@@ -111,14 +110,17 @@ fn prepare<T: Real, I: Isa>(x: Dense<'_, T>, mask: Option<Mask<'_, T>>, row: usi
             *to = *v * f;
         }
     }
+    room
 }
 
 /// Computes `out[r] += sum_k x_k[r] m_k` for at most [`TILE`] rows, up to three vectors at a time.
 #[inline(always)]
 fn tiles<T: Real, I: Isa>(x: &[[T; TILE]], m: &[[T; LANES]], width: usize, out: &mut [[T; LANES]], rows: usize) {
+    // A vector of double precision takes two registers, so only one fits.
+    let narrow = const { !I::UNROLLED || size_of::<T>() > size_of::<f32>() };
     let mut first = 0;
     while first < width {
-        if const { !unrolled::<I>() } {
+        if narrow {
             first += tile::<T, I, 1>(x, m, width, first, out, rows);
             continue;
         }
@@ -195,18 +197,21 @@ impl<T: Real> Kernel for DenseTransposed<'_, T> {
     fn run<I: Isa>(self) {
         let width = self.width;
         self.out.fill([T::ZERO; LANES]);
-        let mut x = [[[T::ZERO; TILE]; DEPTH]; LANES / TILE];
+        let mut x = [[[T::ZERO; TILE]; DEPTH]; COLUMNS / TILE];
         for start in self.rows.clone().step_by(DEPTH) {
             let depth = (self.rows.end - start).min(DEPTH);
             let g = &self.g[start * width..(start + depth) * width];
-            // Eight columns of `X` are one byte of the mask and two tiles.
-            for (block, out) in self.out.chunks_mut(LANES * width).enumerate() {
+            for (block, out) in self.out.chunks_mut(COLUMNS * width).enumerate() {
                 let columns = out.len() / width;
                 for d in 0..depth {
-                    let mut values = [T::ZERO; LANES];
-                    prepare::<T, I>(self.x, self.mask, start + d, block * LANES, &mut values[..columns]);
-                    for (x, values) in x.iter_mut().zip(values.as_chunks::<TILE>().0) {
-                        x[d] = *values;
+                    let mut room = [T::ZERO; COLUMNS];
+                    let values = masked::<T, I>(self.x, self.mask, start + d, block * COLUMNS, &mut room[..columns]);
+                    let (tiles, tail) = values.as_chunks::<TILE>();
+                    for (x, tile) in x.iter_mut().zip(tiles) {
+                        x[d] = *tile;
+                    }
+                    if let Some(x) = x.get_mut(tiles.len()) {
+                        x[d][..tail.len()].copy_from_slice(tail);
                     }
                 }
                 for (x, out) in x.iter().zip(out.chunks_mut(TILE * width)) {

@@ -161,7 +161,7 @@ impl<T: Real> Kernel for Transposed<'_, T> {
 /// Computes `out += sum_k value[k] * m[index[k]]`, up to eight vectors at a time in registers.
 #[inline(always)]
 fn add_rows<T: Real, I: Isa>(out: &mut [[T; LANES]], index: &[u32], value: &[T], m: &[[T; LANES]], width: usize) {
-    in_blocks!(T, I, width, |first, B| add_block::<T, I, B>(out, index, value, m, width, first));
+    in_blocks!(I, width, |first, B| add_block::<T, I, B>(out, index, value, m, width, first));
 }
 
 #[inline(always)]
@@ -197,7 +197,7 @@ fn add_block<T: Real, I: Isa, const B: usize>(
 /// Computes `out[index[k]] += value[k] * g` for all k, up to eight vectors of `g` at a time in registers.
 #[inline(always)]
 fn add_to_rows<T: Real, I: Isa>(out: &mut [[T; LANES]], index: &[u32], value: &[T], g: &[[T; LANES]]) {
-    in_blocks!(T, I, g.len(), |first, B| add_to_block::<T, I, B>(out, index, value, g, first));
+    in_blocks!(I, g.len(), |first, B| add_to_block::<T, I, B>(out, index, value, g, first));
 }
 
 #[inline(always)]

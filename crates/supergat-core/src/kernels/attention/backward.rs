@@ -7,7 +7,7 @@ use crate::kernels::heads::MAX_GROUPS;
 use crate::kernels::loss::SoftplusSum;
 use crate::kernels::parts::{Parts, PerPart, Rows};
 use crate::kernels::simd::{
-    Isa, Kernel, LANES, Lanes, Real, V, add_scaled, add_two_scaled, dispatch, prefetch, unrolled, vectors, vectors_mut,
+    Isa, Kernel, LANES, Lanes, Real, V, add_scaled, add_two_scaled, dispatch, prefetch, vectors, vectors_mut,
 };
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -56,7 +56,7 @@ impl<T: Real, F: FormKernel, const G: usize> Kernel for Backward<'_, T, F, G> {
 
     #[inline(always)]
     fn run<I: Isa>(self) -> f64 {
-        if const { unrolled::<I>() } {
+        if const { I::UNROLLED } {
             return self.pass::<I>();
         }
         let Self { input, gradient, nodes, d_z, d_vectors, form } = self;

@@ -177,7 +177,7 @@ fn add_neighbours<T: Real, I: Isa>(
     row: usize,
     offset: usize,
 ) {
-    in_blocks!(T, I, out.len(), |first, B| {
+    in_blocks!(I, out.len(), |first, B| {
         add_block::<T, I, B>(&mut out[first..first + B], nodes, weight, z, row, offset + first);
     });
 }

@@ -1,5 +1,4 @@
-//! Vectors of eight single-precision numbers in one AVX2 register. Double precision is portable, since only
-//! checks use it.
+//! Vectors of eight numbers in AVX2 registers: one of single precision, two of double precision.
 
 use super::lanes::{Isa, KEEP_BYTES, LANES, Lanes};
 use super::portable::Plain;
@@ -21,7 +20,7 @@ pub struct Avx2;
 
 impl Isa for Avx2 {
     type F32 = Single;
-    type F64 = Plain<f64>;
+    type F64 = Double;
     const UNROLLED: bool = true;
 
     /// Computes four Philox blocks in a register. Each 32-bit word is the low half of a 64-bit lane: the
@@ -217,5 +216,90 @@ impl Lanes for Single {
     #[inline(always)]
     fn any(self) -> bool {
         intrinsics!(_mm256_movemask_ps(_mm256_cmp_ps::<_CMP_NEQ_UQ>(self.0, _mm256_setzero_ps())) != 0)
+    }
+}
+
+/// Eight numbers in two registers. Every operation rounds as [`Plain`] does, so principal components have the
+/// same bits on every processor; in particular, multiplication and addition are not fused.
+#[derive(Debug, Clone, Copy)]
+pub struct Double([__m256d; 2]);
+
+impl Double {
+    #[inline(always)]
+    fn plain(self) -> Plain<f64> {
+        Plain::load(&self.array())
+    }
+}
+
+impl Lanes for Double {
+    type Item = f64;
+
+    #[inline(always)]
+    fn splat(value: f64) -> Self {
+        intrinsics!(Self([_mm256_set1_pd(value); 2]))
+    }
+    #[inline(always)]
+    fn load(values: &[f64; LANES]) -> Self {
+        let (low, high) = values.split_at(LANES / 2);
+        intrinsics!(Self([_mm256_loadu_pd(low.as_ptr()), _mm256_loadu_pd(high.as_ptr())]))
+    }
+    #[inline(always)]
+    fn array(self) -> [f64; LANES] {
+        let mut out = [0.0; LANES];
+        let (low, high) = out.split_at_mut(LANES / 2);
+        intrinsics!({
+            _mm256_storeu_pd(low.as_mut_ptr(), self.0[0]);
+            _mm256_storeu_pd(high.as_mut_ptr(), self.0[1]);
+        });
+        out
+    }
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        let ([a, b], [c, d]) = (self.0, other.0);
+        intrinsics!(Self([_mm256_add_pd(a, c), _mm256_add_pd(b, d)]))
+    }
+    #[inline(always)]
+    fn sub(self, other: Self) -> Self {
+        let ([a, b], [c, d]) = (self.0, other.0);
+        intrinsics!(Self([_mm256_sub_pd(a, c), _mm256_sub_pd(b, d)]))
+    }
+    #[inline(always)]
+    fn mul(self, other: Self) -> Self {
+        let ([a, b], [c, d]) = (self.0, other.0);
+        intrinsics!(Self([_mm256_mul_pd(a, c), _mm256_mul_pd(b, d)]))
+    }
+    #[inline(always)]
+    fn div(self, other: Self) -> Self {
+        let ([a, b], [c, d]) = (self.0, other.0);
+        intrinsics!(Self([_mm256_div_pd(a, c), _mm256_div_pd(b, d)]))
+    }
+    #[inline(always)]
+    fn max(self, other: Self) -> Self {
+        let ([a, b], [c, d]) = (self.0, other.0);
+        intrinsics!(Self([_mm256_max_pd(a, c), _mm256_max_pd(b, d)]))
+    }
+    #[inline(always)]
+    fn mul_add(self, b: Self, c: Self) -> Self {
+        self.mul(b).add(c)
+    }
+    #[inline(always)]
+    fn exp(self) -> Self {
+        Self::load(&self.plain().exp().array())
+    }
+    #[inline(always)]
+    fn if_positive(self, yes: Self, no: Self) -> Self {
+        Self::load(&self.plain().if_positive(yes.plain(), no.plain()).array())
+    }
+    #[inline(always)]
+    fn from_bits(bits: u8, value: f64) -> Self {
+        Self::load(&Plain::from_bits(bits, value).array())
+    }
+    #[inline(always)]
+    fn fold(self, heads: usize) -> Self {
+        Self::load(&self.plain().fold(heads).array())
+    }
+    #[inline(always)]
+    fn any(self) -> bool {
+        self.plain().any()
     }
 }

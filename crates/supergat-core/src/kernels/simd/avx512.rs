@@ -1,9 +1,8 @@
 //! Integers in 512-bit registers, for dropout masks and samples. Vectors of floating-point numbers are those
 //! of AVX2, because a vector has eight heads.
 
-use super::avx2::Single;
+use super::avx2::{Double, Single};
 use super::lanes::{Isa, KEEP_BYTES, LANES};
-use super::portable::Plain;
 use crate::random::{MIX, Permutation, Stream};
 use std::arch::x86_64::*;
 
@@ -22,7 +21,7 @@ pub struct Avx512;
 
 impl Isa for Avx512 {
     type F32 = Single;
-    type F64 = Plain<f64>;
+    type F64 = Double;
     const UNROLLED: bool = true;
 
     /// Computes eight Philox blocks in a register, laid out as in `avx2`. Two registers are independent of

@@ -22,5 +22,5 @@ mod rows;
 pub use dispatch::{Kernel, Simd, dispatch};
 pub use lanes::{Isa, KEEP_BYTES, LANES, Lanes, Real, V};
 pub use portable::{Plain, Portable};
+pub(crate) use rows::in_blocks;
 pub use rows::{add_scaled, add_two_scaled, dot, prefetch, vectors, vectors_mut};
-pub(crate) use rows::{in_blocks, unrolled};

@@ -18,17 +18,12 @@ pub fn vectors_mut<T>(values: &mut [T]) -> &mut [[T; LANES]] {
     chunks
 }
 
-/// Returns whether kernels are inlined and unrolled for `I`; see [`Isa::UNROLLED`].
-pub(crate) const fn unrolled<I: Isa>() -> bool {
-    I::UNROLLED
-}
-
 /// Runs `body` over a row of `width` vectors in blocks that fit into registers. `first` is the first vector
 /// of a block, the constant `B` its number of vectors: at most eight where kernels are unrolled, else at most
 /// two.
 macro_rules! in_blocks {
-    ($T:ty, $I:ty, $width:expr, |$first:ident, $B:ident| $body:expr) => {
-        if const { $crate::kernels::simd::unrolled::<$I>() } {
+    ($I:ty, $width:expr, |$first:ident, $B:ident| $body:expr) => {
+        if const { <$I>::UNROLLED } {
             $crate::kernels::simd::in_blocks!($width, |$first, $B| $body, 1 2 3 4 5 6 7, 8)
         } else {
             $crate::kernels::simd::in_blocks!($width, |$first, $B| $body, 1, 2)
@@ -89,7 +84,7 @@ macro_rules! row_loops {
                 inlined::<T, I>($($arg),*)
             }
 
-            if const { unrolled::<I>() } { inlined::<T, I>($($arg),*) } else { called::<T, I>($($arg),*) }
+            if const { I::UNROLLED } { inlined::<T, I>($($arg),*) } else { called::<T, I>($($arg),*) }
         }
     )*};
 }
