@@ -26,7 +26,6 @@ pub mod layers;
 pub mod memory;
 pub mod model;
 pub mod model_kind;
-pub mod pca;
 pub mod prepared;
 pub mod random;
 pub mod sampling;

@@ -18,8 +18,8 @@ use crate::options::LoadOptions;
 use crate::prepare::COMPONENTS;
 use crate::{file, prepare, sparse, split};
 use std::path::Path;
-use supergat_core::pca::principal_components;
 use supergat_core::{Example, Features, SparseMatrix};
+use supergat_numerics::pca::principal_components;
 
 /// Expected file names, for error messages.
 pub(crate) const EXPECTED: &str = "one .npz file with adj_data, attr_data and labels";

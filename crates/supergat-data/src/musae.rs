@@ -18,8 +18,8 @@ use crate::prepare::COMPONENTS;
 use crate::{file, sparse, split};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use supergat_core::pca::principal_components;
 use supergat_core::{Direction, Example, Features, Graph, Labels};
+use supergat_numerics::pca::principal_components;
 
 /// Expected file names, for error messages.
 pub(crate) const EXPECTED: &str = "NAME_edges.csv, NAME_target.csv and NAME.json";

@@ -10,7 +10,6 @@ pub mod density;
 pub mod estimate;
 pub mod graph_statistics;
 pub mod grid;
-pub mod layout;
 pub mod link_prediction;
 pub mod mixture;
 pub mod recipe;
@@ -23,7 +22,6 @@ pub mod sheet;
 pub mod statistics;
 pub mod sweep;
 pub mod synthetic;
-pub mod tsne;
 pub mod tune;
 pub mod variance;
 

@@ -5,8 +5,8 @@
 //! neighbours, a share h of them in its own class. Node positions are computed by t-SNE from the two
 //! features.
 
-use crate::tsne::{PERPLEXITY, tsne};
 use supergat_data::{RandomPartition, Result};
+use supergat_numerics::tsne::{PERPLEXITY, tsne};
 
 /// Number of classes of the examples.
 pub const CLASSES: usize = 5;
@@ -56,7 +56,8 @@ pub fn pictures(seed: u64) -> Result<Vec<Picture>> {
     for delta in DELTAS {
         for homophily in HOMOPHILIES {
             let (features, links) = example(delta, homophily, seed)?;
-            let positions = positions.get_or_insert_with(|| tsne(&features, PERPLEXITY, seed).0).clone();
+            let positions =
+                positions.get_or_insert_with(|| tsne(features.as_flattened(), 2, PERPLEXITY, seed).0).clone();
             let classes = (0..CLASSES * NODES).map(|node| (node / NODES) as u32).collect();
             pictures.push(Picture { delta, homophily, links, classes, positions });
         }

@@ -54,6 +54,9 @@ pub use supergat_data as data;
 /// Studies, statistics, sweeps and recommendations. For tools: its interface may change in any release.
 #[doc(no_inline)]
 pub use supergat_lab as lab;
+/// Principal components, t-SNE, ridge regression and layouts. For tools: its interface may change in any release.
+#[doc(no_inline)]
+pub use supergat_numerics as numerics;
 
 /// Loads a dataset: a folder or file of tables or of a published format, a known name such as `cora`, or a generated graph.
 ///

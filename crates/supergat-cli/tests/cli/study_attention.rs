@@ -1,7 +1,9 @@
 //! `supergat study label-agreement` and `supergat study link-prediction`.
 
-use crate::support::{SMALL, Workspace, table};
+use crate::support::{Workspace, table};
 
+/// Graph with enough links to hold some out.
+const LINKED: &str = "random-partition:classes=2,nodes=170,degree=3";
 const FILES: [&str; 4] = ["label-agreement.svg", "report.html", "table.csv", "table.md"];
 
 #[test]
@@ -42,7 +44,7 @@ fn measures_label_agreement_of_the_networks_of_the_paper() {
 fn link_prediction_runs_only_new_seeds() {
     let workspace = Workspace::new();
     let args =
-        ["study", "link-prediction", "--datasets", SMALL, "--forms", "go,dp", "--lambda-e", "0.1,10", "--out", "lp"];
+        ["study", "link-prediction", "--datasets", LINKED, "--forms", "go,dp", "--lambda-e", "0.1,10", "--out", "lp"];
     let one = workspace.good(&[&args[..], &["--seeds", "1", "--json"]].concat());
     let points = one.json()["points"].as_array().unwrap().clone();
     let auc = |k: usize| points[k]["auc"]["mean"].as_f64().unwrap();

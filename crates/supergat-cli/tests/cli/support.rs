@@ -57,6 +57,8 @@ impl Workspace {
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_supergat"));
         command.args(args).current_dir(self.0.path()).stdin(Stdio::null());
+        // Tests run in parallel already.
+        command.env("RAYON_NUM_THREADS", "1");
         for variable in ["SUPERGAT_DATA", "SUPERGAT_MIRROR", "XDG_CACHE_HOME", "NO_COLOR", "CLICOLOR_FORCE", "CLICOLOR"]
         {
             command.env_remove(variable);

@@ -243,7 +243,7 @@ fn reports_settings_that_the_model_does_not_use() {
 #[cfg(target_os = "linux")]
 fn memory_estimate_matches_the_peak() {
     let workspace = Workspace::new();
-    let graph = "random-graph:nodes=60000,degree=12,features=24,classes=5";
+    let graph = "random-graph:nodes=30000,degree=12,features=24,classes=5";
     for model in ["supergat-mx", "gat-go", "gcn"] {
         let options = ["--model", model, "--max-epochs", "2", "--hidden", "16", "--threads", "2"];
         let estimate = workspace.good(&[&["train", graph, "--estimate", "--json"], &options[..]].concat()).json();

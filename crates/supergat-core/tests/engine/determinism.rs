@@ -9,15 +9,8 @@ use supergat_core::{Architecture, ModelKind, Outcome, Prepared, TrainConfig, Tra
 fn run(kind: ModelKind, seed: u64, threads: usize, sparse: bool) -> (Outcome, Vec<u32>, Vec<u64>) {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     pool.install(|| {
-        let recipe = Recipe {
-            nodes: 3000,
-            edges: 12_000,
-            features: 40,
-            classes: 4,
-            directed: false,
-            sparse,
-            ..Recipe::default()
-        };
+        let recipe =
+            Recipe { nodes: 2000, edges: 8000, features: 40, classes: 4, directed: false, sparse, ..Recipe::default() };
         let examples = [recipe.build::<f32>()];
         let config = TrainConfig {
             lr: 0.01,
@@ -32,7 +25,7 @@ fn run(kind: ModelKind, seed: u64, threads: usize, sparse: bool) -> (Outcome, Ve
                 margin_g: 0.5,
                 boundary: Some(Boundary { lambda_b: 0.5, margin_b: 0.1 }),
             }),
-            max_epochs: 6,
+            max_epochs: 4,
             early_stop: None,
         };
         let shape = architecture(&examples[0], FORMS[0], true);

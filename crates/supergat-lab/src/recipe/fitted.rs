@@ -1,7 +1,7 @@
 //! The classifier fitted on some of the labelled nodes and evaluated on all of them.
 
-use super::classifier::{Classifier, NodeRef};
 use super::labelled::LabelledNodes;
+use supergat_numerics::ridge::{Classifier, NodeRef};
 
 /// Maximum number of training nodes of the classifier, equally many of each class. The other labelled nodes
 /// only evaluate it. With more classes there is no classifier.

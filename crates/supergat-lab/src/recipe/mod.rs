@@ -15,7 +15,6 @@
 //! | `reasons.rs` | reasons as sentences |
 //! | `figure.rs` | figure of the map with a graph on it |
 
-mod classifier;
 mod features;
 mod figure;
 mod fitted;

@@ -3,7 +3,7 @@
 use crate::error::{CliError, Result};
 use std::fmt::Write as _;
 use supergat::engine::{Graph, Labels};
-use supergat::lab::layout::{MAX_NODES, layout};
+use supergat::numerics::layout::{MAX_NODES, layout};
 use supergat::{Dataset, Predictions};
 use supergat_figure::{colour, escaped};
 

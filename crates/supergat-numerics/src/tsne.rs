@@ -29,11 +29,19 @@ const MIN_GAIN: f64 = 0.01;
 /// Standard deviation of the initial positions.
 const INITIAL_SPREAD: f64 = 1e-4;
 
-/// Returns the positions of the points and the final divergence C. The initial positions are drawn with
-/// `seed`.
-pub fn tsne<const D: usize>(points: &[[f64; D]], perplexity: f64, seed: u64) -> (Vec<[f64; 2]>, f64) {
+/// Returns the positions of the points and the final divergence C. `points` holds `dimension` coordinates of
+/// each point. The initial positions are drawn with `seed`.
+///
+/// ```
+/// use supergat_numerics::tsne::tsne;
+/// let points = [0.0, 0.1, 0.2, 9.0, 9.1, 9.2];
+/// let (positions, _) = tsne(&points, 1, 2.0, 0);
+/// assert_eq!(positions.len(), 6);
+/// ```
+pub fn tsne(points: &[f64], dimension: usize, perplexity: f64, seed: u64) -> (Vec<[f64; 2]>, f64) {
+    let points: Vec<&[f64]> = points.chunks_exact(dimension).collect();
     let n = points.len();
-    let p = joint(points, perplexity);
+    let p = joint(&points, perplexity);
     let stream = Stream::new(seed, 0, 1, Purpose::SyntheticFeatures);
     let mut positions: Vec<[f64; 2]> =
         (0..n as u64).map(|k| stream.normal_pair(k).map(|z| INITIAL_SPREAD * z)).collect();
@@ -59,7 +67,7 @@ pub fn tsne<const D: usize>(points: &[[f64; D]], perplexity: f64, seed: u64) -> 
 }
 
 /// Returns the symmetric p_ij in row-major order.
-fn joint<const D: usize>(points: &[[f64; D]], perplexity: f64) -> Vec<f64> {
+fn joint(points: &[&[f64]], perplexity: f64) -> Vec<f64> {
     let n = points.len();
     let rows: Vec<Vec<f64>> = (0..n).into_par_iter().map(|i| conditional(points, i, perplexity)).collect();
     let symmetric = |cell: usize| (rows[cell / n][cell % n] + rows[cell % n][cell / n]) / (2.0 * n as f64);
@@ -67,8 +75,8 @@ fn joint<const D: usize>(points: &[[f64; D]], perplexity: f64) -> Vec<f64> {
 }
 
 /// Returns p_j|i for all j, with b_i found by bisection.
-fn conditional<const D: usize>(points: &[[f64; D]], i: usize, perplexity: f64) -> Vec<f64> {
-    let squared = |j: usize| points[i].iter().zip(&points[j]).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
+fn conditional(points: &[&[f64]], i: usize, perplexity: f64) -> Vec<f64> {
+    let squared = |j: usize| points[i].iter().zip(points[j]).map(|(a, b)| (a - b).powi(2)).sum::<f64>();
     let distances: Vec<f64> = (0..points.len()).map(squared).collect();
     let nearest = (0..points.len()).filter(|&j| j != i).map(|j| distances[j]).fold(f64::INFINITY, f64::min);
     let row = |b: f64| {
@@ -144,9 +152,14 @@ mod tests {
         (0..120).map(|k| std::array::from_fn(|axis| coordinate(k, axis as u64))).collect()
     }
 
+    fn rows(points: &[[f64; 5]]) -> Vec<&[f64]> {
+        points.iter().map(|point| &point[..]).collect()
+    }
+
     #[test]
     fn conditional_distributions_have_the_perplexity() {
         let points = groups();
+        let points = rows(&points);
         for perplexity in [5.0, 20.0] {
             for i in [0, 50, 119] {
                 let p = conditional(&points, i, perplexity);
@@ -161,10 +174,10 @@ mod tests {
     #[test]
     fn separates_groups_and_reduces_divergence() {
         let points = groups();
-        let (positions, divergence_after) = tsne(&points, 20.0, 1);
+        let (positions, divergence_after) = tsne(points.as_flattened(), 5, 20.0, 1);
         let stream = Stream::new(1, 0, 1, Purpose::SyntheticFeatures);
         let start: Vec<[f64; 2]> = (0..120).map(|k| stream.normal_pair(k)).collect();
-        assert!(divergence_after < 0.5 * divergence(&joint(&points, 20.0), &start), "{divergence_after}");
+        assert!(divergence_after < 0.5 * divergence(&joint(&rows(&points), 20.0), &start), "{divergence_after}");
         let squared = |a: usize, b: usize| {
             (positions[a][0] - positions[b][0]).powi(2) + (positions[a][1] - positions[b][1]).powi(2)
         };
@@ -174,13 +187,13 @@ mod tests {
             let nearest = others.min_by(|&a, &b| squared(k, a).total_cmp(&squared(k, b))).unwrap();
             assert_eq!(nearest / 40, k / 40, "point {k}");
         }
-        assert_eq!(tsne(&points, 20.0, 1).0, positions);
+        assert_eq!(tsne(points.as_flattened(), 5, 20.0, 1).0, positions);
     }
 
     #[test]
     fn gradient_equals_central_differences_of_the_divergence() {
         let points = groups();
-        let p = joint(&points, 10.0);
+        let p = joint(&rows(&points), 10.0);
         let stream = Stream::new(2, 0, 0, Purpose::SyntheticFeatures);
         let positions: Vec<[f64; 2]> = (0..120).map(|k| stream.normal_pair(k)).collect();
         let gradient = gradient(&p, 1.0, &positions);

@@ -6,8 +6,8 @@
 //! eigenvectors of the matrix, the leading ones first.
 
 use super::symmetric::{Eigen, dot};
-use crate::kernels::{Dense, Parts, Primitives};
-use crate::random::{Purpose, Stream};
+use supergat_core::kernels::{Dense, Parts, Primitives};
+use supergat_core::random::{Purpose, Stream};
 
 /// A symmetric positive semidefinite matrix.
 pub(super) trait Operator {

@@ -238,7 +238,7 @@ mod tests {
     #[test]
     fn eigenvectors_are_orthonormal_and_satisfy_equation() {
         for n in [1usize, 2, 3, 40, 97] {
-            let stream = crate::random::Stream::new(1, 0, 0, crate::random::Purpose::SyntheticFeatures);
+            let stream = supergat_core::random::Stream::new(1, 0, 0, supergat_core::random::Purpose::SyntheticFeatures);
             let entry = |i: usize, j: usize| stream.uniform((i.min(j) * n + i.max(j)) as u64) - 0.5;
             let a: Vec<f64> = (0..n * n).map(|at| entry(at / n, at % n)).collect();
             let found = Eigen::new(a.clone(), n, n);

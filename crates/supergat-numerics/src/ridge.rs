@@ -16,7 +16,7 @@
 use supergat_core::{Example, Features};
 
 /// A node: index of its graph, and its index in the graph.
-pub(super) type NodeRef = (usize, usize);
+pub type NodeRef = (usize, usize);
 
 const LAMBDAS: [f64; 5] = [0.03, 0.1, 0.3, 1.0, 3.0];
 
@@ -75,7 +75,7 @@ fn column_scale(examples: &[Example<f32>]) -> Vec<f64> {
 }
 
 /// The fitted classifier.
-pub(super) struct Classifier<'a> {
+pub struct Classifier<'a> {
     rows: Rows<'a>,
     classes: usize,
     training_nodes: usize,
@@ -101,7 +101,7 @@ pub(super) struct Classifier<'a> {
 
 impl<'a> Classifier<'a> {
     /// Fits the classifier to the classes of some nodes.
-    pub(super) fn fit(examples: &'a [Example<f32>], nodes: &[NodeRef], class_of: &[usize], classes: usize) -> Self {
+    pub fn fit(examples: &'a [Example<f32>], nodes: &[NodeRef], class_of: &[usize], classes: usize) -> Self {
         let with = |scale| Self::with(examples, nodes, class_of, classes, scale, &LAMBDAS);
         let (plain, scaled) = (with(None), with(Some(column_scale(examples))));
         if scaled.error < plain.error { scaled } else { plain }
@@ -158,7 +158,7 @@ impl<'a> Classifier<'a> {
 
     /// Returns the scores of a node for every class: about 1 for its own and 0 for the others, if features
     /// determine the class.
-    pub(super) fn scores(&self, node: NodeRef) -> Vec<f64> {
+    pub fn scores(&self, node: NodeRef) -> Vec<f64> {
         self.scores_of(&self.rows.of(node))
     }
 
@@ -171,7 +171,7 @@ impl<'a> Classifier<'a> {
     }
 
     /// Returns the scores of a node, computed without training node `i`.
-    pub(super) fn scores_without(&self, node: NodeRef, i: usize) -> Vec<f64> {
+    pub fn scores_without(&self, node: NodeRef, i: usize) -> Vec<f64> {
         let row = self.rows.of(node);
         let mut scores = self.scores_of(&row);
         let dot: f64 = self.weighted(&row).map(|(k, value)| value * self.influence[k * self.training_nodes + i]).sum();
@@ -186,7 +186,7 @@ impl<'a> Classifier<'a> {
     }
 
     /// Returns the scores of training node `i`, computed without it.
-    pub(super) fn left_out(&self, i: usize) -> &[f64] {
+    pub fn left_out(&self, i: usize) -> &[f64] {
         &self.left_out[i * self.classes..(i + 1) * self.classes]
     }
 }
@@ -261,8 +261,8 @@ fn add(into: &mut [f64], factor: f64, values: &[f64]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use supergat_core::random::{Purpose, Stream};
     use supergat_core::{Direction, Graph, Labels};
-    use supergat_data::load;
 
     fn close(a: &[f64], b: &[f64]) {
         assert!(a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-9), "{a:?} {b:?}");
@@ -270,13 +270,21 @@ mod tests {
 
     #[test]
     fn leave_one_out_scores_equal_refitting() {
-        let dataset = load("random-partition:classes=3,nodes=180,degree=4,homophily=0.5").unwrap();
-        let Labels::Single { of, .. } = &dataset.examples[0].labels else { unreachable!("one class per node") };
+        let stream = Stream::new(7, 0, 0, Purpose::SyntheticFeatures);
+        let class = |node: usize| node / 180;
+        let values = |node: usize| stream.normal_pair(node as u64).map(|z| (z + class(node) as f64) as f32);
+        let examples = [Example::new(
+            Graph::from_edges(540, &[], Direction::Undirected).unwrap(),
+            Features::dense(540, 2, (0..540).flat_map(values).collect()).unwrap(),
+            Labels::Single { classes: 3, of: (0..540).map(|node| class(node) as u32).collect() },
+            [vec![], vec![], vec![]],
+        )
+        .unwrap()];
         let nodes: Vec<usize> = (0..540).step_by(27).collect();
         let fit = |nodes: &[usize]| {
             let refs: Vec<NodeRef> = nodes.iter().map(|node| (0, *node)).collect();
-            let classes: Vec<usize> = nodes.iter().map(|node| of[*node] as usize).collect();
-            Classifier::with(&dataset.examples, &refs, &classes, 3, None, &[0.1])
+            let classes: Vec<usize> = nodes.iter().map(|node| class(*node)).collect();
+            Classifier::with(&examples, &refs, &classes, 3, None, &[0.1])
         };
         let (all, without) = (fit(&nodes), fit(&nodes[1..]));
         for node in [nodes[0], nodes[4], 1] {

@@ -9,10 +9,10 @@
 mod lanczos;
 mod symmetric;
 
-use crate::kernels::{Compressed, Parts, Primitives};
-use crate::{Features, SparseMatrix};
 use lanczos::Operator;
 use rayon::prelude::*;
+use supergat_core::kernels::{Compressed, Parts, Primitives};
+use supergat_core::{Features, SparseMatrix};
 
 /// Computes the first `components` principal coordinates of each row, at most as many as there are rows or
 /// columns.
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn all_components_preserve_distances() {
         for (rows, columns) in [(70, 40), (40, 70)] {
-            let stream = crate::random::Stream::new(5, 0, 0, crate::random::Purpose::SyntheticFeatures);
+            let stream = supergat_core::random::Stream::new(5, 0, 0, supergat_core::random::Purpose::SyntheticFeatures);
             let value =
                 |i: usize| if stream.uniform(i as u64) < 0.2 { stream.normal_pair(i as u64)[0] as f32 } else { 0.0 };
             let dense: Vec<Vec<f32>> =
@@ -251,7 +251,7 @@ mod tests {
 
     #[test]
     fn result_does_not_depend_on_thread_count() {
-        let stream = crate::random::Stream::new(6, 0, 0, crate::random::Purpose::SyntheticFeatures);
+        let stream = supergat_core::random::Stream::new(6, 0, 0, supergat_core::random::Purpose::SyntheticFeatures);
         let dense: Vec<Vec<f32>> = (0..400u64)
             .map(|row| (0..300).map(|column| f32::from(stream.uniform(row * 300 + column) < 0.05)).collect())
             .collect();

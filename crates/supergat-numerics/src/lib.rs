@@ -1,0 +1,8 @@
+//! Numerical methods around the networks: principal components, t-SNE, ridge regression, graph layouts.
+//!
+//! They are a crate of their own because they need optimised code even in tests.
+
+pub mod layout;
+pub mod pca;
+pub mod ridge;
+pub mod tsne;
