@@ -54,7 +54,7 @@ fn synthetic_study_draws_graphs_of_the_requested_homophily() {
 #[test]
 fn variance_study_reports_simulation_and_networks() {
     let workspace = Workspace::new();
-    let done = workspace.good(&["study", "variance", SMALL, "--trials", "500", "--seeds", "1", "--json", "-q"]);
+    let done = workspace.good(&["study", "variance", SMALL, "--trials", "100", "--seeds", "1", "--json", "-q"]);
     assert!(done.stderr.is_empty(), "{}", done.stderr);
     check_files(&workspace, "studies/variance", &["variance-formula.svg", "variance-layers.svg", "layers.csv"]);
     let json = done.json();

@@ -8,7 +8,7 @@ use supergat_lab::sweep::{ResultsFile, Status};
 use supergat_lab::tune::{Budget, Space, Trial, TuneEvent, Tuned, Tuning, tune};
 
 fn tuning(trials: usize, threads: usize) -> Tuning {
-    let base = Settings { max_epochs: 8, ..Settings::general("supergat-mx".parse().unwrap()) };
+    let base = Settings { max_epochs: 4, ..Settings::general("supergat-mx".parse().unwrap()) };
     Tuning {
         source: "random-partition:classes=3,nodes=180,degree=6,homophily=0.7".into(),
         split: supergat_data::SplitChoice::Published,
