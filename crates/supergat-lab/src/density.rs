@@ -12,9 +12,9 @@
 //! another class (d_i = 1, s_i = 0) are omitted: they have little influence on training, but would form a
 //! separate peak.
 
-use crate::graph_statistics::neighbourhoods;
 use serde::Serialize;
 use supergat_data::Dataset;
+use supergat_numerics::homophily::neighbourhoods;
 
 /// Number of grid columns, along log10 of the degree.
 pub const COLUMNS: usize = 60;

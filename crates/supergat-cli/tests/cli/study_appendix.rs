@@ -2,6 +2,8 @@
 
 use crate::support::{Done, SMALL, Workspace, table};
 
+const TINY: &str = "random-partition:classes=2,nodes=170,degree=3";
+
 /// Checks that the folder of a study contains the common files and the given figures.
 fn check_files(workspace: &Workspace, folder: &str, figures: &[&str]) {
     let names = workspace.list(folder);
@@ -54,7 +56,7 @@ fn synthetic_study_draws_graphs_of_the_requested_homophily() {
 #[test]
 fn variance_study_reports_simulation_and_networks() {
     let workspace = Workspace::new();
-    let done = workspace.good(&["study", "variance", SMALL, "--trials", "100", "--seeds", "1", "--json", "-q"]);
+    let done = workspace.good(&["study", "variance", TINY, "--trials", "100", "--seeds", "1", "--json", "-q"]);
     assert!(done.stderr.is_empty(), "{}", done.stderr);
     check_files(&workspace, "studies/variance", &["variance-formula.svg", "variance-layers.svg", "layers.csv"]);
     let json = done.json();
@@ -67,7 +69,7 @@ fn variance_study_reports_simulation_and_networks() {
 #[test]
 fn sensitivity_study_skips_finished_runs() {
     let workspace = Workspace::new();
-    let args = ["study", "sensitivity", "random-partition:classes=2,nodes=170,degree=3", "--seeds", "1", "--out", "s"];
+    let args = ["study", "sensitivity", TINY, "--seeds", "1", "--out", "s"];
     let done = workspace.good(&args);
     assert!(done.stderr.contains("17 new, 0 already done"), "{}", done.stderr);
     let figure = "sensitivity-random-partition-classes-2-nodes-170-degree-3.svg";

@@ -22,9 +22,9 @@ mod study;
 
 pub use study::{AgreementPlan, LabelAgreement, Network, Profile, Spreads};
 
-use crate::graph_statistics::shared_labels;
 use supergat_core::{EdgeValues, Example, Labels, Model, Result};
 use supergat_data::Dataset;
+use supergat_numerics::homophily::shared_labels;
 
 /// Value used for an agreement of zero, so that divergences stay finite.
 const NO_AGREEMENT: f64 = 1e-11;

@@ -25,9 +25,9 @@ use super::labelled::{Known, LabelledNodes, Unknown};
 use super::links::LinkEvidence;
 use super::partial_estimate::PartialEstimate;
 use crate::density::Point;
-use crate::graph_statistics::agreement;
 use serde::Serialize;
 use supergat_data::Dataset;
+use supergat_numerics::homophily::agreement;
 
 /// Evidence behind an estimate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -129,7 +129,7 @@ mod tests {
                     // Different seeds give different features and labelled nodes.
                     let spec = format!("classes=5,nodes=180,degree={degree},homophily={homophily},seed={all}");
                     let dataset = generated(&spec);
-                    let truth = crate::graph_statistics::homophily(&dataset.examples).node.unwrap();
+                    let truth = supergat_numerics::homophily::homophily(&dataset.examples).node.unwrap();
                     let estimate = estimate(&dataset, Known::Training).unwrap();
                     assert!(estimate.labelled == 100 && estimate.low < estimate.high);
                     contained += u32::from(estimate.low <= truth && truth <= estimate.high);
@@ -190,7 +190,7 @@ mod tests {
         dataset.examples[0].graph =
             supergat_core::Graph::from_edges(720, &links, supergat_core::Direction::Directed).unwrap().into();
         dataset.examples[0].train = (0..720).collect();
-        let truth = crate::graph_statistics::homophily(&dataset.examples).node.unwrap();
+        let truth = supergat_numerics::homophily::homophily(&dataset.examples).node.unwrap();
         let found = estimate(&dataset, Known::Training).unwrap();
         assert!(truth > 0.5 && (found.estimate - truth).abs() < 0.003, "{truth} {found:?}");
     }
@@ -199,7 +199,7 @@ mod tests {
     fn equals_the_homophily_if_all_nodes_are_labelled() {
         let mut dataset = generated("classes=4,nodes=180,degree=6,homophily=0.6");
         dataset.examples[0].train = (0..720).collect();
-        let truth = crate::graph_statistics::homophily(&dataset.examples).node.unwrap();
+        let truth = supergat_numerics::homophily::homophily(&dataset.examples).node.unwrap();
         let found = estimate(&dataset, Known::Training).unwrap();
         assert_eq!(found.from, Source::Links);
         assert!((found.estimate - truth).abs() < 0.003 && found.high - found.low < 0.12, "{found:?}");

@@ -1,9 +1,9 @@
 //! Labelled nodes of a dataset and their neighbours.
 
-use crate::graph_statistics::{agreement, neighbours};
 use serde::Serialize;
 use supergat_core::{Example, Labels};
 use supergat_data::Dataset;
+use supergat_numerics::homophily::{agreement, neighbours};
 use supergat_numerics::ridge::NodeRef;
 
 /// Labels that may be used. Labels of test nodes are never used.

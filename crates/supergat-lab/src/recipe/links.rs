@@ -13,8 +13,8 @@
 
 use super::labelled::LabelledNodes;
 use super::partial_estimate::{NORMAL_REACH, PartialEstimate};
-use crate::graph_statistics::agreement;
 use crate::statistics::{ALPHA, t_quantile};
+use supergat_numerics::homophily::agreement;
 
 /// Homophily from links between labelled nodes.
 #[derive(Debug, Clone, Copy)]

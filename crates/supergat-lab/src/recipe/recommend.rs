@@ -24,10 +24,10 @@ use super::labelled::{Known, Unknown};
 use super::map::{LOW_HOMOPHILY, Map, PreferredForm};
 use super::reasons;
 use super::vote::{Share, homophilies, shares};
-use crate::graph_statistics::Degree;
 use serde::Serialize;
 use supergat_core::ModelKind;
 use supergat_data::Dataset;
+use supergat_numerics::homophily::Degree;
 
 /// Smallest confidence of a clear recommendation; below it is a close call.
 const CLEAR: f64 = 0.7;

@@ -4,10 +4,10 @@
 //! neighbours with the node's label, or the share of common labels if nodes have several.
 
 use super::{INTERVAL, Report, Run};
-use crate::graph_statistics::neighbourhoods;
 use crate::statistics::wilson;
 use supergat_core::kernels::{Counts, evaluate};
 use supergat_figure::{Axis, Plot, panels};
+use supergat_numerics::homophily::neighbourhoods;
 
 /// Upper ends and names of the homophily bins, ascending.
 const HOMOPHILY: [(f64, &str); 6] =

@@ -1,8 +1,8 @@
 //! Position of the graph on the paper's map of average degree and homophily.
 
 use super::{Report, Run};
-use crate::graph_statistics::homophily;
 use crate::recipe::{Known, figure, recommend};
+use supergat_numerics::homophily::homophily;
 
 /// Maximum number of nodes; larger graphs take seconds.
 const MAX_NODES: usize = 500_000;
