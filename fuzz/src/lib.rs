@@ -4,7 +4,7 @@
 
 use std::path::Path;
 use supergat_data::pickle::{Limits, Pickle, Value};
-use supergat_data::{LoadOptions, gnn_benchmark, graphsaint, musae, npy, npz, ppi, webkb, wiki_cs};
+use supergat_data::{LoadOptions, graphsaint, musae, npy, npz, npz_dataset, ppi, webkb, wiki_cs};
 
 /// Separator of the files of a dataset.
 pub const SEPARATOR: &[u8] = b"\n==\n";
@@ -59,7 +59,9 @@ pub fn npz_file(bytes: &[u8]) {
 
 /// Reads a dataset of the gnn-benchmark.
 pub fn gnn_benchmark_file(bytes: &[u8]) {
-    let _ = gnn_benchmark::parse(here(), bytes.to_vec(), "fuzz".into(), false, &LoadOptions::default());
+    if let Ok(npz) = npz::Npz::parse(here(), bytes.to_vec()) {
+        let _ = npz_dataset::parse(&npz, "fuzz".into(), &LoadOptions::default());
+    }
 }
 
 /// Reads Wikipedia pages: links, traffic, words.

@@ -23,6 +23,8 @@ pub struct Dataset {
     pub notes: Vec<String>,
     /// Columns from which the features were made, for tables.
     pub schema: Option<Schema>,
+    /// Training, validation and test nodes of every split in the files, if there are several.
+    pub splits: Vec<[Vec<u32>; 3]>,
     /// Source and options that it was read with; `None` for graphs made in memory.
     pub origin: Option<Origin>,
 }
@@ -52,11 +54,21 @@ impl Dataset {
     /// node.
     pub fn redrawn(&self, seed: u64) -> Option<Self> {
         let [example] = &self.examples[..] else { return None };
-        let [train, validation, test] = crate::split::drawn(&example.labels, seed)?;
+        let split = crate::split::drawn(&example.labels, seed)?;
+        Some(self.with_split(example, split, SplitChoice::Random { seed }))
+    }
+
+    /// Returns a copy with another of the splits in the files, or `None` if there is no such split.
+    pub fn numbered(&self, number: usize) -> Option<Self> {
+        let [example] = &self.examples[..] else { return None };
+        Some(self.with_split(example, self.splits.get(number)?.clone(), SplitChoice::Numbered(number)))
+    }
+
+    fn with_split(&self, example: &Example<f32>, nodes: [Vec<u32>; 3], split: SplitChoice) -> Self {
+        let [train, validation, test] = nodes;
         let example = Example { train, validation, test, ..example.clone() };
-        let split = SplitChoice::Random { seed };
         let origin = self.origin.clone().map(|origin| Origin { split, ..origin });
-        Some(Self { examples: vec![example], origin, ..self.clone() })
+        Self { examples: vec![example], origin, ..self.clone() }
     }
 
     /// Returns the name of a node.
@@ -93,6 +105,7 @@ mod tests {
             listed_links: 2,
             notes: Vec::new(),
             schema: None,
+            splits: Vec::new(),
             origin: None,
         };
         assert_eq!((dataset.nodes(), dataset.features(), dataset.classes()), (4, 3, 2));

@@ -203,6 +203,7 @@ impl DatasetBuilder {
             listed_links: self.edges.len() as u64,
             notes,
             schema: None,
+            splits: Vec::new(),
             origin: None,
         })
     }

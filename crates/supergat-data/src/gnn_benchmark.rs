@@ -5,129 +5,113 @@
 //! |---|---|
 //! | `adj_data`, `adj_indices`, `adj_indptr`, `adj_shape` | links as a sparse matrix (CSR) |
 //! | `attr_data`, ... or `attr_matrix` | features, sparse (CSR) or dense |
-//! | `labels` | class of each node |
+//! | `labels` | class of each node, -1 if unknown |
 //!
-//! Preparation as in the paper: links are undirected, without duplicates and self-loops; positive features
-//! become 1, all others 0; features of CS, Physics and Cora-Full are reduced to 500 principal components.
-//! Arrays of Python objects, such as node names, are ignored.
+//! Links are undirected, without duplicates and self-loops. Arrays of Python objects, such as node names, are
+//! ignored. The published datasets, recognised by their numbers of nodes and features, are prepared as in the
+//! paper: positive features become 1, all others 0; features of CS, Physics and Cora-Full are reduced to 500
+//! principal components. Other files keep their features.
 
-use crate::dataset::{Dataset, numbered};
+use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::npz::Npz;
 use crate::options::LoadOptions;
 use crate::prepare::COMPONENTS;
-use crate::{file, prepare, sparse, split};
-use std::path::Path;
+use crate::{prepare, split};
 use supergat_core::{Example, Features, SparseMatrix};
 use supergat_numerics::pca::principal_components;
 
-/// Expected file names, for error messages.
-pub(crate) const EXPECTED: &str = "one .npz file with adj_data, attr_data and labels";
+/// A dataset whose published preparation is known.
+struct Published {
+    name: &'static str,
+    nodes: usize,
+    features: usize,
+    /// Whether the features are reduced to principal components.
+    reduced: bool,
+}
 
-/// Published file stem, dataset name, and whether the features are reduced to principal components.
-const PUBLISHED: [(&str, &str, bool); 9] = [
-    ("cora_ml", "cora-ml", false),
-    ("cora_full", "cora-full", true),
-    ("cora", "cora-full", true),
-    ("dblp", "dblp", false),
-    ("ms_academic_cs", "cs", true),
-    ("ms_academic_phy", "physics", true),
-    ("amazon_electronics_photo", "photo", false),
-    ("amazon_electronics_computers", "computers", false),
-    ("citeseer", "citeseer-full", false),
+const fn published(name: &'static str, nodes: usize, features: usize, reduced: bool) -> Published {
+    Published { name, nodes, features, reduced }
+}
+
+const PUBLISHED: [Published; 8] = [
+    published("cora-ml", 2995, 2879, false),
+    published("cora-full", 19793, 8710, true),
+    published("dblp", 17716, 1639, false),
+    published("cs", 18333, 6805, true),
+    published("physics", 34493, 8415, true),
+    published("photo", 7650, 745, false),
+    published("computers", 13752, 767, false),
+    published("citeseer-full", 4230, 602, false),
 ];
 
-/// Returns whether these file names belong to this format.
-pub(crate) fn recognises(names: &[String]) -> bool {
-    let tables = names.iter().any(|name| [".csv", ".tsv", ".parquet", ".txt"].iter().any(|end| name.ends_with(end)));
-    names.iter().filter(|name| name.ends_with(".npz")).count() == 1 && !tables
-}
-
-/// Reads the dataset from a folder. The name follows from the published file name, else from the folder.
-pub fn read(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
-    let names = file::list(folder)?;
-    let Some(stem) = names.iter().find_map(|name| name.strip_suffix(".npz")) else {
-        return Err(Error::NotFound {
-            path: folder.join("*.npz"),
-            advice: format!("the folder must contain {EXPECTED}"),
-        });
-    };
-    read_named(folder, stem, prepare::name_of(folder), options)
-}
-
-/// Reads the dataset in a single file. Its name is the one under which the file is published, else the file's.
-pub fn read_file(path: &Path, options: &LoadOptions) -> Result<Dataset> {
-    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    read_named(path.parent().unwrap_or(Path::new("")), &stem, prepare::name_of(&path.with_extension("")), options)
-}
-
-fn read_named(folder: &Path, stem: &str, name: String, options: &LoadOptions) -> Result<Dataset> {
-    let path = folder.join(format!("{stem}.npz"));
-    let known = PUBLISHED.iter().find(|(file, ..)| *file == stem);
-    let name = known.map_or(name, |(_, name, _)| (*name).to_owned());
-    let reduced = PUBLISHED.iter().any(|(_, known, reduced)| *known == name && *reduced);
-    parse(&path, file::read(&path, file::MAX_BYTES)?, name, reduced, options)
-}
-
-/// Parses the bytes of a file; `path` is only used in error messages.
-///
-/// `reduced` replaces the features by their principal components.
-pub fn parse(path: &Path, bytes: Vec<u8>, name: String, reduced: bool, options: &LoadOptions) -> Result<Dataset> {
-    let npz = Npz::parse(path, bytes)?;
+/// Reads the dataset of an open file. `name` is its name, unless the content is a published one.
+pub fn parse(npz: &Npz, name: String, options: &LoadOptions) -> Result<Dataset> {
+    let path = npz.path();
+    let core = |source| Error::Core { path: path.to_owned(), source };
     let adjacency = npz.csr("adj_")?;
     let nodes = adjacency.offsets().len() - 1;
     let mut notes = Vec::new();
 
-    let labels = prepare::classes(path, &npz.array("labels")?.integers()?)?;
-    let features = binary(if npz.has("attr_matrix") { dense(path, &npz)? } else { npz.csr("attr_")? });
-    let core = |source| Error::Core { path: path.to_owned(), source };
-    let features = features.map_err(core)?;
-    notes.push("features: every positive value became 1".into());
-    let wide = Features::Sparse(features);
-    let features = match &wide {
-        Features::Sparse(matrix) if reduced && wide.columns() > COMPONENTS => {
-            notes.push(format!("features: {} words reduced to {COMPONENTS} principal components", wide.columns()));
-            principal_components(matrix, COMPONENTS)
+    let (labels, class_names) = prepare::named_classes(path, &npz.array("labels")?.integers()?, &mut notes)?;
+    let features = if npz.has("attr_matrix") { npz.dense_features("attr_matrix")? } else { npz.csr_features("attr_")? };
+    let shape = (features.rows(), features.columns());
+    let published = PUBLISHED.iter().find(|published| shape == (published.nodes, published.features));
+    let (name, features) = match published {
+        Some(published) => {
+            (published.name.to_owned(), prepared(&features, published.reduced, &mut notes).map_err(core)?)
         }
-        _ => wide,
+        None => {
+            notes.push("features: values kept as in the file".into());
+            (name, features)
+        }
     };
 
-    let pairs = (0..nodes).flat_map(|row| adjacency.row(row).0.iter().map(move |&column| (row as u32, column)));
-    let (graph, links) = prepare::undirected(nodes, pairs).map_err(core)?;
+    let pairs: Vec<(u32, u32)> =
+        (0..nodes).flat_map(|row| adjacency.row(row).0.iter().map(move |&column| (row as u32, column))).collect();
+    let (graph, links) = prepare::undirected_noted(nodes, &pairs, &mut notes).map_err(core)?;
     let split = split::choose(options.split, path, &name, &labels, Vec::new(), &mut notes)?;
     Ok(Dataset {
         name,
-        class_names: numbered(labels.classes()),
+        class_names,
         examples: vec![Example::new(graph, features, labels, split).map_err(core)?],
         node_ids: None,
         listed_links: links,
         notes,
         schema: None,
+        splits: Vec::new(),
         origin: None,
     })
 }
 
-/// Reads the dense feature matrix as a sparse one.
-fn dense(path: &Path, npz: &Npz) -> Result<SparseMatrix<f32>> {
-    let array = npz.array("attr_matrix")?;
-    let sides @ [_, columns] = array.rows_and_columns()?;
-    sparse::check_sides(path, sides)?;
-    let cell = |at: usize| [(at / columns) as u32, (at % columns) as u32];
-    let entries = array.numbers()?.into_iter().enumerate().filter(|(_, value)| *value != 0.0);
-    let (pairs, values) = entries.map(|(at, value)| (cell(at), value)).unzip();
-    sparse::from_entries(path, sides, pairs, values)
+/// Prepares features as in the paper: binary and, if `reduced`, as principal components.
+fn prepared(features: &Features<f32>, reduced: bool, notes: &mut Vec<String>) -> supergat_core::Result<Features<f32>> {
+    let matrix = binary(features)?;
+    notes.push("features: every positive value became 1, as published".into());
+    if !reduced {
+        return Ok(Features::Sparse(matrix));
+    }
+    notes.push(format!("features: {} words reduced to {COMPONENTS} principal components", features.columns()));
+    Ok(principal_components(&matrix, COMPONENTS))
 }
 
-/// Replaces positive values by 1 and drops all others.
-fn binary(matrix: SparseMatrix<f32>) -> supergat_core::Result<SparseMatrix<f32>> {
-    let rows = matrix.offsets().len() - 1;
-    let columns = Features::Sparse(matrix.clone()).columns();
-    let (mut offsets, mut column_of) = (vec![0], Vec::with_capacity(matrix.values().len()));
-    for row in 0..rows {
-        let (columns, values) = matrix.row(row);
-        column_of.extend(columns.iter().zip(values).filter(|(_, value)| **value > 0.0).map(|(column, _)| column));
+/// Returns a sparse matrix with 1 in place of positive values and without all others.
+fn binary(features: &Features<f32>) -> supergat_core::Result<SparseMatrix<f32>> {
+    let (mut offsets, mut column_of) = (vec![0], Vec::new());
+    for row in 0..features.rows() {
+        match features {
+            Features::Sparse(matrix) => {
+                let (columns, values) = matrix.row(row);
+                column_of
+                    .extend(columns.iter().zip(values).filter(|(_, value)| **value > 0.0).map(|(column, _)| *column));
+            }
+            Features::Dense { columns, values, .. } => {
+                let values = &values[row * columns..][..*columns];
+                column_of.extend((0..).zip(values).filter(|(_, value)| **value > 0.0).map(|(column, _)| column));
+            }
+        }
         offsets.push(column_of.len() as u64);
     }
     let values = vec![1.0; column_of.len()];
-    SparseMatrix::new(columns, offsets, column_of, values)
+    SparseMatrix::new(features.columns(), offsets, column_of, values)
 }

@@ -80,6 +80,7 @@ pub fn parse(folder: &Path, files: [Vec<u8>; 4], name: String, options: &LoadOpt
         listed_links: links,
         notes,
         schema: None,
+        splits: Vec::new(),
         origin: None,
     })
 }

@@ -97,6 +97,7 @@ impl Files {
             listed_links: edges.len() as u64,
             notes,
             schema: None,
+            splits: Vec::new(),
             origin: None,
         })
     }

@@ -77,6 +77,7 @@ impl RandomGraph {
             listed_links,
             notes: Vec::new(),
             schema: None,
+            splits: Vec::new(),
             origin: None,
         })
     }

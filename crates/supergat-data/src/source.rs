@@ -5,9 +5,10 @@ use crate::error::{Error, Result, shown};
 use crate::options::{LoadOptions, Origin, TableOptions};
 use crate::random_graph::{self, RandomGraph};
 use crate::random_partition::{self, RandomPartition};
-use crate::registry::{self, DATA_VARIABLE, KNOWN};
+use crate::registry::{self, DATA_VARIABLE};
+use crate::split::SplitChoice;
 use crate::{
-    converted, file, gnn_benchmark, graphsaint, musae, ogb, planetoid, ppi, prepare, split, tables, webkb, wiki_cs,
+    converted, file, graphsaint, musae, npz_dataset, ogb, planetoid, ppi, prepare, split, tables, webkb, wiki_cs,
 };
 use std::path::{Path, PathBuf};
 
@@ -54,7 +55,7 @@ const FORMATS: &[Format] = &[
     reader!("Wiki-CS", wiki_cs, Some(|path, options| wiki_cs::parse(path, &whole(path)?, name_of(path), options))),
     reader!("WebKB", webkb, Some(|path, options| webkb::parse(path, &whole(path)?, name_of(path), options))),
     TABLES,
-    reader!("gnn-benchmark", gnn_benchmark, Some(gnn_benchmark::read_file)),
+    reader!("a dataset of arrays", npz_dataset, Some(npz_dataset::read_file)),
 ];
 
 fn whole(path: &Path) -> Result<Vec<u8>> {
@@ -79,7 +80,7 @@ fn folder_of(path: &Path) -> &Path {
 /// - a file that [`crate::convert()`] wrote (`.safetensors`);
 /// - a single file of a dataset, such as an `.npz` file of the gnn-benchmark. If the format needs further files,
 ///   they are read from the same folder;
-/// - one of the [`KNOWN`] names: a folder of that name in the folder given by the environment variable
+/// - the name of one of the [`registry`] entries: a folder of that name in the folder given by the environment variable
 ///   `SUPERGAT_DATA`, in `./data`, or in the user's cache.
 pub fn load(source: &str) -> Result<Dataset> {
     load_with(source, &LoadOptions::default())
@@ -88,9 +89,30 @@ pub fn load(source: &str) -> Result<Dataset> {
 /// Loads a dataset as [`load`] does, with options.
 pub fn load_with(source: &str, options: &LoadOptions) -> Result<Dataset> {
     let mut dataset = load_from(source, &registry::roots(), options)?;
-    let tables = TableOptions { expected: None, labels_optional: false, ..options.tables.clone() };
-    dataset.origin = Some(Origin { source: source.to_owned(), split: options.split, tables });
+    dataset.origin = Some(origin(source, options));
     Ok(dataset)
+}
+
+/// Loads a dataset once per split of its files, which must be several. All share their graph and features.
+pub fn load_splits(source: &str, options: &LoadOptions) -> Result<Vec<Dataset>> {
+    let mut dataset =
+        load_from(source, &registry::roots(), &LoadOptions { split: SplitChoice::Published, ..options.clone() })?;
+    if dataset.splits.is_empty() {
+        return Err(Error::Mismatch {
+            path: source.into(),
+            what: "splits".into(),
+            expected: "files with several splits, such as masks of ten rows; use --seeds for several runs".into(),
+            found: "one split".into(),
+        });
+    }
+    dataset.origin = Some(origin(source, options));
+    Ok((0..dataset.splits.len()).filter_map(|number| dataset.numbered(number)).collect())
+}
+
+/// Returns the source and options that the dataset is read with.
+fn origin(source: &str, options: &LoadOptions) -> Origin {
+    let tables = TableOptions { expected: None, labels_optional: false, ..options.tables.clone() };
+    Origin { source: source.to_owned(), split: options.split, tables }
 }
 
 fn load_from(source: &str, roots: &[PathBuf], options: &LoadOptions) -> Result<Dataset> {
@@ -120,7 +142,7 @@ fn load_from(source: &str, roots: &[PathBuf], options: &LoadOptions) -> Result<D
             };
         }
     }
-    if KNOWN.contains(&source) {
+    if registry::entry(source).is_some() {
         let folders: Vec<PathBuf> = roots.iter().map(|root| root.join(source)).collect();
         return match folders.iter().find(|folder| folder.is_dir()) {
             Some(folder) => read_folder(folder, options),
@@ -181,8 +203,8 @@ fn nearest_format(names: &[String]) -> &'static Format {
 /// Returns up to three known names with a similar spelling, nearest first.
 fn nearest(name: &str) -> Vec<&'static str> {
     let name = name.to_lowercase();
-    let mut close: Vec<(usize, &str)> = KNOWN
-        .into_iter()
+    let mut close: Vec<(usize, &str)> = registry::all()
+        .map(|entry| entry.name)
         .chain([random_partition::NAME, random_graph::NAME])
         .map(|known| (edits(&name, known), known))
         .filter(|&(edits, known)| edits <= known.len().div_ceil(3))
@@ -273,7 +295,7 @@ mod tests {
         for name in ["one.npz", "two.npz"] {
             std::fs::write(folder.path().join(name), b"").unwrap();
         }
-        assert!(message().contains("): gnn-benchmark needs one .npz file with adj_data"), "{}", message());
+        assert!(message().contains("): a dataset of arrays needs one .npz file with adj_data"), "{}", message());
         let error = load_from(folder.path().join("a").to_str().unwrap(), &[]).unwrap_err().to_string();
         assert!(error.contains("not found: it is no file of a known format; give the folder"), "{error}");
     }

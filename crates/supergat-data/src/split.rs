@@ -126,7 +126,10 @@ pub(crate) fn choose(
             match count {
                 0 => "published or random, since the files hold no splits".into(),
                 1 => "published, random, or 0, since the files hold one split".into(),
-                _ => format!("published, random, or a number from 0 to {}", count - 1),
+                _ => format!(
+                    "published, random, or a number from 0 to {}, since the files hold {count} splits",
+                    count - 1
+                ),
             },
         )),
     }
@@ -252,7 +255,10 @@ mod tests {
         let (full, notes) = chosen(SplitChoice::FullSupervised, "x", &more, two()).unwrap();
         assert_eq!((full, notes.len()), ([vec![0, 3, 5], vec![1], vec![2]], 2));
         let error = chosen(SplitChoice::Numbered(2), "x", &labels, two()).unwrap_err().to_string();
-        assert_eq!(error, "here: split: expected published, random, or a number from 0 to 1, found 2");
+        assert_eq!(
+            error,
+            "here: split: expected published, random, or a number from 0 to 1, since the files hold 2 splits, found 2"
+        );
         assert!(chosen(SplitChoice::Numbered(0), "x", &labels, vec![]).is_err());
         let several = Labels::Multi { classes: 1, of: vec![1, 0, 1] };
         assert!(chosen(SplitChoice::Random { seed: 0 }, "x", &several, vec![]).is_err());

@@ -85,7 +85,7 @@ pub fn parse(path: &Path, bytes: &[u8], name: String, options: &LoadOptions) -> 
         .map(|(train, validation)| [selected(train), selected(validation), selected(&content.test_mask)])
         .collect();
     let mut notes = vec!["links as listed, direction kept".to_owned()];
-    let split = split::choose(options.split, path, &name, &labels, of_files, &mut notes)?;
+    let split = split::choose(options.split, path, &name, &labels, of_files.clone(), &mut notes)?;
     Ok(Dataset {
         name,
         class_names: numbered(labels.classes()),
@@ -94,6 +94,7 @@ pub fn parse(path: &Path, bytes: &[u8], name: String, options: &LoadOptions) -> 
         listed_links: edges.len() as u64,
         notes,
         schema: None,
+        splits: of_files,
         origin: None,
     })
 }

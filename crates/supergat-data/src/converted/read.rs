@@ -53,6 +53,7 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<Dataset> {
         listed_links: header.listed_links,
         notes: header.notes.clone(),
         schema: header.schema.clone().filter(|schema| schema.width() == header.features),
+        splits: Vec::new(),
         origin: None,
     })
 }

@@ -1,10 +1,10 @@
-//! Sizes and sources of the paper's real-world datasets.
+//! Sizes and sources of the paper's real-world datasets and of the heterophilous benchmark.
 //!
-//! Sizes are taken from the paper's table. Checksums are given where those of the public files are known.
+//! Sizes are those of the papers. Checksums are given where those of the public files are known.
 
 use super::{Entry, RemoteFile, Unpack};
 
-/// All published datasets.
+/// Datasets of the paper.
 pub const ENTRIES: [Entry; 17] = [
     Entry {
         name: "cora",
@@ -417,6 +417,40 @@ pub const ENTRIES: [Entry; 17] = [
         files: &[RemoteFile {
             name: "ppi.zip",
             url: "https://data.dgl.ai/dataset/ppi.zip",
+            sha256: None,
+            unpack: Unpack::Not,
+        }],
+    },
+];
+
+/// Datasets of the heterophilous benchmark (Platonov et al., 2023), each with ten splits.
+pub const HETEROPHILOUS: [Entry; 2] = [
+    Entry {
+        name: "minesweeper",
+        nodes: 10000,
+        edges: 39402,
+        features: 7,
+        classes: 2,
+        licence: "MIT",
+        home: "https://github.com/yandex-research/heterophilous-graphs",
+        files: &[RemoteFile {
+            name: "minesweeper.npz",
+            url: "https://github.com/yandex-research/heterophilous-graphs/raw/main/data/minesweeper.npz",
+            sha256: None,
+            unpack: Unpack::Not,
+        }],
+    },
+    Entry {
+        name: "chameleon-filtered",
+        nodes: 890,
+        edges: 8854,
+        features: 2325,
+        classes: 5,
+        licence: "MIT",
+        home: "https://github.com/yandex-research/heterophilous-graphs",
+        files: &[RemoteFile {
+            name: "chameleon_filtered.npz",
+            url: "https://github.com/yandex-research/heterophilous-graphs/raw/main/data/chameleon_filtered.npz",
             sha256: None,
             unpack: Unpack::Not,
         }],

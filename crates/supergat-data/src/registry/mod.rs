@@ -2,7 +2,7 @@
 
 mod entries;
 
-pub use entries::ENTRIES;
+pub use entries::{ENTRIES, HETEROPHILOUS};
 
 use std::path::PathBuf;
 
@@ -27,9 +27,9 @@ pub struct Entry {
     pub name: &'static str,
     /// Total number of nodes of all graphs.
     pub nodes: usize,
-    /// Number of links as counted in the paper.
+    /// Number of links as counted by the publisher.
     pub edges: usize,
-    /// Number of features per node as used in the paper.
+    /// Number of features per node after preparation.
     pub features: usize,
     /// Number of classes.
     pub classes: usize,
@@ -65,9 +65,14 @@ pub enum Unpack {
     Below(&'static str),
 }
 
+/// Returns all entries: those of the paper and those of the heterophilous benchmark.
+pub fn all() -> impl Iterator<Item = &'static Entry> {
+    ENTRIES.iter().chain(&HETEROPHILOUS)
+}
+
 /// Returns the entry with the given name.
 pub fn entry(name: &str) -> Option<&'static Entry> {
-    ENTRIES.iter().find(|entry| entry.name == name)
+    all().find(|entry| entry.name == name)
 }
 
 /// Returns the folders that are searched for datasets, in order: `$SUPERGAT_DATA`, `./data` and the user's
@@ -107,7 +112,7 @@ mod tests {
     #[test]
     fn entries_are_valid() {
         assert_eq!((KNOWN[0], KNOWN[16]), ("cora", "ppi"));
-        for entry in &ENTRIES {
+        for entry in all() {
             assert!(!entry.files.is_empty() && entry.nodes > entry.classes, "{}", entry.name);
             for file in entry.files {
                 assert!(file.url.starts_with("http"), "{}", file.url);

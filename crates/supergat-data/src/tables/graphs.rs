@@ -3,6 +3,7 @@
 use super::nodes::Nodes;
 use super::splits::Splits;
 use crate::error::{Error, Result};
+use crate::prepare::SELF_LOOPS;
 use std::path::Path;
 use supergat_core::{Direction, Example, Features, Graph, Labels, SparseMatrix};
 
@@ -111,7 +112,7 @@ fn note_anomalies(examples: &[Example<f32>], notes: &mut Vec<String>) {
     let duplicates = sum(&|graph| graph.duplicates() / directions(graph));
     let isolated = sum(&|graph| (0..graph.nodes()).filter(|node| graph.degree(*node) == 0).count() as u64);
     for (count, what) in [
-        (loops, "links from a node to itself: replaced by the one self-loop that every node has"),
+        (loops, SELF_LOOPS),
         (duplicates, "links repeated from an earlier row: counted once"),
         (isolated, "nodes without a link: classified by their features alone"),
     ] {

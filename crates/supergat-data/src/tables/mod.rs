@@ -157,6 +157,7 @@ impl<'a> Tables<'a> {
             listed_links,
             notes,
             schema,
+            splits: Vec::new(),
             origin: None,
         })
     }

@@ -42,6 +42,7 @@ fn odd(direction: Direction, features: fn(usize) -> Features<f32>, several: bool
         listed_links: 77,
         notes: vec!["a note".into()],
         schema: Some(Schema::default()),
+        splits: Vec::new(),
         origin: None,
     }
 }

@@ -1,44 +1,45 @@
 //! Tests of every reader on a small folder of the published layout, and on faulty files.
 
 use crate::arrays::{deflated_zeros, floats, gzip, gzip_of, ints, longs, npy, npz, zip};
+use crate::npz_datasets::{benchmark, heterophilous};
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 use supergat_core::{Direction, Features, Labels};
 use supergat_data::{Dataset, Error, LoadOptions, Result, SplitChoice, load, load_with};
 
 /// A temporary folder of files.
-struct Folder {
+pub struct Folder {
     root: tempfile::TempDir,
     name: &'static str,
 }
 
 impl Folder {
-    fn new(name: &'static str, files: Vec<(&str, Vec<u8>)>) -> Self {
+    pub fn new(name: &'static str, files: Vec<(&str, Vec<u8>)>) -> Self {
         let folder = Self { root: tempfile::tempdir().unwrap(), name };
         files.into_iter().for_each(|(file, bytes)| folder.write(file, &bytes));
         folder
     }
 
-    fn path(&self) -> PathBuf {
+    pub fn path(&self) -> PathBuf {
         self.root.path().join(self.name)
     }
 
-    fn write(&self, file: &str, bytes: &[u8]) {
+    pub fn write(&self, file: &str, bytes: &[u8]) {
         let path = self.path().join(file);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, bytes).unwrap();
     }
 
-    fn load(&self) -> Result<Dataset> {
+    pub fn load(&self) -> Result<Dataset> {
         load(self.path().to_str().unwrap())
     }
 
-    fn load_split(&self, split: SplitChoice) -> Result<Dataset> {
+    pub fn load_split(&self, split: SplitChoice) -> Result<Dataset> {
         load_with(self.path().to_str().unwrap(), &LoadOptions { split, ..Default::default() })
     }
 
     /// Returns the message for a replaced file, without the name of the folder.
-    fn refusal(&self, file: &str, bytes: &[u8]) -> String {
+    pub fn refusal(&self, file: &str, bytes: &[u8]) -> String {
         let before = std::fs::read(self.path().join(file)).unwrap();
         self.write(file, bytes);
         let message = self.load().unwrap_err().to_string();
@@ -47,56 +48,19 @@ impl Folder {
     }
 }
 
-fn splits(dataset: &Dataset) -> [&[u32]; 3] {
+pub fn splits(dataset: &Dataset) -> [&[u32]; 3] {
     let example = &dataset.examples[0];
     [&example.train, &example.validation, &example.test]
 }
 
-fn single(dataset: &Dataset) -> &[u32] {
+pub fn single(dataset: &Dataset) -> &[u32] {
     let Labels::Single { of, .. } = &dataset.examples[0].labels else { panic!("one class per node") };
     of
 }
 
-fn dense(dataset: &Dataset) -> &[f32] {
+pub fn dense(dataset: &Dataset) -> &[f32] {
     let Features::Dense { values, .. } = &*dataset.examples[0].features else { panic!("dense features") };
     values
-}
-
-/// Nodes 0 -> 1 (twice, as two entries), 2 -> 1, a self-loop on 2; features of which one is negative.
-fn benchmark() -> Vec<(&'static str, Vec<u8>)> {
-    vec![
-        ("adj_data", floats(&[4], &[1.0; 4])),
-        ("adj_indices", ints(&[1, 1, 1, 2])),
-        ("adj_indptr", ints(&[0, 2, 2, 4])),
-        ("adj_shape", longs(&[2], &[3, 3])),
-        ("attr_data", floats(&[4], &[0.5, 3.0, -1.0, 2.0])),
-        ("attr_indices", ints(&[0, 1, 0, 1])),
-        ("attr_indptr", ints(&[0, 2, 3, 4])),
-        ("attr_shape", longs(&[2], &[3, 2])),
-        ("labels", longs(&[3], &[0, 1, 1])),
-        ("node_names", npy("|O", false, &[1], b"a pickle that is never read")),
-    ]
-}
-
-#[test]
-fn reads_gnn_benchmark() {
-    let folder = Folder::new("some", vec![("cora_ml.npz", npz(&benchmark()))]);
-    let dataset = folder.load().unwrap();
-    assert_eq!((dataset.name.as_str(), dataset.nodes(), dataset.classes(), dataset.listed_links), ("cora-ml", 3, 2, 2));
-    let Features::Sparse(features) = &*dataset.examples[0].features else { panic!("sparse") };
-    assert_eq!((features.offsets(), features.column_of()), (&[0, 2, 2, 3][..], &[0, 1, 1][..]));
-    assert!(features.values().iter().all(|&value| value == 1.0));
-    assert_eq!(dataset.examples[0].graph.incoming().of(1), [0, 1, 2]);
-    assert!(dataset.examples[0].graph.is_symmetric() && dataset.examples[0].graph.self_loops() == 0);
-    // Three nodes are not Cora-ML's 2995, so its published split is not taken.
-    assert!(dataset.notes.iter().any(|note| note.starts_with("no published split is known")), "{:?}", dataset.notes);
-
-    // The same features, dense.
-    let mut arrays: Vec<_> = benchmark().into_iter().filter(|(name, _)| !name.starts_with("attr_")).collect();
-    arrays.push(("attr_matrix", floats(&[3, 2], &[0.5, 3.0, -1.0, 0.0, 0.0, 2.0])));
-    folder.write("cora_ml.npz", &npz(&arrays));
-    let Features::Sparse(same) = &*folder.load().unwrap().examples[0].features else { panic!("sparse") };
-    assert_eq!(same.column_of(), features.column_of());
 }
 
 /// A path to a file of a dataset is read as that dataset, whatever else is in its folder.
@@ -131,32 +95,6 @@ fn loads_single_files() {
     assert!(
         loaded("notes.md").unwrap_err().to_string().contains("notes.md not found: it is no file of a known format")
     );
-}
-
-#[test]
-fn explains_faults_of_gnn_benchmark() {
-    let folder = Folder::new("mine", vec![("x.npz", npz(&benchmark()))]);
-    assert_eq!(folder.load().unwrap().name, "mine");
-    for (array, bytes, part) in [
-        ("labels", longs(&[2], &[0, 1]), "labels (one row per node)"),
-        ("labels", longs(&[3], &[0, 1, 1 << 40]), "class of node 2: expected a number below 100000"),
-        ("labels", npy("|O", false, &[3], b""), "Python objects would have to be executed"),
-        ("adj_indices", ints(&[1, 1, 1, 3]), "expected a number below 3, found 3"),
-        ("adj_shape", longs(&[2], &[3, 1 << 50]), "rows or columns of a matrix"),
-        ("attr_shape", longs(&[3], &[3, 2, 1]), "attr_shape: expected rows and columns of a matrix"),
-        ("attr_data", floats(&[4], &[f32::NAN; 4]), ""),
-    ] {
-        let mut arrays = benchmark();
-        arrays.iter_mut().find(|(name, _)| *name == array).unwrap().1 = bytes;
-        if part.is_empty() {
-            // A value that is no number is not positive.
-            folder.write("x.npz", &npz(&arrays));
-            assert_eq!(folder.load().unwrap().examples[0].features.stored(), 0);
-        } else {
-            let message = folder.refusal("x.npz", &npz(&arrays));
-            assert!(message.contains(part) && message.starts_with("x.npz"), "{message}");
-        }
-    }
 }
 
 fn musae() -> Folder {
@@ -286,7 +224,12 @@ fn reads_wiki_cs() {
     assert_eq!(dataset.examples[0].graph.incoming().of(1), [0, 1]);
     assert_eq!(splits(&folder.load_split(SplitChoice::Numbered(1)).unwrap()), [&[1][..], &[0], &[2]]);
     let error = folder.load_split(SplitChoice::Numbered(2)).unwrap_err().to_string();
-    assert!(error.ends_with("split: expected published, random, or a number from 0 to 1, found 2"), "{error}");
+    assert!(
+        error.ends_with(
+            "split: expected published, random, or a number from 0 to 1, since the files hold 2 splits, found 2"
+        ),
+        "{error}"
+    );
     for (from, to, part) in [
         ("[5, 6]", "[5]", "features of node 2: expected 2, found 1"),
         ("[[1, 1], [], [0]]", "[[1, 1], []]", "lists of links, one per label: expected 3, found 2"),
@@ -496,6 +439,7 @@ proptest! {
     #[test]
     fn survives_damaged_files(changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..5)) {
         let _ = load_changed(&Folder::new("a", vec![("x.npz", npz(&benchmark()))]), "x.npz", &changes);
+        let _ = load_changed(&Folder::new("a", vec![("x.npz", npz(&heterophilous()))]), "x.npz", &changes);
         let _ = load_changed(&Folder::new("a", vec![("ppi.zip", zipped(&ppi()))]), "ppi.zip", &changes);
         let _ = load_changed(&Folder::new("a", vec![("webkb.tar.gz", tar(&PAGES))]), "webkb.tar.gz", &changes);
         let _ = load_changed(&Folder::new("a", vec![("data.json", WIKI.into())]), "data.json", &changes);

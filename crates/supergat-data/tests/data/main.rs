@@ -9,6 +9,7 @@ mod hostile;
 #[cfg(unix)]
 mod limits;
 mod npz;
+mod npz_datasets;
 mod pickles;
 mod planetoid;
 mod random_partition;
