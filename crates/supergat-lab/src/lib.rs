@@ -29,6 +29,6 @@ pub use agreement::Agreement;
 pub use bench::{BenchResult, KernelTiming, Timing, bench};
 pub use estimate::{Estimate, estimate};
 pub use graph_statistics::GraphStatistics;
-pub use runs::{Observation, Runs, SeedRun, logits, run_seeds, score};
+pub use runs::{Observation, Runs, SeedRun, logits, run_seeds, run_splits, score};
 pub use settings::Settings;
 pub use statistics::Summary;

@@ -1,4 +1,4 @@
-//! Training with several seeds: one run per core, with shared graph and features.
+//! Training with several seeds or splits: one run per core, with shared graph and features.
 
 use crate::settings::Settings;
 use crate::statistics::Summary;
@@ -168,17 +168,51 @@ pub fn run_seeds(
     threads: usize,
     observe: impl Fn(Observation<'_>) -> ControlFlow<()> + Sync,
 ) -> Result<Runs> {
-    assert!(!seeds.is_empty(), "at least one seed");
     let prepared = prepare(dataset, settings)?;
+    run_jobs(seeds, threads, |_, work| work(&prepared), observe)
+}
+
+/// Trains once per dataset, where the datasets are splits of one graph: split k has the k-th seed, counted from
+/// `first_seed`. Otherwise as [`run_seeds`].
+///
+/// ```
+/// use std::ops::ControlFlow;
+/// use supergat_lab::{Settings, run_splits};
+/// let graph = supergat_data::load("random-partition:classes=3,nodes=180,degree=6,homophily=0.8").unwrap();
+/// let splits: Vec<_> = (0..3).filter_map(|seed| graph.redrawn(seed)).collect();
+/// let settings = Settings { max_epochs: 3, ..Settings::general("gat-go".parse().unwrap()) };
+/// let runs = run_splits(&splits, &settings, 5, 2, |_| ControlFlow::Continue(()))?;
+/// assert_eq!(runs.runs.iter().map(|run| run.seed).collect::<Vec<_>>(), [5, 6, 7]);
+/// # Ok::<(), supergat_core::Error>(())
+/// ```
+pub fn run_splits(
+    splits: &[Dataset],
+    settings: &Settings,
+    first_seed: u64,
+    threads: usize,
+    observe: impl Fn(Observation<'_>) -> ControlFlow<()> + Sync,
+) -> Result<Runs> {
+    let seeds: Vec<u64> = (first_seed..).take(splits.len()).collect();
+    run_jobs(&seeds, threads, |k, work| work(&prepare(&splits[k], settings)?), observe)
+}
+
+/// Trains once per seed. `with_prepared` calls its second argument with the prepared dataset of the k-th seed.
+fn run_jobs(
+    seeds: &[u64],
+    threads: usize,
+    with_prepared: impl Fn(usize, &dyn Fn(&Prepared<f32>) -> Result<()>) -> Result<()> + Sync,
+    observe: impl Fn(Observation<'_>) -> ControlFlow<()> + Sync,
+) -> Result<Runs> {
+    assert!(!seeds.is_empty(), "at least one seed");
     let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
     let finished: Mutex<Vec<(usize, SeedRun)>> = Mutex::default();
     type Best = (f64, usize, Model<f32>, Vec<Vec<f32>>);
     let best: Mutex<Option<Best>> = Mutex::default();
     let failure: Mutex<Option<supergat_core::Error>> = Mutex::default();
 
-    let one = |k: usize| -> Result<()> {
+    let one = |k: usize, prepared: &Prepared<f32>| -> Result<()> {
         let seed = seeds[k];
-        let Finished { run, model, logits } = train(&prepared, seed, |epoch| {
+        let Finished { run, model, logits } = train(prepared, seed, |epoch| {
             if observe(Observation::Epoch(seed, epoch)).is_break() {
                 stop.store(true, Ordering::Relaxed);
             }
@@ -201,7 +235,7 @@ pub fn run_seeds(
             if k >= seeds.len() {
                 break;
             }
-            if let Err(error) = one(k) {
+            if let Err(error) = with_prepared(k, &|prepared| one(k, prepared)) {
                 failure.lock().expect("no thread panicked").get_or_insert(error);
                 stop.store(true, Ordering::Relaxed);
             }
@@ -247,6 +281,17 @@ mod tests {
         }
         let best = many.validation().values.iter().copied().fold(0.0, f64::max);
         assert_eq!(many.validation().values[many.best], best);
+    }
+
+    #[test]
+    fn each_split_is_trained_as_alone() {
+        let splits: Vec<Dataset> = (0..2).map(|seed| dataset().redrawn(seed).unwrap()).collect();
+        let both = run_splits(&splits, &settings(), 4, 2, |_| ControlFlow::Continue(())).unwrap();
+        for (k, split) in splits.iter().enumerate() {
+            let alone = run_seeds(split, &settings(), &[4 + k as u64], 1, |_| ControlFlow::Continue(())).unwrap();
+            assert_eq!((alone.runs[0].seed, alone.runs[0].outcome), (both.runs[k].seed, both.runs[k].outcome));
+        }
+        assert_ne!(both.runs[0].history, both.runs[1].history);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::num::NonZero;
 use std::ops::ControlFlow;
 use supergat_core::hyperparameters::{Hyperparameter, Value};
 use supergat_data::Dataset;
-use supergat_lab::{Observation, SeedRun, Settings, Summary, run_seeds};
+use supergat_lab::{Observation, Runs, SeedRun, Settings, Summary, run_seeds, run_splits};
 
 type Observer<'a> = Box<dyn Fn(Observation<'_>) -> ControlFlow<()> + Sync + 'a>;
 
@@ -247,21 +247,51 @@ impl<'a> ClassifierBuilder<'a> {
         if self.seeds.is_empty() {
             return Err(Error::NoSeeds);
         }
-        let Choice { settings, recommendation, .. } = self.choose(dataset)?;
-        let observe = |event: Observation<'_>| match &self.observer {
-            Some(observer) => observer(event),
-            None => ControlFlow::Continue(()),
+        let choice = self.choose(dataset)?;
+        let runs = run_seeds(dataset, &choice.settings, &self.seeds, self.threads, |event| self.notify(event))?;
+        finish(dataset, choice, runs)
+    }
+
+    /// Trains once per split of one graph and keeps the model with the best validation metric. Split k is trained with
+    /// the first seed plus k; model and settings are chosen for the first split.
+    ///
+    /// [`crate::load_splits`] loads all splits of a dataset.
+    ///
+    /// ```
+    /// use supergat::Classifier;
+    /// let graph = supergat::load("random-partition:classes=3,nodes=180,degree=8,homophily=0.9")?;
+    /// let splits: Vec<_> = (0..3).filter_map(|seed| graph.redrawn(seed)).collect();
+    /// let training = Classifier::builder().model("gat-go").hidden(4).max_epochs(30).train_splits(&splits)?;
+    /// assert_eq!(training.test().values.len(), 3);
+    /// # Ok::<(), supergat::Error>(())
+    /// ```
+    pub fn train_splits(self, splits: &[Dataset]) -> Result<Training> {
+        let (Some(&first_seed), Some(first)) = (self.seeds.first(), splits.first()) else {
+            return Err(Error::NoSeeds);
         };
-        let runs = run_seeds(dataset, &settings, &self.seeds, self.threads, observe)?;
-        let best = &runs.runs[runs.best];
-        let predictions = Predictions::new(runs.model.architecture(), dataset.class_names.clone(), runs.logits)?;
-        let classifier = Classifier::trained(runs.model, settings, dataset, best.seed, best.outcome.best_epoch);
-        let (runs, best, interrupted) = (runs.runs, runs.best, runs.interrupted);
-        Ok(Training { classifier, runs, best, predictions, recommendation, interrupted })
+        let choice = self.choose(first)?;
+        let observe = |event: Observation<'_>| self.notify(event);
+        let runs = run_splits(splits, &choice.settings, first_seed, self.threads, observe)?;
+        let best = runs.runs[runs.best].seed - first_seed;
+        finish(&splits[best as usize], choice, runs)
+    }
+
+    fn notify(&self, event: Observation<'_>) -> ControlFlow<()> {
+        self.observer.as_ref().map_or(ControlFlow::Continue(()), |observer| observer(event))
     }
 
     /// Trains once per seed and returns the best model.
     pub fn fit(self, dataset: &Dataset) -> Result<Classifier> {
         Ok(self.train(dataset)?.classifier)
     }
+}
+
+/// Builds the result of a training. `dataset` is the one of the best run.
+fn finish(dataset: &Dataset, choice: Choice, runs: Runs) -> Result<Training> {
+    let Choice { settings, recommendation, .. } = choice;
+    let best = &runs.runs[runs.best];
+    let predictions = Predictions::new(runs.model.architecture(), dataset.class_names.clone(), runs.logits)?;
+    let classifier = Classifier::trained(runs.model, settings, dataset, best.seed, best.outcome.best_epoch);
+    let (runs, best, interrupted) = (runs.runs, runs.best, runs.interrupted);
+    Ok(Training { classifier, runs, best, predictions, recommendation, interrupted })
 }

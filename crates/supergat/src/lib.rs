@@ -74,6 +74,12 @@ pub fn load_with(source: &str, options: &LoadOptions) -> Result<Dataset> {
     Ok(supergat_data::load_with(source, options)?)
 }
 
+/// Loads a dataset once per split of its files, for [`ClassifierBuilder::train_splits`]. The files must contain several
+/// splits; all datasets share their graph and features.
+pub fn load_splits(source: &str, options: &LoadOptions) -> Result<Vec<Dataset>> {
+    Ok(supergat_data::load_splits(source, options)?)
+}
+
 /// The code of the README, compiled and run as a test.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]

@@ -61,11 +61,13 @@ Splits:
   random[:SEED]    20 training and 30 validation nodes per class, all others for testing
   full-supervised  validation and test nodes as published, all other labelled nodes for training
   0, 1, ...        number of a split, for datasets with several splits
+  --splits all     one run per split of the files; the result is mean and standard deviation over the splits
 
 Examples:
   supergat train
   supergat train cora --seeds 10 --threads 4
   supergat train cora-ml --split random:7
+  supergat train minesweeper --splits all
   supergat train path/to/folder --model gat-go --lr 0.005 --out runs/mine
   supergat train random-partition:homophily=0.2,degree=5 --lambda-e 3
   supergat train cora --print-config > cora.toml

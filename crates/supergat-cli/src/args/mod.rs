@@ -194,7 +194,7 @@ pub struct InspectArgs {
 
 /// Arguments of `supergat bench`.
 #[derive(Debug, Args)]
-#[command(after_help = help::BENCH, mut_arg("seeds", |arg| arg.hide(true)))]
+#[command(after_help = help::BENCH, mut_arg("seeds", |arg| arg.hide(true)), mut_arg("splits", |arg| arg.hide(true)))]
 #[command(mut_arg("model", |arg| arg.help("Model such as supergat-mx, or auto (recommended for the graph) [default: supergat-mx]")))]
 pub struct BenchArgs {
     /// Configuration keys given as options.
@@ -252,6 +252,7 @@ pub struct CompareArgs {
 
 /// Arguments of `supergat tune`.
 #[derive(Debug, Args)]
+#[command(mut_arg("splits", |arg| arg.hide(true)))]
 #[command(after_help = help::TUNE, mut_arg("seeds", |arg| arg.help("Number of seeds per trial [default: 3]")))]
 pub struct TuneArgs {
     /// Configuration keys given as options.

@@ -38,6 +38,7 @@ pub fn run(args: BenchArgs) -> Result<ExitCode> {
     let mut options = args.options.0;
     options.entry("model").or_insert(DEFAULT_MODEL.into());
     let choices = Choices::new(options, None)?;
+    choices.refuse_all_splits()?;
     let source = match &args.random {
         Some(spec) => random_graph(spec)?,
         None => choices.dataset().to_owned(),

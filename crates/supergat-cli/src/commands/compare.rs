@@ -62,6 +62,8 @@ struct RunFolderSummary {
     model: String,
     metric: String,
     seeds: Vec<u64>,
+    #[serde(default)]
+    splits: Vec<usize>,
     test: Summary,
     #[serde(default)]
     interrupted: bool,
@@ -89,8 +91,11 @@ fn run_folder(path: &Path) -> Result<Sample> {
     }
     // All generated graphs have the same name. Results files use their specification instead.
     let generated = summary.source.strip_prefix(&summary.dataset).is_some_and(|rest| rest.starts_with(':'));
-    let runs = summary.seeds.iter().zip(&summary.test.values);
-    let run = |(&seed, &test): (&u64, &f64)| ComparedRun { split: config.split.clone(), split_hash: None, seed, test };
+    let runs = summary.seeds.iter().zip(&summary.test.values).enumerate();
+    let run = |(k, (&seed, &test)): (usize, (&u64, &f64))| {
+        let split = summary.splits.get(k).map_or_else(|| config.split.clone(), usize::to_string);
+        ComparedRun { split, split_hash: None, seed, test }
+    };
     Ok(Sample {
         name: summary.model,
         dataset: if generated { summary.source } else { summary.dataset },

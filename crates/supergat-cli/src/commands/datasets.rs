@@ -31,7 +31,7 @@ struct DatasetInfo {
 
 /// Lists the published datasets.
 pub fn run(args: &DatasetsArgs) -> Result<ExitCode> {
-    let list = DatasetsOutput { schema: SCHEMA, datasets: registry::ENTRIES.iter().map(dataset_info).collect() };
+    let list = DatasetsOutput { schema: SCHEMA, datasets: registry::all().map(dataset_info).collect() };
     if args.json {
         output::print_json(&list)?;
     } else {
@@ -58,12 +58,12 @@ fn dataset_info(entry: &Entry) -> DatasetInfo {
 
 fn table(datasets: &[DatasetInfo]) -> String {
     let mut text = format!(
-        "{BOLD}{:<12}{:>8}{:>9}{:>10}{:>9}  {:<11} on this machine{BOLD:#}\n",
+        "{BOLD}{:<20}{:>8}{:>9}{:>10}{:>9}  {:<11} on this machine{BOLD:#}\n",
         "name", "nodes", "links", "features", "classes", "licence"
     );
     for DatasetInfo { name, nodes, edges, features, classes, licence, place, .. } in datasets {
         let place = place.as_deref().unwrap_or("no");
-        text += &format!("{name:<12}{nodes:>8}{edges:>9}{features:>10}{classes:>9}  {licence:<11} {place}\n");
+        text += &format!("{name:<20}{nodes:>8}{edges:>9}{features:>10}{classes:>9}  {licence:<11} {place}\n");
     }
     text + "`supergat download NAME` downloads a dataset.\n"
 }

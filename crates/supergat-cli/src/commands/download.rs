@@ -54,7 +54,7 @@ pub fn run(args: &DownloadArgs) -> Result<ExitCode> {
 /// Finds a published dataset by name.
 fn published(name: &str) -> Result<&'static Entry> {
     registry::entry(name).ok_or_else(|| {
-        let names = registry::ENTRIES.iter().map(|entry| entry.name.to_owned()).collect();
+        let names = registry::all().map(|entry| entry.name.to_owned()).collect();
         CliError::usage(format!("unknown dataset `{name}`: expected one of {}", nearest_first(name, names).join(", ")))
     })
 }

@@ -45,7 +45,7 @@ fn table(name: &str, s: &GraphStatistics) -> String {
         ("nodes", s.nodes.to_string(), ""),
         ("edges", s.edges.to_string(), "links as published, duplicates included"),
         ("directed edges", s.directed_edges.to_string(), "edges used by attention, without the self-loop of each node"),
-        ("self-loops", s.self_loops.to_string(), "links from a node to itself, in the files"),
+        ("self-loops", s.self_loops.to_string(), "links from a node to itself, in the graph as read"),
         ("isolated", s.isolated.to_string(), "nodes without a neighbour"),
         (
             "degree",

@@ -37,6 +37,8 @@ pub struct Key {
 pub const RUN: &str = "Run";
 /// Heading of the options for reading tables. These keys have no value unless the user sets one.
 pub const TABLES: &str = "Tables (nodes.csv, edges.csv)";
+/// Value of the key `splits`.
+const ALL: &str = "all";
 /// Maximum number of seeds.
 const MAX_SEEDS: i64 = 1_000_000;
 
@@ -57,7 +59,7 @@ pub static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
     RUN_KEYS.into_iter().chain(hyperparameters).chain(TABLE_KEYS).collect()
 });
 
-const RUN_KEYS: [Key; 5] = [
+const RUN_KEYS: [Key; 6] = [
     key(
         "dataset",
         Kind::Text,
@@ -70,6 +72,12 @@ const RUN_KEYS: [Key; 5] = [
         Kind::Text,
         RUN,
         "Train/validation/test split: published, random, random:SEED, full-supervised, or a split number",
+    ),
+    key(
+        "splits",
+        Kind::Text,
+        RUN,
+        "Train once on every split of the files, split k with seed + k; the only value is all",
     ),
     key("seed", Kind::Whole, RUN, "First seed, for initial weights, dropout and sampling"),
     key("seeds", Kind::Whole, RUN, "Number of seeds to run: seed, seed + 1, ..."),
@@ -114,6 +122,7 @@ impl Key {
         }
         let (min, max) = if self.name == "seeds" { (1, MAX_SEEDS) } else { (0, i64::MAX) };
         let expected = match (self.kind, value) {
+            (Kind::Text, Value::String(text)) if self.name == "splits" && text != ALL => format!("must be {ALL}"),
             (Kind::Text, Value::String(_)) | (Kind::Flag, Value::Boolean(_)) => return Ok(()),
             (Kind::Whole, Value::Integer(number)) if (min..=max).contains(number) => return Ok(()),
             (Kind::Text, _) => "must be a text in quotation marks".to_owned(),

@@ -32,9 +32,11 @@ pub struct Resolved {
     pub dataset: String,
     /// Train/validation/test split.
     pub split: SplitChoice,
+    /// Whether every split of the files is trained, each with its own seed.
+    pub all_splits: bool,
     /// First seed.
     pub seed: u64,
-    /// Number of seeds.
+    /// Number of seeds; with `all_splits`, of splits.
     pub seeds: u64,
     /// Model and hyperparameters.
     pub settings: Settings,
@@ -61,6 +63,29 @@ impl Choices {
     pub fn load_options(&self) -> Result<LoadOptions> {
         let split = self.given("split").and_then(Value::as_str).map_or(Ok(SplitChoice::default()), str::parse)?;
         load_options(split, &self.tables())
+    }
+
+    /// Returns whether every split of the files is trained. Other choices of splits and seeds are then refused.
+    pub fn all_splits(&self) -> Result<bool> {
+        if self.given("splits").is_none() {
+            return Ok(false);
+        }
+        let refused =
+            [(self.load_options()?.split != SplitChoice::Published, "split"), (self.given("seeds").is_some(), "seeds")];
+        match refused.into_iter().find(|(given, _)| *given) {
+            Some((_, name)) => Err(CliError::usage(format!(
+                "--splits all trains every split of the files once, split k with seed + k: leave out --{name}"
+            ))),
+            None => Ok(true),
+        }
+    }
+
+    /// Refuses `splits` for a command that trains on one split.
+    pub fn refuse_all_splits(&self) -> Result<()> {
+        match self.given("splits") {
+            Some(_) => Err(CliError::usage("--splits is an option of train: choose one split with --split")),
+            None => Ok(()),
+        }
     }
 
     /// Returns the given options for reading tables.
@@ -93,6 +118,7 @@ impl Choices {
         Ok(Resolved {
             dataset: self.dataset().to_owned(),
             split: self.load_options()?.split,
+            all_splits: self.all_splits()?,
             seed: whole("seed", 0),
             seeds: whole("seeds", 1),
             settings: choice.settings,
@@ -154,7 +180,11 @@ impl Resolved {
         values.insert("dataset".into(), self.dataset.clone().into());
         values.insert("split".into(), self.split.to_string().into());
         values.insert("seed".into(), Value::Integer(self.seed as i64));
-        values.insert("seeds".into(), Value::Integer(self.seeds as i64));
+        if self.all_splits {
+            values.insert("splits".into(), "all".into());
+        } else {
+            values.insert("seeds".into(), Value::Integer(self.seeds as i64));
+        }
         values.extend(self.tables.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
         let mut text = String::from("# A run of supergat. To repeat it: supergat train --config FILE\n");
         let mut heading = "";
@@ -267,7 +297,7 @@ mod tests {
         for settings in [odd, cgat, Settings::published("cora", DEFAULT_MODEL.parse().unwrap()).unwrap()] {
             let (split, source) = (SplitChoice::Random { seed: 5 }, "a \"b\" \\ c\n#".into());
             let tables = Values::from([("delimiter", "\t".into()), ("directed", true.into())]);
-            let resolved = Resolved { dataset: source, split, seed: 7, seeds: 3, settings, tables };
+            let resolved = Resolved { dataset: source, split, all_splits: false, seed: 7, seeds: 3, settings, tables };
             let choices = choices(&resolved.to_toml(), &[]).unwrap();
             let back = choices.resolve(&choices.choose(&dataset("cora")).unwrap()).unwrap();
             // The early-stopping keys in the same file must not override an explicit switch.
@@ -290,6 +320,21 @@ mod tests {
         let choice = choices.choose(&dataset("karate")).unwrap();
         assert_eq!(choice.settings.lambda_e, 1.0);
         assert!(choices.origin(&choice, "karate").starts_with("general ones (the paper has none for karate"));
+    }
+
+    #[test]
+    fn all_splits_exclude_other_splits_and_seeds() {
+        let all = choices("splits = 'all'\nseed = 4", &[]).unwrap();
+        let resolved = all.resolve(&all.choose(&dataset("x")).unwrap()).unwrap();
+        assert!(resolved.all_splits && all.refuse_all_splits().is_err());
+        let text = resolved.to_toml();
+        assert!(text.contains("\nsplits = \"all\"\n") && !text.contains("\nseeds ="), "{text}");
+        assert!(choices(&text, &[]).unwrap().all_splits().unwrap());
+        for (file, part) in [("split = '3'", "leave out --split"), ("seeds = 2", "leave out --seeds")] {
+            let error = choices(&format!("splits = 'all'\n{file}"), &[]).unwrap().all_splits().unwrap_err().message;
+            assert!(error.ends_with(part), "{error}");
+        }
+        assert!(choices("splits = 'some'", &[]).unwrap_err().message.ends_with("must be all"));
     }
 
     #[test]

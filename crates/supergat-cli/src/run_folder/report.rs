@@ -32,14 +32,16 @@ pub fn make(
 /// Returns the facts at the beginning of the report. `epoch` and `epochs` are those of the best seed.
 fn facts(dataset: &Dataset, summary: &RunSummary, epoch: usize, epochs: usize) -> Vec<(String, String)> {
     let RunSummary { metric, seeds, best_seed, .. } = summary;
+    let best_split = seeds.iter().position(|seed| seed == best_seed).and_then(|best| summary.splits.get(best));
+    let best_split = best_split.map(|split| *split as u64);
     let seed = match seeds.len() {
         1 => best_seed.to_string(),
-        many => format!("{many}, best {best_seed}"),
+        many => format!("{many}, best {}", best_split.unwrap_or(*best_seed)),
     };
     let mut facts = vec![
         (format!("test {metric}"), percent(&summary.test)),
         (format!("validation {metric}"), percent(&summary.validation)),
-        (if seeds.len() == 1 { "seed" } else { "seeds" }.into(), seed),
+        (if seeds.len() == 1 { summary.unit().to_owned() } else { format!("{}s", summary.unit()) }, seed),
         ("best epoch (from 0)".into(), format!("{epoch} of {epochs}")),
         ("time of training".into(), format!("{:.1} s", summary.seconds)),
         ("graph".into(), format!("{}, {}", count(dataset.nodes(), "node"), links(dataset))),
@@ -69,6 +71,7 @@ mod tests {
             model: "mlp".into(),
             metric: "accuracy".into(),
             seeds: vec![3, 4],
+            splits: Vec::new(),
             test: Summary::of(vec![80.0, 81.0]),
             validation: Summary::of(vec![80.0, 81.0]),
             best_seed: 4,

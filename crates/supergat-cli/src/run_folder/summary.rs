@@ -24,6 +24,9 @@ pub struct RunSummary {
     pub metric: String,
     /// Seeds of the runs.
     pub seeds: Vec<u64>,
+    /// Number of the split of each run, if every run has its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub splits: Vec<usize>,
     /// Test metric of each seed, in percent, at its best validation epoch.
     pub test: Summary,
     /// Validation metric of each seed, in percent, at its best validation epoch.
@@ -65,6 +68,7 @@ impl RunSummary {
             model: training.classifier.model_name(),
             metric: metric(dataset).to_owned(),
             seeds: training.runs.iter().map(|run| run.seed).collect(),
+            splits: Vec::new(),
             test: training.test(),
             validation: training.validation(),
             best_seed: training.runs[training.best].seed,
@@ -76,6 +80,11 @@ impl RunSummary {
         }
     }
 
+    /// Returns the name of what differs between the runs: seed or split.
+    pub fn unit(&self) -> &'static str {
+        if self.splits.is_empty() { "seed" } else { "split" }
+    }
+
     /// Formats the result as a table.
     pub fn table(&self) -> String {
         let Self { dataset, model, metric, .. } = self;
@@ -83,12 +92,13 @@ impl RunSummary {
         let mut text = format!("{BOLD}{model} on {dataset}{BOLD:#}");
         text += if self.interrupted { ", interrupted\n" } else { "\n" };
         let mut row = |name: &str, value: &str, explanation: &str| text += &output::row(name, value, explanation);
-        let seeds = if several { format!(", {}", count(self.seeds.len(), "seed")) } else { String::new() };
+        let unit = self.unit();
+        let seeds = if several { format!(", {}", count(self.seeds.len(), unit)) } else { String::new() };
         let explanation = format!("(at the best validation epoch{seeds})");
         row(&format!("test {metric}"), &percent(&self.test), &explanation);
         if several {
             for (k, line) in wrapped(&self.test.values).iter().enumerate() {
-                row(if k == 0 { "  of each seed" } else { "" }, line, "");
+                row(&if k == 0 { format!("  of each {unit}") } else { String::new() }, line, "");
             }
         }
         row(&format!("validation {metric}"), &percent(&self.validation), "");

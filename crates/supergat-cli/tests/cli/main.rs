@@ -13,6 +13,7 @@ mod recommend;
 mod report;
 mod reproduce;
 mod saved;
+mod splits;
 mod study_appendix;
 mod study_attention;
 mod study_grid;

@@ -28,19 +28,26 @@ pub fn run(args: TrainArgs) -> Result<ExitCode> {
     let choices = Choices::new(args.options.0, args.config.as_deref())?;
     // The global thread pool can be configured only before its first use.
     let threads = threads(args.threads)?;
-    let dataset = supergat::load_with(choices.dataset(), &choices.load_options()?)?;
-    let choice = choices.choose(&dataset)?;
-    let resolved = choices.resolve(&choice)?;
+    let splits = match choices.all_splits()? {
+        true => supergat::load_splits(choices.dataset(), &choices.load_options()?)?,
+        false => vec![supergat::load_with(choices.dataset(), &choices.load_options()?)?],
+    };
+    let dataset = &splits[0];
+    let choice = choices.choose(dataset)?;
+    let mut resolved = choices.resolve(&choice)?;
+    if resolved.all_splits {
+        resolved.seeds = splits.len() as u64;
+    }
     let settings = &resolved.settings;
     settings.training().check()?;
-    settings.architecture(&dataset).check()?;
+    settings.architecture(dataset).check()?;
     if args.print_config {
         output::to_stdout(|out| out.write_all(resolved.to_toml().as_bytes()))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let rows = tables::attention_rows(&dataset, &settings.architecture(&dataset));
+    let rows = tables::attention_rows(dataset, &settings.architecture(dataset));
     let attention = rows > 0 && (args.attention || rows <= MAX_ROWS);
-    let fit = Fit::of(&dataset, &resolved, threads, if attention { rows } else { 0 }, args.max_memory)?;
+    let fit = Fit::of(dataset, &resolved, threads, if attention { rows } else { 0 }, args.max_memory)?;
     if args.estimate {
         if args.json {
             output::print_json(&fit)?
@@ -72,16 +79,20 @@ pub fn run(args: TrainArgs) -> Result<ExitCode> {
     }
 
     let started = Instant::now();
-    let progress = Progress::new(args.quiet, &resolved, metric(&dataset), opening);
-    let training = train(&dataset, &resolved, threads, &progress, &interrupt)?;
+    let progress = Progress::new(args.quiet, &resolved, metric(dataset), opening);
+    let training = train(&splits, &resolved, threads, &progress, &interrupt)?;
     let seconds = started.elapsed().as_secs_f64();
 
-    let mut summary = RunSummary::of(&dataset, &resolved.dataset, &training, seconds);
+    let split_of = |seed: u64| (seed - resolved.seed) as usize;
+    let dataset = if resolved.all_splits { &splits[split_of(training.runs[training.best].seed)] } else { dataset };
+    let mut summary = RunSummary::of(dataset, &resolved.dataset, &training, seconds);
+    if resolved.all_splits {
+        summary.splits = summary.seeds.iter().map(|&seed| split_of(seed)).collect();
+    }
     let lines = report::lines(&training.runs);
-    let report = report::make(&dataset, &training.classifier, &training.predictions, &lines, &summary)?;
+    let report = report::make(dataset, &training.classifier, &training.predictions, &lines, &summary)?;
     let config = resolved.to_toml();
-    let contents =
-        Contents { config, dataset: &dataset, training: &training, lines: &lines, report: &report, attention };
+    let contents = Contents { config, dataset, training: &training, lines: &lines, report: &report, attention };
     folder.write(&contents, &mut summary, &interrupt).inspect_err(|_| interrupt.unless_quitting())?;
     if args.json {
         output::print_json(&summary)?;
@@ -91,9 +102,9 @@ pub fn run(args: TrainArgs) -> Result<ExitCode> {
     Ok(if training.interrupted { INTERRUPTED.into() } else { ExitCode::SUCCESS })
 }
 
-/// Trains all seeds and shows the progress. Stops after the current epoch when the user presses Ctrl-C.
+/// Trains all seeds or splits and shows the progress. Stops after the current epoch when the user presses Ctrl-C.
 fn train(
-    dataset: &Dataset,
+    splits: &[Dataset],
     resolved: &Resolved,
     threads: usize,
     progress: &Progress,
@@ -108,7 +119,8 @@ fn train(
         ControlFlow::Continue(())
     };
     let builder = Classifier::builder().settings(resolved.settings).seeds(resolved.all_seeds()).threads(threads);
-    let training = builder.observe(observe).train(dataset);
+    let builder = builder.observe(observe);
+    let training = if resolved.all_splits { builder.train_splits(splits) } else { builder.train(&splits[0]) };
     progress.finish();
     Ok(training?)
 }

@@ -17,6 +17,8 @@ const INTERVAL: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub struct Progress {
     metric: &'static str,
+    /// First seed, if every seed is a split.
+    first_split: Option<u64>,
     seeds: u64,
     quiet: bool,
     bar: Option<ProgressBar>,
@@ -41,6 +43,7 @@ impl Progress {
         let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
             let (length, template) = match seeds {
                 1 => (max_epochs, "{bar:8} epoch {pos}/{len} {wide_msg}"),
+                many if resolved.all_splits => (many, "{bar:8} split {pos}/{len} {wide_msg}"),
                 many => (many, "{bar:8} seed {pos}/{len} {wide_msg}"),
             };
             let style = ProgressStyle::with_template(template).expect("a valid template").progress_chars("=> ");
@@ -48,7 +51,8 @@ impl Progress {
         });
         let (started, last_line) = (Instant::now(), Instant::now());
         let state = State { epochs: 0, tests: Vec::new(), started, last_line, opening, stopping: false };
-        Self { metric, seeds, quiet, bar, state: Mutex::new(state) }
+        let first_split = resolved.all_splits.then_some(resolved.seed);
+        Self { metric, first_split, seeds, quiet, bar, state: Mutex::new(state) }
     }
 
     /// Reports an event of one of the runs.
@@ -95,7 +99,8 @@ impl Progress {
             }
             None if state.last_line.elapsed() >= INTERVAL => {
                 state.last_line = Instant::now();
-                self.line(&format!("seed {seed}, epoch {}: {rate:.0} epochs/s, {}", epoch.epoch, measures(epoch)));
+                let (run, epoch_number) = (self.run(seed), epoch.epoch);
+                self.line(&format!("{run}, epoch {epoch_number}: {rate:.0} epochs/s, {}", measures(epoch)));
             }
             None => {}
         }
@@ -109,8 +114,8 @@ impl Progress {
             Some(bar) if self.seeds > 1 => bar.inc(1),
             Some(_) => {}
             None => self.line(&format!(
-                "seed {}: test {} {:.2} %, validation {:.2} % in epoch {} of {}, {:.1} s",
-                run.seed,
+                "{}: test {} {:.2} %, validation {:.2} % in epoch {} of {}, {:.1} s",
+                self.run(run.seed),
                 self.metric,
                 100.0 * outcome.test.metric,
                 100.0 * outcome.validation.metric,
@@ -119,6 +124,11 @@ impl Progress {
                 run.seconds
             )),
         }
+    }
+
+    /// Returns the name of the run with this seed.
+    fn run(&self, seed: u64) -> String {
+        self.first_split.map_or_else(|| format!("seed {seed}"), |first| format!("split {}", seed - first))
     }
 
     fn line(&self, text: &str) {

@@ -34,6 +34,7 @@ pub fn run(args: TuneArgs) -> Result<ExitCode> {
     let mut options = args.options.0;
     options.entry("seeds").or_insert(Value::Integer(SEEDS));
     let choices = Choices::new(options, args.config.as_deref())?;
+    choices.refuse_all_splits()?;
     check_also(&args.also)?;
     let budget = budget(args.trials, args.minutes)?;
     let threads = threads(args.threads)?;

@@ -1,0 +1,71 @@
+//! `--split NUMBER` and `supergat train --splits all`, on a dataset whose file contains several splits.
+
+use crate::support::{SMALL, Workspace};
+use serde_json::json;
+
+const NODES: usize = 60;
+const SPLITS: usize = 3;
+
+/// Writes a graph of two classes in a row, with three splits, in the format of Wiki-CS.
+fn workspace() -> Workspace {
+    let mask = |selected: &dyn Fn(usize) -> bool| (0..NODES).map(selected).collect::<Vec<bool>>();
+    let masks = |part: usize| (0..SPLITS).map(|split| mask(&|node| node % 9 == part + 2 * split)).collect::<Vec<_>>();
+    let content = json!({
+        "features": (0..NODES).map(|node| [(node % 2) as f32, (node % 7) as f32]).collect::<Vec<_>>(),
+        "labels": (0..NODES).map(|node| node % 2).collect::<Vec<_>>(),
+        "links": (0..NODES).map(|node| vec![(node + 1) % NODES]).collect::<Vec<_>>(),
+        "train_masks": masks(0),
+        "val_masks": masks(1),
+        "test_mask": mask(&|node| node % 9 >= 6),
+    });
+    let workspace = Workspace::new();
+    workspace.write("graph/data.json", content.to_string());
+    workspace
+}
+
+const TRAIN: [&str; 6] = ["train", "graph", "--model", "mlp", "--max-epochs", "8"];
+
+#[test]
+fn trains_every_split() {
+    let workspace = workspace();
+    let train = |more: &[&str]| workspace.good(&[&TRAIN, more].concat());
+    let all = train(&["--splits", "all", "--json", "--out", "all"]);
+    assert!(all.stderr.contains("split 2: test accuracy"), "{}", all.stderr);
+    let all = all.json();
+    assert_eq!((&all["splits"], &all["seeds"]), (&json!([0, 1, 2]), &json!([0, 1, 2])));
+    let values = all["test"]["values"].as_array().unwrap();
+    assert!(values.len() == SPLITS && all["test"]["std"].is_number(), "{all}");
+    for split in ["0", "1", "2"] {
+        let alone = train(&["--split", split, "--seed", split, "--json", "--out", split]).json();
+        assert_eq!(alone["test"]["values"][0], values[split.parse::<usize>().unwrap()]);
+        assert!(alone.get("splits").is_none(), "{alone}");
+    }
+    // The folder contains the model of the best split, and repeats the run.
+    let best = all["best_seed"].as_u64().unwrap();
+    let evaluated = workspace.good(&["evaluate", "all", "--json"]).json();
+    assert_eq!(evaluated["test"]["metric"], values[best as usize]);
+    let text = workspace.good(&["train", "--config", "all/config.toml", "--out", "again"]).stdout;
+    assert!(text.contains("3 splits") && text.contains("of each split"), "{text}");
+    assert_eq!(workspace.json("again/summary.json")["test"], all["test"]);
+    workspace.good(&["report", "all"]);
+    assert!(workspace.read("all/report.html").contains("splits"));
+    let compared = workspace.good(&["compare", "all", "again"]).stdout;
+    assert!(compared.contains("same splits and seeds"), "{compared}");
+}
+
+#[test]
+fn rejects_splits_that_do_not_exist() {
+    let workspace = workspace();
+    for (args, part) in [
+        (&["inspect", "graph", "--split", "7"][..], "a number from 0 to 2, since the files hold 3 splits, found 7"),
+        (&["train", "graph", "--split", "3"], "a number from 0 to 2, since the files hold 3 splits, found 3"),
+        (&["train", SMALL, "--splits", "all"], "splits: expected files with several splits"),
+        (&["train", "graph", "--splits", "some"], "splits = \"some\": must be all"),
+        (&["train", "graph", "--splits", "all", "--seeds", "2"], "leave out --seeds"),
+        (&["train", "graph", "--splits", "all", "--split", "1"], "leave out --split"),
+        (&["tune", "graph", "--splits", "all"], "--splits is an option of train"),
+    ] {
+        let done = workspace.run(args);
+        assert!(done.code == 2 && done.stderr.contains(part), "{done:?}");
+    }
+}
