@@ -13,6 +13,8 @@
 
 use crate::error::{Error, Result};
 use crate::file;
+use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 use std::cell::Cell;
 use std::io::{self, BufRead, Read};
 use std::path::Path;
@@ -55,6 +57,25 @@ pub(crate) fn check_declared(path: &Path, compressed: usize, declared: u64) -> R
 pub(crate) fn gunzip(path: &Path, bytes: &[u8]) -> Result<Vec<u8>> {
     let source = Source { bytes, others: 0, declared: None };
     decompress(path, &source, flate2::bufread::MultiGzDecoder::new)
+}
+
+/// Decompresses a zstd file, which may consist of several frames.
+pub(crate) fn unzstd(path: &Path, bytes: &[u8]) -> Result<Vec<u8>> {
+    let source = Source { bytes, others: 0, declared: None };
+    decompress(path, &source, |counter| Frames { source: counter, decoder: FrameDecoder::new() })
+}
+
+/// Endings of compressed files.
+pub(crate) const ENDINGS: [&str; 2] = ["gz", "zst"];
+
+/// Reads a file of at most `limit` bytes, decompressed if its name ends in one of [`ENDINGS`].
+pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>> {
+    let bytes = file::read(path, limit)?;
+    match path.extension().and_then(|ending| ending.to_str()) {
+        Some("gz") => gunzip(path, &bytes),
+        Some("zst") => unzstd(path, &bytes),
+        _ => Ok(bytes),
+    }
 }
 
 /// Decompresses `source` with the reader that `decoder` creates for its bytes.
@@ -115,6 +136,50 @@ impl BufRead for Counter<'_> {
     }
 }
 
+/// A reader of the frames of a zstd file, one after another, with their checksums.
+struct Frames<'a> {
+    source: Counter<'a>,
+    decoder: FrameDecoder,
+}
+
+impl Frames<'_> {
+    /// Checks the finished frame and begins the next one; returns whether there is one.
+    fn next(&mut self) -> io::Result<bool> {
+        let declared = self.decoder.get_checksum_from_data();
+        if declared.is_some() && declared != self.decoder.get_calculated_checksum() {
+            return Err(io::Error::other("its checksum is wrong"));
+        }
+        while !self.source.rest.is_empty() {
+            match self.decoder.init(&mut self.source) {
+                Ok(()) => return Ok(true),
+                Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame { length, .. })) => {
+                    let length = length as usize;
+                    if length > self.source.rest.len() {
+                        return Err(io::ErrorKind::UnexpectedEof.into());
+                    }
+                    self.source.consume(length);
+                }
+                Err(error) => return Err(io::Error::other(error)),
+            }
+        }
+        Ok(false)
+    }
+}
+
+impl Read for Frames<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.decoder.can_collect() == 0 {
+            if !self.decoder.is_finished() {
+                let step = BlockDecodingStrategy::UptoBlocks(1);
+                self.decoder.decode_blocks(&mut self.source, step).map_err(io::Error::other)?;
+            } else if !self.next()? {
+                return Ok(0);
+            }
+        }
+        self.decoder.read(buffer)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -137,6 +202,47 @@ mod tests {
         let twice = [&packed[..], &packed].concat();
         let Err(Error::TooLarge { limit, found, .. }) = gunzip(path, &twice) else { panic!("accepted") };
         assert!(found > limit && found < FLOOR + (32 << 20), "{found}");
+    }
+
+    fn zstd(bytes: &[u8]) -> Vec<u8> {
+        ruzstd::encoding::compress_to_vec(bytes, ruzstd::encoding::CompressionLevel::Fastest)
+    }
+
+    #[test]
+    fn reads_all_frames_of_a_zstd_file() {
+        let path = Path::new("x.csv.zst");
+        let text: Vec<u8> = (0..100_000u32).flat_map(|k| (k % 1000).to_string().into_bytes()).collect();
+        let skipped = [&[0x50, 0x2a, 0x4d, 0x18, 3, 0, 0, 0][..], b"abc"].concat();
+        let file = [zstd(&text), skipped.clone(), zstd(b""), zstd(b"end")].concat();
+        assert_eq!(unzstd(path, &file).unwrap(), [&text[..], b"end"].concat());
+        assert!(unzstd(path, b"").unwrap().is_empty());
+        let packed = zstd(&text);
+        for broken in [&packed[..packed.len() - 9], &skipped[..9], b"not zstd"] {
+            let error = unzstd(path, broken).unwrap_err();
+            assert!(matches!(error, Error::Damaged { .. }), "{error}");
+        }
+    }
+
+    #[test]
+    fn rejects_a_changed_zstd_file() {
+        // The frame of `printf abc | zstd`, whose last four bytes are a checksum.
+        let frame = *b"\x28\xb5\x2f\xfd\x04\x58\x19\x00\x00abc\x99\x09\x77\xad";
+        assert_eq!(unzstd(Path::new("x.zst"), &frame).unwrap(), b"abc");
+        let mut changed = frame;
+        changed[9] = b'b';
+        let error = unzstd(Path::new("x.zst"), &changed).unwrap_err().to_string();
+        assert!(error.contains("its checksum is wrong"), "{error}");
+    }
+
+    #[test]
+    fn limits_the_expansion_of_zstd_files() {
+        // Frames of blocks that repeat one byte 128 KiB times, in four bytes each.
+        let mut bomb = b"\x28\xb5\x2f\xfd\x00\x38".to_vec();
+        for _ in 0..1000 {
+            bomb.extend(((1u32 << 1) | ((128u32 << 10) << 3)).to_le_bytes()[..3].iter().chain(&[0]));
+        }
+        let error = unzstd(Path::new("x.zst"), &bomb).unwrap_err();
+        assert!(matches!(error, Error::TooLarge { what: "decompressed bytes", .. }), "{error}");
     }
 
     #[test]

@@ -1,18 +1,14 @@
 //! Tables of numbers in text files: one row per line, commas between numbers.
 
-use crate::decompress::gunzip;
+use crate::decompress;
 use crate::error::{Error, Result};
 use crate::file;
 use std::path::Path;
 use std::str::FromStr;
 
-/// Reads a file, decompressed if its name ends in `.gz`.
+/// Reads a file, decompressed if its name ends in `.gz` or `.zst`.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>> {
-    let bytes = file::read(path, file::MAX_BYTES)?;
-    if path.extension().is_some_and(|end| end == "gz") {
-        return gunzip(path, &bytes);
-    }
-    Ok(bytes)
+    decompress::read(path, file::MAX_BYTES)
 }
 
 /// Parses all numbers of a table, row by row. Every line must have `columns` numbers, or as many as the first

@@ -10,7 +10,8 @@
 //! | `splits` | instead of a column in `nodes`: `split` and `id`; the order of the rows is kept |
 //! | `dataset.toml` | optional information that tables cannot express; see `sidecar.rs` |
 //!
-//! Tables are `.csv`, `.tsv`, `.txt` or, with the Cargo feature `parquet`, `.parquet`. Columns are recognised
+//! Tables are `.csv`, `.tsv` or `.txt`, also compressed as `.csv.gz` or `.csv.zst`, or, with the Cargo feature
+//! `parquet`, `.parquet`. Columns are recognised
 //! by name and position; [`TableOptions`] overrides this. A column `graph` in nodes and links distinguishes
 //! several graphs.
 
@@ -52,10 +53,7 @@ pub(crate) const SPLITS: &str = "splits";
 
 /// Returns whether these file names belong to a folder of tables, even if some files are missing.
 pub(crate) fn recognises(names: &[String]) -> bool {
-    let table = |name: &String, stem: &str| {
-        name.strip_prefix(stem).and_then(|rest| rest.strip_prefix('.')).is_some_and(|e| sheet::EXTENSIONS.contains(&e))
-    };
-    names.iter().any(|name| table(name, NODES) || table(name, EDGES))
+    names.iter().map(Path::new).any(|name| sheet::is_table(name, NODES) || sheet::is_table(name, EDGES))
 }
 
 /// Reads the tables of a folder.

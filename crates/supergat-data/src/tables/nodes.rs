@@ -1,7 +1,7 @@
 //! Tables with one row per node: ids, labels, splits and feature columns.
 
 use super::roles::{FEATURE, GRAPH, ID, LABEL, Role, SPLIT, VALUE};
-use super::sheet::Sheet;
+use super::sheet::{Sheet, is_table};
 use crate::error::{Result, shown};
 use crate::options::TableOptions;
 use csv::StringRecord;
@@ -83,8 +83,8 @@ impl Nodes {
 impl NodeTable {
     /// Opens the table `nodes`, `features` or `labels` and assigns roles to its columns.
     pub fn new(path: &std::path::Path, options: &TableOptions, graphs: bool) -> Result<Self> {
-        let main = path.file_stem().is_some_and(|stem| stem == super::NODES);
-        let labels = path.file_stem().is_some_and(|stem| stem == super::LABELS);
+        let main = is_table(path, super::NODES);
+        let labels = is_table(path, super::LABELS);
         let sheet = Sheet::open(path, options, &|row| is_header(row, options, labels))?;
         if main && !sheet.has_header {
             let expected = "a first row that names the columns, such as id, label, age, colour";

@@ -2,13 +2,28 @@
 
 use super::location::Location;
 use super::text::Text;
+use crate::decompress::ENDINGS;
 use crate::error::{Result, shown};
 use crate::options::TableOptions;
 use csv::StringRecord;
 use std::path::{Path, PathBuf};
 
-/// File extensions of tables, in order of precedence.
-pub(super) const EXTENSIONS: &[&str] = &["csv", "tsv", "txt", "parquet"];
+/// File extensions of tables of text, in order of precedence. They may be compressed.
+const TEXT: [&str; 3] = ["csv", "tsv", "txt"];
+
+/// Returns the possible endings of a table, in order of precedence.
+fn endings() -> impl Iterator<Item = String> {
+    let compressed = |ending: &'static str| ENDINGS.iter().map(move |how| format!("{ending}.{how}"));
+    let text = TEXT.into_iter().flat_map(move |ending| std::iter::once(ending.to_owned()).chain(compressed(ending)));
+    text.chain(["parquet".to_owned()])
+}
+
+/// Returns whether a file is the table called `stem`.
+pub(super) fn is_table(path: &Path, stem: &str) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let ending = name.strip_prefix(stem).and_then(|rest| rest.strip_prefix('.'));
+    ending.is_some_and(|found| endings().any(|ending| ending == found))
+}
 
 /// Source of the rows.
 #[derive(Debug)]
@@ -30,7 +45,7 @@ pub(super) struct Sheet {
 
 /// Returns the file of the table `stem` in a folder, if it exists.
 pub(super) fn file_of(folder: &Path, stem: &str) -> Option<PathBuf> {
-    EXTENSIONS.iter().map(|extension| folder.join(format!("{stem}.{extension}"))).find(|path| path.is_file())
+    endings().map(|ending| folder.join(format!("{stem}.{ending}"))).find(|path| path.is_file())
 }
 
 impl Sheet {
@@ -63,7 +78,7 @@ impl Sheet {
 
     #[cfg(not(feature = "parquet"))]
     fn open_parquet(path: &Path) -> Result<Self> {
-        let advice = "build supergat with `--features parquet`, or save the table as CSV";
+        let advice = "install supergat with `cargo install --path crates/supergat-cli --features parquet`, or save the table as CSV";
         Err(Location::file(path).error("a text file", "Parquet, which this build does not read", advice))
     }
 

@@ -1,8 +1,9 @@
 //! Rows of a text file in UTF-8, with fields separated by commas, semicolons, tabs, bars or blanks.
 
 use super::location::Location;
+use super::sheet::is_table;
+use crate::decompress;
 use crate::error::{Result, shown};
-use crate::file;
 use crate::options::TableOptions;
 use csv::StringRecord;
 use std::path::{Path, PathBuf};
@@ -33,7 +34,7 @@ impl Text {
     /// Reads a file. In the table of links, lines that begin with `#` are comments, as is usual in edge
     /// lists.
     pub fn read(path: &Path, options: &TableOptions) -> Result<Self> {
-        let bytes = file::read(path, MAX_BYTES)?;
+        let bytes = decompress::read(path, MAX_BYTES)?;
         let mut content = String::from_utf8(bytes).map_err(|error| {
             let valid = error.utf8_error().valid_up_to();
             let before = &error.as_bytes()[..valid];
@@ -50,7 +51,7 @@ impl Text {
             return Err(Location::file(path).error("rows", "an empty file", "fill it or remove it"));
         }
         let delimiter = delimiter(path, &content, options)?;
-        let links = path.file_stem().is_some_and(|stem| stem == super::EDGES);
+        let links = is_table(path, super::EDGES);
         Ok(Self { path: path.to_owned(), content, delimiter, comment: links.then_some(b'#') })
     }
 

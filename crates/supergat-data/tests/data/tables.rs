@@ -334,7 +334,10 @@ fn explains_missing_and_foreign_files() {
     assert!(error.starts_with("dataset.toml, line 2: expected name, directed"), "{error}");
     if cfg!(not(feature = "parquet")) {
         let error = refused(&[("nodes.parquet", "PAR1"), ("edges.csv", EDGES)], &none);
-        assert!(error.contains("build supergat with `--features parquet`"), "{error}");
+        assert!(
+            error.contains("install supergat with `cargo install --path crates/supergat-cli --features parquet`"),
+            "{error}"
+        );
     }
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("nodes.csv"), b"id,label\n1,caf\xe9\n").unwrap();
