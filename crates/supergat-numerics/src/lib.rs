@@ -1,10 +1,11 @@
-//! Numerical methods around the networks: principal components, homophily, t-SNE,
-//! ridge regression, graph layouts.
+//! Numerical methods around the networks: principal components, homophily, t-SNE, ridge regression, feature
+//! propagation, graph layouts.
 //!
 //! They are a crate of their own because they need optimised code even in tests.
 
 pub mod homophily;
 pub mod layout;
 pub mod pca;
+pub mod propagate;
 pub mod ridge;
 pub mod tsne;
