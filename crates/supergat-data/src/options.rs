@@ -1,6 +1,6 @@
 //! Options of loading a dataset, and requirements of a trained model.
 
-use crate::schema::Schema;
+use crate::schema::{Missing, Schema};
 use crate::split::SplitChoice;
 use serde::{Deserialize, Serialize};
 
@@ -31,11 +31,21 @@ pub struct TableOptions {
     pub target_column: Option<String>,
     /// Columns of the nodes to skip, separated by commas.
     pub ignore_columns: Option<String>,
+    /// Columns to read as numbers, separated by commas.
+    pub numeric: Option<String>,
+    /// Columns to read as categories, separated by commas.
+    pub categorical: Option<String>,
+    /// Columns to read as dates, separated by commas.
+    pub date: Option<String>,
+    /// Columns to read as free text, separated by commas.
+    pub text: Option<String>,
+    /// Treatment of missing values.
+    pub missing: Missing,
     /// Whether links are directed.
     pub directed: bool,
     /// Whether numeric columns are standardised to mean 0 and standard deviation 1 over the nodes of the
-    /// table.
-    pub standardise: bool,
+    /// table. By default, columns with large values are.
+    pub standardise: Option<bool>,
     /// Whether links to unknown nodes are skipped instead of refused.
     pub skip_unknown: bool,
     /// Whether classes with a single node are kept instead of refused.
@@ -48,6 +58,9 @@ pub struct TableOptions {
     /// Requirements of the trained model that reads the table.
     #[serde(skip)]
     pub expected: Option<Expected>,
+    /// Columns of the trained model that reads its training tables again; takes the place of their detection.
+    #[serde(skip)]
+    pub schema: Option<Schema>,
 }
 
 /// Requirements of a trained model.
@@ -77,6 +90,22 @@ pub struct Origin {
 impl TableOptions {
     /// Returns whether a column of the nodes is skipped.
     pub(crate) fn ignores(&self, column: &str) -> bool {
-        self.ignore_columns.iter().flat_map(|all| all.split(',')).any(|name| name.trim() == column)
+        names(&self.ignore_columns).any(|name| name == column)
     }
+
+    /// Returns the options that list columns of the nodes, with their names on the command line.
+    pub(crate) fn column_lists(&self) -> [(&'static str, &Option<String>); 5] {
+        [
+            ("--numeric", &self.numeric),
+            ("--categorical", &self.categorical),
+            ("--date", &self.date),
+            ("--text", &self.text),
+            ("--ignore-columns", &self.ignore_columns),
+        ]
+    }
+}
+
+/// Returns the column names of a list that is separated by commas.
+pub(crate) fn names(list: &Option<String>) -> impl Iterator<Item = &str> {
+    list.iter().flat_map(|all| all.split(',')).map(str::trim).filter(|name| !name.is_empty())
 }

@@ -1,4 +1,4 @@
-//! Schema of a feature table: the columns from which features are computed.
+//! Schema of a feature table: the columns from which features are computed, and how.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,13 +9,19 @@ pub struct Schema {
     pub columns: Vec<Column>,
     /// Whether the features are stored as a sparse matrix.
     pub sparse: bool,
+    /// Treatment of missing values.
+    #[serde(default)]
+    pub missing: Missing,
+    /// Decision on each column of the tables, for `supergat inspect`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub decisions: Vec<Decision>,
 }
 
 /// A column of a feature table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", tag = "kind")]
 pub enum Column {
-    /// Numeric column: one feature.
+    /// Column that is read as a number: one feature, and one for missing values if training had some.
     Number {
         /// Name of the column.
         name: String,
@@ -23,30 +29,177 @@ pub enum Column {
         mean: f32,
         /// Standard deviation if values are standardised; `None` if they are used unchanged.
         deviation: Option<f32>,
+        /// Notation of the values.
+        #[serde(default, skip_serializing_if = "Notation::is_plain")]
+        notation: Notation,
+        /// Whether a further feature is 1 for missing values.
+        #[serde(default, skip_serializing_if = "is_false")]
+        indicator: bool,
     },
-    /// Categorical column, one-hot encoded: one feature per category.
+    /// Categorical column, one-hot encoded: one feature per category, and one for missing values if training
+    /// had some.
     Category {
         /// Name of the column.
         name: String,
-        /// Categories.
+        /// Categories in alphabetical order.
         values: Vec<String>,
+        /// Whether a further feature is 1 for missing values.
+        #[serde(default, skip_serializing_if = "is_false")]
+        indicator: bool,
     },
+    /// Column of free text: the TF-IDF weight of each term.
+    Text {
+        /// Name of the column.
+        name: String,
+        /// Terms in alphabetical order.
+        terms: Vec<String>,
+        /// Inverse document frequency of each term.
+        weights: Vec<f64>,
+    },
+}
+
+/// Notation of a value that is read as a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Notation {
+    /// Number such as `-1.5e3`.
+    #[default]
+    Plain,
+    /// Number with a decimal point and optional currency sign and thousands separators: `$1,234.50`.
+    Point,
+    /// Number with a decimal comma and optional currency sign and thousands separators: `1.234,50 EUR`.
+    Comma,
+    /// Boolean: `true` or `false`, `yes` or `no`, `t` or `f`, `y` or `n`.
+    Boolean,
+    /// Date with the year first, optionally with a time: `2024-03-01T12:00:00Z`. The number is the days since
+    /// 1970-01-01.
+    YearFirst,
+    /// Date with the day first: `01.03.2024`.
+    DayFirst,
+    /// Date with the month first: `03/01/2024`.
+    MonthFirst,
+}
+
+/// Treatment of missing values of numbers and categories.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Missing {
+    /// Numbers become the mean of the column, categories none of the known ones; a further feature per column
+    /// marks them.
+    #[default]
+    Mean,
+    /// All features of the column become 0.
+    Zero,
+    /// Features are computed from those of neighbours, by feature propagation.
+    Propagate,
+    /// Missing values are an error.
+    Error,
+}
+
+/// Decision on a column of a table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decision {
+    /// Name of the column.
+    pub name: String,
+    /// Type of the column.
+    #[serde(rename = "type")]
+    pub kind: ColumnType,
+    /// Number of features computed from it.
+    pub features: usize,
+    /// Reason for the type, and the preparation of the values.
+    pub reason: String,
+}
+
+/// Type of a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ColumnType {
+    /// Numbers.
+    Number,
+    /// Two values such as true and false.
+    Boolean,
+    /// Words or codes that repeat.
+    Category,
+    /// Dates.
+    Date,
+    /// Free text.
+    Text,
+    /// Ids, names or row numbers: almost every row has another value.
+    Id,
+    /// No values.
+    Empty,
+    /// Left out on request, or because it describes the file and not the nodes.
+    Ignored,
+    /// Id, label, split or graph of a node.
+    Role,
+}
+
+impl ColumnType {
+    /// Returns the name of the type in lower case.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Number => "number",
+            Self::Boolean => "boolean",
+            Self::Category => "category",
+            Self::Date => "date",
+            Self::Text => "text",
+            Self::Id => "id",
+            Self::Empty => "empty",
+            Self::Ignored => "ignored",
+            Self::Role => "role",
+        }
+    }
+}
+
+impl Notation {
+    fn is_plain(&self) -> bool {
+        *self == Self::Plain
+    }
+
+    /// Returns the type of a column with this notation.
+    pub fn column_type(self) -> ColumnType {
+        match self {
+            Self::Plain | Self::Point | Self::Comma => ColumnType::Number,
+            Self::Boolean => ColumnType::Boolean,
+            Self::YearFirst | Self::DayFirst | Self::MonthFirst => ColumnType::Date,
+        }
+    }
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 impl Column {
     /// Returns the name of the column.
     pub fn name(&self) -> &str {
         match self {
-            Self::Number { name, .. } | Self::Category { name, .. } => name,
+            Self::Number { name, .. } | Self::Category { name, .. } | Self::Text { name, .. } => name,
         }
     }
 
     /// Returns the number of features.
     pub fn width(&self) -> usize {
         match self {
-            Self::Number { .. } => 1,
-            Self::Category { values, .. } => values.len(),
+            Self::Number { indicator, .. } => 1 + usize::from(*indicator),
+            Self::Category { values, indicator, .. } => values.len() + usize::from(*indicator),
+            Self::Text { terms, .. } => terms.len(),
         }
+    }
+
+    /// Returns the name of each feature.
+    fn feature_names(&self) -> Vec<String> {
+        let (mut names, marked): (Vec<String>, bool) = match self {
+            Self::Number { name, indicator, .. } => (vec![name.clone()], *indicator),
+            Self::Category { name, values, indicator } => {
+                (values.iter().map(|value| format!("{name}={value}")).collect(), *indicator)
+            }
+            Self::Text { name, terms, .. } => (terms.iter().map(|term| format!("{name}:{term}")).collect(), false),
+        };
+        if marked {
+            names.push(format!("{} is missing", self.name()));
+        }
+        names
     }
 }
 
@@ -56,13 +209,10 @@ impl Schema {
         self.columns.iter().map(Column::width).sum()
     }
 
-    /// Returns the name of each feature: the column name, or `column=category`.
+    /// Returns the name of each feature: the column name, `column=category`, `column:term` or
+    /// `column is missing`.
     pub fn feature_names(&self) -> Vec<String> {
-        let names = |column: &Column| match column {
-            Column::Number { name, .. } => vec![name.clone()],
-            Column::Category { name, values } => values.iter().map(|value| format!("{name}={value}")).collect(),
-        };
-        self.columns.iter().flat_map(names).collect()
+        self.columns.iter().flat_map(Column::feature_names).collect()
     }
 }
 
@@ -71,15 +221,37 @@ mod tests {
     use super::*;
 
     #[test]
-    fn categories_become_one_hot_features() {
+    fn names_the_features_of_each_column_type() {
+        let number = |name: &str, indicator| Column::Number {
+            name: name.into(),
+            mean: 0.0,
+            deviation: None,
+            notation: Notation::Plain,
+            indicator,
+        };
         let schema = Schema {
             columns: vec![
-                Column::Number { name: "age".into(), mean: 0.0, deviation: None },
-                Column::Category { name: "colour".into(), values: vec!["blue".into(), "red".into()] },
+                number("age", false),
+                number("income", true),
+                Column::Category { name: "colour".into(), values: vec!["blue".into(), "red".into()], indicator: true },
+                Column::Text { name: "note".into(), terms: vec!["book".into()], weights: vec![1.5] },
             ],
-            sparse: false,
+            ..Schema::default()
         };
-        assert_eq!(schema.width(), 3);
-        assert_eq!(schema.feature_names(), ["age", "colour=blue", "colour=red"]);
+        assert_eq!(schema.width(), 7);
+        let names =
+            ["age", "income", "income is missing", "colour=blue", "colour=red", "colour is missing", "note:book"];
+        assert_eq!(schema.feature_names(), names);
+        let text = serde_json::to_string(&schema).unwrap();
+        assert_eq!(serde_json::from_str::<Schema>(&text).unwrap(), schema);
+    }
+
+    /// Files written before columns had notations and indicators stay readable.
+    #[test]
+    fn reads_schemas_of_earlier_versions() {
+        let text = r#"{"columns":[{"kind":"number","name":"age","mean":41.5,"deviation":10.5},
+            {"kind":"category","name":"colour","values":["blue"]}],"sparse":false}"#;
+        let schema: Schema = serde_json::from_str(text).unwrap();
+        assert_eq!((schema.feature_names().join(" "), schema.missing), ("age colour=blue".into(), Missing::Mean));
     }
 }

@@ -111,7 +111,7 @@ pub fn load_splits(source: &str, options: &LoadOptions) -> Result<Vec<Dataset>> 
 
 /// Returns the source and options that the dataset is read with.
 fn origin(source: &str, options: &LoadOptions) -> Origin {
-    let tables = TableOptions { expected: None, labels_optional: false, ..options.tables.clone() };
+    let tables = TableOptions { expected: None, schema: None, labels_optional: false, ..options.tables.clone() };
     Origin { source: source.to_owned(), split: options.split, tables }
 }
 

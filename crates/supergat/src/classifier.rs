@@ -179,6 +179,8 @@ impl Classifier {
             && !same_place(source, recorded)
         {
             options.tables.expected = Some(self.expected());
+        } else {
+            options.tables.schema = self.card.columns.clone();
         }
         let source = source.or(recorded).ok_or(Error::NoTrainingData)?;
         let dataset = supergat_data::load_with(source, &options)?;

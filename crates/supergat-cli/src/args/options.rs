@@ -11,7 +11,7 @@ pub struct Options(pub Values);
 
 impl Args for Options {
     fn augment_args(command: clap::Command) -> clap::Command {
-        command.args(KEYS.iter().map(argument))
+        command.args(KEYS.iter().flat_map(arguments))
     }
 
     fn augment_args_for_update(command: clap::Command) -> clap::Command {
@@ -27,6 +27,10 @@ fn layer(matches: &ArgMatches, keys: impl Iterator<Item = &'static Key>) -> Valu
         Kind::Number => matches.get_one::<f64>(key.name).copied().map(Value::Float),
         Kind::Switch => matches.get_flag(key.name).then_some(Value::Boolean(false)),
         Kind::Flag => matches.get_flag(key.name).then_some(Value::Boolean(true)),
+        Kind::Toggle { off } => {
+            let (on, off) = (matches.get_flag(key.name), matches.get_flag(off));
+            (on || off).then_some(Value::Boolean(on))
+        }
     };
     keys.filter_map(|key| Some((key.name, given(key)?))).collect()
 }
@@ -53,7 +57,7 @@ pub struct TableArgs(pub Values);
 
 impl Args for TableArgs {
     fn augment_args(command: clap::Command) -> clap::Command {
-        command.args(table_keys().map(argument))
+        command.args(table_keys().flat_map(arguments))
     }
 
     fn augment_args_for_update(command: clap::Command) -> clap::Command {
@@ -72,7 +76,18 @@ impl FromArgMatches for TableArgs {
     }
 }
 
-/// Builds the option of a key.
+/// Builds the options of a key.
+fn arguments(key: &'static Key) -> Vec<Arg> {
+    let mut all = vec![argument(key)];
+    if let Kind::Toggle { off } = key.kind {
+        let help = format!("Do not apply --{}", key.option());
+        let argument = Arg::new(off).long(off).help(help).help_heading(key.heading).conflicts_with(key.name);
+        all.push(argument.action(ArgAction::SetTrue));
+    }
+    all
+}
+
+/// Builds the main option of a key.
 fn argument(key: &Key) -> Arg {
     let default = default_value(key).map(|value| format!(" [default: {value}]")).unwrap_or_default();
     let help = match key.name {
@@ -86,10 +101,16 @@ fn argument(key: &Key) -> Arg {
     let argument = argument.long(key.option()).help_heading(key.heading);
     match key.kind {
         Kind::Text if key.name == "delimiter" => argument.value_name("CHARACTER").allow_hyphen_values(true),
+        Kind::Text if key.name == "missing" => {
+            argument.value_name("TREATMENT").value_parser(["mean", "zero", "propagate", "error"])
+        }
+        Kind::Text if ["numeric", "categorical", "date", "text", "ignore_columns"].contains(&key.name) => {
+            argument.value_name("COLUMNS")
+        }
         Kind::Text if key.heading == TABLES => argument.value_name("COLUMN"),
         Kind::Text => argument.value_name(key.name.to_uppercase()),
         Kind::Whole => argument.value_name("N").value_parser(value_parser!(i64)).allow_negative_numbers(true),
         Kind::Number => argument.value_name("X").value_parser(value_parser!(f64)).allow_negative_numbers(true),
-        Kind::Switch | Kind::Flag => argument.action(ArgAction::SetTrue),
+        Kind::Switch | Kind::Flag | Kind::Toggle { .. } => argument.action(ArgAction::SetTrue),
     }
 }

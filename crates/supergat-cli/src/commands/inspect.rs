@@ -6,7 +6,13 @@ use crate::error::Result;
 use crate::output::{self, BOLD, SCHEMA};
 use serde::Serialize;
 use std::process::ExitCode;
+use supergat::data::schema::Decision;
 use supergat::lab::GraphStatistics;
+
+/// Maximum number of columns that are listed as text.
+const MAX_COLUMNS: usize = 60;
+/// Maximum length of the name of a column in the list.
+const MAX_NAME: usize = 30;
 
 /// Statistics of a dataset, printed by `--json`.
 #[derive(Debug, Serialize)]
@@ -15,6 +21,8 @@ struct InspectOutput<'a> {
     dataset: &'a str,
     #[serde(flatten)]
     statistics: &'a GraphStatistics,
+    /// Columns of the tables: type, number of features and reason.
+    columns: &'a [Decision],
     /// Notes of the reader: how it interpreted the files, what it counted and skipped.
     notes: &'a [String],
 }
@@ -23,15 +31,17 @@ struct InspectOutput<'a> {
 pub fn run(args: &InspectArgs) -> Result<ExitCode> {
     let dataset = supergat::data::load_with(&args.dataset, &load_options(args.split, &args.tables.0)?)?;
     let statistics = &GraphStatistics::of(&dataset);
+    let columns = dataset.schema.as_ref().map_or(&[][..], |schema| &schema.decisions);
     if args.json {
         output::print_json(&InspectOutput {
             schema: SCHEMA,
             dataset: &dataset.name,
             statistics,
+            columns,
             notes: &dataset.notes,
         })?;
     } else {
-        output::print(&(table(&dataset.name, statistics) + &notes(&dataset.notes)))?;
+        output::print(&(table(&dataset.name, statistics) + &column_list(columns) + &notes(&dataset.notes)))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -74,6 +84,36 @@ fn table(name: &str, s: &GraphStatistics) -> String {
         text += &output::row(name, &format!("{value:>width$}"), explanation);
     }
     text
+}
+
+/// Formats the decisions on the columns of tables, one line each.
+fn column_list(columns: &[Decision]) -> String {
+    if columns.is_empty() {
+        return String::new();
+    }
+    let names: Vec<String> = columns.iter().map(|column| short(&column.name)).collect();
+    let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+    let mut text = format!("{BOLD}columns{BOLD:#}\n");
+    for (name, column) in names.iter().zip(columns).take(MAX_COLUMNS) {
+        let features = match column.features {
+            0 => "-".to_owned(),
+            count => count.to_string(),
+        };
+        text += &format!("  {name:<width$}  {:<8}  {features:>5}  {}\n", column.kind.name(), column.reason);
+    }
+    if columns.len() > MAX_COLUMNS {
+        text += &format!("  and {} more, listed by --json\n", columns.len() - MAX_COLUMNS);
+    }
+    text
+}
+
+/// Shortens the name of a column for a table.
+fn short(name: &str) -> String {
+    let mut short: String = name.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MAX_NAME).collect();
+    if short.is_empty() {
+        short.push_str("(no name)");
+    }
+    short
 }
 
 /// Formats the notes of the reader.

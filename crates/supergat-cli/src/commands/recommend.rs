@@ -1,7 +1,7 @@
 //! Implementation of `supergat recommend`.
 
 use crate::args::RecommendArgs;
-use crate::config::keys::Key;
+use crate::config::keys::{Key, Kind};
 use crate::config::{Values, load_options};
 use crate::error::{CliError, Result};
 use crate::files;
@@ -46,7 +46,11 @@ pub fn run(args: &RecommendArgs) -> Result<ExitCode> {
 /// Returns the dataset and the table options as arguments of a command line.
 fn arguments(dataset: &str, tables: &Values) -> String {
     let option = |(name, value): (&&'static str, &Value)| {
-        let option = Key::named(name).map(Key::option).unwrap_or_default();
+        let key = Key::named(name);
+        let option = match (key.map(|key| key.kind), value) {
+            (Some(Kind::Toggle { off }), Value::Boolean(false)) => off.to_owned(),
+            _ => key.map(Key::option).unwrap_or_default(),
+        };
         match value {
             Value::Boolean(_) => format!(" --{option}"),
             Value::String(text) => format!(" --{option} {text}"),

@@ -18,6 +18,11 @@ pub enum Kind {
     Switch,
     /// Boolean whose option sets it to true.
     Flag,
+    /// Boolean whose option sets it to true, and another option to false.
+    Toggle {
+        /// Name of the option that sets it to false.
+        off: &'static str,
+    },
 }
 
 /// Configuration key.
@@ -83,7 +88,7 @@ const RUN_KEYS: [Key; 6] = [
     key("seeds", Kind::Whole, RUN, "Number of seeds to run: seed, seed + 1, ..."),
 ];
 
-const TABLE_KEYS: [Key; 12] = [
+const TABLE_KEYS: [Key; 17] = [
     key("delimiter", Kind::Text, TABLES, "Field delimiter: one character, tab or space"),
     key("id_column", Kind::Text, TABLES, "Column with node ids: its name, or its number counted from 1"),
     key("label_column", Kind::Text, TABLES, "Column with the class of each node"),
@@ -91,8 +96,23 @@ const TABLE_KEYS: [Key; 12] = [
     key("source_column", Kind::Text, TABLES, "Column with the source node of each link"),
     key("target_column", Kind::Text, TABLES, "Column with the target node of each link"),
     key("ignore_columns", Kind::Text, TABLES, "Columns of the node table to ignore, separated by commas"),
+    key("numeric", Kind::Text, TABLES, "Columns to read as numbers, separated by commas (default: detected)"),
+    key("categorical", Kind::Text, TABLES, "Columns to read as categories, separated by commas (default: detected)"),
+    key("date", Kind::Text, TABLES, "Columns to read as dates, separated by commas (default: detected)"),
+    key("text", Kind::Text, TABLES, "Columns to read as free text, separated by commas (default: detected)"),
+    key(
+        "missing",
+        Kind::Text,
+        TABLES,
+        "Missing values become the mean, with a feature that marks them (mean); 0 (zero); computed from neighbours (propagate); or an error",
+    ),
     key("directed", Kind::Flag, TABLES, "Treat links as directed (default: undirected)"),
-    key("standardise", Kind::Flag, TABLES, "Scale numeric columns to mean 0 and standard deviation 1 (default: off)"),
+    key(
+        "standardise",
+        Kind::Toggle { off: "no-standardise" },
+        TABLES,
+        "Scale all numeric columns to mean 0 and standard deviation 1 (default: those with large values)",
+    ),
     key("skip_unknown", Kind::Flag, TABLES, "Skip links to unknown nodes (default: error)"),
     key("keep_rare", Kind::Flag, TABLES, "Keep classes with a single node (default: error)"),
     key("split_seed", Kind::Whole, TABLES, "Seed of the random split used when no column gives one"),
@@ -123,11 +143,11 @@ impl Key {
         let (min, max) = if self.name == "seeds" { (1, MAX_SEEDS) } else { (0, i64::MAX) };
         let expected = match (self.kind, value) {
             (Kind::Text, Value::String(text)) if self.name == "splits" && text != ALL => format!("must be {ALL}"),
-            (Kind::Text, Value::String(_)) | (Kind::Flag, Value::Boolean(_)) => return Ok(()),
+            (Kind::Text, Value::String(_)) | (Kind::Flag | Kind::Toggle { .. }, Value::Boolean(_)) => return Ok(()),
             (Kind::Whole, Value::Integer(number)) if (min..=max).contains(number) => return Ok(()),
             (Kind::Text, _) => "must be a text in quotation marks".to_owned(),
             (Kind::Number, _) => "must be a number".to_owned(),
-            (Kind::Switch | Kind::Flag, _) => "must be true or false".to_owned(),
+            (Kind::Switch | Kind::Flag | Kind::Toggle { .. }, _) => "must be true or false".to_owned(),
             (Kind::Whole, _) => format!("must be a whole number from {min} to {max}"),
         };
         Err(CliError::usage(format!("{} = {}: {expected}", self.name, shown(value))))

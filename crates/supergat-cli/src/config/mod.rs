@@ -219,6 +219,7 @@ pub fn default_value(key: &Key) -> Option<String> {
         "model" => Some(format!("{DEFAULT_MODEL} for the paper's datasets, {AUTO} for others")),
         "split" => Some(SplitChoice::default().to_string()),
         "seed" | "split_seed" => Some("0".to_owned()),
+        "missing" => Some("mean".to_owned()),
         "seeds" => Some("1".to_owned()),
         name => Hyperparameter::named(name).map(|hyperparameter| hyperparameter.default(model).to_string()),
     }

@@ -8,6 +8,7 @@ fn json_contains_the_documented_fields() {
     let object = workspace.good(&["inspect", SMALL, "--json"]).json();
     let documented = [
         "classes",
+        "columns",
         "dataset",
         "degree",
         "directed_edges",

@@ -1,5 +1,6 @@
 //! Reads the table of links.
 
+use super::index_column;
 use super::nodes::Nodes;
 use super::roles::{GRAPH, Role, SOURCE, TARGET, WEIGHT};
 use super::sheet::Sheet;
@@ -27,11 +28,23 @@ pub(super) fn read(path: &Path, nodes: &Nodes, options: &TableOptions) -> Result
     })?;
     let graph = if nodes.graph_of.is_some() { GRAPH.find(&sheet, None)? } else { None };
     let weight = WEIGHT.find(&sheet, None)?;
-    let (source, target) = end_columns(&sheet, graph, options)?;
+    let index = index_column::find(&sheet)?;
+    let (source, target) = end_columns(&sheet, graph, index, options)?;
+    let index = index.filter(|at| ![source, target].contains(at));
     let mut pairs = Vec::new();
-    let mut unknown = 0;
+    let (mut unknown, mut begin_with_hash) = (0, 0);
+    let mut converted: Option<(String, usize)> = None;
     sheet.for_each(&mut |line, row| {
-        let find = |at: usize| nodes.find(graph.map(|at| &row[at]), &row[at]).ok_or(at);
+        begin_with_hash += usize::from(row[0].starts_with('#'));
+        let mut find = |at: usize| {
+            let name = graph.map(|at| &row[at]);
+            let number = || {
+                let node = nodes.find_number(name, &row[at])?;
+                converted.get_or_insert_with(|| (row[at].to_owned(), 0)).1 += 1;
+                Some(node)
+            };
+            nodes.find(name, &row[at]).or_else(number).ok_or(at)
+        };
         match (find(source), find(target)) {
             (Ok(from), Ok(to)) => file::push(path, &mut pairs, (from, to))?,
             _ if options.skip_unknown => unknown += 1,
@@ -54,13 +67,21 @@ pub(super) fn read(path: &Path, nodes: &Nodes, options: &TableOptions) -> Result
     if !sheet.has_header {
         notes.push(format!("{name}: no header: the first row is a link"));
     }
+    let comments = sheet.comment_lines().saturating_sub(begin_with_hash);
+    if comments > 0 {
+        notes.push(format!("{name}: {comments} lines that begin with `#` skipped as comments"));
+    }
+    if let Some((id, count)) = converted {
+        notes.push(format!("{name}: {count} ids such as `{}` are matched as whole numbers", shown(&id)));
+    }
+    notes.extend(index.map(|at| index_column::note(&sheet, at)));
     if let Some(weight) = weight {
         notes.push(format!(
             "{name}: column `{}` was read but is not used: attention weighs links itself",
             sheet.header[weight]
         ));
     }
-    let used = [Some(source), Some(target), graph, weight];
+    let used = [Some(source), Some(target), graph, weight, index];
     let unused: Vec<String> = (0..sheet.header.len())
         .filter(|at| !used.contains(&Some(*at)))
         .map(|at| format!("`{}`", shown(&sheet.header[at])))
@@ -74,11 +95,16 @@ pub(super) fn read(path: &Path, nodes: &Nodes, options: &TableOptions) -> Result
     Ok(Links { pairs, notes })
 }
 
-/// Returns the columns of source and target: by name, else the first two.
-fn end_columns(sheet: &Sheet, graph: Option<usize>, options: &TableOptions) -> Result<(usize, usize)> {
+/// Returns the columns of source and target: by name, else the first two that do not number the rows.
+fn end_columns(
+    sheet: &Sheet,
+    graph: Option<usize>,
+    index: Option<usize>,
+    options: &TableOptions,
+) -> Result<(usize, usize)> {
     let find = |role: &Role, named: &Option<String>| role.find(sheet, named.as_deref());
     let (source, target) = (find(&SOURCE, &options.source_column)?, find(&TARGET, &options.target_column)?);
-    let free = |taken: Option<usize>| (0..sheet.header.len()).find(|at| ![graph, taken].contains(&Some(*at)));
+    let free = |taken: Option<usize>| (0..sheet.header.len()).find(|at| ![graph, index, taken].contains(&Some(*at)));
     let source = source.or_else(|| free(target));
     let target = target.or_else(|| free(source));
     match (source, target) {

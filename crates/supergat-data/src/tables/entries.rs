@@ -1,11 +1,13 @@
 //! Sparse features listed as entries: node, feature, value.
 
-use super::features::{FeatureTable, first_few, number, sparse};
+use super::encode::{number, sparse};
+use super::features::{FeatureTable, first_few};
 use super::nodes::{NodeTable, Nodes};
+use super::parse::is_missing;
 use crate::error::{Error, Result, shown};
 use crate::file;
 use crate::options::TableOptions;
-use crate::schema::{Column, Schema};
+use crate::schema::{Column, Missing, Notation, Schema};
 use std::collections::{BTreeMap, HashMap};
 use supergat_core::Features;
 
@@ -34,6 +36,7 @@ pub(super) fn build(
     let mut entries = Vec::new();
     let mut largest = 0;
     let mut lines = Vec::new();
+    let mut missing = 0;
     table.for_each(nodes, &mut |node, line, row| {
         let column = match &index_of {
             Some(index_of) => index_of.get(&row[feature]).copied(),
@@ -46,7 +49,16 @@ pub(super) fn build(
                 })?,
             ),
         };
-        let number = number(table, line, value, &row[value], 0.0)?;
+        let number = match is_missing(&row[value]) {
+            true if options.missing == Missing::Error => {
+                return Err(super::missing::refused(table.sheet.at(line, value)));
+            }
+            true => {
+                missing += 1;
+                0.0
+            }
+            false => number(table, line, value, &row[value], Notation::Plain)?,
+        };
         match column {
             Some(column) => {
                 largest = largest.max(column as usize + 1);
@@ -61,6 +73,9 @@ pub(super) fn build(
     let columns = known.unwrap_or(largest);
     let mut notes =
         vec![format!("{}: {columns} features in {} entries, kept sparse", table.sheet.name(), entries.len())];
+    if missing > 0 {
+        notes.push(format!("{}: {missing} entries without a value, read as 0", table.sheet.name()));
+    }
     if !unknown.is_empty() {
         let count: usize = unknown.values().sum();
         let names: Vec<String> = unknown.into_keys().collect();
@@ -72,7 +87,7 @@ pub(super) fn build(
     }
     let matrix = sparse(nodes.len(), columns, entries)
         .map_err(|source| Error::Core { path: table.sheet.path().to_owned(), source })?;
-    Ok(FeatureTable { features: Features::Sparse(matrix), schema, notes })
+    Ok(FeatureTable { features: Features::Sparse(matrix), known: None, schema, notes })
 }
 
 /// Returns a schema of the feature names in alphabetical order, or `None` if all features are numbers.
@@ -96,8 +111,10 @@ fn named_schema(table: &NodeTable, feature: usize) -> Result<Option<Schema>> {
         }
         Ok(())
     })?;
-    let column = |name| Column::Number { name, mean: 0.0, deviation: None };
-    Ok(Some(Schema { columns: names.into_iter().map(column).collect(), sparse: true }))
+    let column =
+        |name| Column::Number { name, mean: 0.0, deviation: None, notation: Notation::Plain, indicator: false };
+    let columns = names.into_iter().map(column).collect();
+    Ok(Some(Schema { columns, sparse: true, ..Schema::default() }))
 }
 
 /// Returns an error if a node has two values of the same feature.

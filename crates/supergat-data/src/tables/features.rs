@@ -1,68 +1,54 @@
-//! Builds features from columns of numbers and words.
+//! Builds features from the columns of a table.
 
+use super::column_types::{Content, detect, is_id_name, requested};
+use super::encode::{Encoded, encode};
 use super::nodes::{NodeTable, Nodes};
-use crate::error::{Error, Result, shown};
-use crate::file;
+use super::parse::is_missing;
+use super::profile::{Profile, Sums, profiles};
+use crate::error::{Result, shown};
 use crate::options::TableOptions;
-use crate::schema::{Column, Schema};
-use std::collections::{BTreeMap, BTreeSet};
-use supergat_core::{Features, SparseMatrix};
+use crate::schema::{Column, ColumnType, Decision, Missing, Notation, Schema};
+use crate::tfidf::{Terms, Vocabulary};
+use supergat_core::Features;
 
 /// Minimum number of features for sparse storage.
 const MIN_SPARSE_WIDTH: usize = 64;
 /// Maximum fraction of nonzero values for sparse storage.
 const MAX_SPARSE_DENSITY: f64 = 0.25;
-
-/// Maximum number of categories of a column with fewer than two nodes per word on average.
-///
-/// Such a column with more distinct words contains names or free text.
-const MAX_RARE_WORDS: usize = 50;
-
-/// Maximum number of values of a dense matrix.
-const MAX_VALUES: usize = 1 << 34;
-
-/// Statistics of a column.
-#[derive(Debug, Default, Clone)]
-struct ColumnStatistics {
-    numbers: usize,
-    nonzero: usize,
-    missing: usize,
-    words: usize,
-    /// Line and text of the first word.
-    first_word: Option<(u64, String)>,
-    sum: f64,
-    sum_of_squares: f64,
-}
+/// Numbers with a root mean square above this are standardised by default.
+const MAX_ROOT_MEAN_SQUARE: f64 = 10.0;
+/// Maximum number of terms of a column of free text.
+const MAX_TERMS: usize = 500;
 
 /// Features, their schema and notes for the user.
 #[derive(Debug)]
 pub(super) struct FeatureTable {
     pub features: Features<f32>,
+    /// Whether each value is known, if unknown ones are to be computed from those of neighbours.
+    pub known: Option<Vec<bool>>,
     pub schema: Option<Schema>,
     pub notes: Vec<String>,
 }
 
-/// Returns whether a field denotes a missing value.
-pub(super) fn is_missing(field: &str) -> bool {
-    ["", "na", "n/a", "nan", "null", "?"].iter().any(|word| word.eq_ignore_ascii_case(field))
+/// Properties of a table that `dataset.toml` states.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Stated {
+    /// Storage of the features; by default it depends on the data.
+    pub sparse: Option<bool>,
+    /// Whether the columns are finished features, which are used as they are.
+    pub prepared: bool,
 }
 
-/// Builds features from the columns of a table. `sparse` selects the storage; by default it depends on the
-/// data.
-pub(super) fn build(
-    table: &NodeTable,
-    nodes: &Nodes,
-    options: &TableOptions,
-    sparse: Option<bool>,
-) -> Result<FeatureTable> {
+/// Builds features from the columns of a table.
+pub(super) fn build(table: &NodeTable, nodes: &Nodes, options: &TableOptions, stated: Stated) -> Result<FeatureTable> {
     let mut notes = Vec::new();
     let expected = options.expected.as_ref().and_then(|expected| expected.schema.as_ref());
-    let (schema, columns) = match expected {
+    let (schema, columns) = match expected.or(options.schema.as_ref()) {
         Some(schema) => (schema.clone(), match_columns(table, schema, &mut notes)?),
-        None => infer_schema(table, nodes, options, sparse, &mut notes)?,
+        None => Inference { table, nodes, options, stated }.schema(&mut notes)?,
     };
-    let features = encode(table, nodes, &schema, &columns, &mut notes)?;
-    Ok(FeatureTable { features, schema: Some(schema), notes })
+    let Encoded { features, known } = encode(table, nodes, &schema, &columns, &mut notes)?;
+    Ok(FeatureTable { features, known, schema: Some(schema), notes })
 }
 
 /// Finds the columns of a trained model's schema by name.
@@ -89,108 +75,176 @@ fn match_columns(table: &NodeTable, schema: &Schema, notes: &mut Vec<String>) ->
     Ok(columns)
 }
 
-/// Infers for each column whether it contains numbers or categories.
-fn infer_schema(
-    table: &NodeTable,
-    nodes: &Nodes,
-    options: &TableOptions,
-    sparse: Option<bool>,
-    notes: &mut Vec<String>,
-) -> Result<(Schema, Vec<usize>)> {
-    let mut contents = vec![ColumnStatistics::default(); table.features.len()];
-    table.for_each(nodes, &mut |_, line, row| {
-        table.features.iter().zip(&mut contents).for_each(|(at, content)| content.add(line, &row[*at]));
-        Ok(())
-    })?;
-    let mut words: BTreeMap<usize, BTreeSet<String>> = BTreeMap::new();
-    for (&at, content) in table.features.iter().zip(&contents) {
-        if let Some((line, word)) = &content.first_word {
-            if content.words <= content.numbers {
-                let expected = format!("a number, as in {} other rows", content.numbers);
-                let advice =
-                    "fix the value, leave it empty if it is not known, or leave the column out with --ignore-columns";
-                return Err(table.sheet.at(*line, at).error(expected, format!("`{}`", shown(word)), advice));
-            }
-            words.insert(at, BTreeSet::new());
-        }
-    }
-    if !words.is_empty() {
-        table.for_each(nodes, &mut |_, _, row| {
-            for (at, words) in words.iter_mut().filter(|(at, _)| !is_missing(&row[**at])) {
-                if !words.contains(&row[*at]) {
-                    words.insert(row[*at].to_owned());
+/// Inference of a schema from the values of a table.
+struct Inference<'a> {
+    table: &'a NodeTable,
+    nodes: &'a Nodes,
+    options: &'a TableOptions,
+    stated: Stated,
+}
+
+/// A column of the schema, and the number of its feature values that are not zero.
+type Prepared = (Column, f64);
+
+impl Inference<'_> {
+    /// Returns the schema and the columns of the table that it uses.
+    fn schema(&self, notes: &mut Vec<String>) -> Result<(Schema, Vec<usize>)> {
+        let (table, prepared) = (self.table, self.stated.prepared);
+        let requested = requested(table, self.options)?;
+        let profiles =
+            profiles(table, self.nodes, &|name| !prepared && (requested.contains_key(name) || is_id_name(name)))?;
+        let mut decisions = table.role_decisions(self.options);
+        let (mut columns, mut kept, mut filled) = (Vec::new(), Vec::new(), 0.0);
+        let mut standardised = Vec::new();
+        for (&at, profile) in table.features.iter().zip(&profiles) {
+            let name = &table.sheet.header[at];
+            let (content, mut reason) = match prepared && profile.plain.failure.is_none() && profile.filled > 0 {
+                true => (Content::Numbers(Notation::Plain, profile.plain.sums.clone()), String::new()),
+                false => detect(table, at, profile, requested.get(name.as_str()).copied())?,
+            };
+            let mut kind = content_type(&content);
+            if let Some((column, nonzero)) = self.column(at, profile, content)? {
+                if let Column::Number { deviation: Some(_), .. } = &column {
+                    standardised.push(format!("`{}`", shown(name)));
+                    reason += "; standardised";
                 }
+                if profile.missing > 0 {
+                    reason += &format!("; {} missing", profile.missing);
+                }
+                decisions.push((at, decision(name, kind, column.width(), reason)));
+                columns.push(column);
+                kept.push(at);
+                filled += nonzero;
+                continue;
+            }
+            let said = match kind {
+                ColumnType::Empty => "is empty".to_owned(),
+                ColumnType::Text => "holds texts without words to use".to_owned(),
+                _ => reason.clone(),
+            };
+            if kind == ColumnType::Text {
+                kind = ColumnType::Empty;
+            }
+            notes.push(format!("{}: column `{}` {said}: not used", table.sheet.name(), shown(name)));
+            decisions.push((at, decision(name, kind, 0, format!("{reason}; not used"))));
+        }
+        let width: usize = columns.iter().map(Column::width).sum();
+        let density = filled / (self.nodes.len() as f64 * width as f64).max(1.0);
+        let sparse = self.stated.sparse.unwrap_or(width >= MIN_SPARSE_WIDTH && density < MAX_SPARSE_DENSITY);
+        let sparse = sparse && self.options.missing != Missing::Propagate;
+        notes.push(self.summary(&columns) + if sparse { "; kept sparse" } else { "" });
+        notes.extend(self.standardised(&standardised));
+        decisions.sort_by_key(|(at, _)| *at);
+        let decisions =
+            if prepared { Vec::new() } else { decisions.into_iter().map(|(_, decision)| decision).collect() };
+        Ok((Schema { columns, sparse, missing: self.options.missing, decisions }, kept))
+    }
+
+    /// Prepares a column; returns `None` if it yields no features.
+    fn column(&self, at: usize, profile: &Profile, content: Content) -> Result<Option<Prepared>> {
+        let name = self.table.sheet.header[at].clone();
+        let rows = self.nodes.len();
+        let indicator = profile.missing > 0 && self.options.missing == Missing::Mean;
+        let marked = if indicator { profile.missing as f64 } else { 0.0 };
+        Ok(match content {
+            Content::Unused(_) => None,
+            Content::Numbers(notation, sums) => {
+                let deviation = self.standardises(notation, &sums).then(|| sums.deviation());
+                let replaced = if self.options.missing == Missing::Mean { profile.missing } else { 0 };
+                let nonzero = if deviation.is_some() { rows } else { sums.nonzero + replaced };
+                let column = Column::Number { name, mean: sums.mean() as f32, deviation, notation, indicator };
+                Some((column, nonzero as f64 + marked))
+            }
+            Content::Categories => {
+                let values = profile.words.values.iter().cloned().collect();
+                Some((Column::Category { name, values, indicator }, profile.filled as f64 + marked))
+            }
+            Content::Text => {
+                let documents = self.documents(at)?;
+                let Vocabulary { terms, weights } = Vocabulary::new(&documents, MAX_TERMS);
+                let nonzero = documents.iter().map(Vec::len).sum::<usize>() as f64;
+                (!terms.is_empty()).then_some((Column::Text { name, terms, weights }, nonzero))
+            }
+        })
+    }
+
+    /// Returns whether a column of numbers is standardised: on request, or if its values are large.
+    fn standardises(&self, notation: Notation, sums: &Sums) -> bool {
+        let large = sums.root_mean_square() > MAX_ROOT_MEAN_SQUARE || notation.column_type() == ColumnType::Date;
+        self.options.standardise.unwrap_or(large && !self.stated.prepared)
+    }
+
+    /// Returns the terms of each text of a column.
+    fn documents(&self, at: usize) -> Result<Vec<Vec<String>>> {
+        let terms = Terms::default();
+        let mut documents = vec![Vec::new(); self.nodes.len()];
+        self.table.for_each(self.nodes, &mut |node, _, row| {
+            if !is_missing(&row[at]) {
+                terms.append(&row[at], &mut documents[node]);
             }
             Ok(())
         })?;
+        Ok(documents)
     }
-    let (mut columns, mut kept, mut filled) = (Vec::new(), Vec::new(), 0.0);
-    let rows = nodes.len();
-    let (mut numbers, mut categories) = (0, Vec::new());
-    for (&at, content) in table.features.iter().zip(&contents) {
-        let name = table.sheet.header[at].clone();
-        let note = |what: &str| format!("{}: column `{}` {what}", table.sheet.name(), shown(&name));
-        if let Some(words) = words.remove(&at) {
-            if words.len() > MAX_RARE_WORDS && 2 * words.len() > content.words {
-                notes.push(note(&format!("holds {} different texts, not categories: not used", words.len())));
-                continue;
+
+    /// Summarises the columns by type.
+    fn summary(&self, columns: &[Column]) -> String {
+        let width: usize = columns.iter().map(Column::width).sum();
+        let numbers = |kind: ColumnType| {
+            let is =
+                |column: &&Column| matches!(column, Column::Number { notation, .. } if notation.column_type() == kind);
+            columns.iter().filter(is).count()
+        };
+        let listed = |text: bool| -> Vec<String> {
+            let is = |column: &&Column| match column {
+                Column::Number { .. } => false,
+                Column::Category { .. } => !text,
+                Column::Text { .. } => text,
+            };
+            columns.iter().filter(is).map(|c| format!("`{}` ({})", shown(c.name()), c.width())).collect()
+        };
+        let mut parts = vec![format!("{} columns of numbers", numbers(ColumnType::Number))];
+        for (kind, words) in [(ColumnType::Boolean, "of true and false"), (ColumnType::Date, "of dates")] {
+            if numbers(kind) > 0 {
+                parts.push(format!("{} {words}", numbers(kind)));
             }
-            filled += (rows - content.missing) as f64;
-            categories.push(format!("`{}` ({})", shown(&name), words.len()));
-            columns.push(Column::Category { name, values: words.into_iter().collect() });
-        } else if content.numbers == 0 {
-            notes.push(note("is empty: not used"));
-            continue;
-        } else {
-            if content.missing > 0 {
-                notes.push(note(&format!("has {} missing values, replaced by the mean", content.missing)));
-            }
-            let count = content.numbers as f64;
-            let mean = content.sum / count;
-            let deviation = (content.sum_of_squares / count - mean * mean).max(0.0).sqrt() as f32;
-            let deviation = options.standardise.then_some(if deviation > 0.0 { deviation } else { 1.0 });
-            filled += if deviation.is_some() { rows } else { content.nonzero + content.missing } as f64;
-            if deviation.is_none() && content.root_mean_square() > 100.0 {
-                notes.push(note("has numbers far above 1; --standardise would make training easier"));
-            }
-            numbers += 1;
-            columns.push(Column::Number { name, mean: mean as f32, deviation });
         }
-        kept.push(at);
+        for (list, words) in [(listed(false), "of words"), (listed(true), "of text")] {
+            if !list.is_empty() {
+                parts.push(format!("{} {words}: {}", list.len(), first_few(&list)));
+            }
+        }
+        let last = parts.pop().unwrap_or_default();
+        let listed = if parts.is_empty() { last } else { format!("{} and {last}", parts.join(", ")) };
+        format!("{}: {width} features from {listed}", self.table.sheet.name())
     }
-    let width: usize = columns.iter().map(Column::width).sum();
-    let density = filled / (rows as f64 * width as f64).max(1.0);
-    let sparse = sparse.unwrap_or(width >= MIN_SPARSE_WIDTH && density < MAX_SPARSE_DENSITY);
-    let mut summary = format!("{}: {width} features from {numbers} columns of numbers", table.sheet.name());
-    if !categories.is_empty() {
-        summary += &format!(" and {} of words: {}", categories.len(), first_few(&categories));
+
+    /// Notes the columns that are standardised without a request.
+    fn standardised(&self, columns: &[String]) -> Option<String> {
+        let automatic = self.options.standardise.is_none() && !columns.is_empty();
+        automatic.then(|| {
+            format!(
+                "{}: scaled to mean 0 and standard deviation 1, since the values are large or dates: {} \
+                 (--no-standardise keeps them)",
+                self.table.sheet.name(),
+                first_few(columns)
+            )
+        })
     }
-    notes.push(summary + if sparse { "; kept sparse" } else { "" });
-    Ok((Schema { columns, sparse }, kept))
 }
 
-impl ColumnStatistics {
-    /// Adds a field of the column.
-    fn add(&mut self, line: u64, field: &str) {
-        match field.parse::<f64>() {
-            _ if is_missing(field) => self.missing += 1,
-            Ok(number) => {
-                self.numbers += 1;
-                self.nonzero += usize::from(number != 0.0);
-                self.sum += number;
-                self.sum_of_squares += number * number;
-            }
-            Err(_) => {
-                self.words += 1;
-                self.first_word.get_or_insert_with(|| (line, field.to_owned()));
-            }
-        }
+fn content_type(content: &Content) -> ColumnType {
+    match content {
+        Content::Numbers(notation, _) => notation.column_type(),
+        Content::Categories => ColumnType::Category,
+        Content::Text => ColumnType::Text,
+        Content::Unused(kind) => *kind,
     }
+}
 
-    /// Returns the root mean square of the numbers.
-    fn root_mean_square(&self) -> f64 {
-        (self.sum_of_squares / self.numbers.max(1) as f64).sqrt()
-    }
+/// Builds the decision on a column.
+pub(super) fn decision(name: &str, kind: ColumnType, features: usize, reason: impl Into<String>) -> Decision {
+    Decision { name: name.to_owned(), kind, features, reason: reason.into() }
 }
 
 /// Joins the first few words of a list, for messages.
@@ -198,104 +252,4 @@ pub(super) fn first_few(words: &[String]) -> String {
     const FEW: usize = 6;
     let shown = words.iter().take(FEW).cloned().collect::<Vec<_>>().join(", ");
     if words.len() > FEW { format!("{shown} and {} more", words.len() - FEW) } else { shown }
-}
-
-/// Encodes the fields of `columns` as the features of a schema.
-fn encode(
-    table: &NodeTable,
-    nodes: &Nodes,
-    schema: &Schema,
-    columns: &[usize],
-    notes: &mut Vec<String>,
-) -> Result<Features<f32>> {
-    let width = schema.width();
-    let mut unseen: BTreeMap<String, usize> = BTreeMap::new();
-    let mut entries: Vec<(u32, u32, f32)> = Vec::new();
-    let mut dense = Vec::new();
-    if !schema.sparse {
-        let values = nodes.len().checked_mul(width).filter(|values| *values <= MAX_VALUES);
-        let values = values.ok_or_else(|| {
-            let found = format!("{} nodes with {width} features", nodes.len());
-            let advice = "leave columns of many words out with --ignore-columns";
-            table.sheet.at(0, usize::MAX).error("a table that fits into memory", found, advice)
-        })?;
-        dense = file::filled(table.sheet.path(), 0.0f32, values)?;
-    }
-    let mut filled = vec![false; nodes.len()];
-    table.for_each(nodes, &mut |node, line, row| {
-        filled[node] = true;
-        let mut first = 0;
-        for (column, &at) in schema.columns.iter().zip(columns) {
-            let entry = match column {
-                Column::Number { mean, deviation, .. } => {
-                    let value = number(table, line, at, &row[at], *mean)?;
-                    Some((first, deviation.map_or(value, |deviation| (value - mean) / deviation)))
-                }
-                Column::Category { name, values } => {
-                    match values.binary_search_by(|word| word.as_str().cmp(&row[at])) {
-                        Ok(category) => Some((first + category, 1.0)),
-                        Err(_) if is_missing(&row[at]) => None,
-                        Err(_) => {
-                            *unseen.entry(format!("`{}` in `{}`", shown(&row[at]), shown(name))).or_default() += 1;
-                            None
-                        }
-                    }
-                }
-            };
-            match entry {
-                Some((feature, value)) if !schema.sparse => dense[node * width + feature] = value,
-                Some((feature, value)) if value != 0.0 => {
-                    file::push(table.sheet.path(), &mut entries, (node as u32, feature as u32, value))?;
-                }
-                _ => {}
-            }
-            first += column.width();
-        }
-        Ok(())
-    })?;
-    if let Some(node) = filled.iter().position(|filled| !filled) {
-        let found = format!("none for `{}`", shown(&nodes.ids[node]));
-        return Err(table.sheet.at(0, usize::MAX).error("a row for every node", found, "add the row"));
-    }
-    if !unseen.is_empty() {
-        let nodes: usize = unseen.values().sum();
-        let words: Vec<String> = unseen.into_keys().collect();
-        notes.push(format!(
-            "{}: {nodes} values that training did not see, read as unknown: {}",
-            table.sheet.name(),
-            first_few(&words)
-        ));
-    }
-    let core = |source| Error::Core { path: table.sheet.path().to_owned(), source };
-    if schema.sparse {
-        return sparse(nodes.len(), width, entries).map(Features::Sparse).map_err(core);
-    }
-    Features::dense(nodes.len(), width, dense).map_err(core)
-}
-
-/// Parses the number in a field; returns `mean` if it is missing.
-pub(super) fn number(table: &NodeTable, line: u64, at: usize, field: &str, mean: f32) -> Result<f32> {
-    if is_missing(field) {
-        return Ok(mean);
-    }
-    field.parse::<f32>().ok().filter(|number| number.is_finite()).ok_or_else(|| {
-        let advice = "fix the value, leave it empty if it is not known, or leave the column out with --ignore-columns";
-        table.sheet.at(line, at).error("a finite number", format!("`{}`", shown(field)), advice)
-    })
-}
-
-/// Builds a sparse matrix from entries (row, column, value).
-pub(super) fn sparse(
-    rows: usize,
-    columns: usize,
-    mut entries: Vec<(u32, u32, f32)>,
-) -> supergat_core::Result<SparseMatrix<f32>> {
-    entries.sort_unstable_by_key(|&(row, column, _)| (row, column));
-    let mut offsets = vec![0u64; rows + 1];
-    entries.iter().for_each(|&(row, _, _)| offsets[row as usize + 1] += 1);
-    for row in 0..rows {
-        offsets[row + 1] += offsets[row];
-    }
-    let (column_of, values) = entries.into_iter().map(|(_, column, value)| (column, value)).unzip();
-    SparseMatrix::new(columns, offsets, column_of, values)
 }

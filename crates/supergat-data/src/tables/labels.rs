@@ -1,7 +1,8 @@
 //! Builds classes from the words of a column.
 
-use super::features::{first_few, is_missing};
+use super::features::first_few;
 use super::nodes::{Cell, NodeTable};
+use super::parse::is_missing;
 use super::sidecar::Sidecar;
 use crate::error::{Result, shown};
 use crate::file;
@@ -30,14 +31,23 @@ pub(super) fn build(table: &NodeTable, cells: &[Cell], options: &TableOptions, s
     let expected = options.expected.as_ref();
     let several = expected.map(|expected| expected.several).or(sidecar.several_labels);
     let several = several.unwrap_or_else(|| cells.iter().any(|(_, word)| word.contains(SEPARATOR)));
+    let given = expected.map(|expected| &expected.classes).or(sidecar.classes.as_ref());
+    // A class that is known by name may be called `none`.
+    let is_class = |word: &&str| !is_missing(word) || given.is_some_and(|names| names.iter().any(|name| name == word));
     let mut counts = Counts::new();
+    let mut unknown_words: BTreeMap<&str, usize> = BTreeMap::new();
     for (line, cell) in cells {
-        for word in words(cell, several) {
+        for word in words(cell, several).filter(is_class) {
             counts.entry(word).or_insert((0, *line)).0 += 1;
         }
+        if !cell.is_empty() && !is_class(&cell.as_str()) {
+            *unknown_words.entry(cell).or_default() += 1;
+        }
     }
-    let mut notes = Vec::new();
-    let given = expected.map(|expected| &expected.classes).or(sidecar.classes.as_ref());
+    let mut notes: Vec<String> = unknown_words
+        .iter()
+        .map(|(word, count)| format!("{}: {count} labels are `{word}`: read as not known", table.sheet.name()))
+        .collect();
     let whole = |word: &&str| word.parse::<i64>().is_ok_and(|number| number >= 0);
     if given.is_none()
         && counts.keys().filter(|word| **word != "-1").all(whole)
@@ -70,10 +80,10 @@ pub(super) fn build(table: &NodeTable, cells: &[Cell], options: &TableOptions, s
     let labels = if several {
         let mut of = file::filled(table.sheet.path(), 0u8, cells.len().saturating_mul(classes))?;
         for (node, (_, cell)) in cells.iter().enumerate() {
-            for class in words(cell, true).filter_map(|word| of_name.get(word)) {
+            for class in words(cell, true).filter(is_class).filter_map(|word| of_name.get(word)) {
                 of[node * classes + *class as usize] = 1;
             }
-            known[node] = !is_missing(cell);
+            known[node] = is_class(&cell.as_str());
         }
         Labels::Multi { classes, of }
     } else {
@@ -86,10 +96,10 @@ pub(super) fn build(table: &NodeTable, cells: &[Cell], options: &TableOptions, s
     Ok(Classes { labels, names, known, notes })
 }
 
-/// Returns the classes in a cell; missing values are skipped.
+/// Returns the words in a cell.
 fn words(cell: &str, several: bool) -> impl Iterator<Item = &str> {
     let parts = if several { cell.split(SEPARATOR) } else { cell.split('\u{0}') };
-    parts.map(str::trim).filter(|word| !is_missing(word))
+    parts.map(str::trim)
 }
 
 /// Sorts class names: numerically if all are numbers, else alphabetically.

@@ -3,7 +3,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `edges` | ids of source and target of each link; other columns are reported and ignored |
-//! | `nodes` | `id`, `label`, `split` and any number of feature columns with numbers or words |
+//! | `nodes` | `id`, `label`, `split` and any number of feature columns; their types are detected |
 //! | `features` | instead of columns in `nodes`: one row per node, or entries `id`, `feature`, `value` |
 //! | `features.npz` | instead of `features`: a SciPy sparse matrix |
 //! | `labels` | instead of a column in `nodes`: `id` and `label` |
@@ -15,15 +15,21 @@
 //! by name and position; [`TableOptions`] overrides this. A column `graph` in nodes and links distinguishes
 //! several graphs.
 
+mod column_types;
 mod edges;
+mod encode;
 mod entries;
 mod features;
 mod graphs;
+mod index_column;
 mod labels;
 mod location;
+mod missing;
 mod nodes;
 #[cfg(feature = "parquet")]
 mod parquet;
+mod parse;
+mod profile;
 mod roles;
 mod sheet;
 mod sidecar;
@@ -32,10 +38,10 @@ mod text;
 pub(crate) mod write;
 
 use crate::dataset::Dataset;
-use crate::error::{Error, Result};
-use crate::options::{LoadOptions, TableOptions};
+use crate::error::{Error, Result, shown};
+use crate::options::{LoadOptions, TableOptions, names};
 use crate::split::{self, SplitChoice};
-use features::FeatureTable;
+use features::{FeatureTable, Stated};
 use location::Location;
 use nodes::{NodeTable, Nodes};
 use sheet::file_of;
@@ -106,23 +112,43 @@ impl<'a> Tables<'a> {
         if nodes.is_none() && labels.is_none() && options.expected.is_none() {
             return Err(missing("nodes.csv", "it must list the nodes and their labels; or add labels.csv"));
         }
-        Ok(Self { folder, options, sidecar, nodes, features, labels })
+        let tables = Self { folder, options, sidecar, nodes, features, labels };
+        tables.check_column_lists()?;
+        Ok(tables)
+    }
+
+    /// Returns an error if an option names a column that no table has. New tables of a trained model may have
+    /// fewer columns than its training tables.
+    fn check_column_lists(&self) -> Result<()> {
+        let tables = || [&self.nodes, &self.features, &self.labels].into_iter().flatten();
+        let Some(first) = tables().next().filter(|_| self.options.expected.is_none()) else { return Ok(()) };
+        let known: Vec<&str> = tables().flat_map(|table| table.sheet.header.iter().map(String::as_str)).collect();
+        for (option, list) in self.options.column_lists() {
+            if let Some(name) = names(list).find(|name| !known.contains(name)) {
+                let nearest = known.iter().min_by_key(|known| strsim::osa_distance(name, known)).unwrap_or(&"");
+                let expected = format!("a column `{}`, which {option} names", shown(name));
+                let advice = format!("did you mean `{}`?", shown(nearest));
+                return Err(first.sheet.at(1, usize::MAX).error(expected, first.sheet.columns_in_words(), advice));
+            }
+        }
+        Ok(())
     }
 
     fn read(&self) -> Result<Dataset> {
         let matrix = self.matrix()?;
         let (nodes, mut notes) = self.node_list(matrix.as_ref())?;
-        let FeatureTable { features, schema, notes: more } = self.build_features(&nodes, matrix)?;
+        let FeatureTable { mut features, known, schema, notes: more } = self.build_features(&nodes, matrix)?;
         notes.extend(more);
         let labelled = [&self.labels, &self.nodes, &self.features].into_iter().flatten();
         let table = labelled.clone().find(|table| table.has_label()).or(labelled.clone().next());
         let table = table.ok_or_else(|| self.no_nodes())?;
         let classes = labels::build(table, &table.labels(&nodes)?, &self.options, &self.sidecar)?;
         notes.extend(classes.notes);
-        let with_split = [&self.nodes, &self.labels, &self.features].into_iter().flatten().find(|t| t.has_split());
+        let mut others = [&self.nodes, &self.labels, &self.features].into_iter().flatten();
+        let with_split = others.find_map(|table| Some((table, table.split.as_ref()?)));
         let mut splits = match (file_of(self.folder, SPLITS), with_split) {
             (Some(path), _) => splits::from_table(&path, &nodes, &self.options)?,
-            (None, Some(table)) => splits::from_column(table, &table.splits(&nodes)?)?,
+            (None, Some((table, columns))) => splits::from_columns(table, columns, &nodes, &mut notes)?,
             // A trained model is tested on all labelled nodes of a new graph.
             (None, None) if self.options.expected.is_some() => splits::all_for_test(&classes.known),
             (None, None) => {
@@ -137,6 +163,9 @@ impl<'a> Tables<'a> {
         let path = file_of(self.folder, EDGES).ok_or_else(|| self.no_nodes())?;
         let links = edges::read(&path, &nodes, &self.options)?;
         notes.extend(links.notes);
+        if let Some(known) = known {
+            missing::fill(self.folder, &mut features, &known, &links.pairs)?;
+        }
         let listed_links = self.sidecar.listed_links.unwrap_or(links.pairs.len() as u64);
         let combined = graphs::Combined {
             folder: self.folder,
@@ -170,7 +199,8 @@ impl<'a> Tables<'a> {
     /// all tables.
     fn node_list(&self, matrix: Option<&supergat_core::Features<f32>>) -> Result<(Nodes, Vec<String>)> {
         let tables = [&self.nodes, &self.features, &self.labels];
-        let notes = tables.into_iter().flatten().map(NodeTable::describe).collect();
+        let describe = |table: &NodeTable| [vec![table.describe()], table.remarks()].concat();
+        let mut notes: Vec<String> = tables.into_iter().flatten().flat_map(describe).collect();
         let candidates = tables.into_iter().flatten().filter(|table| table.entries.is_none());
         let nodes = match (&self.nodes, matrix) {
             (None, Some(matrix)) => Nodes::numbered(matrix.rows()),
@@ -179,6 +209,9 @@ impl<'a> Tables<'a> {
                 first.ok_or_else(|| self.no_nodes())?.nodes()?
             }
         };
+        for table in [&self.features, &self.labels].into_iter().flatten() {
+            notes.extend(table.note_ids(&nodes)?);
+        }
         Ok((nodes, notes))
     }
 
@@ -202,7 +235,7 @@ impl<'a> Tables<'a> {
             }
             let mut notes = vec![format!("features.npz: {} features, kept sparse", features.columns())];
             note_unused(&mut notes);
-            return Ok(FeatureTable { features, schema: None, notes });
+            return Ok(FeatureTable { features, known: None, schema: None, notes });
         }
         let table = [&self.features, &self.nodes].into_iter().flatten().next().ok_or_else(|| {
             let advice = "add features.csv, features.npz, or nodes.csv with columns of features";
@@ -210,7 +243,10 @@ impl<'a> Tables<'a> {
         })?;
         let mut built = match table.entries {
             Some(columns) => entries::build(table, columns, nodes, &self.options, self.sidecar.features)?,
-            None => features::build(table, nodes, &self.options, self.sidecar.sparse)?,
+            None => {
+                let stated = Stated { sparse: self.sidecar.sparse, prepared: self.sidecar.is_prepared() };
+                features::build(table, nodes, &self.options, stated)?
+            }
         };
         if self.features.is_some() {
             note_unused(&mut built.notes);

@@ -1,10 +1,15 @@
 //! Tables with one row per node: ids, labels, splits and feature columns.
 
-use super::roles::{FEATURE, GRAPH, ID, LABEL, Role, SPLIT, VALUE};
+use super::features::decision;
+use super::index_column;
+use super::roles::{FEATURE, GRAPH, ID, LABEL, MASKS, Role, SPLIT, VALUE};
 use super::sheet::{Sheet, is_table};
+use super::splits::SplitColumns;
 use crate::error::{Result, shown};
 use crate::options::TableOptions;
+use crate::schema::{ColumnType, Decision};
 use csv::StringRecord;
+use std::cell::OnceCell;
 use std::collections::HashMap;
 
 /// A table of nodes, with the roles of its columns.
@@ -14,7 +19,11 @@ pub(super) struct NodeTable {
     id: Option<usize>,
     graph: Option<usize>,
     label: Option<usize>,
-    split: Option<usize>,
+    pub split: Option<SplitColumns>,
+    /// Column that numbers the rows and is not used.
+    index: Option<usize>,
+    /// Columns of masks that are not used, since there is another split.
+    unused_masks: Vec<usize>,
     /// Feature columns.
     pub features: Vec<usize>,
     /// Columns of the feature and the value, if the table lists sparse entries.
@@ -30,6 +39,8 @@ pub(super) struct Nodes {
     pub graph_of: Option<Vec<u32>>,
     row_of: HashMap<String, u32>,
     graphs: HashMap<String, u32>,
+    /// Nodes by ids that are whole numbers, in the form of [`whole_number`]; `None` if several nodes have one.
+    row_of_number: OnceCell<HashMap<String, Option<u32>>>,
 }
 
 /// Line and text of a cell.
@@ -53,15 +64,33 @@ impl Nodes {
     /// Looks up a node by its id, and by its graph if there are several.
     pub fn find(&self, graph: Option<&str>, id: &str) -> Option<u32> {
         match graph {
-            Some(graph) => self.row_of.get(&format!("{graph}{KEY_SEPARATOR}{id}")).copied(),
+            Some(graph) => self.row_of.get(&key(graph, id)).copied(),
             None => self.row_of.get(id).copied(),
         }
+    }
+
+    /// Looks up a node whose id is the same whole number, such as `0` for `0.0`.
+    pub fn find_number(&self, graph: Option<&str>, id: &str) -> Option<u32> {
+        let number = whole_number(id)?;
+        let rows = self.row_of_number.get_or_init(|| {
+            let mut rows = HashMap::new();
+            for (id, row) in &self.row_of {
+                let (graph, id) = id.split_once(KEY_SEPARATOR).map_or((None, id.as_str()), |(g, id)| (Some(g), id));
+                if let Some(number) = whole_number(id) {
+                    let number = graph.map_or_else(|| number.clone(), |graph| key(graph, &number));
+                    rows.entry(number).and_modify(|row| *row = None).or_insert(Some(*row));
+                }
+            }
+            rows
+        });
+        let number = graph.map_or_else(|| number.clone(), |graph| key(graph, &number));
+        rows.get(&number).copied().flatten()
     }
 
     /// Adds a node; returns the existing one as error if the id is already taken.
     fn insert(&mut self, graph: Option<&str>, id: &str) -> std::result::Result<(), u32> {
         let row = self.ids.len() as u32;
-        let key = graph.map_or_else(|| id.to_owned(), |graph| format!("{graph}{KEY_SEPARATOR}{id}"));
+        let key = graph.map_or_else(|| id.to_owned(), |graph| key(graph, id));
         if let Some(first) = self.row_of.insert(key, row) {
             return Err(first);
         }
@@ -78,6 +107,21 @@ impl Nodes {
     pub fn graphs(&self) -> usize {
         self.graphs.len().max(1)
     }
+}
+
+/// Returns the lookup key of a node in one of several graphs.
+fn key(graph: &str, id: &str) -> String {
+    format!("{graph}{KEY_SEPARATOR}{id}")
+}
+
+/// Returns an id that is a whole number without leading zeros and decimals: `7` for `7.0` and `007`.
+fn whole_number(id: &str) -> Option<String> {
+    let (sign, digits) = id.strip_prefix('-').map_or(("", id), |digits| ("-", digits));
+    let (whole, decimals) = digits.split_once('.').unwrap_or((digits, ""));
+    let valid = !whole.is_empty() && whole.bytes().all(|byte| byte.is_ascii_digit());
+    let zeros = decimals.bytes().all(|byte| byte == b'0');
+    let number = whole.trim_start_matches('0');
+    (valid && zeros).then(|| if number.is_empty() { "0".to_owned() } else { format!("{sign}{number}") })
 }
 
 impl NodeTable {
@@ -104,17 +148,34 @@ impl NodeTable {
         };
         let graph = if graphs { GRAPH.find(&sheet, None)? } else { None };
         let mut label = find(&LABEL, &options.label_column)?;
-        let split = find(&SPLIT, &options.split_column)?;
+        let used = |at: &usize| !options.ignores(&sheet.header[*at]);
+        let masks = MASKS.each_ref().map(|role| role.find(&sheet, None).ok().flatten().filter(used));
+        let mut unused_masks: Vec<usize> = masks.into_iter().flatten().collect();
+        let split = match find(&SPLIT, &options.split_column)?.filter(used) {
+            Some(column) => Some(SplitColumns::Names(column)),
+            None if unused_masks.is_empty() => None,
+            None => {
+                unused_masks.clear();
+                Some(SplitColumns::Masks(masks))
+            }
+        };
+        let splits: Vec<usize> = split.iter().flat_map(SplitColumns::columns).collect();
+        let index = index_column::find(&sheet)?;
         let mut id = find(&ID, &options.id_column)?;
         let wide = sheet.header.len() > 1;
         if id.is_none() && (main || labels && !sheet.has_header && wide) {
-            id = (0..sheet.header.len()).find(|at| ![label, split, graph].contains(&Some(*at)));
+            let free = |at: &usize| ![label, graph].contains(&Some(*at)) && !splits.contains(at);
+            id = (0..sheet.header.len()).find(free);
         }
+        let index = index.filter(|at| ![id, label].contains(&Some(*at)));
         if label.is_none() && labels {
-            label = (0..sheet.header.len()).find(|at| ![id, split, graph].contains(&Some(*at)));
+            let free = |at: &usize| ![id, graph, index].contains(&Some(*at)) && !splits.contains(at);
+            label = (0..sheet.header.len()).find(free);
         }
+        let roles = [id, label, graph, index];
         let mut features: Vec<usize> = (0..sheet.header.len())
-            .filter(|at| ![id, label, split, graph].contains(&Some(*at)) && !options.ignores(&sheet.header[*at]))
+            .filter(|at| !roles.contains(&Some(*at)) && !splits.contains(at) && !unused_masks.contains(at))
+            .filter(|at| !options.ignores(&sheet.header[*at]))
             .collect();
         if id.is_none() && !labels && !sheet.has_header && !first_is_number(&sheet)? {
             id = features.first().copied();
@@ -125,16 +186,19 @@ impl NodeTable {
             (Some(_), Some(feature), Some(value)) if !main && features.len() == 2 => Some([feature, value]),
             _ => None,
         };
-        Ok(Self { sheet, id, graph, label, split, features, entries })
+        Ok(Self { sheet, id, graph, label, split, index, unused_masks, features, entries })
     }
 
     /// Describes the roles of the columns in words.
     pub fn describe(&self) -> String {
         let mut parts = Vec::new();
-        for (role, column) in [("id", self.id), ("graph", self.graph), ("label", self.label), ("split", self.split)] {
-            if let Some(column) = column {
-                parts.push(format!("{role} is `{}`", shown(&self.sheet.header[column])));
-            }
+        let name = |column: usize| format!("`{}`", shown(&self.sheet.header[column]));
+        for (role, column) in [("id", self.id), ("graph", self.graph), ("label", self.label)] {
+            parts.extend(column.map(|column| format!("{role} is {}", name(column))));
+        }
+        if let Some(split) = &self.split {
+            let columns: Vec<String> = split.columns().into_iter().map(name).collect();
+            parts.push(format!("split is {}", columns.join(" and ")));
         }
         if self.id.is_none() {
             parts.push("no ids, so row k is node k, counted from 0".to_owned());
@@ -143,16 +207,43 @@ impl NodeTable {
         format!("{}: {first}; {}", self.sheet.name(), parts.join(", "))
     }
 
+    /// Notes columns that are not used.
+    pub fn remarks(&self) -> Vec<String> {
+        let masks: Vec<String> =
+            self.unused_masks.iter().map(|at| format!("`{}`", shown(&self.sheet.header[*at]))).collect();
+        let masks = (!masks.is_empty()).then(|| {
+            let name = self.sheet.name();
+            format!("{name}: {} not used, since there is another split column", masks.join(", "))
+        });
+        self.index.map(|at| index_column::note(&self.sheet, at)).into_iter().chain(masks).collect()
+    }
+
+    /// Returns the decisions on columns that are not features, with their positions.
+    pub fn role_decisions(&self, options: &TableOptions) -> Vec<(usize, Decision)> {
+        let header = &self.sheet.header;
+        let splits = self.split.iter().flat_map(SplitColumns::columns).map(|at| (Some(at), "split of the nodes"));
+        let roles =
+            [(self.id, "ids of the nodes"), (self.graph, "graphs of the nodes"), (self.label, "classes of the nodes")];
+        let mut all: Vec<(usize, Decision)> = roles
+            .into_iter()
+            .chain(splits)
+            .filter_map(|(at, what)| Some((at?, decision(&header[at?], ColumnType::Role, 0, what))))
+            .collect();
+        let ignored = |at: usize, why: &str| (at, decision(&header[at], ColumnType::Ignored, 0, why));
+        all.extend(self.index.map(|at| ignored(at, "numbers the rows")));
+        all.extend(self.unused_masks.iter().map(|at| ignored(*at, "there is another split column")));
+        let taken: Vec<usize> = all.iter().map(|(at, _)| *at).collect();
+        let requested = (0..header.len()).filter(|at| options.ignores(&header[*at]) && !taken.contains(at));
+        all.extend(requested.map(|at| ignored(at, "requested with --ignore-columns")));
+        all
+    }
+
     pub fn has_ids(&self) -> bool {
         self.id.is_some()
     }
 
     pub fn has_label(&self) -> bool {
         self.label.is_some()
-    }
-
-    pub fn has_split(&self) -> bool {
-        self.split.is_some()
     }
 
     /// Reads the nodes from the ids of this table.
@@ -199,7 +290,7 @@ impl NodeTable {
         let mut next = 0;
         self.sheet.for_each(&mut |line, row| {
             let node = match self.id {
-                Some(id) => nodes.find(self.graph.map(|at| &row[at]), &row[id]).ok_or_else(|| {
+                Some(id) => self.find(nodes, id, row).ok_or_else(|| {
                     let advice =
                         "add it to the table of nodes, remove the row, or name the right column with --id-column";
                     let found = format!("`{}`", shown(&row[id]));
@@ -222,17 +313,33 @@ impl NodeTable {
         })
     }
 
+    /// Looks up the node of a row, also by ids that are equal as whole numbers.
+    fn find(&self, nodes: &Nodes, id: usize, row: &StringRecord) -> Option<u32> {
+        let graph = self.graph.map(|at| &row[at]);
+        nodes.find(graph, &row[id]).or_else(|| nodes.find_number(graph, &row[id]))
+    }
+
+    /// Notes that the ids of this table are written in another way than those of the nodes.
+    pub fn note_ids(&self, nodes: &Nodes) -> Result<Option<String>> {
+        let mut first = None;
+        self.sheet.for_each(&mut |_, row| {
+            if let (Some(id), None) = (self.id, &first) {
+                first = Some((nodes.find(self.graph.map(|at| &row[at]), &row[id]).is_none(), row[id].to_owned()));
+            }
+            Ok(())
+        })?;
+        let other = first.filter(|(other, _)| *other);
+        Ok(other
+            .map(|(_, id)| format!("{}: ids such as `{}` are matched as whole numbers", self.sheet.name(), shown(&id))))
+    }
+
     /// Returns the label cell of each node.
     pub fn labels(&self, nodes: &Nodes) -> Result<Vec<Cell>> {
         self.cells(nodes, self.label)
     }
 
-    /// Returns the split cell of each node.
-    pub fn splits(&self, nodes: &Nodes) -> Result<Vec<Cell>> {
-        self.cells(nodes, self.split)
-    }
-
-    fn cells(&self, nodes: &Nodes, column: Option<usize>) -> Result<Vec<Cell>> {
+    /// Returns the cell of each node in a column; empty cells if there is none.
+    pub fn cells(&self, nodes: &Nodes, column: Option<usize>) -> Result<Vec<Cell>> {
         let mut cells = vec![(0, String::new()); nodes.len()];
         if let Some(column) = column {
             self.for_each(nodes, &mut |node, line, row| {
@@ -246,11 +353,6 @@ impl NodeTable {
     /// Builds an error in the label column.
     pub fn label_error(&self, line: u64, expected: &str, found: String, advice: &str) -> crate::Error {
         self.sheet.at(line, self.label.unwrap_or(usize::MAX)).error(expected, found, advice)
-    }
-
-    /// Builds an error in the split column.
-    pub fn split_error(&self, line: u64, expected: &str, found: String, advice: &str) -> crate::Error {
-        self.sheet.at(line, self.split.unwrap_or(usize::MAX)).error(expected, found, advice)
     }
 }
 

@@ -27,6 +27,18 @@ pub(super) const LABEL: Role = Role {
 };
 pub(super) const SPLIT: Role =
     Role { what: "train, validation or test", option: "--split-column", names: &["split", "set", "fold", "subset"] };
+/// Boolean columns that mark the nodes of the training, validation and test set.
+pub(super) const MASKS: [Role; 3] = [
+    Role { what: "whether a node is for training", option: "", names: &["train_mask", "is_train"] },
+    Role {
+        what: "whether a node is for validation",
+        option: "",
+        names: &["val_mask", "valid_mask", "validation_mask", "is_val", "is_validation"],
+    },
+    Role { what: "whether a node is for test", option: "", names: &["test_mask", "is_test"] },
+];
+/// Columns with the number of a fold.
+pub(super) const FOLD: Role = Role { what: "the number of a fold", option: "", names: &["fold", "folds"] };
 pub(super) const SOURCE: Role = Role {
     what: "the id of a link's first end",
     option: "--source-column",

@@ -54,13 +54,20 @@ impl Sheet {
         if path.extension().is_some_and(|extension| extension == "parquet") {
             return Self::open_parquet(path);
         }
-        let text = Text::read(path, options)?;
+        let mut text = Text::read(path, options)?;
         let mut first = StringRecord::new();
         text.for_each(&mut |_, row| {
             first = row.clone();
             Ok(false)
         })?;
+        if first.is_empty() {
+            let found = "only lines that begin with `#`, which are comments";
+            return Err(Location::file(path).error("rows", found, "add a first row that names the columns"));
+        }
         let has_header = is_header(&first);
+        if has_header {
+            text.end_comments();
+        }
         let name = |(at, field): (usize, &str)| if has_header { field.to_owned() } else { (at + 1).to_string() };
         let header: Vec<String> = first.iter().enumerate().map(name).collect();
         let sheet = Self { rows: Rows::Text(text), header, has_header };
@@ -104,6 +111,15 @@ impl Sheet {
         }
     }
 
+    /// Counts the lines that begin with `#`, for tables in which they may be comments.
+    pub fn comment_lines(&self) -> usize {
+        match &self.rows {
+            Rows::Text(text) => text.comment_lines(),
+            #[cfg(feature = "parquet")]
+            Rows::Parquet(_) => 0,
+        }
+    }
+
     /// Returns the file name without its folder.
     pub fn name(&self) -> String {
         self.path().file_name().unwrap_or_default().to_string_lossy().into_owned()
@@ -135,6 +151,10 @@ impl Sheet {
         let mut header = self.has_header;
         text.for_each(&mut |line, row| {
             if std::mem::take(&mut header) {
+                return Ok(true);
+            }
+            let comment = row[0].starts_with('#') && !row.iter().any(|field| field.contains('\n'));
+            if row.len() != self.header.len() && comment && text.allows_comments() {
                 return Ok(true);
             }
             if row.len() != self.header.len() {

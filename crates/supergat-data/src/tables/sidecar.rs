@@ -25,6 +25,8 @@ pub(crate) struct Sidecar {
     pub features: Option<usize>,
     /// Whether features are stored as a sparse matrix.
     pub sparse: Option<bool>,
+    /// Whether the columns of nodes are finished features, which are used as they are.
+    pub prepared: bool,
     /// Names of all classes, in order.
     pub classes: Option<Vec<String>>,
     /// Whether a node may have several classes, separated by `|`.
@@ -34,6 +36,12 @@ pub(crate) struct Sidecar {
 }
 
 impl Sidecar {
+    /// Returns whether the columns of nodes are finished features. Files of earlier versions of `supergat convert`
+    /// do not say so, but state number and storage of the features.
+    pub fn is_prepared(&self) -> bool {
+        self.prepared || self.features.is_some() && self.sparse.is_some()
+    }
+
     /// Reads the file from a folder; returns the defaults if it is missing.
     pub fn read(folder: &Path) -> Result<Self> {
         let path = folder.join(SIDECAR);
@@ -45,7 +53,7 @@ impl Sidecar {
         toml::from_str(&text).map_err(|error: toml::de::Error| {
             let start = error.span().map_or(0, |span| span.start.min(bytes.len()));
             let line = 1 + bytes[..start].iter().filter(|byte| **byte == b'\n').count() as u64;
-            let expected = "name, directed, features, sparse, classes, several_labels or listed_links";
+            let expected = "name, directed, features, sparse, prepared, classes, several_labels or listed_links";
             let found = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
             Location { path: &path, line, column: "" }.error(expected, format!("`{found}`"), "fix or remove the file")
         })

@@ -1,7 +1,8 @@
 //! Train/validation/test split of nodes in tables.
 
-use super::nodes::{Cell, NodeTable, Nodes};
-use super::roles::{GRAPH, ID, SPLIT};
+use super::nodes::{NodeTable, Nodes};
+use super::parse::{is_missing, mask};
+use super::roles::{FOLD, GRAPH, ID, SPLIT};
 use super::sheet::Sheet;
 use crate::error::{Result, shown};
 use crate::options::TableOptions;
@@ -15,7 +16,7 @@ pub(crate) type Splits = [Vec<u32>; 3];
 /// Accepted names of training, validation and test set.
 const NAMES: [&[&str]; 3] = [&["train", "training"], &["validation", "val", "valid", "dev"], &["test", "testing"]];
 /// Words for nodes that are in no split.
-const NONE: [&str; 5] = ["", "none", "na", "unlabelled", "unlabeled"];
+const NONE: [&str; 2] = ["unlabelled", "unlabeled"];
 const EXPECTED: &str = "train, validation, test or nothing";
 
 /// Classes with fewer nodes than this yield unreliable metrics.
@@ -26,18 +27,109 @@ fn split_index(word: &str) -> std::result::Result<Option<usize>, ()> {
     let is = |names: &[&str]| names.iter().any(|name| name.eq_ignore_ascii_case(word));
     match NAMES.iter().position(|names| is(names)) {
         Some(split) => Ok(Some(split)),
-        None if is(&NONE) => Ok(None),
+        None if is(&NONE) || is_missing(word) => Ok(None),
         None => Err(()),
     }
 }
 
-/// Reads the split column of a table of nodes.
-pub(super) fn from_column(table: &NodeTable, cells: &[Cell]) -> Result<Splits> {
+/// Columns of a table of nodes that contain the split.
+#[derive(Debug)]
+pub(super) enum SplitColumns {
+    /// Column with the name of the split, or the number of the fold, of each node.
+    Names(usize),
+    /// Boolean columns that mark the training, validation and test nodes.
+    Masks([Option<usize>; 3]),
+}
+
+impl SplitColumns {
+    /// Returns the positions of the columns.
+    pub fn columns(&self) -> Vec<usize> {
+        match self {
+            Self::Names(column) => vec![*column],
+            Self::Masks(masks) => masks.iter().flatten().copied().collect(),
+        }
+    }
+}
+
+/// Reads the split of the nodes from the columns of a table.
+pub(super) fn from_columns(
+    table: &NodeTable,
+    columns: &SplitColumns,
+    nodes: &Nodes,
+    notes: &mut Vec<String>,
+) -> Result<Splits> {
+    match columns {
+        SplitColumns::Names(column) => from_names(table, *column, nodes, notes),
+        SplitColumns::Masks(masks) => from_masks(table, masks, nodes),
+    }
+}
+
+/// Reads boolean columns. A node may be in one split only.
+fn from_masks(table: &NodeTable, masks: &[Option<usize>; 3], nodes: &Nodes) -> Result<Splits> {
+    let mut splits = Splits::default();
+    table.for_each(nodes, &mut |node, line, row| {
+        let mut earlier: Option<usize> = None;
+        for (split, at) in masks.iter().enumerate().filter_map(|(split, at)| Some((split, (*at)?))) {
+            let member = mask(&row[at]).ok_or_else(|| {
+                let found = format!("`{}`", shown(&row[at]));
+                table.sheet.at(line, at).error("true or false", found, "fix it, or name a --split-column")
+            })?;
+            if let (true, Some(earlier)) = (member, earlier) {
+                let found = format!("a node that is also in `{}`", shown(&table.sheet.header[earlier]));
+                let advice = "fix one of them, or name a --split-column";
+                return Err(table.sheet.at(line, at).error("nodes that are in one split", found, advice));
+            }
+            if member {
+                earlier = Some(at);
+                splits[split].push(node as u32);
+            }
+        }
+        Ok(())
+    })?;
+    splits.iter_mut().for_each(|list| list.sort_unstable());
+    Ok(splits)
+}
+
+/// Reads folds: the smallest number is the test set, the next one the validation set, all others the training set.
+fn from_folds(folds: &[Option<i64>]) -> std::result::Result<(Splits, [i64; 2]), usize> {
+    let numbers: std::collections::BTreeSet<i64> = folds.iter().flatten().copied().collect();
+    let mut sorted = numbers.iter().copied();
+    let (Some(test), Some(validation), Some(_)) = (sorted.next(), sorted.next(), sorted.next()) else {
+        return Err(numbers.len());
+    };
+    let mut splits = Splits::default();
+    for (node, fold) in (0..).zip(folds) {
+        match fold {
+            Some(fold) if *fold == test => splits[2].push(node),
+            Some(fold) if *fold == validation => splits[1].push(node),
+            Some(_) => splits[0].push(node),
+            None => {}
+        }
+    }
+    Ok((splits, [test, validation]))
+}
+
+/// Reads a column with the names of splits, or with the numbers of folds if it is called `fold`.
+fn from_names(table: &NodeTable, column: usize, nodes: &Nodes, notes: &mut Vec<String>) -> Result<Splits> {
+    let cells = table.cells(nodes, Some(column))?;
+    let whole = |word: &str| word.parse::<f64>().ok().filter(|fold| fold.fract() == 0.0).map(|fold| fold as i64);
+    if FOLD.is(&table.sheet.header[column]) && cells.iter().all(|(_, word)| is_missing(word) || whole(word).is_some()) {
+        let folds: Vec<Option<i64>> = cells.iter().map(|(_, word)| whole(word)).collect();
+        let (splits, [test, validation]) = from_folds(&folds).map_err(|count| {
+            let advice = "add folds, or leave the column out with --ignore-columns";
+            table.sheet.at(0, column).error("at least three folds", count.to_string(), advice)
+        })?;
+        notes.push(format!(
+            "{}: fold {test} is the test set, fold {validation} the validation set, the others are for training",
+            table.sheet.name()
+        ));
+        return Ok(splits);
+    }
     let mut splits = Splits::default();
     for (node, (line, word)) in cells.iter().enumerate() {
         let split = split_index(word).map_err(|()| {
             let advice = "fix it, or name another --split-column";
-            table.split_error(*line, EXPECTED, format!("`{}`", shown(word)), advice)
+            table.sheet.at(*line, column).error(EXPECTED, format!("`{}`", shown(word)), advice)
         })?;
         if let Some(split) = split {
             splits[split].push(node as u32);
@@ -59,7 +151,8 @@ pub(super) fn from_table(path: &Path, nodes: &Nodes, options: &TableOptions) -> 
     let graph = if nodes.graph_of.is_some() { Some(column(&GRAPH)?) } else { None };
     let mut splits = Splits::default();
     sheet.for_each(&mut |line, row| {
-        let node = nodes.find(graph.map(|at| &row[at]), &row[id]).ok_or_else(|| {
+        let name = graph.map(|at| &row[at]);
+        let node = nodes.find(name, &row[id]).or_else(|| nodes.find_number(name, &row[id])).ok_or_else(|| {
             sheet.at(line, id).error("the id of a node", format!("`{}`", shown(&row[id])), "remove the row")
         })?;
         let word = &row[split_column];

@@ -28,6 +28,8 @@ pub(super) struct Text {
     delimiter: Delimiter,
     /// First character of comment lines, if comments are allowed.
     comment: Option<u8>,
+    /// Whether comments end at the first row.
+    comments_end: bool,
 }
 
 impl Text {
@@ -52,34 +54,55 @@ impl Text {
         }
         let delimiter = delimiter(path, &content, options)?;
         let links = is_table(path, super::EDGES);
-        Ok(Self { path: path.to_owned(), content, delimiter, comment: links.then_some(b'#') })
+        Ok(Self { path: path.to_owned(), content, delimiter, comment: links.then_some(b'#'), comments_end: false })
+    }
+
+    /// Reads lines that begin with `#` as rows from the first row on, as is right under a header.
+    pub fn end_comments(&mut self) {
+        self.comments_end = true;
+    }
+
+    /// Returns whether lines that begin with `#` may be comments.
+    pub fn allows_comments(&self) -> bool {
+        self.comment.is_some()
+    }
+
+    /// Counts the lines that may be comments.
+    pub fn comment_lines(&self) -> usize {
+        self.comment.map_or(0, |_| self.content.lines().filter(|line| line.starts_with('#')).count())
     }
 
     /// Calls `visit` with the line and the fields of each row that is not empty, until it returns `false`.
     pub fn for_each(&self, visit: &mut dyn FnMut(u64, &StringRecord) -> Result<bool>) -> Result<()> {
         match self.delimiter {
             Delimiter::Blanks => {
+                let mut comment = self.comment;
                 for (line, text) in self.content.lines().enumerate() {
                     let row: StringRecord = text.split_whitespace().collect();
-                    let comment = self.comment.is_some() && text.starts_with('#');
-                    if !row.is_empty() && !comment && !visit(line as u64 + 1, &row)? {
+                    if row.is_empty() || comment.is_some() && text.bytes().next() == comment {
+                        continue;
+                    }
+                    if !visit(line as u64 + 1, &row)? {
                         break;
                     }
+                    comment = self.comment_in_rows();
                 }
             }
             Delimiter::One(delimiter) => {
+                let first = self.start_of_row(0, self.comment);
                 let mut reader = csv::ReaderBuilder::new()
                     .delimiter(delimiter)
                     .has_headers(false)
                     .flexible(true)
-                    .comment(self.comment)
+                    .comment(self.comment_in_rows())
                     .trim(csv::Trim::All)
-                    .from_reader(self.content.as_bytes());
+                    .from_reader(&self.content.as_bytes()[first..]);
                 let mut row = StringRecord::new();
                 let (mut line, mut counted) = (1, 0);
                 // No error can occur: the text is in memory and in UTF-8, and rows may have any length.
                 while reader.read_record(&mut row).unwrap_or(false) {
-                    let start = self.start_of_row(row.position().map_or(0, |position| position.byte() as usize));
+                    let byte = first + row.position().map_or(0, |position| position.byte() as usize);
+                    let start = self.start_of_row(byte, self.comment_in_rows());
                     line += newlines(&self.content.as_bytes()[counted.min(start)..start]);
                     counted = start;
                     let empty = row.len() == 1 && row[0].is_empty();
@@ -92,13 +115,18 @@ impl Text {
         Ok(())
     }
 
+    /// Returns the first character of comment lines after the first row.
+    fn comment_in_rows(&self) -> Option<u8> {
+        self.comment.filter(|_| !self.comments_end)
+    }
+
     /// Returns the offset of the row at or after `byte`, skipping line ends, empty lines and comments.
-    fn start_of_row(&self, mut byte: usize) -> usize {
+    fn start_of_row(&self, mut byte: usize, comment: Option<u8>) -> usize {
         let bytes = self.content.as_bytes();
         loop {
             match bytes.get(byte) {
                 Some(b'\r' | b'\n') => byte += 1,
-                Some(&first) if Some(first) == self.comment => {
+                Some(&first) if Some(first) == comment => {
                     byte += bytes[byte..].iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len() - byte);
                 }
                 _ => return byte.min(bytes.len()),

@@ -1,7 +1,7 @@
 //! Writes a dataset as a folder of tables, from which [`super::read`] restores it exactly.
 
 use super::labels::SEPARATOR;
-use super::roles::{GRAPH, ID, LABEL, SPLIT};
+use super::roles::{GRAPH, ID, LABEL, MASKS, SPLIT};
 use super::sidecar::{SIDECAR, Sidecar};
 use super::{EDGES, FEATURES, NODES, SPLITS};
 use crate::dataset::Dataset;
@@ -34,6 +34,7 @@ pub(crate) fn write(dataset: &Dataset, folder: &Path) -> io::Result<()> {
         directed: dataset.examples.iter().any(|example| example.graph.direction() == Direction::Directed),
         features: Some(dataset.features()),
         sparse: Some(sparse),
+        prepared: true,
         classes: Some(dataset.class_names.clone()),
         several_labels: Some(multi),
         listed_links: Some(dataset.listed_links),
@@ -107,7 +108,7 @@ fn feature_names(dataset: &Dataset) -> Vec<String> {
     let own = dataset.schema.as_ref().map(Schema::feature_names).unwrap_or_default();
     let distinct: BTreeSet<&String> = own.iter().collect();
     let plain = |name: &String| {
-        let role = [ID, LABEL, SPLIT, GRAPH].iter().any(|role| role.is(name));
+        let role = [ID, LABEL, SPLIT, GRAPH].iter().chain(&MASKS).any(|role| role.is(name));
         !role && !name.is_empty() && name.trim() == name
     };
     if own.len() == dataset.features() && distinct.len() == own.len() && own.iter().all(plain) {

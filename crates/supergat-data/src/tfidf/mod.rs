@@ -5,43 +5,59 @@
 //! of at least two letters, digits or underscores, in lower case, without English stop words. This matches
 //! the default settings of scikit-learn's `TfidfVectorizer(stop_words="english")`.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 
 /// English stop words of the Glasgow Information Retrieval Group, as in scikit-learn (BSD-3-Clause).
 const STOP_WORDS: &str = include_str!("stop_words.txt");
+
+/// Terms and their inverse document frequencies.
+#[derive(Debug)]
+pub struct Vocabulary {
+    /// Terms in alphabetical order.
+    pub terms: Vec<String>,
+    /// Inverse document frequency of each term.
+    pub weights: Vec<f64>,
+}
+
+impl Vocabulary {
+    /// Selects the `max_terms` most frequent terms; ties are broken alphabetically.
+    pub fn new(documents: &[Vec<String>], max_terms: usize) -> Self {
+        // Number of occurrences and of documents of each term.
+        let mut frequencies: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+        for document in documents {
+            let mut seen = HashSet::new();
+            for term in document {
+                let (count, documents) = frequencies.entry(term).or_default();
+                *count += 1;
+                *documents += u64::from(seen.insert(term));
+            }
+        }
+        let mut kept: Vec<(&str, (u64, u64))> = frequencies.into_iter().collect();
+        // The sort is stable: equally frequent terms stay in alphabetical order.
+        kept.sort_by_key(|(_, (count, _))| std::cmp::Reverse(*count));
+        kept.truncate(max_terms);
+        kept.sort_by_key(|(term, _)| *term);
+        let n = documents.len() as f64;
+        let weight = |df: u64| ((1.0 + n) / (1.0 + df as f64)).ln() + 1.0;
+        let weights = kept.iter().map(|(_, (_, df))| weight(*df)).collect();
+        Self { terms: kept.into_iter().map(|(term, _)| term.to_owned()).collect(), weights }
+    }
+}
 
 /// Computes the TF-IDF weights of the `max_terms` most frequent terms.
 ///
 /// Returns for each document its pairs of term number and weight, in ascending order, and the list of terms.
 /// Terms are numbered alphabetically; ties in frequency are broken alphabetically.
 pub fn tf_idf(documents: &[Vec<String>], max_terms: usize) -> (Vec<Vec<(u32, f32)>>, Vec<String>) {
-    // Number of occurrences and of documents of each term.
-    let mut frequencies: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
-    for document in documents {
-        let mut seen = HashSet::new();
-        for term in document {
-            let (count, documents) = frequencies.entry(term).or_default();
-            *count += 1;
-            *documents += u64::from(seen.insert(term));
-        }
-    }
-    let mut kept: Vec<(&str, (u64, u64))> = frequencies.into_iter().collect();
-    // The sort is stable: equally frequent terms stay in alphabetical order.
-    kept.sort_by_key(|(_, (count, _))| std::cmp::Reverse(*count));
-    kept.truncate(max_terms);
-    kept.sort_by_key(|(term, _)| *term);
-    let n = documents.len() as f64;
-    let weights: Vec<f64> = kept.iter().map(|(_, (_, df))| ((1.0 + n) / (1.0 + *df as f64)).ln() + 1.0).collect();
-    let number: HashMap<&str, u32> = kept.iter().zip(0..).map(|((term, _), number)| (*term, number)).collect();
-    let rows = documents.iter().map(|document| row(document, &number, &weights)).collect();
-    (rows, kept.iter().map(|(term, _)| (*term).to_owned()).collect())
+    let Vocabulary { terms, weights } = Vocabulary::new(documents, max_terms);
+    (documents.iter().map(|document| row(document, &terms, &weights)).collect(), terms)
 }
 
-/// Computes the weights of one document.
-fn row(document: &[String], number: &HashMap<&str, u32>, weights: &[f64]) -> Vec<(u32, f32)> {
+/// Computes the pairs of term number and weight of one document; `terms` are in alphabetical order.
+pub fn row(document: &[String], terms: &[String], weights: &[f64]) -> Vec<(u32, f32)> {
     let mut counts: BTreeMap<u32, f64> = BTreeMap::new();
-    for term in document.iter().filter_map(|term| number.get(term.as_str())) {
-        *counts.entry(*term).or_default() += 1.0;
+    for term in document.iter().filter_map(|term| terms.binary_search(term).ok()) {
+        *counts.entry(term as u32).or_default() += 1.0;
     }
     counts.iter_mut().for_each(|(term, count)| *count *= weights[*term as usize]);
     let length = counts.values().map(|weight| weight * weight).sum::<f64>().sqrt();

@@ -63,8 +63,10 @@ fn reads_nodes_and_edges() {
     assert_eq!(dataset.class_names, ["x", "y"]);
     assert_eq!(classes(&dataset), [0, 1, 0, Labels::UNKNOWN, 1, 0]);
     assert_eq!(dataset.node_id(0, 3), "dan");
-    // age, then colour as blue, green, red
-    assert_eq!(dense(&dataset)[..8], [30.0, 0.0, 0.0, 1.0, 41.5, 1.0, 0.0, 0.0]);
+    // age, standardised, then colour as blue, green, red
+    let ages: Vec<f32> = dense(&dataset).iter().step_by(4).copied().collect();
+    assert!(ages.iter().sum::<f32>().abs() < 1e-5 && ages[1] > 0.0 && ages[0] < 0.0);
+    assert_eq!((&dense(&dataset)[1..4], &dense(&dataset)[5..8]), (&[0.0, 0.0, 1.0][..], &[1.0, 0.0, 0.0][..]));
     assert_eq!((example.graph.edges() - 6, example.graph.direction()), (8, Direction::Undirected));
     assert_eq!(example.graph.incoming().of(0), [0, 1, 2]);
     // x has three nodes: one for each; y has two: training and validation.
@@ -73,6 +75,7 @@ fn reads_nodes_and_edges() {
     for said in [
         "nodes.csv: first row names the columns; id is `id`, label is `label`",
         "4 features from 1 columns of numbers and 1 of words: `colour` (3)",
+        "scaled to mean 0 and standard deviation 1, since the values are large or dates: `age` (--no-standardise",
         "5 of 6 nodes have a label; 2 classes: `x` (3), `y` (2)",
         "no split column: 60 % of every class for training",
         "metrics are unreliable; at least one node of each is used for training: `x` (3), `y` (2)",
@@ -175,7 +178,7 @@ fn notes_count_unusual_rows() {
     let notes = dataset.notes.join("\n");
     for said in [
         "column `a` is empty: not used",
-        "column `b` has 1 missing values, replaced by the mean",
+        "1 missing values in `b` (1), replaced by the mean, and marked by one more feature per column",
         "column `name` holds 60 different texts, not categories: not used",
         "30 labels are -1: read as not known",
     ] {
@@ -185,7 +188,7 @@ fn notes_count_unusual_rows() {
 
 #[test]
 fn standardises_numbers() {
-    let options = TableOptions { standardise: true, ..Default::default() };
+    let options = TableOptions { standardise: Some(true), ..Default::default() };
     let dataset = read(people().path(), &options).unwrap();
     let ages: Vec<f32> = dense(&dataset).iter().step_by(4).copied().collect();
     assert!(ages.iter().sum::<f32>().abs() < 1e-5);
@@ -196,7 +199,7 @@ fn standardises_numbers() {
 
 #[test]
 fn encodes_new_tables_for_a_model() {
-    let trained = load(&people());
+    let trained = read(people().path(), &TableOptions { standardise: Some(false), ..Default::default() }).unwrap();
     let expected = Expected { features: 4, schema: trained.schema, classes: trained.class_names, several: false };
     let options = TableOptions { expected: Some(expected), ..Default::default() };
     let new =

@@ -44,7 +44,7 @@ fn opens_files_of_every_version() {
         );
         assert_eq!(card.settings.is_some(), version > 1);
         assert_eq!(model.splits().len(), usize::from(version > 1));
-        assert!(model.table_options().standardise);
+        assert_eq!(model.table_options().standardise, Some(true));
         compare(&predictions(&model), "version-1-predictions.csv");
     }
 }

@@ -1,0 +1,192 @@
+//! Encodes the fields of a table as the features of a schema.
+
+use super::features::first_few;
+use super::missing;
+use super::nodes::{NodeTable, Nodes};
+use super::parse::{feature, is_missing};
+use crate::error::{Error, Result, shown};
+use crate::file;
+use crate::schema::{Column, Missing, Notation, Schema};
+use crate::tfidf::{Terms, row as tf_idf_row};
+use std::collections::BTreeMap;
+use supergat_core::{Features, SparseMatrix};
+
+/// Maximum number of values of a dense matrix.
+const MAX_VALUES: usize = 1 << 34;
+
+/// Features of all nodes.
+#[derive(Debug)]
+pub(super) struct Encoded {
+    pub features: Features<f32>,
+    /// Whether each value is known, if unknown ones are to be computed from those of neighbours.
+    pub known: Option<Vec<bool>>,
+}
+
+/// Values of all nodes, dense or as entries (node, feature, value).
+struct Matrix<'a> {
+    path: &'a std::path::Path,
+    width: usize,
+    dense: Option<Vec<f32>>,
+    entries: Vec<(u32, u32, f32)>,
+    known: Option<Vec<bool>>,
+}
+
+impl Matrix<'_> {
+    fn set(&mut self, node: usize, feature: usize, value: f32) -> Result<()> {
+        match &mut self.dense {
+            Some(dense) => dense[node * self.width + feature] = value,
+            None if value != 0.0 => {
+                file::push(self.path, &mut self.entries, (node as u32, feature as u32, value))?;
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    fn mark_unknown(&mut self, node: usize, features: std::ops::Range<usize>) {
+        if let Some(known) = &mut self.known {
+            known[node * self.width..][features].fill(false);
+        }
+    }
+}
+
+/// Encodes the fields of `columns` as the features of a schema.
+pub(super) fn encode(
+    table: &NodeTable,
+    nodes: &Nodes,
+    schema: &Schema,
+    columns: &[usize],
+    notes: &mut Vec<String>,
+) -> Result<Encoded> {
+    let mut matrix = allocate(table, nodes, schema)?;
+    let mut unseen: BTreeMap<String, usize> = BTreeMap::new();
+    let mut missing = vec![0; columns.len()];
+    let mut filled = vec![false; nodes.len()];
+    let terms = Terms::default();
+    table.for_each(nodes, &mut |node, line, row| {
+        filled[node] = true;
+        let mut first = 0;
+        for ((column, &at), missing) in schema.columns.iter().zip(columns).zip(&mut missing) {
+            let field = &row[at];
+            match column {
+                Column::Text { terms: known, weights, .. } => {
+                    let mut document = Vec::new();
+                    terms.append(if is_missing(field) { "" } else { field }, &mut document);
+                    for (term, weight) in tf_idf_row(&document, known, weights) {
+                        matrix.set(node, first + term as usize, weight)?;
+                    }
+                }
+                _ if is_missing(field) => {
+                    if schema.missing == Missing::Error {
+                        return Err(missing::refused(table.sheet.at(line, at)));
+                    }
+                    *missing += 1;
+                    set_missing(&mut matrix, schema.missing, column, node, first)?;
+                }
+                Column::Number { mean, deviation, notation, .. } => {
+                    let value = number(table, line, at, field, *notation)?;
+                    matrix.set(node, first, deviation.map_or(value, |deviation| (value - mean) / deviation))?;
+                }
+                Column::Category { name, values, .. } => {
+                    match values.binary_search_by(|word| word.as_str().cmp(field)) {
+                        Ok(category) => matrix.set(node, first + category, 1.0)?,
+                        Err(_) => {
+                            *unseen.entry(format!("`{}` in `{}`", shown(field), shown(name))).or_default() += 1;
+                        }
+                    }
+                }
+            }
+            first += column.width();
+        }
+        Ok(())
+    })?;
+    if let Some(node) = filled.iter().position(|filled| !filled) {
+        let found = format!("none for `{}`", shown(&nodes.ids[node]));
+        return Err(table.sheet.at(0, usize::MAX).error("a row for every node", found, "add the row"));
+    }
+    notes.extend(missing::note(&table.sheet.name(), &schema.columns, &missing, schema.missing));
+    if !unseen.is_empty() {
+        let nodes: usize = unseen.values().sum();
+        let words: Vec<String> = unseen.into_keys().collect();
+        notes.push(format!(
+            "{}: {nodes} values that training did not see, read as unknown: {}",
+            table.sheet.name(),
+            first_few(&words)
+        ));
+    }
+    let core = |source| Error::Core { path: table.sheet.path().to_owned(), source };
+    let features = match matrix.dense {
+        Some(dense) => Features::dense(nodes.len(), matrix.width, dense),
+        None => sparse(nodes.len(), matrix.width, matrix.entries).map(Features::Sparse),
+    };
+    Ok(Encoded { features: features.map_err(core)?, known: matrix.known })
+}
+
+/// Allocates the values. Feature propagation needs dense ones.
+fn allocate<'a>(table: &'a NodeTable, nodes: &Nodes, schema: &Schema) -> Result<Matrix<'a>> {
+    let (path, width) = (table.sheet.path(), schema.width());
+    let mut matrix = Matrix { path, width, dense: None, entries: Vec::new(), known: None };
+    if !schema.sparse || schema.missing == Missing::Propagate {
+        let values = nodes.len().checked_mul(width).filter(|values| *values <= MAX_VALUES);
+        let values = values.ok_or_else(|| {
+            let found = format!("{} nodes with {width} features", nodes.len());
+            let advice = "leave columns of many words out with --ignore-columns";
+            table.sheet.at(0, usize::MAX).error("a table that fits into memory", found, advice)
+        })?;
+        matrix.dense = Some(file::filled(path, 0.0, values)?);
+        if schema.missing == Missing::Propagate {
+            matrix.known = Some(file::filled(path, true, values)?);
+        }
+    }
+    Ok(matrix)
+}
+
+/// Sets the features of a missing value.
+fn set_missing(matrix: &mut Matrix<'_>, treatment: Missing, column: &Column, node: usize, first: usize) -> Result<()> {
+    if treatment == Missing::Propagate {
+        matrix.mark_unknown(node, first..first + column.width());
+    }
+    match column {
+        Column::Number { mean, deviation: None, .. } if treatment == Missing::Mean => matrix.set(node, first, *mean)?,
+        _ => {}
+    }
+    match column {
+        Column::Number { indicator: true, .. } | Column::Category { indicator: true, .. } => {
+            matrix.set(node, first + column.width() - 1, 1.0)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Parses the number in a field.
+pub(super) fn number(table: &NodeTable, line: u64, at: usize, field: &str, notation: Notation) -> Result<f32> {
+    feature(notation, field).ok_or_else(|| {
+        let expected = match notation {
+            Notation::Plain => "a finite number",
+            Notation::Point => "a number such as 1,234.50",
+            Notation::Comma => "a number such as 1.234,50",
+            Notation::Boolean => "true or false",
+            Notation::YearFirst => "a date such as 2024-03-01",
+            Notation::DayFirst => "a date with the day first, such as 01.03.2024",
+            Notation::MonthFirst => "a date with the month first, such as 03/01/2024",
+        };
+        let advice = "fix the value, leave it empty if it is not known, or leave the column out with --ignore-columns";
+        table.sheet.at(line, at).error(expected, format!("`{}`", shown(field)), advice)
+    })
+}
+
+/// Builds a sparse matrix from entries (row, column, value).
+pub(super) fn sparse(
+    rows: usize,
+    columns: usize,
+    mut entries: Vec<(u32, u32, f32)>,
+) -> supergat_core::Result<SparseMatrix<f32>> {
+    entries.sort_unstable_by_key(|&(row, column, _)| (row, column));
+    let mut offsets = vec![0u64; rows + 1];
+    entries.iter().for_each(|&(row, _, _)| offsets[row as usize + 1] += 1);
+    for row in 0..rows {
+        offsets[row + 1] += offsets[row];
+    }
+    let (column_of, values) = entries.into_iter().map(|(_, column, value)| (column, value)).unzip();
+    SparseMatrix::new(columns, offsets, column_of, values)
+}

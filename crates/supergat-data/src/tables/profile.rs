@@ -1,0 +1,195 @@
+//! Statistics of the columns of a table, from which their types are detected.
+
+use super::nodes::{NodeTable, Nodes};
+use super::parse::{BOOLEANS, boolean, has_leading_zero, is_missing, parse, unit};
+use crate::error::Result;
+use crate::schema::Notation;
+use std::collections::BTreeSet;
+
+/// Notations other than plain numbers, in order of precedence.
+pub(super) const OTHERS: [Notation; 5] =
+    [Notation::YearFirst, Notation::DayFirst, Notation::MonthFirst, Notation::Point, Notation::Comma];
+
+/// Minimum number of rows of a column that is recognised as row numbers or ids.
+pub(super) const MIN_ID_ROWS: usize = 20;
+
+/// Sums over the numbers of a column.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Sums {
+    pub count: usize,
+    pub nonzero: usize,
+    pub sum: f64,
+    pub sum_of_squares: f64,
+}
+
+/// Values of a column read in one notation.
+#[derive(Debug, Clone)]
+pub(super) struct Reading {
+    pub notation: Notation,
+    pub sums: Sums,
+    /// Line and text of the first value in another notation.
+    pub failure: Option<(u64, String)>,
+}
+
+/// Statistics of a column.
+#[derive(Debug, Clone)]
+pub(super) struct Profile {
+    pub filled: usize,
+    pub missing: usize,
+    pub plain: Reading,
+    pub leading_zeros: usize,
+    /// Smallest and largest number if all are whole.
+    whole: Option<(i64, i64)>,
+    /// Statistics of words, for columns that may not be plain numbers.
+    pub words: Words,
+}
+
+/// Statistics of the values of a column as words.
+#[derive(Debug, Clone)]
+pub(super) struct Words {
+    /// Distinct values in alphabetical order.
+    pub values: BTreeSet<String>,
+    /// Number of words, separated by blanks, over all values.
+    pub tokens: usize,
+    /// The column in the notations of [`OTHERS`].
+    pub readings: Vec<Reading>,
+    pub booleans: Sums,
+    /// Which words of [`BOOLEANS`] occur.
+    pub boolean_words: [[bool; 2]; BOOLEANS.len()],
+    /// Units of numbers, such as currency signs.
+    pub units: BTreeSet<&'static str>,
+}
+
+/// Reads the statistics of the feature columns. `needs_words` tells for the name of a column whether its words
+/// are needed even if all its values are numbers.
+pub(super) fn profiles(table: &NodeTable, nodes: &Nodes, needs_words: &dyn Fn(&str) -> bool) -> Result<Vec<Profile>> {
+    let mut profiles = vec![Profile::default(); table.features.len()];
+    table.for_each(nodes, &mut |_, line, row| {
+        table.features.iter().zip(&mut profiles).for_each(|(at, profile)| profile.add(line, &row[*at]));
+        Ok(())
+    })?;
+    let needed = |at: usize, profile: &Profile| profile.is_unclear() || needs_words(&table.sheet.header[at]);
+    let mut unclear: Vec<(usize, &mut Profile)> =
+        table.features.iter().copied().zip(&mut profiles).filter(|(at, profile)| needed(*at, profile)).collect();
+    if !unclear.is_empty() {
+        table.for_each(nodes, &mut |_, line, row| {
+            unclear.iter_mut().for_each(|(at, profile)| profile.words.add(line, &row[*at]));
+            Ok(())
+        })?;
+    }
+    Ok(profiles)
+}
+
+impl Default for Profile {
+    fn default() -> Self {
+        let words = Words {
+            values: BTreeSet::new(),
+            tokens: 0,
+            readings: OTHERS.map(Reading::new).to_vec(),
+            booleans: Sums::default(),
+            boolean_words: Default::default(),
+            units: BTreeSet::new(),
+        };
+        let (plain, whole) = (Reading::new(Notation::Plain), Some((i64::MAX, i64::MIN)));
+        Self { filled: 0, missing: 0, plain, leading_zeros: 0, whole, words }
+    }
+}
+
+impl Profile {
+    /// Adds a field of the column.
+    fn add(&mut self, line: u64, field: &str) {
+        if is_missing(field) {
+            self.missing += 1;
+            return;
+        }
+        self.filled += 1;
+        self.leading_zeros += usize::from(has_leading_zero(field));
+        let number = self.plain.add(line, field);
+        let whole = number.filter(|number| number.fract() == 0.0 && number.abs() < 1e15).map(|number| number as i64);
+        self.whole = self.whole.zip(whole).map(|((least, most), number)| (least.min(number), most.max(number)));
+    }
+
+    /// Returns whether words are needed to decide on the type.
+    fn is_unclear(&self) -> bool {
+        self.plain.sums.count < self.filled || self.leading_zeros > 0 || self.may_number_rows()
+    }
+
+    /// Returns whether all numbers are whole.
+    pub fn is_whole(&self) -> bool {
+        self.whole.is_some()
+    }
+
+    /// Returns whether the values span 0, 1, ... or 1, 2, ... without room for repetitions.
+    fn may_number_rows(&self) -> bool {
+        let spans = |(least, most): (i64, i64)| [0, 1].contains(&least) && most - least + 1 == self.filled as i64;
+        self.missing == 0 && self.filled >= MIN_ID_ROWS && self.whole.is_some_and(spans)
+    }
+
+    /// Returns whether the values are 0, 1, ... or 1, 2, ..., each once, in any order.
+    pub fn numbers_rows(&self) -> bool {
+        self.may_number_rows() && self.words.values.len() == self.filled
+    }
+}
+
+impl Words {
+    fn add(&mut self, line: u64, field: &str) {
+        if is_missing(field) {
+            return;
+        }
+        if !self.values.contains(field) {
+            self.values.insert(field.to_owned());
+        }
+        self.tokens += field.split_whitespace().count();
+        self.readings.iter_mut().for_each(|reading| {
+            reading.add(line, field);
+        });
+        if let Some((pair, value)) = boolean(field) {
+            self.boolean_words[pair][usize::from(value)] = true;
+            self.booleans.add(f64::from(u8::from(value)));
+        }
+        self.units.extend(unit(field));
+    }
+}
+
+impl Reading {
+    fn new(notation: Notation) -> Self {
+        Self { notation, sums: Sums::default(), failure: None }
+    }
+
+    /// Adds a field; returns its number.
+    fn add(&mut self, line: u64, field: &str) -> Option<f64> {
+        let number = parse(self.notation, field);
+        match number {
+            Some(number) => self.sums.add(number),
+            None if self.failure.is_none() => self.failure = Some((line, field.to_owned())),
+            None => {}
+        }
+        number
+    }
+}
+
+impl Sums {
+    fn add(&mut self, number: f64) {
+        self.count += 1;
+        self.nonzero += usize::from(number != 0.0);
+        self.sum += number;
+        self.sum_of_squares += number * number;
+    }
+
+    /// Returns the mean of the numbers.
+    pub fn mean(&self) -> f64 {
+        self.sum / self.count as f64
+    }
+
+    /// Returns the standard deviation, or 1 if all numbers are equal.
+    pub fn deviation(&self) -> f32 {
+        let mean = self.mean();
+        let deviation = (self.sum_of_squares / self.count as f64 - mean * mean).max(0.0).sqrt() as f32;
+        if deviation > 0.0 { deviation } else { 1.0 }
+    }
+
+    /// Returns the root mean square of the numbers.
+    pub fn root_mean_square(&self) -> f64 {
+        (self.sum_of_squares / self.count.max(1) as f64).sqrt()
+    }
+}
