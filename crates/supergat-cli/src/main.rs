@@ -22,23 +22,31 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     process::interrupt::block_signals();
     let result = match Cli::try_parse() {
-        Ok(cli) => match cli.command {
-            Command::Train(args) => commands::train::run(args),
-            Command::Evaluate(args) => commands::evaluate::run(&args),
-            Command::Predict(args) => commands::predict::run(&args),
-            Command::Report(args) => commands::report::run(&args),
-            Command::Inspect(args) => commands::inspect::run(&args),
-            Command::Bench(args) => commands::bench::run(args),
-            Command::Datasets(args) => commands::datasets::run(&args),
-            Command::Download(args) => commands::download::run(&args),
-            Command::Convert(args) => commands::convert::run(&args),
-            Command::Compare(args) => commands::compare::run(&args),
-            Command::Tune(args) => commands::tune::run(args),
-            Command::Recommend(args) => commands::recommend::run(&args),
-            Command::Reproduce(args) => commands::reproduce::run(&args),
-            Command::Study(study) => commands::study::run(&study),
-        },
+        Ok(cli) => run(cli),
         Err(error) => args::refuse(&error),
     };
     result.unwrap_or_else(|error| output::failed(&error))
+}
+
+fn run(cli: Cli) -> error::Result<ExitCode> {
+    if cli.no_cache {
+        supergat::data::cache::turn_off();
+    }
+    match cli.command {
+        Command::Train(args) => commands::train::run(args),
+        Command::Evaluate(args) => commands::evaluate::run(&args),
+        Command::Predict(args) => commands::predict::run(&args),
+        Command::Report(args) => commands::report::run(&args),
+        Command::Inspect(args) => commands::inspect::run(&args),
+        Command::Bench(args) => commands::bench::run(args),
+        Command::Datasets(args) => commands::datasets::run(&args),
+        Command::Download(args) => commands::download::run(&args),
+        Command::Cache(args) => commands::cache::run(&args),
+        Command::Convert(args) => commands::convert::run(&args),
+        Command::Compare(args) => commands::compare::run(&args),
+        Command::Tune(args) => commands::tune::run(args),
+        Command::Recommend(args) => commands::recommend::run(&args),
+        Command::Reproduce(args) => commands::reproduce::run(&args),
+        Command::Study(study) => commands::study::run(&study),
+    }
 }

@@ -1,12 +1,12 @@
 //! Writes a dataset as one safetensors file or as a folder of tables.
 
+use crate::atomic;
 use crate::converted;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::tables;
-use std::fs::File;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Writes a dataset to `target`.
 ///
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 pub fn convert(dataset: &Dataset, target: &Path) -> Result<()> {
     let failed = |source| Error::Write { path: target.to_owned(), source };
     if target.extension().is_some_and(|extension| extension == converted::ENDING) {
-        return write_file(dataset, target).map_err(failed);
+        return atomic::replace(target, |out| converted::write(dataset, out)).map_err(failed);
     }
     match std::fs::read_dir(target).map(|mut entries| entries.next().is_none()) {
         Ok(true) => {}
@@ -32,22 +32,8 @@ pub fn convert(dataset: &Dataset, target: &Path) -> Result<()> {
     write_folder(dataset, target).map_err(failed)
 }
 
-fn write_file(dataset: &Dataset, target: &Path) -> io::Result<()> {
-    if target.is_dir() {
-        return Err(io::ErrorKind::IsADirectory.into());
-    }
-    let folder = temporary_folder(&parent(target))?;
-    let path = folder.path().join("dataset");
-    converted::write(dataset, &path)?;
-    // The file may have been created readable by its owner only: give it the permissions of a new file.
-    let default = File::create(folder.path().join("permissions"))?.metadata()?.permissions();
-    std::fs::set_permissions(&path, default)?;
-    File::open(&path)?.sync_all()?;
-    std::fs::rename(path, target)
-}
-
 fn write_folder(dataset: &Dataset, target: &Path) -> io::Result<()> {
-    let folder = temporary_folder(&parent(target))?;
+    let folder = temporary_folder(atomic::parent(target))?;
     let path = folder.path().join("dataset");
     std::fs::create_dir(&path)?;
     tables::write::write(dataset, &path)?;
@@ -61,8 +47,4 @@ fn write_folder(dataset: &Dataset, target: &Path) -> io::Result<()> {
 fn temporary_folder(parent: &Path) -> io::Result<tempfile::TempDir> {
     // The full error names the temporary folder, which the user did not choose.
     tempfile::Builder::new().prefix(".supergat-").tempdir_in(parent).map_err(|error| error.kind().into())
-}
-
-fn parent(target: &Path) -> PathBuf {
-    target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned()
 }

@@ -17,6 +17,7 @@
 #![deny(unsafe_code)]
 
 pub mod atomic;
+pub mod cache;
 pub mod convert;
 pub mod converted;
 pub mod dataset;
@@ -44,6 +45,7 @@ pub mod random_graph;
 pub mod random_partition;
 pub mod registry;
 pub mod schema;
+pub mod size;
 pub mod source;
 mod sparse;
 mod spec;
@@ -54,6 +56,7 @@ pub mod webkb;
 pub mod wiki_cs;
 mod zip;
 
+pub use cache::{Cache, CacheChoice};
 pub use convert::convert;
 pub use dataset::Dataset;
 pub use dataset_builder::DatasetBuilder;

@@ -1,5 +1,6 @@
 //! Options of loading a dataset, and requirements of a trained model.
 
+use crate::cache::CacheChoice;
 use crate::schema::{Missing, Schema};
 use crate::split::SplitChoice;
 use serde::{Deserialize, Serialize};
@@ -11,6 +12,8 @@ pub struct LoadOptions {
     pub split: SplitChoice,
     /// Options of tables.
     pub tables: TableOptions,
+    /// Cache of prepared datasets. It does not change the dataset.
+    pub cache: CacheChoice,
 }
 
 /// Options of reading the tables of a folder. Columns that are not given are recognised by name and position.

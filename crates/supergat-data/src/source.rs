@@ -8,7 +8,8 @@ use crate::random_partition::{self, RandomPartition};
 use crate::registry::{self, DATA_VARIABLE};
 use crate::split::SplitChoice;
 use crate::{
-    converted, file, graphsaint, musae, npz_dataset, ogb, planetoid, ppi, prepare, split, tables, webkb, wiki_cs,
+    cache, converted, file, graphsaint, musae, npz_dataset, ogb, planetoid, ppi, prepare, split, tables, webkb,
+    wiki_cs,
 };
 use std::path::{Path, PathBuf};
 
@@ -22,7 +23,8 @@ struct Format {
     recognises: fn(&[String]) -> bool,
     /// Reads the dataset in a folder.
     read: Read,
-    /// Reads the dataset in a single file, for formats of one file.
+    /// Reads the dataset in a single file, for formats of one file. Other files that it reads must have the same
+    /// name with another extension: the cache takes only these into account.
     read_file: Option<Read>,
 }
 
@@ -82,6 +84,9 @@ fn folder_of(path: &Path) -> &Path {
 ///   they are read from the same folder;
 /// - the name of one of the [`registry`] entries: a folder of that name in the folder given by the environment variable
 ///   `SUPERGAT_DATA`, in `./data`, or in the user's cache.
+///
+/// A dataset that takes long to prepare is stored in the user's cache and taken from there the next time. See
+/// [`crate::cache`].
 pub fn load(source: &str) -> Result<Dataset> {
     load_with(source, &LoadOptions::default())
 }
@@ -137,8 +142,8 @@ fn load_from(source: &str, roots: &[PathBuf], options: &LoadOptions) -> Result<D
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if let Some(format) = FORMATS.iter().find(|format| (format.recognises)(std::slice::from_ref(&name))) {
             return match format.read_file {
-                Some(read_file) => read_file(path, options),
-                None => (format.read)(folder_of(path), options),
+                Some(read_file) => read(format, read_file, path, options),
+                None => read(format, format.read, folder_of(path), options),
             };
         }
     }
@@ -165,10 +170,15 @@ fn load_from(source: &str, roots: &[PathBuf], options: &LoadOptions) -> Result<D
     Err(Error::UnknownDataset { name: source.to_owned(), nearest: nearest(source) })
 }
 
+/// Reads a dataset, or takes it from the cache of prepared datasets.
+fn read(format: &Format, read: Read, path: &Path, options: &LoadOptions) -> Result<Dataset> {
+    cache::load(format.name, path, options, || read(path, options))
+}
+
 fn read_folder(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
     let names = file::list(folder)?;
     if let Some(format) = FORMATS.iter().find(|format| (format.recognises)(&names)) {
-        return (format.read)(folder, options);
+        return read(format, format.read, folder, options);
     }
     const SHOWN: usize = 3;
     let some = names.iter().take(SHOWN).map(|name| shown(name)).collect::<Vec<_>>().join(", ");

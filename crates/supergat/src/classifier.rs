@@ -174,6 +174,7 @@ impl Classifier {
         let mut options = LoadOptions {
             split: split.or_else(recorded_split).unwrap_or_default(),
             tables: tables.unwrap_or_else(|| self.table_options()),
+            ..LoadOptions::default()
         };
         if let Some(source) = source
             && !same_place(source, recorded)

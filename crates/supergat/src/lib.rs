@@ -42,7 +42,7 @@ pub use saved::MODEL_FILE;
 
 pub use supergat_core::hyperparameters;
 pub use supergat_core::{Epoch, Outcome, Score};
-pub use supergat_data::{Dataset, DatasetBuilder, LoadOptions, SplitChoice, TableOptions};
+pub use supergat_data::{Cache, CacheChoice, Dataset, DatasetBuilder, LoadOptions, SplitChoice, TableOptions};
 pub use supergat_lab::{Observation, SeedRun, Settings, Summary};
 
 /// The engine: graphs, features, models and their training. For tools: its interface may change in any release.
@@ -60,6 +60,9 @@ pub use supergat_numerics as numerics;
 
 /// Loads a dataset: a folder or file of tables or of a published format, a known name such as `cora`, or a generated graph.
 ///
+/// A dataset that takes long to prepare is stored in the user's cache folder and taken from there the next time, with the same bits;
+/// [`LoadOptions::cache`] turns this off.
+///
 /// ```
 /// let dataset = supergat::load("random-partition:classes=3,nodes=200,degree=4")?;
 /// assert_eq!((dataset.nodes(), dataset.classes(), dataset.features()), (600, 3, 2));
@@ -69,7 +72,7 @@ pub fn load(source: &str) -> Result<Dataset> {
     Ok(supergat_data::load(source)?)
 }
 
-/// Loads a dataset with a choice of split and options for tables. See [`load`].
+/// Loads a dataset with a choice of split, options for tables and a choice of cache. See [`load`].
 pub fn load_with(source: &str, options: &LoadOptions) -> Result<Dataset> {
     Ok(supergat_data::load_with(source, options)?)
 }

@@ -186,6 +186,22 @@ Prints name, size, licence and folder of each dataset. Datasets without a folder
 
 Datasets are looked up in the folder named by SUPERGAT_DATA, in ./data and in the user's cache folder.";
 
+/// Text after the options of `supergat cache`.
+pub const CACHE: &str = "\
+A dataset that takes half a second or longer to load is stored in the user's cache folder after its preparation (principal components, \
+TF-IDF, parsed tables). It is then loaded from there as long as its files, the options and the version of supergat are the same. \
+If the cache exceeds its limit, the least recently used datasets are removed.
+
+Environment variables:
+  SUPERGAT_CACHE_SIZE     limit, such as 8GiB; 0 turns the cache off [default: 4GiB]
+  SUPERGAT_CACHE_SECONDS  minimum loading time of stored datasets [default: 0.5]
+  SUPERGAT_NO_CACHE       1 turns the cache off, as --no-cache does
+
+Examples:
+  supergat cache
+  supergat cache --json
+  supergat cache clear";
+
 /// Text after the options of `supergat download`.
 pub const DOWNLOAD: &str = "\
 Each dataset is written to its own folder, inside the folder named by SUPERGAT_DATA or, if that is not set, in the user's cache folder. \

@@ -19,13 +19,12 @@ pub use sweep::SweepArgs;
 use crate::config::keys::RUN;
 use crate::error::{CliError, Result};
 use crate::output;
-use crate::process::memory;
 use clap::builder::styling::Styles;
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, value_parser};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use supergat::data::SplitChoice;
+use supergat::data::{SplitChoice, size};
 
 const STYLES: Styles = Styles::styled().header(output::BOLD).usage(output::BOLD).literal(output::BOLD);
 
@@ -36,6 +35,9 @@ pub struct Cli {
     /// Command to run.
     #[command(subcommand)]
     pub command: Command,
+    /// Read the files of datasets again; neither use nor change the cache of prepared datasets
+    #[arg(long, global = true)]
+    pub no_cache: bool,
 }
 
 /// Commands of `supergat`.
@@ -65,6 +67,8 @@ pub enum Command {
     Datasets(DatasetsArgs),
     /// Download published datasets.
     Download(DownloadArgs),
+    /// List or remove the prepared datasets in the cache.
+    Cache(CacheArgs),
     /// Reproduce the paper's tables and compare them with the printed numbers.
     Reproduce(ReproduceArgs),
     /// Reproduce a study of the paper: figures, tables and an HTML page.
@@ -95,7 +99,7 @@ pub struct TrainArgs {
     #[arg(long, help_heading = RUN)]
     pub estimate: bool,
     /// Exit with an error if training needs more memory than SIZE, such as 8GiB [default: free memory]
-    #[arg(long, value_name = "SIZE", help_heading = RUN, value_parser = memory::parse)]
+    #[arg(long, value_name = "SIZE", help_heading = RUN, value_parser = size::parse)]
     pub max_memory: Option<u64>,
     /// Run folder to create [default: runs/<dataset>-<model>, numbered if it exists]
     #[arg(long, value_name = "DIR", help_heading = OUTPUT)]
@@ -309,6 +313,25 @@ pub struct DownloadArgs {
     /// Print errors only; no progress on standard error
     #[arg(short, long)]
     pub quiet: bool,
+}
+
+/// Arguments of `supergat cache`.
+#[derive(Debug, Args)]
+#[command(after_help = help::CACHE)]
+pub struct CacheArgs {
+    /// Action; without one, the datasets are listed.
+    #[command(subcommand)]
+    pub action: Option<CacheAction>,
+    /// Print the result as one JSON object
+    #[arg(long, global = true)]
+    pub json: bool,
+}
+
+/// Actions of `supergat cache`.
+#[derive(Debug, Subcommand)]
+pub enum CacheAction {
+    /// Remove all prepared datasets.
+    Clear,
 }
 
 /// Handles an error of the parser: prints help and version, and turns everything else into a usage error of one line.

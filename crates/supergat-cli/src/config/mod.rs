@@ -201,7 +201,7 @@ impl Resolved {
 
 /// Builds the options for loading a dataset from the split and the given table options.
 pub fn load_options(split: SplitChoice, tables: &Values) -> Result<LoadOptions> {
-    Ok(LoadOptions { split, tables: table_options(TableOptions::default(), tables)? })
+    Ok(LoadOptions { split, tables: table_options(TableOptions::default(), tables)?, ..LoadOptions::default() })
 }
 
 /// Returns table options in which the given values replace those of `base`.

@@ -3,9 +3,10 @@
 use crate::config::Resolved;
 use crate::error::{CliError, Result};
 use crate::output::{BOLD, SCHEMA, row};
-use crate::process::memory::{self, Limit, Usage, text};
+use crate::process::memory::{self, Limit, Usage};
 use serde::Serialize;
 use supergat::data::Dataset;
+use supergat::data::size::text;
 use supergat::lab::{Estimate, estimate};
 
 /// Memory that a training needs, and the limit that applies to it.

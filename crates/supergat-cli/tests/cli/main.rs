@@ -1,6 +1,7 @@
 //! Tests of the binary, each in its own temporary folder.
 
 mod bench;
+mod cache;
 mod compare;
 mod config;
 mod errors;

@@ -8,8 +8,11 @@ use tempfile::TempDir;
 /// Graph that trains within a second.
 pub const SMALL: &str = "random-partition:classes=3,nodes=180,degree=6";
 
-/// Temporary folder in which commands run.
-pub struct Workspace(TempDir);
+/// Temporary folder in which commands run, and their home folder.
+pub struct Workspace {
+    folder: TempDir,
+    home: TempDir,
+}
 
 /// Output of a finished command.
 #[derive(Debug)]
@@ -21,11 +24,11 @@ pub struct Done {
 
 impl Workspace {
     pub fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
+        Self { folder: tempfile::tempdir().unwrap(), home: tempfile::tempdir().unwrap() }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
+        self.folder.path().join(name)
     }
 
     pub fn write(&self, name: &str, text: impl AsRef<[u8]>) {
@@ -56,13 +59,16 @@ impl Workspace {
 
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_supergat"));
-        command.args(args).current_dir(self.0.path()).stdin(Stdio::null());
+        command.args(args).current_dir(self.folder.path()).stdin(Stdio::null());
         // Tests run in parallel already.
         command.env("RAYON_NUM_THREADS", "1");
-        for variable in ["SUPERGAT_DATA", "SUPERGAT_MIRROR", "XDG_CACHE_HOME", "NO_COLOR", "CLICOLOR_FORCE", "CLICOLOR"]
+        for variable in
+            ["SUPERGAT_DATA", "SUPERGAT_MIRROR", "SUPERGAT_NO_CACHE", "NO_COLOR", "CLICOLOR_FORCE", "CLICOLOR"]
         {
             command.env_remove(variable);
         }
+        // The user's cache is in the home folder on some systems, and in XDG_CACHE_HOME on others.
+        command.env("HOME", self.home.path()).env("XDG_CACHE_HOME", self.home.path());
         command
     }
 

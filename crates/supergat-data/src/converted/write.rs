@@ -1,19 +1,38 @@
-//! Writes converted datasets.
+//! Writes converted datasets: arrays are encoded one after the other, without a second copy of the dataset.
 
 use super::{Header, METADATA_KEY, VERSION};
 use crate::dataset::Dataset;
-use safetensors::tensor::{Dtype, TensorView};
+use safetensors::tensor::{Dtype, Metadata, TensorInfo};
+use std::borrow::Cow;
 use std::collections::HashMap;
-use std::io;
-use std::path::Path;
+use std::io::{self, Write};
 use supergat_core::{Direction, Features, Graph, Labels};
 
-/// Arrays to write: name, element type, shape and bytes.
-#[derive(Default)]
-struct Arrays(Vec<(String, Dtype, Vec<usize>, Vec<u8>)>);
+/// Largest header that readers of safetensors accept, in bytes.
+const MAX_HEADER: usize = 100_000_000;
+/// Number of values that are encoded at once.
+const CHUNK: usize = 1 << 15;
 
-/// Writes a dataset to a file, overwriting an existing one.
-pub fn write(dataset: &Dataset, path: &Path) -> io::Result<()> {
+/// An array to write.
+struct Array<'a> {
+    name: String,
+    shape: Vec<usize>,
+    values: Values<'a>,
+}
+
+/// Values of an array.
+enum Values<'a> {
+    U8(Cow<'a, [u8]>),
+    U32(&'a [u32]),
+    U64(Cow<'a, [u64]>),
+    F32(&'a [f32]),
+}
+
+#[derive(Default)]
+struct Arrays<'a>(Vec<Array<'a>>);
+
+/// Writes a dataset.
+pub fn write(dataset: &Dataset, out: &mut dyn Write) -> io::Result<()> {
     let directed = |graph: &Graph| graph.direction() == Direction::Directed;
     let header = Header {
         version: VERSION,
@@ -33,7 +52,7 @@ pub fn write(dataset: &Dataset, path: &Path) -> io::Result<()> {
         match &example.labels {
             Labels::Single { of, .. } => arrays.u32s(k, "labels", of),
             Labels::Multi { classes, of } => {
-                arrays.push(k, "labels", Dtype::U8, vec![example.graph.nodes(), *classes], of.clone());
+                arrays.push(k, "labels", vec![example.graph.nodes(), *classes], Values::U8(of.into()));
             }
         }
         let lists = [("train", &example.train), ("validation", &example.validation), ("test", &example.test)];
@@ -42,30 +61,23 @@ pub fn write(dataset: &Dataset, path: &Path) -> io::Result<()> {
             arrays.ids(k, ids);
         }
     }
-    arrays.save(path, &header)
+    arrays.write(&header, out)
 }
 
-impl Arrays {
-    fn push(&mut self, k: usize, name: &str, dtype: Dtype, shape: Vec<usize>, bytes: Vec<u8>) {
-        self.0.push((format!("{k}.{name}"), dtype, shape, bytes));
+impl<'a> Arrays<'a> {
+    fn push(&mut self, k: usize, name: &str, shape: Vec<usize>, values: Values<'a>) {
+        self.0.push(Array { name: format!("{k}.{name}"), shape, values });
     }
 
-    fn u32s(&mut self, k: usize, name: &str, values: &[u32]) {
-        let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-        self.push(k, name, Dtype::U32, vec![values.len()], bytes);
+    fn u32s(&mut self, k: usize, name: &str, values: &'a [u32]) {
+        self.push(k, name, vec![values.len()], Values::U32(values));
     }
 
-    fn u64s(&mut self, k: usize, name: &str, values: &[u64]) {
-        let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-        self.push(k, name, Dtype::U64, vec![values.len()], bytes);
+    fn u64s(&mut self, k: usize, name: &str, values: &'a [u64]) {
+        self.push(k, name, vec![values.len()], Values::U64(values.into()));
     }
 
-    fn f32s(&mut self, k: usize, name: &str, shape: Vec<usize>, values: &[f32]) {
-        let bytes = values.iter().flat_map(|value| value.to_le_bytes()).collect();
-        self.push(k, name, Dtype::F32, shape, bytes);
-    }
-
-    fn graph(&mut self, k: usize, graph: &Graph) {
+    fn graph(&mut self, k: usize, graph: &'a Graph) {
         let parts = graph.arrays();
         self.u64s(k, "incoming.offsets", &parts.incoming.offsets);
         self.u32s(k, "incoming.neighbours", &parts.incoming.neighbours);
@@ -77,13 +89,15 @@ impl Arrays {
         self.u64s(k, "links", parts.input_positions);
     }
 
-    fn features(&mut self, k: usize, features: &Features<f32>) {
+    fn features(&mut self, k: usize, features: &'a Features<f32>) {
         match features {
-            Features::Dense { rows, columns, values } => self.f32s(k, "features", vec![*rows, *columns], values),
+            Features::Dense { rows, columns, values } => {
+                self.push(k, "features", vec![*rows, *columns], Values::F32(values));
+            }
             Features::Sparse(matrix) => {
                 self.u64s(k, "features.offsets", matrix.offsets());
                 self.u32s(k, "features.columns", matrix.column_of());
-                self.f32s(k, "features.values", vec![matrix.values().len()], matrix.values());
+                self.push(k, "features.values", vec![matrix.values().len()], Values::F32(matrix.values()));
             }
         }
     }
@@ -97,20 +111,67 @@ impl Arrays {
                 text.len() as u64
             })
             .collect();
-        self.u64s(k, "ids.ends", &ends);
-        self.push(k, "ids.text", Dtype::U8, vec![text.len()], text);
+        self.push(k, "ids.ends", vec![ends.len()], Values::U64(ends.into()));
+        self.push(k, "ids.text", vec![text.len()], Values::U8(text.into()));
     }
 
-    /// Writes all arrays and the header.
+    /// Writes a safetensors file: length of the header, header, and arrays in descending order of alignment.
     ///
     /// The metadata is a hash map, written in arbitrary order. A single entry keeps the file reproducible.
-    fn save(&self, path: &Path, header: &Header) -> io::Result<()> {
-        let header = serde_json::to_string(header).map_err(io::Error::other)?;
-        let metadata = HashMap::from([(METADATA_KEY.to_owned(), header)]);
-        let views = self.0.iter().map(|(name, dtype, shape, bytes)| {
-            TensorView::new(*dtype, shape.clone(), bytes).map(|view| (name.as_str(), view)).map_err(io::Error::other)
+    fn write(mut self, header: &Header, out: &mut dyn Write) -> io::Result<()> {
+        self.0.sort_by(|a, b| b.values.dtype().cmp(&a.values.dtype()).then_with(|| a.name.cmp(&b.name)));
+        let mut end = 0;
+        let about = self.0.iter().map(|Array { name, shape, values }| {
+            let start = end;
+            end += values.bytes();
+            let info = TensorInfo { dtype: values.dtype(), shape: shape.clone(), data_offsets: (start, end) };
+            (name.clone(), info)
         });
-        let views = views.collect::<io::Result<Vec<_>>>()?;
-        safetensors::serialize_to_file(views, Some(metadata), path).map_err(io::Error::other)
+        let about = about.collect();
+        let entry = (METADATA_KEY.to_owned(), serde_json::to_string(header).map_err(io::Error::other)?);
+        let metadata = Metadata::new(Some(HashMap::from([entry])), about).map_err(io::Error::other)?;
+        let mut text = serde_json::to_vec(&metadata).map_err(io::Error::other)?;
+        text.resize(text.len().next_multiple_of(8), b' ');
+        if text.len() > MAX_HEADER {
+            return Err(io::Error::other("the names, notes and columns of the dataset exceed 100 MB"));
+        }
+        out.write_all(&(text.len() as u64).to_le_bytes())?;
+        out.write_all(&text)?;
+        self.0.iter().try_for_each(|array| array.values.write(out))
     }
+}
+
+impl Values<'_> {
+    fn dtype(&self) -> Dtype {
+        match self {
+            Self::U8(_) => Dtype::U8,
+            Self::U32(_) => Dtype::U32,
+            Self::U64(_) => Dtype::U64,
+            Self::F32(_) => Dtype::F32,
+        }
+    }
+
+    /// Returns the number of bytes in the file.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::U8(values) => values.len(),
+            Self::U32(values) => size_of_val(*values),
+            Self::U64(values) => size_of_val(&values[..]),
+            Self::F32(values) => size_of_val(*values),
+        }
+    }
+
+    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Self::U8(values) => out.write_all(values),
+            Self::U32(values) => encode(values, |value| value.to_le_bytes(), out),
+            Self::U64(values) => encode(values, |value| value.to_le_bytes(), out),
+            Self::F32(values) => encode(values, |value| value.to_le_bytes(), out),
+        }
+    }
+}
+
+/// Writes numbers of `N` bytes each.
+fn encode<T, const N: usize>(values: &[T], bytes: fn(&T) -> [u8; N], out: &mut dyn Write) -> io::Result<()> {
+    values.chunks(CHUNK).try_for_each(|chunk| out.write_all(chunk.iter().map(bytes).collect::<Vec<_>>().as_flattened()))
 }

@@ -93,7 +93,7 @@ pub fn local_folder(name: &str) -> Option<PathBuf> {
 }
 
 /// Returns the cache folder of supergat in the platform's usual location.
-fn cache() -> Option<PathBuf> {
+pub(crate) fn cache() -> Option<PathBuf> {
     let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let base = if cfg!(windows) {
         folder("LOCALAPPDATA")

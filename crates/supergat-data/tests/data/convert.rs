@@ -60,7 +60,7 @@ fn all() -> Vec<Dataset> {
 }
 
 /// Compares everything that training and the order of results depend on.
-fn assert_same(a: &Dataset, b: &Dataset) {
+pub fn assert_same(a: &Dataset, b: &Dataset) {
     assert_eq!((&a.name, &a.class_names, a.listed_links), (&b.name, &b.class_names, b.listed_links));
     assert_eq!((&a.node_ids, a.examples.len()), (&b.node_ids, b.examples.len()));
     for (a, b) in a.examples.iter().zip(&b.examples) {

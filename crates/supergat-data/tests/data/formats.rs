@@ -423,6 +423,19 @@ fn reads_webkb() {
 }
 
 /// Replaces bytes of a valid file and loads it, which must neither panic nor take much memory.
+/// Returns a small folder of every published format but Planetoid.
+pub fn every_format() -> [Folder; 7] {
+    [
+        Folder::new("a", vec![("x.npz", npz(&benchmark()))]),
+        Folder::new("a", vec![("ppi.zip", zipped(&ppi()))]),
+        Folder::new("a", vec![("webkb.tar.gz", tar(&PAGES))]),
+        Folder::new("a", vec![("data.json", WIKI.into())]),
+        musae(),
+        saint(),
+        ogb(),
+    ]
+}
+
 fn load_changed(folder: &Folder, file: &str, changes: &[(prop::sample::Index, u8)]) -> std::result::Result<(), Error> {
     let mut bytes = std::fs::read(folder.path().join(file)).unwrap();
     for (position, value) in changes {

@@ -1,6 +1,7 @@
 //! Tests of the readers and generators through the public interface, in one binary.
 
 mod arrays;
+mod cache;
 mod compressed_tables;
 mod convert;
 mod corpus;

@@ -214,14 +214,20 @@ fn rejects_shared_lists_of_neighbours() {
     assert_eq!(refusal, "ind.small.graph: neighbours listed by the values of the file: expected at most 16, found 21");
 }
 
-fn real(name: &str) -> Option<Dataset> {
+/// Returns the folder of a published dataset, if it is available.
+pub fn real_folder(name: &str) -> Option<PathBuf> {
     let folder = std::env::var_os("SUPERGAT_TEST_DATA")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"), PathBuf::from);
-    if !folder.join(name).is_dir() {
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data"), PathBuf::from)
+        .join(name);
+    if !folder.is_dir() {
         println!("skipped: no data folder");
         return None;
     }
-    Some(load(folder.join(name).to_str().unwrap()).unwrap())
+    Some(folder)
+}
+
+fn real(name: &str) -> Option<Dataset> {
+    Some(load(real_folder(name)?.to_str().unwrap()).unwrap())
 }
 
 /// Sizes in the paper's table of datasets, and properties of the files.

@@ -1,0 +1,117 @@
+//! Implementation of `supergat cache`.
+
+use crate::args::{CacheAction, CacheArgs};
+use crate::error::{CliError, Result};
+use crate::output::{self, BOLD, SCHEMA};
+use serde::Serialize;
+use std::process::ExitCode;
+use std::time::{Duration, SystemTime};
+use supergat::data::Cache;
+use supergat::data::cache::Entry;
+use supergat::data::size::text;
+
+/// Contents of the cache, printed by `--json`.
+#[derive(Debug, Serialize)]
+struct CacheOutput {
+    schema: u32,
+    folder: String,
+    datasets: Vec<CachedDataset>,
+    bytes: u64,
+    limit: u64,
+}
+
+/// A prepared dataset.
+#[derive(Debug, Serialize)]
+struct CachedDataset {
+    dataset: String,
+    bytes: u64,
+    /// Time of the last use, in seconds since 1970.
+    used: u64,
+    file: String,
+}
+
+/// Removed datasets, printed by `clear --json`.
+#[derive(Debug, Serialize)]
+struct ClearOutput {
+    schema: u32,
+    folder: String,
+    removed: usize,
+    bytes: u64,
+}
+
+/// Lists or removes the prepared datasets.
+pub fn run(args: &CacheArgs) -> Result<ExitCode> {
+    let cache = Cache::user()?.ok_or_else(|| {
+        CliError::usage("there is no cache: SUPERGAT_CACHE_SIZE is 0, or this user has no cache folder; set HOME")
+    })?;
+    match args.action {
+        None => list(&cache, args.json)?,
+        Some(CacheAction::Clear) => clear(&cache, args.json)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn list(cache: &Cache, json: bool) -> Result<()> {
+    let entries = cache.entries();
+    let bytes = total(&entries);
+    if json {
+        let datasets = entries.into_iter().map(CachedDataset::from).collect();
+        let folder = cache.folder.display().to_string();
+        return output::print_json(&CacheOutput { schema: SCHEMA, folder, datasets, bytes, limit: cache.limit });
+    }
+    let width = entries.iter().map(|entry| entry.name.len()).max().unwrap_or(0).max("dataset".len());
+    let mut table = format!("{BOLD}{:<width$}  {:>11}  last used{BOLD:#}\n", "dataset", "size");
+    for Entry { name, bytes, used, .. } in &entries {
+        let ago = ago(SystemTime::now().duration_since(*used).unwrap_or_default());
+        table += &format!("{name:<width$}  {:>11}  {ago}\n", text(*bytes));
+    }
+    let (count, folder) = (output::count(entries.len(), "dataset"), cache.folder.display());
+    table += &format!("{count}, {} of at most {}, in {folder}\n", text(bytes), text(cache.limit));
+    output::print(&table)
+}
+
+fn clear(cache: &Cache, json: bool) -> Result<()> {
+    let folder = cache.folder.display().to_string();
+    let removed =
+        cache.clear().map_err(|error| CliError::job(format!("cannot remove the datasets in {folder}: {error}")))?;
+    let (bytes, removed) = (total(&removed), removed.len());
+    if json {
+        return output::print_json(&ClearOutput { schema: SCHEMA, folder, removed, bytes });
+    }
+    output::print(&format!("{} removed, {}, from {folder}\n", output::count(removed, "dataset"), text(bytes)))
+}
+
+fn total(entries: &[Entry]) -> u64 {
+    entries.iter().map(|entry| entry.bytes).sum()
+}
+
+impl From<Entry> for CachedDataset {
+    fn from(Entry { name, path, bytes, used }: Entry) -> Self {
+        let used = used.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs();
+        Self { dataset: name, bytes, used, file: path.display().to_string() }
+    }
+}
+
+/// Formats the time since an event in its largest unit.
+fn ago(time: Duration) -> String {
+    let seconds = time.as_secs();
+    let units = [(24 * 60 * 60, "day"), (60 * 60, "hour"), (60, "minute")];
+    match units.into_iter().find(|(unit, _)| seconds >= *unit) {
+        Some((unit, name)) => format!("{} ago", output::count((seconds / unit) as usize, name)),
+        None => "just now".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_in_the_largest_unit() {
+        for (seconds, expected) in
+            [(0, "just now"), (60, "1 minute ago"), (7200, "2 hours ago"), (200_000, "2 days ago")]
+        {
+            assert_eq!(ago(Duration::from_secs(seconds)), expected);
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Files of the cache.
+//!
+//! `NAME-HASH.prepared` is a converted dataset, followed by its key (32 bytes) and the CRC-32 of both. The time of
+//! modification is the time of the last use.
+
+use super::Cache;
+use super::key::Key;
+use crate::dataset::Dataset;
+use crate::{atomic, converted, map};
+use flate2::Crc;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+const ENDING: &str = ".prepared";
+/// Number of hexadecimal digits of the key in the name of a file.
+const DIGITS: usize = 32;
+/// Age from which a temporary file is taken for one that a killed process left behind.
+const ABANDONED: Duration = Duration::from_secs(60 * 60);
+
+/// A prepared dataset in the cache.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Name of the folder or file that the dataset was read from.
+    pub name: String,
+    /// File in the cache.
+    pub path: PathBuf,
+    /// Size of the file.
+    pub bytes: u64,
+    /// Time of the last use.
+    pub used: SystemTime,
+}
+
+impl Cache {
+    /// Lists the prepared datasets, the most recently used first. A missing folder is empty.
+    pub fn entries(&self) -> Vec<Entry> {
+        let mut entries: Vec<Entry> = self.files().filter_map(Entry::of).collect();
+        entries.sort_by(|a, b| b.used.cmp(&a.used).then_with(|| a.path.cmp(&b.path)));
+        entries
+    }
+
+    /// Removes all prepared datasets and returns them. Other files in the folder are kept.
+    ///
+    /// Processes that read a removed file continue undisturbed.
+    pub fn clear(&self) -> io::Result<Vec<Entry>> {
+        let entries = self.entries();
+        entries.iter().try_for_each(|entry| remove(&entry.path))?;
+        self.remove_abandoned();
+        Ok(entries)
+    }
+
+    /// Returns whether there are prepared datasets of this name.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.files().any(|path| dataset_name(&path).as_deref() == Some(name))
+    }
+
+    /// Reads a prepared dataset. A damaged or foreign file is removed.
+    pub(super) fn read(&self, name: &str, key: &Key) -> Option<Dataset> {
+        let path = self.path(name, key);
+        if !fs::metadata(&path).ok()?.is_file() {
+            return None;
+        }
+        let dataset = parse(&path, key);
+        let result = match dataset {
+            Some(_) => File::options().append(true).open(&path).and_then(|file| file.set_modified(SystemTime::now())),
+            None => remove(&path),
+        };
+        // Errors are ignored: a cache that cannot be changed is still useful.
+        drop(result);
+        dataset
+    }
+
+    /// Writes a prepared dataset, then removes others if the cache exceeds its limit.
+    pub(super) fn write(&self, name: &str, key: &Key, dataset: &Dataset) -> io::Result<()> {
+        fs::create_dir_all(&self.folder)?;
+        let path = self.path(name, key);
+        // The atomic writer would follow a link and write into a pipe.
+        if fs::symlink_metadata(&path).is_ok_and(|about| !about.is_file()) {
+            remove(&path)?;
+        }
+        atomic::replace(&path, |out| {
+            let mut out = Checked { out, crc: Crc::new(), left: self.limit };
+            converted::write(dataset, &mut out)?;
+            out.write_all(key)?;
+            let crc = out.crc.sum();
+            out.write_all(&crc.to_le_bytes())
+        })?;
+        self.shrink(&path);
+        Ok(())
+    }
+
+    /// Removes the least recently used datasets until the limit is met; `new` is kept.
+    fn shrink(&self, new: &Path) {
+        self.remove_abandoned();
+        let mut entries = self.entries();
+        let mut total: u64 = entries.iter().map(|entry| entry.bytes).sum();
+        entries.retain(|entry| entry.path != new);
+        while total > self.limit
+            && let Some(oldest) = entries.pop()
+        {
+            // Another process may have removed it.
+            let _ = remove(&oldest.path);
+            total -= oldest.bytes;
+        }
+    }
+
+    /// Removes temporary files that a killed process left behind.
+    fn remove_abandoned(&self) {
+        let is_temporary =
+            |path: &PathBuf| path.file_name().is_some_and(|n| n.to_string_lossy().starts_with(".supergat-"));
+        let is_old = |path: &PathBuf| {
+            let modified = fs::symlink_metadata(path).and_then(|about| about.modified());
+            modified.is_ok_and(|modified| modified.elapsed().unwrap_or_default() >= ABANDONED)
+        };
+        for path in self.files().filter(is_temporary).filter(is_old) {
+            let _ = remove(&path);
+        }
+    }
+
+    fn files(&self) -> impl Iterator<Item = PathBuf> + use<> {
+        fs::read_dir(&self.folder).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()))
+    }
+
+    fn path(&self, name: &str, key: &Key) -> PathBuf {
+        let digits: String = key.iter().take(DIGITS / 2).map(|byte| format!("{byte:02x}")).collect();
+        self.folder.join(format!("{name}-{digits}{ENDING}"))
+    }
+}
+
+impl Entry {
+    fn of(path: PathBuf) -> Option<Self> {
+        let name = dataset_name(&path)?;
+        let about = fs::symlink_metadata(&path).ok().filter(fs::Metadata::is_file)?;
+        Some(Self { name, bytes: about.len(), used: about.modified().ok()?, path })
+    }
+}
+
+/// Returns the name of the dataset in a file of the cache; `None` for other files.
+fn dataset_name(path: &Path) -> Option<String> {
+    let (name, digits) = path.file_name()?.to_str()?.strip_suffix(ENDING)?.rsplit_once('-')?;
+    (digits.len() == DIGITS && digits.bytes().all(|digit| digit.is_ascii_hexdigit())).then(|| name.to_owned())
+}
+
+fn parse(path: &Path, key: &Key) -> Option<Dataset> {
+    let bytes = map::open(path).ok()?;
+    let (bytes, crc) = bytes.split_last_chunk()?;
+    let (content, found) = bytes.split_last_chunk()?;
+    let mut expected = Crc::new();
+    expected.update(bytes);
+    let is_intact = found == key && u32::from_le_bytes(*crc) == expected.sum();
+    is_intact.then(|| converted::parse(path, content).ok())?
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    fs::remove_file(path).or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
+}
+
+/// Writer that computes the checksum and refuses to exceed the limit.
+struct Checked<'a> {
+    out: &'a mut dyn Write,
+    crc: Crc,
+    left: u64,
+}
+
+impl Write for Checked<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.crc.update(&bytes[..written]);
+        let left = self.left.checked_sub(written as u64);
+        self.left =
+            left.ok_or_else(|| io::Error::other("it exceeds the size limit, which SUPERGAT_CACHE_SIZE sets"))?;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
+}

@@ -1,0 +1,158 @@
+//! Cache of prepared datasets.
+//!
+//! Principal components, TF-IDF weights and the parsing of large tables take up to a minute. A dataset whose
+//! loading took long is therefore stored as one file and taken from there the next time, with the same bits in
+//! every field.
+//!
+//! The name of a file contains a hash of everything that determines the dataset (`key.rs`): contents of the
+//! input files, reader, options and version. So a file is never out of date, and there is nothing to refresh.
+//! Files are written atomically, verified before they are used, and removed when the cache exceeds its limit,
+//! the least recently used first (`files.rs`). Nothing that goes wrong in the cache stops the loading of a
+//! dataset.
+
+mod files;
+mod key;
+
+pub use files::Entry;
+
+use crate::dataset::Dataset;
+use crate::error::{Error, Result};
+use crate::options::LoadOptions;
+use crate::{registry, size};
+use key::Inputs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// Environment variable with the size limit of the user's cache, such as `8GiB`; `0` turns the cache off.
+pub const SIZE_VARIABLE: &str = "SUPERGAT_CACHE_SIZE";
+/// Environment variable with the minimum loading time of cached datasets, in seconds.
+pub const SECONDS_VARIABLE: &str = "SUPERGAT_CACHE_SECONDS";
+/// Environment variable that turns the user's cache off, unless it is empty or `0`.
+pub const OFF_VARIABLE: &str = "SUPERGAT_NO_CACHE";
+
+/// Default size limit: 4 GiB.
+const LIMIT: u64 = 4 << 30;
+/// Default minimum loading time of cached datasets.
+const SLOW: Duration = Duration::from_millis(500);
+
+static OFF: AtomicBool = AtomicBool::new(false);
+
+/// A folder with prepared datasets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cache {
+    /// Folder with the files; created when the first dataset is stored.
+    pub folder: PathBuf,
+    /// Maximum total size of the files in bytes.
+    pub limit: u64,
+    /// Minimum loading time: datasets that load faster are not stored.
+    pub slow: Duration,
+}
+
+/// Choice of a cache for loading a dataset.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum CacheChoice {
+    /// The user's cache; see [`Cache::user`].
+    #[default]
+    User,
+    /// Another cache.
+    In(Cache),
+    /// No cache: the files are always read.
+    Off,
+}
+
+/// Turns the user's cache off in this process, as the option `--no-cache` does.
+pub fn turn_off() {
+    OFF.store(true, Ordering::Relaxed);
+}
+
+/// Takes the dataset at `path` from the cache, or reads it and stores it if that took long.
+///
+/// `format` is the name of the reader. An error of the cache becomes a note of the dataset.
+pub(crate) fn load(
+    format: &str,
+    path: &Path,
+    options: &LoadOptions,
+    read: impl FnOnce() -> Result<Dataset>,
+) -> Result<Dataset> {
+    let cache = match &options.cache {
+        CacheChoice::User if is_off() => None,
+        CacheChoice::User => Cache::user()?,
+        CacheChoice::In(cache) => Some(cache.clone()),
+        CacheChoice::Off => None,
+    };
+    match cache.and_then(|cache| Some((cache, Inputs::of(path)?))) {
+        Some((cache, inputs)) => cache.load(&inputs, format, path, options, read),
+        None => read(),
+    }
+}
+
+fn is_off() -> bool {
+    OFF.load(Ordering::Relaxed) || variable(OFF_VARIABLE).is_some_and(|value| value != "0")
+}
+
+/// Returns the value of an environment variable that is set and not empty.
+fn variable(name: &str) -> Option<String> {
+    std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()).filter(|value| !value.is_empty())
+}
+
+impl Cache {
+    /// Returns a cache in a folder, with a limit of 4 GiB, for datasets that take half a second or longer to load.
+    pub fn new(folder: impl Into<PathBuf>) -> Self {
+        Self { folder: folder.into(), limit: LIMIT, slow: SLOW }
+    }
+
+    /// Returns the user's cache: the folder `prepared` in the user's cache folder, with the limits set by
+    /// environment variables. Returns `None` if the user has no cache folder or the limit is 0.
+    pub fn user() -> Result<Option<Self>> {
+        let Some(folder) = registry::cache() else { return Ok(None) };
+        let mut cache = Self::new(folder.join("prepared"));
+        let invalid = |name: &str, value: &str, expected: &str| Error::Spec {
+            spec: format!("{name}={value}"),
+            expected: expected.into(),
+            found: value.into(),
+        };
+        match variable(SIZE_VARIABLE).as_deref() {
+            Some("0") => return Ok(None),
+            Some(value) => {
+                cache.limit = size::parse(value).map_err(|_| invalid(SIZE_VARIABLE, value, "a size such as 8GiB"))?;
+            }
+            None => {}
+        }
+        if let Some(value) = variable(SECONDS_VARIABLE) {
+            let seconds = value.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+            cache.slow = seconds.ok_or_else(|| invalid(SECONDS_VARIABLE, &value, "a number of seconds such as 0.5"))?;
+        }
+        Ok(Some(cache))
+    }
+
+    fn load(
+        &self,
+        inputs: &Inputs,
+        format: &str,
+        path: &Path,
+        options: &LoadOptions,
+        read: impl FnOnce() -> Result<Dataset>,
+    ) -> Result<Dataset> {
+        let name = key::name(path);
+        // Hashing large files takes time, so it is omitted if the cache has no dataset of this name.
+        let known = if self.has(&name) { inputs.key(format, path, options) } else { None };
+        if let Some(dataset) = known.and_then(|key| self.read(&name, &key)) {
+            return Ok(dataset);
+        }
+        let start = Instant::now();
+        let mut dataset = read()?;
+        // A file holds one split. Formats with several are quick to read.
+        if start.elapsed() < self.slow || !dataset.splits.is_empty() {
+            return Ok(dataset);
+        }
+        // If the files changed meanwhile, it is unknown which of their contents were read.
+        if let Some(key) = known.or_else(|| inputs.key(format, path, options))
+            && Inputs::of(path).as_ref() == Some(inputs)
+            && let Err(error) = self.write(&name, &key, &dataset)
+        {
+            dataset.notes.push(format!("not stored in the cache {}: {error}", self.folder.display()));
+        }
+        Ok(dataset)
+    }
+}
