@@ -8,8 +8,7 @@ use crate::random_partition::{self, RandomPartition};
 use crate::registry::{self, DATA_VARIABLE};
 use crate::split::SplitChoice;
 use crate::{
-    cache, converted, file, graphsaint, musae, npz_dataset, ogb, planetoid, ppi, prepare, split, tables, webkb,
-    wiki_cs,
+    cache, converted, file, graphsaint, musae, npz_dataset, ogb, planetoid, ppi, prepare, split, tables, webkb, wiki_cs,
 };
 use std::path::{Path, PathBuf};
 

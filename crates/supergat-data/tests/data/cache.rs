@@ -80,7 +80,7 @@ fn cached_datasets_equal_fresh_ones_in_every_format() {
     }
     let place = Place::new();
     let people = place.root.path().join("people");
-    let tables = TableOptions { standardise: true, directed: true, ..Default::default() };
+    let tables = TableOptions { standardise: Some(true), directed: true, ..Default::default() };
     for split in [SplitChoice::Published, SplitChoice::Random { seed: 3 }] {
         assert_cached_equals_fresh(&people, &LoadOptions { split, tables: tables.clone(), ..Default::default() });
     }
