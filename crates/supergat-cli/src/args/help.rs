@@ -130,12 +130,12 @@ Examples:
 /// Text after the options of `supergat inspect`.
 pub const INSPECT: &str = "\
 For a folder of tables, the output also shows how each column was interpreted, and what was counted and skipped. Use it to check your \
-files before training. The delimiter and the columns are detected unless options name them.
+files before training. The delimiter, the columns and their types are detected unless options name them.
 
 Examples:
   supergat inspect cora
   supergat inspect wiki-cs --split 3
-  supergat inspect my-folder --label-column team
+  supergat inspect my-folder --label-column team --categorical floor,ward
   supergat inspect random-partition:homophily=0.2,degree=5 --json";
 
 /// Text after the options of `supergat recommend`.
@@ -152,7 +152,7 @@ search with each of the two best models:
 
 Examples:
   supergat recommend cora
-  supergat recommend my-folder --standardise --out recipe
+  supergat recommend my-folder --out recipe
   supergat recommend cora --training-labels --json";
 
 /// Text after the options of `supergat bench`.

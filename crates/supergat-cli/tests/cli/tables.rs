@@ -76,6 +76,58 @@ fn trains_on_tables_and_predicts_on_another_graph() {
     assert_eq!(done.code, 2);
 }
 
+/// Dates, amounts, booleans, texts, codes and gaps are listed, trained on, and read alike for prediction.
+#[test]
+fn trains_on_columns_of_all_types() {
+    let workspace = Workspace::new();
+    let mut nodes = String::from("id,label,since,paid,member,zip,note,score,name\n");
+    let mut edges = String::from("source,target\n");
+    for k in 0..48 {
+        let (label, score) = (["x", "y"][k % 2], if k % 4 == 1 { String::new() } else { format!("0.{}", k % 10) });
+        let (date, paid) =
+            (format!("2024-{:02}-{:02}", 1 + k % 12, 1 + k % 28), format!("\"${},{:03}.5\"", 1 + k % 3, k));
+        let (member, zip, note) = (k % 3 == 0, 1200 + k % 4, ["old red ships", "new green trees"][k % 2]);
+        nodes += &format!("n{k},{label},{date},{paid},{member},0{zip},{note} number {k},{score},Person {k}\n");
+        edges += &format!("n{k},n{}\nn{k},n{}\n", (k + 2) % 48, (k + 4) % 48);
+    }
+    workspace.write("club/nodes.csv", nodes.clone());
+    workspace.write("club/edges.csv", edges.clone());
+    let text = workspace.good(&["inspect", "club"]).stdout;
+    for expected in [
+        "since  date          1  all values are dates with the year first",
+        "zip    category      4  48 values begin with 0, as codes do",
+        "member  boolean",
+        "name   id            -  holds 48 different texts",
+    ] {
+        let words: Vec<&str> = expected.split_whitespace().collect();
+        let listed = text.lines().any(|line| line.split_whitespace().take(words.len()).eq(words.iter().copied()));
+        assert!(listed, "{expected} is not in {text}");
+    }
+    let object = workspace.good(&["inspect", "club", "--json", "--missing", "propagate"]).json();
+    let types: Vec<&str> =
+        object["columns"].as_array().unwrap().iter().map(|column| column["type"].as_str().unwrap()).collect();
+    assert_eq!(types, ["role", "role", "date", "number", "boolean", "category", "text", "number", "id"]);
+    for (missing, out) in [("mean", "a"), ("propagate", "b")] {
+        let train = ["train", "club", "--model", "gcn", "--max-epochs", "10", "--missing", missing, "--out", out];
+        let done = workspace.good(&train);
+        assert!(done.stderr.contains("missing values in `score` (12)"), "{}", done.stderr);
+        assert!(workspace.good(&["predict", out]).stdout == workspace.read(&format!("{out}/predictions.csv")));
+        // New tables give the same features as the training tables, so the probabilities are the same.
+        workspace.write("copy/nodes.csv", nodes.clone());
+        workspace.write("copy/edges.csv", edges.clone());
+        let probabilities = |text: String| table(&text).1.iter().map(|row| row[3..].join(",")).collect::<Vec<_>>();
+        let copy = workspace.good(&["predict", out, "--data", "copy"]).stdout;
+        assert_eq!(probabilities(copy), probabilities(workspace.read(&format!("{out}/predictions.csv"))));
+    }
+    assert!(workspace.read("b/config.toml").contains("missing = \"propagate\""));
+    let done = workspace.run(&["inspect", "club", "--ignore-columns", "nmae"]);
+    assert!(done.code == 2 && done.stderr.contains("did you mean `name`?"), "{done:?}");
+    let done = workspace.run(&["inspect", "club", "--missing", "error"]);
+    assert!(done.code == 2 && done.stderr.contains("nodes.csv, line 3, column `score`"), "{done:?}");
+    let done = workspace.good(&["recommend", "club", "--no-standardise"]);
+    assert!(done.stdout.contains("supergat train club --no-standardise --model "), "{done:?}");
+}
+
 #[test]
 fn errors_in_tables_are_one_line() {
     let workspace = Workspace::new();

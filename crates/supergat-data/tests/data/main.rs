@@ -10,11 +10,13 @@ mod formats;
 mod hostile;
 #[cfg(unix)]
 mod limits;
+mod messy;
 mod npz;
 mod npz_datasets;
 mod pickles;
 mod planetoid;
 mod random_partition;
+mod support;
 mod tables;
 #[path = "../../../../fuzz/src/lib.rs"]
 mod targets;

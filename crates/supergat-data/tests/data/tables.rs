@@ -1,17 +1,11 @@
 //! Tests of the reader of tables: recognised columns, notes and errors.
 
+use crate::support::folder;
 use supergat_core::{Direction, Features, Labels};
 use supergat_data::options::Expected;
 use supergat_data::schema::Column;
 use supergat_data::tables::read;
 use supergat_data::{Dataset, LoadOptions, TableOptions, load_with};
-
-/// Writes files to a temporary folder.
-fn folder(files: &[(&str, &str)]) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    files.iter().for_each(|(name, text)| std::fs::write(folder.path().join(name), text).unwrap());
-    folder
-}
 
 const NODES: &str = "id,label,age,colour\n\
     ann,x,30,red\nbob,y,41.5,blue\ncat,x,22,red\ndan,,50,green\neve,y,1e1,blue\nfay,x,33,red\n";
@@ -156,7 +150,7 @@ fn reads_entries_as_sparse_features() {
 fn keeps_wide_tables_of_zeros_sparse() {
     let words: Vec<String> = (0..80).map(|word| format!("w{word:02}")).collect();
     let rows: String = (0..240).map(|node| format!("{node},{},{}\n", node % 2, words[node % 80])).collect();
-    let folder = folder(&[("nodes.csv", &format!("id,label,word\n{rows}")), ("edges.csv", "0 1\n")]);
+    let folder = folder(&[("nodes.csv", format!("id,label,word\n{rows}").as_str()), ("edges.csv", "0 1\n")]);
     let dataset = load(&folder);
     assert!(matches!(&*dataset.examples[0].features, Features::Sparse(matrix) if matrix.values().len() == 240));
     assert_eq!(dataset.features(), 80);
@@ -172,7 +166,7 @@ fn notes_count_unusual_rows() {
         + &(0..60).map(|k| format!("n{k},{},,{k},person {k}\n", k % 2 * 2 - 1)).collect::<String>();
     let nodes = nodes.replace(",1,,0,", ",0,,0,").replacen(",7,", ",NA,", 1);
     let dataset = load(&folder(&[
-        ("nodes.csv", &nodes.replace(",1,,", ",0,,").replacen(",0,,", ",3,,", 9)),
+        ("nodes.csv", nodes.replace(",1,,", ",0,,").replacen(",0,,", ",3,,", 9).as_str()),
         ("edges.csv", "n0 n1\n"),
     ]));
     let notes = dataset.notes.join("\n");

@@ -1,0 +1,339 @@
+//! Tests of tables as they come: columns of all types, alone and in pairs, in several text formats.
+
+use crate::support::{folder, notes};
+use supergat_core::{Features, Labels};
+use supergat_data::options::Expected;
+use supergat_data::schema::{ColumnType, Missing};
+use supergat_data::tables::read;
+use supergat_data::{Dataset, TableOptions};
+
+const ROWS: usize = 40;
+
+/// A column with one trait, and what it must become.
+struct Trait {
+    column: &'static str,
+    value: fn(usize) -> String,
+    kind: ColumnType,
+    features: usize,
+}
+
+/// Returns the value of row `k` that depends on the row in a way that is not monotonic.
+fn mixed(k: usize) -> usize {
+    k * 7 % 11
+}
+
+fn date(k: usize) -> (usize, usize) {
+    (1 + mixed(k) * 2, 1 + k % 12)
+}
+
+const fn of(column: &'static str, value: fn(usize) -> String, kind: ColumnType, features: usize) -> Trait {
+    Trait { column, value, kind, features }
+}
+
+const TRAITS: [Trait; 20] = [
+    of("small", |k| format!("0.{}", mixed(k)), ColumnType::Number, 1),
+    of("large", |k| (1000 * mixed(k)).to_string(), ColumnType::Number, 1),
+    of("zip", |k| format!("0{}", 1200 + k % 4), ColumnType::Category, 4),
+    of("comma", |k| format!("{},{}", mixed(k), k % 10), ColumnType::Number, 1),
+    of("dollars", |k| format!("${},{:03}.50", 1 + mixed(k), k), ColumnType::Number, 1),
+    of("euros", |k| format!("{}.{:03},25 EUR", 1 + mixed(k), k), ColumnType::Number, 1),
+    of("percent", |k| format!("{} %", mixed(k)), ColumnType::Number, 1),
+    of("units", |k| format!("{}{}", if k % 2 == 0 { "$" } else { "€" }, k % 3), ColumnType::Category, 6),
+    of("active", |k| (if k % 3 == 0 { "True" } else { "false" }).to_owned(), ColumnType::Boolean, 1),
+    of("answer", |k| (if k % 3 == 0 { "yes" } else { "no" }).to_owned(), ColumnType::Boolean, 1),
+    of("iso", |k| format!("2024-{:02}-{:02}", date(k).1, date(k).0), ColumnType::Date, 1),
+    of("time", |k| format!("2024-03-{:02}T{:02}:30:00Z", date(k).0, k % 24), ColumnType::Date, 1),
+    of("german", |k| format!("{:02}.{:02}.2024", date(k).0, date(k).1), ColumnType::Date, 1),
+    of("american", |k| format!("{:02}/{:02}/2024", date(k).1, date(k).0), ColumnType::Date, 1),
+    of("ambiguous", |k| format!("0{}/0{}/2024", 1 + k % 2, 1 + k % 3), ColumnType::Category, 6),
+    of("essay", |k| format!("the {} book about {}", WORDS[k % 5], WORDS[5 + mixed(k) % 5]), ColumnType::Text, 11),
+    of("name", |k| format!("Person {k}"), ColumnType::Id, 0),
+    of("row", |k| (ROWS - k).to_string(), ColumnType::Id, 0),
+    of("gaps", |k| if k % 5 == 0 { "NA".to_owned() } else { mixed(k).to_string() }, ColumnType::Number, 2),
+    of("town", |k| ["Rye", "Bath", "None"][k % 3].to_owned(), ColumnType::Category, 3),
+];
+
+const WORDS: [&str; 10] = ["red", "green", "old", "new", "long", "ships", "trees", "birds", "stones", "rivers"];
+
+/// Writes nodes with the columns of the traits, besides `base`, and links along a ring.
+fn tables(traits: &[&Trait], delimiter: u8, end: csv::Terminator, order: &[usize]) -> Vec<(&'static str, Vec<u8>)> {
+    let writer = || csv::WriterBuilder::new().delimiter(delimiter).terminator(end).from_writer(Vec::new());
+    let (mut nodes, mut edges) = (writer(), writer());
+    let names = ["id", "label", "base"].into_iter().chain(traits.iter().map(|t| t.column));
+    nodes.write_record(names).unwrap();
+    edges.write_record(["source", "target"]).unwrap();
+    for &k in order {
+        let fixed = [format!("n{k}"), ["x", "y"][k % 2].to_owned(), format!("{}.5", k % 4)];
+        nodes.write_record(fixed.into_iter().chain(traits.iter().map(|t| (t.value)(k)))).unwrap();
+        edges.write_record([format!("n{k}"), format!("n{}", (k + 1) % ROWS)]).unwrap();
+    }
+    vec![("nodes.csv", nodes.into_inner().unwrap()), ("edges.csv", edges.into_inner().unwrap())]
+}
+
+fn load(files: &[(&'static str, Vec<u8>)], options: &TableOptions) -> Dataset {
+    read(folder(files).path(), options).unwrap()
+}
+
+fn plain(traits: &[&Trait]) -> Vec<(&'static str, Vec<u8>)> {
+    tables(traits, b',', csv::Terminator::Any(b'\n'), &(0..ROWS).collect::<Vec<_>>())
+}
+
+/// Returns the features of each node, ordered by id.
+fn rows_by_id(dataset: &Dataset) -> Vec<(String, Vec<f32>)> {
+    let features = &dataset.examples[0].features;
+    let row = |node: usize| {
+        let mut row = vec![0.0; features.columns()];
+        match &**features {
+            Features::Dense { columns, values, .. } => row.copy_from_slice(&values[node * columns..][..*columns]),
+            Features::Sparse(matrix) => {
+                let (columns, values) = matrix.row(node);
+                columns.iter().zip(values).for_each(|(column, value)| row[*column as usize] = *value);
+            }
+        }
+        (dataset.node_id(0, node).into_owned(), row)
+    };
+    let mut rows: Vec<_> = (0..dataset.nodes()).map(row).collect();
+    rows.sort_by(|a, b| a.0.cmp(&b.0));
+    rows
+}
+
+fn assert_same_rows(found: &Dataset, expected: &Dataset, what: &str) {
+    for ((id, found), (other, expected)) in rows_by_id(found).iter().zip(&rows_by_id(expected)) {
+        assert_eq!((id, found.len()), (other, expected.len()), "{what}");
+        assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-5), "{what}: {id} {found:?} {expected:?}");
+    }
+}
+
+/// Every trait alone and every pair: the types are recognised, each column is accounted for, and a model reads
+/// the same features from the same tables.
+#[test]
+fn recognises_every_trait_alone_and_in_pairs() {
+    for first in 0..TRAITS.len() {
+        for second in first..TRAITS.len() {
+            let traits: Vec<&Trait> = TRAITS[first..=second].iter().step_by((second - first).max(1)).collect();
+            let files = plain(&traits);
+            let dataset = load(&files, &TableOptions::default());
+            let schema = dataset.schema.clone().unwrap();
+            assert_eq!(schema.decisions.len(), 3 + traits.len());
+            for expected in &traits {
+                let decision = schema.decisions.iter().find(|decision| decision.name == expected.column).unwrap();
+                assert_eq!((decision.kind, decision.features), (expected.kind, expected.features), "{decision:?}");
+                let noted = dataset.notes.iter().any(|note| note.contains(&format!("`{}`", expected.column)));
+                assert!(expected.features > 0 || noted, "{:?}", dataset.notes);
+            }
+            assert_eq!(dataset.features(), 1 + traits.iter().map(|t| t.features).sum::<usize>());
+            let rows = rows_by_id(&dataset);
+            assert!(rows.iter().all(|(_, row)| row.iter().all(|value| value.is_finite() && value.abs() < 11.0)));
+            let expected = Expected {
+                features: dataset.features(),
+                schema: Some(schema),
+                classes: dataset.class_names.clone(),
+                several: false,
+            };
+            let again = load(&files, &TableOptions { expected: Some(expected), ..Default::default() });
+            assert!(rows_by_id(&again) == rows);
+        }
+    }
+}
+
+#[test]
+fn text_format_and_row_order_do_not_matter() {
+    let all: Vec<&Trait> = TRAITS.iter().collect();
+    let expected = load(&plain(&all), &TableOptions::default());
+    let names = expected.schema.as_ref().unwrap().feature_names();
+    let order: Vec<usize> = (0..ROWS).collect();
+    let shuffled: Vec<usize> = (0..ROWS).map(|k| k * 17 % ROWS).collect();
+    let line = csv::Terminator::Any(b'\n');
+    for (what, files) in [
+        ("semicolons", tables(&all, b';', line, &order)),
+        ("tabs", tables(&all, b'\t', line, &order)),
+        ("bars", tables(&all, b'|', line, &order)),
+        ("line ends", tables(&all, b',', csv::Terminator::CRLF, &order)),
+        ("row order", tables(&all, b',', line, &shuffled)),
+    ] {
+        let found = load(&files, &TableOptions::default());
+        assert_eq!(found.schema.as_ref().unwrap().feature_names(), names, "{what}");
+        assert_same_rows(&found, &expected, what);
+    }
+    let marked = plain(&all).into_iter().map(|(name, text)| (name, [b"\xef\xbb\xbf", &text[..]].concat()));
+    assert_same_rows(&load(&marked.collect::<Vec<_>>(), &TableOptions::default()), &expected, "byte order mark");
+}
+
+#[test]
+fn types_can_be_requested() {
+    let traits: Vec<&Trait> = TRAITS.iter().filter(|t| ["zip", "row", "name", "iso"].contains(&t.column)).collect();
+    let options = TableOptions {
+        numeric: Some("row, zip".into()),
+        categorical: Some("iso".into()),
+        text: Some("name".into()),
+        ..Default::default()
+    };
+    let dataset = load(&plain(&traits), &options);
+    let kind = |name: &str| dataset.schema.as_ref().unwrap().decisions.iter().find(|d| d.name == name).unwrap().kind;
+    assert_eq!(
+        [kind("zip"), kind("row"), kind("name"), kind("iso")],
+        [ColumnType::Number, ColumnType::Number, ColumnType::Text, ColumnType::Category]
+    );
+    for (options, expected) in [
+        (
+            TableOptions { numeric: Some("rwo".into()), ..Default::default() },
+            "nodes.csv, line 1: expected a column `rwo`, which --numeric names, found 7 columns (id, label, base, zip, \
+             iso, name, row); did you mean `row`?",
+        ),
+        (
+            TableOptions { ignore_columns: Some("ziip".into()), ..Default::default() },
+            "nodes.csv, line 1: expected a column `ziip`, which --ignore-columns names, found 7 columns (id, label, \
+             base, zip, iso, name, row); did you mean `zip`?",
+        ),
+        (
+            TableOptions { numeric: Some("name".into()), ..Default::default() },
+            "nodes.csv, line 2, column `name`: expected a number, as in 0 other rows, found `Person 0`; ",
+        ),
+        (
+            TableOptions { date: Some("name".into()), ..Default::default() },
+            "nodes.csv, line 2, column `name`: expected a date, as in 0 other rows, found `Person 0`; ",
+        ),
+        (
+            TableOptions { text: Some("name".into()), categorical: Some("name".into()), ..Default::default() },
+            "nodes.csv, column `name`: expected one type per column, found two types requested; ",
+        ),
+        (
+            TableOptions { missing: Missing::Error, ..Default::default() },
+            "nodes.csv, line 2, column `gaps`: expected a value, since --missing error refuses missing ones, found none; ",
+        ),
+    ] {
+        let gaps = TRAITS.iter().filter(|t| t.column == "gaps" && options.missing == Missing::Error);
+        let files = plain(&traits.iter().copied().chain(gaps).collect::<Vec<_>>());
+        let folder = folder(&files);
+        let error = read(folder.path(), &options).unwrap_err().to_string();
+        let error = error.replace(&format!("{}/", folder.path().display()), "");
+        assert!(error.starts_with(expected) && error.lines().count() == 1, "{error}\nexpected\n{expected}");
+    }
+}
+
+/// A path a - b - c with a missing number in the middle.
+#[test]
+fn treatments_of_missing_values() {
+    let nodes = "id,label,f,c\na,x,1,u\nb,y,,\nc,x,5,v\nd,y,2,u\n";
+    let files = [("nodes.csv", nodes.as_bytes().to_vec()), ("edges.csv", b"a b\nb c\n".to_vec())];
+    let row = |missing: Missing| {
+        let dataset = load(&files, &TableOptions { missing, ..Default::default() });
+        (rows_by_id(&dataset)[1].1.clone(), dataset)
+    };
+    // f, whether f is missing, c=u, c=v, whether c is missing
+    let (mean, dataset) = row(Missing::Mean);
+    assert_eq!(mean, [8.0 / 3.0, 1.0, 0.0, 0.0, 1.0]);
+    assert!(notes(&dataset).contains("nodes.csv: 2 missing values in `f` (1), `c` (1), replaced by the mean"));
+    assert_eq!(row(Missing::Zero).0, [0.0; 3]);
+    let expected = [6.0 / 2f32.sqrt(), 1.0 / 2f32.sqrt(), 1.0 / 2f32.sqrt()];
+    let (propagated, dataset) = row(Missing::Propagate);
+    assert!(propagated.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-4), "{propagated:?}");
+    assert!(notes(&dataset).contains("computed from the values of neighbours"));
+    assert_eq!(rows_by_id(&dataset)[3].1, [2.0, 1.0, 0.0], "known values are kept");
+}
+
+#[test]
+fn words_for_missing_values_are_not_classes() {
+    let nodes = "id,label,f\na,x,1\nb,None,2\nc,y,1\nd,NaN,2\ne,x,3\nf,y,1\ng,N/A,1\nh,?,1\ni,None,1\n";
+    let dataset = load(&[("nodes.csv", nodes.into()), ("edges.csv", b"a b\n".to_vec())], &TableOptions::default());
+    assert_eq!(dataset.class_names, ["x", "y"]);
+    assert!(notes(&dataset).contains("2 labels are `None`: read as not known"), "{}", notes(&dataset));
+    assert!(notes(&dataset).contains("4 of 9 nodes have a label"));
+}
+
+#[test]
+fn masks_and_folds_are_splits() {
+    let split = |columns: &str, rows: [&str; 5]| {
+        let row = |(k, split): (usize, &&str)| format!("n{k},{},{}.5,{split}\n", ["x", "y"][k % 2], k % 3);
+        let nodes = format!("id,label,f,{columns}\n{}", rows.iter().enumerate().map(row).collect::<String>());
+        let folder = folder(&[("nodes.csv", nodes.into_bytes()), ("edges.csv", b"n0 n1\n".to_vec())]);
+        read(folder.path(), &TableOptions::default()).map(|dataset| {
+            let example = &dataset.examples[0];
+            assert_eq!(dataset.features(), 1, "{:?}", dataset.notes);
+            (example.train.clone(), example.validation.clone(), example.test.clone(), notes(&dataset))
+        })
+    };
+    let masks = ["True,False,False", "1,0,0", "false,TRUE,false", "False,False,True", "False,,False"];
+    let (train, validation, test, _) = split("train_mask,val_mask,test_mask", masks).unwrap();
+    assert_eq!((train, validation, test), (vec![0, 1], vec![2], vec![3]));
+    let (train, validation, test, notes) = split("fold", ["2", "1", "0", "3", "2"]).unwrap();
+    assert_eq!((train, validation, test), (vec![0, 3, 4], vec![1], vec![2]));
+    assert!(notes.contains("fold 0 is the test set, fold 1 the validation set"), "{notes}");
+    let both = ["train,1", "val,0", "test,0", "train,0", "train,1"];
+    let (train, _, _, notes) = split("split,train_mask", both).unwrap();
+    assert_eq!(train, [0, 3, 4]);
+    assert!(notes.contains("`train_mask` not used, since there is another split column"), "{notes}");
+    let error = |columns: &str, rows| split(columns, rows).unwrap_err().to_string();
+    let twice = error("train_mask,test_mask", ["1,1", "1,0", "0,1", "0,0", "0,0"]);
+    assert!(twice.contains("line 2, column `test_mask`: expected nodes that are in one split"), "{twice}");
+    assert!(error("fold", ["0", "1", "0", "1", "0"]).contains("column `fold`: expected at least three folds, found 2"));
+}
+
+#[test]
+fn rows_may_begin_with_a_hash_under_a_header() {
+    let nodes = "id,label,f\n#a,x,1\nb,y,2\n#c,x,3\nd,y,1\n";
+    let links = |edges: &str| {
+        let files = [("nodes.csv", nodes.into()), ("edges.csv", edges.as_bytes().to_vec())];
+        let folder = folder(&files);
+        read(folder.path(), &TableOptions::default()).map(|dataset| (dataset.listed_links, notes(&dataset)))
+    };
+    let (count, notes) = links("# made by hand\nsource,target\n#a,b\n# the others\nb,#c\n#c,d\n").unwrap();
+    assert_eq!(count, 3);
+    assert!(notes.contains("edges.csv: 2 lines that begin with `#` skipped as comments"), "{notes}");
+    assert_eq!(links("source target\n#a b\nb #c\n").unwrap().0, 2);
+    let (count, notes) = links("#a,b\nb,d\n").unwrap();
+    assert!(count == 1 && notes.contains("1 lines that begin with `#` skipped as comments"), "{notes}");
+    let error = links("#a,b\n#c,d\n").unwrap_err().to_string();
+    assert!(error.contains("found only lines that begin with `#`, which are comments; add a first row"), "{error}");
+}
+
+#[test]
+fn index_columns_are_not_used() {
+    for name in ["", "Unnamed: 0"] {
+        let nodes = format!("{name},id,label,f\n0,a,x,1\n1,b,y,2\n2,c,x,3\n3,d,y,1\n");
+        let edges = format!("{name},payer,payee\n0,a,b\n1,b,c\n2,c,d\n");
+        let files = [("nodes.csv", nodes.into_bytes()), ("edges.csv", edges.into_bytes())];
+        let dataset = load(&files, &TableOptions::default());
+        assert_eq!((dataset.features(), dataset.listed_links, dataset.node_id(0, 3)), (1, 3, "d".into()));
+        assert_eq!(notes(&dataset).matches("numbers the rows: not used").count(), 2, "{}", notes(&dataset));
+        assert!(notes(&dataset).contains("3 links from `payer` to `payee`"));
+    }
+    let features = ",f,g\n0,1,2\n1,3,4\n2,5,6\n3,7,8\n".as_bytes().to_vec();
+    let files = [("features.csv", features), ("labels.csv", "x\ny\nx\ny\n".into()), ("edges.csv", "0 1\n".into())];
+    assert_eq!(load(&files, &TableOptions::default()).features(), 2);
+    let nodes = ",label,f\n0,x,1\n1,y,2\n2,x,3\n3,y,1\n".as_bytes().to_vec();
+    let dataset = load(&[("nodes.csv", nodes), ("edges.csv", "0 3\n".into())], &TableOptions::default());
+    assert!(dataset.examples[0].graph.position(0, 3).is_some() && dataset.features() == 1);
+}
+
+#[test]
+fn ids_are_matched_as_whole_numbers() {
+    let nodes = "id,label,f\n0,x,1\n1,y,2\n2,x,3\n10,y,1\n".as_bytes().to_vec();
+    let files = [("nodes.csv", nodes), ("edges.csv", b"source,target\n0.0,1.0\n2.0,10\n".to_vec())];
+    let dataset = load(&files, &TableOptions::default());
+    assert!(dataset.examples[0].graph.position(2, 3).is_some());
+    assert!(notes(&dataset).contains("edges.csv: 3 ids such as `0.0` are matched as whole numbers"));
+    let nodes = "id,label,f\n01,x,1\n1,y,2\n2,x,3\n3,y,1\n".as_bytes().to_vec();
+    let files = [("nodes.csv", nodes), ("edges.csv", b"1 2\n1.0 2\n".to_vec())];
+    let error = read(folder(&files).path(), &TableOptions::default()).unwrap_err().to_string();
+    assert!(error.contains("line 2, column `1`: expected the id of a node, found `1.0`"), "{error}");
+}
+
+/// Tables of earlier versions of `supergat convert` are finished features, even if their numbers are large.
+#[test]
+fn prepared_tables_are_used_as_they_are() {
+    let nodes: String = (0..40).map(|k| format!("n{k},{},{k},{}\n", k % 2, 1000 * k)).collect();
+    let files = |sidecar: &str| {
+        [
+            ("nodes.csv", format!("id,label,row,large\n{nodes}").into_bytes()),
+            ("edges.csv", b"n0 n1\n".to_vec()),
+            ("dataset.toml", sidecar.as_bytes().to_vec()),
+        ]
+    };
+    for sidecar in ["prepared = true\n", "features = 2\nsparse = false\n"] {
+        let dataset = load(&files(sidecar), &TableOptions::default());
+        assert_eq!(dataset.examples[0].features.values()[2..6], [1.0, 1000.0, 2.0, 2000.0]);
+    }
+    assert_eq!(load(&files(""), &TableOptions::default()).features(), 1);
+    assert!(matches!(load(&files(""), &TableOptions::default()).examples[0].labels, Labels::Single { .. }));
+}
