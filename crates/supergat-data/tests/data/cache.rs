@@ -66,6 +66,10 @@ fn assert_cached_equals_fresh(source: &Path, options: &LoadOptions) {
     let options = LoadOptions { cache: CacheChoice::In(cache.clone()), ..options.clone() };
     let load = || load_with(source.to_str().unwrap(), &options).unwrap();
     let fresh = load();
+    if !fresh.splits.is_empty() {
+        assert!(cache.entries().is_empty(), "a file of the cache has one split");
+        return;
+    }
     age(&cache.entries()[0].path, 1);
     let cached = load();
     assert!(was_used(&cache) && cache.entries().len() == 1, "{source:?}");
