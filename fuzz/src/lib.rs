@@ -4,7 +4,9 @@
 
 use std::path::Path;
 use supergat_data::pickle::{Limits, Pickle, Value};
-use supergat_data::{LoadOptions, graphsaint, musae, npy, npz, npz_dataset, ppi, webkb, wiki_cs};
+use supergat_data::{
+    LoadOptions, graphml, graphsaint, matrix_market, musae, npy, npz, npz_dataset, ppi, webkb, wiki_cs,
+};
 
 /// Separator of the files of a dataset.
 pub const SEPARATOR: &[u8] = b"\n==\n";
@@ -13,7 +15,7 @@ pub const SEPARATOR: &[u8] = b"\n==\n";
 pub type Target = fn(&[u8]);
 
 /// All targets by the name of their folder in the corpus.
-pub const TARGETS: [(&str, Target); 12] = [
+pub const TARGETS: [(&str, Target); 14] = [
     ("npy", npy_file),
     ("npz", npz_file),
     ("gnn_benchmark", gnn_benchmark_file),
@@ -26,6 +28,8 @@ pub const TARGETS: [(&str, Target); 12] = [
     ("folder", folder_files),
     ("tables", table_files),
     ("converted", converted_file),
+    ("graphml", graphml_file),
+    ("matrix_market", matrix_market_file),
 ];
 
 fn here() -> &'static Path {
@@ -57,10 +61,22 @@ pub fn npz_file(bytes: &[u8]) {
     }
 }
 
-/// Reads a dataset of the gnn-benchmark.
+/// Reads a dataset in one npz file.
 pub fn gnn_benchmark_file(bytes: &[u8]) {
     if let Ok(npz) = npz::Npz::parse(here(), bytes.to_vec()) {
         let _ = npz_dataset::parse(&npz, "fuzz".into(), &LoadOptions::default());
+    }
+}
+
+/// Reads a GraphML file.
+pub fn graphml_file(bytes: &[u8]) {
+    let _ = graphml::parse(here(), bytes.to_vec(), "fuzz".into(), &LoadOptions::default());
+}
+
+/// Reads a Matrix Market file.
+pub fn matrix_market_file(bytes: &[u8]) {
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        let _ = matrix_market::as_table(here(), text, false);
     }
 }
 

@@ -8,7 +8,8 @@ use crate::random_partition::{self, RandomPartition};
 use crate::registry::{self, DATA_VARIABLE};
 use crate::split::SplitChoice;
 use crate::{
-    cache, converted, file, graphsaint, musae, npz_dataset, ogb, planetoid, ppi, prepare, split, tables, webkb, wiki_cs,
+    cache, converted, file, graphml, graphsaint, matrix_market, musae, npz_dataset, ogb, planetoid, ppi, prepare, split,
+    tables, webkb, wiki_cs,
 };
 use std::path::{Path, PathBuf};
 
@@ -55,7 +56,9 @@ const FORMATS: &[Format] = &[
     reader!("MUSAE", musae, None),
     reader!("Wiki-CS", wiki_cs, Some(|path, options| wiki_cs::parse(path, &whole(path)?, name_of(path), options))),
     reader!("WebKB", webkb, Some(|path, options| webkb::parse(path, &whole(path)?, name_of(path), options))),
+    reader!("Matrix Market", matrix_market, Some(matrix_market::read_file)),
     TABLES,
+    reader!("GraphML", graphml, Some(graphml::read_file)),
     reader!("a dataset of arrays", npz_dataset, Some(npz_dataset::read_file)),
 ];
 
@@ -161,7 +164,7 @@ fn load_from(source: &str, roots: &[PathBuf], options: &LoadOptions) -> Result<D
         };
     }
     if path.exists() || path.components().count() > 1 {
-        let advice = "give the folder or the .npz file of a dataset, a converted one (.safetensors), or a known name";
+        let advice = "give the folder or file of a dataset (.npz, .graphml, .mtx), a converted one (.safetensors), or a known name";
         let advice =
             if path.exists() { format!("it is no file of a known format; {advice}") } else { advice.to_owned() };
         return Err(Error::NotFound { path: path.to_owned(), advice });
@@ -276,7 +279,7 @@ mod tests {
             )
         );
         let error = load_from("some/where", &roots).unwrap_err().to_string();
-        assert!(error.starts_with("some/where not found: give the folder or the .npz file"), "{error}");
+        assert!(error.starts_with("some/where not found: give the folder or file of a dataset"), "{error}");
         assert!(matches!(load_from("corra", &roots), Err(Error::UnknownDataset { .. })));
         assert!(matches!(load_from("", &roots), Err(Error::UnknownDataset { .. })));
         assert!(matches!(load_from("random-partition:x=1", &roots), Err(Error::Spec { .. })));

@@ -26,6 +26,32 @@ fn people(workspace: &Workspace, folder: &str, first: usize, count: usize, label
 
 const ROLES: [&str; 4] = ["--label-column", "team", "--id-column", "person"];
 
+/// A GraphML file is trained on like a folder of tables.
+#[test]
+fn trains_on_a_graphml_file() {
+    let workspace = Workspace::new();
+    let class = |node: usize| if node % 2 == 0 { "even" } else { "odd" };
+    let node = |node: usize| {
+        let (class, size) = (class(node), node % 2 * 3 + node % 3);
+        format!("<node id='n{node}'><data key='c'>{class}</data><data key='s'>{size}</data></node>")
+    };
+    let nodes: String = (0..40).map(node).collect();
+    let edges: String = (2..40).map(|node| format!("<edge source='n{node}' target='n{}'/>", node - 2)).collect();
+    let keys = "<key id='c' for='node' attr.name='class'/><key id='s' for='node' attr.name='size'/>";
+    workspace
+        .write("g.graphml", format!("<graphml>{keys}<graph edgedefault='undirected'>{nodes}{edges}</graph></graphml>"));
+    let trained =
+        workspace.good(&["train", "g.graphml", "--model", "gat-go", "--max-epochs", "5", "--json", "--out", "run"]);
+    assert_eq!(trained.json()["dataset"], "g");
+    let evaluated = workspace.good(&["evaluate", "run", "--json"]).json();
+    assert_eq!(evaluated["test"]["metric"], trained.json()["test"]["values"][0]);
+    let predicted = workspace.good(&["predict", "run", "--data", "g.graphml"]).stdout;
+    assert!(predicted.starts_with("node,split,label,predicted,p_even,p_odd\nn0,"), "{predicted}");
+    workspace.write("links.mtx", "%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 2\n");
+    let done = workspace.run(&["train", "links.mtx"]);
+    assert!(done.code == 2 && done.stderr.contains("a .mtx file contains only links"), "{done:?}");
+}
+
 #[test]
 fn trains_on_tables_and_predicts_on_another_graph() {
     let workspace = Workspace::new();

@@ -1,11 +1,13 @@
 //! Reads the table of links.
 
 use super::index_column;
+use super::location::Location;
 use super::nodes::Nodes;
 use super::roles::{GRAPH, Role, SOURCE, TARGET, WEIGHT};
 use super::sheet::Sheet;
 use crate::error::{Result, shown};
 use crate::file;
+use crate::matrix_market;
 use crate::options::TableOptions;
 use std::path::Path;
 
@@ -26,6 +28,11 @@ pub(super) fn read(path: &Path, nodes: &Nodes, options: &TableOptions) -> Result
         let roles = row.iter().any(|name| named(name) || !known(name) && (SOURCE.is(name) || TARGET.is(name)));
         roles || !row.iter().any(known) && !row.iter().all(|name| name.parse::<f64>().is_ok())
     })?;
+    if matrix_market::is_matrix(path) && nodes.find(None, "0").is_some() {
+        let expected = "nodes that are counted from 1, as in this file";
+        let advice = "give the tables a column id with numbers from 1";
+        return Err(Location::file(path).error(expected, "a node 0 in the tables", advice));
+    }
     let graph = if nodes.graph_of.is_some() { GRAPH.find(&sheet, None)? } else { None };
     let weight = WEIGHT.find(&sheet, None)?;
     let index = index_column::find(&sheet)?;

@@ -39,6 +39,7 @@ pub(crate) mod write;
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result, shown};
+use crate::matrix_market;
 use crate::options::{LoadOptions, TableOptions, names};
 use crate::split::{self, SplitChoice};
 use features::{FeatureTable, Stated};
@@ -46,7 +47,7 @@ use location::Location;
 use nodes::{NodeTable, Nodes};
 use sheet::file_of;
 use sidecar::Sidecar;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Expected file names, for error messages.
 pub(crate) const EXPECTED: &str = "nodes.csv and edges.csv, or edges.csv, features.csv and labels.csv";
@@ -62,17 +63,39 @@ pub(crate) fn recognises(names: &[String]) -> bool {
     names.iter().map(Path::new).any(|name| sheet::is_table(name, NODES) || sheet::is_table(name, EDGES))
 }
 
+/// Returns whether one of these files is a table of links.
+pub(crate) fn lists_links(names: &[String]) -> bool {
+    names.iter().any(|name| sheet::is_table(Path::new(name), EDGES))
+}
+
 /// Reads the tables of a folder.
 pub fn read(folder: &Path, options: &TableOptions) -> Result<Dataset> {
+    let edges = file_of(folder, EDGES).ok_or_else(|| Error::NotFound {
+        path: folder.join("edges.csv"),
+        advice: "it must list the links, two ids in each row".into(),
+    })?;
+    read_links(folder, edges, options)
+}
+
+/// Reads the tables of a folder, with the links of the file `edges`.
+fn read_links(folder: &Path, edges: PathBuf, options: &TableOptions) -> Result<Dataset> {
     let sidecar = Sidecar::read(folder)?;
     let mut options = options.clone();
     options.directed |= sidecar.directed;
-    Tables::open(folder, options, sidecar)?.read()
+    Tables::open(folder, edges, options, sidecar)?.read()
 }
 
 /// Reads the tables of a folder and applies the requested split.
 pub(crate) fn load(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
-    let mut dataset = read(folder, &options.tables)?;
+    with_split(folder, read(folder, &options.tables)?, options)
+}
+
+/// Reads the tables of a folder, with the links of the file `edges`, and applies the requested split.
+pub(crate) fn load_links(folder: &Path, edges: &Path, options: &LoadOptions) -> Result<Dataset> {
+    with_split(folder, read_links(folder, edges.to_owned(), &options.tables)?, options)
+}
+
+fn with_split(folder: &Path, mut dataset: Dataset, options: &LoadOptions) -> Result<Dataset> {
     if options.split == SplitChoice::Published {
         return Ok(dataset);
     }
@@ -90,6 +113,8 @@ pub(crate) fn load(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
 /// Opened tables of a folder.
 struct Tables<'a> {
     folder: &'a Path,
+    /// File with the links.
+    edges: PathBuf,
     options: TableOptions,
     sidecar: Sidecar,
     nodes: Option<NodeTable>,
@@ -98,11 +123,7 @@ struct Tables<'a> {
 }
 
 impl<'a> Tables<'a> {
-    fn open(folder: &'a Path, options: TableOptions, sidecar: Sidecar) -> Result<Self> {
-        let missing = |name: &str, advice: &str| Error::NotFound { path: folder.join(name), advice: advice.into() };
-        let Some(edges) = file_of(folder, EDGES) else {
-            return Err(missing("edges.csv", "it must list the links, two ids in each row"));
-        };
+    fn open(folder: &'a Path, edges: PathBuf, options: TableOptions, sidecar: Sidecar) -> Result<Self> {
         // There are several graphs only if the table of links has a column `graph`.
         let graphs = sheet::Sheet::open(&edges, &options, &|row| row.iter().any(|name| roles::GRAPH.is(name)))?;
         let graphs = roles::GRAPH.find(&graphs, None)?.is_some();
@@ -110,9 +131,15 @@ impl<'a> Tables<'a> {
         let tables = (open(NODES)?, open(FEATURES)?, open(LABELS)?);
         let (nodes, features, labels) = tables;
         if nodes.is_none() && labels.is_none() && options.expected.is_none() {
-            return Err(missing("nodes.csv", "it must list the nodes and their labels; or add labels.csv"));
+            let advice = match matrix_market::is_matrix(&edges) {
+                true => {
+                    "a .mtx file contains only links, so this table must list the nodes: id (from 1), label and features"
+                }
+                false => "it must list the nodes and their labels; or add labels.csv",
+            };
+            return Err(Error::NotFound { path: folder.join("nodes.csv"), advice: advice.into() });
         }
-        let tables = Self { folder, options, sidecar, nodes, features, labels };
+        let tables = Self { folder, edges, options, sidecar, nodes, features, labels };
         tables.check_column_lists()?;
         Ok(tables)
     }
@@ -160,8 +187,7 @@ impl<'a> Tables<'a> {
         if !classes.labels.is_multi() {
             splits::remove_unlabelled(&mut splits, &classes.known, &mut notes);
         }
-        let path = file_of(self.folder, EDGES).ok_or_else(|| self.no_nodes())?;
-        let links = edges::read(&path, &nodes, &self.options)?;
+        let links = edges::read(&self.edges, &nodes, &self.options)?;
         notes.extend(links.notes);
         if let Some(known) = known {
             missing::fill(self.folder, &mut features, &known, &links.pairs)?;

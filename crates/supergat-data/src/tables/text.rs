@@ -4,6 +4,7 @@ use super::location::Location;
 use super::sheet::is_table;
 use crate::decompress;
 use crate::error::{Result, shown};
+use crate::matrix_market;
 use crate::options::TableOptions;
 use csv::StringRecord;
 use std::path::{Path, PathBuf};
@@ -51,6 +52,10 @@ impl Text {
         }
         if content.trim().is_empty() {
             return Err(Location::file(path).error("rows", "an empty file", "fill it or remove it"));
+        }
+        if matrix_market::is_matrix(path) {
+            let content = matrix_market::as_table(path, &content, options.directed)?;
+            return Ok(Self { path: path.to_owned(), content, delimiter: Delimiter::Blanks, comment: Some(b'%'), comments_end: false });
         }
         let delimiter = delimiter(path, &content, options)?;
         let links = is_table(path, super::EDGES);
