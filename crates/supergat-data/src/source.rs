@@ -8,8 +8,8 @@ use crate::random_partition::{self, RandomPartition};
 use crate::registry::{self, DATA_VARIABLE};
 use crate::split::SplitChoice;
 use crate::{
-    cache, converted, file, graphml, graphsaint, matrix_market, musae, npz_dataset, ogb, planetoid, ppi, prepare, split,
-    tables, webkb, wiki_cs,
+    cache, converted, file, graphml, graphsaint, matrix_market, musae, npz_dataset, ogb, planetoid, ppi, prepare,
+    split, tables, webkb, wiki_cs,
 };
 use std::path::{Path, PathBuf};
 

@@ -55,7 +55,13 @@ impl Text {
         }
         if matrix_market::is_matrix(path) {
             let content = matrix_market::as_table(path, &content, options.directed)?;
-            return Ok(Self { path: path.to_owned(), content, delimiter: Delimiter::Blanks, comment: Some(b'%'), comments_end: false });
+            return Ok(Self {
+                path: path.to_owned(),
+                content,
+                delimiter: Delimiter::Blanks,
+                comment: Some(b'%'),
+                comments_end: false,
+            });
         }
         let delimiter = delimiter(path, &content, options)?;
         let links = is_table(path, super::EDGES);

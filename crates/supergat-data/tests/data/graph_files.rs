@@ -28,8 +28,11 @@ fn reads_graphml() {
     // The options of tables apply, also to a path to the file.
     let file = folder.path().join("people.graphml");
     let tables = TableOptions { label_column: Some("age".into()), keep_rare: true, ..Default::default() };
-    let other =
-        load_with(file.to_str().unwrap(), &LoadOptions { tables, split: SplitChoice::Random { seed: 1 } }).unwrap();
+    let other = load_with(
+        file.to_str().unwrap(),
+        &LoadOptions { tables, split: SplitChoice::Random { seed: 1 }, ..Default::default() },
+    )
+    .unwrap();
     assert_eq!((other.name.as_str(), &other.class_names[..]), ("people", &["30".to_owned(), "41".to_owned()][..]));
     folder.write("people.graphml", GRAPHML.replace("\"undirected\"", "\"directed\"").as_bytes());
     assert_eq!(folder.load().unwrap().examples[0].graph.direction(), Direction::Directed);
