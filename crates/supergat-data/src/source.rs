@@ -112,6 +112,10 @@ pub fn load_splits(source: &str, options: &LoadOptions) -> Result<Vec<Dataset>> 
             found: "one split".into(),
         });
     }
+    let note = split::numbered_note(0, dataset.splits.len());
+    if let Some(note) = dataset.notes.iter_mut().find(|found| **found == note) {
+        *note = format!("all {} splits in the files, one run for each", dataset.splits.len());
+    }
     dataset.origin = Some(origin(source, options));
     Ok((0..dataset.splits.len()).filter_map(|number| dataset.numbered(number)).collect())
 }

@@ -89,7 +89,7 @@ pub(crate) fn choose(
     match choice {
         SplitChoice::Published if count > 0 => {
             if count > 1 {
-                notes.push(format!("split 0 of the {count} in the files"));
+                notes.push(numbered_note(0, count));
             }
             Ok(of_files.swap_remove(0))
         }
@@ -117,7 +117,7 @@ pub(crate) fn choose(
             random(path, choice, labels, seed)
         }
         SplitChoice::Numbered(number) if number < count => {
-            notes.push(format!("split {number} of the {count} in the files"));
+            notes.push(numbered_note(number, count));
             Ok(of_files.swap_remove(number))
         }
         SplitChoice::Numbered(_) => Err(refused(
@@ -133,6 +133,11 @@ pub(crate) fn choose(
             },
         )),
     }
+}
+
+/// Returns the note on a split of several in the files.
+pub(crate) fn numbered_note(number: usize, count: usize) -> String {
+    format!("split {number} of the {count} in the files")
 }
 
 /// Rejects every choice but the default for a dataset whose split is fixed.

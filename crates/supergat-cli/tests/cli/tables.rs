@@ -208,9 +208,9 @@ fn lists_published_datasets_and_downloads_no_others() {
     let datasets = object["datasets"].as_array().unwrap();
     assert_eq!(
         (datasets.len(), &datasets[0]["name"], &datasets[0]["place"]),
-        (17, &"cora".into(), &"data/cora".into())
+        (19, &"cora".into(), &"data/cora".into())
     );
-    assert!(workspace.good(&["datasets"]).stdout.lines().count() == 19);
+    assert!(workspace.good(&["datasets"]).stdout.lines().count() == 21);
     let done = workspace.run(&["download", "coraa"]);
     assert!(
         done.code == 2 && done.stderr.starts_with("error: unknown dataset `coraa`: expected one of cora, "),

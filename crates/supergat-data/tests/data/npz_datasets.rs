@@ -105,6 +105,7 @@ fn reads_heterophilous_benchmark() {
     );
     let all = load_splits(file.to_str().unwrap(), &LoadOptions::default()).unwrap();
     assert_eq!((all.len(), splits(&all[1])), (2, splits(&second)));
+    assert_eq!(all[1].notes.last().unwrap(), "all 2 splits in the files, one run for each");
     assert_eq!(all[1].origin.as_ref().unwrap().split, SplitChoice::Numbered(1));
     folder.write("minesweeper.npz", &npz(&heterophilous()[..3]));
     assert!(folder.load().unwrap().notes.iter().any(|note| note.starts_with("no published split is known")));
