@@ -30,7 +30,7 @@ const ROLES: [&str; 4] = ["--label-column", "team", "--id-column", "person"];
 #[test]
 fn trains_on_a_graphml_file() {
     let workspace = Workspace::new();
-    let class = |node: usize| if node % 2 == 0 { "even" } else { "odd" };
+    let class = |node: usize| ["even", "odd"][node % 2];
     let node = |node: usize| {
         let (class, size) = (class(node), node % 2 * 3 + node % 3);
         format!("<node id='n{node}'><data key='c'>{class}</data><data key='s'>{size}</data></node>")
