@@ -20,7 +20,8 @@ fn reads_graphml() {
         (&dataset.class_names[..], single(&dataset)),
         (&["p & q".to_owned(), "r".to_owned()][..], &[0, 1, 0, 1][..])
     );
-    assert_eq!(dense(&dataset), [41.0, 30.0, 30.0, 30.0]);
+    // Ages 41, 30, 30 and 30, standardised.
+    assert_eq!(dense(&dataset), [1.7320508, -0.57735026, -0.57735026, -0.57735026]);
     assert_eq!((dataset.node_id(0, 2), dataset.examples[0].graph.direction()), ("c".into(), Direction::Undirected));
     assert!(has_note(&dataset, "people.graphml, nodes: first row names the columns; id is `id`, label is `label`"));
     assert!(has_note(&dataset, "people.graphml, edges: attributes not used: weight"), "{:?}", dataset.notes);
