@@ -19,6 +19,9 @@ const TEXT_WORDS: usize = 3;
 /// Minimum number of distinct values of free text.
 const MIN_TEXTS: usize = 10;
 
+/// Reason for categories that needs no note.
+pub(super) const WORDS: &str = "words";
+
 /// Contents of a column.
 #[derive(Debug)]
 pub(super) enum Content {
@@ -192,9 +195,18 @@ fn detect_words(table: &NodeTable, at: usize, profile: &Profile) -> Result<Detec
         };
         return Ok((Content::Numbers(best.notation, best.sums.clone()), why.to_owned()));
     }
-    let best = words.readings.iter().chain([&profile.plain]).max_by_key(|reading| reading.sums.count);
-    if let Some(best) = best.filter(|best| profile.leading_zeros == 0 && 2 * best.sums.count >= profile.filled) {
-        return Ok((whole_column(table, at, best)?, String::new()));
+    let plain = profile.plain.sums.count;
+    if profile.leading_zeros == 0 && 2 * plain >= profile.filled {
+        return Ok((whole_column(table, at, &profile.plain)?, String::new()));
+    }
+    let best = words.readings.iter().rev().max_by_key(|reading| reading.sums.count);
+    if let Some((best, (line, word))) = best.and_then(|best| Some((best, best.failure.as_ref()?)))
+        && 2 * best.sums.count >= profile.filled
+    {
+        let what = if best.notation.column_type() == ColumnType::Date { "dates" } else { "numbers" };
+        let (count, filled, word) = (best.sums.count, profile.filled, shown(word));
+        let why = format!("{count} of {filled} values are {what}, but not `{word}` in line {line}");
+        return Ok(categories_or_ids(profile, why));
     }
     if words.values.len() >= MIN_TEXTS
         && 2 * words.values.len() > profile.filled
@@ -203,7 +215,7 @@ fn detect_words(table: &NodeTable, at: usize, profile: &Profile) -> Result<Detec
         let average = words.tokens as f64 / profile.filled as f64;
         return Ok((Content::Text, format!("{} different texts of {average:.0} words on average", words.values.len())));
     }
-    Ok(categories_or_ids(profile, "words".to_owned()))
+    Ok(categories_or_ids(profile, WORDS.to_owned()))
 }
 
 /// Returns categories, or ids if almost every row has another value.
@@ -212,7 +224,7 @@ fn categories_or_ids(profile: &Profile, why: String) -> Detected {
     let almost_all = distinct >= MIN_ID_ROWS && 100 * distinct >= ID_PERCENT * profile.filled;
     if almost_all || distinct > MAX_RARE_WORDS && 2 * distinct > profile.filled {
         let what = format!("holds {distinct} different texts, not categories");
-        let why = if why == "words" { what } else { format!("{what}; {why}") };
+        let why = if why == WORDS { what } else { format!("{what}; {why}") };
         return (Content::Unused(ColumnType::Id), why);
     }
     (Content::Categories, why)

@@ -1,6 +1,6 @@
 //! Builds features from the columns of a table.
 
-use super::column_types::{Content, detect, is_id_name, requested};
+use super::column_types::{Content, WORDS, detect, is_id_name, requested};
 use super::encode::{Encoded, encode};
 use super::nodes::{NodeTable, Nodes};
 use super::parse::is_missing;
@@ -107,6 +107,10 @@ impl Inference<'_> {
                 if let Column::Number { deviation: Some(_), .. } = &column {
                     standardised.push(format!("`{}`", shown(name)));
                     reason += "; standardised";
+                }
+                if kind == ColumnType::Category && !requested.contains_key(name.as_str()) && reason != WORDS {
+                    let file = table.sheet.name();
+                    notes.push(format!("{file}: column `{}` is read as categories: {reason}", shown(name)));
                 }
                 if profile.missing > 0 {
                     reason += &format!("; {} missing", profile.missing);

@@ -83,7 +83,8 @@ fn separated(field: &str, group: char, point: char) -> Option<f64> {
     let first = groups.next().filter(|first| digits(first))?;
     let mut text = first.to_owned();
     for (at, group) in groups.enumerate() {
-        if group.len() != 3 || !digits(group) || at == 0 && first.len() > 3 {
+        // Groups after a leading zero are those of a telephone number.
+        if group.len() != 3 || !digits(group) || at == 0 && (first.len() > 3 || first.starts_with('0')) {
             return None;
         }
         text += group;
@@ -170,6 +171,7 @@ mod tests {
             ("1 234 567,8", None, Some(1_234_567.8)),
             ("1'234.5", Some(1234.5), None),
             ("1,23,456", None, None),
+            ("030 123 456", None, None),
             ("1234,567", None, Some(1234.567)),
             ("1,2,3", None, None),
             ("$", None, None),

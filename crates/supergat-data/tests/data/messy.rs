@@ -211,6 +211,23 @@ fn types_can_be_requested() {
     }
 }
 
+/// Columns that are almost dates or amounts are kept as categories, and a note says why.
+#[test]
+fn notes_say_why_a_column_is_not_what_it_seems() {
+    let value = |k: usize| if k == 3 { "soon".to_owned() } else { format!("2024-03-0{}", 1 + k % 3) };
+    let row = |k: usize| format!("n{k},{},{},0120{},0{}/0{}/2024\n", k % 2, value(k), k % 2, 1 + k % 2, 1 + k % 3);
+    let nodes = format!("id,label,due,zip,when\n{}", (0..30).map(row).collect::<String>());
+    let dataset =
+        load(&[("nodes.csv", nodes.into_bytes()), ("edges.csv", b"n0 n1\n".to_vec())], &TableOptions::default());
+    for said in [
+        "column `due` is read as categories: 29 of 30 values are dates, but not `soon` in line 5",
+        "column `zip` is read as categories: 30 values begin with 0, as codes do (--numeric reads numbers)",
+        "column `when` is read as categories: dates in which day and month cannot be told apart",
+    ] {
+        assert!(notes(&dataset).contains(said), "{said} is not in {}", notes(&dataset));
+    }
+}
+
 /// A path a - b - c with a missing number in the middle.
 #[test]
 fn treatments_of_missing_values() {
