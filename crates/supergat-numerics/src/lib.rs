@@ -3,6 +3,7 @@
 //!
 //! They are a crate of their own because they need optimised code even in tests.
 
+mod eigen;
 pub mod homophily;
 pub mod layout;
 pub mod pca;

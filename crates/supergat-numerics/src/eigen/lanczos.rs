@@ -10,7 +10,7 @@ use supergat_core::kernels::{Dense, Parts, Primitives};
 use supergat_core::random::{Purpose, Stream};
 
 /// A symmetric positive semidefinite matrix.
-pub(super) trait Operator {
+pub(crate) trait Operator {
     /// Returns the number of rows, which equals the number of columns.
     fn side(&self) -> usize;
     /// Returns the matrix times a block of `width` vectors, both in row-major order.
@@ -18,7 +18,7 @@ pub(super) trait Operator {
 }
 
 /// Eigenvalues in descending order and eigenvectors as columns of a row-major matrix.
-pub(super) struct Pairs {
+pub(crate) struct Pairs {
     pub values: Vec<f64>,
     pub vectors: Vec<f64>,
 }
@@ -27,16 +27,15 @@ pub(super) struct Pairs {
 const BLOCK: usize = 8;
 /// Number of basis vectors stored in one matrix.
 const PANEL: usize = 256;
-/// Largest residual norm of a converged eigenvector, relative to the largest eigenvalue.
-const TOLERANCE: f64 = 1e-8;
 /// Relative norm below which a vector is linearly dependent on the basis.
 const DEPENDENT: f64 = 1e-11;
 
 /// Computes the `count` leading eigenpairs.
 ///
+/// An eigenvector has converged if its residual norm is at most `tolerance` times the largest eigenvalue.
 /// Rows of the eigenvectors have `width` values: `count` rounded up to a multiple of eight, padded with
 /// zeros.
-pub(super) fn leading(operator: &impl Operator, count: usize, width: usize) -> Pairs {
+pub(crate) fn leading(operator: &impl Operator, count: usize, width: usize, tolerance: f64) -> Pairs {
     let side = operator.side();
     let mut space = Space { side, panels: Vec::new(), vectors: 0, projected: Vec::new() };
     if count == 0 {
@@ -57,7 +56,7 @@ pub(super) fn leading(operator: &impl Operator, count: usize, width: usize) -> P
         if space.vectors >= check_at || exhausted || next.used == 0 {
             let found = Eigen::new(space.projected(), space.columns(), count);
             let largest = found.values().first().copied().unwrap_or(0.0);
-            let converged = found.last_coordinates().iter().all(|last| residual.norm_of(last) <= TOLERANCE * largest);
+            let converged = found.last_coordinates().iter().all(|last| residual.norm_of(last) <= tolerance * largest);
             // Without new vectors the space is invariant: its eigenpairs are exact, but others may lie
             // outside of it.
             if exhausted || (converged && next.used > 0) {

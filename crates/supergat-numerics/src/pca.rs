@@ -2,17 +2,16 @@
 //!
 //! With centred columns, `Xc = X - 1 m^T`, the principal coordinates are `U S` of `Xc = U S V^T`. They follow
 //! from the leading eigenvectors of `Xc^T Xc` or `Xc Xc^T`, whichever is smaller. Neither matrix is formed: a
-//! block Lanczos method (`lanczos.rs`) only multiplies by `X` and its transpose, which stay sparse. The small
-//! projected matrix is solved by a dense method (`symmetric.rs`). The sign of a component is arbitrary; here
-//! its coordinate of largest magnitude is positive.
+//! block Lanczos method (`eigen/`) only multiplies by `X` and its transpose, which stay sparse. The sign of a
+//! component is arbitrary; here its coordinate of largest magnitude is positive.
 
-mod lanczos;
-mod symmetric;
-
-use lanczos::Operator;
+use crate::eigen::{Operator, fix_signs, leading};
 use rayon::prelude::*;
 use supergat_core::kernels::{Compressed, Parts, Primitives};
 use supergat_core::{Features, SparseMatrix};
+
+/// Largest residual norm of a component, relative to the largest eigenvalue.
+const TOLERANCE: f64 = 1e-8;
 
 /// Computes the first `components` principal coordinates of each row, at most as many as there are rows or
 /// columns.
@@ -29,23 +28,6 @@ pub fn principal_components(x: &SparseMatrix<f32>, components: usize) -> Feature
         }
     }
     Features::Dense { rows: x.rows, columns: components, values }
-}
-
-/// Flips the signs of columns so that the first entry of largest magnitude is positive.
-fn fix_signs(values: &mut [f64], width: usize) {
-    let mut largest = vec![0.0f64; width];
-    for row in values.chunks_exact(width) {
-        for (largest, value) in largest.iter_mut().zip(row) {
-            if value.abs() > largest.abs() {
-                *largest = *value;
-            }
-        }
-    }
-    for row in values.chunks_exact_mut(width) {
-        for (value, largest) in row.iter_mut().zip(&largest) {
-            *value *= largest.signum();
-        }
-    }
 }
 
 /// A sparse matrix with implicitly centred columns.
@@ -82,7 +64,7 @@ impl Centred {
 
     /// Computes the first `components` coordinates of each row, in rows of `width` values.
     fn coordinates(&self, components: usize, width: usize) -> Vec<f64> {
-        let pairs = lanczos::leading(self, components, width);
+        let pairs = leading(self, components, width, TOLERANCE);
         let mut coordinates = pairs.vectors;
         if self.by_columns() {
             coordinates = self.times(&coordinates, width);
