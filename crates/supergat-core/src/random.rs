@@ -58,6 +58,8 @@ pub enum Purpose {
     Search = 13,
     /// Held-out edges and non-edges of link prediction.
     HeldOutEdges = 14,
+    /// Random vectors that estimate return probabilities of walks.
+    WalkProbes = 15,
 }
 
 /// An endless sequence of random numbers with random access, identified by (seed, step, layer, purpose).

@@ -1,0 +1,109 @@
+//! Links of a graph without direction and self-loops, and their normalised matrix.
+
+use supergat_core::Graph;
+use supergat_core::graph::Adjacency;
+use supergat_core::kernels::{Compressed, Parts, Primitives};
+
+/// Links in both directions, without the self-loops that a graph adds, and the values of
+/// `S = D^-1/2 A D^-1/2`.
+///
+/// `S` is symmetric, and `P = D^-1 A`, the matrix of a random walk, has the same eigenvalues and the same
+/// diagonal of every power. Rows of nodes without links are zero.
+pub(crate) struct Links {
+    lists: Adjacency,
+    values: Vec<f64>,
+    parts: Parts,
+}
+
+impl Links {
+    pub fn new(graph: &Graph) -> Self {
+        let mut lists = Adjacency { offsets: vec![0], neighbours: Vec::with_capacity(graph.edges()) };
+        for node in 0..graph.nodes() {
+            let first = lists.neighbours.len();
+            lists.neighbours.extend(graph.incoming().of(node).iter().filter(|&&other| other as usize != node));
+            if !graph.is_symmetric() {
+                lists.neighbours.extend(graph.outgoing().of(node).iter().filter(|&&other| other as usize != node));
+                lists.neighbours[first..].sort_unstable();
+                remove_duplicates(&mut lists.neighbours, first);
+            }
+            lists.offsets.push(lists.neighbours.len() as u64);
+        }
+        let root = |node: usize| (lists.range(node).len() as f64).sqrt();
+        let row = |node: usize| lists.of(node).iter().map(move |&other| 1.0 / (root(node) * root(other as usize)));
+        let values = (0..graph.nodes()).flat_map(row).collect();
+        Self { parts: Parts::by_offsets(&lists.offsets), values, lists }
+    }
+
+    pub fn nodes(&self) -> usize {
+        self.lists.offsets.len() - 1
+    }
+
+    /// Returns the neighbours of a node in ascending order.
+    pub fn of(&self, node: usize) -> &[u32] {
+        self.lists.of(node)
+    }
+
+    pub fn degree(&self, node: usize) -> usize {
+        self.lists.range(node).len()
+    }
+
+    /// Computes `S` times a block of `width` vectors, in row-major order; `width` is a multiple of eight.
+    pub fn times(&self, block: &[f64], width: usize, out: &mut [f64]) {
+        let s = Compressed { offsets: &self.lists.offsets, index: &self.lists.neighbours, values: &self.values };
+        f64::sparse_product(&self.parts, s, None, block, width, out);
+    }
+
+    /// Returns the connected component of each node, numbered by its first node, and their number.
+    pub fn components(&self) -> (Vec<u32>, usize) {
+        let mut component = vec![u32::MAX; self.nodes()];
+        let (mut count, mut open) = (0, Vec::new());
+        for start in 0..self.nodes() {
+            if component[start] != u32::MAX {
+                continue;
+            }
+            component[start] = count;
+            open.push(start as u32);
+            while let Some(node) = open.pop() {
+                for &other in self.of(node as usize) {
+                    if component[other as usize] == u32::MAX {
+                        component[other as usize] = count;
+                        open.push(other);
+                    }
+                }
+            }
+            count += 1;
+        }
+        (component, count as usize)
+    }
+}
+
+/// Removes repeated values from the sorted end of a list.
+fn remove_duplicates(list: &mut Vec<u32>, first: usize) {
+    let mut kept = first;
+    for at in first..list.len() {
+        if at == first || list[at] != list[at - 1] {
+            list[kept] = list[at];
+            kept += 1;
+        }
+    }
+    list.truncate(kept);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use supergat_core::Direction;
+
+    #[test]
+    fn links_have_no_direction_and_no_self_loops() {
+        let pairs = [(0, 1), (1, 0), (2, 1), (2, 2), (3, 3), (2, 0), (5, 4)];
+        for direction in [Direction::Directed, Direction::Undirected] {
+            let links = Links::new(&Graph::from_edges(6, &pairs, direction).unwrap());
+            let lists: Vec<&[u32]> = (0..6).map(|node| links.of(node)).collect();
+            assert_eq!(lists, [&[1, 2][..], &[0, 2], &[0, 1], &[], &[5], &[4]]);
+            assert_eq!(links.components(), (vec![0, 0, 0, 1, 2, 2], 3));
+            let half: Vec<f64> = links.values.iter().map(|value| (2.0 * value).round()).collect();
+            assert_eq!(half, [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 2.0, 2.0]);
+        }
+    }
+}
