@@ -103,8 +103,9 @@ pub fn wiki_cs_file(bytes: &[u8]) {
 
 /// Reads the four files of GraphSAINT.
 pub fn graphsaint_files(bytes: &[u8]) {
-    let files = split_files::<4>(bytes).map(<[u8]>::to_vec);
-    let _ = graphsaint::parse(here(), files, "fuzz".into(), &LoadOptions::default());
+    let [adjacency, features, classes, roles] = split_files::<4>(bytes).map(<[u8]>::to_vec);
+    let files = [adjacency, classes, roles];
+    let _ = graphsaint::parse(here(), files, Some(features), "fuzz".into(), &LoadOptions::default());
 }
 
 /// Reads a pickle and its arrays.

@@ -2,6 +2,7 @@
 
 use crate::dataset::{Dataset, numbered};
 use crate::error::{Error, Result, shown};
+use crate::graph_features::{FeatureChoice, GivenFeatures};
 use crate::prepare::MAX_CLASSES;
 use crate::split::Split;
 use crate::tables::splits;
@@ -10,7 +11,7 @@ use supergat_core::{Direction, Example, Features, Graph, Labels, SparseMatrix};
 
 /// Builder of a [`Dataset`] with one graph, made by [`Dataset::builder`].
 ///
-/// Features are required, and so are labels or the names of the classes. Without a [split](Self::split), the
+/// Features are required unless they are [computed](Self::compute_features), and so are labels or the names of the classes. Without a [split](Self::split), the
 /// labelled nodes are divided at random: 60 % of every class for training, 20 % for validation, 20 % for
 /// test. All arrays are checked by [`build`](Self::build).
 ///
@@ -39,6 +40,7 @@ pub struct DatasetBuilder {
     unequal_lists: Option<[usize; 2]>,
     direction: Direction,
     features: FeatureArrays,
+    computed: FeatureChoice,
     labels: LabelArrays,
     class_names: Option<Vec<String>>,
     node_ids: Option<Vec<String>>,
@@ -76,6 +78,7 @@ impl DatasetBuilder {
             unequal_lists: None,
             direction: Direction::Undirected,
             features: FeatureArrays::Missing,
+            computed: FeatureChoice::default(),
             labels: LabelArrays::Missing,
             class_names: None,
             node_ids: None,
@@ -120,6 +123,12 @@ impl DatasetBuilder {
             column_of: column_of.to_vec(),
             values: values.to_vec(),
         };
+        self
+    }
+
+    /// Computes features from the graph, instead of given ones or in addition to them.
+    pub fn compute_features(mut self, choice: FeatureChoice) -> Self {
+        self.computed = choice;
         self
     }
 
@@ -195,9 +204,9 @@ impl DatasetBuilder {
         };
         let core = |source| Error::Core { path: self.name.clone().into(), source };
         let example = Example::new(graph, features, labels, split).map_err(core)?;
-        Ok(Dataset {
+        let mut dataset = Dataset {
             examples: vec![example],
-            name: self.name,
+            name: self.name.clone(),
             class_names,
             node_ids: self.node_ids.map(|ids| vec![ids]),
             listed_links: self.edges.len() as u64,
@@ -205,15 +214,22 @@ impl DatasetBuilder {
             schema: None,
             splits: Vec::new(),
             origin: None,
-        })
+        };
+        self.computed.apply(&self.name, &mut dataset)?;
+        Ok(dataset)
     }
 
     fn checked_features(&self, arrays: FeatureArrays) -> Result<Features<f32>> {
         let core = |source| Error::Core { path: self.name.clone().into(), source };
         let features = match arrays {
+            FeatureArrays::Missing if self.computed.given() != GivenFeatures::Required => {
+                return Ok(Features::Dense { rows: self.nodes, columns: 0, values: Vec::new() });
+            }
             FeatureArrays::Missing => {
-                let expected =
-                    format!("dense_features or csr_features with a row for each of the {} nodes", self.nodes);
+                let expected = format!(
+                    "dense_features or csr_features with a row for each of the {} nodes, or compute_features",
+                    self.nodes
+                );
                 return Err(unexpected("features", expected, "none"));
             }
             FeatureArrays::Dense { columns, values } => Features::dense(self.nodes, columns, values).map_err(core)?,
@@ -385,7 +401,7 @@ mod tests {
         for (builder, expected) in [
             (
                 Dataset::builder(3).labels(&[Some(0); 3]),
-                "features: expected dense_features or csr_features with a row for each of the 3 nodes, found none",
+                "features: expected dense_features or csr_features with a row for each of the 3 nodes, or compute_features, found none",
             ),
             (labelled().edge_lists(&[0, 1], &[1]), "targets of edges: expected 2, one per source, found 1"),
             (labelled().edges(&[(0, 3)]), "arrays: edge 1 joins 0 -> 3, but the graph has only 3 nodes (ids 0 to 2)"),

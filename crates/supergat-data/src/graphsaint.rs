@@ -3,7 +3,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `adj_full.npz` | links as a SciPy sparse matrix |
-//! | `feats.npy` | features, one row per node |
+//! | `feats.npy` | features, one row per node; may be missing if features are computed |
 //! | `class_map.json` | class of each node, or a list of 0 and 1 for multi-label data |
 //! | `role.json` | training (`tr`), validation (`va`) and test (`te`) nodes |
 //!
@@ -11,6 +11,7 @@
 
 use crate::dataset::{Dataset, numbered};
 use crate::error::{Error, Result};
+use crate::graph_features::{self, GivenFeatures};
 use crate::npy::Array;
 use crate::npz::{Npz, sparse_matrix};
 use crate::options::LoadOptions;
@@ -47,15 +48,28 @@ enum Class {
 /// Reads the dataset from a folder.
 pub fn read(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
     let bytes = |name: &str| file::read(&folder.join(name), file::MAX_BYTES);
-    let files = [bytes("adj_full.npz")?, bytes("feats.npy")?, bytes("class_map.json")?, bytes("role.json")?];
-    parse(folder, files, prepare::name_of(folder), options)
+    let files = [bytes("adj_full.npz")?, bytes("class_map.json")?, bytes("role.json")?];
+    let features = folder.join("feats.npy");
+    let features = match options.features.given() {
+        GivenFeatures::Required if !features.exists() => return Err(graph_features::missing(&features)),
+        GivenFeatures::Optional if !features.exists() => None,
+        GivenFeatures::Ignored => None,
+        _ => Some(bytes("feats.npy")?),
+    };
+    parse(folder, files, features, prepare::name_of(folder), options)
 }
 
-/// Parses adj_full.npz, feats.npy, class_map.json and role.json, in this order.
+/// Parses adj_full.npz, class_map.json and role.json, in this order, and feats.npy if there are features.
 ///
 /// `folder` is only used in error messages.
-pub fn parse(folder: &Path, files: [Vec<u8>; 4], name: String, options: &LoadOptions) -> Result<Dataset> {
-    let [adjacency, features, classes, roles] = files;
+pub fn parse(
+    folder: &Path,
+    files: [Vec<u8>; 3],
+    features: Option<Vec<u8>>,
+    name: String,
+    options: &LoadOptions,
+) -> Result<Dataset> {
+    let [adjacency, classes, roles] = files;
     let path = |name: &str| folder.join(name);
     let core = |source| Error::Core { path: folder.to_owned(), source };
 
@@ -64,9 +78,14 @@ pub fn parse(folder: &Path, files: [Vec<u8>; 4], name: String, options: &LoadOpt
     let pairs = (0..nodes).flat_map(|row| adjacency.row(row).0.iter().map(move |&column| (row as u32, column)));
     let (graph, links) = prepare::undirected(nodes, pairs).map_err(core)?;
 
-    let features = Array::parse(&path("feats.npy"), features)?;
-    let [rows, columns] = features.rows_and_columns()?;
-    let features = Features::dense(rows, columns, features.numbers()?).map_err(core)?;
+    let features = match features {
+        None => graph_features::none(nodes),
+        Some(features) => {
+            let features = Array::parse(&path("feats.npy"), features)?;
+            let [rows, columns] = features.rows_and_columns()?;
+            Features::dense(rows, columns, features.numbers()?).map_err(core)?.into()
+        }
+    };
     let labels = labels(&path("class_map.json"), &classes, nodes)?;
     let expected = "an object with the lists tr, va and te";
     let Roles { tr, va, te } = file::json(&path("role.json"), &roles, expected)?;

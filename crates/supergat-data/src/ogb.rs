@@ -4,7 +4,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `raw/edge.csv.gz` | links, `source,target` |
-//! | `raw/node-feat.csv.gz` | features, one row per node |
+//! | `raw/node-feat.csv.gz` | features, one row per node; may be missing if features are computed |
 //! | `raw/node-label.csv.gz` | class of each node |
 //! | `raw/num-node-list.csv.gz` | number of nodes |
 //! | `split/NAME/{train,valid,test}.csv.gz` | nodes of each split |
@@ -13,6 +13,7 @@
 
 use crate::dataset::{Dataset, numbered};
 use crate::error::{Error, Result};
+use crate::graph_features::{self, GivenFeatures};
 use crate::lines::{self, Table};
 use crate::options::LoadOptions;
 use crate::{file, prepare, split};
@@ -39,15 +40,18 @@ pub fn read(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
     let count = table::<usize>(&counted, 1)?.values;
     require(&label, "rows", format!("{count:?}, as num-node-list.csv.gz says"), nodes, count == [nodes])?;
 
-    let features = lines::numbers::<f32>(&feat, &lines::read(&feat)?, 0, None)?;
-    require(&feat, "rows", format!("{nodes}, as node-label.csv.gz has"), features.rows(), features.rows() == nodes)?;
+    let features = match options.features.given() {
+        GivenFeatures::Required if !feat.exists() => return Err(graph_features::missing(&feat)),
+        GivenFeatures::Optional if !feat.exists() => graph_features::none(nodes),
+        GivenFeatures::Ignored => graph_features::none(nodes),
+        _ => features(&feat, nodes)?.into(),
+    };
     let edges: Vec<(u32, u32)> = table(&edge, 2)?.values.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
     let core = |path: &Path| {
         let path = path.to_owned();
         move |source| Error::Core { path: path.clone(), source }
     };
     let graph = Graph::from_edges(nodes, &edges, Direction::Directed).map_err(core(&edge))?;
-    let features = Features::dense(nodes, features.columns, features.values).map_err(core(&feat))?;
 
     let lists = split_folder(folder)?;
     let list = |name: &str| Ok(table(&lists.join(format!("{name}.csv.gz")), 1)?.values);
@@ -66,6 +70,13 @@ pub fn read(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
         splits: Vec::new(),
         origin: None,
     })
+}
+
+/// Reads the features of `nodes` nodes.
+fn features(path: &Path, nodes: usize) -> Result<Features<f32>> {
+    let table = lines::numbers::<f32>(path, &lines::read(path)?, 0, None)?;
+    require(path, "rows", format!("{nodes}, as node-label.csv.gz has"), table.rows(), table.rows() == nodes)?;
+    Features::dense(nodes, table.columns, table.values).map_err(|source| Error::Core { path: path.to_owned(), source })
 }
 
 /// Reads a table with the given number of columns.

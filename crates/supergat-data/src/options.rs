@@ -1,6 +1,7 @@
 //! Options of loading a dataset, and requirements of a trained model.
 
 use crate::cache::CacheChoice;
+use crate::graph_features::{FeatureChoice, GivenFeatures};
 use crate::schema::{Missing, Schema};
 use crate::split::SplitChoice;
 use serde::{Deserialize, Serialize};
@@ -10,6 +11,8 @@ use serde::{Deserialize, Serialize};
 pub struct LoadOptions {
     /// Train/validation/test split.
     pub split: SplitChoice,
+    /// Features to compute from the graph.
+    pub features: FeatureChoice,
     /// Options of tables.
     pub tables: TableOptions,
     /// Cache of prepared datasets. It does not change the dataset.
@@ -58,6 +61,9 @@ pub struct TableOptions {
     /// Whether a table without labels, or with a single class, is accepted, as prediction does.
     #[serde(skip)]
     pub labels_optional: bool,
+    /// Use of the feature columns. [`crate::load_with`] sets it from [`LoadOptions::features`].
+    #[serde(skip)]
+    pub given_features: GivenFeatures,
     /// Requirements of the trained model that reads the table.
     #[serde(skip)]
     pub expected: Option<Expected>,
@@ -69,7 +75,7 @@ pub struct TableOptions {
 /// Requirements of a trained model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Expected {
-    /// Number of features per node.
+    /// Number of given features per node.
     pub features: usize,
     /// Columns from which the features were made, for tables.
     pub schema: Option<Schema>,
@@ -86,6 +92,8 @@ pub struct Origin {
     pub source: String,
     /// Train/validation/test split.
     pub split: SplitChoice,
+    /// Features computed from the graph.
+    pub features: FeatureChoice,
     /// Options for tables.
     pub tables: TableOptions,
 }

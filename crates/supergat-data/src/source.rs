@@ -95,15 +95,25 @@ pub fn load(source: &str) -> Result<Dataset> {
 
 /// Loads a dataset as [`load`] does, with options.
 pub fn load_with(source: &str, options: &LoadOptions) -> Result<Dataset> {
-    let mut dataset = load_from(source, &registry::roots(), options)?;
-    dataset.origin = Some(origin(source, options));
+    let mut options = options.clone();
+    options.tables.given_features = options.features.given();
+    let mut dataset = load_from(source, &registry::roots(), &options)?;
+    let LoadOptions { split, mut features, tables, .. } = options;
+    features.apply(source, &mut dataset)?;
+    let tables = TableOptions {
+        expected: None,
+        schema: None,
+        labels_optional: false,
+        given_features: Default::default(),
+        ..tables
+    };
+    dataset.origin = Some(Origin { source: source.to_owned(), split, features, tables });
     Ok(dataset)
 }
 
 /// Loads a dataset once per split of its files, which must be several. All share their graph and features.
 pub fn load_splits(source: &str, options: &LoadOptions) -> Result<Vec<Dataset>> {
-    let mut dataset =
-        load_from(source, &registry::roots(), &LoadOptions { split: SplitChoice::Published, ..options.clone() })?;
+    let mut dataset = load_with(source, &LoadOptions { split: SplitChoice::Published, ..options.clone() })?;
     if dataset.splits.is_empty() {
         return Err(Error::Mismatch {
             path: source.into(),
@@ -116,14 +126,7 @@ pub fn load_splits(source: &str, options: &LoadOptions) -> Result<Vec<Dataset>> 
     if let Some(note) = dataset.notes.iter_mut().find(|found| **found == note) {
         *note = format!("all {} splits in the files, one run for each", dataset.splits.len());
     }
-    dataset.origin = Some(origin(source, options));
     Ok((0..dataset.splits.len()).filter_map(|number| dataset.numbered(number)).collect())
-}
-
-/// Returns the source and options that the dataset is read with.
-fn origin(source: &str, options: &LoadOptions) -> Origin {
-    let tables = TableOptions { expected: None, schema: None, labels_optional: false, ..options.tables.clone() };
-    Origin { source: source.to_owned(), split: options.split, tables }
 }
 
 fn load_from(source: &str, roots: &[PathBuf], options: &LoadOptions) -> Result<Dataset> {

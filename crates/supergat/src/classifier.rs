@@ -173,13 +173,17 @@ impl Classifier {
         let recorded_split = || origin.filter(|_| source.is_none()).map(|origin| origin.split);
         let mut options = LoadOptions {
             split: split.or_else(recorded_split).unwrap_or_default(),
+            features: origin.map(|origin| origin.features.clone()).unwrap_or_default(),
             tables: tables.unwrap_or_else(|| self.table_options()),
             ..LoadOptions::default()
         };
         if let Some(source) = source
             && !same_place(source, recorded)
         {
-            options.tables.expected = Some(self.expected());
+            if options.features.is_of_one_graph() {
+                return Err(Error::OtherGraph { data: source.to_owned() });
+            }
+            options.tables.expected = Some(self.expected(options.features.width()));
         } else {
             options.tables.schema = self.card.columns.clone();
         }
@@ -243,10 +247,10 @@ impl Classifier {
         Ok(())
     }
 
-    /// Form that new tables must be brought into.
-    fn expected(&self) -> Expected {
+    /// Form that new tables must be brought into, if `computed` features are computed from the graph.
+    fn expected(&self, computed: usize) -> Expected {
         Expected {
-            features: self.architecture().input_features,
+            features: self.architecture().input_features.saturating_sub(computed),
             schema: self.card.columns.clone(),
             classes: self.card.class_names.clone(),
             several: self.architecture().multi_label,

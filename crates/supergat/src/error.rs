@@ -64,6 +64,14 @@ pub enum Error {
         /// Expected and found sizes.
         source: supergat_core::Error,
     },
+    /// Data of another graph than the one that the features of the model describe.
+    #[error(
+        "{data}: the model was trained with spectral features, which have no meaning on another graph: train with structural ones instead"
+    )]
+    OtherGraph {
+        /// Name of the data.
+        data: String,
+    },
     /// Attention of a model that has none.
     #[error("{model} has no attention: expected a gat-*, supergat-* or cgat model")]
     NoAttention {

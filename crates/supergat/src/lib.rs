@@ -42,7 +42,9 @@ pub use saved::MODEL_FILE;
 
 pub use supergat_core::hyperparameters;
 pub use supergat_core::{Epoch, Outcome, Score};
-pub use supergat_data::{Cache, CacheChoice, Dataset, DatasetBuilder, LoadOptions, SplitChoice, TableOptions};
+pub use supergat_data::{
+    Cache, CacheChoice, Dataset, DatasetBuilder, FeatureChoice, LoadOptions, SplitChoice, TableOptions,
+};
 pub use supergat_lab::{Observation, SeedRun, Settings, Summary};
 
 /// The engine: graphs, features, models and their training. For tools: its interface may change in any release.
@@ -72,7 +74,8 @@ pub fn load(source: &str) -> Result<Dataset> {
     Ok(supergat_data::load(source)?)
 }
 
-/// Loads a dataset with a choice of split, options for tables and a choice of cache. See [`load`].
+/// Loads a dataset with a choice of split, features computed from the graph, options for tables and a choice of cache.
+/// See [`load`].
 pub fn load_with(source: &str, options: &LoadOptions) -> Result<Dataset> {
     Ok(supergat_data::load_with(source, options)?)
 }

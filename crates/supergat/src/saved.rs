@@ -7,7 +7,7 @@ use std::path::Path;
 use supergat_core::checkpoint::Checkpoint;
 use supergat_data::atomic;
 use supergat_data::options::Origin;
-use supergat_data::{SplitChoice, TableOptions};
+use supergat_data::{FeatureChoice, SplitChoice, TableOptions};
 
 /// Name of the model file in a run folder, which [`Classifier::load`] opens.
 pub const MODEL_FILE: &str = "model.safetensors";
@@ -16,6 +16,7 @@ const NAME: &str = "dataset";
 const SOURCE: &str = "dataset_source";
 const SPLIT: &str = "split";
 const CLASS_NAMES: &str = "class_names";
+const COMPUTED_FEATURES: &str = "computed_features";
 const TABLE_OPTIONS: &str = "table_options";
 const FEATURE_COLUMNS: &str = "feature_columns";
 const SETTINGS: &str = "settings";
@@ -81,11 +82,12 @@ fn to_bytes(classifier: &Classifier) -> Vec<u8> {
         (CLASS_NAMES, json(&card.class_names)),
         (SUPERGAT_VERSION, card.version.clone()),
     ]);
-    if let Some(Origin { source, split, tables }) = &card.origin {
+    if let Some(Origin { source, split, features, tables }) = &card.origin {
         // A relative path must be found again from any folder.
         let absolute = Path::new(source).exists().then(|| std::path::absolute(source).ok()).flatten();
         let source = absolute.map_or_else(|| source.clone(), |path| path.display().to_string());
         metadata.extend([(SOURCE, source), (SPLIT, split.to_string()), (TABLE_OPTIONS, json(tables))]);
+        metadata.extend((!features.is_empty()).then(|| (COMPUTED_FEATURES, json(features))));
     }
     metadata.extend(card.columns.as_ref().map(|columns| (FEATURE_COLUMNS, json(columns))));
     metadata.extend(card.settings.as_ref().map(|settings| (SETTINGS, json(settings))));
@@ -108,6 +110,7 @@ fn from_bytes(bytes: &[u8]) -> Result<Classifier> {
         Some(source) => Some(Origin {
             source: source.to_owned(),
             split: text(SPLIT).and_then(|split| split.parse::<SplitChoice>().ok()).unwrap_or_default(),
+            features: parsed::<FeatureChoice>(text(COMPUTED_FEATURES))?.unwrap_or_default(),
             tables: parsed::<TableOptions>(text(TABLE_OPTIONS))?.unwrap_or_default(),
         }),
         None => None,

@@ -70,6 +70,7 @@ Examples:
   supergat train minesweeper --splits all
   supergat train path/to/folder --model gat-go --lr 0.005 --out runs/mine
   supergat train random-partition:homophily=0.2,degree=5 --lambda-e 3
+  supergat train path/to/folder --features structural
   supergat train cora --print-config > cora.toml
   supergat train --config cora.toml
 
@@ -88,7 +89,8 @@ Exit codes: 0 success, 1 the job failed, 2 wrong usage or input, 130 interrupted
 /// Text after the options of `supergat evaluate`.
 pub const EVALUATE: &str = "\
 Prints the metric and the mean loss for the training, validation and test nodes. The metric is accuracy, or micro-F1 if a node may have \
-several classes. Tables are read with the options of the training run unless options are given here.
+several classes. Tables are read with the options of the training run unless options are given here. Features that training \
+computed from the graph are computed here as well.
 
 Examples:
   supergat evaluate runs/cora-supergat-mx

@@ -7,7 +7,7 @@ mod reproduce;
 mod study;
 mod sweep;
 
-pub use options::{Options, TableArgs};
+pub use options::{Options, ReadingArgs, TableArgs};
 pub use recommend::RecommendArgs;
 pub use reproduce::{ReproduceArgs, TableChoice};
 pub use study::{
@@ -191,9 +191,9 @@ pub struct InspectArgs {
     /// Print the statistics as one JSON object
     #[arg(long)]
     pub json: bool,
-    /// Options for reading tables.
+    /// Options for reading the dataset.
     #[command(flatten)]
-    pub tables: TableArgs,
+    pub reading: ReadingArgs,
 }
 
 /// Arguments of `supergat bench`.
@@ -234,9 +234,9 @@ pub struct ConvertArgs {
     /// Print the path and the size of the dataset as one JSON object
     #[arg(long)]
     pub json: bool,
-    /// Options for reading tables.
+    /// Options for reading the dataset.
     #[command(flatten)]
-    pub tables: TableArgs,
+    pub reading: ReadingArgs,
 }
 
 /// Arguments of `supergat compare`.

@@ -1,6 +1,6 @@
 //! Options generated from the configuration keys.
 
-use crate::config::keys::{KEYS, Key, Kind, TABLES};
+use crate::config::keys::{FEATURES, KEYS, Key, Kind, TABLES};
 use crate::config::{Values, default_value};
 use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches, value_parser};
 use toml::Value;
@@ -40,6 +40,11 @@ fn table_keys() -> impl Iterator<Item = &'static Key> {
     KEYS.iter().filter(|key| key.heading == TABLES)
 }
 
+/// Returns the keys for reading a dataset: computed features, and those for tables.
+fn reading_keys() -> impl Iterator<Item = &'static Key> {
+    KEYS.iter().filter(|key| key.reads_dataset())
+}
+
 impl FromArgMatches for Options {
     fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<Self, clap::Error> {
         Ok(Self(layer(matches, KEYS.iter())))
@@ -68,6 +73,31 @@ impl Args for TableArgs {
 impl FromArgMatches for TableArgs {
     fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<Self, clap::Error> {
         Ok(Self(layer(matches, table_keys())))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> std::result::Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// Values of the keys for reading a dataset given as options.
+#[derive(Debug)]
+pub struct ReadingArgs(pub Values);
+
+impl Args for ReadingArgs {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        command.args(reading_keys().map(argument))
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for ReadingArgs {
+    fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<Self, clap::Error> {
+        Ok(Self(layer(matches, reading_keys())))
     }
 
     fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> std::result::Result<(), clap::Error> {
@@ -107,6 +137,7 @@ fn argument(key: &Key) -> Arg {
         Kind::Text if ["numeric", "categorical", "date", "text", "ignore_columns"].contains(&key.name) => {
             argument.value_name("COLUMNS")
         }
+        Kind::Text if key.heading == FEATURES => argument.value_name("LIST"),
         Kind::Text if key.heading == TABLES => argument.value_name("COLUMN"),
         Kind::Text => argument.value_name(key.name.to_uppercase()),
         Kind::Whole => argument.value_name("N").value_parser(value_parser!(i64)).allow_negative_numbers(true),

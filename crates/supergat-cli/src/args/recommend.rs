@@ -1,6 +1,6 @@
 //! Command line of `supergat recommend`.
 
-use super::TableArgs;
+use super::ReadingArgs;
 use super::help;
 use clap::Args;
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ pub struct RecommendArgs {
     /// Print the recommendation as one JSON object
     #[arg(long)]
     pub json: bool,
-    /// Options for reading tables.
+    /// Options for reading the dataset.
     #[command(flatten)]
-    pub tables: TableArgs,
+    pub reading: ReadingArgs,
 }

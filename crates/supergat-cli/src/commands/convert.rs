@@ -22,7 +22,7 @@ struct ConvertOutput {
 
 /// Converts a dataset to a file or a folder of tables.
 pub fn run(args: &ConvertArgs) -> Result<ExitCode> {
-    let dataset = supergat::data::load_with(&args.source, &load_options(args.split, &args.tables.0)?)?;
+    let dataset = supergat::data::load_with(&args.source, &load_options(args.split, &args.reading.0)?)?;
     supergat::data::convert(&dataset, &args.dest)?;
     let written = ConvertOutput {
         schema: SCHEMA,

@@ -29,7 +29,7 @@ struct InspectOutput<'a> {
 
 /// Describes a dataset.
 pub fn run(args: &InspectArgs) -> Result<ExitCode> {
-    let dataset = supergat::data::load_with(&args.dataset, &load_options(args.split, &args.tables.0)?)?;
+    let dataset = supergat::data::load_with(&args.dataset, &load_options(args.split, &args.reading.0)?)?;
     let statistics = &GraphStatistics::of(&dataset);
     let columns = dataset.schema.as_ref().map_or(&[][..], |schema| &schema.decisions);
     if args.json {

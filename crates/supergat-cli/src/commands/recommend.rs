@@ -25,13 +25,13 @@ struct RecommendOutput<'a> {
 
 /// Recommends a model for a dataset.
 pub fn run(args: &RecommendArgs) -> Result<ExitCode> {
-    let mut options = load_options(args.split, &args.tables.0)?;
+    let mut options = load_options(args.split, &args.reading.0)?;
     // Without labels, the recommendation is based on the degree alone.
     options.tables.labels_optional = true;
     let dataset = supergat::data::load_with(&args.dataset, &options)?;
     let labels = if args.training_labels { Known::Training } else { Known::TrainingAndValidation };
     let recommendation = &recommend(&dataset, labels);
-    let source = &arguments(&args.dataset, &args.tables.0);
+    let source = &arguments(&args.dataset, &args.reading.0);
     if let Some(folder) = &args.out {
         write(folder, &dataset.name, source, recommendation)?;
     }
@@ -44,7 +44,7 @@ pub fn run(args: &RecommendArgs) -> Result<ExitCode> {
 }
 
 /// Returns the dataset and the table options as arguments of a command line.
-fn arguments(dataset: &str, tables: &Values) -> String {
+fn arguments(dataset: &str, reading: &Values) -> String {
     let option = |(name, value): (&&'static str, &Value)| {
         let key = Key::named(name);
         let option = match (key.map(|key| key.kind), value) {
@@ -57,7 +57,7 @@ fn arguments(dataset: &str, tables: &Values) -> String {
             other => format!(" --{option} {other}"),
         }
     };
-    dataset.to_owned() + &tables.iter().map(option).collect::<String>()
+    dataset.to_owned() + &reading.iter().map(option).collect::<String>()
 }
 
 /// Returns the first line of the log when the model was chosen by recommendation.

@@ -44,6 +44,8 @@ pub const RUN: &str = "Run";
 pub const TABLES: &str = "Tables (nodes.csv, edges.csv)";
 /// Value of the key `splits`.
 const ALL: &str = "all";
+/// Heading of the keys for features computed from the graph. They have no value unless the user sets one.
+pub const FEATURES: &str = "Features from the graph";
 /// Maximum number of seeds.
 const MAX_SEEDS: i64 = 1_000_000;
 
@@ -51,7 +53,7 @@ const fn key(name: &'static str, kind: Kind, heading: &'static str, description:
     Key { name, kind, heading, description }
 }
 
-/// All keys, in display order: those of the run, the hyperparameters of the library, those for tables.
+/// All keys, in display order: those of the run, the hyperparameters of the library, those for reading the dataset.
 pub static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
     let hyperparameters = HYPERPARAMETERS.iter().map(|hyperparameter| {
         let kind = match hyperparameter.range {
@@ -61,7 +63,7 @@ pub static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
         };
         key(hyperparameter.name, kind, hyperparameter.group.heading(), hyperparameter.meaning)
     });
-    RUN_KEYS.into_iter().chain(hyperparameters).chain(TABLE_KEYS).collect()
+    RUN_KEYS.into_iter().chain(hyperparameters).chain(FEATURE_KEYS).chain(TABLE_KEYS).collect()
 });
 
 const RUN_KEYS: [Key; 6] = [
@@ -86,6 +88,16 @@ const RUN_KEYS: [Key; 6] = [
     ),
     key("seed", Kind::Whole, RUN, "First seed, for initial weights, dropout and sampling"),
     key("seeds", Kind::Whole, RUN, "Number of seeds to run: seed, seed + 1, ..."),
+];
+
+const FEATURE_KEYS: [Key; 2] = [
+    key(
+        "features",
+        Kind::Text,
+        FEATURES,
+        "Replace given features by computed ones: structural, spectral:COUNT, or structural,spectral:COUNT",
+    ),
+    key("add_features", Kind::Text, FEATURES, "Add such features to the given ones"),
 ];
 
 const TABLE_KEYS: [Key; 17] = [
@@ -127,6 +139,11 @@ impl Key {
     /// Returns whether it is a hyperparameter of model or training.
     pub fn is_setting(&self) -> bool {
         Hyperparameter::named(self.name).is_some()
+    }
+
+    /// Returns whether it is an option of reading a dataset, besides the split.
+    pub fn reads_dataset(&self) -> bool {
+        [FEATURES, TABLES].contains(&self.heading)
     }
 
     /// Returns the name of its option, without the leading dashes.

@@ -6,11 +6,13 @@
 pub mod keys;
 
 use crate::error::{CliError, Result};
-use keys::{KEYS, Key, Kind, TABLES, hyperparameter_value, nearest_first, shown};
+use keys::{KEYS, Key, Kind, hyperparameter_value, nearest_first, shown};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use supergat::hyperparameters::Hyperparameter;
-use supergat::{AUTO, Choice, Classifier, DEFAULT_MODEL, Dataset, LoadOptions, Settings, SplitChoice, TableOptions};
+use supergat::{
+    AUTO, Choice, Classifier, DEFAULT_MODEL, Dataset, FeatureChoice, LoadOptions, Settings, SplitChoice, TableOptions,
+};
 use toml::{Table, Value};
 
 const DATASET: &str = supergat::data::random_partition::NAME;
@@ -40,8 +42,8 @@ pub struct Resolved {
     pub seeds: u64,
     /// Model and hyperparameters.
     pub settings: Settings,
-    /// Options for reading tables.
-    pub tables: Values,
+    /// Options for reading the dataset: computed features, and those for tables.
+    pub reading: Values,
 }
 
 impl Choices {
@@ -62,7 +64,7 @@ impl Choices {
     /// Returns the options for loading the dataset.
     pub fn load_options(&self) -> Result<LoadOptions> {
         let split = self.given("split").and_then(Value::as_str).map_or(Ok(SplitChoice::default()), str::parse)?;
-        load_options(split, &self.tables())
+        load_options(split, &self.reading())
     }
 
     /// Returns whether every split of the files is trained. Other choices of splits and seeds are then refused.
@@ -88,9 +90,9 @@ impl Choices {
         }
     }
 
-    /// Returns the given options for reading tables.
-    fn tables(&self) -> Values {
-        let keys = KEYS.iter().filter(|key| key.heading == TABLES);
+    /// Returns the given options for reading the dataset.
+    fn reading(&self) -> Values {
+        let keys = KEYS.iter().filter(|key| key.reads_dataset());
         keys.filter_map(|key| Some((key.name, self.given(key.name)?.clone()))).collect()
     }
 
@@ -122,7 +124,7 @@ impl Choices {
             seed: whole("seed", 0),
             seeds: whole("seeds", 1),
             settings: choice.settings,
-            tables: self.tables(),
+            reading: self.reading(),
         })
     }
 
@@ -185,7 +187,7 @@ impl Resolved {
         } else {
             values.insert("seeds".into(), Value::Integer(self.seeds as i64));
         }
-        values.extend(self.tables.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
+        values.extend(self.reading.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
         let mut text = String::from("# A run of supergat. To repeat it: supergat train --config FILE\n");
         let mut heading = "";
         for key in KEYS.iter().filter(|key| values.contains_key(key.name)) {
@@ -199,9 +201,26 @@ impl Resolved {
     }
 }
 
-/// Builds the options for loading a dataset from the split and the given table options.
-pub fn load_options(split: SplitChoice, tables: &Values) -> Result<LoadOptions> {
-    Ok(LoadOptions { split, tables: table_options(TableOptions::default(), tables)?, ..LoadOptions::default() })
+/// Builds the options for loading a dataset from the split and the given options for reading it.
+pub fn load_options(split: SplitChoice, reading: &Values) -> Result<LoadOptions> {
+    let mut tables = reading.clone();
+    let mut list = |key: &str| tables.remove(key).and_then(|value| value.as_str().map(str::to_owned));
+    let features = match (list("features"), list("add_features")) {
+        (Some(_), Some(_)) => {
+            return Err(CliError::usage(
+                "--features and --add-features exclude each other: list all kinds in one of them",
+            ));
+        }
+        (Some(list), None) => FeatureChoice::replace(&list)?,
+        (None, Some(list)) => FeatureChoice::add(&list)?,
+        (None, None) => FeatureChoice::default(),
+    };
+    Ok(LoadOptions {
+        split,
+        features,
+        tables: table_options(TableOptions::default(), &tables)?,
+        ..LoadOptions::default()
+    })
 }
 
 /// Returns table options in which the given values replace those of `base`.
@@ -254,6 +273,7 @@ fn read(path: &Path) -> Result<Values> {
         let checked = key.check(&value).and_then(|()| match (key.name, value.as_str()) {
             ("model", Some(name)) => Ok(supergat::check_model(name)?),
             ("split", Some(text)) => Ok(text.parse::<SplitChoice>().map(drop)?),
+            ("features" | "add_features", Some(list)) => Ok(FeatureChoice::replace(list).map(drop)?),
             _ => Ok(()),
         });
         checked.map_err(|error| error.at(&at))?;
@@ -297,8 +317,16 @@ mod tests {
         let cgat = Settings::published("cora", "cgat-full-supervised".parse().unwrap()).unwrap();
         for settings in [odd, cgat, Settings::published("cora", DEFAULT_MODEL.parse().unwrap()).unwrap()] {
             let (split, source) = (SplitChoice::Random { seed: 5 }, "a \"b\" \\ c\n#".into());
-            let tables = Values::from([("delimiter", "\t".into()), ("directed", true.into())]);
-            let resolved = Resolved { dataset: source, split, all_splits: false, seed: 7, seeds: 3, settings, tables };
+            let reading = [("delimiter", "\t".into()), ("directed", true.into()), ("features", "spectral:9".into())];
+            let resolved = Resolved {
+                dataset: source,
+                split,
+                all_splits: false,
+                seed: 7,
+                seeds: 3,
+                settings,
+                reading: reading.into(),
+            };
             let choices = choices(&resolved.to_toml(), &[]).unwrap();
             let back = choices.resolve(&choices.choose(&dataset("cora")).unwrap()).unwrap();
             // The early-stopping keys in the same file must not override an explicit switch.
@@ -369,6 +397,7 @@ mod tests {
             ("[network]\nlayers = 2", "line 1: unknown key `network`"),
             ("\nlr = 'fast'", "line 2: lr = \"fast\": must be a number"),
             ("split = 'randon'", "line 1: `split randon`: expected published, random, random:SEED"),
+            ("\nfeatures = 'degree'", "line 2: `computed features`: expected structural, spectral:COUNT"),
             ("layers = 2.5", "line 1: layers = 2.5: must be a whole number from 1 to 1000"),
             ("model = 'supergat'", "line 1: unknown model `supergat`: expected one of supergat-"),
             ("lr = 1\nlr = 2", "line 2: duplicate key"),

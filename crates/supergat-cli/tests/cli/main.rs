@@ -5,6 +5,7 @@ mod cache;
 mod compare;
 mod config;
 mod errors;
+mod graph_features;
 mod inspect;
 #[cfg(unix)]
 mod interrupt;

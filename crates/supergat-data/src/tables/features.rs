@@ -30,6 +30,18 @@ pub(super) struct FeatureTable {
     pub notes: Vec<String>,
 }
 
+impl FeatureTable {
+    /// Returns a table without features.
+    pub fn none(nodes: usize, notes: Vec<String>) -> Self {
+        Self {
+            features: Features::Dense { rows: nodes, columns: 0, values: Vec::new() },
+            schema: None,
+            known: None,
+            notes,
+        }
+    }
+}
+
 /// Properties of a table that `dataset.toml` states.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Stated {

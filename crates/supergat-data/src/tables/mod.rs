@@ -39,6 +39,7 @@ pub(crate) mod write;
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result, shown};
+use crate::graph_features::GivenFeatures;
 use crate::matrix_market;
 use crate::options::{LoadOptions, TableOptions, names};
 use crate::split::{self, SplitChoice};
@@ -252,6 +253,12 @@ impl<'a> Tables<'a> {
                 ));
             }
         };
+        let given = self.options.given_features;
+        if given == GivenFeatures::Ignored {
+            let tables = [&self.nodes, &self.features].into_iter().flatten().filter(|table| !table.features.is_empty());
+            let note = |table: &NodeTable| format!("{}: columns of features not used", table.sheet.name());
+            return Ok(FeatureTable::none(nodes.len(), tables.map(note).collect()));
+        }
         if let Some(features) = matrix {
             if features.rows() != nodes.len() {
                 let path = self.folder.join("features.npz");
@@ -263,10 +270,15 @@ impl<'a> Tables<'a> {
             note_unused(&mut notes);
             return Ok(FeatureTable { features, known: None, schema: None, notes });
         }
-        let table = [&self.features, &self.nodes].into_iter().flatten().next().ok_or_else(|| {
-            let advice = "add features.csv, features.npz, or nodes.csv with columns of features";
-            Error::NotFound { path: self.folder.join("features.csv"), advice: advice.into() }
-        })?;
+        let table = match [&self.features, &self.nodes].into_iter().flatten().next() {
+            Some(table) => table,
+            None if given == GivenFeatures::Optional => return Ok(FeatureTable::none(nodes.len(), Vec::new())),
+            None => {
+                let advice = "add features.csv, features.npz, or nodes.csv with columns of features, \
+                              or compute features from the graph with --features structural";
+                return Err(Error::NotFound { path: self.folder.join("features.csv"), advice: advice.into() });
+            }
+        };
         let mut built = match table.entries {
             Some(columns) => entries::build(table, columns, nodes, &self.options, self.sidecar.features)?,
             None => {
@@ -277,8 +289,9 @@ impl<'a> Tables<'a> {
         if self.features.is_some() {
             note_unused(&mut built.notes);
         }
-        if built.features.columns() == 0 {
-            let advice = "add a column that describes the nodes, such as a number or a category";
+        if built.features.columns() == 0 && given == GivenFeatures::Required {
+            let advice = "add a column that describes the nodes, such as a number or a category, \
+                          or compute features from the graph with --features structural";
             return Err(table.sheet.at(1, usize::MAX).error(
                 "columns of features",
                 table.sheet.columns_in_words(),

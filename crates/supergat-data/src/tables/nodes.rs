@@ -6,6 +6,7 @@ use super::roles::{FEATURE, GRAPH, ID, LABEL, MASKS, Role, SPLIT, VALUE};
 use super::sheet::{Sheet, is_table};
 use super::splits::SplitColumns;
 use crate::error::{Result, shown};
+use crate::graph_features::GivenFeatures;
 use crate::options::TableOptions;
 use crate::schema::{ColumnType, Decision};
 use csv::StringRecord;
@@ -135,7 +136,8 @@ impl NodeTable {
             let advice = "add one; numbers cannot name columns unless one of them is called id or label";
             return Err(sheet.at(1, usize::MAX).error(expected, first_row_in_words(&sheet)?, advice));
         }
-        if main && sheet.header.len() == 1 {
+        let optional_features = options.given_features != GivenFeatures::Required;
+        if main && sheet.header.len() == 1 && !optional_features {
             let advice = "say with --delimiter which character separates the fields";
             return Err(sheet.at(1, usize::MAX).error("several columns", sheet.columns_in_words(), advice));
         }

@@ -41,10 +41,10 @@ pub fn run(args: TuneArgs) -> Result<ExitCode> {
     let dataset = supergat::data::load_with(choices.dataset(), &choices.load_options()?)?;
     let choice = choices.choose(&dataset)?;
     let resolved = choices.resolve(&choice)?;
-    if !resolved.tables.is_empty() {
-        let names: Vec<&str> = resolved.tables.keys().copied().collect();
+    if !resolved.reading.is_empty() {
+        let names: Vec<&str> = resolved.reading.keys().copied().collect();
         return Err(CliError::usage(format!(
-            "tune does not read {}: convert the tables with these options first, then tune the file: supergat convert {} FILE.safetensors",
+            "tune does not read {}: convert the dataset with these options first, then tune the file: supergat convert {} FILE.safetensors",
             names.join(", "),
             resolved.dataset
         )));
