@@ -5,7 +5,7 @@ use crate::formats::every_format;
 use crate::planetoid::real_folder;
 use std::fs::{self, File};
 use std::path::Path;
-use std::process::{Child, Command};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime};
 use supergat_data::{Cache, CacheChoice, Dataset, LoadOptions, SplitChoice, TableOptions, convert, load_with};
 
@@ -264,7 +264,7 @@ fn processes_share_the_cache() {
     let start = || {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args(["--exact", "cache::child", "--test-threads=1"]).env(PLACE, place.root.path());
-        command.spawn().unwrap()
+        command.stdout(Stdio::null()).spawn().unwrap()
     };
     let children: Vec<Child> = (0..4).map(|_| start()).collect();
     children.into_iter().for_each(|mut child| assert!(child.wait().unwrap().success()));
