@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Measures the accuracy on a dataset of which a share of the feature values is missing.
 
-    python3 scripts/missing-values.py DATASET [--missing 0.5] [--seeds 20] [--supergat COMMAND] [-- OPTIONS]
+    python3 scripts/missing-values.py DATASET [--missing 0.5] [--seeds 20] [--supergat COMMAND] [OPTIONS]
 
 Converts the dataset to tables with one column per feature, removes feature values at random (the same ones in
 every run), and trains on the complete table and on the incomplete one with --missing propagate and --missing
-zero. OPTIONS are passed to `supergat train`. Prints the means over the seeds as a Markdown table.
+zero. Other OPTIONS are passed to `supergat train`. Prints the means over the seeds as a Markdown table.
 """
 import argparse
 import csv
@@ -59,8 +59,7 @@ def main():
     parser.add_argument("--missing", type=float, default=0.5, help="share of values to remove")
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--supergat", default="supergat")
-    parser.add_argument("options", nargs="*", help="options of supergat train, after --")
-    args = parser.parse_args()
+    args, options_of_train = parser.parse_known_args()
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         subprocess.run([args.supergat, "convert", args.dataset, folder / "tables"], check=True, capture_output=True)
@@ -73,7 +72,7 @@ def main():
             (f"{share}, `--missing propagate`", "incomplete", ["--missing", "propagate"]),
             (f"{share}, `--missing zero`", "incomplete", ["--missing", "zero"]),
         ]:
-            mean, deviation = train(args.supergat, folder / place, args.seeds, options + args.options)
+            mean, deviation = train(args.supergat, folder / place, args.seeds, options + options_of_train)
             print(f"| {what} | {mean:.2f} ± {deviation:.2f} % |", flush=True)
 
 

@@ -120,7 +120,7 @@ fn trains_on_columns_of_all_types() {
     workspace.write("club/edges.csv", edges.clone());
     let text = workspace.good(&["inspect", "club"]).stdout;
     for expected in [
-        "since  date          1  all values are dates with the year first",
+        "since  date          1  all values are dates with the year",
         "zip    category      4  48 values begin with 0, as codes do",
         "member  boolean",
         "name   id            -  holds 48 different texts",
