@@ -64,7 +64,7 @@ impl Centred {
 
     /// Computes the first `components` coordinates of each row, in rows of `width` values.
     fn coordinates(&self, components: usize, width: usize) -> Vec<f64> {
-        let pairs = leading(self, components, width, TOLERANCE);
+        let pairs = leading(self, components, width, TOLERANCE, usize::MAX);
         let mut coordinates = pairs.vectors;
         if self.by_columns() {
             coordinates = self.times(&coordinates, width);

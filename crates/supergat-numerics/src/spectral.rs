@@ -9,8 +9,9 @@
 //!
 //! All eigenvalues of `S` are between -1 and 1, so this matrix is positive semidefinite, and its eigenvalues are
 //! at least 1/3 except for the trivial eigenvectors, where they are 0. Eigenvectors are computed by the block
-//! Lanczos method of `eigen/`. Spectra of graphs are dense, so the tolerance is larger than that of principal
-//! components.
+//! Lanczos method of `eigen/`. Spectra of large graphs are dense at their end, and the method would need
+//! thousands of vectors to separate them. So the space is limited to four vectors per feature, and at least
+//! 256. In graphs with more nodes, features may be approximations: combinations of leading eigenvectors.
 //!
 //! Each feature has standard deviation 1, and its entry of largest magnitude is positive. Directions of links
 //! and self-loops do not count. Features of nodes without links are 0.
@@ -22,6 +23,10 @@ use supergat_core::Graph;
 
 /// Largest residual norm of an eigenvector, relative to the largest eigenvalue.
 const TOLERANCE: f64 = 1e-3;
+/// Largest number of vectors of the Krylov space per feature.
+const VECTORS_PER_FEATURE: usize = 4;
+/// Number of vectors to which the Krylov space is not limited.
+const FEWEST_VECTORS: usize = 256;
 /// Eigenvalue below which an eigenvector is trivial.
 const TRIVIAL: f64 = 1.0 / 6.0;
 
@@ -36,10 +41,11 @@ pub fn spectral(graph: &Graph, count: usize) -> Vec<f32> {
         return features;
     }
     let width = found.next_multiple_of(8);
-    let mut pairs = leading(&operator, found, width, TOLERANCE);
+    let mut pairs = leading(&operator, found, width, TOLERANCE, FEWEST_VECTORS.max(VECTORS_PER_FEATURE * found));
     fix_signs(&mut pairs.vectors, width);
     let scales: Vec<f64> = (0..found).map(|k| scale(pairs.values[k], &pairs.vectors, width, k)).collect();
-    features.par_chunks_exact_mut(count).zip(pairs.vectors.par_chunks_exact(width)).for_each(|(row, vector)| {
+    let rows = features.par_chunks_exact_mut(count).zip(pairs.vectors.par_chunks_exact(width)).enumerate();
+    rows.filter(|(node, _)| operator.links.degree(*node) > 0).for_each(|(_, (row, vector))| {
         row.iter_mut().zip(vector).zip(&scales).for_each(|((to, from), scale)| *to = (from * scale) as f32);
     });
     features

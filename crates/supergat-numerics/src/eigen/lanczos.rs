@@ -32,10 +32,11 @@ const DEPENDENT: f64 = 1e-11;
 
 /// Computes the `count` leading eigenpairs.
 ///
-/// An eigenvector has converged if its residual norm is at most `tolerance` times the largest eigenvalue.
+/// The space grows until the residual norms of all eigenvectors are at most `tolerance` times the largest
+/// eigenvalue, or until it has `most` vectors; then the eigenvectors are the best approximations in it.
 /// Rows of the eigenvectors have `width` values: `count` rounded up to a multiple of eight, padded with
 /// zeros.
-pub(crate) fn leading(operator: &impl Operator, count: usize, width: usize, tolerance: f64) -> Pairs {
+pub(crate) fn leading(operator: &impl Operator, count: usize, width: usize, tolerance: f64, most: usize) -> Pairs {
     let side = operator.side();
     let mut space = Space { side, panels: Vec::new(), vectors: 0, projected: Vec::new() };
     if count == 0 {
@@ -53,13 +54,14 @@ pub(crate) fn leading(operator: &impl Operator, count: usize, width: usize, tole
         let (next, residual) = space.orthonormal(image, largest);
         // A zero image of random vectors means that the matrix is zero on the complement of the space.
         let exhausted = space.vectors >= side || (block.random && scale <= DEPENDENT * largest);
-        if space.vectors >= check_at || exhausted || next.used == 0 {
+        let full = space.vectors >= most;
+        if space.vectors >= check_at || exhausted || full || next.used == 0 {
             let found = Eigen::new(space.projected(), space.columns(), count);
             let largest = found.values().first().copied().unwrap_or(0.0);
             let converged = found.last_coordinates().iter().all(|last| residual.norm_of(last) <= tolerance * largest);
             // Without new vectors the space is invariant: its eigenpairs are exact, but others may lie
             // outside of it.
-            if exhausted || (converged && next.used > 0) {
+            if exhausted || full || (converged && next.used > 0) {
                 return space.combine(&found, width);
             }
             check_at = space.vectors + space.vectors / 5;
