@@ -87,7 +87,7 @@ pub struct ReadingArgs(pub Values);
 
 impl Args for ReadingArgs {
     fn augment_args(command: clap::Command) -> clap::Command {
-        command.args(reading_keys().map(argument))
+        command.args(reading_keys().flat_map(arguments))
     }
 
     fn augment_args_for_update(command: clap::Command) -> clap::Command {
