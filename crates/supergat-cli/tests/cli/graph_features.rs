@@ -1,6 +1,6 @@
 //! Training on graphs without features: `--features` and `--add-features`.
 
-use crate::support::{Workspace, published};
+use crate::support::Workspace;
 
 /// Writes a graph of cliques (red) and of rings (blue) with `count` groups of four nodes, chained by single links.
 fn shapes(workspace: &Workspace, folder: &str, count: usize, labels: bool) {
@@ -84,18 +84,4 @@ fn every_command_that_reads_a_dataset_computes_features() {
     assert!(done.code == 2 && done.stderr.contains("exclude each other"), "{done:?}");
     let done = workspace.run(&["inspect", "shapes", "--features", "degrees"]);
     assert!(done.code == 2 && done.stderr.contains("expected structural, spectral:COUNT"), "{done:?}");
-}
-
-#[test]
-fn reads_the_topology_of_ogbn_arxiv() {
-    let Some(folder) = published("arxiv-topology") else { return };
-    let workspace = Workspace::new();
-    let folder = folder.to_str().unwrap();
-    let done = workspace.run(&["inspect", folder]);
-    assert!(done.code == 2 && done.stderr.contains("feats.npy not found: add the file, or compute"), "{done:?}");
-    let inspected = workspace.good(&["inspect", folder, "--json", "--features", "structural"]).json();
-    assert_eq!(
-        (&inspected["nodes"], &inspected["classes"], &inspected["features"]),
-        (&169_343.into(), &40.into(), &9.into())
-    );
 }

@@ -5,7 +5,7 @@ use crate::npz_datasets::{benchmark, heterophilous};
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
 use supergat_core::{Direction, Features, Labels};
-use supergat_data::{Dataset, Error, LoadOptions, Result, SplitChoice, load, load_with};
+use supergat_data::{Dataset, Error, FeatureChoice, LoadOptions, Result, SplitChoice, load, load_with};
 
 /// A temporary folder of files.
 pub struct Folder {
@@ -287,6 +287,18 @@ fn reads_graph_saint() {
     ] {
         let message = saint().refusal(file, text.as_bytes());
         assert!(message.contains(part), "{message}");
+    }
+}
+
+#[test]
+fn files_of_features_may_be_missing_if_features_are_computed() {
+    for (folder, file) in [(saint(), "feats.npy"), (ogb(), "raw/node-feat.csv.gz")] {
+        std::fs::remove_file(folder.path().join(file)).unwrap();
+        let error = folder.load().unwrap_err().to_string();
+        assert!(error.ends_with("compute features from the graph with --features structural"), "{error}");
+        let features = FeatureChoice::replace("structural").unwrap();
+        let options = LoadOptions { features, ..Default::default() };
+        assert_eq!(load_with(folder.path().to_str().unwrap(), &options).unwrap().features(), 9);
     }
 }
 
