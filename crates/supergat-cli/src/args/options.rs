@@ -5,18 +5,47 @@ use crate::config::{Values, default_value};
 use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches, value_parser};
 use toml::Value;
 
-/// Values of all configuration keys given as options.
-#[derive(Debug)]
-pub struct Options(pub Values);
+/// Defines a group of options, one for each of some keys, that holds the values of those that were given.
+macro_rules! options {
+    ($(#[$doc:meta])* $name:ident, $keys:expr) => {
+        $(#[$doc])*
+        #[derive(Debug)]
+        pub struct $name(pub Values);
 
-impl Args for Options {
-    fn augment_args(command: clap::Command) -> clap::Command {
-        command.args(KEYS.iter().flat_map(arguments))
-    }
+        impl Args for $name {
+            fn augment_args(command: clap::Command) -> clap::Command {
+                command.args($keys.flat_map(arguments))
+            }
 
-    fn augment_args_for_update(command: clap::Command) -> clap::Command {
-        Self::augment_args(command)
-    }
+            fn augment_args_for_update(command: clap::Command) -> clap::Command {
+                Self::augment_args(command)
+            }
+        }
+
+        impl FromArgMatches for $name {
+            fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<Self, clap::Error> {
+                Ok(Self(layer(matches, $keys)))
+            }
+
+            fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> std::result::Result<(), clap::Error> {
+                *self = Self::from_arg_matches(matches)?;
+                Ok(())
+            }
+        }
+    };
+}
+
+options! {
+    /// Values of all configuration keys.
+    Options, KEYS.iter()
+}
+options! {
+    /// Values of the keys for reading tables.
+    TableArgs, KEYS.iter().filter(|key| key.heading == TABLES)
+}
+options! {
+    /// Values of the keys for reading a dataset: computed features, and those for tables.
+    ReadingArgs, KEYS.iter().filter(|key| key.reads_dataset())
 }
 
 /// Collects the values of the keys that were given.
@@ -33,77 +62,6 @@ fn layer(matches: &ArgMatches, keys: impl Iterator<Item = &'static Key>) -> Valu
         }
     };
     keys.filter_map(|key| Some((key.name, given(key)?))).collect()
-}
-
-/// Returns the keys for reading tables.
-fn table_keys() -> impl Iterator<Item = &'static Key> {
-    KEYS.iter().filter(|key| key.heading == TABLES)
-}
-
-/// Returns the keys for reading a dataset: computed features, and those for tables.
-fn reading_keys() -> impl Iterator<Item = &'static Key> {
-    KEYS.iter().filter(|key| key.reads_dataset())
-}
-
-impl FromArgMatches for Options {
-    fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<Self, clap::Error> {
-        Ok(Self(layer(matches, KEYS.iter())))
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> std::result::Result<(), clap::Error> {
-        *self = Self::from_arg_matches(matches)?;
-        Ok(())
-    }
-}
-
-/// Values of the keys for reading tables given as options.
-#[derive(Debug)]
-pub struct TableArgs(pub Values);
-
-impl Args for TableArgs {
-    fn augment_args(command: clap::Command) -> clap::Command {
-        command.args(table_keys().flat_map(arguments))
-    }
-
-    fn augment_args_for_update(command: clap::Command) -> clap::Command {
-        Self::augment_args(command)
-    }
-}
-
-impl FromArgMatches for TableArgs {
-    fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<Self, clap::Error> {
-        Ok(Self(layer(matches, table_keys())))
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> std::result::Result<(), clap::Error> {
-        *self = Self::from_arg_matches(matches)?;
-        Ok(())
-    }
-}
-
-/// Values of the keys for reading a dataset given as options.
-#[derive(Debug)]
-pub struct ReadingArgs(pub Values);
-
-impl Args for ReadingArgs {
-    fn augment_args(command: clap::Command) -> clap::Command {
-        command.args(reading_keys().flat_map(arguments))
-    }
-
-    fn augment_args_for_update(command: clap::Command) -> clap::Command {
-        Self::augment_args(command)
-    }
-}
-
-impl FromArgMatches for ReadingArgs {
-    fn from_arg_matches(matches: &ArgMatches) -> std::result::Result<Self, clap::Error> {
-        Ok(Self(layer(matches, reading_keys())))
-    }
-
-    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> std::result::Result<(), clap::Error> {
-        *self = Self::from_arg_matches(matches)?;
-        Ok(())
-    }
 }
 
 /// Builds the options of a key.
