@@ -2,7 +2,7 @@
 
 use crate::dataset::{Dataset, numbered};
 use crate::error::{Error, Result, shown};
-use crate::graph_features::{FeatureChoice, GivenFeatures};
+use crate::graph_features::{self, FeatureChoice, GivenFeatures};
 use crate::prepare::MAX_CLASSES;
 use crate::split::Split;
 use crate::tables::splits;
@@ -11,9 +11,10 @@ use supergat_core::{Direction, Example, Features, Graph, Labels, SparseMatrix};
 
 /// Builder of a [`Dataset`] with one graph, made by [`Dataset::builder`].
 ///
-/// Features are required unless they are [computed](Self::compute_features), and so are labels or the names of the classes. Without a [split](Self::split), the
-/// labelled nodes are divided at random: 60 % of every class for training, 20 % for validation, 20 % for
-/// test. All arrays are checked by [`build`](Self::build).
+/// Features are required unless they are [computed](Self::compute_features). Labels, or the names of the
+/// classes, are required too. Without a [split](Self::split), the labelled nodes are divided at random: 60 % of
+/// every class for training, 20 % for validation, 20 % for test. All arrays are checked by
+/// [`build`](Self::build).
 ///
 /// ```
 /// use supergat_data::Dataset;
@@ -223,7 +224,7 @@ impl DatasetBuilder {
         let core = |source| Error::Core { path: self.name.clone().into(), source };
         let features = match arrays {
             FeatureArrays::Missing if self.computed.given() != GivenFeatures::Required => {
-                return Ok(Features::Dense { rows: self.nodes, columns: 0, values: Vec::new() });
+                return Ok(graph_features::none(self.nodes));
             }
             FeatureArrays::Missing => {
                 let expected = format!(

@@ -126,7 +126,7 @@ impl FeatureChoice {
             };
             let keep = self.keep_given || kind != self.kinds[0];
             for (example, columns) in dataset.examples.iter_mut().zip(columns) {
-                let before = if keep { &example.features } else { &none(example.graph.nodes()) };
+                let before = if keep { &*example.features } else { &none(example.graph.nodes()) };
                 let joined = joined(before, &columns, kind.width());
                 example.features =
                     Arc::new(joined.map_err(|error| Error::Core { path: source.into(), source: error })?);
@@ -237,8 +237,8 @@ fn invalid(found: &str) -> Error {
 }
 
 /// Returns the features of a dataset that has none.
-pub(crate) fn none(nodes: usize) -> Arc<Features<f32>> {
-    Arc::new(Features::Dense { rows: nodes, columns: 0, values: Vec::new() })
+pub(crate) fn none(nodes: usize) -> Features<f32> {
+    Features::Dense { rows: nodes, columns: 0, values: Vec::new() }
 }
 
 /// Returns the error for a missing file of features.

@@ -25,7 +25,7 @@ use supergat_core::Graph;
 const TOLERANCE: f64 = 1e-3;
 /// Largest number of vectors of the Krylov space per feature.
 const VECTORS_PER_FEATURE: usize = 4;
-/// Number of vectors to which the Krylov space is not limited.
+/// The Krylov space may always grow to this number of vectors.
 const FEWEST_VECTORS: usize = 256;
 /// Eigenvalue below which an eigenvector is trivial.
 const TRIVIAL: f64 = 1.0 / 6.0;

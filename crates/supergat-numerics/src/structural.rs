@@ -189,7 +189,7 @@ mod tests {
         Graph::from_edges(nodes as usize, &pairs, Direction::Undirected).unwrap()
     }
 
-    /// The estimate of two steps is compared with the exact value, which all graphs have.
+    /// Compares the estimates for four steps with exact values.
     #[test]
     fn estimates_have_the_stated_error() {
         let links = Links::new(&random_graph(EXACT as u64 + 1000, 20_000));

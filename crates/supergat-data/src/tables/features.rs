@@ -6,6 +6,7 @@ use super::nodes::{NodeTable, Nodes};
 use super::parse::is_missing;
 use super::profile::{Profile, Sums, profiles};
 use crate::error::{Result, shown};
+use crate::graph_features;
 use crate::options::TableOptions;
 use crate::schema::{Column, ColumnType, Decision, Missing, Notation, Schema};
 use crate::tfidf::{Terms, Vocabulary};
@@ -33,12 +34,7 @@ pub(super) struct FeatureTable {
 impl FeatureTable {
     /// Returns a table without features.
     pub fn none(nodes: usize, notes: Vec<String>) -> Self {
-        Self {
-            features: Features::Dense { rows: nodes, columns: 0, values: Vec::new() },
-            schema: None,
-            known: None,
-            notes,
-        }
+        Self { features: graph_features::none(nodes), schema: None, known: None, notes }
     }
 }
 
