@@ -83,7 +83,7 @@ pub fn parse(
         Some(features) => {
             let features = Array::parse(&path("feats.npy"), features)?;
             let [rows, columns] = features.rows_and_columns()?;
-            Features::dense(rows, columns, features.numbers()?).map_err(core)?.into()
+            Features::dense(rows, columns, features.numbers()?).map_err(core)?
         }
     };
     let labels = labels(&path("class_map.json"), &classes, nodes)?;

@@ -44,7 +44,7 @@ pub fn read(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
         GivenFeatures::Required if !feat.exists() => return Err(graph_features::missing(&feat)),
         GivenFeatures::Optional if !feat.exists() => graph_features::none(nodes),
         GivenFeatures::Ignored => graph_features::none(nodes),
-        _ => features(&feat, nodes)?.into(),
+        _ => features(&feat, nodes)?,
     };
     let edges: Vec<(u32, u32)> = table(&edge, 2)?.values.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
     let core = |path: &Path| {
