@@ -4,14 +4,13 @@
 use crate::architecture::Architecture;
 use crate::error::{Error, Result};
 use crate::example::Example;
-use crate::kernels::{Buffer, Dense, HeadLayout, Primitives, label_loss_backward};
+use crate::kernels::{Buffer, Dense, HeadLayout, Primitives};
 use crate::layers::scratch::LayerWidth;
 use crate::layers::{Attended, Cache, Context, FromAbove, Input, Join, Layer, Parameter, Scratch, Shape, Size};
 use crate::memory::Arena;
 use crate::model_kind::ModelKind;
 use crate::prepared::Prepared;
 use crate::sampling::EdgeSamples;
-use crate::stopwatch::timed;
 
 /// A network and its parameters.
 ///
@@ -188,17 +187,15 @@ impl<T: Primitives> Model<T> {
         let classes = self.architecture.classes;
         let Workspace { caches, scratch, label_gradient } = workspace;
         let logits = &caches.last().expect("a model has layers").output[..nodes * classes];
-        let label = timed("label_loss_backward", || {
-            label_loss_backward(
-                &context.plan.input.rows,
-                &example.labels,
-                &context.plan.chosen,
-                example.train.len(),
-                logits,
-                &mut label_gradient[..nodes * classes],
-                &mut scratch.losses,
-            )
-        });
+        let label = T::label_loss_backward(
+            &context.plan.input.rows,
+            &example.labels,
+            &context.plan.chosen,
+            example.train.len(),
+            logits,
+            &mut label_gradient[..nodes * classes],
+            &mut scratch.losses,
+        );
         let mut edge = 0.0;
         for index in (0..self.layers.len()).rev() {
             let (before, rest) = caches.split_at_mut(index);

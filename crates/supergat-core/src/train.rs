@@ -2,13 +2,12 @@
 
 use crate::config::EarlyStop;
 use crate::error::{Error, Result};
-use crate::kernels::{Adam, Buffer, Counts, Primitives, evaluate};
+use crate::kernels::{Adam, Buffer, Counts, Primitives};
 use crate::layers::{Draw, Parameter};
 use crate::model::{Model, StepLoss};
 use crate::prepared::Prepared;
 use crate::random::{Purpose, Stream};
 use crate::session::Session;
-use crate::stopwatch::timed;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
@@ -206,7 +205,7 @@ impl<'p, T: Primitives> Trainer<'p, T> {
             }
             let logits = self.session.forward(k, None);
             for (sum, list) in sums.iter_mut().zip(lists) {
-                let (loss, counts) = timed("evaluate", || evaluate(&example.labels, list, logits));
+                let (loss, counts) = T::evaluate(&example.labels, list, logits);
                 sum.0 += loss;
                 sum.1 += counts;
                 sum.2 += list.len();

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
-use supergat_core::kernels::{Counts, evaluate};
+use supergat_core::kernels::{Counts, Primitives};
 use supergat_core::{Epoch, Example, Model, Outcome, Prepared, Result, Score, Trained, Trainer};
 use supergat_data::Dataset;
 
@@ -84,7 +84,7 @@ pub enum Observation<'a> {
 pub fn score(dataset: &Dataset, logits: &[Vec<f32>], list: fn(&Example<f32>) -> &[u32]) -> Score {
     let (mut nodes, mut loss, mut counts) = (0, 0.0, Counts::default());
     for (example, logits) in dataset.examples.iter().zip(logits) {
-        let (sum, more) = evaluate(&example.labels, list(example), logits);
+        let (sum, more) = f32::evaluate(&example.labels, list(example), logits);
         nodes += list(example).len();
         loss += sum;
         counts += more;

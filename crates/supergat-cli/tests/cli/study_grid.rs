@@ -1,8 +1,6 @@
 //! `supergat study grid`
 
 use crate::support::{Done, Workspace, table};
-use std::process::Stdio;
-use std::time::Instant;
 
 /// One graph, two models and the coarse search.
 const SMALL: [&str; 11] =
@@ -44,25 +42,6 @@ fn writes_tables_and_figures_and_skips_finished_runs() {
     // With more seeds, only the new seeds are run.
     let more = workspace.good(&[&SMALL[..8], &["gcn", "--seeds", "3"]].concat());
     assert!(more.stderr.contains("2 new, 1 already done"), "{}", more.stderr);
-}
-
-/// A study that is killed several times ends with identical files.
-#[test]
-fn resumes_after_sigkill() {
-    let small = [&SMALL[..8], &["gcn", "--seeds", "2"]].concat();
-    let (whole, killed) = (Workspace::new(), Workspace::new());
-    let started = Instant::now();
-    whole.good(&small);
-    let step = started.elapsed() / 4;
-    for round in 1..=3 {
-        let mut child = killed.command(&small).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        std::thread::sleep(step.mul_f64(0.8 + 0.2 * f64::from(round)));
-        child.kill().unwrap();
-        child.wait().unwrap();
-    }
-    killed.good(&small);
-    assert!(outputs(&killed) == outputs(&whole));
-    assert!(runs(&killed) <= 2 + 3, "at most one truncated line per kill, and no run is repeated");
 }
 
 fn refused(workspace: &Workspace, code: i32, args: &[&str]) -> String {

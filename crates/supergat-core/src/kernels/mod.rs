@@ -31,7 +31,7 @@ pub use dense::{Dense, transpose};
 pub use dropout::{Dropout, Mask};
 pub use forms::Form;
 pub use heads::{HeadLayout, MAX_HEADS};
-pub use loss::{Counts, argmax, evaluate, label_loss_backward};
+pub use loss::{Counts, argmax};
 pub use margin::{Margin, NO_RIVAL, Pool, ScoreGradient, compare_classes, draw_rivals, group_by_rival};
 pub use neighbours::Neighbours;
 pub use output::{OutputGradient, sum_parts};

@@ -10,6 +10,7 @@ use super::attention::{self, Attention, Gradient};
 use super::dense::{self, Dense};
 use super::dropout::Mask;
 use super::heads::HeadLayout;
+use super::loss::{self, Counts};
 use super::margin::{self, Margin, ScoreGradient};
 use super::neighbours::Neighbours;
 use super::output::{self, OutputGradient};
@@ -17,21 +18,22 @@ use super::parts::Parts;
 use super::simd::Real;
 use super::sparse::{self, Compressed};
 use super::top_k;
+use crate::labels::Labels;
 use crate::stopwatch::timed;
 
 macro_rules! primitives {
-    ($($(#[$doc:meta])* $module:ident::$name:ident($($arg:ident: $type:ty),* $(,)?);)*) => {
+    ($($(#[$doc:meta])* $module:ident::$name:ident($($arg:ident: $type:ty),* $(,)?) $(-> $result:ty)?;)*) => {
         /// Numbers with the primitives of layers. See the modules of the functions for formulas and layouts.
         pub trait Primitives: Real {
-            $($(#[$doc])* #[allow(clippy::too_many_arguments)] fn $name($($arg: $type),*);)*
+            $($(#[$doc])* #[allow(clippy::too_many_arguments)] fn $name($($arg: $type),*) $(-> $result)?;)*
         }
-        primitives!(@impl f32 $($module::$name($($arg: $type),*);)*);
-        primitives!(@impl f64 $($module::$name($($arg: $type),*);)*);
+        primitives!(@impl f32 $($module::$name($($arg: $type),*) $(-> $result)?;)*);
+        primitives!(@impl f64 $($module::$name($($arg: $type),*) $(-> $result)?;)*);
     };
-    (@impl $number:ident $($module:ident::$name:ident($($arg:ident: $type:ty),*);)*) => {
+    (@impl $number:ident $($module:ident::$name:ident($($arg:ident: $type:ty),*) $(-> $result:ty)?;)*) => {
         impl Primitives for $number {
-            $(#[inline(never)] fn $name($($arg: $type),*) {
-                timed(stringify!($name), || $module::$name($($arg),*));
+            $(#[inline(never)] fn $name($($arg: $type),*) $(-> $result)? {
+                timed(stringify!($name), || $module::$name($($arg),*))
             })*
         }
     };
@@ -99,6 +101,13 @@ primitives! {
     output::mean_backward(
         parts: &Parts, layout: HeadLayout, d_out: &[Self], sums: &[Self], to: OutputGradient<'_, Self>,
     );
+    /// Computes the mean loss of labels and its gradient.
+    loss::label_loss_backward(
+        parts: &Parts, labels: &Labels, chosen: &[bool], count: usize, logits: &[Self], gradient: &mut [Self],
+        partial: &mut [f64],
+    ) -> f64;
+    /// Computes the sum of the losses of some nodes, and the counts behind accuracy and micro-F1.
+    loss::evaluate(labels: &Labels, nodes: &[u32], logits: &[Self]) -> (f64, Counts);
     /// Updates weights by one step of Adam.
     adam::adam(adam: Adam, weights: &mut [Self], gradient: &[Self], moment1: &mut [Self], moment2: &mut [Self]);
 }

@@ -5,7 +5,7 @@
 
 use super::{INTERVAL, Report, Run};
 use crate::statistics::wilson;
-use supergat_core::kernels::{Counts, evaluate};
+use supergat_core::kernels::{Counts, Primitives};
 use supergat_figure::{Axis, Plot, panels};
 use supergat_numerics::homophily::neighbourhoods;
 
@@ -30,7 +30,7 @@ pub(super) fn add(report: Report, run: &Run<'_>) -> Report {
     for (_, example, logits) in run.tested() {
         let neighbourhoods = neighbourhoods(example);
         for &node in &example.test {
-            let (_, counts) = evaluate(&example.labels, &[node], logits);
+            let (_, counts) = f32::evaluate(&example.labels, &[node], logits);
             let node = node as usize;
             degrees[degree_bin(example.graph.incoming().of(node).len() - 1)].add(counts);
             let [known, same] = neighbourhoods[node];
