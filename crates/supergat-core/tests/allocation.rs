@@ -38,8 +38,8 @@ fn epochs_allocate_nothing() {
         let forms = FORMS.map(|form| ModelKind::Attention { form, self_supervised: true });
         for kind in forms.into_iter().chain([ModelKind::Constrained { by_classes: true }]) {
             for sparse in [false, true] {
-                let recipe = Recipe { nodes: 1000, edges: 4000, features: 30, sparse, ..Recipe::default() };
-                let examples = [recipe.build::<f32>(), Recipe { nodes: 500, seed: 1, ..recipe }.build()];
+                let recipe = Recipe { nodes: 600, edges: 2000, features: 30, sparse, ..Recipe::default() };
+                let examples = [recipe.build::<f32>(), Recipe { nodes: 300, seed: 1, ..recipe }.build()];
                 let stop = EarlyStop { patience: 100, window: 5, loss_change: 0.0, metric_change: 0.0 };
                 let config = TrainConfig {
                     lr: 0.01,

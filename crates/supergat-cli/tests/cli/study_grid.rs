@@ -40,8 +40,8 @@ fn writes_tables_and_figures_and_skips_finished_runs() {
     assert!((json["lines"][1]["ours"]["mean"].as_f64().unwrap() - gat[3].parse::<f64>().unwrap()).abs() < 1e-9);
 
     // With more seeds, only the new seeds are run.
-    let more = workspace.good(&[&SMALL[..8], &["gcn", "--seeds", "3"]].concat());
-    assert!(more.stderr.contains("2 new, 1 already done"), "{}", more.stderr);
+    let more = workspace.good(&[&SMALL[..8], &["gcn", "--seeds", "2"]].concat());
+    assert!(more.stderr.contains("1 new, 1 already done"), "{}", more.stderr);
 }
 
 fn refused(workspace: &Workspace, code: i32, args: &[&str]) -> String {

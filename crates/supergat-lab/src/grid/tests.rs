@@ -127,7 +127,7 @@ fn resumes_an_interrupted_grid() {
         degrees: vec![1.0],
         models: vec![GCN],
         seeds: 2,
-        lambda_2: vec![1e-5, 1e-3],
+        lambda_2: vec![1e-5],
         redrawn: true,
         ..plan()
     };
@@ -144,17 +144,17 @@ fn resumes_an_interrupted_grid() {
         (outcome.unwrap(), GridStudy::new(&plan, &file))
     };
     let (outcome, complete) = run("complete", 2, usize::MAX);
-    assert_eq!((outcome.found, outcome.ran, outcome.interrupted), (0, 3, false));
-    assert_eq!((plan.runs(), complete.complete_points()), (3, 1));
+    assert_eq!((outcome.found, outcome.ran, outcome.interrupted), (0, 2, false));
+    assert_eq!((plan.runs(), complete.complete_points()), (2, 1));
     let mut found = Vec::new();
     let resumed = loop {
-        let (outcome, study) = run("interrupted", 1, 2);
+        let (outcome, study) = run("interrupted", 1, 1);
         found.push(outcome.found);
         if !outcome.interrupted {
             break study;
         }
     };
-    assert_eq!(found, [0, 2]);
+    assert_eq!(found, [0, 1, 2]);
     assert_eq!(resumed, complete);
-    assert_eq!(std::fs::read_to_string(path("interrupted")).unwrap().lines().count(), 3, "no run was repeated");
+    assert_eq!(std::fs::read_to_string(path("interrupted")).unwrap().lines().count(), 2, "no run was repeated");
 }
