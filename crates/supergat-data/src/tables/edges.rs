@@ -81,6 +81,7 @@ pub(super) fn read(path: &Path, nodes: &Nodes, options: &TableOptions) -> Result
     if let Some((id, count)) = converted {
         notes.push(format!("{name}: {count} ids such as `{}` are matched as whole numbers", shown(&id)));
     }
+    notes.extend(sheet.encoding_note());
     notes.extend(index.map(|at| index_column::note(&sheet, at)));
     if let Some(weight) = weight {
         notes.push(format!(

@@ -18,6 +18,7 @@
 mod column_types;
 mod edges;
 mod encode;
+mod encoding;
 mod entries;
 mod features;
 mod graphs;
@@ -175,7 +176,7 @@ impl<'a> Tables<'a> {
         let mut others = [&self.nodes, &self.labels, &self.features].into_iter().flatten();
         let with_split = others.find_map(|table| Some((table, table.split.as_ref()?)));
         let mut splits = match (file_of(self.folder, SPLITS), with_split) {
-            (Some(path), _) => splits::from_table(&path, &nodes, &self.options)?,
+            (Some(path), _) => splits::from_table(&path, &nodes, &self.options, &mut notes)?,
             (None, Some((table, columns))) => splits::from_columns(table, columns, &nodes, &mut notes)?,
             // A trained model is tested on all labelled nodes of a new graph.
             (None, None) if self.options.expected.is_some() => splits::all_for_test(&classes.known),

@@ -209,7 +209,7 @@ impl NodeTable {
         format!("{}: {first}; {}", self.sheet.name(), parts.join(", "))
     }
 
-    /// Notes columns that are not used.
+    /// Notes a guessed encoding, and columns that are not used.
     pub fn remarks(&self) -> Vec<String> {
         let masks: Vec<String> =
             self.unused_masks.iter().map(|at| format!("`{}`", shown(&self.sheet.header[*at]))).collect();
@@ -217,7 +217,8 @@ impl NodeTable {
             let name = self.sheet.name();
             format!("{name}: {} not used, since there is another split column", masks.join(", "))
         });
-        self.index.map(|at| index_column::note(&self.sheet, at)).into_iter().chain(masks).collect()
+        let index = self.index.map(|at| index_column::note(&self.sheet, at));
+        [self.sheet.encoding_note(), index, masks].into_iter().flatten().collect()
     }
 
     /// Returns the decisions on columns that are not features, with their positions.

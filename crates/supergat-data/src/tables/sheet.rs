@@ -85,7 +85,7 @@ impl Sheet {
 
     #[cfg(not(feature = "parquet"))]
     fn open_parquet(path: &Path) -> Result<Self> {
-        let advice = "install supergat with `cargo install --path crates/supergat-cli --features parquet`, or save the table as CSV";
+        let advice = "install supergat with `cargo install --profile dist --path crates/supergat-cli --features parquet`, or save the table as CSV";
         Err(Location::file(path).error("a text file", "Parquet, which this build does not read", advice))
     }
 
@@ -109,6 +109,17 @@ impl Sheet {
             #[cfg(feature = "parquet")]
             Rows::Parquet(parquet) => &parquet.path,
         }
+    }
+
+    /// Returns a note if the encoding of the text was guessed.
+    pub fn encoding_note(&self) -> Option<String> {
+        let guessed = match &self.rows {
+            Rows::Text(text) => text.guessed_encoding,
+            #[cfg(feature = "parquet")]
+            Rows::Parquet(_) => false,
+        };
+        let name = self.name();
+        guessed.then(|| format!("{name}: not UTF-8, so read as Windows-1252; save it as UTF-8 if letters look wrong"))
     }
 
     /// Counts the lines that begin with `#`, for tables in which they may be comments.

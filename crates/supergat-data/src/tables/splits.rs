@@ -139,8 +139,14 @@ fn from_names(table: &NodeTable, column: usize, nodes: &Nodes, notes: &mut Vec<S
 }
 
 /// Reads the table `splits`: one row per node and split. The order of the rows is kept.
-pub(super) fn from_table(path: &Path, nodes: &Nodes, options: &TableOptions) -> Result<Splits> {
+pub(super) fn from_table(
+    path: &Path,
+    nodes: &Nodes,
+    options: &TableOptions,
+    notes: &mut Vec<String>,
+) -> Result<Splits> {
     let sheet = Sheet::open(path, options, &|_| true)?;
+    notes.extend(sheet.encoding_note());
     let column = |role: &super::roles::Role| {
         role.find(&sheet, None)?.ok_or_else(|| {
             let expected = format!("a column with {}", role.what);

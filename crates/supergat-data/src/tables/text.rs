@@ -1,5 +1,6 @@
-//! Rows of a text file in UTF-8, with fields separated by commas, semicolons, tabs, bars or blanks.
+//! Rows of a text file, with fields separated by commas, semicolons, tabs, bars or blanks.
 
+use super::encoding;
 use super::location::Location;
 use super::sheet::is_table;
 use crate::decompress;
@@ -21,7 +22,7 @@ enum Delimiter {
     Blanks,
 }
 
-/// Contents of a text file in UTF-8.
+/// Contents of a text file.
 #[derive(Debug)]
 pub(super) struct Text {
     pub path: PathBuf,
@@ -31,6 +32,8 @@ pub(super) struct Text {
     comment: Option<u8>,
     /// Whether comments end at the first row.
     comments_end: bool,
+    /// Whether the encoding was guessed.
+    pub guessed_encoding: bool,
 }
 
 impl Text {
@@ -38,18 +41,7 @@ impl Text {
     /// lists.
     pub fn read(path: &Path, options: &TableOptions) -> Result<Self> {
         let bytes = decompress::read(path, MAX_BYTES)?;
-        let mut content = String::from_utf8(bytes).map_err(|error| {
-            let valid = error.utf8_error().valid_up_to();
-            let before = &error.as_bytes()[..valid];
-            let line = 1 + newlines(before);
-            let at = valid - before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-            let found = format!("byte {:#04x} at position {} of the line", error.as_bytes()[valid], at + 1);
-            let advice = "save it as UTF-8 (it may be Latin-1, Windows-1252 or UTF-16 now)";
-            Location { path, line, column: "" }.error("text in UTF-8", found, advice)
-        })?;
-        if content.starts_with('\u{feff}') {
-            content.remove(0);
-        }
+        let (content, guessed) = encoding::decode(path, bytes)?;
         if content.trim().is_empty() {
             return Err(Location::file(path).error("rows", "an empty file", "fill it or remove it"));
         }
@@ -61,11 +53,19 @@ impl Text {
                 delimiter: Delimiter::Blanks,
                 comment: Some(b'%'),
                 comments_end: false,
+                guessed_encoding: guessed,
             });
         }
         let delimiter = delimiter(path, &content, options)?;
         let links = is_table(path, super::EDGES);
-        Ok(Self { path: path.to_owned(), content, delimiter, comment: links.then_some(b'#'), comments_end: false })
+        Ok(Self {
+            path: path.to_owned(),
+            content,
+            delimiter,
+            comment: links.then_some(b'#'),
+            comments_end: false,
+            guessed_encoding: guessed,
+        })
     }
 
     /// Reads lines that begin with `#` as rows from the first row on, as is right under a header.
@@ -238,9 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn rejects_other_encodings_and_empty_files() {
-        let error = rows(b"id,name\n1,Jos\xe9\n", &TableOptions::default()).unwrap_err().to_string();
-        assert!(error.contains("edges.csv, line 2: expected text in UTF-8, found byte 0xe9 at position 6"), "{error}");
+    fn rejects_empty_files() {
         assert!(matches!(rows(b" \n\n", &TableOptions::default()), Err(Error::Table(_))));
     }
 }

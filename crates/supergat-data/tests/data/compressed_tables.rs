@@ -4,8 +4,8 @@ use crate::arrays::{deflated_zeros, gzip, gzip_of};
 use crate::formats::{Folder, splits};
 use supergat_data::Error;
 
-fn zstd(text: &str) -> Vec<u8> {
-    ruzstd::encoding::compress_to_vec(text.as_bytes(), ruzstd::encoding::CompressionLevel::Fastest)
+pub fn zstd(text: &[u8]) -> Vec<u8> {
+    ruzstd::encoding::compress_to_vec(text, ruzstd::encoding::CompressionLevel::Fastest)
 }
 
 const EDGES: &str = "# links\na,b\nb,c\nc,d\n";
@@ -20,9 +20,9 @@ fn reads_compressed_tables() {
         "small",
         vec![
             ("edges.csv.gz", gzip(EDGES.as_bytes())),
-            ("features.tsv.zst", zstd(FEATURES)),
+            ("features.tsv.zst", zstd(FEATURES.as_bytes())),
             ("labels.csv.gz", gzip(LABELS.as_bytes())),
-            ("splits.txt.zst", zstd(SPLITS)),
+            ("splits.txt.zst", zstd(SPLITS.as_bytes())),
         ],
     );
     let dataset = folder.load().unwrap();
@@ -31,13 +31,13 @@ fn reads_compressed_tables() {
     assert!(dataset.notes.iter().any(|note| note.starts_with("edges.csv.gz: 3 links")), "{:?}", dataset.notes);
 
     // A table of nodes, and a plain table before a compressed one.
-    folder.write("nodes.csv.zst", &zstd("id,label,x\na,p,1\nb,q,2\nc,p,3\nd,q,4\n"));
+    folder.write("nodes.csv.zst", &zstd(b"id,label,x\na,p,1\nb,q,2\nc,p,3\nd,q,4\n"));
     folder.write("edges.csv", b"a,b\n");
     assert_eq!(folder.load().unwrap().listed_links, 1);
     for name in ["features.tsv.zst", "labels.csv.gz"] {
         std::fs::remove_file(folder.path().join(name)).unwrap();
     }
-    folder.write("nodes.csv.zst", &zstd("id,label,x\na,p,1\nb,q,2\nc,p,3\nd,q\n"));
+    folder.write("nodes.csv.zst", &zstd(b"id,label,x\na,p,1\nb,q,2\nc,p,3\nd,q\n"));
     let error = folder.load().unwrap_err().to_string();
     assert!(error.contains("nodes.csv.zst, line 5: expected 3 fields"), "{error}");
 }

@@ -1,7 +1,8 @@
 //! Tests of tables as they come: columns of all types, alone and in pairs, in several text formats.
 
 use crate::support::{folder, notes};
-use supergat_core::{Features, Labels};
+use std::ops::ControlFlow;
+use supergat_core::{Architecture, Features, Labels, Prepared, TrainConfig, Trainer};
 use supergat_data::options::Expected;
 use supergat_data::schema::{ColumnType, Missing};
 use supergat_data::tables::read;
@@ -105,8 +106,8 @@ fn assert_same_rows(found: &Dataset, expected: &Dataset, what: &str) {
     }
 }
 
-/// Every trait alone and every pair: types are recognised, every column has a decision, and reading the tables
-/// again with the stored schema gives equal features.
+/// Every trait alone and every pair: types are recognised, every column has a decision, reading the tables
+/// again with the stored schema gives equal features, and a network can be trained.
 #[test]
 fn recognises_every_trait_alone_and_in_pairs() {
     for first in 0..TRAITS.len() {
@@ -133,8 +134,51 @@ fn recognises_every_trait_alone_and_in_pairs() {
             };
             let again = load(&files, &TableOptions { expected: Some(expected), ..Default::default() });
             assert!(rows_by_id(&again) == rows);
+            assert_trains(&dataset);
         }
     }
+}
+
+/// Trains for two epochs; the loss must be finite.
+fn assert_trains(dataset: &Dataset) {
+    let architecture = Architecture::new("supergat-mx".parse().unwrap(), &dataset.examples[0]);
+    let config = TrainConfig { max_epochs: 2, ..TrainConfig::default() };
+    let prepared = Prepared::new(&dataset.examples, architecture, config).unwrap();
+    let trained = Trainer::new(&prepared, 0).unwrap().run(|_| ControlFlow::Continue(())).unwrap();
+    assert!(trained.outcome.validation.loss.is_finite());
+}
+
+fn utf_16(text: &[u8], bytes: fn(u16) -> [u8; 2]) -> Vec<u8> {
+    let text = std::str::from_utf8(text).unwrap();
+    std::iter::once(0xfeff).chain(text.encode_utf16()).flat_map(bytes).collect()
+}
+
+type Change = fn(&[u8]) -> Vec<u8>;
+
+const ENCODINGS: [(&str, Change); 4] = [
+    ("byte order mark", |text| [b"\xef\xbb\xbf", text].concat()),
+    ("UTF-16, little endian", |text| utf_16(text, u16::to_le_bytes)),
+    ("UTF-16, big endian", |text| utf_16(text, u16::to_be_bytes)),
+    ("Windows-1252", |text| encoding_rs::WINDOWS_1252.encode(std::str::from_utf8(text).unwrap()).0.into_owned()),
+];
+
+const COMPRESSIONS: [([&str; 2], Change); 2] = [
+    (["nodes.csv.gz", "edges.csv.gz"], crate::arrays::gzip),
+    (["nodes.csv.zst", "edges.csv.zst"], crate::compressed_tables::zstd),
+];
+
+/// A table in Windows-1252 is noted, because its encoding is a guess.
+#[test]
+fn guessed_encodings_are_noted() {
+    let all: Vec<&Trait> = TRAITS.iter().collect();
+    let encoded = |(name, text)| {
+        let text = String::from_utf8(text).unwrap().replace(",x,", ",émigré,");
+        (name, encoding_rs::WINDOWS_1252.encode(&text).0.into_owned())
+    };
+    let dataset = load(&plain(&all).into_iter().map(encoded).collect::<Vec<_>>(), &TableOptions::default());
+    assert!(dataset.class_names.contains(&"émigré".to_owned()), "{:?}", dataset.class_names);
+    let noted = |file: &str| dataset.notes.iter().any(|note| note.starts_with(&format!("{file}: not UTF-8")));
+    assert!(noted("nodes.csv") && !noted("edges.csv"), "{:?}", dataset.notes);
 }
 
 #[test]
@@ -156,8 +200,15 @@ fn text_format_and_row_order_do_not_matter() {
         assert_eq!(found.schema.as_ref().unwrap().feature_names(), names, "{what}");
         assert_same_rows(&found, &expected, what);
     }
-    let marked = plain(&all).into_iter().map(|(name, text)| (name, [b"\xef\xbb\xbf", &text[..]].concat()));
-    assert_same_rows(&load(&marked.collect::<Vec<_>>(), &TableOptions::default()), &expected, "byte order mark");
+    for (what, encode) in ENCODINGS {
+        let files: Vec<_> = plain(&all).into_iter().map(|(name, text)| (name, encode(&text))).collect();
+        assert_same_rows(&load(&files, &TableOptions::default()), &expected, what);
+    }
+    for (names, compress) in COMPRESSIONS {
+        let files: Vec<_> =
+            plain(&all).into_iter().zip(names).map(|((_, text), name)| (name, compress(&text))).collect();
+        assert_same_rows(&load(&files, &TableOptions::default()), &expected, names[0]);
+    }
 }
 
 #[test]

@@ -332,15 +332,15 @@ fn explains_missing_and_foreign_files() {
     if cfg!(not(feature = "parquet")) {
         let error = refused(&[("nodes.parquet", "PAR1"), ("edges.csv", EDGES)], &none);
         assert!(
-            error.contains("install supergat with `cargo install --path crates/supergat-cli --features parquet`"),
+            error.contains("install supergat with `cargo install --profile dist --path crates/supergat-cli --features parquet`"),
             "{error}"
         );
     }
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("nodes.csv"), b"id,label\n1,caf\xe9\n").unwrap();
+    std::fs::write(folder.path().join("nodes.csv"), b"id,label\n1,\xc3\xa9 caf\xe9\n").unwrap();
     std::fs::write(folder.path().join("edges.csv"), "1 1\n").unwrap();
     let error = read(folder.path(), &none).unwrap_err().to_string();
-    assert!(error.contains("nodes.csv, line 2: expected text in UTF-8, found byte 0xe9 at position 6"), "{error}");
+    assert!(error.contains("nodes.csv, line 2: expected text in UTF-8, found byte 0xe9 at position 9"), "{error}");
 }
 
 #[test]

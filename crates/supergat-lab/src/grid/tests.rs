@@ -123,14 +123,8 @@ fn selects_by_smaller_loss_on_ties_and_skips_failures() {
 /// A grid interrupted every three runs repeats no run and gives the same study.
 #[test]
 fn resumes_an_interrupted_grid() {
-    let plan = GridPlan {
-        degrees: vec![1.0],
-        models: vec![GCN],
-        seeds: 2,
-        lambda_2: vec![1e-5],
-        redrawn: true,
-        ..plan()
-    };
+    let plan =
+        GridPlan { degrees: vec![1.0], models: vec![GCN], seeds: 2, lambda_2: vec![1e-5], redrawn: true, ..plan() };
     let folder = tempfile::tempdir().unwrap();
     let path = |name| folder.path().join(name);
     let run = |name, threads, runs: usize| {
