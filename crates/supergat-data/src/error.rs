@@ -215,10 +215,12 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// An error at a position in a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableError {
-    /// The file.
+    /// The file, or the name of a frame in memory.
     pub path: PathBuf,
-    /// Line, or row in files without lines, counted from 1; 0 for the whole file.
+    /// Line, or row in files without lines and in frames, counted from 1; 0 for the whole table.
     pub line: u64,
+    /// Word for lines in messages: `line` or `row`.
+    pub unit: &'static str,
     /// Name of the column; empty for the whole line.
     pub column: String,
     /// Expected content.
@@ -233,7 +235,7 @@ impl fmt::Display for TableError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.path.display())?;
         if self.line > 0 {
-            write!(f, ", line {}", self.line)?;
+            write!(f, ", {} {}", self.unit, self.line)?;
         }
         if !self.column.is_empty() {
             write!(f, ", column `{}`", shown(&self.column))?;

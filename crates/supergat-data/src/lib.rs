@@ -1,8 +1,8 @@
-//! Graph datasets for SuperGAT: readers of files, generators of synthetic graphs, and a builder for arrays in
-//! memory.
+//! Graph datasets for SuperGAT: readers of files and data frames, generators of synthetic graphs, and a builder
+//! for arrays in memory.
 //!
 //! [`load`] takes a folder, a file, a known name, or the specification of a generated graph, and returns a
-//! [`Dataset`]. [`Dataset::builder`] makes one from arrays.
+//! [`Dataset`]. [`read_frames`] makes one from data frames, and [`Dataset::builder`] from arrays.
 //!
 //! Files are untrusted input. No reader executes anything, every declared size is checked against the file,
 //! decompression is limited, and every [`Error`] is one sentence that names the file, the position, what was
@@ -26,6 +26,7 @@ mod decompress;
 pub mod download;
 pub mod error;
 mod file;
+pub mod frames;
 pub mod gnn_benchmark;
 pub mod graph_features;
 pub mod graphml;
@@ -64,6 +65,7 @@ pub use convert::convert;
 pub use dataset::Dataset;
 pub use dataset_builder::DatasetBuilder;
 pub use error::{Error, Result};
+pub use frames::{Frame, FrameColumn, Strings, read_frames};
 pub use graph_features::FeatureChoice;
 pub use options::{LoadOptions, TableOptions};
 pub use random_graph::RandomGraph;

@@ -3,8 +3,8 @@
 //! Graph attention lets every node weigh its neighbours. SuperGAT (Kim & Oh, ICLR 2021) trains these weights with the graph itself:
 //! the attention score of a pair of nodes must also predict whether an edge joins them.
 //!
-//! [`Dataset`] is a graph with features and labels: from arrays ([`Dataset::builder`]), tables, published files or generators
-//! ([`load`]). [`Classifier`] trains, predicts, explains, saves and loads.
+//! [`Dataset`] is a graph with features and labels: from arrays ([`Dataset::builder`]), data frames ([`load_frames`]), tables, published
+//! files or generators ([`load`]). [`Classifier`] trains, predicts, explains, saves and loads.
 //!
 //! ```
 //! use supergat::{Classifier, Dataset};
@@ -43,7 +43,8 @@ pub use saved::MODEL_FILE;
 pub use supergat_core::hyperparameters;
 pub use supergat_core::{Epoch, Outcome, Score};
 pub use supergat_data::{
-    Cache, CacheChoice, Dataset, DatasetBuilder, FeatureChoice, LoadOptions, SplitChoice, TableOptions,
+    Cache, CacheChoice, Dataset, DatasetBuilder, FeatureChoice, Frame, FrameColumn, LoadOptions, SplitChoice, Strings,
+    TableOptions,
 };
 pub use supergat_lab::{Observation, SeedRun, Settings, Summary};
 
@@ -78,6 +79,29 @@ pub fn load(source: &str) -> Result<Dataset> {
 /// See [`load`].
 pub fn load_with(source: &str, options: &LoadOptions) -> Result<Dataset> {
     Ok(supergat_data::load_with(source, options)?)
+}
+
+/// Makes a dataset from a data frame of nodes and one of links, as [`load_with`] does from a folder with `nodes.csv` and `edges.csv`:
+/// columns are recognised in the same way, and the same notes are given.
+///
+/// ```
+/// use supergat::{Frame, FrameColumn, LoadOptions, Strings};
+/// let classes: Strings = [Some("cat"), Some("dog"), None, Some("cat"), Some("dog")].into_iter().collect();
+/// let nodes = Frame::new("nodes", [
+///     ("id", FrameColumn::from(vec![11i64, 12, 13, 14, 15])),
+///     ("label", classes.into()),
+///     ("weight", vec![4.5, 9.0, 7.5, 3.5, 8.0].into()),
+/// ])?;
+/// let edges = Frame::new("edges", [
+///     ("source", FrameColumn::from(vec![11i64, 12, 13])),
+///     ("target", vec![14i64, 15, 12].into()),
+/// ])?;
+/// let dataset = supergat::load_frames(nodes, edges, &LoadOptions::default())?;
+/// assert_eq!((dataset.nodes(), dataset.features(), dataset.class_names.join(" ")), (5, 1, "cat dog".to_owned()));
+/// # Ok::<(), supergat::Error>(())
+/// ```
+pub fn load_frames(nodes: Frame, edges: Frame, options: &LoadOptions) -> Result<Dataset> {
+    Ok(supergat_data::read_frames(nodes, edges, options)?)
 }
 
 /// Loads a dataset once per split of its files, for [`ClassifierBuilder::train_splits`]. The files must contain several

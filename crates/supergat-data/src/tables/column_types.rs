@@ -204,8 +204,8 @@ fn detect_words(table: &NodeTable, at: usize, profile: &Profile) -> Result<Detec
         && 2 * best.sums.count >= profile.filled
     {
         let what = if best.notation.column_type() == ColumnType::Date { "dates" } else { "numbers" };
-        let (count, filled, word) = (best.sums.count, profile.filled, shown(word));
-        let why = format!("{count} of {filled} values are {what}, but not `{word}` in line {line}");
+        let (count, filled, word, unit) = (best.sums.count, profile.filled, shown(word), table.sheet.unit());
+        let why = format!("{count} of {filled} values are {what}, but not `{word}` in {unit} {line}");
         return Ok(categories_or_ids(profile, why));
     }
     if words.values.len() >= MIN_TEXTS

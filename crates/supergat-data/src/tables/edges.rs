@@ -1,12 +1,12 @@
 //! Reads the table of links.
 
+use super::ends::{EndColumns, Ends};
 use super::index_column;
 use super::location::Location;
-use super::nodes::Nodes;
+use super::node_ids::Nodes;
 use super::roles::{GRAPH, Role, SOURCE, TARGET, WEIGHT};
 use super::sheet::Sheet;
 use crate::error::{Result, shown};
-use crate::file;
 use crate::matrix_market;
 use crate::options::TableOptions;
 use std::path::Path;
@@ -19,8 +19,8 @@ pub(super) struct Links {
     pub notes: Vec<String>,
 }
 
-/// Reads the links. Unknown nodes are an error unless the options say to skip them.
-pub(super) fn read(path: &Path, nodes: &Nodes, options: &TableOptions) -> Result<Links> {
+/// Opens the file of the links. A first row with the ids of nodes is no header.
+pub(super) fn open(path: &Path, nodes: &Nodes, options: &TableOptions) -> Result<Sheet> {
     let known = |id: &str| nodes.graph_of.is_none() && nodes.find(None, id).is_some();
     let sheet = Sheet::open(path, options, &|row| {
         let named =
@@ -33,36 +33,18 @@ pub(super) fn read(path: &Path, nodes: &Nodes, options: &TableOptions) -> Result
         let advice = "give the tables a column id with numbers from 1";
         return Err(Location::file(path).error(expected, "a node 0 in the tables", advice));
     }
-    let graph = if nodes.graph_of.is_some() { GRAPH.find(&sheet, None)? } else { None };
-    let weight = WEIGHT.find(&sheet, None)?;
-    let index = index_column::find(&sheet)?;
-    let (source, target) = end_columns(&sheet, graph, index, options)?;
+    Ok(sheet)
+}
+
+/// Reads the links. Unknown nodes are an error unless the options say to skip them.
+pub(super) fn read(sheet: &Sheet, nodes: &Nodes, options: &TableOptions) -> Result<Links> {
+    let graph = if nodes.graph_of.is_some() { GRAPH.find(sheet, None)? } else { None };
+    let weight = WEIGHT.find(sheet, None)?;
+    let index = index_column::find(sheet)?;
+    let (source, target) = end_columns(sheet, graph, index, options)?;
     let index = index.filter(|at| ![source, target].contains(at));
-    let mut pairs = Vec::new();
-    let (mut unknown, mut begin_with_hash) = (0, 0);
-    let mut converted: Option<(String, usize)> = None;
-    sheet.for_each(&mut |line, row| {
-        begin_with_hash += usize::from(row[0].starts_with('#'));
-        let mut find = |at: usize| {
-            let name = graph.map(|at| &row[at]);
-            let number = || {
-                let node = nodes.find_number(name, &row[at])?;
-                converted.get_or_insert_with(|| (row[at].to_owned(), 0)).1 += 1;
-                Some(node)
-            };
-            nodes.find(name, &row[at]).or_else(number).ok_or(at)
-        };
-        match (find(source), find(target)) {
-            (Ok(from), Ok(to)) => file::push(path, &mut pairs, (from, to))?,
-            _ if options.skip_unknown => unknown += 1,
-            (Err(at), _) | (_, Err(at)) => {
-                let found = format!("`{}`", shown(&row[at]));
-                let advice = "add the node, remove the link, or leave such links out with --skip-unknown";
-                return Err(sheet.at(line, at).error("the id of a node", found, advice));
-            }
-        }
-        Ok(())
-    })?;
+    let columns = EndColumns { source, target, graph };
+    let Ends { pairs, unknown, converted, begin_with_hash } = Ends::read(sheet, columns, nodes, options.skip_unknown)?;
     let name = sheet.name();
     let mut notes = vec![format!(
         "{name}: {} links from `{}` to `{}`, {}",
@@ -82,7 +64,7 @@ pub(super) fn read(path: &Path, nodes: &Nodes, options: &TableOptions) -> Result
         notes.push(format!("{name}: {count} ids such as `{}` are matched as whole numbers", shown(&id)));
     }
     notes.extend(sheet.encoding_note());
-    notes.extend(index.map(|at| index_column::note(&sheet, at)));
+    notes.extend(index.map(|at| index_column::note(sheet, at)));
     if let Some(weight) = weight {
         notes.push(format!(
             "{name}: column `{}` was read but is not used: attention weighs links itself",
@@ -117,7 +99,7 @@ fn end_columns(
     let target = target.or_else(|| free(source));
     match (source, target) {
         (Some(source), Some(target)) if source != target => Ok((source, target)),
-        _ => Err(sheet.at(1, usize::MAX).error(
+        _ => Err(sheet.at_header().error(
             "two columns with the ids of a link's ends",
             sheet.columns_in_words(),
             "say with --delimiter which character separates the fields, or name --source-column and --target-column",

@@ -2,8 +2,11 @@
 
 use super::features::first_few;
 use super::missing;
-use super::nodes::{NodeTable, Nodes};
+use super::node_ids::Nodes;
+use super::nodes::NodeTable;
 use super::parse::{feature, is_missing};
+use super::row::Row;
+use super::typed::{self, Typed};
 use crate::error::{Error, Result, shown};
 use crate::file;
 use crate::schema::{Column, Missing, Notation, Schema};
@@ -23,16 +26,28 @@ pub(super) struct Encoded {
 }
 
 /// Values of all nodes, dense or as entries (node, feature, value).
-struct Matrix<'a> {
+pub(super) struct Matrix<'a> {
     path: &'a std::path::Path,
-    width: usize,
-    dense: Option<Vec<f32>>,
+    pub width: usize,
+    pub dense: Option<Vec<f32>>,
     entries: Vec<(u32, u32, f32)>,
-    known: Option<Vec<bool>>,
+    pub known: Option<Vec<bool>>,
+}
+
+/// A column of a schema and the place of its features.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Target<'a> {
+    /// Position in the schema.
+    pub number: usize,
+    /// Position in the table.
+    pub at: usize,
+    pub column: &'a Column,
+    /// Its first feature.
+    pub first: usize,
 }
 
 impl Matrix<'_> {
-    fn set(&mut self, node: usize, feature: usize, value: f32) -> Result<()> {
+    pub fn set(&mut self, node: usize, feature: usize, value: f32) -> Result<()> {
         match &mut self.dense {
             Some(dense) => dense[node * self.width + feature] = value,
             None if value != 0.0 => {
@@ -41,6 +56,14 @@ impl Matrix<'_> {
             None => {}
         }
         Ok(())
+    }
+
+    /// Sets the features of a missing value.
+    pub fn set_missing(&mut self, treatment: Missing, column: &Column, node: usize, first: usize) -> Result<()> {
+        if treatment == Missing::Propagate {
+            self.mark_unknown(node, first..first + column.width());
+        }
+        missing_features(treatment, column).try_for_each(|(offset, value)| self.set(node, first + offset, value))
     }
 
     fn mark_unknown(&mut self, node: usize, features: std::ops::Range<usize>) {
@@ -60,13 +83,17 @@ pub(super) fn encode(
 ) -> Result<Encoded> {
     let mut matrix = allocate(table, nodes, schema)?;
     let mut unseen: BTreeMap<String, usize> = BTreeMap::new();
+    let (typed, texts) = split_columns(table, schema, columns);
     let mut missing = vec![0; columns.len()];
+    for (column, count) in typed.iter().zip(typed::encode(table, &typed, schema.missing, &mut matrix)?) {
+        missing[column.number] = count;
+    }
     let mut filled = vec![false; nodes.len()];
     let terms = Terms::default();
-    table.for_each(nodes, &mut |node, line, row| {
+    let read_rows = !texts.is_empty() || table.sheet.frame().is_none();
+    let mut encode_row = |node: usize, line: u64, row: Row<'_>| {
         filled[node] = true;
-        let mut first = 0;
-        for ((column, &at), missing) in schema.columns.iter().zip(columns).zip(&mut missing) {
+        for &Target { number: k, at, column, first } in &texts {
             let field = &row[at];
             match column {
                 Column::Text { terms: known, weights, .. } => {
@@ -80,8 +107,8 @@ pub(super) fn encode(
                     if schema.missing == Missing::Error {
                         return Err(missing::refused(table.sheet.at(line, at)));
                     }
-                    *missing += 1;
-                    set_missing(&mut matrix, schema.missing, column, node, first)?;
+                    missing[k] += 1;
+                    matrix.set_missing(schema.missing, column, node, first)?;
                 }
                 Column::Number { mean, deviation, notation, .. } => {
                     let value = number(table, line, at, field, *notation)?;
@@ -96,11 +123,13 @@ pub(super) fn encode(
                     }
                 }
             }
-            first += column.width();
         }
         Ok(())
-    })?;
-    if let Some(node) = filled.iter().position(|filled| !filled) {
+    };
+    if read_rows {
+        table.for_each(nodes, &mut encode_row)?;
+    }
+    if let Some(node) = filled.iter().position(|filled| !filled).filter(|_| read_rows) {
         let found = format!("none for `{}`", shown(&nodes.ids[node]));
         return Err(table.sheet.at(0, usize::MAX).error("a row for every node", found, "add the row"));
     }
@@ -141,21 +170,35 @@ fn allocate<'a>(table: &'a NodeTable, nodes: &Nodes, schema: &Schema) -> Result<
     Ok(matrix)
 }
 
-/// Sets the features of a missing value.
-fn set_missing(matrix: &mut Matrix<'_>, treatment: Missing, column: &Column, node: usize, first: usize) -> Result<()> {
-    if treatment == Missing::Propagate {
-        matrix.mark_unknown(node, first..first + column.width());
-    }
-    match column {
-        Column::Number { mean, deviation: None, .. } if treatment == Missing::Mean => matrix.set(node, first, *mean)?,
-        _ => {}
-    }
-    match column {
-        Column::Number { indicator: true, .. } | Column::Category { indicator: true, .. } => {
-            matrix.set(node, first + column.width() - 1, 1.0)
+/// Divides the columns of a schema into those that are encoded from typed values and those that are encoded from
+/// texts.
+fn split_columns<'a>(table: &'a NodeTable, schema: &'a Schema, columns: &[usize]) -> (Vec<Typed<'a>>, Vec<Target<'a>>) {
+    let (mut typed, mut texts) = (Vec::new(), Vec::new());
+    let mut first = 0;
+    for (number, (column, &at)) in schema.columns.iter().zip(columns).enumerate() {
+        let target = Target { number, at, column, first };
+        match table.sheet.typed(at).and_then(|values| Typed::new(target, values)) {
+            Some(column) => typed.push(column),
+            None => texts.push(target),
         }
-        _ => Ok(()),
+        first += column.width();
     }
+    (typed, texts)
+}
+
+/// Returns the features of a missing value that are not 0, as offsets and values.
+pub(super) fn missing_features(treatment: Missing, column: &Column) -> impl Iterator<Item = (usize, f32)> {
+    let mean = match column {
+        Column::Number { mean, deviation: None, .. } if treatment == Missing::Mean => Some((0, *mean)),
+        _ => None,
+    };
+    let mark = match column {
+        Column::Number { indicator: true, .. } | Column::Category { indicator: true, .. } => {
+            Some((column.width() - 1, 1.0))
+        }
+        _ => None,
+    };
+    mean.into_iter().chain(mark)
 }
 
 /// Parses the number in a field.

@@ -39,7 +39,7 @@ pub(super) fn decode(path: &Path, bytes: Vec<u8>) -> Result<(String, bool)> {
     let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
     let line = 1 + before.iter().filter(|byte| **byte == b'\n').count() as u64;
     let found = format!("byte {:#04x} at position {} of the line", bytes[valid], valid - start + 1);
-    Err(Location { path, line, column: "" }.error("text in UTF-8", found, "repair the line, or save the file as UTF-8"))
+    Err(Location::line(path, line).error("text in UTF-8", found, "repair the line, or save the file as UTF-8"))
 }
 
 #[cfg(test)]

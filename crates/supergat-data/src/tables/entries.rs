@@ -2,7 +2,8 @@
 
 use super::encode::{number, sparse};
 use super::features::{FeatureTable, first_few};
-use super::nodes::{NodeTable, Nodes};
+use super::node_ids::Nodes;
+use super::nodes::NodeTable;
 use super::parse::is_missing;
 use crate::error::{Error, Result, shown};
 use crate::file;

@@ -2,7 +2,8 @@
 
 use super::column_types::{Content, WORDS, detect, is_id_name, requested};
 use super::encode::{Encoded, encode};
-use super::nodes::{NodeTable, Nodes};
+use super::node_ids::Nodes;
+use super::nodes::NodeTable;
 use super::parse::is_missing;
 use super::profile::{Profile, Sums, profiles};
 use crate::error::{Result, shown};
@@ -67,7 +68,7 @@ fn match_columns(table: &NodeTable, schema: &Schema, notes: &mut Vec<String>) ->
         find(column.name()).ok_or_else(|| {
             let expected = format!("a column `{}`, which the model was trained with", shown(column.name()));
             let advice = "add the column; its values may be left empty";
-            table.sheet.at(1, usize::MAX).error(expected, table.sheet.columns_in_words(), advice)
+            table.sheet.at_header().error(expected, table.sheet.columns_in_words(), advice)
         })
     });
     let columns = columns.collect::<Result<Vec<usize>>>()?;

@@ -1,6 +1,6 @@
 //! Builds one or several graphs from the list of all nodes.
 
-use super::nodes::Nodes;
+use super::node_ids::Nodes;
 use super::splits::Splits;
 use crate::error::{Error, Result};
 use crate::prepare::SELF_LOOPS;

@@ -2,6 +2,7 @@
 
 use super::sheet::Sheet;
 use crate::error::Result;
+use crate::frames::FrameColumn;
 
 /// Returns the index column of a table: the first one, if it has no name and contains 0, 1, ... in any order.
 pub(super) fn find(sheet: &Sheet) -> Result<Option<usize>> {
@@ -10,10 +11,15 @@ pub(super) fn find(sheet: &Sheet) -> Result<Option<usize>> {
         return Ok(None);
     }
     let mut numbers: Vec<Option<u64>> = Vec::new();
-    sheet.for_each(&mut |_, row| {
-        numbers.push(row[0].parse().ok());
-        Ok(())
-    })?;
+    match sheet.typed(0) {
+        Some(FrameColumn::Integers { values, known: None }) => {
+            numbers = values.iter().map(|number| u64::try_from(*number).ok()).collect();
+        }
+        _ => sheet.for_each(&mut |_, row| {
+            numbers.push(row[0].parse().ok());
+            Ok(())
+        })?,
+    }
     numbers.sort_unstable();
     let counts = numbers.iter().zip(0u64..).all(|(number, row)| *number == Some(row));
     Ok((counts && !numbers.is_empty()).then_some(0))

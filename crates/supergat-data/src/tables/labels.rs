@@ -120,7 +120,7 @@ fn check_labels(table: &NodeTable, counts: &Counts<'_>, options: &TableOptions) 
     if !table.has_label() {
         let expected = "a column with the classes of the nodes, called label or class";
         let advice = "name it with --label-column, or add labels.csv";
-        return Err(table.label_error(1, expected, table.sheet.columns_in_words(), advice));
+        return Err(table.label_error(table.sheet.header_line(), expected, table.sheet.columns_in_words(), advice));
     }
     if counts.is_empty() {
         let advice = "fill in the classes of some nodes, or name another --label-column";

@@ -3,12 +3,19 @@
 use crate::error::{Error, TableError};
 use std::path::Path;
 
+/// Word for the lines of a file.
+pub(super) const LINE: &str = "line";
+/// Word for the rows of a frame.
+pub(super) const ROW: &str = "row";
+
 /// A file, line and column of a table.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Location<'a> {
     pub path: &'a Path,
     /// Line, counted from 1; 0 means the whole file.
     pub line: u64,
+    /// Word for lines: [`LINE`] or [`ROW`].
+    pub unit: &'static str,
     /// Name of the column; empty means the whole line.
     pub column: &'a str,
 }
@@ -16,7 +23,12 @@ pub(super) struct Location<'a> {
 impl<'a> Location<'a> {
     /// Returns the location of a whole file.
     pub fn file(path: &'a Path) -> Self {
-        Self { path, line: 0, column: "" }
+        Self::line(path, 0)
+    }
+
+    /// Returns the location of a line of a file.
+    pub fn line(path: &'a Path, line: u64) -> Self {
+        Self { path, line, unit: LINE, column: "" }
     }
 
     /// Builds an error at this location.
@@ -24,6 +36,7 @@ impl<'a> Location<'a> {
         Error::Table(Box::new(TableError {
             path: self.path.to_owned(),
             line: self.line,
+            unit: self.unit,
             column: self.column.to_owned(),
             expected: expected.into(),
             found: found.into(),
@@ -39,7 +52,7 @@ mod tests {
 
     #[test]
     fn messages_are_one_line() {
-        let location = Location { path: Path::new("nodes.csv"), line: 3, column: "a\nge" };
+        let location = Location { column: "a\nge", ..Location::line(Path::new("nodes.csv"), 3) };
         let text = location.error("a number", format!("`{}`", shown(&"x".repeat(99))), "fix it").to_string();
         assert_eq!(
             text,

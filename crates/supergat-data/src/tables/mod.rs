@@ -19,6 +19,7 @@ mod column_types;
 mod edges;
 mod encode;
 mod encoding;
+mod ends;
 mod entries;
 mod features;
 mod graphs;
@@ -26,28 +27,33 @@ mod index_column;
 mod labels;
 mod location;
 mod missing;
+mod node_ids;
 mod nodes;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod parse;
 mod profile;
 mod roles;
+mod row;
 mod sheet;
 mod sidecar;
 pub(crate) mod splits;
 mod text;
+mod typed;
 pub(crate) mod write;
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result, shown};
+use crate::frames::Frame;
 use crate::graph_features::GivenFeatures;
 use crate::matrix_market;
 use crate::options::{LoadOptions, TableOptions, names};
 use crate::split::{self, SplitChoice};
 use features::{FeatureTable, Stated};
 use location::Location;
-use nodes::{NodeTable, Nodes};
-use sheet::file_of;
+use node_ids::Nodes;
+use nodes::NodeTable;
+use sheet::{Sheet, file_of};
 use sidecar::Sidecar;
 use std::path::{Path, PathBuf};
 
@@ -59,6 +65,9 @@ pub(crate) const EDGES: &str = "edges";
 pub(crate) const FEATURES: &str = "features";
 pub(crate) const LABELS: &str = "labels";
 pub(crate) const SPLITS: &str = "splits";
+
+/// Name of a dataset from frames, and its place in errors.
+pub(crate) const FRAMES: &str = "frames";
 
 /// Returns whether these file names belong to a folder of tables, even if some files are missing.
 pub(crate) fn recognises(names: &[String]) -> bool {
@@ -97,6 +106,12 @@ pub(crate) fn load_links(folder: &Path, edges: &Path, options: &LoadOptions) -> 
     with_split(folder, read_links(folder, edges.to_owned(), &options.tables)?, options)
 }
 
+/// Reads frames of nodes and links and applies the requested split.
+pub(crate) fn load_frames(nodes: Frame, edges: Frame, options: &LoadOptions) -> Result<Dataset> {
+    let dataset = Tables::of_frames(nodes, edges, options.tables.clone())?.read()?;
+    with_split(Path::new(FRAMES), dataset, options)
+}
+
 fn with_split(folder: &Path, mut dataset: Dataset, options: &LoadOptions) -> Result<Dataset> {
     if options.split == SplitChoice::Published {
         return Ok(dataset);
@@ -112,24 +127,35 @@ fn with_split(folder: &Path, mut dataset: Dataset, options: &LoadOptions) -> Res
     Ok(dataset)
 }
 
-/// Opened tables of a folder.
+/// Opened tables of a folder, or of frames in memory.
 struct Tables<'a> {
+    /// Folder, for the names of files in errors.
     folder: &'a Path,
-    /// File with the links.
-    edges: PathBuf,
+    edges: Edges,
     options: TableOptions,
     sidecar: Sidecar,
     nodes: Option<NodeTable>,
     features: Option<NodeTable>,
     labels: Option<NodeTable>,
+    /// File of the sparse features, if there is no table of features.
+    matrix: Option<PathBuf>,
+    /// File of the splits.
+    splits: Option<PathBuf>,
+}
+
+/// Table of the links.
+enum Edges {
+    /// A file. Whether it has a header depends on the nodes.
+    File(PathBuf),
+    Frame(Sheet),
 }
 
 impl<'a> Tables<'a> {
     fn open(folder: &'a Path, edges: PathBuf, options: TableOptions, sidecar: Sidecar) -> Result<Self> {
         // There are several graphs only if the table of links has a column `graph`.
-        let graphs = sheet::Sheet::open(&edges, &options, &|row| row.iter().any(|name| roles::GRAPH.is(name)))?;
+        let graphs = Sheet::open(&edges, &options, &|row| row.iter().any(|name| roles::GRAPH.is(name)))?;
         let graphs = roles::GRAPH.find(&graphs, None)?.is_some();
-        let open = |stem| file_of(folder, stem).map(|path| NodeTable::new(&path, &options, graphs)).transpose();
+        let open = |stem| file_of(folder, stem).map(|path| NodeTable::open(&path, &options, graphs)).transpose();
         let tables = (open(NODES)?, open(FEATURES)?, open(LABELS)?);
         let (nodes, features, labels) = tables;
         if nodes.is_none() && labels.is_none() && options.expected.is_none() {
@@ -141,7 +167,29 @@ impl<'a> Tables<'a> {
             };
             return Err(Error::NotFound { path: folder.join("nodes.csv"), advice: advice.into() });
         }
-        let tables = Self { folder, edges, options, sidecar, nodes, features, labels };
+        let matrix = Some(folder.join("features.npz")).filter(|path| features.is_none() && path.is_file());
+        let (edges, splits) = (Edges::File(edges), file_of(folder, SPLITS));
+        let tables = Self { folder, edges, options, sidecar, nodes, features, labels, matrix, splits };
+        tables.check_column_lists()?;
+        Ok(tables)
+    }
+
+    /// Opens a frame of nodes and one of links.
+    fn of_frames(nodes: Frame, edges: Frame, options: TableOptions) -> Result<Self> {
+        let edges = Sheet::of_frame(edges)?;
+        let graphs = roles::GRAPH.find(&edges, None)?.is_some();
+        let nodes = NodeTable::new(Sheet::of_frame(nodes)?, NODES, &options, graphs)?;
+        let tables = Self {
+            folder: Path::new(FRAMES),
+            edges: Edges::Frame(edges),
+            options,
+            sidecar: Sidecar { name: Some(FRAMES.to_owned()), ..Sidecar::default() },
+            nodes: Some(nodes),
+            features: None,
+            labels: None,
+            matrix: None,
+            splits: None,
+        };
         tables.check_column_lists()?;
         Ok(tables)
     }
@@ -157,26 +205,27 @@ impl<'a> Tables<'a> {
                 let nearest = known.iter().min_by_key(|known| strsim::osa_distance(name, known)).unwrap_or(&"");
                 let expected = format!("a column `{}`, which {option} names", shown(name));
                 let advice = format!("did you mean `{}`?", shown(nearest));
-                return Err(first.sheet.at(1, usize::MAX).error(expected, first.sheet.columns_in_words(), advice));
+                return Err(first.sheet.at_header().error(expected, first.sheet.columns_in_words(), advice));
             }
         }
         Ok(())
     }
 
-    fn read(&self) -> Result<Dataset> {
-        let matrix = self.matrix()?;
-        let (nodes, mut notes) = self.node_list(matrix.as_ref())?;
+    fn read(mut self) -> Result<Dataset> {
+        let matrix = self.matrix.as_deref().map(crate::npz::sparse_features).transpose()?;
+        let (mut nodes, mut notes) = self.node_list(matrix.as_ref())?;
         let FeatureTable { mut features, known, schema, notes: more } = self.build_features(&nodes, matrix)?;
         notes.extend(more);
-        let labelled = [&self.labels, &self.nodes, &self.features].into_iter().flatten();
-        let table = labelled.clone().find(|table| table.has_label()).or(labelled.clone().next());
+        let tables = [&self.labels, &self.nodes, &self.features].map(Option::as_ref);
+        let labelled = tables.into_iter().flatten().find(|table| table.has_label());
+        let table = labelled.or(tables.into_iter().flatten().next());
         let table = table.ok_or_else(|| self.no_nodes())?;
         let classes = labels::build(table, &table.labels(&nodes)?, &self.options, &self.sidecar)?;
         notes.extend(classes.notes);
-        let mut others = [&self.nodes, &self.labels, &self.features].into_iter().flatten();
-        let with_split = others.find_map(|table| Some((table, table.split.as_ref()?)));
-        let mut splits = match (file_of(self.folder, SPLITS), with_split) {
-            (Some(path), _) => splits::from_table(&path, &nodes, &self.options, &mut notes)?,
+        let tables = [&self.nodes, &self.labels, &self.features];
+        let with_split = tables.into_iter().flatten().find_map(|table| Some((table, table.split.as_ref()?)));
+        let mut splits = match (&self.splits, with_split) {
+            (Some(path), _) => splits::from_table(path, &nodes, &self.options, &mut notes)?,
             (None, Some((table, columns))) => splits::from_columns(table, columns, &nodes, &mut notes)?,
             // A trained model is tested on all labelled nodes of a new graph.
             (None, None) if self.options.expected.is_some() => splits::all_for_test(&classes.known),
@@ -189,7 +238,15 @@ impl<'a> Tables<'a> {
         if !classes.labels.is_multi() {
             splits::remove_unlabelled(&mut splits, &classes.known, &mut notes);
         }
-        let links = edges::read(&self.edges, &nodes, &self.options)?;
+        // Only links are read from now on, and tables may need much memory.
+        [self.nodes, self.features, self.labels] = [None, None, None];
+        let edges = match self.edges {
+            Edges::File(path) => edges::open(&path, &nodes, &self.options)?,
+            Edges::Frame(sheet) => sheet,
+        };
+        let links = edges::read(&edges, &nodes, &self.options)?;
+        drop(edges);
+        nodes.forget_keys();
         notes.extend(links.notes);
         if let Some(known) = known {
             missing::fill(self.folder, &mut features, &known, &links.pairs)?;
@@ -215,12 +272,6 @@ impl<'a> Tables<'a> {
             splits: Vec::new(),
             origin: None,
         })
-    }
-
-    /// Reads `features.npz`, if it exists and there is no table of features.
-    fn matrix(&self) -> Result<Option<supergat_core::Features<f32>>> {
-        let path = self.folder.join("features.npz");
-        if self.features.is_none() && path.is_file() { crate::npz::sparse_features(&path).map(Some) } else { Ok(None) }
     }
 
     /// Reads the nodes from the first table with ids, else from the first table; returns them with notes on
@@ -293,11 +344,7 @@ impl<'a> Tables<'a> {
         if built.features.columns() == 0 && given == GivenFeatures::Required {
             let advice = "add a column that describes the nodes, such as a number or a category, \
                           or compute features from the graph with --features structural";
-            return Err(table.sheet.at(1, usize::MAX).error(
-                "columns of features",
-                table.sheet.columns_in_words(),
-                advice,
-            ));
+            return Err(table.sheet.at_header().error("columns of features", table.sheet.columns_in_words(), advice));
         }
         Ok(built)
     }

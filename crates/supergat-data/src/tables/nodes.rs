@@ -2,16 +2,18 @@
 
 use super::features::decision;
 use super::index_column;
+use super::node_ids::Nodes;
 use super::roles::{FEATURE, GRAPH, ID, LABEL, MASKS, Role, SPLIT, VALUE};
+use super::row::Row;
 use super::sheet::{Sheet, is_table};
 use super::splits::SplitColumns;
 use crate::error::{Result, shown};
+use crate::frames::FrameColumn;
 use crate::graph_features::GivenFeatures;
 use crate::options::TableOptions;
 use crate::schema::{ColumnType, Decision};
 use csv::StringRecord;
-use std::cell::OnceCell;
-use std::collections::HashMap;
+use std::path::Path;
 
 /// A table of nodes, with the roles of its columns.
 #[derive(Debug)]
@@ -31,115 +33,30 @@ pub(super) struct NodeTable {
     pub entries: Option<[usize; 2]>,
 }
 
-/// Nodes in the order of the table that defines them.
-#[derive(Debug, Default)]
-pub(super) struct Nodes {
-    /// Id of each node.
-    pub ids: Vec<String>,
-    /// Graph of each node, if the tables contain several graphs.
-    pub graph_of: Option<Vec<u32>>,
-    row_of: HashMap<String, u32>,
-    graphs: HashMap<String, u32>,
-    /// Nodes by ids that are whole numbers, in the form of [`whole_number`]; `None` if several nodes have one.
-    row_of_number: OnceCell<HashMap<String, Option<u32>>>,
-}
-
 /// Line and text of a cell.
 pub(super) type Cell = (u64, String);
 
-/// Separator of graph and id in lookup keys.
-const KEY_SEPARATOR: char = '\u{0}';
-
-impl Nodes {
-    /// Creates nodes with the ids 0, 1, ...
-    pub fn numbered(count: usize) -> Self {
-        let ids: Vec<String> = (0..count).map(|node| node.to_string()).collect();
-        let row_of = ids.iter().zip(0..).map(|(id, row)| (id.clone(), row)).collect();
-        Self { ids, row_of, ..Self::default() }
-    }
-
-    pub fn len(&self) -> usize {
-        self.ids.len()
-    }
-
-    /// Looks up a node by its id, and by its graph if there are several.
-    pub fn find(&self, graph: Option<&str>, id: &str) -> Option<u32> {
-        match graph {
-            Some(graph) => self.row_of.get(&key(graph, id)).copied(),
-            None => self.row_of.get(id).copied(),
-        }
-    }
-
-    /// Looks up a node whose id is the same whole number, such as `0` for `0.0`.
-    pub fn find_number(&self, graph: Option<&str>, id: &str) -> Option<u32> {
-        let number = whole_number(id)?;
-        let rows = self.row_of_number.get_or_init(|| {
-            let mut rows = HashMap::new();
-            for (id, row) in &self.row_of {
-                let (graph, id) = id.split_once(KEY_SEPARATOR).map_or((None, id.as_str()), |(g, id)| (Some(g), id));
-                if let Some(number) = whole_number(id) {
-                    let number = graph.map_or_else(|| number.clone(), |graph| key(graph, &number));
-                    rows.entry(number).and_modify(|row| *row = None).or_insert(Some(*row));
-                }
-            }
-            rows
-        });
-        let number = graph.map_or_else(|| number.clone(), |graph| key(graph, &number));
-        rows.get(&number).copied().flatten()
-    }
-
-    /// Adds a node; returns the existing one as error if the id is already taken.
-    fn insert(&mut self, graph: Option<&str>, id: &str) -> std::result::Result<(), u32> {
-        let row = self.ids.len() as u32;
-        let key = graph.map_or_else(|| id.to_owned(), |graph| key(graph, id));
-        if let Some(first) = self.row_of.insert(key, row) {
-            return Err(first);
-        }
-        self.ids.push(id.to_owned());
-        if let Some(graph) = graph {
-            let next = self.graphs.len() as u32;
-            let graph = *self.graphs.entry(graph.to_owned()).or_insert(next);
-            self.graph_of.get_or_insert_default().push(graph);
-        }
-        Ok(())
-    }
-
-    /// Returns the number of graphs.
-    pub fn graphs(&self) -> usize {
-        self.graphs.len().max(1)
-    }
-}
-
-/// Returns the lookup key of a node in one of several graphs.
-fn key(graph: &str, id: &str) -> String {
-    format!("{graph}{KEY_SEPARATOR}{id}")
-}
-
-/// Returns an id that is a whole number without leading zeros and decimals: `7` for `7.0` and `007`.
-fn whole_number(id: &str) -> Option<String> {
-    let (sign, digits) = id.strip_prefix('-').map_or(("", id), |digits| ("-", digits));
-    let (whole, decimals) = digits.split_once('.').unwrap_or((digits, ""));
-    let valid = !whole.is_empty() && whole.bytes().all(|byte| byte.is_ascii_digit());
-    let zeros = decimals.bytes().all(|byte| byte == b'0');
-    let number = whole.trim_start_matches('0');
-    (valid && zeros).then(|| if number.is_empty() { "0".to_owned() } else { format!("{sign}{number}") })
-}
-
 impl NodeTable {
-    /// Opens the table `nodes`, `features` or `labels` and assigns roles to its columns.
-    pub fn new(path: &std::path::Path, options: &TableOptions, graphs: bool) -> Result<Self> {
-        let main = is_table(path, super::NODES);
-        let labels = is_table(path, super::LABELS);
-        let sheet = Sheet::open(path, options, &|row| is_header(row, options, labels))?;
+    /// Opens the file of the table `nodes`, `features` or `labels` and assigns roles to its columns.
+    pub fn open(path: &Path, options: &TableOptions, graphs: bool) -> Result<Self> {
+        let stems = [super::NODES, super::LABELS, super::FEATURES];
+        let stem = stems.into_iter().find(|stem| is_table(path, stem)).unwrap_or(super::FEATURES);
+        let sheet = Sheet::open(path, options, &|row| is_header(row, options, stem == super::LABELS))?;
+        Self::new(sheet, stem, options, graphs)
+    }
+
+    /// Assigns roles to the columns of the table `stem`: `nodes`, `features` or `labels`.
+    pub fn new(sheet: Sheet, stem: &str, options: &TableOptions, graphs: bool) -> Result<Self> {
+        let (main, labels) = (stem == super::NODES, stem == super::LABELS);
         if main && !sheet.has_header {
             let expected = "a first row that names the columns, such as id, label, age, colour";
             let advice = "add one; numbers cannot name columns unless one of them is called id or label";
-            return Err(sheet.at(1, usize::MAX).error(expected, first_row_in_words(&sheet)?, advice));
+            return Err(sheet.at_header().error(expected, first_row_in_words(&sheet)?, advice));
         }
         let optional_features = options.given_features != GivenFeatures::Required;
         if main && sheet.header.len() == 1 && !optional_features {
             let advice = "say with --delimiter which character separates the fields";
-            return Err(sheet.at(1, usize::MAX).error("several columns", sheet.columns_in_words(), advice));
+            return Err(sheet.at_header().error("several columns", sheet.columns_in_words(), advice));
         }
         let optional = options.expected.is_some();
         let find = |role: &Role, named: &Option<String>| match role.find(&sheet, named.as_deref()) {
@@ -259,6 +176,13 @@ impl NodeTable {
             })?;
             return Ok(Nodes::numbered(rows));
         };
+        if let (Some(FrameColumn::Integers { values, known: None }), None) = (self.sheet.typed(id), self.graph)
+            && !values.is_empty()
+        {
+            return Nodes::whole(values).map_err(|[first, again]| {
+                self.duplicate(id, again as u64 + 1, first as u64 + 1, &values[again].to_string())
+            });
+        }
         let mut nodes = Nodes::default();
         let mut lines: Vec<u64> = Vec::new();
         self.sheet.for_each(&mut |line, row| {
@@ -266,11 +190,9 @@ impl NodeTable {
                 let advice = "give the node an id, or name the right column with --id-column";
                 return Err(self.sheet.at(line, id).error("an id", "nothing", advice));
             }
-            nodes.insert(self.graph.map(|at| &row[at]), &row[id]).map_err(|first| {
-                let found = format!("`{}` again, first in line {}", shown(&row[id]), lines[first as usize]);
-                let advice = "remove one of the rows, or name the right column with --id-column";
-                self.sheet.at(line, id).error("an id that occurs once", found, advice)
-            })?;
+            nodes
+                .insert(self.graph.map(|at| &row[at]), &row[id])
+                .map_err(|first| self.duplicate(id, line, lines[first as usize], &row[id]))?;
             lines.push(line);
             Ok(())
         })?;
@@ -281,18 +203,23 @@ impl NodeTable {
         Ok(nodes)
     }
 
+    /// Builds the error for an id that occurs twice.
+    fn duplicate(&self, column: usize, line: u64, first: u64, id: &str) -> crate::Error {
+        let found = format!("`{}` again, first in {} {first}", shown(id), self.sheet.unit());
+        let advice = "remove one of the rows, or name the right column with --id-column";
+        self.sheet.at(line, column).error("an id that occurs once", found, advice)
+    }
+
     /// Calls `visit` with the node, the line and the fields of each row.
     ///
     /// Nodes must not repeat, except in a table of sparse entries.
-    pub fn for_each(
-        &self,
-        nodes: &Nodes,
-        visit: &mut dyn FnMut(usize, u64, &StringRecord) -> Result<()>,
-    ) -> Result<()> {
+    pub fn for_each(&self, nodes: &Nodes, visit: &mut dyn FnMut(usize, u64, Row<'_>) -> Result<()>) -> Result<()> {
+        // A frame of nodes is the only table with nodes, so its rows are the nodes.
+        let rows_are_nodes = self.sheet.frame().is_some();
         let mut seen = vec![false; nodes.len()];
         let mut next = 0;
         self.sheet.for_each(&mut |line, row| {
-            let node = match self.id {
+            let node = match self.id.filter(|_| !rows_are_nodes) {
                 Some(id) => self.find(nodes, id, row).ok_or_else(|| {
                     let advice =
                         "add it to the table of nodes, remove the row, or name the right column with --id-column";
@@ -317,7 +244,7 @@ impl NodeTable {
     }
 
     /// Looks up the node of a row, also by ids that are equal as whole numbers.
-    fn find(&self, nodes: &Nodes, id: usize, row: &StringRecord) -> Option<u32> {
+    fn find(&self, nodes: &Nodes, id: usize, row: Row<'_>) -> Option<u32> {
         let graph = self.graph.map(|at| &row[at]);
         nodes.find(graph, &row[id]).or_else(|| nodes.find_number(graph, &row[id]))
     }
@@ -375,7 +302,8 @@ fn is_header(row: &StringRecord, options: &TableOptions, labels: bool) -> bool {
 fn first_row_in_words(sheet: &Sheet) -> Result<String> {
     let mut first = None;
     sheet.for_each(&mut |_, row| {
-        first.get_or_insert_with(|| row.iter().take(4).map(shown).collect::<Vec<_>>().join(", "));
+        let fields = (0..sheet.header.len().min(4)).map(|at| shown(&row[at]));
+        first.get_or_insert_with(|| fields.collect::<Vec<_>>().join(", "));
         Ok(())
     })?;
     Ok(format!("`{}`", first.unwrap_or_default()))

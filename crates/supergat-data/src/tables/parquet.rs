@@ -1,6 +1,7 @@
 //! Rows of a Parquet file, converted to text like those of other tables.
 
 use super::location::Location;
+use super::row::Row;
 use crate::error::{Error, Result};
 use csv::StringRecord;
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -38,19 +39,19 @@ impl Parquet {
                 if field.is_primitive() {
                     return Ok(field.name().to_owned());
                 }
-                let location = Location { path: &self.path, line: 0, column: field.name() };
+                let location = Location { column: field.name(), ..Location::file(&self.path) };
                 Err(location.error("numbers or texts", "lists or records", "write a column for each of their parts"))
             })
             .collect()
     }
 
     /// Calls `visit` with the number, counted from 1, and the fields of each row.
-    pub fn for_each(&self, visit: &mut dyn FnMut(u64, &StringRecord) -> Result<()>) -> Result<()> {
+    pub fn for_each(&self, visit: &mut dyn FnMut(u64, Row<'_>) -> Result<()>) -> Result<()> {
         let rows = self.reader.get_row_iter(None).map_err(|error| invalid(&self.path, 0, &error))?;
         for (number, row) in (1..).zip(rows) {
             let row = row.map_err(|error| invalid(&self.path, number, &error))?;
             let record: StringRecord = row.get_column_iter().map(|(_, field)| text(field)).collect();
-            visit(number, &record)?;
+            visit(number, Row::Record(&record))?;
         }
         Ok(())
     }
@@ -59,11 +60,7 @@ impl Parquet {
 /// Builds an error for an invalid file.
 fn invalid(path: &Path, line: u64, error: &parquet::errors::ParquetError) -> Error {
     let found = error.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
-    Location { path, line, column: "" }.error(
-        "a Parquet file",
-        format!("`{found}`"),
-        "write it again, or save the table as CSV",
-    )
+    Location::line(path, line).error("a Parquet file", format!("`{found}`"), "write it again, or save the table as CSV")
 }
 
 /// Converts a field to text. Numbers are written so that parsing restores them exactly.

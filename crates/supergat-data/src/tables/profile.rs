@@ -1,9 +1,12 @@
 //! Statistics of the columns of a table, from which their types are detected.
 
-use super::nodes::{NodeTable, Nodes};
+use super::node_ids::Nodes;
+use super::nodes::NodeTable;
 use super::parse::{BOOLEANS, boolean, has_leading_zero, is_missing, parse, unit};
 use crate::error::Result;
+use crate::frames::FrameColumn;
 use crate::schema::Notation;
+use rayon::prelude::*;
 use std::collections::BTreeSet;
 
 /// Notations other than plain numbers, in order of precedence.
@@ -63,12 +66,20 @@ pub(super) struct Words {
 /// Reads the statistics of the feature columns. `needs_words` tells for the name of a column whether its words
 /// are needed even if all its values are numbers.
 pub(super) fn profiles(table: &NodeTable, nodes: &Nodes, needs_words: &dyn Fn(&str) -> bool) -> Result<Vec<Profile>> {
-    let mut profiles = vec![Profile::default(); table.features.len()];
-    table.for_each(nodes, &mut |_, line, row| {
-        table.features.iter().zip(&mut profiles).for_each(|(at, profile)| profile.add(line, &row[*at]));
-        Ok(())
-    })?;
-    let needed = |at: usize, profile: &Profile| profile.is_unclear() || needs_words(&table.sheet.header[at]);
+    let typed: Vec<Option<&FrameColumn>> = table.features.iter().map(|at| table.sheet.typed(*at)).collect();
+    let profile = |column: &Option<&FrameColumn>| column.map_or_else(Profile::default, Profile::of_column);
+    let mut profiles: Vec<Profile> = typed.par_iter().map(profile).collect();
+    let texts = table.features.iter().zip(&mut profiles).zip(&typed).filter(|(_, column)| column.is_none());
+    let mut texts: Vec<(usize, &mut Profile)> = texts.map(|((at, profile), _)| (*at, profile)).collect();
+    if !texts.is_empty() {
+        table.for_each(nodes, &mut |_, line, row| {
+            texts.iter_mut().for_each(|(at, profile)| profile.add(line, &row[*at]));
+            Ok(())
+        })?;
+    }
+    let booleans = |at: usize| matches!(table.sheet.typed(at), Some(FrameColumn::Booleans { .. }));
+    let needed =
+        |at: usize, profile: &Profile| (profile.is_unclear() || needs_words(&table.sheet.header[at])) && !booleans(at);
     let mut unclear: Vec<(usize, &mut Profile)> =
         table.features.iter().copied().zip(&mut profiles).filter(|(at, profile)| needed(*at, profile)).collect();
     if !unclear.is_empty() {
@@ -96,6 +107,51 @@ impl Default for Profile {
 }
 
 impl Profile {
+    /// Reads the statistics of a column of numbers, without its words, or of booleans.
+    fn of_column(column: &FrameColumn) -> Self {
+        match column {
+            FrameColumn::Booleans { .. } => Self::of_booleans(column),
+            _ => {
+                let mut profile = Self::default();
+                column.for_each_number(|number| match number {
+                    Some(number) => {
+                        profile.filled += 1;
+                        profile.plain.sums.add(number);
+                        profile.add_whole(Some(number));
+                    }
+                    None => profile.missing += 1,
+                });
+                profile
+            }
+        }
+    }
+
+    /// Reads the statistics of a column of booleans: those of the first false and true, with the counts of all.
+    fn of_booleans(column: &FrameColumn) -> Self {
+        let (mut booleans, mut row, mut missing) = (Sums::default(), 0, 0);
+        let mut first = [None; 2];
+        column.for_each_number(|value| {
+            match value {
+                Some(value) => {
+                    booleans.add(value);
+                    first[usize::from(value != 0.0)].get_or_insert(row);
+                }
+                None => missing += 1,
+            }
+            row += 1;
+        });
+        let mut profile = Self::default();
+        first.sort_unstable();
+        for row in first.into_iter().flatten() {
+            let (line, field) = (row as u64 + 1, column.text(row));
+            profile.add(line, &field);
+            profile.words.add(line, &field);
+        }
+        (profile.filled, profile.missing, profile.words.tokens) = (booleans.count, missing, booleans.count);
+        profile.words.booleans = booleans;
+        profile
+    }
+
     /// Adds a field of the column.
     fn add(&mut self, line: u64, field: &str) {
         if is_missing(field) {
@@ -105,7 +161,13 @@ impl Profile {
         self.filled += 1;
         self.leading_zeros += usize::from(has_leading_zero(field));
         let number = self.plain.add(line, field);
-        let whole = number.filter(|number| number.fract() == 0.0 && number.abs() < 1e15).map(|number| number as i64);
+        self.add_whole(number);
+    }
+
+    /// Extends the range of the numbers if this one is whole too.
+    fn add_whole(&mut self, number: Option<f64>) {
+        let whole = number.filter(|number| number.abs() < 1e15 && (*number as i64) as f64 == *number);
+        let whole = whole.map(|number| number as i64);
         self.whole = self.whole.zip(whole).map(|((least, most), number)| (least.min(number), most.max(number)));
     }
 

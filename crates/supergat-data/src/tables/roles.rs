@@ -1,6 +1,5 @@
 //! Roles of columns.
 
-use super::location::Location;
 use super::sheet::Sheet;
 use crate::error::{Result, shown};
 
@@ -68,7 +67,7 @@ impl Role {
         let exact = sheet.header.iter().position(|name| sheet.has_header && name == named);
         let number = || named.parse::<usize>().ok()?.checked_sub(1).filter(|at| *at < sheet.header.len());
         exact.or_else(number).map(Some).ok_or_else(|| {
-            Location { path: sheet.path(), line: 1, column: "" }.error(
+            sheet.at_header().error(
                 format!("a column `{}` with {}", shown(named), self.what),
                 sheet.columns_in_words(),
                 format!("give {} another name or number, or check --delimiter", self.option),

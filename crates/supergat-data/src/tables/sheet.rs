@@ -1,9 +1,11 @@
 //! A table with named columns and rows of equal length, independent of the file format.
 
-use super::location::Location;
+use super::location::{LINE, Location, ROW};
+use super::row::{FrameRow, Row};
 use super::text::Text;
 use crate::decompress::ENDINGS;
 use crate::error::{Result, shown};
+use crate::frames::{Frame, FrameColumn};
 use crate::options::TableOptions;
 use csv::StringRecord;
 use std::path::{Path, PathBuf};
@@ -31,13 +33,15 @@ enum Rows {
     Text(Text),
     #[cfg(feature = "parquet")]
     Parquet(super::parquet::Parquet),
+    /// A frame, and its name as a path.
+    Frame(Frame, PathBuf),
 }
 
 /// A table whose rows can be read repeatedly.
 #[derive(Debug)]
 pub(super) struct Sheet {
     rows: Rows,
-    /// Names of the columns; `1`, `2`, ... if the file has no header.
+    /// Names of the columns; `1`, `2`, ... if the table has no header.
     pub header: Vec<String>,
     /// Whether the first row is a header.
     pub has_header: bool,
@@ -75,6 +79,18 @@ impl Sheet {
         Ok(sheet)
     }
 
+    /// Opens a frame.
+    pub fn of_frame(frame: Frame) -> Result<Self> {
+        let path = PathBuf::from(frame.name());
+        let header: Vec<String> = frame.columns().iter().map(|(name, _)| name.trim().to_owned()).collect();
+        let sheet = Self { header, rows: Rows::Frame(frame, path), has_header: true };
+        if sheet.header.is_empty() {
+            return Err(sheet.at_header().error("columns", "none", "add the columns of the table"));
+        }
+        sheet.check_header()?;
+        Ok(sheet)
+    }
+
     #[cfg(feature = "parquet")]
     fn open_parquet(path: &Path) -> Result<Self> {
         let parquet = super::parquet::Parquet::open(path)?;
@@ -94,7 +110,7 @@ impl Sheet {
         let mut sorted: Vec<&String> = self.header.iter().collect();
         sorted.sort_unstable();
         match sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-            Some(pair) => Err(Location { path: self.path(), line: 1, column: pair[0] }.error(
+            Some(pair) => Err(Location { column: pair[0], ..self.at_header() }.error(
                 "columns with distinct names",
                 "the same name twice",
                 "rename one of them",
@@ -108,16 +124,13 @@ impl Sheet {
             Rows::Text(text) => &text.path,
             #[cfg(feature = "parquet")]
             Rows::Parquet(parquet) => &parquet.path,
+            Rows::Frame(_, path) => path,
         }
     }
 
     /// Returns a note if the encoding of the text was guessed.
     pub fn encoding_note(&self) -> Option<String> {
-        let guessed = match &self.rows {
-            Rows::Text(text) => text.guessed_encoding,
-            #[cfg(feature = "parquet")]
-            Rows::Parquet(_) => false,
-        };
+        let guessed = matches!(&self.rows, Rows::Text(text) if text.guessed_encoding);
         let name = self.name();
         guessed.then(|| format!("{name}: not UTF-8, so read as Windows-1252; save it as UTF-8 if letters look wrong"))
     }
@@ -128,6 +141,7 @@ impl Sheet {
             Rows::Text(text) => text.comment_lines(),
             #[cfg(feature = "parquet")]
             Rows::Parquet(_) => 0,
+            Rows::Frame(..) => 0,
         }
     }
 
@@ -138,7 +152,37 @@ impl Sheet {
 
     /// Returns a location in the table; a `column` out of range means the whole line.
     pub fn at(&self, line: u64, column: usize) -> Location<'_> {
-        Location { path: self.path(), line, column: self.header.get(column).map_or("", String::as_str) }
+        let column = self.header.get(column).map_or("", String::as_str);
+        Location { path: self.path(), line, unit: self.unit(), column }
+    }
+
+    /// Returns the location of the names of the columns.
+    pub fn at_header(&self) -> Location<'_> {
+        self.at(self.header_line(), usize::MAX)
+    }
+
+    /// Returns the line with the names of the columns; 0 for frames, which have no such row.
+    pub fn header_line(&self) -> u64 {
+        u64::from(self.frame().is_none())
+    }
+
+    /// Returns the word for lines in messages.
+    pub fn unit(&self) -> &'static str {
+        if self.frame().is_some() { ROW } else { LINE }
+    }
+
+    /// Returns the frame that contains the rows, if they are in memory.
+    pub fn frame(&self) -> Option<&Frame> {
+        match &self.rows {
+            Rows::Frame(frame, _) => Some(frame),
+            _ => None,
+        }
+    }
+
+    /// Returns a column of a frame whose values are numbers or booleans and not texts.
+    pub fn typed(&self, at: usize) -> Option<&FrameColumn> {
+        let column = self.frame().map(|frame| &frame.columns()[at].1);
+        column.filter(|column| !matches!(column, FrameColumn::Text(_)))
     }
 
     /// Describes the columns in words: `3 columns (a, b, c)`.
@@ -150,15 +194,23 @@ impl Sheet {
     }
 
     /// Calls `visit` with the line and the fields of each row below the header. Rows must have equal length.
-    pub fn for_each(&self, visit: &mut dyn FnMut(u64, &StringRecord) -> Result<()>) -> Result<()> {
+    pub fn for_each(&self, visit: &mut dyn FnMut(u64, Row<'_>) -> Result<()>) -> Result<()> {
         match &self.rows {
             Rows::Text(text) => self.for_each_text(text, visit),
             #[cfg(feature = "parquet")]
             Rows::Parquet(parquet) => parquet.for_each(visit),
+            Rows::Frame(frame, _) => {
+                let mut row = FrameRow::first(frame);
+                (1..=frame.rows() as u64).try_for_each(|number| {
+                    visit(number, Row::Frame(&row))?;
+                    row.advance();
+                    Ok(())
+                })
+            }
         }
     }
 
-    fn for_each_text(&self, text: &Text, visit: &mut dyn FnMut(u64, &StringRecord) -> Result<()>) -> Result<()> {
+    fn for_each_text(&self, text: &Text, visit: &mut dyn FnMut(u64, Row<'_>) -> Result<()>) -> Result<()> {
         let mut header = self.has_header;
         text.for_each(&mut |line, row| {
             if std::mem::take(&mut header) {
@@ -169,11 +221,11 @@ impl Sheet {
                 return Ok(true);
             }
             if row.len() != self.header.len() {
-                let location = Location { path: self.path(), line, column: "" };
+                let location = self.at(line, usize::MAX);
                 let expected = format!("{} fields, as in the first row", self.header.len());
                 return Err(location.error(expected, row.len().to_string(), text.advice_on_fields()));
             }
-            visit(line, row).map(|()| true)
+            visit(line, Row::Record(row)).map(|()| true)
         })
     }
 }

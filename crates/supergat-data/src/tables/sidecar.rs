@@ -55,7 +55,7 @@ impl Sidecar {
             let line = 1 + bytes[..start].iter().filter(|byte| **byte == b'\n').count() as u64;
             let expected = "name, directed, features, sparse, prepared, classes, several_labels or listed_links";
             let found = error.message().split_whitespace().collect::<Vec<_>>().join(" ");
-            Location { path: &path, line, column: "" }.error(expected, format!("`{found}`"), "fix or remove the file")
+            Location::line(&path, line).error(expected, format!("`{found}`"), "fix or remove the file")
         })
     }
 }

@@ -1,6 +1,7 @@
 //! Train/validation/test split of nodes in tables.
 
-use super::nodes::{NodeTable, Nodes};
+use super::node_ids::Nodes;
+use super::nodes::NodeTable;
 use super::parse::{is_missing, mask};
 use super::roles::{FOLD, GRAPH, ID, SPLIT};
 use super::sheet::Sheet;
@@ -150,7 +151,7 @@ pub(super) fn from_table(
     let column = |role: &super::roles::Role| {
         role.find(&sheet, None)?.ok_or_else(|| {
             let expected = format!("a column with {}", role.what);
-            sheet.at(1, usize::MAX).error(expected, sheet.columns_in_words(), "call the columns split and id")
+            sheet.at_header().error(expected, sheet.columns_in_words(), "call the columns split and id")
         })
     };
     let (split_column, id) = (column(&SPLIT)?, column(&ID)?);

@@ -7,6 +7,7 @@ mod convert;
 mod corpus;
 mod download;
 mod formats;
+mod frames;
 mod graph_features;
 mod graph_files;
 mod hostile;

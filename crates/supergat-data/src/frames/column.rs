@@ -1,0 +1,201 @@
+//! A column of a frame, and its values as text and as numbers.
+
+use super::Strings;
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// Values of a column.
+#[derive(Debug, Clone, PartialEq)]
+pub enum FrameColumn {
+    /// Numbers in double precision; NaN is a missing value.
+    Numbers(Vec<f64>),
+    /// Numbers in single precision; NaN is a missing value.
+    Float32(Vec<f32>),
+    /// Whole numbers.
+    Integers {
+        /// Number of each row.
+        values: Vec<i64>,
+        /// Whether each number is known; `None` if all are.
+        known: Option<Vec<bool>>,
+    },
+    /// Booleans.
+    Booleans {
+        /// Value of each row.
+        values: Vec<bool>,
+        /// Whether each value is known; `None` if all are.
+        known: Option<Vec<bool>>,
+    },
+    /// Texts. They are read like the fields of a text file, so they may also contain numbers or dates.
+    Text(Strings),
+}
+
+impl From<Vec<f64>> for FrameColumn {
+    fn from(values: Vec<f64>) -> Self {
+        Self::Numbers(values)
+    }
+}
+
+impl From<Vec<f32>> for FrameColumn {
+    fn from(values: Vec<f32>) -> Self {
+        Self::Float32(values)
+    }
+}
+
+impl From<Vec<i64>> for FrameColumn {
+    fn from(values: Vec<i64>) -> Self {
+        Self::Integers { values, known: None }
+    }
+}
+
+impl From<Vec<bool>> for FrameColumn {
+    fn from(values: Vec<bool>) -> Self {
+        Self::Booleans { values, known: None }
+    }
+}
+
+impl From<Strings> for FrameColumn {
+    fn from(values: Strings) -> Self {
+        Self::Text(values)
+    }
+}
+
+impl FrameColumn {
+    /// Returns the number of rows.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Numbers(values) => values.len(),
+            Self::Float32(values) => values.len(),
+            Self::Integers { values, .. } => values.len(),
+            Self::Booleans { values, .. } => values.len(),
+            Self::Text(values) => values.len(),
+        }
+    }
+
+    /// Returns whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the marks of known values, if the column has them besides its values.
+    pub(crate) fn known(&self) -> Option<&[bool]> {
+        match self {
+            Self::Integers { known, .. } | Self::Booleans { known, .. } => known.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// Returns the text of a value, as a file would contain it; empty if it is missing.
+    pub(crate) fn text(&self, row: usize) -> Cow<'_, str> {
+        if self.known().is_some_and(|known| !known[row]) {
+            return Cow::Borrowed("");
+        }
+        match self {
+            Self::Numbers(values) if values[row].is_nan() => Cow::Borrowed(""),
+            Self::Float32(values) if values[row].is_nan() => Cow::Borrowed(""),
+            Self::Numbers(values) => Cow::Owned(format!("{:?}", values[row])),
+            Self::Float32(values) => Cow::Owned(format!("{:?}", values[row])),
+            Self::Integers { values, .. } => Cow::Owned(values[row].to_string()),
+            Self::Booleans { values, .. } => Cow::Borrowed(if values[row] { "true" } else { "false" }),
+            Self::Text(values) => Cow::Borrowed(values.get(row).unwrap_or("").trim()),
+        }
+    }
+
+    /// Calls `visit` with each value as a number; `None` for missing values. Texts have no numbers.
+    pub(crate) fn for_each_number(&self, mut visit: impl FnMut(Option<f64>)) {
+        match self {
+            Self::Numbers(values) => values.iter().for_each(|value| visit((!value.is_nan()).then_some(*value))),
+            Self::Float32(values) => {
+                values.iter().for_each(|value| visit((!value.is_nan()).then_some(f64::from(*value))));
+            }
+            Self::Integers { values, known } => {
+                marked(values, known, 0..values.len(), |_, value| visit(value.map(|value| value as f64)));
+            }
+            Self::Booleans { values, known } => {
+                marked(values, known, 0..values.len(), |_, value| visit(value.map(|value| f64::from(u8::from(value)))));
+            }
+            Self::Text(_) => {}
+        }
+    }
+
+    /// Calls `visit` with each of the given rows and its value as a feature; `None` for missing values. Texts have
+    /// no numbers.
+    pub(crate) fn for_each_feature(&self, rows: Range<usize>, mut visit: impl FnMut(usize, Option<f32>)) {
+        match self {
+            Self::Numbers(values) => {
+                let known = |value: f64| (!value.is_nan()).then(|| rounded(value));
+                rows.clone().zip(&values[rows]).for_each(|(row, value)| visit(row, known(*value)));
+            }
+            Self::Float32(values) => {
+                let known = |value: f32| (!value.is_nan()).then_some(value);
+                rows.clone().zip(&values[rows]).for_each(|(row, value)| visit(row, known(*value)));
+            }
+            Self::Integers { values, known } => {
+                marked(values, known, rows, |row, value| visit(row, value.map(|value| value as f32)));
+            }
+            Self::Booleans { values, known } => {
+                marked(values, known, rows, |row, value| visit(row, value.map(|value| f32::from(u8::from(value)))));
+            }
+            Self::Text(_) => {}
+        }
+    }
+}
+
+/// Calls `visit` with each of the given rows and its value, if it is known.
+fn marked<T: Copy>(
+    values: &[T],
+    known: &Option<Vec<bool>>,
+    rows: Range<usize>,
+    mut visit: impl FnMut(usize, Option<T>),
+) {
+    match known {
+        None => rows.clone().zip(&values[rows]).for_each(|(row, value)| visit(row, Some(*value))),
+        Some(known) => rows.for_each(|row| visit(row, known[row].then_some(values[row]))),
+    }
+}
+
+/// Rounds a number to single precision, with the result of reading its shortest text.
+///
+/// The text differs from the number by less than half a unit in double precision. That matters only if the number
+/// is halfway between two numbers of single precision, and only if its text is not exact.
+fn rounded(value: f64) -> f32 {
+    const TAIL: u64 = (1 << 29) - 1;
+    const HALF: u64 = 1 << 28;
+    const EXACT: f64 = (1u64 << 53) as f64;
+    let halfway = value.to_bits() & TAIL == HALF && (value.fract() != 0.0 || value.abs() > EXACT);
+    let tiny = value.abs() < f64::from(f32::MIN_POSITIVE) && value != 0.0;
+    match halfway || tiny {
+        true => format!("{value:?}").parse().unwrap_or(value as f32),
+        false => value as f32,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn writes_the_text_of_a_file() {
+        let text = |column: FrameColumn| (0..column.len()).map(|row| column.text(row).into_owned()).collect::<Vec<_>>();
+        assert_eq!(text(vec![1.0, 0.1, f64::NAN, -1e300, f64::INFINITY].into()), ["1.0", "0.1", "", "-1e300", "inf"]);
+        assert_eq!(text(vec![0.1f32, f32::NAN].into()), ["0.1", ""]);
+        assert_eq!(text(FrameColumn::Integers { values: vec![7, -8], known: Some(vec![false, true]) }), ["", "-8"]);
+        assert_eq!(text(vec![true, false].into()), ["true", "false"]);
+        assert_eq!(text([Some(" a "), None].into_iter().collect::<Strings>().into()), ["a", ""]);
+    }
+
+    proptest! {
+        /// Includes numbers halfway between two numbers of single precision, and their neighbours.
+        #[test]
+        fn rounds_like_the_shortest_text(bits: u32, next in -1i64..=1, other: f64) {
+            let halfway = f64::from_bits(f64::from(f32::from_bits(bits)).to_bits() + (1 << 28));
+            let near = f64::from_bits(halfway.to_bits().wrapping_add_signed(next));
+            for value in [near, other, near.trunc()] {
+                if !value.is_nan() {
+                    let text: f32 = format!("{value:?}").parse().unwrap();
+                    prop_assert_eq!(rounded(value).to_bits(), text.to_bits(), "{:?}", value);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Data frames in memory as tables of nodes and links.
+//!
+//! [`read_frames`] treats two frames as [`crate::tables`] treats the files `nodes.csv` and `edges.csv`: roles and
+//! types of columns, missing values and splits are recognised in the same way, and the same notes are given.
+//!
+//! Texts are trimmed, and a missing value reads like an empty field. Where the text of a typed value matters, such
+//! as for ids, classes and categories, numbers are written in their shortest form, with a decimal point in columns
+//! of floating-point numbers (`1.0`), and booleans as `true` and `false`.
+//!
+//! Notes and errors name a frame by its name, and a row by its number, counted from 1 for the first row of data.
+
+mod column;
+mod strings;
+
+pub use column::FrameColumn;
+pub use strings::Strings;
+
+use crate::dataset::Dataset;
+use crate::error::{Error, Result, shown};
+use crate::options::LoadOptions;
+use crate::tables;
+
+/// A table in memory: named columns of equal length.
+///
+/// ```
+/// use supergat_data::frames::{Frame, FrameColumn};
+/// let frame = Frame::new("nodes", [("id", FrameColumn::from(vec![7i64, 8])), ("age", vec![31.5, f64::NAN].into())])?;
+/// assert_eq!((frame.name(), frame.rows(), frame.columns().len()), ("nodes", 2, 2));
+/// # Ok::<(), supergat_data::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Frame {
+    name: String,
+    columns: Vec<(String, FrameColumn)>,
+}
+
+impl Frame {
+    /// Creates a frame. Returns an error unless all columns have the same length.
+    pub fn new<N: Into<String>>(
+        name: impl Into<String>,
+        columns: impl IntoIterator<Item = (N, FrameColumn)>,
+    ) -> Result<Self> {
+        let columns = columns.into_iter().map(|(name, column)| (name.into(), column)).collect();
+        let frame = Self { name: name.into(), columns };
+        for (name, column) in &frame.columns {
+            if column.len() != frame.rows() {
+                let expected = format!("{}, as in column `{}`", frame.rows(), shown(&frame.columns[0].0));
+                return Err(frame.unexpected("rows", name, expected, column.len()));
+            }
+            if let Some(known) = column.known().filter(|known| known.len() != column.len()) {
+                let expected = format!("{}, one per row", column.len());
+                return Err(frame.unexpected("marks of known values", name, expected, known.len()));
+            }
+        }
+        Ok(frame)
+    }
+
+    fn unexpected(&self, what: &str, column: &str, expected: String, found: usize) -> Error {
+        let what = format!("{what} of column `{}` of {}", shown(column), shown(&self.name));
+        Error::Array { what, expected, found: found.to_string() }
+    }
+
+    /// Returns the name of the frame, which notes and errors contain.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the number of rows.
+    pub fn rows(&self) -> usize {
+        self.columns.first().map_or(0, |(_, column)| column.len())
+    }
+
+    /// Returns the names and values of the columns.
+    pub fn columns(&self) -> &[(String, FrameColumn)] {
+        &self.columns
+    }
+}
+
+/// Makes a dataset from a frame of nodes and a frame of links, as [`crate::load_with`] does from a folder with
+/// `nodes.csv` and `edges.csv`.
+///
+/// The split, the computed features and the table options apply; the delimiter and the cache do not. The name of
+/// the dataset is `frames`. The frames are dropped as soon as they are not needed any more.
+///
+/// ```
+/// use supergat_data::LoadOptions;
+/// use supergat_data::frames::{Frame, FrameColumn, Strings, read_frames};
+/// let words: Strings = ["a", "b", "a", "b"].into_iter().map(Some).collect();
+/// let nodes = Frame::new("nodes", [
+///     ("id", FrameColumn::from(vec![10i64, 20, 30, 40])),
+///     ("label", words.into()),
+///     ("age", vec![3.5, f64::NAN, 1.5, 0.5].into()),
+/// ])?;
+/// let edges = Frame::new("edges", [("source", FrameColumn::from(vec![10i64, 20])), ("target", vec![20i64, 30].into())])?;
+/// let dataset = read_frames(nodes, edges, &LoadOptions::default())?;
+/// // The second feature marks the missing age.
+/// assert_eq!((dataset.nodes(), dataset.classes(), dataset.features()), (4, 2, 2));
+/// assert_eq!(dataset.node_id(0, 2), "30");
+/// # Ok::<(), supergat_data::Error>(())
+/// ```
+pub fn read_frames(nodes: Frame, edges: Frame, options: &LoadOptions) -> Result<Dataset> {
+    let mut options = options.clone();
+    options.tables.given_features = options.features.given();
+    let mut dataset = tables::load_frames(nodes, edges, &options)?;
+    options.features.apply(tables::FRAMES, &mut dataset)?;
+    Ok(dataset)
+}

@@ -1,0 +1,134 @@
+//! Looks up the nodes at the ends of links.
+
+use super::node_ids::Nodes;
+use super::sheet::Sheet;
+use crate::error::{Error, Result, shown};
+use crate::file;
+use crate::frames::{Frame, FrameColumn};
+use rayon::prelude::*;
+
+/// Links of a frame that one task looks up.
+const BLOCK: usize = 1 << 16;
+/// End of a link that is not known.
+const UNKNOWN: u32 = u32::MAX;
+
+/// Columns with the ends of links, and with their graph.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct EndColumns {
+    pub source: usize,
+    pub target: usize,
+    pub graph: Option<usize>,
+}
+
+/// Ends of all links, in input order.
+#[derive(Debug, Default)]
+pub(super) struct Ends {
+    /// Source and target of each link between known nodes.
+    pub pairs: Vec<(u32, u32)>,
+    /// Number of links to unknown nodes.
+    pub unknown: usize,
+    /// First id that was matched as a whole number, and the number of such ids.
+    pub converted: Option<(String, usize)>,
+    /// Number of rows whose first field begins with `#`.
+    pub begin_with_hash: usize,
+}
+
+impl Ends {
+    /// Reads the ends of all links. The first link to an unknown node is an error unless `skip_unknown` is set.
+    pub fn read(sheet: &Sheet, columns: EndColumns, nodes: &Nodes, skip_unknown: bool) -> Result<Self> {
+        match (sheet.frame(), columns.graph) {
+            (Some(frame), None) => Self::of_frame(sheet, frame, columns, nodes, skip_unknown),
+            _ => Self::of_rows(sheet, columns, nodes, skip_unknown),
+        }
+    }
+
+    fn of_rows(sheet: &Sheet, columns: EndColumns, nodes: &Nodes, skip_unknown: bool) -> Result<Self> {
+        let mut ends = Self::default();
+        sheet.for_each(&mut |line, row| {
+            ends.begin_with_hash += usize::from(row[0].starts_with('#'));
+            let mut find = |at: usize| {
+                let graph = columns.graph.map(|at| &row[at]);
+                let number = || {
+                    let node = nodes.find_number(graph, &row[at])?;
+                    ends.converted.get_or_insert_with(|| (row[at].to_owned(), 0)).1 += 1;
+                    Some(node)
+                };
+                nodes.find(graph, &row[at]).or_else(number).ok_or(at)
+            };
+            match (find(columns.source), find(columns.target)) {
+                (Ok(from), Ok(to)) => file::push(sheet.path(), &mut ends.pairs, (from, to))?,
+                _ if skip_unknown => ends.unknown += 1,
+                (Err(at), _) | (_, Err(at)) => return Err(unknown(sheet, line, at, &row[at])),
+            }
+            Ok(())
+        })?;
+        Ok(ends)
+    }
+
+    /// Reads the links of a frame in parallel. The result does not depend on the number of threads.
+    fn of_frame(sheet: &Sheet, frame: &Frame, columns: EndColumns, nodes: &Nodes, skip_unknown: bool) -> Result<Self> {
+        let column = |at: usize| &frame.columns()[at].1;
+        let at = [columns.source, columns.target];
+        let mut pairs = file::filled(sheet.path(), (UNKNOWN, UNKNOWN), frame.rows())?;
+        let blocks = pairs.par_chunks_mut(BLOCK).enumerate().map(|(number, pairs)| {
+            let mut block = Block::default();
+            for (row, pair) in (number * BLOCK..).zip(pairs) {
+                let mut known = [UNKNOWN; 2];
+                for (known, at) in known.iter_mut().zip(at) {
+                    match find(column(at), nodes, row) {
+                        Some((node, converted)) => {
+                            *known = node;
+                            block.converted += usize::from(converted);
+                            block.first_converted = block.first_converted.or(converted.then_some((row, at)));
+                        }
+                        None => block.first_unknown = block.first_unknown.or(Some((row, at))),
+                    }
+                }
+                match known.contains(&UNKNOWN) {
+                    true => block.unknown += 1,
+                    false => *pair = known.into(),
+                }
+            }
+            block
+        });
+        let blocks: Vec<Block> = blocks.collect();
+        if let (Some((row, at)), false) = (blocks.iter().find_map(|block| block.first_unknown), skip_unknown) {
+            return Err(unknown(sheet, row as u64 + 1, at, &column(at).text(row)));
+        }
+        let count = |of: fn(&Block) -> usize| blocks.iter().map(of).sum::<usize>();
+        if count(|block| block.unknown) > 0 {
+            pairs.retain(|pair| pair.0 != UNKNOWN);
+        }
+        let converted = blocks.iter().find_map(|block| block.first_converted);
+        let converted = converted.map(|(row, at)| (column(at).text(row).into_owned(), count(|block| block.converted)));
+        Ok(Self { pairs, unknown: count(|block| block.unknown), converted, begin_with_hash: 0 })
+    }
+}
+
+/// Counts of a block of links, and row and column of the first ends of their kind.
+#[derive(Debug, Default)]
+struct Block {
+    unknown: usize,
+    first_unknown: Option<(usize, usize)>,
+    converted: usize,
+    first_converted: Option<(usize, usize)>,
+}
+
+/// Looks up the node of a cell; returns it, and whether its id is only equal as a whole number.
+fn find(column: &FrameColumn, nodes: &Nodes, row: usize) -> Option<(u32, bool)> {
+    if let FrameColumn::Integers { values, known } = column
+        && known.as_ref().is_none_or(|known| known[row])
+        && let Some(node) = nodes.find_whole(values[row])
+    {
+        return Some((node, false));
+    }
+    let id = column.text(row);
+    let same = nodes.find(None, &id).map(|node| (node, false));
+    same.or_else(|| nodes.find_number(None, &id).map(|node| (node, true)))
+}
+
+/// Builds the error for a link to an unknown node.
+fn unknown(sheet: &Sheet, line: u64, at: usize, id: &str) -> Error {
+    let advice = "add the node, remove the link, or leave such links out with --skip-unknown";
+    sheet.at(line, at).error("the id of a node", format!("`{}`", shown(id)), advice)
+}
