@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use supergat_core::{Architecture, Example, Model, Score};
 use supergat_data::options::{Expected, Origin};
 use supergat_data::schema::Schema;
-use supergat_data::{Dataset, LoadOptions, SplitChoice, TableOptions};
+use supergat_data::{Dataset, Frame, LoadOptions, SplitChoice, TableOptions};
 use supergat_lab::Settings;
 
 /// A node classifier: trains, predicts, explains, saves and loads.
@@ -190,6 +190,20 @@ impl Classifier {
         let source = source.or(recorded).ok_or(Error::NoTrainingData)?;
         let dataset = supergat_data::load_with(source, &options)?;
         self.check_labels(source, &dataset)?;
+        Ok(dataset)
+    }
+
+    /// Reads data frames of a new graph for this model: they are prepared with the columns, means and classes of the training data.
+    pub fn read_frames(&self, nodes: Frame, edges: Frame) -> Result<Dataset> {
+        let features = self.card.origin.as_ref().map(|origin| origin.features.clone()).unwrap_or_default();
+        if features.is_of_one_graph() {
+            return Err(Error::OtherGraph { data: "frames".to_owned() });
+        }
+        let expected = Some(self.expected(features.width()));
+        let tables = TableOptions { expected, ..self.table_options() };
+        let dataset =
+            supergat_data::read_frames(nodes, edges, &LoadOptions { features, tables, ..LoadOptions::default() })?;
+        self.check_labels(&dataset.name, &dataset)?;
         Ok(dataset)
     }
 

@@ -1,0 +1,99 @@
+"""Frames in and out: which library a frame is of, its columns, and new frames of the same library."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+#: Libraries of frames, in the order in which they are tried for results.
+LIBRARIES = ("pandas", "polars", "pyarrow")
+
+
+def library_of(frame: Any) -> str | None:
+    """Return the library that a frame is of, if results can be made in it."""
+    root = type(frame).__module__.split(".")[0]
+    return root if root in LIBRARIES else None
+
+
+def new_frame(columns: Mapping[str, Any], library: str | None) -> Any:
+    """Make a frame of a library; without one, of the first that is installed, else a dictionary of arrays."""
+    if library is None:
+        library = next((name for name in LIBRARIES if importlib.util.find_spec(name)), None)
+    if library is None:
+        return dict(columns)
+    module = importlib.import_module(library)
+    if library == "pyarrow":
+        return module.table({name: plain(values) for name, values in columns.items()})
+    return module.DataFrame({name: plain(values) for name, values in columns.items()})
+
+
+def plain(values: Any) -> Any:
+    """Return strings as a list, because not every library takes arrays of objects."""
+    array = np.asarray(values)
+    return array.tolist() if array.dtype == object else array
+
+
+def columns_of(frame: Any, name: str) -> Any:
+    """Return a frame in a form that the extension reads: an Arrow stream, or a dictionary of columns.
+
+    pandas without pyarrow has no Arrow stream, and a named index of pandas is a column.
+    """
+    if isinstance(frame, Mapping):
+        return {str(key): column(values) for key, values in frame.items()}
+    if library_of(frame) == "pandas":
+        if getattr(frame.index, "name", None) is not None:
+            frame = frame.reset_index()
+        frame = frame.rename(columns=str)
+        if importlib.util.find_spec("pyarrow") is None or not hasattr(frame, "__arrow_c_stream__"):
+            return {key: pandas_column(frame[key]) for key in frame.columns}
+        return without_index(frame)
+    if not hasattr(frame, "__arrow_c_stream__") and hasattr(frame, "arrow"):  # a DuckDB relation
+        frame = frame.arrow()
+    if not hasattr(frame, "__arrow_c_stream__"):
+        raise TypeError(
+            f"{name}: expected a data frame (pandas, polars, pyarrow, DuckDB) or a dictionary of columns, "
+            f"found {type(frame).__name__}"
+        )
+    return frame
+
+
+def without_index(frame: Any) -> Any:
+    """Return an Arrow table of a pandas frame without its index."""
+    import pyarrow as pa
+
+    try:
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        # Columns of mixed types become text, as they would in a file.
+        return {key: pandas_column(frame[key]) for key in frame.columns}
+
+
+def pandas_column(series: Any) -> Any:
+    """Return a column of pandas as an array, or as a list of strings and None."""
+    kind = series.dtype.kind if isinstance(series.dtype, np.dtype) else "O"
+    if kind in "fiub":
+        return column(series.to_numpy())
+    if kind == "M":
+        series = series.dt.strftime("%Y-%m-%dT%H:%M:%S")
+    missing = series.isna().to_numpy()
+    return [None if gone else str(value) for value, gone in zip(series.tolist(), missing)]
+
+
+def column(values: Any) -> Any:
+    """Return a column as an array of a type that the extension reads, or as a list of strings and None."""
+    array = values if isinstance(values, np.ndarray) else np.asarray(values)
+    if array.ndim != 1:
+        raise ValueError(f"a column must have one dimension, found {array.ndim}")
+    if array.dtype == np.float32 or array.dtype == np.float64 or array.dtype == np.bool_:
+        return np.ascontiguousarray(array)
+    if array.dtype.kind in "iu" and array.dtype != np.uint64:
+        return np.ascontiguousarray(array, dtype=np.int64)
+    if array.dtype.kind in "fu":
+        return np.ascontiguousarray(array, dtype=np.float64)
+    if array.dtype.kind == "M":
+        return [None if np.isnat(value) else str(value.astype("datetime64[s]")) for value in array]
+    return [None if value is None or value != value else str(value) for value in array.tolist()]

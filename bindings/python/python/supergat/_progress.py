@@ -1,0 +1,46 @@
+"""A progress line on standard error, in terminals and notebooks."""
+
+from __future__ import annotations
+
+import sys
+import time
+from types import TracebackType
+
+
+class Progress:
+    """Line such as ``training:  40 % |####      | 4/10 seeds [epoch 120, validation 81.2 %, 3 s]``.
+
+    ``show`` is ``True``, ``False``, or ``None`` for terminals and notebooks only.
+    """
+
+    def __init__(self, seeds: int, show: bool | None) -> None:
+        self.seeds = seeds
+        self.started = time.monotonic()
+        self.width = 0
+        if show is None:
+            show = sys.stderr is not None and (sys.stderr.isatty() or "ipykernel" in sys.modules)
+        self.show = show
+
+    def __call__(self, done: int, epoch: int, metric: float) -> None:
+        """Draw the line; the extension calls this while it trains."""
+        seconds = time.monotonic() - self.started
+        if not self.show or seconds < 0.5:
+            return
+        share = done / self.seeds
+        bar = "#" * int(10 * share)
+        unit = "seed" if self.seeds == 1 else "seeds"
+        line = (
+            f"training: {100 * share:3.0f} % |{bar:<10}| {done}/{self.seeds} {unit} "
+            f"[epoch {epoch}, validation {100 * metric:.1f} %, {seconds:.0f} s]"
+        )
+        sys.stderr.write("\r" + line.ljust(self.width))
+        sys.stderr.flush()
+        self.width = len(line)
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self.width:
+            sys.stderr.write("\r" + " " * self.width + "\r")
+            sys.stderr.flush()

@@ -1,0 +1,448 @@
+"""A scikit-learn estimator whose samples are nodes."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _frames
+from .graph import Graph, draw_split, html_table
+from .training import Model, Training, expect_graph, plain, train
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+#: Names of the hyperparameters, in the order of the library's table.
+HYPERPARAMETERS = (
+    "layers", "hidden", "heads", "output_heads", "dropout", "negative_slope", "lr", "lambda_2", "max_epochs",
+    "lambda_e", "p_e", "p_n", "top_k", "negatives_per_edge", "lambda_g", "margin_g", "lambda_b", "margin_b",
+    "early_stop", "early_stop_patience", "early_stop_window", "early_stop_loss_change",
+    "early_stop_metric_change",
+)
+
+
+class SuperGATClassifier:
+    """Graph attention network as a scikit-learn classifier. The samples are nodes, given by their ids.
+
+    The graph is a parameter, so cross-validation, grid search and cloning work with node ids as X. Only the labels
+    that are given to :meth:`fit` are used: labels of other nodes, also those of the graph, are never read.
+
+    Parameters
+    ----------
+    graph : Graph, optional
+        Graph of the nodes. Without one, X is a matrix of features, and the samples have no links.
+    model : str
+        One of :func:`supergat.model_names`, or ``auto`` for the one recommended for the graph.
+    random_state : int, RandomState or None
+        Seed; ``None`` is 0. The same seed gives the same bits.
+    n_seeds : int
+        Number of seeds; the model with the best validation metric is kept.
+    validation : float
+        Share of the given nodes that selects the best epoch and ends training early.
+    preset : str, optional
+        Dataset of the paper whose published hyperparameters are used.
+    n_jobs : int, optional
+        Number of threads; the default is all cores. Results do not depend on it.
+    verbose : bool, optional
+        Whether a progress line is shown; by default in terminals and notebooks.
+    layers : int, optional
+        Number of layers (L).
+    hidden : int, optional
+        Features per head in hidden layers (F); models without attention have heads * hidden.
+    heads : int, optional
+        Number of attention heads in hidden layers, concatenated (K).
+    output_heads : int, optional
+        Number of attention heads in the last layer, averaged.
+    dropout : float, optional
+        Dropout probability of layer inputs and attention coefficients.
+    negative_slope : float, optional
+        LeakyReLU slope for negative attention scores.
+    lr : float, optional
+        Learning rate (Adam).
+    lambda_2 : float, optional
+        Weight decay, added to the gradient of every weight (lambda_2).
+    max_epochs : int, optional
+        Maximum number of epochs.
+    lambda_e : float, optional
+        Weight of the edge loss (lambda_E).
+    p_e : float, optional
+        Fraction of the edges sampled in each step (p_e).
+    p_n : float, optional
+        Number of negative samples (unlinked pairs) per sampled edge (p_n).
+    top_k : int, optional
+        Number of neighbours, those with the highest scores, that each head attends to in training (k).
+    negatives_per_edge : int, optional
+        Number of nodes that each edge is compared with.
+    lambda_g : float, optional
+        Weight of the loss that compares edges with non-edges (lambda_g).
+    margin_g : float, optional
+        Minimum margin between the scores of an edge and a non-edge.
+    lambda_b : float, optional
+        Weight of the loss that compares edges within and between classes (lambda_b); cgat-full-supervised only.
+    margin_b : float, optional
+        Minimum margin between the scores of edges within and between classes; cgat-full-supervised only.
+    early_stop : bool, optional
+        Whether to stop before max_epochs once the validation loss or metric has settled.
+    early_stop_patience : int, optional
+        No early stop up to this epoch, counted from 0.
+    early_stop_window : int, optional
+        Number of previous validation results to average.
+    early_stop_loss_change : float, optional
+        Stop when the validation loss is within this fraction of its average.
+    early_stop_metric_change : float, optional
+        Stop when the validation metric is within this fraction of its average.
+
+    Attributes
+    ----------
+    classes_ : array
+        Classes in sorted order.
+    n_features_in_ : int
+        Number of features: those of a node, or without a graph the columns of X.
+    model_ : Model
+        Trained model; the command line opens its file.
+    training_ : Training
+        Curves and outcome of every seed.
+
+    Notes
+    -----
+    A hyperparameter that is ``None`` has its default: the published value for a dataset of the paper, otherwise the
+    general one.
+
+    Examples
+    --------
+    >>> import supergat
+    >>> graph = supergat.load("random-partition:classes=3,nodes=180,degree=8,homophily=0.9")
+    >>> nodes, y = graph.ids, graph.labels
+    >>> classifier = supergat.SuperGATClassifier(graph=graph, model="gat-go", max_epochs=30)
+    >>> bool(classifier.fit(nodes[::2], y[::2]).score(nodes[1::2], y[1::2]) > 0.5)
+    True
+    """
+
+    _estimator_type = "classifier"
+
+    def __init__(
+        self,
+        graph: Graph | None = None,
+        model: str = "auto",
+        random_state: Any = None,
+        n_seeds: int = 1,
+        validation: float = 0.2,
+        preset: str | None = None,
+        n_jobs: int | None = None,
+        verbose: bool | None = None,
+        layers: int | None = None,
+        hidden: int | None = None,
+        heads: int | None = None,
+        output_heads: int | None = None,
+        dropout: float | None = None,
+        negative_slope: float | None = None,
+        lr: float | None = None,
+        lambda_2: float | None = None,
+        max_epochs: int | None = None,
+        lambda_e: float | None = None,
+        p_e: float | None = None,
+        p_n: float | None = None,
+        top_k: int | None = None,
+        negatives_per_edge: int | None = None,
+        lambda_g: float | None = None,
+        margin_g: float | None = None,
+        lambda_b: float | None = None,
+        margin_b: float | None = None,
+        early_stop: bool | None = None,
+        early_stop_patience: int | None = None,
+        early_stop_window: int | None = None,
+        early_stop_loss_change: float | None = None,
+        early_stop_metric_change: float | None = None,
+    ) -> None:
+        self.graph = graph
+        self.model = model
+        self.random_state = random_state
+        self.n_seeds = n_seeds
+        self.validation = validation
+        self.preset = preset
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.layers = layers
+        self.hidden = hidden
+        self.heads = heads
+        self.output_heads = output_heads
+        self.dropout = dropout
+        self.negative_slope = negative_slope
+        self.lr = lr
+        self.lambda_2 = lambda_2
+        self.max_epochs = max_epochs
+        self.lambda_e = lambda_e
+        self.p_e = p_e
+        self.p_n = p_n
+        self.top_k = top_k
+        self.negatives_per_edge = negatives_per_edge
+        self.lambda_g = lambda_g
+        self.margin_g = margin_g
+        self.lambda_b = lambda_b
+        self.margin_b = margin_b
+        self.early_stop = early_stop
+        self.early_stop_patience = early_stop_patience
+        self.early_stop_window = early_stop_window
+        self.early_stop_loss_change = early_stop_loss_change
+        self.early_stop_metric_change = early_stop_metric_change
+
+    # Training
+
+    def fit(self, X: ArrayLike, y: ArrayLike, *, validation_nodes: ArrayLike | None = None) -> SuperGATClassifier:
+        """Train on nodes with their classes.
+
+        Parameters
+        ----------
+        X : array of node ids, or without a graph a matrix of features
+        y : array of classes, one per node of X
+        validation_nodes : array of node ids, optional
+            Nodes of X that select the best epoch; by default a share of every class is drawn.
+        """
+        graph, positions, classes, of_sample = self._samples(X, y)
+        index = np.full(graph.num_nodes, -1, dtype=np.int64)
+        index[positions] = of_sample
+        seed = self._seed()
+        if validation_nodes is not None:
+            chosen = graph.positions(validation_nodes)
+            outside = np.setdiff1d(chosen, positions)
+            if outside.size:
+                raise ValueError(f"validation_nodes: expected nodes of X, found {graph.ids[outside[:1]].tolist()[0]!r}")
+            lists = [np.setdiff1d(positions, chosen), chosen]
+        else:
+            if not 0 < self.validation < 1:
+                raise ValueError(f"validation: expected a share between 0 and 1, found {self.validation}")
+            lists = list(draw_split(index, (1 - self.validation, self.validation), seed))
+            # A few nodes, or classes of one node each, leave none to validate on: use them for both.
+            lists[1] = lists[1] if lists[1].size else lists[0]
+        names = [str(name) for name in classes.tolist()]
+        test = np.zeros(0, dtype=np.uint32)
+        arrays = [np.ascontiguousarray(nodes, dtype=np.uint32) for nodes in (*lists, test)]
+        labelled = Graph(graph._inner.with_labels(index, names, arrays), library=graph._library)
+        values = {name: plain(getattr(self, name)) for name in HYPERPARAMETERS if getattr(self, name) is not None}
+        seeds = range(seed, seed + self.n_seeds)
+        self.training_: Training = train(
+            labelled, self.model, seeds=seeds, preset=self.preset, n_jobs=self.n_jobs, progress=self.verbose, **values
+        )
+        self.model_: Model = self.training_.model
+        self.classes_ = classes
+        self.n_iter_ = self.training_.runs[self.training_.best].epochs
+        self._graph = graph
+        self._probabilities = self.training_.probabilities
+        return self
+
+    def _samples(self, X: Any, y: Any) -> tuple[Graph, NDArray[np.int64], NDArray[Any], NDArray[np.int64]]:
+        """Return the graph, the nodes of X in it, the classes, and the class of every node of X."""
+        if y is None:
+            raise ValueError("requires y to be passed, but the target y is None")
+        if self.graph is None:
+            X, y = self._validated(X, y)
+            graph = Graph.from_edge_index(np.zeros((2, 0), dtype=np.int64), X)
+            positions = np.arange(graph.num_nodes)
+        else:
+            graph = expect_graph(self.graph)
+            positions = graph.positions(X.to_numpy() if hasattr(X, "to_numpy") else X)
+            self.n_features_in_ = graph.num_features
+        target = np.asarray(y.to_numpy() if hasattr(y, "to_numpy") else y)
+        if target.ndim == 2 and target.shape[1] == 1:
+            target = target.ravel()
+        if target.shape != positions.shape:
+            raise ValueError(f"y: expected one class per node of X, {len(positions)}, found the shape {target.shape}")
+        if not positions.size:
+            raise ValueError("X: expected at least one node, found 0 sample(s)")
+        if target.dtype == object and any(one is None or one != one for one in target.tolist()):
+            raise ValueError("y: expected a class for every node of X; leave nodes without a class out")
+        if target.dtype.kind == "f" and not np.isfinite(target).all():
+            raise ValueError("y: Input y contains NaN or infinity; leave nodes without a class out")
+        if target.dtype.kind == "f" and (target != np.floor(target)).any():
+            raise ValueError("Unknown label type: y contains numbers that are not whole, expected classes")
+        if len(np.unique(positions)) != len(positions):
+            raise ValueError("X: expected every node once")
+        classes, of_sample = np.unique(target, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(f"y: expected at least two classes, found one class: {classes.tolist()[0]!r}")
+        return graph, positions, classes, of_sample
+
+    def _validated(self, X: Any, y: Any = None) -> Any:
+        """Check a matrix of features, and its classes, as scikit-learn does where it is installed."""
+        if np.ndim(X) == 1 and not hasattr(X, "tocsr"):
+            raise ValueError("graph: expected a supergat.Graph, because X has one dimension. Reshape your data if it is features")
+        try:
+            from sklearn.utils.validation import validate_data
+        except ImportError:
+            X = np.asarray(X, dtype=np.float32)
+            self.n_features_in_ = X.shape[1] if y is not None else self.n_features_in_
+            if X.shape[1] != self.n_features_in_:
+                raise ValueError(f"X has {X.shape[1]} features, but {self.n_features_in_} are expected") from None
+            return X if y is None else (X, y)
+        options: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float32}
+        if y is None:
+            return validate_data(self, X, reset=False, **options)
+        return validate_data(self, X, y, **options)
+
+    def _seed(self) -> int:
+        if self.random_state is None:
+            return 0
+        if hasattr(self.random_state, "randint"):
+            return int(self.random_state.randint(2**31 - 1))
+        if hasattr(self.random_state, "integers"):
+            return int(self.random_state.integers(2**31 - 1))
+        return int(self.random_state)
+
+    # Prediction
+
+    def predict_proba(self, X: ArrayLike, *, graph: Graph | None = None) -> NDArray[np.float32]:
+        """Return the probabilities of nodes, a column per class of ``classes_``.
+
+        ``graph`` is another graph with the same features, which may never have been seen.
+        """
+        self._check_fitted()
+        if self.graph is None and graph is None:
+            found = Graph.from_edge_index(np.zeros((2, 0), dtype=np.int64), self._validated(X))
+            return self.model_.predict_proba(found)
+        if graph is None or graph is self._graph:
+            positions = self._graph.positions(X.to_numpy() if hasattr(X, "to_numpy") else X)
+            return self._all_probabilities()[positions]
+        return self.model_.predict_proba(graph)[expect_graph(graph).positions(X)]
+
+    def _all_probabilities(self) -> NDArray[np.float32]:
+        if self._probabilities is None:
+            self._probabilities = self.model_.predict_proba(self._graph)
+        return self._probabilities
+
+    def predict(self, X: ArrayLike, *, graph: Graph | None = None) -> NDArray[Any]:
+        """Return the most probable class of nodes."""
+        probabilities = self.predict_proba(X, graph=graph)
+        return self.classes_[probabilities.argmax(axis=1)]
+
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Return the accuracy on nodes with their classes."""
+        right = self.predict(X) == np.asarray(y)
+        return float(np.average(right, weights=None if sample_weight is None else np.asarray(sample_weight)))
+
+    def explain(self, node: Any) -> Any:
+        """Return a frame of a node's neighbours with their attention. See :meth:`Model.explain`."""
+        self._check_fitted()
+        return self.model_.explain(node, self._graph)
+
+    def report(self) -> str:
+        """Return the report of the training as one HTML page."""
+        self._check_fitted()
+        return self.training_.report()
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "model_"):
+            message = "This SuperGATClassifier instance is not fitted yet: call fit(nodes, y) first"
+            try:
+                from sklearn.exceptions import NotFittedError
+            except ImportError:
+                raise AttributeError(message) from None
+            raise NotFittedError(message)
+
+    # The protocol of scikit-learn
+
+    @classmethod
+    def _parameter_names(cls) -> list[str]:
+        return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
+
+    @classmethod
+    def _get_param_names(cls) -> list[str]:
+        return sorted(cls._parameter_names())
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return all parameters."""
+        return {name: getattr(self, name) for name in self._parameter_names()}
+
+    def set_params(self, **params: Any) -> SuperGATClassifier:
+        """Set parameters."""
+        known = self._parameter_names()
+        for name, value in params.items():
+            if name not in known:
+                raise ValueError(f"Invalid parameter {name!r} for estimator SuperGATClassifier: expected one of {known}")
+            setattr(self, name, value)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type="classifier",
+            target_tags=TargetTags(required=True),
+            classifier_tags=ClassifierTags(),
+            input_tags=InputTags(sparse=True, two_d_array=self.graph is None, one_d_array=self.graph is not None),
+            non_deterministic=False,
+        )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Probabilities are computed again; curves need the graph with its labels, which is in the training.
+        state = self.__dict__.copy()
+        if "_probabilities" in state:
+            state["_probabilities"] = None
+        return state
+
+    def __repr__(self) -> str:
+        default = {name: field.default for name, field in inspect.signature(type(self).__init__).parameters.items()}
+        given = [f"{name}={value!r}" for name, value in self.get_params().items() if value is not default[name]]
+        return f"SuperGATClassifier({', '.join(given)})"
+
+    def _repr_html_(self) -> str:
+        rows = {name: str(value) for name, value in self.get_params().items() if value is not None}
+        if hasattr(self, "training_"):
+            return html_table("SuperGATClassifier", rows) + self.training_._repr_html_()
+        return html_table("SuperGATClassifier, not fitted", rows)
+
+
+def classify(
+    nodes: Any,
+    edges: Any,
+    *,
+    label: str | None = None,
+    model: str = "auto",
+    seeds: int = 1,
+    n_jobs: int | None = None,
+    progress: bool | None = None,
+    hyperparameters: dict[str, Any] | None = None,
+    **options: Any,
+) -> Any:
+    """Train on the nodes of a frame that have a class, and return a frame with the predictions for all nodes.
+
+    Parameters
+    ----------
+    nodes, edges : frames
+        As for :meth:`Graph.from_frames`. Nodes without a class are predicted.
+    label : str, optional
+        Column with the classes.
+    model, seeds, n_jobs, progress
+        As for :func:`supergat.train`.
+    hyperparameters : dict, optional
+        Hyperparameters by name.
+    **options
+        Options of :meth:`Graph.from_frames`.
+
+    Returns
+    -------
+    frame
+        Columns ``id``, ``class``, and ``probability_CLASS`` for every class, in the library of ``nodes``.
+
+    Examples
+    --------
+    >>> import supergat
+    >>> names = [f"n{k}" for k in range(40)]
+    >>> nodes = {"id": names, "label": ["ab"[k % 2] for k in range(40)], "x": [k % 2 + 0.1 * (k % 7) for k in range(40)]}
+    >>> edges = {"source": names, "target": names[2:] + names[:2]}
+    >>> found = supergat.classify(nodes, edges, label="label", model="gat-go", hyperparameters={"max_epochs": 20})
+    >>> list(found)
+    ['id', 'class', 'probability_a', 'probability_b']
+    """
+    graph = Graph.from_frames(nodes, edges, label=label, **options)
+    if not graph.classes or len(graph.classes) < 2:
+        raise ValueError("nodes: expected a column with at least two classes; name it with label=")
+    training = train(graph, model, seeds=seeds, n_jobs=n_jobs, progress=progress, **(hyperparameters or {}))
+    probabilities, names = training.probabilities, training.model.classes
+    columns: dict[str, Any] = {"id": graph.ids, "class": np.array(names, dtype=object)[probabilities.argmax(axis=1)]}
+    columns |= {f"probability_{name}": probabilities[:, at] for at, name in enumerate(names)}
+    return _frames.new_frame(columns, graph._library)

@@ -1,0 +1,578 @@
+"""Graphs with features, from frames, matrices, arrays, other libraries and files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _frames, _supergat
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+#: Names of the parts of a split, in the order of the extension.
+SPLITS = ("train", "validation", "test")
+
+
+def _options(tables: Mapping[str, Any], **others: Any) -> str:
+    """Return options of reading as JSON, without those that are not given."""
+
+    def text(value: Any) -> Any:
+        return ",".join(value) if isinstance(value, (list, tuple)) else value
+
+    given = {name: text(value) for name, value in tables.items() if value is not None}
+    return json.dumps({"tables": given} | {name: value for name, value in others.items() if value is not None})
+
+
+class Graph:
+    """A graph with a row of features per node, and with classes and a split where they are known.
+
+    Made by :meth:`from_frames`, :meth:`from_scipy`, :meth:`from_edge_index`, :meth:`from_networkx`,
+    :meth:`from_pyg` and :meth:`load`. A graph does not change: it can be shared between threads, models and
+    the folds of a cross-validation.
+
+    Examples
+    --------
+    >>> import numpy as np, supergat
+    >>> graph = supergat.Graph.from_edge_index([[0, 1], [1, 2]], features=np.eye(3, dtype="float32"))
+    >>> graph
+    Graph(nodes=3, links=2, features=3, classes=0)
+    """
+
+    def __init__(self, inner: _supergat.Graph, *, labelled: bool = True, library: str | None = None) -> None:
+        self._inner = inner
+        self._labelled = labelled
+        self._library = library
+
+    # Sources
+
+    @classmethod
+    def from_frames(
+        cls,
+        nodes: Any,
+        edges: Any,
+        *,
+        id: str | None = None,
+        label: str | None = None,
+        split: str | None = None,
+        source: str | None = None,
+        target: str | None = None,
+        ignore: str | Sequence[str] | None = None,
+        numeric: str | Sequence[str] | None = None,
+        categorical: str | Sequence[str] | None = None,
+        date: str | Sequence[str] | None = None,
+        text: str | Sequence[str] | None = None,
+        missing: str | None = None,
+        standardise: bool | None = None,
+        directed: bool = False,
+        skip_unknown: bool = False,
+        features: str | None = None,
+        add_features: str | None = None,
+        split_seed: int | None = None,
+    ) -> Graph:
+        """Read a frame of nodes and a frame of links, as the command line reads ``nodes.csv`` and ``edges.csv``.
+
+        Columns are recognised by name and position, and their types are detected; ``summary()["columns"]`` lists
+        the decisions and ``notes`` says what was done.
+
+        Parameters
+        ----------
+        nodes, edges : pandas, polars or pyarrow frame, DuckDB relation, or dictionary of columns
+            One row per node: an id, the class if it is known, and columns that describe the node. One row per
+            link: two ids.
+        id, label, split, source, target : str, optional
+            Names of columns that are not recognised.
+        ignore, numeric, categorical, date, text : str or list of str, optional
+            Columns to leave out, or to read as a type.
+        missing : {"mean", "zero", "propagate", "error"}, optional
+            Treatment of missing values; the default is the mean and a column that marks them.
+        standardise : bool, optional
+            Whether numeric columns are standardised; by default those with large values.
+        directed : bool
+            Whether links are directed.
+        skip_unknown : bool
+            Whether links to unknown nodes are skipped instead of refused.
+        features, add_features : str, optional
+            Features to compute from the graph, instead of the columns or in addition: ``structural``,
+            ``spectral:64``.
+        split_seed : int, optional
+            Seed of the random split, if there is no column with one.
+
+        Examples
+        --------
+        >>> import supergat
+        >>> nodes = {"id": ["a", "b", "c"], "label": ["x", "y", None], "age": [31.0, 44.0, 27.0]}
+        >>> graph = supergat.Graph.from_frames(nodes, {"source": ["a", "b"], "target": ["b", "c"]})
+        >>> graph.ids.tolist(), graph.features.shape
+        (['a', 'b', 'c'], (3, 1))
+        """
+        tables = {
+            "id_column": id, "label_column": label, "split_column": split, "source_column": source,
+            "target_column": target, "ignore_columns": ignore, "numeric": numeric, "categorical": categorical,
+            "date": date, "text": text, "missing": missing, "standardise": standardise, "directed": directed,
+            "skip_unknown": skip_unknown, "split_seed": split_seed, "keep_rare": True,
+        }  # fmt: skip
+        options = _options(tables, features=features, add_features=add_features)
+        library = _frames.library_of(nodes)
+        inner = _supergat.Graph.from_frames(_frames.columns_of(nodes, "nodes"), _frames.columns_of(edges, "edges"), options)
+        return cls(inner, labelled=_has_labels(inner), library=library)
+
+    @classmethod
+    def from_edge_index(
+        cls,
+        edge_index: ArrayLike,
+        features: Any,
+        *,
+        labels: ArrayLike | None = None,
+        ids: ArrayLike | None = None,
+        directed: bool = False,
+        name: str = "arrays",
+    ) -> Graph:
+        """Build a graph from an array of two rows, the sources and the targets of the links, and features.
+
+        Parameters
+        ----------
+        edge_index : array of shape (2, links)
+            Nodes are numbered from 0. A link may be listed in one or in both directions.
+        features : array of shape (nodes, columns) or scipy sparse matrix
+            A row of finite numbers per node. Sparse matrices stay sparse.
+        labels : array of length nodes, optional
+            Class of each node; ``None``, ``NaN`` and -1 are unknown.
+        ids : array of length nodes, optional
+            Names of the nodes; the default is 0, 1, ...
+        directed : bool
+            Whether links are directed.
+        """
+        links = np.asarray(edge_index)
+        if links.ndim != 2 or links.shape[0] != 2:
+            raise ValueError(f"edge_index: expected the shape (2, links), found {links.shape}")
+        if links.size and links.dtype.kind not in "iu":
+            raise ValueError(f"edge_index: expected whole numbers, found {links.dtype}")
+        given, nodes = _feature_arguments(features)
+        if links.size and (links.min() < 0 or links.max() >= nodes):
+            found = links.min() if links.min() < 0 else links.max()
+            raise ValueError(f"edge_index: expected nodes from 0 to {nodes - 1}, one per row of features, found {found}")
+        sources, targets = np.ascontiguousarray(links, dtype=np.uint32)
+        names = None if ids is None else [str(found) for found in np.asarray(ids).tolist()]
+        inner = _supergat.Graph.from_arrays(nodes, sources, targets, ids=names, directed=directed, name=name, **given)
+        graph = cls(inner, labelled=False)
+        return graph if labels is None else graph.with_labels(labels)
+
+    @classmethod
+    def from_scipy(cls, adjacency: Any, features: Any, *, directed: bool | None = None, **options: Any) -> Graph:
+        """Build a graph from a scipy sparse adjacency matrix and features.
+
+        Parameters
+        ----------
+        adjacency : scipy sparse matrix of shape (nodes, nodes)
+            An entry in row i and column j that is not zero is a link from i to j.
+        features : array or scipy sparse matrix with a row per node
+        directed : bool, optional
+            By default, links are directed if the matrix is not symmetric.
+        **options
+            ``labels``, ``ids`` and ``name`` of :meth:`from_edge_index`.
+        """
+        if not hasattr(adjacency, "tocoo"):
+            raise TypeError(f"adjacency: expected a scipy sparse matrix, found {type(adjacency).__name__}")
+        matrix = adjacency.tocoo()
+        if matrix.shape[0] != matrix.shape[1]:
+            raise ValueError(f"adjacency: expected as many rows as columns, found {matrix.shape}")
+        if directed is None:
+            pattern = (adjacency != 0).astype(np.int8)
+            directed = bool((pattern != pattern.T).nnz)
+        kept = matrix.data != 0
+        links = np.stack([matrix.row[kept], matrix.col[kept]])
+        if not directed:
+            links = links[:, links[0] <= links[1]]
+        return cls.from_edge_index(links, features, directed=directed, **options)
+
+    @classmethod
+    def from_networkx(cls, graph: Any, *, label: str | None = None, **options: Any) -> Graph:
+        """Read a networkx graph; its node attributes are the columns of :meth:`from_frames`.
+
+        Parameters
+        ----------
+        graph : networkx graph
+        label : str, optional
+            Attribute with the class of a node.
+        **options
+            Options of :meth:`from_frames`.
+        """
+        if not hasattr(graph, "nodes") or not hasattr(graph, "edges"):
+            raise TypeError(f"graph: expected a networkx graph, found {type(graph).__name__}")
+        names = list(graph.nodes)
+        kinds = dict.fromkeys(key for _, attributes in graph.nodes(data=True) for key in attributes)
+        nodes: dict[str, Any] = {"id": names}
+        for kind in kinds:
+            values = [attributes.get(kind) for _, attributes in graph.nodes(data=True)]
+            if any(isinstance(value, (list, tuple, np.ndarray)) for value in values):
+                matrix = np.asarray(values, dtype=np.float64)
+                nodes |= {f"{kind}_{at}": matrix[:, at] for at in range(matrix.shape[1])}
+            else:
+                nodes[str(kind)] = values
+        links = list(graph.edges())
+        edges = {"source": [pair[0] for pair in links], "target": [pair[1] for pair in links]}
+        options.setdefault("directed", bool(graph.is_directed()))
+        return cls.from_frames(nodes, edges, id="id", label=label, **options)
+
+    @classmethod
+    def from_pyg(cls, data: Any) -> Graph:
+        """Read a ``torch_geometric.data.Data``: ``x``, ``edge_index``, and ``y`` and masks where there are some."""
+        missing = [name for name in ("x", "edge_index") if getattr(data, name, None) is None]
+        if missing:
+            raise ValueError(f"data: expected a graph of PyTorch Geometric with x and edge_index, {missing[0]} is missing")
+
+        def array(value: Any) -> NDArray[Any]:
+            return np.asarray(value.detach().cpu().numpy() if hasattr(value, "detach") else value)
+
+        links = array(data.edge_index)
+        pairs = set(map(tuple, links.T.tolist())) if links.shape[1] < 1_000_000 else set()
+        undirected = getattr(data, "is_undirected", lambda: all((b, a) in pairs for a, b in pairs))()
+        if undirected:
+            links = links[:, links[0] <= links[1]]
+        graph = cls.from_edge_index(links, array(data.x), directed=not undirected, name="pyg")
+        if getattr(data, "y", None) is None:
+            return graph
+        masks = [getattr(data, f"{name}_mask", None) for name in ("train", "val", "test")]
+        lists = None if masks[0] is None or masks[1] is None else [
+            np.flatnonzero(array(mask)) if mask is not None else np.zeros(0, np.int64) for mask in masks
+        ]
+        return graph.with_labels(array(data.y), split=lists)
+
+    @classmethod
+    def load(
+        cls,
+        source: str,
+        *,
+        split: str | None = None,
+        features: str | None = None,
+        add_features: str | None = None,
+        cache: bool = True,
+        **tables: Any,
+    ) -> Graph:
+        """Read a folder of tables, a file, a known dataset such as ``cora``, or generate a graph.
+
+        Parameters
+        ----------
+        source : str or path
+            Folder, file, name of a known dataset, or ``random-partition:classes=3,nodes=200,degree=8``.
+        split : str, optional
+            ``published``, ``random:SEED`` and so on, as the option ``--split`` of the command line.
+        features, add_features : str, optional
+            Features to compute from the graph; see :meth:`from_frames`.
+        cache : bool
+            Whether prepared datasets are kept in the user's cache folder.
+        **tables
+            Options of tables, such as ``label_column="fraud"`` or ``missing="propagate"``.
+
+        Examples
+        --------
+        >>> import supergat
+        >>> supergat.Graph.load("random-partition:classes=2,nodes=170,degree=4")
+        Graph(nodes=340, links=700, features=2, classes=2)
+        """
+        options = _options(tables, split=split, features=features, add_features=add_features, cache=cache)
+        inner = _supergat.Graph.load(str(source), options)
+        return cls(inner, labelled=True)
+
+    # What it contains
+
+    @property
+    def name(self) -> str:
+        """Name of the dataset."""
+        return self._inner.name
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of nodes."""
+        return self._inner.nodes
+
+    @property
+    def num_features(self) -> int:
+        """Number of features per node."""
+        return self._inner.features
+
+    @property
+    def directed(self) -> bool:
+        """Whether links are directed."""
+        return self._inner.directed
+
+    @property
+    def classes(self) -> list[str]:
+        """Names of the classes; empty if no labels are known."""
+        return self._inner.class_names if self._labelled else []
+
+    @property
+    def notes(self) -> list[str]:
+        """What the reader decided and counted, as sentences."""
+        return self._inner.notes
+
+    @cached_property
+    def ids(self) -> NDArray[Any]:
+        """Ids of the nodes: whole numbers if all are, otherwise strings."""
+        found = self._inner.ids()
+        if found is None:
+            return np.arange(self.num_nodes)
+        try:
+            numbers = np.array(found, dtype=np.int64)
+        except (ValueError, OverflowError):
+            return np.array(found, dtype=object)
+        canonical = all(str(number) == text for number, text in zip(numbers.tolist(), found))
+        return numbers if canonical else np.array(found, dtype=object)
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """Class of every node by its name; ``None`` where it is unknown.
+
+        With several classes per node, an array of 0 and 1 with a column per class.
+        """
+        if self._inner.multi_label:
+            return self._inner.multi_labels()
+        names = np.array([*self._inner.class_names, None], dtype=object)
+        return names[self._inner.labels()]
+
+    @property
+    def split(self) -> dict[str, NDArray[Any]]:
+        """Ids of the training, validation and test nodes."""
+        return {name: self.ids[nodes] for name, nodes in zip(SPLITS, self._inner.split())}
+
+    @property
+    def features(self) -> Any:
+        """Features: an array with a row per node, or a scipy CSR matrix where they are stored sparsely."""
+        found = self._inner.feature_arrays()
+        if "dense" in found:
+            return found["dense"]
+        import scipy.sparse
+
+        shape = (self.num_nodes, self.num_features)
+        return scipy.sparse.csr_array((found["values"], found["columns"], found["offsets"]), shape=shape)
+
+    @property
+    def edge_index(self) -> NDArray[np.int64]:
+        """Array of two rows: source and target of every edge. Links without direction are listed in both."""
+        return np.stack(self._inner.edges()).astype(np.int64)
+
+    def degrees(self) -> NDArray[np.int64]:
+        """Return the number of neighbours of every node, without itself."""
+        return np.bincount(self.edge_index[1], minlength=self.num_nodes)
+
+    @property
+    def homophily(self) -> float | None:
+        """Share of a node's neighbours with its class, mean over nodes; ``None`` without labels."""
+        found: float | None = self.summary()["statistics"]["homophily"]["node"]
+        return found if self._labelled else None
+
+    def summary(self) -> dict[str, Any]:
+        """Return sizes, degree, homophily, decisions on columns and notes: what ``supergat inspect --json`` prints."""
+        return self._summary
+
+    @cached_property
+    def _summary(self) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(self._inner.summary())
+        return found
+
+    def to_frames(self, library: str | None = None) -> tuple[Any, Any]:
+        """Return frames of nodes (id, label, split, features) and of edges (source, target).
+
+        ``library`` is ``pandas``, ``polars`` or ``pyarrow``; by default the one that the graph came from.
+        """
+        library = library or self._library
+        split = np.full(self.num_nodes, None, dtype=object)
+        for name, nodes in zip(SPLITS, self._inner.split()):
+            split[nodes] = name
+        nodes: dict[str, Any] = {"id": self.ids}
+        if self._labelled and not self._inner.multi_label:
+            nodes |= {"label": self.labels, "split": split}
+        features = self.features
+        dense = features if isinstance(features, np.ndarray) else features.toarray()
+        nodes |= {f"feature_{at}": dense[:, at] for at in range(dense.shape[1])}
+        index = self.edge_index
+        if not self.directed:
+            index = index[:, index[0] <= index[1]]
+        edges = {"source": self.ids[index[0]], "target": self.ids[index[1]]}
+        return _frames.new_frame(nodes, library), _frames.new_frame(edges, library)
+
+    # Other labels
+
+    def with_labels(self, labels: ArrayLike, *, split: Sequence[ArrayLike] | None = None, seed: int = 0) -> Graph:
+        """Return the same graph with other classes: one per node, with ``None``, ``NaN`` or -1 where unknown.
+
+        Parameters
+        ----------
+        labels : array of length nodes
+        split : three arrays, optional
+            Numbers of the training, validation and test nodes; by default they are drawn at random, 60, 20 and
+            20 % of every class.
+        seed : int
+            Seed of the random split.
+        """
+        classes, index = encode_labels(labels, self.num_nodes)
+        if split is None:
+            lists = draw_split(index, (0.6, 0.2, 0.2), seed)
+        else:
+            lists = [np.ascontiguousarray(nodes, dtype=np.uint32) for nodes in split]
+        inner = self._inner.with_labels(index, [str(name) for name in classes], lists)
+        return Graph(inner, labelled=True, library=self._library)
+
+    def redrawn(self, seed: int) -> Graph:
+        """Return the same graph with another random split."""
+        return Graph(self._inner.redrawn(seed), labelled=True, library=self._library)
+
+    # Ids
+
+    def positions(self, nodes: ArrayLike) -> NDArray[np.int64]:
+        """Return the numbers of nodes, counted from 0, by their ids."""
+        asked = np.asarray(nodes)
+        if asked.ndim != 1:
+            raise ValueError(f"nodes: expected ids in one dimension, found the shape {asked.shape}")
+        if not asked.size:
+            return np.zeros(0, dtype=np.int64)
+        if self.ids.dtype != object and asked.dtype.kind in "iu":
+            order, ids = self._sorted
+            at = np.searchsorted(ids, asked).clip(max=len(ids) - 1)
+            found = order[at]
+            unknown = ids[at] != asked
+        else:
+            found = np.array([self._position.get(_text(one), -1) for one in asked.tolist()], dtype=np.int64)
+            unknown = found < 0
+        if unknown.any():
+            shown = asked[unknown][:3].tolist()
+            raise ValueError(
+                f"nodes: {int(unknown.sum())} ids are not nodes of the graph, such as {', '.join(map(repr, shown))}; "
+                f"ids look like {self.ids[:1].tolist()[0]!r}"
+            )
+        return found
+
+    @cached_property
+    def _sorted(self) -> tuple[NDArray[np.int64], NDArray[Any]]:
+        order = np.argsort(self.ids, kind="stable")
+        return order, self.ids[order]
+
+    @cached_property
+    def _position(self) -> dict[str, int]:
+        return {_text(one): at for at, one in enumerate(self.ids.tolist())}
+
+    # Python's own protocols
+
+    def __len__(self) -> int:
+        return self.num_nodes
+
+    def __repr__(self) -> str:
+        links = self.summary()["statistics"]["edges"]
+        classes = len(self.classes)
+        return f"Graph(nodes={self.num_nodes}, links={links}, features={self.num_features}, classes={classes})"
+
+    def _repr_html_(self) -> str:
+        statistics = self.summary()["statistics"]
+        rows = {
+            "nodes": f"{statistics['nodes']:,}",
+            "links": f"{statistics['edges']:,}",
+            "degree": f"{statistics['degree']['mean']:.2f}",
+            "features": f"{statistics['features']:,}",
+            "classes": ", ".join(self.classes[:8]) + (", ..." if len(self.classes) > 8 else ""),
+            "homophily": "-" if self.homophily is None else f"{self.homophily:.2f}",
+        }
+        return html_table(f"Graph {self.name}", rows, self.notes)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Graph:
+        return self
+
+    def __copy__(self) -> Graph:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (self._inner.to_bytes(), self._labelled, self._library)
+
+
+def load(source: str, **options: Any) -> Graph:
+    """Read a graph from a folder, a file or a known name. See :meth:`Graph.load`."""
+    return Graph.load(source, **options)
+
+
+def _restore(content: bytes, labelled: bool, library: str | None) -> Graph:
+    return Graph(_supergat.Graph.from_bytes(bytes(content)), labelled=labelled, library=library)
+
+
+def _text(one: Any) -> str:
+    return str(int(one)) if isinstance(one, float) and one.is_integer() else str(one)
+
+
+def _has_labels(inner: _supergat.Graph) -> bool:
+    return inner.multi_label or bool((inner.labels() >= 0).any())
+
+
+def _feature_arguments(features: Any) -> tuple[dict[str, Any], int]:
+    """Return features as arguments of the extension, and the number of rows."""
+    if hasattr(features, "tocsr"):
+        matrix = features.tocsr(copy=True)
+        matrix.sum_duplicates()
+        matrix.sort_indices()
+        values = matrix.data.astype(np.float32)
+        _check_finite(values)
+        arrays = (matrix.indptr.astype(np.uint64), matrix.indices.astype(np.uint32), values, matrix.shape[1])
+        return {"csr": arrays}, matrix.shape[0]
+    if hasattr(features, "to_numpy"):
+        features = features.to_numpy()
+    try:
+        dense = np.ascontiguousarray(features, dtype=np.float32)
+    except (TypeError, ValueError) as error:
+        raise ValueError("features: expected numbers; give frames with words to Graph.from_frames") from error
+    if dense.ndim != 2:
+        raise ValueError(f"features: expected two dimensions, a row per node, found the shape {dense.shape}")
+    _check_finite(dense)
+    return {"dense": dense}, dense.shape[0]
+
+
+def _check_finite(values: NDArray[np.float32]) -> None:
+    if not np.isfinite(values).all():
+        raise ValueError("features: NaN or infinity found; fill them, or use Graph.from_frames(..., missing='propagate')")
+
+
+def encode_labels(labels: ArrayLike, nodes: int) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the sorted classes, and the class of every node as a number, -1 where it is unknown."""
+    array = np.asarray(labels.to_numpy() if hasattr(labels, "to_numpy") else labels)
+    if array.shape != (nodes,):
+        raise ValueError(f"labels: expected one per node, {nodes}, found the shape {array.shape}")
+    if array.dtype.kind == "f":
+        known = ~np.isnan(array)
+        if np.all(array[known] == np.floor(array[known])):
+            array = np.where(known, array, -1).astype(np.int64)
+    if array.dtype.kind in "iu":
+        known = array >= 0
+    elif array.dtype.kind != "f":
+        known = np.array([one is not None and one == one for one in array.tolist()], dtype=bool)
+    if not known.any():
+        raise ValueError("labels: expected some that are known, all are missing")
+    classes, positions = np.unique(array[known], return_inverse=True)
+    index = np.full(nodes, -1, dtype=np.int64)
+    index[known] = positions
+    return classes, index
+
+
+def draw_split(index: NDArray[np.int64], shares: Iterable[float], seed: int) -> list[NDArray[np.uint32]]:
+    """Divide the labelled nodes at random, every class by the same shares. The first part gets the rest."""
+    random = np.random.default_rng(seed)
+    first, *others = shares
+    parts: list[list[NDArray[np.int64]]] = [[] for _ in (first, *others)]
+    for label in range(int(index.max()) + 1):
+        nodes = random.permutation(np.flatnonzero(index == label))
+        for part, share in zip(parts[1:], others):
+            count = min(int(round(share * np.count_nonzero(index == label))), max(len(nodes) - 1, 0))
+            part.append(nodes[:count])
+            nodes = nodes[count:]
+        parts[0].append(nodes)
+    return [np.sort(np.concatenate(part)).astype(np.uint32) for part in parts]
+
+
+def html_table(title: str, rows: Mapping[str, str], notes: Iterable[str] = ()) -> str:
+    """Return a small table for notebooks."""
+    from html import escape
+
+    body = "".join(f"<tr><th style='text-align:left'>{escape(k)}</th><td>{escape(v)}</td></tr>" for k, v in rows.items())
+    listed = "".join(f"<li>{escape(note)}</li>" for note in notes)
+    details = f"<details><summary>notes</summary><ul>{listed}</ul></details>" if listed else ""
+    return f"<div><b>{escape(title)}</b><table>{body}</table>{details}</div>"

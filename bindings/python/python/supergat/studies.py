@@ -1,0 +1,171 @@
+"""Recommendation, comparison, tuning, known datasets, and the paper's results."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _frames, _supergat
+from .graph import Graph, html_table
+from .training import Training, expect_graph, thread_count, train
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+
+class _Result(dict[str, Any]):
+    """A dictionary with a title and main entries for notebooks."""
+
+    title = ""
+
+    def _rows(self) -> dict[str, str]:
+        return {name: str(value) for name, value in self.items() if not isinstance(value, (dict, list))}
+
+    def _repr_html_(self) -> str:
+        return html_table(self.title, self._rows(), self.get("reasons", ()))
+
+
+class Recommendation(_Result):
+    """Recommended model with confidence, alternatives and reasons."""
+
+    title = "Recommended model"
+
+    @property
+    def model(self) -> str:
+        """Name of the recommended model."""
+        found: str = self["recommendation"]
+        return found
+
+
+class Comparison(_Result):
+    """Statistical comparison of two lists of test metrics."""
+
+    title = "Comparison"
+
+
+class Tuned(_Result):
+    """Result of a search: all trials, and the best settings."""
+
+    title = "Tuned settings"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Best settings."""
+        found: dict[str, Any] = self["trials"][self["best"]]["settings"]
+        return found
+
+    def _rows(self) -> dict[str, str]:
+        return {name: str(value) for name, value in self.settings.items() if value is not None}
+
+
+def recommend(graph: Graph) -> Recommendation:
+    """Recommend a model from degree and homophily, by the paper's map. Labels of test nodes are not used.
+
+    Examples
+    --------
+    >>> import supergat
+    >>> graph = supergat.load("random-partition:classes=5,nodes=200,degree=10,homophily=0.9")
+    >>> supergat.recommend(graph).model in supergat.model_names()
+    True
+    """
+    return Recommendation(json.loads(_supergat.recommend(expect_graph(graph)._inner)))
+
+
+def compare(a: Training | ArrayLike, b: Training | ArrayLike, names: Sequence[str] = ("a", "b")) -> Comparison:
+    """Compare the test metrics of two trainings, paired by seed: difference, interval, tests and a conclusion.
+
+    Parameters
+    ----------
+    a, b : Training or array of test metrics from 0 to 1
+        Entries of arrays are paired by their position.
+    names : two str
+        Names in the sentences.
+
+    Examples
+    --------
+    >>> import supergat
+    >>> found = supergat.compare([0.81, 0.82, 0.80, 0.83], [0.79, 0.80, 0.80, 0.80])
+    >>> sorted(found)[:2]
+    ['a', 'b']
+    """
+
+    def runs(side: Training | ArrayLike) -> list[tuple[int, float]]:
+        if isinstance(side, Training):
+            return [(run.seed, 100 * run.test) for run in side.runs]
+        values = np.asarray(side, dtype=np.float64)
+        if values.ndim != 1 or not np.isfinite(values).all():
+            raise ValueError("compare: expected trainings, or lists of finite test metrics")
+        return list(enumerate((100 * values).tolist()))
+
+    dataset = a.graph.name if isinstance(a, Training) else "data"
+    found = _supergat.compare((str(names[0]), runs(a)), (str(names[1]), runs(b)), dataset, "test metric")
+    return Comparison(json.loads(found))
+
+
+def tune(
+    graph: Graph,
+    model: str = "auto",
+    *,
+    trials: int = 30,
+    seeds: int = 3,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+) -> Tuned:
+    """Search hyperparameters by the mean validation metric. Test nodes are never used.
+
+    Examples
+    --------
+    >>> import supergat
+    >>> graph = supergat.load("random-partition:classes=2,nodes=170,degree=6,homophily=0.9")
+    >>> found = supergat.tune(graph, "gat-go", trials=2, seeds=1)
+    >>> len(found["trials"])
+    2
+    """
+    if trials < 1 or seeds < 1:
+        raise ValueError("tune: expected at least one trial and one seed")
+    threads = thread_count(n_jobs) or thread_count(-1) or 1
+    inner = expect_graph(graph)._inner
+    found = _supergat.tune(inner, model, trials=trials, seed=random_state, seeds=seeds, threads=threads)
+    return Tuned(json.loads(found))
+
+
+def datasets() -> Any:
+    """Return a frame of the known datasets: sizes, licence, home and the folder on this machine, if there is one."""
+    rows = json.loads(_supergat.datasets())
+    return _frames.new_frame({name: [row[name] for row in rows] for name in rows[0]}, None)
+
+
+def reproduce(
+    dataset: str,
+    models: Iterable[str] = ("gcn", "gat-go", "supergat-sd", "supergat-mx"),
+    *,
+    seeds: int = 10,
+    n_jobs: int | None = None,
+    progress: bool | None = None,
+) -> Any:
+    """Train models with the paper's hyperparameters and return a frame: mean and deviation of the test metric.
+
+    The command ``supergat reproduce`` does the same for whole tables of the paper, resumes, and compares with the
+    published numbers.
+
+    Parameters
+    ----------
+    dataset : str
+        Known dataset of the paper, such as ``cora``, or a folder with its files.
+    models : list of str
+    seeds : int
+        Number of seeds; the paper uses 100.
+    """
+    graph = Graph.load(dataset)
+    trainings = {model: train(graph, model, seeds=seeds, n_jobs=n_jobs, progress=progress) for model in models}
+    scores = [100 * training.test for training in trainings.values()]
+    columns: dict[str, Any] = {
+        "model": list(trainings),
+        "mean": [values.mean() for values in scores],
+        "deviation": [values.std(ddof=1) if len(values) > 1 else float("nan") for values in scores],
+        "seeds": [len(values) for values in scores],
+    }
+    return _frames.new_frame(columns, None)

@@ -1,0 +1,351 @@
+"""Training with one or many seeds, and trained models."""
+
+from __future__ import annotations
+
+import json
+import logging
+import operator
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import _frames, _supergat
+from ._progress import Progress
+from .graph import Graph, html_table
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+log = logging.getLogger("supergat")
+
+#: Curves of a run, in the order of the extension.
+CURVES = (
+    "label_loss", "edge_loss", "train_loss", "validation_loss", "validation_metric", "test_loss", "test_metric",
+)  # fmt: skip
+
+
+def seed_list(seeds: int | Iterable[int]) -> list[int]:
+    """Return the seeds: a number means 0, 1, ... below it."""
+    try:
+        listed = list(range(operator.index(seeds)))  # type: ignore[arg-type]
+    except TypeError:
+        listed = [operator.index(seed) for seed in seeds]  # type: ignore[union-attr]
+    if not listed:
+        raise ValueError("seeds: expected at least one")
+    if min(listed) < 0:
+        raise ValueError(f"seeds: expected numbers from 0, found {min(listed)}")
+    return listed
+
+
+def thread_count(n_jobs: int | None) -> int | None:
+    """Return the number of threads for ``n_jobs``; ``None`` and negative numbers count as in joblib."""
+    if n_jobs is None or n_jobs > 0:
+        return n_jobs
+    import os
+
+    if n_jobs == 0:
+        raise ValueError("n_jobs: expected a number other than 0")
+    return max(1, (os.cpu_count() or 1) + 1 + n_jobs)
+
+
+@dataclass(frozen=True)
+class Run:
+    """Result of one seed.
+
+    Attributes
+    ----------
+    seed : int
+    epochs, best_epoch : int
+        Number of epochs, and the one with the best validation metric, counted from 0.
+    validation, test : float
+        Accuracy or micro-F1 at the best epoch, from 0 to 1. The test metric is 0 without test nodes.
+    seconds : float
+    curves : dict of arrays
+        Losses and metrics of every epoch.
+    """
+
+    seed: int
+    epochs: int
+    best_epoch: int
+    validation: float
+    test: float
+    seconds: float
+    curves: dict[str, NDArray[np.float64]]
+
+
+class Model:
+    """A trained model: predicts, explains, and is saved and loaded.
+
+    The command line opens the same files.
+
+    Examples
+    --------
+    >>> import supergat
+    >>> graph = supergat.load("random-partition:classes=2,nodes=170,degree=6,homophily=0.9")
+    >>> model = supergat.train(graph, model="supergat-mx", max_epochs=20).model
+    >>> model.predict_proba(graph).shape
+    (340, 2)
+    """
+
+    def __init__(self, inner: _supergat.Model) -> None:
+        self._inner = inner
+
+    @classmethod
+    def load(cls, path: str) -> Model:
+        """Open a model file, or the folder of a run of the command line."""
+        return cls(_supergat.Model.load(str(path)))
+
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Model:
+        """Read the bytes of a model file."""
+        return cls(_supergat.Model.from_bytes(content))
+
+    def save(self, path: str) -> None:
+        """Write a model file, atomically."""
+        self._inner.save(str(path))
+
+    def to_bytes(self) -> bytes:
+        """Return the bytes of a model file."""
+        return self._inner.to_bytes()
+
+    @cached_property
+    def card(self) -> dict[str, Any]:
+        """Model, classes, settings, seed and version."""
+        found: dict[str, Any] = json.loads(self._inner.card())
+        return found
+
+    @property
+    def classes(self) -> list[str]:
+        """Names of the classes, in the order of the probabilities."""
+        found: list[str] = self.card["class_names"]
+        return found
+
+    def read(self, source: str) -> Graph:
+        """Read a new folder or file with the columns and classes of the training data."""
+        return Graph(self._inner.read(str(source)))
+
+    def read_frames(self, nodes: Any, edges: Any) -> Graph:
+        """Read new frames with the columns and classes of the training data."""
+        inner = self._inner.read_frames(_frames.columns_of(nodes, "nodes"), _frames.columns_of(edges, "edges"))
+        return Graph(inner, library=_frames.library_of(nodes))
+
+    def predict_proba(self, graph: Graph) -> NDArray[np.float32]:
+        """Return the probabilities of all nodes, a row per node."""
+        return self._inner.predict(expect_graph(graph)._inner)
+
+    def predict(self, graph: Graph) -> NDArray[Any]:
+        """Return the most probable class of every node by its name."""
+        names = np.array(self.classes, dtype=object)
+        return names[self.predict_proba(graph).argmax(axis=1)]
+
+    def evaluate(self, graph: Graph) -> dict[str, dict[str, float] | None]:
+        """Return number of nodes, loss and metric (accuracy or micro-F1) of every split."""
+        found: dict[str, dict[str, float] | None] = json.loads(self._inner.evaluate(expect_graph(graph)._inner))
+        return found
+
+    def attention(self, graph: Graph, *, form: str = "frame") -> Any:
+        """Return the attention on all edges.
+
+        Parameters
+        ----------
+        form : {"frame", "csr"}
+            A frame with source, target, layer, head, coefficient and logit; or a scipy CSR matrix of the mean
+            coefficients over the heads of the last layer, with targets as rows.
+        """
+        found = self._inner.attention(expect_graph(graph)._inner)
+        if form == "frame":
+            return self._edges(graph, found)
+        if form != "csr":
+            raise ValueError(f"form: expected frame or csr, found {form!r}")
+        import scipy.sparse
+
+        last = found["layer"] == found["layer"].max()
+        heads = int(found["head"][last].max()) + 1
+        entries = (found["coefficient"][last] / heads, (found["target"][last], found["source"][last]))
+        return scipy.sparse.coo_array(entries, shape=(graph.num_nodes, graph.num_nodes)).tocsr()
+
+    def explain(self, node: Any, graph: Graph) -> Any:
+        """Return a frame of a node's neighbours and itself: attention per layer and head, and edge logit.
+
+        The columns are ``source``, ``target``, ``layer``, ``head``, ``coefficient``, ``mean`` (of the heads of the
+        layer) and ``logit``.
+        """
+        position = int(expect_graph(graph).positions([node])[0])
+        return self._edges(graph, self._inner.attention(graph._inner, node=position), mean=True)
+
+    def _edges(self, graph: Graph, found: dict[str, NDArray[Any]], mean: bool = False) -> Any:
+        columns: dict[str, Any] = {"source": graph.ids[found["source"]], "target": graph.ids[found["target"]]}
+        columns |= {name: found[name] for name in ("layer", "head", "coefficient")}
+        if mean:
+            keys = np.stack([found["layer"], found["source"], found["target"]])
+            _, at = np.unique(keys, axis=1, return_inverse=True)
+            at = at.ravel()
+            columns["mean"] = (np.bincount(at, found["coefficient"]) / np.bincount(at))[at]
+        columns["logit"] = found["logit"]
+        return _frames.new_frame(columns, graph._library)
+
+    def __repr__(self) -> str:
+        card = self.card
+        return f"Model({card['model']}, classes={len(card['class_names'])}, trained on {card['dataset']})"
+
+    def _repr_html_(self) -> str:
+        card = self.card
+        rows = {"model": card["model"], "dataset": card["dataset"], "classes": ", ".join(self.classes[:8])}
+        rows |= {name: str(value) for name, value in (card["settings"] or {}).items() if value is not None}
+        return html_table("supergat model", rows)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Model.from_bytes, (self.to_bytes(),)
+
+
+class Training:
+    """A finished training: the best model, and what happened with every seed.
+
+    Attributes
+    ----------
+    model : Model
+        Model of the seed with the best validation metric.
+    runs : list of Run
+        Result of every seed.
+    best : int
+        Index of the best run.
+    probabilities : array of shape (nodes, classes)
+        Predictions of the best model for the training graph.
+    settings : dict
+        Model and hyperparameters.
+    interrupted : bool
+        Whether Ctrl-C ended the training.
+    """
+
+    def __init__(self, graph: Graph, found: dict[str, Any]) -> None:
+        self.graph = graph
+        self.model = Model(found["model"])
+        self.runs = [
+            Run(run["seed"], run["epochs"], run["best_epoch"], run["validation"][1], run["test"][1], run["seconds"], run["curves"])
+            for run in found["runs"]
+        ]
+        self.best: int = found["best"]
+        self.probabilities: NDArray[np.float32] = found["probabilities"]
+        self.settings: dict[str, Any] = json.loads(found["settings"])
+        self.recommendation: dict[str, Any] | None = json.loads(found["recommendation"] or "null")
+        self.interrupted: bool = found["interrupted"]
+
+    @property
+    def test(self) -> NDArray[np.float64]:
+        """Test metric of every seed, from 0 to 1."""
+        return np.array([run.test for run in self.runs])
+
+    @property
+    def validation(self) -> NDArray[np.float64]:
+        """Validation metric of every seed, from 0 to 1."""
+        return np.array([run.validation for run in self.runs])
+
+    def report(self) -> str:
+        """Return the report as one HTML page with figures."""
+        return self._report[0]
+
+    @cached_property
+    def _report(self) -> tuple[str, list[tuple[str, str]]]:
+        metric = "micro-F1" if self.graph._inner.multi_label else "accuracy"
+        curves = [(run.seed, np.stack([run.curves[name] for name in CURVES], axis=1).tolist()) for run in self.runs]
+        run = self.runs[self.best]
+        facts = [
+            (f"test {metric}", _percent(self.test)),
+            (f"validation {metric}", _percent(self.validation)),
+            ("seeds", str(len(self.runs))),
+            ("best epoch (from 0)", f"{run.best_epoch} of {run.epochs}"),
+        ]
+        return self.model._inner.report(self.graph._inner, curves, facts, metric)
+
+    def __repr__(self) -> str:
+        test = f"test {_percent(self.test)}"
+        return f"Training({self.model.card['model']}, {len(self.runs)} seeds, {test})"
+
+    def _repr_html_(self) -> str:
+        rows = {
+            "model": self.model.card["model"],
+            "test": _percent(self.test),
+            "validation": _percent(self.validation),
+            "seeds": str(len(self.runs)),
+        }
+        figures = "".join(svg for _, svg in self._report[1][:1])
+        return html_table("Training", rows) + figures
+
+
+def _percent(values: NDArray[np.float64]) -> str:
+    deviation = f" ± {100 * values.std(ddof=1):.2f}" if len(values) > 1 else ""
+    return f"{100 * values.mean():.2f}{deviation} %"
+
+
+def expect_graph(graph: Any) -> Graph:
+    """Return a graph, or raise a sentence about what was given instead."""
+    if isinstance(graph, Graph):
+        return graph
+    found = type(graph).__name__
+    raise TypeError(f"graph: expected a supergat.Graph, found {found}; make one with Graph.from_frames or Graph.load")
+
+
+def train(
+    graph: Graph,
+    model: str | None = None,
+    *,
+    seeds: int | Iterable[int] = 1,
+    preset: str | None = None,
+    n_jobs: int | None = None,
+    progress: bool | None = None,
+    **hyperparameters: Any,
+) -> Training:
+    """Train once per seed and keep the model with the best validation metric.
+
+    The graph must have labels and a split. The same seeds give the same bits as ``supergat train``.
+
+    Parameters
+    ----------
+    graph : Graph
+    model : str, optional
+        One of :func:`supergat.model_names`, or ``auto`` for the one recommended for the graph. By default the
+        paper's best model for its own datasets, otherwise the recommended one.
+    seeds : int or list of int
+        Number of seeds, or the seeds themselves.
+    preset : str, optional
+        Dataset of the paper whose published hyperparameters are used.
+    n_jobs : int, optional
+        Number of threads; the default is all cores. Results do not depend on it.
+    progress : bool, optional
+        Whether a progress line is shown; by default in terminals and notebooks.
+    **hyperparameters
+        Any hyperparameter of :class:`supergat.SuperGATClassifier` by its name, such as ``lambda_e=2.0``.
+
+    Returns
+    -------
+    Training
+
+    Examples
+    --------
+    >>> import supergat
+    >>> graph = supergat.load("random-partition:classes=3,nodes=180,degree=8,homophily=0.9")
+    >>> training = supergat.train(graph, "gat-go", seeds=[3, 4], hidden=4, max_epochs=20)
+    >>> [run.seed for run in training.runs]
+    [3, 4]
+    """
+    inner = expect_graph(graph)._inner
+    listed = seed_list(seeds)
+    values = {name: plain(value) for name, value in hyperparameters.items() if value is not None}
+    with Progress(len(listed), progress) as line:
+        found = _supergat.train(
+            inner, model=model, preset=preset, values=values, seeds=listed, threads=thread_count(n_jobs),
+            progress=line if line.show else None,
+        )  # fmt: skip
+    for name in found["unused"]:
+        log.info("%s has no effect on this model", name)
+    if found["interrupted"]:
+        log.warning("training was interrupted; the best model so far is kept")
+    return Training(graph, found)
+
+
+def plain(value: Any) -> Any:
+    """Return a number of numpy as one of Python."""
+    return value.item() if isinstance(value, np.generic) else value

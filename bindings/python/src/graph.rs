@@ -1,0 +1,312 @@
+//! Graphs: a dataset of the library with its arrays.
+
+use crate::columns;
+use crate::errors::guarded;
+use numpy::{IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use serde_json::json;
+use std::sync::Arc;
+use supergat::engine::{Example, Features, Labels};
+use supergat::lab::GraphStatistics;
+use supergat::{CacheChoice, Dataset, FeatureChoice, LoadOptions, TableOptions};
+
+/// Lists of training, validation and test nodes.
+type Split<'py> = [PyReadonlyArray1<'py, u32>; 3];
+
+/// A graph with features, and with labels and a split if they are known.
+#[pyclass(frozen, module = "supergat._supergat")]
+pub struct Graph {
+    pub dataset: Arc<Dataset>,
+}
+
+impl Graph {
+    pub fn new(dataset: Dataset) -> Self {
+        Self { dataset: Arc::new(dataset) }
+    }
+}
+
+/// Reads options for tables from JSON; unknown names are an error.
+fn options(text: &str) -> PyResult<LoadOptions> {
+    #[derive(serde::Deserialize)]
+    #[serde(deny_unknown_fields, default)]
+    struct Options {
+        split: Option<String>,
+        features: Option<String>,
+        add_features: Option<String>,
+        cache: bool,
+        tables: TableOptions,
+    }
+    impl Default for Options {
+        fn default() -> Self {
+            Self { split: None, features: None, add_features: None, cache: true, tables: TableOptions::default() }
+        }
+    }
+    let refused = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
+    let Options { split, features, add_features, cache, tables } =
+        serde_json::from_str(text).map_err(|error| refused(&error))?;
+    let mut options = LoadOptions { tables, ..LoadOptions::default() };
+    if let Some(split) = split {
+        options.split = split.parse().map_err(|error| refused(&error))?;
+    }
+    let choice = match (features, add_features) {
+        (Some(list), _) => Some(FeatureChoice::replace(&list)),
+        (None, Some(list)) => Some(FeatureChoice::add(&list)),
+        (None, None) => None,
+    };
+    if let Some(choice) = choice {
+        options.features = choice.map_err(|error| refused(&error))?;
+    }
+    if !cache {
+        options.cache = CacheChoice::Off;
+    }
+    Ok(options)
+}
+
+#[pymethods]
+impl Graph {
+    /// Reads a folder, a file or a known name.
+    #[staticmethod]
+    fn load(py: Python<'_>, source: &str, options_json: &str) -> PyResult<Self> {
+        let options = options(options_json)?;
+        guarded(py, || supergat::load_with(source, &options)).map(Self::new)
+    }
+
+    /// Reads two frames as the tables of nodes and links.
+    #[staticmethod]
+    fn from_frames(nodes: &Bound<'_, PyAny>, edges: &Bound<'_, PyAny>, options_json: &str) -> PyResult<Self> {
+        let (py, mut options) = (nodes.py(), options(options_json)?);
+        options.tables.labels_optional = true;
+        let (nodes, edges) = (columns::frame("nodes", nodes)?, columns::frame("edges", edges)?);
+        guarded(py, || supergat::load_frames(nodes, edges, &options)).map(Self::new)
+    }
+
+    /// Builds a graph from arrays. Features are dense, or compressed rows (offsets, columns, values, width).
+    #[staticmethod]
+    #[pyo3(signature = (nodes, sources, targets, *, dense=None, csr=None, ids=None, directed=false, name="arrays"))]
+    #[allow(clippy::too_many_arguments)]
+    fn from_arrays(
+        py: Python<'_>,
+        nodes: usize,
+        sources: PyReadonlyArray1<'_, u32>,
+        targets: PyReadonlyArray1<'_, u32>,
+        dense: Option<PyReadonlyArray2<'_, f32>>,
+        csr: Option<(PyReadonlyArray1<'_, u64>, PyReadonlyArray1<'_, u32>, PyReadonlyArray1<'_, f32>, usize)>,
+        ids: Option<Vec<String>>,
+        directed: bool,
+        name: &str,
+    ) -> PyResult<Self> {
+        let mut builder = Dataset::builder(nodes).name(name).directed(directed).class_names(["0", "1"]);
+        builder = builder.edge_lists(sources.as_slice()?, targets.as_slice()?);
+        if let Some(dense) = &dense {
+            builder = builder.dense_features(dense.as_slice()?, dense.as_array().ncols());
+        }
+        if let Some((offsets, columns, values, width)) = &csr {
+            builder = builder.csr_features(*width, offsets.as_slice()?, columns.as_slice()?, values.as_slice()?);
+        }
+        if let Some(ids) = ids {
+            builder = builder.node_ids(ids);
+        }
+        let dataset = guarded(py, || Ok(builder.build()?))?;
+        Ok(Self::new(dataset))
+    }
+
+    /// Returns the same graph with other labels (-1 is unknown) and another split.
+    fn with_labels(
+        &self,
+        py: Python<'_>,
+        labels: PyReadonlyArray1<'_, i64>,
+        class_names: Vec<String>,
+        split: Split<'_>,
+    ) -> PyResult<Self> {
+        let [example] = &self.dataset.examples[..] else {
+            return Err(PyValueError::new_err("several graphs come with their own labels: use train() instead"));
+        };
+        let class = |label: &i64| u32::try_from(*label).unwrap_or(Labels::UNKNOWN);
+        let labels = Labels::Single { classes: class_names.len(), of: labels.as_slice()?.iter().map(class).collect() };
+        let lists = [split[0].as_slice()?.to_vec(), split[1].as_slice()?.to_vec(), split[2].as_slice()?.to_vec()];
+        let dataset = &self.dataset;
+        guarded(py, || {
+            let example = Example::new(example.graph.clone(), example.features.clone(), labels, lists)?;
+            let (splits, origin) = (Vec::new(), None);
+            Ok(Dataset { examples: vec![example], class_names, splits, origin, ..(**dataset).clone() })
+        })
+        .map(Self::new)
+    }
+
+    /// Returns the same graph with another random split.
+    fn redrawn(&self, seed: u64) -> PyResult<Self> {
+        let message = "a graph with several classes per node, or several graphs, comes with its own split";
+        self.dataset.redrawn(seed).map(Self::new).ok_or_else(|| PyValueError::new_err(message))
+    }
+
+    #[getter]
+    fn name(&self) -> &str {
+        &self.dataset.name
+    }
+
+    #[getter]
+    fn nodes(&self) -> usize {
+        self.dataset.nodes()
+    }
+
+    #[getter]
+    fn graphs(&self) -> usize {
+        self.dataset.examples.len()
+    }
+
+    #[getter]
+    fn features(&self) -> usize {
+        self.dataset.features()
+    }
+
+    #[getter]
+    fn class_names(&self) -> Vec<String> {
+        self.dataset.class_names.clone()
+    }
+
+    #[getter]
+    fn multi_label(&self) -> bool {
+        self.dataset.is_multi_label()
+    }
+
+    #[getter]
+    fn notes(&self) -> Vec<String> {
+        self.dataset.notes.clone()
+    }
+
+    #[getter]
+    fn directed(&self) -> bool {
+        use supergat::engine::Direction;
+        self.dataset.examples.iter().any(|example| example.graph.direction() == Direction::Directed)
+    }
+
+    /// Ids of all nodes; `None` if they are 0, 1, ...
+    fn ids(&self) -> Option<Vec<String>> {
+        self.dataset.node_ids.as_ref().map(|all| all.concat())
+    }
+
+    /// Class of every node, -1 if it is not known. Only for one class per node.
+    fn labels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray1<i64>>> {
+        let mut all = Vec::with_capacity(self.dataset.nodes());
+        for example in &self.dataset.examples {
+            match &example.labels {
+                Labels::Single { of, .. } => {
+                    all.extend(of.iter().map(|c| if *c == Labels::UNKNOWN { -1 } else { i64::from(*c) }));
+                }
+                Labels::Multi { .. } => return Err(PyValueError::new_err("a node may have several classes: use multi_labels()")),
+            }
+        }
+        Ok(all.into_pyarray(py))
+    }
+
+    /// Classes of every node as 0 and 1, a row per node.
+    fn multi_labels<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, numpy::PyArray2<u8>>> {
+        let mut all = Vec::new();
+        for example in &self.dataset.examples {
+            match &example.labels {
+                Labels::Multi { of, .. } => all.extend_from_slice(of),
+                Labels::Single { .. } => return Err(PyValueError::new_err("a node has one class: use labels()")),
+            }
+        }
+        all.into_pyarray(py).reshape([self.dataset.nodes(), self.dataset.classes()])
+    }
+
+    /// Training, validation and test nodes. Nodes of several graphs follow one another.
+    fn split<'py>(&self, py: Python<'py>) -> [Bound<'py, PyArray1<u32>>; 3] {
+        let list = |choose: fn(&Example<f32>) -> &[u32]| {
+            let (mut first, mut all) = (0, Vec::new());
+            for example in &self.dataset.examples {
+                all.extend(choose(example).iter().map(|node| first + node));
+                first += example.graph.nodes() as u32;
+            }
+            all.into_pyarray(py)
+        };
+        [list(|e| &e.train), list(|e| &e.validation), list(|e| &e.test)]
+    }
+
+    /// Sources and targets of all edges in both directions where links are undirected, without self-loops.
+    fn edges<'py>(&self, py: Python<'py>) -> [Bound<'py, PyArray1<u32>>; 2] {
+        let (mut sources, mut targets, mut first) = (Vec::new(), Vec::new(), 0u32);
+        for example in &self.dataset.examples {
+            let incoming = example.graph.incoming();
+            for node in 0..example.graph.nodes() {
+                for position in incoming.range(node) {
+                    let source = incoming.neighbours[position];
+                    if source as usize != node {
+                        sources.push(first + source);
+                        targets.push(first + node as u32);
+                    }
+                }
+            }
+            first += example.graph.nodes() as u32;
+        }
+        [sources.into_pyarray(py), targets.into_pyarray(py)]
+    }
+
+    /// Features as a dense array, or as compressed rows (offsets, columns, values).
+    fn feature_arrays<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let found = PyDict::new(py);
+        let dense = self.dataset.examples.iter().all(|example| matches!(&*example.features, Features::Dense { .. }));
+        if dense {
+            let values: Vec<f32> = self.dataset.examples.iter().flat_map(|e| e.features.values().to_vec()).collect();
+            found.set_item("dense", values.into_pyarray(py).reshape([self.dataset.nodes(), self.dataset.features()])?)?;
+            return Ok(found);
+        }
+        let (mut offsets, mut columns, mut values) = (vec![0u64], Vec::new(), Vec::new());
+        for example in &self.dataset.examples {
+            match &*example.features {
+                Features::Sparse(matrix) => {
+                    for node in 0..example.graph.nodes() {
+                        let (at, of) = matrix.row(node);
+                        columns.extend_from_slice(at);
+                        values.extend_from_slice(of);
+                        offsets.push(columns.len() as u64);
+                    }
+                }
+                Features::Dense { .. } => return Err(PyValueError::new_err("features of mixed storage")),
+            }
+        }
+        found.set_item("offsets", offsets.into_pyarray(py))?;
+        found.set_item("columns", columns.into_pyarray(py))?;
+        found.set_item("values", values.into_pyarray(py))?;
+        Ok(found)
+    }
+
+    /// Statistics, columns and notes, as JSON: what `supergat inspect --json` prints.
+    fn summary(&self, py: Python<'_>) -> PyResult<String> {
+        let dataset = &self.dataset;
+        guarded(py, || {
+            let statistics = GraphStatistics::of(dataset);
+            let columns = dataset.schema.as_ref().map_or(&[][..], |schema| &schema.decisions);
+            Ok(json!({ "dataset": dataset.name, "statistics": statistics, "columns": columns, "notes": dataset.notes }))
+        })
+        .map(|summary| summary.to_string())
+    }
+
+    /// Bytes of the graph with features, labels and split, for pickling.
+    fn to_bytes(&self, py: Python<'_>) -> PyResult<Vec<u8>> {
+        let dataset = &self.dataset;
+        let bytes = guarded(py, || {
+            let folder = tempfile::tempdir().map_err(|source| supergat::Error::Write { path: "graph".into(), source })?;
+            let path = folder.path().join("graph.safetensors");
+            supergat::data::convert(dataset, &path)?;
+            std::fs::read(&path).map_err(|source| supergat::Error::Write { path, source })
+        })?;
+        Ok(bytes)
+    }
+
+    /// Reads the bytes of [`Self::to_bytes`].
+    #[staticmethod]
+    fn from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {
+        let folder = tempfile::tempdir()?;
+        let path = folder.path().join("graph.safetensors");
+        std::fs::write(&path, bytes)?;
+        let source = path.display().to_string();
+        let options = LoadOptions { cache: CacheChoice::Off, ..LoadOptions::default() };
+        let mut dataset = guarded(py, || supergat::load_with(&source, &options))?;
+        dataset.origin = None;
+        Ok(Self::new(dataset))
+    }
+}

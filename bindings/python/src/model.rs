@@ -1,0 +1,322 @@
+//! Training and trained models.
+
+use crate::errors::{exception, guarded, internal};
+use crate::graph::Graph;
+use numpy::{IntoPyArray, PyArray2, PyArrayMethods};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use serde_json::json;
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
+use supergat::hyperparameters::{HYPERPARAMETERS, Hyperparameter, Value};
+use supergat::lab::report::{EpochLine, Report, Run};
+use supergat::{Classifier, Epoch, Observation, Predictions, SeedRun};
+
+/// Time between two looks at signals and progress.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// A trained model.
+#[pyclass(frozen, module = "supergat._supergat")]
+pub struct Model {
+    classifier: Arc<Classifier>,
+}
+
+/// Names of all models.
+#[pyfunction]
+pub fn model_names() -> Vec<String> {
+    supergat::model_names()
+}
+
+/// Table of all hyperparameters, as JSON: name, meaning, range and default.
+#[pyfunction]
+pub fn hyperparameters() -> PyResult<String> {
+    let model = supergat::DEFAULT_MODEL.parse().map_err(|_| PyValueError::new_err("no default model"))?;
+    let row = |h: &Hyperparameter| {
+        let default = match h.default(model) {
+            Value::Whole(value) => json!(value),
+            Value::Number(value) => json!(value),
+            Value::Switch(value) => json!(value),
+        };
+        json!({ "name": h.name, "group": h.group.heading(), "meaning": h.meaning, "range": h.range.to_string(), "default": default })
+    };
+    Ok(json!(HYPERPARAMETERS.iter().map(row).collect::<Vec<_>>()).to_string())
+}
+
+/// Runs `work` on another thread, so that this one can handle signals. The first Ctrl-C sets `stop`; the second
+/// raises. `progress` is called about ten times per second.
+pub fn interruptible<T: Send>(
+    py: Python<'_>,
+    stop: &AtomicBool,
+    progress: &dyn Fn(Python<'_>) -> PyResult<()>,
+    work: impl FnOnce() -> T + Send,
+) -> PyResult<T> {
+    let (sender, receiver) = mpsc::channel();
+    let receiver = Mutex::new(receiver);
+    let wait = || receiver.lock().map_or(Err(mpsc::RecvTimeoutError::Disconnected), |it| it.recv_timeout(LOOK));
+    let mut raised = None;
+    let result = std::thread::scope(|scope| {
+        scope.spawn(move || sender.send(catch_unwind(AssertUnwindSafe(work))));
+        loop {
+            match py.detach(wait) {
+                Ok(result) => break result,
+                Err(mpsc::RecvTimeoutError::Disconnected) => break Err(Box::new("the training thread ended")),
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+            }
+            if let Err(error) = py.check_signals().and(progress(py)) {
+                // The first Ctrl-C ends the training with what there is. Any other exception is raised at its end.
+                let interrupt = error.is_instance_of::<pyo3::exceptions::PyKeyboardInterrupt>(py);
+                if stop.swap(true, Ordering::Relaxed) || !interrupt {
+                    raised.get_or_insert(error);
+                }
+            }
+        }
+    });
+    match (raised, result) {
+        (Some(error), _) => Err(error),
+        (None, Ok(result)) => Ok(result),
+        (None, Err(panic)) => Err(internal(&*panic)),
+    }
+}
+
+fn value(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Value> {
+    if let Ok(value) = value.extract::<bool>() {
+        return Ok(Value::Switch(value));
+    }
+    if let Ok(value) = value.extract::<u64>() {
+        return Ok(Value::Whole(value));
+    }
+    let message = || PyValueError::new_err(format!("{name}: expected a number or a boolean, found {value}"));
+    value.extract::<f64>().map(Value::Number).map_err(|_| message())
+}
+
+/// Trains once per seed. `progress(done, epoch, metric)` is called while it runs.
+#[pyfunction]
+#[pyo3(signature = (graph, *, model=None, preset=None, values=None, seeds, threads=None, progress=None))]
+#[allow(clippy::too_many_arguments)]
+pub fn train<'py>(
+    py: Python<'py>,
+    graph: &Graph,
+    model: Option<&str>,
+    preset: Option<&str>,
+    values: Option<&Bound<'py, PyDict>>,
+    seeds: Vec<u64>,
+    threads: Option<usize>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let stop = AtomicBool::new(false);
+    let (done, epochs, metric) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+    let observe = |event: Observation<'_>| {
+        match event {
+            Observation::Epoch(_, epoch) => {
+                epochs.store(epoch.epoch as u64 + 1, Ordering::Relaxed);
+                metric.store(epoch.validation.metric.to_bits(), Ordering::Relaxed);
+            }
+            Observation::Done(_) => {
+                done.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let mut given = Vec::new();
+    for (name, found) in values.into_iter().flatten() {
+        let name: String = name.extract()?;
+        given.push((name.clone(), value(&name, &found)?));
+    }
+    let tell = |py: Python<'_>| {
+        let load = |value: &AtomicU64| value.load(Ordering::Relaxed);
+        let state = (load(&done), load(&epochs), f64::from_bits(load(&metric)));
+        progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, state).map(drop))
+    };
+    let dataset = &graph.dataset;
+    let training = interruptible(py, &stop, &tell, || {
+        let mut builder = Classifier::builder().seeds(seeds).observe(observe);
+        if let Some(name) = model {
+            builder = builder.model(name);
+        }
+        if let Some(preset) = preset {
+            builder = builder.preset(preset);
+        }
+        if let Some(threads) = threads {
+            builder = builder.threads(threads);
+        }
+        for (name, value) in given {
+            builder = builder.set(&name, value)?;
+        }
+        let choice = builder.choose(dataset)?;
+        builder.train(dataset).map(|training| (training, choice))
+    })?;
+    let (training, choice) = training.map_err(exception)?;
+    let found = PyDict::new(py);
+    found.set_item("runs", training.runs.iter().map(|run| run_of(py, run)).collect::<PyResult<Vec<_>>>()?)?;
+    found.set_item("best", training.best)?;
+    found.set_item("interrupted", training.interrupted)?;
+    found.set_item("recommendation", training.recommendation.as_ref().map(|found| json!(found).to_string()))?;
+    found.set_item("settings", json!(choice.settings).to_string())?;
+    found.set_item("published", choice.published)?;
+    found.set_item("unused", choice.unused)?;
+    found.set_item("probabilities", probabilities(py, &training.predictions)?)?;
+    found.set_item("model", Model { classifier: Arc::new(training.classifier) })?;
+    Ok(found)
+}
+
+/// Converts the result of one seed, with its curves.
+fn run_of<'py>(py: Python<'py>, run: &SeedRun) -> PyResult<Bound<'py, PyDict>> {
+    let found = PyDict::new(py);
+    found.set_item("seed", run.seed)?;
+    found.set_item("epochs", run.outcome.epochs)?;
+    found.set_item("best_epoch", run.outcome.best_epoch)?;
+    found.set_item("validation", (run.outcome.validation.loss, run.outcome.validation.metric))?;
+    found.set_item("test", (run.outcome.test.loss, run.outcome.test.metric))?;
+    found.set_item("interrupted", run.outcome.interrupted)?;
+    found.set_item("seconds", run.seconds)?;
+    let curves: [(&str, fn(&Epoch) -> f64); 7] = [
+        ("label_loss", |e| e.train.label),
+        ("edge_loss", |e| e.train.edge),
+        ("train_loss", |e| e.train.total),
+        ("validation_loss", |e| e.validation.loss),
+        ("validation_metric", |e| e.validation.metric),
+        ("test_loss", |e| e.test.loss),
+        ("test_metric", |e| e.test.metric),
+    ];
+    let all = PyDict::new(py);
+    for (name, of) in curves {
+        all.set_item(name, run.history.iter().map(of).collect::<Vec<f64>>().into_pyarray(py))?;
+    }
+    found.set_item("curves", all)?;
+    Ok(found)
+}
+
+fn probabilities<'py>(py: Python<'py>, predictions: &Predictions) -> PyResult<Bound<'py, PyArray2<f32>>> {
+    let shape = [predictions.nodes(), predictions.class_names().len()];
+    predictions.probabilities().to_vec().into_pyarray(py).reshape(shape)
+}
+
+#[pymethods]
+impl Model {
+    /// Opens a model file or a run folder.
+    #[staticmethod]
+    fn load(py: Python<'_>, path: &str) -> PyResult<Self> {
+        let classifier = guarded(py, || Classifier::load(path))?;
+        Ok(Self { classifier: Arc::new(classifier) })
+    }
+
+    /// Reads the bytes of a model file.
+    #[staticmethod]
+    fn from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {
+        let classifier = guarded(py, || Classifier::from_bytes(bytes))?;
+        Ok(Self { classifier: Arc::new(classifier) })
+    }
+
+    /// Bytes of a model file.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.classifier.to_bytes())
+    }
+
+    /// Writes a model file.
+    fn save(&self, py: Python<'_>, path: &str) -> PyResult<()> {
+        guarded(py, || self.classifier.save(path))
+    }
+
+    /// Probabilities of all nodes of a graph.
+    fn predict<'py>(&self, py: Python<'py>, graph: &Graph) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        let predictions = guarded(py, || self.classifier.predict(&graph.dataset))?;
+        probabilities(py, &predictions)
+    }
+
+    /// Number of nodes, loss and metric of every split, as JSON.
+    fn evaluate(&self, py: Python<'_>, graph: &Graph) -> PyResult<String> {
+        let found = guarded(py, || self.classifier.evaluate(&graph.dataset))?;
+        let score = |split: Option<supergat::SplitScore>| {
+            split.map(|split| json!({ "nodes": split.nodes, "loss": split.score.loss, "metric": split.score.metric }))
+        };
+        let splits = json!({ "train": score(found.train), "validation": score(found.validation), "test": score(found.test) });
+        Ok(splits.to_string())
+    }
+
+    /// Attention on all edges of a graph, or on those of one node: arrays of equal length.
+    #[pyo3(signature = (graph, part=0, node=None))]
+    fn attention<'py>(
+        &self,
+        py: Python<'py>,
+        graph: &Graph,
+        part: usize,
+        node: Option<usize>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let edges = guarded(py, || {
+            let attention = self.classifier.attention(&graph.dataset, part)?;
+            let count = graph.dataset.examples[part].graph.nodes();
+            match node {
+                Some(found) if found >= count => Err(supergat::Error::OutOfRange { what: "node", found, count }),
+                Some(node) => Ok(attention.of(node)),
+                None => Ok(attention.edges().collect()),
+            }
+        })?;
+        let found = PyDict::new(py);
+        found.set_item("source", edges.iter().map(|e| e.source as i64).collect::<Vec<_>>().into_pyarray(py))?;
+        found.set_item("target", edges.iter().map(|e| e.target as i64).collect::<Vec<_>>().into_pyarray(py))?;
+        found.set_item("layer", edges.iter().map(|e| e.layer as i64).collect::<Vec<_>>().into_pyarray(py))?;
+        found.set_item("head", edges.iter().map(|e| e.head as i64).collect::<Vec<_>>().into_pyarray(py))?;
+        found.set_item("coefficient", edges.iter().map(|e| e.coefficient).collect::<Vec<_>>().into_pyarray(py))?;
+        found.set_item("logit", edges.iter().map(|e| e.logit).collect::<Vec<_>>().into_pyarray(py))?;
+        Ok(found)
+    }
+
+    /// Reads a new dataset for this model, with the columns and classes of the training data.
+    fn read(&self, py: Python<'_>, source: &str) -> PyResult<Graph> {
+        guarded(py, || self.classifier.read(source)).map(Graph::new)
+    }
+
+    /// Reads two new frames for this model, with the columns and classes of the training data.
+    fn read_frames(&self, nodes: &Bound<'_, PyAny>, edges: &Bound<'_, PyAny>) -> PyResult<Graph> {
+        let py = nodes.py();
+        let (nodes, edges) = (crate::columns::frame("nodes", nodes)?, crate::columns::frame("edges", edges)?);
+        guarded(py, || self.classifier.read_frames(nodes, edges)).map(Graph::new)
+    }
+
+    /// Name, classes, settings, seed and version, as JSON.
+    fn card(&self) -> String {
+        let (card, shape) = (self.classifier.card(), self.classifier.architecture());
+        json!({
+            "model": self.classifier.model_name(), "dataset": card.dataset, "class_names": card.class_names,
+            "settings": card.settings, "seed": card.seed, "best_epoch": card.best_epoch, "version": card.version,
+            "features": shape.input_features, "multi_label": shape.multi_label,
+        })
+        .to_string()
+    }
+
+    /// Report of the model on its training graph: the page and its figures (name, SVG).
+    fn report(
+        &self,
+        py: Python<'_>,
+        graph: &Graph,
+        curves: Vec<(u64, Vec<[f64; 7]>)>,
+        facts: Vec<(String, String)>,
+        metric: &str,
+    ) -> PyResult<(String, Vec<(String, String)>)> {
+        let (classifier, dataset) = (&self.classifier, &graph.dataset);
+        let lines: Vec<EpochLine> = curves.iter().flat_map(|(seed, epochs)| lines(*seed, epochs)).collect();
+        guarded(py, || {
+            let predictions = classifier.predict(dataset)?;
+            let (seed, epoch) = (classifier.card().seed.unwrap_or(0), classifier.card().best_epoch.unwrap_or(0));
+            let (model, logits) = (classifier.engine(), predictions.logits());
+            let run = Run { dataset, model, logits, lines: &lines, seed, epoch, metric };
+            let report = Report::of(&run, &facts)?;
+            Ok((report.html("", ""), report.figures().to_vec()))
+        })
+    }
+}
+
+/// Converts the curves of a seed, in the order of the curves of [`run_of`].
+fn lines(seed: u64, epochs: &[[f64; 7]]) -> impl Iterator<Item = EpochLine> + '_ {
+    use supergat::Score;
+    epochs.iter().enumerate().map(move |(epoch, &[label, edge, total, loss, metric, test_loss, test_metric])| {
+        let train = supergat::engine::StepLoss { label, edge, total };
+        let (validation, test) = (Score { loss, metric }, Score { loss: test_loss, metric: test_metric });
+        EpochLine::new(seed, &Epoch { epoch, train, validation, test, best: false })
+    })
+}

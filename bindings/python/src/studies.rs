@@ -1,0 +1,94 @@
+//! Recommendation, comparison, tuning and the list of known datasets. Results are JSON.
+
+use crate::errors::{exception, guarded};
+use crate::graph::Graph;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use serde_json::json;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use supergat::Classifier;
+use supergat::data::{SplitChoice, registry};
+use supergat::lab::compare::{ComparedRun, Sample};
+use supergat::lab::recipe::Known;
+use supergat::lab::sweep::ResultsFile;
+use supergat::lab::tune::{Budget, Space, TuneEvent, Tuning};
+
+/// Recommends a model for a graph.
+#[pyfunction]
+pub fn recommend(py: Python<'_>, graph: &Graph) -> PyResult<String> {
+    let dataset = &graph.dataset;
+    let found = guarded(py, || Ok(supergat::lab::recipe::recommend(dataset, Known::TrainingAndValidation)))?;
+    Ok(json!(found).to_string())
+}
+
+/// Compares two lists of test metrics in percent, paired by seed.
+#[pyfunction]
+pub fn compare(a: (String, Vec<(u64, f64)>), b: (String, Vec<(u64, f64)>), dataset: &str, metric: &str) -> PyResult<String> {
+    let sample = |(name, runs): (String, Vec<(u64, f64)>)| Sample {
+        name,
+        dataset: dataset.to_owned(),
+        metric: metric.to_owned(),
+        runs: runs
+            .into_iter()
+            .map(|(seed, test)| ComparedRun { split: "same".into(), split_hash: None, seed, test })
+            .collect(),
+    };
+    let comparison = supergat::lab::compare::compare(&sample(a), &sample(b));
+    Ok(json!(comparison.map_err(|error| PyValueError::new_err(error.to_string()))?).to_string())
+}
+
+/// Lists the known datasets.
+#[pyfunction]
+pub fn datasets() -> String {
+    let entry = |entry: &registry::Entry| {
+        let place = registry::local_folder(entry.name).map(|place| place.display().to_string());
+        json!({
+            "name": entry.name, "nodes": entry.nodes, "edges": entry.edges, "features": entry.features,
+            "classes": entry.classes, "licence": entry.licence, "home": entry.home, "place": place,
+        })
+    };
+    json!(registry::all().map(entry).collect::<Vec<_>>()).to_string()
+}
+
+/// Searches hyperparameters by the validation metric. Returns the trials and the best settings.
+#[pyfunction]
+#[pyo3(signature = (graph, model, *, trials, seed, seeds, threads))]
+pub fn tune(
+    py: Python<'_>,
+    graph: &Graph,
+    model: &str,
+    trials: usize,
+    seed: u64,
+    seeds: u64,
+    threads: usize,
+) -> PyResult<String> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("graph.safetensors");
+    let base = Classifier::builder().model(model).choose(&graph.dataset).map_err(exception)?.settings;
+    guarded(py, || Ok(supergat::data::convert(&graph.dataset, &path)?))?;
+    let tuning = Tuning {
+        source: path.display().to_string(),
+        split: SplitChoice::Published,
+        space: Space::new(base.model, &[]),
+        base,
+        seed,
+        seeds,
+        budget: Budget::Trials(trials),
+        threads,
+    };
+    let failed = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
+    let mut results = ResultsFile::open(&folder.path().join("results.jsonl")).map_err(|error| failed(&error))?;
+    let stop = AtomicBool::new(false);
+    let observe = |_: TuneEvent<'_>| match stop.load(Ordering::Relaxed) {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
+    };
+    let tuned = crate::model::interruptible(py, &stop, &|_| Ok(()), || {
+        supergat::lab::tune::tune(&tuning, &mut results, observe).map_err(|error| error.to_string())
+    })?;
+    let tuned = tuned.map_err(|error| failed(&error))?;
+    let trial = |trial: &supergat::lab::tune::Trial| json!({ "settings": trial.settings, "validation": trial.scores, "finals": trial.finals });
+    let trials: Vec<_> = tuned.trials.iter().map(trial).collect();
+    Ok(json!({ "trials": trials, "best": tuned.best, "interrupted": tuned.interrupted }).to_string())
+}
