@@ -7,6 +7,7 @@ pub use arrays::{GraphArrays, GraphView};
 use crate::error::{Error, Result};
 use crate::kernels::{Neighbours, defaults};
 use crate::random::Permutation;
+use rayon::prelude::*;
 
 /// Meaning of the pairs of an edge list.
 ///
@@ -117,72 +118,50 @@ impl Graph {
 
         // Sources in ascending order are appended to the lists of their targets, so lists ascend and
         // duplicates are adjacent.
-        let mut start = vec![0u64; nodes + 1];
-        for &target in &by_source.neighbours {
-            start[target as usize + 1] += 1;
-        }
-        for i in 0..nodes {
-            start[i + 1] += start[i] + 1; // one more for the self-loop
-        }
-        let mut end = start[..nodes].to_vec();
-        let mut padded = defaults::<u32>(start[nodes] as usize);
-        let mut push = |source: usize, target: usize| {
-            let at = end[target];
-            if at == start[target] || padded[at as usize - 1] != source as u32 {
-                padded[at as usize] = source as u32;
-                end[target] += 1;
-            }
-        };
-        for source in 0..nodes {
-            for &target in by_source.of(source) {
-                push(source, target as usize);
-            }
-            push(source, source);
-        }
+        let mut incoming = group(nodes, || {
+            (0..nodes).flat_map(|source| {
+                let targets = by_source.of(source).iter().copied().chain([source as u32]);
+                targets.map(move |target| (target, source as u32))
+            })
+        });
         drop(by_source);
-
-        let mut incoming = Adjacency { offsets: defaults(nodes + 1), neighbours: padded };
-        let mut write = 0u64;
+        let (mut write, mut start) = (0, 0);
         for i in 0..nodes {
-            incoming.neighbours.copy_within(start[i] as usize..end[i] as usize, write as usize);
-            write += end[i] - start[i];
-            incoming.offsets[i + 1] = write;
+            let (first, end) = (write, incoming.offsets[i + 1] as usize);
+            for read in start..end {
+                let source = incoming.neighbours[read];
+                if write == first || incoming.neighbours[write - 1] != source {
+                    incoming.neighbours[write] = source;
+                    write += 1;
+                }
+            }
+            start = end;
+            incoming.offsets[i + 1] = write as u64;
         }
-        incoming.neighbours.truncate(write as usize);
+        incoming.neighbours.truncate(write);
         incoming.neighbours.shrink_to_fit();
 
         let mut graph = Self::from_incoming(nodes, incoming);
         graph.direction = direction;
         graph.input_positions = edges
-            .iter()
+            .par_iter()
             .map(|&(from, to)| graph.position(from, to).expect("every given edge was inserted") as u64)
             .collect();
         graph.self_loops = edges.iter().filter(|(from, to)| from == to).count() as u64;
-        graph.duplicates = given - (write - nodes as u64);
+        graph.duplicates = given - (write - nodes) as u64;
         Ok(graph)
     }
 
     /// Adds the outgoing edges to incoming lists that are sorted, without duplicates, and contain every
     /// self-loop.
     fn from_incoming(nodes: usize, incoming: Adjacency) -> Self {
-        let edges = incoming.neighbours.len();
-        let mut outgoing = Adjacency { offsets: defaults(nodes + 1), neighbours: defaults(edges) };
-        for &source in &incoming.neighbours {
-            outgoing.offsets[source as usize + 1] += 1;
-        }
-        for i in 0..nodes {
-            outgoing.offsets[i + 1] += outgoing.offsets[i];
-        }
-        let mut cursor = outgoing.offsets[..nodes].to_vec();
-        let mut place_at_target = defaults::<u32>(edges);
-        for target in 0..nodes {
-            for (place, &source) in incoming.of(target).iter().enumerate() {
-                let at = cursor[source as usize] as usize;
-                outgoing.neighbours[at] = target as u32;
-                place_at_target[at] = place as u32;
-                cursor[source as usize] += 1;
-            }
-        }
+        let outgoing = group(nodes, || {
+            (0..nodes).flat_map(|target| incoming.of(target).iter().map(move |&source| (source, target as u32)))
+        });
+        let place_at_target = group(nodes, || {
+            (0..nodes).flat_map(|target| incoming.of(target).iter().zip(0..).map(|(&source, place)| (source, place)))
+        });
+        let place_at_target = place_at_target.neighbours;
         let outgoing = (outgoing != incoming).then_some(outgoing);
         Self {
             nodes,
@@ -272,20 +251,63 @@ impl Graph {
     }
 }
 
+/// Minimum number of nodes whose lists are written together, so that they fit into the cache.
+/// Unit tests have small graphs, so they use small ranges and batches.
+const RANGE: usize = if cfg!(test) { 4 } else { 1 << 14 };
+/// Maximum number of ranges of nodes.
+const MAX_RANGES: usize = 256;
+/// Number of pairs that are distributed to the ranges at once.
+const BATCH: usize = if cfg!(test) { 16 } else { 1 << 22 };
+
 /// Groups `(from, to)` pairs by `from`; pairs of a group keep their order.
 fn group<I: Iterator<Item = (u32, u32)>>(nodes: usize, pairs: impl Fn() -> I) -> Adjacency {
     let mut offsets = vec![0u64; nodes + 1];
-    for (from, _) in pairs() {
-        offsets[from as usize + 1] += 1;
-    }
+    pairs().for_each(|(from, _)| offsets[from as usize + 1] += 1);
     for i in 0..nodes {
         offsets[i + 1] += offsets[i];
     }
-    let mut cursor = offsets[..nodes].to_vec();
     let mut neighbours = defaults::<u32>(offsets[nodes] as usize);
-    for (from, to) in pairs() {
-        neighbours[cursor[from as usize] as usize] = to;
-        cursor[from as usize] += 1;
+    let length = RANGE.max(nodes.div_ceil(MAX_RANGES)).next_power_of_two();
+    let mut rest = &mut neighbours[..];
+    let mut ranges = Vec::new();
+    for first in (0..nodes).step_by(length) {
+        let end = (first + length).min(nodes);
+        let (lists, after) = rest.split_at_mut((offsets[end] - offsets[first]) as usize);
+        let cursor: Vec<u64> = offsets[first..end].iter().map(|offset| offset - offsets[first]).collect();
+        ranges.push((first, cursor, lists));
+        rest = after;
+    }
+    let write = |(first, cursor, lists): &mut (usize, Vec<u64>, &mut [u32]), (from, to): (u32, u32)| {
+        let at = &mut cursor[from as usize - *first];
+        lists[*at as usize] = to;
+        *at += 1;
+    };
+    if let [range] = &mut ranges[..] {
+        pairs().for_each(|pair| write(range, pair));
+        return Adjacency { offsets, neighbours };
+    }
+    let shift = length.trailing_zeros();
+    let (mut pairs, mut batch, mut sorted) = (pairs(), Vec::new(), Vec::new());
+    loop {
+        batch.clear();
+        batch.extend(pairs.by_ref().take(BATCH));
+        if batch.is_empty() {
+            break;
+        }
+        let mut ends = vec![0; ranges.len() + 1];
+        batch.iter().for_each(|(from, _)| ends[(from >> shift) as usize + 1] += 1);
+        for range in 0..ranges.len() {
+            ends[range + 1] += ends[range];
+        }
+        let starts = ends.clone();
+        sorted.resize(batch.len(), (0, 0));
+        for &pair in &batch {
+            let end = &mut ends[(pair.0 >> shift) as usize];
+            sorted[*end] = pair;
+            *end += 1;
+        }
+        let parts = starts.windows(2).map(|part| &sorted[part[0]..part[1]]).collect::<Vec<_>>();
+        ranges.par_iter_mut().zip(parts).for_each(|(range, part)| part.iter().for_each(|pair| write(range, *pair)));
     }
     Adjacency { offsets, neighbours }
 }
