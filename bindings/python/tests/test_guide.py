@@ -1,0 +1,52 @@
+"""Executes the Python blocks of docs/python.md in order, in one namespace."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+GUIDE = ROOT / "docs" / "python.md"
+BLOCK = re.compile(r"^```python([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+pytestmark = pytest.mark.skipif(not GUIDE.exists(), reason="needs a clone of the repository")
+
+
+def blocks(text):
+    """Return the line and the code of every block that is not marked no-run."""
+    found = [(text.count("\n", 0, match.start()) + 1, match) for match in BLOCK.finditer(text)]
+    return [(line, match[2]) for line, match in found if match[1].strip() != "no-run"]
+
+
+def pyg_like():
+    """Return an object with the attributes of a ``torch_geometric.data.Data``."""
+    ring = np.arange(30)
+    links = np.stack([ring, (ring + 1) % 30])
+    part = np.arange(30) % 3
+    return SimpleNamespace(
+        x=np.eye(30, dtype=np.float32),
+        edge_index=np.concatenate([links, links[::-1]], axis=1),
+        y=ring // 15,
+        train_mask=part == 0,
+        val_mask=part == 1,
+        test_mask=part == 2,
+    )
+
+
+def test_every_block_of_the_guide_runs(tmp_path, monkeypatch):
+    for name in ("pandas", "scipy", "sklearn", "networkx"):
+        pytest.importorskip(name)
+    subprocess.run([sys.executable, ROOT / "scripts" / "example-tables.py", tmp_path / "library"], check=True)
+    monkeypatch.chdir(tmp_path)
+    namespace = {"data": pyg_like()}
+    found = blocks(GUIDE.read_text(encoding="utf-8"))
+    assert len(found) > 20
+    for line, code in found:
+        # Blank lines in front keep the line numbers of the guide in tracebacks.
+        exec(compile("\n" * line + code, str(GUIDE), "exec"), namespace)
+    assert str(namespace["training"]) in GUIDE.read_text(encoding="utf-8")
+    assert (tmp_path / "report.html").stat().st_size > 1000
