@@ -3,15 +3,16 @@
 
     SUPERGAT_BINARY=target/release/supergat python bench/overhead.py --rounds 5
 
-Both sides run in a new process. "training" is the time from the loaded graph to the trained models, as each side
-measures it; "process" is the whole process, in which the command line also writes a run folder and Python imports
-its packages. Both must report the same test metrics, otherwise the script fails. The package must be built from the
-same sources, in the same profile.
+Both sides run in a new process. "training" is the time from the loaded graph to the trained models, as each
+side measures it; "process" is the whole process, in which the command line also writes a run folder and Python
+imports its packages. "CPU s" is the processor time of the process. Both must report the same test metrics,
+otherwise the script fails. The package must be built from the same sources, in the same profile.
 """
 
 import argparse
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -30,31 +31,37 @@ print(json.dumps([(100 * training.test).tolist(), time.perf_counter() - started]
 """
 
 
-def python(given) -> tuple[list[float], float, float]:
-    """Return test metrics, seconds of training and seconds of the process."""
+def timed(command: list[str]) -> tuple[str, float, float]:
+    """Run a command and return its output, its seconds and its CPU seconds."""
+
+    def cpu() -> float:
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return used.ru_utime + used.ru_stime
+
+    started, before = time.perf_counter(), cpu()
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return done.stdout, time.perf_counter() - started, cpu() - before
+
+
+def python(given) -> tuple[list[float], float, float, float]:
+    """Return test metrics, seconds of training, seconds and CPU seconds of the process."""
     sizes = [str(given.seeds), str(given.epochs), str(given.threads)]
-    started = time.perf_counter()
-    done = subprocess.run(
-        [sys.executable, "-c", PYTHON, given.dataset, given.model, *sizes], check=True, capture_output=True, text=True
-    )
-    process = time.perf_counter() - started
-    metrics, training = json.loads(done.stdout)
-    return metrics, training, process
+    out, *process = timed([sys.executable, "-c", PYTHON, given.dataset, given.model, *sizes])
+    metrics, training = json.loads(out)
+    return metrics, training, *process
 
 
-def command_line(given, binary: str) -> tuple[list[float], float, float]:
-    """Return test metrics, seconds of training and seconds of the process."""
+def command_line(given, binary: str) -> tuple[list[float], float, float, float]:
+    """Return test metrics, seconds of training, seconds and CPU seconds of the process."""
     with tempfile.TemporaryDirectory() as folder:
         command = [
             binary, "train", given.dataset, "--model", given.model, "--seeds", str(given.seeds), "--max-epochs",
             str(given.epochs), "--threads", str(given.threads), "--no-early-stop", "--quiet", "--json", "--out",
             os.path.join(folder, "run"),
         ]  # fmt: skip
-        started = time.perf_counter()
-        done = subprocess.run(command, check=True, capture_output=True, text=True)
-        process = time.perf_counter() - started
-    found = json.loads(done.stdout)
-    return found["test"]["values"], found["seconds"], process
+        out, *process = timed(command)
+    found = json.loads(out)
+    return found["test"]["values"], found["seconds"], *process
 
 
 def main() -> None:
@@ -69,7 +76,7 @@ def main() -> None:
     binary = os.environ.get("SUPERGAT_BINARY")
     if not binary:
         sys.exit("SUPERGAT_BINARY: expected the path of the command supergat; set the variable")
-    sides: dict[str, list[tuple[list[float], float, float]]] = {"python": [], "command line": []}
+    sides: dict[str, list[tuple[list[float], float, float, float]]] = {"python": [], "command line": []}
     for _ in range(given.rounds):
         sides["python"].append(python(given))
         sides["command line"].append(command_line(given, binary))
@@ -77,11 +84,11 @@ def main() -> None:
     if any(abs(a - b) > 1e-9 for found in metrics for a, b in zip(found, metrics[0], strict=True)):
         sys.exit(f"the test metrics differ: {metrics}")
     print(f"{given.model} on {given.dataset}, {given.seeds} seeds, {given.epochs} epochs, {given.threads} threads")
-    print("| side | training s min / median | process s min / median |\n|---|---|---|")
+    print("| side | training s min / median | process s min / median | CPU s min / median |\n|---|---|---|---|")
     for side, runs in sides.items():
-        training, process = ([run[at] for run in runs] for at in (1, 2))
-        print(f"| {side} | {min(training):.2f} / {median(training):.2f} | {min(process):.2f} / {median(process):.2f} |")
-    for name, at in (("training", 1), ("process", 2)):
+        columns = [[run[at] for run in runs] for at in (1, 2, 3)]
+        print(f"| {side} | " + " | ".join(f"{min(values):.2f} / {median(values):.2f}" for values in columns) + " |")
+    for name, at in (("training", 1), ("process", 2), ("CPU time", 3)):
         ours, theirs = ([run[at] for run in runs] for runs in sides.values())
         print(f"ratio of {name}: {min(ours) / min(theirs):.2f} by minima, {median(ours) / median(theirs):.2f} by medians")
 

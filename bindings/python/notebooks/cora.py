@@ -40,7 +40,7 @@ print("homophily", graph.homophily, "nodes per split", {name: len(ids) for name,
 # ## Train
 #
 # Hyperparameters of the paper are built in. The test accuracy is that of the epoch with the best validation
-# accuracy. Ten seeds of both models take about one minute on two cores.
+# accuracy. Ten seeds of both models take about 160 seconds of processor time, divided among the cores.
 
 # %%
 supergat_mx = supergat.train(graph, "supergat-mx", seeds=SEEDS, preset=PRESET, max_epochs=EPOCHS)
