@@ -209,11 +209,11 @@ class SuperGATClassifier:
             outside = np.setdiff1d(chosen, positions)
             if outside.size:
                 raise ValueError(f"validation_nodes: expected nodes of X, found {graph.ids[outside[:1]].tolist()[0]!r}")
-            lists = [np.setdiff1d(positions, chosen), chosen]
+            lists: list[NDArray[Any]] = [np.setdiff1d(positions, chosen), chosen]
         else:
             if not 0 < self.validation < 1:
                 raise ValueError(f"validation: expected a share between 0 and 1, found {self.validation}")
-            lists = list(draw_split(index, (1 - self.validation, self.validation), seed))
+            lists = list[NDArray[Any]](draw_split(index, (1 - self.validation, self.validation), seed))
             # A few nodes, or classes of one node each, leave none to validate on: use them for both.
             lists[1] = lists[1] if lists[1].size else lists[0]
         names = [str(name) for name in classes.tolist()]
@@ -266,7 +266,9 @@ class SuperGATClassifier:
 
     def _validated(self, X: Any, y: Any = None) -> Any:
         """Check a matrix of features, and its classes, as scikit-learn does where it is installed."""
-        if np.ndim(X) == 1 and not hasattr(X, "tocsr"):
+        if isinstance(X, Graph):
+            raise ValueError("X: expected node ids or features, found a Graph; give it as SuperGATClassifier(graph=...)")
+        if len(getattr(X, "shape", ())) == 1 or (isinstance(X, list) and np.ndim(X) == 1):
             raise ValueError("graph: expected a supergat.Graph, because X has one dimension. Reshape your data if it is features")
         try:
             from sklearn.utils.validation import validate_data
@@ -314,7 +316,8 @@ class SuperGATClassifier:
     def predict(self, X: ArrayLike, *, graph: Graph | None = None) -> NDArray[Any]:
         """Return the most probable class of nodes."""
         probabilities = self.predict_proba(X, graph=graph)
-        return self.classes_[probabilities.argmax(axis=1)]
+        found: NDArray[Any] = self.classes_[probabilities.argmax(axis=1)]
+        return found
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the accuracy on nodes with their classes."""

@@ -382,8 +382,8 @@ class Graph:
         """
         library = library or self._library
         split = np.full(self.num_nodes, None, dtype=object)
-        for name, nodes in zip(SPLITS, self._inner.split()):
-            split[nodes] = name
+        for name, part in zip(SPLITS, self._inner.split()):
+            split[part] = name
         nodes: dict[str, Any] = {"id": self.ids}
         if self._labelled and not self._inner.multi_label:
             nodes |= {"label": self.labels, "split": split}
@@ -434,8 +434,8 @@ class Graph:
         if self.ids.dtype != object and asked.dtype.kind in "iu":
             order, ids = self._sorted
             at = np.searchsorted(ids, asked).clip(max=len(ids) - 1)
-            found = order[at]
-            unknown = ids[at] != asked
+            found: NDArray[np.int64] = order[at]
+            unknown: NDArray[np.bool_] = ids[at] != asked
         else:
             found = np.array([self._position.get(_text(one), -1) for one in asked.tolist()], dtype=np.int64)
             unknown = found < 0

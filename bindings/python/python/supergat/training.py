@@ -139,7 +139,8 @@ class Model:
     def predict(self, graph: Graph) -> NDArray[Any]:
         """Return the most probable class of every node by its name."""
         names = np.array(self.classes, dtype=object)
-        return names[self.predict_proba(graph).argmax(axis=1)]
+        found: NDArray[Any] = names[self.predict_proba(graph).argmax(axis=1)]
+        return found
 
     def evaluate(self, graph: Graph) -> dict[str, dict[str, float] | None]:
         """Return number of nodes, loss and metric (accuracy or micro-F1) of every split."""
@@ -220,7 +221,7 @@ class Training:
         Whether Ctrl-C ended the training.
     """
 
-    def __init__(self, graph: Graph, found: dict[str, Any]) -> None:
+    def __init__(self, graph: Graph, found: _supergat.Trained) -> None:
         self.graph = graph
         self.model = Model(found["model"])
         self.runs = [
