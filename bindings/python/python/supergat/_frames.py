@@ -43,11 +43,17 @@ def columns_of(frame: Any, name: str) -> Any:
     pandas without pyarrow has no Arrow stream, and a named index of pandas is a column.
     """
     if isinstance(frame, Mapping):
-        return {str(key): column(values) for key, values in frame.items()}
+        return {str(key): named_column(values, name, str(key)) for key, values in frame.items()}
+    if library_of(frame) == "polars" and hasattr(frame, "collect"):
+        frame = frame.collect()
     if library_of(frame) == "pandas":
         if getattr(frame.index, "name", None) is not None:
             frame = frame.reset_index()
         frame = frame.rename(columns=str)
+        repeated = frame.columns[frame.columns.duplicated()]
+        if len(repeated):
+            raise ValueError(f"{name}: expected distinct names of columns, found `{repeated[0]}` again")
+        frame = frame.assign(**{key: frame[key].astype("Int64") for key in frame.columns if whole(frame[key])})
         if importlib.util.find_spec("pyarrow") is None or not hasattr(frame, "__arrow_c_stream__"):
             return {key: pandas_column(frame[key]) for key in frame.columns}
         return without_index(frame)
@@ -72,6 +78,15 @@ def without_index(frame: Any) -> Any:
         return {key: pandas_column(frame[key]) for key in frame.columns}
 
 
+def whole(series: Any) -> bool:
+    """Return whether a column is of whole numbers that pandas made floating because some are missing."""
+    if series.dtype != np.float64:
+        return False
+    values = series.to_numpy()
+    known = values[~np.isnan(values)]
+    return 0 < known.size < values.size and bool((np.abs(known) < 2**53).all() and (known == np.floor(known)).all())
+
+
 def pandas_column(series: Any) -> Any:
     """Return a column of pandas as an array, or as a list of strings and None."""
     kind = series.dtype.kind if isinstance(series.dtype, np.dtype) else "O"
@@ -80,7 +95,20 @@ def pandas_column(series: Any) -> Any:
     if kind == "M":
         series = series.dt.strftime("%Y-%m-%dT%H:%M:%S")
     missing = series.isna().to_numpy()
-    return [None if gone else str(value) for value, gone in zip(series.tolist(), missing)]
+    return [None if gone else word(value) for value, gone in zip(series.tolist(), missing)]
+
+
+def word(value: Any) -> str:
+    """Return a value as a word of a table; booleans as the extension writes them."""
+    return str(value).lower() if isinstance(value, (bool, np.bool_)) else str(value)
+
+
+def named_column(values: Any, frame: str, name: str) -> Any:
+    """Return a column as :func:`column` does; errors name it."""
+    try:
+        return column(values)
+    except ValueError as error:
+        raise ValueError(f"{frame}: column `{name}`: expected one value per row, found {type(values).__name__}") from error
 
 
 def column(values: Any) -> Any:
@@ -96,4 +124,6 @@ def column(values: Any) -> Any:
         return np.ascontiguousarray(array, dtype=np.float64)
     if array.dtype.kind == "M":
         return [None if np.isnat(value) else str(value.astype("datetime64[s]")) for value in array]
-    return [None if value is None or value != value else str(value) for value in array.tolist()]
+    # Mixed lists are read from the values themselves, because arrays turn them into text.
+    listed = array.tolist() if isinstance(values, np.ndarray) or array.dtype == object else list(values)
+    return [None if value is None or value != value else word(value) for value in listed]

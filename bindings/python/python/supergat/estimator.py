@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _frames
-from .graph import Graph, draw_split, html_table
+from .graph import Graph, check_seed, distinct, draw_split, html_table
 from .training import Model, Training, expect_graph, plain, train
 
 if TYPE_CHECKING:
@@ -211,9 +211,9 @@ class SuperGATClassifier:
                 raise ValueError(f"validation_nodes: expected nodes of X, found {graph.ids[outside[:1]].tolist()[0]!r}")
             lists: list[NDArray[Any]] = [np.setdiff1d(positions, chosen), chosen]
         else:
-            if not 0 < self.validation < 1:
-                raise ValueError(f"validation: expected a share between 0 and 1, found {self.validation}")
-            lists = list[NDArray[Any]](draw_split(index, (1 - self.validation, self.validation), seed))
+            if not isinstance(self.validation, (float, np.floating)) or not 0 < self.validation < 1:
+                raise ValueError(f"validation: expected a share between 0 and 1, found {self.validation!r}")
+            lists = [*draw_split(index, (1 - self.validation, self.validation), seed)]
             # A few nodes, or classes of one node each, leave none to validate on: use them for both.
             lists[1] = lists[1] if lists[1].size else lists[0]
         names = [str(name) for name in classes.tolist()]
@@ -221,7 +221,7 @@ class SuperGATClassifier:
         arrays = [np.ascontiguousarray(nodes, dtype=np.uint32) for nodes in (*lists, test)]
         labelled = Graph(graph._inner.with_labels(index, names, arrays), library=graph._library)
         values = {name: plain(getattr(self, name)) for name in HYPERPARAMETERS if getattr(self, name) is not None}
-        seeds = range(seed, seed + self.n_seeds)
+        seeds = range(seed, seed + check_seed(self.n_seeds, "n_seeds"))
         self.training_: Training = train(
             labelled, self.model, seeds=seeds, preset=self.preset, n_jobs=self.n_jobs, progress=self.verbose, **values
         )
@@ -259,7 +259,7 @@ class SuperGATClassifier:
             raise ValueError("Unknown label type: y contains numbers that are not whole, expected classes")
         if len(np.unique(positions)) != len(positions):
             raise ValueError("X: expected every node once")
-        classes, of_sample = np.unique(target, return_inverse=True)
+        classes, of_sample = distinct(target, "y")
         if len(classes) < 2:
             raise ValueError(f"y: expected at least two classes, found one class: {classes.tolist()[0]!r}")
         return graph, positions, classes, of_sample
@@ -290,7 +290,7 @@ class SuperGATClassifier:
             return int(self.random_state.randint(2**31 - 1))
         if hasattr(self.random_state, "integers"):
             return int(self.random_state.integers(2**31 - 1))
-        return int(self.random_state)
+        return check_seed(self.random_state, "random_state")
 
     # Prediction
 
@@ -306,7 +306,7 @@ class SuperGATClassifier:
         if graph is None or graph is self._graph:
             positions = self._graph.positions(X.to_numpy() if hasattr(X, "to_numpy") else X)
             return self._all_probabilities()[positions]
-        return self.model_.predict_proba(graph)[expect_graph(graph).positions(X)]
+        return self.model_.predict_proba(graph)[graph.positions(X)]
 
     def _all_probabilities(self) -> NDArray[np.float32]:
         if self._probabilities is None:
@@ -321,7 +321,10 @@ class SuperGATClassifier:
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """Return the accuracy on nodes with their classes."""
-        right = self.predict(X) == np.asarray(y)
+        predicted, expected = self.predict(X), np.asarray(y)
+        if expected.shape != predicted.shape:
+            raise ValueError(f"y: expected one class per node of X, {len(predicted)}, found the shape {expected.shape}")
+        right = predicted == expected
         return float(np.average(right, weights=None if sample_weight is None else np.asarray(sample_weight)))
 
     def explain(self, node: Any) -> Any:

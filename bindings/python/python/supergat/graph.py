@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import operator
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +32,54 @@ def _options(tables: Mapping[str, Any], **others: Any) -> str:
     return json.dumps({"tables": given} | {name: value for name, value in others.items() if value is not None})
 
 
+#: An option of the command line, with its value if it is a word or number that follows.
+_OPTION = re.compile(r"--(no-)?([a-z]+(?:-[a-z]+)*)(?: (\d+|error|structural)\b)?")
+_SWITCHES = ("directed", "skip_unknown", "standardise", "keep_rare")
+
+
+def in_python(text: str, *, frames: bool) -> str:
+    """Return a sentence of the library with arguments of Python instead of options of the command line.
+
+    >>> in_python("expected a column; give --label-column another name, or check --delimiter", frames=True)
+    'expected a column; give label= another name'
+    >>> in_python("drawn with --split-seed 0 (--no-standardise keeps them)", frames=False)
+    'drawn with split_seed=0 (standardise=False keeps them)'
+    """
+
+    def argument(found: re.Match[str]) -> str:
+        negated, option, value = found.groups()
+        name = option.replace("-", "_")
+        if frames:
+            name = re.sub("_columns?$", "", name)
+        if name in _SWITCHES:
+            return f"{name}={not negated}" + (f" {value}" if value else "")
+        given = "" if value is None else value if value.isdigit() else f"'{value}'"
+        return f"{name}={given}"
+
+    text = re.sub(r" at line 1 column \d+$", "", text).replace("unknown field", "unknown option")
+    return _OPTION.sub(argument, text.replace(", or check --delimiter", "") if frames else text)
+
+
+@contextmanager
+def python_messages(*, frames: bool) -> Iterator[None]:
+    """Raise errors of the library with arguments of Python in their sentences."""
+    try:
+        yield
+    except (ValueError, OSError) as error:
+        raise type(error)(in_python(str(error), frames=frames)) from None
+
+
+def check_seed(seed: Any, name: str) -> int:
+    """Return a seed, or raise a sentence about what was given instead."""
+    try:
+        found = operator.index(seed)
+    except TypeError:
+        raise TypeError(f"{name}: expected a whole number, found {seed!r}") from None
+    if not 0 <= found < 2**64:
+        raise ValueError(f"{name}: expected a whole number from 0 to 2^64 - 1, found {found}")
+    return found
+
+
 class Graph:
     """A graph with a row of features per node, and with classes and a split where they are known.
 
@@ -43,8 +95,11 @@ class Graph:
     Graph(nodes=3, links=2, features=3, classes=0)
     """
 
-    def __init__(self, inner: _supergat.Graph, *, labelled: bool = True, library: str | None = None) -> None:
+    def __init__(
+        self, inner: _supergat.Graph, *, labelled: bool = True, library: str | None = None, frames: bool = False
+    ) -> None:
         self._inner = inner
+        self._frames = frames
         self._labelled = labelled
         self._library = library
 
@@ -116,10 +171,14 @@ class Graph:
             "date": date, "text": text, "missing": missing, "standardise": standardise, "directed": directed,
             "skip_unknown": skip_unknown, "split_seed": split_seed, "keep_rare": True,
         }  # fmt: skip
+        if split_seed is not None:
+            tables["split_seed"] = check_seed(split_seed, "split_seed")
         options = _options(tables, features=features, add_features=add_features)
         library = _frames.library_of(nodes)
-        inner = _supergat.Graph.from_frames(_frames.columns_of(nodes, "nodes"), _frames.columns_of(edges, "edges"), options)
-        return cls(inner, labelled=_has_labels(inner), library=library)
+        read = (_frames.columns_of(nodes, "nodes"), _frames.columns_of(edges, "edges"))
+        with python_messages(frames=True):
+            inner = _supergat.Graph.from_frames(*read, options)
+        return cls(inner, labelled=_has_labels(inner), library=library, frames=True)
 
     @classmethod
     def from_edge_index(
@@ -147,7 +206,10 @@ class Graph:
         directed : bool
             Whether links are directed.
         """
-        links = np.asarray(edge_index)
+        try:
+            links = np.asarray(edge_index)
+        except ValueError:
+            raise ValueError("edge_index: expected the shape (2, links), found rows of unequal lengths") from None
         if links.ndim != 2 or links.shape[0] != 2:
             raise ValueError(f"edge_index: expected the shape (2, links), found {links.shape}")
         if links.size and links.dtype.kind not in "iu":
@@ -220,8 +282,11 @@ class Graph:
         return cls.from_frames(nodes, edges, id="id", label=label, **options)
 
     @classmethod
-    def from_pyg(cls, data: Any) -> Graph:
-        """Read a ``torch_geometric.data.Data``: ``x``, ``edge_index``, and ``y`` and masks where there are some."""
+    def from_pyg(cls, data: Any, *, split: int = 0) -> Graph:
+        """Read a ``torch_geometric.data.Data``: ``x``, ``edge_index``, and ``y`` and masks where there are some.
+
+        ``split`` is the column of the masks where they contain several splits.
+        """
         missing = [name for name in ("x", "edge_index") if getattr(data, name, None) is None]
         if missing:
             raise ValueError(f"data: expected a graph of PyTorch Geometric with x and edge_index, {missing[0]} is missing")
@@ -237,16 +302,20 @@ class Graph:
         graph = cls.from_edge_index(links, array(data.x), directed=not undirected, name="pyg")
         if getattr(data, "y", None) is None:
             return graph
+        classes = array(data.y)
+        classes = classes.ravel() if classes.shape == (graph.num_nodes, 1) else classes
         masks = [getattr(data, f"{name}_mask", None) for name in ("train", "val", "test")]
-        lists = None if masks[0] is None or masks[1] is None else [
-            np.flatnonzero(array(mask)) if mask is not None else np.zeros(0, np.int64) for mask in masks
-        ]
-        return graph.with_labels(array(data.y), split=lists)
+        if masks[0] is None or masks[1] is None:
+            return graph.with_labels(classes)
+        parts = [np.zeros(graph.num_nodes, bool) if mask is None else array(mask) for mask in masks]
+        # Several splits are columns of the masks.
+        parts = [part[:, split] if part.ndim == 2 else part for part in parts]
+        return graph.with_labels(classes, split=parts)
 
     @classmethod
     def load(
         cls,
-        source: str,
+        source: str | os.PathLike[str],
         *,
         split: str | None = None,
         features: str | None = None,
@@ -276,7 +345,10 @@ class Graph:
         Graph(nodes=340, links=700, features=2, classes=2)
         """
         options = _options(tables, split=split, features=features, add_features=add_features, cache=cache)
-        inner = _supergat.Graph.load(str(source), options)
+        if not isinstance(source, (str, os.PathLike)):
+            raise TypeError(f"source: expected a path or a name, found {type(source).__name__}")
+        with python_messages(frames=False):
+            inner = _supergat.Graph.load(os.fspath(source), options)
         return cls(inner, labelled=True)
 
     # What it contains
@@ -309,7 +381,7 @@ class Graph:
     @property
     def notes(self) -> list[str]:
         """What the reader decided and counted, as sentences."""
-        return self._inner.notes
+        return [in_python(note, frames=self._frames) for note in self._inner.notes]
 
     @cached_property
     def ids(self) -> NDArray[Any]:
@@ -405,22 +477,27 @@ class Graph:
         ----------
         labels : array of length nodes
         split : three arrays, optional
-            Numbers of the training, validation and test nodes; by default they are drawn at random, 60, 20 and
+            Training, validation and test nodes: their numbers, counted from 0, or masks; by default they are drawn at random, 60, 20 and
             20 % of every class.
         seed : int
             Seed of the random split.
         """
         classes, index = encode_labels(labels, self.num_nodes)
         if split is None:
-            lists = draw_split(index, (0.6, 0.2, 0.2), seed)
+            lists = draw_split(index, (0.6, 0.2, 0.2), check_seed(seed, "seed"))
         else:
-            lists = [np.ascontiguousarray(nodes, dtype=np.uint32) for nodes in split]
+            lists = [_node_list(nodes, self.num_nodes) for nodes in split]
+            if len(lists) != 3:
+                raise ValueError(f"split: expected training, validation and test nodes, found {len(lists)} arrays")
+            listed = np.bincount(np.concatenate(lists), minlength=self.num_nodes)
+            if listed.max(initial=0) > 1:
+                raise ValueError(f"split: expected every node in one part, once, found node {int(listed.argmax())} again")
         inner = self._inner.with_labels(index, [str(name) for name in classes], lists)
         return Graph(inner, labelled=True, library=self._library)
 
     def redrawn(self, seed: int) -> Graph:
         """Return the same graph with another random split."""
-        return Graph(self._inner.redrawn(seed), labelled=True, library=self._library)
+        return Graph(self._inner.redrawn(check_seed(seed, "seed")), labelled=True, library=self._library)
 
     # Ids
 
@@ -441,8 +518,9 @@ class Graph:
             unknown = found < 0
         if unknown.any():
             shown = asked[unknown][:3].tolist()
+            count = int(unknown.sum())
             raise ValueError(
-                f"nodes: {int(unknown.sum())} ids are not nodes of the graph, such as {', '.join(map(repr, shown))}; "
+                f"nodes: {count} {'id is not a node' if count == 1 else 'ids are not nodes'} of the graph, such as {', '.join(map(repr, shown))}; "
                 f"ids look like {self.ids[:1].tolist()[0]!r}"
             )
         return found
@@ -485,16 +563,16 @@ class Graph:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (self._inner.to_bytes(), self._labelled, self._library)
+        return _restore, (self._inner.to_bytes(), self._labelled, self._library, self._frames)
 
 
-def load(source: str, **options: Any) -> Graph:
+def load(source: str | os.PathLike[str], **options: Any) -> Graph:
     """Read a graph from a folder, a file or a known name. See :meth:`Graph.load`."""
     return Graph.load(source, **options)
 
 
-def _restore(content: bytes, labelled: bool, library: str | None) -> Graph:
-    return Graph(_supergat.Graph.from_bytes(bytes(content)), labelled=labelled, library=library)
+def _restore(content: bytes, labelled: bool, library: str | None, frames: bool = False) -> Graph:
+    return Graph(_supergat.Graph.from_bytes(content), labelled=labelled, library=library, frames=frames)
 
 
 def _text(one: Any) -> str:
@@ -503,6 +581,19 @@ def _text(one: Any) -> str:
 
 def _has_labels(inner: _supergat.Graph) -> bool:
     return inner.multi_label or bool((inner.labels() >= 0).any())
+
+
+def _node_list(nodes: ArrayLike, count: int) -> NDArray[np.uint32]:
+    """Return numbers of nodes from numbers or from a mask."""
+    array = np.asarray(nodes)
+    if array.dtype == np.bool_ and array.shape == (count,):
+        array = np.flatnonzero(array)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise ValueError(f"split: expected numbers of nodes or masks of length {count}, found {array.dtype} of {array.shape}")
+    if array.size and (array.min() < 0 or array.max() >= count):
+        found = array.min() if array.min() < 0 else array.max()
+        raise ValueError(f"split: expected nodes from 0 to {count - 1}, found {found}")
+    return np.ascontiguousarray(array, dtype=np.uint32)
 
 
 def _feature_arguments(features: Any) -> tuple[dict[str, Any], int]:
@@ -547,10 +638,20 @@ def encode_labels(labels: ArrayLike, nodes: int) -> tuple[NDArray[Any], NDArray[
         known = np.array([one is not None and one == one for one in array.tolist()], dtype=bool)
     if not known.any():
         raise ValueError("labels: expected some that are known, all are missing")
-    classes, positions = np.unique(array[known], return_inverse=True)
+    classes, positions = distinct(array[known], "labels")
     index = np.full(nodes, -1, dtype=np.int64)
     index[known] = positions
     return classes, index
+
+
+def distinct(values: NDArray[Any], name: str) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the sorted classes, and the class of every value."""
+    try:
+        classes, of = np.unique(values, return_inverse=True)
+    except TypeError:
+        kinds = ", ".join(sorted({type(value).__name__ for value in values.tolist()}))
+        raise ValueError(f"{name}: expected classes of one type, found {kinds}") from None
+    return classes, of
 
 
 def draw_split(index: NDArray[np.int64], shares: Iterable[float], seed: int) -> list[NDArray[np.uint32]]:

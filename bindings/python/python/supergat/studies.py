@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _frames, _supergat
-from .graph import Graph, html_table
+from .graph import Graph, check_seed, html_table
 from .training import Training, expect_graph, thread_count, train
 
 if TYPE_CHECKING:
@@ -95,11 +95,16 @@ def compare(a: Training | ArrayLike, b: Training | ArrayLike, names: Sequence[st
     def runs(side: Training | ArrayLike) -> list[tuple[int, float]]:
         if isinstance(side, Training):
             return [(run.seed, 100 * run.test) for run in side.runs]
-        values = np.asarray(side, dtype=np.float64)
-        if values.ndim != 1 or not np.isfinite(values).all():
+        try:
+            values = np.asarray(side, dtype=np.float64)
+        except (TypeError, ValueError):
+            values = np.zeros(0)
+        if values.ndim != 1 or not values.size or not np.isfinite(values).all():
             raise ValueError("compare: expected trainings, or lists of finite test metrics")
         return list(enumerate((100 * values).tolist()))
 
+    if len(names) != 2:
+        raise ValueError(f"names: expected two, found {len(names)}")
     dataset = a.graph.name if isinstance(a, Training) else "data"
     found = _supergat.compare((str(names[0]), runs(a)), (str(names[1]), runs(b)), dataset, "test metric")
     return Comparison(json.loads(found))
@@ -124,11 +129,14 @@ def tune(
     >>> len(found["trials"])
     2
     """
-    if trials < 1 or seeds < 1:
+    if check_seed(trials, "trials") < 1 or check_seed(seeds, "seeds") < 1:
         raise ValueError("tune: expected at least one trial and one seed")
     threads = thread_count(n_jobs) or thread_count(-1) or 1
     inner = expect_graph(graph)._inner
-    found = _supergat.tune(inner, model, trials=trials, seed=random_state, seeds=seeds, threads=threads)
+    if not graph.classes or not all(part.size for part in inner.split()[:2]):
+        raise ValueError("graph: expected labelled training and validation nodes; add them with Graph.with_labels")
+    seed = check_seed(random_state, "random_state")
+    found = _supergat.tune(inner, model, trials=trials, seed=seed, seeds=seeds, threads=threads)
     return Tuned(json.loads(found))
 
 

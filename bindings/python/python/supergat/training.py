@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import operator
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +15,7 @@ import numpy as np
 
 from . import _frames, _supergat
 from ._progress import Progress
-from .graph import Graph, html_table
+from .graph import Graph, _has_labels, check_seed, html_table, python_messages
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,26 +30,30 @@ CURVES = (
 
 def seed_list(seeds: int | Iterable[int]) -> list[int]:
     """Return the seeds: a number means 0, 1, ... below it."""
-    try:
-        listed = list(range(operator.index(seeds)))  # type: ignore[arg-type]
-    except TypeError:
-        listed = [operator.index(seed) for seed in seeds]  # type: ignore[union-attr]
+    if isinstance(seeds, Iterable) and not isinstance(seeds, str):
+        listed = [check_seed(seed, "seeds") for seed in seeds]
+    else:
+        try:
+            listed = list(range(operator.index(seeds)))
+        except TypeError:
+            raise TypeError(f"seeds: expected a number of seeds or a list of them, found {seeds!r}") from None
     if not listed:
         raise ValueError("seeds: expected at least one")
-    if min(listed) < 0:
-        raise ValueError(f"seeds: expected numbers from 0, found {min(listed)}")
     return listed
 
 
 def thread_count(n_jobs: int | None) -> int | None:
-    """Return the number of threads for ``n_jobs``; ``None`` and negative numbers count as in joblib."""
-    if n_jobs is None or n_jobs > 0:
-        return n_jobs
-    import os
-
-    if n_jobs == 0:
+    """Return the number of threads for ``n_jobs``, at most all cores; negative numbers count as in joblib."""
+    if n_jobs is None:
+        return None
+    try:
+        jobs = operator.index(n_jobs)
+    except TypeError:
+        raise TypeError(f"n_jobs: expected a whole number, found {n_jobs!r}") from None
+    if jobs == 0:
         raise ValueError("n_jobs: expected a number other than 0")
-    return max(1, (os.cpu_count() or 1) + 1 + n_jobs)
+    cores = os.cpu_count() or 1
+    return min(jobs, cores) if jobs > 0 else max(1, cores + 1 + jobs)
 
 
 @dataclass(frozen=True)
@@ -94,18 +99,18 @@ class Model:
         self._inner = inner
 
     @classmethod
-    def load(cls, path: str) -> Model:
+    def load(cls, path: str | os.PathLike[str]) -> Model:
         """Open a model file, or the folder of a run of the command line."""
-        return cls(_supergat.Model.load(str(path)))
+        return cls(_supergat.Model.load(os.fspath(path)))
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Model:
         """Read the bytes of a model file."""
         return cls(_supergat.Model.from_bytes(content))
 
-    def save(self, path: str) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write a model file, atomically."""
-        self._inner.save(str(path))
+        self._inner.save(os.fspath(path))
 
     def to_bytes(self) -> bytes:
         """Return the bytes of a model file."""
@@ -123,14 +128,18 @@ class Model:
         found: list[str] = self.card["class_names"]
         return found
 
-    def read(self, source: str) -> Graph:
+    def read(self, source: str | os.PathLike[str]) -> Graph:
         """Read a new folder or file with the columns and classes of the training data."""
-        return Graph(self._inner.read(str(source)))
+        with python_messages(frames=False):
+            inner = self._inner.read(os.fspath(source))
+        return Graph(inner, labelled=_has_labels(inner))
 
     def read_frames(self, nodes: Any, edges: Any) -> Graph:
         """Read new frames with the columns and classes of the training data."""
-        inner = self._inner.read_frames(_frames.columns_of(nodes, "nodes"), _frames.columns_of(edges, "edges"))
-        return Graph(inner, library=_frames.library_of(nodes))
+        read = (_frames.columns_of(nodes, "nodes"), _frames.columns_of(edges, "edges"))
+        with python_messages(frames=True):
+            inner = self._inner.read_frames(*read)
+        return Graph(inner, labelled=_has_labels(inner), library=_frames.library_of(nodes), frames=True)
 
     def predict_proba(self, graph: Graph) -> NDArray[np.float32]:
         """Return the probabilities of all nodes, a row per node."""
@@ -144,7 +153,9 @@ class Model:
 
     def evaluate(self, graph: Graph) -> dict[str, dict[str, float] | None]:
         """Return number of nodes, loss and metric (accuracy or micro-F1) of every split."""
-        found: dict[str, dict[str, float] | None] = json.loads(self._inner.evaluate(expect_graph(graph)._inner))
+        if not expect_graph(graph).classes:
+            raise ValueError("graph: expected labels to compare with, found none; add them with Graph.with_labels")
+        found: dict[str, dict[str, float] | None] = json.loads(self._inner.evaluate(graph._inner))
         return found
 
     def attention(self, graph: Graph, *, form: str = "frame") -> Any:
@@ -263,7 +274,8 @@ class Training:
 
     def __repr__(self) -> str:
         test = f"test {_percent(self.test)}"
-        return f"Training({self.model.card['model']}, {len(self.runs)} seeds, {test})"
+        seeds = f"{len(self.runs)} seed{'s' if len(self.runs) > 1 else ''}"
+        return f"Training({self.model.card['model']}, {seeds}, {test})"
 
     def _repr_html_(self) -> str:
         rows = {
@@ -334,6 +346,10 @@ def train(
     """
     inner = expect_graph(graph)._inner
     listed = seed_list(seeds)
+    if model is not None and not isinstance(model, str):
+        raise TypeError(f"model: expected a name, found {model!r}")
+    if preset is not None and preset not in preset_names():
+        raise ValueError(f"preset: expected a dataset of the paper ({', '.join(preset_names())}), found {preset!r}")
     values = {name: plain(value) for name, value in hyperparameters.items() if value is not None}
     with Progress(len(listed), progress) as line:
         found = _supergat.train(
@@ -347,6 +363,12 @@ def train(
     return Training(graph, found)
 
 
+def preset_names() -> list[str]:
+    """Return the names of the datasets with published hyperparameters."""
+    return ["random-partition", *(entry["name"] for entry in json.loads(_supergat.datasets()))]
+
+
 def plain(value: Any) -> Any:
-    """Return a number of numpy as one of Python."""
-    return value.item() if isinstance(value, np.generic) else value
+    """Return a number of numpy as one of Python, and a whole number as an int."""
+    value = value.item() if isinstance(value, np.generic) else value
+    return int(value) if isinstance(value, float) and value.is_integer() else value
