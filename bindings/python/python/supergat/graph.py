@@ -342,7 +342,7 @@ class Graph:
         --------
         >>> import supergat
         >>> supergat.Graph.load("random-partition:classes=2,nodes=170,degree=4")
-        Graph(nodes=340, links=700, features=2, classes=2)
+        Graph(nodes=340, links=715, features=2, classes=2)
         """
         options = _options(tables, split=split, features=features, add_features=add_features, cache=cache)
         if not isinstance(source, (str, os.PathLike)):
