@@ -44,8 +44,11 @@ def columns_of(frame: Any, name: str) -> Any:
     """
     if isinstance(frame, Mapping):
         return {str(key): named_column(values, name, str(key)) for key, values in frame.items()}
-    if library_of(frame) == "polars" and hasattr(frame, "collect"):
-        frame = frame.collect()
+    if library_of(frame) == "polars" and hasattr(type(frame), "lazy"):
+        import polars as pl
+
+        # Columns of nothing but missing values have no type, and the Arrow stream of such columns is refused.
+        return frame.lazy().with_columns(pl.col(pl.Null).cast(pl.String)).collect()
     if library_of(frame) == "pandas":
         if getattr(frame.index, "name", None) is not None:
             frame = frame.reset_index()

@@ -57,7 +57,10 @@ def in_python(text: str, *, frames: bool) -> str:
         return f"{name}={given}"
 
     text = re.sub(r" at line 1 column \d+$", "", text).replace("unknown field", "unknown option")
-    return _OPTION.sub(argument, text.replace(", or check --delimiter", "") if frames else text)
+    if frames:
+        text = text.replace(", or check --delimiter", "")
+        text = text.replace("say with --delimiter which character separates the fields", "add the other columns")
+    return _OPTION.sub(argument, text)
 
 
 @contextmanager
@@ -609,7 +612,8 @@ def _feature_arguments(features: Any) -> tuple[dict[str, Any], int]:
     if hasattr(features, "to_numpy"):
         features = features.to_numpy()
     try:
-        dense = np.ascontiguousarray(features, dtype=np.float32)
+        with np.errstate(over="ignore"):  # infinity is refused below
+            dense = np.ascontiguousarray(features, dtype=np.float32)
     except (TypeError, ValueError) as error:
         raise ValueError("features: expected numbers; give frames with words to Graph.from_frames") from error
     if dense.ndim != 2:
@@ -633,7 +637,7 @@ def encode_labels(labels: ArrayLike, nodes: int) -> tuple[NDArray[Any], NDArray[
         if np.all(array[known] == np.floor(array[known])):
             array = np.where(known, array, -1).astype(np.int64)
     if array.dtype.kind in "iu":
-        known = array >= 0
+        known = array != -1
     elif array.dtype.kind != "f":
         known = np.array([one is not None and one == one for one in array.tolist()], dtype=bool)
     if not known.any():

@@ -1,0 +1,265 @@
+"""The same graph from every source has equal features, edges and labels."""
+
+from __future__ import annotations
+
+import datetime
+import pathlib
+from typing import Any
+
+import duckdb
+import networkx as nx
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse
+
+import supergat
+from supergat import Graph
+
+DAYS = [datetime.date(2020, 1, day) for day in (1, 5, 9, 20, 21, 22)]
+COMPLETE: dict[str, Any] = {
+    "label": ["x", "y", "x", "y", "x", "y"],
+    "age": [31.5, 4.0, 27.0, 5.0, 60.0, 44.0],
+    "count": [1, 2, 3, 4, 5, 6],
+    "kind": ["u", "v", "u", "w", "w", "u"],
+    "active": [True, False, True, True, False, False],
+    "joined": DAYS,
+}
+MISSING: dict[str, Any] = {
+    "label": ["x", "y", None, "y", "x", None],
+    "age": [31.5, None, 27.0, 5.0, 60.0, 44.0],
+    "count": [1, 2, None, 4, 5, 6],
+    "kind": ["u", "v", "u", None, "w", "u"],
+    "active": [True, False, None, True, False, False],
+    "joined": [*DAYS[:4], None, DAYS[5]],
+}
+IDS: dict[str, list[Any]] = {"text": ["n1", "n2", "n3", "n4", "n5", "n6"], "numbers": [10, 20, 30, 40, 50, 60]}
+LINKS = np.array([[0, 1, 2, 3, 4], [1, 2, 3, 4, 5]])
+
+
+def columns(ids: str, values: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    names = IDS[ids]
+    edges = {"source": [names[at] for at in LINKS[0]], "target": [names[at] for at in LINKS[1]]}
+    return {"id": names} | values, edges
+
+
+def pandas(frame: dict[str, Any]) -> pd.DataFrame:
+    return pd.DataFrame(frame)
+
+
+def pandas_typed(frame: dict[str, Any]) -> pd.DataFrame:
+    """Categories, dates as timestamps, and types with missing values."""
+    found = pd.DataFrame(frame)
+    if "kind" in found:
+        kinds = {"kind": "category", "count": "Int64", "active": "boolean"}
+        found = found.astype(kinds).assign(joined=pd.to_datetime(found["joined"]))
+    return found
+
+
+def pandas_indexed(frame: dict[str, Any]) -> pd.DataFrame:
+    return pd.DataFrame(frame).set_index("id") if "id" in frame else pd.DataFrame(frame)
+
+
+def polars_typed(frame: dict[str, Any]) -> pl.DataFrame:
+    found = pl.DataFrame(frame)
+    if "kind" in found.columns:
+        found = found.with_columns(pl.col("kind").cast(pl.Categorical), pl.col("joined").cast(pl.Datetime("us")))
+    return found
+
+
+def pyarrow_chunked(frame: dict[str, Any]) -> pa.Table:
+    table = pa.table(frame)
+    return pa.concat_tables([table.slice(0, 2), table.slice(2)])
+
+
+FRAMES = {
+    "dictionary": dict,
+    "pandas": pandas,
+    "pandas with types": pandas_typed,
+    "pandas with an index": pandas_indexed,
+    "polars": pl.DataFrame,
+    "polars with types": polars_typed,
+    "polars, lazy": pl.LazyFrame,
+    "pyarrow": pa.table,
+    "pyarrow in chunks": pyarrow_chunked,
+    "DuckDB": lambda frame: duckdb.from_arrow(pa.table(frame)),
+}
+
+
+def dense(graph: Graph) -> np.ndarray:
+    return graph.features if isinstance(graph.features, np.ndarray) else graph.features.toarray()
+
+
+def check_equal(found: Graph, expected: Graph) -> None:
+    assert np.array_equal(dense(found), dense(expected))
+    assert np.array_equal(found.edge_index, expected.edge_index)
+    assert found.labels.tolist() == expected.labels.tolist()
+    assert found.ids.tolist() == expected.ids.tolist()
+    assert found.classes == expected.classes
+    assert found.directed == expected.directed
+    assert {part: nodes.tolist() for part, nodes in found.split.items()} == {
+        part: nodes.tolist() for part, nodes in expected.split.items()
+    }
+
+
+def tables(folder: pathlib.Path, nodes: dict[str, Any], edges: dict[str, Any]) -> Graph:
+    """Read the graph from CSV files."""
+    pl.DataFrame(nodes).write_csv(folder / "nodes.csv")
+    pl.DataFrame(edges).write_csv(folder / "edges.csv")
+    return supergat.load(folder, cache=False, keep_rare=True)
+
+
+@pytest.mark.parametrize("values", [COMPLETE, MISSING], ids=["complete", "missing"])
+@pytest.mark.parametrize("ids", IDS)
+@pytest.mark.parametrize("kind", FRAMES)
+def test_frames_equal_files(tmp_path: pathlib.Path, kind: str, ids: str, values: dict[str, Any]) -> None:
+    nodes, edges = columns(ids, values)
+    found = Graph.from_frames(FRAMES[kind](nodes), FRAMES[kind](edges))
+    check_equal(found, tables(tmp_path, nodes, edges))
+    assert found.ids.tolist() == IDS[ids]
+    assert found.labels.tolist() == values["label"]
+    assert found.num_features >= 7
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_classes_may_be_numbers(kind: str) -> None:
+    nodes, edges = columns("text", COMPLETE | {"label": [1, 2, None, 2, 1, 2]})
+    assert Graph.from_frames(FRAMES[kind](nodes), edges).labels.tolist() == ["1", "2", None, "2", "1", "2"]
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_classes_may_be_booleans(kind: str) -> None:
+    nodes, edges = columns("text", COMPLETE | {"label": [True, False, None, False, True, True]})
+    found = Graph.from_frames(FRAMES[kind](nodes), edges).labels.tolist()
+    assert found == ["true", "false", None, "false", "true", "true"]
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_columns_may_be_missing_altogether(kind: str) -> None:
+    nodes, edges = columns("text", COMPLETE | {"kind": [None] * 6} if "types" not in kind else COMPLETE)
+    assert Graph.from_frames(FRAMES[kind](nodes), edges).num_nodes == 6
+
+
+def test_pandas_needs_no_pyarrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    import importlib.util
+
+    find = importlib.util.find_spec
+    expected = Graph.from_frames(*map(pandas_typed, columns("text", MISSING)))
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "pyarrow" else find(name))
+    check_equal(Graph.from_frames(*map(pandas_typed, columns("text", MISSING))), expected)
+
+
+def test_columns_are_named() -> None:
+    nodes, edges = columns("text", COMPLETE)
+    expected = Graph.from_frames(nodes, edges)
+    renamed = {{"id": "key", "label": "fraud"}.get(name, name): values for name, values in nodes.items()}
+    links = {"weight": [1.0] * 5, "to": edges["target"], "from": edges["source"]}
+    check_equal(Graph.from_frames(renamed, links, id="key", label="fraud", source="from", target="to"), expected)
+
+
+def test_notes_name_arguments_of_python() -> None:
+    notes = Graph.from_frames(*columns("text", MISSING)).notes
+    assert any("split_seed=0" in note for note in notes)
+    assert not any("--" in note for note in notes)
+
+
+class Arrays:
+    """Matrices of one graph."""
+
+    features = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32).round(2)
+    labels = np.array([0, 1, 0, 1, 0, 1])
+
+
+@pytest.fixture(scope="module")
+def arrays() -> Graph:
+    return Graph.from_edge_index(LINKS, Arrays.features, labels=Arrays.labels)
+
+
+def test_edge_index_keeps_features_and_labels(arrays: Graph) -> None:
+    assert np.array_equal(arrays.features, Arrays.features)
+    assert arrays.labels.tolist() == ["0", "1", "0", "1", "0", "1"]
+    both = {(int(a), int(b)) for a, b in LINKS.T} | {(int(b), int(a)) for a, b in LINKS.T}
+    assert set(map(tuple, arrays.edge_index.T.tolist())) == both
+    assert arrays.degrees().tolist() == [1, 2, 2, 2, 2, 1]
+
+
+@pytest.mark.parametrize("convert", [scipy.sparse.csr_array, scipy.sparse.csc_matrix, scipy.sparse.coo_array])
+def test_sparse_features_equal_dense_ones(arrays: Graph, convert: Any) -> None:
+    found = Graph.from_edge_index(LINKS, convert(Arrays.features), labels=Arrays.labels)
+    check_equal(found, arrays)
+    assert scipy.sparse.issparse(found.features)
+
+
+@pytest.mark.parametrize("convert", [scipy.sparse.csr_array, scipy.sparse.coo_matrix])
+def test_adjacency_equals_edge_index(arrays: Graph, convert: Any) -> None:
+    matrix = np.zeros((6, 6))
+    matrix[LINKS[0], LINKS[1]] = matrix[LINKS[1], LINKS[0]] = 1
+    check_equal(Graph.from_scipy(convert(matrix), Arrays.features, labels=Arrays.labels), arrays)
+    matrix[LINKS[1], LINKS[0]] = 0
+    assert Graph.from_scipy(convert(matrix), Arrays.features).directed
+    check_equal(Graph.from_scipy(convert(matrix), Arrays.features, labels=Arrays.labels, directed=False), arrays)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint64, np.int8])
+def test_edge_index_may_have_any_whole_type(arrays: Graph, dtype: Any) -> None:
+    both = np.concatenate([LINKS, LINKS[::-1]], axis=1).astype(dtype)
+    check_equal(Graph.from_edge_index(both, Arrays.features.tolist(), labels=Arrays.labels.tolist()), arrays)
+
+
+class Tensor:
+    """Stand-in for a tensor of torch."""
+
+    def __init__(self, values: Any) -> None:
+        self.values = np.asarray(values)
+
+    def detach(self) -> Tensor:
+        return self
+
+    def cpu(self) -> Tensor:
+        return self
+
+    def numpy(self) -> np.ndarray:
+        return self.values
+
+
+class Data:
+    """Stand-in for torch_geometric.data.Data."""
+
+    def __init__(self, kind: Any, graph: Graph, columns: bool = False) -> None:
+        self.x = kind(Arrays.features)
+        self.edge_index = kind(np.concatenate([LINKS, LINKS[::-1]], axis=1))
+        self.y = kind(Arrays.labels[:, None] if columns else Arrays.labels)
+        for part, name in (("train", "train_mask"), ("validation", "val_mask"), ("test", "test_mask")):
+            mask = np.isin(graph.ids, graph.split[part])
+            setattr(self, name, kind(np.stack([~mask, mask], axis=1) if columns else mask))
+
+
+@pytest.mark.parametrize("kind", [np.asarray, Tensor])
+def test_pyg_data_equals_arrays(arrays: Graph, kind: Any) -> None:
+    check_equal(Graph.from_pyg(Data(kind, arrays)), arrays)
+    check_equal(Graph.from_pyg(Data(kind, arrays, columns=True), split=1), arrays)
+
+
+@pytest.mark.parametrize("matrix", [False, True], ids=["numbers", "lists"])
+def test_networkx_equals_frames(matrix: bool) -> None:
+    graph = nx.Graph()
+    nodes: dict[str, Any] = {"id": IDS["text"], "label": COMPLETE["label"]}
+    for at, name in enumerate(IDS["text"]):
+        row = Arrays.features[at].astype(float).tolist()
+        attributes = {"x": row} if matrix else {f"x_{k}": value for k, value in enumerate(row)}
+        graph.add_node(name, label=COMPLETE["label"][at], **attributes)
+    nodes |= {f"x_{k}": Arrays.features[:, k].astype(float) for k in range(4)}
+    _, edges = columns("text", COMPLETE)
+    graph.add_edges_from(zip(edges["source"], edges["target"]))
+    check_equal(Graph.from_networkx(graph, label="label"), Graph.from_frames(nodes, edges))
+    assert Graph.from_networkx(graph.to_directed(), label="label").directed
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_frames_round_trip(arrays: Graph, library: str) -> None:
+    nodes, edges = arrays.to_frames(library)
+    assert type(nodes).__module__.split(".")[0] == library
+    found = Graph.from_frames(nodes, edges, standardise=False)
+    check_equal(found, arrays)
