@@ -13,6 +13,9 @@ class Progress:
     ``show`` is ``True``, ``False``, or ``None`` for terminals and notebooks only.
     """
 
+    #: Seconds before the line is drawn for the first time.
+    DELAY = 0.5
+
     def __init__(self, seeds: int, show: bool | None) -> None:
         self.seeds = seeds
         self.started = time.monotonic()
@@ -24,7 +27,7 @@ class Progress:
     def __call__(self, done: int, epoch: int, metric: float) -> None:
         """Draw the line; the extension calls this while it trains."""
         seconds = time.monotonic() - self.started
-        if not self.show or seconds < 0.5:
+        if not self.show or seconds < self.DELAY:
             return
         share = done / self.seeds
         bar = "#" * int(10 * share)

@@ -1,0 +1,250 @@
+"""Import time, signals, threads, progress, pages for notebooks, and the other public functions."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+import supergat
+from supergat import Graph, SuperGATClassifier, _supergat
+from supergat.estimator import HYPERPARAMETERS
+
+
+def python(code: str, **options: Any) -> subprocess.Popen[str]:
+    """Start a fresh process that has the path of this one."""
+    prelude = f"import sys; sys.path[:0] = {[str(pathlib.Path(supergat.__file__).parents[1]), str(pathlib.Path(__file__).parent)]!r}\n"
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    return subprocess.Popen([sys.executable, "-c", prelude + code], **pipes, **options)
+
+
+def test_import_takes_less_than_100_ms_beyond_numpy() -> None:
+    code = "import time, numpy, numpy.random; start = time.perf_counter(); import supergat; print(time.perf_counter() - start)"
+    found = [float(python(code).communicate(timeout=60)[0]) for _ in range(5)]
+    assert min(found) < 0.1
+
+
+def test_import_needs_numpy_only() -> None:
+    code = "import supergat; print([name for name in ('pandas', 'polars', 'pyarrow', 'scipy', 'sklearn') if name in sys.modules])"
+    assert python(code).communicate(timeout=60)[0].strip() == "[]"
+
+
+LONG = """
+from conftest import small_graph
+import supergat
+graph = small_graph(3000)
+print("ready", flush=True)
+training = supergat.train(graph, "supergat-mx", seeds=2, max_epochs=1_000_000, early_stop=False)
+print(training.interrupted, training.model.predict(graph).shape, len(training.runs) > 0, flush=True)
+"""
+
+
+def test_interrupt_returns_the_model_so_far() -> None:
+    process = python(LONG)
+    assert process.stdout is not None
+    try:
+        assert process.stdout.readline().strip() == "ready"
+        time.sleep(1.5)
+        process.send_signal(signal.SIGINT)
+        started = time.monotonic()
+        out, err = process.communicate(timeout=30)
+        assert time.monotonic() - started < 15
+    finally:
+        process.kill()
+    assert process.returncode == 0, err
+    assert out.strip() == "True (3000,) True"
+    assert "interrupted" in err
+
+
+def test_other_threads_run_during_training(graph: Graph) -> None:
+    ticks: list[float] = []
+    done = threading.Event()
+
+    def tick() -> None:
+        while not done.wait(0.005):
+            ticks.append(time.monotonic())
+
+    other = threading.Thread(target=tick)
+    other.start()
+    started = time.monotonic()
+    supergat.train(graph, "supergat-mx", seeds=2, max_epochs=400, early_stop=False, n_jobs=1)
+    ended = time.monotonic()
+    done.set()
+    other.join()
+    during = [moment for moment in ticks if started < moment < ended]
+    assert len(during) > 5
+
+
+@pytest.mark.parametrize("progress", [True, False, None])
+def test_progress_is_written_to_standard_error(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, progress: bool | None
+) -> None:
+    from conftest import small_graph
+
+    monkeypatch.setattr("supergat._progress.Progress.DELAY", 0.0)
+    large = small_graph(1500)
+    supergat.train(large, "supergat-mx", seeds=1, max_epochs=60, early_stop=False, progress=progress, n_jobs=1)
+    out, err = capfd.readouterr()
+    assert out == ""
+    if progress:
+        assert re.search(r"training: +\d+ % \|#* *\| \d/1 seed \[epoch \d+, validation [\d.]+ %, \d+ s\]", err)
+        assert err.endswith("\r"), "the line is removed at the end"
+    else:
+        assert err == ""
+
+
+def test_errors_of_progress_are_raised(graph: Graph) -> None:
+    def fail(done: int, epoch: int, metric: float) -> None:
+        raise KeyError("from the callback")
+
+    with pytest.raises(KeyError, match="from the callback"):
+        _supergat.train(
+            graph._inner, model="supergat-mx", values={"max_epochs": 100_000, "early_stop": False}, seeds=[0], progress=fail
+        )
+
+
+def test_pages_for_notebooks(graph: Graph, training: supergat.Training) -> None:
+    odd = Graph.from_frames(
+        {"id": ["<i>", "b"], "label": ["<b>x", "y"], "x": [1.0, 2.0]}, {"source": ["<i>"], "target": ["b"]}
+    )
+    compared = supergat.compare([0.81, 0.82, 0.80, 0.83], [0.79, 0.80, 0.80, 0.80], names=("<u>", "b"))
+    classifier = SuperGATClassifier(graph)
+    for found in (graph, odd, training.model, training, compared, supergat.recommend(graph), classifier):
+        page = found._repr_html_()
+        assert page.count("<table") == page.count("</table>") >= 1
+        assert "<b>x" not in page and "<u>" not in page, "values are escaped"
+        assert "nan" not in page.lower().split()
+    assert "<svg" in training._repr_html_()
+
+
+def test_representations(graph: Graph, training: supergat.Training) -> None:
+    assert re.fullmatch(r"Graph\(nodes=60, links=\d+, features=3, classes=3\)", repr(graph))
+    assert re.fullmatch(r"Training\(supergat-mx, 2 seeds, test [\d.]+ ± [\d.]+ %\)", repr(training))
+    assert repr(training.model) == "Model(supergat-mx, classes=3, trained on small)"
+    assert repr(SuperGATClassifier(model="gcn", lambda_e=2.0)) == "SuperGATClassifier(model='gcn', lambda_e=2.0)"
+
+
+def test_report_is_a_page_with_figures(training: supergat.Training) -> None:
+    page = training.report()
+    assert page.lower().startswith("<!doctype html>")
+    assert page.rstrip().endswith("</html>")
+    assert page.count("<svg") >= 2
+    assert not re.search(r"(src|href)=[\"']https?://", page), "needs nothing from elsewhere"
+
+
+def test_hyperparameters_are_parameters_in_order() -> None:
+    table = json.loads(_supergat.hyperparameters())
+    names = [row["name"] for row in table]
+    assert list(HYPERPARAMETERS) == names
+    parameters = list(inspect.signature(SuperGATClassifier).parameters)
+    assert parameters[-len(names) :] == names
+    text = " ".join((SuperGATClassifier.__doc__ or "").split())
+    documented = re.findall(r"(\w+) : \w+, optional (.*?)(?= \w+ : | Attributes --)", text)
+    meanings = {name: meaning for name, meaning in documented}
+    for row in table:
+        assert meanings[row["name"]].rstrip(".") == " ".join(row["meaning"].split()).rstrip(".")
+
+
+@pytest.mark.parametrize("row", json.loads(_supergat.hyperparameters()), ids=lambda row: row["name"])
+def test_hyperparameters_reach_the_model(graph: Graph, row: dict[str, Any]) -> None:
+    default = row["default"]
+    other = not default if isinstance(default, bool) else default + 1 if isinstance(default, int) else default / 2
+    value = 2 if row["name"] == "max_epochs" else other
+    model = "cgat-full-supervised" if row["group"].startswith("Constraints") else "supergat-mx"
+    training = supergat.train(graph, model, **({"max_epochs": 2} | {row["name"]: value}))
+    assert training.settings[row["name"]] == value
+    assert training.model.card["settings"][row["name"]] == value
+
+
+def test_attention_sums_to_one(graph: Graph, training: supergat.Training) -> None:
+    matrix = training.model.attention(graph, form="csr")
+    assert matrix.shape == (60, 60)
+    assert np.allclose(matrix.sum(axis=1), 1, atol=1e-5)
+    frame = training.model.attention(graph)
+    assert list(frame.columns) == ["source", "target", "layer", "head", "coefficient", "logit"]
+    sums = frame.groupby(["target", "layer", "head"])["coefficient"].sum()
+    assert np.allclose(sums, 1, atol=1e-5)
+
+
+def test_explanations_are_the_attention_of_a_node(graph: Graph, training: supergat.Training) -> None:
+    found = training.model.explain(7, graph)
+    neighbours = set(graph.edge_index[0][graph.edge_index[1] == 7].tolist()) | {7}
+    assert set(found["source"]) == neighbours
+    assert set(found["target"]) == {7}
+    everything = training.model.attention(graph)
+    of_node = everything[everything["target"] == 7]
+    assert sorted(of_node["coefficient"]) == sorted(found["coefficient"])
+    means = found.groupby(["layer", "source"])["coefficient"].mean()
+    for row in found.itertuples():
+        assert np.isclose(row.mean, means[row.layer, row.source])
+
+
+def test_evaluation_agrees_with_the_run(graph: Graph, training: supergat.Training) -> None:
+    found = training.model.evaluate(graph)
+    run = training.runs[training.best]
+    assert found["test"] is not None and found["validation"] is not None and found["train"] is not None
+    assert found["test"]["metric"] == pytest.approx(run.test)
+    assert found["validation"]["metric"] == pytest.approx(run.validation)
+    assert found["train"]["nodes"] == len(graph.split["train"])
+    predicted = training.model.predict(graph)
+    test = graph.positions(graph.split["test"])
+    assert (predicted[test] == graph.labels[test]).mean() == pytest.approx(run.test)
+
+
+def test_comparison(graph: Graph, training: supergat.Training) -> None:
+    other = supergat.train(graph, "gcn", seeds=2, max_epochs=10)
+    found = supergat.compare(training, other, names=("supergat", "gcn"))
+    assert (found["a"]["name"], found["b"]["name"]) == ("supergat", "gcn")
+    assert found["a"]["mean"] == pytest.approx(100 * training.test.mean())
+    same = supergat.compare(list(training.test), list(other.test), names=("supergat", "gcn"))
+    assert same["a"]["mean"] == found["a"]["mean"]
+
+
+def test_tuning(graph: Graph) -> None:
+    found = supergat.tune(graph, "gat-go", trials=2, seeds=1, n_jobs=1)
+    assert len(found["trials"]) == 2
+    settings = {name: value for name, value in found.settings.items() if value is not None}
+    assert settings.pop("model") == "gat-go"
+    assert supergat.train(graph, "gat-go", **(settings | {"max_epochs": 2})).runs[0].epochs == 2
+    assert "<table" in found._repr_html_()
+
+
+def test_recommendation(graph: Graph) -> None:
+    found = supergat.recommend(graph)
+    assert found.model in supergat.model_names()
+    assert supergat.train(graph, "auto", max_epochs=2).settings["model"] == found.model
+    assert found["reasons"]
+
+
+def test_datasets() -> None:
+    found = supergat.datasets()
+    assert {"cora", "citeseer", "pubmed"} <= set(found["name"])
+    assert {"nodes", "edges", "features", "classes", "licence", "home", "place"} <= set(found.columns)
+
+
+def test_reproduce_trains_with_published_settings(monkeypatch: pytest.MonkeyPatch, graph: Graph) -> None:
+    monkeypatch.setattr(Graph, "load", classmethod(lambda cls, source: graph))
+    found = supergat.reproduce("cora", ["gcn"], seeds=2, n_jobs=1)
+    assert found["model"].tolist() == ["gcn"]
+    assert found["seeds"].tolist() == [2]
+    assert 0 <= found["mean"][0] <= 100
+
+
+def test_models_read_new_frames(graph: Graph) -> None:
+    nodes, edges = graph.to_frames("polars")
+    named = nodes.rename({"feature_0": "age", "feature_1": "size", "feature_2": "rank"})
+    model = supergat.train(Graph.from_frames(named, edges), "gat-go", max_epochs=5).model
+    shuffled = named.select("rank", "age", "id", "size")
+    new = model.read_frames(shuffled, edges)
+    assert np.array_equal(model.predict_proba(new), model.predict_proba(Graph.from_frames(named, edges)))
+    assert new.classes == []
