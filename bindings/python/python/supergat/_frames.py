@@ -52,6 +52,8 @@ def columns_of(frame: Any, name: str) -> Any:
     if library_of(frame) == "pandas":
         if getattr(frame.index, "name", None) is not None:
             frame = frame.reset_index()
+        elif name == "nodes" and frame.index.dtype == object and "id" not in frame.columns:
+            frame = frame.reset_index(names="id")
         frame = frame.rename(columns=str)
         repeated = frame.columns[frame.columns.duplicated()]
         if len(repeated):

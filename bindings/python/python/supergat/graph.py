@@ -252,7 +252,7 @@ class Graph:
         kept = matrix.data != 0
         links = np.stack([matrix.row[kept], matrix.col[kept]])
         if not directed:
-            links = links[:, links[0] <= links[1]]
+            links = _once(links, matrix.shape[0])
         return cls.from_edge_index(links, features, directed=directed, **options)
 
     @classmethod
@@ -269,9 +269,10 @@ class Graph:
         """
         if not hasattr(graph, "nodes") or not hasattr(graph, "edges"):
             raise TypeError(f"graph: expected a networkx graph, found {type(graph).__name__}")
-        names = list(graph.nodes)
         kinds = dict.fromkeys(key for _, attributes in graph.nodes(data=True) for key in attributes)
-        nodes: dict[str, Any] = {"id": names}
+        # An attribute may be called id, too.
+        id_column = next(name for name in ("id", "node", "networkx_node") if name not in kinds)
+        nodes: dict[str, Any] = {id_column: [_name(node) for node in graph.nodes]}
         for kind in kinds:
             values = [attributes.get(kind) for _, attributes in graph.nodes(data=True)]
             if any(isinstance(value, (list, tuple, np.ndarray)) for value in values):
@@ -280,9 +281,9 @@ class Graph:
             else:
                 nodes[str(kind)] = values
         links = list(graph.edges())
-        edges = {"source": [pair[0] for pair in links], "target": [pair[1] for pair in links]}
+        edges = {"source": [_name(pair[0]) for pair in links], "target": [_name(pair[1]) for pair in links]}
         options.setdefault("directed", bool(graph.is_directed()))
-        return cls.from_frames(nodes, edges, id="id", label=label, **options)
+        return cls.from_frames(nodes, edges, id=id_column, label=label, **options)
 
     @classmethod
     def from_pyg(cls, data: Any, *, split: int = 0) -> Graph:
@@ -297,19 +298,21 @@ class Graph:
         def array(value: Any) -> NDArray[Any]:
             return np.asarray(value.detach().cpu().numpy() if hasattr(value, "detach") else value)
 
-        links = array(data.edge_index)
-        pairs = set(map(tuple, links.T.tolist())) if links.shape[1] < 1_000_000 else set()
-        undirected = getattr(data, "is_undirected", lambda: all((b, a) in pairs for a, b in pairs))()
+        links, features = array(data.edge_index).astype(np.int64), array(data.x)
+        nodes = max(len(features), int(links.max(initial=-1)) + 1)
+        undirected = np.array_equal(np.unique(links[0] * nodes + links[1]), np.unique(links[1] * nodes + links[0]))
         if undirected:
-            links = links[:, links[0] <= links[1]]
-        graph = cls.from_edge_index(links, array(data.x), directed=not undirected, name="pyg")
+            links = _once(links, nodes)
+        graph = cls.from_edge_index(links, features, directed=not undirected, name="pyg")
         if getattr(data, "y", None) is None:
             return graph
         classes = array(data.y)
         classes = classes.ravel() if classes.shape == (graph.num_nodes, 1) else classes
         masks = [getattr(data, f"{name}_mask", None) for name in ("train", "val", "test")]
-        if masks[0] is None or masks[1] is None:
+        if masks[0] is None:
             return graph.with_labels(classes)
+        if masks[1] is None:
+            raise ValueError("data: expected val_mask beside train_mask, because validation nodes select the best epoch")
         parts = [np.zeros(graph.num_nodes, bool) if mask is None else array(mask) for mask in masks]
         # Several splits are columns of the masks.
         parts = [part[:, split] if part.ndim == 2 else part for part in parts]
@@ -507,6 +510,8 @@ class Graph:
     def positions(self, nodes: ArrayLike) -> NDArray[np.int64]:
         """Return the numbers of nodes, counted from 0, by their ids."""
         asked = np.asarray(nodes)
+        if asked.ndim == 2 and asked.shape[1] == 1:
+            asked = asked[:, 0]
         if asked.ndim != 1:
             raise ValueError(f"nodes: expected ids in one dimension, found the shape {asked.shape}")
         if not asked.size:
@@ -576,6 +581,18 @@ def load(source: str | os.PathLike[str], **options: Any) -> Graph:
 
 def _restore(content: bytes, labelled: bool, library: str | None, frames: bool = False) -> Graph:
     return Graph(_supergat.Graph.from_bytes(content), labelled=labelled, library=library, frames=frames)
+
+
+def _name(node: Any) -> Any:
+    """Return a node of networkx as an id: numbers and strings as they are, others as text."""
+    return node if isinstance(node, (str, int, np.integer)) and not isinstance(node, bool) else str(node)
+
+
+def _once(links: NDArray[Any], nodes: int) -> NDArray[np.int64]:
+    """Return links without direction, each once."""
+    low, high = np.sort(links.astype(np.int64), axis=0)
+    found = np.unique(low * nodes + high)
+    return np.stack([found // nodes, found % nodes])
 
 
 def _text(one: Any) -> str:

@@ -54,11 +54,14 @@ class Tuned(_Result):
     @property
     def settings(self) -> dict[str, Any]:
         """Best settings."""
+        if self["best"] is None:
+            raise ValueError("tune: no trial was finished")
         found: dict[str, Any] = self["trials"][self["best"]]["settings"]
         return found
 
     def _rows(self) -> dict[str, str]:
-        return {name: str(value) for name, value in self.settings.items() if value is not None}
+        settings = {} if self["best"] is None else self.settings
+        return {name: str(value) for name, value in settings.items() if value is not None}
 
 
 def recommend(graph: Graph) -> Recommendation:
