@@ -166,6 +166,15 @@ def test_hyperparameters_reach_the_model(graph: Graph, row: dict[str, Any]) -> N
     assert training.model.card["settings"][row["name"]] == value
 
 
+def test_presets_are_used_or_reported(graph: Graph, caplog: pytest.LogCaptureFixture) -> None:
+    published = supergat.train(graph, "gat-go", preset="pubmed", max_epochs=2).settings
+    general = supergat.train(graph, "gat-go", max_epochs=2).settings
+    assert published != general
+    assert not caplog.records
+    assert supergat.train(graph, "mlp", preset="minesweeper", max_epochs=2).settings["max_epochs"] == 2
+    assert "no published hyperparameters" in caplog.text
+
+
 def test_attention_sums_to_one(graph: Graph, training: supergat.Training) -> None:
     matrix = training.model.attention(graph, form="csr")
     assert matrix.shape == (60, 60)

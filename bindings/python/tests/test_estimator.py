@@ -26,6 +26,7 @@ from supergat import Graph, SuperGATClassifier
 EXPECTED_FAILURES: dict[str, str] = {}
 
 
+@pytest.mark.filterwarnings("ignore:Estimator SuperGATClassifier does not inherit")
 def test_checks_of_scikit_learn() -> None:
     classifier = SuperGATClassifier(max_epochs=60, n_jobs=1)
     found = check_estimator(classifier, expected_failed_checks=EXPECTED_FAILURES, on_skip=None)

@@ -123,7 +123,7 @@ def test_frames() -> None:
         (ValueError, "such as 999", [1, 2, 999], [0, 1, 0]),
         (ValueError, "such as 'a', 'b'", ["a", "b"], [0, 1]),
         (ValueError, "such as 0.5", [0.5, 1], [0, 1]),
-        (ValueError, "one dimension", np.zeros((3, 1)), [0, 1, 0]),
+        (ValueError, "one dimension", np.zeros((3, 2)), [0, 1, 0]),
         (ValueError, "every node once", [1, 1], [0, 1]),
         (ValueError, "at least one node", [], []),
         (ValueError, "one class per node", [1, 2, 3], [0, 1]),

@@ -52,7 +52,7 @@ def columns_of(frame: Any, name: str) -> Any:
     if library_of(frame) == "pandas":
         if getattr(frame.index, "name", None) is not None:
             frame = frame.reset_index()
-        elif name == "nodes" and frame.index.dtype == object and "id" not in frame.columns:
+        elif name == "nodes" and is_text(frame.index.dtype) and "id" not in frame.columns:
             frame = frame.reset_index(names="id")
         frame = frame.rename(columns=str)
         repeated = frame.columns[frame.columns.duplicated()]
@@ -81,6 +81,11 @@ def without_index(frame: Any) -> Any:
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         # Columns of mixed types become text, as they would in a file.
         return {key: pandas_column(frame[key]) for key in frame.columns}
+
+
+def is_text(dtype: Any) -> bool:
+    """Return whether a type of pandas is that of strings."""
+    return dtype == object or str(dtype) in ("str", "string")
 
 
 def whole(series: Any) -> bool:

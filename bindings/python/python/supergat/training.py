@@ -358,6 +358,8 @@ def train(
         )  # fmt: skip
     for name in found["unused"]:
         log.info("%s has no effect on this model", name)
+    if preset is not None and not found["published"]:
+        log.warning("%s has no published hyperparameters for this model; the general ones were used", preset)
     if found["interrupted"]:
         log.warning("training was interrupted; the best model so far is kept")
     return Training(graph, found)
