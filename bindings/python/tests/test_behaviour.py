@@ -257,3 +257,44 @@ def test_models_read_new_frames(graph: Graph) -> None:
     new = model.read_frames(shuffled, edges)
     assert np.array_equal(model.predict_proba(new), model.predict_proba(Graph.from_frames(named, edges)))
     assert new.classes == []
+
+
+NUMPY_ONLY = """
+import importlib.util
+import numpy as np, supergat
+assert importlib.util.find_spec("pandas") is None
+y = np.arange(60) % 3
+x = np.eye(3)[y] + np.random.default_rng(0).normal(0, 0.5, (60, 3))
+at = np.arange(60)
+graph = supergat.Graph.from_edge_index(np.stack([at, (at + 3) % 60]), x, labels=y)
+training = supergat.train(graph, "supergat-mx", max_epochs=5)
+print(list(training.model.explain(3, graph)))
+print(list(training.model.attention(graph)), list(supergat.datasets())[:2])
+print([list(frame)[:2] for frame in graph.to_frames()])
+classifier = supergat.SuperGATClassifier(graph, model="gat-go", max_epochs=5)
+try:
+    classifier.predict([0])
+except AttributeError as error:
+    print(error)
+print(classifier.fit(graph.ids, y).predict([1, 2]).shape, len(classifier._repr_html_()) > 100)
+features = supergat.SuperGATClassifier(model="mlp", max_epochs=5).fit(x, y)
+print(features.predict(x).shape)
+nodes = {"id": list("abcd"), "label": list("xyxy"), "v": [1.0, 2.0, 1.5, 3.0]}
+edges = {"source": ["a"], "target": ["b"]}
+print(list(supergat.classify(nodes, edges, model="gat-go", hyperparameters={"max_epochs": 2})))
+"""
+
+
+def test_numpy_is_enough(tmp_path: pathlib.Path) -> None:
+    """Without pandas, polars, scipy and scikit-learn, frames are dictionaries and the estimator works."""
+    packages = pathlib.Path(np.__file__).parents[1]
+    for folder in (packages / "numpy", packages / "numpy.libs", pathlib.Path(supergat.__file__).parent):
+        if folder.exists():
+            (tmp_path / folder.name).symlink_to(folder)
+    prelude = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+    done = subprocess.run([sys.executable, "-S", "-c", prelude + NUMPY_ONLY], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "['source', 'target', 'layer', 'head', 'coefficient', 'mean', 'logit']"
+    assert "not fitted yet" in lines[3]
+    assert lines[-1] == "['id', 'class', 'probability_x', 'probability_y']"
