@@ -40,7 +40,8 @@ def plain(values: Any) -> Any:
 def columns_of(frame: Any, name: str) -> Any:
     """Return a frame in a form that the extension reads: an Arrow stream, or a dictionary of columns.
 
-    pandas without pyarrow has no Arrow stream, and a named index of pandas is a column.
+    Columns of pandas are read one by one: its Arrow stream needs pyarrow, and copies numbers to look for NaN. A
+    named index of pandas is a column.
     """
     if isinstance(frame, Mapping):
         return {str(key): named_column(values, name, str(key)) for key, values in frame.items()}
@@ -59,9 +60,7 @@ def columns_of(frame: Any, name: str) -> Any:
         if len(repeated):
             raise ValueError(f"{name}: expected distinct names of columns, found `{repeated[0]}` again")
         frame = frame.assign(**{key: frame[key].astype("Int64") for key in frame.columns if whole(frame[key])})
-        if importlib.util.find_spec("pyarrow") is None or not hasattr(frame, "__arrow_c_stream__"):
-            return {key: pandas_column(frame[key]) for key in frame.columns}
-        return without_index(frame)
+        return {key: pandas_column(frame[key]) for key in frame.columns}
     if not hasattr(frame, "__arrow_c_stream__") and hasattr(frame, "arrow"):  # a DuckDB relation
         frame = frame.arrow()
     if not hasattr(frame, "__arrow_c_stream__"):
@@ -70,17 +69,6 @@ def columns_of(frame: Any, name: str) -> Any:
             f"found {type(frame).__name__}"
         )
     return frame
-
-
-def without_index(frame: Any) -> Any:
-    """Return an Arrow table of a pandas frame without its index."""
-    import pyarrow as pa
-
-    try:
-        return pa.Table.from_pandas(frame, preserve_index=False)
-    except (pa.ArrowInvalid, pa.ArrowTypeError):
-        # Columns of mixed types become text, as they would in a file.
-        return {key: pandas_column(frame[key]) for key in frame.columns}
 
 
 def is_text(dtype: Any) -> bool:
@@ -102,7 +90,8 @@ def pandas_column(series: Any) -> Any:
     kind = series.dtype.kind if isinstance(series.dtype, np.dtype) else "O"
     if kind in "fiub":
         return column(series.to_numpy())
-    if kind == "M":
+    if str(series.dtype).startswith("datetime64"):
+        series = series.dt.tz_convert("UTC") if series.dt.tz is not None else series
         series = series.dt.strftime("%Y-%m-%dT%H:%M:%S")
     missing = series.isna().to_numpy()
     return [None if gone else word(value) for value, gone in zip(series.tolist(), missing)]
