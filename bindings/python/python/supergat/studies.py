@@ -39,6 +39,15 @@ class Recommendation(_Result):
         found: str = self["recommendation"]
         return found
 
+    def _rows(self) -> dict[str, str]:
+        confidence = self["confidence"]
+        return {
+            "model": self.model,
+            "confidence": "-" if confidence is None else f"{100 * confidence:.0f} %",
+            "degree": f"{self['degree']:.2f}",
+            "alternatives": ", ".join(other["model"] for other in self["alternatives"]) or "-",
+        }
+
 
 class Comparison(_Result):
     """Statistical comparison of two lists of test metrics."""
