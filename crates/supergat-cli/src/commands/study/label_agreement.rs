@@ -45,6 +45,7 @@ struct NetworksOutput<'a> {
 
 /// Measures a run, or trains and measures the paper's models.
 pub fn run(args: &LabelAgreementArgs) -> Result<ExitCode> {
+    threads(args.sweep.threads)?;
     match (&args.run, &args.datasets) {
         (Some(run), _) => one_run(args, run),
         (None, Some(sources)) => published(args, &sources.0),
@@ -63,7 +64,6 @@ fn one_run(args: &LabelAgreementArgs, run: &Path) -> Result<ExitCode> {
         )));
     }
     probe(&args.out)?;
-    threads(args.sweep.threads)?;
     let dataset = saved.training_data()?;
     let agreement = Agreement::of(saved.engine(), &dataset)?;
     let profile = Profile::of(&agreement).ok_or_else(|| {

@@ -4,6 +4,7 @@ use super::write;
 use crate::args::LinkPredictionArgs;
 use crate::error::{CliError, INTERRUPTED, Result};
 use crate::output::{self, SCHEMA};
+use crate::process::threads;
 use crate::sweep;
 use serde::Serialize;
 use std::process::ExitCode;
@@ -30,6 +31,7 @@ struct LinkPredictionOutput<'a> {
 
 /// Trains the missing runs, and writes the figure and the tables.
 pub fn run(args: &LinkPredictionArgs) -> Result<ExitCode> {
+    threads(args.sweep.threads)?;
     let plans =
         args.datasets.0.iter().map(|source| LinkPredictionPlan::new(source, &args.forms, &args.lambda_e.0, args.seeds));
     let plans: Vec<LinkPredictionPlan> = plans.collect::<supergat::data::Result<_>>()?;

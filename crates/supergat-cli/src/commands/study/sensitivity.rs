@@ -4,6 +4,7 @@ use super::write;
 use crate::args::SensitivityArgs;
 use crate::error::{CliError, INTERRUPTED, Result};
 use crate::output::{self, SCHEMA};
+use crate::process::threads;
 use crate::sweep;
 use serde::Serialize;
 use std::process::ExitCode;
@@ -29,6 +30,7 @@ pub fn run(args: &SensitivityArgs) -> Result<ExitCode> {
             "--model {model}: it has no self-supervision to vary; expected supergat-go, supergat-dp, supergat-sd or supergat-mx"
         )));
     }
+    threads(args.sweep.threads)?;
     let plans = args.datasets.iter().map(|source| SensitivityPlan::new(source, args.model, args.seeds));
     let plans: Vec<SensitivityPlan> = plans.collect::<supergat::data::Result<_>>()?;
     let path = args.out.join("results.jsonl");

@@ -41,9 +41,9 @@ struct Network {
 
 /// Runs the simulation, trains the models, and writes figures and tables.
 pub fn run(args: &VarianceArgs) -> Result<ExitCode> {
+    threads(args.sweep.threads)?;
     let dataset = supergat::data::load(&args.dataset)?;
     probe(&args.out)?;
-    threads(args.sweep.threads)?;
     let note = |text: String| {
         if !args.sweep.quiet {
             output::note(&text)
