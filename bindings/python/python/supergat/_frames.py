@@ -1,4 +1,4 @@
-"""Frames in and out: which library a frame is of, its columns, and new frames of the same library."""
+"""Columns of given frames, and new frames for results."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-#: Libraries of frames, in the order in which they are tried for results.
+#: Libraries of frames. Results are frames of the first one that is installed, unless frames were given.
 LIBRARIES = ("pandas", "polars", "pyarrow")
 
 
-def library_of(frame: Any) -> str | None:
-    """Return the library that a frame is of, if results can be made in it."""
+def package_of(frame: Any) -> str | None:
+    """Return the name of the library of a frame, if results can be made in it."""
     root = type(frame).__module__.split(".")[0]
     return root if root in LIBRARIES else None
 
@@ -45,12 +45,12 @@ def columns_of(frame: Any, name: str) -> Any:
     """
     if isinstance(frame, Mapping):
         return {str(key): named_column(values, name, str(key)) for key, values in frame.items()}
-    if library_of(frame) == "polars" and hasattr(type(frame), "lazy"):
+    if package_of(frame) == "polars" and hasattr(type(frame), "lazy"):
         import polars as pl
 
         # Columns of nothing but missing values have no type, and the Arrow stream of such columns is refused.
         return frame.lazy().with_columns(pl.col(pl.Null).cast(pl.String)).collect()
-    if library_of(frame) == "pandas":
+    if package_of(frame) == "pandas":
         if getattr(frame.index, "name", None) is not None:
             frame = frame.reset_index()
         elif name == "nodes" and is_text(frame.index.dtype) and "id" not in frame.columns:

@@ -177,7 +177,7 @@ class Graph:
         if split_seed is not None:
             tables["split_seed"] = check_seed(split_seed, "split_seed")
         options = _options(tables, features=features, add_features=add_features)
-        library = _frames.library_of(nodes)
+        library = _frames.package_of(nodes)
         read = (_frames.columns_of(nodes, "nodes"), _frames.columns_of(edges, "edges"))
         with python_messages(frames=True):
             inner = _supergat.Graph.from_frames(*read, options)

@@ -139,7 +139,7 @@ class Model:
         read = (_frames.columns_of(nodes, "nodes"), _frames.columns_of(edges, "edges"))
         with python_messages(frames=True):
             inner = self._inner.read_frames(*read)
-        return Graph(inner, labelled=_has_labels(inner), library=_frames.library_of(nodes), frames=True)
+        return Graph(inner, labelled=_has_labels(inner), library=_frames.package_of(nodes), frames=True)
 
     def predict_proba(self, graph: Graph) -> NDArray[np.float32]:
         """Return the probabilities of all nodes, a row per node."""

@@ -3,9 +3,10 @@
 //! [`read_frames`] treats two frames as [`crate::tables`] treats the files `nodes.csv` and `edges.csv`: roles and
 //! types of columns, missing values and splits are recognised in the same way, and the same notes are given.
 //!
-//! Texts are trimmed, and a missing value reads like an empty field. Where the text of a typed value matters, such
-//! as for ids, classes and categories, numbers are written in their shortest form, with a decimal point in columns
-//! of floating-point numbers (`1.0`), and booleans as `true` and `false`.
+//! Texts are trimmed. A missing value is read as an empty field.
+//!
+//! Ids, classes and categories are texts. Whole numbers become `1`, floating-point numbers `1.0`, and booleans
+//! `true` and `false`.
 //!
 //! Notes and errors name a frame by its name, and a row by its number, counted from 1 for the first row of data.
 

@@ -5,10 +5,10 @@ use crate::error::Result;
 use encoding_rs::{UTF_16BE, UTF_16LE, WINDOWS_1252};
 use std::path::Path;
 
-/// Decodes a file, without its byte order mark. Returns the text and whether the encoding was guessed: a file
-/// that is neither UTF-8 nor UTF-16 is read as Windows-1252.
+/// Decodes a file and removes its byte order mark. Returns the text, and whether the encoding was guessed.
 ///
-/// A file with letters in UTF-8 and other bytes that are not UTF-8 is damaged, and refused.
+/// Any file that is not UTF-8 or UTF-16 is read as Windows-1252; this is the guess. A file that contains both valid
+/// letters of UTF-8 and invalid bytes is damaged, so it is refused.
 pub(super) fn decode(path: &Path, bytes: Vec<u8>) -> Result<(String, bool)> {
     let utf_16 = match bytes {
         _ if bytes.starts_with(b"\xff\xfe") => Some(UTF_16LE),
