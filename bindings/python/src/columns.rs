@@ -41,6 +41,10 @@ fn from_dictionary(frame: &str, columns: &Bound<'_, PyDict>) -> PyResult<Vec<(St
 }
 
 fn from_values(values: &Bound<'_, PyAny>) -> PyResult<FrameColumn> {
+    if let Ok((values, known)) = values.extract::<(PyReadonlyArray1<'_, i64>, PyReadonlyArray1<'_, bool>)>() {
+        let (values, known) = (values.as_array().to_vec(), known.as_array().to_vec());
+        return Ok(FrameColumn::Integers { values, known: Some(known) });
+    }
     if let Ok(array) = values.extract::<PyReadonlyArray1<'_, f64>>() {
         return Ok(FrameColumn::Numbers(array.as_array().to_vec()));
     }

@@ -5,9 +5,12 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 #: Libraries of frames. Results are frames of the first one that is installed, unless frames were given.
 LIBRARIES = ("pandas", "polars", "pyarrow")
@@ -55,12 +58,10 @@ def columns_of(frame: Any, name: str) -> Any:
             frame = frame.reset_index()
         elif name == "nodes" and is_text(frame.index.dtype) and "id" not in frame.columns:
             frame = frame.reset_index(names="id")
-        frame = frame.rename(columns=str)
         repeated = frame.columns[frame.columns.duplicated()]
         if len(repeated):
             raise ValueError(f"{name}: expected distinct names of columns, found `{repeated[0]}` again")
-        frame = frame.assign(**{key: frame[key].astype("Int64") for key in frame.columns if whole(frame[key])})
-        return {key: pandas_column(frame[key]) for key in frame.columns}
+        return {str(key): pandas_column(frame[key]) for key in frame.columns}
     if not hasattr(frame, "__arrow_c_stream__") and hasattr(frame, "arrow"):  # a DuckDB relation
         frame = frame.arrow()
     if not hasattr(frame, "__arrow_c_stream__"):
@@ -76,25 +77,26 @@ def is_text(dtype: Any) -> bool:
     return dtype == object or str(dtype) in ("str", "string")
 
 
-def whole(series: Any) -> bool:
-    """Return whether a column is of whole numbers that pandas made floating because some are missing."""
-    if series.dtype != np.float64:
-        return False
-    values = series.to_numpy()
-    known = values[~np.isnan(values)]
-    return 0 < known.size < values.size and bool((np.abs(known) < 2**53).all() and (known == np.floor(known)).all())
-
-
 def pandas_column(series: Any) -> Any:
-    """Return a column of pandas as an array, or as a list of strings and None."""
-    kind = series.dtype.kind if isinstance(series.dtype, np.dtype) else "O"
-    if kind in "fiub":
+    """Return a column of pandas: an array, whole numbers with marks of the known ones, or strings and None."""
+    kind = series.dtype.kind
+    missing = series.isna().to_numpy()
+    if kind == "f" and isinstance(series.dtype, np.dtype) and missing.any() and is_whole(series.to_numpy()[~missing]):
+        # pandas turns whole numbers into floating ones if some are missing.
+        return np.where(missing, 0, series.to_numpy()).astype(np.int64), ~missing
+    if kind == "i" and not isinstance(series.dtype, np.dtype):
+        return series.to_numpy(dtype=np.int64, na_value=0), ~missing
+    if kind in "fiub" and isinstance(series.dtype, np.dtype):
         return column(series.to_numpy())
     if str(series.dtype).startswith("datetime64"):
         series = series.dt.tz_convert("UTC") if series.dt.tz is not None else series
         series = series.dt.strftime("%Y-%m-%dT%H:%M:%S")
-    missing = series.isna().to_numpy()
     return [None if gone else word(value) for value, gone in zip(series.tolist(), missing)]
+
+
+def is_whole(values: NDArray[Any]) -> bool:
+    """Return whether there are numbers, and all are whole."""
+    return values.size > 0 and bool((np.abs(values) < 2**53).all() and (values == np.floor(values)).all())
 
 
 def word(value: Any) -> str:
