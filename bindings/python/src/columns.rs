@@ -10,12 +10,13 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrowPrimitiveType, RecordBatch, RecordBatchReader};
 use arrow_schema::{DataType, TimeUnit};
-use numpy::PyReadonlyArray1;
+use numpy::{Element, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 use std::ffi::CStr;
-use supergat::{Frame, FrameColumn, Strings};
+use std::sync::Arc;
+use supergat::{Frame, FrameColumn, Strings, Values};
 
 const STREAM: &CStr = c"arrow_array_stream";
 
@@ -42,17 +43,16 @@ fn from_dictionary(frame: &str, columns: &Bound<'_, PyDict>) -> PyResult<Vec<(St
 
 fn from_values(values: &Bound<'_, PyAny>) -> PyResult<FrameColumn> {
     if let Ok((values, known)) = values.extract::<(PyReadonlyArray1<'_, i64>, PyReadonlyArray1<'_, bool>)>() {
-        let (values, known) = (values.as_array().to_vec(), known.as_array().to_vec());
-        return Ok(FrameColumn::Integers { values, known: Some(known) });
+        return Ok(FrameColumn::Integers { values: numpy(&values), known: Some(known.as_array().to_vec()) });
     }
     if let Ok(array) = values.extract::<PyReadonlyArray1<'_, f64>>() {
-        return Ok(FrameColumn::Numbers(array.as_array().to_vec()));
+        return Ok(FrameColumn::Numbers(numpy(&array)));
     }
     if let Ok(array) = values.extract::<PyReadonlyArray1<'_, f32>>() {
-        return Ok(FrameColumn::Float32(array.as_array().to_vec()));
+        return Ok(FrameColumn::Float32(numpy(&array)));
     }
     if let Ok(array) = values.extract::<PyReadonlyArray1<'_, i64>>() {
-        return Ok(FrameColumn::Integers { values: array.as_array().to_vec(), known: None });
+        return Ok(FrameColumn::Integers { values: numpy(&array), known: None });
     }
     if let Ok(array) = values.extract::<PyReadonlyArray1<'_, bool>>() {
         return Ok(FrameColumn::Booleans { values: array.as_array().to_vec(), known: None });
@@ -62,6 +62,36 @@ fn from_values(values: &Bound<'_, PyAny>) -> PyResult<FrameColumn> {
         strings.push(value?.extract::<Option<String>>()?.as_deref());
     }
     Ok(FrameColumn::Text(strings))
+}
+
+/// Returns the numbers of an array. Contiguous ones are shared; they must not change while the graph is built.
+fn numpy<T: Element + Copy + Send + Sync + 'static>(array: &PyReadonlyArray1<'_, T>) -> Values<T> {
+    match array.as_slice() {
+        Ok(slice) => {
+            let owner: Py<PyArray1<T>> = (**array).clone().unbind();
+            Values::shared(Arc::new(SharedArray { start: slice.as_ptr(), length: slice.len(), _owner: owner }))
+        }
+        Err(_) => array.as_array().iter().copied().collect(),
+    }
+}
+
+/// Numbers of a contiguous numpy array, which is kept alive.
+struct SharedArray<T: Element> {
+    start: *const T,
+    length: usize,
+    _owner: Py<PyArray1<T>>,
+}
+
+// SAFETY: the numbers are only read, and numpy does not move the memory of an array that others refer to.
+unsafe impl<T: Element + Sync> Send for SharedArray<T> {}
+// SAFETY: as above.
+unsafe impl<T: Element + Sync> Sync for SharedArray<T> {}
+
+impl<T: Element> AsRef<[T]> for SharedArray<T> {
+    fn as_ref(&self) -> &[T] {
+        // SAFETY: start and length are those of a slice of the array, which lives as long as its owner.
+        unsafe { std::slice::from_raw_parts(self.start, self.length) }
+    }
 }
 
 fn from_arrow(frame: &str, from: &Bound<'_, PyAny>) -> PyResult<Vec<(String, FrameColumn)>> {
@@ -100,14 +130,21 @@ fn unsupported(frame: &str, column: &str, kind: &DataType) -> PyErr {
 /// Joins the parts of a column. Fails with a type that tables do not have.
 fn from_parts(parts: &[&dyn Array]) -> Result<FrameColumn, DataType> {
     Ok(match parts[0].data_type() {
-        DataType::Float64 => FrameColumn::Numbers(numbers::<Float64Type>(parts, |value| value)),
-        DataType::Float32 => FrameColumn::Float32(
-            parts.iter().flat_map(|part| part.as_primitive::<Float32Type>().iter().map(|v| v.unwrap_or(f32::NAN))).collect(),
-        ),
-        DataType::Float16 => FrameColumn::Numbers(numbers::<Float16Type>(parts, f64::from)),
+        DataType::Float64 => FrameColumn::Numbers(match shared::<Float64Type>(parts) {
+            Some(values) => values,
+            None => numbers::<Float64Type, f64>(parts, f64::NAN, |value| value),
+        }),
+        DataType::Float32 => FrameColumn::Float32(match shared::<Float32Type>(parts) {
+            Some(values) => values,
+            None => numbers::<Float32Type, f32>(parts, f32::NAN, |value| value),
+        }),
+        DataType::Float16 => FrameColumn::Numbers(numbers::<Float16Type, f64>(parts, f64::NAN, f64::from)),
         // Whole numbers beyond i64 are rounded.
-        DataType::UInt64 => FrameColumn::Numbers(numbers::<UInt64Type>(parts, |value| value as f64)),
-        DataType::Int64 => integers::<Int64Type>(parts),
+        DataType::UInt64 => FrameColumn::Numbers(numbers::<UInt64Type, f64>(parts, f64::NAN, |value| value as f64)),
+        DataType::Int64 => match shared::<Int64Type>(parts) {
+            Some(values) => FrameColumn::Integers { values, known: None },
+            None => integers::<Int64Type>(parts),
+        },
         DataType::Int32 => integers::<Int32Type>(parts),
         DataType::Int16 => integers::<Int16Type>(parts),
         DataType::Int8 => integers::<Int8Type>(parts),
@@ -130,8 +167,17 @@ fn from_parts(parts: &[&dyn Array]) -> Result<FrameColumn, DataType> {
     })
 }
 
-fn numbers<T: ArrowPrimitiveType>(parts: &[&dyn Array], convert: fn(T::Native) -> f64) -> Vec<f64> {
-    parts.iter().flat_map(|part| part.as_primitive::<T>().iter().map(|v| v.map_or(f64::NAN, convert))).collect()
+/// Shares the values of a column with one part and no missing values.
+fn shared<T: ArrowPrimitiveType>(parts: &[&dyn Array]) -> Option<Values<T::Native>> {
+    let [part] = parts else { return None };
+    (part.null_count() == 0).then(|| Values::shared(Arc::new(part.as_primitive::<T>().values().clone())))
+}
+
+fn numbers<T: ArrowPrimitiveType, N>(parts: &[&dyn Array], missing: N, convert: fn(T::Native) -> N) -> Values<N>
+where
+    N: Copy,
+{
+    parts.iter().flat_map(|part| part.as_primitive::<T>().iter().map(|v| v.map_or(missing, convert))).collect()
 }
 
 fn integers<T: ArrowPrimitiveType<Native: Into<i64> + Default>>(parts: &[&dyn Array]) -> FrameColumn {

@@ -1,5 +1,6 @@
 """Executes the Python blocks of docs/python.md in order, in one namespace."""
 
+import importlib.util
 import re
 import subprocess
 import sys
@@ -17,9 +18,14 @@ pytestmark = pytest.mark.skipif(not GUIDE.exists(), reason="needs a clone of the
 
 
 def blocks(text):
-    """Return the line and the code of every block that is not marked no-run."""
+    """Return the line and the code of every block, without those marked no-run and those that need a missing package."""
+
+    def runs(mark):
+        package = mark.removeprefix("needs ")
+        return mark == "" or package != mark and importlib.util.find_spec(package) is not None
+
     found = [(text.count("\n", 0, match.start()) + 1, match) for match in BLOCK.finditer(text)]
-    return [(line, match[2]) for line, match in found if match[1].strip() != "no-run"]
+    return [(line, match[2]) for line, match in found if runs(match[1].strip())]
 
 
 def pyg_like():

@@ -242,6 +242,13 @@ def test_pyg_data_equals_arrays(arrays: Graph, kind: Any) -> None:
     check_equal(Graph.from_pyg(Data(kind, arrays, columns=True), split=1), arrays)
 
 
+def test_a_real_pyg_graph_equals_arrays(arrays: Graph) -> None:
+    data = pytest.importorskip("torch_geometric.data")
+    torch = pytest.importorskip("torch")
+    given = {name: torch.as_tensor(values) for name, values in vars(Data(np.asarray, arrays)).items()}
+    check_equal(Graph.from_pyg(data.Data(**given)), arrays)
+
+
 @pytest.mark.parametrize("matrix", [False, True], ids=["numbers", "lists"])
 def test_networkx_equals_frames(matrix: bool) -> None:
     graph = nx.Graph()
@@ -255,6 +262,21 @@ def test_networkx_equals_frames(matrix: bool) -> None:
     graph.add_edges_from(zip(edges["source"], edges["target"]))
     check_equal(Graph.from_networkx(graph, label="label"), Graph.from_frames(nodes, edges))
     assert Graph.from_networkx(graph.to_directed(), label="label").directed
+
+
+def test_columns_of_a_matrix_equal_separate_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("supergat._frames.BLOCK", 7)
+    matrix = np.random.default_rng(1).standard_normal((30, 4)).astype(np.float32)
+    matrix[3, 1] = np.nan
+    matrix[:, 2] = np.where(np.arange(30) % 5 == 0, np.nan, np.arange(30))  # whole numbers, some missing
+    frame = pd.DataFrame(matrix, columns=list("abcd"), copy=False)
+    separate = pd.DataFrame({name: np.ascontiguousarray(matrix[:, at]) for at, name in enumerate("abcd")})
+    edges = {"source": np.arange(29), "target": np.arange(1, 30)}
+    for nodes in (frame, separate):
+        nodes.insert(0, "id", np.arange(30))
+        nodes.insert(1, "label", np.arange(30) % 2)
+    assert not frame["a"].to_numpy().flags.c_contiguous
+    check_equal(Graph.from_frames(frame, edges), Graph.from_frames(separate, edges))
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])

@@ -65,7 +65,7 @@ pub use convert::convert;
 pub use dataset::Dataset;
 pub use dataset_builder::DatasetBuilder;
 pub use error::{Error, Result};
-pub use frames::{Frame, FrameColumn, Strings, read_frames};
+pub use frames::{Frame, FrameColumn, Strings, Values, read_frames};
 pub use graph_features::FeatureChoice;
 pub use options::{LoadOptions, TableOptions};
 pub use random_graph::RandomGraph;

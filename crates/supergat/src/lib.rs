@@ -44,7 +44,7 @@ pub use supergat_core::hyperparameters;
 pub use supergat_core::{Epoch, Outcome, Score};
 pub use supergat_data::{
     Cache, CacheChoice, Dataset, DatasetBuilder, FeatureChoice, Frame, FrameColumn, LoadOptions, SplitChoice, Strings,
-    TableOptions,
+    TableOptions, Values,
 };
 pub use supergat_lab::{Observation, SeedRun, Settings, Summary};
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 #: Libraries of frames. Results are frames of the first one that is installed, unless frames were given.
 LIBRARIES = ("pandas", "polars", "pyarrow")
+#: Rows of strided columns that are copied at once.
+BLOCK = 8192
 
 
 def package_of(frame: Any) -> str | None:
@@ -61,7 +63,7 @@ def columns_of(frame: Any, name: str) -> Any:
         repeated = frame.columns[frame.columns.duplicated()]
         if len(repeated):
             raise ValueError(f"{name}: expected distinct names of columns, found `{repeated[0]}` again")
-        return {str(key): pandas_column(frame[key]) for key in frame.columns}
+        return pandas_columns({str(key): frame[key] for key in frame.columns})
     if not hasattr(frame, "__arrow_c_stream__") and hasattr(frame, "arrow"):  # a DuckDB relation
         frame = frame.arrow()
     if not hasattr(frame, "__arrow_c_stream__"):
@@ -77,17 +79,53 @@ def is_text(dtype: Any) -> bool:
     return dtype == object or str(dtype) in ("str", "string")
 
 
+def pandas_columns(columns: dict[str, Any]) -> dict[str, Any]:
+    """Return columns of pandas: arrays, whole numbers with marks of the known ones, or strings and None."""
+    numbers = {
+        name: series.to_numpy()
+        for name, series in columns.items()
+        if series.dtype.kind in "fiub" and isinstance(series.dtype, np.dtype)
+    }
+    numbers = contiguous(numbers)
+    return {
+        name: whole_where_missing(column(numbers[name])) if name in numbers else pandas_column(series)
+        for name, series in columns.items()
+    }
+
+
+def contiguous(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Return arrays of equal length, the strided ones copied.
+
+    pandas stores the columns of a matrix side by side. They are copied by blocks of rows, because each cache line
+    contains values of several columns.
+    """
+    strided = {name: array for name, array in arrays.items() if not array.flags.c_contiguous}
+    copies = {name: np.empty(array.shape, array.dtype) for name, array in strided.items()}
+    rows = max((len(array) for array in strided.values()), default=0)
+    for start in range(0, rows, BLOCK):
+        for name, array in strided.items():
+            copies[name][start : start + BLOCK] = array[start : start + BLOCK]
+    return arrays | copies
+
+
+def whole_where_missing(array: NDArray[Any]) -> Any:
+    """Return whole numbers with marks of the known ones, if that is what floating numbers with NaN mean.
+
+    pandas turns whole numbers into floating ones if some are missing.
+    """
+    # The minimum is NaN if any number is.
+    if array.dtype.kind != "f" or array.size == 0 or not np.isnan(array.min()):
+        return array
+    known = ~np.isnan(array)
+    return (np.where(known, array, 0).astype(np.int64), known) if is_whole(array[known]) else array
+
+
 def pandas_column(series: Any) -> Any:
-    """Return a column of pandas: an array, whole numbers with marks of the known ones, or strings and None."""
+    """Return a column of pandas that is no array of numbers."""
     kind = series.dtype.kind
     missing = series.isna().to_numpy()
-    if kind == "f" and isinstance(series.dtype, np.dtype) and missing.any() and is_whole(series.to_numpy()[~missing]):
-        # pandas turns whole numbers into floating ones if some are missing.
-        return np.where(missing, 0, series.to_numpy()).astype(np.int64), ~missing
     if kind == "i" and not isinstance(series.dtype, np.dtype):
         return series.to_numpy(dtype=np.int64, na_value=0), ~missing
-    if kind in "fiub" and isinstance(series.dtype, np.dtype):
-        return column(series.to_numpy())
     if str(series.dtype).startswith("datetime64"):
         series = series.dt.tz_convert("UTC") if series.dt.tz is not None else series
         series = series.dt.strftime("%Y-%m-%dT%H:%M:%S")

@@ -1,13 +1,11 @@
 //! Graphs for attention: incoming edges by target, outgoing edges by source, and one self-loop per node.
 
 mod arrays;
+mod build;
 
 pub use arrays::{GraphArrays, GraphView};
 
-use crate::error::{Error, Result};
-use crate::kernels::{Neighbours, defaults};
-use crate::random::Permutation;
-use rayon::prelude::*;
+use crate::kernels::Neighbours;
 
 /// Meaning of the pairs of an edge list.
 ///
@@ -94,87 +92,6 @@ pub struct Graph {
 }
 
 impl Graph {
-    /// Builds the graph in O(nodes + edges).
-    ///
-    /// Duplicate edges are merged. Every node gets one self-loop, whether the list contains it or not.
-    pub fn from_edges(nodes: usize, edges: &[(u32, u32)], direction: Direction) -> Result<Self> {
-        if nodes as u64 > Permutation::LONGEST {
-            return Err(Error::TooManyNodes { nodes });
-        }
-        for (edge, &(from, to)) in edges.iter().enumerate() {
-            if from as usize >= nodes || to as usize >= nodes {
-                return Err(Error::NodeOutOfRange { edge, from, to, nodes });
-            }
-        }
-        let both = direction == Direction::Undirected;
-        let directed = || {
-            edges
-                .iter()
-                .flat_map(move |&(from, to)| [Some((from, to)), both.then_some((to, from))].into_iter().flatten())
-                .filter(|(from, to)| from != to)
-        };
-        let by_source = group(nodes, directed);
-        let given = by_source.neighbours.len() as u64;
-
-        // Sources in ascending order are appended to the lists of their targets, so lists ascend and
-        // duplicates are adjacent.
-        let mut incoming = group(nodes, || {
-            (0..nodes).flat_map(|source| {
-                let targets = by_source.of(source).iter().copied().chain([source as u32]);
-                targets.map(move |target| (target, source as u32))
-            })
-        });
-        drop(by_source);
-        let (mut write, mut start) = (0, 0);
-        for i in 0..nodes {
-            let (first, end) = (write, incoming.offsets[i + 1] as usize);
-            for read in start..end {
-                let source = incoming.neighbours[read];
-                if write == first || incoming.neighbours[write - 1] != source {
-                    incoming.neighbours[write] = source;
-                    write += 1;
-                }
-            }
-            start = end;
-            incoming.offsets[i + 1] = write as u64;
-        }
-        incoming.neighbours.truncate(write);
-        incoming.neighbours.shrink_to_fit();
-
-        let mut graph = Self::from_incoming(nodes, incoming);
-        graph.direction = direction;
-        graph.input_positions = edges
-            .par_iter()
-            .map(|&(from, to)| graph.position(from, to).expect("every given edge was inserted") as u64)
-            .collect();
-        graph.self_loops = edges.iter().filter(|(from, to)| from == to).count() as u64;
-        graph.duplicates = given - (write - nodes) as u64;
-        Ok(graph)
-    }
-
-    /// Adds the outgoing edges to incoming lists that are sorted, without duplicates, and contain every
-    /// self-loop.
-    fn from_incoming(nodes: usize, incoming: Adjacency) -> Self {
-        let outgoing = group(nodes, || {
-            (0..nodes).flat_map(|target| incoming.of(target).iter().map(move |&source| (source, target as u32)))
-        });
-        let place_at_target = group(nodes, || {
-            (0..nodes).flat_map(|target| incoming.of(target).iter().zip(0..).map(|(&source, place)| (source, place)))
-        });
-        let place_at_target = place_at_target.neighbours;
-        let outgoing = (outgoing != incoming).then_some(outgoing);
-        Self {
-            nodes,
-            incoming,
-            outgoing,
-            place_at_target,
-            input_positions: Vec::new(),
-            direction: Direction::Directed,
-            duplicates: 0,
-            self_loops: 0,
-        }
-    }
-
     /// Returns the number of nodes.
     pub fn nodes(&self) -> usize {
         self.nodes
@@ -251,70 +168,10 @@ impl Graph {
     }
 }
 
-/// Minimum number of nodes whose lists are written together, so that they fit into the cache.
-/// Unit tests have small graphs, so they use small ranges and batches.
-const RANGE: usize = if cfg!(test) { 4 } else { 1 << 14 };
-/// Maximum number of ranges of nodes.
-const MAX_RANGES: usize = 256;
-/// Number of pairs that are distributed to the ranges at once.
-const BATCH: usize = if cfg!(test) { 16 } else { 1 << 22 };
-
-/// Groups `(from, to)` pairs by `from`; pairs of a group keep their order.
-fn group<I: Iterator<Item = (u32, u32)>>(nodes: usize, pairs: impl Fn() -> I) -> Adjacency {
-    let mut offsets = vec![0u64; nodes + 1];
-    pairs().for_each(|(from, _)| offsets[from as usize + 1] += 1);
-    for i in 0..nodes {
-        offsets[i + 1] += offsets[i];
-    }
-    let mut neighbours = defaults::<u32>(offsets[nodes] as usize);
-    let length = RANGE.max(nodes.div_ceil(MAX_RANGES)).next_power_of_two();
-    let mut rest = &mut neighbours[..];
-    let mut ranges = Vec::new();
-    for first in (0..nodes).step_by(length) {
-        let end = (first + length).min(nodes);
-        let (lists, after) = rest.split_at_mut((offsets[end] - offsets[first]) as usize);
-        let cursor: Vec<u64> = offsets[first..end].iter().map(|offset| offset - offsets[first]).collect();
-        ranges.push((first, cursor, lists));
-        rest = after;
-    }
-    let write = |(first, cursor, lists): &mut (usize, Vec<u64>, &mut [u32]), (from, to): (u32, u32)| {
-        let at = &mut cursor[from as usize - *first];
-        lists[*at as usize] = to;
-        *at += 1;
-    };
-    if let [range] = &mut ranges[..] {
-        pairs().for_each(|pair| write(range, pair));
-        return Adjacency { offsets, neighbours };
-    }
-    let shift = length.trailing_zeros();
-    let (mut pairs, mut batch, mut sorted) = (pairs(), Vec::new(), Vec::new());
-    loop {
-        batch.clear();
-        batch.extend(pairs.by_ref().take(BATCH));
-        if batch.is_empty() {
-            break;
-        }
-        let mut ends = vec![0; ranges.len() + 1];
-        batch.iter().for_each(|(from, _)| ends[(from >> shift) as usize + 1] += 1);
-        for range in 0..ranges.len() {
-            ends[range + 1] += ends[range];
-        }
-        let starts = ends.clone();
-        sorted.resize(batch.len(), (0, 0));
-        for &pair in &batch {
-            let end = &mut ends[(pair.0 >> shift) as usize];
-            sorted[*end] = pair;
-            *end += 1;
-        }
-        let parts = starts.windows(2).map(|part| &sorted[part[0]..part[1]]).collect::<Vec<_>>();
-        ranges.par_iter_mut().zip(parts).for_each(|(range, part)| part.iter().for_each(|pair| write(range, *pair)));
-    }
-    Adjacency { offsets, neighbours }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::Error;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 

@@ -1,6 +1,6 @@
 //! A column of a frame, and its values as text and as numbers.
 
-use super::Strings;
+use super::{Strings, Values};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -8,13 +8,13 @@ use std::ops::Range;
 #[derive(Debug, Clone, PartialEq)]
 pub enum FrameColumn {
     /// Numbers in double precision; NaN is a missing value.
-    Numbers(Vec<f64>),
+    Numbers(Values<f64>),
     /// Numbers in single precision; NaN is a missing value.
-    Float32(Vec<f32>),
+    Float32(Values<f32>),
     /// Whole numbers.
     Integers {
         /// Number of each row.
-        values: Vec<i64>,
+        values: Values<i64>,
         /// Whether each number is known; `None` if all are.
         known: Option<Vec<bool>>,
     },
@@ -31,19 +31,19 @@ pub enum FrameColumn {
 
 impl From<Vec<f64>> for FrameColumn {
     fn from(values: Vec<f64>) -> Self {
-        Self::Numbers(values)
+        Self::Numbers(values.into())
     }
 }
 
 impl From<Vec<f32>> for FrameColumn {
     fn from(values: Vec<f32>) -> Self {
-        Self::Float32(values)
+        Self::Float32(values.into())
     }
 }
 
 impl From<Vec<i64>> for FrameColumn {
     fn from(values: Vec<i64>) -> Self {
-        Self::Integers { values, known: None }
+        Self::Integers { values: values.into(), known: None }
     }
 }
 
@@ -179,7 +179,10 @@ mod tests {
         let text = |column: FrameColumn| (0..column.len()).map(|row| column.text(row).into_owned()).collect::<Vec<_>>();
         assert_eq!(text(vec![1.0, 0.1, f64::NAN, -1e300, f64::INFINITY].into()), ["1.0", "0.1", "", "-1e300", "inf"]);
         assert_eq!(text(vec![0.1f32, f32::NAN].into()), ["0.1", ""]);
-        assert_eq!(text(FrameColumn::Integers { values: vec![7, -8], known: Some(vec![false, true]) }), ["", "-8"]);
+        assert_eq!(
+            text(FrameColumn::Integers { values: vec![7, -8].into(), known: Some(vec![false, true]) }),
+            ["", "-8"]
+        );
         assert_eq!(text(vec![true, false].into()), ["true", "false"]);
         assert_eq!(text([Some(" a "), None].into_iter().collect::<Strings>().into()), ["a", ""]);
     }

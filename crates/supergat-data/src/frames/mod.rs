@@ -12,9 +12,11 @@
 
 mod column;
 mod strings;
+mod values;
 
 pub use column::FrameColumn;
 pub use strings::Strings;
+pub use values::Values;
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result, shown};
