@@ -57,7 +57,8 @@ impl Checkpoint {
         let architecture = serde_json::to_string(self.model.architecture()).expect("plain numbers and names");
         metadata.insert("architecture".into(), architecture);
         let weights = self.model.parameters().map(|p| {
-            let bytes: Vec<u8> = p.to_rows().iter().flat_map(|v| v.to_le_bytes()).collect();
+            let rows = p.to_rows(self.model.device()).expect("the CPU can read its memory");
+            let bytes: Vec<u8> = rows.iter().flat_map(|v| v.to_le_bytes()).collect();
             (p.name.clone(), Dtype::F32, p.shape.to_vec(), bytes)
         });
         let mut lists: Vec<_> = self.lists.iter().collect();
@@ -102,29 +103,22 @@ impl Checkpoint {
             return Err(refuse("its architecture has far more weights than the file".into()));
         }
         let mut model = Model::zeros(architecture)?;
-        let mut result = Ok(());
+        let device = *model.device();
         model.for_each_parameter(|parameter| {
-            let read = || -> Result<Vec<f32>> {
-                let tensor =
-                    file.tensor(&parameter.name).map_err(|_| refuse(format!("it has no `{}`", parameter.name)))?;
-                if tensor.dtype() != Dtype::F32 || tensor.shape() != parameter.shape {
-                    return Err(refuse(format!(
-                        "`{}`: expected f32 {:?}, found {:?} {:?}",
-                        parameter.name,
-                        parameter.shape,
-                        tensor.dtype(),
-                        tensor.shape()
-                    )));
-                }
-                let (numbers, _) = tensor.data().as_chunks::<4>();
-                Ok(numbers.iter().map(|b| f32::from_le_bytes(*b)).collect())
-            };
-            match read() {
-                Ok(elements) => parameter.set_rows(&elements),
-                Err(error) => result = Err(error),
+            let tensor = file.tensor(&parameter.name).map_err(|_| refuse(format!("it has no `{}`", parameter.name)))?;
+            if tensor.dtype() != Dtype::F32 || tensor.shape() != parameter.shape {
+                return Err(refuse(format!(
+                    "`{}`: expected f32 {:?}, found {:?} {:?}",
+                    parameter.name,
+                    parameter.shape,
+                    tensor.dtype(),
+                    tensor.shape()
+                )));
             }
-        });
-        result?;
+            let (numbers, _) = tensor.data().as_chunks::<4>();
+            let elements: Vec<f32> = numbers.iter().map(|b| f32::from_le_bytes(*b)).collect();
+            parameter.set_rows(&device, &elements)
+        })?;
         let lists = file.tensors().into_iter().filter(|(_, tensor)| tensor.dtype() == Dtype::U32);
         let lists = lists.map(|(name, tensor)| {
             let (numbers, _) = tensor.data().as_chunks::<4>();
@@ -180,7 +174,8 @@ mod tests {
         assert_eq!(read.lists["split.train"], [3, 1]);
         assert_eq!(read.model.architecture(), model().architecture());
         for (a, b) in read.model.parameters().zip(model().parameters()) {
-            assert_eq!((&a.name, a.shape, a.to_rows()), (&b.name, b.shape, b.to_rows()));
+            let device = crate::Cpu::default();
+            assert_eq!((&a.name, a.shape, a.to_rows(&device)), (&b.name, b.shape, b.to_rows(&device)));
         }
     }
 

@@ -1,7 +1,7 @@
 //! Node features, dense or sparse. Sparse features remain sparse in training, including dropout.
 
 use crate::error::{Error, Result};
-use crate::kernels::Real;
+use crate::kernels::{Dense, Real};
 
 /// One row of features per node.
 ///
@@ -160,6 +160,15 @@ impl<T: Real> Features<T> {
     /// Returns the number of stored values: all values of dense features, the entries of sparse ones.
     pub fn stored(&self) -> usize {
         self.values().len()
+    }
+
+    /// Returns the number of bytes of a dropout mask: a bit per stored value. Rows of dense features start a
+    /// new byte.
+    pub fn mask_bytes(&self) -> usize {
+        match self {
+            Self::Dense { rows, columns, .. } => rows * Dense::<T>::mask_bytes(*columns),
+            Self::Sparse(matrix) => matrix.values.len().div_ceil(8),
+        }
     }
 
     /// Returns the memory use in bytes.

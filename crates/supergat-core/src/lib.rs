@@ -15,6 +15,7 @@
 pub mod architecture;
 pub mod checkpoint;
 pub mod config;
+pub mod device;
 pub mod error;
 pub mod example;
 pub mod features;
@@ -35,13 +36,14 @@ pub mod train;
 
 pub use architecture::Architecture;
 pub use config::{EarlyStop, TrainConfig};
+pub use device::{Cpu, Device};
 pub use error::{Error, Result};
 pub use example::Example;
 pub use features::{Features, SparseMatrix};
 pub use graph::{Direction, Graph};
 pub use kernels::{Form, Primitives, Real};
 pub use labels::Labels;
-pub use model::{EdgeValues, Model, StepLoss};
+pub use model::{EdgeValues, Model, Network, StepLoss};
 pub use model_kind::{Convolution, ModelKind};
 pub use prepared::Prepared;
 pub use session::Session;

@@ -2,15 +2,17 @@
 //! their heads and apply ELU. The last layer averages its heads and computes one logit per class.
 
 use crate::architecture::Architecture;
+use crate::device::{Adam, Cpu, Device, FromAbove, Input, LayerWidth, Place};
 use crate::error::{Error, Result};
 use crate::example::Example;
-use crate::kernels::{Buffer, Dense, HeadLayout, Primitives};
-use crate::layers::scratch::LayerWidth;
-use crate::layers::{Attended, Cache, Context, FromAbove, Input, Join, Layer, Parameter, Scratch, Shape, Size};
+use crate::kernels::{Dense, HeadLayout, Primitives, Real};
+use crate::layers::{Attended, Cache, Context, Join, Layer, Parameter, Scratch, Shape, Size};
 use crate::memory::Arena;
 use crate::model_kind::ModelKind;
 use crate::prepared::Prepared;
-use crate::sampling::EdgeSamples;
+
+/// A network on the CPU; see [`Network`].
+pub type Model<T> = Network<Cpu<T>>;
 
 /// A network and its parameters.
 ///
@@ -24,18 +26,19 @@ use crate::sampling::EdgeSamples;
 /// assert_eq!(model.predict(&example)?.len(), 3 * 2);
 /// # Ok::<(), supergat_core::Error>(())
 /// ```
-#[derive(Debug, Clone)]
-pub struct Model<T> {
+#[derive(Debug)]
+pub struct Network<D: Device> {
+    device: D,
     architecture: Architecture,
-    layers: Vec<Layer<T>>,
+    layers: Vec<Layer<D>>,
 }
 
-/// Memory for running a model on graphs up to a given size. Forward and backward passes allocate nothing.
+/// Memory for running a network on graphs up to a given size. Forward and backward passes allocate nothing.
 #[derive(Debug)]
-pub(crate) struct Workspace<T> {
-    caches: Vec<Cache<T>>,
-    scratch: Scratch<T>,
-    label_gradient: Buffer<T>,
+pub(crate) struct Workspace<D: Device> {
+    caches: Vec<Cache<D>>,
+    scratch: Scratch<D>,
+    label_gradient: D::Numbers,
 }
 
 /// Losses of one training step.
@@ -54,13 +57,31 @@ pub struct StepLoss {
 impl<T: Primitives> Model<T> {
     /// Creates a network with weights drawn from `seed`.
     pub fn new(architecture: Architecture, seed: u64) -> Result<Self> {
-        let mut model = Self::zeros(architecture)?;
-        model.layers.iter_mut().for_each(|layer| layer.initialise(seed));
-        Ok(model)
+        Self::on(&Cpu::default(), architecture, seed)
     }
 
     /// Creates a network with zero parameters, to be filled by the caller.
     pub fn zeros(architecture: Architecture) -> Result<Self> {
+        Self::zeros_on(&Cpu::default(), architecture)
+    }
+}
+
+impl<T: Primitives> Clone for Model<T> {
+    fn clone(&self) -> Self {
+        self.to_device(&self.device).expect("memory of the CPU is allocated or the process ends")
+    }
+}
+
+impl<D: Device> Network<D> {
+    /// Creates a network on a device, with weights drawn from `seed`. All devices draw the same weights.
+    pub fn on(device: &D, architecture: Architecture, seed: u64) -> Result<Self> {
+        let mut network = Self::zeros_on(device, architecture)?;
+        network.layers.iter_mut().try_for_each(|layer| layer.initialise(device, seed))?;
+        Ok(network)
+    }
+
+    /// Creates a network with zero parameters on a device.
+    pub fn zeros_on(device: &D, architecture: Architecture) -> Result<Self> {
         architecture.check()?;
         let a = architecture;
         let mut layers = Vec::with_capacity(a.layers);
@@ -77,15 +98,33 @@ impl<T: Primitives> Model<T> {
             let join = if last { Join::Mean } else { Join::ConcatElu };
             let shape = Shape { input, heads, features, join, dropout: a.dropout };
             let layer = match (a.model, a.model.form()) {
-                (ModelKind::Constrained { .. }, _) => Layer::constrained_attention(number, shape, a.negative_slope),
-                (_, Some(form)) => Layer::attention(number, shape, form, a.negative_slope),
-                (ModelKind::Convolution(convolution), None) => Layer::convolution(number, shape, convolution),
-                _ => Layer::linear(number, shape),
-            };
+                (ModelKind::Constrained { .. }, _) => {
+                    Layer::constrained_attention(device, number, shape, a.negative_slope)
+                }
+                (_, Some(form)) => Layer::attention(device, number, shape, form, a.negative_slope),
+                (ModelKind::Convolution(convolution), None) => Layer::convolution(device, number, shape, convolution),
+                _ => Layer::linear(device, number, shape),
+            }?;
             input = layer.output.layout();
             layers.push(layer);
         }
-        Ok(Self { architecture, layers })
+        Ok(Self { device: device.clone(), architecture, layers })
+    }
+
+    /// Returns a copy of the network on another device.
+    pub fn to_device<E: Device<Number = D::Number>>(&self, device: &E) -> Result<Network<E>> {
+        let mut network = Network::zeros_on(device, self.architecture)?;
+        let mut from = self.parameters();
+        network.for_each_parameter(|to| {
+            let from = from.next().expect("networks of one architecture have the same parameters");
+            to.set_rows(device, &from.to_rows(&self.device)?)
+        })?;
+        Ok(network)
+    }
+
+    /// Returns the device of the network.
+    pub fn device(&self) -> &D {
+        &self.device
     }
 
     /// Returns the architecture of the network.
@@ -94,18 +133,18 @@ impl<T: Primitives> Model<T> {
     }
 
     /// Returns the layers, from the input to the output.
-    pub fn layers(&self) -> &[Layer<T>] {
+    pub fn layers(&self) -> &[Layer<D>] {
         &self.layers
     }
 
     /// Returns all parameters, layer by layer.
-    pub fn parameters(&self) -> impl Iterator<Item = &Parameter<T>> {
+    pub fn parameters(&self) -> impl Iterator<Item = &Parameter<D>> {
         self.layers.iter().flat_map(Layer::parameters)
     }
 
-    /// Calls `f` with every parameter, in the order of [`Model::parameters`].
-    pub fn for_each_parameter(&mut self, mut f: impl FnMut(&mut Parameter<T>)) {
-        self.layers.iter_mut().flat_map(Layer::parameters_mut).for_each(&mut f);
+    /// Calls `f` with every parameter, in the order of [`Network::parameters`], until it fails.
+    pub fn for_each_parameter(&mut self, f: impl FnMut(&mut Parameter<D>) -> Result<()>) -> Result<()> {
+        self.layers.iter_mut().flat_map(Layer::parameters_mut).try_for_each(f)
     }
 
     /// Returns the number of learned weights.
@@ -113,120 +152,110 @@ impl<T: Primitives> Model<T> {
         self.parameters().map(Parameter::elements).sum()
     }
 
-    /// Allocates memory for graphs up to the given size.
-    pub(crate) fn workspace(&self, size: Size) -> Workspace<T> {
-        self.workspace_in(size, &mut Arena::allocating())
+    /// Allocates memory for prepared examples; `training` includes backward passes.
+    pub(crate) fn workspace(&self, prepared: &Prepared<D>, training: bool) -> Result<Workspace<D>> {
+        self.workspace_in(prepared, prepared.size(training), &mut Arena::allocating())
     }
 
     /// Returns the number of bytes that a session on these examples allocates; `training` includes backward
     /// passes.
-    pub fn workspace_bytes(&self, prepared: &Prepared<T>, training: bool) -> u64 {
+    pub fn workspace_bytes(&self, prepared: &Prepared<D>, training: bool) -> Result<u64> {
         let mut arena = Arena::counting();
-        self.workspace_in(prepared.size(training), &mut arena);
-        arena.bytes()
+        self.workspace_in(prepared, prepared.size(training), &mut arena)?;
+        Ok(arena.bytes())
     }
 
-    fn workspace_in(&self, size: Size, arena: &mut Arena) -> Workspace<T> {
-        let training = size.training;
+    fn workspace_in(&self, prepared: &Prepared<D>, size: Size, arena: &mut Arena) -> Result<Workspace<D>> {
+        let device = &self.device;
         let mut mask_bytes = size.feature_mask;
-        let caches = self
-            .layers
-            .iter()
-            .map(|layer| {
-                let cache = layer.cache(size, mask_bytes, arena);
-                let row = Dense::<T>::mask_bytes(layer.output.width());
-                mask_bytes = if training { size.nodes * row } else { 0 };
-                cache
-            })
-            .collect();
-        let gradient = if training { size.nodes * self.architecture.classes } else { 0 };
-        let widths: Vec<LayerWidth> = self.layers.iter().map(Layer::width).collect();
-        let scratch = Scratch::new(size, &widths, arena);
-        Workspace { caches, scratch, label_gradient: arena.numbers(gradient) }
-    }
-
-    /// Runs all layers and returns the logits, one row of classes per node.
-    pub(crate) fn forward<'w>(&self, context: &Context<'_, T>, workspace: &'w mut Workspace<T>) -> &'w [T] {
-        let nodes = context.example.graph.nodes();
-        for index in 0..self.layers.len() {
-            let (before, here) = workspace.caches.split_at_mut(index);
-            let input = self.input(context, before);
-            self.layers[index].forward(context, input, &mut here[0]);
+        let mut caches = Vec::with_capacity(self.layers.len());
+        for layer in &self.layers {
+            caches.push(layer.cache(device, size, mask_bytes, arena)?);
+            let row = Dense::<D::Number>::mask_bytes(layer.output.width());
+            mask_bytes = if size.training { size.nodes * row } else { 0 };
         }
-        self.logits(nodes, workspace)
+        let gradient = if size.training { size.nodes * self.architecture.classes } else { 0 };
+        let widths: Vec<LayerWidth> = self.layers.iter().map(Layer::width).collect();
+        let scratch = Scratch::new(device, prepared.problems(), size, &widths, arena)?;
+        Ok(Workspace { caches, scratch, label_gradient: device.numbers(gradient, arena)? })
     }
 
-    /// Returns the logits of the last forward pass.
-    fn logits<'w>(&self, nodes: usize, workspace: &'w Workspace<T>) -> &'w [T] {
-        let last = workspace.caches.last().expect("a model has layers");
-        &last.output[..nodes * self.architecture.classes]
+    /// Runs all layers.
+    pub(crate) fn forward(&self, context: &Context<'_, D>, workspace: &mut Workspace<D>) -> Result<()> {
+        for (index, layer) in self.layers.iter().enumerate() {
+            let (before, here) = workspace.caches.split_at_mut(index);
+            layer.forward(context, self.input(before), &mut here[0])?;
+        }
+        Ok(())
     }
 
     /// Returns the input of the layer that follows these caches.
-    fn input<'a>(&self, context: &Context<'a, T>, before: &'a [Cache<T>]) -> Input<'a, T> {
+    fn input<'a>(&self, before: &'a [Cache<D>]) -> Input<'a, D> {
         match before.last() {
-            None => Input::Features(&context.example.features),
-            Some(cache) => {
-                let columns = self.layers[before.len() - 1].output.width();
-                let nodes = context.example.graph.nodes();
-                Input::Hidden(Dense { values: &cache.output[..nodes * columns], columns })
-            }
+            None => Input::Features,
+            Some(cache) => Input::Hidden { rows: &cache.output, width: self.layers[before.len() - 1].output.width() },
         }
     }
 
-    /// Computes the gradients of all parameters after a forward pass over the same context; see
-    /// [`crate::Session::backward`].
+    /// Reads the logits of the last forward pass: one row of classes per node.
+    pub(crate) fn logits(&self, context: &Context<'_, D>, workspace: &Workspace<D>) -> Result<Vec<D::Number>> {
+        let mut logits = vec![D::Number::ZERO; context.example.graph.nodes() * self.architecture.classes];
+        self.device.download(workspace.logits(), &mut logits)?;
+        Ok(logits)
+    }
+
+    /// Computes the gradients of all parameters after a forward pass over the same context, and writes the
+    /// losses to `record`; see [`crate::Session::backward`].
     pub(crate) fn backward(
         &mut self,
-        context: &Context<'_, T>,
+        context: &Context<'_, D>,
         lambda_e: Option<f64>,
-        workspace: &mut Workspace<T>,
-    ) -> StepLoss {
-        let example = context.example;
-        let nodes = example.graph.nodes();
-        let classes = self.architecture.classes;
+        workspace: &mut Workspace<D>,
+        record: &mut D::Record,
+    ) -> Result<()> {
+        let example = context.number;
         let Workspace { caches, scratch, label_gradient } = workspace;
-        let logits = &caches.last().expect("a model has layers").output[..nodes * classes];
-        let label = T::label_loss_backward(
-            &context.plan.input.rows,
-            &example.labels,
-            &context.plan.chosen,
-            example.train.len(),
-            logits,
-            &mut label_gradient[..nodes * classes],
-            &mut scratch.losses,
-        );
-        let mut edge = 0.0;
+        let logits = &caches.last().expect("a network has layers").output;
+        let place = Place { record, example };
+        context.device.label_loss_backward(context.problem, logits, label_gradient, &mut scratch.own, place)?;
         for index in (0..self.layers.len()).rev() {
             let (before, rest) = caches.split_at_mut(index);
             let (here, after) = rest.split_first_mut().expect("a cache per layer");
             let above = match after.first() {
-                None => FromAbove::Mean(&label_gradient[..nodes * classes]),
+                None => FromAbove::Mean(label_gradient),
                 Some(next) => FromAbove::Concat(self.layers[index + 1].input_mask(context, next)),
             };
-            let input = self.input(context, before);
-            edge += self.layers[index].backward(context, input, above, lambda_e, here, scratch);
+            let (input, place) = (self.input(before), Place { record, example });
+            self.layers[index].backward(context, input, above, lambda_e, here, scratch, place)?;
             if index > 0 {
-                self.layers[index].input_gradient(&context.plan.input.rows, nodes, scratch);
+                self.layers[index].input_gradient(context, scratch)?;
             }
         }
-        StepLoss { label, edge, total: label + lambda_e.unwrap_or(1.0) * edge }
+        Ok(())
+    }
+
+    /// Applies one step of the optimiser to all parameters.
+    pub(crate) fn update(&mut self, adam: Adam, clock: &D::Clock) -> Result<()> {
+        let Self { device, layers, .. } = self;
+        layers.iter_mut().flat_map(Layer::parameters_mut).try_for_each(|p| p.update(device, adam, clock))
     }
 
     /// Returns the logits of all nodes of an example, one row of classes per node, without dropout.
-    pub fn predict(&self, example: &Example<T>) -> Result<Vec<T>> {
-        let prepared = Prepared::for_evaluation(example, self.architecture)?;
-        let mut workspace = self.workspace(prepared.size(false));
-        Ok(self.forward(&prepared.context(0, None), &mut workspace).to_vec())
+    pub fn predict(&self, example: &Example<D::Number>) -> Result<Vec<D::Number>> {
+        let prepared = Prepared::for_evaluation_on(&self.device, example, self.architecture)?;
+        let mut workspace = self.workspace(&prepared, false)?;
+        let context = prepared.context(0, None);
+        self.forward(&context, &mut workspace)?;
+        self.logits(&context, &workspace)
     }
 
     /// Returns the coefficient and the edge logit of every edge and head, for each attention layer, without
     /// dropout.
-    pub fn attention(&self, example: &Example<T>) -> Result<Vec<EdgeValues<T>>> {
+    pub fn attention(&self, example: &Example<D::Number>) -> Result<Vec<EdgeValues<D::Number>>> {
         self.with_attention(example, |layers| {
-            let values = |attended: Attended<'_, T>| {
-                let [coefficients, logits] = attended.edge_values();
-                EdgeValues { heads: attended.heads(), coefficients, logits }
+            let values = |attended: Attended<'_, D>| {
+                let [coefficients, logits] = attended.edge_values()?;
+                Ok(EdgeValues { heads: attended.heads(), coefficients, logits })
             };
             layers.map(values).collect()
         })
@@ -235,42 +264,52 @@ impl<T: Primitives> Model<T> {
     /// Returns the edge logit of each pair `[source, target]`: the mean over the heads of the last attention
     /// layer, without dropout. Its sigmoid is the probability of an edge. Returns `None` for models without
     /// attention.
-    pub fn pair_logits(&self, example: &Example<T>, pairs: &[[u32; 2]]) -> Result<Option<Vec<T>>> {
+    pub fn pair_logits(&self, example: &Example<D::Number>, pairs: &[[u32; 2]]) -> Result<Option<Vec<D::Number>>> {
         let nodes = example.graph.nodes();
         if let Some(edge) = pairs.iter().position(|pair| pair.iter().any(|&node| node as usize >= nodes)) {
             let [from, to] = pairs[edge];
             return Err(Error::NodeOutOfRange { edge, from, to, nodes });
         }
-        self.with_attention(example, |layers| layers.last().map(|attended| attended.pair_logits(pairs)))
+        self.with_attention(example, |layers| layers.last().map(|attended| attended.pair_logits(pairs)).transpose())
     }
 
     /// Runs all layers without dropout and passes the attention of every attention layer to `read`.
     fn with_attention<R>(
         &self,
-        example: &Example<T>,
-        read: impl FnOnce(&mut dyn Iterator<Item = Attended<'_, T>>) -> R,
+        example: &Example<D::Number>,
+        read: impl FnOnce(&mut dyn Iterator<Item = Attended<'_, D>>) -> Result<R>,
     ) -> Result<R> {
-        let prepared = Prepared::for_evaluation(example, self.architecture)?;
-        let mut workspace = self.workspace(prepared.size(false));
+        let prepared = Prepared::for_evaluation_on(&self.device, example, self.architecture)?;
+        let mut workspace = self.workspace(&prepared, false)?;
         let context = prepared.context(0, None);
-        self.forward(&context, &mut workspace);
-        Ok(read(&mut self.attended(context, &workspace)))
+        self.forward(&context, &mut workspace)?;
+        read(&mut self.attended(context, &workspace))
     }
 
     /// Returns the attention of every attention layer in the last forward pass over a context.
     pub(crate) fn attended<'a>(
         &'a self,
-        context: Context<'a, T>,
-        workspace: &'a Workspace<T>,
-    ) -> impl Iterator<Item = Attended<'a, T>> {
+        context: Context<'a, D>,
+        workspace: &'a Workspace<D>,
+    ) -> impl Iterator<Item = Attended<'a, D>> {
         self.layers.iter().zip(&workspace.caches).filter_map(move |(layer, cache)| layer.attended(&context, cache))
     }
 }
 
-impl<T: Primitives> Workspace<T> {
-    /// Returns the samples of the edge loss; `None` for models without it.
-    pub(crate) fn samples_mut(&mut self) -> Option<&mut EdgeSamples> {
-        self.scratch.samples.edges_mut()
+impl<D: Device> Workspace<D> {
+    /// Returns the logits of the last forward pass.
+    pub(crate) fn logits(&self) -> &D::Numbers {
+        &self.caches.last().expect("a network has layers").output
+    }
+
+    /// Returns the device's memory of backward passes, with the samples of the edge loss.
+    pub(crate) fn scratch_mut(&mut self) -> &mut D::Scratch {
+        &mut self.scratch.own
+    }
+
+    /// Returns the device's memory of backward passes.
+    pub(crate) fn scratch(&self) -> &D::Scratch {
+        &self.scratch.own
     }
 }
 

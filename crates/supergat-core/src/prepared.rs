@@ -2,11 +2,11 @@
 
 use crate::architecture::Architecture;
 use crate::config::TrainConfig;
+use crate::device::{Cpu, Device};
 use crate::error::{Error, Result};
 use crate::example::Example;
 use crate::kernels::Primitives;
-use crate::layers::plan::Plan;
-use crate::layers::{AttentionLoss, Context, Draw, Size};
+use crate::layers::{AttentionLoss, Context, Size};
 use crate::model_kind::ModelKind;
 
 /// Validated examples, architecture and training configuration, with everything that all runs on them share.
@@ -31,17 +31,36 @@ use crate::model_kind::ModelKind;
 /// # Ok::<(), supergat_core::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Prepared<T> {
-    examples: Vec<Example<T>>,
-    plans: Vec<Plan>,
+pub struct Prepared<D: Device> {
+    device: D,
+    examples: Vec<Example<D::Number>>,
+    problems: Vec<D::Problem>,
     architecture: Architecture,
     config: TrainConfig,
 }
 
-impl<T: Primitives> Prepared<T> {
+impl<T: Primitives> Prepared<Cpu<T>> {
     /// Validates the architecture and the configuration, checks that every example fits them, and prepares
-    /// the examples.
+    /// the examples for the CPU.
     pub fn new(examples: &[Example<T>], architecture: Architecture, config: TrainConfig) -> Result<Self> {
+        Self::on(&Cpu::default(), examples, architecture, config)
+    }
+
+    /// Prepares one example for forward passes of a network of this architecture, on the CPU. Labels are not
+    /// read.
+    pub fn for_evaluation(example: &Example<T>, architecture: Architecture) -> Result<Self> {
+        Self::for_evaluation_on(&Cpu::default(), example, architecture)
+    }
+}
+
+impl<D: Device> Prepared<D> {
+    /// Like [`Prepared::new`], on any device.
+    pub fn on(
+        device: &D,
+        examples: &[Example<D::Number>],
+        architecture: Architecture,
+        config: TrainConfig,
+    ) -> Result<Self> {
         architecture.check()?;
         config.check()?;
         let constrained = matches!(architecture.model, ModelKind::Constrained { .. });
@@ -60,20 +79,32 @@ impl<T: Primitives> Prepared<T> {
             }
             None => AttentionLoss::None,
         };
-        let plans = examples.iter().map(|example| Plan::new(example, loss)).collect::<Result<_>>()?;
-        Ok(Self { examples: examples.to_vec(), plans, architecture, config })
+        let place = |example| device.place(example, &architecture, loss);
+        let problems = examples.iter().map(place).collect::<Result<_>>()?;
+        Ok(Self { device: device.clone(), examples: examples.to_vec(), problems, architecture, config })
     }
 
-    /// Prepares one example for forward passes of a network of this architecture. Labels are not read.
-    pub fn for_evaluation(example: &Example<T>, architecture: Architecture) -> Result<Self> {
+    /// Like [`Prepared::for_evaluation`], on any device.
+    pub fn for_evaluation_on(device: &D, example: &Example<D::Number>, architecture: Architecture) -> Result<Self> {
         architecture.accepts_features(&example.features)?;
-        let plans = vec![Plan::new(example, AttentionLoss::None)?];
-        Ok(Self { examples: vec![example.clone()], plans, architecture, config: TrainConfig::default() })
+        let problems = vec![device.place(example, &architecture, AttentionLoss::None)?];
+        let (examples, config) = (vec![example.clone()], TrainConfig::default());
+        Ok(Self { device: device.clone(), examples, problems, architecture, config })
+    }
+
+    /// Returns the device.
+    pub fn device(&self) -> &D {
+        &self.device
     }
 
     /// Returns the examples, in the given order.
-    pub fn examples(&self) -> &[Example<T>] {
+    pub fn examples(&self) -> &[Example<D::Number>] {
         &self.examples
+    }
+
+    /// Returns the examples in the memory of the device.
+    pub(crate) fn problems(&self) -> &[D::Problem] {
+        &self.problems
     }
 
     /// Returns the architecture of the network.
@@ -86,15 +117,20 @@ impl<T: Primitives> Prepared<T> {
         &self.config
     }
 
-    /// Returns one example with its plan, for a pass of a layer: with `draw` in training, without in
-    /// evaluation.
-    pub fn context(&self, example: usize, draw: Option<Draw>) -> Context<'_, T> {
-        Context { example: &self.examples[example], plan: &self.plans[example], draw }
+    /// Returns one example for a pass of a layer: with a clock in training, without in evaluation.
+    pub fn context<'a>(&'a self, example: usize, clock: Option<&'a D::Clock>) -> Context<'a, D> {
+        Context {
+            device: &self.device,
+            example: &self.examples[example],
+            problem: &self.problems[example],
+            number: example,
+            clock,
+        }
     }
 
     /// Returns the sizes that memory for all examples must have; `training` includes backward passes.
-    pub fn size(&self, training: bool) -> Size {
-        Size::of(&self.examples, &self.plans, training)
+    pub(crate) fn size(&self, training: bool) -> Size {
+        Size::of(&self.examples, training)
     }
 }
 
@@ -146,7 +182,7 @@ mod tests {
         let shape = architecture("gat-go", &example);
         let prepared = Prepared::new(&[example], shape, TrainConfig::default()).unwrap();
         let other = Model::new(Architecture { hidden: 3, ..shape }, 0).unwrap();
-        assert!(matches!(Session::new(&prepared, other, false), Err(Error::OtherArchitecture { .. })));
+        assert!(matches!(Session::new(&prepared, other, 0, false), Err(Error::OtherArchitecture { .. })));
     }
 
     #[test]

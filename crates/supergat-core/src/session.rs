@@ -1,19 +1,17 @@
-//! A model with the memory for its passes over prepared examples.
+//! A network with the memory for its passes over prepared examples.
 
+use crate::device::{Adam, Device, Place, Readings};
 use crate::error::{Error, Result};
-use crate::kernels::{Adam, Primitives};
-use crate::layers::{Attended, Draw};
-use crate::model::{Model, StepLoss, Workspace};
+use crate::layers::Attended;
+use crate::model::{Network, StepLoss, Workspace};
 use crate::prepared::Prepared;
-use crate::sampling::EdgeSamples;
 
-/// A model with the memory for its passes over the examples of a [`Prepared`]. Passes allocate nothing.
+/// A network with the memory for its passes over the examples of a [`Prepared`]. Passes allocate nothing.
 ///
 /// [`crate::Trainer`] runs whole trainings; a session runs single steps:
 ///
 /// ```
-/// use supergat_core::kernels::Adam;
-/// use supergat_core::layers::Draw;
+/// use supergat_core::device::Adam;
 /// use supergat_core::{Architecture, Direction, Example, Features, Graph, Labels};
 /// use supergat_core::{Model, Prepared, Session, TrainConfig};
 /// let graph = Graph::from_edges(4, &[(0, 1), (1, 2), (2, 3)], Direction::Undirected)?;
@@ -24,93 +22,148 @@ use crate::sampling::EdgeSamples;
 /// let prepared = Prepared::new(&[example], architecture, TrainConfig::default())?;
 ///
 /// // With zero weights, both classes have probability 1/2, and so has every edge in both layers.
-/// let mut session = Session::new(&prepared, Model::zeros(architecture)?, true)?;
-/// session.forward(0, None);
+/// let mut session = Session::new(&prepared, Model::zeros(architecture)?, 0, true)?;
+/// session.forward(0, false)?;
 /// let attention = session.attended(0).next().expect("an attention layer");
-/// assert_eq!((attention.heads(), attention.pair_logits(&[[0, 3]])), (8, vec![0.0]));
+/// assert_eq!((attention.heads(), attention.pair_logits(&[[0, 3]])?), (8, vec![0.0]));
 ///
-/// let draw = Some(Draw { seed: 0, step: 0 });
-/// assert_eq!(session.forward(0, draw), [0.0; 4 * 2]);
-/// let loss = session.backward(0, draw, Some(3.0));
+/// session.forward(0, true)?;
+/// assert_eq!(session.logits(0)?, [0.0; 4 * 2]);
+/// session.backward(0, true, Some(3.0))?;
+/// session.update(Adam { lr: 0.01, lambda_2: 0.0 })?;
+/// let loss = session.loss(0, Some(3.0))?;
 /// assert!((loss.label - 2f64.ln()).abs() < 1e-6);
 /// assert!((loss.edge - 2.0 * 2f64.ln()).abs() < 1e-6);
 /// assert_eq!(loss.total, loss.label + 3.0 * loss.edge);
-/// session.update(Adam { lr: 0.01, lambda_2: 0.0, step: 1 });
 /// # Ok::<(), supergat_core::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Session<'p, T> {
-    prepared: &'p Prepared<T>,
-    model: Model<T>,
-    workspace: Workspace<T>,
+pub struct Session<'p, D: Device> {
+    prepared: &'p Prepared<D>,
+    network: Network<D>,
+    workspace: Workspace<D>,
+    clock: D::Clock,
+    record: D::Record,
+    readings: Readings,
     training: bool,
 }
 
-impl<'p, T: Primitives> Session<'p, T> {
-    /// Allocates memory for `model`, which must have the architecture of `prepared`; `training` includes
-    /// backward passes.
-    pub fn new(prepared: &'p Prepared<T>, model: Model<T>, training: bool) -> Result<Self> {
-        if model.architecture() != prepared.architecture() {
+impl<'p, D: Device> Session<'p, D> {
+    /// Allocates memory for `network`, which must have the architecture of `prepared`. Dropout and samples
+    /// are drawn from `seed`; `training` includes backward passes.
+    pub fn new(prepared: &'p Prepared<D>, network: Network<D>, seed: u64, training: bool) -> Result<Self> {
+        if network.architecture() != prepared.architecture() {
             return Err(Error::OtherArchitecture {
                 expected: format!("{:?}", prepared.architecture()),
-                found: format!("{:?}", model.architecture()),
+                found: format!("{:?}", network.architecture()),
             });
         }
-        let workspace = model.workspace(prepared.size(training));
-        Ok(Self { prepared, model, workspace, training })
+        let (device, examples) = (prepared.device(), prepared.examples().len());
+        let workspace = network.workspace(prepared, training)?;
+        let (clock, record, readings) = (device.clock(seed)?, device.record(examples)?, Readings::new(examples));
+        Ok(Self { prepared, network, workspace, clock, record, readings, training })
     }
 
     /// Returns the prepared examples that the session runs on.
-    pub fn prepared(&self) -> &'p Prepared<T> {
+    pub fn prepared(&self) -> &'p Prepared<D> {
         self.prepared
     }
 
-    /// Returns the model with its current parameters.
-    pub fn model(&self) -> &Model<T> {
-        &self.model
+    /// Returns the network with its current parameters.
+    pub fn network(&self) -> &Network<D> {
+        &self.network
     }
 
-    /// Returns the model with its current parameters, mutably.
-    pub fn model_mut(&mut self) -> &mut Model<T> {
-        &mut self.model
+    /// Returns the network with its current parameters, mutably.
+    pub fn network_mut(&mut self) -> &mut Network<D> {
+        &mut self.network
     }
 
-    /// Ends the session and returns the model.
-    pub fn into_model(self) -> Model<T> {
-        self.model
+    /// Ends the session and returns the network.
+    pub fn into_network(self) -> Network<D> {
+        self.network
     }
 
-    /// Runs all layers on an example and returns the logits, one row of classes per node. With `draw`,
-    /// dropout is applied.
-    pub fn forward(&mut self, example: usize, draw: Option<Draw>) -> &[T] {
-        self.model.forward(&self.prepared.context(example, draw), &mut self.workspace)
+    /// Sets the number of the step, which determines dropout and samples.
+    pub fn set_step(&mut self, step: u32) -> Result<()> {
+        self.prepared.device().set_step(&mut self.clock, step)
     }
 
-    /// Computes the gradients of all parameters after a forward pass over the same example with the same
-    /// `draw`.
+    /// Goes on to the next step.
+    pub fn advance(&mut self) -> Result<()> {
+        self.prepared.device().advance(&mut self.clock)
+    }
+
+    /// Runs all layers on an example; in training, with dropout.
+    pub fn forward(&mut self, example: usize, training: bool) -> Result<()> {
+        let context = self.prepared.context(example, training.then_some(&self.clock));
+        self.network.forward(&context, &mut self.workspace)
+    }
+
+    /// Reads the logits of the last forward pass over an example: one row of classes per node.
+    pub fn logits(&self, example: usize) -> Result<Vec<D::Number>> {
+        self.network.logits(&self.prepared.context(example, None), &self.workspace)
+    }
+
+    /// Computes the gradients of all parameters after a forward pass over the same example in the same step.
     ///
-    /// With `lambda_e`, the edge losses are part of the objective. Their samples are drawn for the step of
-    /// `draw`; without `draw`, they are those of [`Session::samples_mut`]. Panics if the session was created
-    /// without `training`.
-    pub fn backward(&mut self, example: usize, draw: Option<Draw>, lambda_e: Option<f64>) -> StepLoss {
+    /// With `lambda_e`, the edge losses are part of the objective. In training their samples are drawn for the
+    /// step; otherwise they are those of [`Session::set_samples`]. Panics if the session was created without
+    /// `training`.
+    pub fn backward(&mut self, example: usize, training: bool, lambda_e: Option<f64>) -> Result<()> {
         assert!(self.training, "the session was made for evaluation only");
-        self.model.backward(&self.prepared.context(example, draw), lambda_e, &mut self.workspace)
+        let context = self.prepared.context(example, training.then_some(&self.clock));
+        self.network.backward(&context, lambda_e, &mut self.workspace, &mut self.record)
     }
 
     /// Applies one step of the optimiser with the gradients of the last backward pass.
-    pub fn update(&mut self, adam: Adam) {
-        self.model.for_each_parameter(|parameter| parameter.update(adam));
+    pub fn update(&mut self, adam: Adam) -> Result<()> {
+        self.network.update(adam, &self.clock)
+    }
+
+    /// Computes losses and counts of the validation and the test nodes of an example, after a forward pass
+    /// over it.
+    pub fn evaluate(&mut self, example: usize) -> Result<()> {
+        let context = self.prepared.context(example, None);
+        let place = Place { record: &mut self.record, example };
+        context.device.evaluate(context.problem, self.workspace.logits(), place)
+    }
+
+    /// Waits for all passes and reads their losses and scores.
+    pub fn read(&mut self) -> Result<&Readings> {
+        self.prepared.device().read(&self.record, &mut self.readings)?;
+        Ok(&self.readings)
+    }
+
+    /// Reads the losses of the last backward pass over an example, with the objective for `lambda_e`.
+    pub fn loss(&mut self, example: usize, lambda_e: Option<f64>) -> Result<StepLoss> {
+        self.read()?;
+        Ok(self.step_loss(example, lambda_e))
+    }
+
+    /// Returns the losses of an example that were read last.
+    pub(crate) fn step_loss(&self, example: usize, lambda_e: Option<f64>) -> StepLoss {
+        let [label, edge] = self.readings.losses[example];
+        StepLoss { label, edge, total: label + lambda_e.unwrap_or(1.0) * edge }
     }
 
     /// Returns the attention of every attention layer in the last forward pass over an example, without
     /// dropout.
-    pub fn attended(&self, example: usize) -> impl Iterator<Item = Attended<'_, T>> {
-        self.model.attended(self.prepared.context(example, None), &self.workspace)
+    pub fn attended(&self, example: usize) -> impl Iterator<Item = Attended<'_, D>> {
+        self.network.attended(self.prepared.context(example, None), &self.workspace)
     }
 
-    /// Returns the samples of the edge loss that all layers use in a backward pass without `draw`; `None` for
-    /// models without an edge loss.
-    pub fn samples_mut(&mut self) -> Option<&mut EdgeSamples> {
-        self.workspace.samples_mut()
+    /// Sets the samples of the edge loss that all layers use in a backward pass outside training: all edges
+    /// and the given non-edges `[source, target]`.
+    pub fn set_samples(&mut self, example: usize, negatives: &[[u32; 2]]) -> Result<()> {
+        let context = self.prepared.context(example, None);
+        context.device.set_samples(context.problem, negatives, self.workspace.scratch_mut())
+    }
+
+    /// Returns the samples of the edge loss that the last layer of a backward pass used: bits of the sampled
+    /// edges, and the non-edges.
+    pub fn samples(&self, example: usize) -> Result<(Vec<u8>, Vec<[u32; 2]>)> {
+        let context = self.prepared.context(example, None);
+        context.device.samples(context.problem, self.workspace.scratch())
     }
 }

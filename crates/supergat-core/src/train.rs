@@ -1,10 +1,11 @@
 //! Training: full-batch Adam, validation after every epoch, choice of the best epoch, early stopping.
 
 use crate::config::EarlyStop;
+use crate::device::{Adam, Cpu, Device};
 use crate::error::{Error, Result};
-use crate::kernels::{Adam, Buffer, Counts, Primitives};
-use crate::layers::{Draw, Parameter};
-use crate::model::{Model, StepLoss};
+use crate::kernels::{Counts, Primitives};
+use crate::memory::Arena;
+use crate::model::{Model, Network, StepLoss};
 use crate::prepared::Prepared;
 use crate::random::{Purpose, Stream};
 use crate::session::Session;
@@ -61,7 +62,7 @@ pub struct Outcome {
 ///
 /// See [`Trainer`] for an example.
 #[derive(Debug)]
-pub struct Trained<T> {
+pub struct Trained<T: Primitives> {
     /// Model with the parameters of the best epoch.
     pub model: Model<T>,
     /// Scores of the best epoch.
@@ -95,21 +96,22 @@ pub struct Trained<T> {
 /// # Ok::<(), supergat_core::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Trainer<'p, T> {
-    session: Session<'p, T>,
+pub struct Trainer<'p, D: Device> {
+    session: Session<'p, D>,
     seed: u64,
     order: Vec<usize>,
-    step: u32,
-    best: Vec<Buffer<T>>,
+    best: Vec<D::Numbers>,
+    /// Recorded training step and evaluation of each example.
+    recordings: Vec<[D::Recording; 2]>,
     stopper: Option<Stopper>,
     outcome: Option<Outcome>,
     epoch: usize,
 }
 
-impl<'p, T: Primitives> Trainer<'p, T> {
+impl<'p, D: Device> Trainer<'p, D> {
     /// Starts a run with weights drawn from `seed`. All memory is allocated here.
-    pub fn new(prepared: &'p Prepared<T>, seed: u64) -> Result<Self> {
-        let examples = prepared.examples();
+    pub fn new(prepared: &'p Prepared<D>, seed: u64) -> Result<Self> {
+        let (device, examples) = (prepared.device(), prepared.examples());
         let order: Vec<usize> = (0..examples.len()).filter(|&k| !examples[k].train.is_empty()).collect();
         if order.is_empty() {
             return Err(Error::EmptySplit { split: "training" });
@@ -117,16 +119,20 @@ impl<'p, T: Primitives> Trainer<'p, T> {
         if examples.iter().all(|example| example.validation.is_empty()) {
             return Err(Error::EmptySplit { split: "validation" });
         }
-        let session = Session::new(prepared, Model::new(*prepared.architecture(), seed)?, true)?;
-        let best = session.model().parameters().map(|p| p.value.clone()).collect();
+        let network = Network::on(device, *prepared.architecture(), seed)?;
+        let session = Session::new(prepared, network, seed, true)?;
+        let mut arena = Arena::allocating();
+        let best = session.network().parameters().map(|p| device.numbers(p.stored(), &mut arena));
+        let best = best.collect::<Result<_>>()?;
+        let recordings = examples.iter().map(|_| Default::default()).collect();
         let config = prepared.config();
         let stopper = config.early_stop.map(|rule| Stopper::new(rule, config.max_epochs));
-        Ok(Self { session, seed, order, step: 0, best, stopper, outcome: None, epoch: 0 })
+        Ok(Self { session, seed, order, best, recordings, stopper, outcome: None, epoch: 0 })
     }
 
     /// Runs the remaining epochs and restores the parameters of the best one. `observe` is called after every
     /// epoch and may stop the run.
-    pub fn run(mut self, mut observe: impl FnMut(&Epoch) -> ControlFlow<()>) -> Result<Trained<T>> {
+    pub fn run(mut self, mut observe: impl FnMut(&Epoch) -> ControlFlow<()>) -> Result<Trained<D::Number>> {
         let mut interrupted = false;
         while let Some(epoch) = self.next_epoch()? {
             if observe(&epoch).is_break() {
@@ -134,14 +140,19 @@ impl<'p, T: Primitives> Trainer<'p, T> {
                 break;
             }
         }
+        let device = self.session.prepared().device();
         let mut best = self.best.iter();
-        let restore = |p: &mut Parameter<T>| p.value.copy_from_slice(best.next().expect("as many as parameters"));
-        self.session.model_mut().for_each_parameter(restore);
+        self.session.network_mut().for_each_parameter(|parameter| {
+            device.copy(best.next().expect("as many as parameters"), &mut parameter.value)
+        })?;
         let outcome = self.outcome.expect("at least one epoch was run");
         let outcome = Outcome { epochs: self.epoch, interrupted, ..outcome };
-        let examples = self.session.prepared().examples().len();
-        let logits = (0..examples).map(|example| self.session.forward(example, None).to_vec()).collect();
-        Ok(Trained { model: self.session.into_model(), outcome, logits })
+        let mut logits = Vec::new();
+        for example in 0..self.session.prepared().examples().len() {
+            self.session.forward(example, false)?;
+            logits.push(self.session.logits(example)?);
+        }
+        Ok(Trained { model: self.session.network().to_device(&Cpu::default())?, outcome, logits })
     }
 
     /// Runs one epoch: a step per training graph in shuffled order, then validation. Returns `None` after the
@@ -154,10 +165,14 @@ impl<'p, T: Primitives> Trainer<'p, T> {
         let epoch = self.epoch;
         self.order.sort_unstable();
         Stream::new(self.seed, epoch as u32, 0, Purpose::GraphOrder).shuffle(&mut self.order);
-        let mut train = StepLoss::default();
-        let share = 1.0 / self.order.len() as f64;
         for k in 0..self.order.len() {
-            let loss = self.train_step(self.order[k]);
+            self.train_step(self.order[k])?;
+        }
+        let [validation, test] = self.evaluate()?;
+        let (mut train, share) = (StepLoss::default(), 1.0 / self.order.len() as f64);
+        let lambda_e = self.lambda_e();
+        for &example in &self.order {
+            let loss = self.session.step_loss(example, lambda_e);
             if !loss.total.is_finite() {
                 return Err(Error::Diverged { epoch, loss: loss.total });
             }
@@ -165,15 +180,15 @@ impl<'p, T: Primitives> Trainer<'p, T> {
             train.edge += loss.edge * share;
             train.total += loss.total * share;
         }
-        let [validation, test] = self.evaluate();
         if !validation.loss.is_finite() {
             return Err(Error::Diverged { epoch, loss: validation.loss });
         }
         let best = self.outcome.is_none_or(|o| validation.metric >= o.validation.metric);
         if best {
             self.outcome = Some(Outcome { epochs: epoch + 1, best_epoch: epoch, validation, test, interrupted: false });
-            let parameters = self.session.model().parameters();
-            self.best.iter_mut().zip(parameters).for_each(|(best, p)| best.copy_from_slice(&p.value));
+            let device = self.session.prepared().device();
+            let parameters = self.session.network().parameters();
+            self.best.iter_mut().zip(parameters).try_for_each(|(best, p)| device.copy(&p.value, best))?;
         }
         if let Some(stopper) = &mut self.stopper {
             stopper.see(epoch, validation);
@@ -182,36 +197,60 @@ impl<'p, T: Primitives> Trainer<'p, T> {
         Ok(Some(Epoch { epoch, train, validation, test, best }))
     }
 
-    /// Runs the forward pass, the backward pass and the update on one example.
-    pub fn train_step(&mut self, example: usize) -> StepLoss {
-        let draw = Some(Draw { seed: self.seed, step: self.step });
+    /// Returns the weight of the edge loss, if the model has one.
+    fn lambda_e(&self) -> Option<f64> {
         let prepared = self.session.prepared();
-        let config = prepared.config();
-        let lambda_e = prepared.architecture().model.is_self_supervised().then_some(config.lambda_e);
-        self.session.forward(example, draw);
-        let loss = self.session.backward(example, draw, lambda_e);
-        self.step += 1;
-        self.session.update(Adam { lr: config.lr, lambda_2: config.lambda_2, step: u64::from(self.step) });
-        loss
+        prepared.architecture().model.is_self_supervised().then_some(prepared.config().lambda_e)
+    }
+
+    /// Runs the forward pass, the backward pass and the update on one example. The losses are read by
+    /// [`Trainer::loss`] or at the end of the epoch.
+    pub fn train_step(&mut self, example: usize) -> Result<()> {
+        let lambda_e = self.lambda_e();
+        let Self { session, recordings, .. } = self;
+        let config = session.prepared().config();
+        let adam = Adam { lr: config.lr, lambda_2: config.lambda_2 };
+        session.prepared().device().replay(&mut recordings[example][0], &mut || {
+            session.forward(example, true)?;
+            session.backward(example, true, lambda_e)?;
+            session.update(adam)?;
+            session.advance()
+        })
+    }
+
+    /// Reads the losses of the last step on an example.
+    pub fn loss(&mut self, example: usize) -> Result<StepLoss> {
+        let lambda_e = self.lambda_e();
+        self.session.loss(example, lambda_e)
     }
 
     /// Returns the scores of the validation and the test nodes with the current parameters, without dropout.
-    pub fn evaluate(&mut self) -> [Score; 2] {
+    pub fn evaluate(&mut self) -> Result<[Score; 2]> {
+        let Self { session, recordings, .. } = self;
+        let prepared = session.prepared();
+        let lists = |k: usize| [&prepared.examples()[k].validation, &prepared.examples()[k].test];
+        let evaluated = |k: &usize| lists(*k).iter().any(|list| !list.is_empty());
+        let examples = prepared.examples().len();
+        for k in (0..examples).filter(evaluated) {
+            prepared.device().replay(&mut recordings[k][1], &mut || {
+                session.forward(k, false)?;
+                session.evaluate(k)
+            })?;
+        }
+        let readings = session.read()?;
         let mut sums = [(0.0, Counts::default(), 0usize); 2];
-        for (k, example) in self.session.prepared().examples().iter().enumerate() {
-            let lists = [&example.validation, &example.test];
-            if lists.iter().all(|list| list.is_empty()) {
-                continue;
-            }
-            let logits = self.session.forward(k, None);
-            for (sum, list) in sums.iter_mut().zip(lists) {
-                let (loss, counts) = T::evaluate(&example.labels, list, logits);
+        for k in (0..examples).filter(evaluated) {
+            for ((sum, list), (loss, counts)) in sums.iter_mut().zip(lists(k)).zip(readings.scores[k]) {
                 sum.0 += loss;
                 sum.1 += counts;
                 sum.2 += list.len();
             }
         }
-        sums.map(|(loss, counts, nodes)| Score { loss: loss / nodes.max(1) as f64, metric: counts.micro_f1() })
+        let score = |(loss, counts, nodes): (f64, Counts, usize)| Score {
+            loss: loss / nodes.max(1) as f64,
+            metric: counts.micro_f1(),
+        };
+        Ok(sums.map(score))
     }
 }
 

@@ -84,11 +84,8 @@ pub fn bench(dataset: &Dataset, settings: &Settings, epochs: usize, threads: usi
         let (mut best_val, mut test_at_best_val) = (0.0, 0.0);
         for _ in 0..epochs.max(1) {
             let started = Instant::now();
-            let ((), step) = record(|| {
-                training.iter().for_each(|&example| {
-                    trainer.train_step(example);
-                });
-            });
+            let (done, step) = record(|| training.iter().try_for_each(|&example| trainer.train_step(example)));
+            done?;
             steps.push(started.elapsed().as_secs_f64());
             for lap in step {
                 let (calls, times) = laps.entry(lap.name).or_default();
@@ -96,7 +93,7 @@ pub fn bench(dataset: &Dataset, settings: &Settings, epochs: usize, threads: usi
                 times.push(lap.time.as_secs_f64());
             }
             let started = Instant::now();
-            let [validation, test] = trainer.evaluate();
+            let [validation, test] = trainer.evaluate()?;
             evaluations.push(started.elapsed().as_secs_f64());
             if validation.metric >= best_val {
                 (best_val, test_at_best_val) = (validation.metric, test.metric);

@@ -62,10 +62,10 @@ pub fn estimate(
     if parameters <= MANY_PARAMETERS {
         let prepared = prepare(dataset, settings)?;
         let model = Model::<f32>::zeros(architecture)?;
-        workspace = model.workspace_bytes(&prepared, true);
+        workspace = model.workspace_bytes(&prepared, true)?;
         if attention_rows > 0 {
             // Memory of another forward pass, and a coefficient and a logit per row.
-            attention = model.workspace_bytes(&prepared, false) + 8 * attention_rows as u64;
+            attention = model.workspace_bytes(&prepared, false)? + 8 * attention_rows as u64;
         }
     }
     let runs_at_once = threads.clamp(1, seeds.max(1)) as u64;

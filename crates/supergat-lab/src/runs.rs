@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 use supergat_core::kernels::{Counts, Primitives};
-use supergat_core::{Epoch, Example, Model, Outcome, Prepared, Result, Score, Trained, Trainer};
+use supergat_core::{Cpu, Epoch, Example, Model, Outcome, Prepared, Result, Score, Trained, Trainer};
 use supergat_data::Dataset;
 
 /// Result of training with one seed.
@@ -101,13 +101,13 @@ pub(crate) struct Finished {
 }
 
 /// Prepares a dataset for training with `settings`; all runs with these settings share the result.
-pub(crate) fn prepare(dataset: &Dataset, settings: &Settings) -> Result<Prepared<f32>> {
+pub(crate) fn prepare(dataset: &Dataset, settings: &Settings) -> Result<Prepared<Cpu<f32>>> {
     Prepared::new(&dataset.examples, settings.architecture(dataset), settings.training())
 }
 
 /// Trains once, on the threads of the current thread pool.
 pub(crate) fn train(
-    prepared: &Prepared<f32>,
+    prepared: &Prepared<Cpu<f32>>,
     seed: u64,
     mut observe: impl FnMut(&Epoch) -> ControlFlow<()>,
 ) -> Result<Finished> {
@@ -200,7 +200,7 @@ pub fn run_splits(
 fn run_jobs(
     seeds: &[u64],
     threads: usize,
-    with_prepared: impl Fn(usize, &dyn Fn(&Prepared<f32>) -> Result<()>) -> Result<()> + Sync,
+    with_prepared: impl Fn(usize, &dyn Fn(&Prepared<Cpu<f32>>) -> Result<()>) -> Result<()> + Sync,
     observe: impl Fn(Observation<'_>) -> ControlFlow<()> + Sync,
 ) -> Result<Runs> {
     assert!(!seeds.is_empty(), "at least one seed");
@@ -210,7 +210,7 @@ fn run_jobs(
     let best: Mutex<Option<Best>> = Mutex::default();
     let failure: Mutex<Option<supergat_core::Error>> = Mutex::default();
 
-    let one = |k: usize, prepared: &Prepared<f32>| -> Result<()> {
+    let one = |k: usize, prepared: &Prepared<Cpu<f32>>| -> Result<()> {
         let seed = seeds[k];
         let Finished { run, model, logits } = train(prepared, seed, |epoch| {
             if observe(Observation::Epoch(seed, epoch)).is_break() {

@@ -8,211 +8,186 @@
 //! L_E    = mean over sampled pairs of -ln phi_ij (edges) and -ln (1 - phi_ij) (non-edges)
 //! ```
 
-use super::contrast::Scores;
+use super::context::Context;
 use super::parameter::{Parameter, layer_name};
-use super::plan::{Context, Supervision};
-use super::scratch::{Samples, Scratch, Size};
-use crate::kernels::{
-    Attention, Buffer, Dropout, EdgeLoss, Form, Gradient, HeadLayout, Mask, Primitives, STATE, sum_parts, vector_sums,
-};
+use super::scratch::{Scratch, Size};
+use crate::device::{Attention, AttentionGradient, Device, Mask, Place, ProjectedGradient, Supervision};
+use crate::error::Result;
+use crate::kernels::{Dropout, Form, HeadLayout, STATE};
 use crate::memory::Arena;
-use crate::random::{Purpose, Stream};
+use crate::random::Purpose;
 
 /// Attention step of a layer, with its parameters.
-#[derive(Debug, Clone)]
-pub struct AttentionMixing<T> {
+#[derive(Debug)]
+pub struct AttentionMixing<D: Device> {
     index: u16,
     form: Form,
     layout: HeadLayout,
-    slope: T,
+    slope: f64,
     dropout: Dropout,
     /// Whether training attends only to the edges with the highest scores, as CGAT does.
     constrained: bool,
     /// Attention vectors `a`, [heads, 2 * features], of GO and MX. The first half of each row belongs to the
     /// target, the second to the source.
-    pub vectors: Option<Parameter<T>>,
+    pub vectors: Option<Parameter<D>>,
 }
 
 /// Values of a forward pass that the backward pass reads.
 #[derive(Debug)]
-pub struct AttentionCache<T> {
-    keep: Vec<u8>,
-    chosen: Vec<u8>,
-    source_score: Buffer<T>,
-    state: Buffer<T>,
-    state_width: usize,
+pub struct AttentionCache<D: Device> {
+    keep: D::Bits,
+    chosen: D::Bits,
+    source_score: D::Numbers,
+    /// State of every node.
+    pub state: D::Numbers,
 }
 
-impl<T: Primitives> AttentionCache<T> {
-    /// Returns the state of the first `nodes` nodes.
-    pub fn state_mut(&mut self, nodes: usize) -> &mut [T] {
-        &mut self.state[..nodes * self.state_width]
-    }
-}
-
-impl<T: Primitives> AttentionMixing<T> {
+impl<D: Device> AttentionMixing<D> {
     /// Creates the attention of layer `index` with zero vectors.
     pub fn new(
+        device: &D,
         index: u16,
         form: Form,
         layout: HeadLayout,
-        negative_slope: f64,
+        slope: f64,
         dropout: Dropout,
         constrained: bool,
-    ) -> Self {
+    ) -> Result<Self> {
         let stride = layout.stride();
         let vectors = form.has_vector().then(|| {
             let places = (0..layout.heads).flat_map(|h| {
                 (0..2).flat_map(move |side| (0..layout.features).map(move |f| side * stride + layout.index(h, f)))
             });
-            Parameter::new(format!("{}.a", layer_name(index)), [layout.heads, 2 * layout.features], 2 * stride, places)
+            let (name, shape) = (format!("{}.a", layer_name(index)), [layout.heads, 2 * layout.features]);
+            Parameter::new(device, name, shape, 2 * stride, places)
         });
-        Self { index, form, layout, slope: T::from_f64(negative_slope), dropout, constrained, vectors }
+        Ok(Self { index, form, layout, slope, dropout, constrained, vectors: vectors.transpose()? })
     }
 
     /// Allocates memory for graphs up to a size.
-    pub fn cache(&self, size: Size, arena: &mut Arena) -> AttentionCache<T> {
+    pub fn cache(&self, device: &D, size: Size, arena: &mut Arena) -> Result<AttentionCache<D>> {
         let constrained = size.training && self.constrained;
         let drops = size.training && !constrained && !self.dropout.is_none();
         let per_edge = size.edges * self.layout.groups;
         let per_head = size.nodes * self.layout.head_stride();
-        AttentionCache {
-            keep: arena.list(if drops { per_edge } else { 0 }),
-            chosen: arena.list(if constrained { per_edge } else { 0 }),
-            source_score: arena.numbers(if self.vectors.is_some() { per_head } else { 0 }),
-            state: arena.numbers(STATE * per_head),
-            state_width: STATE * self.layout.head_stride(),
-        }
+        Ok(AttentionCache {
+            keep: device.bits(if drops { per_edge } else { 0 }, arena)?,
+            chosen: device.bits(if constrained { per_edge } else { 0 }, arena)?,
+            source_score: device.numbers(if self.vectors.is_some() { per_head } else { 0 }, arena)?,
+            state: device.numbers(STATE * per_head, arena)?,
+        })
     }
 
-    /// Computes the weighted sums of the projected features `z`. In training, where `context.draw` is given,
+    /// Computes the weighted sums of the projected features `z`. In training, where `context.clock` is given,
     /// coefficients are dropped.
-    pub fn forward(&self, context: &Context<'_, T>, z: &[T], cache: &mut AttentionCache<T>, sums: &mut [T]) {
-        let graph = &context.example.graph;
-        let (nodes, per_edge) = (graph.nodes(), graph.edges() * self.layout.groups);
-        let AttentionCache { keep, chosen, source_score, state, state_width } = cache;
-        let state = &mut state[..nodes * *state_width];
+    pub fn forward(
+        &self,
+        context: &Context<'_, D>,
+        z: &D::Numbers,
+        cache: &mut AttentionCache<D>,
+        sums: &mut D::Numbers,
+    ) -> Result<()> {
+        let (device, problem) = (context.device, context.problem);
+        let AttentionCache { keep, chosen, source_score, state } = cache;
         if let Some(a) = &self.vectors {
-            let (a_target, a_source) = a.value.split_at(self.layout.stride());
-            let source = &mut source_score[..nodes * self.layout.head_stride()];
-            T::attention_scores(&context.plan.input.rows, self.layout, z, a_target, a_source, state, source);
+            device.attention_scores(problem, self.layout, z, &a.value, state, source_score)?;
         }
-        let stream = context.stream(self.index, Purpose::AttentionDropout);
-        if let Some(stream) = stream.filter(|_| self.drops_coefficients(context)) {
-            self.dropout.fill_heads(stream, self.layout.lane_heads, &mut keep[..per_edge]);
+        let random = context.random(self.index, Purpose::AttentionDropout);
+        if let Some(random) = random.filter(|_| self.drops_coefficients(context)) {
+            device.draw_head_mask(problem, random, self.dropout, self.layout, keep)?;
         }
-        if let Some((plan, _)) = context.constraint() {
-            let attention = self.kernel_input(context, z, keep, &[], source_score);
-            T::choose_top_k(&context.plan.edges, attention, state, plan.top_k(), &mut chosen[..per_edge]);
+        if self.is_constrained(context) {
+            device.choose_top_k(problem, self.input(context, z, keep, None, source_score), state, chosen)?;
         }
-        let attention = self.kernel_input(context, z, keep, chosen, source_score);
-        T::attention_forward(&context.plan.edges, attention, state, sums);
+        device.attention_forward(problem, self.input(context, z, keep, Some(chosen), source_score), state, sums)
+    }
+
+    /// Returns whether attention is constrained to the highest scores: by CGAT, in training.
+    fn is_constrained(&self, context: &Context<'_, D>) -> bool {
+        self.constrained && context.clock.is_some()
     }
 
     /// Returns whether dropout applies to the coefficients: in training, except for CGAT.
-    fn drops_coefficients(&self, context: &Context<'_, T>) -> bool {
-        context.draw.is_some() && context.constraint().is_none() && !self.dropout.is_none()
+    fn drops_coefficients(&self, context: &Context<'_, D>) -> bool {
+        context.clock.is_some() && !self.constrained && !self.dropout.is_none()
     }
 
-    /// Collects the arguments of the attention kernels.
-    fn kernel_input<'a>(
+    /// Collects the inputs of attention.
+    fn input<'a>(
         &self,
-        context: &Context<'a, T>,
-        z: &'a [T],
-        keep: &'a [u8],
-        chosen: &'a [u8],
-        source_score: &'a [T],
-    ) -> Attention<'a, T> {
+        context: &Context<'_, D>,
+        z: &'a D::Numbers,
+        keep: &'a D::Bits,
+        chosen: Option<&'a D::Bits>,
+        source_score: &'a D::Numbers,
+    ) -> Attention<'a, D> {
         Attention {
             form: self.form,
             layout: self.layout,
             slope: self.slope,
             z,
             source_score,
-            incoming: context.example.graph.incoming().lists(),
-            keep: self.drops_coefficients(context).then(|| Mask { keep, scale: self.dropout.scale() }),
-            chosen: context.constraint().map(|_| chosen),
+            keep: self.drops_coefficients(context).then_some(Mask { keep, dropout: self.dropout }),
+            chosen: chosen.filter(|_| self.is_constrained(context)),
         }
     }
 
     /// Returns the attention that the last forward pass computed.
-    pub fn attended<'a>(&self, context: &Context<'a, T>, z: &'a [T], cache: &'a AttentionCache<T>) -> Attended<'a, T> {
-        let attention = self.kernel_input(context, z, &cache.keep, &cache.chosen, &cache.source_score);
-        Attended { attention, state: &cache.state[..context.example.graph.nodes() * cache.state_width] }
+    pub fn attended<'a>(
+        &self,
+        context: &Context<'a, D>,
+        z: &'a D::Numbers,
+        cache: &'a AttentionCache<D>,
+    ) -> Attended<'a, D> {
+        let attention = self.input(context, z, &cache.keep, Some(&cache.chosen), &cache.source_score);
+        Attended { context: *context, attention, state: &cache.state }
     }
 
     /// Computes the gradients of the projected features (`scratch.projected`) and of the vectors from the
-    /// gradient of the sums (`scratch.gradient`).
+    /// gradient of the sums (`scratch.gradient`). Adds the loss on attention to `place`.
     ///
-    /// Returns the loss on attention. With `lambda_e`, this is the edge loss, which is then part of the
-    /// objective. Its samples are drawn for the step of `context.draw`; without `draw`, `scratch.samples` is
-    /// used unchanged. For CGAT, it is the weighted sum of the margin losses. Otherwise it is zero.
+    /// With `lambda_e`, the edge loss is part of the objective. Its samples are drawn for the step of
+    /// `context.clock`; without a clock, the samples in `scratch` are used unchanged. CGAT has its margin
+    /// losses.
     pub fn backward(
         &mut self,
-        context: &Context<'_, T>,
-        z: &[T],
+        context: &Context<'_, D>,
+        z: &D::Numbers,
         lambda_e: Option<f64>,
-        cache: &AttentionCache<T>,
-        scratch: &mut Scratch<T>,
-    ) -> f64 {
-        let graph = &context.example.graph;
-        let (nodes, stride) = (graph.nodes(), self.layout.stride());
-        if lambda_e.is_some()
-            && let (Some(draw), Supervision::Edges(sampler, sizes), Samples::Edges(samples)) =
-                (context.draw, &context.plan.supervision, &mut scratch.samples)
-        {
-            let streams = [Purpose::PositiveEdges, Purpose::NegativePairs]
-                .map(|purpose| Stream::new(draw.seed, draw.step, self.index, purpose));
-            samples.draw(graph, sampler, *sizes, streams);
-        }
-        let samples = if let Samples::Edges(samples) = &scratch.samples { Some(samples) } else { None };
-        let sampled = lambda_e.zip(samples);
-        let edge_loss = sampled.map(|(lambda_e, samples)| EdgeLoss {
-            positives: &samples.positives,
-            negatives_by_target: samples.by_target.lists(),
-            negatives_by_source: samples.by_source.lists(),
-            weight: lambda_e / samples.count() as f64,
-        });
-        let vectors = self.vectors.as_ref().map_or([&[][..], &[][..]], |a| a.value.split_at(stride).into());
-        let Attended { attention, state } = self.attended(context, z, cache);
-        let gradient = Gradient {
-            state,
-            out: &scratch.gradient[..nodes * stride],
-            active: &scratch.active[..nodes],
-            vectors,
-            outgoing: graph.outgoing().lists(),
-            place_at_target: graph.place_at_target(),
-            symmetric: graph.is_symmetric(),
-            edge_loss,
+        cache: &AttentionCache<D>,
+        scratch: &mut Scratch<D>,
+        place: Place<'_, D>,
+    ) -> Result<()> {
+        let (device, problem) = (context.device, context.problem);
+        let supervision = match (lambda_e, context.clock) {
+            (_, Some(clock)) if self.constrained => Supervision::Margins { clock, layer: self.index },
+            (Some(lambda_e), clock) => {
+                if let Some(clock) = clock {
+                    device.draw_samples(problem, clock, self.index, &mut scratch.own)?;
+                }
+                Supervision::Edges { lambda_e }
+            }
+            (None, _) => Supervision::None,
         };
-        let parts = &context.plan.edges;
-        let sums = &mut scratch.partial[..parts.len() * vector_sums(self.layout)];
-        let losses = &mut scratch.losses[..parts.len()];
-        let projected = &mut scratch.projected[..nodes * stride];
-        T::attention_backward(parts, attention, gradient, projected, sums, losses);
-        let mut loss = sampled.map_or(0.0, |(_, samples)| losses.iter().sum::<f64>() / samples.count().max(1) as f64);
-        if let (Some((plan, draw)), Samples::Margins(samples)) = (context.constraint(), &mut scratch.samples) {
-            samples.draw(graph, parts, plan, |purpose| Stream::new(draw.seed, draw.step, self.index, purpose));
-            let scores = Scores { parts, graph, attention, state, vectors };
-            loss = samples.backward(plan, scores, projected, sums, losses);
-        }
-        if let Some(a) = &mut self.vectors {
-            sum_parts(parts.len(), sums, &mut a.gradient);
-        }
-        loss
+        let attention = self.input(context, z, &cache.keep, Some(&cache.chosen), &cache.source_score);
+        let (vectors, d_vectors) = self.vectors.as_mut().map(|a| (&a.value, &mut a.gradient)).unzip();
+        let from = AttentionGradient { state: &cache.state, sums: &scratch.gradient, vectors };
+        let to = ProjectedGradient { z: &mut scratch.projected, vectors: d_vectors };
+        device.attention_backward(problem, attention, supervision, from, &mut scratch.own, to, place)
     }
 }
 
 /// Attention of one layer in the last forward pass.
 ///
 /// See [`crate::Session`] for an example.
-#[derive(Debug, Clone, Copy)]
-pub struct Attended<'a, T> {
-    attention: Attention<'a, T>,
-    state: &'a [T],
+#[derive(Debug)]
+pub struct Attended<'a, D: Device> {
+    context: Context<'a, D>,
+    attention: Attention<'a, D>,
+    state: &'a D::Numbers,
 }
 
-impl<T: Primitives> Attended<'_, T> {
+impl<D: Device> Attended<'_, D> {
     /// Returns the number of heads.
     pub fn heads(&self) -> usize {
         self.attention.layout.heads
@@ -220,17 +195,12 @@ impl<T: Primitives> Attended<'_, T> {
 
     /// Returns the coefficients and the edge logits: element `edge * heads + head`, with edges in the order
     /// of the graph's incoming lists.
-    pub fn edge_values(&self) -> [Vec<T>; 2] {
-        let values = self.attention.incoming.nodes.len() * self.heads();
-        let [mut coefficients, mut logits] = [vec![T::ZERO; values], vec![T::ZERO; values]];
-        T::edge_values(self.attention, self.state, &mut coefficients, &mut logits);
-        [coefficients, logits]
+    pub fn edge_values(&self) -> Result<[Vec<D::Number>; 2]> {
+        self.context.device.edge_values(self.context.problem, self.attention, self.state)
     }
 
     /// Returns the edge logit, averaged over heads, of any pairs `[source, target]`.
-    pub fn pair_logits(&self, pairs: &[[u32; 2]]) -> Vec<T> {
-        let mut out = vec![T::ZERO; pairs.len()];
-        T::pair_logits(self.attention, self.state, pairs, &mut out);
-        out
+    pub fn pair_logits(&self, pairs: &[[u32; 2]]) -> Result<Vec<D::Number>> {
+        self.context.device.pair_logits(self.context.problem, self.attention, self.state, pairs)
     }
 }

@@ -2,20 +2,19 @@
 //! kernels.
 
 mod attention;
+pub(crate) mod context;
 mod contrast;
 mod convolution;
-mod input;
 mod layer;
 mod output;
 mod parameter;
-pub(crate) mod plan;
 pub(crate) mod scratch;
 
 pub use attention::Attended;
+pub use context::{AttentionLoss, Context, Draw};
 pub use contrast::{Boundary, Contrast};
-pub use input::Input;
 pub use layer::{Cache, Layer, Shape};
-pub use output::{FromAbove, Join, Output};
+pub use output::{Join, Output};
 pub use parameter::Parameter;
-pub use plan::{AttentionLoss, Context, Draw};
-pub use scratch::{Samples, Scratch, Size};
+
+pub use scratch::{Scratch, Size};

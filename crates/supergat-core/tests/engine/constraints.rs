@@ -1,7 +1,7 @@
 //! CGAT compared with a naive computation of its definition, on a graph where every draw has one candidate
 //! only.
 
-use supergat_core::layers::{Boundary, Contrast, Draw};
+use supergat_core::layers::{Boundary, Contrast};
 use supergat_core::{
     Architecture, Direction, Example, Features, Graph, Labels, Model, ModelKind, Prepared, Session, TrainConfig,
 };
@@ -37,7 +37,7 @@ struct Naive {
 
 impl Naive {
     fn new(model: &Model<f64>, example: &Example<f64>) -> Self {
-        let parameters: Vec<Vec<f64>> = model.parameters().map(|p| p.to_rows()).collect();
+        let parameters: Vec<Vec<f64>> = model.parameters().map(|p| p.to_rows(model.device()).unwrap()).collect();
         let (w, x) = (&parameters[0], example.features.values());
         let z = |i: usize, h: usize, c: usize| {
             (0..FEATURES).map(|f| x[i * FEATURES + f] * w[f * HEADS * CLASSES + h * CLASSES + c]).sum()
@@ -114,10 +114,12 @@ fn losses_and_attention_match_definition() {
         let naive = Naive::new(&model, &example);
         let evaluated = model.predict(&example).unwrap();
 
-        let draw = Some(Draw { seed: 1, step: 2 });
-        let mut session = Session::new(&prepared, model, true).unwrap();
-        let trained = session.forward(0, draw).to_vec();
-        let loss = session.backward(0, draw, None);
+        let mut session = Session::new(&prepared, model, 1, true).unwrap();
+        session.set_step(2).unwrap();
+        session.forward(0, true).unwrap();
+        let trained = session.logits(0).unwrap();
+        session.backward(0, true, None).unwrap();
+        let loss = session.loss(0, None).unwrap();
         for i in 0..NODES {
             for c in 0..CLASSES {
                 close(trained[i * CLASSES + c], naive.logits(i, 2)[c]);

@@ -39,7 +39,8 @@ fn run(kind: ModelKind, seed: u64, threads: usize, sparse: bool) -> (Outcome, Ve
                 ControlFlow::Continue(())
             })
             .unwrap();
-        let weights = trained.model.parameters().flat_map(|p| p.to_rows()).map(f32::to_bits).collect();
+        let device = trained.model.device();
+        let weights = trained.model.parameters().flat_map(|p| p.to_rows(device).unwrap()).map(f32::to_bits).collect();
         (trained.outcome, weights, losses)
     })
 }

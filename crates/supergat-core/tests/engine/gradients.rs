@@ -1,16 +1,17 @@
 //! All gradients compared with central differences, in double precision.
 
 use crate::common::{FORMS, Recipe, architecture};
-use supergat_core::layers::{Boundary, Contrast, Draw};
-use supergat_core::{Architecture, Convolution, Example, Model, ModelKind, Prepared, Session, TrainConfig};
+use supergat_core::layers::{Boundary, Contrast};
+use supergat_core::{Architecture, Convolution, Cpu, Example, Model, ModelKind, Prepared, Session, TrainConfig};
 
 /// Runs one step with fixed dropout masks and samples. Returns the objective, and the model with its
 /// gradients.
-fn objective(model: Model<f64>, prepared: &Prepared<f64>, lambda_e: Option<f64>) -> (f64, Model<f64>) {
-    let draw = Some(Draw { seed: 3, step: 7 });
-    let mut session = Session::new(prepared, model, true).unwrap();
-    session.forward(0, draw);
-    (session.backward(0, draw, lambda_e).total, session.into_model())
+fn objective(model: Model<f64>, prepared: &Prepared<Cpu<f64>>, lambda_e: Option<f64>) -> (f64, Model<f64>) {
+    let mut session = Session::new(prepared, model, 3, true).unwrap();
+    session.set_step(7).unwrap();
+    session.forward(0, true).unwrap();
+    session.backward(0, true, lambda_e).unwrap();
+    (session.loss(0, lambda_e).unwrap().total, session.into_network())
 }
 
 fn check(what: &str, architecture: Architecture, example: &Example<f64>, lambda_e: Option<f64>) {
@@ -27,27 +28,33 @@ fn check_with(
     let prepared = Prepared::new(std::slice::from_ref(example), architecture, config).unwrap();
     let mut model = Model::new(architecture, 5).unwrap();
     // Zero biases would hide errors that are proportional to them.
-    model.for_each_parameter(|p| {
-        let moved: Vec<f64> = p.to_rows().iter().enumerate().map(|(k, v)| v + 0.05 * ((k % 7) as f64 - 3.0)).collect();
-        p.set_rows(&moved);
-    });
+    let device = Cpu::default();
+    let moved = |rows: Vec<f64>| rows.iter().enumerate().map(|(k, v)| v + 0.05 * ((k % 7) as f64 - 3.0)).collect();
+    model
+        .for_each_parameter(|p| {
+            let moved: Vec<f64> = moved(p.to_rows(&device)?);
+            p.set_rows(&device, &moved)
+        })
+        .unwrap();
     let (_, model) = objective(model, &prepared, lambda_e);
     let gradients: Vec<(String, Vec<f64>)> =
-        model.parameters().map(|p| (p.name.clone(), p.gradient_to_rows())).collect();
+        model.parameters().map(|p| (p.name.clone(), p.gradient_to_rows(&device).unwrap())).collect();
     let mut nonzero = 0;
     for (index, (name, gradient)) in gradients.iter().enumerate() {
         for (element, &found) in gradient.iter().enumerate() {
             let at = |shift: f64| {
                 let mut moved = model.clone();
                 let mut number = 0;
-                moved.for_each_parameter(|p| {
+                let shifted = moved.for_each_parameter(|p| {
                     if number == index {
-                        let mut rows = p.to_rows();
+                        let mut rows = p.to_rows(&device)?;
                         rows[element] += shift;
-                        p.set_rows(&rows);
+                        p.set_rows(&device, &rows)?;
                     }
                     number += 1;
+                    Ok(())
                 });
+                shifted.unwrap();
                 objective(moved, &prepared, lambda_e).0
             };
             let step = 1e-6;

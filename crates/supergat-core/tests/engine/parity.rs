@@ -3,11 +3,13 @@
 
 use serde_json::Value;
 use std::path::PathBuf;
-use supergat_core::kernels::{Adam, Buffer, HeadLayout};
-use supergat_core::layers::{FromAbove, Input, Join, Layer, Parameter, Scratch, Shape};
+use supergat_core::device::{Adam, Cpu, Device, FromAbove, Input, Place, Readings};
+use supergat_core::kernels::HeadLayout;
+use supergat_core::layers::{Join, Layer, Scratch, Shape};
+use supergat_core::memory::Arena;
 use supergat_core::{
-    Architecture, Convolution, Direction, Example, Features, Form, Graph, Labels, Model, ModelKind, Prepared,
-    Primitives, Session, TrainConfig,
+    Architecture, Convolution, Direction, Example, Features, Form, Graph, Labels, ModelKind, Network, Prepared, Real,
+    Session, TrainConfig,
 };
 
 /// Returns all golden files with their names.
@@ -42,7 +44,7 @@ fn numbers(value: &Value) -> Vec<f64> {
     }
 }
 
-fn cast<T: Primitives>(value: &Value) -> Vec<T> {
+fn cast<T: Real>(value: &Value) -> Vec<T> {
     numbers(value).into_iter().map(T::from_f64).collect()
 }
 
@@ -55,16 +57,16 @@ fn size(value: &Value) -> usize {
 }
 
 /// Prepares an example for a network with all edges as positives and no sampled negatives.
-fn prepared<T: Primitives>(example: &Example<T>, model: ModelKind) -> Prepared<T> {
+fn prepared<D: Device>(device: &D, example: &Example<D::Number>, model: ModelKind) -> Prepared<D> {
     let config = TrainConfig { p_e: 1.0, p_n: 0.0, ..TrainConfig::default() };
-    Prepared::new(std::slice::from_ref(example), Architecture::new(model, example), config).unwrap()
+    Prepared::on(device, std::slice::from_ref(example), Architecture::new(model, example), config).unwrap()
 }
 
 fn form(value: &Value) -> Form {
     serde_json::from_value(value.clone()).expect("go, dp, sd or mx")
 }
 
-fn close<T: Primitives>(what: &str, found: &[T], expected: &Value, tolerance: f64) {
+fn close<T: Real>(what: &str, found: &[T], expected: &Value, tolerance: f64) {
     let expected = numbers(expected);
     assert_eq!(found.len(), expected.len(), "{what}: number of values");
     for (k, (f, e)) in found.iter().zip(expected).enumerate() {
@@ -73,7 +75,7 @@ fn close<T: Primitives>(what: &str, found: &[T], expected: &Value, tolerance: f6
     }
 }
 
-fn example<T: Primitives>(file: &Value, labels: Labels, train: Vec<u32>) -> Example<T> {
+fn example<T: Real>(file: &Value, labels: Labels, train: Vec<u32>) -> Example<T> {
     let nodes = size(&file["nodes"]);
     let edges: Vec<(u32, u32)> = pairs(&file["edges"]).into_iter().map(|[from, to]| (from, to)).collect();
     let graph = Graph::from_edges(nodes, &edges, Direction::Directed).unwrap();
@@ -83,44 +85,43 @@ fn example<T: Primitives>(file: &Value, labels: Labels, train: Vec<u32>) -> Exam
 }
 
 /// Compares an attention layer: output, attention, edge loss, objective and all gradients.
-fn check_layer<T: Primitives>(name: &str, file: &Value, tolerance: f64) {
+fn check_layer<D: Device>(device: &D, name: &str, file: &Value, tolerance: f64) {
     let (heads, features) = (size(&file["heads"]), size(&file["out_features"]));
     let concat = file["concat"].as_bool().unwrap();
     let nodes = size(&file["nodes"]);
     let labels = Labels::Single { classes: 1, of: vec![0; nodes] };
-    let example = example::<T>(file, labels, vec![0]);
+    let example = example::<D::Number>(file, labels, vec![0]);
     let input = HeadLayout::plain(size(&file["in_features"]));
     let join = if concat { Join::Concat } else { Join::Mean };
     let shape = Shape { input, heads, features, join, dropout: 0.0 };
-    let mut layer = Layer::<T>::attention(0, shape, form(&file["form"]), 0.2);
-    layer.weight.set_rows(&cast(&file["w"]));
+    let mut layer = Layer::attention(device, 0, shape, form(&file["form"]), 0.2).unwrap();
+    layer.weight.set_rows(device, &cast(&file["w"])).unwrap();
     if let Some(a) = layer.parameters_mut().find(|parameter| parameter.name == "layer1.a") {
-        a.set_rows(&cast(&file["a"]));
+        a.set_rows(device, &cast(&file["a"])).unwrap();
     }
-    layer.output.bias.set_rows(&cast(&file["bias"]));
+    layer.output.bias.set_rows(device, &cast(&file["bias"])).unwrap();
 
     let model = ModelKind::Attention { form: form(&file["form"]), self_supervised: true };
-    let prepared = prepared(&example, model);
+    let prepared = prepared(device, &example, model);
     let context = prepared.context(0, None);
-    let (mut cache, mut scratch) = layer.memory(prepared.size(true));
+    let (mut cache, mut scratch) = layer.memory(&prepared).unwrap();
     let layout = layer.layout();
-    let features_input = Input::Features(&example.features);
-    layer.forward(&context, features_input, &mut cache);
+    layer.forward(&context, Input::Features, &mut cache).unwrap();
 
     // Converts the layout of the kernels to rows of [head][feature].
-    let canonical = |rows: &[T], layout: HeadLayout, stride: usize| -> Vec<T> {
+    let canonical = |rows: &[D::Number], layout: HeadLayout, stride: usize| -> Vec<D::Number> {
         rows.chunks(stride).take(nodes).flat_map(|row| layout.canonical().map(|p| row[p]).collect::<Vec<_>>()).collect()
     };
     let out = if concat {
-        canonical(&cache.output, layout, layout.stride())
+        canonical(&download(device, &cache.output, nodes * layout.stride()), layout, layout.stride())
     } else {
-        cache.output[..nodes * features].to_vec()
+        download(device, &cache.output, nodes * features)
     };
     close(&format!("{name}: out"), &out, &file["out"], tolerance);
 
-    let [coefficients, _] = layer.attended(&context, &cache).expect("attention").edge_values();
+    let [coefficients, _] = layer.attended(&context, &cache).expect("attention").edge_values().unwrap();
     let listed = pairs(&file["edges"]).into_iter().chain((0..nodes as u32).map(|i| [i, i]));
-    let in_file_order: Vec<T> = listed
+    let in_file_order: Vec<D::Number> = listed
         .flat_map(|[from, to]| {
             let at = example.graph.position(from, to).unwrap() * heads;
             coefficients[at..at + heads].to_vec()
@@ -129,75 +130,103 @@ fn check_layer<T: Primitives>(name: &str, file: &Value, tolerance: f64) {
     close(&format!("{name}: attention"), &in_file_order, &file["attention"], tolerance);
 
     // objective = sum(out * r) + 1.7 * edge_loss, so the gradient of the output is r.
-    let r: Vec<T> = cast(&file["r"]);
+    let r: Vec<D::Number> = cast(&file["r"]);
     let negatives = pairs(&file["negatives"]);
-    scratch.samples.edges_mut().expect("an edge loss").set(&example.graph, &negatives);
+    context.set_samples(&negatives, &mut scratch).unwrap();
+    let of_mean = upload(device, &r);
     let above = if concat {
+        let mut gradient = vec![D::Number::ZERO; nodes * layout.stride()];
         for (node, row) in r.chunks(heads * features).enumerate() {
             for (k, place) in layout.canonical().enumerate() {
-                scratch.gradient[node * layout.stride() + place] = row[k];
+                gradient[node * layout.stride() + place] = row[k];
             }
         }
+        device.upload(&gradient, &mut scratch.gradient).unwrap();
         FromAbove::Concat(None)
     } else {
-        FromAbove::Mean(&r)
+        FromAbove::Mean(&of_mean)
     };
-    let edge_loss = layer.backward(&context, features_input, above, Some(1.7), &mut cache, &mut scratch);
-    close(&format!("{name}: edge loss"), &[T::from_f64(edge_loss)], &file["edge_loss"], tolerance);
+    let mut record = device.record(1).unwrap();
+    let place = Place { record: &mut record, example: 0 };
+    layer.backward(&context, Input::Features, above, Some(1.7), &mut cache, &mut scratch, place).unwrap();
+    let mut readings = Readings::new(1);
+    device.read(&record, &mut readings).unwrap();
+    let edge_loss = readings.losses[0][1];
+    close(&format!("{name}: edge loss"), &[edge_loss], &file["edge_loss"], tolerance);
     let inner: f64 = out.iter().zip(&r).map(|(o, r)| (*o * *r).to_f64()).sum();
-    close(&format!("{name}: objective"), &[T::from_f64(inner + 1.7 * edge_loss)], &file["objective"], tolerance);
+    close(&format!("{name}: objective"), &[inner + 1.7 * edge_loss], &file["objective"], tolerance);
 
     // The edge logits of pairs give the same loss.
     let attended = layer.attended(&context, &cache).expect("attention");
-    let mean_logits = attended.pair_logits(&negatives);
+    let mean_logits = attended.pair_logits(&negatives).unwrap();
     let softplus = |x: f64| x.max(0.0) + (-x.abs()).exp().ln_1p();
     let all_edges: Vec<[u32; 2]> = (0..nodes)
         .flat_map(|i| example.graph.incoming().of(i).iter().map(move |&j| [j, i as u32]).collect::<Vec<_>>())
         .collect();
-    let positive: f64 = attended.pair_logits(&all_edges).iter().map(|x| softplus(-x.to_f64())).sum();
+    let positive: f64 = attended.pair_logits(&all_edges).unwrap().iter().map(|x| softplus(-x.to_f64())).sum();
     let negative: f64 = mean_logits.iter().map(|x| softplus(x.to_f64())).sum();
     let mean = (positive + negative) / (all_edges.len() + negatives.len()) as f64;
-    close(&format!("{name}: loss of pair logits"), &[T::from_f64(mean)], &file["edge_loss"], tolerance);
+    close(&format!("{name}: loss of pair logits"), &[mean], &file["edge_loss"], tolerance);
 
-    close(&format!("{name}: grad_w"), &layer.weight.gradient_to_rows(), &file["grad_w"], tolerance);
-    close(&format!("{name}: grad_bias"), &layer.output.bias.gradient_to_rows(), &file["grad_bias"], tolerance);
+    close(&format!("{name}: grad_w"), &layer.weight.gradient_to_rows(device).unwrap(), &file["grad_w"], tolerance);
+    close(
+        &format!("{name}: grad_bias"),
+        &layer.output.bias.gradient_to_rows(device).unwrap(),
+        &file["grad_bias"],
+        tolerance,
+    );
     let a = layer.parameters().find(|parameter| parameter.name == "layer1.a");
-    let d_a = a.map(Parameter::gradient_to_rows).unwrap_or_default();
+    let d_a = a.map(|a| a.gradient_to_rows(device).unwrap()).unwrap_or_default();
     close(&format!("{name}: grad_a"), &d_a, &file["grad_a"], tolerance);
 
     let width = input.features;
-    let d_x: Buffer<T> = input_gradient(&layer, &scratch, nodes, width);
+    let d_x = input_gradient(device, &layer, &scratch, nodes, width);
     close(&format!("{name}: grad_x"), &d_x, &file["grad_x"], tolerance);
 }
 
 /// Computes `projected W^T` for an input without padding, which the model itself never needs.
-fn input_gradient<T: Primitives>(layer: &Layer<T>, scratch: &Scratch<T>, nodes: usize, width: usize) -> Buffer<T> {
-    let (stride, weight) = (layer.stride(), &layer.weight.value);
-    let mut out = Buffer::zeros(nodes * width);
-    for i in 0..nodes {
-        for k in 0..width {
-            out[i * width + k] = (0..stride).map(|c| scratch.projected[i * stride + c] * weight[k * stride + c]).sum();
-        }
-    }
-    out
+fn input_gradient<D: Device>(
+    device: &D,
+    layer: &Layer<D>,
+    scratch: &Scratch<D>,
+    nodes: usize,
+    width: usize,
+) -> Vec<D::Number> {
+    let stride = layer.stride();
+    let weight = download(device, &layer.weight.value, layer.weight.stored());
+    let projected = download(device, &scratch.projected, nodes * stride);
+    let element = |i: usize, k: usize| (0..stride).map(|c| projected[i * stride + c] * weight[k * stride + c]).sum();
+    (0..nodes).flat_map(|i| (0..width).map(move |k| (i, k))).map(|(i, k)| element(i, k)).collect()
+}
+
+fn download<D: Device>(device: &D, numbers: &D::Numbers, length: usize) -> Vec<D::Number> {
+    let mut found = vec![D::Number::ZERO; length];
+    device.download(numbers, &mut found).unwrap();
+    found
+}
+
+fn upload<D: Device>(device: &D, numbers: &[D::Number]) -> D::Numbers {
+    let mut on_device = device.numbers(numbers.len(), &mut Arena::allocating()).unwrap();
+    device.upload(numbers, &mut on_device).unwrap();
+    on_device
 }
 
 #[test]
 fn layers_match_in_double_precision() {
-    files("layer").iter().for_each(|(name, file)| check_layer::<f64>(name, file, 1e-9));
+    files("layer").iter().for_each(|(name, file)| check_layer(&Cpu::<f64>::default(), name, file, 1e-9));
 }
 
 #[test]
 fn layers_match_in_single_precision() {
-    files("layer").iter().for_each(|(name, file)| check_layer::<f32>(name, file, 1e-4));
+    files("layer").iter().for_each(|(name, file)| check_layer(&Cpu::<f32>::default(), name, file, 1e-4));
 }
 
 /// Compares training of a two-layer network with Adam: the losses of each step, the final parameters and the
 /// logits.
-fn check_training<T: Primitives>(name: &str, file: &Value, tolerance: f64) {
+fn check_training<D: Device>(device: &D, name: &str, file: &Value, tolerance: f64) {
     let labels: Vec<u32> = numbers(&file["labels"]).iter().map(|&c| c as u32).collect();
     let train = numbers(&file["train"]).iter().map(|&n| n as u32).collect();
-    let example = example::<T>(file, Labels::Single { classes: 3, of: labels }, train);
+    let example = example::<D::Number>(file, Labels::Single { classes: 3, of: labels }, train);
     let architecture = Architecture {
         model: ModelKind::Attention { form: form(&file["form"]), self_supervised: true },
         input_features: example.features.columns(),
@@ -210,46 +239,48 @@ fn check_training<T: Primitives>(name: &str, file: &Value, tolerance: f64) {
         dropout: 0.0,
         negative_slope: 0.2,
     };
-    let mut model = Model::<T>::zeros(architecture).unwrap();
-    model.for_each_parameter(|p| p.set_rows(&cast(&file["initial"][&p.name])));
+    let mut network = Network::zeros_on(device, architecture).unwrap();
+    network.for_each_parameter(|p| p.set_rows(device, &cast(&file["initial"][&p.name]))).unwrap();
     let config = TrainConfig { p_e: 1.0, p_n: 0.0, ..TrainConfig::default() };
-    let prepared = Prepared::new(std::slice::from_ref(&example), architecture, config).unwrap();
-    let mut session = Session::new(&prepared, model, true).unwrap();
+    let prepared = Prepared::on(device, std::slice::from_ref(&example), architecture, config).unwrap();
+    let mut session = Session::new(&prepared, network, 0, true).unwrap();
     let number = |key: &str| file[key].as_f64().unwrap();
     for step in 1..=size(&file["steps"]) {
-        session.forward(0, None);
-        session.samples_mut().expect("an edge loss").set(&example.graph, &pairs(&file["negatives"]));
-        let loss = session.backward(0, None, Some(number("lambda_e")));
+        session.forward(0, false).unwrap();
+        session.set_samples(0, &pairs(&file["negatives"])).unwrap();
+        session.backward(0, false, Some(number("lambda_e"))).unwrap();
+        let loss = session.loss(0, Some(number("lambda_e"))).unwrap();
         let expected = &file["losses"][step - 1];
         for (key, value) in [("label", loss.label), ("edge", loss.edge), ("total", loss.total)] {
             close(&format!("{name}: step {step} {key} loss"), &[value], &expected[key], tolerance);
         }
-        session.update(Adam { lr: number("lr"), lambda_2: number("lambda_2"), step: step as u64 });
+        session.update(Adam { lr: number("lr"), lambda_2: number("lambda_2") }).unwrap();
+        session.advance().unwrap();
     }
-    let model = session.into_model();
-    for p in model.parameters() {
-        close(&format!("{name}: final {}", p.name), &p.to_rows(), &file["final"][&p.name], tolerance);
+    let network = session.network();
+    for p in network.parameters() {
+        close(&format!("{name}: final {}", p.name), &p.to_rows(device).unwrap(), &file["final"][&p.name], tolerance);
     }
-    close(&format!("{name}: logits"), &model.predict(&example).unwrap(), &file["logits"], tolerance);
+    close(&format!("{name}: logits"), &network.predict(&example).unwrap(), &file["logits"], tolerance);
 }
 
 #[test]
 fn training_matches_in_double_precision() {
-    files("training").iter().for_each(|(name, file)| check_training::<f64>(name, file, 1e-9));
+    files("training").iter().for_each(|(name, file)| check_training(&Cpu::<f64>::default(), name, file, 1e-9));
 }
 
 #[test]
 fn training_matches_in_single_precision() {
-    files("training").iter().for_each(|(name, file)| check_training::<f32>(name, file, 1e-4));
+    files("training").iter().for_each(|(name, file)| check_training(&Cpu::<f32>::default(), name, file, 1e-4));
 }
 
 /// Compares GCN and GraphSAGE with a root weight: output and all gradients. PyTorch Geometric stores weights
 /// as [out, in].
-fn check_baseline<T: Primitives>(name: &str, file: &Value, tolerance: f64) {
+fn check_baseline<D: Device>(device: &D, name: &str, file: &Value, tolerance: f64) {
     let nodes = size(&file["nodes"]);
-    let example = example::<T>(file, Labels::Single { classes: 1, of: vec![0; nodes] }, vec![0]);
+    let example = example::<D::Number>(file, Labels::Single { classes: 1, of: vec![0; nodes] }, vec![0]);
     let inputs = example.features.columns();
-    let r: Vec<T> = cast(&file["r"]);
+    let r: Vec<D::Number> = cast(&file["r"]);
     let features = r.len() / nodes;
     let (kind, matrices, bias) = match file["layer"].as_str().unwrap() {
         "gcn" => (Convolution::GcnIncoming, vec!["lin.weight"], "bias"),
@@ -258,37 +289,40 @@ fn check_baseline<T: Primitives>(name: &str, file: &Value, tolerance: f64) {
     };
     let input = HeadLayout::plain(inputs);
     let shape = Shape { input, heads: 1, features, join: Join::Mean, dropout: 0.0 };
-    let mut layer = Layer::<T>::convolution(0, shape, kind);
+    let mut layer = Layer::convolution(device, 0, shape, kind).unwrap();
     // Converts one [out, in] per matrix to [in, out of the first, out of the second].
     let side_by_side = |values: &Value| -> Vec<f64> {
         let all: Vec<Vec<f64>> = matrices.iter().map(|m| numbers(&values[m])).collect();
         let row = |k: usize| all.iter().flat_map(move |m| (0..features).map(move |f| m[f * inputs + k]));
         (0..inputs).flat_map(row).collect()
     };
-    let weight: Vec<T> = side_by_side(&file["parameters"]).into_iter().map(T::from_f64).collect();
-    layer.weight.set_rows(&weight);
-    layer.output.bias.set_rows(&cast(&file["parameters"][bias]));
+    let weight: Vec<D::Number> = side_by_side(&file["parameters"]).into_iter().map(D::Number::from_f64).collect();
+    layer.weight.set_rows(device, &weight).unwrap();
+    layer.output.bias.set_rows(device, &cast(&file["parameters"][bias])).unwrap();
 
-    let prepared = prepared(&example, ModelKind::Convolution(kind));
+    let prepared = prepared(device, &example, ModelKind::Convolution(kind));
     let context = prepared.context(0, None);
-    let (mut cache, mut scratch) = layer.memory(prepared.size(true));
-    layer.forward(&context, Input::Features(&example.features), &mut cache);
-    close(&format!("{name}: out"), &cache.output[..nodes * features], &file["out"], tolerance);
+    let (mut cache, mut scratch) = layer.memory(&prepared).unwrap();
+    layer.forward(&context, Input::Features, &mut cache).unwrap();
+    close(&format!("{name}: out"), &download(device, &cache.output, nodes * features), &file["out"], tolerance);
 
-    let above = FromAbove::Mean(&r);
-    layer.backward(&context, Input::Features(&example.features), above, None, &mut cache, &mut scratch);
+    let (above, mut record) = (upload(device, &r), device.record(1).unwrap());
+    let place = Place { record: &mut record, example: 0 };
+    let above = FromAbove::Mean(&above);
+    layer.backward(&context, Input::Features, above, None, &mut cache, &mut scratch, place).unwrap();
     let expected = serde_json::to_value(side_by_side(&file["gradients"])).unwrap();
-    close(&format!("{name}: weight"), &layer.weight.gradient_to_rows(), &expected, tolerance);
-    close(&format!("{name}: bias"), &layer.output.bias.gradient_to_rows(), &file["gradients"][bias], tolerance);
-    let d_x = input_gradient(&layer, &scratch, nodes, inputs);
+    close(&format!("{name}: weight"), &layer.weight.gradient_to_rows(device).unwrap(), &expected, tolerance);
+    let bias_gradient = layer.output.bias.gradient_to_rows(device).unwrap();
+    close(&format!("{name}: bias"), &bias_gradient, &file["gradients"][bias], tolerance);
+    let d_x = input_gradient(device, &layer, &scratch, nodes, inputs);
     close(&format!("{name}: grad_x"), &d_x, &file["grad_x"], tolerance);
 }
 
 #[test]
 fn baselines_match() {
     for (name, file) in &files("baseline") {
-        check_baseline::<f64>(name, file, 1e-9);
-        check_baseline::<f32>(name, file, 1e-4);
+        check_baseline(&Cpu::<f64>::default(), name, file, 1e-9);
+        check_baseline(&Cpu::<f32>::default(), name, file, 1e-4);
     }
 }
 

@@ -8,7 +8,7 @@ use crate::sweep::results::ResultsFile;
 use std::collections::{HashSet, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
-use supergat_core::Prepared;
+use supergat_core::{Cpu, Prepared};
 use supergat_data::{Dataset, LoadOptions, SplitChoice};
 
 /// A dataset with one of its splits.
@@ -26,7 +26,7 @@ struct Loaded {
 #[derive(Debug)]
 pub(crate) struct Ready {
     pub(crate) dataset: Arc<Dataset>,
-    pub(crate) prepared: supergat_core::Result<Prepared<f32>>,
+    pub(crate) prepared: supergat_core::Result<Prepared<Cpu<f32>>>,
     hash: String,
 }
 

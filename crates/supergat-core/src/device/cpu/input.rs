@@ -1,16 +1,12 @@
-//! Input of a layer: node features or the output of the previous layer, its dropout mask, and its product
-//! with the weights.
+//! Input of a layer on the CPU: node features or hidden rows, the division of their rows among threads, and
+//! the products with the weights.
 
-use super::parameter::Parameter;
 use crate::features::{Features, SparseMatrix};
-use crate::kernels::{Compressed, Dense, Dropout, Mask, Parts, Primitives};
-use crate::random::Stream;
+use crate::kernels::{Compressed, Dense, Mask, Parts, Primitives};
 
-/// Input of a layer.
-///
-/// See [`Layer`](super::Layer) for an example.
+/// Rows that a layer reads.
 #[derive(Debug, Clone, Copy)]
-pub enum Input<'a, T> {
+pub(super) enum Rows<'a, T> {
     /// Node features.
     Features(&'a Features<T>),
     /// Output of a hidden layer, including padding.
@@ -19,9 +15,9 @@ pub enum Input<'a, T> {
 
 /// Division of the work on one example's input among threads.
 #[derive(Debug, Clone)]
-pub struct InputParts {
+pub(super) struct InputParts {
     /// Division into equal numbers of rows.
-    pub rows: Parts,
+    pub(super) rows: Parts,
     /// Division into about equal numbers of stored features.
     features: Parts,
     /// Divisions for weight gradients, where each part has its own copy of the weights: for features, and for
@@ -31,7 +27,7 @@ pub struct InputParts {
 
 impl InputParts {
     /// Divides the rows of `features`.
-    pub fn new<T: Primitives>(features: &Features<T>) -> Self {
+    pub(super) fn new<T: Primitives>(features: &Features<T>) -> Self {
         let (rows, columns) = (features.rows(), features.columns());
         let even = Parts::even(rows, 64);
         let hidden = Parts::for_copies(rows, |row| row as u64, 1);
@@ -47,7 +43,7 @@ impl InputParts {
 
     /// Returns the number of copies of the weights that the weight gradient of the first or a later layer
     /// needs.
-    pub fn copies(&self, first: bool) -> usize {
+    pub(super) fn copies(&self, first: bool) -> usize {
         match self.copies[usize::from(!first)].len() {
             0 | 1 => 0,
             copies => copies,
@@ -55,7 +51,7 @@ impl InputParts {
     }
 }
 
-impl<'a, T: Primitives> Input<'a, T> {
+impl<'a, T: Primitives> Rows<'a, T> {
     /// Returns the rows, unless they are sparse.
     fn dense(&self) -> Option<Dense<'a, T>> {
         match *self {
@@ -65,55 +61,33 @@ impl<'a, T: Primitives> Input<'a, T> {
         }
     }
 
-    /// Returns the number of bytes of the dropout mask.
-    pub fn mask_bytes(&self) -> usize {
-        match (self, self.dense()) {
-            (_, Some(dense)) => dense.values.len() / dense.columns.max(1) * Dense::<T>::mask_bytes(dense.columns),
-            (Self::Features(features), None) => features.stored().div_ceil(8),
-            (Self::Hidden(_), None) => unreachable!("hidden rows are dense"),
-        }
-    }
-
-    /// Draws the dropout mask into `keep`; `None` without dropout.
-    pub fn draw_mask<'k>(&self, dropout: Dropout, stream: Stream, keep: &'k mut [u8]) -> Option<Mask<'k, T>> {
-        if dropout.is_none() {
-            return None;
-        }
-        let keep = &mut keep[..self.mask_bytes()];
-        dropout.fill(stream, keep);
-        Some(Mask { keep, scale: dropout.scale() })
-    }
-
     /// Computes `out = drop(X) W`.
-    pub fn product(
+    pub(super) fn product(
         &self,
         parts: &InputParts,
         mask: Option<Mask<'_, T>>,
-        weight: &Parameter<T>,
+        weight: &[T],
         stride: usize,
         out: &mut [T],
     ) {
         match self {
             Self::Features(Features::Sparse(m)) => {
-                T::sparse_product(&parts.features, entries(m), mask, &weight.value, stride, out);
+                T::sparse_product(&parts.features, entries(m), mask, weight, stride, out);
             }
-            _ => {
-                T::dense_product(&parts.rows, self.dense().expect("not sparse"), mask, &weight.value, stride, out);
-            }
+            _ => T::dense_product(&parts.rows, self.dense().expect("not sparse"), mask, weight, stride, out),
         }
     }
 
     /// Computes the gradient of `W`, `drop(X)^T G`. Parts add up their sums in `copies`.
-    pub fn weight_gradient(
+    pub(super) fn weight_gradient(
         &self,
         parts: &InputParts,
         mask: Option<Mask<'_, T>>,
         g: &[T],
         stride: usize,
         copies: &mut [T],
-        weight: &mut Parameter<T>,
+        out: &mut [T],
     ) {
-        let out = &mut weight.gradient;
         match self {
             Self::Features(Features::Sparse(m)) => {
                 T::sparse_transposed_product(&parts.copies[0], entries(m), mask, g, stride, copies, out);

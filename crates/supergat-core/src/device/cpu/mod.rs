@@ -1,0 +1,522 @@
+//! The CPU as a device: buffers are slices, and every primitive is a kernel whose work is divided into parts.
+
+mod contrast;
+mod input;
+mod problem;
+mod scratch;
+
+pub use problem::CpuProblem;
+pub use scratch::CpuScratch;
+
+use super::{
+    Adam, Attention, AttentionGradient, Device, FromAbove, Input, LayerWidth, Mask, Output, OutputGradient,
+    ParameterMemory, Place, ProjectedGradient, Random, Readings, SumsGradient, Supervision,
+};
+use crate::architecture::Architecture;
+use crate::error::{Error, Result};
+use crate::example::Example;
+use crate::kernels::{
+    self, Aggregation, Buffer, Dense, Dropout, EdgeLoss, Gradient, HeadLayout, Neighbours, Primitives, STATE, Slice,
+    sum_parts, transpose, vector_sums,
+};
+use crate::layers::{AttentionLoss, Draw, Join};
+use crate::memory::Arena;
+use crate::model_kind::Convolution;
+use crate::random::{Purpose, Stream};
+use contrast::Scores;
+use input::Rows;
+use problem::Sampler;
+use scratch::Samples;
+use std::marker::PhantomData;
+
+/// The CPU, with numbers of type `T`: f32, or f64 in tests.
+///
+/// ```
+/// use supergat_core::device::{Cpu, Device};
+/// use supergat_core::memory::Arena;
+/// let device = Cpu::<f32>::default();
+/// let mut numbers = device.numbers(3, &mut Arena::allocating())?;
+/// device.upload(&[1.0, 2.0], &mut numbers)?;
+/// assert_eq!(numbers[..], [1.0, 2.0, 0.0]);
+/// # Ok::<(), supergat_core::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Cpu<T>(PhantomData<T>);
+
+impl<T: Primitives> Random<'_, Cpu<T>> {
+    fn stream(&self) -> Stream {
+        Stream::new(self.clock.seed, self.clock.step, self.layer, self.purpose)
+    }
+}
+
+impl<'a, T: Primitives> Mask<'a, Cpu<T>> {
+    fn kernel(self) -> kernels::Mask<'a, T> {
+        kernels::Mask { keep: self.keep, scale: self.dropout.scale() }
+    }
+}
+
+impl<'a, T: Primitives> Input<'a, Cpu<T>> {
+    fn rows(self, problem: &'a CpuProblem<T>) -> Rows<'a, T> {
+        match self {
+            Self::Features => Rows::Features(&problem.example.features),
+            Self::Hidden { rows, width } => {
+                Rows::Hidden(Dense { values: &rows[..problem.nodes() * width], columns: width })
+            }
+        }
+    }
+}
+
+impl<'a, T: Primitives> Attention<'a, Cpu<T>> {
+    fn kernel(self, problem: &'a CpuProblem<T>) -> kernels::Attention<'a, T> {
+        kernels::Attention {
+            form: self.form,
+            layout: self.layout,
+            slope: T::from_f64(self.slope),
+            z: &self.z[..problem.nodes() * self.layout.stride()],
+            source_score: self.source_score,
+            incoming: problem.graph().incoming().lists(),
+            keep: self.keep.map(Mask::kernel),
+            chosen: self.chosen.map(Vec::as_slice),
+        }
+    }
+}
+
+/// Returns the state of the nodes of an example.
+fn state_of<'a, T: Primitives>(problem: &CpuProblem<T>, layout: HeadLayout, state: &'a Buffer<T>) -> &'a [T] {
+    &state[..problem.nodes() * STATE * layout.head_stride()]
+}
+
+impl<T: Primitives> Device for Cpu<T> {
+    type Number = T;
+    type Numbers = Buffer<T>;
+    type Bits = Vec<u8>;
+    type Problem = CpuProblem<T>;
+    type Scratch = CpuScratch<T>;
+    type Clock = Draw;
+    type Record = Readings;
+    type Recording = ();
+
+    fn numbers(&self, len: usize, arena: &mut Arena) -> Result<Buffer<T>> {
+        Ok(arena.numbers(len))
+    }
+
+    fn bits(&self, bytes: usize, arena: &mut Arena) -> Result<Vec<u8>> {
+        Ok(arena.list(bytes))
+    }
+
+    fn upload(&self, from: &[T], to: &mut Buffer<T>) -> Result<()> {
+        to[..from.len()].copy_from_slice(from);
+        Ok(())
+    }
+
+    fn download(&self, from: &Buffer<T>, to: &mut [T]) -> Result<()> {
+        to.copy_from_slice(&from[..to.len()]);
+        Ok(())
+    }
+
+    fn download_bits(&self, from: &Vec<u8>, to: &mut [u8]) -> Result<()> {
+        to.copy_from_slice(&from[..to.len()]);
+        Ok(())
+    }
+
+    fn copy(&self, from: &Buffer<T>, to: &mut Buffer<T>) -> Result<()> {
+        to.copy_from_slice(from);
+        Ok(())
+    }
+
+    fn place(&self, example: &Example<T>, architecture: &Architecture, loss: AttentionLoss) -> Result<CpuProblem<T>> {
+        CpuProblem::new(example, architecture, loss)
+    }
+
+    fn scratch(
+        &self,
+        problems: &[CpuProblem<T>],
+        layers: &[LayerWidth],
+        training: bool,
+        arena: &mut Arena,
+    ) -> Result<CpuScratch<T>> {
+        Ok(CpuScratch::new(problems, layers, training, arena))
+    }
+
+    fn clock(&self, seed: u64) -> Result<Draw> {
+        Ok(Draw { seed, step: 0 })
+    }
+
+    fn set_step(&self, clock: &mut Draw, step: u32) -> Result<()> {
+        clock.step = step;
+        Ok(())
+    }
+
+    fn advance(&self, clock: &mut Draw) -> Result<()> {
+        clock.step += 1;
+        Ok(())
+    }
+
+    fn replay(&self, (): &mut (), work: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+        work()
+    }
+
+    fn record(&self, examples: usize) -> Result<Readings> {
+        Ok(Readings::new(examples))
+    }
+
+    fn read(&self, record: &Readings, to: &mut Readings) -> Result<()> {
+        to.losses.copy_from_slice(&record.losses);
+        to.scores.copy_from_slice(&record.scores);
+        Ok(())
+    }
+
+    fn draw_mask(&self, random: Random<'_, Self>, dropout: Dropout, bytes: usize, keep: &mut Vec<u8>) -> Result<()> {
+        dropout.fill(random.stream(), &mut keep[..bytes]);
+        Ok(())
+    }
+
+    fn draw_head_mask(
+        &self,
+        problem: &CpuProblem<T>,
+        random: Random<'_, Self>,
+        dropout: Dropout,
+        layout: HeadLayout,
+        keep: &mut Vec<u8>,
+    ) -> Result<()> {
+        let bytes = problem.graph().edges() * layout.groups;
+        dropout.fill_heads(random.stream(), layout.lane_heads, &mut keep[..bytes]);
+        Ok(())
+    }
+
+    fn product(
+        &self,
+        problem: &CpuProblem<T>,
+        x: Input<'_, Self>,
+        mask: Option<Mask<'_, Self>>,
+        weight: &Buffer<T>,
+        stride: usize,
+        out: &mut Buffer<T>,
+    ) -> Result<()> {
+        let out = &mut out[..problem.nodes() * stride];
+        x.rows(problem).product(&problem.input, mask.map(Mask::kernel), weight, stride, out);
+        Ok(())
+    }
+
+    fn weight_gradient(
+        &self,
+        problem: &CpuProblem<T>,
+        x: Input<'_, Self>,
+        mask: Option<Mask<'_, Self>>,
+        g: &Buffer<T>,
+        stride: usize,
+        scratch: &mut CpuScratch<T>,
+        out: &mut Buffer<T>,
+    ) -> Result<()> {
+        let g = &g[..problem.nodes() * stride];
+        let (mask, copies) = (mask.map(Mask::kernel), &mut scratch.copies);
+        x.rows(problem).weight_gradient(&problem.input, mask, g, stride, copies, out);
+        Ok(())
+    }
+
+    fn input_gradient(
+        &self,
+        problem: &CpuProblem<T>,
+        g: &Buffer<T>,
+        stride: usize,
+        weight: &Buffer<T>,
+        width: usize,
+        scratch: &mut CpuScratch<T>,
+        out: &mut Buffer<T>,
+    ) -> Result<()> {
+        let nodes = problem.nodes();
+        let transposed = &mut scratch.transposed[..weight.len()];
+        transpose(weight, width, stride, transposed);
+        let g = Dense { values: &g[..nodes * stride], columns: stride };
+        T::dense_product(&problem.input.rows, g, None, transposed, width, &mut out[..nodes * width]);
+        Ok(())
+    }
+
+    fn attention_scores(
+        &self,
+        problem: &CpuProblem<T>,
+        layout: HeadLayout,
+        z: &Buffer<T>,
+        vectors: &Buffer<T>,
+        state: &mut Buffer<T>,
+        source_score: &mut Buffer<T>,
+    ) -> Result<()> {
+        let nodes = problem.nodes();
+        let (a_target, a_source) = vectors.split_at(layout.stride());
+        let (z, state) = (&z[..nodes * layout.stride()], &mut state[..nodes * STATE * layout.head_stride()]);
+        let source = &mut source_score[..nodes * layout.head_stride()];
+        T::attention_scores(&problem.input.rows, layout, z, a_target, a_source, state, source);
+        Ok(())
+    }
+
+    fn choose_top_k(
+        &self,
+        problem: &CpuProblem<T>,
+        attention: Attention<'_, Self>,
+        state: &Buffer<T>,
+        chosen: &mut Vec<u8>,
+    ) -> Result<()> {
+        let Sampler::Margins(plan) = &problem.supervision else { return Err(Error::EmptySplit { split: "training" }) };
+        let state = state_of(problem, attention.layout, state);
+        let chosen = &mut chosen[..problem.graph().edges() * attention.layout.groups];
+        T::choose_top_k(&problem.edges, attention.kernel(problem), state, plan.top_k(), chosen);
+        Ok(())
+    }
+
+    fn attention_forward(
+        &self,
+        problem: &CpuProblem<T>,
+        attention: Attention<'_, Self>,
+        state: &mut Buffer<T>,
+        sums: &mut Buffer<T>,
+    ) -> Result<()> {
+        let (nodes, layout) = (problem.nodes(), attention.layout);
+        let state = &mut state[..nodes * STATE * layout.head_stride()];
+        let sums = &mut sums[..nodes * layout.stride()];
+        T::attention_forward(&problem.edges, attention.kernel(problem), state, sums);
+        Ok(())
+    }
+
+    fn draw_samples(
+        &self,
+        problem: &CpuProblem<T>,
+        clock: &Draw,
+        layer: u16,
+        scratch: &mut CpuScratch<T>,
+    ) -> Result<()> {
+        if let (Sampler::Edges(sampler, sizes), Samples::Edges(samples)) = (&problem.supervision, &mut scratch.samples)
+        {
+            let streams = [Purpose::PositiveEdges, Purpose::NegativePairs]
+                .map(|purpose| Stream::new(clock.seed, clock.step, layer, purpose));
+            samples.draw(problem.graph(), sampler, *sizes, streams);
+        }
+        Ok(())
+    }
+
+    fn set_samples(&self, problem: &CpuProblem<T>, negatives: &[[u32; 2]], scratch: &mut CpuScratch<T>) -> Result<()> {
+        if let Samples::Edges(samples) = &mut scratch.samples {
+            samples.set(problem.graph(), negatives);
+        }
+        Ok(())
+    }
+
+    fn samples(&self, _: &CpuProblem<T>, scratch: &CpuScratch<T>) -> Result<(Vec<u8>, Vec<[u32; 2]>)> {
+        Ok(match &scratch.samples {
+            Samples::Edges(samples) => (samples.positives.clone(), samples.negatives.clone()),
+            _ => (Vec::new(), Vec::new()),
+        })
+    }
+
+    fn attention_backward(
+        &self,
+        problem: &CpuProblem<T>,
+        attention: Attention<'_, Self>,
+        supervision: Supervision<'_, Self>,
+        from: AttentionGradient<'_, Self>,
+        scratch: &mut CpuScratch<T>,
+        to: ProjectedGradient<'_, Self>,
+        place: Place<'_, Self>,
+    ) -> Result<()> {
+        let (graph, nodes, layout) = (problem.graph(), problem.nodes(), attention.layout);
+        let stride = layout.stride();
+        let CpuScratch { active, partial, losses, samples, .. } = scratch;
+        let sampled = match (&supervision, &*samples) {
+            (Supervision::Edges { lambda_e }, Samples::Edges(samples)) => Some((*lambda_e, samples)),
+            _ => None,
+        };
+        let edge_loss = sampled.map(|(lambda_e, samples)| EdgeLoss {
+            positives: &samples.positives,
+            negatives_by_target: samples.by_target.lists(),
+            negatives_by_source: samples.by_source.lists(),
+            weight: lambda_e / samples.count() as f64,
+        });
+        let vectors = from.vectors.map_or([&[][..], &[][..]], |a| a.split_at(stride).into());
+        let (attention, state) = (attention.kernel(problem), state_of(problem, layout, from.state));
+        let gradient = Gradient {
+            state,
+            out: &from.sums[..nodes * stride],
+            active: &active[..nodes],
+            vectors,
+            outgoing: graph.outgoing().lists(),
+            place_at_target: graph.place_at_target(),
+            symmetric: graph.is_symmetric(),
+            edge_loss,
+        };
+        let parts = &problem.edges;
+        let sums = &mut partial[..parts.len() * vector_sums(layout)];
+        let losses = &mut losses[..parts.len()];
+        let d_z = &mut to.z[..nodes * stride];
+        T::attention_backward(parts, attention, gradient, d_z, sums, losses);
+        let mut loss = sampled.map_or(0.0, |(_, samples)| losses.iter().sum::<f64>() / samples.count().max(1) as f64);
+        if let (Supervision::Margins { clock, layer }, Sampler::Margins(plan), Samples::Margins(samples)) =
+            (supervision, &problem.supervision, samples)
+        {
+            samples.draw(graph, parts, plan, |purpose| Stream::new(clock.seed, clock.step, layer, purpose));
+            let scores = Scores { parts, graph, attention, state, vectors };
+            loss = samples.backward(plan, scores, d_z, sums, losses);
+        }
+        if let Some(d_vectors) = to.vectors {
+            sum_parts(parts.len(), sums, d_vectors);
+        }
+        place.record.losses[place.example][1] += loss;
+        Ok(())
+    }
+
+    fn edge_values(
+        &self,
+        problem: &CpuProblem<T>,
+        attention: Attention<'_, Self>,
+        state: &Buffer<T>,
+    ) -> Result<[Vec<T>; 2]> {
+        let values = problem.graph().edges() * attention.layout.heads;
+        let [mut coefficients, mut logits] = [vec![T::ZERO; values], vec![T::ZERO; values]];
+        let state = state_of(problem, attention.layout, state);
+        T::edge_values(attention.kernel(problem), state, &mut coefficients, &mut logits);
+        Ok([coefficients, logits])
+    }
+
+    fn pair_logits(
+        &self,
+        problem: &CpuProblem<T>,
+        attention: Attention<'_, Self>,
+        state: &Buffer<T>,
+        pairs: &[[u32; 2]],
+    ) -> Result<Vec<T>> {
+        let mut out = vec![T::ZERO; pairs.len()];
+        T::pair_logits(attention.kernel(problem), state_of(problem, attention.layout, state), pairs, &mut out);
+        Ok(out)
+    }
+
+    fn convolve(
+        &self,
+        problem: &CpuProblem<T>,
+        convolution: Convolution,
+        width: usize,
+        z: &Buffer<T>,
+        sums: &mut Buffer<T>,
+    ) -> Result<()> {
+        let (nodes, stride) = (problem.nodes(), convolution.halves() * width);
+        let [outer, inner] = &problem.factors;
+        let sum = aggregation(convolution, problem.graph().incoming().lists(), outer, inner);
+        let root = (stride > width).then_some(Slice { stride, offset: width });
+        let (z, sums) = (&z[..nodes * stride], &mut sums[..nodes * width]);
+        T::aggregate(&problem.edges, sum, width, z, stride, root, sums, width);
+        Ok(())
+    }
+
+    /// `d z_j = inner_j * sum of outer_i g_i` over the outgoing edges j -> i: the forward sum with `outer` and
+    /// `inner` swapped.
+    fn convolve_backward(
+        &self,
+        problem: &CpuProblem<T>,
+        convolution: Convolution,
+        width: usize,
+        gradient: &Buffer<T>,
+        d_z: &mut Buffer<T>,
+    ) -> Result<()> {
+        let (nodes, stride) = (problem.nodes(), convolution.halves() * width);
+        let [outer, inner] = &problem.factors;
+        let sum = aggregation(convolution, problem.graph().outgoing().lists(), inner, outer);
+        let (gradient, d_z) = (&gradient[..nodes * width], &mut d_z[..nodes * stride]);
+        T::aggregate(&problem.edges, sum, width, gradient, width, None, d_z, stride);
+        if stride > width {
+            for (row, g) in d_z.chunks_exact_mut(stride).zip(gradient.chunks_exact(width)) {
+                row[width..].copy_from_slice(g);
+            }
+        }
+        Ok(())
+    }
+
+    fn output_forward(
+        &self,
+        problem: &CpuProblem<T>,
+        Output { layout, join }: Output,
+        bias: &Buffer<T>,
+        sums: &Buffer<T>,
+        out: &mut Buffer<T>,
+    ) -> Result<()> {
+        let (nodes, parts) = (problem.nodes(), &problem.input.rows);
+        let sums = &sums[..nodes * layout.stride()];
+        match join {
+            Join::Mean => T::mean_forward(parts, layout, bias, sums, &mut out[..nodes * layout.features]),
+            join => T::concat_forward(parts, join == Join::ConcatElu, bias, sums, &mut out[..nodes * layout.stride()]),
+        }
+        Ok(())
+    }
+
+    fn output_backward(
+        &self,
+        problem: &CpuProblem<T>,
+        Output { layout, join }: Output,
+        from: OutputGradient<'_, Self>,
+        scratch: &mut CpuScratch<T>,
+        to: SumsGradient<'_, Self>,
+    ) -> Result<()> {
+        let (nodes, stride, parts) = (problem.nodes(), layout.stride(), &problem.input.rows);
+        let sums = &from.sums[..nodes * stride];
+        let gradient = kernels::OutputGradient {
+            sums: &mut to.sums[..nodes * stride],
+            active: &mut scratch.active[..nodes],
+            state: to.state.map(|state| &mut state[..nodes * STATE * layout.head_stride()]),
+            bias: &mut scratch.partial,
+        };
+        match from.above {
+            FromAbove::Mean(d_out) => {
+                T::mean_backward(parts, layout, &d_out[..nodes * layout.features], sums, gradient);
+            }
+            FromAbove::Concat(mask) => {
+                let mask = mask.map(Mask::kernel);
+                T::concat_backward(parts, layout, join == Join::ConcatElu, mask, from.output, sums, gradient);
+            }
+        }
+        sum_parts(parts.len(), &scratch.partial, to.bias);
+        Ok(())
+    }
+
+    fn label_loss_backward(
+        &self,
+        problem: &CpuProblem<T>,
+        logits: &Buffer<T>,
+        gradient: &mut Buffer<T>,
+        scratch: &mut CpuScratch<T>,
+        place: Place<'_, Self>,
+    ) -> Result<()> {
+        let example = &problem.example;
+        let length = problem.nodes() * example.labels.classes();
+        let label = T::label_loss_backward(
+            &problem.input.rows,
+            &example.labels,
+            &problem.chosen,
+            example.train.len(),
+            &logits[..length],
+            &mut gradient[..length],
+            &mut scratch.losses,
+        );
+        place.record.losses[place.example] = [label, 0.0];
+        Ok(())
+    }
+
+    fn evaluate(&self, problem: &CpuProblem<T>, logits: &Buffer<T>, place: Place<'_, Self>) -> Result<()> {
+        let example = &problem.example;
+        let logits = &logits[..problem.nodes() * example.labels.classes()];
+        let lists = [&example.validation, &example.test];
+        place.record.scores[place.example] = lists.map(|list| T::evaluate(&example.labels, list, logits));
+        Ok(())
+    }
+
+    fn adam(&self, adam: Adam, clock: &Draw, parameter: ParameterMemory<'_, Self>) -> Result<()> {
+        let adam = kernels::Adam { lr: adam.lr, lambda_2: adam.lambda_2, step: u64::from(clock.step) + 1 };
+        let [m, v] = parameter.moments;
+        T::adam(adam, parameter.value, parameter.gradient, m, v);
+        Ok(())
+    }
+}
+
+fn aggregation<'a, T>(
+    convolution: Convolution,
+    lists: Neighbours<'a>,
+    outer: &'a [T],
+    inner: &'a [T],
+) -> Aggregation<'a, T> {
+    Aggregation { lists, outer, inner, own: convolution != Convolution::SageRoot }
+}
