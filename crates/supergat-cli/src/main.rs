@@ -39,6 +39,7 @@ fn run(cli: Cli) -> error::Result<ExitCode> {
         Command::Report(args) => commands::report::run(&args),
         Command::Inspect(args) => commands::inspect::run(&args),
         Command::Bench(args) => commands::bench::run(args),
+        Command::Devices(args) => commands::devices::run(&args),
         Command::Datasets(args) => commands::datasets::run(&args),
         Command::Download(args) => commands::download::run(&args),
         Command::Cache(args) => commands::cache::run(&args),

@@ -129,6 +129,12 @@ pub enum Error {
         /// Number in the data.
         found: usize,
     },
+    /// A device that cannot be used, or that failed.
+    #[error("{message}")]
+    Device {
+        /// What happened, and what helps.
+        message: String,
+    },
 }
 
 /// Result with the [`Error`] of this crate.

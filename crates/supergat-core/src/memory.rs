@@ -41,7 +41,8 @@ impl Arena {
         in_large_pages(self.take::<T>(len))
     }
 
-    fn take<T>(&mut self, len: usize) -> usize {
+    /// Counts `len` values of memory elsewhere; returns how many to allocate: none if this arena only counts.
+    pub fn take<T>(&mut self, len: usize) -> usize {
         self.bytes = self.bytes.saturating_add((len as u64).saturating_mul(size_of::<T>() as u64));
         if self.only_count { 0 } else { len }
     }

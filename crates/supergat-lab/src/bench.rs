@@ -1,12 +1,13 @@
 //! Timing of training steps and evaluation passes.
 
+use crate::device::Resources;
 use crate::runs::{pool, prepare};
 use crate::settings::Settings;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::time::Instant;
 use supergat_core::stopwatch::record;
-use supergat_core::{Result, Trainer};
+use supergat_core::{Device, Prepared, Result, Trainer};
 use supergat_data::Dataset;
 
 /// Median and minimum of repeated measurements, in milliseconds.
@@ -61,7 +62,7 @@ pub struct BenchResult {
     pub test_at_best_val: f64,
 }
 
-/// Trains for `epochs` epochs on `threads` threads and times every step and evaluation.
+/// Trains for `epochs` epochs and times every step and evaluation.
 ///
 /// ```
 /// use supergat_lab::{Settings, bench};
@@ -73,40 +74,59 @@ pub struct BenchResult {
 /// assert_eq!(forward.calls, 2, "one call per layer");
 /// # Ok::<(), supergat_core::Error>(())
 /// ```
-pub fn bench(dataset: &Dataset, settings: &Settings, epochs: usize, threads: usize, seed: u64) -> Result<BenchResult> {
-    let prepared = prepare(dataset, settings)?;
-    pool(threads)?.install(|| {
-        let mut trainer = Trainer::new(&prepared, seed)?;
-        let training: Vec<usize> =
-            (0..dataset.examples.len()).filter(|&k| !dataset.examples[k].train.is_empty()).collect();
-        let (mut steps, mut evaluations) = (Vec::with_capacity(epochs), Vec::with_capacity(epochs));
-        let mut laps: BTreeMap<&'static str, (u64, Vec<f64>)> = BTreeMap::new();
-        let (mut best_val, mut test_at_best_val) = (0.0, 0.0);
-        for _ in 0..epochs.max(1) {
-            let started = Instant::now();
-            let (done, step) = record(|| training.iter().try_for_each(|&example| trainer.train_step(example)));
-            done?;
-            steps.push(started.elapsed().as_secs_f64());
-            for lap in step {
-                let (calls, times) = laps.entry(lap.name).or_default();
-                *calls = lap.calls;
-                times.push(lap.time.as_secs_f64());
-            }
-            let started = Instant::now();
-            let [validation, test] = trainer.evaluate()?;
-            evaluations.push(started.elapsed().as_secs_f64());
-            if validation.metric >= best_val {
-                (best_val, test_at_best_val) = (validation.metric, test.metric);
-            }
+pub fn bench(
+    dataset: &Dataset,
+    settings: &Settings,
+    epochs: usize,
+    resources: impl Into<Resources>,
+    seed: u64,
+) -> Result<BenchResult> {
+    let resources = resources.into();
+    match resources.cuda()? {
+        None => {
+            let prepared = prepare(dataset, settings)?;
+            pool(resources.threads)?.install(|| measure(&prepared, epochs, seed))
         }
-        let mut kernels: Vec<KernelTiming> = laps
-            .into_iter()
-            .map(|(name, (calls, times))| KernelTiming { name, calls, ms: Timing::of(times) })
-            .collect();
-        kernels.sort_by(|a, b| b.ms.median.total_cmp(&a.ms.median));
-        let (train_ms, eval_ms) = (Timing::of(steps), Timing::of(evaluations));
-        Ok(BenchResult { train_ms, eval_ms, kernels, best_val, test_at_best_val })
-    })
+        Some(cuda) => {
+            let architecture = settings.architecture(dataset);
+            measure(&Prepared::on(&cuda, &dataset.examples, architecture, settings.training())?, epochs, seed)
+        }
+    }
+}
+
+fn measure<D: Device>(prepared: &Prepared<D>, epochs: usize, seed: u64) -> Result<BenchResult> {
+    let mut trainer = Trainer::new(prepared, seed)?;
+    let examples = prepared.examples();
+    let training: Vec<usize> = (0..examples.len()).filter(|&k| !examples[k].train.is_empty()).collect();
+    let (mut steps, mut evaluations) = (Vec::with_capacity(epochs), Vec::with_capacity(epochs));
+    let mut laps: BTreeMap<&'static str, (u64, Vec<f64>)> = BTreeMap::new();
+    let (mut best_val, mut test_at_best_val) = (0.0, 0.0);
+    for _ in 0..epochs.max(1) {
+        let started = Instant::now();
+        let (done, step) = record(|| {
+            training.iter().try_for_each(|&example| trainer.train_step(example))?;
+            // Waits until the device has finished.
+            trainer.loss(training[0])
+        });
+        done?;
+        steps.push(started.elapsed().as_secs_f64());
+        for lap in step {
+            let (calls, times) = laps.entry(lap.name).or_default();
+            *calls = lap.calls;
+            times.push(lap.time.as_secs_f64());
+        }
+        let started = Instant::now();
+        let [validation, test] = trainer.evaluate()?;
+        evaluations.push(started.elapsed().as_secs_f64());
+        if validation.metric >= best_val {
+            (best_val, test_at_best_val) = (validation.metric, test.metric);
+        }
+    }
+    let mut kernels: Vec<KernelTiming> =
+        laps.into_iter().map(|(name, (calls, times))| KernelTiming { name, calls, ms: Timing::of(times) }).collect();
+    kernels.sort_by(|a, b| b.ms.median.total_cmp(&a.ms.median));
+    let (train_ms, eval_ms) = (Timing::of(steps), Timing::of(evaluations));
+    Ok(BenchResult { train_ms, eval_ms, kernels, best_val, test_at_best_val })
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ pub mod agreement;
 pub mod bench;
 pub mod compare;
 pub mod density;
+mod device;
 pub mod estimate;
 pub mod graph_statistics;
 pub mod grid;
@@ -27,6 +28,7 @@ pub mod variance;
 
 pub use agreement::Agreement;
 pub use bench::{BenchResult, KernelTiming, Timing, bench};
+pub use device::{DeviceChoice, Resources};
 pub use estimate::{Estimate, estimate};
 pub use graph_statistics::GraphStatistics;
 pub use runs::{Observation, Runs, SeedRun, logits, run_seeds, run_splits, score};

@@ -1,5 +1,6 @@
 //! Training with several seeds or splits: one run per core, with shared graph and features.
 
+use crate::device::{DeviceChoice, Resources, gpu_worker};
 use crate::settings::Settings;
 use crate::statistics::Summary;
 use std::ops::ControlFlow;
@@ -7,7 +8,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 use supergat_core::kernels::{Counts, Primitives};
-use supergat_core::{Cpu, Epoch, Example, Model, Outcome, Prepared, Result, Score, Trained, Trainer};
+use supergat_core::{Cpu, Device, Epoch, Example, Model, Outcome, Prepared, Result, Score, Trained, Trainer};
 use supergat_data::Dataset;
 
 /// Result of training with one seed.
@@ -105,9 +106,9 @@ pub(crate) fn prepare(dataset: &Dataset, settings: &Settings) -> Result<Prepared
     Prepared::new(&dataset.examples, settings.architecture(dataset), settings.training())
 }
 
-/// Trains once, on the threads of the current thread pool.
-pub(crate) fn train(
-    prepared: &Prepared<Cpu<f32>>,
+/// Trains once, on a device; the CPU uses the threads of the current thread pool.
+pub(crate) fn train<D: Device<Number = f32>>(
+    prepared: &Prepared<D>,
     seed: u64,
     mut observe: impl FnMut(&Epoch) -> ControlFlow<()>,
 ) -> Result<Finished> {
@@ -121,10 +122,9 @@ pub(crate) fn train(
     Ok(Finished { run, model, logits })
 }
 
-/// Calls `work` once per worker, in parallel. There are at most `threads` and at most `jobs` workers, each
-/// with a dedicated thread pool, so that no run waits for the work of another one.
-pub(crate) fn in_parallel(threads: usize, jobs: usize, work: impl Fn(&rayon::ThreadPool) + Sync) -> Result<()> {
-    let workers = threads.clamp(1, jobs.max(1));
+/// Calls `work` once per worker, in parallel. Each worker has a dedicated thread pool, so that no run waits for
+/// the work of another one.
+pub(crate) fn in_parallel(threads: usize, workers: usize, work: impl Fn(&rayon::ThreadPool) + Sync) -> Result<()> {
     let pools = (0..workers).map(|_| pool(threads / workers)).collect::<Result<Vec<_>>>()?;
     std::thread::scope(|scope| {
         for pool in &pools {
@@ -134,9 +134,9 @@ pub(crate) fn in_parallel(threads: usize, jobs: usize, work: impl Fn(&rayon::Thr
     Ok(())
 }
 
-/// Trains once per seed on `threads` threads. Several seeds run in parallel on one thread each; a single seed
-/// uses all threads. Results do not depend on the number of threads. `observe` is called from all threads and
-/// may stop the training.
+/// Trains once per seed. On the CPU, several seeds run in parallel on one thread each, and a single seed uses
+/// all threads; results do not depend on the number of threads. On a GPU, several seeds of a small graph run side
+/// by side. `observe` is called from all threads and may stop the training.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -165,11 +165,21 @@ pub fn run_seeds(
     dataset: &Dataset,
     settings: &Settings,
     seeds: &[u64],
-    threads: usize,
+    resources: impl Into<Resources>,
     observe: impl Fn(Observation<'_>) -> ControlFlow<()> + Sync,
 ) -> Result<Runs> {
-    let prepared = prepare(dataset, settings)?;
-    run_jobs(seeds, threads, |_, work| work(&prepared), observe)
+    let resources = resources.into();
+    let workers = resources.workers(dataset.nodes(), seeds.len());
+    if resources.device.resolved() == DeviceChoice::Cpu {
+        let prepared = prepare(dataset, settings)?;
+        let worker = || -> Result<Worker<'_>> { Ok(Box::new(|k, observe| train(&prepared, seeds[k], observe))) };
+        return run_jobs(seeds, resources.threads, workers, worker, observe);
+    }
+    let worker = || {
+        let cuda = resources.cuda()?.expect("a GPU was asked for");
+        gpu_worker(&cuda, dataset, settings, seeds)
+    };
+    run_jobs(seeds, resources.threads, workers, worker, observe)
 }
 
 /// Trains once per dataset, where the datasets are splits of one graph: split k has the k-th seed, counted from
@@ -189,18 +199,33 @@ pub fn run_splits(
     splits: &[Dataset],
     settings: &Settings,
     first_seed: u64,
-    threads: usize,
+    resources: impl Into<Resources>,
     observe: impl Fn(Observation<'_>) -> ControlFlow<()> + Sync,
 ) -> Result<Runs> {
+    let resources = resources.into();
     let seeds: Vec<u64> = (first_seed..).take(splits.len()).collect();
-    run_jobs(&seeds, threads, |k, work| work(&prepare(&splits[k], settings)?), observe)
+    let workers = resources.workers(splits.iter().map(Dataset::nodes).max().unwrap_or(0), seeds.len());
+    let worker = || -> Result<Worker<'_>> {
+        Ok(match resources.cuda()? {
+            None => Box::new(|k, observe| train(&prepare(&splits[k], settings)?, seeds[k], observe)),
+            Some(cuda) => {
+                let seeds = &seeds;
+                Box::new(move |k, observe| gpu_worker(&cuda, &splits[k], settings, seeds)?(k, observe))
+            }
+        })
+    };
+    run_jobs(&seeds, resources.threads, workers, worker, observe)
 }
 
-/// Trains once per seed. `with_prepared` calls its second argument with the prepared dataset of the k-th seed.
-fn run_jobs(
+/// Trains the k-th job; calls the observer after every epoch.
+pub(crate) type Worker<'a> = Box<dyn FnMut(usize, &mut dyn FnMut(&Epoch) -> ControlFlow<()>) -> Result<Finished> + 'a>;
+
+/// Trains once per seed, by several workers, each of which runs in one thread.
+fn run_jobs<'a>(
     seeds: &[u64],
     threads: usize,
-    with_prepared: impl Fn(usize, &dyn Fn(&Prepared<Cpu<f32>>) -> Result<()>) -> Result<()> + Sync,
+    workers: usize,
+    worker: impl Fn() -> Result<Worker<'a>> + Sync,
     observe: impl Fn(Observation<'_>) -> ControlFlow<()> + Sync,
 ) -> Result<Runs> {
     assert!(!seeds.is_empty(), "at least one seed");
@@ -210,9 +235,9 @@ fn run_jobs(
     let best: Mutex<Option<Best>> = Mutex::default();
     let failure: Mutex<Option<supergat_core::Error>> = Mutex::default();
 
-    let one = |k: usize, prepared: &Prepared<Cpu<f32>>| -> Result<()> {
+    let one = |k: usize, worker: &mut Worker<'a>| -> Result<()> {
         let seed = seeds[k];
-        let Finished { run, model, logits } = train(prepared, seed, |epoch| {
+        let Finished { run, model, logits } = worker(k, &mut |epoch: &Epoch| {
             if observe(Observation::Epoch(seed, epoch)).is_break() {
                 stop.store(true, Ordering::Relaxed);
             }
@@ -229,19 +254,23 @@ fn run_jobs(
         finished.lock().expect("no thread panicked").push((k, run));
         Ok(())
     };
-    let work = || {
+    let work = || -> Result<()> {
+        let mut worker = worker()?;
         while !stop.load(Ordering::Relaxed) {
             let k = next.fetch_add(1, Ordering::Relaxed);
             if k >= seeds.len() {
                 break;
             }
-            if let Err(error) = with_prepared(k, &|prepared| one(k, prepared)) {
-                failure.lock().expect("no thread panicked").get_or_insert(error);
-                stop.store(true, Ordering::Relaxed);
-            }
+            one(k, &mut worker)?;
         }
+        Ok(())
     };
-    in_parallel(threads, seeds.len(), |pool| pool.install(work))?;
+    in_parallel(threads, workers, |pool| {
+        if let Err(error) = pool.install(work) {
+            failure.lock().expect("no thread panicked").get_or_insert(error);
+            stop.store(true, Ordering::Relaxed);
+        }
+    })?;
 
     if let Some(error) = failure.into_inner().expect("no thread panicked") {
         return Err(error);

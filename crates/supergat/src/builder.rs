@@ -9,7 +9,7 @@ use std::num::NonZero;
 use std::ops::ControlFlow;
 use supergat_core::hyperparameters::{Hyperparameter, Value};
 use supergat_data::Dataset;
-use supergat_lab::{Observation, Runs, SeedRun, Settings, Summary, run_seeds, run_splits};
+use supergat_lab::{DeviceChoice, Observation, Resources, Runs, SeedRun, Settings, Summary, run_seeds, run_splits};
 
 type Observer<'a> = Box<dyn Fn(Observation<'_>) -> ControlFlow<()> + Sync + 'a>;
 
@@ -34,20 +34,20 @@ pub struct ClassifierBuilder<'a> {
     settings: Option<Settings>,
     values: Vec<(String, Value)>,
     seeds: Vec<u64>,
-    threads: usize,
+    resources: Resources,
     observer: Option<Observer<'a>>,
 }
 
 impl fmt::Debug for ClassifierBuilder<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { model, preset, settings, values, seeds, threads, observer } = self;
+        let Self { model, preset, settings, values, seeds, resources, observer } = self;
         f.debug_struct("ClassifierBuilder")
             .field("model", model)
             .field("preset", preset)
             .field("settings", settings)
             .field("values", values)
             .field("seeds", seeds)
-            .field("threads", threads)
+            .field("resources", resources)
             .field("observed", &observer.is_some())
             .finish()
     }
@@ -106,7 +106,7 @@ impl<'a> ClassifierBuilder<'a> {
             settings: None,
             values: Vec::new(),
             seeds: vec![0],
-            threads: std::thread::available_parallelism().map_or(1, NonZero::get),
+            resources: std::thread::available_parallelism().map_or(1, NonZero::get).into(),
             observer: None,
         }
     }
@@ -204,7 +204,26 @@ impl<'a> ClassifierBuilder<'a> {
 
     /// Sets the number of threads. Results do not depend on it.
     pub fn threads(mut self, threads: usize) -> Self {
-        self.threads = threads.max(1);
+        self.resources.threads = threads.max(1);
+        self
+    }
+
+    /// Sets the device that trains: the CPU unless this is called. Models trained on a GPU are used like others.
+    ///
+    /// ```no_run
+    /// use supergat::{Classifier, DeviceChoice};
+    /// let dataset = supergat::load("cora")?;
+    /// let model = Classifier::builder().model("supergat-mx").device(DeviceChoice::Cuda(0)).fit(&dataset)?;
+    /// # Ok::<(), supergat::Error>(())
+    /// ```
+    pub fn device(mut self, device: DeviceChoice) -> Self {
+        self.resources.device = device;
+        self
+    }
+
+    /// Allows dense products on a GPU to round their factors to 10 bits (TF32), which is faster for wide features.
+    pub fn tf32(mut self, tf32: bool) -> Self {
+        self.resources.tf32 = tf32;
         self
     }
 
@@ -248,7 +267,7 @@ impl<'a> ClassifierBuilder<'a> {
             return Err(Error::NoSeeds);
         }
         let choice = self.choose(dataset)?;
-        let runs = run_seeds(dataset, &choice.settings, &self.seeds, self.threads, |event| self.notify(event))?;
+        let runs = run_seeds(dataset, &choice.settings, &self.seeds, self.resources, |event| self.notify(event))?;
         finish(dataset, choice, runs)
     }
 
@@ -271,7 +290,7 @@ impl<'a> ClassifierBuilder<'a> {
         };
         let choice = self.choose(first)?;
         let observe = |event: Observation<'_>| self.notify(event);
-        let runs = run_splits(splits, &choice.settings, first_seed, self.threads, observe)?;
+        let runs = run_splits(splits, &choice.settings, first_seed, self.resources, observe)?;
         let best = runs.runs[runs.best].seed - first_seed;
         finish(&splits[best as usize], choice, runs)
     }

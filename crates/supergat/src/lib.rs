@@ -42,11 +42,12 @@ pub use saved::MODEL_FILE;
 
 pub use supergat_core::hyperparameters;
 pub use supergat_core::{Epoch, Outcome, Score};
+pub use supergat_cuda::{DeviceInfo, devices};
 pub use supergat_data::{
     Cache, CacheChoice, Dataset, DatasetBuilder, FeatureChoice, Frame, FrameColumn, LoadOptions, SplitChoice, Strings,
     TableOptions, Values,
 };
-pub use supergat_lab::{Observation, SeedRun, Settings, Summary};
+pub use supergat_lab::{DeviceChoice, Observation, SeedRun, Settings, Summary};
 
 /// The engine: graphs, features, models and their training. For tools: its interface may change in any release.
 #[doc(no_inline)]

@@ -168,6 +168,15 @@ Examples:
   supergat bench cora --model supergat-mx
   supergat bench --random 169343,14,128,40 --hidden 16 --output-heads 1 --epochs 3 --json";
 
+/// Text after the options of `supergat devices`.
+pub const DEVICES: &str = "\
+A GPU of NVIDIA needs a driver, and the libraries NVRTC and cuBLAS of CUDA 12 or 13, also as the Python packages nvidia-cuda-nvrtc and \
+nvidia-cublas.
+
+Examples:
+  supergat devices
+  supergat train cora --model supergat-mx --seeds 100 --device cuda";
+
 /// Text after the options of `supergat convert`.
 pub const CONVERT: &str = "\
 A .safetensors file contains the prepared graph, features, labels, splits, ids and names. It loads without sorting. Use it wherever a \

@@ -24,6 +24,7 @@ use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, value_parser};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use supergat::DeviceChoice;
 use supergat::data::{SplitChoice, size};
 
 const STYLES: Styles = Styles::styled().header(output::BOLD).usage(output::BOLD).literal(output::BOLD);
@@ -57,6 +58,8 @@ pub enum Command {
     Recommend(RecommendArgs),
     /// Measure the time of training steps and evaluation passes.
     Bench(BenchArgs),
+    /// List the devices that can train: the CPU and GPUs
+    Devices(DevicesArgs),
     /// Convert a dataset to one file that loads fast, or to a folder of tables.
     Convert(ConvertArgs),
     /// Compare two sets of runs statistically.
@@ -95,6 +98,9 @@ pub struct TrainArgs {
     /// Number of threads; results do not depend on it [default: all cores]
     #[arg(long, value_name = "N", help_heading = RUN, value_parser = value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
+    /// Device that trains.
+    #[command(flatten)]
+    pub device: DeviceArgs,
     /// Print an estimate of the memory that training needs, and exit
     #[arg(long, help_heading = RUN)]
     pub estimate: bool,
@@ -213,9 +219,32 @@ pub struct BenchArgs {
     /// Number of threads [default: all cores]
     #[arg(long, value_name = "N", help_heading = RUN, value_parser = value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
+    /// Device that trains.
+    #[command(flatten)]
+    pub device: DeviceArgs,
     /// Print the result as one JSON object
     #[arg(long, help_heading = OUTPUT)]
     pub json: bool,
+}
+
+/// Arguments of `supergat devices`.
+#[derive(Debug, Args)]
+#[command(after_help = help::DEVICES)]
+pub struct DevicesArgs {
+    /// Print the devices as one JSON object
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Choice of the device that trains.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct DeviceArgs {
+    /// Device that trains: cpu, cuda, cuda:1, or auto (a GPU if there is one). A GPU computes other last digits
+    #[arg(long, value_name = "DEVICE", help_heading = RUN, default_value_t)]
+    pub device: DeviceChoice,
+    /// Let dense products on a GPU round their factors to 10 bits: faster for wide features, less exact
+    #[arg(long, help_heading = RUN)]
+    pub tf32: bool,
 }
 
 /// Arguments of `supergat convert`.

@@ -1,6 +1,6 @@
 //! Implementation of `supergat bench`.
 
-use crate::args::BenchArgs;
+use crate::args::{BenchArgs, DeviceArgs};
 use crate::config::Choices;
 use crate::error::{CliError, Result};
 use crate::output;
@@ -11,7 +11,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 use supergat::DEFAULT_MODEL;
 use supergat::engine::Form;
-use supergat::lab::{BenchResult, KernelTiming, bench};
+use supergat::lab::{BenchResult, KernelTiming, Resources, bench};
 
 /// Timings printed by `--json`.
 #[derive(Debug, Serialize)]
@@ -21,7 +21,7 @@ struct BenchOutput {
     model: String,
     form: Option<&'static str>,
     data: String,
-    device: &'static str,
+    device: String,
     threads: usize,
     nodes: usize,
     edges: usize,
@@ -44,18 +44,20 @@ pub fn run(args: BenchArgs) -> Result<ExitCode> {
         None => choices.dataset().to_owned(),
     };
     let threads = threads(args.threads)?;
+    let DeviceArgs { device, tf32 } = args.device;
+    let resources = Resources { threads, device: device.resolved(), tf32 };
     let started = Instant::now();
     let dataset = supergat::data::load_with(&source, &choices.load_options()?)?;
     let load_ms = 1000.0 * started.elapsed().as_secs_f64();
     let resolved = choices.resolve(&choices.choose(&dataset)?)?;
-    let timing = bench(&dataset, &resolved.settings, args.epochs as usize, threads, resolved.seed)?;
+    let timing = bench(&dataset, &resolved.settings, args.epochs as usize, resources, resolved.seed)?;
     let measured = BenchOutput {
         schema: 1,
         peer: "supergat",
         model: resolved.settings.model.to_string(),
         form: resolved.settings.model.form().map(Form::name),
         data: source,
-        device: "cpu",
+        device: resources.device.to_string(),
         threads,
         nodes: dataset.nodes(),
         edges: dataset.examples.iter().map(|example| example.graph.edges() - example.graph.nodes()).sum(),
@@ -90,12 +92,12 @@ fn random_graph(spec: &str) -> Result<String> {
 }
 
 fn table(measured: &BenchOutput) -> String {
-    let BenchOutput { model, data, threads, nodes, edges, epochs, timing, .. } = measured;
+    let BenchOutput { model, data, device, threads, nodes, edges, epochs, timing, .. } = measured;
     let row = |name: &str, timing: &supergat::lab::Timing| {
         format!("  {name:<12}{:>12.3}{:>12.3}\n", timing.min, timing.median)
     };
     let memory = measured.peak_rss_mib.map_or_else(|| "unknown".to_owned(), |mib| format!("{mib} MiB"));
-    format!("{model} on {data}: {nodes} nodes, {edges} directed edges, {threads} threads, {epochs} epochs\n")
+    format!("{model} on {data}: {nodes} nodes, {edges} directed edges, {device}, {threads} threads, {epochs} epochs\n")
         + &format!("  {:<12}{:>12}{:>12}\n", "ms", "min", "median")
         + &row("training", &timing.train_ms)
         + &row("evaluation", &timing.eval_ms)

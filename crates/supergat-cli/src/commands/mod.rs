@@ -5,6 +5,7 @@ pub mod cache;
 pub mod compare;
 pub mod convert;
 pub mod datasets;
+pub mod devices;
 pub mod download;
 pub mod evaluate;
 pub mod inspect;

@@ -15,7 +15,7 @@ use supergat_core::{
 /// Returns all golden files with their names.
 fn all_files() -> Vec<(String, Value)> {
     let folder = std::env::var_os("SUPERGAT_PARITY_DIR")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/parity"), PathBuf::from);
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../supergat-core/tests/parity"), PathBuf::from);
     let mut found: Vec<(String, Value)> = std::fs::read_dir(&folder)
         .unwrap_or_else(|e| panic!("{}: {e}", folder.display()))
         .map(|entry| entry.unwrap().path())
@@ -211,16 +211,6 @@ fn upload<D: Device>(device: &D, numbers: &[D::Number]) -> D::Numbers {
     on_device
 }
 
-#[test]
-fn layers_match_in_double_precision() {
-    files("layer").iter().for_each(|(name, file)| check_layer(&Cpu::<f64>::default(), name, file, 1e-9));
-}
-
-#[test]
-fn layers_match_in_single_precision() {
-    files("layer").iter().for_each(|(name, file)| check_layer(&Cpu::<f32>::default(), name, file, 1e-4));
-}
-
 /// Compares training of a two-layer network with Adam: the losses of each step, the final parameters and the
 /// logits.
 fn check_training<D: Device>(device: &D, name: &str, file: &Value, tolerance: f64) {
@@ -262,16 +252,6 @@ fn check_training<D: Device>(device: &D, name: &str, file: &Value, tolerance: f6
         close(&format!("{name}: final {}", p.name), &p.to_rows(device).unwrap(), &file["final"][&p.name], tolerance);
     }
     close(&format!("{name}: logits"), &network.predict(&example).unwrap(), &file["logits"], tolerance);
-}
-
-#[test]
-fn training_matches_in_double_precision() {
-    files("training").iter().for_each(|(name, file)| check_training(&Cpu::<f64>::default(), name, file, 1e-9));
-}
-
-#[test]
-fn training_matches_in_single_precision() {
-    files("training").iter().for_each(|(name, file)| check_training(&Cpu::<f32>::default(), name, file, 1e-4));
 }
 
 /// Compares GCN and GraphSAGE with a root weight: output and all gradients. PyTorch Geometric stores weights
@@ -318,12 +298,21 @@ fn check_baseline<D: Device>(device: &D, name: &str, file: &Value, tolerance: f6
     close(&format!("{name}: grad_x"), &d_x, &file["grad_x"], tolerance);
 }
 
+/// Compares all golden files on a device.
+pub fn check_all<D: Device>(device: &D, tolerance: f64) {
+    files("layer").iter().for_each(|(name, file)| check_layer(device, name, file, tolerance));
+    files("training").iter().for_each(|(name, file)| check_training(device, name, file, tolerance));
+    files("baseline").iter().for_each(|(name, file)| check_baseline(device, name, file, tolerance));
+}
+
 #[test]
-fn baselines_match() {
-    for (name, file) in &files("baseline") {
-        check_baseline(&Cpu::<f64>::default(), name, file, 1e-9);
-        check_baseline(&Cpu::<f32>::default(), name, file, 1e-4);
-    }
+fn golden_files_match_in_double_precision() {
+    check_all(&Cpu::<f64>::default(), 1e-9);
+}
+
+#[test]
+fn golden_files_match_in_single_precision() {
+    check_all(&Cpu::<f32>::default(), 1e-4);
 }
 
 #[test]

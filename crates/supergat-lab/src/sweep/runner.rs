@@ -95,7 +95,7 @@ pub fn run_task_sweep(
     let count = jobs.len();
     let queue = Mutex::new(Queue::new(Group::from_jobs(jobs), results, task.name()));
     let results = Mutex::new(results);
-    in_parallel(threads, count, |pool| {
+    in_parallel(threads, threads.clamp(1, count.max(1)), |pool| {
         while !sweep.stop.load(Ordering::Relaxed) {
             // The worker that finds the queue empty loads the next dataset. The others wait: they have no
             // work.

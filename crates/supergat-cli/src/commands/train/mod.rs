@@ -2,7 +2,7 @@
 
 mod progress;
 
-use crate::args::TrainArgs;
+use crate::args::{DeviceArgs, TrainArgs};
 use crate::commands::recommend;
 use crate::config::{Choices, Resolved};
 use crate::error::{INTERRUPTED, Result};
@@ -80,7 +80,7 @@ pub fn run(args: TrainArgs) -> Result<ExitCode> {
 
     let started = Instant::now();
     let progress = Progress::new(args.quiet, &resolved, metric(dataset), opening);
-    let training = train(&splits, &resolved, threads, &progress, &interrupt)?;
+    let training = train(&splits, &resolved, threads, args.device, &progress, &interrupt)?;
     let seconds = started.elapsed().as_secs_f64();
 
     let split_of = |seed: u64| (seed - resolved.seed) as usize;
@@ -107,6 +107,7 @@ fn train(
     splits: &[Dataset],
     resolved: &Resolved,
     threads: usize,
+    device: DeviceArgs,
     progress: &Progress,
     interrupt: &Interrupt,
 ) -> Result<Training> {
@@ -119,7 +120,7 @@ fn train(
         ControlFlow::Continue(())
     };
     let builder = Classifier::builder().settings(resolved.settings).seeds(resolved.all_seeds()).threads(threads);
-    let builder = builder.observe(observe);
+    let builder = builder.device(device.device).tf32(device.tf32).observe(observe);
     let training = if resolved.all_splits { builder.train_splits(splits) } else { builder.train(&splits[0]) };
     progress.finish();
     Ok(training?)

@@ -1,0 +1,62 @@
+//! Implementation of `supergat devices`.
+
+use crate::args::DevicesArgs;
+use crate::error::Result;
+use crate::output::{self, SCHEMA};
+use serde::Serialize;
+use std::process::ExitCode;
+use supergat::data::size::text;
+
+/// Devices, printed by `--json`.
+#[derive(Debug, Serialize)]
+struct DevicesOutput {
+    schema: u32,
+    devices: Vec<Listed>,
+    /// Why no GPU can be used.
+    no_gpu: Option<String>,
+}
+
+/// A device that can train.
+#[derive(Debug, Serialize)]
+struct Listed {
+    /// Name for `--device`.
+    device: String,
+    name: String,
+    /// Memory of a GPU in bytes.
+    memory: Option<u64>,
+    free: Option<u64>,
+}
+
+/// Lists the devices that can train.
+pub fn run(args: &DevicesArgs) -> Result<ExitCode> {
+    let threads = std::thread::available_parallelism().map_or(1, Into::into);
+    let mut devices = vec![Listed { device: "cpu".into(), name: format!("{threads} cores"), memory: None, free: None }];
+    let mut no_gpu = None;
+    match supergat::devices() {
+        Ok(found) => devices.extend(found.into_iter().enumerate().map(|(number, gpu)| Listed {
+            device: format!("cuda:{number}"),
+            name: format!(
+                "{}, compute capability {}.{}, driver for CUDA {}.{}",
+                gpu.name, gpu.compute_capability.0, gpu.compute_capability.1, gpu.driver.0, gpu.driver.1
+            ),
+            memory: Some(gpu.total_memory),
+            free: Some(gpu.free_memory),
+        })),
+        Err(error) => no_gpu = Some(error.to_string()),
+    }
+    if args.json {
+        output::print_json(&DevicesOutput { schema: SCHEMA, devices, no_gpu })?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut lines = String::new();
+    for Listed { device, name, memory, free } in devices {
+        lines += &format!("{device:<8}{name}");
+        if let (Some(memory), Some(free)) = (memory, free) {
+            lines += &format!(", {} of {} free", text(free), text(memory));
+        }
+        lines.push('\n');
+    }
+    lines += &no_gpu.map_or_else(String::new, |reason| format!("no GPU: {reason}\n"));
+    output::print(&lines)?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,201 @@
+// Outputs of layers from the weighted sums s of heads, and their gradients:
+//
+//   concatenation   out = ELU(s + b)                g = d_out keep scale ELU'(out),  ELU'(x) = 1 if x > 0, else x + 1
+//   mean            out = mean over heads s + b     g = d_out / heads
+//   d_b = sum over nodes of d_out (after dropout and ELU'),  shared_i = g_i . s_i for each head
+//
+// A row has `stride` numbers: groups of eight heads with `vectors` vectors of eight; heads are the fastest axis, and
+// a vector has 8 / lane_heads features. `quads` are the vectors of four numbers of a row.
+
+extern "C" __global__ void __launch_bounds__(256) concat_forward(size_t count, unsigned quads, unsigned elu,
+    const float4* __restrict__ bias, const float4* __restrict__ sums, float4* __restrict__ out)
+{
+    size_t stride = (size_t)gridDim.x * blockDim.x;
+    for (size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x; at < count; at += stride) {
+        float4 y = sums[at], b = bias[at % quads];
+        y.x += b.x; y.y += b.y; y.z += b.z; y.w += b.w;
+        if (elu) {
+            y.x = y.x > 0.f ? y.x : expf(y.x) - 1.f;
+            y.y = y.y > 0.f ? y.y : expf(y.y) - 1.f;
+            y.z = y.z > 0.f ? y.z : expf(y.z) - 1.f;
+            y.w = y.w > 0.f ? y.w : expf(y.w) - 1.f;
+        }
+        out[at] = y;
+    }
+}
+
+// A thread per node and feature.
+extern "C" __global__ void __launch_bounds__(256) mean_forward(size_t count, unsigned features, unsigned stride,
+    unsigned groups, unsigned lane_heads, float share, const float* __restrict__ bias, const float* __restrict__ sums,
+    float* __restrict__ out)
+{
+    size_t step = (size_t)gridDim.x * blockDim.x;
+    unsigned width = stride / groups;
+    for (size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x; at < count; at += step) {
+        size_t node = at / features;
+        unsigned f = (unsigned)(at - node * features);
+        const float* row = sums + node * stride + (size_t)f * lane_heads;
+        float sum = 0.f;
+        for (unsigned g = 0; g < groups; g++) {
+            const float* heads = row + g * width;
+            if (lane_heads == 8) {
+                float4 a = *(const float4*)heads, b = *(const float4*)(heads + 4);
+                sum += ((a.x + a.y) + (a.z + a.w)) + ((b.x + b.y) + (b.z + b.w));
+            } else {
+                for (unsigned l = 0; l < lane_heads; l++) sum += heads[l];
+            }
+        }
+        out[at] = fmaf(sum, share, bias[f]);
+    }
+}
+
+struct Shape {
+    unsigned nodes, quads, vectors, groups, lane_heads, heads, features, slots;
+};
+
+// Sum of `rows` rows of `width` quads in shared memory, by the threads of the first row.
+__device__ __forceinline__ float4 sum_rows(const float4* shared, unsigned rows, unsigned width, unsigned column)
+{
+    float4 sum = shared[column];
+    for (unsigned r = 1; r < rows; r++) {
+        float4 x = shared[r * width + column];
+        sum.x += x.x; sum.y += x.y; sum.z += x.z; sum.w += x.w;
+    }
+    return sum;
+}
+
+// Adds g_i . s_i of each head of the rows in shared memory: thread (row, group, lane).
+__device__ __forceinline__ void write_shared(const float4* products, unsigned rows, size_t first, Shape shape, float* state)
+{
+    unsigned per_row = shape.groups * 8;
+    for (unsigned t = threadIdx.x; t < rows * per_row; t += blockDim.x) {
+        unsigned row = t / per_row, group = t % per_row / 8, lane = t % 8;
+        if (first + row >= shape.nodes) continue;
+        const float* p = (const float*)(products + row * shape.quads) + group * shape.vectors * 8;
+        float sum = 0.f;
+        unsigned head = lane % shape.lane_heads;
+        for (unsigned v = 0; v < shape.vectors; v++)
+            for (unsigned l = head; l < 8; l += shape.lane_heads) sum += p[v * 8 + l];
+        state[(first + row) * shape.slots * per_row + (shape.slots - 1) * per_row + group * 8 + lane] = sum;
+    }
+}
+
+// Threads: `columns` quads of a row by `rows` rows; blocks along y take further columns. The last block of a column
+// adds the sums of all blocks in their order.
+//
+// mean = 0: `gradient` is read (from above) and overwritten. mean = 1: it is computed from `above`.
+extern "C" __global__ void __launch_bounds__(256) output_backward(Shape shape, unsigned mean, unsigned elu,
+    const unsigned char* __restrict__ keep, float scale, const float* __restrict__ above,
+    const float4* __restrict__ output, const float4* __restrict__ sums, float4* gradient, float* state,
+    float4* partial, unsigned* tickets, float* __restrict__ bias)
+{
+    __shared__ float4 shared[256];
+    __shared__ bool last;
+    unsigned columns = shape.quads < 256 ? shape.quads : 256, rows = 256 / columns;
+    unsigned row = threadIdx.x / columns, column = threadIdx.x % columns, quad = blockIdx.y * columns + column;
+    bool working = row < rows && quad < shape.quads;
+    bool whole = gridDim.y == 1 && state != nullptr;
+    float4 sum = make_float4(0.f, 0.f, 0.f, 0.f);
+    float share = 1.f / (float)shape.heads;
+    for (size_t first = (size_t)blockIdx.x * rows; first < shape.nodes; first += (size_t)gridDim.x * rows) {
+        size_t node = first + row;
+        float4 g = make_float4(0.f, 0.f, 0.f, 0.f);
+        if (working && node < shape.nodes) {
+            size_t at = node * shape.quads + quad;
+            if (mean) {
+                float* each = &g.x;
+                float* total = &sum.x;
+                unsigned group_quads = shape.vectors * 2, group = quad / group_quads;
+#pragma unroll
+                for (unsigned k = 0; k < 4; k++) {
+                    unsigned within = (quad - group * group_quads) * 4 + k;
+                    unsigned f = within / shape.lane_heads, h = group * 8 + within % shape.lane_heads;
+                    if (f < shape.features && h < shape.heads) {
+                        float d = above[node * shape.features + f];
+                        total[k] += d;
+                        each[k] = d * share;
+                    }
+                }
+            } else {
+                g = gradient[at];
+                if (elu) {
+                    float4 y = output[at];
+                    g.x *= y.x > 0.f ? 1.f : y.x + 1.f;
+                    g.y *= y.y > 0.f ? 1.f : y.y + 1.f;
+                    g.z *= y.z > 0.f ? 1.f : y.z + 1.f;
+                    g.w *= y.w > 0.f ? 1.f : y.w + 1.f;
+                }
+                if (keep != nullptr) {
+                    unsigned bits = keep[at >> 1] >> (4 * (at & 1));
+                    g.x *= bits & 1 ? scale : 0.f;
+                    g.y *= bits & 2 ? scale : 0.f;
+                    g.z *= bits & 4 ? scale : 0.f;
+                    g.w *= bits & 8 ? scale : 0.f;
+                }
+                sum.x += g.x; sum.y += g.y; sum.z += g.z; sum.w += g.w;
+            }
+            gradient[at] = g;
+            if (whole) {
+                float4 s = sums[at];
+                shared[threadIdx.x] = make_float4(g.x * s.x, g.y * s.y, g.z * s.z, g.w * s.w);
+            }
+        }
+        if (whole) {
+            __syncthreads();
+            write_shared(shared, rows, first, shape, state);
+            __syncthreads();
+        }
+    }
+    shared[threadIdx.x] = sum;
+    __syncthreads();
+    if (row == 0 && quad < shape.quads)
+        __stcg(&partial[(size_t)blockIdx.x * shape.quads + quad], sum_rows(shared, rows, columns, column));
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) last = atomicAdd(&tickets[blockIdx.y], 1u) + 1 == gridDim.x;
+    __syncthreads();
+    if (!last) return;
+    __threadfence();
+    sum = make_float4(0.f, 0.f, 0.f, 0.f);
+    if (working) {
+        for (unsigned b = row; b < gridDim.x; b += rows) {
+            float4 x = __ldcg(&partial[(size_t)b * shape.quads + quad]);
+            sum.x += x.x; sum.y += x.y; sum.z += x.z; sum.w += x.w;
+        }
+    }
+    shared[threadIdx.x] = sum;
+    __syncthreads();
+    if (row == 0 && quad < shape.quads) {
+        sum = sum_rows(shared, rows, columns, column);
+        if (mean) {
+            const float* total = &sum.x;
+#pragma unroll
+            for (unsigned k = 0; k < 4; k++) {
+                unsigned at = quad * 4 + k, f = at / shape.lane_heads;
+                // The first head of each feature.
+                if (at < shape.vectors * 8 && at % shape.lane_heads == 0 && f < shape.features) bias[f] = total[k];
+            }
+        } else {
+            ((float4*)bias)[quad] = sum;
+        }
+    }
+    if (threadIdx.x == 0) tickets[blockIdx.y] = 0;
+}
+
+// g_i . s_i of rows that are too long for one block of output_backward: a thread per node, group and lane.
+extern "C" __global__ void __launch_bounds__(256) shared_term(Shape shape, const float* __restrict__ gradient,
+    const float* __restrict__ sums, float* state)
+{
+    unsigned per_row = shape.groups * 8, width = shape.vectors * 8;
+    size_t t = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+    size_t node = t / per_row;
+    unsigned group = (unsigned)(t % per_row) / 8, lane = t % 8;
+    float sum = 0.f;
+    if (node < shape.nodes) {
+        size_t start = node * shape.quads * 4 + group * width;
+        for (unsigned v = 0; v < shape.vectors; v++)
+            sum = fmaf(gradient[start + v * 8 + lane], sums[start + v * 8 + lane], sum);
+    }
+    for (unsigned d = shape.lane_heads; d < 8; d <<= 1) sum += __shfl_xor_sync(0xFFFFFFFFu, sum, d);
+    if (node < shape.nodes) state[(node * shape.slots + shape.slots - 1) * per_row + group * 8 + lane] = sum;
+}

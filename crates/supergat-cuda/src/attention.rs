@@ -1,0 +1,398 @@
+//! Graph attention: `out_i = sum_j alpha_ij z_j`, `alpha_i = softmax_j(LeakyReLU(e_ij))`, and attention as a result.
+//!
+//! Kernels are compiled for the layout of a layer. A team of lanes has a row in registers; 16 or 32 lanes share a
+//! node, and nodes with many edges have a block each.
+
+use crate::compile::{Source, Variant};
+use crate::launch::{Cuda, grid, launch};
+use crate::memory::Numbers;
+use crate::problem::Problem;
+use crate::samples::Samples;
+use crate::sparse::{address, keep};
+use cudarc::driver::CudaSlice;
+use supergat_core::device::{Attention, LayerWidth};
+use supergat_core::graph::Adjacency;
+use supergat_core::kernels::{Form, HeadLayout};
+use supergat_core::memory::Arena;
+use supergat_core::{Graph, Result};
+
+const SCORES: Source = Source {
+    name: "attention_scores",
+    text: concat!(include_str!("../kernels/rows.cuh"), include_str!("../kernels/attention_scores.cu")),
+};
+const FORWARD: Source = Source {
+    name: "attention_forward",
+    text: concat!(include_str!("../kernels/rows.cuh"), include_str!("../kernels/attention_forward.cu")),
+};
+const REPORT: Source = Source {
+    name: "attention_report",
+    text: concat!(include_str!("../kernels/rows.cuh"), include_str!("../kernels/attention_report.cu")),
+};
+
+/// Threads of a block in the kernels of attention.
+pub(crate) const THREADS: u32 = 256;
+
+/// Definitions of a variant of a source.
+pub(crate) type Defines = Vec<(&'static str, i64)>;
+
+/// Division of the work of attention on a graph.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// Position of each outgoing edge among the incoming edges.
+    pub(crate) positions: CudaSlice<u32>,
+    /// Nodes with more incoming edges than light nodes have, the heaviest first.
+    heavy_targets: Heavy,
+    /// Nodes with more incoming or outgoing edges than light nodes have; `None` if they are the same, in a symmetric
+    /// graph.
+    heavy: Option<Heavy>,
+    /// Largest number of edges of a light node.
+    pub(crate) most_edges: u32,
+    /// Lanes that share a light node.
+    lanes: i64,
+}
+
+/// Nodes that have a block each.
+#[derive(Debug)]
+pub(crate) struct Heavy {
+    pub(crate) nodes: CudaSlice<u32>,
+    pub(crate) count: usize,
+}
+
+impl Heavy {
+    fn new(cuda: &Cuda, nodes: usize, most_edges: usize, degree: impl Fn(usize) -> usize) -> Result<Self> {
+        let mut heavy: Vec<u32> = (0..nodes as u32).filter(|&i| degree(i as usize) > most_edges).collect();
+        heavy.sort_by_key(|&i| (std::cmp::Reverse(degree(i as usize)), i));
+        Ok(Self { nodes: cuda.uploaded(&heavy)?, count: heavy.len() })
+    }
+
+    /// Returns the number of blocks for these nodes.
+    pub(crate) fn blocks(&self, cuda: &Cuda) -> u32 {
+        self.count.min(HEAVY_BLOCKS * cuda.multiprocessors()) as u32
+    }
+}
+
+/// Largest number of blocks per multiprocessor for heavy and for light nodes.
+const HEAVY_BLOCKS: usize = 4;
+const LIGHT_BLOCKS: usize = 16;
+
+/// Number of nodes from which on a graph alone keeps a GPU busy, so that only much larger nodes need a block.
+const LARGE_GRAPH: usize = 100_000;
+
+impl Plan {
+    /// Divides the work on a graph.
+    pub(crate) fn new(cuda: &Cuda, graph: &Graph) -> Result<Self> {
+        let (nodes, edges) = (graph.nodes(), graph.edges());
+        let (incoming, outgoing) = (graph.incoming(), graph.outgoing());
+        let most_edges = if nodes < LARGE_GRAPH { 64 } else { 256 };
+        let degree = |lists: &Adjacency, i: usize| lists.range(i).len();
+        let heavy_targets = Heavy::new(cuda, nodes, most_edges, |i| degree(incoming, i))?;
+        let heavy = match graph.is_symmetric() {
+            true => None,
+            false => Some(Heavy::new(cuda, nodes, most_edges, |i| degree(incoming, i).max(degree(outgoing, i)))?),
+        };
+        let places = graph.place_at_target();
+        let positions: Vec<u32> = outgoing
+            .neighbours
+            .iter()
+            .zip(places)
+            .map(|(&target, &place)| incoming.offsets[target as usize] as u32 + place)
+            .collect();
+        // Few nodes leave lanes idle unless many lanes share each of them.
+        let is_small = nodes * 16 < cuda.multiprocessors() * 1024;
+        let lanes = if is_small || edges >= 16 * nodes { 32 } else { 16 };
+        Ok(Self { positions: cuda.uploaded(&positions)?, heavy_targets, heavy, most_edges: most_edges as u32, lanes })
+    }
+
+    /// Returns the nodes that have a block each in the backward pass.
+    pub(crate) fn heavy(&self) -> &Heavy {
+        self.heavy.as_ref().unwrap_or(&self.heavy_targets)
+    }
+}
+
+/// Memory of the backward pass of attention.
+#[derive(Debug)]
+pub(crate) struct Scratch {
+    /// Samples of the edge loss.
+    pub(crate) samples: Samples,
+    /// Gradients of the vectors, per block.
+    pub(crate) partial: CudaSlice<f32>,
+    /// Losses per block.
+    pub(crate) losses: CudaSlice<f64>,
+    /// Number of blocks that are done; zero between kernels.
+    pub(crate) counter: CudaSlice<u32>,
+    /// Counts of the terms of a margin loss; zero between losses.
+    pub(crate) counts: CudaSlice<i32>,
+}
+
+impl Scratch {
+    /// Allocates memory for any of the problems.
+    pub(crate) fn new(
+        cuda: &Cuda,
+        problems: &[Problem],
+        layers: &[LayerWidth],
+        training: bool,
+        arena: &mut Arena,
+    ) -> Result<Self> {
+        let problems = if training { problems } else { &[] };
+        let most = |of: &dyn Fn(&Problem) -> usize| problems.iter().map(of).max().unwrap_or(0);
+        let blocks = most(&|problem| most_blocks(cuda, problem));
+        let stride = layers.iter().map(|layer| layer.stride).max().unwrap_or(0);
+        let counts = most(&|problem| problem.supervision.margins().map_or(0, |_| problem.nodes * COUNTS));
+        Ok(Self {
+            samples: Samples::new(cuda, problems, arena)?,
+            partial: cuda.zeros_in(blocks * 2 * stride, arena)?,
+            losses: cuda.zeros_in(blocks, arena)?,
+            counter: cuda.zeros_in(1, arena)?,
+            counts: cuda.zeros_in(counts, arena)?,
+        })
+    }
+}
+
+/// Numbers per node that count the terms of a margin loss in a group of heads.
+const COUNTS: usize = 32;
+
+/// Returns the largest number of blocks that sum over the nodes of a problem. A block has at least eight nodes.
+fn most_blocks(cuda: &Cuda, problem: &Problem) -> usize {
+    problem.nodes.div_ceil(8).min(LIGHT_BLOCKS * cuda.multiprocessors())
+        + problem.attention.heavy().blocks(cuda) as usize
+}
+
+/// Returns the number of lanes of a team, as the kernels compute it.
+fn team(layout: HeadLayout) -> usize {
+    let quads = 2 * layout.vectors;
+    let mut lanes = quads.next_power_of_two().min(8);
+    while lanes < 32 && lanes < quads && layout.groups * quads.div_ceil(lanes) > 2 {
+        lanes *= 2;
+    }
+    lanes
+}
+
+/// Returns the definitions of a layout.
+pub(crate) fn defines(problem: &Problem, layout: HeadLayout, form: Form) -> Defines {
+    layout_defines(layout, form, problem.attention.lanes)
+}
+
+fn layout_defines(layout: HeadLayout, form: Form, lanes: i64) -> Defines {
+    let number = match form {
+        Form::Go => 0,
+        Form::Dp => 1,
+        Form::Sd => 2,
+        Form::Mx => 3,
+    };
+    vec![
+        ("FORM", number),
+        ("GROUPS", layout.groups as i64),
+        ("VECTORS", layout.vectors as i64),
+        ("LANE_HEADS", layout.lane_heads as i64),
+        ("FEATURES", layout.features as i64),
+        ("HEADS", layout.heads as i64),
+        ("NODE_LANES", lanes),
+    ]
+}
+
+/// Returns how many nodes a block has at once if a team has a node.
+pub(crate) fn teams_per_block(layout: HeadLayout) -> usize {
+    THREADS as usize / team(layout)
+}
+
+/// Returns the number of blocks for all light nodes.
+pub(crate) fn light_blocks(problem: &Problem, layout: HeadLayout) -> usize {
+    let lanes = team(layout).max(problem.attention.lanes as usize);
+    problem.nodes.div_ceil(THREADS as usize / lanes)
+}
+
+/// Returns the number of blocks for all light nodes if blocks sum over nodes.
+pub(crate) fn light_summing_blocks(cuda: &Cuda, problem: &Problem, layout: HeadLayout) -> usize {
+    light_blocks(problem, layout).min(LIGHT_BLOCKS * cuda.multiprocessors())
+}
+
+/// Writes `a_target . z_i` to the state and `a_source . z_i` to `source_score`.
+pub(crate) fn attention_scores(
+    cuda: &Cuda,
+    problem: &Problem,
+    layout: HeadLayout,
+    z: &Numbers,
+    vectors: &Numbers,
+    state: &mut Numbers,
+    source_score: &mut Numbers,
+) -> Result<()> {
+    let nodes = problem.nodes as u32;
+    if nodes == 0 {
+        return Ok(());
+    }
+    launch!(
+        cuda,
+        &SCORES,
+        &layout_defines(layout, Form::Go, 32),
+        "attention_scores",
+        grid(problem.nodes.div_ceil(teams_per_block(layout)), THREADS),
+        &nodes,
+        &z.0,
+        &vectors.0,
+        &mut state.0,
+        &mut source_score.0
+    )
+}
+
+/// Computes attention and completes the state.
+pub(crate) fn attention_forward(
+    cuda: &Cuda,
+    problem: &Problem,
+    attention: Attention<'_, Cuda>,
+    state: &mut Numbers,
+    sums: &mut Numbers,
+) -> Result<()> {
+    let nodes = problem.nodes as u32;
+    if nodes == 0 {
+        return Ok(());
+    }
+    let layout = attention.layout;
+    let mut defines = defines(problem, layout, attention.form);
+    defines.extend([("DROPS", attention.keep.is_some().into()), ("CHOOSES", attention.chosen.is_some().into())]);
+    let (keep, keep_scale) = keep(attention.keep.map(|mask| (mask.keep, mask.dropout.scale())));
+    let chosen = attention.chosen.map_or(0, |chosen| address(&chosen.0));
+    let slope = attention.slope as f32;
+    let heavy = &problem.attention.heavy_targets;
+    let (heavy_count, heavy_blocks) = (heavy.count as u32, heavy.blocks(cuda));
+    let blocks = heavy_blocks as usize + light_blocks(problem, layout);
+    launch!(
+        cuda,
+        &FORWARD,
+        &defines,
+        "attention_forward",
+        grid(blocks, THREADS),
+        &nodes,
+        &problem.incoming.offsets,
+        &problem.incoming.nodes,
+        &heavy.nodes,
+        &heavy_count,
+        &heavy_blocks,
+        &problem.attention.most_edges,
+        &attention.z.0,
+        &attention.source_score.0,
+        &keep,
+        &keep_scale,
+        &chosen,
+        &slope,
+        &mut state.0,
+        &mut sums.0
+    )
+}
+
+/// Computes the coefficient and the edge logit of every edge and head.
+pub(crate) fn edge_values(
+    cuda: &Cuda,
+    problem: &Problem,
+    attention: Attention<'_, Cuda>,
+    state: &Numbers,
+) -> Result<[Vec<f32>; 2]> {
+    let (nodes, layout, slope) = (problem.nodes as u32, attention.layout, attention.slope as f32);
+    let len = problem.edges * layout.heads;
+    let mut values = [vec![0.0; len], vec![0.0; len]];
+    if nodes == 0 {
+        return Ok(values);
+    }
+    let [mut coefficients, mut logits] = [cuda.zeros::<f32>(len)?, cuda.zeros::<f32>(len)?];
+    launch!(
+        cuda,
+        &REPORT,
+        &defines(problem, layout, attention.form),
+        "edge_values",
+        grid(problem.nodes.div_ceil(teams_per_block(layout)), THREADS),
+        &nodes,
+        &problem.incoming.offsets,
+        &problem.incoming.nodes,
+        &attention.z.0,
+        &attention.source_score.0,
+        &state.0,
+        &slope,
+        &mut coefficients,
+        &mut logits
+    )?;
+    cuda.fetch(&coefficients, &mut values[0])?;
+    cuda.fetch(&logits, &mut values[1])?;
+    Ok(values)
+}
+
+/// Computes the edge logit, averaged over heads, of pairs `[source, target]`.
+pub(crate) fn pair_logits(
+    cuda: &Cuda,
+    problem: &Problem,
+    attention: Attention<'_, Cuda>,
+    state: &Numbers,
+    pairs: &[[u32; 2]],
+) -> Result<Vec<f32>> {
+    let (count, layout) = (pairs.len() as u32, attention.layout);
+    let mut logits = vec![0.0; pairs.len()];
+    if pairs.is_empty() {
+        return Ok(logits);
+    }
+    let (on_device, mut out) = (cuda.uploaded(pairs.as_flattened())?, cuda.zeros::<f32>(pairs.len())?);
+    launch!(
+        cuda,
+        &REPORT,
+        &defines(problem, layout, attention.form),
+        "pair_logits",
+        grid(pairs.len().div_ceil(teams_per_block(layout)), THREADS),
+        &count,
+        &on_device,
+        &attention.z.0,
+        &attention.source_score.0,
+        &state.0,
+        &mut out
+    )?;
+    cuda.fetch(&out, &mut logits)?;
+    Ok(logits)
+}
+
+/// Returns layouts and forms for the test of compilation: all numbers of lanes per team and of heads per lane.
+pub(crate) fn representative_defines() -> Vec<Defines> {
+    let shapes = [
+        (8, 8, 32),
+        (8, 7, 16),
+        (1, 7, 32),
+        (2, 3, 16),
+        (3, 5, 32),
+        (12, 3, 32),
+        (8, 16, 16),
+        (4, 64, 32),
+        (1, 600, 32),
+    ];
+    let mut all = Vec::new();
+    for form in [Form::Go, Form::Dp, Form::Sd, Form::Mx] {
+        for (heads, features, lanes) in shapes {
+            // One layout for all forms, the others for the form that uses everything.
+            if form == Form::Mx || heads == 8 && features == 8 {
+                all.push(layout_defines(HeadLayout::new(heads, features), form, lanes));
+            }
+        }
+    }
+    all
+}
+
+/// Sources for the test of compilation.
+pub(crate) fn variants() -> Vec<Variant> {
+    let mut all: Vec<Variant> = Vec::new();
+    for defines in representative_defines() {
+        all.push((&SCORES, defines.clone()));
+        all.push((&REPORT, defines.clone()));
+        for flags in [[0, 0], [1, 0], [0, 1]] {
+            let mut defines = defines.clone();
+            defines.extend([("DROPS", flags[0]), ("CHOOSES", flags[1])]);
+            all.push((&FORWARD, defines));
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn teams_hold_two_quads_per_lane_if_possible() {
+        let of = |heads, features| team(HeadLayout::new(heads, features));
+        assert_eq!([of(1, 7), of(2, 3), of(8, 2), of(8, 8), of(8, 16)], [2, 2, 4, 8, 16]);
+        assert_eq!([of(12, 8), of(64, 1), of(8, 256)], [16, 2, 32]);
+    }
+}

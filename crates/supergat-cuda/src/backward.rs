@@ -1,0 +1,129 @@
+//! Gradient of attention, of the edge loss and of the margin losses.
+
+use crate::Scratch;
+use crate::attention::{self, THREADS};
+use crate::compile::{Source, Variant};
+use crate::launch::{Cuda, grid, launch};
+use crate::margin;
+use crate::problem::Problem;
+use crate::record;
+use crate::sparse::{address, keep};
+use supergat_core::Result;
+use supergat_core::device::{Attention, AttentionGradient, Place, ProjectedGradient, Supervision};
+
+const BACKWARD: Source = Source {
+    name: "attention_backward",
+    text: concat!(include_str!("../kernels/rows.cuh"), include_str!("../kernels/attention_backward.cu")),
+};
+
+/// Computes the gradients of the projected features and of the vectors, and adds the loss on attention to the record.
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn attention_backward(
+    cuda: &Cuda,
+    problem: &Problem,
+    attention: Attention<'_, Cuda>,
+    supervision: Supervision<'_, Cuda>,
+    from: AttentionGradient<'_, Cuda>,
+    scratch: &mut Scratch,
+    mut to: ProjectedGradient<'_, Cuda>,
+    record: Place<'_, Cuda>,
+) -> Result<()> {
+    let nodes = problem.nodes as u32;
+    if nodes == 0 {
+        return Ok(());
+    }
+    let layout = attention.layout;
+    let memory = &scratch.attention;
+    let samples = &memory.samples;
+    let count = samples.count();
+    let lambda_e = match supervision {
+        Supervision::Edges { lambda_e } if count > 0 => Some(lambda_e),
+        _ => None,
+    };
+    let pair_weight = lambda_e.map_or(0.0, |lambda_e| lambda_e / count as f64 / layout.heads as f64) as f32;
+    let inverse_count = 1.0 / count.max(1) as f64;
+    let mut defines = attention::defines(problem, layout, attention.form);
+    defines.extend([
+        ("DROPS", attention.keep.is_some().into()),
+        ("CHOOSES", attention.chosen.is_some().into()),
+        ("SYMMETRIC", problem.outgoing.is_none().into()),
+        ("SUPERVISED", lambda_e.is_some().into()),
+    ]);
+    let (keep, keep_scale) = keep(attention.keep.map(|mask| (mask.keep, mask.dropout.scale())));
+    let chosen = attention.chosen.map_or(0, |chosen| address(&chosen.0));
+    let slope = attention.slope as f32;
+    let vectors = from.vectors.map_or(0, |vectors| address(&vectors.0));
+    let d_vectors = to.vectors.as_ref().map_or(0, |vectors| address(&vectors.0));
+    let place = address(&record.record.data) + 8 * (record.example * record::WIDTH + record::ATTENTION_LOSS) as u64;
+    let heavy = problem.attention.heavy();
+    let (heavy_count, heavy_blocks) = (heavy.count as u32, heavy.blocks(cuda));
+    let blocks = heavy_blocks as usize + attention::light_summing_blocks(cuda, problem, layout);
+    let outgoing = problem.outgoing();
+    launch!(
+        cuda,
+        &BACKWARD,
+        &defines,
+        "attention_backward",
+        grid(blocks, THREADS),
+        &nodes,
+        &problem.incoming.offsets,
+        &problem.incoming.nodes,
+        &outgoing.offsets,
+        &outgoing.nodes,
+        &problem.attention.positions,
+        &heavy.nodes,
+        &heavy_count,
+        &heavy_blocks,
+        &problem.attention.most_edges,
+        &attention.z.0,
+        &attention.source_score.0,
+        &from.state.0,
+        &from.sums.0,
+        &keep,
+        &keep_scale,
+        &chosen,
+        &slope,
+        &vectors,
+        &samples.marks,
+        &samples.by_target.offsets,
+        &samples.by_target.nodes,
+        &samples.by_source.offsets,
+        &samples.by_source.nodes,
+        &pair_weight,
+        &inverse_count,
+        &samples.error,
+        &to.z.0,
+        &memory.partial,
+        &memory.losses,
+        &memory.counter,
+        &d_vectors,
+        &place
+    )?;
+    if let (Supervision::Margins { clock, layer }, Some(plan)) = (supervision, problem.supervision.margins()) {
+        margin::margin_backward(
+            cuda,
+            problem,
+            plan,
+            attention,
+            (clock, layer),
+            from,
+            &scratch.attention,
+            &mut to,
+            place,
+        )?;
+    }
+    Ok(())
+}
+
+/// Sources for the test of compilation.
+pub(crate) fn variants() -> Vec<Variant> {
+    let mut all: Vec<Variant> = Vec::new();
+    for defines in attention::representative_defines() {
+        for flags in [[0, 0, 1, 0], [1, 0, 1, 1], [1, 0, 0, 1], [0, 1, 1, 0]] {
+            let mut defines = defines.clone();
+            defines.extend(["DROPS", "CHOOSES", "SYMMETRIC", "SUPERVISED"].into_iter().zip(flags));
+            all.push((&BACKWARD, defines));
+        }
+    }
+    all
+}

@@ -1,0 +1,175 @@
+//! Graph convolutions: sums over neighbours whose weights depend on the graph only.
+//!
+//! ```text
+//! s_i = outer_i * sum_j inner_j z_j
+//! ```
+
+use crate::compile::{Source, Variant};
+use crate::launch::{Cuda, grid, launch};
+use crate::memory::Numbers;
+use crate::problem::{Lists, Problem};
+use crate::sparse::{Segments, lanes};
+use cudarc::driver::CudaSlice;
+use supergat_core::kernels::HeadLayout;
+use supergat_core::{Architecture, Convolution, Graph, ModelKind, Result};
+
+const CONVOLUTION: Source = Source {
+    name: "convolution",
+    text: concat!(include_str!("../kernels/segments.cuh"), include_str!("../kernels/convolution.cu")),
+};
+
+/// Weights of the sums of a graph convolution, and the division of its work.
+#[derive(Debug)]
+pub(crate) struct Factors {
+    outer: CudaSlice<f32>,
+    inner: CudaSlice<f32>,
+    incoming: Segments,
+    /// `None` if the graph is symmetric.
+    outgoing: Option<Segments>,
+    partial: CudaSlice<f32>,
+}
+
+impl Factors {
+    /// Computes the weights of all nodes; `None` for networks without convolutions.
+    pub fn new(cuda: &Cuda, graph: &Graph, architecture: &Architecture) -> Result<Option<Self>> {
+        let ModelKind::Convolution(convolution) = architecture.model else { return Ok(None) };
+        let inverse = |n: usize| if n == 0 { 0.0 } else { 1.0 / n as f64 };
+        let (mut outer, mut inner) = (Vec::with_capacity(graph.nodes()), Vec::with_capacity(graph.nodes()));
+        for i in 0..graph.nodes() {
+            let (o, n) = match convolution {
+                Convolution::Gcn => [inverse(graph.outgoing().range(i).len()).sqrt(); 2].into(),
+                Convolution::GcnIncoming => [inverse(graph.incoming().range(i).len()).sqrt(); 2].into(),
+                Convolution::Sage => (inverse(graph.incoming().range(i).len()), 1.0),
+                Convolution::SageRoot => (inverse(graph.degree(i)), 1.0),
+            };
+            outer.push(o as f32);
+            inner.push(n as f32);
+        }
+        let incoming = Segments::new(cuda, graph.incoming().offsets.iter().copied())?;
+        let outgoing = if graph.is_symmetric() {
+            None
+        } else {
+            Some(Segments::new(cuda, graph.outgoing().offsets.iter().copied())?)
+        };
+        let rows = incoming.rows.max(outgoing.as_ref().map_or(0, |o| o.rows));
+        let widths = [
+            architecture.heads * architecture.hidden,
+            architecture.classes,
+            architecture.output_heads * architecture.classes,
+        ];
+        let width = widths.map(|features| HeadLayout::plain(features).stride()).into_iter().max().unwrap_or(0);
+        Ok(Some(Self {
+            outer: cuda.uploaded(&outer)?,
+            inner: cuda.uploaded(&inner)?,
+            incoming,
+            outgoing,
+            partial: cuda.zeros(rows * width)?,
+        }))
+    }
+}
+
+/// Computes the sums of a graph convolution.
+pub(crate) fn convolve(
+    cuda: &Cuda,
+    problem: &Problem,
+    convolution: Convolution,
+    width: usize,
+    z: &Numbers,
+    sums: &mut Numbers,
+) -> Result<()> {
+    let stride = convolution.halves() * width;
+    let factors = factors(problem);
+    let weights = [&factors.outer, &factors.inner];
+    let pass = Pass {
+        own: convolution != Convolution::SageRoot,
+        root: stride > width,
+        copy: false,
+        width,
+        z_stride: stride,
+        stride: width,
+    };
+    aggregate(cuda, pass, &factors.incoming, &problem.incoming, weights, &factors.partial, z, sums)
+}
+
+/// Computes the gradient of `z`: the sum over outgoing edges, with both factors swapped.
+pub(crate) fn convolve_backward(
+    cuda: &Cuda,
+    problem: &Problem,
+    convolution: Convolution,
+    width: usize,
+    gradient: &Numbers,
+    d_z: &mut Numbers,
+) -> Result<()> {
+    let stride = convolution.halves() * width;
+    let factors = factors(problem);
+    let weights = [&factors.inner, &factors.outer];
+    let segments = factors.outgoing.as_ref().unwrap_or(&factors.incoming);
+    let pass = Pass {
+        own: convolution != Convolution::SageRoot,
+        root: false,
+        copy: stride > width,
+        width,
+        z_stride: width,
+        stride,
+    };
+    aggregate(cuda, pass, segments, problem.outgoing(), weights, &factors.partial, gradient, d_z)
+}
+
+fn factors(problem: &Problem) -> &Factors {
+    problem.factors.as_ref().expect("an example placed for a network of convolutions")
+}
+
+/// Kind of sum, and the lengths of rows.
+struct Pass {
+    own: bool,
+    root: bool,
+    copy: bool,
+    width: usize,
+    z_stride: usize,
+    stride: usize,
+}
+
+#[allow(clippy::too_many_arguments)]
+fn aggregate(
+    cuda: &Cuda,
+    pass: Pass,
+    segments: &Segments,
+    lists: &Lists,
+    [outer, inner]: [&CudaSlice<f32>; 2],
+    partial: &CudaSlice<f32>,
+    z: &Numbers,
+    out: &mut Numbers,
+) -> Result<()> {
+    let [own, root, copy] = [pass.own, pass.root, pass.copy].map(u32::from);
+    let [quads, z_quads, out_quads] = [pass.width, pass.z_stride, pass.stride].map(|n| (n / 4) as u32);
+    let (count, lanes) = (segments.count as u32, lanes(quads));
+    launch!(
+        cuda,
+        &CONVOLUTION,
+        &[],
+        "aggregate",
+        grid(segments.count.div_ceil(4), 128),
+        &segments.segments,
+        &segments.splits,
+        &count,
+        &lists.nodes,
+        outer,
+        inner,
+        &own,
+        &root,
+        &copy,
+        &z.0,
+        &z_quads,
+        &quads,
+        &lanes,
+        partial,
+        &segments.tickets,
+        &mut out.0,
+        &out_quads
+    )
+}
+
+/// Sources for the test of compilation.
+pub(crate) fn variants() -> Vec<Variant> {
+    vec![(&CONVOLUTION, vec![])]
+}

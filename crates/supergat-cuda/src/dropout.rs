@@ -1,0 +1,87 @@
+//! Dropout masks: a value is kept if a random 16-bit number is at least round(2^16 p).
+
+use crate::compile::{Source, Variant};
+use crate::launch::{Cuda, grid, launch};
+use crate::memory::Bits;
+use crate::problem::Problem;
+use supergat_core::Result;
+use supergat_core::device::Random;
+use supergat_core::kernels::{Dropout, HeadLayout};
+use supergat_core::random::Purpose;
+
+const DROPOUT: Source = Source { name: "dropout", text: include_str!("../kernels/dropout.cu") };
+
+const THREADS: u32 = 256;
+/// Bytes of a mask that a thread draws.
+const BYTES: usize = 4;
+
+/// Returns the word that names a stream besides seed and step.
+pub(crate) fn tag(layer: u16, purpose: Purpose) -> u32 {
+    u32::from(layer) << 16 | purpose as u32
+}
+
+/// Returns the number that random 16-bit numbers of kept values reach, from the factor of kept values, 2^16 / (2^16 -
+/// threshold).
+fn threshold(dropout: Dropout) -> u32 {
+    (65536.0 - 65536.0 / dropout.scale::<f64>()).round() as u32
+}
+
+/// Draws a mask of `bytes` bytes.
+pub(crate) fn draw_mask(
+    cuda: &Cuda,
+    random: Random<'_, Cuda>,
+    dropout: Dropout,
+    bytes: usize,
+    keep: &mut Bits,
+) -> Result<()> {
+    draw(cuda, random, dropout, [0xFF, 1], bytes, keep)
+}
+
+/// Draws the mask of attention: a byte per edge and group of heads, where all lanes of a head share a bit.
+pub(crate) fn draw_head_mask(
+    cuda: &Cuda,
+    problem: &Problem,
+    random: Random<'_, Cuda>,
+    dropout: Dropout,
+    layout: HeadLayout,
+    keep: &mut Bits,
+) -> Result<()> {
+    let own_and_repeat = match layout.lane_heads {
+        1 => [0x01, 0xFF],
+        2 => [0x03, 0x55],
+        4 => [0x0F, 0x11],
+        _ => [0xFF, 1],
+    };
+    draw(cuda, random, dropout, own_and_repeat, problem.edges * layout.groups, keep)
+}
+
+fn draw(
+    cuda: &Cuda,
+    random: Random<'_, Cuda>,
+    dropout: Dropout,
+    [own, repeat]: [u32; 2],
+    bytes: usize,
+    keep: &mut Bits,
+) -> Result<()> {
+    let (tag, threshold, count) = (tag(random.layer, random.purpose), threshold(dropout), bytes as u64);
+    let config = grid(bytes.div_ceil(BYTES * THREADS as usize), THREADS);
+    let clock = &random.clock.data;
+    launch!(cuda, &DROPOUT, &[], "draw_mask", config, clock, &tag, &threshold, &own, &repeat, &count, &mut keep.0)
+}
+
+/// Sources for the test of compilation.
+pub(crate) fn variants() -> Vec<Variant> {
+    vec![(&DROPOUT, vec![])]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn recovers_the_threshold_of_every_probability() {
+        for k in 0..65536u32 {
+            assert_eq!(threshold(Dropout::new(f64::from(k) / 65536.0)), k);
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! A GPU with its stream of work, its libraries and its compiled kernels, and the launch of kernels.
+
+use crate::compile;
+pub(crate) use crate::compile::Source;
+use crate::library;
+use cudarc::cublas::CudaBlas;
+use cudarc::cublas::sys as blas;
+use cudarc::driver::{CudaContext, CudaFunction, CudaModule, CudaSlice, CudaStream, DevicePtr, DriverError};
+use cudarc::driver::{LaunchConfig, sys};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use supergat_core::{Error, Result};
+
+/// An NVIDIA GPU that runs layers.
+///
+/// Clones share a stream of work, which must be used by one thread at a time. Trainings that run at once need a
+/// `Cuda` each.
+///
+/// ```no_run
+/// use supergat_cuda::{Cuda, devices};
+/// for (index, device) in devices()?.iter().enumerate() {
+///     println!("{index}: {} with {} bytes of memory", device.name, device.total_memory);
+/// }
+/// let cuda = Cuda::new(0)?;
+/// # Ok::<(), supergat_core::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Cuda {
+    pub(crate) inner: Arc<Inner>,
+}
+
+/// What the clones of a [`Cuda`] share.
+pub(crate) struct Inner {
+    pub(crate) context: Arc<CudaContext>,
+    stream: Arc<CudaStream>,
+    pub(crate) blas: CudaBlas,
+    /// Memory of cuBLAS: with memory of its own, it always computes in the same order and allocates nothing.
+    _workspace: CudaSlice<u8>,
+    tf32: AtomicBool,
+    architecture: String,
+    multiprocessors: usize,
+    modules: Mutex<HashMap<String, Arc<CudaModule>>>,
+    functions: Mutex<HashMap<String, CudaFunction>>,
+}
+
+impl fmt::Debug for Cuda {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Cuda({}, {})", self.inner.context.ordinal(), self.inner.architecture)
+    }
+}
+
+/// What a GPU offers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeviceInfo {
+    /// Name of the product.
+    pub name: String,
+    /// Memory in bytes.
+    pub total_memory: u64,
+    /// Memory in bytes that no program uses.
+    pub free_memory: u64,
+    /// Compute capability: major and minor number.
+    pub compute_capability: (i32, i32),
+    /// Version of CUDA that the driver supports: major and minor number.
+    pub driver: (i32, i32),
+}
+
+/// Lists the GPUs.
+pub fn devices() -> Result<Vec<DeviceInfo>> {
+    let driver = library::driver()?;
+    (0..library::count()?)
+        .map(|index| {
+            let context = CudaContext::new(index).map_err(|e| failed("open the GPU", e))?;
+            let (free, total) = context.mem_get_info().map_err(|e| failed("ask the GPU for its memory", e))?;
+            Ok(DeviceInfo {
+                name: context.name().map_err(|e| failed("ask the GPU for its name", e))?,
+                total_memory: total as u64,
+                free_memory: free as u64,
+                compute_capability: context
+                    .compute_capability()
+                    .map_err(|e| failed("ask the GPU for its compute capability", e))?,
+                driver,
+            })
+        })
+        .collect()
+}
+
+/// Bytes of memory for cuBLAS; its manual recommends this size for recent GPUs.
+const WORKSPACE: usize = 32 << 20;
+
+impl Cuda {
+    /// Opens a GPU.
+    pub fn new(index: usize) -> Result<Self> {
+        let driver = library::driver()?;
+        let count = library::count()?;
+        if index >= count {
+            let last = count.saturating_sub(1);
+            return Err(device_error(format!("there is no GPU {index}: this machine has GPUs 0 to {last}")));
+        }
+        library::compiler()?;
+        library::compatible(driver)?;
+        library::blas()?;
+        let context = CudaContext::new(index).map_err(|e| failed("open the GPU", e))?;
+        // SAFETY: all memory of this context is used by its one stream only.
+        unsafe { context.disable_event_tracking() };
+        let stream = context.new_stream().map_err(|e| failed("create a stream", e))?;
+        let (major, minor) =
+            context.compute_capability().map_err(|e| failed("ask the GPU for its compute capability", e))?;
+        let multiprocessors = context
+            .attribute(sys::CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
+            .map_err(|e| failed("ask the GPU for its multiprocessors", e))?;
+        let blas = CudaBlas::new(Arc::clone(&stream)).map_err(|e| blas_failed("start cuBLAS", e))?;
+        let workspace = stream.alloc_zeros::<u8>(WORKSPACE).map_err(|e| failed("allocate memory for cuBLAS", e))?;
+        let pointer = workspace.device_ptr(&stream).0;
+        // SAFETY: the memory lives as long as the handle.
+        unsafe { blas::cublasSetWorkspace_v2(*blas.handle(), pointer as *mut _, WORKSPACE) }
+            .result()
+            .map_err(|e| blas_failed("give cuBLAS memory", e))?;
+        let cuda = Self {
+            inner: Arc::new(Inner {
+                context,
+                stream,
+                blas,
+                _workspace: workspace,
+                tf32: AtomicBool::new(false),
+                architecture: format!("sm_{major}{minor}"),
+                multiprocessors: multiprocessors.max(1) as usize,
+                modules: Mutex::default(),
+                functions: Mutex::default(),
+            }),
+        };
+        cuda.set_tf32(false)?;
+        Ok(cuda)
+    }
+
+    /// Allows products of dense matrices to round their inputs to 10 bits (TF32), which is several times faster.
+    /// By default they are computed in full single precision.
+    pub fn set_tf32(&self, allowed: bool) -> Result<()> {
+        let mode = if allowed {
+            blas::cublasMath_t::CUBLAS_TF32_TENSOR_OP_MATH
+        } else {
+            blas::cublasMath_t::CUBLAS_DEFAULT_MATH
+        };
+        // SAFETY: the handle is valid.
+        unsafe { blas::cublasSetMathMode(*self.inner.blas.handle(), mode) }
+            .result()
+            .map_err(|e| blas_failed("set the precision of cuBLAS", e))?;
+        self.inner.tf32.store(allowed, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Returns whether dense products may round their inputs.
+    pub(crate) fn is_tf32(&self) -> bool {
+        self.inner.tf32.load(Ordering::Relaxed)
+    }
+
+    /// Returns the number of multiprocessors.
+    pub(crate) fn multiprocessors(&self) -> usize {
+        self.inner.multiprocessors
+    }
+
+    /// Returns the stream that all work is done in.
+    pub(crate) fn stream(&self) -> &Arc<CudaStream> {
+        &self.inner.stream
+    }
+
+    /// Compiles `source` with these definitions, once, and returns one of its functions.
+    pub(crate) fn function(
+        &self,
+        source: &'static Source,
+        defines: &[(&str, i64)],
+        name: &str,
+    ) -> Result<CudaFunction> {
+        use std::fmt::Write;
+        let mut key = String::from(source.name);
+        for (name, value) in defines {
+            let _ = write!(key, " {name}={value}");
+        }
+        let module_key = key.len();
+        let _ = write!(key, " {name}");
+        let mut functions = self.inner.functions.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(function) = functions.get(&key) {
+            return Ok(function.clone());
+        }
+        let mut modules = self.inner.modules.lock().unwrap_or_else(PoisonError::into_inner);
+        let module = match modules.get(&key[..module_key]) {
+            Some(module) => Arc::clone(module),
+            None => {
+                let code = compile::compile(source, defines, &self.inner.architecture)?;
+                let module = self
+                    .inner
+                    .context
+                    .load_module(cudarc::nvrtc::Ptx::from_binary(code))
+                    .map_err(|e| failed("load compiled kernels", e))?;
+                modules.insert(key[..module_key].to_owned(), Arc::clone(&module));
+                module
+            }
+        };
+        let function = module.load_function(name).map_err(|e| failed("find a compiled kernel", e))?;
+        functions.insert(key, function.clone());
+        Ok(function)
+    }
+
+    /// Waits for all work.
+    pub(crate) fn synchronise(&self) -> Result<()> {
+        self.inner.stream.synchronize().map_err(|e| failed("compute", e))
+    }
+}
+
+/// Returns the launch of `blocks` blocks of `threads` threads.
+pub(crate) fn grid(blocks: usize, threads: u32) -> LaunchConfig {
+    // The largest number of blocks along the first axis.
+    let blocks = u32::try_from(blocks.clamp(1, (1 << 31) - 1)).unwrap_or(1);
+    LaunchConfig { grid_dim: (blocks, 1, 1), block_dim: (threads, 1, 1), shared_mem_bytes: 0 }
+}
+
+/// Returns the error of a device.
+pub(crate) fn device_error(message: String) -> Error {
+    Error::Device { message }
+}
+
+/// Returns the error of a call of the driver; `what` completes "the GPU could not ...".
+pub(crate) fn failed(what: &str, error: DriverError) -> Error {
+    let name = error.error_name().ok().and_then(|n| n.to_str().ok()).unwrap_or("unknown error").to_owned();
+    let text = error.error_string().ok().and_then(|n| n.to_str().ok()).unwrap_or("").to_owned();
+    device_error(match error.0 {
+        sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY => {
+            format!(
+                "the GPU has too little free memory to {what}: end other programs that use it, or use a smaller network"
+            )
+        }
+        _ => format!("the GPU could not {what}: {text} ({name})"),
+    })
+}
+
+/// Returns the error of a call of cuBLAS.
+pub(crate) fn blas_failed(what: &str, error: cudarc::cublas::result::CublasError) -> Error {
+    device_error(format!("the GPU could not {what}: {:?}", error.0))
+}
+
+/// Launches a kernel: `launch!(cuda, SOURCE, [defines], "name", configuration, arguments...)`. Arguments are
+/// references to numbers or to memory.
+macro_rules! launch {
+    ($cuda:expr, $source:expr, $defines:expr, $name:expr, $config:expr, $($argument:expr),* $(,)?) => {{
+        use cudarc::driver::PushKernelArg;
+        let function = $cuda.function($source, $defines, $name)?;
+        let mut builder = $cuda.stream().launch_builder(&function);
+        $(builder.arg($argument);)*
+        // SAFETY: the callers pass the arguments that the kernel declares, with buffers of the lengths that it
+        // reads and writes.
+        unsafe { builder.launch($config) }.map(|_| ()).map_err(|e| $crate::launch::failed(concat!("run a kernel"), e))
+    }};
+}
+pub(crate) use launch;

@@ -1,0 +1,95 @@
+//! Memory of the GPU: numbers, bits, and copies between it and the host.
+
+use crate::launch::{Cuda, device_error, failed};
+use cudarc::driver::{CudaSlice, DeviceRepr, DriverError, ValidAsZeroBits, sys};
+use supergat_core::memory::Arena;
+use supergat_core::{Error, Result};
+
+/// Numbers in the memory of the GPU.
+#[derive(Debug)]
+pub struct Numbers(pub(crate) CudaSlice<f32>);
+
+/// Bits in the memory of the GPU.
+#[derive(Debug)]
+pub struct Bits(pub(crate) CudaSlice<u8>);
+
+impl Cuda {
+    /// Allocates zeros; at least one, because the GPU has no empty memory.
+    pub(crate) fn zeros<T: DeviceRepr + ValidAsZeroBits>(&self, len: usize) -> Result<CudaSlice<T>> {
+        let bytes = len.max(1) * size_of::<T>();
+        self.stream().alloc_zeros(len.max(1)).map_err(|e| self.no_memory(bytes, e))
+    }
+
+    /// Allocates zeros and counts them, or only counts them.
+    pub(crate) fn zeros_in<T: DeviceRepr + ValidAsZeroBits>(
+        &self,
+        len: usize,
+        arena: &mut Arena,
+    ) -> Result<CudaSlice<T>> {
+        let len = arena.take::<T>(len);
+        self.zeros(len)
+    }
+
+    /// Copies numbers of the host to new memory.
+    pub(crate) fn uploaded<T: DeviceRepr + ValidAsZeroBits>(&self, from: &[T]) -> Result<CudaSlice<T>> {
+        let mut to = self.zeros(from.len())?;
+        self.write(from, &mut to)?;
+        Ok(to)
+    }
+
+    /// Writes numbers of the host to the front of memory.
+    pub(crate) fn write<T: DeviceRepr>(&self, from: &[T], to: &mut CudaSlice<T>) -> Result<()> {
+        if from.is_empty() {
+            return Ok(());
+        }
+        let mut to = to.slice_mut(..from.len());
+        self.stream().memcpy_htod(from, &mut to).map_err(|e| failed("copy to the GPU", e))
+    }
+
+    /// Reads numbers from the front of memory, after all work.
+    pub(crate) fn fetch<T: DeviceRepr>(&self, from: &CudaSlice<T>, to: &mut [T]) -> Result<()> {
+        if !to.is_empty() {
+            let from = from.slice(..to.len());
+            self.stream().memcpy_dtoh(&from, to).map_err(|e| failed("copy from the GPU", e))?;
+        }
+        self.synchronise()
+    }
+
+    /// Copies memory to memory of the same length.
+    pub(crate) fn duplicate<T: DeviceRepr>(&self, from: &CudaSlice<T>, to: &mut CudaSlice<T>) -> Result<()> {
+        self.stream().memcpy_dtod(from, to).map_err(|e| failed("copy memory", e))
+    }
+
+    fn no_memory(&self, bytes: usize, error: DriverError) -> Error {
+        if error.0 != sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY {
+            return failed("allocate memory", error);
+        }
+        let free = self.inner.context.mem_get_info().map_or(0, |(free, _)| free);
+        device_error(format!(
+            "the GPU has too little memory: {} asked for, {} free; end other programs that use it, use a smaller network, or train on the CPU",
+            in_words(bytes),
+            in_words(free)
+        ))
+    }
+}
+
+/// Returns a number of bytes in a readable unit.
+fn in_words(bytes: usize) -> String {
+    let bytes = bytes as f64;
+    let (unit, factor) = match bytes {
+        b if b >= 1e9 => ("GB", 1e9),
+        b if b >= 1e6 => ("MB", 1e6),
+        _ => ("kB", 1e3),
+    };
+    format!("{:.1} {unit}", bytes / factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writes_bytes_in_readable_units() {
+        assert_eq!([1_500, 2_500_000, 141_000_000_000].map(in_words), ["1.5 kB", "2.5 MB", "141.0 GB"]);
+    }
+}

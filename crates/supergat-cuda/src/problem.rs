@@ -1,0 +1,148 @@
+//! An example in the memory of the GPU: graph, features, labels, split, and the samplers of the loss on attention.
+
+use crate::attention;
+use crate::convolution::Factors;
+use crate::dense;
+use crate::labels::LabelMemory;
+use crate::launch::{Cuda, device_error};
+use crate::samples;
+use crate::sparse::SparseFeatures;
+use cudarc::driver::CudaSlice;
+use std::sync::Mutex;
+use supergat_core::graph::Adjacency;
+use supergat_core::kernels::HeadLayout;
+use supergat_core::layers::AttentionLoss;
+use supergat_core::{Architecture, Example, Features, ModelKind, Result};
+
+/// An example in the memory of the GPU.
+#[derive(Debug)]
+pub struct Problem {
+    /// Number of nodes.
+    pub(crate) nodes: usize,
+    /// Number of edges, including self-loops.
+    pub(crate) edges: usize,
+    /// Sources by target.
+    pub(crate) incoming: Lists,
+    /// Targets by source; `None` if the graph is symmetric, where they equal `incoming`.
+    pub(crate) outgoing: Option<Lists>,
+    /// Division of the work of attention.
+    pub(crate) attention: attention::Plan,
+    /// Samplers of the loss on attention.
+    pub(crate) supervision: samples::Plan,
+    /// Features of the nodes.
+    pub(crate) features: FeatureMemory,
+    /// Labels and split.
+    pub(crate) labels: LabelMemory,
+    /// Weights of graph convolutions; `None` for other networks.
+    pub(crate) factors: Option<Factors>,
+    /// Input of a wide layer after dropout, and which one it is.
+    pub(crate) dropped: Dropped,
+}
+
+/// Lists of neighbours in compressed form.
+#[derive(Debug)]
+pub(crate) struct Lists {
+    /// Start of each list, and the end of the last.
+    pub offsets: CudaSlice<u32>,
+    /// All lists, one after another.
+    pub nodes: CudaSlice<u32>,
+}
+
+impl Lists {
+    fn new(cuda: &Cuda, lists: &Adjacency) -> Result<Self> {
+        let offsets: Vec<u32> = lists.offsets.iter().map(|&offset| offset as u32).collect();
+        Ok(Self { offsets: cuda.uploaded(&offsets)?, nodes: cuda.uploaded(&lists.neighbours)? })
+    }
+}
+
+/// Features in the memory of the GPU.
+#[derive(Debug)]
+pub(crate) enum FeatureMemory {
+    /// All values, row after row.
+    Dense { values: CudaSlice<f32>, columns: usize },
+    /// Nonzero values only.
+    Sparse(SparseFeatures),
+}
+
+/// Dense input of a layer after dropout.
+#[derive(Debug)]
+pub(crate) struct Dropped {
+    /// Rows of the nodes.
+    pub rows: CudaSlice<f32>,
+    /// Addresses of the input and of the mask that the rows were made of.
+    pub made_of: Mutex<Option<[u64; 2]>>,
+}
+
+impl Problem {
+    /// Places an example in the memory of the GPU.
+    pub(crate) fn new(
+        cuda: &Cuda,
+        example: &Example<f32>,
+        architecture: &Architecture,
+        loss: AttentionLoss,
+    ) -> Result<Self> {
+        let graph = &*example.graph;
+        let (nodes, edges) = (graph.nodes(), graph.edges());
+        // Positions of edges and blocks of kernels are numbered with 32 bits.
+        if edges >= 1 << 32 {
+            return Err(device_error(format!(
+                "{edges} edges are more than the 4294967295 that a GPU can number: train on the CPU (device = cpu)"
+            )));
+        }
+        let training = !example.train.is_empty();
+        let features = match &*example.features {
+            Features::Dense { values, columns, .. } => {
+                FeatureMemory::Dense { values: cuda.uploaded(values)?, columns: *columns }
+            }
+            Features::Sparse(matrix) => FeatureMemory::Sparse(SparseFeatures::new(cuda, matrix, training)?),
+        };
+        let width = if training && architecture.dropout > 0.0 {
+            let first = if let FeatureMemory::Dense { columns, .. } = &features { *columns } else { 0 };
+            copied_width(cuda, architecture, first)
+        } else {
+            0
+        };
+        let factors = Factors::new(cuda, graph, architecture)?;
+        Ok(Self {
+            nodes,
+            edges,
+            incoming: Lists::new(cuda, graph.incoming())?,
+            outgoing: if graph.is_symmetric() { None } else { Some(Lists::new(cuda, graph.outgoing())?) },
+            attention: attention::Plan::new(cuda, graph)?,
+            supervision: samples::Plan::new(cuda, example, loss)?,
+            features,
+            labels: LabelMemory::new(cuda, example)?,
+            factors,
+            dropped: Dropped { rows: cuda.zeros(nodes * width)?, made_of: Mutex::new(None) },
+        })
+    }
+
+    /// Returns the targets by source.
+    pub(crate) fn outgoing(&self) -> &Lists {
+        self.outgoing.as_ref().unwrap_or(&self.incoming)
+    }
+}
+
+/// Returns the width of the widest dense input that is copied for dropout; `first` is that of dense features.
+fn copied_width(cuda: &Cuda, architecture: &Architecture, first: usize) -> usize {
+    let halves = if let ModelKind::Convolution(convolution) = architecture.model { convolution.halves() } else { 1 };
+    let layout = |heads, hidden| match architecture.model.form() {
+        Some(_) => HeadLayout::new(heads, hidden).stride(),
+        None => HeadLayout::plain(heads * hidden).stride(),
+    };
+    let hidden = layout(architecture.heads, architecture.hidden);
+    let last = if architecture.model.form().is_some() {
+        layout(architecture.output_heads, architecture.classes)
+    } else {
+        layout(1, architecture.classes)
+    };
+    let (mut width, mut input) = (0, first);
+    for layer in 0..architecture.layers {
+        let stride = halves * if layer + 1 == architecture.layers { last } else { hidden };
+        if cuda.is_tf32() || !dense::is_narrow(input, stride) {
+            width = width.max(input);
+        }
+        input = hidden;
+    }
+    width
+}

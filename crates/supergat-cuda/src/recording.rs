@@ -1,0 +1,69 @@
+//! Recorded sequences of kernels (CUDA graphs). The first run does the work directly, which compiles the kernels
+//! and fills the memory of libraries. The second run is recorded, and replayed from then on.
+
+use crate::launch::{Cuda, device_error, failed};
+use cudarc::driver::CudaGraph;
+use cudarc::driver::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode};
+use std::fmt;
+use supergat_core::Result;
+
+/// A recorded sequence of kernels.
+#[derive(Default)]
+pub struct Recording {
+    state: State,
+}
+
+#[derive(Default)]
+enum State {
+    #[default]
+    New,
+    Run,
+    Recorded(CudaGraph),
+}
+
+// SAFETY: a recording is only used through exclusive references, so by one thread at a time, as graphs require.
+unsafe impl Send for Recording {}
+
+impl fmt::Debug for Recording {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = match self.state {
+            State::New => "new",
+            State::Run => "run once",
+            State::Recorded(_) => "recorded",
+        };
+        write!(f, "Recording({state})")
+    }
+}
+
+/// Runs, records or replays a sequence of kernels.
+pub(crate) fn replay(cuda: &Cuda, recording: &mut Recording, work: &mut dyn FnMut() -> Result<()>) -> Result<()> {
+    match &recording.state {
+        State::New => {
+            work()?;
+            recording.state = State::Run;
+            Ok(())
+        }
+        State::Run => {
+            let graph = record(cuda, work)?;
+            graph.launch().map_err(|e| failed("replay a recording", e))?;
+            recording.state = State::Recorded(graph);
+            Ok(())
+        }
+        State::Recorded(graph) => graph.launch().map_err(|e| failed("replay a recording", e)),
+    }
+}
+
+fn record(cuda: &Cuda, work: &mut dyn FnMut() -> Result<()>) -> Result<CudaGraph> {
+    let stream = cuda.stream();
+    stream
+        .begin_capture(CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL)
+        .map_err(|e| failed("start a recording", e))?;
+    let done = work();
+    // The recording is ended even if the work failed, so that the stream can be used again.
+    let graph = stream.end_capture(CUgraphInstantiate_flags(0));
+    done?;
+    let graph = graph.map_err(|e| failed("end a recording", e))?;
+    let graph = graph.ok_or_else(|| device_error("the GPU recorded nothing: report this as a bug".into()))?;
+    graph.upload().map_err(|e| failed("prepare a recording", e))?;
+    Ok(graph)
+}

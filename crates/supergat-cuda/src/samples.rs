@@ -1,0 +1,307 @@
+//! Samples of the edge loss: a fixed number of edges and a fixed number of non-edges, grouped by target and by source.
+//!
+//! The non-edges are those that the CPU draws: the first k candidates of a keyed permutation of all pairs that are no
+//! edges. The CPU proposes candidates until it has enough of them. Here their number is fixed and so large that enough
+//! are accepted in all but one of 10^20 steps; the loss of such a step would be NaN.
+
+use crate::Scratch;
+use crate::clock::Clock;
+use crate::compile::{Source, Variant};
+use crate::dropout::tag;
+use crate::launch::{Cuda, device_error, grid, launch};
+use crate::margin::MarginPlan;
+use crate::problem::{Lists, Problem};
+use crate::sparse::address;
+use cudarc::driver::CudaSlice;
+use supergat_core::kernels::group_pairs;
+use supergat_core::layers::AttentionLoss;
+use supergat_core::memory::Arena;
+use supergat_core::random::{Permutation, Purpose};
+use supergat_core::sampling::SampleSizes;
+use supergat_core::{Example, Graph, Result};
+
+const SAMPLES: Source = Source { name: "samples", text: include_str!("../kernels/samples.cu") };
+
+const THREADS: u32 = 512;
+/// Blocks per multiprocessor that run at once.
+const BLOCKS: usize = 2;
+
+/// Loss on attention, prepared for one example.
+#[derive(Debug)]
+pub(crate) enum Plan {
+    /// No loss on attention.
+    None,
+    /// Samplers of the edge loss.
+    Edges(EdgePlan),
+    /// Candidates of the margin losses.
+    Margins(MarginPlan),
+}
+
+/// Samplers of the edge loss.
+#[derive(Debug)]
+pub(crate) struct EdgePlan {
+    sizes: SampleSizes,
+    /// Number of candidates that are proposed.
+    candidates: usize,
+    /// All non-edges `[source, target]` and their number, if the graph has few of them.
+    listed: Option<(CudaSlice<u32>, usize)>,
+    /// Number of blocks of the kernel.
+    blocks: usize,
+}
+
+impl Plan {
+    /// Prepares the loss on attention for an example.
+    pub(crate) fn new(cuda: &Cuda, example: &Example<f32>, loss: AttentionLoss) -> Result<Self> {
+        let graph = &*example.graph;
+        Ok(match loss {
+            _ if example.train.is_empty() => Self::None,
+            AttentionLoss::None => Self::None,
+            AttentionLoss::Edges { p_e, p_n } => {
+                Self::Edges(EdgePlan::new(cuda, graph, SampleSizes::new(graph, p_e, p_n)?)?)
+            }
+            AttentionLoss::Margins(contrast) => Self::Margins(MarginPlan::new(cuda, example, contrast)?),
+        })
+    }
+
+    /// Returns the candidates of the margin losses.
+    pub(crate) fn margins(&self) -> Option<&MarginPlan> {
+        if let Self::Margins(plan) = self { Some(plan) } else { None }
+    }
+
+    fn edges(&self) -> Option<&EdgePlan> {
+        if let Self::Edges(plan) = self { Some(plan) } else { None }
+    }
+}
+
+impl EdgePlan {
+    fn new(cuda: &Cuda, graph: &Graph, sizes: SampleSizes) -> Result<Self> {
+        let is_dense = graph.non_edges() < graph.edges() as u64 || (graph.nodes() as u64) < Permutation::SHORTEST;
+        let listed = if is_dense {
+            let pairs = non_edges(graph);
+            Some((cuda.uploaded(pairs.as_flattened())?, pairs.len()))
+        } else {
+            None
+        };
+        let candidates = if is_dense { 0 } else { candidates(graph, sizes.negatives) };
+        if candidates >= 1 << 31 || sizes.negatives >= 1 << 31 {
+            return Err(device_error(format!(
+                "{} negative pairs per step are more than a GPU can number: lower p_n or p_e",
+                sizes.negatives
+            )));
+        }
+        let work =
+            [graph.edges().div_ceil(8), candidates, sizes.negatives, graph.nodes()].into_iter().max().unwrap_or(0);
+        let blocks = work.div_ceil(THREADS as usize).clamp(1, BLOCKS * cuda.multiprocessors());
+        Ok(Self { sizes, candidates, listed, blocks })
+    }
+}
+
+/// Returns all non-edges `[source, target]`, by target, in the order in which the CPU lists them.
+fn non_edges(graph: &Graph) -> Vec<[u32; 2]> {
+    let nodes = graph.nodes();
+    let mut pairs = Vec::with_capacity(graph.non_edges() as usize);
+    for target in 0..nodes {
+        let mut edges = graph.incoming().of(target).iter().copied().peekable();
+        let others = (0..nodes as u32).filter(|source| edges.next_if_eq(source).is_none());
+        pairs.extend(others.map(|source| [source, target as u32]));
+    }
+    pairs
+}
+
+/// Returns how many candidates contain `wanted` non-edges: the mean, ten standard deviations and a few more, or all
+/// pairs.
+fn candidates(graph: &Graph, wanted: usize) -> usize {
+    if wanted == 0 {
+        return 0;
+    }
+    let pairs = (graph.nodes() as f64).powi(2);
+    let accepted = graph.non_edges() as f64 / pairs;
+    let wanted = wanted as f64;
+    let count = (wanted + 10.0 * (wanted * (1.0 - accepted)).sqrt()) / accepted + 64.0;
+    count.min(pairs).ceil() as usize
+}
+
+/// Returns the rows and columns of the grid of a permutation of 0..n.
+fn permutation_grid(n: u64) -> [u32; 2] {
+    let rows = n.isqrt().max(Permutation::SHORTEST);
+    [rows as u32, n.div_ceil(rows).max(Permutation::SHORTEST) as u32]
+}
+
+/// Samples of one layer and step. The memory is reused in every step.
+#[derive(Debug)]
+pub(crate) struct Samples {
+    /// Sampled edges: bit `e % 8` of byte `e / 8`.
+    pub(crate) marks: CudaSlice<u8>,
+    /// Sources of the non-edges by target.
+    pub(crate) by_target: Lists,
+    /// Targets of the non-edges by source.
+    pub(crate) by_source: Lists,
+    /// Whether there were too few candidates.
+    pub(crate) error: CudaSlice<u32>,
+    /// Non-edges `[source, target]` in the order of drawing.
+    pairs: CudaSlice<u32>,
+    /// Whether each candidate is a non-edge, as bits.
+    flags: CudaSlice<u32>,
+    /// Sums of the blocks.
+    block_counts: CudaSlice<u32>,
+    /// Counts of the nodes, by target and by source; zero between steps.
+    cursors: CudaSlice<u32>,
+    /// Numbers of the non-edges, grouped by target and by source.
+    drawn: CudaSlice<u32>,
+    /// Arrivals of blocks; zero between steps.
+    counter: CudaSlice<u32>,
+    /// Number of sampled edges and of sampled non-edges.
+    counts: [usize; 2],
+}
+
+impl Samples {
+    /// Allocates samples for any of the problems.
+    pub(crate) fn new(cuda: &Cuda, problems: &[Problem], arena: &mut Arena) -> Result<Self> {
+        let most = |of: &dyn Fn(&Problem, &EdgePlan) -> usize| {
+            problems.iter().filter_map(|p| p.supervision.edges().map(|plan| of(p, plan))).max().unwrap_or(0)
+        };
+        let (nodes, negatives) = (most(&|p, _| p.nodes + 1), most(&|_, plan| plan.sizes.negatives));
+        let mut lists = || -> Result<Lists> {
+            Ok(Lists { offsets: cuda.zeros_in(nodes, arena)?, nodes: cuda.zeros_in(negatives, arena)? })
+        };
+        let (by_target, by_source) = (lists()?, lists()?);
+        Ok(Self {
+            marks: cuda.zeros_in(most(&|p, _| p.edges.div_ceil(8)), arena)?,
+            by_target,
+            by_source,
+            error: cuda.zeros_in(1, arena)?,
+            pairs: cuda.zeros_in(2 * negatives, arena)?,
+            flags: cuda.zeros_in(most(&|_, plan| plan.candidates.div_ceil(32)), arena)?,
+            block_counts: cuda.zeros_in(4 * most(&|_, plan| plan.blocks), arena)?,
+            cursors: cuda.zeros_in(2 * nodes, arena)?,
+            drawn: cuda.zeros_in(2 * negatives, arena)?,
+            counter: cuda.zeros_in(1, arena)?,
+            counts: [0, 0],
+        })
+    }
+
+    /// Returns the number of pairs in the mean of the loss.
+    pub(crate) fn count(&self) -> usize {
+        self.counts.iter().sum()
+    }
+}
+
+/// Draws the samples of the edge loss of a layer.
+pub(crate) fn draw_samples(
+    cuda: &Cuda,
+    problem: &Problem,
+    clock: &Clock,
+    layer: u16,
+    scratch: &mut Scratch,
+) -> Result<()> {
+    let Some(plan) = problem.supervision.edges() else { return Ok(()) };
+    let samples = &mut scratch.attention.samples;
+    let SampleSizes { positives, negatives } = plan.sizes;
+    samples.counts = [positives, negatives];
+    let [positive_tag, negative_tag] = [Purpose::PositiveEdges, Purpose::NegativePairs].map(|p| tag(layer, p));
+    let (nodes, edges) = (problem.nodes as u32, problem.edges as u32);
+    let positive_grid = permutation_grid(problem.edges as u64);
+    let (listed, range, negative_grid) = match &plan.listed {
+        Some((pairs, count)) => (address(pairs), *count as u64, permutation_grid(*count as u64)),
+        None => (0, (problem.nodes as u64).pow(2), [nodes; 2]),
+    };
+    let [positives, wanted, candidates] = [positives, negatives, plan.candidates].map(|n| n as u32);
+    launch!(
+        cuda,
+        &SAMPLES,
+        &[("LISTED", plan.listed.is_some().into())],
+        "draw_samples",
+        grid(plan.blocks, THREADS),
+        &clock.data,
+        &positive_tag,
+        &negative_tag,
+        &nodes,
+        &edges,
+        &problem.incoming.offsets,
+        &problem.incoming.nodes,
+        &positives,
+        &positive_grid,
+        &listed,
+        &range,
+        &negative_grid,
+        &candidates,
+        &wanted,
+        &mut samples.marks,
+        &mut samples.pairs,
+        &mut samples.flags,
+        &mut samples.block_counts,
+        &mut samples.cursors,
+        &mut samples.drawn,
+        &mut samples.by_target.offsets,
+        &mut samples.by_target.nodes,
+        &mut samples.by_source.offsets,
+        &mut samples.by_source.nodes,
+        &mut samples.counter,
+        &mut samples.error
+    )
+}
+
+/// Sets the samples of the edge loss to all edges and the given non-edges.
+pub(crate) fn set_samples(cuda: &Cuda, problem: &Problem, negatives: &[[u32; 2]], scratch: &mut Scratch) -> Result<()> {
+    let samples = &mut scratch.attention.samples;
+    replace(cuda, &vec![0xFF; problem.edges.div_ceil(8)], &mut samples.marks)?;
+    replace(cuda, negatives.as_flattened(), &mut samples.pairs)?;
+    for (end, lists) in [(1, &mut samples.by_target), (0, &mut samples.by_source)] {
+        let (mut offsets, mut others) = (Vec::new(), Vec::new());
+        group_pairs(problem.nodes, negatives, end, &mut offsets, &mut others);
+        let offsets: Vec<u32> = offsets.into_iter().map(|offset| offset as u32).collect();
+        replace(cuda, &offsets, &mut lists.offsets)?;
+        replace(cuda, &others, &mut lists.nodes)?;
+    }
+    cuda.write(&[0], &mut samples.error)?;
+    samples.counts = [problem.edges, negatives.len()];
+    cuda.synchronise()
+}
+
+/// Writes numbers of the host to memory, which is allocated again if it is too small.
+fn replace<T>(cuda: &Cuda, from: &[T], to: &mut CudaSlice<T>) -> Result<()>
+where
+    T: cudarc::driver::DeviceRepr + cudarc::driver::ValidAsZeroBits,
+{
+    if to.len() < from.len() {
+        *to = cuda.zeros(from.len())?;
+    }
+    cuda.write(from, to)
+}
+
+/// Reads the samples of the edge loss: the bits of the sampled edges, and the non-edges in the order of drawing.
+pub(crate) fn samples(cuda: &Cuda, problem: &Problem, scratch: &Scratch) -> Result<(Vec<u8>, Vec<[u32; 2]>)> {
+    let samples = &scratch.attention.samples;
+    let mut marks = vec![0; problem.edges.div_ceil(8)];
+    let mut pairs = vec![[0; 2]; samples.counts[1]];
+    cuda.fetch(&samples.marks, &mut marks)?;
+    cuda.fetch(&samples.pairs, pairs.as_flattened_mut())?;
+    Ok((marks, pairs))
+}
+
+/// Sources for the test of compilation.
+pub(crate) fn variants() -> Vec<Variant> {
+    vec![(&SAMPLES, vec![("LISTED", 0)]), (&SAMPLES, vec![("LISTED", 1)])]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use supergat_core::Direction;
+
+    #[test]
+    fn proposes_enough_candidates_but_never_more_than_all_pairs() {
+        let edges: Vec<(u32, u32)> = (0..99).map(|i| (i, i + 1)).collect();
+        let graph = Graph::from_edges(100, &edges, Direction::Undirected).unwrap();
+        assert_eq!([0, 9_000].map(|wanted| candidates(&graph, wanted)), [0, 9_693.min(10_000)]);
+        let few = candidates(&graph, 100);
+        assert!((180..200).contains(&few), "{few}");
+        assert_eq!(candidates(&graph, graph.non_edges() as usize), 10_000);
+    }
+
+    #[test]
+    fn lists_non_edges_by_target() {
+        let graph = Graph::from_edges(3, &[(0, 1), (2, 1)], Direction::Directed).unwrap();
+        assert_eq!(non_edges(&graph), [[1, 0], [2, 0], [0, 2], [1, 2]]);
+    }
+}
