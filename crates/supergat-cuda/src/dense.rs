@@ -160,6 +160,9 @@ impl Narrow {
         if rows == 0 || columns == 0 {
             return Ok(());
         }
+        if let Some(scratch) = &scratch {
+            assert!(scratch.partial.len() >= self.partial_len(), "memory for the sums of blocks");
+        }
         let (keep, scale) = sparse::keep(mask);
         let [partial, mut tickets] = scratch.map_or([0, 0], |s| [address(&s.partial), address(&s.tickets)]);
         if blocks > MOST_TICKETS {
@@ -171,8 +174,7 @@ impl Narrow {
             shared_mem_bytes: 0,
         };
         let per_block = depth.div_ceil(blocks).next_multiple_of(DEPTH) as u64;
-        let [rows_64, depth_64, columns_32] = [rows as u64, depth as u64, columns as u64];
-        let columns_32 = columns_32 as u32;
+        let (rows_64, depth_64, columns_32) = (rows as u64, depth as u64, columns as u32);
         let defines = [("KIND", kind), ("TM", tile as i64), ("BN", width as i64)];
         launch!(
             cuda,

@@ -249,7 +249,7 @@ macro_rules! launch {
         $(builder.arg($argument);)*
         // SAFETY: the callers pass the arguments that the kernel declares, with buffers of the lengths that it
         // reads and writes.
-        unsafe { builder.launch($config) }.map(|_| ()).map_err(|e| $crate::launch::failed(concat!("run a kernel"), e))
+        unsafe { builder.launch($config) }.map(|_| ()).map_err(|e| $crate::launch::failed("run a kernel", e))
     }};
 }
 pub(crate) use launch;

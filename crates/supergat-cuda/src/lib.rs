@@ -326,14 +326,14 @@ impl Device for Cuda {
     }
 }
 
-/// Compiles all kernels, with all definitions in use, for an architecture such as `sm_90`; returns their number.
-/// Needs no GPU. Returns `None` without NVRTC.
+/// Compiles all kernels for an architecture such as `sm_90`: with all definitions in use, or once per source. Returns
+/// how many were compiled, or `None` without NVRTC. Needs no GPU.
 #[doc(hidden)]
-pub fn compile_all(architecture: &str) -> Result<Option<usize>> {
+pub fn compile_all(architecture: &str, all_definitions: bool) -> Result<Option<usize>> {
     if library::compiler().is_err() {
         return Ok(None);
     }
-    let variants: Vec<compile::Variant> = [
+    let mut variants: Vec<compile::Variant> = [
         adam::variants(),
         clock::variants(),
         convolution::variants(),
@@ -351,6 +351,10 @@ pub fn compile_all(architecture: &str) -> Result<Option<usize>> {
     .into_iter()
     .flatten()
     .collect();
+    if !all_definitions {
+        let mut seen = std::collections::BTreeSet::new();
+        variants.retain(|(source, _)| seen.insert(source.name));
+    }
     for (source, defines) in &variants {
         compile::compile(source, defines, architecture)?;
     }

@@ -61,7 +61,7 @@ pub(crate) enum FeatureMemory {
     /// All values, row after row.
     Dense { values: CudaSlice<f32>, columns: usize },
     /// Nonzero values only.
-    Sparse(SparseFeatures),
+    Sparse(Box<SparseFeatures>),
 }
 
 /// Dense input of a layer after dropout.
@@ -94,7 +94,7 @@ impl Problem {
             Features::Dense { values, columns, .. } => {
                 FeatureMemory::Dense { values: cuda.uploaded(values)?, columns: *columns }
             }
-            Features::Sparse(matrix) => FeatureMemory::Sparse(SparseFeatures::new(cuda, matrix, training)?),
+            Features::Sparse(matrix) => FeatureMemory::Sparse(Box::new(SparseFeatures::new(cuda, matrix, training)?)),
         };
         let width = if training && architecture.dropout > 0.0 {
             let first = if let FeatureMemory::Dense { columns, .. } = &features { *columns } else { 0 };

@@ -145,8 +145,8 @@ impl ByColumn {
 /// Returns the numbers that sums of segments need.
 pub(crate) fn partial_len(problems: &[Problem], layers: &[LayerWidth]) -> usize {
     let rows = problems.iter().map(|problem| match &problem.features {
-        FeatureMemory::Sparse(SparseFeatures { by_column: Some(by_column), .. }) => by_column.segments.rows,
-        _ => 0,
+        FeatureMemory::Sparse(features) => features.by_column.as_ref().map_or(0, |by_column| by_column.segments.rows),
+        FeatureMemory::Dense { .. } => 0,
     });
     rows.max().unwrap_or(0) * layers.first().map_or(0, |layer| layer.stride)
 }

@@ -1,11 +1,21 @@
 //! Every kernel compiles for the architectures in use.
 
+fn compile(architecture: &str, all_definitions: bool) {
+    match supergat_cuda::compile_all(architecture, all_definitions).unwrap() {
+        Some(count) => println!("{count} kernels compiled for {architecture}"),
+        None => println!("skipped: no NVRTC"),
+    }
+}
+
 #[test]
 fn all_kernels_compile() {
-    for architecture in ["sm_80", "sm_90"] {
-        match supergat_cuda::compile_all(architecture).unwrap() {
-            Some(count) => println!("{count} sources compiled for {architecture}"),
-            None => println!("skipped: no NVRTC"),
-        }
-    }
+    compile("sm_80", false);
+    compile("sm_90", false);
+}
+
+#[test]
+#[ignore = "takes minutes"]
+fn all_kernels_compile_with_all_definitions() {
+    compile("sm_80", true);
+    compile("sm_90", true);
 }

@@ -121,7 +121,11 @@ fn dense_products_agree_with_the_cpu() {
         [(1, 1, 8), (70, 13, 8), (1000, 64, 64), (3000, 129, 24), (513, 304, 136), (200, 600, 16), (60000, 40, 32)]
     {
         let example = example(nodes, dense_features(nodes, columns), false, Direction::Undirected);
-        let (problem, mut scratch) = placed(&cuda, &example, "mlp");
+        let (problem, _) = placed(&cuda, &example, "mlp");
+        let layers = [LayerWidth { stride, weight: columns * stride }];
+        let problems = [problem];
+        let mut scratch = cuda.scratch(&problems, &layers, true, &mut Arena::allocating()).unwrap();
+        let [problem] = problems;
         let x = numbers(nodes * columns, 9);
         let (w, g) = (numbers(columns * stride, 1), numbers(nodes * stride, 2));
         for p in [0.0, 0.6] {
