@@ -309,7 +309,10 @@ __device__ __forceinline__ void walk_non_edges(
             d *= logit_scale();
             EACH_QUAD(g, k) add_product(gathered.d_z.quad[g][k], make_float4(d, d, d, d), z.quad[g][k]);
         } else {
-            EACH_HEAD(g, h) (is_target ? gathered.d_target : gathered.d_source).of[g][h] += d;
+            EACH_HEAD(g, h) {
+                gathered.d_target.of[g][h] += is_target ? d : 0.0f;
+                gathered.d_source.of[g][h] += is_target ? 0.0f : d;
+            }
         }
     }
 }
