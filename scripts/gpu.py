@@ -24,7 +24,7 @@ CASES = {
     "pubmed-mx": ("pubmed", "supergat-mx", [], 100, 10),
     "arxiv-sized-mx": ("169343,14,128,40", "supergat-mx", ARXIV, 20, 2),
     "arxiv-sized-gat": ("169343,14,128,40", "gat-go", ARXIV, 20, 10),
-    "arxiv-topology-mx": ("arxiv-topology", "supergat-mx", [*ARXIV, "--features", "spectral:32"], 20, 0),
+    "arxiv-topology-mx": ("arxiv-topology", "supergat-mx", [*ARXIV, "--features", "structural"], 20, 0),
     "30-M-edges-gat": ("600000,50,128,40", "gat-go", ARXIV, 10, 5),
     "30-M-edges-mx": ("600000,50,128,40", "supergat-mx", ARXIV, 10, 0),
     "100-M-edges-mx": ("5000000,20,32,4", "supergat-mx", ["--hidden", "8", "--output-heads", "8"], 5, 0),
@@ -84,7 +84,8 @@ def main() -> None:
         if folder and not folder.exists():
             print(f"| {name} | skipped: no dataset {source} in --data | | | |", flush=True)
             continue
-        graph = ["--random", source] if random else [source]
+        # A folder without features has no name of its own.
+        graph = ["--random", source] if random else [str(folder) if "--features" in options else source]
         ours, found = time_step(
             [supergat, "bench", *graph, "--model", model, "--device", "cuda", "--epochs", str(epochs), "--json", *options]
         )

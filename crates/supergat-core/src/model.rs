@@ -182,6 +182,10 @@ impl<D: Device> Network<D> {
 
     /// Runs all layers.
     pub(crate) fn forward(&self, context: &Context<'_, D>, workspace: &mut Workspace<D>) -> Result<()> {
+        if let Some(clock) = context.clock.filter(|_| self.architecture.model.is_self_supervised()) {
+            let scratch = &mut workspace.scratch.own;
+            self.device.announce_step(context.problem, clock, self.layers.len() as u16, scratch)?;
+        }
         for (index, layer) in self.layers.iter().enumerate() {
             let (before, here) = workspace.caches.split_at_mut(index);
             layer.forward(context, self.input(before), &mut here[0])?;
@@ -237,7 +241,8 @@ impl<D: Device> Network<D> {
     /// Applies one step of the optimiser to all parameters.
     pub(crate) fn update(&mut self, adam: Adam, clock: &D::Clock) -> Result<()> {
         let Self { device, layers, .. } = self;
-        layers.iter_mut().flat_map(Layer::parameters_mut).try_for_each(|p| p.update(device, adam, clock))
+        let parameters = layers.iter_mut().flat_map(Layer::parameters_mut).map(Parameter::memory);
+        device.adam(adam, clock, parameters)
     }
 
     /// Returns the logits of all nodes of an example, one row of classes per node, without dropout.

@@ -14,26 +14,41 @@ __device__ __forceinline__ void update(float& w, float g, float& m, float& v, fl
     w = __fsub_rn(w, __fdiv_rn(__fmul_rn(rate, m), below));
 }
 
-extern "C" __global__ void __launch_bounds__(256) adam(const unsigned* __restrict__ clock, double lr, float decay,
-    size_t len, float* __restrict__ weights, const float* __restrict__ gradient, float* __restrict__ moment1,
-    float* __restrict__ moment2)
+struct Memory {
+    float* value;
+    const float* gradient;
+    float* moment1;
+    float* moment2;
+    unsigned long long length;
+    unsigned long long first_block;
+};
+
+struct Batch {
+    Memory parameters[24];
+    unsigned long long count;
+};
+
+// Blocks are divided among the parameters; a thread updates four numbers.
+extern "C" __global__ void __launch_bounds__(256)
+    adam(const unsigned* __restrict__ clock, double lr, float decay, const __grid_constant__ Batch batch)
 {
+    int number = 0;
+    while (number + 1 < batch.count && batch.parameters[number + 1].first_block <= blockIdx.x) number++;
+    const Memory& memory = batch.parameters[number];
     float rate = (float)(lr / *(const double*)(clock + 6)), correction = __uint_as_float(clock[5]);
-    size_t stride = (size_t)gridDim.x * blockDim.x * 4;
-    for (size_t at = ((size_t)blockIdx.x * blockDim.x + threadIdx.x) * 4; at < len; at += stride) {
-        if (at + 4 <= len) {
-            float4 w = *(float4*)(weights + at), g = *(const float4*)(gradient + at);
-            float4 m = *(float4*)(moment1 + at), v = *(float4*)(moment2 + at);
-            update(w.x, g.x, m.x, v.x, rate, correction, decay);
-            update(w.y, g.y, m.y, v.y, rate, correction, decay);
-            update(w.z, g.z, m.z, v.z, rate, correction, decay);
-            update(w.w, g.w, m.w, v.w, rate, correction, decay);
-            *(float4*)(weights + at) = w;
-            *(float4*)(moment1 + at) = m;
-            *(float4*)(moment2 + at) = v;
-        } else {
-            for (size_t k = at; k < len; k++)
-                update(weights[k], gradient[k], moment1[k], moment2[k], rate, correction, decay);
-        }
+    size_t at = ((size_t)(blockIdx.x - memory.first_block) * blockDim.x + threadIdx.x) * 4;
+    if (at + 4 <= memory.length) {
+        float4 w = *(float4*)(memory.value + at), g = *(const float4*)(memory.gradient + at);
+        float4 m = *(float4*)(memory.moment1 + at), v = *(float4*)(memory.moment2 + at);
+        update(w.x, g.x, m.x, v.x, rate, correction, decay);
+        update(w.y, g.y, m.y, v.y, rate, correction, decay);
+        update(w.z, g.z, m.z, v.z, rate, correction, decay);
+        update(w.w, g.w, m.w, v.w, rate, correction, decay);
+        *(float4*)(memory.value + at) = w;
+        *(float4*)(memory.moment1 + at) = m;
+        *(float4*)(memory.moment2 + at) = v;
+    } else {
+        for (size_t k = at; k < memory.length; k++)
+            update(memory.value[k], memory.gradient[k], memory.moment1[k], memory.moment2[k], rate, correction, decay);
     }
 }

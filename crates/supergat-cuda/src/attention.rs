@@ -7,7 +7,7 @@ use crate::compile::{Source, Variant};
 use crate::launch::{Cuda, grid, launch};
 use crate::memory::Numbers;
 use crate::problem::Problem;
-use crate::samples::Samples;
+use crate::samples::LayerSamples;
 use crate::sparse::{address, keep};
 use cudarc::driver::CudaSlice;
 use supergat_core::device::{Attention, LayerWidth};
@@ -112,8 +112,8 @@ impl Plan {
 /// Memory of the backward pass of attention.
 #[derive(Debug)]
 pub(crate) struct Scratch {
-    /// Samples of the edge loss.
-    pub(crate) samples: Samples,
+    /// Samples of the edge loss, by layer.
+    pub(crate) samples: LayerSamples,
     /// Gradients of the vectors, per block.
     pub(crate) partial: CudaSlice<f32>,
     /// Losses per block.
@@ -139,7 +139,7 @@ impl Scratch {
         let stride = layers.iter().map(|layer| layer.stride).max().unwrap_or(0);
         let counts = most(&|problem| problem.supervision.margins().map_or(0, |_| problem.nodes * COUNTS));
         Ok(Self {
-            samples: Samples::new(cuda, problems, arena)?,
+            samples: LayerSamples::new(cuda, problems, layers.len(), arena)?,
             partial: cuda.zeros_in(blocks * 2 * stride, arena)?,
             losses: cuda.zeros_in(blocks, arena)?,
             counter: cuda.zeros_in(1, arena)?,

@@ -34,7 +34,7 @@ pub(crate) fn attention_backward(
     }
     let layout = attention.layout;
     let memory = &scratch.attention;
-    let samples = &memory.samples;
+    let samples = memory.samples.current();
     let count = samples.count();
     let lambda_e = match supervision {
         Supervision::Edges { lambda_e } if count > 0 => Some(lambda_e),

@@ -5,7 +5,7 @@ pub(crate) use crate::compile::Source;
 use crate::library;
 use cudarc::cublas::CudaBlas;
 use cudarc::cublas::sys as blas;
-use cudarc::driver::{CudaContext, CudaFunction, CudaModule, CudaSlice, CudaStream, DevicePtr, DriverError};
+use cudarc::driver::{CudaContext, CudaEvent, CudaFunction, CudaModule, CudaSlice, CudaStream, DevicePtr, DriverError};
 use cudarc::driver::{LaunchConfig, sys};
 use std::collections::HashMap;
 use std::fmt;
@@ -35,6 +35,7 @@ pub struct Cuda {
 pub(crate) struct Inner {
     pub(crate) context: Arc<CudaContext>,
     stream: Arc<CudaStream>,
+    side_stream: Arc<CudaStream>,
     pub(crate) blas: CudaBlas,
     /// Memory of cuBLAS: with memory of its own, it always computes in the same order and allocates nothing.
     _workspace: CudaSlice<u8>,
@@ -105,6 +106,7 @@ impl Cuda {
         // SAFETY: all memory of this context is used by its one stream only.
         unsafe { context.disable_event_tracking() };
         let stream = context.new_stream().map_err(|e| failed("create a stream", e))?;
+        let side_stream = context.new_stream().map_err(|e| failed("create a stream", e))?;
         let (major, minor) =
             context.compute_capability().map_err(|e| failed("ask the GPU for its compute capability", e))?;
         let multiprocessors = context
@@ -121,6 +123,7 @@ impl Cuda {
             inner: Arc::new(Inner {
                 context,
                 stream,
+                side_stream,
                 blas,
                 _workspace: workspace,
                 tf32: AtomicBool::new(false),
@@ -158,6 +161,17 @@ impl Cuda {
     /// Returns the number of multiprocessors.
     pub(crate) fn multiprocessors(&self) -> usize {
         self.inner.multiprocessors
+    }
+
+    /// Returns the stream of work that may run beside the other.
+    pub(crate) fn side_stream(&self) -> &Arc<CudaStream> {
+        &self.inner.side_stream
+    }
+
+    /// Creates an event, which orders the work of two streams.
+    pub(crate) fn event(&self) -> Result<CudaEvent> {
+        let flags = sys::CUevent_flags::CU_EVENT_DISABLE_TIMING;
+        self.inner.context.new_event(Some(flags)).map_err(|e| failed("create an event", e))
     }
 
     /// Returns the stream that all work is done in.
@@ -253,3 +267,23 @@ macro_rules! launch {
     }};
 }
 pub(crate) use launch;
+
+/// Launches a kernel whose blocks wait for one another, in any stream; see [`launch!`].
+macro_rules! launch_cooperative {
+    ($cuda:expr, $stream:expr, $source:expr, $defines:expr, $name:expr, $config:expr, $($argument:expr),* $(,)?) => {{
+        use cudarc::driver::PushKernelArg;
+        let function = $cuda.function($source, $defines, $name)?;
+        let mut builder = $stream.launch_builder(&function);
+        $(builder.arg($argument);)*
+        // SAFETY: as for `launch!`; the driver starts all blocks at once, or refuses.
+        unsafe { builder.launch_cooperative($config) }
+            .map(|_| ())
+            .map_err(|e| $crate::launch::failed("run a kernel", e))
+    }};
+}
+pub(crate) use launch_cooperative;
+
+/// Largest number of trainings that share a GPU, each with its own [`Cuda`].
+pub const SIDE_BY_SIDE: usize = 8;
+/// Largest number of nodes of a graph whose trainings share a GPU: larger ones keep it busy alone.
+pub const SMALL_GRAPH: usize = 100_000;

@@ -26,7 +26,7 @@ mod sparse;
 mod top_k;
 
 pub use clock::Clock;
-pub use launch::{Cuda, DeviceInfo, devices};
+pub use launch::{Cuda, DeviceInfo, SIDE_BY_SIDE, SMALL_GRAPH, devices};
 pub use memory::{Bits, Numbers};
 pub use problem::Problem;
 pub use record::Record;
@@ -223,6 +223,10 @@ impl Device for Cuda {
         attention::attention_forward(self, problem, attention, state, sums)
     }
 
+    fn announce_step(&self, problem: &Problem, clock: &Clock, layers: u16, scratch: &mut Scratch) -> Result<()> {
+        samples::draw_ahead(self, problem, clock, layers, scratch)
+    }
+
     fn draw_samples(&self, problem: &Problem, clock: &Clock, layer: u16, scratch: &mut Scratch) -> Result<()> {
         samples::draw_samples(self, problem, clock, layer, scratch)
     }
@@ -321,8 +325,13 @@ impl Device for Cuda {
         labels::evaluate(self, problem, logits, record)
     }
 
-    fn adam(&self, adam: Adam, clock: &Clock, parameter: ParameterMemory<'_, Self>) -> Result<()> {
-        adam::adam(self, adam, clock, parameter)
+    fn adam<'a>(
+        &self,
+        adam: Adam,
+        clock: &Clock,
+        parameters: impl Iterator<Item = ParameterMemory<'a, Self>>,
+    ) -> Result<()> {
+        adam::adam(self, adam, clock, parameters)
     }
 }
 

@@ -8,11 +8,12 @@ use crate::Scratch;
 use crate::clock::Clock;
 use crate::compile::{Source, Variant};
 use crate::dropout::tag;
-use crate::launch::{Cuda, device_error, grid, launch};
+use crate::launch::{Cuda, SIDE_BY_SIDE, SMALL_GRAPH, device_error, failed, grid, launch_cooperative};
 use crate::margin::MarginPlan;
 use crate::problem::{Lists, Problem};
 use crate::sparse::address;
-use cudarc::driver::CudaSlice;
+use cudarc::driver::{CudaEvent, CudaSlice, CudaStream, DriverError};
+use std::sync::Arc;
 use supergat_core::kernels::group_pairs;
 use supergat_core::layers::AttentionLoss;
 use supergat_core::memory::Arena;
@@ -91,7 +92,10 @@ impl EdgePlan {
         }
         let work =
             [graph.edges().div_ceil(8), candidates, sizes.negatives, graph.nodes()].into_iter().max().unwrap_or(0);
-        let blocks = work.div_ceil(THREADS as usize).clamp(1, BLOCKS * cuda.multiprocessors());
+        // Blocks wait for one another, so all blocks of all trainings that run side by side must fit at once.
+        let trainings = if graph.nodes() <= SMALL_GRAPH { SIDE_BY_SIDE } else { 1 };
+        let most = (BLOCKS * cuda.multiprocessors() / trainings).max(1);
+        let blocks = work.div_ceil(THREADS as usize).clamp(1, most);
         Ok(Self { sizes, candidates, listed, blocks })
     }
 }
@@ -186,7 +190,66 @@ impl Samples {
     }
 }
 
-/// Draws the samples of the edge loss of a layer.
+/// Samples of all layers. They can be drawn ahead, beside the forward pass.
+#[derive(Debug)]
+pub(crate) struct LayerSamples {
+    layers: Vec<Drawn>,
+    /// Layer whose samples the backward pass uses.
+    current: usize,
+    /// Start of a step.
+    start: CudaEvent,
+}
+
+/// Samples of a layer.
+#[derive(Debug)]
+struct Drawn {
+    samples: Samples,
+    /// End of drawing.
+    done: CudaEvent,
+    /// Whether the samples of the step are being drawn.
+    ahead: bool,
+}
+
+impl LayerSamples {
+    /// Allocates samples for any of the problems.
+    pub(crate) fn new(cuda: &Cuda, problems: &[Problem], layers: usize, arena: &mut Arena) -> Result<Self> {
+        let drawn = |_| Ok(Drawn { samples: Samples::new(cuda, problems, arena)?, done: cuda.event()?, ahead: false });
+        Ok(Self { layers: (0..layers.max(1)).map(drawn).collect::<Result<_>>()?, current: 0, start: cuda.event()? })
+    }
+
+    /// Returns the samples that were drawn or set last.
+    pub(crate) fn current(&self) -> &Samples {
+        &self.layers[self.current].samples
+    }
+
+    fn current_mut(&mut self) -> &mut Samples {
+        &mut self.layers[self.current].samples
+    }
+}
+
+/// Starts to draw the samples of all layers, in the order of the backward pass.
+pub(crate) fn draw_ahead(
+    cuda: &Cuda,
+    problem: &Problem,
+    clock: &Clock,
+    layers: u16,
+    scratch: &mut Scratch,
+) -> Result<()> {
+    let Some(plan) = problem.supervision.edges() else { return Ok(()) };
+    let LayerSamples { layers: drawn, start, .. } = &mut scratch.attention.samples;
+    let ordered = |result: std::result::Result<(), DriverError>| result.map_err(|e| failed("order its work", e));
+    ordered(start.record(cuda.stream()))?;
+    ordered(cuda.side_stream().wait(start))?;
+    for layer in (0..layers).rev() {
+        let Drawn { samples, done, ahead } = &mut drawn[usize::from(layer)];
+        draw(cuda, cuda.side_stream(), problem, plan, clock, layer, samples)?;
+        ordered(done.record(cuda.side_stream()))?;
+        *ahead = true;
+    }
+    Ok(())
+}
+
+/// Draws the samples of the edge loss of a layer, or waits until they are drawn.
 pub(crate) fn draw_samples(
     cuda: &Cuda,
     problem: &Problem,
@@ -195,7 +258,25 @@ pub(crate) fn draw_samples(
     scratch: &mut Scratch,
 ) -> Result<()> {
     let Some(plan) = problem.supervision.edges() else { return Ok(()) };
-    let samples = &mut scratch.attention.samples;
+    let all = &mut scratch.attention.samples;
+    all.current = usize::from(layer);
+    let Drawn { samples, done, ahead } = &mut all.layers[usize::from(layer)];
+    match std::mem::take(ahead) {
+        true => cuda.stream().wait(done).map_err(|e| failed("order its work", e)),
+        false => draw(cuda, cuda.stream(), problem, plan, clock, layer, samples),
+    }
+}
+
+/// Draws the samples of a layer, in a stream.
+fn draw(
+    cuda: &Cuda,
+    stream: &Arc<CudaStream>,
+    problem: &Problem,
+    plan: &EdgePlan,
+    clock: &Clock,
+    layer: u16,
+    samples: &mut Samples,
+) -> Result<()> {
     let SampleSizes { positives, negatives } = plan.sizes;
     samples.counts = [positives, negatives];
     let [positive_tag, negative_tag] = [Purpose::PositiveEdges, Purpose::NegativePairs].map(|p| tag(layer, p));
@@ -206,8 +287,9 @@ pub(crate) fn draw_samples(
         None => (0, (problem.nodes as u64).pow(2), [nodes; 2]),
     };
     let [positives, wanted, candidates] = [positives, negatives, plan.candidates].map(|n| n as u32);
-    launch!(
+    launch_cooperative!(
         cuda,
+        stream,
         &SAMPLES,
         &[("LISTED", plan.listed.is_some().into())],
         "draw_samples",
@@ -243,7 +325,7 @@ pub(crate) fn draw_samples(
 
 /// Sets the samples of the edge loss to all edges and the given non-edges.
 pub(crate) fn set_samples(cuda: &Cuda, problem: &Problem, negatives: &[[u32; 2]], scratch: &mut Scratch) -> Result<()> {
-    let samples = &mut scratch.attention.samples;
+    let samples = scratch.attention.samples.current_mut();
     replace(cuda, &vec![0xFF; problem.edges.div_ceil(8)], &mut samples.marks)?;
     replace(cuda, negatives.as_flattened(), &mut samples.pairs)?;
     for (end, lists) in [(1, &mut samples.by_target), (0, &mut samples.by_source)] {
@@ -271,7 +353,7 @@ where
 
 /// Reads the samples of the edge loss: the bits of the sampled edges, and the non-edges in the order of drawing.
 pub(crate) fn samples(cuda: &Cuda, problem: &Problem, scratch: &Scratch) -> Result<(Vec<u8>, Vec<[u32; 2]>)> {
-    let samples = &scratch.attention.samples;
+    let samples = scratch.attention.samples.current();
     let mut marks = vec![0; problem.edges.div_ceil(8)];
     let mut pairs = vec![[0; 2]; samples.counts[1]];
     cuda.fetch(&samples.marks, &mut marks)?;

@@ -31,7 +31,7 @@ pub(crate) struct Segments {
 }
 
 /// Entries of the shortest cut list.
-const LONGEST_SEGMENT: usize = 64;
+const LONGEST_SEGMENT: usize = 16;
 
 impl Segments {
     /// Cuts lists that start at these offsets. A list of n entries is cut into at most sqrt(n) segments, so that

@@ -358,7 +358,7 @@ fn recorded_steps_of_adam_agree_with_the_cpu() {
             f32::adam(kernels::Adam { lr: 0.01, lambda_2: 5e-4, step }, &mut w, &g, &mut m, &mut v);
             cuda.replay(&mut recording, &mut || {
                 let memory = ParameterMemory { value: &mut value, gradient: &gradient, moments: &mut moments, len };
-                cuda.adam(Adam { lr: 0.01, lambda_2: 5e-4 }, &clock, memory)?;
+                cuda.adam(Adam { lr: 0.01, lambda_2: 5e-4 }, &clock, std::iter::once(memory))?;
                 cuda.advance(&mut clock)
             })
             .unwrap();

@@ -5,7 +5,7 @@ use crate::settings::Settings;
 use std::fmt;
 use std::str::FromStr;
 use supergat_core::{Prepared, Result};
-use supergat_cuda::Cuda;
+use supergat_cuda::{Cuda, SIDE_BY_SIDE, SMALL_GRAPH};
 use supergat_data::Dataset;
 
 /// Device that trains.
@@ -104,11 +104,9 @@ impl Resources {
     /// Returns how many trainings of `nodes` nodes run at once. On a GPU, small graphs leave most of it idle, so
     /// several run side by side, each driven by a thread.
     pub(crate) fn workers(&self, nodes: usize, jobs: usize) -> usize {
-        const SIDE_BY_SIDE: usize = 8;
-        const SMALL: usize = 100_000;
         let most = match self.device.resolved() {
             DeviceChoice::Cpu | DeviceChoice::Auto => self.threads,
-            DeviceChoice::Cuda(_) if nodes <= SMALL => SIDE_BY_SIDE,
+            DeviceChoice::Cuda(_) if nodes <= SMALL_GRAPH => SIDE_BY_SIDE,
             DeviceChoice::Cuda(_) => 1,
         };
         most.clamp(1, jobs.max(1))

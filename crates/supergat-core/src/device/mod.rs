@@ -166,6 +166,17 @@ pub trait Device: Debug + Clone + Send + Sync + 'static {
         state: &mut Self::Numbers,
         sums: &mut Self::Numbers,
     ) -> Result<()>;
+    /// Announces a training step of a network with an edge loss, before its forward pass. A device may start to
+    /// draw the samples of all layers, which depend on the clock only.
+    fn announce_step(
+        &self,
+        _problem: &Self::Problem,
+        _clock: &Self::Clock,
+        _layers: u16,
+        _scratch: &mut Self::Scratch,
+    ) -> Result<()> {
+        Ok(())
+    }
     /// Draws the samples of the edge loss of a layer into the scratch memory.
     fn draw_samples(
         &self,
@@ -262,8 +273,13 @@ pub trait Device: Debug + Clone + Send + Sync + 'static {
     /// place in the record.
     fn evaluate(&self, problem: &Self::Problem, logits: &Self::Numbers, record: Place<'_, Self>) -> Result<()>;
 
-    /// Updates a parameter by one step of Adam; the number of the step is that of the clock, counted from 1.
-    fn adam(&self, adam: Adam, clock: &Self::Clock, parameter: ParameterMemory<'_, Self>) -> Result<()>;
+    /// Updates parameters by one step of Adam; the number of the step is that of the clock, counted from 1.
+    fn adam<'a>(
+        &self,
+        adam: Adam,
+        clock: &Self::Clock,
+        parameters: impl Iterator<Item = ParameterMemory<'a, Self>>,
+    ) -> Result<()>;
 }
 
 /// Names the random numbers of a primitive.

@@ -1,6 +1,6 @@
 //! Learned matrices with gradient and optimiser state.
 
-use crate::device::{Adam, Device, ParameterMemory};
+use crate::device::{Device, ParameterMemory};
 use crate::error::Result;
 use crate::kernels::{HeadLayout, Real};
 use crate::memory::Arena;
@@ -127,10 +127,10 @@ impl<D: Device> Parameter<D> {
         self.stored
     }
 
-    /// Applies one step of the optimiser.
-    pub fn update(&mut self, device: &D, adam: Adam, clock: &D::Clock) -> Result<()> {
+    /// Returns the numbers that the optimiser reads and writes.
+    pub fn memory(&mut self) -> ParameterMemory<'_, D> {
         let Self { value, gradient, moments, stored, .. } = self;
-        device.adam(adam, clock, ParameterMemory { value, gradient, moments, len: *stored })
+        ParameterMemory { value, gradient, moments, len: *stored }
     }
 }
 

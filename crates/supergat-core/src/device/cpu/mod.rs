@@ -504,10 +504,16 @@ impl<T: Primitives> Device for Cpu<T> {
         Ok(())
     }
 
-    fn adam(&self, adam: Adam, clock: &Draw, parameter: ParameterMemory<'_, Self>) -> Result<()> {
+    fn adam<'a>(
+        &self,
+        adam: Adam,
+        clock: &Draw,
+        parameters: impl Iterator<Item = ParameterMemory<'a, Self>>,
+    ) -> Result<()> {
         let adam = kernels::Adam { lr: adam.lr, lambda_2: adam.lambda_2, step: u64::from(clock.step) + 1 };
-        let [m, v] = parameter.moments;
-        T::adam(adam, parameter.value, parameter.gradient, m, v);
+        for ParameterMemory { value, gradient, moments: [m, v], .. } in parameters {
+            T::adam(adam, value, gradient, m, v);
+        }
         Ok(())
     }
 }
