@@ -1,4 +1,4 @@
-// Dropout of dense rows: out = keep scale x. Each row of the mask starts a new byte. And sums of the blocks of a product.
+// Dropout of dense rows: out = keep scale x. Each row of the mask starts a new byte.
 
 // Rows of a multiple of eight numbers: a thread per byte of the mask.
 extern "C" __global__ void __launch_bounds__(256) drop_bytes(size_t bytes, const float4* __restrict__ x,
@@ -26,28 +26,4 @@ extern "C" __global__ void __launch_bounds__(256) drop_numbers(size_t count, uns
         unsigned column = (unsigned)(at - row * columns);
         out[at] = x[at] * (keep[row * row_bytes + (column >> 3)] >> (column & 7) & 1 ? scale : 0.f);
     }
-}
-
-// Sums of blocks: out = sum over z of partial_z, in the order of z within each of eight groups, then of the groups.
-extern "C" __global__ void __launch_bounds__(256) sum_blocks(unsigned quads, unsigned blocks,
-    const float4* __restrict__ partial, float4* __restrict__ out)
-{
-    __shared__ float4 shared[8][32];
-    unsigned lane = threadIdx.x % 32, group = threadIdx.x / 32, quad = blockIdx.x * 32 + lane;
-    float4 sum = make_float4(0.f, 0.f, 0.f, 0.f);
-    if (quad < quads) {
-#pragma unroll 4
-        for (unsigned z = group; z < blocks; z += 8) {
-            float4 v = partial[(size_t)z * quads + quad];
-            sum.x += v.x; sum.y += v.y; sum.z += v.z; sum.w += v.w;
-        }
-    }
-    shared[group][lane] = sum;
-    __syncthreads();
-    if (group != 0 || quad >= quads) return;
-    for (unsigned g = 1; g < 8; g++) {
-        float4 v = shared[g][lane];
-        sum.x += v.x; sum.y += v.y; sum.z += v.z; sum.w += v.w;
-    }
-    out[quad] = sum;
 }

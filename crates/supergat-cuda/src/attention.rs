@@ -73,7 +73,7 @@ impl Heavy {
 
 /// Largest number of blocks per multiprocessor for heavy and for light nodes.
 const HEAVY_BLOCKS: usize = 4;
-const LIGHT_BLOCKS: usize = 16;
+const LIGHT_BLOCKS: usize = 2;
 
 /// Number of nodes from which on a graph alone keeps a GPU busy, so that only much larger nodes need a block.
 const LARGE_GRAPH: usize = 100_000;
@@ -83,7 +83,7 @@ impl Plan {
     pub(crate) fn new(cuda: &Cuda, graph: &Graph) -> Result<Self> {
         let (nodes, edges) = (graph.nodes(), graph.edges());
         let (incoming, outgoing) = (graph.incoming(), graph.outgoing());
-        let most_edges = if nodes < LARGE_GRAPH { 64 } else { 256 };
+        let most_edges = if nodes < LARGE_GRAPH { 32 } else { 256 };
         let degree = |lists: &Adjacency, i: usize| lists.range(i).len();
         let heavy_targets = Heavy::new(cuda, nodes, most_edges, |i| degree(incoming, i))?;
         let heavy = match graph.is_symmetric() {

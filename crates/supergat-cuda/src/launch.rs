@@ -9,7 +9,6 @@ use cudarc::driver::{CudaContext, CudaEvent, CudaFunction, CudaModule, CudaSlice
 use cudarc::driver::{LaunchConfig, sys};
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use supergat_core::{Error, Result};
 
@@ -39,7 +38,6 @@ pub(crate) struct Inner {
     pub(crate) blas: CudaBlas,
     /// Memory of cuBLAS: with memory of its own, it always computes in the same order and allocates nothing.
     _workspace: CudaSlice<u8>,
-    tf32: AtomicBool,
     architecture: String,
     multiprocessors: usize,
     modules: Mutex<HashMap<String, Arc<CudaModule>>>,
@@ -126,7 +124,6 @@ impl Cuda {
                 side_stream,
                 blas,
                 _workspace: workspace,
-                tf32: AtomicBool::new(false),
                 architecture: format!("sm_{major}{minor}"),
                 multiprocessors: multiprocessors.max(1) as usize,
                 modules: Mutex::default(),
@@ -149,13 +146,7 @@ impl Cuda {
         unsafe { blas::cublasSetMathMode(*self.inner.blas.handle(), mode) }
             .result()
             .map_err(|e| blas_failed("set the precision of cuBLAS", e))?;
-        self.inner.tf32.store(allowed, Ordering::Relaxed);
         Ok(())
-    }
-
-    /// Returns whether dense products may round their inputs.
-    pub(crate) fn is_tf32(&self) -> bool {
-        self.inner.tf32.load(Ordering::Relaxed)
     }
 
     /// Returns the number of multiprocessors.

@@ -100,17 +100,13 @@ impl Device for Cuda {
         training: bool,
         arena: &mut Arena,
     ) -> Result<Scratch> {
-        let partial = [
-            dense::partial_len(self, problems, layers),
-            output::partial_len(self, layers),
-            sparse::partial_len(problems, layers),
-        ];
-        let partial = if training { partial.into_iter().max().unwrap_or(0) } else { 0 };
+        let partial = output::partial_len(self, layers).max(sparse::partial_len(problems, layers));
+        let partial = if training { partial } else { 0 };
         Ok(Scratch {
             attention: attention::Scratch::new(self, problems, layers, training, arena)?,
             partial: self.zeros_in(partial, arena)?,
             losses: self.zeros_in(labels::BLOCKS, arena)?,
-            tickets: self.zeros_in(output::tickets(layers).max(dense::TICKETS), arena)?,
+            tickets: self.zeros_in(output::tickets(layers).max(1), arena)?,
         })
     }
 

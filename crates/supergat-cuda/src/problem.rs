@@ -2,7 +2,6 @@
 
 use crate::attention;
 use crate::convolution::Factors;
-use crate::dense;
 use crate::labels::LabelMemory;
 use crate::launch::{Cuda, device_error};
 use crate::samples;
@@ -12,7 +11,7 @@ use std::sync::Mutex;
 use supergat_core::graph::Adjacency;
 use supergat_core::kernels::HeadLayout;
 use supergat_core::layers::AttentionLoss;
-use supergat_core::{Architecture, Example, Features, ModelKind, Result};
+use supergat_core::{Architecture, Example, Features, Result};
 
 /// An example in the memory of the GPU.
 #[derive(Debug)]
@@ -98,7 +97,7 @@ impl Problem {
         };
         let width = if training && architecture.dropout > 0.0 {
             let first = if let FeatureMemory::Dense { columns, .. } = &features { *columns } else { 0 };
-            copied_width(cuda, architecture, first)
+            copied_width(architecture, first)
         } else {
             0
         };
@@ -123,26 +122,11 @@ impl Problem {
     }
 }
 
-/// Returns the width of the widest dense input that is copied for dropout; `first` is that of dense features.
-fn copied_width(cuda: &Cuda, architecture: &Architecture, first: usize) -> usize {
-    let halves = if let ModelKind::Convolution(convolution) = architecture.model { convolution.halves() } else { 1 };
-    let layout = |heads, hidden| match architecture.model.form() {
-        Some(_) => HeadLayout::new(heads, hidden).stride(),
-        None => HeadLayout::plain(heads * hidden).stride(),
+/// Returns the width of the widest dense input, which is copied for dropout; `first` is that of dense features.
+fn copied_width(architecture: &Architecture, first: usize) -> usize {
+    let hidden = match architecture.model.form() {
+        Some(_) => HeadLayout::new(architecture.heads, architecture.hidden).stride(),
+        None => HeadLayout::plain(architecture.heads * architecture.hidden).stride(),
     };
-    let hidden = layout(architecture.heads, architecture.hidden);
-    let last = if architecture.model.form().is_some() {
-        layout(architecture.output_heads, architecture.classes)
-    } else {
-        layout(1, architecture.classes)
-    };
-    let (mut width, mut input) = (0, first);
-    for layer in 0..architecture.layers {
-        let stride = halves * if layer + 1 == architecture.layers { last } else { hidden };
-        if cuda.is_tf32() || !dense::is_narrow(input, stride) {
-            width = width.max(input);
-        }
-        input = hidden;
-    }
-    width
+    if architecture.layers > 1 { first.max(hidden) } else { first }
 }

@@ -191,9 +191,8 @@ trait Pairs: Sync {
             rest = after;
         }
         for chunks in self.chunks().chunks(CHUNKS_AT_ONCE) {
-            let distribute = |chunk: &Range<usize>| {
-                Distributed::new(length, nodes, |visit| self.for_each(chunk.clone(), |node, value| visit(node, value)))
-            };
+            let distribute =
+                |chunk: &Range<usize>| Distributed::new(length, nodes, |visit| self.for_each(chunk.clone(), visit));
             let distributed: Vec<Distributed> = chunks.par_iter().map(distribute).collect();
             ranges.par_iter_mut().enumerate().for_each(|(range, (first, cursor, lists))| {
                 for &(node, value) in distributed.iter().flat_map(|chunk| chunk.of(range)) {
