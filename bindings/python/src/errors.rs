@@ -4,7 +4,7 @@ use pyo3::exceptions::{PyFileNotFoundError, PyMemoryError, PyOSError, PyRuntimeE
 use pyo3::prelude::*;
 use std::io::ErrorKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use supergat::data;
+use supergat::{data, engine};
 
 /// Converts an error of the library; the message is the library's sentence.
 pub fn exception(error: supergat::Error) -> PyErr {
@@ -17,6 +17,7 @@ pub fn exception(error: supergat::Error) -> PyErr {
         supergat::Error::Data(data::Error::OutOfMemory { .. }) => PyMemoryError::new_err(text),
         supergat::Error::Data(data::Error::Io { .. } | data::Error::Write { .. } | data::Error::Download { .. })
         | supergat::Error::Write { .. } => PyOSError::new_err(text),
+        supergat::Error::Model(engine::Error::Device { .. }) => PyRuntimeError::new_err(text),
         supergat::Error::Open { path, .. } if !path.exists() => PyFileNotFoundError::new_err(text),
         _ => PyValueError::new_err(text),
     }

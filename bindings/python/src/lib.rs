@@ -14,7 +14,7 @@ mod _supergat {
     #[pymodule_export]
     use crate::graph::Graph;
     #[pymodule_export]
-    use crate::model::{Model, hyperparameters, model_names, train};
+    use crate::model::{Model, devices, hyperparameters, model_names, train};
     #[pymodule_export]
     use crate::studies::{compare, datasets, recommend, tune};
 

@@ -15,7 +15,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 use supergat::hyperparameters::{HYPERPARAMETERS, Hyperparameter, Value};
 use supergat::lab::report::{EpochLine, Report, Run};
-use supergat::{Classifier, Epoch, Observation, Predictions, SeedRun};
+use supergat::{Classifier, DeviceChoice, Epoch, Observation, Predictions, SeedRun};
 
 /// Time between two looks at signals and progress.
 const LOOK: Duration = Duration::from_millis(50);
@@ -45,6 +45,26 @@ pub fn hyperparameters() -> PyResult<String> {
         json!({ "name": h.name, "group": h.group.heading(), "meaning": h.meaning, "range": h.range.to_string(), "default": default })
     };
     Ok(json!(HYPERPARAMETERS.iter().map(row).collect::<Vec<_>>()).to_string())
+}
+
+/// Lists the devices that can train, the CPU first, and says why no GPU can be used. As JSON.
+#[pyfunction]
+pub fn devices(py: Python<'_>) -> PyResult<String> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut listed = vec![json!({
+        "device": "cpu", "name": format!("{cores} cores"), "memory": null, "free": null, "compute_capability": null,
+        "driver": null,
+    })];
+    let found = guarded(py, || Ok(supergat::devices()))?;
+    let no_gpu = found.as_ref().err().map(ToString::to_string);
+    let text = |(major, minor): (i32, i32)| format!("{major}.{minor}");
+    listed.extend(found.into_iter().flatten().enumerate().map(|(number, gpu)| {
+        json!({
+            "device": format!("cuda:{number}"), "name": gpu.name, "memory": gpu.total_memory, "free": gpu.free_memory,
+            "compute_capability": text(gpu.compute_capability), "driver": text(gpu.driver),
+        })
+    }));
+    Ok(json!({ "devices": listed, "no_gpu": no_gpu }).to_string())
 }
 
 /// Runs `work` on another thread, so that this one can handle signals. The first Ctrl-C sets `stop`; the second
@@ -96,7 +116,7 @@ fn value(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Value> {
 
 /// Trains once per seed. `progress(done, epoch, metric)` is called while it runs.
 #[pyfunction]
-#[pyo3(signature = (graph, *, model=None, preset=None, values=None, seeds, threads=None, progress=None))]
+#[pyo3(signature = (graph, *, model=None, preset=None, values=None, seeds, threads=None, device="cpu", tf32=false, progress=None))]
 #[allow(clippy::too_many_arguments)]
 pub fn train<'py>(
     py: Python<'py>,
@@ -106,8 +126,11 @@ pub fn train<'py>(
     values: Option<&Bound<'py, PyDict>>,
     seeds: Vec<u64>,
     threads: Option<usize>,
+    device: &str,
+    tf32: bool,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
+    let device: DeviceChoice = device.parse().map_err(|reason| PyValueError::new_err(format!("device: {reason}")))?;
     let stop = AtomicBool::new(false);
     let (done, epochs, metric) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
     let observe = |event: Observation<'_>| {
@@ -134,7 +157,7 @@ pub fn train<'py>(
     };
     let dataset = &graph.dataset;
     let training = interruptible(py, &stop, &tell, || {
-        let mut builder = Classifier::builder().seeds(seeds).observe(observe);
+        let mut builder = Classifier::builder().seeds(seeds).device(device).tf32(tf32).observe(observe);
         if let Some(name) = model {
             builder = builder.model(name);
         }

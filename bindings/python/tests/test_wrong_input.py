@@ -201,6 +201,12 @@ def test_estimator(graph: Graph, y: np.ndarray) -> None:
         (ValueError, "n_jobs", {"n_jobs": 0}),
         (TypeError, "n_jobs", {"n_jobs": "a"}),
         (TypeError, "n_jobs", {"n_jobs": 1.5}),
+        (ValueError, "device: expected cpu, cuda, cuda:1 or auto, found gpu", {"device": "gpu"}),
+        (ValueError, "device: expected cpu", {"device": "cuda:-1"}),
+        (ValueError, "device: expected cpu", {"device": ""}),
+        (TypeError, "device: expected a name", {"device": 0}),
+        (TypeError, "device: expected a name", {"device": None}),
+        (TypeError, "tf32: expected True or False", {"tf32": "yes"}),
     ],
 )
 def test_training(graph: Graph, kind: type[Exception], match: str, arguments: Any) -> None:

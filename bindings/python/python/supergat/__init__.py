@@ -11,7 +11,7 @@ from ._supergat import __version__, model_names
 from .estimator import SuperGATClassifier, classify
 from .graph import Graph, load
 from .studies import Comparison, Recommendation, Tuned, compare, datasets, recommend, reproduce, tune
-from .training import Model, Training, train
+from .training import Model, Training, devices, train
 
 __all__ = [
     "Comparison",
@@ -25,6 +25,7 @@ __all__ = [
     "classify",
     "compare",
     "datasets",
+    "devices",
     "load",
     "model_names",
     "recommend",

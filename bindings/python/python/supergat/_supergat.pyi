@@ -110,6 +110,7 @@ class Model:
 
 def model_names() -> list[str]: ...
 def hyperparameters() -> str: ...
+def devices() -> str: ...
 def train(
     graph: Graph,
     *,
@@ -118,6 +119,8 @@ def train(
     values: dict[str, float | bool] | None = None,
     seeds: Sequence[int],
     threads: int | None = None,
+    device: str = "cpu",
+    tf32: bool = False,
     progress: Callable[[int, int, float], object] | None = None,
 ) -> Trained: ...
 def recommend(graph: Graph) -> str: ...

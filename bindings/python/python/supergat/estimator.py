@@ -45,6 +45,10 @@ class SuperGATClassifier:
         Dataset of the paper whose published hyperparameters are used.
     n_jobs : int, optional
         Number of threads; the default is all cores. Results do not depend on it.
+    device : {"cpu", "cuda", "cuda:1", "auto"}
+        Device that trains, as for :func:`supergat.train`. Models predict on the CPU.
+    tf32 : bool
+        Whether dense products on a GPU may round their factors to 10 bits, which is faster for wide features.
     verbose : bool, optional
         Whether a progress line is shown; by default in terminals and notebooks.
     layers : int, optional
@@ -131,6 +135,8 @@ class SuperGATClassifier:
         validation: float = 0.2,
         preset: str | None = None,
         n_jobs: int | None = None,
+        device: str = "cpu",
+        tf32: bool = False,
         verbose: bool | None = None,
         layers: int | None = None,
         hidden: int | None = None,
@@ -163,6 +169,8 @@ class SuperGATClassifier:
         self.validation = validation
         self.preset = preset
         self.n_jobs = n_jobs
+        self.device = device
+        self.tf32 = tf32
         self.verbose = verbose
         self.layers = layers
         self.hidden = hidden
@@ -223,8 +231,9 @@ class SuperGATClassifier:
         values = {name: plain(getattr(self, name)) for name in HYPERPARAMETERS if getattr(self, name) is not None}
         seeds = range(seed, seed + check_seed(self.n_seeds, "n_seeds"))
         self.training_: Training = train(
-            labelled, self.model, seeds=seeds, preset=self.preset, n_jobs=self.n_jobs, progress=self.verbose, **values
-        )
+            labelled, self.model, seeds=seeds, preset=self.preset, n_jobs=self.n_jobs, device=self.device,
+            tf32=self.tf32, progress=self.verbose, **values,
+        )  # fmt: skip
         self.model_: Model = self.training_.model
         self.classes_ = classes
         self.n_iter_ = self.training_.runs[self.training_.best].epochs
@@ -410,6 +419,8 @@ def classify(
     model: str = "auto",
     seeds: int = 1,
     n_jobs: int | None = None,
+    device: str = "cpu",
+    tf32: bool = False,
     progress: bool | None = None,
     hyperparameters: dict[str, Any] | None = None,
     **options: Any,
@@ -422,7 +433,7 @@ def classify(
         As for :meth:`Graph.from_frames`. Nodes without a class are predicted.
     label : str, optional
         Column with the classes.
-    model, seeds, n_jobs, progress
+    model, seeds, n_jobs, device, tf32, progress
         As for :func:`supergat.train`.
     hyperparameters : dict, optional
         Hyperparameters by name.
@@ -447,7 +458,9 @@ def classify(
     graph = Graph.from_frames(nodes, edges, label=label, **options)
     if not graph.classes or len(graph.classes) < 2:
         raise ValueError("nodes: expected a column with at least two classes; name it with label=")
-    training = train(graph, model, seeds=seeds, n_jobs=n_jobs, progress=progress, **(hyperparameters or {}))
+    training = train(
+        graph, model, seeds=seeds, n_jobs=n_jobs, device=device, tf32=tf32, progress=progress, **(hyperparameters or {})
+    )
     probabilities, names = training.probabilities, training.model.classes
     columns: dict[str, Any] = {"id": graph.ids, "class": np.array(names, dtype=object)[probabilities.argmax(axis=1)]}
     columns |= {f"probability_{name}": probabilities[:, at] for at, name in enumerate(names)}

@@ -164,6 +164,8 @@ def reproduce(
     *,
     seeds: int = 10,
     n_jobs: int | None = None,
+    device: str = "cpu",
+    tf32: bool = False,
     progress: bool | None = None,
 ) -> Any:
     """Train models with the paper's hyperparameters and return a frame: mean and deviation of the test metric.
@@ -178,9 +180,14 @@ def reproduce(
     models : list of str
     seeds : int
         Number of seeds; the paper uses 100.
+    n_jobs, device, tf32, progress
+        As for :func:`supergat.train`.
     """
     graph = Graph.load(dataset)
-    trainings = {model: train(graph, model, seeds=seeds, n_jobs=n_jobs, progress=progress) for model in models}
+    trainings = {
+        model: train(graph, model, seeds=seeds, n_jobs=n_jobs, device=device, tf32=tf32, progress=progress)
+        for model in models
+    }
     scores = [100 * training.test for training in trainings.values()]
     columns: dict[str, Any] = {
         "model": list(trainings),

@@ -308,6 +308,8 @@ def train(
     seeds: int | Iterable[int] = 1,
     preset: str | None = None,
     n_jobs: int | None = None,
+    device: str = "cpu",
+    tf32: bool = False,
     progress: bool | None = None,
     **hyperparameters: Any,
 ) -> Training:
@@ -327,6 +329,11 @@ def train(
         Dataset of the paper whose published hyperparameters are used.
     n_jobs : int, optional
         Number of threads; the default is all cores. Results do not depend on it.
+    device : {"cpu", "cuda", "cuda:1", "auto"}
+        Device that trains: the CPU, a GPU by its number, or the first GPU if there is one (``auto``).
+        :func:`supergat.devices` lists them. Models predict on the CPU.
+    tf32 : bool
+        Whether dense products on a GPU may round their factors to 10 bits, which is faster for wide features.
     progress : bool, optional
         Whether a progress line is shown; by default in terminals and notebooks.
     **hyperparameters
@@ -335,6 +342,11 @@ def train(
     Returns
     -------
     Training
+
+    Raises
+    ------
+    RuntimeError
+        If the GPU cannot be used. The message says what is missing.
 
     Examples
     --------
@@ -348,13 +360,17 @@ def train(
     listed = seed_list(seeds)
     if model is not None and not isinstance(model, str):
         raise TypeError(f"model: expected a name, found {model!r}")
+    if not isinstance(device, str):
+        raise TypeError(f"device: expected a name such as 'cpu' or 'cuda', found {device!r}")
+    if not isinstance(tf32, (bool, np.bool_)):
+        raise TypeError(f"tf32: expected True or False, found {tf32!r}")
     if preset is not None and preset not in preset_names():
         raise ValueError(f"preset: expected a dataset of the paper ({', '.join(preset_names())}), found {preset!r}")
     values = {name: plain(value) for name, value in hyperparameters.items() if value is not None}
     with Progress(len(listed), progress) as line:
         found = _supergat.train(
             inner, model=model, preset=preset, values=values, seeds=listed, threads=thread_count(n_jobs),
-            progress=line if line.show else None,
+            device=device, tf32=bool(tf32), progress=line if line.show else None,
         )  # fmt: skip
     for name in found["unused"]:
         log.info("%s has no effect on this model", name)
@@ -363,6 +379,31 @@ def train(
     if found["interrupted"]:
         log.warning("training was interrupted; the best model so far is kept")
     return Training(graph, found)
+
+
+def devices() -> list[dict[str, Any]]:
+    """Return the devices that can train, the CPU first.
+
+    If no GPU can be used, the reason is logged at level ``INFO``.
+
+    Returns
+    -------
+    list of dict
+        ``device`` is the name for ``train(..., device=...)``, ``name`` describes the device. For GPUs, ``memory``
+        and ``free`` are bytes, ``compute_capability`` and ``driver`` (the newest CUDA it supports) are versions;
+        for the CPU these are ``None``.
+
+    Examples
+    --------
+    >>> import supergat
+    >>> supergat.devices()[0]["device"]
+    'cpu'
+    """
+    answer = json.loads(_supergat.devices())
+    if answer["no_gpu"] is not None:
+        log.info("no GPU: %s", answer["no_gpu"])
+    found: list[dict[str, Any]] = answer["devices"]
+    return found
 
 
 def preset_names() -> list[str]:
