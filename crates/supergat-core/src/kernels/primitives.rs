@@ -1,8 +1,7 @@
-//! The set of primitives that layers are made of, compiled once for `f32` and once for `f64`.
+//! The kernels of the CPU that layers are made of, compiled once for `f32` and once for `f64`.
 //!
-//! Layers call them as methods of their number type. A device that implements this set can train. Primitives
-//! are not generic functions because every crate that calls those would compile all kernels again, for all
-//! instruction sets.
+//! The CPU calls them as methods of its number type ([`crate::device::Cpu`]). They are not generic functions,
+//! because every crate that calls those would compile all kernels again, for all instruction sets.
 
 use super::adam::{self, Adam};
 use super::aggregate::{self, Aggregation, Slice};
