@@ -17,7 +17,7 @@ pub(crate) const LOSS_SUMS: usize = 2;
 /// Place of the counts of the validation and the test nodes: hits, false alarms, misses.
 pub(crate) const COUNTS: usize = 4;
 
-/// Losses and scores, [`WIDTH`] numbers for each example. Counts are whole numbers below 2^53.
+/// Losses and scores, a fixed number of numbers for each example. Counts are whole numbers below 2^53.
 #[derive(Debug)]
 pub struct Record {
     pub(crate) data: CudaSlice<f64>,
