@@ -2,6 +2,7 @@
 
 use crate::runs::{Finished, Worker, train};
 use crate::settings::Settings;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 use supergat_core::{Prepared, Result};
@@ -64,6 +65,43 @@ impl fmt::Display for DeviceChoice {
     }
 }
 
+/// Kind of device of a run, as far as it determines the result: all GPUs compute alike, but not as the CPU does.
+///
+/// ```
+/// use supergat_lab::{DeviceChoice, DeviceKind, Resources};
+/// let gpu = Resources { device: DeviceChoice::Cuda(1), ..Resources::from(2) };
+/// assert_eq!((Resources::from(2).kind(), gpu.kind()), (DeviceKind::Cpu, DeviceKind::Cuda));
+/// assert_eq!(Resources { tf32: true, ..gpu }.kind().to_string(), "cuda-tf32");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DeviceKind {
+    /// The CPU.
+    #[default]
+    Cpu,
+    /// A GPU in single precision.
+    Cuda,
+    /// A GPU whose dense products round their factors to 10 bits.
+    CudaTf32,
+}
+
+impl DeviceKind {
+    /// Returns whether the device is the CPU.
+    pub fn is_cpu(&self) -> bool {
+        *self == Self::Cpu
+    }
+}
+
+impl fmt::Display for DeviceKind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Cpu => "cpu",
+            Self::Cuda => "cuda",
+            Self::CudaTf32 => "cuda-tf32",
+        })
+    }
+}
+
 /// What trainings may use: threads, and a device.
 ///
 /// A number of threads is enough where the CPU trains:
@@ -89,6 +127,25 @@ impl From<usize> for Resources {
 }
 
 impl Resources {
+    /// Replaces [`DeviceChoice::Auto`] by a device.
+    pub fn resolved(self) -> Self {
+        Self { device: self.device.resolved(), ..self }
+    }
+
+    /// Returns the kind of the device.
+    pub fn kind(&self) -> DeviceKind {
+        match self.device.resolved() {
+            DeviceChoice::Cuda(_) if self.tf32 => DeviceKind::CudaTf32,
+            DeviceChoice::Cuda(_) => DeviceKind::Cuda,
+            DeviceChoice::Cpu | DeviceChoice::Auto => DeviceKind::Cpu,
+        }
+    }
+
+    /// Checks that the device can be used.
+    pub fn check(&self) -> Result<()> {
+        self.cuda().map(drop)
+    }
+
     /// Opens the GPU, if it is the device.
     pub(crate) fn cuda(&self) -> Result<Option<Cuda>> {
         match self.device.resolved() {

@@ -28,7 +28,7 @@ pub mod variance;
 
 pub use agreement::Agreement;
 pub use bench::{BenchResult, KernelTiming, Timing, bench};
-pub use device::{DeviceChoice, Resources};
+pub use device::{DeviceChoice, DeviceKind, Resources};
 pub use estimate::{Estimate, estimate};
 pub use graph_statistics::GraphStatistics;
 pub use runs::{Observation, Runs, SeedRun, logits, run_seeds, run_splits, score};

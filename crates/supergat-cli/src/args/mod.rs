@@ -240,8 +240,9 @@ pub struct DevicesArgs {
 #[derive(Debug, Clone, Copy, Args)]
 pub struct DeviceArgs {
     /// Device that trains: cpu, cuda, cuda:1, or auto (a GPU if there is one). A GPU computes other last digits
-    #[arg(long, value_name = "DEVICE", help_heading = RUN, default_value_t)]
-    pub device: DeviceChoice,
+    /// [default: cpu]
+    #[arg(long, value_name = "DEVICE", help_heading = RUN)]
+    pub device: Option<DeviceChoice>,
     /// Let dense products on a GPU round their factors to 10 bits: faster for wide features, less exact
     #[arg(long, help_heading = RUN)]
     pub tf32: bool,
@@ -306,6 +307,9 @@ pub struct TuneArgs {
     /// Number of threads; results do not depend on it [default: all cores]
     #[arg(long, value_name = "N", help_heading = RUN, value_parser = value_parser!(u16).range(1..=1024))]
     pub threads: Option<u16>,
+    /// Device that trains.
+    #[command(flatten)]
+    pub device: DeviceArgs,
     /// Output folder; an interrupted search in it is resumed [default: tune/<dataset>-<model>]
     #[arg(long, value_name = "DIR", help_heading = OUTPUT)]
     pub out: Option<PathBuf>,

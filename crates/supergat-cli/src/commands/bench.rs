@@ -1,17 +1,17 @@
 //! Implementation of `supergat bench`.
 
-use crate::args::{BenchArgs, DeviceArgs};
+use crate::args::BenchArgs;
 use crate::config::Choices;
 use crate::error::{CliError, Result};
 use crate::output;
 use crate::process::memory;
-use crate::process::threads;
+use crate::process::{NO_TF32, is_tf32_unused, resources};
 use serde::Serialize;
 use std::process::ExitCode;
 use std::time::Instant;
 use supergat::DEFAULT_MODEL;
 use supergat::engine::Form;
-use supergat::lab::{BenchResult, KernelTiming, Resources, bench};
+use supergat::lab::{BenchResult, KernelTiming, bench};
 
 /// Timings printed by `--json`.
 #[derive(Debug, Serialize)]
@@ -43,9 +43,10 @@ pub fn run(args: BenchArgs) -> Result<ExitCode> {
         Some(spec) => random_graph(spec)?,
         None => choices.dataset().to_owned(),
     };
-    let threads = threads(args.threads)?;
-    let DeviceArgs { device, tf32 } = args.device;
-    let resources = Resources { threads, device: device.resolved(), tf32 };
+    let resources = resources(args.threads, args.device)?;
+    if is_tf32_unused(&resources) {
+        output::note(NO_TF32);
+    }
     let started = Instant::now();
     let dataset = supergat::data::load_with(&source, &choices.load_options()?)?;
     let load_ms = 1000.0 * started.elapsed().as_secs_f64();
@@ -58,7 +59,7 @@ pub fn run(args: BenchArgs) -> Result<ExitCode> {
         form: resolved.settings.model.form().map(Form::name),
         data: source,
         device: resources.device.to_string(),
-        threads,
+        threads: resources.threads,
         nodes: dataset.nodes(),
         edges: dataset.examples.iter().map(|example| example.graph.edges() - example.graph.nodes()).sum(),
         epochs: args.epochs,

@@ -112,7 +112,7 @@ fn read<T>(path: PathBuf, parse: impl Fn(&str) -> Parsed<T>) -> Result<T> {
     parsed.map_err(|error| CliError::usage(format!("cannot read {}: {error}", path.display())))
 }
 
-/// Selection of runs in a results file: `dataset/model`, optionally followed by `,key=value` for settings, split or task.
+/// Selection of runs in a results file: `dataset/model`, optionally followed by `,key=value` for settings, split, task or device.
 struct Filter<'a> {
     dataset: &'a str,
     model: &'a str,
@@ -140,7 +140,7 @@ impl<'a> Filter<'a> {
     }
 }
 
-/// Returns the choices in which runs of one dataset and model may differ: settings, split and task. The split is
+/// Returns the choices in which runs of one dataset and model may differ: settings, split, task and kind of device. The split is
 /// `redrawn` if each seed has its own.
 fn choices(record: &Record) -> Map<String, Value> {
     let mut choices = match serde_json::to_value(record.settings) {
@@ -150,6 +150,7 @@ fn choices(record: &Record) -> Map<String, Value> {
     let redrawn = record.split == format!("random:{}", record.seed);
     choices.insert("split".into(), if redrawn { "redrawn" } else { &record.split }.into());
     choices.insert("task".into(), record.task.as_str().into());
+    choices.insert("device".into(), record.device.to_string().into());
     choices
 }
 
@@ -157,7 +158,7 @@ fn choices(record: &Record) -> Map<String, Value> {
 fn results_file(file: &str, filter: &str) -> Result<Sample> {
     let results = ResultsFile::read(Path::new(file))?;
     results.damage_notes().iter().for_each(|note| output::note(note));
-    let finished = || results.records().filter(|record| record.test().is_some());
+    let finished = || results.all_records().filter(|record| record.test().is_some());
     // If the filter names a split, the error message lists the available splits.
     let names: &[String] = if filter.contains(",split=") { &["split".into()] } else { &[] };
     let mut available: Vec<String> = finished().map(|record| example(record, names)).collect();

@@ -5,15 +5,15 @@ use crate::config::keys::nearest_first;
 use crate::error::{CliError, INTERRUPTED, Result};
 use crate::files::{self, probe};
 use crate::output::{self, SCHEMA};
+use crate::process;
 use crate::process::interrupt::Interrupt;
-use crate::process::threads;
-use crate::sweep::{open, sweep, told};
+use crate::sweep::{self, open, sweep, told};
 use clap::ValueEnum;
 use std::process::ExitCode;
-use supergat::lab::Settings;
 use supergat::lab::reproduce::{Table, TablePlan, WallClock, tables};
 use supergat::lab::sheet::{Sheet, csv, html, json, markdown};
 use supergat::lab::sweep::ResultsFile;
+use supergat::lab::{Resources, Settings};
 
 /// Trains the missing runs and writes the tables.
 pub fn run(args: &ReproduceArgs) -> Result<ExitCode> {
@@ -24,20 +24,24 @@ pub fn run(args: &ReproduceArgs) -> Result<ExitCode> {
             "--table-only: wall-clock times are not stored in a results file; run the command without it to measure them",
         ));
     }
+    let resources = match args.table_only {
+        true => process::resources(args.sweep.threads, args.sweep.device)?,
+        false => sweep::resources(&args.sweep)?,
+    };
     probe(&args.out)?;
-    let threads = threads(args.sweep.threads)?;
     let interrupt = Interrupt::listen()?;
     let mut sheets = Vec::new();
     let mut interrupted = false;
     if !plans.is_empty() {
         let path = args.results.clone().unwrap_or_else(|| args.out.join("results.jsonl"));
         let mut results = if args.table_only { ResultsFile::read(&path)? } else { open(&path)? };
+        results.select(resources.kind());
         if !args.sweep.quiet {
             results.damage_notes().iter().for_each(|note| output::note(note));
         }
         if !args.table_only {
             let jobs = plans.iter().flat_map(TablePlan::jobs).collect();
-            let outcome = sweep(jobs, &mut results, threads, args.sweep.quiet, &interrupt)?;
+            let outcome = sweep(jobs, &mut results, resources, args.sweep.quiet, &interrupt)?;
             interrupted = outcome.interrupted;
             if !args.sweep.quiet {
                 output::note(&told(&outcome, &path));
@@ -47,7 +51,7 @@ pub fn run(args: &ReproduceArgs) -> Result<ExitCode> {
         sheets.extend(plans.iter().map(table));
     }
     if !timed.is_empty() && !interrupted {
-        let (clock, complete) = wall_clock(&timed, args, threads, &interrupt)?;
+        let (clock, complete) = wall_clock(&timed, args, resources, &interrupt)?;
         interrupted = !complete;
         sheets.push(("wall-clock".into(), clock.sheet()));
     }
@@ -115,10 +119,10 @@ fn check_datasets(args: &ReproduceArgs, id: &str, columns: &[String]) -> Result<
 fn wall_clock(
     datasets: &[String],
     args: &ReproduceArgs,
-    threads: usize,
+    resources: Resources,
     interrupt: &Interrupt,
 ) -> Result<(WallClock, bool)> {
-    let mut clock = WallClock::new(threads);
+    let mut clock = WallClock::new(resources);
     let models = if args.models.is_empty() { WallClock::models() } else { args.models.clone() };
     for name in datasets {
         let dataset = match supergat::data::load(name) {

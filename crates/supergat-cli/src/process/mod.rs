@@ -1,11 +1,14 @@
-//! Resources of this process: threads, memory and signals.
+//! Resources of this process: threads, devices, memory and signals.
 
 pub mod fit;
 pub mod interrupt;
 pub mod memory;
 
+use crate::args::DeviceArgs;
 use crate::error::{CliError, Result};
 use std::sync::OnceLock;
+use supergat::DeviceChoice;
+use supergat::lab::Resources;
 
 /// Starts the global thread pool with `wanted` threads, or one per core, and returns their number. Commands call
 /// this before they load a dataset, which uses the pool too; later calls return the same number.
@@ -19,4 +22,18 @@ pub fn threads(wanted: Option<u16>) -> Result<usize> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
     pool.map_err(|error| CliError::job(format!("cannot start {threads} threads: {error}")))?;
     Ok(*STARTED.get_or_init(|| threads))
+}
+
+/// Note for `--tf32` without a GPU.
+pub const NO_TF32: &str = "note: --tf32 has no effect on the CPU";
+
+/// Starts the threads, see [`threads`], and returns what trainings may use.
+pub fn resources(wanted_threads: Option<u16>, DeviceArgs { device, tf32 }: DeviceArgs) -> Result<Resources> {
+    let threads = threads(wanted_threads)?;
+    Ok(Resources { threads, device: device.unwrap_or_default(), tf32 }.resolved())
+}
+
+/// Returns whether `--tf32` was given, but is of no use.
+pub fn is_tf32_unused(resources: &Resources) -> bool {
+    resources.tf32 && resources.device == DeviceChoice::Cpu
 }

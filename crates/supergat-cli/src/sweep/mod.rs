@@ -2,14 +2,26 @@
 
 pub mod progress;
 
+use crate::args::SweepArgs;
 use crate::error::Result;
 use crate::files::probe;
 use crate::output;
+use crate::process;
 use crate::process::interrupt::Interrupt;
-use crate::process::threads;
 use progress::SweepProgress;
 use std::path::Path;
+use supergat::lab::Resources;
 use supergat::lab::sweep::{Job, NodeClassification, ResultsFile, SweepOutcome, Task, run_task_sweep};
+
+/// Returns what the runs of a sweep may use. Fails if the device cannot be used.
+pub fn resources(args: &SweepArgs) -> Result<Resources> {
+    let resources = process::resources(args.threads, args.device)?;
+    if process::is_tf32_unused(&resources) && !args.quiet {
+        output::note(process::NO_TF32);
+    }
+    resources.check()?;
+    Ok(resources)
+}
 
 /// Opens a results file for appending; creates the file and its folder if they are missing.
 pub fn open(path: &Path) -> Result<ResultsFile> {
@@ -24,7 +36,7 @@ pub fn study(
     task: &dyn Task,
     jobs: Vec<Job>,
     path: &Path,
-    wanted_threads: Option<u16>,
+    resources: Resources,
     quiet: bool,
 ) -> Result<(ResultsFile, SweepOutcome)> {
     let note = |text: &str| {
@@ -35,7 +47,7 @@ pub fn study(
     let mut results = open(path)?;
     results.damage_notes().iter().for_each(|text| note(text));
     let interrupt = Interrupt::listen()?;
-    let report = sweep_task(task, jobs, &mut results, threads(wanted_threads)?, quiet, &interrupt)?;
+    let report = sweep_task(task, jobs, &mut results, resources, quiet, &interrupt)?;
     note(&told(&report, path));
     Ok((results, report))
 }
@@ -44,11 +56,11 @@ pub fn study(
 pub fn sweep(
     jobs: Vec<Job>,
     results: &mut ResultsFile,
-    threads: usize,
+    resources: Resources,
     quiet: bool,
     interrupt: &Interrupt,
 ) -> Result<SweepOutcome> {
-    sweep_task(&NodeClassification, jobs, results, threads, quiet, interrupt)
+    sweep_task(&NodeClassification, jobs, results, resources, quiet, interrupt)
 }
 
 /// Runs the jobs of a task that are not in a results file, with progress.
@@ -56,12 +68,13 @@ fn sweep_task(
     task: &dyn Task,
     jobs: Vec<Job>,
     results: &mut ResultsFile,
-    threads: usize,
+    resources: Resources,
     quiet: bool,
     interrupt: &Interrupt,
 ) -> Result<SweepOutcome> {
     let progress = SweepProgress::new(quiet, jobs.len());
-    let report = run_task_sweep(task, jobs, results, threads, |event, tally| progress.follow(event, tally, interrupt));
+    let report =
+        run_task_sweep(task, jobs, results, resources, |event, tally| progress.follow(event, tally, interrupt));
     progress.finish();
     Ok(report?)
 }

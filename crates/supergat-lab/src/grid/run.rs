@@ -1,5 +1,6 @@
 //! Runs the missing jobs of a grid point by point, so that an interrupted study has complete points.
 
+use crate::device::Resources;
 use crate::grid::plan::{GridPlan, GridPoint};
 use crate::sweep::{Clock, Event, Job, RecordIndex, ResultsFile, SweepError, SweepOutcome, Tally, run_sweep, weight};
 use std::ops::ControlFlow;
@@ -10,10 +11,12 @@ use std::sync::{Mutex, PoisonError};
 pub fn run_grid(
     plan: &GridPlan,
     results: &mut ResultsFile,
-    threads: usize,
+    resources: impl Into<Resources>,
     observe: impl Fn(Event<'_>, Tally) -> ControlFlow<()> + Sync,
 ) -> Result<SweepOutcome, SweepError> {
-    let mut clock = clock(plan, results, threads);
+    let resources = resources.into().resolved();
+    results.select(resources.kind());
+    let mut clock = clock(plan, results, resources.workers(0, usize::MAX));
     let mut total = SweepOutcome { found: clock.settle(0, 0.0, 0.0).settled, ..SweepOutcome::default() };
     let clock = Mutex::new(clock);
     let notify = |event: Event<'_>, _: Tally| {
@@ -34,7 +37,7 @@ pub fn run_grid(
             if missing.is_empty() {
                 continue;
             }
-            let outcome = run_sweep(missing, results, threads, notify)?;
+            let outcome = run_sweep(missing, results, resources, notify)?;
             total.ran += outcome.ran;
             total.failed += outcome.failed;
             total.unavailable.extend(outcome.unavailable);
@@ -71,7 +74,7 @@ fn missing(mut jobs: Vec<Job>, index: &RecordIndex<'_>) -> Vec<Job> {
 
 /// Creates the clock of the whole grid, with the runs in the file settled. Where settings are not selected
 /// yet, the first candidate is used instead.
-fn clock(plan: &GridPlan, results: &ResultsFile, threads: usize) -> Clock {
+fn clock(plan: &GridPlan, results: &ResultsFile, workers: usize) -> Clock {
     let (mut all, mut settled) = ((0, 0.0), (0, 0.0));
     for point in plan.points() {
         let index = index(plan, point, results);
@@ -88,7 +91,7 @@ fn clock(plan: &GridPlan, results: &ResultsFile, threads: usize) -> Clock {
             }
         }
     }
-    let mut clock = Clock::new(all.0, all.1, threads);
+    let mut clock = Clock::new(all.0, all.1, workers);
     clock.settle(settled.0, settled.1, 0.0);
     clock
 }

@@ -1,5 +1,6 @@
-//! The table of training times: seconds of a whole training run on all threads, and the ratio to GAT's.
+//! The table of training times: seconds of a whole training run on all threads or a GPU, and the ratio to GAT's.
 
+use crate::device::{DeviceChoice, Resources};
 use crate::reproduce::paper::{self, PaperTable, PrintedNumber};
 use crate::runs::run_seeds;
 use crate::settings::Settings;
@@ -16,7 +17,7 @@ const REFERENCE: &str = "gat-go";
 #[derive(Debug, Clone, PartialEq)]
 pub struct WallClock {
     paper: PaperTable,
-    threads: usize,
+    resources: Resources,
     rows: Vec<TimedRow>,
     notes: Vec<String>,
 }
@@ -46,9 +47,9 @@ impl WallClock {
         paper::wall_clock().seeds
     }
 
-    /// Creates an empty table for measurements on `threads` threads.
-    pub fn new(threads: usize) -> Self {
-        Self { paper: paper::wall_clock(), threads, rows: Vec::new(), notes: Vec::new() }
+    /// Creates an empty table for measurements on all threads, or on a GPU.
+    pub fn new(resources: impl Into<Resources>) -> Self {
+        Self { paper: paper::wall_clock(), resources: resources.into(), rows: Vec::new(), notes: Vec::new() }
     }
 
     /// Times a model on a dataset, one run per seed in sequence, and returns the mean in seconds.
@@ -66,7 +67,7 @@ impl WallClock {
             let observe = |_: crate::Observation<'_>| {
                 if keep_running() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             };
-            let runs = run_seeds(dataset, settings, &[seed], self.threads, observe)?;
+            let runs = run_seeds(dataset, settings, &[seed], self.resources, observe)?;
             if runs.interrupted {
                 return Ok(None);
             }
@@ -97,11 +98,12 @@ impl WallClock {
 
     /// Returns the table as text.
     pub fn sheet(&self) -> Sheet {
+        let place = match self.resources.device.resolved() {
+            DeviceChoice::Cuda(_) => format!("on a GPU ({})", self.resources.kind()),
+            DeviceChoice::Cpu | DeviceChoice::Auto => format!("on {} threads", self.resources.threads),
+        };
         let mut notes = vec![
-            format!(
-                "ours: seconds of one training run from the first epoch to the last, one run at a time on {} threads.",
-                self.threads
-            ),
+            format!("ours: seconds of one training run from the first epoch to the last, one run at a time {place}."),
             "paper: seconds on one GTX 1080 Ti; a ratio is the time divided by GAT's on the same dataset. Numbers of \
              epochs differ between models, as published."
                 .to_owned(),
@@ -160,7 +162,7 @@ impl WallClock {
             number(self.ratio(row)),
             number(self.printed(&row.dataset, &row.model).map(|printed| printed.mean)),
             number(self.printed_ratio(row)),
-            self.threads.to_string(),
+            self.resources.threads.to_string(),
         ]
     }
 }

@@ -1,5 +1,6 @@
 //! Queue of the missing runs, with the dataset of the next ones in memory.
 
+use crate::device::DeviceKind;
 use crate::runs::prepare;
 use crate::sweep::job::{Group, Job};
 use crate::sweep::progress::Event;
@@ -26,8 +27,10 @@ struct Loaded {
 #[derive(Debug)]
 pub(crate) struct Ready {
     pub(crate) dataset: Arc<Dataset>,
-    pub(crate) prepared: supergat_core::Result<Prepared<Cpu<f32>>>,
+    /// Training state of the CPU; `None` on a GPU, where every thread has its own.
+    pub(crate) prepared: supergat_core::Result<Option<Prepared<Cpu<f32>>>>,
     hash: String,
+    device: DeviceKind,
 }
 
 /// Groups of jobs; the dataset of the current group is in memory.
@@ -41,15 +44,17 @@ pub(crate) struct Queue {
     done: HashSet<Key>,
     /// Name of the task.
     task: &'static str,
+    /// Kind of device of the runs.
+    device: DeviceKind,
 }
 
 /// Callback for an event and the jobs it settles.
 type Notify<'a> = &'a dyn Fn(Event<'_>, &[Job]);
 
 impl Queue {
-    pub(crate) fn new(groups: Vec<Group>, results: &ResultsFile, task: &'static str) -> Self {
+    pub(crate) fn new(groups: Vec<Group>, results: &ResultsFile, task: &'static str, device: DeviceKind) -> Self {
         let done = results.records().filter(|record| record.test().is_some()).map(Record::key).collect();
-        Self { groups: groups.into(), jobs: VecDeque::new(), loaded: None, ready: None, done, task }
+        Self { groups: groups.into(), jobs: VecDeque::new(), loaded: None, ready: None, done, task, device }
     }
 
     /// Returns the next run, or `None` when all groups are processed.
@@ -79,15 +84,16 @@ impl Queue {
         };
         let hash = loaded.hash.clone();
         let name = dataset_name(&source, &dataset);
-        let key = |job: &Job| Key::new(&name, &hash, &job.settings, job.seed).with_task(self.task);
+        let key =
+            |job: &Job| Key::new(&name, &hash, &job.settings, job.seed).with_task(self.task).with_device(self.device);
         let is_new = |job: &Job| self.done.insert(key(job));
         let (new, found): (Vec<Job>, Vec<Job>) = group.jobs.into_iter().partition(is_new);
         if !found.is_empty() {
             notify(Event::Found(found.len()), &found);
         }
         if !new.is_empty() {
-            let prepared = prepare(&dataset, &settings);
-            self.ready = Some(Arc::new(Ready { dataset, prepared, hash }));
+            let prepared = self.device.is_cpu().then(|| prepare(&dataset, &settings)).transpose();
+            self.ready = Some(Arc::new(Ready { dataset, prepared, hash, device: self.device }));
             self.jobs = new.into();
         }
     }
@@ -141,6 +147,7 @@ impl Ready {
             split_hash: self.hash.clone(),
             seed: job.seed,
             settings: job.settings,
+            device: self.device,
             status,
             seconds,
             version: env!("CARGO_PKG_VERSION").to_owned(),

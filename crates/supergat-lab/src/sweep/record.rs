@@ -1,5 +1,6 @@
 //! The record of a run, which is one line of a results file.
 
+use crate::device::DeviceKind;
 use crate::settings::Settings;
 use crate::sweep::job::Job;
 use serde::de::DeserializeOwned;
@@ -28,6 +29,9 @@ pub struct Record {
     pub seed: u64,
     /// Model and hyperparameters.
     pub settings: Settings,
+    /// Kind of the device; lines of the CPU do not contain it.
+    #[serde(default, skip_serializing_if = "DeviceKind::is_cpu")]
+    pub device: DeviceKind,
     /// Result or failure.
     #[serde(flatten)]
     pub status: Status,
@@ -67,8 +71,8 @@ pub enum Status {
     },
 }
 
-/// Identity of a run: task, dataset, split, settings and seed. Neither the program version nor the duration
-/// is part of it.
+/// Identity of a run: task, dataset, split, settings, seed and kind of device. Neither the program version nor
+/// the duration is part of it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key {
     task: String,
@@ -76,14 +80,21 @@ pub struct Key {
     split_hash: String,
     settings: String,
     seed: u64,
+    device: DeviceKind,
 }
 
 impl Key {
-    /// Creates the key of a node classification run.
+    /// Creates the key of a node classification run on the CPU.
     pub fn new(dataset: &str, split_hash: &str, settings: &Settings, seed: u64) -> Self {
         let settings = serde_json::to_string(settings).expect("settings are an object");
         let task = Record::NODE.to_owned();
-        Self { task, dataset: dataset.into(), split_hash: split_hash.into(), settings, seed }
+        let device = DeviceKind::Cpu;
+        Self { task, dataset: dataset.into(), split_hash: split_hash.into(), settings, seed, device }
+    }
+
+    /// Returns a copy with another kind of device.
+    pub fn with_device(self, device: DeviceKind) -> Self {
+        Self { device, ..self }
     }
 
     /// Returns a copy with another task.
@@ -100,7 +111,8 @@ impl Record {
 
     /// Returns the identity of the run.
     pub fn key(&self) -> Key {
-        Key::new(&self.dataset, &self.split_hash, &self.settings, self.seed).with_task(&self.task)
+        let key = Key::new(&self.dataset, &self.split_hash, &self.settings, self.seed);
+        key.with_task(&self.task).with_device(self.device)
     }
 
     /// Returns the test score; `None` if the run failed.
@@ -219,6 +231,7 @@ pub(crate) mod tests {
             split_hash: "0123456789abcdef".into(),
             seed,
             settings,
+            device: DeviceKind::Cpu,
             status: Status::Ok {
                 metric: "accuracy".into(),
                 train: score(1.0),
@@ -271,6 +284,20 @@ pub(crate) mod tests {
         assert!(line.contains(r#""status":"ok""#) && line.contains(r#""test":{"loss":"#), "{line}");
     }
 
+    /// Lines of the CPU have the fields that they had before there were other devices, in the same order.
+    #[test]
+    fn only_lines_of_a_gpu_name_the_device() {
+        let cpu = record(3, 0.5);
+        let line = serde_json::to_string(&cpu).unwrap();
+        assert!(line.contains(r#"},"status":"ok""#) && !line.contains("device"), "{line}");
+        for (device, name) in [(DeviceKind::Cuda, "cuda"), (DeviceKind::CudaTf32, "cuda-tf32")] {
+            let gpu = Record { device, ..cpu.clone() };
+            let line = serde_json::to_string(&gpu).unwrap();
+            assert!(line.contains(&format!(r#"}},"device":"{name}","status":"ok""#)), "{line}");
+            assert_eq!(serde_json::from_str::<Record>(&line).unwrap(), gpu);
+        }
+    }
+
     #[test]
     fn keys_identify_runs() {
         let one = record(3, 0.8);
@@ -283,6 +310,7 @@ pub(crate) mod tests {
         assert_ne!(one.key(), Record { task: "link".into(), ..one.clone() }.key());
         assert_ne!(one.key(), Record { split_hash: "f".into(), ..one.clone() }.key());
         assert_ne!(one.key(), Record { settings: Settings { lr: 0.1, ..one.settings }, ..one.clone() }.key());
+        assert_ne!(one.key(), Record { device: DeviceKind::Cuda, ..one.clone() }.key());
     }
 
     #[test]

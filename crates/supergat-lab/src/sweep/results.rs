@@ -1,5 +1,6 @@
 //! The results file: a line for every run that finished or failed. It is append-only.
 
+use crate::device::DeviceKind;
 use crate::sweep::record::{Key, Record};
 use serde::Deserialize;
 use std::collections::HashMap;
@@ -37,13 +38,16 @@ pub enum SweepError {
     Core(#[from] supergat_core::Error),
 }
 
-/// A results file, fully read and, unless read-only, open for appending.
+/// A results file, fully read and, unless read-only, open for appending. It shows the runs of one kind of
+/// device: of the CPU, unless another one is selected.
 #[derive(Debug)]
 pub struct ResultsFile {
     path: PathBuf,
     /// `None` if read-only.
     file: Option<File>,
     records: HashMap<Key, Record>,
+    /// Kind of device whose runs are shown.
+    device: DeviceKind,
     damaged: Vec<DamagedLine>,
     /// Whether the last line has no line break, so that the next one must begin with one.
     torn: bool,
@@ -90,8 +94,14 @@ impl ResultsFile {
     /// Parses the lines of a read-only file.
     fn parse(path: &Path, bytes: &[u8]) -> Self {
         let torn = bytes.last().is_some_and(|&byte| byte != b'\n');
-        let mut results =
-            Self { path: path.to_owned(), file: None, records: HashMap::new(), damaged: Vec::new(), torn };
+        let mut results = Self {
+            path: path.to_owned(),
+            file: None,
+            records: HashMap::new(),
+            device: DeviceKind::Cpu,
+            damaged: Vec::new(),
+            torn,
+        };
         for (k, line) in bytes.split(|&byte| byte == b'\n').enumerate() {
             if line.trim_ascii().is_empty() {
                 continue;
@@ -121,8 +131,18 @@ impl ResultsFile {
         self.damaged.iter().map(note).collect()
     }
 
-    /// Returns the records, one for each run, in arbitrary order.
+    /// Selects the kind of device whose runs [`Self::records`] returns. Sweeps select their own.
+    pub fn select(&mut self, device: DeviceKind) {
+        self.device = device;
+    }
+
+    /// Returns the records of the selected kind of device, one for each run, in arbitrary order.
     pub fn records(&self) -> impl Iterator<Item = &Record> {
+        self.all_records().filter(|record| record.device == self.device)
+    }
+
+    /// Returns the records of all kinds of devices, one for each run, in arbitrary order.
+    pub fn all_records(&self) -> impl Iterator<Item = &Record> {
         self.records.values()
     }
 
@@ -208,6 +228,20 @@ mod tests {
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(text.lines().count() == 3 && text.ends_with('\n'));
         assert_eq!(ResultsFile::read(&path).unwrap().records().count(), 2);
+    }
+
+    #[test]
+    fn shows_the_runs_of_one_kind_of_device() {
+        let (_folder, path) = temporary_path();
+        let mut results = ResultsFile::open(&path).unwrap();
+        let gpu = Record { device: DeviceKind::Cuda, ..record(1, 0.7) };
+        results.append(record(1, 0.8)).unwrap();
+        results.append(gpu.clone()).unwrap();
+        assert_eq!(results.records().collect::<Vec<_>>(), [&record(1, 0.8)]);
+        results.select(DeviceKind::Cuda);
+        assert_eq!(results.records().collect::<Vec<_>>(), [&gpu]);
+        results.select(DeviceKind::CudaTf32);
+        assert_eq!((results.records().count(), results.all_records().count()), (0, 2));
     }
 
     #[test]

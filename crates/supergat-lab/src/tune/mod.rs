@@ -17,6 +17,7 @@ mod space;
 pub use search::Trial;
 pub use space::{Dimension, Space, Values};
 
+use crate::device::Resources;
 use crate::settings::Settings;
 use crate::sweep::{self, ResultsFile, SweepError};
 use objective::{Objective, RunRequest};
@@ -58,8 +59,8 @@ pub struct Tuning {
     pub seeds: u64,
     /// Budget of the search.
     pub budget: Budget,
-    /// Number of threads; results do not depend on it.
-    pub threads: usize,
+    /// Threads and device. Results do not depend on the number of threads.
+    pub resources: Resources,
 }
 
 /// Result of a search.
@@ -110,8 +111,10 @@ pub fn tune(
         let dataset = supergat_data::load_with(&tuning.source, &options)?;
         (sweep::dataset_name(&tuning.source, &dataset), sweep::split_hash(&dataset))
     };
-    let Tuning { source, split, threads, .. } = tuning;
-    let objective = Objective { results, source, split: *split, dataset, split_hash, threads: *threads };
+    let Tuning { source, split, .. } = tuning;
+    let resources = tuning.resources.resolved();
+    results.select(resources.kind());
+    let objective = Objective { results, source, split: *split, dataset, split_hash, resources };
     let space = tuning.space.clone();
     let search = Search { space, base: tuning.base, seed: tuning.seed, trials: Vec::new() };
     let mut course = Course { tuning, started, objective, search, interrupted: false, observe };

@@ -1,6 +1,7 @@
 //! Runs of a search, reduced to their validation metric. Only this file reads results; test metrics are not
 //! passed on.
 
+use crate::device::Resources;
 use crate::settings::Settings;
 use crate::sweep::{Event, Job, Key, Record, ResultsFile, Status, SweepError, run_sweep};
 use std::collections::HashMap;
@@ -19,7 +20,7 @@ pub(super) struct Objective<'a> {
     /// Name of the dataset in the results.
     pub(super) dataset: String,
     pub(super) split_hash: String,
-    pub(super) threads: usize,
+    pub(super) resources: Resources,
 }
 
 /// Returns the validation metric of a run, or 0 if it failed (it diverged, or its settings are invalid).
@@ -45,7 +46,7 @@ impl Objective<'_> {
             .map(|&(settings, seed)| Job { source: self.source.to_owned(), split: self.split, settings, seed })
             .collect();
         if !missing.is_empty() {
-            run_sweep(missing, self.results, self.threads, |event, _| match event {
+            run_sweep(missing, self.results, self.resources, |event, _| match event {
                 Event::Epoch(_) => observe(None),
                 Event::Done(record) => observe(Some(validation(record))),
                 _ => ControlFlow::Continue(()),
@@ -57,6 +58,6 @@ impl Objective<'_> {
     }
 
     fn key(&self, (settings, seed): &RunRequest) -> Key {
-        Key::new(&self.dataset, &self.split_hash, settings, *seed)
+        Key::new(&self.dataset, &self.split_hash, settings, *seed).with_device(self.resources.kind())
     }
 }

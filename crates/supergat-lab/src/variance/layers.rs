@@ -1,6 +1,7 @@
 //! Variance of unnormalised attention in the layers of a network, before and after training.
 
-use crate::runs::{prepare, train};
+use crate::device::Resources;
+use crate::runs::run_seeds;
 use crate::settings::Settings;
 use crate::variance::VarianceEstimate;
 use serde::Serialize;
@@ -20,11 +21,16 @@ pub struct LayerVariances {
 }
 
 /// Trains a network of form GO or DP, whose edge logits are e, and measures the variances in its layers.
-pub fn layer_variances(dataset: &Dataset, settings: &Settings, seed: u64) -> Result<LayerVariances> {
+pub fn layer_variances(
+    dataset: &Dataset,
+    settings: &Settings,
+    seed: u64,
+    resources: impl Into<Resources>,
+) -> Result<LayerVariances> {
     let before = variances(&Model::new(settings.architecture(dataset), seed)?, dataset)?;
-    let finished = train(&prepare(dataset, settings)?, seed, |_| ControlFlow::Continue(()))?;
+    let finished = run_seeds(dataset, settings, &[seed], resources, |_| ControlFlow::Continue(()))?;
     let after = variances(&finished.model, dataset)?;
-    Ok(LayerVariances { before, after, test: finished.run.outcome.test.metric })
+    Ok(LayerVariances { before, after, test: finished.runs[0].outcome.test.metric })
 }
 
 /// Returns the variance of the edge logits in each layer, over all graphs.
@@ -48,10 +54,10 @@ mod tests {
     fn training_changes_the_variance_of_every_layer() {
         let dataset = supergat_data::load("random-partition:classes=3,nodes=180,degree=5,homophily=0.8").unwrap();
         let settings = Settings { layers: 3, max_epochs: 5, ..Settings::general("gat-dp".parse().unwrap()) };
-        let found = layer_variances(&dataset, &settings, 1).unwrap();
+        let found = layer_variances(&dataset, &settings, 1, 1).unwrap();
         assert_eq!((found.before.len(), found.after.len()), (3, 3));
         assert!(found.before.iter().chain(&found.after).all(|variance| *variance > 0.0 && variance.is_finite()));
         assert!(found.before.iter().zip(&found.after).all(|(before, after)| before != after), "{found:?}");
-        assert_eq!(found, layer_variances(&dataset, &settings, 1).unwrap());
+        assert_eq!(found, layer_variances(&dataset, &settings, 1, 1).unwrap());
     }
 }

@@ -17,7 +17,7 @@ fn tuning(trials: usize, threads: usize) -> Tuning {
         seed: 3,
         seeds: 3,
         budget: Budget::Trials(trials),
-        threads,
+        resources: threads.into(),
     }
 }
 

@@ -7,14 +7,15 @@ use crate::config::keys::nearest_first;
 use crate::error::{CliError, INTERRUPTED, Result};
 use crate::files::probe;
 use crate::output::{self, SCHEMA};
+use crate::process;
 use crate::process::interrupt::Interrupt;
-use crate::process::threads;
 use crate::sweep::progress::SweepProgress;
 use crate::sweep::{open, told};
 use serde::Serialize;
 use std::process::ExitCode;
 use supergat::data::RandomPartition;
 use supergat::engine::ModelKind;
+use supergat::lab::Resources;
 use supergat::lab::grid::{GridPlan, GridStudy, run_grid, sheet};
 use supergat::lab::sheet::{Sheet, csv, markdown};
 use supergat::lab::sweep::{ResultsFile, SweepOutcome};
@@ -43,9 +44,14 @@ struct GridOutput<'a> {
 /// Trains the missing runs, and writes tables and figures.
 pub fn run(args: &GridArgs) -> Result<ExitCode> {
     let plan = plan(args)?;
-    probe(&args.out)?;
     let path = args.results.clone().unwrap_or_else(|| args.out.join("results.jsonl"));
+    let resources = match args.table_only {
+        true => process::resources(args.sweep.threads, args.sweep.device)?,
+        false => crate::sweep::resources(&args.sweep)?,
+    };
+    probe(&args.out)?;
     let mut results = if args.table_only { ResultsFile::read(&path)? } else { open(&path)? };
+    results.select(resources.kind());
     let note = |text: &str| {
         if !args.sweep.quiet {
             output::note(text)
@@ -54,7 +60,7 @@ pub fn run(args: &GridArgs) -> Result<ExitCode> {
     results.damage_notes().iter().for_each(|text| note(text));
     let mut interrupted = false;
     if !args.table_only {
-        let outcome = sweep(&plan, &mut results, args)?;
+        let outcome = sweep(&plan, &mut results, resources, args)?;
         interrupted = outcome.interrupted;
         note(&told(&outcome, &path));
     }
@@ -106,11 +112,10 @@ fn model(name: &str) -> Result<ModelKind> {
 }
 
 /// Trains the missing runs and shows the progress.
-fn sweep(plan: &GridPlan, results: &mut ResultsFile, args: &GridArgs) -> Result<SweepOutcome> {
-    let threads = threads(args.sweep.threads)?;
+fn sweep(plan: &GridPlan, results: &mut ResultsFile, resources: Resources, args: &GridArgs) -> Result<SweepOutcome> {
     let interrupt = Interrupt::listen()?;
     let progress = SweepProgress::new(args.sweep.quiet, plan.runs());
-    let outcome = run_grid(plan, results, threads, |event, tally| progress.follow(event, tally, &interrupt));
+    let outcome = run_grid(plan, results, resources, |event, tally| progress.follow(event, tally, &interrupt));
     progress.finish();
     Ok(outcome?)
 }

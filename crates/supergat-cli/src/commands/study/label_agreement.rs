@@ -8,12 +8,12 @@ use crate::args::LabelAgreementArgs;
 use crate::error::{CliError, INTERRUPTED, Result};
 use crate::files::probe;
 use crate::output::{self, SCHEMA};
-use crate::process::threads;
 use crate::sweep;
 use serde::Serialize;
 use std::path::Path;
 use std::process::ExitCode;
 use supergat::Classifier;
+use supergat::lab::Resources;
 use supergat::lab::agreement::{Agreement, AgreementPlan, LabelAgreement, Network, Profile};
 use supergat::lab::sheet::{Sheet, csv, markdown};
 use supergat_figure::Page;
@@ -45,10 +45,10 @@ struct NetworksOutput<'a> {
 
 /// Measures a run, or trains and measures the paper's models.
 pub fn run(args: &LabelAgreementArgs) -> Result<ExitCode> {
-    threads(args.sweep.threads)?;
+    let resources = sweep::resources(&args.sweep)?;
     match (&args.run, &args.datasets) {
         (Some(run), _) => one_run(args, run),
-        (None, Some(sources)) => published(args, &sources.0),
+        (None, Some(sources)) => published(args, resources, &sources.0),
         (None, None) => Err(CliError::usage("name a run folder, or --datasets")),
     }
 }
@@ -95,13 +95,13 @@ fn one_run(args: &LabelAgreementArgs, run: &Path) -> Result<ExitCode> {
 }
 
 /// Trains and measures the paper's models.
-fn published(args: &LabelAgreementArgs, sources: &[String]) -> Result<ExitCode> {
+fn published(args: &LabelAgreementArgs, resources: Resources, sources: &[String]) -> Result<ExitCode> {
     let seeds = args.seeds.unwrap_or(1);
     let plans = sources.iter().map(|source| AgreementPlan::new(source, seeds));
     let plans: Vec<AgreementPlan> = plans.collect::<supergat::data::Result<_>>()?;
     let path = args.out.join("results.jsonl");
     let jobs = plans.iter().flat_map(AgreementPlan::jobs).collect();
-    let (results, outcome) = sweep::study(&LabelAgreement, jobs, &path, args.sweep.threads, args.sweep.quiet)?;
+    let (results, outcome) = sweep::study(&LabelAgreement, jobs, &path, resources, args.sweep.quiet)?;
     let networks: Vec<Network> = plans.iter().flat_map(|plan| plan.networks(&results)).collect();
     if networks.is_empty() && !outcome.interrupted {
         return Err(CliError::job(format!("no model could be measured; see the errors in {}", path.display())));

@@ -4,7 +4,6 @@ use super::write;
 use crate::args::LinkPredictionArgs;
 use crate::error::{CliError, INTERRUPTED, Result};
 use crate::output::{self, SCHEMA};
-use crate::process::threads;
 use crate::sweep;
 use serde::Serialize;
 use std::process::ExitCode;
@@ -31,13 +30,13 @@ struct LinkPredictionOutput<'a> {
 
 /// Trains the missing runs, and writes the figure and the tables.
 pub fn run(args: &LinkPredictionArgs) -> Result<ExitCode> {
-    threads(args.sweep.threads)?;
+    let resources = sweep::resources(&args.sweep)?;
     let plans =
         args.datasets.0.iter().map(|source| LinkPredictionPlan::new(source, &args.forms, &args.lambda_e.0, args.seeds));
     let plans: Vec<LinkPredictionPlan> = plans.collect::<supergat::data::Result<_>>()?;
     let path = args.out.join("results.jsonl");
     let jobs = plans.iter().flat_map(LinkPredictionPlan::jobs).collect();
-    let (results, outcome) = sweep::study(&LinkPrediction, jobs, &path, args.sweep.threads, args.sweep.quiet)?;
+    let (results, outcome) = sweep::study(&LinkPrediction, jobs, &path, resources, args.sweep.quiet)?;
     let points: Vec<LinkPredictionResult> = plans.iter().flat_map(|plan| plan.points(&results)).collect();
     if points.is_empty() && !outcome.interrupted {
         return Err(CliError::job(format!("no edges could be predicted; see the errors in {}", path.display())));

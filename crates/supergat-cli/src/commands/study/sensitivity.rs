@@ -4,7 +4,6 @@ use super::write;
 use crate::args::SensitivityArgs;
 use crate::error::{CliError, INTERRUPTED, Result};
 use crate::output::{self, SCHEMA};
-use crate::process::threads;
 use crate::sweep;
 use serde::Serialize;
 use std::process::ExitCode;
@@ -30,12 +29,12 @@ pub fn run(args: &SensitivityArgs) -> Result<ExitCode> {
             "--model {model}: it has no self-supervision to vary; expected supergat-go, supergat-dp, supergat-sd or supergat-mx"
         )));
     }
-    threads(args.sweep.threads)?;
+    let resources = sweep::resources(&args.sweep)?;
     let plans = args.datasets.iter().map(|source| SensitivityPlan::new(source, args.model, args.seeds));
     let plans: Vec<SensitivityPlan> = plans.collect::<supergat::data::Result<_>>()?;
     let path = args.out.join("results.jsonl");
     let jobs = plans.iter().flat_map(SensitivityPlan::jobs).collect();
-    let (results, outcome) = sweep::study(&NodeClassification, jobs, &path, args.sweep.threads, args.sweep.quiet)?;
+    let (results, outcome) = sweep::study(&NodeClassification, jobs, &path, resources, args.sweep.quiet)?;
     let curves: Vec<Curve> = plans.iter().flat_map(|plan| plan.curves(&results)).collect();
     let sheets = [ranges(&curves), points(&curves)];
     let figures = figures(&curves);

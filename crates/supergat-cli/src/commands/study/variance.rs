@@ -5,7 +5,7 @@ use crate::args::VarianceArgs;
 use crate::error::Result;
 use crate::files::probe;
 use crate::output::{self, SCHEMA};
-use crate::process::threads;
+use crate::sweep;
 use serde::Serialize;
 use std::process::ExitCode;
 use supergat::data::Dataset;
@@ -41,7 +41,7 @@ struct Network {
 
 /// Runs the simulation, trains the models, and writes figures and tables.
 pub fn run(args: &VarianceArgs) -> Result<ExitCode> {
-    threads(args.sweep.threads)?;
+    let resources = sweep::resources(&args.sweep)?;
     let dataset = supergat::data::load(&args.dataset)?;
     probe(&args.out)?;
     let note = |text: String| {
@@ -60,7 +60,7 @@ pub fn run(args: &VarianceArgs) -> Result<ExitCode> {
         let mut runs = Vec::new();
         for seed in 0..args.seeds {
             note(format!("training {name} with {LAYERS} layers on {}, seed {seed}", dataset.name));
-            runs.push(layer_variances(&dataset, &settings, seed)?);
+            runs.push(layer_variances(&dataset, &settings, seed, resources)?);
         }
         network.push(Network { model: name.to_owned(), runs });
     }

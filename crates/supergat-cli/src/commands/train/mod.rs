@@ -2,14 +2,14 @@
 
 mod progress;
 
-use crate::args::{DeviceArgs, TrainArgs};
+use crate::args::TrainArgs;
 use crate::commands::recommend;
 use crate::config::{Choices, Resolved};
 use crate::error::{INTERRUPTED, Result};
 use crate::output;
 use crate::process::fit::Fit;
 use crate::process::interrupt::Interrupt;
-use crate::process::threads;
+use crate::process::{NO_TF32, is_tf32_unused, resources};
 use crate::run_folder::report;
 use crate::run_folder::summary::{RunSummary, metric};
 use crate::run_folder::tables;
@@ -18,6 +18,7 @@ use progress::Progress;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::time::Instant;
+use supergat::lab::Resources;
 use supergat::{Classifier, Dataset, Observation, Training};
 
 /// Maximum number of rows of attention.csv without `--attention`.
@@ -27,7 +28,7 @@ const MAX_ROWS: usize = 1_000_000;
 pub fn run(args: TrainArgs) -> Result<ExitCode> {
     let choices = Choices::new(args.options.0, args.config.as_deref())?;
     // The global thread pool can be configured only before its first use.
-    let threads = threads(args.threads)?;
+    let resources = resources(args.threads, args.device)?;
     let splits = match choices.all_splits()? {
         true => supergat::load_splits(choices.dataset(), &choices.load_options()?)?,
         false => vec![supergat::load_with(choices.dataset(), &choices.load_options()?)?],
@@ -47,7 +48,7 @@ pub fn run(args: TrainArgs) -> Result<ExitCode> {
     }
     let rows = tables::attention_rows(dataset, &settings.architecture(dataset));
     let attention = rows > 0 && (args.attention || rows <= MAX_ROWS);
-    let fit = Fit::of(dataset, &resolved, threads, if attention { rows } else { 0 }, args.max_memory)?;
+    let fit = Fit::of(dataset, &resolved, resources.threads, if attention { rows } else { 0 }, args.max_memory)?;
     if args.estimate {
         if args.json {
             output::print_json(&fit)?
@@ -70,6 +71,9 @@ pub fn run(args: TrainArgs) -> Result<ExitCode> {
         opening.push(format!("note: {} does not use {}", settings.model, unread.join(", ")));
     }
 
+    if is_tf32_unused(&resources) {
+        opening.push(NO_TF32.into());
+    }
     if args.attention && rows == 0 {
         opening.push("note: attention.csv is not written, because this model has no attention".into());
     } else if !attention && rows > 0 {
@@ -80,7 +84,7 @@ pub fn run(args: TrainArgs) -> Result<ExitCode> {
 
     let started = Instant::now();
     let progress = Progress::new(args.quiet, &resolved, metric(dataset), opening);
-    let training = train(&splits, &resolved, threads, args.device, &progress, &interrupt)?;
+    let training = train(&splits, &resolved, resources, &progress, &interrupt)?;
     let seconds = started.elapsed().as_secs_f64();
 
     let split_of = |seed: u64| (seed - resolved.seed) as usize;
@@ -106,8 +110,7 @@ pub fn run(args: TrainArgs) -> Result<ExitCode> {
 fn train(
     splits: &[Dataset],
     resolved: &Resolved,
-    threads: usize,
-    device: DeviceArgs,
+    resources: Resources,
     progress: &Progress,
     interrupt: &Interrupt,
 ) -> Result<Training> {
@@ -119,8 +122,9 @@ fn train(
         }
         ControlFlow::Continue(())
     };
-    let builder = Classifier::builder().settings(resolved.settings).seeds(resolved.all_seeds()).threads(threads);
-    let builder = builder.device(device.device).tf32(device.tf32).observe(observe);
+    let builder = Classifier::builder().settings(resolved.settings).seeds(resolved.all_seeds());
+    let Resources { threads, device, tf32 } = resources;
+    let builder = builder.threads(threads).device(device).tf32(tf32).observe(observe);
     let training = if resolved.all_splits { builder.train_splits(splits) } else { builder.train(&splits[0]) };
     progress.finish();
     Ok(training?)

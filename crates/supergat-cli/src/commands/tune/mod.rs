@@ -12,7 +12,7 @@ use crate::error::{CliError, INTERRUPTED, Result};
 use crate::output;
 use crate::process::fit::Fit;
 use crate::process::interrupt::Interrupt;
-use crate::process::threads;
+use crate::process::{NO_TF32, is_tf32_unused, resources};
 use crate::run_folder::folder_name;
 use crate::run_folder::summary::metric;
 use folder::TuneFolder;
@@ -37,7 +37,8 @@ pub fn run(args: TuneArgs) -> Result<ExitCode> {
     choices.refuse_all_splits()?;
     check_also(&args.also)?;
     let budget = budget(args.trials, args.minutes)?;
-    let threads = threads(args.threads)?;
+    let resources = resources(args.threads, args.device)?;
+    resources.check()?;
     let dataset = supergat::data::load_with(choices.dataset(), &choices.load_options()?)?;
     let choice = choices.choose(&dataset)?;
     let resolved = choices.resolve(&choice)?;
@@ -52,12 +53,15 @@ pub fn run(args: TuneArgs) -> Result<ExitCode> {
     let settings = resolved.settings;
     settings.training().check()?;
     settings.architecture(&dataset).check()?;
-    Fit::of(&dataset, &resolved, threads, 0, None)?.check()?;
+    Fit::of(&dataset, &resolved, resources.threads, 0, None)?.check()?;
     let space = Space::new(settings.model, &args.also);
     let default = || PathBuf::from("tune").join(folder_name(&dataset.name, &settings.model.to_string()));
     let folder = TuneFolder::open(args.out.clone().unwrap_or_else(default), metric(&dataset), &space)?;
     let mut opening = Vec::from_iter(choice.recommendation.as_ref().map(recommend::opening));
     opening.push(format!("starting from: {}", choices.origin(&choice, &dataset.name)));
+    if is_tf32_unused(&resources) {
+        opening.push(NO_TF32.into());
+    }
     // Each run loads the dataset itself.
     drop(dataset);
     let tuning = Tuning {
@@ -68,7 +72,7 @@ pub fn run(args: TuneArgs) -> Result<ExitCode> {
         seed: resolved.seed,
         seeds: resolved.seeds,
         budget,
-        threads,
+        resources,
     };
     search(&tuning, &resolved, folder, &opening, args.quiet, args.json)
 }
