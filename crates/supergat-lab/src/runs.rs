@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 use supergat_core::kernels::{Counts, Primitives};
-use supergat_core::{Cpu, Device, Epoch, Example, Model, Outcome, Prepared, Result, Score, Trained, Trainer};
+use supergat_core::{Cpu, Device, Epoch, Example, Model, Network, Outcome, Prepared, Result, Score, Trained, Trainer};
 use supergat_data::Dataset;
 
 /// Result of training with one seed.
@@ -63,10 +63,11 @@ pub(crate) fn pool(threads: usize) -> Result<rayon::ThreadPool> {
     started.map_err(|error| supergat_core::Error::Threads { threads, reason: error.to_string() })
 }
 
-/// Returns the logits of all nodes without dropout, one list per graph.
+/// Returns the logits of all nodes without dropout, one list per graph. They are computed on the device of the
+/// model.
 ///
 /// See [`run_seeds`] for an example.
-pub fn logits(model: &Model<f32>, dataset: &Dataset) -> Result<Vec<Vec<f32>>> {
+pub fn logits<D: Device<Number = f32>>(model: &Network<D>, dataset: &Dataset) -> Result<Vec<Vec<f32>>> {
     dataset.examples.iter().map(|example| model.predict(example)).collect()
 }
 

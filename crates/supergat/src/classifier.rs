@@ -4,11 +4,13 @@ use crate::attention::Attention;
 use crate::error::{Error, Result};
 use crate::predictions::Predictions;
 use std::path::{Path, PathBuf};
-use supergat_core::{Architecture, Example, Model, Score};
+use std::sync::{Mutex, PoisonError};
+use supergat_core::{Architecture, Example, Model, Network, Score};
+use supergat_cuda::Cuda;
 use supergat_data::options::{Expected, Origin};
 use supergat_data::schema::Schema;
 use supergat_data::{Dataset, Frame, LoadOptions, SplitChoice, TableOptions};
-use supergat_lab::Settings;
+use supergat_lab::{DeviceChoice, Settings};
 
 /// A node classifier: trains, predicts, explains, saves and loads.
 ///
@@ -30,6 +32,8 @@ use supergat_lab::Settings;
 #[derive(Debug)]
 pub struct Classifier {
     pub(crate) model: Model<f32>,
+    /// Copy of the model on the GPU that predicts; one thread at a time may use it.
+    pub(crate) gpu: Option<Mutex<Network<Cuda>>>,
     pub(crate) card: Card,
     /// Training, validation and test nodes of every graph of the training data.
     pub(crate) splits: Vec<[Vec<u32>; 3]>,
@@ -111,7 +115,7 @@ impl Classifier {
             version: env!("CARGO_PKG_VERSION").to_owned(),
         };
         let nodes = |example: &Example<f32>| [&example.train, &example.validation, &example.test].map(Clone::clone);
-        Self { model, card, splits: dataset.examples.iter().map(nodes).collect() }
+        Self { model, gpu: None, card, splits: dataset.examples.iter().map(nodes).collect() }
     }
 
     /// Record of how the model was made.
@@ -142,6 +146,26 @@ impl Classifier {
     /// Engine behind the classifier, for studies of the network itself.
     pub fn engine(&self) -> &Model<f32> {
         &self.model
+    }
+
+    /// Chooses the device that predicts, evaluates and computes attention. The CPU does, unless another one is
+    /// chosen. The saved file does not depend on it.
+    ///
+    /// ```
+    /// use supergat::{Classifier, DeviceChoice};
+    /// let dataset = supergat::load("random-partition:classes=2,nodes=170,degree=4")?;
+    /// let model = Classifier::builder().model("gat-go").max_epochs(2).fit(&dataset)?;
+    /// // A GPU if there is one.
+    /// let model = model.on(DeviceChoice::Auto)?;
+    /// assert_eq!(model.predict(&dataset)?.nodes(), 340);
+    /// # Ok::<(), supergat::Error>(())
+    /// ```
+    pub fn on(mut self, device: DeviceChoice) -> Result<Self> {
+        self.gpu = match device.resolved() {
+            DeviceChoice::Cuda(number) => Some(Mutex::new(self.model.to_device(&Cuda::new(number)?)?)),
+            DeviceChoice::Cpu | DeviceChoice::Auto => None,
+        };
+        Ok(self)
     }
 
     /// Reads a new dataset for this model: tables are prepared with the columns, means and classes of the training data.
@@ -235,12 +259,23 @@ impl Classifier {
         }
         let count = dataset.examples.len();
         let example = dataset.examples.get(graph).ok_or(Error::OutOfRange { what: "graph", found: graph, count })?;
-        Ok(Attention::new(&example.graph, self.model.attention(example)?))
+        let values = match &self.gpu {
+            Some(gpu) => gpu.lock().unwrap_or_else(PoisonError::into_inner).attention(example)?,
+            None => self.model.attention(example)?,
+        };
+        Ok(Attention::new(&example.graph, values))
     }
 
     fn logits(&self, dataset: &Dataset) -> Result<Vec<Vec<f32>>> {
         let incompatible = |source| Error::Incompatible { data: dataset.name.clone(), source };
-        supergat_lab::logits(&self.model, dataset).map_err(incompatible)
+        let logits = match &self.gpu {
+            Some(gpu) => supergat_lab::logits(&*gpu.lock().unwrap_or_else(PoisonError::into_inner), dataset),
+            None => supergat_lab::logits(&self.model, dataset),
+        };
+        logits.map_err(|error| match error {
+            supergat_core::Error::Device { .. } => error.into(),
+            other => incompatible(other),
+        })
     }
 
     /// Checks that features and classes are those of the model.

@@ -76,7 +76,7 @@ fn list_name(graph: usize, list: &str) -> String {
 }
 
 fn to_bytes(classifier: &Classifier) -> Vec<u8> {
-    let Classifier { model, card, splits } = classifier;
+    let Classifier { model, card, splits, .. } = classifier;
     let mut metadata = HashMap::from([
         (NAME, card.dataset.clone()),
         (CLASS_NAMES, json(&card.class_names)),
@@ -129,7 +129,7 @@ fn from_bytes(bytes: &[u8]) -> Result<Classifier> {
     while lists.contains_key(&list_name(splits.len(), LISTS[0])) {
         splits.push(LISTS.map(|list| lists.remove(&list_name(splits.len(), list)).unwrap_or_default()));
     }
-    Ok(Classifier { model, card, splits })
+    Ok(Classifier { model, gpu: None, card, splits })
 }
 
 /// Parses an entry of the metadata, where it is present.

@@ -134,6 +134,9 @@ pub struct EvaluateArgs {
     /// Train/validation/test split: published, random, random:SEED, full-supervised, or a split number [default: as in training]
     #[arg(long, value_name = "SPLIT")]
     pub split: Option<SplitChoice>,
+    /// Device that predicts: cpu, cuda, cuda:1, or auto (a GPU if there is one)
+    #[arg(long, value_name = "DEVICE", default_value_t)]
+    pub device: DeviceChoice,
     /// Print the result as one JSON object
     #[arg(long)]
     pub json: bool,
@@ -158,6 +161,9 @@ pub struct PredictArgs {
     /// Train/validation/test split: published, random, random:SEED, full-supervised, or a split number [default: as in training]
     #[arg(long, value_name = "SPLIT")]
     pub split: Option<SplitChoice>,
+    /// Device that predicts: cpu, cuda, cuda:1, or auto (a GPU if there is one)
+    #[arg(long, value_name = "DEVICE", default_value_t)]
+    pub device: DeviceChoice,
     /// CSV file to write; overwritten if it exists [default: standard output]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,

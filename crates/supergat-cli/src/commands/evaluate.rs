@@ -34,6 +34,7 @@ struct SplitScore {
 /// Evaluates a model.
 pub fn run(args: &EvaluateArgs) -> Result<ExitCode> {
     let (model, dataset) = run_folder::open(&args.run, args.dataset.as_deref(), args.split, &args.tables.0)?;
+    let model = model.on(args.device)?;
     let Evaluation { train, validation, test } = model.evaluate(&dataset)?;
     let score = |split: Option<supergat::SplitScore>| {
         split.map(|supergat::SplitScore { nodes, score }| SplitScore {

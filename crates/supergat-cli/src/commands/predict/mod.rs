@@ -33,6 +33,7 @@ pub fn run(args: &PredictArgs) -> Result<ExitCode> {
     if args.picture.is_some() {
         picture::check(&dataset)?;
     }
+    let model = model.on(args.device)?;
     let predictions = model.predict(&dataset)?;
     if let Some(path) = &args.picture {
         let text = picture::svg(&dataset, &model.model_name(), &predictions);
