@@ -1,12 +1,14 @@
 //! Estimate of the memory of a training, before it starts.
 
+use crate::device::{DeviceChoice, Resources};
 use crate::runs::prepare;
 use crate::settings::Settings;
 use serde::Serialize;
-use supergat_core::{Model, Result};
+use supergat_core::kernels::HeadLayout;
+use supergat_core::{Architecture, Example, Features, Model, Network, Prepared, Result};
 use supergat_data::Dataset;
 
-/// Memory of a training in bytes.
+/// Memory of a training in bytes. On a GPU, parameters and workspace are in the memory of the GPU.
 ///
 /// See [`estimate()`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -15,7 +17,7 @@ pub struct Estimate {
     pub loaded: u64,
     /// Parameters, gradients and optimiser state of one run.
     pub parameters: u64,
-    /// Workspace of the forward and backward passes of one run.
+    /// Workspace of the forward and backward passes of one run; 0 if they run on a GPU.
     pub workspace: u64,
     /// Number of runs in parallel.
     pub runs_at_once: u64,
@@ -23,6 +25,44 @@ pub struct Estimate {
     pub results: u64,
     /// Peak memory.
     pub peak: u64,
+    /// Memory of the GPU; `None` if the CPU trains.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gpu: Option<GpuEstimate>,
+}
+
+/// Memory of a GPU that a training needs, in bytes.
+///
+/// ```
+/// use supergat_lab::{DeviceChoice, Resources, Settings, estimate};
+/// let dataset = supergat_data::load("random-graph:nodes=200,degree=8,features=16,classes=4").unwrap();
+/// let settings = Settings::general("supergat-mx".parse().unwrap());
+/// let resources = Resources { device: DeviceChoice::Cuda(0), ..Resources::from(2) };
+/// let gpu = estimate(&dataset, &settings, 3, resources, 0, (1000, 2000))?.gpu.unwrap();
+/// assert_eq!(gpu.runs_at_once, 3);
+/// assert!(gpu.peak > 3 * (gpu.dataset + gpu.parameters + gpu.workspace));
+/// assert_eq!(gpu.with_workspace(gpu.workspace), gpu);
+/// # Ok::<(), supergat_core::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct GpuEstimate {
+    /// Graph, features and labels of one run.
+    pub dataset: u64,
+    /// Parameters, gradients and optimiser state of one run.
+    pub parameters: u64,
+    /// Workspace of the forward and backward passes of one run.
+    pub workspace: u64,
+    /// Number of runs in parallel.
+    pub runs_at_once: u64,
+    /// Peak memory.
+    pub peak: u64,
+}
+
+impl GpuEstimate {
+    /// Returns the estimate with another workspace, such as that of [`gpu_workspace`].
+    pub fn with_workspace(self, workspace: u64) -> Self {
+        let run = (self.dataset + self.parameters).saturating_add(workspace).saturating_add(GPU_RUN);
+        Self { workspace, peak: self.runs_at_once.saturating_mul(run), ..self }
+    }
 }
 
 /// Size of parameters, in bytes, above which the workspace is not counted.
@@ -33,8 +73,15 @@ const RUN: u64 = 2 << 20;
 /// Code and data that the program loads while it runs.
 const PROGRAM: u64 = 1 << 20;
 
-/// Estimates the memory of `seeds` runs on `threads` threads and of writing `attention_rows` rows of
-/// attention. `loaded` and `peak` are the current and the peak memory use of the process, in bytes.
+/// Memory of the driver of a GPU in this process; an upper bound.
+const DRIVER: u64 = 512 << 20;
+/// Memory of a GPU for compiled kernels and for cuBLAS, per run.
+const GPU_RUN: u64 = 48 << 20;
+
+/// Estimates the memory of `seeds` runs and of writing `attention_rows` rows of attention. `loaded` and `peak`
+/// are the current and the peak memory use of the process, in bytes.
+///
+/// No GPU is opened: its workspace is assumed to be that of the CPU. [`gpu_workspace`] counts it.
 ///
 /// ```
 /// use supergat_lab::{Settings, estimate};
@@ -51,10 +98,11 @@ pub fn estimate(
     dataset: &Dataset,
     settings: &Settings,
     seeds: usize,
-    threads: usize,
+    resources: impl Into<Resources>,
     attention_rows: usize,
     (loaded, peak): (u64, u64),
 ) -> Result<Estimate> {
+    let resources = resources.into().resolved();
     let architecture = settings.architecture(dataset);
     architecture.check()?;
     let parameters = architecture.parameter_bytes::<f32>();
@@ -68,13 +116,59 @@ pub fn estimate(
             attention = model.workspace_bytes(&prepared, false)? + 8 * attention_rows as u64;
         }
     }
-    let runs_at_once = threads.clamp(1, seeds.max(1)) as u64;
+    let runs_at_once = resources.workers(dataset.nodes(), seeds) as u64;
+    let (mut gpu, mut copies, mut driver) = (None, 0, 0);
+    if let DeviceChoice::Cuda(_) = resources.device {
+        let placed = dataset.examples.iter().map(|example| placed(example, &architecture, resources.tf32)).sum();
+        let estimate = GpuEstimate { dataset: placed, parameters, workspace: 0, runs_at_once, peak: 0 };
+        gpu = Some(estimate.with_workspace(workspace));
+        copies = dataset.examples.iter().map(copies_for_gpu).sum();
+        (workspace, driver) = (0, DRIVER);
+    }
     let logits = (dataset.nodes() * dataset.classes() * size_of::<f32>()) as u64;
     let results = runs_at_once * logits + attention;
-    let training = runs_at_once * (parameters + workspace + RUN + logits) + PROGRAM;
+    let training = runs_at_once * (parameters + workspace + RUN + logits + copies) + PROGRAM + driver;
     // Attention is computed after the runs have freed their memory.
-    let peak = peak.max(loaded + training.max(parameters + results));
-    Ok(Estimate { loaded, parameters, workspace, runs_at_once, results, peak })
+    let peak = peak.max(loaded + training.max(parameters + results + driver));
+    Ok(Estimate { loaded, parameters, workspace, runs_at_once, results, peak, gpu })
+}
+
+/// Counts the workspace of one run on a GPU, in bytes. The dataset is placed on the GPU, but no workspace is
+/// allocated. Returns `None` if the CPU trains.
+pub fn gpu_workspace(dataset: &Dataset, settings: &Settings, resources: &Resources) -> Result<Option<u64>> {
+    let Some(cuda) = resources.cuda()? else { return Ok(None) };
+    let architecture = settings.architecture(dataset);
+    let prepared = Prepared::on(&cuda, &dataset.examples, architecture, settings.training())?;
+    Network::zeros_on(&cuda, architecture)?.workspace_bytes(&prepared, true).map(Some)
+}
+
+/// Returns the number of bytes of an example in the memory of a GPU, for training.
+fn placed(example: &Example<f32>, architecture: &Architecture, tf32: bool) -> u64 {
+    let (graph, features) = (&example.graph, &example.features);
+    let (nodes, edges) = (graph.nodes() as u64, graph.edges() as u64);
+    // Offsets and neighbours, and the position of each edge in the other lists.
+    let lists = 4 * (nodes + edges);
+    let graph = if graph.is_symmetric() { lists } else { 2 * lists } + 4 * edges;
+    let stored = features.stored() as u64;
+    // Sparse values are stored by rows and by columns, with indices.
+    let values = match **features {
+        Features::Dense { .. } => 4 * stored,
+        Features::Sparse(_) => 20 * stored + 4 * nodes,
+    };
+    // Wide dense inputs are copied for dropout.
+    let hidden = HeadLayout::new(architecture.heads, architecture.hidden).stride();
+    let columns = if let Features::Dense { columns, .. } = **features { columns } else { 0 };
+    let is_copied = |width: usize| tf32 || width > 512 || hidden > 256;
+    let widest = [columns, hidden].into_iter().filter(|&width| is_copied(width)).max().unwrap_or(0) as u64;
+    let dropped = if architecture.dropout > 0.0 { 4 * nodes * widest } else { 0 };
+    let other = example.bytes() - example.graph.bytes() - features.bytes() + nodes;
+    graph + values + dropped + other
+}
+
+/// Returns the number of bytes of the lists that are made in the memory of the host to be copied to a GPU.
+fn copies_for_gpu(example: &Example<f32>) -> u64 {
+    let sparse = if let Features::Sparse(_) = *example.features { 12 * example.features.stored() } else { 0 };
+    (4 * (example.graph.nodes() + example.graph.edges()) + sparse) as u64
 }
 
 #[cfg(test)]
@@ -99,6 +193,24 @@ mod tests {
         assert_eq!(several.peak - small.peak, small.parameters + small.workspace + small.results + RUN);
         let wide = Settings { hidden: 16, ..settings };
         assert!(of("random-graph:nodes=2000,degree=8,features=16,classes=4", &wide, 1, 1).workspace > small.workspace);
+    }
+
+    #[test]
+    fn a_gpu_has_workspace_and_a_dataset_per_run() {
+        let dataset = supergat_data::load("random-graph:nodes=2000,degree=8,features=16,classes=4").unwrap();
+        let settings = Settings::general("supergat-mx".parse().unwrap());
+        let resources = Resources { device: DeviceChoice::Cuda(0), ..Resources::from(2) };
+        let cpu = estimate(&dataset, &settings, 1, 2, 0, (1000, 2000)).unwrap();
+        let one = estimate(&dataset, &settings, 1, resources, 0, (1000, 2000)).unwrap();
+        let (gpu, nodes, edges) = (one.gpu.unwrap(), 2000, dataset.examples[0].graph.edges() as u64);
+        assert_eq!((one.workspace, cpu.gpu), (0, None));
+        assert_eq!((gpu.parameters, gpu.workspace), (cpu.parameters, cpu.workspace));
+        let graph_and_features = 4 * (nodes + 2 * edges) + 4 * 16 * nodes;
+        assert!(gpu.dataset >= graph_and_features && gpu.dataset < graph_and_features + 20 * nodes, "{gpu:?}");
+        let five = estimate(&dataset, &settings, 5, resources, 0, (1000, 2000)).unwrap().gpu.unwrap();
+        assert_eq!((five.runs_at_once, five.peak), (5, 5 * gpu.peak));
+        let large = gpu.with_workspace(1 << 40);
+        assert_eq!(large.peak - gpu.peak, (1 << 40) - gpu.workspace);
     }
 
     #[test]

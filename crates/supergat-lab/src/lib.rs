@@ -29,7 +29,7 @@ pub mod variance;
 pub use agreement::Agreement;
 pub use bench::{BenchResult, KernelTiming, Timing, bench};
 pub use device::{DeviceChoice, DeviceKind, Resources};
-pub use estimate::{Estimate, estimate};
+pub use estimate::{Estimate, GpuEstimate, estimate, gpu_workspace};
 pub use graph_statistics::GraphStatistics;
 pub use runs::{Observation, Runs, SeedRun, logits, run_seeds, run_splits, score};
 pub use settings::Settings;

@@ -104,7 +104,8 @@ pub struct TrainArgs {
     /// Print an estimate of the memory that training needs, and exit
     #[arg(long, help_heading = RUN)]
     pub estimate: bool,
-    /// Exit with an error if training needs more memory than SIZE, such as 8GiB [default: free memory]
+    /// Exit with an error if training needs more memory than SIZE, such as 8GiB; of the GPU, if it trains
+    /// [default: free memory]
     #[arg(long, value_name = "SIZE", help_heading = RUN, value_parser = size::parse)]
     pub max_memory: Option<u64>,
     /// Run folder to create [default: runs/<dataset>-<model>, numbered if it exists]

@@ -7,7 +7,7 @@ use crate::commands::recommend;
 use crate::config::{Choices, Resolved};
 use crate::error::{INTERRUPTED, Result};
 use crate::output;
-use crate::process::fit::Fit;
+use crate::process::fit::{Fit, Place};
 use crate::process::interrupt::Interrupt;
 use crate::process::{NO_TF32, is_tf32_unused, resources};
 use crate::run_folder::report;
@@ -29,6 +29,7 @@ pub fn run(args: TrainArgs) -> Result<ExitCode> {
     let choices = Choices::new(args.options.0, args.config.as_deref())?;
     // The global thread pool can be configured only before its first use.
     let resources = resources(args.threads, args.device)?;
+    let place = Place::find(resources)?;
     let splits = match choices.all_splits()? {
         true => supergat::load_splits(choices.dataset(), &choices.load_options()?)?,
         false => vec![supergat::load_with(choices.dataset(), &choices.load_options()?)?],
@@ -48,7 +49,8 @@ pub fn run(args: TrainArgs) -> Result<ExitCode> {
     }
     let rows = tables::attention_rows(dataset, &settings.architecture(dataset));
     let attention = rows > 0 && (args.attention || rows <= MAX_ROWS);
-    let fit = Fit::of(dataset, &resolved, resources.threads, if attention { rows } else { 0 }, args.max_memory)?;
+    let exact = args.estimate || args.max_memory.is_some();
+    let fit = Fit::of(dataset, &resolved, &place, if attention { rows } else { 0 }, args.max_memory, exact)?;
     if args.estimate {
         if args.json {
             output::print_json(&fit)?

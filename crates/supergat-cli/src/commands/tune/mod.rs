@@ -10,7 +10,7 @@ use crate::config::keys::nearest_first;
 use crate::config::{Choices, Resolved};
 use crate::error::{CliError, INTERRUPTED, Result};
 use crate::output;
-use crate::process::fit::Fit;
+use crate::process::fit::{Fit, Place};
 use crate::process::interrupt::Interrupt;
 use crate::process::{NO_TF32, is_tf32_unused, resources};
 use crate::run_folder::folder_name;
@@ -39,6 +39,7 @@ pub fn run(args: TuneArgs) -> Result<ExitCode> {
     let budget = budget(args.trials, args.minutes)?;
     let resources = resources(args.threads, args.device)?;
     resources.check()?;
+    let place = Place::find(resources)?;
     let dataset = supergat::data::load_with(choices.dataset(), &choices.load_options()?)?;
     let choice = choices.choose(&dataset)?;
     let resolved = choices.resolve(&choice)?;
@@ -53,7 +54,7 @@ pub fn run(args: TuneArgs) -> Result<ExitCode> {
     let settings = resolved.settings;
     settings.training().check()?;
     settings.architecture(&dataset).check()?;
-    Fit::of(&dataset, &resolved, resources.threads, 0, None)?.check()?;
+    Fit::of(&dataset, &resolved, &place, 0, None, false)?.check()?;
     let space = Space::new(settings.model, &args.also);
     let default = || PathBuf::from("tune").join(folder_name(&dataset.name, &settings.model.to_string()));
     let folder = TuneFolder::open(args.out.clone().unwrap_or_else(default), metric(&dataset), &space)?;
