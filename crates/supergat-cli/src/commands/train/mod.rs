@@ -14,13 +14,15 @@ use crate::run_folder::report;
 use crate::run_folder::summary::{RunSummary, metric};
 use crate::run_folder::tables;
 use crate::run_folder::{Contents, RunFolder};
-use progress::Progress;
+use progress::{GPU_NOTE, Progress, has_gpu};
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::time::Instant;
 use supergat::lab::Resources;
 use supergat::{Classifier, Dataset, Observation, Training};
 
+/// Number of edges from which on a GPU is worth a note.
+const MANY_EDGES: usize = 1_000_000;
 /// Maximum number of rows of attention.csv without `--attention`.
 const MAX_ROWS: usize = 1_000_000;
 
@@ -84,8 +86,14 @@ pub fn run(args: TrainArgs) -> Result<ExitCode> {
         ));
     }
 
+    let edges: usize = dataset.examples.iter().map(|example| example.graph.edges()).sum();
+    let (is_device_open, is_large) = (args.device.device.is_none() && !args.quiet, edges > MANY_EDGES);
+    if is_device_open && is_large && has_gpu() {
+        opening.push(GPU_NOTE.into());
+    }
+    let look_for_gpu = is_device_open && !is_large;
     let started = Instant::now();
-    let progress = Progress::new(args.quiet, &resolved, metric(dataset), opening);
+    let progress = Progress::new(args.quiet, &resolved, metric(dataset), opening, look_for_gpu);
     let training = train(&splits, &resolved, resources, &progress, &interrupt)?;
     let seconds = started.elapsed().as_secs_f64();
 

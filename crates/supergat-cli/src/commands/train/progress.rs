@@ -7,11 +7,24 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use supergat::DeviceChoice;
 use supergat::engine::Epoch;
 use supergat::lab::{Observation, SeedRun, Summary};
 
 /// Interval between lines where there is no bar.
 const INTERVAL: Duration = Duration::from_secs(10);
+
+/// Time after which the speed of a training is known.
+const WARM_UP: Duration = Duration::from_secs(2);
+/// Seconds of a training from which on a GPU is worth a note.
+const LONG: f64 = 30.0;
+/// Note for long trainings on the CPU.
+pub const GPU_NOTE: &str = "note: a GPU is present; --device cuda trains faster";
+
+/// Returns whether a GPU is present.
+pub fn has_gpu() -> bool {
+    DeviceChoice::Auto.resolved() != DeviceChoice::Cpu
+}
 
 /// Reports the progress of the runs on standard error.
 #[derive(Debug)]
@@ -20,6 +33,7 @@ pub struct Progress {
     /// First seed, if every seed is a split.
     first_split: Option<u64>,
     seeds: u64,
+    max_epochs: u64,
     quiet: bool,
     bar: Option<ProgressBar>,
     state: Mutex<State>,
@@ -34,11 +48,20 @@ struct State {
     /// First lines. They are printed with the first epoch: if training cannot start, only the error is printed.
     opening: Vec<String>,
     stopping: bool,
+    /// Whether to look for a GPU if the training will be long.
+    look_for_gpu: bool,
 }
 
 impl Progress {
     /// Creates the progress of a training. `metric` is the name of its metric, `opening` contains the first lines.
-    pub fn new(quiet: bool, resolved: &Resolved, metric: &'static str, opening: Vec<String>) -> Self {
+    /// With `look_for_gpu`, a note is printed if the training will be long and a GPU is present.
+    pub fn new(
+        quiet: bool,
+        resolved: &Resolved,
+        metric: &'static str,
+        opening: Vec<String>,
+        look_for_gpu: bool,
+    ) -> Self {
         let (seeds, max_epochs) = (resolved.seeds, resolved.settings.max_epochs as u64);
         let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
             let (length, template) = match seeds {
@@ -50,9 +73,9 @@ impl Progress {
             ProgressBar::new(length).with_style(style)
         });
         let (started, last_line) = (Instant::now(), Instant::now());
-        let state = State { epochs: 0, tests: Vec::new(), started, last_line, opening, stopping: false };
+        let state = State { epochs: 0, tests: Vec::new(), started, last_line, opening, stopping: false, look_for_gpu };
         let first_split = resolved.all_splits.then_some(resolved.seed);
-        Self { metric, first_split, seeds, quiet, bar, state: Mutex::new(state) }
+        Self { metric, first_split, seeds, max_epochs, quiet, bar, state: Mutex::new(state) }
     }
 
     /// Reports an event of one of the runs.
@@ -84,6 +107,13 @@ impl Progress {
 
     fn epoch(&self, state: &mut State, seed: u64, epoch: &Epoch) {
         state.epochs += 1;
+        let elapsed = state.started.elapsed();
+        if state.look_for_gpu && elapsed >= WARM_UP {
+            state.look_for_gpu = false;
+            if seconds_of_all(state.epochs, self.seeds.saturating_mul(self.max_epochs), elapsed) > LONG && has_gpu() {
+                self.line(GPU_NOTE);
+            }
+        }
         let rate = state.epochs as f64 / state.started.elapsed().as_secs_f64().max(1e-9);
         match &self.bar {
             Some(bar) if self.seeds == 1 => {
@@ -143,6 +173,11 @@ impl Progress {
     }
 }
 
+/// Estimates the seconds of `all` epochs, of which `done` took `elapsed`.
+fn seconds_of_all(done: u64, all: u64, elapsed: Duration) -> f64 {
+    elapsed.as_secs_f64() * all as f64 / done as f64
+}
+
 /// Formats validation metric and training loss, short enough for a line of 80 characters.
 fn measures(epoch: &Epoch) -> String {
     let loss = epoch.train;
@@ -152,4 +187,15 @@ fn measures(epoch: &Epoch) -> String {
         _ => format!(" ({:.2} + {:.2})", loss.label, loss.total - loss.label),
     };
     format!("validation {:.1} %, loss {:.2}{parts}", 100.0 * epoch.validation.metric, loss.total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn estimates_the_duration_from_the_first_epochs() {
+        assert_eq!(seconds_of_all(10, 500, Duration::from_secs(2)), 100.0);
+        assert!(seconds_of_all(1, u64::MAX, WARM_UP) > LONG);
+    }
 }
