@@ -43,9 +43,9 @@ impl CliError {
 impl From<supergat::engine::Error> for CliError {
     fn from(error: supergat::engine::Error) -> Self {
         match error {
-            supergat::engine::Error::Diverged { .. } | supergat::engine::Error::Threads { .. } => {
-                Self::job(error.to_string())
-            }
+            supergat::engine::Error::Diverged { .. }
+            | supergat::engine::Error::Threads { .. }
+            | supergat::engine::Error::Device { .. } => Self::job(error.to_string()),
             input => Self::usage(input.to_string()),
         }
     }
@@ -96,6 +96,7 @@ mod tests {
     fn failed_jobs_exit_with_one_and_invalid_input_with_two() {
         let diverged = supergat::engine::Error::Diverged { epoch: 3, loss: f64::NAN };
         assert_eq!(CliError::from(diverged).code, 1);
+        assert_eq!(CliError::from(supergat::engine::Error::Device { message: "no GPU".into() }).code, 1);
         assert_eq!(CliError::from(supergat::engine::Error::EmptySplit { split: "training" }).code, 2);
         assert_eq!(CliError::cannot_write(Path::new("a"), "no").message, "cannot write a: no");
     }

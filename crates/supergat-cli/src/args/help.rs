@@ -233,6 +233,8 @@ with the paper's numbers next to ours, and written to the output folder as TABLE
 Every finished run is a line of the results file, so you can stop at any time with Ctrl-C and resume with the same command. Failed runs \
 are recorded and tried again. The times of wall-clock are measured each time and not stored.
 
+With --device cuda, runs and tables are those of a GPU; a results file keeps them apart from those of the CPU.
+
 Datasets that are not on this machine are skipped; `supergat download NAME` downloads them.
 
 Examples:
@@ -257,7 +259,7 @@ Tests whether the test metrics of two sets of runs differ. Runs with the same sp
 Wilcoxon signed-rank test), other runs with Welch's t-test. The paper's test, an unpaired t-test with pooled variance, is printed as \
 well. The last sentence states the conclusion and the smallest difference that this number of runs can detect.
 
-Runs of a results file are selected by FILE:DATASET/MODEL. If they differ in settings, split or task, add filters: \
+Runs of a results file are selected by FILE:DATASET/MODEL. If they differ in settings, split, task or device, add filters: \
 FILE:DATASET/MODEL,KEY=VALUE,... The filter split=redrawn selects the runs of `supergat reproduce --split redrawn`, where each seed has \
 its own split.
 

@@ -3,7 +3,7 @@
 use crate::support::{SMALL, Workspace, published};
 
 /// Runs a command that must fail and returns its message.
-fn refused(workspace: &Workspace, code: i32, args: &[&str]) -> String {
+pub fn refused(workspace: &Workspace, code: i32, args: &[&str]) -> String {
     let before = workspace.list(".");
     let done = workspace.run(args);
     assert_eq!(done.code, code, "{args:?}: {done:?}");

@@ -4,6 +4,7 @@ mod bench;
 mod cache;
 mod compare;
 mod config;
+mod devices;
 mod errors;
 mod graph_features;
 mod inspect;

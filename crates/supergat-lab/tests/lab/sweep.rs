@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use supergat_data::SplitChoice;
-use supergat_lab::Settings;
 use supergat_lab::sweep::{Event, Job, Record, ResultsFile, Status, SweepOutcome, run_sweep};
+use supergat_lab::{DeviceChoice, DeviceKind, Resources, Settings};
 
 const GRAPHS: [&str; 2] =
     ["random-partition:classes=3,nodes=180,degree=6", "random-partition:classes=3,nodes=180,degree=6,seed=1"];
@@ -71,6 +71,34 @@ fn gives_the_same_result_as_run_seeds() {
     let all = records(&path);
     let same = |record: &&Record| record.dataset == GRAPHS[1] && record.settings == settings && record.seed == 1;
     assert_eq!(all.values().find(same).unwrap().test(), Some(runs.runs[0].outcome.test));
+}
+
+#[test]
+fn does_not_take_runs_of_a_gpu_for_those_of_the_cpu() {
+    let (_folder, path) = results_path();
+    let (_other, alone) = results_path();
+    sweep(jobs(), &alone, 2);
+    let mut results = ResultsFile::open(&path).unwrap();
+    for record in records(&alone).into_values() {
+        results.append(Record { device: DeviceKind::Cuda, ..record }).unwrap();
+    }
+    drop(results);
+    assert_eq!((sweep(jobs(), &path, 2).found, sweep(jobs(), &path, 2).found), (0, 12));
+    assert_eq!(records(&path), records(&alone));
+}
+
+#[test]
+fn ends_if_the_gpu_cannot_be_opened() {
+    if supergat_cuda::devices().is_ok_and(|devices| !devices.is_empty()) {
+        println!("skipped: this machine has a GPU");
+        return;
+    }
+    let (_folder, path) = results_path();
+    let resources = Resources { device: DeviceChoice::Cuda(0), ..Resources::from(2) };
+    let mut results = ResultsFile::open(&path).unwrap();
+    let error = run_sweep(jobs(), &mut results, resources, |_, _| ControlFlow::Continue(())).unwrap_err();
+    assert!(error.to_string().starts_with("no NVIDIA "), "{error}");
+    assert_eq!(results.all_records().count(), 0);
 }
 
 #[test]
