@@ -75,7 +75,7 @@ pub fn tune(
         seed,
         seeds,
         budget: Budget::Trials(trials),
-        threads,
+        resources: threads.into(),
     };
     let failed = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
     let mut results = ResultsFile::open(&folder.path().join("results.jsonl")).map_err(|error| failed(&error))?;
