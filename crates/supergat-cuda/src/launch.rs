@@ -3,6 +3,7 @@
 use crate::compile;
 pub(crate) use crate::compile::Source;
 use crate::library;
+use crate::recording::FIRST_RUN;
 use cudarc::cublas::CudaBlas;
 use cudarc::cublas::sys as blas;
 use cudarc::driver::{CudaContext, CudaEvent, CudaFunction, CudaModule, CudaSlice, CudaStream, DevicePtr, DriverError};
@@ -97,6 +98,7 @@ impl Cuda {
             let last = count.saturating_sub(1);
             return Err(device_error(format!("there is no GPU {index}: this machine has GPUs 0 to {last}")));
         }
+        let _alone = FIRST_RUN.lock().unwrap_or_else(PoisonError::into_inner);
         library::compiler()?;
         library::compatible(driver)?;
         library::blas()?;

@@ -1,10 +1,14 @@
 //! Recorded sequences of kernels (CUDA graphs). The first run does the work directly, which compiles the kernels
 //! and fills the memory of libraries. The second run is recorded, and replayed from then on.
+//!
+//! A library that loads its kernels in one thread disturbs a recording in another. So one thread at a time runs or
+//! records for the first time, and a disturbed recording is made again in the next run.
 
 use crate::launch::{Cuda, device_error, failed};
 use cudarc::driver::CudaGraph;
 use cudarc::driver::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode};
 use std::fmt;
+use std::sync::{Mutex, PoisonError};
 use supergat_core::Result;
 
 /// A recorded sequence of kernels.
@@ -17,9 +21,16 @@ pub struct Recording {
 enum State {
     #[default]
     New,
-    Run,
+    /// Run at least once; recording failed so many times.
+    Run(u8),
     Recorded(CudaGraph),
 }
+
+/// Number of failures after which a sequence is run without a recording.
+const MOST_FAILURES: u8 = 5;
+
+/// Held by the thread that runs or records a sequence for the first time.
+pub(crate) static FIRST_RUN: Mutex<()> = Mutex::new(());
 
 // SAFETY: a recording is only used through exclusive references, so by one thread at a time, as graphs require.
 unsafe impl Send for Recording {}
@@ -28,7 +39,7 @@ impl fmt::Debug for Recording {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = match self.state {
             State::New => "new",
-            State::Run => "run once",
+            State::Run(_) => "run",
             State::Recorded(_) => "recorded",
         };
         write!(f, "Recording({state})")
@@ -37,18 +48,30 @@ impl fmt::Debug for Recording {
 
 /// Runs, records or replays a sequence of kernels.
 pub(crate) fn replay(cuda: &Cuda, recording: &mut Recording, work: &mut dyn FnMut() -> Result<()>) -> Result<()> {
-    match &recording.state {
+    match &mut recording.state {
         State::New => {
+            let _alone = FIRST_RUN.lock().unwrap_or_else(PoisonError::into_inner);
             work()?;
-            recording.state = State::Run;
+            recording.state = State::Run(0);
             Ok(())
         }
-        State::Run => {
-            let graph = record(cuda, work)?;
-            graph.launch().map_err(|e| failed("replay a recording", e))?;
-            recording.state = State::Recorded(graph);
-            Ok(())
+        State::Run(failures) if *failures < MOST_FAILURES => {
+            let _alone = FIRST_RUN.lock().unwrap_or_else(PoisonError::into_inner);
+            cuda.synchronise()?;
+            match record(cuda, work) {
+                Ok(graph) => {
+                    graph.launch().map_err(|e| failed("replay a recording", e))?;
+                    recording.state = State::Recorded(graph);
+                    Ok(())
+                }
+                // Nothing was run while recording.
+                Err(_) => {
+                    *failures += 1;
+                    work()
+                }
+            }
         }
+        State::Run(_) => work(),
         State::Recorded(graph) => graph.launch().map_err(|e| failed("replay a recording", e)),
     }
 }

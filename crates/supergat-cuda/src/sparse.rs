@@ -245,7 +245,8 @@ mod tests {
 
     #[test]
     fn segments_cover_every_entry_once() {
-        let lens = [3u64, 0, 64, 65, 100_000, 1];
+        let longest = LONGEST_SEGMENT as u64;
+        let lens = [3, 0, longest, longest + 1, 100_000, 1];
         let mut offsets = vec![0];
         lens.iter().for_each(|len| offsets.push(offsets[offsets.len() - 1] + len));
         let (segments, splits, rows) = cut(offsets.iter().copied());

@@ -212,7 +212,7 @@ fn check(cuda: &Cuda, case: &Case) {
     // Samples.
     fill_shared(layout, &gradient, &out, &mut state);
     cuda.upload(&state, &mut device_state).unwrap();
-    let layers = [LayerWidth { stride, weight: stride }];
+    let layers = [LayerWidth { stride, weight: stride }; 2];
     let problems = [problem];
     let mut scratch = cuda.scratch(&problems, &layers, true, &mut arena).unwrap();
     let problem = &problems[0];
@@ -377,7 +377,7 @@ fn margins_match_the_cpu() {
         let mut arena = Arena::allocating();
         let architecture = Architecture::new(ModelKind::Constrained { by_classes }, &example);
         let problems = [cuda.place(&example, &architecture, AttentionLoss::Margins(contrast)).unwrap()];
-        let layers = [LayerWidth { stride, weight: stride }];
+        let layers = [LayerWidth { stride, weight: stride }; 2];
         let mut scratch = cuda.scratch(&problems, &layers, true, &mut arena).unwrap();
         let problem = &problems[0];
         let mut clock = cuda.clock(SEED).unwrap();
