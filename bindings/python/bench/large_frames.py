@@ -3,11 +3,12 @@
 
     python bench/large_frames.py                                  # 1 M nodes by 50 columns, 10 M edges
     python bench/large_frames.py --nodes 100000 --edges 1000000   # a tenth
-    python bench/large_frames.py --libraries supergat,networkx,igraph --nodes 20000 --edges 200000
+    python bench/large_frames.py --libraries supergat,networkx,torch_geometric,igraph --nodes 20000 --edges 200000
 
 The frames are made of random numbers, outside the measured time. "CPU s" is the processor time, which depends less
 on other load of the machine than the seconds. "frames MiB" is the peak before the graph is
-built, "peak MiB" the peak after it. networkx and igraph store the columns as attributes of nodes.
+built, "peak MiB" the peak after it. networkx and igraph store the columns as attributes of nodes. PyTorch Geometric
+makes its tensors from such a graph of networkx (`from_networkx`).
 """
 
 import argparse
@@ -18,7 +19,7 @@ import subprocess
 import sys
 import time
 
-LIBRARIES = ("supergat", "networkx", "igraph")
+LIBRARIES = ("supergat", "networkx", "torch_geometric", "igraph")
 
 
 def peak_mib() -> float:
@@ -48,13 +49,24 @@ def with_supergat(nodes, edges) -> tuple[int, int]:
     return graph.num_nodes, graph.num_features
 
 
-def with_networkx(nodes, edges) -> tuple[int, int]:
+def networkx_graph(nodes, edges):
     import networkx
 
     graph = networkx.from_pandas_edgelist(edges)
     graph.add_nodes_from(nodes["id"])
     networkx.set_node_attributes(graph, nodes.set_index("id").to_dict(orient="index"))
-    return graph.number_of_nodes(), nodes.shape[1] - 2
+    return graph
+
+
+def with_networkx(nodes, edges) -> tuple[int, int]:
+    return networkx_graph(nodes, edges).number_of_nodes(), nodes.shape[1] - 2
+
+
+def with_torch_geometric(nodes, edges) -> tuple[int, int]:
+    from torch_geometric.utils import from_networkx
+
+    data = from_networkx(networkx_graph(nodes, edges), group_node_attrs=list(nodes.columns[2:]))
+    return data.num_nodes, data.x.shape[1]
 
 
 def with_igraph(nodes, edges) -> tuple[int, int]:
@@ -70,7 +82,7 @@ def measure(library: str, nodes: int, columns: int, edges: int) -> None:
     made = frames(nodes, columns, edges)
     before = peak_mib()
     started, worked = time.perf_counter(), time.process_time()
-    size = {"supergat": with_supergat, "networkx": with_networkx, "igraph": with_igraph}[library](*made)
+    size = globals()[f"with_{library}"](*made)
     seconds, cpu = time.perf_counter() - started, time.process_time() - worked
     if size != (nodes, columns):
         sys.exit(f"{library}: expected {nodes} nodes with {columns} columns, found {size}")

@@ -5,6 +5,8 @@
 mod common;
 #[path = "../../supergat-core/tests/engine/parity.rs"]
 mod parity;
+#[path = "../../supergat-core/tests/engine/properties.rs"]
+mod properties;
 
 use common::{FORMS, Recipe, architecture};
 use std::ops::ControlFlow;
@@ -30,6 +32,19 @@ fn gpu() -> Option<Cuda> {
 fn golden_files_match() {
     let Some(cuda) = gpu() else { return };
     parity::check_all(&cuda, 1e-4);
+}
+
+#[test]
+fn properties_hold() {
+    let Some(cuda) = gpu() else { return };
+    for (seed, form) in (0..12).flat_map(|seed| FORMS.map(|form| (seed, form))) {
+        let (nodes, edges) = (20 + 7 * seed as usize, 30 + 40 * seed as usize);
+        let recipe = Recipe { nodes, edges, directed: seed % 2 == 0, seed, ..Recipe::default() };
+        properties::attention_sums_to_one(&cuda, recipe, form);
+        properties::pair_logits_of_edges_equal_attention_logits(&cuda, recipe, form, 1e-5);
+        properties::predictions_do_not_depend_on_node_numbers(&cuda, recipe, form, 1e-5);
+    }
+    properties::attention_is_exact_for_hubs_and_large_scores(&cuda);
 }
 
 /// Models with their examples and training configurations: every form, with and without self-supervision, CGAT,
