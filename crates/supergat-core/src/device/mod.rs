@@ -8,18 +8,22 @@
 //! ([`crate::kernels::STATE`]), dropout masks and samples. So weights and masks can be compared number by
 //! number, and the random numbers of all devices are the same bits.
 
+mod arguments;
 mod cpu;
 
+pub use arguments::{
+    Adam, Attention, AttentionGradient, FromAbove, Input, LayerWidth, Mask, Output, OutputGradient, ParameterMemory,
+    Place, ProjectedGradient, Random, Readings, SumsGradient, Supervision,
+};
 pub use cpu::{Cpu, CpuProblem, CpuScratch};
 
 use crate::architecture::Architecture;
 use crate::error::Result;
 use crate::example::Example;
-use crate::kernels::{Counts, Dropout, Form, HeadLayout, Primitives};
-use crate::layers::{AttentionLoss, Join};
+use crate::kernels::{Dropout, HeadLayout, Primitives};
+use crate::layers::AttentionLoss;
 use crate::memory::Arena;
 use crate::model_kind::Convolution;
-use crate::random::Purpose;
 use std::fmt::Debug;
 
 /// A device that runs layers. All lengths are in numbers or bytes; buffers may be longer than a primitive
@@ -281,204 +285,3 @@ pub trait Device: Debug + Clone + Send + Sync + 'static {
         parameters: impl Iterator<Item = ParameterMemory<'a, Self>>,
     ) -> Result<()>;
 }
-
-/// Names the random numbers of a primitive.
-#[derive(Debug)]
-pub struct Random<'a, D: Device> {
-    /// Seed and step.
-    pub clock: &'a D::Clock,
-    /// Number of the layer.
-    pub layer: u16,
-    /// Purpose of the numbers.
-    pub purpose: Purpose,
-}
-
-/// A dropout mask.
-#[derive(Debug)]
-pub struct Mask<'a, D: Device> {
-    /// Bits of kept values.
-    pub keep: &'a D::Bits,
-    /// Probability, and the factor of kept values.
-    pub dropout: Dropout,
-}
-
-/// Input of a layer.
-#[derive(Debug)]
-pub enum Input<'a, D: Device> {
-    /// Node features of the example.
-    Features,
-    /// Output of a hidden layer.
-    Hidden {
-        /// Rows of the nodes, including padding.
-        rows: &'a D::Numbers,
-        /// Numbers per row.
-        width: usize,
-    },
-}
-
-/// Inputs of attention.
-#[derive(Debug)]
-pub struct Attention<'a, D: Device> {
-    /// Form of the scores.
-    pub form: Form,
-    /// Layout of the rows.
-    pub layout: HeadLayout,
-    /// Negative slope of LeakyReLU.
-    pub slope: f64,
-    /// Projected features.
-    pub z: &'a D::Numbers,
-    /// `a_source . z_j` of each node; only read by GO and MX.
-    pub source_score: &'a D::Numbers,
-    /// Dropout of the coefficients: a byte per edge and group of heads.
-    pub keep: Option<Mask<'a, D>>,
-    /// Edges that the softmax is taken over: a byte per edge and group of heads. `None` means all edges.
-    pub chosen: Option<&'a D::Bits>,
-}
-
-/// Loss on attention in a backward pass.
-#[derive(Debug)]
-pub enum Supervision<'a, D: Device> {
-    /// No loss on attention.
-    None,
-    /// Edge loss on the samples in the scratch memory, with this weight in the objective.
-    Edges {
-        /// Weight of the loss, lambda_E.
-        lambda_e: f64,
-    },
-    /// Margin losses of CGAT, whose samples are drawn here.
-    Margins {
-        /// Seed and step of the samples.
-        clock: &'a D::Clock,
-        /// Number of the layer.
-        layer: u16,
-    },
-}
-
-/// What the gradient of attention is computed from.
-#[derive(Debug)]
-pub struct AttentionGradient<'a, D: Device> {
-    /// State of every node, with its last slot.
-    pub state: &'a D::Numbers,
-    /// Gradient of the sums.
-    pub sums: &'a D::Numbers,
-    /// Attention vectors of GO and MX.
-    pub vectors: Option<&'a D::Numbers>,
-}
-
-/// Gradients that the backward pass of attention writes.
-#[derive(Debug)]
-pub struct ProjectedGradient<'a, D: Device> {
-    /// Gradient of the projected features.
-    pub z: &'a mut D::Numbers,
-    /// Gradient of the vectors of GO and MX.
-    pub vectors: Option<&'a mut D::Numbers>,
-}
-
-/// Last step of a layer.
-#[derive(Debug, Clone, Copy)]
-pub struct Output {
-    /// Layout of the heads.
-    pub layout: HeadLayout,
-    /// Combination of the heads.
-    pub join: Join,
-}
-
-/// What the gradient of a layer's output is computed from.
-#[derive(Debug)]
-pub struct OutputGradient<'a, D: Device> {
-    /// Gradient from above.
-    pub above: FromAbove<'a, D>,
-    /// Weighted sums of the forward pass.
-    pub sums: &'a D::Numbers,
-    /// Output of the forward pass.
-    pub output: &'a D::Numbers,
-}
-
-/// Gradient of a layer's output, as the next layer or the loss computed it.
-#[derive(Debug)]
-pub enum FromAbove<'a, D: Device> {
-    /// Gradient of the mean over heads, one number per feature.
-    Mean(&'a D::Numbers),
-    /// Gradient of the concatenated heads after the next layer's dropout. The gradient is in the buffer that
-    /// is overwritten by that of the sums; the value here is the dropout mask.
-    Concat(Option<Mask<'a, D>>),
-}
-
-/// Gradients that the backward pass of an output writes.
-#[derive(Debug)]
-pub struct SumsGradient<'a, D: Device> {
-    /// Gradient of the sums.
-    pub sums: &'a mut D::Numbers,
-    /// State of attention, whose last slot is written; `None` for a layer without attention.
-    pub state: Option<&'a mut D::Numbers>,
-    /// Gradient of the bias.
-    pub bias: &'a mut D::Numbers,
-}
-
-/// Place of an example in a record.
-#[derive(Debug)]
-pub struct Place<'a, D: Device> {
-    /// The record.
-    pub record: &'a mut D::Record,
-    /// Number of the example.
-    pub example: usize,
-}
-
-/// Hyperparameters of Adam.
-#[derive(Debug, Clone, Copy)]
-pub struct Adam {
-    /// Learning rate.
-    pub lr: f64,
-    /// Coupled weight decay.
-    pub lambda_2: f64,
-}
-
-/// Numbers of a parameter.
-#[derive(Debug)]
-pub struct ParameterMemory<'a, D: Device> {
-    /// Weights.
-    pub value: &'a mut D::Numbers,
-    /// Gradient.
-    pub gradient: &'a D::Numbers,
-    /// Moments of the optimiser.
-    pub moments: &'a mut [D::Numbers; 2],
-    /// Length of the buffers.
-    pub len: usize,
-}
-
-/// Losses and scores of an epoch, by example.
-#[derive(Debug, Clone, Default)]
-pub struct Readings {
-    /// Loss of the labels, and the sum of the losses on attention of all layers.
-    pub losses: Vec<[f64; 2]>,
-    /// Sum of the losses, and counts, of the validation and the test nodes.
-    pub scores: Vec<[(f64, Counts); 2]>,
-}
-
-impl Readings {
-    /// Creates readings of zero for a number of examples.
-    pub fn new(examples: usize) -> Self {
-        Self { losses: vec![[0.0; 2]; examples], scores: vec![Default::default(); examples] }
-    }
-}
-
-/// Widths of a layer that shared memory depends on.
-#[derive(Debug, Clone, Copy)]
-pub struct LayerWidth {
-    /// Length of a projected row, including padding.
-    pub stride: usize,
-    /// Length of the weight matrix, including padding.
-    pub weight: usize,
-}
-
-macro_rules! copied {
-    ($($name:ident),*) => {
-        $(impl<D: Device> Clone for $name<'_, D> {
-            fn clone(&self) -> Self {
-                *self
-            }
-        }
-        impl<D: Device> Copy for $name<'_, D> {})*
-    };
-}
-copied!(Random, Mask, Input, Attention, Supervision, AttentionGradient, FromAbove, OutputGradient);
