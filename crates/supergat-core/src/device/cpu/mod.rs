@@ -1,5 +1,6 @@
 //! The CPU as a device: buffers are slices, and every primitive is a kernel whose work is divided into parts.
 
+mod attention;
 mod contrast;
 mod input;
 mod problem;
@@ -16,14 +17,13 @@ use crate::architecture::Architecture;
 use crate::error::{Error, Result};
 use crate::example::Example;
 use crate::kernels::{
-    self, Aggregation, Buffer, Dense, Dropout, EdgeLoss, Gradient, HeadLayout, Neighbours, Primitives, STATE, Slice,
-    sum_parts, transpose, vector_sums,
+    self, Aggregation, Buffer, Dense, Dropout, HeadLayout, Neighbours, Primitives, STATE, Slice, sum_parts, transpose,
 };
 use crate::layers::{AttentionLoss, Draw, Join};
 use crate::memory::Arena;
 use crate::model_kind::Convolution;
 use crate::random::{Purpose, Stream};
-use contrast::Scores;
+use attention::state_of;
 use input::Rows;
 use problem::Sampler;
 use scratch::Samples;
@@ -64,26 +64,6 @@ impl<'a, T: Primitives> Input<'a, Cpu<T>> {
             }
         }
     }
-}
-
-impl<'a, T: Primitives> Attention<'a, Cpu<T>> {
-    fn kernel(self, problem: &'a CpuProblem<T>) -> kernels::Attention<'a, T> {
-        kernels::Attention {
-            form: self.form,
-            layout: self.layout,
-            slope: T::from_f64(self.slope),
-            z: &self.z[..problem.nodes() * self.layout.stride()],
-            source_score: self.source_score,
-            incoming: problem.graph().incoming().lists(),
-            keep: self.keep.map(Mask::kernel),
-            chosen: self.chosen.map(Vec::as_slice),
-        }
-    }
-}
-
-/// Returns the state of the nodes of an example.
-fn state_of<'a, T: Primitives>(problem: &CpuProblem<T>, layout: HeadLayout, state: &'a Buffer<T>) -> &'a [T] {
-    &state[..problem.nodes() * STATE * layout.head_stride()]
 }
 
 impl<T: Primitives> Device for Cpu<T> {
@@ -317,49 +297,7 @@ impl<T: Primitives> Device for Cpu<T> {
         to: ProjectedGradient<'_, Self>,
         place: Place<'_, Self>,
     ) -> Result<()> {
-        let (graph, nodes, layout) = (problem.graph(), problem.nodes(), attention.layout);
-        let stride = layout.stride();
-        let CpuScratch { active, partial, losses, samples, .. } = scratch;
-        let sampled = match (&supervision, &*samples) {
-            (Supervision::Edges { lambda_e }, Samples::Edges(samples)) => Some((*lambda_e, samples)),
-            _ => None,
-        };
-        let edge_loss = sampled.map(|(lambda_e, samples)| EdgeLoss {
-            positives: &samples.positives,
-            negatives_by_target: samples.by_target.lists(),
-            negatives_by_source: samples.by_source.lists(),
-            weight: lambda_e / samples.count() as f64,
-        });
-        let vectors = from.vectors.map_or([&[][..], &[][..]], |a| a.split_at(stride).into());
-        let (attention, state) = (attention.kernel(problem), state_of(problem, layout, from.state));
-        let gradient = Gradient {
-            state,
-            out: &from.sums[..nodes * stride],
-            active: &active[..nodes],
-            vectors,
-            outgoing: graph.outgoing().lists(),
-            place_at_target: graph.place_at_target(),
-            symmetric: graph.is_symmetric(),
-            edge_loss,
-        };
-        let parts = &problem.edges;
-        let sums = &mut partial[..parts.len() * vector_sums(layout)];
-        let losses = &mut losses[..parts.len()];
-        let d_z = &mut to.z[..nodes * stride];
-        T::attention_backward(parts, attention, gradient, d_z, sums, losses);
-        let mut loss = sampled.map_or(0.0, |(_, samples)| losses.iter().sum::<f64>() / samples.count().max(1) as f64);
-        if let (Supervision::Margins { clock, layer }, Sampler::Margins(plan), Samples::Margins(samples)) =
-            (supervision, &problem.supervision, samples)
-        {
-            samples.draw(graph, parts, plan, |purpose| Stream::new(clock.seed, clock.step, layer, purpose));
-            let scores = Scores { parts, graph, attention, state, vectors };
-            loss = samples.backward(plan, scores, d_z, sums, losses);
-        }
-        if let Some(d_vectors) = to.vectors {
-            sum_parts(parts.len(), sums, d_vectors);
-        }
-        place.record.losses[place.example][1] += loss;
-        Ok(())
+        attention::backward(problem, attention, supervision, from, scratch, to, place)
     }
 
     fn edge_values(
