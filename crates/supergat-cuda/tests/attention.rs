@@ -1,6 +1,8 @@
 //! Attention, its gradient, the edge loss and the margin losses against the CPU. Without a GPU these tests pass without
 //! checking anything.
 
+mod support;
+
 use supergat_core::device::{
     Attention, AttentionGradient, Device, LayerWidth, Mask, Place, ProjectedGradient, Random, Readings, Supervision,
 };
@@ -11,18 +13,14 @@ use supergat_core::memory::Arena;
 use supergat_core::random::{Purpose, Stream};
 use supergat_core::sampling::{EdgeSamples, NegativeSampler, SampleSizes};
 use supergat_core::{Architecture, Direction, Example, Features, Graph, Labels, ModelKind, Primitives};
-use supergat_cuda::{Bits, Cuda, Numbers};
+use supergat_cuda::{Bits, Cuda};
+use support::{close, fetch, gpu, upload};
 
 const SLOPE: f32 = 0.2;
 const SEED: u64 = 17;
 const STEP: u32 = 3;
 const LAYER: u16 = 1;
 const LAMBDA: f64 = 4.0;
-
-/// Returns a GPU, or says that there is none.
-fn gpu() -> Option<Cuda> {
-    Cuda::new(0).map_err(|error| println!("skipped: no GPU ({error})")).ok()
-}
 
 fn stream(purpose: Purpose) -> Stream {
     Stream::new(SEED, STEP, LAYER, purpose)
@@ -55,28 +53,6 @@ fn rows(layout: HeadLayout, count: usize, salt: u16) -> Vec<f32> {
         }
     }
     all
-}
-
-fn upload(cuda: &Cuda, from: &[f32]) -> Numbers {
-    let mut to = cuda.numbers(from.len(), &mut Arena::allocating()).unwrap();
-    cuda.upload(from, &mut to).unwrap();
-    to
-}
-
-fn fetch(cuda: &Cuda, from: &Numbers, len: usize) -> Vec<f32> {
-    let mut to = vec![0.0; len];
-    cuda.download(from, &mut to).unwrap();
-    to
-}
-
-/// Compares with a tolerance relative to the largest number.
-#[track_caller]
-fn close(what: &str, found: &[f32], expected: &[f32]) {
-    assert_eq!(found.len(), expected.len(), "{what}");
-    let largest = expected.iter().fold(1e-6f32, |a, b| a.max(b.abs()));
-    for (k, (a, b)) in found.iter().zip(expected).enumerate() {
-        assert!((a - b).abs() <= 1e-4 * largest, "{what}, element {k}: {a} on the GPU and {b} on the CPU");
-    }
 }
 
 #[track_caller]

@@ -7,6 +7,7 @@ mod common;
 mod parity;
 #[path = "../../supergat-core/tests/engine/properties.rs"]
 mod properties;
+mod support;
 
 use common::{FORMS, Recipe, architecture};
 use std::ops::ControlFlow;
@@ -16,17 +17,7 @@ use supergat_core::{
     Trainer,
 };
 use supergat_cuda::Cuda;
-
-/// Opens the first GPU, or prints that the test is skipped.
-fn gpu() -> Option<Cuda> {
-    match Cuda::new(0) {
-        Ok(cuda) => Some(cuda),
-        Err(error) => {
-            println!("skipped: {error}");
-            None
-        }
-    }
-}
+use support::gpu;
 
 #[test]
 fn golden_files_match() {

@@ -1,6 +1,8 @@
 //! Products, outputs, losses, Adam, convolutions and recordings against the CPU or plain loops. Without a GPU these
 //! tests pass without checking anything.
 
+mod support;
+
 use supergat_core::device::{
     Adam, Device, FromAbove, Input, LayerWidth, Mask, Output, OutputGradient, ParameterMemory, Place, Random, Readings,
     SumsGradient,
@@ -12,45 +14,13 @@ use supergat_core::random::{Purpose, Stream};
 use supergat_core::{
     Architecture, Convolution, Direction, Example, Features, Graph, Labels, ModelKind, Primitives, SparseMatrix,
 };
-use supergat_cuda::{Bits, Cuda, Numbers, Problem, Recording};
-
-/// Returns a GPU, or says that there is none.
-fn gpu() -> Option<Cuda> {
-    match Cuda::new(0) {
-        Ok(cuda) => Some(cuda),
-        Err(error) => {
-            println!("skipped: no GPU ({error})");
-            None
-        }
-    }
-}
+use supergat_cuda::{Bits, Cuda, Problem, Recording};
+use support::{close, fetch, gpu, upload};
 
 /// Returns deterministic numbers in [-1, 1).
 fn numbers(len: usize, salt: u16) -> Vec<f32> {
     let stream = Stream::new(5, 0, salt, Purpose::Weights);
     (0..len as u64).map(|k| (2.0 * stream.uniform(k) - 1.0) as f32).collect()
-}
-
-fn place(cuda: &Cuda, from: &[f32]) -> Numbers {
-    let mut to = cuda.numbers(from.len(), &mut Arena::allocating()).unwrap();
-    cuda.upload(from, &mut to).unwrap();
-    to
-}
-
-fn fetch(cuda: &Cuda, from: &Numbers, len: usize) -> Vec<f32> {
-    let mut to = vec![0.0; len];
-    cuda.download(from, &mut to).unwrap();
-    to
-}
-
-/// Compares with a tolerance relative to the largest number.
-#[track_caller]
-fn close(what: &str, found: &[f32], expected: &[f32]) {
-    assert_eq!(found.len(), expected.len(), "{what}");
-    let largest = expected.iter().fold(1e-6f32, |a, b| a.max(b.abs()));
-    for (k, (a, b)) in found.iter().zip(expected).enumerate() {
-        assert!((a - b).abs() <= 1e-4 * largest, "{what}, element {k}: {a} and {b}");
-    }
 }
 
 const CLASSES: usize = 5;
@@ -142,14 +112,14 @@ fn dense_products_agree_with_the_cpu() {
             let mut expected_gradient = vec![0.0; columns * stride];
             f32::dense_transposed_product(&copies, dense, on_cpu, &g, stride, &mut room, &mut expected_gradient);
 
-            let (weight, gradient) = (place(&cuda, &w), place(&cuda, &g));
-            let hidden = place(&cuda, &x);
+            let (weight, gradient) = (upload(&cuda, &w), upload(&cuda, &g));
+            let hidden = upload(&cuda, &x);
             // A hidden input has a width that is a multiple of eight.
             let inputs =
                 [Some(Input::Features), (columns % 8 == 0).then_some(Input::Hidden { rows: &hidden, width: columns })];
             for input in inputs.into_iter().flatten() {
-                let mut out = place(&cuda, &vec![9.0; nodes * stride]);
-                let mut d_w = place(&cuda, &vec![9.0; columns * stride]);
+                let mut out = upload(&cuda, &vec![9.0; nodes * stride]);
+                let mut d_w = upload(&cuda, &vec![9.0; columns * stride]);
                 let mut runs = vec![];
                 for _ in 0..3 {
                     cuda.product(&problem, input, on_gpu, &weight, stride, &mut out).unwrap();
@@ -167,7 +137,7 @@ fn dense_products_agree_with_the_cpu() {
                 let mut expected = vec![0.0; nodes * columns];
                 let g = Dense { values: &g, columns: stride };
                 f32::dense_product(&parts, g, None, &transposed, columns, &mut expected);
-                let mut out = place(&cuda, &vec![9.0; nodes * columns]);
+                let mut out = upload(&cuda, &vec![9.0; nodes * columns]);
                 cuda.input_gradient(&problem, &gradient, stride, &weight, columns, &mut scratch, &mut out).unwrap();
                 close("gradient of the input", &fetch(&cuda, &out, nodes * columns), &expected);
             }
@@ -200,9 +170,9 @@ fn sparse_products_agree_with_the_cpu() {
             let mut expected_gradient = vec![0.0; columns * stride];
             f32::sparse_transposed_product(&copies, x, on_cpu, &g, stride, &mut room, &mut expected_gradient);
 
-            let (weight, gradient) = (place(&cuda, &w), place(&cuda, &g));
-            let mut out = place(&cuda, &vec![9.0; nodes * stride]);
-            let mut d_w = place(&cuda, &vec![9.0; columns * stride]);
+            let (weight, gradient) = (upload(&cuda, &w), upload(&cuda, &g));
+            let mut out = upload(&cuda, &vec![9.0; nodes * stride]);
+            let mut d_w = upload(&cuda, &vec![9.0; columns * stride]);
             let mut runs = vec![];
             for _ in 0..3 {
                 cuda.product(&problem, Input::Features, on_gpu, &weight, stride, &mut out).unwrap();
@@ -264,17 +234,17 @@ fn outputs_agree_with_the_cpu() {
                 sum_parts(parts.len(), &partial, &mut d_bias);
 
                 let output = Output { layout, join };
-                let (on_gpu, sums_gpu) = (place(&cuda, &bias), place(&cuda, &sums));
-                let mut out = place(&cuda, &vec![9.0; nodes * width]);
+                let (on_gpu, sums_gpu) = (upload(&cuda, &bias), upload(&cuda, &sums));
+                let mut out = upload(&cuda, &vec![9.0; nodes * width]);
                 cuda.output_forward(&problem, output, &on_gpu, &sums_gpu, &mut out).unwrap();
                 close("output", &fetch(&cuda, &out, nodes * width), &expected);
                 let mut runs = vec![];
                 for _ in 0..2 {
-                    let from_above = place(&cuda, &above);
+                    let from_above = upload(&cuda, &above);
                     let start = if join == Join::Mean { vec![9.0; nodes * stride] } else { above.clone() };
-                    let mut d_sums = place(&cuda, &start);
-                    let mut d_bias = place(&cuda, &vec![9.0; width]);
-                    let mut state = place(&cuda, &vec![7.0; nodes * states]);
+                    let mut d_sums = upload(&cuda, &start);
+                    let mut d_bias = upload(&cuda, &vec![9.0; width]);
+                    let mut state = upload(&cuda, &vec![7.0; nodes * states]);
                     let above = if join == Join::Mean {
                         FromAbove::Mean(&from_above)
                     } else {
@@ -319,8 +289,8 @@ fn losses_and_scores_agree_with_the_cpu() {
             &mut expected,
             &mut vec![0.0; parts.len()],
         );
-        let on_gpu = place(&cuda, &logits);
-        let mut gradient = place(&cuda, &vec![9.0; nodes * CLASSES]);
+        let on_gpu = upload(&cuda, &logits);
+        let mut gradient = upload(&cuda, &vec![9.0; nodes * CLASSES]);
         let mut record = cuda.record(3).unwrap();
         let mut readings = [Readings::default(), Readings::default()];
         for readings in &mut readings {
@@ -349,8 +319,8 @@ fn recorded_steps_of_adam_agree_with_the_cpu() {
     for len in [1, 7, 8, 100_000] {
         let (mut w, g) = (numbers(len, 1), numbers(len, 2));
         let (mut m, mut v) = (vec![0.0; len], vec![0.0; len]);
-        let (mut value, gradient) = (place(&cuda, &w), place(&cuda, &g));
-        let mut moments = [place(&cuda, &m), place(&cuda, &v)];
+        let (mut value, gradient) = (upload(&cuda, &w), upload(&cuda, &g));
+        let mut moments = [upload(&cuda, &m), upload(&cuda, &v)];
         let mut clock = cuda.clock(1).unwrap();
         cuda.set_step(&mut clock, 0).unwrap();
         let mut recording = Recording::default();
@@ -408,9 +378,9 @@ fn convolutions_agree_with_plain_loops() {
                         d_z[i * stride + c] = g[i * width + c - width];
                     }
                 }
-                let (z, g) = (place(&cuda, &z), place(&cuda, &g));
-                let mut out = place(&cuda, &vec![9.0; nodes * width]);
-                let mut back = place(&cuda, &vec![9.0; nodes * stride]);
+                let (z, g) = (upload(&cuda, &z), upload(&cuda, &g));
+                let mut out = upload(&cuda, &vec![9.0; nodes * width]);
+                let mut back = upload(&cuda, &vec![9.0; nodes * stride]);
                 let mut runs = vec![];
                 for _ in 0..3 {
                     cuda.convolve(&problem, convolution, width, &z, &mut out).unwrap();

@@ -1,5 +1,7 @@
 //! Masks and samples have the same bits as those of the CPU. Without a GPU these tests pass without checking anything.
 
+mod support;
+
 use supergat_core::device::{Device, LayerWidth, Random};
 use supergat_core::kernels::{Dropout, HeadLayout};
 use supergat_core::layers::AttentionLoss;
@@ -7,12 +9,7 @@ use supergat_core::memory::Arena;
 use supergat_core::random::{Purpose, Stream};
 use supergat_core::sampling::{EdgeSamples, NegativeSampler, SampleSizes};
 use supergat_core::{Architecture, Direction, Example, Features, Graph, Labels, ModelKind};
-use supergat_cuda::Cuda;
-
-/// Returns a GPU, or says that there is none.
-fn gpu() -> Option<Cuda> {
-    Cuda::new(0).map_err(|error| println!("skipped: no GPU ({error})")).ok()
-}
+use support::gpu;
 
 /// A graph in which every pair is joined with a probability.
 fn example(nodes: usize, edges: usize, direction: Direction) -> Example<f32> {
