@@ -1,7 +1,7 @@
 //! Recorded sequences of kernels (CUDA graphs). The first run does the work directly, which compiles the kernels
 //! and fills the memory of libraries. The second run is recorded, and replayed from then on.
 //!
-//! A library that loads its kernels in one thread disturbs a recording in another. So one thread at a time runs or
+//! A library that loads its kernels in one thread may disturb a recording in another. So one thread at a time runs or
 //! records for the first time, and a disturbed recording is made again in the next run.
 
 use crate::launch::{Cuda, device_error, failed};
