@@ -119,7 +119,7 @@ pub fn estimate(
     let runs_at_once = resources.workers(dataset.nodes(), seeds) as u64;
     let (mut gpu, mut copies, mut driver) = (None, 0, 0);
     if let DeviceChoice::Cuda(_) = resources.device {
-        let placed = dataset.examples.iter().map(|example| placed(example, &architecture, resources.tf32)).sum();
+        let placed = dataset.examples.iter().map(|example| placed(example, &architecture)).sum();
         let estimate = GpuEstimate { dataset: placed, parameters, workspace: 0, runs_at_once, peak: 0 };
         gpu = Some(estimate.with_workspace(workspace));
         copies = dataset.examples.iter().map(copies_for_gpu).sum();
@@ -143,7 +143,7 @@ pub fn gpu_workspace(dataset: &Dataset, settings: &Settings, resources: &Resourc
 }
 
 /// Returns the number of bytes of an example in the memory of a GPU, for training.
-fn placed(example: &Example<f32>, architecture: &Architecture, tf32: bool) -> u64 {
+fn placed(example: &Example<f32>, architecture: &Architecture) -> u64 {
     let (graph, features) = (&example.graph, &example.features);
     let (nodes, edges) = (graph.nodes() as u64, graph.edges() as u64);
     // Offsets and neighbours, and the position of each edge in the other lists.
@@ -155,12 +155,10 @@ fn placed(example: &Example<f32>, architecture: &Architecture, tf32: bool) -> u6
         Features::Dense { .. } => 4 * stored,
         Features::Sparse(_) => 20 * stored + 4 * nodes,
     };
-    // Wide dense inputs are copied for dropout.
+    // Dense inputs are copied for dropout.
     let hidden = HeadLayout::new(architecture.heads, architecture.hidden).stride();
     let columns = if let Features::Dense { columns, .. } = **features { columns } else { 0 };
-    let is_copied = |width: usize| tf32 || width > 512 || hidden > 256;
-    let widest = [columns, hidden].into_iter().filter(|&width| is_copied(width)).max().unwrap_or(0) as u64;
-    let dropped = if architecture.dropout > 0.0 { 4 * nodes * widest } else { 0 };
+    let dropped = if architecture.dropout > 0.0 { 4 * nodes * columns.max(hidden) as u64 } else { 0 };
     let other = example.bytes() - example.graph.bytes() - features.bytes() + nodes;
     graph + values + dropped + other
 }
