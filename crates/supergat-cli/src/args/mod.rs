@@ -1,5 +1,6 @@
 //! The command line.
 
+mod device;
 mod help;
 mod options;
 mod recommend;
@@ -7,6 +8,7 @@ mod reproduce;
 mod study;
 mod sweep;
 
+pub use device::{DeviceArgs, DevicesArgs};
 pub use options::{Options, ReadingArgs, TableArgs};
 pub use recommend::RecommendArgs;
 pub use reproduce::{ReproduceArgs, TableChoice};
@@ -232,27 +234,6 @@ pub struct BenchArgs {
     /// Print the result as one JSON object
     #[arg(long, help_heading = OUTPUT)]
     pub json: bool,
-}
-
-/// Arguments of `supergat devices`.
-#[derive(Debug, Args)]
-#[command(after_help = help::DEVICES)]
-pub struct DevicesArgs {
-    /// Print the devices as one JSON object
-    #[arg(long)]
-    pub json: bool,
-}
-
-/// Choice of the device that trains.
-#[derive(Debug, Clone, Copy, Args)]
-pub struct DeviceArgs {
-    /// Device that trains: cpu, cuda, cuda:1, or auto (a GPU if there is one). A GPU computes other last digits
-    /// [default: cpu]
-    #[arg(long, value_name = "DEVICE", help_heading = RUN)]
-    pub device: Option<DeviceChoice>,
-    /// Let dense products on a GPU round their factors to 10 bits: faster for wide features, less exact
-    #[arg(long, help_heading = RUN)]
-    pub tf32: bool,
 }
 
 /// Arguments of `supergat convert`.
