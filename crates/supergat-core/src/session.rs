@@ -89,7 +89,7 @@ impl<'p, D: Device> Session<'p, D> {
         self.prepared.device().set_step(&mut self.clock, step)
     }
 
-    /// Goes on to the next step.
+    /// Increases the number of the step by one.
     pub fn advance(&mut self) -> Result<()> {
         self.prepared.device().advance(&mut self.clock)
     }

@@ -31,7 +31,7 @@ pub(crate) fn set_step(cuda: &Cuda, clock: &mut Clock, step: u32) -> Result<()> 
     launch!(cuda, &CLOCK, &[], "set_step", grid(1, 1), &mut clock.data, &step)
 }
 
-/// Goes on to the next step.
+/// Increases the number of the step by one.
 pub(crate) fn advance(cuda: &Cuda, clock: &mut Clock) -> Result<()> {
     launch!(cuda, &CLOCK, &[], "advance", grid(1, 1), &mut clock.data)
 }

@@ -2,7 +2,7 @@
 //! and fills the memory of libraries. The second run is recorded, and replayed from then on.
 //!
 //! A library that loads its kernels in one thread may disturb a recording in another. So one thread at a time runs or
-//! records for the first time, and a disturbed recording is made again in the next run.
+//! records for the first time, and a recording that failed is tried again in the next run.
 
 use crate::launch::{Cuda, device_error, failed};
 use cudarc::driver::CudaGraph;
@@ -21,7 +21,7 @@ pub struct Recording {
 enum State {
     #[default]
     New,
-    /// Run at least once; recording failed so many times.
+    /// The sequence was run at least once. The number counts failed recordings.
     Run(u8),
     Recorded(CudaGraph),
 }

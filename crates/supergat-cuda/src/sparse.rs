@@ -84,7 +84,7 @@ pub(crate) struct SparseFeatures {
     index: CudaSlice<u32>,
     /// Value of each entry.
     values: CudaSlice<f32>,
-    /// The same matrix by columns, for training.
+    /// The entries in the order of columns; only needed in training.
     by_column: Option<ByColumn>,
 }
 

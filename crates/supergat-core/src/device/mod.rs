@@ -83,7 +83,8 @@ pub trait Device: Debug + Clone + Send + Sync + 'static {
     fn clock(&self, seed: u64) -> Result<Self::Clock>;
     /// Sets the number of the step.
     fn set_step(&self, clock: &mut Self::Clock, step: u32) -> Result<()>;
-    /// Goes on to the next step. A recording contains this, unlike [`Device::set_step`].
+    /// Increases the number of the step by one. A recording repeats this when it is replayed;
+    /// [`Device::set_step`] must not be recorded.
     fn advance(&self, clock: &mut Self::Clock) -> Result<()>;
     /// Runs a sequence of primitives. A device may record the sequence when it is run, and later replay the
     /// recording instead of calling `work`. So `work` must run the same primitives on the same memory every
