@@ -15,9 +15,7 @@ use supergat_core::Result;
 pub(crate) fn driver() -> Result<(i32, i32)> {
     // SAFETY: loading the driver runs its initialisation only.
     if !unsafe { driver_sys::is_culib_present() } {
-        return Err(device_error(
-            "no NVIDIA driver found: install the driver of the GPU, or train on the CPU (device = cpu)".into(),
-        ));
+        return Err(device_error("no NVIDIA driver found: install the driver of the GPU, or train on the CPU".into()));
     }
     let mut version = 0;
     // SAFETY: the driver is present, and the number is a valid place.
@@ -43,9 +41,7 @@ pub(crate) fn count() -> Result<usize> {
 }
 
 fn no_gpu() -> supergat_core::Error {
-    device_error(
-        "no NVIDIA GPU found: check CUDA_VISIBLE_DEVICES and nvidia-smi, or train on the CPU (device = cpu)".into(),
-    )
+    device_error("no NVIDIA GPU found: check CUDA_VISIBLE_DEVICES and nvidia-smi, or train on the CPU".into())
 }
 
 /// Checks that the compiler of kernels is present and not newer than the driver.

@@ -85,7 +85,7 @@ impl Problem {
         // Positions of edges and blocks of kernels are numbered with 32 bits.
         if edges >= 1 << 32 {
             return Err(device_error(format!(
-                "{edges} edges are more than the 4294967295 that a GPU can number: train on the CPU (device = cpu)"
+                "{edges} edges are more than the 4294967295 that a GPU can number: train on the CPU"
             )));
         }
         let training = !example.train.is_empty();

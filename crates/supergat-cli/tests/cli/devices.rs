@@ -47,7 +47,7 @@ fn refuses_cuda_without_a_gpu() {
     let workspace = Workspace::new();
     for command in COMMANDS {
         let error = refused(&workspace, 1, &[command, &["--device", "cuda"]].concat());
-        assert!(error.starts_with("no NVIDIA ") && error.contains("device = cpu"), "{command:?}: {error}");
+        assert!(error.starts_with("no NVIDIA ") && error.contains("train on the CPU"), "{command:?}: {error}");
     }
     let error = refused(&workspace, 1, &["train", SMALL, "--device", "cuda:3", "--estimate", "--json"]);
     assert!(error.starts_with("no NVIDIA "), "{error}");

@@ -66,9 +66,9 @@ pub struct SweepOutcome {
 /// Runs the node classification jobs that have no result in the file.
 ///
 /// On the CPU, several jobs run in parallel on one thread each; a single job uses all threads. Results do not
-/// depend on the number of threads. On a GPU, several jobs on a small graph run side by side. Each dataset is loaded once, while the last runs on the previous one are still
-/// training. `observe` is called from all threads and can stop the sweep. Unfinished runs are then lost;
-/// finished ones are in the file.
+/// depend on the number of threads. On a GPU, several jobs on a small graph run side by side. Each dataset is
+/// loaded once, while the last runs on the previous one are still training. `observe` is called from all threads
+/// and can stop the sweep. Unfinished runs are then lost; finished ones are in the file.
 pub fn run_sweep(
     jobs: Vec<Job>,
     results: &mut ResultsFile,
