@@ -203,8 +203,9 @@ mod tests {
         let (gpu, nodes, edges) = (one.gpu.unwrap(), 2000, dataset.examples[0].graph.edges() as u64);
         assert_eq!((one.workspace, cpu.gpu), (0, None));
         assert_eq!((gpu.parameters, gpu.workspace), (cpu.parameters, cpu.workspace));
-        let graph_and_features = 4 * (nodes + 2 * edges) + 4 * 16 * nodes;
-        assert!(gpu.dataset >= graph_and_features && gpu.dataset < graph_and_features + 20 * nodes, "{gpu:?}");
+        // Graph, features, and a copy of the hidden rows (8 heads of 8) for dropout.
+        let largest = 4 * (nodes + 2 * edges) + 4 * 16 * nodes + 4 * 64 * nodes;
+        assert!(gpu.dataset >= largest && gpu.dataset < largest + 20 * nodes, "{gpu:?}");
         let five = estimate(&dataset, &settings, 5, resources, 0, (1000, 2000)).unwrap().gpu.unwrap();
         assert_eq!((five.runs_at_once, five.peak), (5, 5 * gpu.peak));
         let large = gpu.with_workspace(1 << 40);
