@@ -3,6 +3,7 @@
 //! For readers of several files, the bytes are split at the separator `\n==\n`; missing files are empty.
 
 use std::path::Path;
+use supergat_data::converted::PartitionedFile;
 use supergat_data::pickle::{Limits, Pickle, Value};
 use supergat_data::{
     LoadOptions, graphml, graphsaint, matrix_market, musae, npy, npz, npz_dataset, ppi, webkb, wiki_cs,
@@ -161,9 +162,16 @@ pub fn table_files(bytes: &[u8]) {
     std::fs::remove_dir_all(root).expect("the folder was just made");
 }
 
-/// Reads a converted dataset.
+/// Reads a converted dataset, and its parts if it has any.
 pub fn converted_file(bytes: &[u8]) {
     let _ = supergat_data::converted::parse(here(), bytes);
+    let Ok(file) = PartitionedFile::from_bytes(here(), bytes.to_vec()) else { return };
+    for graph in (0..file.graphs()).map(|k| file.graph(k)) {
+        for nodes in (0..graph.parts()).map(|part| graph.part(part)) {
+            let _ = (graph.order(nodes.clone()), graph.place_at_target(nodes.clone()));
+            let _ = (graph.features(nodes.clone()), graph.splits(nodes));
+        }
+    }
 }
 
 /// Returns a gzip file of the bytes without compression.

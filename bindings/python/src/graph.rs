@@ -10,7 +10,7 @@ use serde_json::json;
 use std::sync::Arc;
 use supergat::engine::{Example, Features, Labels};
 use supergat::lab::GraphStatistics;
-use supergat::{CacheChoice, Dataset, FeatureChoice, LoadOptions, TableOptions};
+use supergat::{CacheChoice, Dataset, FeatureChoice, LoadOptions, NodeOrderChoice, TableOptions};
 
 /// Lists of training, validation and test nodes.
 type Split<'py> = [PyReadonlyArray1<'py, u32>; 3];
@@ -35,16 +35,20 @@ fn options(text: &str) -> PyResult<LoadOptions> {
         split: Option<String>,
         features: Option<String>,
         add_features: Option<String>,
+        row_normalise: bool,
+        node_order: Option<String>,
         cache: bool,
         tables: TableOptions,
     }
     impl Default for Options {
         fn default() -> Self {
-            Self { split: None, features: None, add_features: None, cache: true, tables: TableOptions::default() }
+            let tables = TableOptions::default();
+            let (split, features, add_features, node_order) = (None, None, None, None);
+            Self { split, features, add_features, row_normalise: false, node_order, cache: true, tables }
         }
     }
     let refused = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
-    let Options { split, features, add_features, cache, tables } =
+    let Options { split, features, add_features, row_normalise, node_order, cache, tables } =
         serde_json::from_str(text).map_err(|error| refused(&error))?;
     let mut options = LoadOptions { tables, ..LoadOptions::default() };
     if let Some(split) = split {
@@ -58,10 +62,20 @@ fn options(text: &str) -> PyResult<LoadOptions> {
     if let Some(choice) = choice {
         options.features = choice.map_err(|error| refused(&error))?;
     }
+    options.features = options.features.row_normalise(row_normalise);
+    if let Some(order) = node_order {
+        options.node_order = self::node_order(&order)?;
+    }
     if !cache {
         options.cache = CacheChoice::Off;
     }
     Ok(options)
+}
+
+fn node_order(name: &str) -> PyResult<NodeOrderChoice> {
+    name.parse().map_err(|_| {
+        PyValueError::new_err(format!("node_order: expected \"auto\", \"given\" or \"local\", found {name:?}"))
+    })
 }
 
 #[pymethods]
@@ -84,7 +98,7 @@ impl Graph {
 
     /// Builds a graph from arrays. Features are dense, or compressed rows (offsets, columns, values, width).
     #[staticmethod]
-    #[pyo3(signature = (nodes, sources, targets, *, dense=None, csr=None, ids=None, directed=false, name="arrays"))]
+    #[pyo3(signature = (nodes, sources, targets, *, dense=None, csr=None, ids=None, weights=None, attributes=None, duplicates="sum", directed=false, name="arrays", node_order="auto"))]
     #[allow(clippy::too_many_arguments)]
     fn from_arrays(
         py: Python<'_>,
@@ -94,11 +108,24 @@ impl Graph {
         dense: Option<PyReadonlyArray2<'_, f32>>,
         csr: Option<(PyReadonlyArray1<'_, u64>, PyReadonlyArray1<'_, u32>, PyReadonlyArray1<'_, f32>, usize)>,
         ids: Option<Vec<String>>,
+        weights: Option<PyReadonlyArray1<'_, f64>>,
+        attributes: Option<PyReadonlyArray2<'_, f32>>,
+        duplicates: &str,
         directed: bool,
         name: &str,
+        node_order: &str,
     ) -> PyResult<Self> {
         let mut builder = Dataset::builder(nodes).name(name).directed(directed).class_names(["0", "1"]);
+        builder = builder.node_order(self::node_order(node_order)?);
         builder = builder.edge_lists(sources.as_slice()?, targets.as_slice()?);
+        let refused = |reason: String| PyValueError::new_err(format!("duplicates: {reason}, found {duplicates:?}"));
+        builder = builder.duplicates(duplicates.parse().map_err(refused)?);
+        if let Some(weights) = &weights {
+            builder = builder.edge_weights(weights.as_slice()?);
+        }
+        if let Some(attributes) = &attributes {
+            builder = builder.edge_features(attributes.as_slice()?, attributes.as_array().ncols());
+        }
         if let Some(dense) = &dense {
             builder = builder.dense_features(dense.as_slice()?, dense.as_array().ncols());
         }
@@ -128,15 +155,21 @@ impl Graph {
         let lists = [split[0].as_slice()?.to_vec(), split[1].as_slice()?.to_vec(), split[2].as_slice()?.to_vec()];
         let dataset = &self.dataset;
         guarded(py, || {
+            let (order, edges) = (example.order.clone(), example.edges.clone());
             let example = Example::new(example.graph.clone(), example.features.clone(), labels, lists)?;
+            let example = Example { order, edges, ..example };
             let (splits, origin) = (Vec::new(), None);
             Ok(Dataset { examples: vec![example], class_names, splits, origin, ..(**dataset).clone() })
         })
         .map(Self::new)
     }
 
-    /// Returns the same graph with another random split.
-    fn redrawn(&self, seed: u64) -> PyResult<Self> {
+    /// Returns the same graph with another random split: by class, or by shares such as `60/20/20`.
+    #[pyo3(signature = (seed, shares=None))]
+    fn redrawn(&self, py: Python<'_>, seed: u64, shares: Option<&str>) -> PyResult<Self> {
+        if let Some(shares) = shares {
+            return guarded(py, || Ok(self.dataset.drawn_by_shares(shares.parse()?, seed)?)).map(Self::new);
+        }
         let message = "a graph with several classes per node, or several graphs, comes with its own split";
         self.dataset.redrawn(seed).map(Self::new).ok_or_else(|| PyValueError::new_err(message))
     }
@@ -149,6 +182,11 @@ impl Graph {
     #[getter]
     fn nodes(&self) -> usize {
         self.dataset.nodes()
+    }
+
+    #[getter]
+    fn node_order(&self) -> &'static str {
+        self.dataset.node_order()
     }
 
     #[getter]
@@ -230,19 +268,43 @@ impl Graph {
     fn edges<'py>(&self, py: Python<'py>) -> [Bound<'py, PyArray1<u32>>; 2] {
         let (mut sources, mut targets, mut first) = (Vec::new(), Vec::new(), 0u32);
         for example in &self.dataset.examples {
-            let incoming = example.graph.incoming();
-            for node in 0..example.graph.nodes() {
-                for position in incoming.range(node) {
-                    let source = incoming.neighbours[position];
-                    if source as usize != node {
-                        sources.push(first + source);
-                        targets.push(first + node as u32);
-                    }
-                }
-            }
+            for_each_edge(example, |position, node| {
+                sources.push(first + example.graph.incoming().neighbours[position]);
+                targets.push(first + node as u32);
+            });
             first += example.graph.nodes() as u32;
         }
         [sources.into_pyarray(py), targets.into_pyarray(py)]
+    }
+
+    #[getter]
+    fn edge_features(&self) -> usize {
+        self.dataset.edge_features()
+    }
+
+    /// Weights of the edges of [`Self::edges`]; empty if all are 1.
+    fn edge_weights<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f32>> {
+        let weights = |example: &Example<f32>| example.edges.as_ref().map_or(Vec::new(), |edges| edges.weights().to_vec());
+        let all: Vec<Vec<f32>> = self.dataset.examples.iter().map(weights).collect();
+        let mut found = Vec::new();
+        if all.iter().any(|weights| !weights.is_empty()) {
+            for (example, weights) in self.dataset.examples.iter().zip(&all) {
+                for_each_edge(example, |position, _| found.push(weights.get(position).copied().unwrap_or(1.0)));
+            }
+        }
+        found.into_pyarray(py)
+    }
+
+    /// Features of the edges of [`Self::edges`], a row per edge.
+    fn edge_attributes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, numpy::PyArray2<f32>>> {
+        let (mut values, mut edges) = (Vec::new(), 0);
+        for example in &self.dataset.examples {
+            for_each_edge(example, |position, _| {
+                edges += 1;
+                values.extend(example.edges.iter().flat_map(|edges| edges.features_of(position)));
+            });
+        }
+        values.into_pyarray(py).reshape([edges, self.dataset.edge_features()])
     }
 
     /// Features as a dense array, or as compressed rows (offsets, columns, values).
@@ -280,7 +342,11 @@ impl Graph {
         guarded(py, || {
             let statistics = GraphStatistics::of(dataset);
             let columns = dataset.schema.as_ref().map_or(&[][..], |schema| &schema.decisions);
-            Ok(json!({ "dataset": dataset.name, "statistics": statistics, "columns": columns, "notes": dataset.notes }))
+            let link_columns = dataset.link_schema.as_ref().map_or(&[][..], |schema| &schema.columns.decisions);
+            Ok(json!({
+                "dataset": dataset.name, "statistics": statistics, "columns": columns, "link_columns": link_columns,
+                "notes": dataset.notes,
+            }))
         })
         .map(|summary| summary.to_string())
     }
@@ -303,10 +369,17 @@ impl Graph {
         let folder = tempfile::tempdir()?;
         let path = folder.path().join("graph.safetensors");
         std::fs::write(&path, bytes)?;
-        let source = path.display().to_string();
-        let options = LoadOptions { cache: CacheChoice::Off, ..LoadOptions::default() };
-        let mut dataset = guarded(py, || supergat::load_with(&source, &options))?;
-        dataset.origin = None;
-        Ok(Self::new(dataset))
+        // With the order of nodes that the graph had.
+        guarded(py, || Ok(supergat::data::converted::read(&path)?)).map(Self::new)
+    }
+}
+
+/// Calls `visit` with position and target of each edge between different nodes.
+fn for_each_edge(example: &Example<f32>, mut visit: impl FnMut(usize, usize)) {
+    let incoming = example.graph.incoming();
+    for node in 0..example.graph.nodes() {
+        for position in incoming.range(node).filter(|position| incoming.neighbours[*position] as usize != node) {
+            visit(position, node);
+        }
     }
 }

@@ -5,6 +5,7 @@ mod columns;
 mod errors;
 mod graph;
 mod model;
+mod options;
 mod studies;
 
 use pyo3::prelude::*;

@@ -2,6 +2,7 @@
 
 use crate::errors::{exception, guarded, internal};
 use crate::graph::Graph;
+use crate::options::{self, Weights, settings_of, value};
 use numpy::{IntoPyArray, PyArray2, PyArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -9,13 +10,18 @@ use pyo3::types::{PyBytes, PyDict};
 use serde_json::json;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 use supergat::hyperparameters::{HYPERPARAMETERS, Hyperparameter, Value};
+use supergat::lab::Saving;
 use supergat::lab::report::{EpochLine, Report, Run};
-use supergat::{Classifier, DeviceChoice, Epoch, Observation, Predictions, SeedRun};
+use supergat::{
+    Calibrate, Checkpoints, Classifier, DeviceChoice, Epoch, Interval, Observation, Predictions, SeedMetrics, SeedRun,
+    ThresholdRule,
+};
 
 /// Time between two looks at signals and progress.
 const LOOK: Duration = Duration::from_millis(50);
@@ -41,6 +47,7 @@ pub fn hyperparameters() -> PyResult<String> {
             Value::Whole(value) => json!(value),
             Value::Number(value) => json!(value),
             Value::Switch(value) => json!(value),
+            Value::Choice(name) => json!(name),
         };
         json!({ "name": h.name, "group": h.group.heading(), "meaning": h.meaning, "range": h.range.to_string(), "default": default })
     };
@@ -103,20 +110,12 @@ pub fn interruptible<T: Send>(
     }
 }
 
-fn value(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Value> {
-    if let Ok(value) = value.extract::<bool>() {
-        return Ok(Value::Switch(value));
-    }
-    if let Ok(value) = value.extract::<u64>() {
-        return Ok(Value::Whole(value));
-    }
-    let message = || PyValueError::new_err(format!("{name}: expected a number or a boolean, found {value}"));
-    value.extract::<f64>().map(Value::Number).map_err(|_| message())
-}
-
-/// Trains once per seed. `progress(done, epoch, metric)` is called while it runs.
+/// Trains once per seed. `progress(done, epoch, metric)` is called while it runs. Checkpoints are written to the
+/// folder `checkpoint`, and removed when the training is finished.
 #[pyfunction]
-#[pyo3(signature = (graph, *, model=None, preset=None, values=None, seeds, threads=None, device="cpu", tf32=false, progress=None))]
+#[pyo3(signature = (graph, *, model=None, preset=None, values=None, seeds, threads=None, device="cpu", tf32=false,
+    checkpoint=None, checkpoint_every="10m",
+    class_weight=None, positive=None, calibrate="auto", threshold=None, select=None, ensemble=false, progress=None))]
 #[allow(clippy::too_many_arguments)]
 pub fn train<'py>(
     py: Python<'py>,
@@ -128,9 +127,30 @@ pub fn train<'py>(
     threads: Option<usize>,
     device: &str,
     tf32: bool,
+    checkpoint: Option<PathBuf>,
+    checkpoint_every: &str,
+    class_weight: Option<Weights>,
+    positive: Option<&str>,
+    calibrate: &str,
+    threshold: Option<&str>,
+    select: Option<&str>,
+    ensemble: bool,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let device: DeviceChoice = device.parse().map_err(|reason| PyValueError::new_err(format!("device: {reason}")))?;
+    let every: Interval =
+        checkpoint_every.parse().map_err(|reason| PyValueError::new_err(format!("checkpoint_every: {reason}")))?;
+    let named = |name: &str, reason: String| PyValueError::new_err(format!("{name}: {reason}"));
+    let calibrate: Calibrate = calibrate.parse().map_err(|reason| named("calibrate", reason))?;
+    let threshold: Option<ThresholdRule> =
+        threshold.map(str::parse).transpose().map_err(|reason| named("threshold", reason))?;
+    let (select, class_weight) = (options::select(select)?, options::class_weight(class_weight)?);
+    let not_saved = Mutex::new(None);
+    let report = |saving: Saving<'_>| {
+        let mut not_saved = not_saved.lock().unwrap_or_else(PoisonError::into_inner);
+        *not_saved = if let Saving::Failed(error) = saving { Some(error.to_string()) } else { None };
+    };
+    let checkpoints = checkpoint.map(|folder| Checkpoints::in_folder(&folder, every).report_to(report));
     let stop = AtomicBool::new(false);
     let (done, epochs, metric) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
     let observe = |event: Observation<'_>| {
@@ -139,7 +159,7 @@ pub fn train<'py>(
                 epochs.store(epoch.epoch as u64 + 1, Ordering::Relaxed);
                 metric.store(epoch.validation.metric.to_bits(), Ordering::Relaxed);
             }
-            Observation::Done(_) => {
+            Observation::Done(..) => {
                 done.fetch_add(1, Ordering::Relaxed);
             }
         }
@@ -167,6 +187,19 @@ pub fn train<'py>(
         if let Some(threads) = threads {
             builder = builder.threads(threads);
         }
+        if let Some(checkpoints) = &checkpoints {
+            builder = builder.checkpoints(checkpoints);
+        }
+        builder = builder.calibrate(calibrate).ensemble(ensemble).class_weight(class_weight);
+        if let Some(class) = positive {
+            builder = builder.positive(class);
+        }
+        if let Some(rule) = threshold {
+            builder = builder.threshold(rule);
+        }
+        if let Some(select) = select {
+            builder = builder.select(select);
+        }
         for (name, value) in given {
             builder = builder.set(&name, value)?;
         }
@@ -174,17 +207,36 @@ pub fn train<'py>(
         builder.train(dataset).map(|training| (training, choice))
     })?;
     let (training, choice) = training.map_err(exception)?;
+    if let Some(checkpoints) = checkpoints.as_ref().filter(|_| !training.interrupted) {
+        checkpoints.remove()?;
+    }
+    drop(checkpoints);
     let found = PyDict::new(py);
+    found.set_item("not_saved", not_saved.into_inner().unwrap_or_else(PoisonError::into_inner))?;
     found.set_item("runs", training.runs.iter().map(|run| run_of(py, run)).collect::<PyResult<Vec<_>>>()?)?;
     found.set_item("best", training.best)?;
     found.set_item("interrupted", training.interrupted)?;
     found.set_item("recommendation", training.recommendation.as_ref().map(|found| json!(found).to_string()))?;
-    found.set_item("settings", json!(choice.settings).to_string())?;
+    found.set_item("settings", settings_of(&choice.settings, &dataset.class_names).to_string())?;
     found.set_item("published", choice.published)?;
     found.set_item("unused", choice.unused)?;
     found.set_item("probabilities", probabilities(py, &training.predictions)?)?;
+    let mean = training.ensemble.as_ref().map(|(mean, _)| probabilities(py, mean)).transpose()?;
+    found.set_item("ensemble", mean)?;
+    found.set_item("metric", training.metric.name())?;
+    found.set_item("metrics", json!(training.metrics.iter().map(metrics_of).collect::<Vec<_>>()).to_string())?;
+    found.set_item("ensemble_metrics", training.ensemble.as_ref().map(|(_, metrics)| metrics_of(metrics).to_string()))?;
+    found.set_item("warnings", training.warnings())?;
     found.set_item("model", Model { classifier: Arc::new(training.classifier) })?;
     Ok(found)
+}
+
+/// Converts all metrics of one seed.
+fn metrics_of(seed: &SeedMetrics) -> serde_json::Value {
+    json!({
+        "validation": seed.validation, "test": seed.test, "temperature": seed.decision.temperature,
+        "threshold": seed.decision.threshold, "uncalibrated": seed.uncalibrated,
+    })
 }
 
 /// Converts the result of one seed, with its curves.
@@ -251,11 +303,14 @@ impl Model {
         probabilities(py, &predictions)
     }
 
-    /// Number of nodes, loss and metric of every split, as JSON.
+    /// Number of nodes, loss, metric and all metrics of every split, as JSON.
     fn evaluate(&self, py: Python<'_>, graph: &Graph) -> PyResult<String> {
         let found = guarded(py, || self.classifier.evaluate(&graph.dataset))?;
         let score = |split: Option<supergat::SplitScore>| {
-            split.map(|split| json!({ "nodes": split.nodes, "loss": split.score.loss, "metric": split.score.metric }))
+            split.map(|split| {
+                let (nodes, score) = (split.nodes, split.score);
+                json!({ "nodes": nodes, "loss": score.loss, "metric": score.metric, "metrics": split.metrics })
+            })
         };
         let splits = json!({ "train": score(found.train), "validation": score(found.validation), "test": score(found.test) });
         Ok(splits.to_string())
@@ -306,8 +361,9 @@ impl Model {
         let (card, shape) = (self.classifier.card(), self.classifier.architecture());
         json!({
             "model": self.classifier.model_name(), "dataset": card.dataset, "class_names": card.class_names,
-            "settings": card.settings, "seed": card.seed, "best_epoch": card.best_epoch, "version": card.version,
-            "features": shape.input_features, "multi_label": shape.multi_label,
+            "settings": card.settings.as_ref().map(|settings| settings_of(settings, &card.class_names)), "seed": card.seed, "best_epoch": card.best_epoch, "version": card.version,
+            "temperature": card.decision.temperature, "threshold": card.decision.threshold,
+            "positive": self.classifier.positive_class(), "features": shape.input_features, "multi_label": shape.multi_label,
         })
         .to_string()
     }
@@ -326,8 +382,8 @@ impl Model {
         guarded(py, || {
             let predictions = classifier.predict(dataset)?;
             let (seed, epoch) = (classifier.card().seed.unwrap_or(0), classifier.card().best_epoch.unwrap_or(0));
-            let (model, logits) = (classifier.engine(), predictions.logits());
-            let run = Run { dataset, model, logits, lines: &lines, seed, epoch, metric };
+            let (model, decision, logits) = (classifier.engine(), &classifier.card().decision, predictions.logits());
+            let run = Run { dataset, model, logits, decision, lines: &lines, seed, epoch, metric };
             let report = Report::of(&run, &facts)?;
             Ok((report.html("", ""), report.figures().to_vec()))
         })

@@ -2,6 +2,7 @@
 
 use crate::errors::{exception, guarded};
 use crate::graph::Graph;
+use crate::options::{self, Weights, settings_of};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::json;
@@ -53,7 +54,8 @@ pub fn datasets() -> String {
 
 /// Searches hyperparameters by the validation metric. Returns the trials and the best settings.
 #[pyfunction]
-#[pyo3(signature = (graph, model, *, trials, seed, seeds, threads))]
+#[pyo3(signature = (graph, model, *, trials, seed, seeds, threads, class_weight=None, positive=None, select=None))]
+#[allow(clippy::too_many_arguments)]
 pub fn tune(
     py: Python<'_>,
     graph: &Graph,
@@ -62,14 +64,26 @@ pub fn tune(
     seed: u64,
     seeds: u64,
     threads: usize,
+    class_weight: Option<Weights>,
+    positive: Option<&str>,
+    select: Option<&str>,
 ) -> PyResult<String> {
+    let class_weight = options::class_weight(class_weight)?;
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("graph.safetensors");
-    let base = Classifier::builder().model(model).choose(&graph.dataset).map_err(exception)?.settings;
+    let mut builder = Classifier::builder().model(model);
+    if let Some(class) = positive {
+        builder = builder.positive(class);
+    }
+    if let Some(select) = options::select(select)? {
+        builder = builder.select(select);
+    }
+    let base = builder.choose(&graph.dataset).map_err(exception)?.settings;
     guarded(py, || Ok(supergat::data::convert(&graph.dataset, &path)?))?;
     let tuning = Tuning {
         source: path.display().to_string(),
         split: SplitChoice::Published,
+        class_weight,
         space: Space::new(base.model, &[]),
         base,
         seed,
@@ -88,7 +102,10 @@ pub fn tune(
         supergat::lab::tune::tune(&tuning, &mut results, observe).map_err(|error| error.to_string())
     })?;
     let tuned = tuned.map_err(|error| failed(&error))?;
-    let trial = |trial: &supergat::lab::tune::Trial| json!({ "settings": trial.settings, "validation": trial.scores, "finals": trial.finals });
+    let names = &graph.dataset.class_names;
+    let trial = |trial: &supergat::lab::tune::Trial| {
+        json!({ "settings": settings_of(&trial.settings, names), "validation": trial.scores, "finals": trial.finals })
+    };
     let trials: Vec<_> = tuned.trials.iter().map(trial).collect();
     Ok(json!({ "trials": trials, "best": tuned.best, "interrupted": tuned.interrupted }).to_string())
 }

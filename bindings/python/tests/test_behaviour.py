@@ -66,6 +66,32 @@ def test_interrupt_returns_the_model_so_far() -> None:
     assert "interrupted" in err
 
 
+def test_resumes_a_killed_training(tmp_path: pathlib.Path) -> None:
+    options = {"seeds": 2, "max_epochs": 3000, "early_stop": False, "checkpoint_every": "20e"}
+    folder = tmp_path / "checkpoint"
+    load = "random-partition:classes=3,nodes=180,degree=8,homophily=0.9"
+    call = f"supergat.train(supergat.load({load!r}), 'gat-go', checkpoint={str(folder)!r}, **{options!r})"
+    process = python(f"import supergat; {call}")
+    try:
+        until = time.monotonic() + 60
+        while not list(folder.glob("seed-*.safetensors")):
+            assert process.poll() is None and time.monotonic() < until
+            time.sleep(0.01)
+    finally:
+        process.kill()
+        process.communicate()
+    graph = supergat.load(load)
+    with pytest.raises(ValueError, match="it has dropout = .*, but this training has 0.125"):
+        supergat.train(graph, "gat-go", checkpoint=folder, dropout=0.125, **options)
+    resumed = supergat.train(graph, "gat-go", checkpoint=folder, **options)
+    whole = supergat.train(graph, "gat-go", **options)
+    assert [run.epochs for run in resumed.runs] == [3000, 3000]
+    assert resumed.model.to_bytes() == whole.model.to_bytes()
+    assert not folder.exists()
+    with pytest.raises(ValueError, match="checkpoint_every: expected a time such as 10m"):
+        supergat.train(graph, "gat-go", checkpoint=folder, checkpoint_every="10")
+
+
 def test_other_threads_run_during_training(graph: Graph) -> None:
     ticks: list[float] = []
     done = threading.Event()
@@ -158,12 +184,22 @@ def test_hyperparameters_are_parameters_in_order() -> None:
 @pytest.mark.parametrize("row", json.loads(_supergat.hyperparameters()), ids=lambda row: row["name"])
 def test_hyperparameters_reach_the_model(graph: Graph, row: dict[str, Any]) -> None:
     default = row["default"]
-    other = not default if isinstance(default, bool) else default + 1 if isinstance(default, int) else default / 2
+    other: Any
+    if isinstance(default, str):
+        # The second of "must be one of none, layer, batch".
+        other = row["range"].split(", ")[1]
+    else:
+        other = not default if isinstance(default, bool) else default + 1 if isinstance(default, int) else default / 2
     value = 2 if row["name"] == "max_epochs" else other
     model = "cgat-full-supervised" if row["group"].startswith("Constraints") else "supergat-mx"
     training = supergat.train(graph, model, **({"max_epochs": 2} | {row["name"]: value}))
     assert training.settings[row["name"]] == value
     assert training.model.card["settings"][row["name"]] == value
+
+
+def test_unknown_choices_list_the_known_ones(graph: Graph) -> None:
+    with pytest.raises(ValueError, match="norm = group: must be one of none, layer, batch"):
+        supergat.train(graph, "gat-go", norm="group")
 
 
 def test_presets_are_used_or_reported(graph: Graph, caplog: pytest.LogCaptureFixture) -> None:
@@ -183,6 +219,15 @@ def test_attention_sums_to_one(graph: Graph, training: supergat.Training) -> Non
     assert list(frame.columns) == ["source", "target", "layer", "head", "coefficient", "logit"]
     sums = frame.groupby(["target", "layer", "head"])["coefficient"].sum()
     assert np.allclose(sums, 1, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["gatv2", "supergat-v2"])
+def test_gatv2_trains_and_explains(graph: Graph, name: str) -> None:
+    assert name in supergat.model_names()
+    model = supergat.train(graph, name, max_epochs=5).model
+    assert np.allclose(model.attention(graph, form="csr").sum(axis=1), 1, atol=1e-5)
+    again = supergat.Model.from_bytes(model.to_bytes())
+    assert np.array_equal(again.predict_proba(graph), model.predict_proba(graph))
 
 
 def test_explanations_are_the_attention_of_a_node(graph: Graph, training: supergat.Training) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from conftest import small_graph
 
 import supergat
 from supergat import Graph, Model
@@ -48,6 +49,12 @@ def trained(loaded: Graph) -> supergat.Training:
 
 def table_of(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
+
+
+def in_percent(name: str, value: float | None) -> float | None:
+    """Return a metric as the command line does: shares in percent, losses as they are."""
+    unchanged = ("log_loss", "brier", "nodes", "predictions")
+    return value if value is None or name in unchanged else 100 * value
 
 
 def check_predictions(rows: list[dict[str, str]], model: Model, graph: Graph) -> None:
@@ -105,7 +112,41 @@ def test_command_line_opens_models_of_python(
     found = json.loads(command_line("evaluate", path, folder, "--json", "--no-cache"))
     for part, score in trained.model.evaluate(loaded).items():
         assert score is not None
-        assert found[part] == {"nodes": score["nodes"], "loss": score["loss"], "metric": 100 * score["metric"]}
+        classes = [
+            {"class": name} | {key: in_percent(key, value) for key, value in values.items()}
+            for name, values in score["metrics"].pop("classes").items()
+        ]
+        metrics = {name: in_percent(name, value) for name, value in score["metrics"].items() if name != "nodes"}
+        expected = {"nodes": score["nodes"], "loss": score["loss"], "metric": 100 * score["metric"], "metrics": metrics}
+        assert found[part] == expected | {"classes": classes}
+        # Only two classes have a positive one, whose first nodes are counted.
+        undefined = [name for name, value in metrics.items() if value is None]
+        assert metrics["accuracy"] == expected["metric"]
+        assert undefined == ["precision_at_10", "precision_at_100", "precision_at_1000"]
+
+
+def test_weights_and_decisions_are_equal(command_line: CommandLine, tmp_path: pathlib.Path) -> None:
+    graph = small_graph(nodes=120, classes=2)
+    for table, name in zip(graph.to_frames("pandas"), ("nodes", "edges")):
+        table.to_csv(tmp_path / f"{name}.csv", index=False)
+    command_line(
+        "train", tmp_path, "--model", "gat-go", "--max-epochs", EPOCHS, "--seeds", SEEDS, "--out", tmp_path / "out",
+        "--class-weight", "0=5", "--positive", "0", "--threshold", "f1", "--select", "average-precision", "--no-cache",
+    )  # fmt: skip
+    loaded = supergat.load(tmp_path, cache=False)
+    found = supergat.train(
+        loaded, "gat-go", max_epochs=EPOCHS, seeds=SEEDS, class_weight={"0": 5}, positive="0", threshold="f1",
+        select="average-precision",
+    )  # fmt: skip
+    check_predictions(table_of((tmp_path / "out" / "predictions.csv").read_text()), found.model, loaded)
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert summary["metric"] == found.metric == "average-precision"
+    assert summary["validation"]["values"] == (100 * found.validation).tolist()
+    assert summary["threshold"]["values"] == [run.metrics["threshold"]["value"] for run in found.runs]
+    opened = Model.load(tmp_path / "out")
+    assert opened.card["positive"] == "0" and opened.card["settings"] == found.model.card["settings"]
+    without = supergat.train(loaded, "gat-go", max_epochs=EPOCHS, seeds=SEEDS)
+    assert not np.array_equal(without.probabilities, found.probabilities)
 
 
 def test_command_line_opens_models_of_frames(

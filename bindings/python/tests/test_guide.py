@@ -56,3 +56,19 @@ def test_every_block_of_the_guide_runs(tmp_path, monkeypatch):
         exec(compile("\n" * line + code, str(GUIDE), "exec"), namespace)
     assert str(namespace["training"]) in GUIDE.read_text(encoding="utf-8")
     assert (tmp_path / "report.html").stat().st_size > 1000
+
+
+def test_the_blocks_about_fraud_run(tmp_path, monkeypatch):
+    pytest.importorskip("pandas")
+    script = ROOT / "scripts" / "fraud-tables.py"
+    subprocess.run([sys.executable, script, tmp_path / "fraud", "--accounts", "4000"], check=True)
+    monkeypatch.chdir(tmp_path)
+    page = ROOT / "docs" / "fraud.md"
+    namespace = {}
+    found = blocks(page.read_text(encoding="utf-8"))
+    assert len(found) == 2
+    for line, code in found:
+        code = code.replace("seeds=3", "seeds=1, max_epochs=3")
+        exec(compile("\n" * line + code, str(page), "exec"), namespace)
+    assert len(namespace["suspicious"]) == 100
+    assert namespace["graph"].num_edge_features > 0

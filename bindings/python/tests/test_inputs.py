@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import pathlib
+import pickle
 from typing import Any
 
 import duckdb
@@ -285,3 +286,26 @@ def test_frames_round_trip(arrays: Graph, library: str) -> None:
     assert type(nodes).__module__.split(".")[0] == library
     found = Graph.from_frames(nodes, edges, standardise=False)
     check_equal(found, arrays)
+
+
+def test_order_of_nodes_changes_no_result() -> None:
+    source = "random-partition:classes=3,nodes=180,degree=8"
+    graphs = {order: supergat.load(source, node_order=order) for order in ("auto", "given", "local")}
+    assert {order: graph.node_order for order, graph in graphs.items()} == {
+        "auto": "given", "given": "given", "local": "local",
+    }  # fmt: skip
+    given, local = graphs["given"], graphs["local"]
+    assert np.array_equal(given.edge_index, local.edge_index)
+    assert np.array_equal(given.features, local.features)
+    model = supergat.train(local, "supergat-mx", max_epochs=20).model
+    assert np.allclose(model.predict_proba(given), model.predict_proba(local), atol=1e-5)
+    # Copies with other labels and pickled ones keep the order.
+    assert local.with_labels(local.labels).node_order == "local"
+    restored = pickle.loads(pickle.dumps(local))
+    assert restored.node_order == "local"
+    assert np.array_equal(model.predict_proba(restored), model.predict_proba(local))
+    with pytest.raises(ValueError, match='node_order: expected "auto", "given" or "local", found "metis"'):
+        supergat.load(source, node_order="metis")
+    with pytest.raises(ValueError, match="node_order: expected"):
+        Graph.from_edge_index(LINKS, np.ones((6, 2)), node_order="metis")
+    assert Graph.from_edge_index(LINKS, np.ones((6, 2)), node_order="local").node_order in ("given", "local")

@@ -228,7 +228,7 @@ def test_more_threads_than_cores_are_not_started() -> None:
 
 def test_graph_without_edges(graph: Graph, y: np.ndarray) -> None:
     bare = Graph.from_edge_index([[], []], graph.features, labels=y)
-    for model in ("auto", "supergat-mx", "gcn"):
+    for model in ("auto", "supergat-mx", "supergat-v2", "gcn"):
         assert supergat.train(bare, model, max_epochs=2).probabilities.shape == (60, 3)
     assert supergat.recommend(bare).model == "mlp"
 
@@ -286,3 +286,7 @@ def test_studies(graph: Graph) -> None:
     refused(ValueError, "unknown model", supergat.tune, graph, "nope", trials=1)
     refused(ValueError, "random_state", supergat.tune, graph, "gat-go", trials=1, random_state=-1)
     refused(ValueError, "seed", graph.redrawn, -1)
+    with pytest.raises(ValueError, match="with the sum 100 instead of 110"):
+        graph.redrawn(0, shares="60/20/30")
+    with pytest.raises(TypeError, match="shares"):
+        graph.redrawn(0, shares=0.6)

@@ -45,6 +45,7 @@ impl From<supergat::engine::Error> for CliError {
         match error {
             supergat::engine::Error::Diverged { .. }
             | supergat::engine::Error::Threads { .. }
+            | supergat::engine::Error::Peers { .. }
             | supergat::engine::Error::Device { .. } => Self::job(error.to_string()),
             input => Self::usage(input.to_string()),
         }
@@ -97,6 +98,7 @@ mod tests {
         let diverged = supergat::engine::Error::Diverged { epoch: 3, loss: f64::NAN };
         assert_eq!(CliError::from(diverged).code, 1);
         assert_eq!(CliError::from(supergat::engine::Error::Device { message: "no GPU".into() }).code, 1);
+        assert_eq!(CliError::from(supergat::engine::Error::Peers { reason: "lost".into() }).code, 1);
         assert_eq!(CliError::from(supergat::engine::Error::EmptySplit { split: "training" }).code, 2);
         assert_eq!(CliError::cannot_write(Path::new("a"), "no").message, "cannot write a: no");
     }

@@ -15,35 +15,69 @@ mod process;
 mod run_folder;
 mod sweep;
 
-use args::{Cli, Command};
+use args::{Cli, Command, Sharing};
 use clap::Parser;
+use error::CliError;
+use process::processes;
 use std::process::ExitCode;
+use std::sync::Arc;
+use supergat::engine::peers::Peers;
 
 fn main() -> ExitCode {
     process::interrupt::block_signals();
-    let result = match Cli::try_parse() {
-        Ok(cli) => run(cli),
-        Err(error) => args::refuse(&error),
-    };
-    result.unwrap_or_else(|error| output::failed(&error))
+    let result = processes::connect().and_then(start).and_then(|code| {
+        processes::finish()?;
+        supergat::lab::mpi::finish()?;
+        Ok(code)
+    });
+    match result {
+        Ok(code) => code,
+        Err(error) => processes::fail(&error),
+    }
 }
 
-fn run(cli: Cli) -> error::Result<ExitCode> {
-    if cli.no_cache {
+/// Runs the command. Of several processes, the first one reports wrong arguments, and runs commands that the others
+/// only train for.
+fn start(peers: Arc<dyn Peers>) -> error::Result<ExitCode> {
+    let cli = Cli::try_parse();
+    if cli.as_ref().is_ok_and(|cli| cli.no_cache) {
         supergat::data::cache::turn_off();
     }
+    let is_divided = cli.as_ref().is_ok_and(|cli| cli.command.sharing() == Sharing::Parts);
+    if peers.count() > 1 && !is_divided {
+        if peers.rank() > 0 {
+            return processes::help(peers);
+        }
+        processes::hire(Arc::clone(&peers));
+    }
+    match cli {
+        Ok(cli) => run(cli, peers),
+        Err(error) => args::refuse(&error),
+    }
+}
+
+fn run(cli: Cli, peers: Arc<dyn Peers>) -> error::Result<ExitCode> {
+    if cli.command.reports_searches() {
+        supergat::data::node_order::report_to(output::note);
+    }
+    if let (Sharing::Nothing(name), count @ 2..) = (cli.command.sharing(), peers.count()) {
+        return Err(CliError::usage(format!(
+            "{name} needs one process, but {count} were started: start it without a launcher, or set SUPERGAT_MPI=off"
+        )));
+    }
     match cli.command {
-        Command::Train(args) => commands::train::run(args),
-        Command::Evaluate(args) => commands::evaluate::run(&args),
-        Command::Predict(args) => commands::predict::run(&args),
+        Command::Train(args) => commands::train::run(args, peers),
+        Command::Evaluate(args) => commands::evaluate::run(&args, peers),
+        Command::Predict(args) => commands::predict::run(&args, peers),
         Command::Report(args) => commands::report::run(&args),
         Command::Inspect(args) => commands::inspect::run(&args),
-        Command::Bench(args) => commands::bench::run(args),
+        Command::Bench(args) => commands::bench::run(args, peers),
         Command::Devices(args) => commands::devices::run(&args),
         Command::Datasets(args) => commands::datasets::run(&args),
         Command::Download(args) => commands::download::run(&args),
         Command::Cache(args) => commands::cache::run(&args),
         Command::Convert(args) => commands::convert::run(&args),
+        Command::Partition(args) => commands::partition::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
         Command::Tune(args) => commands::tune::run(args),
         Command::Recommend(args) => commands::recommend::run(&args),

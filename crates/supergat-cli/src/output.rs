@@ -7,6 +7,7 @@ use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use std::io::{self, Write};
 use std::process::ExitCode;
+use supergat::Dataset;
 
 /// Version of all JSON objects that the command prints. It rises when a field changes its meaning or is removed.
 pub const SCHEMA: u32 = 1;
@@ -51,6 +52,16 @@ pub fn note(text: &str) {
     let _ = writeln!(anstream::stderr(), "{text}");
 }
 
+/// Returns a note about the order of the nodes inside the engine, unless it is the given one.
+pub fn node_order(dataset: &Dataset) -> Option<String> {
+    let order = match dataset.node_order() {
+        "given" => return None,
+        "parts" => "in the order of its parts",
+        _ => "in an order that keeps neighbours close; --node-order given keeps the order of the files",
+    };
+    Some(format!("note: the engine computes with the nodes {order}"))
+}
+
 /// Writes an error to standard error as one line and returns its exit code.
 pub fn failed(error: &CliError) -> ExitCode {
     let line = error.message.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -61,7 +72,7 @@ pub fn failed(error: &CliError) -> ExitCode {
 /// Formats a table row: name, value and explanation.
 pub fn row(name: &str, value: &str, explanation: &str) -> String {
     let explanation = if explanation.is_empty() { String::new() } else { format!("  {DIM}{explanation}{DIM:#}") };
-    format!("  {name:<20}{BOLD}{value}{BOLD:#}{explanation}\n")
+    format!("  {name:<19} {BOLD}{value}{BOLD:#}{explanation}\n")
 }
 
 /// Formats a count with its noun: `12 epochs`, `1 epoch`.

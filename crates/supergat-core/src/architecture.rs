@@ -1,14 +1,15 @@
 //! Architecture: the shape of a network and its validation.
 
+use crate::blocks::{Blocks, Norm, Residual};
 use crate::error::{Error, Result};
-use crate::example::Example;
-use crate::features::Features;
+use crate::example::{Example, ExampleShape};
 use crate::hyperparameters::{check, default_number, default_whole};
-use crate::kernels::{HeadLayout, Real};
+use crate::kernels::{Form, HeadLayout, Real};
 use crate::model_kind::ModelKind;
 use serde::{Deserialize, Serialize};
 
-/// Shape of a network. Prediction needs only the architecture and the parameters.
+/// Shape of a network. Prediction needs only the architecture and the parameters. Of a model that is not a network, it
+/// is a record of its kind and its classes.
 ///
 /// ```
 /// use supergat_core::{Architecture, Direction, Example, Features, Graph, Labels};
@@ -46,6 +47,15 @@ pub struct Architecture {
     pub dropout: f64,
     /// Negative slope of LeakyReLU.
     pub negative_slope: f64,
+    /// Number of features per edge that attention reads.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub edge_features: usize,
+    /// Whether messages carry the features of their edge.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub edge_messages: bool,
+    /// Options of deep networks.
+    #[serde(flatten)]
+    pub blocks: Blocks,
 }
 
 impl Architecture {
@@ -63,11 +73,18 @@ impl Architecture {
             output_heads: default_whole("output_heads", model),
             dropout: default_number("dropout", model),
             negative_slope: default_number("negative_slope", model),
+            edge_features: if model.reads_edge_features() { example.edge_features() } else { 0 },
+            edge_messages: false,
+            blocks: Blocks::default(),
         }
     }
 
-    /// Validates every number.
+    /// Validates every number. Fails if the model is not a network.
     pub fn check(&self) -> Result<()> {
+        if !self.model.is_network() {
+            let reason = "is not a network, so the engine cannot train it; choose another model".into();
+            return Err(Error::Hyperparameter { name: "model", value: self.model.to_string(), reason });
+        }
         for (name, value) in [
             ("layers", self.layers),
             ("hidden", self.hidden),
@@ -87,40 +104,89 @@ impl Architecture {
                 return refuse(name, value, format!("must lie between 1 and {most}"));
             }
         }
+        if self.edge_features > 0 && !self.model.reads_edge_features() {
+            let reason = format!("{} does not read features of edges", self.model);
+            return refuse("edge_features", self.edge_features, reason);
+        }
+        if self.edge_messages && self.edge_features == 0 {
+            return refuse("edge_messages", 1, "edges have no features".into());
+        }
+        let refuse_choice =
+            |name, value: &str, reason: String| Err(Error::Hyperparameter { name, value: value.into(), reason });
+        if self.blocks.residual == Residual::Identity && !self.blocks.input_layer {
+            let reason = "features have another width than hidden layers; use input_layer, or a linear residual".into();
+            return refuse_choice("residual", "identity", reason);
+        }
+        if !self.blocks.self_loops && !matches!(self.model, ModelKind::Attention { .. }) {
+            let reason = format!("{} always has self-loops; use a gat or supergat model", self.model);
+            return refuse_choice("self_loops", "false", reason);
+        }
+        if self.blocks.separate_ego && !matches!(self.model, ModelKind::Attention { .. }) {
+            let reason =
+                format!("{} has no attention to separate a node from; use a gat or supergat model", self.model);
+            return refuse_choice("separate_ego", "true", reason);
+        }
         let widest = [self.hidden * self.heads, self.classes * self.output_heads].into_iter().max().unwrap_or(0);
+        let widest = self.projections() * widest;
         if self.input_features.max(self.hidden * self.heads).saturating_mul(widest) >= 1 << 31 {
             return refuse("hidden", self.hidden, "a weight matrix would have more than 2^31 elements".into());
         }
         Ok(())
     }
 
+    /// Returns the number of projections of a layer's input: two in GATv2, for both ends of an edge.
+    fn projections(&self) -> usize {
+        if self.model.form() == Some(Form::V2) { 2 } else { 1 }
+    }
+
     /// Returns the number of bytes of all parameters in training, with gradients, optimiser state and a copy
     /// of the best epoch. Padding is included.
     pub fn parameter_bytes<T: Real>(&self) -> u64 {
+        let Blocks { residual, norm, input_layer, output_layer, separate_ego, .. } = self.blocks;
         let hidden = HeadLayout::new(self.heads, self.hidden).stride() as u64;
         let last = HeadLayout::new(self.output_heads, self.classes).stride() as u64;
         let mut weights = 0;
         let mut rows = self.input_features as u64;
+        if input_layer {
+            weights += (rows + 1) * hidden;
+            rows = hidden;
+        }
         for index in 0..self.layers {
-            let columns = if index + 1 == self.layers { last } else { hidden };
-            // Weights, both halves of the attention vector, bias.
-            weights += (rows + 3) * columns;
+            let is_last = index + 1 == self.layers && !output_layer;
+            let columns = if is_last { last } else { hidden };
+            // Weights, both halves of the attention vector, bias; vectors and matrix of edge features.
+            weights += (self.projections() as u64 * rows + 3) * columns;
+            let heads = if is_last { self.output_heads } else { self.heads };
+            let messages = if self.edge_messages { columns } else { 0 };
+            weights += self.edge_features as u64 * (HeadLayout::new(heads, 1).head_stride() as u64 + messages);
+            if !is_last {
+                let skip = if residual == Residual::Linear { rows + 1 } else { 0 };
+                // Weight and bias of the norm, and running statistics.
+                weights += (skip + if norm == Norm::None { 0 } else { 4 }) * columns;
+                weights += if separate_ego { (rows + 2 * columns + 1) * columns } else { 0 };
+            }
             rows = columns;
+        }
+        if output_layer {
+            weights += (rows + 1) * HeadLayout::plain(self.classes).stride() as u64;
         }
         // Value, gradient, two moments and the best value; four bytes for the index of an element.
         weights * (5 * size_of::<T>() as u64 + 4)
     }
 
     /// Checks that an example has the features and classes of this architecture.
-    pub fn accepts<T: Real>(&self, example: &Example<T>) -> Result<()> {
-        self.accepts_features(&example.features)?;
-        fits("classes", self.classes, example.labels.classes())?;
-        fits("several labels per node (0: no, 1: yes)", self.multi_label.into(), example.labels.is_multi().into())
+    pub fn accepts(&self, example: &impl ExampleShape) -> Result<()> {
+        self.accepts_features(example)?;
+        let (classes, multi_label) = example.classes();
+        fits("classes", self.classes, classes)?;
+        fits("several labels per node (0: no, 1: yes)", self.multi_label.into(), multi_label.into())
     }
 
     /// Checks the number of features per node.
-    pub fn accepts_features<T: Real>(&self, features: &Features<T>) -> Result<()> {
-        fits("features per node", self.input_features, features.columns())
+    pub fn accepts_features(&self, example: &impl ExampleShape) -> Result<()> {
+        fits("features per node", self.input_features, example.features())?;
+        let edges = if self.model.reads_edge_features() { example.edge_features() } else { 0 };
+        fits("features per edge", self.edge_features, edges)
     }
 
     /// Converts logits, one row of classes per node, to probabilities: softmax over each row, or the sigmoid
@@ -162,6 +228,10 @@ impl Architecture {
 }
 
 /// Returns an error unless the number in the data is that of the model.
+fn is_zero(number: &usize) -> bool {
+    *number == 0
+}
+
 fn fits(what: &'static str, expected: usize, found: usize) -> Result<()> {
     if expected == found { Ok(()) } else { Err(Error::Incompatible { what, expected, found }) }
 }

@@ -29,19 +29,25 @@ const READABLE: [&str; 2] = ["1", VERSION];
 ///     output_heads: 1,
 ///     dropout: 0.0,
 ///     negative_slope: 0.2,
+///     edge_features: 0,
+///     edge_messages: false,
+///     blocks: Default::default(),
 /// };
 /// let metadata = HashMap::from([("classes".to_owned(), "cat,dog".to_owned())]);
 /// let lists = HashMap::from([("split.train".to_owned(), vec![3, 1])]);
-/// let bytes = Checkpoint { model: Model::new(architecture, 0)?, metadata, lists }.to_bytes();
+/// let bytes = Checkpoint::of(Model::new(architecture, 0)?, metadata, lists).to_bytes();
 /// let read = Checkpoint::from_bytes(&bytes)?;
-/// assert_eq!((read.model.parameter_count(), read.metadata["classes"].as_str()), (3 * 2 + 2, "cat,dog"));
+/// assert_eq!((read.architecture.classes, read.metadata["classes"].as_str()), (2, "cat,dog"));
+/// assert_eq!(read.network.unwrap().parameter_count(), 3 * 2 + 2);
 /// assert_eq!(read.lists["split.train"], [3, 1]);
 /// # Ok::<(), supergat_core::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct Checkpoint {
-    /// Model with its weights.
-    pub model: Model<f32>,
+    /// Kind and shape of the model.
+    pub architecture: Architecture,
+    /// Network with its weights; `None` if the model is not a network. Metadata and lists then contain all of it.
+    pub network: Option<Model<f32>>,
     /// Further metadata, such as the names of the classes.
     pub metadata: HashMap<String, String>,
     /// Lists of numbers by name, such as the nodes of a split. Names must differ from those of parameters.
@@ -49,17 +55,24 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
+    /// Creates the checkpoint of a network.
+    pub fn of(network: Model<f32>, metadata: HashMap<String, String>, lists: HashMap<String, Vec<u32>>) -> Self {
+        Self { architecture: *network.architecture(), network: Some(network), metadata, lists }
+    }
+
     /// Returns the bytes of a safetensors file. Equal checkpoints give equal bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut metadata = self.metadata.clone();
         metadata.insert("format".into(), FORMAT.into());
         metadata.insert("format_version".into(), VERSION.into());
-        let architecture = serde_json::to_string(self.model.architecture()).expect("plain numbers and names");
+        let architecture = serde_json::to_string(&self.architecture).expect("plain numbers and names");
         metadata.insert("architecture".into(), architecture);
-        let weights = self.model.parameters().map(|p| {
-            let rows = p.to_rows(self.model.device()).expect("the CPU can read its memory");
-            let bytes: Vec<u8> = rows.iter().flat_map(|v| v.to_le_bytes()).collect();
-            (p.name.clone(), Dtype::F32, p.shape.to_vec(), bytes)
+        let weights = self.network.iter().flat_map(|network| {
+            network.parameters().map(|p| {
+                let rows = p.to_rows(network.device()).expect("the CPU can read its memory");
+                let bytes: Vec<u8> = rows.iter().flat_map(|v| v.to_le_bytes()).collect();
+                (p.name.clone(), Dtype::F32, p.shape.to_vec(), bytes)
+            })
         });
         let mut lists: Vec<_> = self.lists.iter().collect();
         lists.sort_unstable();
@@ -96,37 +109,43 @@ impl Checkpoint {
                 |text| serde_json::from_str(text).map_err(|e| refuse(format!("its architecture is unreadable: {e}"))),
             )?;
         let file = SafeTensors::deserialize(bytes).map_err(|e| refuse(format!("damaged safetensors file ({e})")))?;
-        // Weights of the declared shapes must be in the file before memory is allocated for them.
-        let stored: usize = file.tensors().iter().map(|(_, t)| t.data().len() / 4).sum();
-        let widest = architecture.hidden.max(architecture.classes);
-        if architecture.input_features.saturating_mul(widest) > stored.max(1) * 64 {
-            return Err(refuse("its architecture has far more weights than the file".into()));
-        }
-        let mut model = Model::zeros(architecture)?;
-        let device = *model.device();
-        model.for_each_parameter(|parameter| {
-            let tensor = file.tensor(&parameter.name).map_err(|_| refuse(format!("it has no `{}`", parameter.name)))?;
-            if tensor.dtype() != Dtype::F32 || tensor.shape() != parameter.shape {
-                return Err(refuse(format!(
-                    "`{}`: expected f32 {:?}, found {:?} {:?}",
-                    parameter.name,
-                    parameter.shape,
-                    tensor.dtype(),
-                    tensor.shape()
-                )));
-            }
-            let (numbers, _) = tensor.data().as_chunks::<4>();
-            let elements: Vec<f32> = numbers.iter().map(|b| f32::from_le_bytes(*b)).collect();
-            parameter.set_rows(&device, &elements)
-        })?;
+        let network = architecture.model.is_network().then(|| read_network(architecture, &file)).transpose()?;
         let lists = file.tensors().into_iter().filter(|(_, tensor)| tensor.dtype() == Dtype::U32);
         let lists = lists.map(|(name, tensor)| {
             let (numbers, _) = tensor.data().as_chunks::<4>();
             (name, numbers.iter().map(|b| u32::from_le_bytes(*b)).collect())
         });
         let lists = lists.collect();
-        Ok(Self { model, metadata, lists })
+        Ok(Self { architecture, network, metadata, lists })
     }
+}
+
+/// Reads the weights of a network. Those of the declared shapes must be in the file before memory is allocated for them.
+fn read_network(architecture: Architecture, file: &SafeTensors<'_>) -> Result<Model<f32>> {
+    let refuse = |reason: String| Error::Checkpoint { reason };
+    let stored: usize = file.tensors().iter().map(|(_, t)| t.data().len() / 4).sum();
+    let widest = architecture.hidden.max(architecture.classes);
+    if architecture.input_features.saturating_mul(widest) > stored.max(1) * 64 {
+        return Err(refuse("its architecture has far more weights than the file".into()));
+    }
+    let mut model = Model::zeros(architecture)?;
+    let device = *model.device();
+    model.for_each_parameter(|parameter| {
+        let tensor = file.tensor(&parameter.name).map_err(|_| refuse(format!("it has no `{}`", parameter.name)))?;
+        if tensor.dtype() != Dtype::F32 || tensor.shape() != parameter.shape {
+            return Err(refuse(format!(
+                "`{}`: expected f32 {:?}, found {:?} {:?}",
+                parameter.name,
+                parameter.shape,
+                tensor.dtype(),
+                tensor.shape()
+            )));
+        }
+        let (numbers, _) = tensor.data().as_chunks::<4>();
+        let elements: Vec<f32> = numbers.iter().map(|b| f32::from_le_bytes(*b)).collect();
+        parameter.set_rows(&device, &elements)
+    })?;
+    Ok(model)
 }
 
 /// Sorts the entries of a file's header, whose order is otherwise random, so that equal models give equal
@@ -158,12 +177,15 @@ mod tests {
             output_heads: 2,
             dropout: 0.5,
             negative_slope: 0.2,
+            edge_features: 0,
+            edge_messages: false,
+            blocks: Default::default(),
         };
         Model::new(architecture, 4).unwrap()
     }
 
     fn checkpoint(metadata: HashMap<String, String>) -> Checkpoint {
-        Checkpoint { model: model(), metadata, lists: HashMap::from([("split.train".to_owned(), vec![3, 1])]) }
+        Checkpoint::of(model(), metadata, HashMap::from([("split.train".to_owned(), vec![3, 1])]))
     }
 
     #[test]
@@ -172,11 +194,20 @@ mod tests {
         let read = Checkpoint::from_bytes(&checkpoint(metadata).to_bytes()).unwrap();
         assert_eq!(read.metadata["classes"], "a,b,c");
         assert_eq!(read.lists["split.train"], [3, 1]);
-        assert_eq!(read.model.architecture(), model().architecture());
-        for (a, b) in read.model.parameters().zip(model().parameters()) {
+        assert_eq!(&read.architecture, model().architecture());
+        for (a, b) in read.network.unwrap().parameters().zip(model().parameters()) {
             let device = crate::Cpu::default();
             assert_eq!((&a.name, a.shape, a.to_rows(&device)), (&b.name, b.shape, b.to_rows(&device)));
         }
+    }
+
+    #[test]
+    fn reads_models_that_are_not_networks() {
+        let architecture = Architecture { model: ModelKind::LabelPropagation, ..*model().architecture() };
+        let lists = HashMap::from([("known".to_owned(), vec![7])]);
+        let written = Checkpoint { architecture, network: None, metadata: HashMap::new(), lists };
+        let read = Checkpoint::from_bytes(&written.to_bytes()).unwrap();
+        assert!(read.architecture == architecture && read.network.is_none() && read.lists == written.lists);
     }
 
     #[test]

@@ -5,11 +5,14 @@ use crate::hyperparameters::{check, default_number, default_whole};
 use crate::layers::Contrast;
 use crate::model_kind::ModelKind;
 use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
 
 /// Early stopping as published.
 ///
 /// After epoch `patience`, training stops when the validation loss or metric is close to the mean of its last
-/// `window` values: when their relative difference is below its threshold.
+/// `window` values: when their relative difference is below its threshold. A metric that has had the same value below 1
+/// in every epoch does not count: it shows that nothing was learned yet, not that training has converged.
 ///
 /// See [`TrainConfig`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -22,6 +25,71 @@ pub struct EarlyStop {
     pub loss_change: f64,
     /// Threshold of the relative change of the metric.
     pub metric_change: f64,
+}
+
+/// Score of the validation nodes by which the best epoch is chosen, instead of accuracy or micro-F1.
+///
+/// The engine computes losses, accuracy and micro-F1. The other metrics come from a [`Scorer`](crate::Scorer) of the
+/// prepared examples.
+///
+/// ```
+/// use supergat_core::Select;
+/// assert_eq!("macro-f1".parse(), Ok(Select::MacroF1));
+/// assert_eq!(Select::Loss.to_string(), "loss");
+/// assert!(Select::Auroc.needs_scorer() && !Select::Loss.needs_scorer());
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Select {
+    /// Smallest mean loss.
+    Loss,
+    /// Largest mean recall of the classes.
+    BalancedAccuracy,
+    /// Largest mean F1 of the classes.
+    #[serde(rename = "macro-f1")]
+    MacroF1,
+    /// Largest area under the ROC curve.
+    Auroc,
+    /// Largest average precision.
+    AveragePrecision,
+}
+
+impl Select {
+    /// All scores.
+    pub const ALL: [Self; 5] = [Self::Loss, Self::BalancedAccuracy, Self::MacroF1, Self::Auroc, Self::AveragePrecision];
+
+    /// Returns the name, as options have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Loss => "loss",
+            Self::BalancedAccuracy => "balanced-accuracy",
+            Self::MacroF1 => "macro-f1",
+            Self::Auroc => "auroc",
+            Self::AveragePrecision => "average-precision",
+        }
+    }
+
+    /// Returns whether the score comes from a scorer.
+    pub fn needs_scorer(self) -> bool {
+        self != Self::Loss
+    }
+}
+
+impl fmt::Display for Select {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Select {
+    type Err = String;
+
+    fn from_str(text: &str) -> std::result::Result<Self, String> {
+        Self::ALL.into_iter().find(|select| select.name() == text).ok_or_else(|| {
+            let names: Vec<&str> = Self::ALL.iter().map(|select| select.name()).collect();
+            format!("expected accuracy, {}, found `{text}`", names.join(", "))
+        })
+    }
 }
 
 /// Training configuration.
@@ -51,10 +119,24 @@ pub struct TrainConfig {
     /// Constraints on attention, for CGAT only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contrast: Option<Contrast>,
+    /// Exponent of the focal loss of labels; 0 for cross-entropy.
+    #[serde(default)]
+    pub focal_gamma: f64,
+    /// Whether hidden layers are computed again in the backward pass, so that they share memory. Results do not change.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub checkpointing: bool,
     /// Maximum number of epochs.
     pub max_epochs: usize,
     /// Early stopping, if any.
     pub early_stop: Option<EarlyStop>,
+    /// Score by which the best epoch is chosen; accuracy or micro-F1 if `None`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub select: Option<Select>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 impl Default for TrainConfig {
@@ -68,8 +150,11 @@ impl Default for TrainConfig {
             p_e: default_number("p_e", model),
             p_n: default_number("p_n", model),
             contrast: None,
+            focal_gamma: default_number("focal_gamma", model),
+            checkpointing: false,
             max_epochs: default_whole("max_epochs", model),
             early_stop: None,
+            select: None,
         }
     }
 }
@@ -83,6 +168,7 @@ impl TrainConfig {
             ("lambda_e", self.lambda_e),
             ("p_e", self.p_e),
             ("p_n", self.p_n),
+            ("focal_gamma", self.focal_gamma),
         ] {
             check(name, value)?;
         }

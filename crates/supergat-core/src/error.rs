@@ -51,6 +51,16 @@ pub enum Error {
         /// Given value.
         found: String,
     },
+    /// A link that is listed twice, where that is an error.
+    #[error("link {link} joins nodes {from} and {to}, as an earlier one does")]
+    DuplicateLink {
+        /// Number of the link, counted from 0.
+        link: usize,
+        /// Source of the link.
+        from: u32,
+        /// Target of the link.
+        to: u32,
+    },
     /// A hyperparameter outside of its range.
     #[error("{name} = {value}: {reason}")]
     Hyperparameter {
@@ -111,6 +121,12 @@ pub enum Error {
         /// Reason, with the expected and the found content.
         reason: String,
     },
+    /// A checkpoint that a training cannot be resumed from.
+    #[error("the training cannot be resumed: {reason}")]
+    Resume {
+        /// Reason, with the expected and the found content.
+        reason: String,
+    },
     /// A model whose architecture differs from the one that examples were prepared for.
     #[error("the examples were prepared for {expected}, but the model is {found}")]
     OtherArchitecture {
@@ -128,6 +144,18 @@ pub enum Error {
         expected: usize,
         /// Number in the data.
         found: usize,
+    },
+    /// A model that uses labels of the graph that it was trained on, and data of another graph.
+    #[error("{what} uses the labels of its training nodes, and this is another graph: train a model on it")]
+    OtherGraph {
+        /// Name of the model, or of the part of it that uses labels.
+        what: String,
+    },
+    /// Processes that cannot work together.
+    #[error("training with several processes failed: {reason}")]
+    Peers {
+        /// What happened.
+        reason: String,
     },
     /// A device that cannot be used, or that failed.
     #[error("{message}")]

@@ -1,7 +1,8 @@
 //! Node features, dense or sparse. Sparse features remain sparse in training, including dropout.
 
 use crate::error::{Error, Result};
-use crate::kernels::{Dense, Real};
+use crate::kernels::{Dense, Real, in_large_pages};
+use crate::order::NodeOrder;
 
 /// One row of features per node.
 ///
@@ -96,6 +97,15 @@ impl<T: Real> SparseMatrix<T> {
         Ok(Self { rows: offsets.len() - 1, columns, offsets, column_of, values })
     }
 
+    /// Inserts stored values before the first row that belong to no row, so that later ones have other bits in a
+    /// dropout mask.
+    pub(crate) fn after(self, count: usize) -> Self {
+        let shifted = self.offsets.iter().map(|offset| offset + count as u64).collect();
+        let column_of = std::iter::repeat_n(0, count).chain(self.column_of).collect();
+        let values = std::iter::repeat_n(T::ZERO, count).chain(self.values).collect();
+        Self { offsets: shifted, column_of, values, ..self }
+    }
+
     /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.rows
@@ -119,6 +129,20 @@ impl<T: Real> SparseMatrix<T> {
     /// Returns the value of each entry.
     pub fn values(&self) -> &[T] {
         &self.values
+    }
+
+    /// Returns the rows in the internal order of the nodes.
+    fn renumbered(&self, order: &NodeOrder) -> Self {
+        let mut offsets = Vec::with_capacity(self.offsets.len());
+        offsets.push(0);
+        let (mut column_of, mut values) = (in_large_pages(self.column_of.len()), in_large_pages(self.values.len()));
+        for &node in order.outer() {
+            let (columns, row) = self.row(node as usize);
+            column_of.extend_from_slice(columns);
+            values.extend_from_slice(row);
+            offsets.push(values.len() as u64);
+        }
+        Self { rows: self.rows, columns: self.columns, offsets, column_of, values }
     }
 
     /// Returns the columns and values of a row.
@@ -192,6 +216,16 @@ impl<T: Real> Features<T> {
     pub fn density(&self) -> f64 {
         let nonzero = self.values().iter().filter(|v| **v != T::ZERO).count();
         nonzero as f64 / (self.rows() as f64 * self.columns() as f64).max(1.0)
+    }
+
+    /// Returns the rows in the internal order of the nodes.
+    pub fn renumbered(&self, order: &NodeOrder) -> Self {
+        match self {
+            Self::Dense { rows, columns, values } => {
+                Self::Dense { rows: *rows, columns: *columns, values: order.rows_to_internal(values, *columns) }
+            }
+            Self::Sparse(matrix) => Self::Sparse(matrix.renumbered(order)),
+        }
     }
 
     /// Converts the features to another precision.

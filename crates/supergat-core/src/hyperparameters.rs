@@ -3,8 +3,9 @@
 //! Architecture and training are validated against it. Presets, configuration files, options of the command
 //! line and documentation are generated from it or checked against it.
 
+use crate::blocks::{Norm, Residual};
 use crate::error::{Error, Result};
-use crate::kernels::{MAX_HEADS, MOST_CHOSEN};
+use crate::kernels::{Activation, MAX_HEADS, MOST_CHOSEN};
 use crate::model_kind::ModelKind;
 use std::fmt;
 
@@ -51,16 +52,22 @@ pub enum Group {
     ClassConstraints,
     /// Rule that stops training before the last epoch.
     EarlyStopping,
+    /// Steps of `label-propagation`.
+    Propagation,
+    /// Correct and Smooth, after the training of any model.
+    CorrectAndSmooth,
 }
 
 impl Group {
     /// Returns whether the hyperparameters of this group have an effect on a model.
     pub fn applies_to(self, model: ModelKind) -> bool {
         match self {
-            Self::Network | Self::Training | Self::EarlyStopping => true,
+            Self::Network | Self::Training | Self::EarlyStopping => model.is_network(),
             Self::SelfSupervision => model.is_self_supervised(),
             Self::Constraints => matches!(model, ModelKind::Constrained { .. }),
             Self::ClassConstraints => model == ModelKind::Constrained { by_classes: true },
+            Self::Propagation => model == ModelKind::LabelPropagation,
+            Self::CorrectAndSmooth => true,
         }
     }
 
@@ -72,6 +79,23 @@ impl Group {
             Self::SelfSupervision => "Self-supervision (supergat-* only)",
             Self::Constraints | Self::ClassConstraints => "Constraints (cgat* only)",
             Self::EarlyStopping => "Early stopping",
+            Self::Propagation => "Label propagation (label-propagation only)",
+            Self::CorrectAndSmooth => "Correct and Smooth",
+        }
+    }
+
+    /// Returns the name of the switch without which the other hyperparameters of the group have no effect, and which
+    /// they turn on; `None` for groups without a switch of this kind.
+    ///
+    /// ```
+    /// use supergat_core::hyperparameters::Group;
+    /// assert_eq!(Group::CorrectAndSmooth.switch(), Some("correct_and_smooth"));
+    /// assert_eq!(Group::Training.switch(), None);
+    /// ```
+    pub fn switch(self) -> Option<&'static str> {
+        match self {
+            Self::CorrectAndSmooth => Some("correct_and_smooth"),
+            _ => None,
         }
     }
 }
@@ -82,6 +106,7 @@ impl Group {
 /// use supergat_core::hyperparameters::Range;
 /// assert_eq!(Range::Whole(1, 64).to_string(), "must be a whole number from 1 to 64");
 /// assert_eq!(Range::Share.to_string(), "must lie in (0, 1]");
+/// assert_eq!(Range::Choice(&["none", "batch"]).to_string(), "must be one of none, batch");
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Range {
@@ -99,6 +124,8 @@ pub enum Range {
     UnitInterval,
     /// True or false.
     Switch,
+    /// One of these names.
+    Choice(&'static [&'static str]),
 }
 
 impl fmt::Display for Range {
@@ -111,6 +138,7 @@ impl fmt::Display for Range {
             Self::Share => f.write_str("must lie in (0, 1]"),
             Self::UnitInterval => f.write_str("must lie in [0, 1]"),
             Self::Switch => f.write_str("must be true or false"),
+            Self::Choice(names) => write!(f, "must be one of {}", names.join(", ")),
         }
     }
 }
@@ -122,6 +150,7 @@ impl fmt::Display for Range {
 /// assert_eq!(Value::from(3), Value::Whole(3));
 /// assert_eq!(Value::from(0.5), Value::Number(0.5));
 /// assert_eq!(Value::from(true).to_string(), "true");
+/// assert_eq!(Value::from("batch"), Value::Choice("batch"));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Value {
@@ -131,6 +160,8 @@ pub enum Value {
     Number(f64),
     /// True or false.
     Switch(bool),
+    /// Name of a choice; see [`Hyperparameter::choice`] for names that are not constant.
+    Choice(&'static str),
 }
 
 impl fmt::Display for Value {
@@ -139,6 +170,7 @@ impl fmt::Display for Value {
             Self::Whole(value) => value.fmt(f),
             Self::Number(value) => value.fmt(f),
             Self::Switch(value) => value.fmt(f),
+            Self::Choice(name) => f.write_str(name),
         }
     }
 }
@@ -153,6 +185,12 @@ macro_rules! value_from {
     };
 }
 value_from!(u64 => Whole, u32 => Whole, f64 => Number, f32 => Number, bool => Switch);
+
+impl From<&'static str> for Value {
+    fn from(name: &'static str) -> Self {
+        Self::Choice(name)
+    }
+}
 
 impl From<usize> for Value {
     fn from(value: usize) -> Self {
@@ -190,6 +228,17 @@ const fn number(name: &'static str, group: Group, range: Range, default: f64, me
     Hyperparameter { name, group, meaning, range, defaults: Defaults::Same(Value::Number(default)) }
 }
 
+const fn switch(name: &'static str, group: Group, default: bool, meaning: &'static str) -> Hyperparameter {
+    let defaults = Defaults::Same(Value::Switch(default));
+    Hyperparameter { name, group, meaning, range: Range::Switch, defaults }
+}
+
+/// A choice of the network, whose first name is the default.
+const fn choice(name: &'static str, names: &'static [&'static str], meaning: &'static str) -> Hyperparameter {
+    let defaults = Defaults::Same(Value::Choice(names[0]));
+    Hyperparameter { name, group: Group::Network, meaning, range: Range::Choice(names), defaults }
+}
+
 const fn by_attention(
     name: &'static str,
     range: (u64, u64),
@@ -207,10 +256,12 @@ const fn by_attention(
 
 /// Upper bound of counts without another limit.
 const MANY: u64 = 100_000_000;
+/// Numbers of steps of a propagation.
+const STEPS: (u64, u64) = (1, 1_000_000);
 const HEADS: (u64, u64) = (1, MAX_HEADS as u64);
 
 /// All hyperparameters, in the order of documentation and help texts. See [`Hyperparameter`] for an example.
-pub const HYPERPARAMETERS: [Hyperparameter; 23] = [
+pub const HYPERPARAMETERS: [Hyperparameter; 43] = [
     whole("layers", Group::Network, (1, 1000), 2, "Number of layers (L)"),
     by_attention(
         "hidden",
@@ -228,6 +279,41 @@ pub const HYPERPARAMETERS: [Hyperparameter; 23] = [
         "Dropout probability of layer inputs and attention coefficients",
     ),
     number("negative_slope", Group::Network, Range::UnitInterval, 0.2, "LeakyReLU slope for negative attention scores"),
+    switch(
+        "edge_messages",
+        Group::Network,
+        false,
+        "Whether messages carry the features of their link, where links have features and the model attends",
+    ),
+    choice(
+        "residual",
+        Residual::NAMES,
+        "Shortcut that hidden layers add to their sums over neighbours: none, linear (h W + b), or identity, which needs \
+         input_layer",
+    ),
+    choice("norm", Norm::NAMES, "Normalisation in hidden layers: none, layer or batch"),
+    choice("activation", Activation::NAMES, "Activation of hidden layers: elu or relu"),
+    switch("input_layer", Group::Network, false, "Whether a linear layer precedes the first layer"),
+    switch(
+        "output_layer",
+        Group::Network,
+        false,
+        "Whether a linear layer follows the last layer, which is then a hidden layer too",
+    ),
+    switch("self_loops", Group::Network, true, "Whether nodes attend to themselves; gat and supergat models only"),
+    switch(
+        "attention_dropout",
+        Group::Network,
+        true,
+        "Whether dropout applies to attention coefficients too, not to layer inputs only",
+    ),
+    switch(
+        "separate_ego",
+        Group::Network,
+        false,
+        "Whether hidden layers put a node's own representation beside the sum over its neighbours, followed by two linear \
+         layers; gat and supergat models only",
+    ),
     number("lr", Group::Training, Range::Positive, 0.01, "Learning rate (Adam)"),
     number(
         "lambda_2",
@@ -235,6 +321,20 @@ pub const HYPERPARAMETERS: [Hyperparameter; 23] = [
         Range::NotNegative,
         0.002,
         "Weight decay, added to the gradient of every weight (lambda_2)",
+    ),
+    number(
+        "focal_gamma",
+        Group::Training,
+        Range::NotNegative,
+        0.0,
+        "Exponent of the focal loss, which lowers the weight of nodes that are classified well; 0 for cross-entropy",
+    ),
+    switch(
+        "checkpointing",
+        Group::Training,
+        false,
+        "Whether hidden layers are computed again in the backward pass: less memory in deep networks, more time, the same \
+         result",
     ),
     whole("max_epochs", Group::Training, (1, MANY), 500, "Maximum number of epochs"),
     number("lambda_e", Group::SelfSupervision, Range::NotNegative, 1.0, "Weight of the edge loss (lambda_E)"),
@@ -282,13 +382,12 @@ pub const HYPERPARAMETERS: [Hyperparameter; 23] = [
         0.1,
         "Minimum margin between the scores of edges within and between classes; cgat-full-supervised only",
     ),
-    Hyperparameter {
-        name: "early_stop",
-        group: Group::EarlyStopping,
-        meaning: "Whether to stop before max_epochs once the validation loss or metric has settled",
-        range: Range::Switch,
-        defaults: Defaults::Same(Value::Switch(true)),
-    },
+    switch(
+        "early_stop",
+        Group::EarlyStopping,
+        true,
+        "Whether to stop before max_epochs once the validation loss or metric has settled",
+    ),
     whole(
         "early_stop_patience",
         Group::EarlyStopping,
@@ -316,6 +415,49 @@ pub const HYPERPARAMETERS: [Hyperparameter; 23] = [
         Range::NotNegative,
         1e-4,
         "Stop when the validation metric is within this fraction of its average",
+    ),
+    number(
+        "propagation_alpha",
+        Group::Propagation,
+        Range::BelowOne,
+        0.9,
+        "Share of the neighbours in a step of label propagation; known labels have the rest (alpha)",
+    ),
+    whole("propagation_iterations", Group::Propagation, STEPS, 50, "Number of steps of label propagation"),
+    switch(
+        "correct_and_smooth",
+        Group::CorrectAndSmooth,
+        false,
+        "Whether predictions are corrected and smoothed over links with the labels of training nodes",
+    ),
+    number(
+        "correct_alpha",
+        Group::CorrectAndSmooth,
+        Range::UnitInterval,
+        0.0,
+        "Share of the neighbours in a step of the correction; 0: chosen on the validation nodes",
+    ),
+    whole("correct_iterations", Group::CorrectAndSmooth, STEPS, 50, "Number of steps of the correction"),
+    number(
+        "correct_scale",
+        Group::CorrectAndSmooth,
+        Range::NotNegative,
+        0.0,
+        "Factor of propagated errors in the correction; 0: each node has the mean error of training nodes (autoscale)",
+    ),
+    number(
+        "smooth_alpha",
+        Group::CorrectAndSmooth,
+        Range::UnitInterval,
+        0.0,
+        "Share of the neighbours in a step of the smoothing; 0: chosen on the validation nodes",
+    ),
+    whole("smooth_iterations", Group::CorrectAndSmooth, STEPS, 50, "Number of steps of the smoothing"),
+    switch(
+        "correct_and_smooth_validation",
+        Group::CorrectAndSmooth,
+        false,
+        "Whether labels of validation nodes are inputs of the smoothing too",
     ),
 ];
 
@@ -352,17 +494,37 @@ impl Hyperparameter {
             Range::BelowOne => (0.0..1.0).contains(&x),
             Range::Share => x > 0.0 && x <= 1.0,
             Range::UnitInterval => (0.0..=1.0).contains(&x),
-            Range::Whole(..) | Range::Switch => false,
+            Range::Whole(..) | Range::Switch | Range::Choice(_) => false,
         };
         match (self.range, value) {
             (Range::Whole(least, most), Value::Whole(x)) if (least..=most).contains(&x) => Ok(value),
             (Range::Switch, Value::Switch(_)) => Ok(value),
+            (Range::Choice(names), Value::Choice(name)) if names.contains(&name) => Ok(value),
             (_, Value::Number(x)) if within(x) => Ok(value),
             (_, Value::Whole(x)) if within(x as f64) => Ok(Value::Number(x as f64)),
             _ => {
                 Err(Error::Hyperparameter { name: self.name, value: value.to_string(), reason: self.range.to_string() })
             }
         }
+    }
+}
+
+impl Hyperparameter {
+    /// Returns the choice of this name, or an error with the names of all choices.
+    ///
+    /// ```
+    /// use supergat_core::hyperparameters::{Hyperparameter, Value};
+    /// let norm = Hyperparameter::named("norm").unwrap();
+    /// assert_eq!(norm.choice(&"batch".to_owned())?, Value::Choice("batch"));
+    /// let error = norm.choice("group").unwrap_err();
+    /// assert_eq!(error.to_string(), "norm = group: must be one of none, layer, batch");
+    /// # Ok::<(), supergat_core::Error>(())
+    /// ```
+    pub fn choice(&self, name: &str) -> Result<Value> {
+        let names = if let Range::Choice(names) = self.range { names } else { &[] };
+        names.iter().find(|known| **known == name).map(|known| Value::Choice(known)).ok_or_else(|| {
+            Error::Hyperparameter { name: self.name, value: name.to_owned(), reason: self.range.to_string() }
+        })
     }
 }
 
@@ -418,6 +580,8 @@ mod tests {
         assert_eq!(message("dropout", 1.into()), "dropout = 1: must lie in [0, 1)");
         assert_eq!(message("lr", f64::NAN.into()), "lr = NaN: must be positive");
         assert_eq!(message("early_stop", 1.into()), "early_stop = 1: must be true or false");
+        assert_eq!(message("norm", "group".into()), "norm = group: must be one of none, layer, batch");
+        assert_eq!(message("norm", true.into()), "norm = true: must be one of none, layer, batch");
         let whole = Hyperparameter::named("lambda_e").unwrap().check(3.into()).unwrap();
         assert_eq!(whole, Value::Number(3.0));
     }

@@ -1,5 +1,7 @@
 //! Labels of nodes: one class per node, or any number of classes.
 
+use crate::order::NodeOrder;
+
 /// Labels of all nodes of a graph.
 ///
 /// ```
@@ -41,6 +43,14 @@ impl Labels {
         match self {
             Self::Single { of, .. } => of.len(),
             Self::Multi { classes, of } => of.len() / (*classes).max(1),
+        }
+    }
+
+    /// Returns the labels in the internal order of the nodes.
+    pub fn renumbered(&self, order: &NodeOrder) -> Self {
+        match self {
+            Self::Single { classes, of } => Self::Single { classes: *classes, of: order.rows_to_internal(of, 1) },
+            Self::Multi { classes, of } => Self::Multi { classes: *classes, of: order.rows_to_internal(of, *classes) },
         }
     }
 

@@ -10,16 +10,19 @@
 //! 2. [`Architecture`] and [`TrainConfig`] contain the hyperparameters, which [`hyperparameters`] describes.
 //! 3. [`Prepared`] validates examples and hyperparameters together. Its documentation has a complete example.
 //! 4. [`Trainer`] trains a [`Model`], which predicts classes and attention.
-//! 5. [`checkpoint`] saves and loads models.
+//! 5. [`checkpoint`] saves and loads models; [`TrainState`] saves trainings and resumes them.
 
 pub mod architecture;
+pub mod blocks;
 pub mod checkpoint;
 pub mod config;
 pub mod device;
+pub mod edge_attributes;
 pub mod error;
 pub mod example;
 pub mod features;
 pub mod graph;
+pub mod hash;
 pub mod hyperparameters;
 pub mod kernels;
 pub mod labels;
@@ -27,24 +30,31 @@ pub mod layers;
 pub mod memory;
 pub mod model;
 pub mod model_kind;
+pub mod order;
+pub mod peers;
 pub mod prepared;
 pub mod random;
 pub mod sampling;
 pub mod session;
 pub mod stopwatch;
 pub mod train;
+pub mod train_state;
 
 pub use architecture::Architecture;
-pub use config::{EarlyStop, TrainConfig};
-pub use device::{Cpu, Device};
+pub use blocks::{Blocks, Norm, Residual};
+pub use config::{EarlyStop, Select, TrainConfig};
+pub use device::{Cpu, Device, SingleDevice};
+pub use edge_attributes::{Duplicates, EdgeAttributes, EdgeWeights};
 pub use error::{Error, Result};
 pub use example::Example;
 pub use features::{Features, SparseMatrix};
 pub use graph::{Direction, Graph};
-pub use kernels::{Form, Primitives, Real};
+pub use kernels::{Activation, Form, Primitives, Real};
 pub use labels::Labels;
 pub use model::{EdgeValues, Model, Network, StepLoss};
 pub use model_kind::{Convolution, ModelKind};
-pub use prepared::Prepared;
+pub use order::NodeOrder;
+pub use prepared::{Prepared, Scorer};
 pub use session::Session;
 pub use train::{Epoch, Outcome, Score, Trained, Trainer};
+pub use train_state::TrainState;

@@ -1,12 +1,15 @@
 //! A network of layers: two in most of the paper's experiments, any number here. Hidden layers concatenate
-//! their heads and apply ELU. The last layer averages its heads and computes one logit per class.
+//! their heads and apply ELU, or the steps of [`crate::Blocks`]. The last layer averages its heads and computes one
+//! logit per class, or is a hidden layer before a linear one.
 
 use crate::architecture::Architecture;
 use crate::device::{Adam, Cpu, Device, FromAbove, Input, LayerWidth, Place};
 use crate::error::{Error, Result};
-use crate::example::Example;
-use crate::kernels::{Dense, HeadLayout, Primitives, Real};
-use crate::layers::{Attended, Cache, Context, Join, Layer, Parameter, Scratch, Shape, Size};
+use crate::example::ExampleShape;
+use crate::kernels::{Dense, Form, HeadLayout, Primitives, Real};
+use crate::layers::{
+    Attended, AttentionMixing, Cache, Context, EdgeInput, Join, Layer, Mixing, Parameter, Scratch, Shape, Site, Size,
+};
 use crate::memory::Arena;
 use crate::model_kind::ModelKind;
 use crate::prepared::Prepared;
@@ -84,29 +87,54 @@ impl<D: Device> Network<D> {
     pub fn zeros_on(device: &D, architecture: Architecture) -> Result<Self> {
         architecture.check()?;
         let a = architecture;
-        let mut layers = Vec::with_capacity(a.layers);
+        let mut layers = Vec::with_capacity(a.layers + 2);
         let mut input = HeadLayout::plain(a.input_features);
-        for index in 0..a.layers {
-            let last = index + 1 == a.layers;
-            let number = u16::try_from(index).expect("checked above");
-            let (heads, features) = match (a.model.form(), last) {
-                (Some(_), false) => (a.heads, a.hidden),
-                (Some(_), true) => (a.output_heads, a.classes),
-                (None, false) => (1, a.heads * a.hidden),
-                (None, true) => (1, a.classes),
-            };
-            let join = if last { Join::Mean } else { Join::ConcatElu };
-            let shape = Shape { input, heads, features, join, dropout: a.dropout };
-            let layer = match (a.model, a.model.form()) {
-                (ModelKind::Constrained { .. }, _) => {
-                    Layer::constrained_attention(device, number, shape, a.negative_slope)
-                }
-                (_, Some(form)) => Layer::attention(device, number, shape, form, a.negative_slope),
-                (ModelKind::Convolution(convolution), None) => Layer::convolution(device, number, shape, convolution),
-                _ => Layer::linear(device, number, shape),
-            }?;
+        let edges = EdgeInput { features: a.edge_features, messages: a.edge_messages };
+        let hidden = match a.model.form() {
+            Some(_) => (a.heads, a.hidden),
+            None => (1, a.heads * a.hidden),
+        };
+        let shape = |input, (heads, features), join, dropout| Shape { input, heads, features, join, dropout, edges };
+        if a.blocks.input_layer {
+            let layer =
+                Layer::at(device, Site::input(), shape(input, hidden, Join::Concat, 0.0), Mixing::Identity, None)?;
             input = layer.output.layout();
             layers.push(layer);
+        }
+        for index in 0..a.layers {
+            let last = index + 1 == a.layers && !a.blocks.output_layer;
+            let number = u16::try_from(index).expect("checked above");
+            let width = match a.model.form() {
+                _ if !last => hidden,
+                Some(_) => (a.output_heads, a.classes),
+                None => (1, a.classes),
+            };
+            let blocks = (!last && a.blocks.has_steps()).then_some(a.blocks);
+            let join = match (last, blocks) {
+                (true, _) => Join::Mean,
+                (false, None) => Join::ConcatElu,
+                (false, Some(_)) => Join::Concat,
+            };
+            let shape = shape(input, width, join, a.dropout);
+            let attention = |form, constrained| {
+                let dropout = if a.blocks.attention_dropout { a.dropout } else { 0.0 };
+                let shape = Shape { dropout, ..shape };
+                AttentionMixing::new(device, number, shape, form, a.negative_slope, constrained).map(Mixing::Attention)
+            };
+            let mixing = match a.model {
+                ModelKind::Constrained { .. } => attention(Form::Go, true)?,
+                ModelKind::Attention { form, .. } => attention(form, false)?,
+                ModelKind::Convolution(convolution) => Mixing::Convolution(convolution),
+                ModelKind::Mlp => Mixing::Identity,
+                ModelKind::LabelPropagation => unreachable!("refused above"),
+            };
+            let layer = Layer::at(device, Site::layer(number, !layers.is_empty()), shape, mixing, blocks)?;
+            input = layer.output.layout();
+            layers.push(layer);
+        }
+        if a.blocks.output_layer {
+            let shape = shape(input, (1, a.classes), Join::Mean, a.dropout);
+            layers.push(Layer::at(device, Site::output(), shape, Mixing::Identity, None)?);
         }
         Ok(Self { device: device.clone(), architecture, layers })
     }
@@ -137,7 +165,7 @@ impl<D: Device> Network<D> {
         &self.layers
     }
 
-    /// Returns all parameters, layer by layer.
+    /// Returns all parameters, layer by layer, with the running statistics of batch norm, which are not learned.
     pub fn parameters(&self) -> impl Iterator<Item = &Parameter<D>> {
         self.layers.iter().flat_map(Layer::parameters)
     }
@@ -149,7 +177,7 @@ impl<D: Device> Network<D> {
 
     /// Returns the number of learned weights.
     pub fn parameter_count(&self) -> usize {
-        self.parameters().map(Parameter::elements).sum()
+        self.parameters().filter(|parameter| parameter.learned).map(Parameter::elements).sum()
     }
 
     /// Allocates memory for prepared examples; `training` includes backward passes.
@@ -169,24 +197,44 @@ impl<D: Device> Network<D> {
         let device = &self.device;
         let mut mask_bytes = size.feature_mask;
         let mut caches = Vec::with_capacity(self.layers.len());
-        for layer in &self.layers {
-            caches.push(layer.cache(device, size, mask_bytes, arena)?);
+        for (index, layer) in self.layers.iter().enumerate() {
+            let borrows = size.training && prepared.config().checkpointing && self.lender(index).is_some();
+            caches.push(layer.cache(device, size, mask_bytes, !borrows, arena)?);
             let row = Dense::<D::Number>::mask_bytes(layer.output.width());
             mask_bytes = if size.training { size.nodes * row } else { 0 };
         }
         let gradient = if size.training { size.nodes * self.architecture.classes } else { 0 };
         let widths: Vec<LayerWidth> = self.layers.iter().map(Layer::width).collect();
-        let scratch = Scratch::new(device, prepared.problems(), size, &widths, arena)?;
+        let has_shortcut = self.layers.iter().any(Layer::has_shortcut);
+        let scratch = Scratch::new(device, prepared.problems(), size, &widths, has_shortcut, arena)?;
         Ok(Workspace { caches, scratch, label_gradient: device.numbers(gradient, arena)? })
+    }
+
+    /// Returns an earlier layer whose values fit into the same memory as those of layer `index`.
+    fn lender(&self, index: usize) -> Option<usize> {
+        self.layers[..index].iter().rposition(|layer| layer.shares_values_with(&self.layers[index]))
+    }
+
+    /// Gives a layer memory for its values, if another layer of the same shape has it. Returns whether it came from
+    /// another layer.
+    fn borrow_values(&self, index: usize, caches: &mut [Cache<D>]) -> bool {
+        if caches[index].values.is_some() {
+            return false;
+        }
+        let fits = |k: &usize| caches[*k].values.is_some() && self.layers[*k].shares_values_with(&self.layers[index]);
+        let lender = (0..caches.len()).find(fits).expect("a layer with memory for values");
+        caches[index].values = caches[lender].values.take();
+        true
     }
 
     /// Runs all layers.
     pub(crate) fn forward(&self, context: &Context<'_, D>, workspace: &mut Workspace<D>) -> Result<()> {
         if let Some(clock) = context.clock.filter(|_| self.architecture.model.is_self_supervised()) {
             let scratch = &mut workspace.scratch.own;
-            self.device.announce_step(context.problem, clock, self.layers.len() as u16, scratch)?;
+            self.device.announce_step(context.problem, clock, self.architecture.layers as u16, scratch)?;
         }
         for (index, layer) in self.layers.iter().enumerate() {
+            self.borrow_values(index, &mut workspace.caches);
             let (before, here) = workspace.caches.split_at_mut(index);
             layer.forward(context, self.input(before), &mut here[0])?;
         }
@@ -203,9 +251,9 @@ impl<D: Device> Network<D> {
 
     /// Reads the logits of the last forward pass: one row of classes per node.
     pub(crate) fn logits(&self, context: &Context<'_, D>, workspace: &Workspace<D>) -> Result<Vec<D::Number>> {
-        let mut logits = vec![D::Number::ZERO; context.example.graph.nodes() * self.architecture.classes];
+        let mut logits = vec![D::Number::ZERO; context.example.nodes() * self.architecture.classes];
         self.device.download(workspace.logits(), &mut logits)?;
-        Ok(logits)
+        Ok(context.rows_to_outer(logits, self.architecture.classes))
     }
 
     /// Computes the gradients of all parameters after a forward pass over the same context, and writes the
@@ -221,10 +269,15 @@ impl<D: Device> Network<D> {
         let Workspace { caches, scratch, label_gradient } = workspace;
         let logits = &caches.last().expect("a network has layers").output;
         let place = Place { record, example };
-        context.device.label_loss_backward(context.problem, logits, label_gradient, &mut scratch.own, place)?;
+        let (problem, gamma) = (context.problem, context.focal_gamma);
+        context.device.label_loss_backward(problem, logits, gamma, label_gradient, &mut scratch.own, place)?;
         for index in (0..self.layers.len()).rev() {
+            let is_lost = self.borrow_values(index, caches);
             let (before, rest) = caches.split_at_mut(index);
             let (here, after) = rest.split_first_mut().expect("a cache per layer");
+            if is_lost {
+                self.layers[index].forward(context, self.input(before), here)?;
+            }
             let above = match after.first() {
                 None => FromAbove::Mean(label_gradient),
                 Some(next) => FromAbove::Concat(self.layers[index + 1].input_mask(context, next)),
@@ -232,21 +285,21 @@ impl<D: Device> Network<D> {
             let (input, place) = (self.input(before), Place { record, example });
             self.layers[index].backward(context, input, above, lambda_e, here, scratch, place)?;
             if index > 0 {
-                self.layers[index].input_gradient(context, scratch)?;
+                self.layers[index].input_gradient(context, here, scratch)?;
             }
         }
         Ok(())
     }
 
-    /// Applies one step of the optimiser to all parameters.
+    /// Applies one step of the optimiser to all learned parameters.
     pub(crate) fn update(&mut self, adam: Adam, clock: &D::Clock) -> Result<()> {
         let Self { device, layers, .. } = self;
-        let parameters = layers.iter_mut().flat_map(Layer::parameters_mut).map(Parameter::memory);
-        device.adam(adam, clock, parameters)
+        let parameters = layers.iter_mut().flat_map(Layer::parameters_mut).filter(|parameter| parameter.learned);
+        device.adam(adam, clock, parameters.map(Parameter::memory))
     }
 
     /// Returns the logits of all nodes of an example, one row of classes per node, without dropout.
-    pub fn predict(&self, example: &Example<D::Number>) -> Result<Vec<D::Number>> {
+    pub fn predict(&self, example: &D::Example) -> Result<Vec<D::Number>> {
         let prepared = Prepared::for_evaluation_on(&self.device, example, self.architecture)?;
         let mut workspace = self.workspace(&prepared, false)?;
         let context = prepared.context(0, None);
@@ -256,7 +309,7 @@ impl<D: Device> Network<D> {
 
     /// Returns the coefficient and the edge logit of every edge and head, for each attention layer, without
     /// dropout.
-    pub fn attention(&self, example: &Example<D::Number>) -> Result<Vec<EdgeValues<D::Number>>> {
+    pub fn attention(&self, example: &D::Example) -> Result<Vec<EdgeValues<D::Number>>> {
         self.with_attention(example, |layers| {
             let values = |attended: Attended<'_, D>| {
                 let [coefficients, logits] = attended.edge_values()?;
@@ -269,8 +322,8 @@ impl<D: Device> Network<D> {
     /// Returns the edge logit of each pair `[source, target]`: the mean over the heads of the last attention
     /// layer, without dropout. Its sigmoid is the probability of an edge. Returns `None` for models without
     /// attention.
-    pub fn pair_logits(&self, example: &Example<D::Number>, pairs: &[[u32; 2]]) -> Result<Option<Vec<D::Number>>> {
-        let nodes = example.graph.nodes();
+    pub fn pair_logits(&self, example: &D::Example, pairs: &[[u32; 2]]) -> Result<Option<Vec<D::Number>>> {
+        let nodes = example.nodes();
         if let Some(edge) = pairs.iter().position(|pair| pair.iter().any(|&node| node as usize >= nodes)) {
             let [from, to] = pairs[edge];
             return Err(Error::NodeOutOfRange { edge, from, to, nodes });
@@ -281,7 +334,7 @@ impl<D: Device> Network<D> {
     /// Runs all layers without dropout and passes the attention of every attention layer to `read`.
     fn with_attention<R>(
         &self,
-        example: &Example<D::Number>,
+        example: &D::Example,
         read: impl FnOnce(&mut dyn Iterator<Item = Attended<'_, D>>) -> Result<R>,
     ) -> Result<R> {
         let prepared = Prepared::for_evaluation_on(&self.device, example, self.architecture)?;

@@ -1,17 +1,20 @@
-//! Kinds of networks and their names.
+//! Kinds of models and their names.
 
+use crate::error::{Error, Result};
 use crate::kernels::Form;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Kind of network, known to users by names such as `supergat-mx`.
+/// Kind of model, known to users by names such as `supergat-mx`. The engine trains those that are networks.
 ///
 /// ```
 /// use supergat_core::ModelKind;
 /// let kind: ModelKind = "supergat-mx".parse().unwrap();
 /// assert!(kind.is_self_supervised());
 /// assert_eq!(kind.to_string(), "supergat-mx");
+/// let [plain, supervised] = ["gatv2", "supergat-v2"].map(|name| name.parse::<ModelKind>().unwrap());
+/// assert!(plain.form() == supervised.form() && !plain.is_self_supervised());
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -33,11 +36,13 @@ pub enum ModelKind {
     Convolution(Convolution),
     /// Multilayer perceptron, which ignores neighbours.
     Mlp,
+    /// Label propagation: a baseline that is not a network.
+    LabelPropagation,
 }
 
 impl ModelKind {
     /// All model kinds.
-    pub const ALL: [Self; 15] = {
+    pub const ALL: [Self; 18] = {
         const fn of(form: Form, self_supervised: bool) -> ModelKind {
             ModelKind::Attention { form, self_supervised }
         }
@@ -46,10 +51,12 @@ impl ModelKind {
             of(Form::Dp, false),
             of(Form::Sd, false),
             of(Form::Mx, false),
+            of(Form::V2, false),
             of(Form::Go, true),
             of(Form::Dp, true),
             of(Form::Sd, true),
             of(Form::Mx, true),
+            of(Form::V2, true),
             Self::Constrained { by_classes: false },
             Self::Constrained { by_classes: true },
             Self::Convolution(Convolution::Gcn),
@@ -57,15 +64,44 @@ impl ModelKind {
             Self::Convolution(Convolution::Sage),
             Self::Convolution(Convolution::SageRoot),
             Self::Mlp,
+            Self::LabelPropagation,
         ]
     };
+
+    /// Returns whether models of this kind are networks, which the engine trains. Others are fitted without it.
+    ///
+    /// ```
+    /// use supergat_core::ModelKind;
+    /// assert!(ModelKind::Mlp.is_network());
+    /// assert!(!ModelKind::LabelPropagation.is_network());
+    /// ```
+    pub fn is_network(self) -> bool {
+        self != Self::LabelPropagation
+    }
 
     /// Returns the form of attention; `None` for networks without attention.
     pub fn form(self) -> Option<Form> {
         match self {
             Self::Attention { form, .. } => Some(form),
             Self::Constrained { .. } => Some(Form::Go),
-            Self::Convolution(_) | Self::Mlp => None,
+            Self::Convolution(_) | Self::Mlp | Self::LabelPropagation => None,
+        }
+    }
+
+    /// Returns whether attention has terms of the features of edges.
+    pub fn reads_edge_features(self) -> bool {
+        matches!(self, Self::Attention { .. })
+    }
+
+    /// Fails if networks of this kind do not read weights of edges although they have attention: those of CGAT.
+    pub fn accepts_edge_weights(self) -> Result<()> {
+        match self {
+            Self::Constrained { .. } => Err(Error::Hyperparameter {
+                name: "model",
+                value: self.to_string(),
+                reason: "does not read weights of edges; use a gat or supergat model".into(),
+            }),
+            _ => Ok(()),
         }
     }
 
@@ -78,6 +114,7 @@ impl ModelKind {
 impl fmt::Display for ModelKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Attention { form: Form::V2, self_supervised: false } => f.pad("gatv2"),
             Self::Attention { form, self_supervised } => {
                 f.pad(&format!("{}-{}", if *self_supervised { "supergat" } else { "gat" }, form.name()))
             }
@@ -88,6 +125,7 @@ impl fmt::Display for ModelKind {
             Self::Convolution(Convolution::Sage) => f.pad("sage"),
             Self::Convolution(Convolution::SageRoot) => f.pad("sage-root"),
             Self::Mlp => f.pad("mlp"),
+            Self::LabelPropagation => f.pad("label-propagation"),
         }
     }
 }

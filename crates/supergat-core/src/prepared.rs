@@ -2,12 +2,14 @@
 
 use crate::architecture::Architecture;
 use crate::config::TrainConfig;
-use crate::device::{Cpu, Device};
+use crate::device::{Cpu, Device, SingleDevice};
 use crate::error::{Error, Result};
-use crate::example::Example;
+use crate::example::{Example, ExampleShape};
 use crate::kernels::Primitives;
 use crate::layers::{AttentionLoss, Context, Size};
 use crate::model_kind::ModelKind;
+use std::fmt;
+use std::sync::Arc;
 
 /// Validated examples, architecture and training configuration, with everything that all runs on them share.
 ///
@@ -33,10 +35,54 @@ use crate::model_kind::ModelKind;
 #[derive(Debug)]
 pub struct Prepared<D: Device> {
     device: D,
-    examples: Vec<Example<D::Number>>,
+    examples: Vec<D::Example>,
+    /// Examples with internal numbers, where they have an order.
+    internal: Vec<Option<D::Example>>,
     problems: Vec<D::Problem>,
     architecture: Architecture,
     config: TrainConfig,
+    scorer: Option<Scorer<D::Number>>,
+}
+
+/// Metrics of the validation and the test nodes, computed after every epoch from the logits of all nodes, one list per
+/// example. They replace accuracy and micro-F1.
+///
+/// ```
+/// use supergat_core::{Architecture, Direction, Example, Features, Graph, Labels};
+/// use supergat_core::{Prepared, Scorer, Select, TrainConfig, Trainer};
+/// let graph = Graph::from_edges(4, &[(0, 1), (1, 2), (2, 3)], Direction::Undirected)?;
+/// let features = Features::dense(4, 1, vec![1.0f32, 0.9, -0.9, -1.0])?;
+/// let labels = Labels::Single { classes: 2, of: vec![0, 0, 1, 1] };
+/// let example = Example::new(graph, features, labels, [vec![0, 3], vec![1], vec![2]])?;
+/// let architecture = Architecture::new("gcn".parse().unwrap(), &example);
+/// let config = TrainConfig { select: Some(Select::Auroc), ..TrainConfig::default() };
+/// let prepared = Prepared::new(&[example], architecture, config)?;
+/// assert!(Trainer::new(&prepared, 0).is_err(), "there is no scorer");
+/// let prepared = prepared.scored_by(Scorer::new(|logits: &[Vec<f32>]| [logits.len() as f64, 0.25]));
+/// let epoch = Trainer::new(&prepared, 0)?.next_epoch()?.unwrap();
+/// assert_eq!((epoch.validation.metric, epoch.test.metric), (1.0, 0.25));
+/// # Ok::<(), supergat_core::Error>(())
+/// ```
+pub struct Scorer<T>(Arc<ScoreOf<T>>);
+
+type ScoreOf<T> = dyn Fn(&[Vec<T>]) -> [f64; 2] + Send + Sync;
+
+impl<T> Scorer<T> {
+    /// Creates a scorer from a function of the logits. Its numbers must be finite, and larger ones better.
+    pub fn new(score: impl Fn(&[Vec<T>]) -> [f64; 2] + Send + Sync + 'static) -> Self {
+        Self(Arc::new(score))
+    }
+
+    /// Returns the score of the validation nodes and that of the test nodes.
+    pub fn score(&self, logits: &[Vec<T>]) -> [f64; 2] {
+        (self.0)(logits)
+    }
+}
+
+impl<T> fmt::Debug for Scorer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Scorer")
+    }
 }
 
 impl<T: Primitives> Prepared<Cpu<T>> {
@@ -53,14 +99,16 @@ impl<T: Primitives> Prepared<Cpu<T>> {
     }
 }
 
+impl<D: SingleDevice> Prepared<D> {
+    /// Returns the number of bytes of the copies with internal numbers, for examples with an order.
+    pub fn renumbered_bytes(&self) -> u64 {
+        self.internal.iter().flatten().map(Example::bytes).sum()
+    }
+}
+
 impl<D: Device> Prepared<D> {
     /// Like [`Prepared::new`], on any device.
-    pub fn on(
-        device: &D,
-        examples: &[Example<D::Number>],
-        architecture: Architecture,
-        config: TrainConfig,
-    ) -> Result<Self> {
+    pub fn on(device: &D, examples: &[D::Example], architecture: Architecture, config: TrainConfig) -> Result<Self> {
         architecture.check()?;
         config.check()?;
         let constrained = matches!(architecture.model, ModelKind::Constrained { .. });
@@ -79,17 +127,41 @@ impl<D: Device> Prepared<D> {
             }
             None => AttentionLoss::None,
         };
+        Self::place(device, examples.to_vec(), loss, architecture, config)
+    }
+
+    /// Places the examples on the device, with internal numbers where they have an order.
+    fn place(
+        device: &D,
+        examples: Vec<D::Example>,
+        loss: AttentionLoss,
+        architecture: Architecture,
+        config: TrainConfig,
+    ) -> Result<Self> {
+        device.supports(&architecture)?;
+        architecture.model.form().map_or(Ok(()), |form| device.supports_form(form))?;
+        let internal = examples.iter().map(D::Example::internal).collect::<Result<Vec<_>>>()?;
+        let numbered = examples.iter().zip(&internal).map(|(given, internal)| internal.as_ref().unwrap_or(given));
         let place = |example| device.place(example, &architecture, loss);
-        let problems = examples.iter().map(place).collect::<Result<_>>()?;
-        Ok(Self { device: device.clone(), examples: examples.to_vec(), problems, architecture, config })
+        let problems = numbered.map(place).collect::<Result<_>>()?;
+        Ok(Self { device: device.clone(), examples, internal, problems, architecture, config, scorer: None })
+    }
+
+    /// Computes the metrics of every epoch by a scorer.
+    pub fn scored_by(mut self, scorer: Scorer<D::Number>) -> Self {
+        self.scorer = Some(scorer);
+        self
+    }
+
+    /// Returns the scorer of the metrics, if there is one.
+    pub(crate) fn scorer(&self) -> Option<&Scorer<D::Number>> {
+        self.scorer.as_ref()
     }
 
     /// Like [`Prepared::for_evaluation`], on any device.
-    pub fn for_evaluation_on(device: &D, example: &Example<D::Number>, architecture: Architecture) -> Result<Self> {
-        architecture.accepts_features(&example.features)?;
-        let problems = vec![device.place(example, &architecture, AttentionLoss::None)?];
-        let (examples, config) = (vec![example.clone()], TrainConfig::default());
-        Ok(Self { device: device.clone(), examples, problems, architecture, config })
+    pub fn for_evaluation_on(device: &D, example: &D::Example, architecture: Architecture) -> Result<Self> {
+        architecture.accepts_features(example)?;
+        Self::place(device, vec![example.clone()], AttentionLoss::None, architecture, TrainConfig::default())
     }
 
     /// Returns the device.
@@ -97,8 +169,8 @@ impl<D: Device> Prepared<D> {
         &self.device
     }
 
-    /// Returns the examples, in the given order.
-    pub fn examples(&self) -> &[Example<D::Number>] {
+    /// Returns the examples as they were given.
+    pub fn examples(&self) -> &[D::Example] {
         &self.examples
     }
 
@@ -121,10 +193,12 @@ impl<D: Device> Prepared<D> {
     pub fn context<'a>(&'a self, example: usize, clock: Option<&'a D::Clock>) -> Context<'a, D> {
         Context {
             device: &self.device,
-            example: &self.examples[example],
+            given: &self.examples[example],
+            example: self.internal[example].as_ref().unwrap_or(&self.examples[example]),
             problem: &self.problems[example],
             number: example,
             clock,
+            focal_gamma: self.config.focal_gamma,
         }
     }
 
@@ -144,7 +218,6 @@ mod tests {
     use crate::model::Model;
     use crate::session::Session;
     use crate::train::Trainer;
-    use std::sync::Arc;
 
     fn example(columns: usize) -> Example<f32> {
         let graph = Graph::from_edges(3, &[(0, 1), (1, 2)], Direction::Undirected).unwrap();

@@ -60,6 +60,24 @@ pub enum Purpose {
     HeldOutEdges = 14,
     /// Random vectors that estimate return probabilities of walks.
     WalkProbes = 15,
+    /// Initial vectors of edge features.
+    EdgeVectors = 16,
+    /// Initial matrices of edge features in messages.
+    EdgeMessages = 17,
+    /// Initial weights of linear residuals.
+    SkipWeights = 18,
+    /// Initial biases of linear residuals.
+    SkipBias = 19,
+    /// Initial biases of linear layers before and after the others.
+    Bias = 20,
+    /// Initial weights of a node's own representation beside the sum over its neighbours.
+    EgoWeights = 21,
+    /// Initial weights of that sum.
+    NeighbourWeights = 22,
+    /// Initial weights of the linear layer after both.
+    EgoOutput = 23,
+    /// Dropout between these linear layers.
+    EgoDropout = 24,
 }
 
 /// An endless sequence of random numbers with random access, identified by (seed, step, layer, purpose).

@@ -25,15 +25,15 @@ pub struct SampleSizes {
 impl SampleSizes {
     /// Computes the sizes; fails if the graph has too few non-edges.
     pub fn new(graph: &Graph, p_e: f64, p_n: f64) -> Result<Self> {
-        let edges = graph.edges();
+        Self::of(graph.nodes(), graph.edges(), p_e, p_n)
+    }
+
+    /// Like [`SampleSizes::new`], for a graph with these numbers of nodes and of edges.
+    pub fn of(nodes: usize, edges: usize, p_e: f64, p_n: f64) -> Result<Self> {
         let negatives = (p_n * (p_e * edges as f64)).floor();
-        if negatives > graph.non_edges() as f64 {
-            return Err(Error::TooFewNonEdges {
-                wanted: negatives as u64,
-                available: graph.non_edges(),
-                edges: edges as u64,
-                nodes: graph.nodes(),
-            });
+        let available = (nodes as u64).pow(2) - edges as u64;
+        if negatives > available as f64 {
+            return Err(Error::TooFewNonEdges { wanted: negatives as u64, available, edges: edges as u64, nodes });
         }
         Ok(Self { positives: ((p_e * edges as f64).floor() as usize).min(edges), negatives: negatives as usize })
     }
@@ -42,7 +42,7 @@ impl SampleSizes {
 /// Marks exactly `count` of the graph's `edges` edges: bit `e % 8` of byte `e / 8`.
 pub fn sample_edges(stream: Stream, edges: usize, count: usize, marks: &mut [u8]) {
     debug_assert!(marks.len() == edges.div_ceil(8) && count <= edges);
-    mark_sample(&stream.permutation(edges as u64), edges, count, marks);
+    mark_sample(&stream.permutation(edges as u64), 0, edges, count, marks);
 }
 
 /// A sampler of non-edges of a graph.
@@ -59,18 +59,13 @@ pub struct NegativeSampler {
 impl NegativeSampler {
     /// Prepares sampling from a graph.
     pub fn new(graph: &Graph) -> Self {
-        let dense = graph.non_edges() < graph.edges() as u64 || (graph.nodes() as u64) < Permutation::SHORTEST;
-        let listed = dense.then(|| {
-            (0..graph.nodes())
-                .flat_map(|target| {
-                    let mut edges = graph.incoming().of(target).iter().copied().peekable();
-                    (0..graph.nodes() as u32)
-                        .filter(move |source| edges.next_if_eq(source).is_none())
-                        .map(move |source| [source, target as u32])
-                })
-                .collect()
-        });
+        let listed = Self::lists(graph.nodes(), graph.edges() as u64).then(|| non_edges(graph.incoming()));
         Self { listed }
+    }
+
+    /// Returns whether samples of a graph are drawn from a list of its non-edges.
+    pub(crate) fn lists(nodes: usize, edges: u64) -> bool {
+        (nodes as u64).pow(2) - edges < edges || (nodes as u64) < Permutation::SHORTEST
     }
 
     /// Fills `pairs` with distinct non-edges `[source, target]` of `graph`. Panics if it has too few.
@@ -99,6 +94,18 @@ impl NegativeSampler {
             filled += accepted;
         }
     }
+}
+
+/// Lists all non-edges `[source, target]` of a graph.
+pub(crate) fn non_edges(incoming: &Adjacency) -> Vec<[u32; 2]> {
+    let nodes = incoming.offsets.len() - 1;
+    let of_target = |target: usize| {
+        let mut edges = incoming.of(target).iter().copied().peekable();
+        (0..nodes as u32)
+            .filter(move |source| edges.next_if_eq(source).is_none())
+            .map(move |source| [source, target as u32])
+    };
+    (0..nodes).flat_map(of_target).collect()
 }
 
 /// Samples of one layer and step, reused from step to step.
@@ -134,9 +141,21 @@ impl EdgeSamples {
 
     /// Draws both samples of a step.
     pub fn draw(&mut self, graph: &Graph, sampler: &NegativeSampler, sizes: SampleSizes, streams: [Stream; 2]) {
-        self.positives.resize(graph.edges().div_ceil(8), 0);
+        self.draw_of(graph.edges(), graph, sampler, sizes, streams);
+    }
+
+    /// Like [`EdgeSamples::draw`], with a sample of `edges` edges that are not all edges of the graph.
+    pub fn draw_of(
+        &mut self,
+        edges: usize,
+        graph: &Graph,
+        sampler: &NegativeSampler,
+        sizes: SampleSizes,
+        streams: [Stream; 2],
+    ) {
+        self.positives.resize(edges.div_ceil(8), 0);
         self.positive_count = sizes.positives;
-        timed("sample_edges", || sample_edges(streams[0], graph.edges(), sizes.positives, &mut self.positives));
+        timed("sample_edges", || sample_edges(streams[0], edges, sizes.positives, &mut self.positives));
         self.negatives.resize(sizes.negatives, [0; 2]);
         timed("sample_negatives", || sampler.sample(graph, streams[1], &mut self.negatives));
         timed("group_negatives", || self.group(graph.nodes()));
@@ -144,12 +163,17 @@ impl EdgeSamples {
 
     /// Sets the samples to all edges and the given non-edges.
     pub fn set(&mut self, graph: &Graph, negatives: &[[u32; 2]]) {
+        self.set_of(graph.edges(), graph.nodes(), negatives);
+    }
+
+    /// Like [`EdgeSamples::set`], for a graph with these numbers of edges and of nodes.
+    pub fn set_of(&mut self, edges: usize, nodes: usize, negatives: &[[u32; 2]]) {
         self.positives.clear();
-        self.positives.resize(graph.edges().div_ceil(8), 0xFF);
-        self.positive_count = graph.edges();
+        self.positives.resize(edges.div_ceil(8), 0xFF);
+        self.positive_count = edges;
         self.negatives.clear();
         self.negatives.extend_from_slice(negatives);
-        self.group(graph.nodes());
+        self.group(nodes);
     }
 
     fn group(&mut self, nodes: usize) {

@@ -157,13 +157,13 @@ impl<'p, D: Device> Session<'p, D> {
     /// and the given non-edges `[source, target]`.
     pub fn set_samples(&mut self, example: usize, negatives: &[[u32; 2]]) -> Result<()> {
         let context = self.prepared.context(example, None);
-        context.device.set_samples(context.problem, negatives, self.workspace.scratch_mut())
+        context.write_samples(negatives, self.workspace.scratch_mut())
     }
 
     /// Returns the samples of the edge loss that the last layer of a backward pass used: bits of the sampled
     /// edges, and the non-edges.
     pub fn samples(&self, example: usize) -> Result<(Vec<u8>, Vec<[u32; 2]>)> {
         let context = self.prepared.context(example, None);
-        context.device.samples(context.problem, self.workspace.scratch())
+        context.read_samples(self.workspace.scratch())
     }
 }

@@ -1,16 +1,19 @@
-//! Training: full-batch Adam, validation after every epoch, choice of the best epoch, early stopping.
+//! Training: full-batch Adam, validation after every epoch, choice of the best epoch, early stopping, resuming.
 
-use crate::config::EarlyStop;
+use crate::config::{EarlyStop, Select};
 use crate::device::{Adam, Cpu, Device};
 use crate::error::{Error, Result};
+use crate::example::ExampleShape;
 use crate::kernels::{Counts, Primitives};
+use crate::layers::Parameter;
 use crate::memory::Arena;
 use crate::model::{Model, Network, StepLoss};
 use crate::prepared::Prepared;
 use crate::random::{Purpose, Stream};
 use crate::session::Session;
+use crate::train_state::{ParameterState, TrainState, refused};
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::ops::ControlFlow;
 
 /// Mean loss and metric of a list of nodes. The metric is accuracy, or micro-F1 with several labels per node.
@@ -106,18 +109,29 @@ pub struct Trainer<'p, D: Device> {
     stopper: Option<Stopper>,
     outcome: Option<Outcome>,
     epoch: usize,
+    /// Number of training steps, which is also the step of the clock.
+    steps: u32,
 }
 
 impl<'p, D: Device> Trainer<'p, D> {
     /// Starts a run with weights drawn from `seed`. All memory is allocated here.
     pub fn new(prepared: &'p Prepared<D>, seed: u64) -> Result<Self> {
         let (device, examples) = (prepared.device(), prepared.examples());
-        let order: Vec<usize> = (0..examples.len()).filter(|&k| !examples[k].train.is_empty()).collect();
+        let order: Vec<usize> = (0..examples.len()).filter(|&k| examples[k].split_sizes()[0] > 0).collect();
         if order.is_empty() {
             return Err(Error::EmptySplit { split: "training" });
         }
-        if examples.iter().all(|example| example.validation.is_empty()) {
+        if examples.iter().all(|example| example.split_sizes()[1] == 0) {
             return Err(Error::EmptySplit { split: "validation" });
+        }
+        if let Some(select) = prepared.config().select.filter(|select| select.needs_scorer())
+            && prepared.scorer().is_none()
+        {
+            return Err(Error::Hyperparameter {
+                name: "select",
+                value: select.to_string(),
+                reason: "is not computed by this device; choose accuracy or loss".into(),
+            });
         }
         let network = Network::on(device, *prepared.architecture(), seed)?;
         let session = Session::new(prepared, network, seed, true)?;
@@ -127,15 +141,24 @@ impl<'p, D: Device> Trainer<'p, D> {
         let recordings = examples.iter().map(|_| Default::default()).collect();
         let config = prepared.config();
         let stopper = config.early_stop.map(|rule| Stopper::new(rule, config.max_epochs));
-        Ok(Self { session, seed, order, best, recordings, stopper, outcome: None, epoch: 0 })
+        Ok(Self { session, seed, order, best, recordings, stopper, outcome: None, epoch: 0, steps: 0 })
     }
 
     /// Runs the remaining epochs and restores the parameters of the best one. `observe` is called after every
     /// epoch and may stop the run.
-    pub fn run(mut self, mut observe: impl FnMut(&Epoch) -> ControlFlow<()>) -> Result<Trained<D::Number>> {
+    pub fn run(self, mut observe: impl FnMut(&Epoch) -> ControlFlow<()>) -> Result<Trained<D::Number>> {
+        self.run_observed(|_, epoch| Ok(observe(epoch)))
+    }
+
+    /// Runs the remaining epochs like [`Trainer::run`]. `observe` also receives the trainer, whose state it may
+    /// save with [`Trainer::state`].
+    pub fn run_observed(
+        mut self,
+        mut observe: impl FnMut(&Self, &Epoch) -> Result<ControlFlow<()>>,
+    ) -> Result<Trained<D::Number>> {
         let mut interrupted = false;
         while let Some(epoch) = self.next_epoch()? {
-            if observe(&epoch).is_break() {
+            if observe(&self, &epoch)?.is_break() {
                 interrupted = true;
                 break;
             }
@@ -158,8 +181,7 @@ impl<'p, D: Device> Trainer<'p, D> {
     /// Runs one epoch: a step per training graph in shuffled order, then validation. Returns `None` after the
     /// last epoch. Allocates nothing.
     pub fn next_epoch(&mut self) -> Result<Option<Epoch>> {
-        if self.epoch >= self.session.prepared().config().max_epochs || self.stopper.as_ref().is_some_and(|s| s.stopped)
-        {
+        if self.is_finished() {
             return Ok(None);
         }
         let epoch = self.epoch;
@@ -183,18 +205,100 @@ impl<'p, D: Device> Trainer<'p, D> {
         if !validation.loss.is_finite() {
             return Err(Error::Diverged { epoch, loss: validation.loss });
         }
-        let best = self.outcome.is_none_or(|o| validation.metric >= o.validation.metric);
+        let best = self.count(validation, test);
         if best {
-            self.outcome = Some(Outcome { epochs: epoch + 1, best_epoch: epoch, validation, test, interrupted: false });
             let device = self.session.prepared().device();
             let parameters = self.session.network().parameters();
             self.best.iter_mut().zip(parameters).try_for_each(|(best, p)| device.copy(&p.value, best))?;
+        }
+        Ok(Some(Epoch { epoch, train, validation, test, best }))
+    }
+
+    /// Returns whether there are no further epochs.
+    pub fn is_finished(&self) -> bool {
+        let stopped = self.stopper.as_ref().is_some_and(|stopper| stopper.stopped);
+        self.epoch >= self.session.prepared().config().max_epochs || stopped
+    }
+
+    /// Counts an epoch with these scores, and returns whether it is the best one so far.
+    fn count(&mut self, validation: Score, test: Score) -> bool {
+        let epoch = self.epoch;
+        let best = self.outcome.is_none_or(|o| match self.session.prepared().config().select {
+            Some(Select::Loss) => validation.loss <= o.validation.loss,
+            _ => validation.metric >= o.validation.metric,
+        });
+        if best {
+            self.outcome = Some(Outcome { epochs: epoch + 1, best_epoch: epoch, validation, test, interrupted: false });
         }
         if let Some(stopper) = &mut self.stopper {
             stopper.see(epoch, validation);
         }
         self.epoch += 1;
-        Ok(Some(Epoch { epoch, train, validation, test, best }))
+        best
+    }
+
+    /// Returns the state of the training after an epoch: everything that the following epochs depend on.
+    /// `history` contains all epochs so far; panics if their number is another one.
+    ///
+    /// See [`TrainState`] for an example.
+    pub fn state(&self, history: &[Epoch]) -> Result<TrainState<D::Number>> {
+        assert_eq!(history.len(), self.epoch, "one entry per epoch");
+        let prepared = self.session.prepared();
+        let device = prepared.device();
+        let part = |(parameter, best): (&Parameter<D>, &D::Numbers)| {
+            let [first, second] = parameter.moments_to_rows(device)?;
+            let parts = [parameter.to_rows(device)?, first, second, parameter.rows_of(device, best)?];
+            Ok(ParameterState { name: parameter.name.clone(), shape: parameter.shape, parts })
+        };
+        let parameters = self.session.network().parameters().zip(&self.best).map(part).collect::<Result<_>>()?;
+        Ok(TrainState {
+            architecture: *prepared.architecture(),
+            config: *prepared.config(),
+            seed: self.seed,
+            steps: self.steps,
+            history: history.to_vec(),
+            parameters,
+            metadata: HashMap::new(),
+        })
+    }
+
+    /// Resumes a training from a saved state. The following epochs have the same bits as those of a training
+    /// without interruption. Fails if the state belongs to another architecture or configuration.
+    pub fn resume(prepared: &'p Prepared<D>, state: &TrainState<D::Number>) -> Result<Self> {
+        state.check(prepared.architecture(), prepared.config())?;
+        let mut trainer = Self::new(prepared, state.seed)?;
+        let expected = state.history.len() as u64 * trainer.order.len() as u64;
+        if u64::from(state.steps) != expected {
+            return Err(refused(format!(
+                "expected {expected} steps in {} epochs of {} training graphs, found {}",
+                state.history.len(),
+                trainer.order.len(),
+                state.steps
+            )));
+        }
+        for epoch in &state.history {
+            if trainer.is_finished() {
+                return Err(refused("it has epochs after the end of the training".into()));
+            }
+            trainer.count(epoch.validation, epoch.test);
+        }
+        let device = prepared.device();
+        let mut best = trainer.best.iter_mut();
+        trainer.session.network_mut().for_each_parameter(|parameter| {
+            let belongs = |saved: &&ParameterState<_>| saved.name == parameter.name && saved.shape == parameter.shape;
+            let saved = state
+                .parameters
+                .iter()
+                .find(belongs)
+                .ok_or_else(|| refused(format!("it has no `{}` of this shape", parameter.name)))?;
+            let [value, first, second, of_best] = &saved.parts;
+            parameter.set_rows(device, value)?;
+            parameter.set_moments(device, [first, second])?;
+            device.upload(&parameter.stored_of(of_best), best.next().expect("as many as parameters"))
+        })?;
+        trainer.session.set_step(state.steps)?;
+        trainer.steps = state.steps;
+        Ok(trainer)
     }
 
     /// Returns the weight of the edge loss, if the model has one.
@@ -207,6 +311,7 @@ impl<'p, D: Device> Trainer<'p, D> {
     /// [`Trainer::loss`] or at the end of the epoch.
     pub fn train_step(&mut self, example: usize) -> Result<()> {
         let lambda_e = self.lambda_e();
+        self.steps += 1;
         let Self { session, recordings, .. } = self;
         let config = session.prepared().config();
         let adam = Adam { lr: config.lr, lambda_2: config.lambda_2 };
@@ -224,33 +329,45 @@ impl<'p, D: Device> Trainer<'p, D> {
         self.session.loss(example, lambda_e)
     }
 
-    /// Returns the scores of the validation and the test nodes with the current parameters, without dropout.
+    /// Returns the scores of the validation and the test nodes with the current parameters, without dropout. Allocates
+    /// only if there is a scorer.
     pub fn evaluate(&mut self) -> Result<[Score; 2]> {
         let Self { session, recordings, .. } = self;
         let prepared = session.prepared();
-        let lists = |k: usize| [&prepared.examples()[k].validation, &prepared.examples()[k].test];
-        let evaluated = |k: &usize| lists(*k).iter().any(|list| !list.is_empty());
+        let sizes = |k: usize| -> [usize; 2] {
+            let [_, validation, test] = prepared.examples()[k].split_sizes();
+            [validation, test]
+        };
+        let evaluated = |k: &usize| sizes(*k) != [0, 0];
         let examples = prepared.examples().len();
+        let mut logits = vec![Vec::new(); if prepared.scorer().is_some() { examples } else { 0 }];
         for k in (0..examples).filter(evaluated) {
             prepared.device().replay(&mut recordings[k][1], &mut || {
                 session.forward(k, false)?;
                 session.evaluate(k)
             })?;
+            if prepared.scorer().is_some() {
+                logits[k] = session.logits(k)?;
+            }
         }
         let readings = session.read()?;
         let mut sums = [(0.0, Counts::default(), 0usize); 2];
         for k in (0..examples).filter(evaluated) {
-            for ((sum, list), (loss, counts)) in sums.iter_mut().zip(lists(k)).zip(readings.scores[k]) {
+            for ((sum, nodes), (loss, counts)) in sums.iter_mut().zip(sizes(k)).zip(readings.scores[k]) {
                 sum.0 += loss;
                 sum.1 += counts;
-                sum.2 += list.len();
+                sum.2 += nodes;
             }
         }
         let score = |(loss, counts, nodes): (f64, Counts, usize)| Score {
             loss: loss / nodes.max(1) as f64,
             metric: counts.micro_f1(),
         };
-        Ok(sums.map(score))
+        let mut scores = sums.map(score);
+        if let Some(scorer) = prepared.scorer() {
+            scores.iter_mut().zip(scorer.score(&logits)).for_each(|(score, metric)| score.metric = metric);
+        }
+        Ok(scores)
     }
 }
 
@@ -259,21 +376,30 @@ impl<'p, D: Device> Trainer<'p, D> {
 struct Stopper {
     rule: EarlyStop,
     recent: VecDeque<Score>,
+    /// Metric of the first epoch, while that of every epoch is the same.
+    constant: Option<f64>,
     stopped: bool,
 }
 
 impl Stopper {
     fn new(rule: EarlyStop, max_epochs: usize) -> Self {
-        Self { rule, recent: VecDeque::with_capacity(rule.window.min(max_epochs) + 1), stopped: false }
+        let recent = VecDeque::with_capacity(rule.window.min(max_epochs) + 1);
+        Self { rule, recent, constant: None, stopped: false }
     }
 
     /// Records the validation score of an epoch and decides whether to stop.
     fn see(&mut self, epoch: usize, score: Score) {
+        if epoch == 0 {
+            self.constant = Some(score.metric);
+        }
+        self.constant = self.constant.filter(|metric| *metric == score.metric);
+        // A network that predicts one class for all nodes has a constant metric, and may still learn more.
+        let says_nothing = self.constant.is_some_and(|metric| metric < 1.0);
         if epoch > self.rule.patience && !self.recent.is_empty() {
             let mean = |f: fn(&Score) -> f64| self.recent.iter().map(f).sum::<f64>() / self.recent.len() as f64;
             let settled = |mean: f64, value: f64, threshold: f64| (mean - value).abs() / mean < threshold;
             self.stopped = settled(mean(|s| s.loss), score.loss, self.rule.loss_change)
-                || settled(mean(|s| s.metric), score.metric, self.rule.metric_change);
+                || (!says_nothing && settled(mean(|s| s.metric), score.metric, self.rule.metric_change));
         }
         if self.recent.len() == self.rule.window {
             self.recent.pop_front();
@@ -304,5 +430,16 @@ mod tests {
         let by_metric = EarlyStop { loss_change: 0.0, metric_change: 0.25, ..rule };
         assert_eq!(stops_at(by_metric, &[(1.0, 0.5), (0.5, 0.5), (0.2, 0.5), (0.1, 0.8), (0.05, 0.7)]), Some(4));
         assert_eq!(stops_at(EarlyStop { patience: 9, ..rule }, &falling), None);
+    }
+
+    #[test]
+    fn a_metric_that_never_changed_does_not_stop() {
+        let rule = EarlyStop { patience: 1, window: 2, loss_change: 0.0, metric_change: 0.1 };
+        let with = |metrics: [f64; 5]| stops_at(rule, &metrics.map(|metric| (1.0, metric)));
+        assert_eq!(with([0.8; 5]), None);
+        assert_eq!(with([0.2, 0.8, 0.8, 0.8, 0.8]), Some(3));
+        assert_eq!(with([1.0; 5]), Some(2), "a perfect metric cannot become better");
+        let by_loss = EarlyStop { loss_change: 0.1, ..rule };
+        assert_eq!(stops_at(by_loss, &[(1.0, 0.8); 5]), Some(2));
     }
 }

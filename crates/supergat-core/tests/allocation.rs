@@ -3,11 +3,17 @@
 #[path = "engine/common.rs"]
 mod common;
 
-use common::{FORMS, Recipe, architecture};
+use common::{ALL_FORMS, FORMS, Recipe, architecture, with_edges};
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use supergat_core::device::{Cluster, Partition, Share};
 use supergat_core::layers::{Boundary, Contrast};
-use supergat_core::{Architecture, EarlyStop, ModelKind, Prepared, TrainConfig, Trainer};
+use supergat_core::peers::Alone;
+use supergat_core::{
+    Activation, Architecture, Blocks, Device, EarlyStop, Example, Form, ModelKind, Norm, Prepared, Residual,
+    TrainConfig, Trainer,
+};
 
 /// Allocator that counts allocations.
 struct Counting;
@@ -31,15 +37,41 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
+/// Returns the number of allocations in six epochs.
+fn allocations<D: Device>(prepared: &Prepared<D>) -> usize {
+    let mut trainer = Trainer::new(prepared, 0).unwrap();
+    // In the first epochs, the thread pool may allocate its queues.
+    for _ in 0..4 {
+        trainer.next_epoch().unwrap().unwrap();
+    }
+    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    for _ in 0..6 {
+        trainer.next_epoch().unwrap().unwrap();
+    }
+    ALLOCATIONS.load(Ordering::Relaxed) - before
+}
+
 #[test]
 fn epochs_allocate_nothing() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
     pool.install(|| {
-        let forms = FORMS.map(|form| ModelKind::Attention { form, self_supervised: true });
-        for kind in forms.into_iter().chain([ModelKind::Constrained { by_classes: true }]) {
+        let plain = Blocks::default();
+        let forms = ALL_FORMS.map(|form| (ModelKind::Attention { form, self_supervised: true }, plain));
+        let deep = [Norm::None, Norm::Layer, Norm::Batch].map(|norm| {
+            let residual = if norm == Norm::Layer { Residual::Identity } else { Residual::Linear };
+            let deep = Blocks { residual, norm, activation: Activation::Relu, input_layer: true, ..plain };
+            (forms[3].0, Blocks { output_layer: norm == Norm::Batch, self_loops: norm != Norm::Batch, ..deep })
+        });
+        let constrained = [(ModelKind::Constrained { by_classes: true }, plain)];
+        for (kind, blocks) in forms.into_iter().chain(constrained).chain(deep) {
             for sparse in [false, true] {
                 let recipe = Recipe { nodes: 600, edges: 2000, features: 30, sparse, ..Recipe::default() };
-                let examples = [recipe.build::<f32>(), Recipe { nodes: 300, seed: 1, ..recipe }.build()];
+                // Attention reads weights and features of edges, and messages carry them.
+                let recipes = [recipe, Recipe { nodes: 300, seed: 1, ..recipe }];
+                let examples = recipes.map(|recipe| match kind.reads_edge_features() && sparse {
+                    true => with_edges::<f32>(recipe, true, 3),
+                    false => recipe.build(),
+                });
                 let stop = EarlyStop { patience: 100, window: 5, loss_change: 0.0, metric_change: 0.0 };
                 let config = TrainConfig {
                     lr: 0.01,
@@ -54,23 +86,32 @@ fn epochs_allocate_nothing() {
                         margin_g: 0.5,
                         boundary: Some(Boundary { lambda_b: 0.5, margin_b: 0.1 }),
                     }),
+                    focal_gamma: 0.0,
+                    checkpointing: blocks.has_steps() && sparse,
                     max_epochs: 30,
                     early_stop: Some(stop),
+                    select: None,
                 };
-                let shape =
-                    Architecture { model: kind, dropout: 0.5, layers: 3, ..architecture(&examples[0], FORMS[0], true) };
+                let shape = architecture(&examples[0], FORMS[0], true);
+                let edge_messages = shape.edge_features > 0;
+                let shape = Architecture { model: kind, dropout: 0.5, layers: 3, edge_messages, blocks, ..shape };
+                let what = format!("{kind}, sparse {sparse}, {blocks:?}");
                 let prepared = Prepared::new(&examples, shape, config).unwrap();
-                let mut trainer = Trainer::new(&prepared, 0).unwrap();
-                // In the first epochs, the thread pool may allocate its queues.
-                for _ in 0..4 {
-                    trainer.next_epoch().unwrap().unwrap();
+                assert_eq!(allocations(&prepared), 0, "{what}: allocations in six epochs");
+                // Divided graphs have no GATv2.
+                if kind.form() == Some(Form::V2) {
+                    continue;
                 }
-                let before = ALLOCATIONS.load(Ordering::Relaxed);
-                for _ in 0..6 {
-                    trainer.next_epoch().unwrap().unwrap();
-                }
-                let allocated = ALLOCATIONS.load(Ordering::Relaxed) - before;
-                assert_eq!(allocated, 0, "{kind}, sparse {sparse}: allocations in six epochs");
+                // One process on divided graphs. Lists of non-edges by part grow if a sample is larger than all before.
+                let share = |example: &Example<f32>| {
+                    let partition = Partition::even(example.graph.nodes(), 8, 2, 1).unwrap();
+                    Share::of(example, &Arc::new(partition), 0).unwrap()
+                };
+                let shares = examples.map(|example| share(&example));
+                let prepared = Prepared::on(&Cluster::new(Alone), &shares, shape, config).unwrap();
+                let grown = if kind.is_self_supervised() { 20 } else { 0 };
+                let allocated = allocations(&prepared);
+                assert!(allocated <= grown, "{what}, divided graphs: {allocated} allocations in six epochs");
             }
         }
     });

@@ -7,6 +7,9 @@
 // One pass over the edges. Teams take turns at the edges of a node, and their sums are combined at the end. Nodes with
 // many edges (`heavy`) have a block each, the others share blocks.
 //
+// If messages carry the features of edges (`edges.cuh`), their weighted sums are taken along, and V times the sums is
+// added in the end. A launch for further features computes the coefficients again and adds to `out`.
+//
 // Defined by the host: DROPS, CHOOSES.
 
 // Edges whose rows a team loads at once.
@@ -22,6 +25,7 @@ struct Input {
     const byte* keep;
     const byte* chosen;
     float keep_scale, slope;
+    IF_EDGES(Edges edges; FeatureSums* features;)
 };
 
 struct Running {
@@ -29,11 +33,31 @@ struct Running {
     Row out;
 };
 
+#if EDGES
+// Scales the sums of features to a new largest score, and adds the features of some edges before `end`.
+__device__ __forceinline__ void add_features(
+    const Input& input, const word (&edges)[FLIGHT], word end, const Heads& shrink,
+    const Heads (&weights)[FLIGHT]) {
+    for (word c = 0; c < input.edges.count; ++c) {
+        Heads sum = feature_sum(*input.features, c);
+        EACH_HEAD(g, h) sum.of[g][h] *= shrink.of[g][h];
+#pragma unroll
+        for (int u = 0; u < FLIGHT; ++u) {
+            // An edge outside the list has weight zero.
+            float feature = __ldg(chunk_of(input.edges, edges[u] < end ? edges[u] : 0) + c);
+            EACH_HEAD(g, h) sum.of[g][h] = fmaf(weights[u].of[g][h], feature, sum.of[g][h]);
+        }
+        set_feature_sum(*input.features, c, sum);
+    }
+}
+#endif
+
 // Adds the edges first, first + stride, ... of a node's list [begin, end); `trips` is equal in all lanes of a warp.
 __device__ __forceinline__ void walk(
     const Input& input, const Row& own, const Heads& own_score, word node, word begin, word end, word first, word stride,
     word trips, Running& running) {
     int head = first_head();
+    IF_EDGES(if (MESSAGES) clear_feature_sums(*input.features, input.edges.count);)
     for (word trip = 0; trip < trips; trip += FLIGHT) {
         Row rows[FLIGHT];
         Heads scores[FLIGHT], weights[FLIGHT];
@@ -50,9 +74,11 @@ __device__ __forceinline__ void walk(
 #pragma unroll
         for (int u = 0; u < FLIGHT; ++u) {
             Heads dp = HAS_DP ? dot(own, rows[u]) : all_heads(0.0f);
+            IF_EDGES(Terms terms = terms_of(input.edges, edges[u] < end ? edges[u] : 0);)
             EACH_HEAD(g, h) {
                 float go = HAS_GO ? own_score.of[g][h] + scores[u].of[g][h] : 0.0f;
-                float score = leaky(form_score(go, dp.of[g][h]), input.slope);
+                float score = leaky(form_score(go, dp.of[g][h]) IF_EDGES(+ terms.score.of[g][h]), input.slope);
+                IF_EDGES(score += terms.log_weight;)
                 if (edges[u] >= end) score = 2.0f * LOWEST;
                 scores[u].of[g][h] = score;
                 running.largest.of[g][h] = fmaxf(running.largest.of[g][h], score);
@@ -78,6 +104,8 @@ __device__ __forceinline__ void walk(
                 }
             }
         }
+        IF_EDGES(if (MESSAGES) add_features(input, edges, end, shrink, weights);)
+        IF_EDGES(if (RESUMES) continue;)
         Factors factor = spread(shrink);
         EACH_QUAD(g, k) running.out.quad[g][k] = running.out.quad[g][k] * factor.of[g];
 #pragma unroll
@@ -116,17 +144,48 @@ __device__ __forceinline__ void combine(Running& running) {
     add_teams<FROM, LANES>(running.out);
 }
 
+#if EDGES
+// Combines the sums of features of the teams that share a node, stores them, and adds V times the sums to the output,
+// before it is divided by the sum of the exponentials. `walked` are the largest scores that the sums are scaled to.
+__device__ __forceinline__ void finish_features(
+    const Input& input, const Heads& walked, word node, bool is_heavy, bool stores, BlockMemory& memory,
+    Running& running) {
+    const Edges& edges = input.edges;
+    Heads shrink;
+    EACH_HEAD(g, h) shrink.of[g][h] = __expf(walked.of[g][h] - running.largest.of[g][h]);
+    for (word c = 0; c < edges.count; ++c) {
+        Heads sum = feature_sum(*input.features, c);
+        EACH_HEAD(g, h) sum.of[g][h] *= shrink.of[g][h];
+        add_teams<TEAM, SHARED_LANES>(sum);
+        if (is_heavy) {
+            add_teams<SHARED_LANES, 32>(sum);
+            add_warps(sum, memory);
+        }
+        Factors factor = spread(sum);
+        Row row = load_row(edges.matrix, edges.first + c);
+        EACH_QUAD(g, k) add_product(running.out.quad[g][k], factor.of[g], row.quad[g][k]);
+        if (stores) {
+            EACH_HEAD(g, h) sum.of[g][h] /= running.sum.of[g][h] > 0.0f ? running.sum.of[g][h] : 1.0f;
+            size_t place = (size_t)node * edges.width + edges.first + c;
+            store_heads(edges.sums + place * HEAD_ROW, first_head(), sum);
+        }
+    }
+}
+#endif
+
 // Divides by the sum of the exponentials and stores the results of a node. All lanes of a warp call this; those with
 // `stores` store.
 __device__ __forceinline__ void finish(Running& running, word node, bool stores, float* state, float* out) {
     Heads inverse;
-    EACH_HEAD(g, h) inverse.of[g][h] = 1.0f / running.sum.of[g][h];
+    // A node without edges has no coefficients.
+    EACH_HEAD(g, h) inverse.of[g][h] = running.sum.of[g][h] > 0.0f ? 1.0f / running.sum.of[g][h] : 0.0f;
     Factors factor = spread(inverse);
     EACH_QUAD(g, k) running.out.quad[g][k] = running.out.quad[g][k] * factor.of[g];
     if (stores) {
         float* own = state + (size_t)node * STATE * HEAD_ROW;
         store_heads(own + LARGEST * HEAD_ROW, first_head(), running.largest);
         store_heads(own + INVERSE * HEAD_ROW, first_head(), inverse);
+        IF_EDGES(if (RESUMES) add_stored(out, node, running.out);)
         store_row(out, node, running.out);
     }
 }
@@ -135,9 +194,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_forward(
     word nodes, const word* __restrict__ offsets, const word* __restrict__ sources, const word* __restrict__ heavy,
     word heavy_count, word heavy_blocks, word most_edges, const float* __restrict__ z,
     const float* __restrict__ source_score, const byte* __restrict__ keep, float keep_scale,
-    const byte* __restrict__ chosen, float slope, float* state, float* __restrict__ out) {
+    const byte* __restrict__ chosen, float slope, float* state, float* __restrict__ out IF_EDGES(, Edges terms)) {
     __shared__ BlockMemory memory;
-    Input input = {offsets, sources, z, source_score, keep, chosen, keep_scale, slope};
+    IF_EDGES(__shared__ FeatureSums features;)
+    Input input = {offsets, sources, z, source_score, keep, chosen, keep_scale, slope IF_EDGES(, terms, &features)};
     // A block has one heavy node after another, or a few light nodes.
     bool is_heavy = blockIdx.x < heavy_blocks;
     word first = is_heavy ? threadIdx.x / TEAM : threadIdx.x % SHARED_LANES / TEAM;
@@ -150,10 +210,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_forward(
         if (!works) end = begin;
         word trips = (end - begin + stride - 1) / stride;
         if (NODES_PER_WARP > 1) trips = warp_max(trips);
-        if (trips == 0) return;
+        if (!__any_sync(ALL_LANES, works)) return;
         Running running = {all_heads(LOWEST), all_heads(0.0f), zero_row()};
         Heads own_score = load_heads(state + ((size_t)node * STATE + SCORE) * HEAD_ROW, first_head());
         walk(input, load_row(z, node), own_score, node, begin, end, first, stride, trips, running);
+        IF_EDGES(Heads walked = running.largest;)
         combine<TEAM, SHARED_LANES>(running);
         if (is_heavy) {
             combine<SHARED_LANES, 32>(running);
@@ -164,6 +225,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_forward(
             add_warps(running.out, memory);
         }
         bool stores = is_heavy ? threadIdx.x < TEAM : works && threadIdx.x % SHARED_LANES < TEAM;
+        IF_EDGES(if (MESSAGES) finish_features(input, walked, node, is_heavy, stores, memory, running);)
         finish(running, node, stores, state, out);
         index += heavy_blocks;
     } while (is_heavy && index < heavy_count);

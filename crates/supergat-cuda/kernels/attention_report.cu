@@ -1,5 +1,5 @@
-// Attention as a result: alpha_ij = exp(LeakyReLU(e_ij) - largest_i) / sum_i and the edge logit of every edge and head,
-// and the mean logit over heads of pairs.
+// Attention as a result: alpha_ij = exp(LeakyReLU(e_ij) + ln w_ij - largest_i) / sum_i and the edge logit of every edge
+// and head, and the mean logit over heads of pairs.
 
 // Raw scores of the pair j -> i.
 __device__ __forceinline__ void raw_scores(
@@ -17,7 +17,7 @@ __device__ __forceinline__ void raw_scores(
 extern "C" __global__ void __launch_bounds__(THREADS) edge_values(
     word nodes, const word* __restrict__ offsets, const word* __restrict__ sources, const float* __restrict__ z,
     const float* __restrict__ source_score, const float* __restrict__ state, float slope,
-    float* __restrict__ coefficients, float* __restrict__ logits) {
+    float* __restrict__ coefficients, float* __restrict__ logits IF_EDGES(, Edges edges)) {
     size_t team = ((size_t)blockIdx.x * THREADS + threadIdx.x) / TEAM;
     word node = (word)min(team, (size_t)nodes - 1), begin = offsets[node], end = team < nodes ? offsets[node + 1] : begin;
     word trips = warp_max(end - begin);
@@ -28,10 +28,12 @@ extern "C" __global__ void __launch_bounds__(THREADS) edge_values(
         bool valid = begin + trip < end;
         size_t edge = valid ? begin + trip : 0;
         Heads go, dp;
+        IF_EDGES(Terms terms = terms_of(edges, edge);)
         raw_scores(z, source_score, state, node, valid ? sources[edge] : node, go, dp);
         EACH_HEAD(g, h) {
             int head = g * 8 + first + h;
-            float score = leaky(form_score(go.of[g][h], dp.of[g][h]), slope);
+            float score = leaky(form_score(go.of[g][h], dp.of[g][h]) IF_EDGES(+ terms.score.of[g][h]), slope);
+            IF_EDGES(score += terms.log_weight;)
             if (valid && head < HEADS && team_lane() < OWNERS) {
                 coefficients[edge * HEADS + head] = __expf(score - largest.of[g][h]) * inverse.of[g][h];
                 logits[edge * HEADS + head] = form_logit(go.of[g][h], dp.of[g][h]);

@@ -3,6 +3,9 @@
 //   single labels     loss_i = ln sum_c exp(x_c) - x_y           d_c = (softmax_c - [c = y]) / count
 //   multiple labels   loss_i = mean over c of softplus(+-x_c)    d_c = (sigmoid(x_c) - y_c) / (classes count)
 //
+// With weights of classes, a node counts as often as the weight of its class. The focal loss of a cross-entropy
+// c = -ln p is (1 - p)^gamma c; its gradient is that of c, times (1 - p)^gamma + gamma p (1 - p)^(gamma - 1) c.
+//
 // A group of `lanes` lanes (a power of two up to 32) reads the row of a node. Losses are added in double precision:
 // by thread, then by block, and the last block adds the sums of the blocks in their order.
 
@@ -66,15 +69,22 @@ __device__ __forceinline__ double row_loss(bool working, const float* row, const
     return loss / (double)classes;
 }
 
+// Focal loss of a cross-entropy, and the factor of its gradient.
+__device__ __forceinline__ double focal(double c, double gamma, double& factor)
+{
+    double p = exp(-c), miss = -expm1(-c), power = pow(miss, gamma);
+    factor = power * (1.0 + gamma * p * (miss > 0.0 ? c / miss : 1.0));
+    return power * c;
+}
+
 extern "C" __global__ void __launch_bounds__(256) label_loss_backward(unsigned nodes, unsigned classes, unsigned lanes,
     const unsigned* __restrict__ single, const unsigned char* __restrict__ multi, const unsigned char* __restrict__ chosen,
-    double count, const float* __restrict__ logits, float* __restrict__ gradient, double* partial, unsigned* ticket,
+    const double* __restrict__ class_weights, double count, double gamma, const float* __restrict__ logits, float* __restrict__ gradient, double* partial, unsigned* ticket,
     double* record)
 {
     __shared__ double shared[8];
     __shared__ bool last;
     unsigned own = threadIdx.x % lanes, per_block = 256 / lanes;
-    float weight = (float)(1.0 / count);
     double total = 0.0;
     for (size_t first = (size_t)blockIdx.x * per_block; first < nodes; first += (size_t)gridDim.x * per_block) {
         size_t node = first + threadIdx.x / lanes;
@@ -86,7 +96,10 @@ extern "C" __global__ void __launch_bounds__(256) label_loss_backward(unsigned n
             float largest = 0.f, sum = 1.f;
             double loss = row_loss(working, row, single, multi, node, classes, own, lanes, largest, sum);
             if (working) {
-                if (own == 0) total += loss;
+                double of_class = class_weights != nullptr ? class_weights[single[node]] : 1.0, of_focal = 1.0;
+                if (gamma > 0.0 && multi == nullptr) loss = focal(loss, gamma, of_focal);
+                if (own == 0 && (gamma == 0.0 || multi == nullptr)) total += of_class * loss;
+                float weight = (float)(of_class * of_focal / count);
                 if (multi == nullptr) {
                     unsigned y = single[node];
                     float factor = weight / sum;
@@ -97,8 +110,14 @@ extern "C" __global__ void __launch_bounds__(256) label_loss_backward(unsigned n
                 } else {
                     float each = weight / (float)classes;
                     for (unsigned c = own; c < classes; c += lanes) {
+                        bool y = multi[node * classes + c];
                         float p = 1.f / (1.f + expf(-row[c]));
-                        to[c] = (p - (float)multi[node * classes + c]) * each;
+                        float gradient_of_class = (p - (float)y) * each;
+                        if (gamma > 0.0) {
+                            total += focal(softplus(y ? -row[c] : row[c]), gamma, of_focal) / (double)classes;
+                            gradient_of_class *= (float)of_focal;
+                        }
+                        to[c] = gradient_of_class;
                     }
                 }
             }

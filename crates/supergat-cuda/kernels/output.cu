@@ -1,26 +1,21 @@
 // Outputs of layers from the weighted sums s of heads, and their gradients:
 //
-//   concatenation   out = ELU(s + b)                g = d_out keep scale ELU'(out),  ELU'(x) = 1 if x > 0, else x + 1
+//   concatenation   out = act(s + b)                g = d_out keep scale act'(out)
 //   mean            out = mean over heads s + b     g = d_out / heads
-//   d_b = sum over nodes of d_out (after dropout and ELU'),  shared_i = g_i . s_i for each head
+//   d_b = sum over nodes of d_out (after dropout and act'),  shared_i = g_i . s_i for each head
 //
 // A row has `stride` numbers: groups of eight heads with `vectors` vectors of eight; heads are the fastest axis, and
 // a vector has 8 / lane_heads features. `quads` are the vectors of four numbers of a row.
 
-extern "C" __global__ void __launch_bounds__(256) concat_forward(size_t count, unsigned quads, unsigned elu,
+extern "C" __global__ void __launch_bounds__(256) concat_forward(size_t count, unsigned quads, unsigned activation,
     const float4* __restrict__ bias, const float4* __restrict__ sums, float4* __restrict__ out)
 {
     size_t stride = (size_t)gridDim.x * blockDim.x;
     for (size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x; at < count; at += stride) {
-        float4 y = sums[at], b = bias[at % quads];
-        y.x += b.x; y.y += b.y; y.z += b.z; y.w += b.w;
-        if (elu) {
-            y.x = y.x > 0.f ? y.x : expf(y.x) - 1.f;
-            y.y = y.y > 0.f ? y.y : expf(y.y) - 1.f;
-            y.z = y.z > 0.f ? y.z : expf(y.z) - 1.f;
-            y.w = y.w > 0.f ? y.w : expf(y.w) - 1.f;
-        }
-        out[at] = y;
+        float4 y = sums[at];
+        add(y, bias[at % quads]);
+        out[at] = make_float4(activated(activation, y.x), activated(activation, y.y), activated(activation, y.z),
+            activated(activation, y.w));
     }
 }
 
@@ -53,17 +48,6 @@ struct Shape {
     unsigned nodes, quads, vectors, groups, lane_heads, heads, features, slots;
 };
 
-// Sum of `rows` rows of `width` quads in shared memory, by the threads of the first row.
-__device__ __forceinline__ float4 sum_rows(const float4* shared, unsigned rows, unsigned width, unsigned column)
-{
-    float4 sum = shared[column];
-    for (unsigned r = 1; r < rows; r++) {
-        float4 x = shared[r * width + column];
-        sum.x += x.x; sum.y += x.y; sum.z += x.z; sum.w += x.w;
-    }
-    return sum;
-}
-
 // Adds g_i . s_i of each head of the rows in shared memory: thread (row, group, lane).
 __device__ __forceinline__ void write_shared(const float4* products, unsigned rows, size_t first, Shape shape, float* state)
 {
@@ -84,7 +68,7 @@ __device__ __forceinline__ void write_shared(const float4* products, unsigned ro
 // adds the sums of all blocks in their order.
 //
 // mean = 0: `gradient` is read (from above) and overwritten. mean = 1: it is computed from `above`.
-extern "C" __global__ void __launch_bounds__(256) output_backward(Shape shape, unsigned mean, unsigned elu,
+extern "C" __global__ void __launch_bounds__(256) output_backward(Shape shape, unsigned mean, unsigned activation,
     const unsigned char* __restrict__ keep, float scale, const float* __restrict__ above,
     const float4* __restrict__ output, const float4* __restrict__ sums, float4* gradient, float* state,
     float4* partial, unsigned* tickets, float* __restrict__ bias)
@@ -95,11 +79,11 @@ extern "C" __global__ void __launch_bounds__(256) output_backward(Shape shape, u
     unsigned row = threadIdx.x / columns, column = threadIdx.x % columns, quad = blockIdx.y * columns + column;
     bool working = row < rows && quad < shape.quads;
     bool whole = gridDim.y == 1 && state != nullptr;
-    float4 sum = make_float4(0.f, 0.f, 0.f, 0.f);
+    float4 sum = zero_quad();
     float share = 1.f / (float)shape.heads;
     for (size_t first = (size_t)blockIdx.x * rows; first < shape.nodes; first += (size_t)gridDim.x * rows) {
         size_t node = first + row;
-        float4 g = make_float4(0.f, 0.f, 0.f, 0.f);
+        float4 g = zero_quad();
         if (working && node < shape.nodes) {
             size_t at = node * shape.quads + quad;
             if (mean) {
@@ -118,21 +102,15 @@ extern "C" __global__ void __launch_bounds__(256) output_backward(Shape shape, u
                 }
             } else {
                 g = gradient[at];
-                if (elu) {
+                if (activation != 0) {
                     float4 y = output[at];
-                    g.x *= y.x > 0.f ? 1.f : y.x + 1.f;
-                    g.y *= y.y > 0.f ? 1.f : y.y + 1.f;
-                    g.z *= y.z > 0.f ? 1.f : y.z + 1.f;
-                    g.w *= y.w > 0.f ? 1.f : y.w + 1.f;
+                    g.x *= slope(activation, y.x);
+                    g.y *= slope(activation, y.y);
+                    g.z *= slope(activation, y.z);
+                    g.w *= slope(activation, y.w);
                 }
-                if (keep != nullptr) {
-                    unsigned bits = keep[at >> 1] >> (4 * (at & 1));
-                    g.x *= bits & 1 ? scale : 0.f;
-                    g.y *= bits & 2 ? scale : 0.f;
-                    g.z *= bits & 4 ? scale : 0.f;
-                    g.w *= bits & 8 ? scale : 0.f;
-                }
-                sum.x += g.x; sum.y += g.y; sum.z += g.z; sum.w += g.w;
+                if (keep != nullptr) drop(g, keep, at, scale);
+                add(sum, g);
             }
             gradient[at] = g;
             if (whole) {
@@ -156,12 +134,9 @@ extern "C" __global__ void __launch_bounds__(256) output_backward(Shape shape, u
     __syncthreads();
     if (!last) return;
     __threadfence();
-    sum = make_float4(0.f, 0.f, 0.f, 0.f);
+    sum = zero_quad();
     if (working) {
-        for (unsigned b = row; b < gridDim.x; b += rows) {
-            float4 x = __ldcg(&partial[(size_t)b * shape.quads + quad]);
-            sum.x += x.x; sum.y += x.y; sum.z += x.z; sum.w += x.w;
-        }
+        for (unsigned b = row; b < gridDim.x; b += rows) add(sum, __ldcg(&partial[(size_t)b * shape.quads + quad]));
     }
     shared[threadIdx.x] = sum;
     __syncthreads();

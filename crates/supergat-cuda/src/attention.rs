@@ -1,20 +1,21 @@
-//! Graph attention: `out_i = sum_j alpha_ij z_j`, `alpha_i = softmax_j(LeakyReLU(e_ij))`, and attention as a result.
+//! Graph attention: `out_i = sum_j alpha_ij z_j`, `alpha_i = softmax_j(LeakyReLU(e_ij))`.
 //!
 //! Kernels are compiled for the layout of a layer. A team of lanes has a row in registers; 16 or 32 lanes share a
 //! node, and nodes with many edges have a block each.
 
 use crate::compile::{Source, Variant};
+use crate::edges::{self, Terms};
 use crate::launch::{Cuda, grid, launch};
 use crate::memory::Numbers;
 use crate::problem::Problem;
 use crate::samples::LayerSamples;
 use crate::sparse::{address, keep};
 use cudarc::driver::CudaSlice;
-use supergat_core::device::{Attention, LayerWidth};
+use supergat_core::Result;
+use supergat_core::device::{Attention, LayerWidth, Lists};
 use supergat_core::graph::Adjacency;
 use supergat_core::kernels::{Form, HeadLayout};
 use supergat_core::memory::Arena;
-use supergat_core::{Graph, Result};
 
 const SCORES: Source = Source {
     name: "attention_scores",
@@ -22,13 +23,12 @@ const SCORES: Source = Source {
 };
 const FORWARD: Source = Source {
     name: "attention_forward",
-    text: concat!(include_str!("../kernels/rows.cuh"), include_str!("../kernels/attention_forward.cu")),
+    text: concat!(
+        include_str!("../kernels/rows.cuh"),
+        include_str!("../kernels/edges.cuh"),
+        include_str!("../kernels/attention_forward.cu")
+    ),
 };
-const REPORT: Source = Source {
-    name: "attention_report",
-    text: concat!(include_str!("../kernels/rows.cuh"), include_str!("../kernels/attention_report.cu")),
-};
-
 /// Threads of a block in the kernels of attention.
 pub(crate) const THREADS: u32 = 256;
 
@@ -79,22 +79,21 @@ const LIGHT_BLOCKS: usize = 2;
 const LARGE_GRAPH: usize = 100_000;
 
 impl Plan {
-    /// Divides the work on a graph.
-    pub(crate) fn new(cuda: &Cuda, graph: &Graph) -> Result<Self> {
-        let (nodes, edges) = (graph.nodes(), graph.edges());
-        let (incoming, outgoing) = (graph.incoming(), graph.outgoing());
+    /// Divides the work on the edges of a graph.
+    pub(crate) fn new(cuda: &Cuda, lists: Lists<'_>) -> Result<Self> {
+        let Lists { incoming, outgoing, edges, .. } = lists;
+        let nodes = incoming.offsets.len() - 1;
         let most_edges = if nodes < LARGE_GRAPH { 32 } else { 256 };
         let degree = |lists: &Adjacency, i: usize| lists.range(i).len();
         let heavy_targets = Heavy::new(cuda, nodes, most_edges, |i| degree(incoming, i))?;
-        let heavy = match graph.is_symmetric() {
+        let heavy = match lists.symmetric {
             true => None,
             false => Some(Heavy::new(cuda, nodes, most_edges, |i| degree(incoming, i).max(degree(outgoing, i)))?),
         };
-        let places = graph.place_at_target();
         let positions: Vec<u32> = outgoing
             .neighbours
             .iter()
-            .zip(places)
+            .zip(lists.place_at_target)
             .map(|(&target, &place)| incoming.offsets[target as usize] as u32 + place)
             .collect();
         // Few nodes leave lanes idle unless many lanes share each of them.
@@ -116,9 +115,11 @@ pub(crate) struct Scratch {
     pub(crate) samples: LayerSamples,
     /// Gradients of the vectors, per block.
     pub(crate) partial: CudaSlice<f32>,
+    /// Gradients of the vectors and the matrix of edge features, per block.
+    pub(crate) edge_partial: CudaSlice<f32>,
     /// Losses per block.
     pub(crate) losses: CudaSlice<f64>,
-    /// Number of blocks that are done; zero between kernels.
+    /// Number of blocks that are done, by part of the features of edges; zero between kernels.
     pub(crate) counter: CudaSlice<u32>,
     /// Counts of the terms of a margin loss; zero between losses.
     pub(crate) counts: CudaSlice<i32>,
@@ -137,12 +138,15 @@ impl Scratch {
         let most = |of: &dyn Fn(&Problem) -> usize| problems.iter().map(of).max().unwrap_or(0);
         let blocks = most(&|problem| most_blocks(cuda, problem));
         let stride = layers.iter().map(|layer| layer.stride).max().unwrap_or(0);
+        let edge_sums = most(&|problem| most_blocks(cuda, problem) * edges::scratch_len(problem, layers).0);
+        let counters = most(&|problem| edges::scratch_len(problem, layers).1);
         let counts = most(&|problem| problem.supervision.margins().map_or(0, |_| problem.nodes * COUNTS));
         Ok(Self {
             samples: LayerSamples::new(cuda, problems, layers.len(), arena)?,
             partial: cuda.zeros_in(blocks * 2 * stride, arena)?,
+            edge_partial: cuda.zeros_in(edge_sums, arena)?,
             losses: cuda.zeros_in(blocks, arena)?,
-            counter: cuda.zeros_in(1, arena)?,
+            counter: cuda.zeros_in(counters.max(1), arena)?,
             counts: cuda.zeros_in(counts, arena)?,
         })
     }
@@ -167,6 +171,16 @@ fn team(layout: HeadLayout) -> usize {
     lanes
 }
 
+/// Returns the number of heads that a lane owns in all groups together, as the kernels compute it.
+pub(crate) fn owned_heads(layout: HeadLayout) -> usize {
+    layout.groups * layout.lane_heads / team(layout).min(layout.lane_heads)
+}
+
+/// Returns the number of quads of a row that a lane has, as the kernels compute it.
+pub(crate) fn quads_per_lane(layout: HeadLayout) -> usize {
+    layout.groups * (2 * layout.vectors).div_ceil(team(layout))
+}
+
 /// Returns the definitions of a layout.
 pub(crate) fn defines(problem: &Problem, layout: HeadLayout, form: Form) -> Defines {
     layout_defines(layout, form, problem.attention.lanes)
@@ -178,6 +192,7 @@ fn layout_defines(layout: HeadLayout, form: Form, lanes: i64) -> Defines {
         Form::Dp => 1,
         Form::Sd => 2,
         Form::Mx => 3,
+        Form::V2 => unreachable!("`supports_form` refuses GATv2"),
     };
     vec![
         ("FORM", number),
@@ -234,13 +249,15 @@ pub(crate) fn attention_scores(
     )
 }
 
-/// Computes attention and completes the state.
+/// Computes attention and completes the state. With `messages`, a matrix and the place of the weighted sums of edge
+/// features, adds the product of both.
 pub(crate) fn attention_forward(
     cuda: &Cuda,
     problem: &Problem,
     attention: Attention<'_, Cuda>,
     state: &mut Numbers,
     sums: &mut Numbers,
+    messages: Option<(&Numbers, &mut Numbers)>,
 ) -> Result<()> {
     let nodes = problem.nodes as u32;
     if nodes == 0 {
@@ -255,94 +272,39 @@ pub(crate) fn attention_forward(
     let heavy = &problem.attention.heavy_targets;
     let (heavy_count, heavy_blocks) = (heavy.count as u32, heavy.blocks(cuda));
     let blocks = heavy_blocks as usize + light_blocks(problem, layout);
-    launch!(
-        cuda,
-        &FORWARD,
-        &defines,
-        "attention_forward",
-        grid(blocks, THREADS),
-        &nodes,
-        &problem.incoming.offsets,
-        &problem.incoming.nodes,
-        &heavy.nodes,
-        &heavy_count,
-        &heavy_blocks,
-        &problem.attention.most_edges,
-        &attention.z.0,
-        &attention.source_score.0,
-        &keep,
-        &keep_scale,
-        &chosen,
-        &slope,
-        &mut state.0,
-        &mut sums.0
-    )
-}
-
-/// Computes the coefficient and the edge logit of every edge and head.
-pub(crate) fn edge_values(
-    cuda: &Cuda,
-    problem: &Problem,
-    attention: Attention<'_, Cuda>,
-    state: &Numbers,
-) -> Result<[Vec<f32>; 2]> {
-    let (nodes, layout, slope) = (problem.nodes as u32, attention.layout, attention.slope as f32);
-    let len = problem.edges * layout.heads;
-    let mut values = [vec![0.0; len], vec![0.0; len]];
-    if nodes == 0 {
-        return Ok(values);
+    let mut pass = |defines: &Defines, edges: Option<&edges::Arguments>| {
+        launch!(
+            cuda,
+            &FORWARD,
+            defines,
+            "attention_forward",
+            grid(blocks, THREADS),
+            &nodes,
+            &problem.incoming.offsets,
+            &problem.incoming.nodes,
+            &heavy.nodes,
+            &heavy_count,
+            &heavy_blocks,
+            &problem.attention.most_edges,
+            &attention.z.0,
+            &attention.source_score.0,
+            &keep,
+            &keep_scale,
+            &chosen,
+            &slope,
+            &mut state.0,
+            &mut sums.0;
+            edges
+        )
+    };
+    let Some(mut terms) = Terms::new(problem, &attention, messages.is_some()) else { return pass(&defines, None) };
+    if let Some((matrix, feature_sums)) = &messages {
+        (terms.arguments.matrix, terms.arguments.sums) = (address(&matrix.0), address(&feature_sums.0));
     }
-    let [mut coefficients, mut logits] = [cuda.zeros::<f32>(len)?, cuda.zeros::<f32>(len)?];
-    launch!(
-        cuda,
-        &REPORT,
-        &defines(problem, layout, attention.form),
-        "edge_values",
-        grid(problem.nodes.div_ceil(teams_per_block(layout)), THREADS),
-        &nodes,
-        &problem.incoming.offsets,
-        &problem.incoming.nodes,
-        &attention.z.0,
-        &attention.source_score.0,
-        &state.0,
-        &slope,
-        &mut coefficients,
-        &mut logits
-    )?;
-    cuda.fetch(&coefficients, &mut values[0])?;
-    cuda.fetch(&logits, &mut values[1])?;
-    Ok(values)
-}
-
-/// Computes the edge logit, averaged over heads, of pairs `[source, target]`.
-pub(crate) fn pair_logits(
-    cuda: &Cuda,
-    problem: &Problem,
-    attention: Attention<'_, Cuda>,
-    state: &Numbers,
-    pairs: &[[u32; 2]],
-) -> Result<Vec<f32>> {
-    let (count, layout) = (pairs.len() as u32, attention.layout);
-    let mut logits = vec![0.0; pairs.len()];
-    if pairs.is_empty() {
-        return Ok(logits);
+    for (of_edges, arguments) in terms.launches(layout, messages.is_none()) {
+        pass(&[defines.clone(), of_edges].concat(), Some(&arguments))?;
     }
-    let (on_device, mut out) = (cuda.uploaded(pairs.as_flattened())?, cuda.zeros::<f32>(pairs.len())?);
-    launch!(
-        cuda,
-        &REPORT,
-        &defines(problem, layout, attention.form),
-        "pair_logits",
-        grid(pairs.len().div_ceil(teams_per_block(layout)), THREADS),
-        &count,
-        &on_device,
-        &attention.z.0,
-        &attention.source_score.0,
-        &state.0,
-        &mut out
-    )?;
-    cuda.fetch(&out, &mut logits)?;
-    Ok(logits)
+    Ok(())
 }
 
 /// Returns layouts and forms for the test of compilation, with all forms of one layout.
@@ -358,9 +320,10 @@ pub(crate) fn variants() -> Vec<Variant> {
     let mut all: Vec<Variant> = Vec::new();
     for (k, defines) in representative_defines().into_iter().enumerate() {
         all.push((&SCORES, defines.clone()));
-        all.push((&REPORT, defines.clone()));
         let flags = [("DROPS", (k % 3 != 0).into()), ("CHOOSES", (k % 3 == 0).into())];
-        all.push((&FORWARD, defines.into_iter().chain(flags).collect()));
+        let defines: Defines = defines.into_iter().chain(flags).collect();
+        all.extend(edges::representative_defines().map(|edges| (&FORWARD, [defines.clone(), edges].concat())));
+        all.push((&FORWARD, defines));
     }
     all
 }
@@ -374,5 +337,16 @@ mod tests {
         let of = |heads, features| team(HeadLayout::new(heads, features));
         assert_eq!([of(1, 7), of(2, 3), of(8, 2), of(8, 8), of(8, 16)], [2, 2, 4, 8, 16]);
         assert_eq!([of(12, 8), of(64, 1), of(8, 256)], [16, 2, 32]);
+    }
+
+    #[test]
+    fn lanes_own_all_heads_of_a_row_together() {
+        let owned = |heads, features| owned_heads(HeadLayout::new(heads, features));
+        assert_eq!(
+            [owned(1, 7), owned(8, 8), owned(8, 1), owned(8, 2), owned(64, 1), owned(12, 8)],
+            [1, 1, 4, 2, 32, 2]
+        );
+        let quads = |heads, features| quads_per_lane(HeadLayout::new(heads, features));
+        assert_eq!([quads(1, 7), quads(8, 8), quads(12, 8), quads(8, 256), quads(64, 1)], [1, 2, 2, 16, 8]);
     }
 }

@@ -1,8 +1,9 @@
 //! Gradient of attention, of the edge loss and of the margin losses.
 
 use crate::Scratch;
-use crate::attention::{self, THREADS};
+use crate::attention::{self, Defines, THREADS};
 use crate::compile::{Source, Variant};
+use crate::edges::{self, Terms};
 use crate::launch::{Cuda, grid, launch};
 use crate::margin;
 use crate::problem::Problem;
@@ -13,7 +14,12 @@ use supergat_core::device::{Attention, AttentionGradient, Place, ProjectedGradie
 
 const BACKWARD: Source = Source {
     name: "attention_backward",
-    text: concat!(include_str!("../kernels/rows.cuh"), include_str!("../kernels/attention_backward.cu")),
+    text: concat!(
+        include_str!("../kernels/rows.cuh"),
+        include_str!("../kernels/edges.cuh"),
+        include_str!("../kernels/attention_edge.cuh"),
+        include_str!("../kernels/attention_backward.cu")
+    ),
 };
 
 /// Computes the gradients of the projected features and of the vectors, and adds the loss on attention to the record.
@@ -47,7 +53,6 @@ pub(crate) fn attention_backward(
         ("DROPS", attention.keep.is_some().into()),
         ("CHOOSES", attention.chosen.is_some().into()),
         ("SYMMETRIC", problem.outgoing.is_none().into()),
-        ("SUPERVISED", lambda_e.is_some().into()),
     ]);
     let (keep, keep_scale) = keep(attention.keep.map(|mask| (mask.keep, mask.dropout.scale())));
     let chosen = attention.chosen.map_or(0, |chosen| address(&chosen.0));
@@ -59,46 +64,65 @@ pub(crate) fn attention_backward(
     let (heavy_count, heavy_blocks) = (heavy.count as u32, heavy.blocks(cuda));
     let blocks = heavy_blocks as usize + attention::light_summing_blocks(cuda, problem, layout);
     let outgoing = problem.outgoing();
-    launch!(
-        cuda,
-        &BACKWARD,
-        &defines,
-        "attention_backward",
-        grid(blocks, THREADS),
-        &nodes,
-        &problem.incoming.offsets,
-        &problem.incoming.nodes,
-        &outgoing.offsets,
-        &outgoing.nodes,
-        &problem.attention.positions,
-        &heavy.nodes,
-        &heavy_count,
-        &heavy_blocks,
-        &problem.attention.most_edges,
-        &attention.z.0,
-        &attention.source_score.0,
-        &from.state.0,
-        &from.sums.0,
-        &keep,
-        &keep_scale,
-        &chosen,
-        &slope,
-        &vectors,
-        &samples.marks,
-        &samples.by_target.offsets,
-        &samples.by_target.nodes,
-        &samples.by_source.offsets,
-        &samples.by_source.nodes,
-        &pair_weight,
-        &inverse_count,
-        &samples.error,
-        &to.z.0,
-        &memory.partial,
-        &memory.losses,
-        &memory.counter,
-        &d_vectors,
-        &place
-    )?;
+    let pass = |supervised: bool, of_edges: Defines, edges: Option<&edges::Arguments>| {
+        let supervised = vec![("SUPERVISED", supervised.into())];
+        launch!(
+            cuda,
+            &BACKWARD,
+            &[defines.clone(), supervised, of_edges].concat(),
+            "attention_backward",
+            grid(blocks, THREADS),
+            &nodes,
+            &problem.incoming.offsets,
+            &problem.incoming.nodes,
+            &outgoing.offsets,
+            &outgoing.nodes,
+            &problem.attention.positions,
+            &heavy.nodes,
+            &heavy_count,
+            &heavy_blocks,
+            &problem.attention.most_edges,
+            &attention.z.0,
+            &attention.source_score.0,
+            &from.state.0,
+            &from.sums.0,
+            &keep,
+            &keep_scale,
+            &chosen,
+            &slope,
+            &vectors,
+            &samples.marks,
+            &samples.by_target.offsets,
+            &samples.by_target.nodes,
+            &samples.by_source.offsets,
+            &samples.by_source.nodes,
+            &pair_weight,
+            &inverse_count,
+            &samples.error,
+            &to.z.0,
+            &memory.partial,
+            &memory.losses,
+            &memory.counter,
+            &d_vectors,
+            &place;
+            edges
+        )
+    };
+    match Terms::new(problem, &attention, from.messages.is_some()) {
+        None => pass(lambda_e.is_some(), Defines::new(), None)?,
+        Some(mut terms) => {
+            terms.arguments.partial = address(&memory.edge_partial);
+            terms.arguments.d_vectors = to.edge_vectors.as_ref().map_or(0, |vectors| address(&vectors.0));
+            if let (Some(messages), Some(to)) = (from.messages, &mut to.messages) {
+                edges::messages_backward(cuda, problem, layout, messages, from.sums, memory, to)?;
+                terms.arguments.sums = address(&to.sums.0);
+            }
+            // Launches for further features compute nothing but the gradients of their vectors.
+            for (k, (of_edges, arguments)) in terms.launches(layout, false).enumerate() {
+                pass(lambda_e.is_some() && k == 0, of_edges, Some(&arguments))?;
+            }
+        }
+    }
     if let (Supervision::Margins { clock, layer }, Some(plan)) = (supervision, problem.supervision.margins()) {
         margin::margin_backward(
             cuda,
@@ -118,9 +142,11 @@ pub(crate) fn attention_backward(
 /// Sources for the test of compilation.
 pub(crate) fn variants() -> Vec<Variant> {
     let flags = [[0, 0, 1, 0], [1, 0, 1, 1], [1, 0, 0, 1], [0, 1, 1, 0]];
-    let with_flags = |(k, defines): (usize, attention::Defines)| -> Variant {
+    let with_flags = |(k, defines): (usize, Defines)| -> Vec<Variant> {
         let flags = ["DROPS", "CHOOSES", "SYMMETRIC", "SUPERVISED"].into_iter().zip(flags[k % flags.len()]);
-        (&BACKWARD, defines.into_iter().chain(flags).collect())
+        let defines: Defines = defines.into_iter().chain(flags).collect();
+        let of_edges = edges::representative_defines().map(|edges| (&BACKWARD, [defines.clone(), edges].concat()));
+        [(&BACKWARD, defines)].into_iter().chain(of_edges).collect()
     };
-    attention::representative_defines().into_iter().enumerate().map(with_flags).collect()
+    attention::representative_defines().into_iter().enumerate().flat_map(with_flags).collect()
 }

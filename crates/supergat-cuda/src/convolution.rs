@@ -1,7 +1,7 @@
 //! Graph convolutions: sums over neighbours whose weights depend on the graph only.
 //!
 //! ```text
-//! s_i = outer_i * sum_j inner_j z_j
+//! s_i = outer_i * sum_j w_ij inner_j z_j        w_ij: weight of the edge, if edges have weights
 //! ```
 
 use crate::compile::{Source, Variant};
@@ -11,7 +11,7 @@ use crate::problem::{Lists, Problem};
 use crate::sparse::{Segments, lanes};
 use cudarc::driver::CudaSlice;
 use supergat_core::kernels::HeadLayout;
-use supergat_core::{Architecture, Convolution, Graph, ModelKind, Result};
+use supergat_core::{Architecture, Convolution, EdgeWeights, Example, ModelKind, Result};
 
 const CONVOLUTION: Source = Source {
     name: "convolution",
@@ -26,25 +26,23 @@ pub(crate) struct Factors {
     incoming: Segments,
     /// `None` if the graph is symmetric.
     outgoing: Option<Segments>,
+    /// Weights of edges by incoming and by outgoing list; `None` if all are 1.
+    edge_weights: Option<[CudaSlice<f32>; 2]>,
     partial: CudaSlice<f32>,
 }
 
 impl Factors {
     /// Computes the weights of all nodes; `None` for networks without convolutions.
-    pub fn new(cuda: &Cuda, graph: &Graph, architecture: &Architecture) -> Result<Option<Self>> {
+    pub fn new(cuda: &Cuda, example: &Example<f32>, architecture: &Architecture) -> Result<Option<Self>> {
         let ModelKind::Convolution(convolution) = architecture.model else { return Ok(None) };
-        let inverse = |n: usize| if n == 0 { 0.0 } else { 1.0 / n as f64 };
-        let (mut outer, mut inner) = (Vec::with_capacity(graph.nodes()), Vec::with_capacity(graph.nodes()));
-        for i in 0..graph.nodes() {
-            let (o, n) = match convolution {
-                Convolution::Gcn => [inverse(graph.outgoing().range(i).len()).sqrt(); 2].into(),
-                Convolution::GcnIncoming => [inverse(graph.incoming().range(i).len()).sqrt(); 2].into(),
-                Convolution::Sage => (inverse(graph.incoming().range(i).len()), 1.0),
-                Convolution::SageRoot => (inverse(graph.degree(i)), 1.0),
-            };
-            outer.push(o as f32);
-            inner.push(n as f32);
-        }
+        let graph = &*example.graph;
+        let weights = EdgeWeights::new(graph, example.edges.as_deref());
+        let factors = convolution.factors(graph.nodes(), |node| weights.degrees(graph, node));
+        let [outer, inner] = factors.map(|factors| factors.iter().map(|&factor| factor as f32).collect::<Vec<_>>());
+        let edge_weights = match weights.by_incoming.is_empty() {
+            true => None,
+            false => Some([cuda.uploaded(&weights.by_incoming)?, cuda.uploaded(&weights.by_outgoing)?]),
+        };
         let incoming = Segments::new(cuda, graph.incoming().offsets.iter().copied())?;
         let outgoing = if graph.is_symmetric() {
             None
@@ -63,6 +61,7 @@ impl Factors {
             inner: cuda.uploaded(&inner)?,
             incoming,
             outgoing,
+            edge_weights,
             partial: cuda.zeros(rows * width)?,
         }))
     }
@@ -88,7 +87,8 @@ pub(crate) fn convolve(
         z_stride: stride,
         stride: width,
     };
-    aggregate(cuda, pass, &factors.incoming, &problem.incoming, weights, &factors.partial, z, sums)
+    let edge_weights = factors.edge_weights.as_ref().map(|[by_incoming, _]| by_incoming);
+    aggregate(cuda, pass, &factors.incoming, &problem.incoming, weights, edge_weights, &factors.partial, z, sums)
 }
 
 /// Computes the gradient of `z`: the sum over outgoing edges, with both factors swapped.
@@ -112,7 +112,8 @@ pub(crate) fn convolve_backward(
         z_stride: width,
         stride,
     };
-    aggregate(cuda, pass, segments, problem.outgoing(), weights, &factors.partial, gradient, d_z)
+    let edge_weights = factors.edge_weights.as_ref().map(|[_, by_outgoing]| by_outgoing);
+    aggregate(cuda, pass, segments, problem.outgoing(), weights, edge_weights, &factors.partial, gradient, d_z)
 }
 
 fn factors(problem: &Problem) -> &Factors {
@@ -136,6 +137,7 @@ fn aggregate(
     segments: &Segments,
     lists: &Lists,
     [outer, inner]: [&CudaSlice<f32>; 2],
+    edge_weights: Option<&CudaSlice<f32>>,
     partial: &CudaSlice<f32>,
     z: &Numbers,
     out: &mut Numbers,
@@ -146,7 +148,7 @@ fn aggregate(
     launch!(
         cuda,
         &CONVOLUTION,
-        &[],
+        if edge_weights.is_some() { &[("WEIGHTED", 1)] } else { &[] },
         "aggregate",
         grid(segments.count.div_ceil(4), 128),
         &segments.segments,
@@ -165,11 +167,12 @@ fn aggregate(
         partial,
         &segments.tickets,
         &mut out.0,
-        &out_quads
+        &out_quads;
+        edge_weights
     )
 }
 
 /// Sources for the test of compilation.
 pub(crate) fn variants() -> Vec<Variant> {
-    vec![(&CONVOLUTION, vec![])]
+    vec![(&CONVOLUTION, vec![]), (&CONVOLUTION, vec![("WEIGHTED", 1)])]
 }

@@ -24,9 +24,11 @@ pub(crate) struct LabelMemory {
     single: Option<CudaSlice<u32>>,
     /// 0 or 1 for each node and class; for multiple labels.
     multi: Option<CudaSlice<u8>>,
-    /// Training nodes, as a mask, and their number.
+    /// Training nodes, as a mask, and the sum of their weights.
     chosen: CudaSlice<u8>,
-    count: usize,
+    total: f64,
+    /// Weight of each class; `None` if all are 1.
+    class_weights: Option<CudaSlice<f64>>,
     /// Validation and test nodes.
     validation: CudaSlice<u32>,
     test: CudaSlice<u32>,
@@ -51,7 +53,8 @@ impl LabelMemory {
             single,
             multi,
             chosen: cuda.uploaded(&chosen)?,
-            count: example.train.len(),
+            total: example.training_weight(),
+            class_weights: example.class_weights.as_deref().map(|weights| cuda.uploaded(weights)).transpose()?,
             validation: cuda.uploaded(&example.validation)?,
             test: cuda.uploaded(&example.test)?,
             counts: [example.validation.len(), example.test.len()],
@@ -77,6 +80,7 @@ pub(crate) fn label_loss_backward(
     cuda: &Cuda,
     problem: &Problem,
     logits: &Numbers,
+    focal_gamma: f64,
     gradient: &mut Numbers,
     scratch: &mut Scratch,
     place: Place<'_, Cuda>,
@@ -84,7 +88,8 @@ pub(crate) fn label_loss_backward(
     let labels = &problem.labels;
     let [single, multi] = labels.addresses();
     let (lanes, blocks) = labels.division(problem.nodes);
-    let (nodes, classes, count) = (problem.nodes as u32, labels.classes as u32, labels.count as f64);
+    let (nodes, classes, total) = (problem.nodes as u32, labels.classes as u32, labels.total);
+    let class_weights = labels.class_weights.as_ref().map_or(0, address);
     let record = place.record.data.slice(place.example * WIDTH..(place.example + 1) * WIDTH);
     launch!(
         cuda,
@@ -98,7 +103,9 @@ pub(crate) fn label_loss_backward(
         &single,
         &multi,
         &labels.chosen,
-        &count,
+        &class_weights,
+        &total,
+        &focal_gamma,
         &logits.0,
         &mut gradient.0,
         &scratch.losses,

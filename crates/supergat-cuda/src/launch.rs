@@ -247,13 +247,19 @@ pub(crate) fn blas_failed(what: &str, error: cudarc::cublas::result::CublasError
 }
 
 /// Launches a kernel: `launch!(cuda, SOURCE, [defines], "name", configuration, arguments...)`. Arguments are
-/// references to numbers or to memory.
+/// references to numbers or to memory. After a semicolon there may be an optional last argument.
 macro_rules! launch {
-    ($cuda:expr, $source:expr, $defines:expr, $name:expr, $config:expr, $($argument:expr),* $(,)?) => {{
+    ($cuda:expr, $source:expr, $defines:expr, $name:expr, $config:expr, $($argument:expr),* $(,)?) => {
+        launch!($cuda, $source, $defines, $name, $config, $($argument),*; None::<&u32>)
+    };
+    ($cuda:expr, $source:expr, $defines:expr, $name:expr, $config:expr, $($argument:expr),*; $last:expr) => {{
         use cudarc::driver::PushKernelArg;
         let function = $cuda.function($source, $defines, $name)?;
         let mut builder = $cuda.stream().launch_builder(&function);
         $(builder.arg($argument);)*
+        if let Some(last) = $last {
+            builder.arg(last);
+        }
         // SAFETY: the callers pass the arguments that the kernel declares, with buffers of the lengths that it
         // reads and writes.
         unsafe { builder.launch($config) }.map(|_| ()).map_err(|e| $crate::launch::failed("run a kernel", e))

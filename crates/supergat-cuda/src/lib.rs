@@ -7,11 +7,13 @@
 mod adam;
 mod attention;
 mod backward;
+mod block;
 mod clock;
 mod compile;
 mod convolution;
 mod dense;
 mod dropout;
+mod edges;
 mod labels;
 mod launch;
 mod library;
@@ -21,6 +23,7 @@ mod output;
 mod problem;
 mod record;
 mod recording;
+mod report;
 mod samples;
 mod sparse;
 mod top_k;
@@ -34,8 +37,9 @@ pub use recording::Recording;
 
 use cudarc::driver::CudaSlice;
 use supergat_core::device::{
-    Adam, Attention, AttentionGradient, Device, Input, LayerWidth, Mask, Output, OutputGradient, ParameterMemory,
-    Place, ProjectedGradient, Random, Readings, SumsGradient, Supervision,
+    Adam, Attention, AttentionGradient, Block, BlockGradient, BlockGradients, BlockInput, BlockOutput, Device, Input,
+    LayerWidth, Mask, Output, OutputGradient, ParameterMemory, Place, ProjectedGradient, Random, Readings,
+    SumsGradient, Supervision,
 };
 use supergat_core::kernels::{Dropout, HeadLayout};
 use supergat_core::layers::AttentionLoss;
@@ -59,6 +63,7 @@ impl Device for Cuda {
     type Number = f32;
     type Numbers = Numbers;
     type Bits = Bits;
+    type Example = Example<f32>;
     type Problem = Problem;
     type Scratch = Scratch;
     type Clock = Clock;
@@ -89,6 +94,10 @@ impl Device for Cuda {
         self.duplicate(&from.0, &mut to.0)
     }
 
+    fn supports(&self, _: &Architecture) -> Result<()> {
+        Ok(())
+    }
+
     fn place(&self, example: &Example<f32>, architecture: &Architecture, loss: AttentionLoss) -> Result<Problem> {
         Problem::new(self, example, architecture, loss)
     }
@@ -106,7 +115,7 @@ impl Device for Cuda {
             attention: attention::Scratch::new(self, problems, layers, training, arena)?,
             partial: self.zeros_in(partial, arena)?,
             losses: self.zeros_in(labels::BLOCKS, arena)?,
-            tickets: self.zeros_in(output::tickets(layers).max(1), arena)?,
+            tickets: self.zeros_in(layers.iter().map(|l| output::tickets(l.stride)).max().unwrap_or(1), arena)?,
         })
     }
 
@@ -215,8 +224,9 @@ impl Device for Cuda {
         attention: Attention<'_, Self>,
         state: &mut Numbers,
         sums: &mut Numbers,
+        messages: Option<(&Numbers, &mut Numbers)>,
     ) -> Result<()> {
-        attention::attention_forward(self, problem, attention, state, sums)
+        attention::attention_forward(self, problem, attention, state, sums, messages)
     }
 
     fn announce_step(&self, problem: &Problem, clock: &Clock, layers: u16, scratch: &mut Scratch) -> Result<()> {
@@ -249,7 +259,7 @@ impl Device for Cuda {
     }
 
     fn edge_values(&self, problem: &Problem, attention: Attention<'_, Self>, state: &Numbers) -> Result<[Vec<f32>; 2]> {
-        attention::edge_values(self, problem, attention, state)
+        report::edge_values(self, problem, attention, state)
     }
 
     fn pair_logits(
@@ -259,7 +269,7 @@ impl Device for Cuda {
         state: &Numbers,
         pairs: &[[u32; 2]],
     ) -> Result<Vec<f32>> {
-        attention::pair_logits(self, problem, attention, state, pairs)
+        report::pair_logits(self, problem, attention, state, pairs)
     }
 
     fn convolve(
@@ -306,15 +316,45 @@ impl Device for Cuda {
         output::output_backward(self, problem, output, from, scratch, to)
     }
 
+    fn norm_statistics(&self, block: Block, nodes: usize) -> usize {
+        block::statistics(self, block, nodes)
+    }
+
+    fn block_forward(
+        &self,
+        problem: &Problem,
+        block: Block,
+        from: BlockInput<'_, Self>,
+        to: BlockOutput<'_, Self>,
+    ) -> Result<()> {
+        block::forward(self, problem, block, from, to)
+    }
+
+    fn block_backward(
+        &self,
+        problem: &Problem,
+        block: Block,
+        from: BlockGradient<'_, Self>,
+        scratch: &mut Scratch,
+        to: BlockGradients<'_, Self>,
+    ) -> Result<()> {
+        block::backward(self, problem, block, from, scratch, to)
+    }
+
+    fn add_rows(&self, problem: &Problem, width: usize, rows: &Numbers, sum: &mut Numbers) -> Result<()> {
+        block::add_rows(self, problem, width, rows, sum)
+    }
+
     fn label_loss_backward(
         &self,
         problem: &Problem,
         logits: &Numbers,
+        focal_gamma: f64,
         gradient: &mut Numbers,
         scratch: &mut Scratch,
         record: Place<'_, Self>,
     ) -> Result<()> {
-        labels::label_loss_backward(self, problem, logits, gradient, scratch, record)
+        labels::label_loss_backward(self, problem, logits, focal_gamma, gradient, scratch, record)
     }
 
     fn evaluate(&self, problem: &Problem, logits: &Numbers, record: Place<'_, Self>) -> Result<()> {
@@ -331,8 +371,9 @@ impl Device for Cuda {
     }
 }
 
-/// Compiles all kernels for an architecture such as `sm_90`: with all definitions in use, or once per source. Returns
-/// how many were compiled, or `None` without NVRTC. Needs no GPU.
+/// Compiles all kernels for an architecture such as `sm_90`: with all definitions in use, or each source once, and once
+/// more with weights or features of edges if it reads them. Returns how many were compiled, or `None` without NVRTC.
+/// Needs no GPU.
 #[doc(hidden)]
 pub fn compile_all(architecture: &str, all_definitions: bool) -> Result<Option<usize>> {
     if library::compiler().is_err() {
@@ -340,6 +381,7 @@ pub fn compile_all(architecture: &str, all_definitions: bool) -> Result<Option<u
     }
     let mut variants: Vec<compile::Variant> = [
         adam::variants(),
+        block::variants(),
         clock::variants(),
         convolution::variants(),
         dense::variants(),
@@ -349,7 +391,9 @@ pub fn compile_all(architecture: &str, all_definitions: bool) -> Result<Option<u
         attention::variants(),
         backward::variants(),
         dropout::variants(),
+        edges::variants(),
         margin::variants(),
+        report::variants(),
         samples::variants(),
         top_k::variants(),
     ]
@@ -358,7 +402,11 @@ pub fn compile_all(architecture: &str, all_definitions: bool) -> Result<Option<u
     .collect();
     if !all_definitions {
         let mut seen = std::collections::BTreeSet::new();
-        variants.retain(|(source, _)| seen.insert(source.name));
+        let flag = |defines: &[(&str, i64)], name| defines.contains(&(name, 1));
+        variants.retain(|(source, defines)| {
+            let of_edges = ["WEIGHTED", "EDGE_FEATURES", "MESSAGES", "RESUMES"].map(|name| flag(defines, name));
+            seen.insert((source.name, of_edges))
+        });
     }
     for (source, defines) in &variants {
         compile::compile(source, defines, architecture)?;

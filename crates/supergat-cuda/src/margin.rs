@@ -54,7 +54,7 @@ impl MarginPlan {
             (Some(_), Labels::Single { of, .. }) => {
                 let mut class = vec![Labels::UNKNOWN; nodes];
                 example.train.iter().for_each(|&node| class[node as usize] = of[node as usize]);
-                let (alike, offsets, neighbours) = compare_classes(incoming.lists(), &class, Labels::UNKNOWN);
+                let (alike, offsets, neighbours) = compare_classes(incoming.lists(), 0, &class, Labels::UNKNOWN);
                 let unlike = Adjacency { offsets, neighbours };
                 let offsets: Vec<u32> = unlike.offsets.iter().map(|&offset| offset as u32).collect();
                 let classes = Classes {

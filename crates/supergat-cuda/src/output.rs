@@ -8,19 +8,22 @@ use crate::memory::Numbers;
 use crate::problem::Problem;
 use crate::sparse::{address, keep};
 use cudarc::driver::{DeviceRepr, LaunchConfig};
-use supergat_core::Result;
 use supergat_core::device::{FromAbove, LayerWidth, Output, OutputGradient, SumsGradient};
 use supergat_core::kernels::{HeadLayout, STATE};
 use supergat_core::layers::Join;
+use supergat_core::{Activation, Result};
 
-const OUTPUT: Source = Source { name: "output", text: include_str!("../kernels/output.cu") };
+const OUTPUT: Source = Source {
+    name: "output",
+    text: concat!(include_str!("../kernels/columns.cuh"), include_str!("../kernels/output.cu")),
+};
 
 /// Shape of the rows, as kernels take it.
 #[repr(C)]
 #[derive(Clone, Copy)]
-struct Shape {
+pub(crate) struct Shape {
     nodes: u32,
-    quads: u32,
+    pub(crate) quads: u32,
     vectors: u32,
     groups: u32,
     lane_heads: u32,
@@ -33,7 +36,7 @@ struct Shape {
 unsafe impl DeviceRepr for Shape {}
 
 impl Shape {
-    fn new(nodes: usize, layout: HeadLayout) -> Self {
+    pub(crate) fn new(nodes: usize, layout: HeadLayout) -> Self {
         let HeadLayout { heads, features, lane_heads, groups, vectors } = layout;
         let [nodes, quads, vectors, groups, lane_heads, heads, features, slots] =
             [nodes, layout.stride() / 4, vectors, groups, lane_heads, heads, features, STATE].map(|n| n as u32);
@@ -45,18 +48,34 @@ impl Shape {
 const COLUMNS: usize = 256;
 
 /// Largest number of blocks that sum a column.
-fn most_blocks(cuda: &Cuda) -> usize {
+pub(crate) fn most_blocks(cuda: &Cuda) -> usize {
     4 * cuda.multiprocessors()
 }
 
-/// Returns the numbers that sums of blocks need.
+/// Returns the numbers that sums of blocks need: up to two per column.
 pub(crate) fn partial_len(cuda: &Cuda, layers: &[LayerWidth]) -> usize {
-    most_blocks(cuda) * layers.iter().map(|layer| layer.stride).max().unwrap_or(0)
+    2 * most_blocks(cuda) * layers.iter().map(|layer| layer.stride).max().unwrap_or(0)
 }
 
-/// Returns the number of tickets that a layer needs.
-pub(crate) fn tickets(layers: &[LayerWidth]) -> usize {
-    layers.iter().map(|layer| (layer.stride / 4).div_ceil(COLUMNS)).max().unwrap_or(0)
+/// Returns the number of tickets that a layer needs, from the length of its rows.
+pub(crate) fn tickets(stride: usize) -> usize {
+    (stride / 4).div_ceil(COLUMNS)
+}
+
+/// Returns the launch of blocks that sum columns of `quads` quads over nodes.
+pub(crate) fn column_grid(cuda: &Cuda, nodes: usize, quads: usize) -> LaunchConfig {
+    let rows = COLUMNS / quads.min(COLUMNS);
+    let blocks = nodes.div_ceil(rows).clamp(1, most_blocks(cuda)) as u32;
+    LaunchConfig { grid_dim: (blocks, quads.div_ceil(COLUMNS) as u32, 1), block_dim: (256, 1, 1), shared_mem_bytes: 0 }
+}
+
+/// Number of an activation in the kernels; 0 is none.
+pub(crate) fn number(activation: Option<Activation>) -> u32 {
+    match activation {
+        None => 0,
+        Some(Activation::Elu) => 1,
+        Some(Activation::Relu) => 2,
+    }
 }
 
 /// Computes the output of a layer.
@@ -92,10 +111,26 @@ pub(crate) fn output_forward(
             &mut out.0
         );
     }
-    let (quads, elu) = ((layout.stride() / 4) as u32, u32::from(output.join == Join::ConcatElu));
+    let (quads, activation) = ((layout.stride() / 4) as u32, number(activation(output)));
     let count = problem.nodes * layout.stride() / 4;
     let numbers = count as u64;
-    launch!(cuda, &OUTPUT, &[], "concat_forward", blocks(count), &numbers, &quads, &elu, &bias.0, &sums.0, &mut out.0)
+    launch!(
+        cuda,
+        &OUTPUT,
+        &[],
+        "concat_forward",
+        blocks(count),
+        &numbers,
+        &quads,
+        &activation,
+        &bias.0,
+        &sums.0,
+        &mut out.0
+    )
+}
+
+fn activation(output: Output) -> Option<Activation> {
+    (output.join == Join::ConcatElu).then_some(Activation::Elu)
 }
 
 /// Computes the gradients of the sums and of the bias, and the last slot of the state.
@@ -107,31 +142,38 @@ pub(crate) fn output_backward(
     scratch: &mut Scratch,
     to: SumsGradient<'_, Cuda>,
 ) -> Result<()> {
-    let shape = Shape::new(problem.nodes, output.layout);
+    activation_backward(cuda, problem, output.layout, activation(output), from, scratch, to)
+}
+
+/// Computes the gradients of the sums and of the bias, and the last slot of the state, from the gradient of an
+/// activation's output.
+pub(crate) fn activation_backward(
+    cuda: &Cuda,
+    problem: &Problem,
+    layout: HeadLayout,
+    activation: Option<Activation>,
+    from: OutputGradient<'_, Cuda>,
+    scratch: &mut Scratch,
+    to: SumsGradient<'_, Cuda>,
+) -> Result<()> {
+    let shape = Shape::new(problem.nodes, layout);
     let quads = shape.quads as usize;
     let (mean, above, mask) = match from.above {
         FromAbove::Mean(above) => (1u32, address(&above.0), None),
         FromAbove::Concat(mask) => (0, 0, mask),
     };
-    let elu = u32::from(output.join == Join::ConcatElu);
+    let activation = number(activation);
     let (keep, scale) = keep(mask.map(|mask| (mask.keep, mask.dropout.scale())));
     let state = to.state.map_or(0, |state| address(&state.0));
-    let rows = COLUMNS / quads.min(COLUMNS);
-    let blocks = problem.nodes.div_ceil(rows).clamp(1, most_blocks(cuda)) as u32;
-    let config = LaunchConfig {
-        grid_dim: (blocks, quads.div_ceil(COLUMNS) as u32, 1),
-        block_dim: (256, 1, 1),
-        shared_mem_bytes: 0,
-    };
     launch!(
         cuda,
         &OUTPUT,
         &[],
         "output_backward",
-        config,
+        column_grid(cuda, problem.nodes, quads),
         &shape,
         &mean,
-        &elu,
+        &activation,
         &keep,
         &scale,
         &above,
@@ -144,20 +186,25 @@ pub(crate) fn output_backward(
         &to.bias.0
     )?;
     if quads > COLUMNS && state != 0 {
-        let threads = problem.nodes * output.layout.head_stride();
-        launch!(
-            cuda,
-            &OUTPUT,
-            &[],
-            "shared_term",
-            grid(threads.div_ceil(256), 256),
-            &shape,
-            &to.sums.0,
-            &from.sums.0,
-            &state
-        )?;
+        shared_term(cuda, problem, layout, to.sums, from.sums, state)?;
     }
     Ok(())
+}
+
+/// Writes the products of the gradient of the sums with the sums, per head, to the last slot of the state, whose address
+/// is `state`.
+pub(crate) fn shared_term(
+    cuda: &Cuda,
+    problem: &Problem,
+    layout: HeadLayout,
+    gradient: &Numbers,
+    sums: &Numbers,
+    state: u64,
+) -> Result<()> {
+    let threads = problem.nodes * layout.head_stride();
+    let shape = Shape::new(problem.nodes, layout);
+    let config = grid(threads.div_ceil(256), 256);
+    launch!(cuda, &OUTPUT, &[], "shared_term", config, &shape, &gradient.0, &sums.0, &state)
 }
 
 /// Sources for the test of compilation.

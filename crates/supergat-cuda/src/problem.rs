@@ -2,12 +2,14 @@
 
 use crate::attention;
 use crate::convolution::Factors;
+use crate::edges::EdgeMemory;
 use crate::labels::LabelMemory;
 use crate::launch::{Cuda, device_error};
 use crate::samples;
 use crate::sparse::SparseFeatures;
 use cudarc::driver::CudaSlice;
 use std::sync::Mutex;
+use supergat_core::device::{Lists as HostLists, NoLoops};
 use supergat_core::graph::Adjacency;
 use supergat_core::kernels::HeadLayout;
 use supergat_core::layers::AttentionLoss;
@@ -18,18 +20,24 @@ use supergat_core::{Architecture, Example, Features, Result};
 pub struct Problem {
     /// Number of nodes.
     pub(crate) nodes: usize,
-    /// Number of edges, including self-loops.
+    /// Number of edges that layers read: all, including self-loops, or those of `no_loops`.
     pub(crate) edges: usize,
     /// Sources by target.
     pub(crate) incoming: Lists,
     /// Targets by source; `None` if the graph is symmetric, where they equal `incoming`.
     pub(crate) outgoing: Option<Lists>,
+    /// Edges without self-loops, if attention has none.
+    pub(crate) no_loops: Option<NoLoops>,
+    /// Sources by target with self-loops, which are never sampled as non-edges; `None` if `incoming` has them.
+    with_loops: Option<Lists>,
     /// Division of the work of attention.
     pub(crate) attention: attention::Plan,
     /// Samplers of the loss on attention.
     pub(crate) supervision: samples::Plan,
     /// Features of the nodes.
     pub(crate) features: FeatureMemory,
+    /// Weights and features of edges in attention; `None` if there are none.
+    pub(crate) edge_memory: Option<EdgeMemory>,
     /// Labels and split.
     pub(crate) labels: LabelMemory,
     /// Weights of graph convolutions; `None` for other networks.
@@ -81,7 +89,10 @@ impl Problem {
         loss: AttentionLoss,
     ) -> Result<Self> {
         let graph = &*example.graph;
-        let (nodes, edges) = (graph.nodes(), graph.edges());
+        let nodes = graph.nodes();
+        let no_loops = (!architecture.blocks.attends_to_self()).then(|| NoLoops::new(graph));
+        let lists = no_loops.as_ref().map_or_else(|| HostLists::of(graph), NoLoops::lists);
+        let edges = lists.edges;
         // Positions of edges and blocks of kernels are numbered with 32 bits.
         if edges >= 1 << 32 {
             return Err(device_error(format!(
@@ -101,17 +112,22 @@ impl Problem {
         } else {
             0
         };
-        let factors = Factors::new(cuda, graph, architecture)?;
+        if example.edges.as_ref().is_some_and(|edges| !edges.weights().is_empty()) {
+            architecture.model.accepts_edge_weights()?;
+        }
         Ok(Self {
             nodes,
             edges,
-            incoming: Lists::new(cuda, graph.incoming())?,
-            outgoing: if graph.is_symmetric() { None } else { Some(Lists::new(cuda, graph.outgoing())?) },
-            attention: attention::Plan::new(cuda, graph)?,
-            supervision: samples::Plan::new(cuda, example, loss)?,
+            incoming: Lists::new(cuda, lists.incoming)?,
+            outgoing: if lists.symmetric { None } else { Some(Lists::new(cuda, lists.outgoing)?) },
+            with_loops: if no_loops.is_some() { Some(Lists::new(cuda, graph.incoming())?) } else { None },
+            attention: attention::Plan::new(cuda, lists)?,
+            supervision: samples::Plan::new(cuda, example, edges, loss)?,
             features,
+            edge_memory: EdgeMemory::new(cuda, example, no_loops.as_ref(), architecture)?,
+            no_loops,
             labels: LabelMemory::new(cuda, example)?,
-            factors,
+            factors: Factors::new(cuda, example, architecture)?,
             dropped: Dropped { rows: cuda.zeros(nodes * width)?, made_of: Mutex::new(None) },
         })
     }
@@ -119,6 +135,11 @@ impl Problem {
     /// Returns the targets by source.
     pub(crate) fn outgoing(&self) -> &Lists {
         self.outgoing.as_ref().unwrap_or(&self.incoming)
+    }
+
+    /// Returns the sources by target with self-loops: pairs that are never sampled as non-edges.
+    pub(crate) fn with_loops(&self) -> &Lists {
+        self.with_loops.as_ref().unwrap_or(&self.incoming)
     }
 }
 
@@ -128,5 +149,6 @@ fn copied_width(architecture: &Architecture, first: usize) -> usize {
         Some(_) => HeadLayout::new(architecture.heads, architecture.hidden).stride(),
         None => HeadLayout::plain(architecture.heads * architecture.hidden).stride(),
     };
-    if architecture.layers > 1 { first.max(hidden) } else { first }
+    let blocks = architecture.blocks;
+    if architecture.layers > 1 || blocks.input_layer || blocks.output_layer { first.max(hidden) } else { first }
 }

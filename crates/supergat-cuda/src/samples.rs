@@ -51,14 +51,15 @@ pub(crate) struct EdgePlan {
 }
 
 impl Plan {
-    /// Prepares the loss on attention for an example.
-    pub(crate) fn new(cuda: &Cuda, example: &Example<f32>, loss: AttentionLoss) -> Result<Self> {
+    /// Prepares the loss on attention for an example, of whose edges attention reads `edges`.
+    pub(crate) fn new(cuda: &Cuda, example: &Example<f32>, edges: usize, loss: AttentionLoss) -> Result<Self> {
         let graph = &*example.graph;
         Ok(match loss {
             _ if example.train.is_empty() => Self::None,
             AttentionLoss::None => Self::None,
             AttentionLoss::Edges { p_e, p_n } => {
-                Self::Edges(EdgePlan::new(cuda, graph, SampleSizes::new(graph, p_e, p_n)?)?)
+                SampleSizes::new(graph, p_e, p_n)?;
+                Self::Edges(EdgePlan::new(cuda, graph, SampleSizes::of(graph.nodes(), edges, p_e, p_n)?)?)
             }
             AttentionLoss::Margins(contrast) => Self::Margins(MarginPlan::new(cuda, example, contrast)?),
         })
@@ -281,6 +282,7 @@ fn draw(
     samples.counts = [positives, negatives];
     let [positive_tag, negative_tag] = [Purpose::PositiveEdges, Purpose::NegativePairs].map(|p| tag(layer, p));
     let (nodes, edges) = (problem.nodes as u32, problem.edges as u32);
+    let lists = problem.with_loops();
     let positive_grid = permutation_grid(problem.edges as u64);
     let (listed, range, negative_grid) = match &plan.listed {
         Some((pairs, count)) => (address(pairs), *count as u64, permutation_grid(*count as u64)),
@@ -299,8 +301,8 @@ fn draw(
         &negative_tag,
         &nodes,
         &edges,
-        &problem.incoming.offsets,
-        &problem.incoming.nodes,
+        &lists.offsets,
+        &lists.nodes,
         &positives,
         &positive_grid,
         &listed,
@@ -358,6 +360,9 @@ pub(crate) fn samples(cuda: &Cuda, problem: &Problem, scratch: &Scratch) -> Resu
     let mut pairs = vec![[0; 2]; samples.counts[1]];
     cuda.fetch(&samples.marks, &mut marks)?;
     cuda.fetch(&samples.pairs, pairs.as_flattened_mut())?;
+    if let Some(lists) = &problem.no_loops {
+        marks = lists.scattered_bits(&marks);
+    }
     Ok((marks, pairs))
 }
 

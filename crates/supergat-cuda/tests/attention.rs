@@ -7,7 +7,9 @@ use supergat_core::device::{
     Attention, AttentionGradient, Device, LayerWidth, Mask, Place, ProjectedGradient, Random, Readings, Supervision,
 };
 use supergat_core::kernels::{self, Dropout, EdgeLoss, Form, HeadLayout, Parts, STATE, sum_parts, vector_sums};
-use supergat_core::kernels::{Margin, Pool, ScoreGradient, compare_classes, draw_rivals, group_by_rival};
+use supergat_core::kernels::{
+    Margin, NodeScores, OutgoingEdges, Pool, RivalDraws, ScoreGradient, compare_classes, draw_rivals, group_by_rival,
+};
 use supergat_core::layers::{AttentionLoss, Boundary, Contrast};
 use supergat_core::memory::Arena;
 use supergat_core::random::{Purpose, Stream};
@@ -127,12 +129,14 @@ fn check(cuda: &Cuda, case: &Case) {
         slope: SLOPE,
         z: &z,
         source_score: &source_score,
+        others: kernels::Others { z: &z, source_score: &source_score },
         incoming: graph.incoming().lists(),
         keep: drops.then(|| kernels::Mask { keep: &keep, scale: dropout.scale() }),
         chosen: None,
+        edges: None,
     };
     let mut out = vec![0.0; nodes * stride];
-    f32::attention_forward(&parts, input, &mut state, &mut out);
+    f32::attention_forward(&parts, &[input], &mut state, &mut out, &mut []);
 
     // The GPU's forward pass.
     let mut arena = Arena::allocating();
@@ -166,12 +170,13 @@ fn check(cuda: &Cuda, case: &Case) {
         source_score: &device_source,
         keep: drops.then_some(Mask { keep: &device_keep, dropout }),
         chosen: None,
+        edge_vectors: None,
     };
-    cuda.attention_forward(&problem, attention, &mut device_state, &mut device_out).unwrap();
+    cuda.attention_forward(&problem, attention, &mut device_state, &mut device_out, None).unwrap();
     let found = fetch(cuda, &device_out, out.len());
     close(&what("sums"), &found, &out);
     close(&what("state"), &fetch(cuda, &device_state, state.len()), &state);
-    cuda.attention_forward(&problem, attention, &mut device_state, &mut device_out).unwrap();
+    cuda.attention_forward(&problem, attention, &mut device_state, &mut device_out, None).unwrap();
     same(&what("sums"), &found, &fetch(cuda, &device_out, out.len()));
 
     // Attention as a result.
@@ -188,7 +193,7 @@ fn check(cuda: &Cuda, case: &Case) {
     // Samples.
     fill_shared(layout, &gradient, &out, &mut state);
     cuda.upload(&state, &mut device_state).unwrap();
-    let layers = [LayerWidth { stride, weight: stride }; 2];
+    let layers = [LayerWidth { stride, heads: 8, weight: stride, sums: 2 * stride }; 2];
     let problems = [problem];
     let mut scratch = cuda.scratch(&problems, &layers, true, &mut arena).unwrap();
     let problem = &problems[0];
@@ -217,6 +222,7 @@ fn check(cuda: &Cuda, case: &Case) {
         state: &state,
         out: &gradient,
         active: &active,
+        others: kernels::OtherGradients { state: &state, out: &gradient, active: &active, messages: &[] },
         vectors: [a_target, a_source],
         outgoing: graph.outgoing().lists(),
         place_at_target: graph.place_at_target(),
@@ -227,10 +233,11 @@ fn check(cuda: &Cuda, case: &Case) {
             negatives_by_source: samples.by_source.lists(),
             weight: LAMBDA / samples.count() as f64,
         }),
+        messages: &[],
     };
     let mut d_z = vec![0.0; nodes * stride];
-    let (mut sums, mut losses) = (vec![0.0; parts.len() * vector_sums(layout)], vec![0.0; parts.len()]);
-    f32::attention_backward(&parts, input, from, &mut d_z, &mut sums, &mut losses);
+    let (mut sums, mut losses) = (vec![0.0; parts.len() * vector_sums(layout, 0)], vec![0.0; parts.len()]);
+    f32::attention_backward(&parts, &[(input, from)], &mut d_z, &mut [], &mut sums, &mut losses);
     let mut d_vectors = vec![0.0; 2 * stride];
     sum_parts(parts.len(), &sums, &mut d_vectors);
     let loss = losses.iter().sum::<f64>() / samples.count().max(1) as f64;
@@ -247,8 +254,14 @@ fn check(cuda: &Cuda, case: &Case) {
             state: &device_state,
             sums: &device_gradient,
             vectors: has_vectors.then_some(&device_vectors),
+            messages: None,
         };
-        let to = ProjectedGradient { z: &mut device_d_z, vectors: has_vectors.then_some(&mut device_d_vectors) };
+        let to = ProjectedGradient {
+            z: &mut device_d_z,
+            vectors: has_vectors.then_some(&mut device_d_vectors),
+            edge_vectors: None,
+            messages: None,
+        };
         let place = Place { record: &mut record, example: 1 };
         cuda.attention_backward(problem, attention, supervision, from, &mut scratch, to, place).unwrap();
         let mut readings = Readings::default();
@@ -339,21 +352,23 @@ fn margins_match_the_cpu() {
             slope: SLOPE,
             z: &z,
             source_score: &source_score,
+            others: kernels::Others { z: &z, source_score: &source_score },
             incoming: graph.incoming().lists(),
             keep: None,
             chosen: None,
+            edges: None,
         };
         let mut chosen = vec![0; edges * layout.groups];
         f32::choose_top_k(&parts, input, &state, contrast.top_k, &mut chosen);
         let before = state.clone();
         input.chosen = Some(&chosen);
         let mut out = vec![0.0; nodes * stride];
-        f32::attention_forward(&parts, input, &mut state, &mut out);
+        f32::attention_forward(&parts, &[input], &mut state, &mut out, &mut []);
 
         let mut arena = Arena::allocating();
         let architecture = Architecture::new(ModelKind::Constrained { by_classes }, &example);
         let problems = [cuda.place(&example, &architecture, AttentionLoss::Margins(contrast)).unwrap()];
-        let layers = [LayerWidth { stride, weight: stride }; 2];
+        let layers = [LayerWidth { stride, heads: 8, weight: stride, sums: 2 * stride }; 2];
         let mut scratch = cuda.scratch(&problems, &layers, true, &mut arena).unwrap();
         let problem = &problems[0];
         let mut clock = cuda.clock(SEED).unwrap();
@@ -369,6 +384,7 @@ fn margins_match_the_cpu() {
             source_score: &device_source,
             keep: None,
             chosen: None,
+            edge_vectors: None,
         };
         cuda.choose_top_k(problem, attention, &device_state, &mut device_chosen).unwrap();
         let mut bits = vec![0; chosen.len()];
@@ -376,7 +392,7 @@ fn margins_match_the_cpu() {
         assert_eq!(bits, chosen, "{}", what("chosen edges"));
         attention.chosen = Some(&device_chosen);
         let mut device_out = cuda.numbers(out.len(), &mut arena).unwrap();
-        cuda.attention_forward(problem, attention, &mut device_state, &mut device_out).unwrap();
+        cuda.attention_forward(problem, attention, &mut device_state, &mut device_out, None).unwrap();
         close(&what("sums"), &fetch(&cuda, &device_out, out.len()), &out);
 
         // The CPU's backward pass.
@@ -387,23 +403,26 @@ fn margins_match_the_cpu() {
             state: &state,
             out: &gradient,
             active: &active,
+            others: kernels::OtherGradients { state: &state, out: &gradient, active: &active, messages: &[] },
             vectors: [a_target, a_source],
             outgoing: graph.outgoing().lists(),
             place_at_target: graph.place_at_target(),
             symmetric: graph.is_symmetric(),
             edge_loss: None,
+            messages: &[],
         };
         let mut d_z = vec![0.0; nodes * stride];
-        let (mut sums, mut losses) = (vec![0.0; parts.len() * vector_sums(layout)], vec![0.0; parts.len()]);
-        f32::attention_backward(&parts, input, from, &mut d_z, &mut sums, &mut losses);
+        let (mut sums, mut losses) = (vec![0.0; parts.len() * vector_sums(layout, 0)], vec![0.0; parts.len()]);
+        f32::attention_backward(&parts, &[(input, from)], &mut d_z, &mut [], &mut sums, &mut losses);
         let Labels::Single { of, .. } = &example.labels else { unreachable!() };
         let mut class = vec![Labels::UNKNOWN; nodes];
         example.train.iter().for_each(|&node| class[node as usize] = of[node as usize]);
         let incoming = graph.incoming().lists();
-        let (alike, offsets, unlike) = compare_classes(incoming, &class, Labels::UNKNOWN);
+        let (alike, offsets, unlike) = compare_classes(incoming, 0, &class, Labels::UNKNOWN);
         let among = by_classes.then_some(&alike[..]);
-        let listed = Pool::Listed(kernels::Neighbours { offsets: &offsets, nodes: &unlike });
-        let mut terms = vec![(Pool::Outside(incoming), Purpose::ContrastRivals, contrast.lambda_g, contrast.margin_g)];
+        let listed = Pool::Listed(kernels::Neighbours::new(&offsets, &unlike));
+        let outside = Pool::Outside(incoming, nodes);
+        let mut terms = vec![(outside, Purpose::ContrastRivals, contrast.lambda_g, contrast.margin_g)];
         if let Some(Boundary { lambda_b, margin_b }) = boundary {
             terms.push((listed, Purpose::BoundaryRivals, lambda_b, margin_b));
         }
@@ -411,14 +430,18 @@ fn margins_match_the_cpu() {
         for (pool, purpose, lambda, margin) in terms {
             let per_edge = contrast.negatives_per_edge;
             let mut rivals = vec![0; edges * per_edge];
-            draw_rivals(&parts, incoming, pool, among, stream(purpose), per_edge, &mut rivals);
+            let draws = RivalDraws { stream: stream(purpose), first_edge: 0, per_edge };
+            draw_rivals(&parts, incoming, pool, among, draws, &mut rivals);
             let (mut offsets, mut triples) = (vec![], vec![]);
             group_by_rival(incoming, &rivals, per_edge, &mut offsets, &mut triples);
             let weight = lambda / (triples.len().max(1) * heads) as f64;
             let margin = Margin { rivals: &rivals, per_edge, offsets: &offsets, triples: &triples, margin, weight };
-            let outgoing = (graph.outgoing().lists(), graph.place_at_target());
+            let (lists, places) = (graph.outgoing().lists(), graph.place_at_target());
+            let outgoing = OutgoingEdges { lists, places, first_edges: incoming.offsets };
+            let sources = input.source_score;
+            let scores = NodeScores { targets: &state, target_rows: kernels::STATE, sources, first_node: 0 };
             let to = ScoreGradient { z: &mut d_z, vectors: &mut sums, losses: &mut losses };
-            f32::margin_backward(&parts, input, &state, margin, outgoing, [a_target, a_source], to);
+            f32::margin_backward(&parts, input, scores, margin, outgoing, [a_target, a_source], to);
             loss += weight * losses.iter().sum::<f64>();
         }
         let mut d_vectors = vec![0.0; 2 * stride];
@@ -431,9 +454,18 @@ fn margins_match_the_cpu() {
             let mut device_d_z = cuda.numbers(d_z.len(), &mut arena).unwrap();
             let mut device_d_vectors = cuda.numbers(2 * stride, &mut arena).unwrap();
             let mut record = cuda.record(1).unwrap();
-            let from =
-                AttentionGradient { state: &device_state, sums: &device_gradient, vectors: Some(&device_vectors) };
-            let to = ProjectedGradient { z: &mut device_d_z, vectors: Some(&mut device_d_vectors) };
+            let from = AttentionGradient {
+                state: &device_state,
+                sums: &device_gradient,
+                vectors: Some(&device_vectors),
+                messages: None,
+            };
+            let to = ProjectedGradient {
+                z: &mut device_d_z,
+                vectors: Some(&mut device_d_vectors),
+                edge_vectors: None,
+                messages: None,
+            };
             let supervision = Supervision::Margins { clock: &clock, layer: LAYER };
             let place = Place { record: &mut record, example: 0 };
             cuda.attention_backward(problem, attention, supervision, from, &mut scratch, to, place).unwrap();

@@ -1,4 +1,4 @@
-//! The engine on a GPU: golden files, agreement with the CPU, and equal bits of two runs.
+//! The engine on a GPU: golden files, agreement with the CPU, equal bits of two runs, and resumed trainings.
 
 #[path = "../../supergat-core/tests/engine/common.rs"]
 #[allow(dead_code)]
@@ -9,12 +9,13 @@ mod parity;
 mod properties;
 mod support;
 
-use common::{FORMS, Recipe, architecture};
+use common::{FORMS, Recipe, architecture, with_edges};
 use std::ops::ControlFlow;
 use supergat_core::layers::{Boundary, Contrast};
+use supergat_core::random::{Purpose, Stream};
 use supergat_core::{
-    Architecture, Convolution, Cpu, Device, Example, Features, ModelKind, Network, Prepared, Session, TrainConfig,
-    Trainer,
+    Activation, Architecture, Blocks, Convolution, Cpu, Direction, EdgeAttributes, Example, Features, Graph, ModelKind,
+    Network, Norm, Prepared, Residual, Session, SingleDevice, TrainConfig, TrainState, Trainer,
 };
 use supergat_cuda::Cuda;
 use support::gpu;
@@ -23,6 +24,8 @@ use support::gpu;
 fn golden_files_match() {
     let Some(cuda) = gpu() else { return };
     parity::check_all(&cuda, 1e-4);
+    parity::check_edges(&cuda, 1e-4);
+    parity::check_depth(&cuda, 1e-4);
 }
 
 #[test]
@@ -39,7 +42,8 @@ fn properties_hold() {
 }
 
 /// Models with their examples and training configurations: every form, with and without self-supervision, CGAT,
-/// convolutions and MLP, any number of heads, directed and undirected, dense and sparse, one or several labels.
+/// convolutions and MLP, any number of heads, directed and undirected, dense and sparse, one or several labels, with
+/// and without weights and features of edges.
 fn cases() -> Vec<(String, Architecture, Example<f32>, TrainConfig)> {
     let mut cases = Vec::new();
     let config = TrainConfig { p_e: 0.7, p_n: 0.9, max_epochs: 10, early_stop: None, ..TrainConfig::default() };
@@ -82,11 +86,127 @@ fn cases() -> Vec<(String, Architecture, Example<f32>, TrainConfig)> {
             add(format!("{model} sparse {sparse}"), Architecture { model, ..shape }, &train, config);
         }
     }
+    cases.extend(edge_cases(config));
+    cases.extend(deep_cases(config));
     cases
 }
 
+/// Deep networks: every residual, norm and activation, with and without linear layers, self-loops and dropout of
+/// attention; many heads and one wide head.
+fn deep_cases(config: TrainConfig) -> Vec<(String, Architecture, Example<f32>, TrainConfig)> {
+    let mut cases = Vec::new();
+    let all = Blocks { input_layer: true, output_layer: true, ..Blocks::default() };
+    let (relu, elu) = (Activation::Relu, Activation::Elu);
+    for (k, (residual, norm, activation)) in [
+        (Residual::Linear, Norm::Batch, relu),
+        (Residual::Identity, Norm::Layer, relu),
+        (Residual::None, Norm::Batch, elu),
+        (Residual::Identity, Norm::Batch, relu),
+        (Residual::Linear, Norm::Layer, elu),
+        (Residual::None, Norm::Layer, relu),
+        (Residual::Linear, Norm::None, relu),
+        (Residual::Identity, Norm::None, elu),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        for (j, (heads, hidden)) in [(8, 8), (3, 5), (1, 64), (1, 300), (12, 3)].into_iter().enumerate() {
+            let form = FORMS[(j + k) % 4];
+            let (directed, sparse) = ((j + k) % 2 == 0, j % 3 == 0);
+            let seed = (10 * k + j) as u64;
+            let recipe = Recipe { nodes: 70, edges: 90, features: 13, directed, sparse, seed, ..Recipe::default() };
+            let weighted = (j + k) % 5 == 0;
+            let width = if (j + k) % 4 == 3 { 3 } else { 0 };
+            let example = if weighted || width > 0 { with_hub(recipe, weighted, width) } else { recipe.build() };
+            let (self_loops, attention_dropout) = ((j + k) % 3 != 0, k % 2 == 0);
+            let separate_ego = (j + k) % 4 == 1;
+            let blocks = Blocks { residual, norm, activation, self_loops, attention_dropout, separate_ego, ..all };
+            let model = match (j, k % 4) {
+                (0, 3) => ModelKind::Mlp,
+                (4, 2) => ModelKind::Convolution(Convolution::SageRoot),
+                _ => architecture(&example, form, k % 3 != 2).model,
+            };
+            let is_attention = matches!(model, ModelKind::Attention { .. });
+            let blocks = if is_attention { blocks } else { Blocks { self_loops: true, separate_ego: false, ..blocks } };
+            let shape = Architecture {
+                heads,
+                hidden,
+                layers: 3,
+                dropout: if j == 1 { 0.0 } else { 0.3 },
+                ..architecture(&example, form, false)
+            };
+            let edge_features = if is_attention { width } else { 0 };
+            let edge_messages = is_attention && width > 0 && k % 2 == 1;
+            let shape = Architecture { model, blocks, edge_features, edge_messages, ..shape };
+            let name = format!("deep {model} {heads} {hidden} weights {weighted} features {width} {blocks:?}");
+            if model != ModelKind::Mlp || !weighted {
+                cases.push((name, shape, example, config));
+            }
+        }
+    }
+    cases
+}
+
+/// Models of graphs whose edges have weights or features.
+fn edge_cases(config: TrainConfig) -> Vec<(String, Architecture, Example<f32>, TrainConfig)> {
+    let mut cases = Vec::new();
+    for (number, form) in FORMS.into_iter().enumerate() {
+        // Heads, output heads, hidden features; whether edges have weights, their features, and whether messages carry
+        // them. The sums of many features need several launches.
+        for (k, (heads, output_heads, hidden, weighted, width, edge_messages)) in [
+            (8, 8, 8, true, 0, false),
+            (2, 3, 5, false, 3, false),
+            (12, 1, 3, true, 2, true),
+            (8, 2, 1, false, 9, true),
+            (1, 9, 4, true, 30, false),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let directed = (k + number) % 2 == 0;
+            let seed = (10 * number + k) as u64;
+            let recipe = Recipe { nodes: 60, edges: 200, features: 13, directed, seed, ..Recipe::default() };
+            let example: Example<f32> =
+                if k % 2 == 0 { with_edges(recipe, weighted, width) } else { with_hub(recipe, weighted, width) };
+            for (supervised, dropout) in [(true, 0.3), (false, 0.0)] {
+                let shape = architecture(&example, form, supervised);
+                let shape = Architecture { heads, output_heads, hidden, dropout, edge_messages, ..shape };
+                let name = format!("{form:?} {heads} {output_heads} weights {weighted} features {width} {dropout}");
+                cases.push((name, shape, example.clone(), config));
+            }
+        }
+    }
+    for (k, kind) in
+        [Convolution::Gcn, Convolution::GcnIncoming, Convolution::Sage, Convolution::SageRoot].into_iter().enumerate()
+    {
+        let recipe = Recipe { nodes: 60, edges: 200, directed: k % 2 == 0, seed: k as u64, ..Recipe::default() };
+        for example in [with_edges(recipe, true, 0), with_hub(recipe, true, 2)] {
+            let shape = Architecture { hidden: 5, dropout: 0.3, ..architecture(&example, FORMS[0], false) };
+            let shape = Architecture { model: ModelKind::Convolution(kind), edge_features: 0, ..shape };
+            cases.push((format!("{} weights", shape.model), shape, example, config));
+        }
+    }
+    cases
+}
+
+/// A graph whose node 0 has edges with all others, in which an edge and its reverse have different attributes.
+fn with_hub(recipe: Recipe, weighted: bool, width: usize) -> Example<f32> {
+    let mut example: Example<f32> = recipe.build();
+    let mut edges = recipe.edge_list();
+    edges.extend((1..recipe.nodes as u32).map(|node| if node % 3 == 0 { (0, node) } else { (node, 0) }));
+    let direction = if recipe.directed { Direction::Directed } else { Direction::Undirected };
+    example.graph = Graph::from_edges(recipe.nodes, &edges, direction).unwrap().into();
+    let edges = example.graph.edges();
+    let dice = Stream::new(recipe.seed, 2, 0, Purpose::SyntheticFeatures);
+    let numbers = |count: usize, side: usize| (0..count as u64).map(move |k| dice.normal_pair(k)[side]);
+    let weights = numbers(if weighted { edges } else { 0 }, 0).map(|x| x.exp() as f32).collect();
+    let features = numbers(edges * width, 1).map(|x| x as f32).collect();
+    let attributes = EdgeAttributes::from_parts(&example.graph, weights, width, features).unwrap();
+    example.with_edges(attributes).unwrap()
+}
+
 /// Losses and gradients of one step, by parameter.
-fn step<D: Device<Number = f32>>(
+fn step<D: SingleDevice<Number = f32>>(
     device: &D,
     shape: Architecture,
     example: &Example<f32>,
@@ -105,6 +225,11 @@ fn step<D: Device<Number = f32>>(
     let gradients = session.network().parameters().map(|p| (p.name.clone(), p.gradient_to_rows(device).unwrap()));
     found.extend(gradients);
     found
+}
+
+/// Tolerance of a case. Rounding errors of a batch norm of few nodes grow from layer to layer.
+fn tolerance(name: &str) -> f32 {
+    if name.starts_with("deep") { 1e-3 } else { 1e-4 }
 }
 
 fn assert_close(what: &str, found: &[f32], expected: &[f32], tolerance: f32) {
@@ -127,13 +252,13 @@ fn losses_and_gradients_agree_with_the_cpu() {
     for (name, shape, example, config) in cases() {
         let (ours, theirs) = (step(&cuda, shape, &example, config), step(&Cpu::default(), shape, &example, config));
         for ((what, found), (_, expected)) in ours.iter().zip(&theirs) {
-            assert_close(&format!("{name}: {what}"), found, expected, 1e-4);
+            assert_close(&format!("{name}: {what}"), found, expected, tolerance(&name));
         }
     }
 }
 
 /// Weights, losses and predictions after ten epochs.
-fn trained<D: Device<Number = f32>>(
+fn trained<D: SingleDevice<Number = f32>>(
     device: &D,
     shape: Architecture,
     examples: &[Example<f32>],
@@ -164,6 +289,13 @@ fn ten_epochs_agree_with_the_cpu_and_repeat_their_bits() {
         let bits = |all: &[Vec<f32>]| all.iter().flatten().map(|v| v.to_bits()).collect::<Vec<_>>();
         assert!(bits(&first) == bits(&again), "{name}: two runs differ");
         let cpu = trained(&Cpu::default(), shape, &examples, config);
+        // Deep networks with batch norm of few nodes are chaotic: a change of the learning rate by 1e-7 changes their
+        // losses by a tenth after six epochs. The first two epochs must agree.
+        if name.starts_with("deep") {
+            let labels = |all: &[Vec<f32>]| all[0].iter().copied().step_by(4).take(2).collect::<Vec<_>>();
+            assert_close(&format!("{name}: losses"), &labels(&first), &labels(&cpu), 1e-2);
+            continue;
+        }
         for (k, (found, expected)) in first.iter().zip(&cpu).enumerate().skip(1) {
             largest = largest.max(error(found, expected));
             assert_close(&format!("{name}: {k}"), found, expected, 1e-4);
@@ -183,6 +315,53 @@ fn several_graphs_train_as_on_the_cpu() {
     let (ours, theirs) = (trained(&cuda, shape, &examples, config), trained(&Cpu::default(), shape, &examples, config));
     for (k, (found, expected)) in ours.iter().zip(&theirs).enumerate() {
         assert_close(&format!("{k}"), found, expected, 2e-3);
+    }
+}
+
+/// CGAT ignores features of edges and refuses weights, as on the CPU.
+#[test]
+fn cgat_refuses_weights_of_edges() {
+    let Some(cuda) = gpu() else { return };
+    let contrast = Contrast { top_k: 2, negatives_per_edge: 3, lambda_g: 1.3, margin_g: 0.3, boundary: None };
+    let config = TrainConfig { contrast: Some(contrast), ..TrainConfig::default() };
+    let recipe = Recipe { nodes: 60, edges: 200, ..Recipe::default() };
+    for (weighted, width) in [(true, 0), (true, 2), (false, 2)] {
+        let examples = [with_edges(recipe, weighted, width)];
+        let model = ModelKind::Constrained { by_classes: false };
+        let shape = Architecture { model, edge_features: 0, ..architecture(&examples[0], FORMS[0], false) };
+        let error = |error: supergat_core::Error| error.to_string();
+        let on_gpu = Prepared::on(&cuda, &examples, shape, config).map(|_| ()).map_err(error);
+        let on_cpu = Prepared::new(&examples, shape, config).map(|_| ()).map_err(error);
+        assert_eq!((&on_gpu, on_gpu.is_err()), (&on_cpu, weighted));
+    }
+}
+
+/// The state is read from the GPU after steps that were replayed, and resumed on a GPU whose recordings are new.
+#[test]
+fn resumed_trainings_repeat_the_bits() {
+    let Some(cuda) = gpu() else { return };
+    for (name, shape, example, config) in cases().into_iter().step_by(7) {
+        let examples = [example.clone(), example];
+        let (mut states, mut history) = (Vec::new(), Vec::new());
+        let prepared = Prepared::on(&cuda, &examples, shape, config).unwrap();
+        let whole = Trainer::new(&prepared, 1).unwrap().run_observed(|trainer, epoch| {
+            history.push(*epoch);
+            states.push(trainer.state(&history)?.to_bytes());
+            Ok(ControlFlow::Continue(()))
+        });
+        let whole = whole.unwrap();
+        for state in [&states[0], &states[4], &states[9]] {
+            let state = TrainState::from_bytes(state).unwrap();
+            let again = Prepared::on(&Cuda::new(0).unwrap(), &examples, shape, config).unwrap();
+            let mut epochs = state.history.clone();
+            let resumed = Trainer::resume(&again, &state).unwrap().run(|epoch| {
+                epochs.push(*epoch);
+                ControlFlow::Continue(())
+            });
+            let resumed = resumed.unwrap();
+            assert!((resumed.outcome, &epochs) == (whole.outcome, &history), "{name}: scores differ");
+            assert!(resumed.logits == whole.logits, "{name}: predictions differ");
+        }
     }
 }
 

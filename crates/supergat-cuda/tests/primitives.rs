@@ -7,12 +7,13 @@ use supergat_core::device::{
     Adam, Device, FromAbove, Input, LayerWidth, Mask, Output, OutputGradient, ParameterMemory, Place, Random, Readings,
     SumsGradient,
 };
-use supergat_core::kernels::{self, Compressed, Dense, Dropout, HeadLayout, Parts, STATE, sum_parts};
+use supergat_core::kernels::{self, Compressed, Dense, Dropout, HeadLayout, LabelTerms, Parts, STATE, sum_parts};
 use supergat_core::layers::{AttentionLoss, Join};
 use supergat_core::memory::Arena;
 use supergat_core::random::{Purpose, Stream};
 use supergat_core::{
-    Architecture, Convolution, Direction, Example, Features, Graph, Labels, ModelKind, Primitives, SparseMatrix,
+    Architecture, Convolution, Direction, EdgeAttributes, Example, Features, Graph, Labels, ModelKind, Primitives,
+    SparseMatrix,
 };
 use supergat_cuda::{Bits, Cuda, Problem, Recording};
 use support::{close, fetch, gpu, upload};
@@ -67,7 +68,7 @@ fn placed(cuda: &Cuda, example: &Example<f32>, model: &str) -> (Problem, superga
     architecture.dropout = 0.6;
     let problem = cuda.place(example, &architecture, AttentionLoss::None).unwrap();
     let problems = [problem];
-    let layers = [LayerWidth { stride: 2048, weight: 1 }];
+    let layers = [LayerWidth { stride: 2048, heads: 8, weight: 1, sums: 1 }];
     let scratch = cuda.scratch(&problems, &layers, true, &mut Arena::allocating()).unwrap();
     let [problem] = problems;
     (problem, scratch)
@@ -92,7 +93,7 @@ fn dense_products_agree_with_the_cpu() {
     {
         let example = example(nodes, dense_features(nodes, columns), false, Direction::Undirected);
         let (problem, _) = placed(&cuda, &example, "mlp");
-        let layers = [LayerWidth { stride, weight: columns * stride }];
+        let layers = [LayerWidth { stride, heads: 8, weight: columns * stride, sums: 2 * stride }];
         let problems = [problem];
         let mut scratch = cuda.scratch(&problems, &layers, true, &mut Arena::allocating()).unwrap();
         let [problem] = problems;
@@ -104,10 +105,10 @@ fn dense_products_agree_with_the_cpu() {
             let on_gpu = (p > 0.0).then_some(Mask { keep: &keep, dropout });
             let on_cpu = (p > 0.0).then_some(kernels::Mask { keep: &host, scale: dropout.scale() });
             let dense = Dense { values: &x, columns };
-            let parts = Parts::even(nodes, 1);
+            let parts = Parts::even(0..nodes, 1);
             let mut expected = vec![0.0; nodes * stride];
             f32::dense_product(&parts, dense, on_cpu, &w, stride, &mut expected);
-            let copies = Parts::for_copies(nodes, |row| (row * columns) as u64, 1);
+            let copies = Parts::for_copies(0..nodes, |row| (row * columns) as u64, 1);
             let mut room = vec![0.0; copies.len() * columns * stride];
             let mut expected_gradient = vec![0.0; columns * stride];
             f32::dense_transposed_product(&copies, dense, on_cpu, &g, stride, &mut room, &mut expected_gradient);
@@ -153,7 +154,7 @@ fn sparse_products_agree_with_the_cpu() {
         let x = Compressed { offsets: matrix.offsets(), index: matrix.column_of(), values: matrix.values() };
         let example = example(nodes, Features::Sparse(matrix.clone()), false, Direction::Undirected);
         let (problem, _) = placed(&cuda, &example, "mlp");
-        let layers = [LayerWidth { stride, weight: columns * stride }];
+        let layers = [LayerWidth { stride, heads: 8, weight: columns * stride, sums: 2 * stride }];
         let problems = [problem];
         let mut scratch = cuda.scratch(&problems, &layers, true, &mut Arena::allocating()).unwrap();
         let [problem] = problems;
@@ -165,7 +166,7 @@ fn sparse_products_agree_with_the_cpu() {
             let on_cpu = (p > 0.0).then_some(kernels::Mask { keep: &host, scale: dropout.scale() });
             let mut expected = vec![0.0; nodes * stride];
             f32::sparse_product(&Parts::by_offsets(x.offsets), x, on_cpu, &w, stride, &mut expected);
-            let copies = Parts::for_copies(nodes, |row| (row * columns) as u64, 1);
+            let copies = Parts::for_copies(0..nodes, |row| (row * columns) as u64, 1);
             let mut room = vec![0.0; copies.len() * columns * stride];
             let mut expected_gradient = vec![0.0; columns * stride];
             f32::sparse_transposed_product(&copies, x, on_cpu, &g, stride, &mut room, &mut expected_gradient);
@@ -203,7 +204,7 @@ fn outputs_agree_with_the_cpu() {
                 sums[i * stride + place] = drawn[i * heads * features + k];
             }
         }
-        let parts = Parts::even(nodes, stride);
+        let parts = Parts::even(0..nodes, stride);
         for join in [Join::ConcatElu, Join::Concat, Join::Mean] {
             for p in [0.0, 0.4] {
                 let width = if join == Join::Mean { features } else { stride };
@@ -272,11 +273,20 @@ fn outputs_agree_with_the_cpu() {
 #[test]
 fn losses_and_scores_agree_with_the_cpu() {
     let Some(cuda) = gpu() else { return };
-    for (nodes, multi) in [(7, false), (5000, false), (7, true), (5000, true)] {
-        let example = example(nodes, dense_features(nodes, 3), multi, Direction::Undirected);
+    let cases = [(7, false), (5000, false), (7, true), (5000, true)];
+    for ((nodes, multi), (weighted, focal_gamma)) in cases
+        .into_iter()
+        .flat_map(|case| [(false, 0.0), (true, 0.0), (false, 2.0), (true, 0.5)].map(|terms| (case, terms)))
+        .filter(|((_, multi), (weighted, _))| !(*multi && *weighted))
+    {
+        let mut example = example(nodes, dense_features(nodes, 3), multi, Direction::Undirected);
+        if weighted {
+            let weights: Vec<f64> = (0..CLASSES).map(|class| 0.5 + class as f64).collect();
+            example = example.with_class_weights(weights).unwrap();
+        }
         let (problem, mut scratch) = placed(&cuda, &example, "mlp");
         let logits: Vec<f32> = numbers(nodes * CLASSES, 6).iter().map(|x| 4.0 * x).collect();
-        let parts = Parts::even(nodes, 1);
+        let parts = Parts::even(0..nodes, 1);
         let mut chosen = vec![false; nodes];
         example.train.iter().for_each(|&node| chosen[node as usize] = true);
         let mut expected = vec![9.0; nodes * CLASSES];
@@ -284,7 +294,11 @@ fn losses_and_scores_agree_with_the_cpu() {
             &parts,
             &example.labels,
             &chosen,
-            example.train.len(),
+            LabelTerms {
+                class_weights: example.class_weights.as_deref().unwrap_or(&[]),
+                total: example.training_weight(),
+                focal_gamma,
+            },
             &logits,
             &mut expected,
             &mut vec![0.0; parts.len()],
@@ -295,7 +309,7 @@ fn losses_and_scores_agree_with_the_cpu() {
         let mut readings = [Readings::default(), Readings::default()];
         for readings in &mut readings {
             let to = Place { record: &mut record, example: 1 };
-            cuda.label_loss_backward(&problem, &on_gpu, &mut gradient, &mut scratch, to).unwrap();
+            cuda.label_loss_backward(&problem, &on_gpu, focal_gamma, &mut gradient, &mut scratch, to).unwrap();
             cuda.evaluate(&problem, &on_gpu, Place { record: &mut record, example: 1 }).unwrap();
             cuda.read(&record, readings).unwrap();
         }
@@ -344,24 +358,37 @@ fn convolutions_agree_with_plain_loops() {
     let Some(cuda) = gpu() else { return };
     for direction in [Direction::Directed, Direction::Undirected] {
         let nodes = 1500;
-        let example = example(nodes, dense_features(nodes, 3), false, direction);
-        let graph = &example.graph;
-        for kind in ModelKind::ALL {
+        let unweighted = example(nodes, dense_features(nodes, 3), false, direction);
+        let graph = &unweighted.graph;
+        // An edge and its reverse have different weights; those of self-loops are 1.
+        let mut edge_weights = numbers(graph.edges(), 4);
+        edge_weights.iter_mut().for_each(|weight| *weight = weight.exp());
+        (0..nodes as u32).for_each(|i| edge_weights[graph.position(i, i).unwrap()] = 1.0);
+        let attributes = EdgeAttributes::from_parts(graph, edge_weights.clone(), 0, vec![]).unwrap();
+        let weighted = unweighted.clone().with_edges(attributes).unwrap();
+        for (kind, is_weighted) in ModelKind::ALL.into_iter().flat_map(|kind| [(kind, false), (kind, true)]) {
             let ModelKind::Convolution(convolution) = kind else { continue };
-            let (problem, _) = placed(&cuda, &example, &kind.to_string());
+            let example = if is_weighted { &weighted } else { &unweighted };
+            let (problem, _) = placed(&cuda, example, &kind.to_string());
+            // Sums of the weights of incoming and outgoing edges.
+            let edge_weight = |e: usize| if is_weighted { f64::from(edge_weights[e]) } else { 1.0 };
+            let (mut incoming, mut outgoing) = (vec![0.0; nodes], vec![0.0; nodes]);
+            for (i, e) in (0..nodes).flat_map(|i| graph.incoming().range(i).map(move |e| (i, e))) {
+                incoming[i] += edge_weight(e);
+                outgoing[graph.incoming().neighbours[e] as usize] += edge_weight(e);
+            }
             for width in [8, 24, 64, 264] {
                 let stride = convolution.halves() * width;
                 let weight = |j: usize, i: usize| -> f64 {
-                    let inverse = |n: usize| if n == 0 { 0.0 } else { 1.0 / n as f64 };
-                    let [out_i, out_j] = [i, j].map(|k| inverse(graph.outgoing().range(k).len()).sqrt());
-                    let [in_i, in_j] = [i, j].map(|k| inverse(graph.incoming().range(k).len()).sqrt());
-                    match convolution {
-                        Convolution::Gcn => out_i * out_j,
-                        Convolution::GcnIncoming => in_i * in_j,
-                        Convolution::Sage => inverse(graph.incoming().range(i).len()),
+                    let inverse = |sum: f64| if sum == 0.0 { 0.0 } else { 1.0 / sum };
+                    let factor = match convolution {
+                        Convolution::Gcn => (inverse(outgoing[i]) * inverse(outgoing[j])).sqrt(),
+                        Convolution::GcnIncoming => (inverse(incoming[i]) * inverse(incoming[j])).sqrt(),
+                        Convolution::Sage => inverse(incoming[i]),
                         Convolution::SageRoot if i == j => 0.0,
-                        Convolution::SageRoot => inverse(graph.degree(i)),
-                    }
+                        Convolution::SageRoot => inverse(incoming[i] - 1.0),
+                    };
+                    factor * edge_weight(graph.position(j as u32, i as u32).unwrap())
                 };
                 let (z, g) = (numbers(nodes * stride, 1), numbers(nodes * width, 2));
                 let (mut sums, mut d_z) = (vec![0.0f32; nodes * width], vec![0.0f32; nodes * stride]);

@@ -80,7 +80,7 @@ fn samples_match_the_cpu() {
             let model = ModelKind::Attention { form: supergat_core::Form::Mx, self_supervised: true };
             let architecture = Architecture::new(model, &example);
             let problems = [cuda.place(&example, &architecture, AttentionLoss::Edges { p_e, p_n }).unwrap()];
-            let layers = [LayerWidth { stride: 8, weight: 8 }; 2];
+            let layers = [LayerWidth { stride: 8, heads: 8, weight: 8, sums: 16 }; 2];
             let mut scratch = cuda.scratch(&problems, &layers, true, &mut Arena::allocating()).unwrap();
             let mut clock = cuda.clock(11).unwrap();
             let sampler = NegativeSampler::new(graph);

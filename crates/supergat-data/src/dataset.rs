@@ -1,10 +1,11 @@
 //! Datasets as readers, generators and [`crate::DatasetBuilder`] return them.
 
 use crate::options::Origin;
-use crate::schema::Schema;
+use crate::schema::{LinkSchema, Schema};
 use crate::split::SplitChoice;
 use std::borrow::Cow;
 use supergat_core::Example;
+use supergat_core::example::ExampleShape;
 
 /// A dataset: one graph with three lists of nodes, or many graphs that each belong to one list.
 #[derive(Debug, Clone)]
@@ -23,6 +24,8 @@ pub struct Dataset {
     pub notes: Vec<String>,
     /// Columns from which the features were made, for tables.
     pub schema: Option<Schema>,
+    /// Columns from which weights and features of links were made, for tables.
+    pub link_schema: Option<LinkSchema>,
     /// Training, validation and test nodes of every split in the files, if there are several.
     pub splits: Vec<[Vec<u32>; 3]>,
     /// Source and options that it was read with; `None` for graphs made in memory.
@@ -43,6 +46,11 @@ impl Dataset {
     /// Returns the number of features per node.
     pub fn features(&self) -> usize {
         self.examples.first().map_or(0, |example| example.features.columns())
+    }
+
+    /// Returns the number of features per link.
+    pub fn edge_features(&self) -> usize {
+        self.examples.first().map_or(0, |example| example.edge_features())
     }
 
     /// Returns whether a node may have several classes.
@@ -105,6 +113,7 @@ mod tests {
             listed_links: 2,
             notes: Vec::new(),
             schema: None,
+            link_schema: None,
             splits: Vec::new(),
             origin: None,
         };

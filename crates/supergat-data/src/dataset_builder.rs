@@ -3,11 +3,13 @@
 use crate::dataset::{Dataset, numbered};
 use crate::error::{Error, Result, shown};
 use crate::graph_features::{self, FeatureChoice, GivenFeatures};
+use crate::node_order::NodeOrderChoice;
+use crate::options::LoadOptions;
 use crate::prepare::MAX_CLASSES;
 use crate::split::Split;
 use crate::tables::splits;
 use std::collections::HashMap;
-use supergat_core::{Direction, Example, Features, Graph, Labels, SparseMatrix};
+use supergat_core::{Direction, Duplicates, EdgeAttributes, Example, Features, Graph, Labels, SparseMatrix};
 
 /// Builder of a [`Dataset`] with one graph, made by [`Dataset::builder`].
 ///
@@ -40,6 +42,10 @@ pub struct DatasetBuilder {
     /// Lengths of the first pair of edge lists that differ.
     unequal_lists: Option<[usize; 2]>,
     direction: Direction,
+    edge_weights: Option<Vec<f64>>,
+    /// Number of features per link, and the values.
+    edge_features: (usize, Vec<f32>),
+    duplicates: Duplicates,
     features: FeatureArrays,
     computed: FeatureChoice,
     labels: LabelArrays,
@@ -47,6 +53,7 @@ pub struct DatasetBuilder {
     node_ids: Option<Vec<String>>,
     split: Option<Split>,
     split_seed: u64,
+    node_order: NodeOrderChoice,
 }
 
 #[derive(Debug, Clone)]
@@ -78,6 +85,9 @@ impl DatasetBuilder {
             edges: Vec::new(),
             unequal_lists: None,
             direction: Direction::Undirected,
+            edge_weights: None,
+            edge_features: (0, Vec::new()),
+            duplicates: Duplicates::default(),
             features: FeatureArrays::Missing,
             computed: FeatureChoice::default(),
             labels: LabelArrays::Missing,
@@ -85,6 +95,7 @@ impl DatasetBuilder {
             node_ids: None,
             split: None,
             split_seed: 0,
+            node_order: NodeOrderChoice::default(),
         }
     }
 
@@ -106,6 +117,40 @@ impl DatasetBuilder {
     /// Sets whether links are directed; the default is undirected.
     pub fn directed(mut self, directed: bool) -> Self {
         self.direction = if directed { Direction::Directed } else { Direction::Undirected };
+        self
+    }
+
+    /// Sets the weight of each link. A weight of 0 removes the link.
+    ///
+    /// ```
+    /// use supergat_data::Dataset;
+    /// let dataset = Dataset::builder(3)
+    ///     .edges(&[(0, 1), (1, 2), (0, 2)])
+    ///     .edge_weights(&[2.0, 0.5, 0.0])
+    ///     .edge_features(&[1.0, 0.0, 0.0, 1.0, 0.0, 0.0], 2)
+    ///     .dense_features(&[1.0, 2.0, 3.0], 1)
+    ///     .class_names(["cat", "dog"])
+    ///     .build()?;
+    /// let example = &dataset.examples[0];
+    /// assert_eq!((example.graph.edges(), dataset.edge_features()), (2 * 2 + 3, 2));
+    /// let edge = example.graph.position(1, 0).unwrap();
+    /// assert_eq!(example.edges.as_ref().unwrap().weights()[edge], 2.0);
+    /// # Ok::<(), supergat_data::Error>(())
+    /// ```
+    pub fn edge_weights(mut self, weights: &[f64]) -> Self {
+        self.edge_weights = Some(weights.to_vec());
+        self
+    }
+
+    /// Sets features of the links: `columns` values for each, row by row.
+    pub fn edge_features(mut self, values: &[f32], columns: usize) -> Self {
+        self.edge_features = (columns, values.to_vec());
+        self
+    }
+
+    /// Sets what is done with links that are listed several times; the default is [`Duplicates::Sum`].
+    pub fn duplicates(mut self, duplicates: Duplicates) -> Self {
+        self.duplicates = duplicates;
         self
     }
 
@@ -171,6 +216,12 @@ impl DatasetBuilder {
         self
     }
 
+    /// Sets the order of the nodes inside the engine; the default is [`NodeOrderChoice::Auto`].
+    pub fn node_order(mut self, choice: NodeOrderChoice) -> Self {
+        self.node_order = choice;
+        self
+    }
+
     /// Sets the name of the dataset; the default is `arrays`.
     pub fn name(mut self, name: &str) -> Self {
         self.name = name.to_owned();
@@ -182,8 +233,12 @@ impl DatasetBuilder {
         if let Some([sources, targets]) = self.unequal_lists {
             return Err(unexpected("targets of edges", format!("{sources}, one per source"), targets));
         }
+        self.check_edge_arrays()?;
+        let listed_links = self.edges.len() as u64;
+        self.remove_links_without_weight();
         let core = |source| Error::Core { path: self.name.clone().into(), source };
         let graph = Graph::from_edges(self.nodes, &self.edges, self.direction).map_err(core)?;
+        let attributes = self.edge_attributes(&graph).map_err(core)?;
         let features = std::mem::replace(&mut self.features, FeatureArrays::Missing);
         let features = self.checked_features(features)?;
         let (labels, known) = self.checked_labels()?;
@@ -204,20 +259,65 @@ impl DatasetBuilder {
             }
         };
         let core = |source| Error::Core { path: self.name.clone().into(), source };
-        let example = Example::new(graph, features, labels, split).map_err(core)?;
+        let mut example = Example::new(graph, features, labels, split).map_err(core)?;
+        if let Some(attributes) = attributes {
+            example = example.with_edges(attributes).map_err(core)?;
+        }
         let mut dataset = Dataset {
             examples: vec![example],
             name: self.name.clone(),
             class_names,
             node_ids: self.node_ids.map(|ids| vec![ids]),
-            listed_links: self.edges.len() as u64,
+            listed_links,
             notes,
             schema: None,
+            link_schema: None,
             splits: Vec::new(),
             origin: None,
         };
         self.computed.apply(&self.name, &mut dataset)?;
+        dataset.order_nodes(&LoadOptions { node_order: self.node_order, ..LoadOptions::default() });
         Ok(dataset)
+    }
+
+    fn check_edge_arrays(&self) -> Result<()> {
+        let (links, (columns, values)) = (self.edges.len(), &self.edge_features);
+        if let Some(weights) = self.edge_weights.as_ref().filter(|weights| weights.len() != links) {
+            return Err(unexpected("weights of links", format!("{links}, one per link"), weights.len()));
+        }
+        if links.checked_mul(*columns) != Some(values.len()) {
+            let expected = format!("{columns} for each of {links} links");
+            return Err(unexpected("features of links", expected, values.len()));
+        }
+        let is_weight = |weight: &f64| weight.is_finite() && *weight >= 0.0;
+        match self.edge_weights.iter().flatten().enumerate().find(|(_, weight)| !is_weight(weight)) {
+            Some((link, weight)) => {
+                Err(unexpected(format!("weight of link {link}"), "a number that is not negative", weight))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn remove_links_without_weight(&mut self) {
+        let Some(weights) = self.edge_weights.take() else { return };
+        let (width, features) = std::mem::take(&mut self.edge_features);
+        let kept = |link: &usize| weights[*link] > 0.0;
+        let links = || (0..weights.len()).filter(kept);
+        self.edges = links().map(|link| self.edges[link]).collect();
+        let values = links().flat_map(|link| &features[link * width..][..width]).copied();
+        self.edge_features = (width, values.collect());
+        self.edge_weights = Some(links().map(|link| weights[link]).collect());
+    }
+
+    fn edge_attributes(&self, graph: &Graph) -> supergat_core::Result<Option<EdgeAttributes<f32>>> {
+        let (width, values) = &self.edge_features;
+        let is_empty = self.edge_weights.is_none() && *width == 0;
+        if is_empty && self.duplicates != Duplicates::Error {
+            return Ok(None);
+        }
+        let attributes =
+            EdgeAttributes::of_links(graph, self.edge_weights.as_deref(), *width, values, self.duplicates)?;
+        Ok(Some(attributes).filter(|_| !is_empty))
     }
 
     fn checked_features(&self, arrays: FeatureArrays) -> Result<Features<f32>> {

@@ -10,7 +10,8 @@
 //! Links are undirected, without duplicates and self-loops. Arrays of Python objects, such as node names, are
 //! ignored. The published datasets, recognised by their numbers of nodes and features, are prepared as in the
 //! paper: positive features become 1, all others 0; features of CS, Physics and Cora-Full are reduced to 500
-//! principal components. Other files keep their features.
+//! principal components, unless they are divided by their row sum ([`crate::FeatureChoice::row_normalise`]). Other
+//! files keep their features.
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
@@ -59,7 +60,8 @@ pub fn parse(npz: &Npz, name: String, options: &LoadOptions) -> Result<Dataset> 
     let published = PUBLISHED.iter().find(|published| shape == (published.nodes, published.features));
     let (name, features) = match published {
         Some(published) => {
-            (published.name.to_owned(), prepared(&features, published.reduced, &mut notes).map_err(core)?)
+            let reduced = published.reduced && !options.features.is_row_normalised();
+            (published.name.to_owned(), prepared(&features, reduced, &mut notes).map_err(core)?)
         }
         None => {
             notes.push("features: values kept as in the file".into());
@@ -79,6 +81,7 @@ pub fn parse(npz: &Npz, name: String, options: &LoadOptions) -> Result<Dataset> 
         listed_links: links,
         notes,
         schema: None,
+        link_schema: None,
         splits: Vec::new(),
         origin: None,
     })

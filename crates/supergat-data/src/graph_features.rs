@@ -5,6 +5,7 @@
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
+use crate::row_normalise::row_normalise;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::Path;
@@ -39,6 +40,9 @@ pub struct FeatureChoice {
     keep_given: bool,
     /// Mean and standard deviation of each structural feature; empty until they are computed.
     scales: Vec<[f64; 2]>,
+    /// Whether the given features of each node are divided by their sum.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    row_normalise: bool,
 }
 
 /// A kind of features computed from the graph.
@@ -79,8 +83,31 @@ impl FeatureChoice {
         let same = |a: &GraphFeatures, b: &GraphFeatures| std::mem::discriminant(a) == std::mem::discriminant(b);
         match kinds.iter().enumerate().find(|(k, kind)| kinds[..*k].iter().any(|before| same(before, kind))) {
             Some((_, again)) => Err(invalid(&again.to_string())),
-            None => Ok(Self { kinds, keep_given, scales: Vec::new() }),
+            None => Ok(Self { kinds, keep_given, ..Self::default() }),
         }
+    }
+
+    /// Sets whether the given features of each node are divided by their sum. Features of published datasets are then not
+    /// reduced to principal components, which have no meaningful sum.
+    ///
+    /// ```
+    /// use supergat_data::{Dataset, FeatureChoice};
+    /// let dataset = Dataset::builder(2)
+    ///     .edges(&[(0, 1)])
+    ///     .dense_features(&[1.0, 3.0, 0.0, 2.0], 2)
+    ///     .class_names(["a", "b"])
+    ///     .compute_features(FeatureChoice::default().row_normalise(true))
+    ///     .build()?;
+    /// assert_eq!(dataset.examples[0].features.values(), [0.25, 0.75, 0.0, 1.0]);
+    /// # Ok::<(), supergat_data::Error>(())
+    /// ```
+    pub fn row_normalise(self, row_normalise: bool) -> Self {
+        Self { row_normalise, ..self }
+    }
+
+    /// Returns whether the given features of each node are divided by their sum.
+    pub fn is_row_normalised(&self) -> bool {
+        self.row_normalise
     }
 
     /// Returns whether no features are computed.
@@ -109,6 +136,16 @@ impl FeatureChoice {
 
     /// Computes the features of a dataset that was read from `source`, and records their scales.
     pub(crate) fn apply(&mut self, source: &str, dataset: &mut Dataset) -> Result<()> {
+        if self.row_normalise {
+            if self.given() == GivenFeatures::Ignored {
+                return Err(Error::Spec {
+                    spec: "row_normalise".into(),
+                    expected: "given features (use --add-features to keep them)".into(),
+                    found: "--features".into(),
+                });
+            }
+            row_normalise(Path::new(source), dataset)?;
+        }
         if self.is_of_one_graph() && dataset.examples.len() > 1 {
             return Err(Error::Mismatch {
                 path: source.into(),
@@ -314,6 +351,10 @@ mod tests {
         let text = serde_json::to_string(&choice).unwrap();
         assert_eq!(text, r#"{"kinds":["spectral:7"],"keep_given":true,"scales":[[0.1,0.3333333333333333]]}"#);
         assert_eq!(serde_json::from_str::<FeatureChoice>(&text).unwrap(), choice);
+        let normalised = FeatureChoice::default().row_normalise(true);
+        let text = serde_json::to_string(&normalised).unwrap();
+        assert_eq!(text, r#"{"kinds":[],"keep_given":false,"scales":[],"row_normalise":true}"#);
+        assert_eq!(serde_json::from_str::<FeatureChoice>(&text).unwrap(), normalised);
     }
 
     #[test]

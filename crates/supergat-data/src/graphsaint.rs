@@ -99,6 +99,7 @@ pub fn parse(
         listed_links: links,
         notes,
         schema: None,
+        link_schema: None,
         splits: Vec::new(),
         origin: None,
     })

@@ -43,6 +43,7 @@ pub fn parse(npz: &Npz, name: String, options: &LoadOptions) -> Result<Dataset> 
         listed_links: links,
         notes,
         schema: None,
+        link_schema: None,
         splits,
         origin: None,
     })

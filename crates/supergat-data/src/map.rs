@@ -21,8 +21,8 @@ pub(crate) fn open(path: &Path) -> Result<Mmap> {
             found: "a folder, device or pipe".into(),
         });
     }
-    // SAFETY: the map is read-only and exists only while a dataset is read. Nothing that borrows from it is
-    // kept: every number is copied and checked after the copy. If another program changes the file meanwhile,
+    // SAFETY: the map is read-only, and nothing that borrows from it leaves the readers of converted files: every
+    // number is copied and checked after the copy. If another program changes the file meanwhile,
     // those checks can fail; if it shortens the file, the system can end this process, as with every map.
     // Files of this format are replaced by renaming and never changed in place.
     unsafe { Mmap::map(&opened) }.map_err(|error| file::failed(path, about.len(), error))

@@ -82,7 +82,8 @@ impl Files {
         if !["chameleon", "crocodile"].contains(&name) {
             notes.push(format!("classes begin where log10 of the traffic reaches {:?}, as for chameleon", bins(name)));
         }
-        let features = self.features(words, nodes, &mut notes)?;
+        let most = if options.features.is_row_normalised() { usize::MAX } else { COMPONENTS };
+        let features = self.features(words, nodes, most, &mut notes)?;
         let labels = Labels::Single { classes: bins(name).len() + 1, of: labels };
         let graph = Graph::from_edges(nodes, &edges, Direction::Directed)
             .map_err(|source| Error::Core { path: self.edges.clone(), source })?;
@@ -97,6 +98,7 @@ impl Files {
             listed_links: edges.len() as u64,
             notes,
             schema: None,
+            link_schema: None,
             splits: Vec::new(),
             origin: None,
         })
@@ -126,7 +128,8 @@ impl Files {
         Ok(of.into_iter().flatten().collect())
     }
 
-    fn features(&self, text: &[u8], nodes: usize, notes: &mut Vec<String>) -> Result<Features<f32>> {
+    /// Returns a feature per word, reduced to principal components if there are more than `most`.
+    fn features(&self, text: &[u8], nodes: usize, most: usize, notes: &mut Vec<String>) -> Result<Features<f32>> {
         let pages: BTreeMap<String, Vec<u32>> =
             file::json(&self.words, text, "an object from each page to the numbers of its words")?;
         let mut entries = Vec::new();
@@ -147,7 +150,7 @@ impl Files {
         entries.dedup();
         let ones = vec![1.0; entries.len()];
         let words = sparse::from_entries(&self.words, [nodes, columns], entries, ones)?;
-        if columns <= COMPONENTS {
+        if columns <= most {
             return Ok(Features::Sparse(words));
         }
         notes.push(format!("features: {columns} words reduced to {COMPONENTS} principal components"));

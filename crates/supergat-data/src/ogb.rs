@@ -67,6 +67,7 @@ pub fn read(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
         listed_links: edges.len() as u64,
         notes,
         schema: None,
+        link_schema: None,
         splits: Vec::new(),
         origin: None,
     })

@@ -2,9 +2,11 @@
 
 use crate::cache::CacheChoice;
 use crate::graph_features::{FeatureChoice, GivenFeatures};
-use crate::schema::{Missing, Schema};
+use crate::node_order::NodeOrderChoice;
+use crate::schema::{LinkSchema, Missing, Schema};
 use crate::split::SplitChoice;
 use serde::{Deserialize, Serialize};
+use supergat_core::Duplicates;
 
 /// Options of loading a dataset.
 #[derive(Debug, Clone, Default)]
@@ -15,7 +17,9 @@ pub struct LoadOptions {
     pub features: FeatureChoice,
     /// Options of tables.
     pub tables: TableOptions,
-    /// Cache of prepared datasets. It does not change the dataset.
+    /// Order of the nodes inside the engine.
+    pub node_order: NodeOrderChoice,
+    /// Cache of prepared datasets and of orders of nodes. It does not change the dataset.
     pub cache: CacheChoice,
 }
 
@@ -35,7 +39,14 @@ pub struct TableOptions {
     pub source_column: Option<String>,
     /// Column with the target of a link.
     pub target_column: Option<String>,
-    /// Columns of the nodes to skip, separated by commas.
+    /// Column with the weight of a link.
+    pub edge_weight: Option<String>,
+    /// Treatment of links that are listed several times.
+    pub duplicates: Duplicates,
+    /// Whether the columns of undirected links mean something else against the direction of a link, as types such as
+    /// `follows` do. Each direction then has its own features.
+    pub two_way: bool,
+    /// Columns of nodes and links to skip, separated by commas.
     pub ignore_columns: Option<String>,
     /// Columns to read as numbers, separated by commas.
     pub numeric: Option<String>,
@@ -70,6 +81,9 @@ pub struct TableOptions {
     /// Columns of the trained model that reads its training tables again; takes the place of their detection.
     #[serde(skip)]
     pub schema: Option<Schema>,
+    /// Columns of the links for the same trained model.
+    #[serde(skip)]
+    pub link_schema: Option<LinkSchema>,
 }
 
 /// Requirements of a trained model.
@@ -79,6 +93,8 @@ pub struct Expected {
     pub features: usize,
     /// Columns from which the features were made, for tables.
     pub schema: Option<Schema>,
+    /// Columns of the links.
+    pub links: LinkSchema,
     /// Names of the classes.
     pub classes: Vec<String>,
     /// Whether a node may have several classes.
@@ -96,15 +112,17 @@ pub struct Origin {
     pub features: FeatureChoice,
     /// Options for tables.
     pub tables: TableOptions,
+    /// Order of the nodes inside the engine.
+    pub node_order: NodeOrderChoice,
 }
 
 impl TableOptions {
-    /// Returns whether a column of the nodes is skipped.
+    /// Returns whether a column is skipped.
     pub(crate) fn ignores(&self, column: &str) -> bool {
         names(&self.ignore_columns).any(|name| name == column)
     }
 
-    /// Returns the options that list columns of the nodes, with their names on the command line.
+    /// Returns the options that list columns, with their names on the command line.
     pub(crate) fn column_lists(&self) -> [(&'static str, &Option<String>); 5] {
         [
             ("--numeric", &self.numeric),

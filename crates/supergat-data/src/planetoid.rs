@@ -139,6 +139,7 @@ impl Files<'_> {
             listed_links: entries / 2,
             notes,
             schema: None,
+            link_schema: None,
             splits: Vec::new(),
             origin: None,
         })

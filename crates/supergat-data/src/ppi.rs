@@ -106,6 +106,7 @@ fn build(path: &Path, files: &Files<'_>, name: String, options: &LoadOptions) ->
         listed_links: 0,
         notes: vec!["links in both directions, self-loops dropped".into()],
         schema: None,
+        link_schema: None,
         splits: Vec::new(),
         origin: None,
     };

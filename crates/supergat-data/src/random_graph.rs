@@ -3,6 +3,7 @@
 use crate::dataset::{Dataset, numbered};
 use crate::error::{Error, Result};
 use crate::spec::key_values;
+use rayon::prelude::*;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -14,8 +15,16 @@ pub const NAME: &str = "random-graph";
 
 /// Parameters of a random graph.
 ///
-/// As text: `random-graph:nodes=10000,degree=10,features=64,classes=8,skew=1,seed=0`. Every `key=value` is
-/// optional.
+/// As text: `random-graph:nodes=10000,degree=10,features=64,classes=8,skew=1,communities=1,inside=0.9,seed=0`.
+/// Every `key=value` is optional.
+///
+/// ```
+/// use supergat_data::RandomGraph;
+/// let graph: RandomGraph = "random-graph:nodes=600,degree=8,communities=20".parse()?;
+/// assert_eq!((graph.communities, graph.inside), (20, 0.9));
+/// assert_eq!(graph.generate()?.nodes(), 600);
+/// # Ok::<(), supergat_data::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RandomGraph {
     /// Number of nodes.
@@ -29,13 +38,17 @@ pub struct RandomGraph {
     /// Skew of the degrees: an end of a link is node `n u^skew` for uniform `u`. 1 gives all nodes the same
     /// probability; 2 and more give a power law with hubs.
     pub skew: f64,
+    /// Number of communities, of about equal size. Their nodes have scattered numbers.
+    pub communities: usize,
+    /// Share of the links between nodes of one community. The ends of all other links are drawn from all nodes.
+    pub inside: f64,
     /// Seed of links, features and labels.
     pub seed: u64,
 }
 
 impl Default for RandomGraph {
     fn default() -> Self {
-        Self { nodes: 10_000, degree: 10, features: 64, classes: 8, skew: 1.0, seed: 0 }
+        Self { nodes: 10_000, degree: 10, features: 64, classes: 8, skew: 1.0, communities: 1, inside: 0.9, seed: 0 }
     }
 }
 
@@ -49,12 +62,22 @@ impl RandomGraph {
         let dice = Stream::new(self.seed, 0, 0, Purpose::SyntheticEdges);
         // Hubs have small indices: permute the nodes to spread them over memory.
         let shuffled = Stream::new(self.seed, 1, 0, Purpose::SyntheticEdges).permutation(n as u64);
-        let end = |index: u64| {
-            let index = (n as f64 * dice.uniform(index).powf(self.skew)) as u64;
-            shuffled.apply(index.min(n as u64 - 1)) as u32
+        // One of `count` nodes, before the permutation.
+        let end = |draw: u64, count: u64| ((count as f64 * dice.uniform(draw).powf(self.skew)) as u64).min(count - 1);
+        let choice = Stream::new(self.seed, 2, 0, Purpose::SyntheticEdges);
+        let communities = self.communities as u64;
+        let link = |link: u64| {
+            let first = end(2 * link, n as u64);
+            let second = if communities > 1 && choice.uniform(link) < self.inside {
+                // The nodes k, k + communities, k + 2 communities, ... are a community.
+                let community = first % communities;
+                community + communities * end(2 * link + 1, (n as u64 - community).div_ceil(communities))
+            } else {
+                end(2 * link + 1, n as u64)
+            };
+            (shuffled.apply(first) as u32, shuffled.apply(second) as u32)
         };
-        let links: Vec<(u32, u32)> =
-            (0..(n * self.degree / 2) as u64).map(|link| (end(2 * link), end(2 * link + 1))).collect();
+        let links: Vec<(u32, u32)> = (0..(n * self.degree / 2) as u64).into_par_iter().map(link).collect();
         let graph = Graph::from_edges(n, &links, Direction::Undirected).map_err(core)?;
         drop(links);
 
@@ -77,6 +100,7 @@ impl RandomGraph {
             listed_links,
             notes: Vec::new(),
             schema: None,
+            link_schema: None,
             splits: Vec::new(),
             origin: None,
         })
@@ -93,14 +117,21 @@ impl RandomGraph {
         require(links <= 1e9, "at most 1e9 links", links.to_string())?;
         let numbers = self.nodes as f64 * self.features as f64;
         require(numbers <= 1e10, "at most 1e10 feature values", numbers.to_string())?;
+        let communities = self.communities;
+        require((1..=self.nodes).contains(&communities), "from 1 community to one per node", communities.to_string())?;
+        require((0.0..=1.0).contains(&self.inside), "a share of links inside from 0 to 1", self.inside.to_string())?;
         require((1.0..=8.0).contains(&self.skew), "a skew from 1 to 8", self.skew.to_string())
     }
 }
 
 impl fmt::Display for RandomGraph {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { nodes, degree, features, classes, skew, seed } = self;
-        write!(f, "{NAME}:nodes={nodes},degree={degree},features={features},classes={classes},skew={skew},seed={seed}")
+        let Self { nodes, degree, features, classes, skew, communities, inside, seed } = self;
+        write!(f, "{NAME}:nodes={nodes},degree={degree},features={features},classes={classes},skew={skew}")?;
+        if *communities > 1 {
+            write!(f, ",communities={communities},inside={inside}")?;
+        }
+        write!(f, ",seed={seed}")
     }
 }
 
@@ -116,8 +147,10 @@ impl FromStr for RandomGraph {
                 "features" => graph.features = setting.whole()?,
                 "classes" => graph.classes = setting.whole()?,
                 "skew" => graph.skew = setting.number()?,
+                "communities" => graph.communities = setting.whole()?,
+                "inside" => graph.inside = setting.number()?,
                 "seed" => graph.seed = setting.whole()?,
-                _ => return Err(setting.unknown("nodes, degree, features, classes, skew or seed")),
+                _ => return Err(setting.unknown("nodes, degree, features, classes, skew, communities, inside or seed")),
             }
         }
         graph.check()?;
@@ -150,11 +183,38 @@ mod tests {
         assert!(largest(3.0) > 500, "{}", largest(3.0));
     }
 
+    /// Without communities, two nodes that share a neighbour are hardly ever linked.
+    #[test]
+    fn communities_have_most_links_inside() {
+        let triangles = |communities: usize| {
+            let graph = RandomGraph { nodes: 2000, communities, ..Default::default() };
+            let graph = graph.generate().unwrap().examples.remove(0).graph;
+            let pairs = (0..2000).flat_map(|node| graph.incoming().of(node).windows(2));
+            let (mut linked, mut all) = (0, 0);
+            for pair in pairs {
+                all += 1;
+                linked += usize::from(graph.position(pair[0], pair[1]).is_some());
+            }
+            linked as f64 / all as f64
+        };
+        assert!(triangles(1) < 0.2, "{}", triangles(1));
+        assert!(triangles(100) > 0.4, "{}", triangles(100));
+    }
+
     #[test]
     fn parses_valid_and_rejects_invalid_specifications() {
         let graph: RandomGraph = "random-graph:skew=2,nodes=77".parse().unwrap();
         assert_eq!(graph.to_string().parse::<RandomGraph>().unwrap(), graph);
-        for bad in ["random-graph:nodes=1", "random-graph:skew=x", "random-graph:colour=3", "random-graph:nodes"] {
+        let graph: RandomGraph = "random-graph:communities=7,inside=0.5".parse().unwrap();
+        assert_eq!(graph.to_string().parse::<RandomGraph>().unwrap(), graph);
+        for bad in [
+            "random-graph:communities=0",
+            "random-graph:inside=2",
+            "random-graph:nodes=1",
+            "random-graph:skew=x",
+            "random-graph:colour=3",
+            "random-graph:nodes",
+        ] {
             assert!(matches!(bad.parse::<RandomGraph>(), Err(Error::Spec { .. })), "{bad}");
         }
     }

@@ -78,6 +78,7 @@ impl RandomPartition {
             listed_links: links.len() as u64,
             notes: Vec::new(),
             schema: None,
+            link_schema: None,
             splits: Vec::new(),
             origin: None,
         })

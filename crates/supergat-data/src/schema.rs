@@ -12,9 +12,24 @@ pub struct Schema {
     /// Treatment of missing values.
     #[serde(default)]
     pub missing: Missing,
+    /// Whether the features of each node are divided by their sum.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub row_normalised: bool,
     /// Decision on each column of the tables, for `supergat inspect`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub decisions: Vec<Decision>,
+}
+
+/// Columns of a table of links.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct LinkSchema {
+    /// Column of the weights.
+    pub weight: Option<String>,
+    /// Columns of the features.
+    pub columns: Schema,
+    /// Whether edges against the direction of a link have features of their own, which follow the others.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub two_way: bool,
 }
 
 /// A column of a feature table.
@@ -213,6 +228,20 @@ impl Schema {
     /// `column is missing`.
     pub fn feature_names(&self) -> Vec<String> {
         self.columns.iter().flat_map(Column::feature_names).collect()
+    }
+}
+
+impl LinkSchema {
+    /// Returns the number of features of an edge.
+    pub fn width(&self) -> usize {
+        self.columns.width() * if self.two_way { 2 } else { 1 }
+    }
+
+    /// Returns the name of each feature of an edge. Those against the direction of a link end in `(reverse)`.
+    pub fn feature_names(&self) -> Vec<String> {
+        let forward = self.columns.feature_names();
+        let reverse = self.two_way.then(|| forward.iter().map(|name| format!("{name} (reverse)")).collect());
+        [forward, reverse.unwrap_or_default()].concat()
     }
 }
 

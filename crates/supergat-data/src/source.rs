@@ -98,7 +98,9 @@ pub fn load_with(source: &str, options: &LoadOptions) -> Result<Dataset> {
     let mut options = options.clone();
     options.tables.given_features = options.features.given();
     let mut dataset = load_from(source, &registry::roots(), &options)?;
-    let LoadOptions { split, mut features, tables, .. } = options;
+    draw_split(source, &options, &mut dataset)?;
+    dataset.order_nodes(&options);
+    let LoadOptions { split, mut features, tables, node_order, .. } = options;
     features.apply(source, &mut dataset)?;
     let tables = TableOptions {
         expected: None,
@@ -107,8 +109,17 @@ pub fn load_with(source: &str, options: &LoadOptions) -> Result<Dataset> {
         given_features: Default::default(),
         ..tables
     };
-    dataset.origin = Some(Origin { source: source.to_owned(), split, features, tables });
+    dataset.origin = Some(Origin { source: source.to_owned(), split, features, tables, node_order });
     Ok(dataset)
+}
+
+/// Draws the split of a dataset if it is chosen by shares of the nodes, which no reader does.
+pub(crate) fn draw_split(source: &str, options: &LoadOptions, dataset: &mut Dataset) -> Result<()> {
+    if let SplitChoice::Shares { shares, seed } = options.split {
+        dataset.draw_by_shares(Path::new(source), shares, seed)?;
+        dataset.notes.push(shares.note(seed));
+    }
+    Ok(())
 }
 
 /// Loads a dataset once per split of its files, which must be several. All share their graph and features.

@@ -1,6 +1,7 @@
 //! Train/validation/test splits.
 
 use crate::error::{Error, Result};
+use crate::shares::Shares;
 use serde::Deserialize;
 use std::collections::HashMap;
 use std::fmt;
@@ -31,6 +32,13 @@ pub enum SplitChoice {
         /// Seed of the random numbers.
         seed: u64,
     },
+    /// Random split by shares of the labelled nodes, uniform over the nodes.
+    Shares {
+        /// Shares of training, validation and test nodes.
+        shares: Shares,
+        /// Seed of the random numbers.
+        seed: u64,
+    },
     /// Validation and test nodes as in [`SplitChoice::Published`]; all other labelled nodes for training.
     FullSupervised,
     /// Index of one of several splits in the files, counted from 0.
@@ -42,8 +50,35 @@ impl fmt::Display for SplitChoice {
         match self {
             Self::Published => write!(f, "published"),
             Self::Random { seed } => write!(f, "random:{seed}"),
+            Self::Shares { shares, seed } => write!(f, "random:{shares}:{seed}"),
             Self::FullSupervised => write!(f, "full-supervised"),
             Self::Numbered(number) => write!(f, "{number}"),
+        }
+    }
+}
+
+impl SplitChoice {
+    /// Returns the choice without its seed; other random splits of the kind differ from it in the nodes only.
+    ///
+    /// ```
+    /// use supergat_data::SplitChoice;
+    /// assert_eq!("random:60/20/20:7".parse::<SplitChoice>()?.without_seed(), "random:60/20/20");
+    /// assert_eq!("random:7".parse::<SplitChoice>()?.without_seed(), "random");
+    /// # Ok::<(), supergat_data::Error>(())
+    /// ```
+    pub fn without_seed(self) -> String {
+        match self {
+            Self::Random { .. } => "random".to_owned(),
+            Self::Shares { shares, .. } => format!("random:{shares}"),
+            other => other.to_string(),
+        }
+    }
+
+    /// Returns the choice that readers apply. Splits by shares are drawn after reading and need none.
+    pub(crate) fn of_reader(self) -> Self {
+        match self {
+            Self::Shares { .. } => Self::Shares { shares: Shares::ANY, seed: 0 },
+            other => other,
         }
     }
 }
@@ -52,6 +87,18 @@ impl FromStr for SplitChoice {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
+        if let Some(rest) = text.strip_prefix("random:")
+            && rest.contains('/')
+        {
+            let (shares, seed) = rest.split_once(':').unwrap_or((rest, "0"));
+            let shares = shares.parse()?;
+            let seed = seed.parse().map_err(|_| Error::Spec {
+                spec: format!("split {text}"),
+                expected: format!("random:{shares} or random:{shares}:SEED with a whole number"),
+                found: seed.into(),
+            })?;
+            return Ok(Self::Shares { shares, seed });
+        }
         let choice = match text.split_once(':') {
             None if text == "published" => Some(Self::Published),
             None if text == "full-supervised" => Some(Self::FullSupervised),
@@ -62,7 +109,7 @@ impl FromStr for SplitChoice {
         };
         choice.ok_or_else(|| Error::Spec {
             spec: format!("split {text}"),
-            expected: "published, random, random:SEED, full-supervised, or the number of one of several splits".into(),
+            expected: "published, random, random:SEED, random:60/20/20:SEED, full-supervised, or the number of one of several splits".into(),
             found: text.into(),
         })
     }
@@ -76,7 +123,7 @@ struct Embedded {
 }
 
 /// Chooses the split of a graph, where `of_files` are the splits of its files, and adds a note about the
-/// choice.
+/// choice. Splits by shares are empty; they are drawn after reading.
 pub(crate) fn choose(
     choice: SplitChoice,
     path: &Path,
@@ -116,6 +163,7 @@ pub(crate) fn choose(
             ));
             random(path, choice, labels, seed)
         }
+        SplitChoice::Shares { .. } => Ok(Split::default()),
         SplitChoice::Numbered(number) if number < count => {
             notes.push(numbered_note(number, count));
             Ok(of_files.swap_remove(number))
@@ -140,10 +188,10 @@ pub(crate) fn numbered_note(number: usize, count: usize) -> String {
     format!("split {number} of the {count} in the files")
 }
 
-/// Rejects every choice but the default for a dataset whose split is fixed.
+/// Rejects splits by class, and numbers of splits, for a dataset whose split is fixed.
 pub(crate) fn fixed(choice: SplitChoice, path: &Path, reason: &str) -> Result<()> {
     match choice {
-        SplitChoice::Published => Ok(()),
+        SplitChoice::Published | SplitChoice::Shares { .. } => Ok(()),
         _ => Err(refused(path, choice, format!("published, since {reason}"))),
     }
 }
@@ -220,10 +268,21 @@ mod tests {
 
     #[test]
     fn parses_and_displays_choices() {
-        for text in ["published", "random:7", "full-supervised", "12"] {
+        for text in ["published", "random:7", "random:60/20/20:7", "full-supervised", "12"] {
             assert_eq!(text.parse::<SplitChoice>().unwrap().to_string(), text);
         }
         assert_eq!("random".parse::<SplitChoice>().unwrap(), SplitChoice::Random { seed: 0 });
+        let shares = "60/20/20".parse().unwrap();
+        assert_eq!("random:60/20/20".parse::<SplitChoice>().unwrap(), SplitChoice::Shares { shares, seed: 0 });
+        for (wrong, part) in [
+            ("random:60/20/20:x", "expected random:60/20/20 or random:60/20/20:SEED with a whole number, found `x`"),
+            ("random:60/20/20:1:2", "found `1:2`"),
+            ("random:60/20/30:1", "with the sum 100 instead of 110, found `60/20/30`"),
+            ("random:3:60/20/20", "expected three shares in per cent"),
+        ] {
+            let error = wrong.parse::<SplitChoice>().unwrap_err().to_string();
+            assert!(error.contains(part), "{error}");
+        }
         for wrong in ["", "randon", "random:", "random:-1", "published:1", "-1", "1.5"] {
             let error = wrong.parse::<SplitChoice>().unwrap_err().to_string();
             assert!(error.contains("expected published, random, random:SEED"), "{error}");

@@ -83,6 +83,7 @@ pub fn parse(path: &Path, bytes: &[u8], name: String, options: &LoadOptions) -> 
         node_ids: Some(Vec::new()),
         listed_links: 0,
         schema: None,
+        link_schema: None,
         splits: Vec::new(),
         origin: None,
         notes: vec![

@@ -94,6 +94,7 @@ pub fn parse(path: &Path, bytes: &[u8], name: String, options: &LoadOptions) -> 
         listed_links: edges.len() as u64,
         notes,
         schema: None,
+        link_schema: None,
         splits: of_files,
         origin: None,
     })

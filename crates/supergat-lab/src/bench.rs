@@ -1,11 +1,15 @@
 //! Timing of training steps and evaluation passes.
 
 use crate::device::Resources;
+use crate::divided::Divided;
 use crate::runs::{pool, prepare};
 use crate::settings::Settings;
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Instant;
+use supergat_core::example::ExampleShape;
+use supergat_core::peers::{Alone, gather_one};
 use supergat_core::stopwatch::record;
 use supergat_core::{Device, Prepared, Result, Trainer};
 use supergat_data::Dataset;
@@ -60,6 +64,8 @@ pub struct BenchResult {
     pub best_val: f64,
     /// Test metric of the epoch with the best validation metric.
     pub test_at_best_val: f64,
+    /// Bytes that each process sends to others in a training step; one process sends none.
+    pub sent_bytes: Vec<u64>,
 }
 
 /// Trains for `epochs` epochs and times every step and evaluation.
@@ -83,26 +89,41 @@ pub fn bench(
 ) -> Result<BenchResult> {
     let resources = resources.into();
     match resources.cuda()? {
-        None => {
-            let prepared = prepare(dataset, settings)?;
-            pool(resources.threads)?.install(|| measure(&prepared, epochs, seed))
-        }
+        None => match Divided::of(dataset, Arc::new(Alone))? {
+            Some(divided) => divided.bench(settings, epochs, resources.threads, seed),
+            None => {
+                let prepared = prepare(dataset, settings)?;
+                pool(resources.threads)?.install(|| measure(&prepared, epochs, seed, || 0))
+            }
+        },
         Some(cuda) => {
             let architecture = settings.architecture(dataset);
-            measure(&Prepared::on(&cuda, &dataset.examples, architecture, settings.training())?, epochs, seed)
+            measure(&Prepared::on(&cuda, &dataset.examples, architecture, settings.training())?, epochs, seed, || 0)
         }
     }
 }
 
-fn measure<D: Device>(prepared: &Prepared<D>, epochs: usize, seed: u64) -> Result<BenchResult> {
+impl Divided {
+    /// Like [`bench()`], with all processes together. Times and sent bytes of a step include all training graphs.
+    pub fn bench(&self, settings: &Settings, epochs: usize, threads: usize, seed: u64) -> Result<BenchResult> {
+        let prepared = self.prepare(settings)?;
+        let sent = || prepared.device().bytes_sent();
+        let mut result = pool(threads)?.install(|| measure(&prepared, epochs, seed, sent))?;
+        result.sent_bytes = gather_one(self.peers(), result.sent_bytes[0])?;
+        Ok(result)
+    }
+}
+
+/// Measures with one process. `sent` returns the bytes that it has sent so far.
+fn measure<D: Device>(prepared: &Prepared<D>, epochs: usize, seed: u64, sent: impl Fn() -> u64) -> Result<BenchResult> {
     let mut trainer = Trainer::new(prepared, seed)?;
     let examples = prepared.examples();
-    let training: Vec<usize> = (0..examples.len()).filter(|&k| !examples[k].train.is_empty()).collect();
+    let training: Vec<usize> = (0..examples.len()).filter(|&k| examples[k].split_sizes()[0] > 0).collect();
     let (mut steps, mut evaluations) = (Vec::with_capacity(epochs), Vec::with_capacity(epochs));
     let mut laps: BTreeMap<&'static str, (u64, Vec<f64>)> = BTreeMap::new();
-    let (mut best_val, mut test_at_best_val) = (0.0, 0.0);
+    let (mut best_val, mut test_at_best_val, mut sent_bytes) = (0.0, 0.0, 0);
     for _ in 0..epochs.max(1) {
-        let started = Instant::now();
+        let (started, sent_before) = (Instant::now(), sent());
         let (done, step) = record(|| {
             training.iter().try_for_each(|&example| trainer.train_step(example))?;
             // Waits until the device has finished.
@@ -110,6 +131,7 @@ fn measure<D: Device>(prepared: &Prepared<D>, epochs: usize, seed: u64) -> Resul
         });
         done?;
         steps.push(started.elapsed().as_secs_f64());
+        sent_bytes += sent() - sent_before;
         for lap in step {
             let (calls, times) = laps.entry(lap.name).or_default();
             *calls = lap.calls;
@@ -126,7 +148,8 @@ fn measure<D: Device>(prepared: &Prepared<D>, epochs: usize, seed: u64) -> Resul
         laps.into_iter().map(|(name, (calls, times))| KernelTiming { name, calls, ms: Timing::of(times) }).collect();
     kernels.sort_by(|a, b| b.ms.median.total_cmp(&a.ms.median));
     let (train_ms, eval_ms) = (Timing::of(steps), Timing::of(evaluations));
-    Ok(BenchResult { train_ms, eval_ms, kernels, best_val, test_at_best_val })
+    let sent_bytes = vec![sent_bytes / epochs.max(1) as u64];
+    Ok(BenchResult { train_ms, eval_ms, kernels, best_val, test_at_best_val, sent_bytes })
 }
 
 #[cfg(test)]

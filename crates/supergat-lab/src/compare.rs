@@ -7,6 +7,7 @@ use crate::statistics::{
 use serde::Serialize;
 use std::collections::HashMap;
 use std::fmt::Display;
+use supergat_numerics::metrics::Metric;
 
 /// A run in a comparison.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,7 +18,7 @@ pub struct ComparedRun {
     pub split_hash: Option<String>,
     /// The seed.
     pub seed: u64,
-    /// Test metric in percent.
+    /// Test metric; in percent, unless it is a loss.
     pub test: f64,
 }
 
@@ -110,7 +111,7 @@ pub struct Side {
     pub name: String,
     /// Number of runs.
     pub runs: usize,
-    /// Mean test metric in percent.
+    /// Mean test metric; in percent, unless it is a loss.
     pub mean: f64,
     /// Sample standard deviation.
     pub std: f64,
@@ -118,7 +119,8 @@ pub struct Side {
     pub interval: Answer<Interval>,
 }
 
-/// Comparison of two samples. Differences are the first minus the second, in percentage points.
+/// Comparison of two samples. Differences are the first minus the second, in percentage points unless the metric is a
+/// loss.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
     /// The dataset.
@@ -175,13 +177,22 @@ pub fn compare(a: &Sample, b: &Sample) -> Result<Comparison, Incomparable> {
         wilcoxon: paired.then(|| wilcoxon(&x, &y).into()),
         welch_t: welch_t(&x, &y).into(),
         pooled_t: pooled_t(&x, &y).into(),
-        mark: mark(&x, &y).into(),
+        mark: if is_lower_better(&a.metric) { mark(&negated(&x), &negated(&y)) } else { mark(&x, &y) }.into(),
         effect: if paired { paired_effect(&x, &y) } else { effect(&x, &y) }.into(),
         detectable: detectable(&x, &y, paired).into(),
         conclusion: String::new(),
     };
     comparison.conclusion = comparison.conclude(paired && x == y);
     Ok(comparison)
+}
+
+/// Returns whether smaller values of a metric are better.
+fn is_lower_better(metric: &str) -> bool {
+    metric.parse().is_ok_and(|metric: Metric| !metric.is_higher_better())
+}
+
+fn negated(values: &[f64]) -> Vec<f64> {
+    values.iter().map(|value| -value).collect()
 }
 
 impl Sample {
@@ -246,6 +257,16 @@ impl Comparison {
         self.paired_t.as_ref().unwrap_or(&self.welch_t)
     }
 
+    /// Returns whether the metric is in percent.
+    pub fn is_in_percent(&self) -> bool {
+        self.metric.parse().map_or(true, |metric: Metric| metric.is_share())
+    }
+
+    /// Formats a difference with its unit, such as `0.31 points`; losses have none.
+    pub fn difference(&self, value: f64) -> String {
+        if self.is_in_percent() { format!("{value:.2} points") } else { format!("{value:.4}") }
+    }
+
     fn conclude(&self, same: bool) -> String {
         let Self { dataset, a, b, .. } = self;
         if same {
@@ -257,28 +278,33 @@ impl Comparison {
                 return format!("Nothing can be concluded about {} and {}: {undefined}.", a.name, b.name);
             }
         };
+        let digits = if self.is_in_percent() { 2 } else { 4 };
         let kind = if self.paired { "paired t-test" } else { "Welch's t-test" };
         let TTest { difference, interval: Interval { low, high }, p, .. } = *test;
         let scope = if self.splits == 1 { " (this split)" } else { "" };
         let seen = match self.detectable.value() {
-            Some(least) => format!("These runs detect differences of {least:.2} points or more with 80 % power"),
+            Some(least) => {
+                format!("These runs detect differences of {} or more with 80 % power", self.difference(*least))
+            }
             None => "The smallest detectable difference is unknown".to_owned(),
         };
         if p < ALPHA {
-            let (better, worse) = if difference > 0.0 { (&a.name, &b.name) } else { (&b.name, &a.name) };
+            let is_first_better = (difference > 0.0) != is_lower_better(&self.metric);
+            let (better, worse) = if is_first_better { (&a.name, &b.name) } else { (&b.name, &a.name) };
             let (from, to) = if difference > 0.0 { (low, high) } else { (-high, -low) };
-            let size = difference.abs();
+            let size = self.difference(difference.abs());
             return format!(
-                "{better} is better than {worse} on {dataset}{scope} by {size:.2} points (95 %: {from:.2} to {to:.2}; {}, {kind}). \
+                "{better} is better than {worse} on {dataset}{scope} by {size} (95 %: {from:.digits$} to {to:.digits$}; {}, {kind}). \
                  {seen}.",
                 p_value(p)
             );
         }
         format!(
-            "No difference between {} and {} on {dataset}{scope} can be concluded: {difference:.2} points (95 %: {low:.2} to {high:.2}; \
+            "No difference between {} and {} on {dataset}{scope} can be concluded: {} (95 %: {low:.digits$} to {high:.digits$}; \
              {}, {kind}). {seen}; a smaller one may exist.",
             a.name,
             b.name,
+            self.difference(difference),
             p_value(p)
         )
     }

@@ -1,13 +1,15 @@
 //! Devices of trainings: the CPU, or a GPU by its number.
 
-use crate::runs::{Finished, Worker, train};
+use crate::jobs::{Finished, Jobs, Worker};
+use crate::processes::Processes;
+use crate::runs::scored;
 use crate::settings::Settings;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 use supergat_core::{Prepared, Result};
 use supergat_cuda::{Cuda, SIDE_BY_SIDE, SMALL_GRAPH};
-use supergat_data::Dataset;
+use supergat_data::{Dataset, NodeOrderChoice};
 
 /// Device that trains.
 ///
@@ -102,13 +104,14 @@ impl fmt::Display for DeviceKind {
     }
 }
 
-/// What trainings may use: threads, and a device.
+/// What trainings may use, and how they run: threads, a device, the order of nodes, and other processes.
 ///
 /// A number of threads is enough where the CPU trains:
 ///
 /// ```
 /// use supergat_lab::{DeviceChoice, Resources};
-/// assert_eq!(Resources::from(2), Resources { threads: 2, device: DeviceChoice::Cpu, tf32: false });
+/// let cpu = Resources::from(2);
+/// assert_eq!((cpu.threads, cpu.device, cpu.tf32), (2, DeviceChoice::Cpu, false));
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Resources {
@@ -118,11 +121,15 @@ pub struct Resources {
     pub device: DeviceChoice,
     /// Whether dense products on a GPU may round their factors to 10 bits (TF32).
     pub tf32: bool,
+    /// Order of the nodes of datasets that sweeps load. Datasets that are given to a training have one.
+    pub node_order: NodeOrderChoice,
+    /// Other processes that train whole runs.
+    pub processes: Option<&'static Processes>,
 }
 
 impl From<usize> for Resources {
     fn from(threads: usize) -> Self {
-        Self { threads, device: DeviceChoice::Cpu, tf32: false }
+        Self { threads, device: DeviceChoice::Cpu, tf32: false, node_order: NodeOrderChoice::Auto, processes: None }
     }
 }
 
@@ -158,9 +165,10 @@ impl Resources {
         }
     }
 
-    /// Returns how many trainings of `nodes` nodes run at once. On a GPU, small graphs leave most of it idle, so
+    /// Returns how many trainings of `nodes` nodes run at once in this process. On a GPU, small graphs leave most of it idle, so
     /// several run side by side, each driven by a thread.
     pub(crate) fn workers(&self, nodes: usize, jobs: usize) -> usize {
+        let jobs = self.processes.map_or(jobs, |processes| processes.share(jobs));
         let most = match self.device.resolved() {
             DeviceChoice::Cpu | DeviceChoice::Auto => self.threads,
             DeviceChoice::Cuda(_) if nodes <= SMALL_GRAPH => SIDE_BY_SIDE,
@@ -170,13 +178,14 @@ impl Resources {
     }
 }
 
-/// Prepares a dataset on a GPU and returns a worker that trains on it, once per seed.
+/// Prepares a dataset on a GPU and returns a worker that trains on it.
 pub(crate) fn gpu_worker<'a>(
     cuda: &Cuda,
     dataset: &Dataset,
     settings: &Settings,
-    seeds: &'a [u64],
+    jobs: Jobs<'a>,
 ) -> Result<Worker<'a>> {
     let prepared = Prepared::on(cuda, &dataset.examples, settings.architecture(dataset), settings.training())?;
-    Ok(Box::new(move |k, observe| -> Result<Finished> { train(&prepared, seeds[k], observe) }))
+    let prepared = scored(prepared, dataset, settings)?;
+    Ok(Box::new(move |k, observe| -> Result<Finished> { jobs.train(k, &prepared, observe) }))
 }

@@ -5,7 +5,7 @@ use crate::runs::prepare;
 use crate::settings::Settings;
 use serde::Serialize;
 use supergat_core::kernels::HeadLayout;
-use supergat_core::{Architecture, Example, Features, Model, Network, Prepared, Result};
+use supergat_core::{Architecture, Example, Features, Model, ModelKind, Network, Prepared, Result};
 use supergat_data::Dataset;
 
 /// Memory of a training in bytes. On a GPU, parameters and workspace are in the memory of the GPU.
@@ -104,11 +104,19 @@ pub fn estimate(
 ) -> Result<Estimate> {
     let resources = resources.into().resolved();
     let architecture = settings.architecture(dataset);
+    if !settings.model.is_network() {
+        return Ok(baseline(dataset, seeds, &resources, (loaded, peak)));
+    }
     architecture.check()?;
     let parameters = architecture.parameter_bytes::<f32>();
-    let (mut workspace, mut attention) = (0, 0);
+    let (mut workspace, mut attention, mut renumbered) = (0, 0, 0);
     if parameters <= MANY_PARAMETERS {
         let prepared = prepare(dataset, settings)?;
+        renumbered = prepared.renumbered_bytes();
+        if !architecture.blocks.self_loops {
+            // Attention reads a copy of the lists without self-loops.
+            renumbered += dataset.examples.iter().map(|example| example.graph.bytes()).sum::<u64>();
+        }
         let model = Model::<f32>::zeros(architecture)?;
         workspace = model.workspace_bytes(&prepared, true)?;
         if attention_rows > 0 {
@@ -122,15 +130,27 @@ pub fn estimate(
         let placed = dataset.examples.iter().map(|example| placed(example, &architecture)).sum();
         let estimate = GpuEstimate { dataset: placed, parameters, workspace: 0, runs_at_once, peak: 0 };
         gpu = Some(estimate.with_workspace(workspace));
-        copies = dataset.examples.iter().map(copies_for_gpu).sum();
+        copies = dataset.examples.iter().map(|example| copies_for_gpu(example, &architecture)).sum();
         (workspace, driver) = (0, DRIVER);
     }
     let logits = (dataset.nodes() * dataset.classes() * size_of::<f32>()) as u64;
     let results = runs_at_once * logits + attention;
-    let training = runs_at_once * (parameters + workspace + RUN + logits + copies) + PROGRAM + driver;
+    let training = runs_at_once * (parameters + workspace + RUN + logits + copies) + renumbered + PROGRAM + driver;
     // Attention is computed after the runs have freed their memory.
-    let peak = peak.max(loaded + training.max(parameters + results + driver));
+    let peak = peak.max(loaded + training.max(parameters + results + renumbered + driver));
     Ok(Estimate { loaded, parameters, workspace, runs_at_once, results, peak, gpu })
+}
+
+/// Estimates the memory of models that are not networks: links with values, and a few rows of numbers per node.
+fn baseline(dataset: &Dataset, seeds: usize, resources: &Resources, (loaded, peak): (u64, u64)) -> Estimate {
+    const ROWS: usize = 5;
+    let edges: usize = dataset.examples.iter().map(|example| example.graph.edges()).sum();
+    let rows = dataset.nodes() * dataset.classes().next_multiple_of(8);
+    let workspace = ((edges + ROWS * rows) * size_of::<f64>()) as u64;
+    let runs_at_once = resources.threads.clamp(1, seeds.max(1)) as u64;
+    let results = runs_at_once * (dataset.nodes() * dataset.classes() * size_of::<f32>()) as u64;
+    let peak = peak.max(loaded + runs_at_once * (workspace + RUN) + results + PROGRAM);
+    Estimate { loaded, parameters: 0, workspace, runs_at_once, results, peak, gpu: None }
 }
 
 /// Counts the workspace of one run on a GPU, in bytes. The dataset is placed on the GPU, but no workspace is
@@ -159,19 +179,38 @@ fn placed(example: &Example<f32>, architecture: &Architecture) -> u64 {
     let hidden = HeadLayout::new(architecture.heads, architecture.hidden).stride();
     let columns = if let Features::Dense { columns, .. } = **features { columns } else { 0 };
     let dropped = if architecture.dropout > 0.0 { 4 * nodes * columns.max(hidden) as u64 } else { 0 };
-    let other = example.bytes() - example.graph.bytes() - features.bytes() + nodes;
-    graph + values + dropped + other
+    // Attention reads all weights and features of edges, convolutions the weights by target and by source.
+    let all = example.edges.as_ref().map_or(0, |edges| edges.bytes());
+    let attributes = match architecture.model {
+        ModelKind::Attention { .. } => all,
+        ModelKind::Convolution(_) => 8 * weights_of_edges(example),
+        ModelKind::Constrained { .. } | ModelKind::Mlp | ModelKind::LabelPropagation => 0,
+    };
+    let other = example.bytes() - example.graph.bytes() - features.bytes() - all + nodes;
+    graph + values + dropped + attributes + other
+}
+
+/// Returns the number of weights of edges; none if all are 1.
+fn weights_of_edges(example: &Example<f32>) -> u64 {
+    example.edges.as_ref().map_or(0, |edges| edges.weights().len() as u64)
 }
 
 /// Returns the number of bytes of the lists that are made in the memory of the host to be copied to a GPU.
-fn copies_for_gpu(example: &Example<f32>) -> u64 {
+fn copies_for_gpu(example: &Example<f32>, architecture: &Architecture) -> u64 {
     let sparse = if let Features::Sparse(_) = *example.features { 12 * example.features.stored() } else { 0 };
-    (4 * (example.graph.nodes() + example.graph.edges()) + sparse) as u64
+    // ln of the weights of edges for attention, their order by target and by source for convolutions.
+    let weights = match architecture.model {
+        ModelKind::Attention { .. } => 4 * weights_of_edges(example),
+        ModelKind::Convolution(_) => 8 * weights_of_edges(example),
+        ModelKind::Constrained { .. } | ModelKind::Mlp | ModelKind::LabelPropagation => 0,
+    };
+    (4 * (example.graph.nodes() + example.graph.edges()) + sparse) as u64 + weights
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use supergat_core::EdgeAttributes;
 
     fn of(spec: &str, settings: &Settings, seeds: usize, threads: usize) -> Estimate {
         estimate(&supergat_data::load(spec).unwrap(), settings, seeds, threads, 0, (1000, 2000)).unwrap()
@@ -210,6 +249,30 @@ mod tests {
         assert_eq!((five.runs_at_once, five.peak), (5, 5 * gpu.peak));
         let large = gpu.with_workspace(1 << 40);
         assert_eq!(large.peak - gpu.peak, (1 << 40) - gpu.workspace);
+    }
+
+    #[test]
+    fn a_gpu_has_the_attributes_of_edges_that_a_model_reads() {
+        let plain = supergat_data::load("random-graph:nodes=2000,degree=8,features=16,classes=4").unwrap();
+        let edges = plain.examples[0].graph.edges();
+        let attributes =
+            EdgeAttributes::from_parts(&plain.examples[0].graph, vec![0.5; edges], 3, vec![0.1; 3 * edges]);
+        let mut dataset = plain.clone();
+        dataset.examples[0] = dataset.examples[0].clone().with_edges(attributes.unwrap()).unwrap();
+        let resources = Resources { device: DeviceChoice::Cuda(0), ..Resources::from(2) };
+        // Attention has ln of the weight and three features of an edge, a convolution two copies of its weight.
+        for (model, numbers) in [("supergat-mx", 4), ("gcn", 2), ("mlp", 0)] {
+            let settings = Settings::general(model.parse().unwrap());
+            let of = |dataset| estimate(dataset, &settings, 1, resources, 0, (1000, 2000)).unwrap().gpu.unwrap();
+            let difference = of(&dataset).dataset - of(&plain).dataset;
+            assert_eq!(difference, 4 * numbers * edges as u64, "{model}");
+        }
+        // Messages need sums of features per node and head, and their gradients.
+        let of = |edge_messages| {
+            let settings = Settings { edge_messages, ..Settings::general("supergat-mx".parse().unwrap()) };
+            estimate(&dataset, &settings, 1, resources, 0, (1000, 2000)).unwrap().gpu.unwrap()
+        };
+        assert!(of(true).workspace >= of(false).workspace + 2 * 2 * 4 * 3 * 8 * 2000);
     }
 
     #[test]

@@ -100,6 +100,7 @@ mod tests {
             listed_links: 4,
             notes: Vec::new(),
             schema: None,
+            link_schema: None,
             splits: Vec::new(),
             origin: None,
         }

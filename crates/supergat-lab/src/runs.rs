@@ -1,14 +1,20 @@
 //! Training with several seeds or splits: one run per core, with shared graph and features.
 
+use crate::baselines;
+use crate::checkpoints::{Checkpoints, Origin};
+use crate::correct_and_smooth::SeedCorrection;
 use crate::device::{DeviceChoice, Resources, gpu_worker};
+use crate::divided::Divided;
+use crate::fitted::Fitted;
+use crate::jobs::{Elsewhere, Finished, Jobs, RunCheckpoints, Stop, Worker, run_jobs, train_from};
+use crate::selection::scorer;
 use crate::settings::Settings;
 use crate::statistics::Summary;
 use std::ops::ControlFlow;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Instant;
+use std::sync::Arc;
 use supergat_core::kernels::{Counts, Primitives};
-use supergat_core::{Cpu, Device, Epoch, Example, Model, Network, Outcome, Prepared, Result, Score, Trained, Trainer};
+use supergat_core::peers::Alone;
+use supergat_core::{Cpu, Device, Epoch, Example, Network, Outcome, Prepared, Result, Score, SingleDevice};
 use supergat_data::Dataset;
 
 /// Result of training with one seed.
@@ -24,6 +30,8 @@ pub struct SeedRun {
     pub history: Vec<Epoch>,
     /// Wall-clock time in seconds.
     pub seconds: f64,
+    /// Correct and Smooth, with the scores before it; those of the outcome are after it. `None` without it.
+    pub correction: Option<SeedCorrection>,
 }
 
 /// Results of all seeds and the best model.
@@ -36,7 +44,7 @@ pub struct Runs {
     /// Index into `runs` of the run with the best validation metric. Ties go to the earlier seed.
     pub best: usize,
     /// Model of the best run.
-    pub model: Model<f32>,
+    pub model: Fitted,
     /// Logits of the best model for all nodes, one list per graph.
     pub logits: Vec<Vec<f32>>,
     /// Whether an observer stopped the training. Seeds may then be missing, and the last ones have fewer
@@ -67,7 +75,7 @@ pub(crate) fn pool(threads: usize) -> Result<rayon::ThreadPool> {
 /// model.
 ///
 /// See [`run_seeds`] for an example.
-pub fn logits<D: Device<Number = f32>>(model: &Network<D>, dataset: &Dataset) -> Result<Vec<Vec<f32>>> {
+pub fn logits<D: SingleDevice<Number = f32>>(model: &Network<D>, dataset: &Dataset) -> Result<Vec<Vec<f32>>> {
     dataset.examples.iter().map(|example| model.predict(example)).collect()
 }
 
@@ -76,8 +84,9 @@ pub fn logits<D: Device<Number = f32>>(model: &Network<D>, dataset: &Dataset) ->
 pub enum Observation<'a> {
     /// The run with this seed finished an epoch.
     Epoch(u64, &'a Epoch),
-    /// A run finished.
-    Done(&'a SeedRun),
+    /// A run finished. Its model has these logits of all nodes, one list per graph; with several processes, only the
+    /// first one has any.
+    Done(&'a SeedRun, &'a [Vec<f32>]),
 }
 
 /// Returns the mean loss and the metric of the nodes that `list` selects; zeros if it selects none.
@@ -94,17 +103,32 @@ pub fn score(dataset: &Dataset, logits: &[Vec<f32>], list: fn(&Example<f32>) -> 
     Score { loss: loss / nodes.max(1) as f64, metric: counts.micro_f1() }
 }
 
-/// A finished run with its model and predictions.
-#[derive(Debug)]
-pub(crate) struct Finished {
-    pub(crate) run: SeedRun,
-    pub(crate) model: Model<f32>,
-    pub(crate) logits: Vec<Vec<f32>>,
+/// Returns the scores of the validation and the test nodes, with the metric that the settings select by.
+pub(crate) fn scores(dataset: &Dataset, settings: &Settings, logits: &[Vec<f32>]) -> Result<[Score; 2]> {
+    let mut scores =
+        [score(dataset, logits, |example| &example.validation), score(dataset, logits, |example| &example.test)];
+    if let Some(scorer) = scorer(dataset, settings)? {
+        scores.iter_mut().zip(scorer.score(logits)).for_each(|(score, metric)| score.metric = metric);
+    }
+    Ok(scores)
 }
 
 /// Prepares a dataset for training with `settings`; all runs with these settings share the result.
 pub(crate) fn prepare(dataset: &Dataset, settings: &Settings) -> Result<Prepared<Cpu<f32>>> {
-    Prepared::new(&dataset.examples, settings.architecture(dataset), settings.training())
+    let prepared = Prepared::new(&dataset.examples, settings.architecture(dataset), settings.training())?;
+    scored(prepared, dataset, settings)
+}
+
+/// Adds the scorer of the metric that the settings select by, if the engine does not compute it.
+pub(crate) fn scored<D: Device<Number = f32>>(
+    prepared: Prepared<D>,
+    dataset: &Dataset,
+    settings: &Settings,
+) -> Result<Prepared<D>> {
+    Ok(match scorer(dataset, settings)? {
+        Some(scorer) => prepared.scored_by(scorer),
+        None => prepared,
+    })
 }
 
 /// Trains once, on a device; the CPU uses the threads of the current thread pool.
@@ -113,14 +137,7 @@ pub(crate) fn train<D: Device<Number = f32>>(
     seed: u64,
     mut observe: impl FnMut(&Epoch) -> ControlFlow<()>,
 ) -> Result<Finished> {
-    let started = Instant::now();
-    let mut history = Vec::new();
-    let Trained { model, outcome, logits } = Trainer::new(prepared, seed)?.run(|epoch| {
-        history.push(*epoch);
-        observe(epoch)
-    })?;
-    let run = SeedRun { seed, outcome, history, seconds: started.elapsed().as_secs_f64() };
-    Ok(Finished { run, model, logits })
+    train_from(prepared, seed, None, |epoch| observe(epoch).map_break(|()| Stop::Interrupted))
 }
 
 /// Calls `work` once per worker, in parallel. Each worker has a dedicated thread pool, so that no run waits for
@@ -136,13 +153,14 @@ pub(crate) fn in_parallel(threads: usize, workers: usize, work: impl Fn(&rayon::
 }
 
 /// Trains once per seed. On the CPU, several seeds run in parallel on one thread each, and a single seed uses
-/// all threads; results do not depend on the number of threads. On a GPU, several seeds of a small graph run side
+/// all threads; results do not depend on the number of threads. Other processes of the [`Resources`] train seeds as
+/// well, if the dataset was loaded from files or generated. On a GPU, several seeds of a small graph run side
 /// by side. `observe` is called from all threads and may stop the training.
 ///
 /// ```
 /// use std::ops::ControlFlow;
 /// use std::sync::atomic::{AtomicUsize, Ordering};
-/// use supergat_lab::{Observation, Settings, logits, run_seeds, score};
+/// use supergat_lab::{Observation, Settings, run_seeds, score};
 /// let dataset = supergat_data::load("random-partition:classes=3,nodes=180,degree=6,homophily=0.8").unwrap();
 /// let settings = Settings { max_epochs: 3, ..Settings::general("gat-go".parse().unwrap()) };
 /// let epochs = AtomicUsize::new(0);
@@ -156,7 +174,7 @@ pub(crate) fn in_parallel(threads: usize, workers: usize, work: impl Fn(&rayon::
 /// assert_eq!((runs.runs[1].seed, runs.runs[1].history.len()), (8, 3));
 /// assert_eq!(runs.test().values.len(), 2);
 ///
-/// let predicted = logits(&runs.model, &dataset)?;
+/// let predicted = runs.model.logits(&dataset)?;
 /// assert_eq!(predicted, runs.logits);
 /// let test = score(&dataset, &predicted, |example| &example.test);
 /// assert_eq!(test.metric, runs.runs[runs.best].outcome.test.metric);
@@ -169,18 +187,64 @@ pub fn run_seeds(
     resources: impl Into<Resources>,
     observe: impl Fn(Observation<'_>) -> ControlFlow<()> + Sync,
 ) -> Result<Runs> {
-    let resources = resources.into();
+    seeds_from(dataset, settings, seeds, resources.into(), None, observe)
+}
+
+/// Trains once per seed as [`run_seeds`] does, and writes checkpoints. Seeds that have one are resumed, and
+/// finished ones are not trained again; results have the same bits as without interruption. All checkpoints are
+/// checked before training.
+///
+/// See [`Checkpoints`] for an example.
+pub fn resume_seeds(
+    dataset: &Dataset,
+    settings: &Settings,
+    seeds: &[u64],
+    resources: impl Into<Resources>,
+    checkpoints: &Checkpoints<'_>,
+    observe: impl Fn(Observation<'_>) -> ControlFlow<()> + Sync,
+) -> Result<Runs> {
+    seeds_from(dataset, settings, seeds, resources.into(), Some(checkpoints), observe)
+}
+
+fn seeds_from(
+    dataset: &Dataset,
+    settings: &Settings,
+    seeds: &[u64],
+    resources: Resources,
+    checkpoints: Option<&Checkpoints<'_>>,
+    observe: impl Fn(Observation<'_>) -> ControlFlow<()> + Sync,
+) -> Result<Runs> {
+    if !settings.model.is_network() {
+        let jobs = Jobs { seeds, settings, datasets: &[dataset], checkpoints: None };
+        let worker = || -> Result<Worker<'_>> {
+            Ok(Box::new(|k, observe| baselines::train(dataset, settings, seeds[k], observe)))
+        };
+        let workers = baselines::workers(&resources, settings, seeds.len())?;
+        return run_jobs(jobs, resources.threads, workers, worker, None, observe);
+    }
+    if resources.kind().is_cpu()
+        && let Some(divided) = Divided::of(dataset, Arc::new(Alone))?
+    {
+        return divided.run_seeds(settings, seeds, resources.threads, checkpoints, observe);
+    }
+    let origin = Origin::new(dataset, resources.kind(), settings);
+    let checkpoints =
+        checkpoints.map(|checkpoints| RunCheckpoints { checkpoints, origins: vec![origin], writes: true });
+    let checkpoints = checkpoints.as_ref();
+    checkpoints.map_or(Ok(()), |checkpoints| checkpoints.check(settings, seeds))?;
+    let jobs = Jobs { seeds, settings, datasets: &[dataset], checkpoints };
     let workers = resources.workers(dataset.nodes(), seeds.len());
     if resources.device.resolved() == DeviceChoice::Cpu {
         let prepared = prepare(dataset, settings)?;
-        let worker = || -> Result<Worker<'_>> { Ok(Box::new(|k, observe| train(&prepared, seeds[k], observe))) };
-        return run_jobs(seeds, resources.threads, workers, worker, observe);
+        let worker = || -> Result<Worker<'_>> { Ok(Box::new(|k, observe| jobs.train(k, &prepared, observe))) };
+        let elsewhere = Elsewhere::new(&resources, jobs);
+        return run_jobs(jobs, resources.threads, workers, worker, elsewhere, observe);
     }
     let worker = || {
         let cuda = resources.cuda()?.expect("a GPU was asked for");
-        gpu_worker(&cuda, dataset, settings, seeds)
+        gpu_worker(&cuda, dataset, settings, jobs)
     };
-    run_jobs(seeds, resources.threads, workers, worker, observe)
+    run_jobs(jobs, resources.threads, workers, worker, None, observe)
 }
 
 /// Trains once per dataset, where the datasets are splits of one graph: split k has the k-th seed, counted from
@@ -203,85 +267,58 @@ pub fn run_splits(
     resources: impl Into<Resources>,
     observe: impl Fn(Observation<'_>) -> ControlFlow<()> + Sync,
 ) -> Result<Runs> {
-    let resources = resources.into();
+    splits_from(splits, settings, first_seed, resources.into(), None, observe)
+}
+
+/// Trains once per dataset as [`run_splits`] does, with checkpoints as in [`resume_seeds`].
+///
+/// See [`Checkpoints`] for an example.
+pub fn resume_splits(
+    splits: &[Dataset],
+    settings: &Settings,
+    first_seed: u64,
+    resources: impl Into<Resources>,
+    checkpoints: &Checkpoints<'_>,
+    observe: impl Fn(Observation<'_>) -> ControlFlow<()> + Sync,
+) -> Result<Runs> {
+    splits_from(splits, settings, first_seed, resources.into(), Some(checkpoints), observe)
+}
+
+fn splits_from(
+    splits: &[Dataset],
+    settings: &Settings,
+    first_seed: u64,
+    resources: Resources,
+    checkpoints: Option<&Checkpoints<'_>>,
+    observe: impl Fn(Observation<'_>) -> ControlFlow<()> + Sync,
+) -> Result<Runs> {
     let seeds: Vec<u64> = (first_seed..).take(splits.len()).collect();
+    let datasets: Vec<&Dataset> = splits.iter().collect();
+    if !settings.model.is_network() {
+        let jobs = Jobs { seeds: &seeds, settings, datasets: &datasets, checkpoints: None };
+        let worker = || -> Result<Worker<'_>> {
+            Ok(Box::new(|k, observe| baselines::train(&splits[k], settings, seeds[k], observe)))
+        };
+        let workers = baselines::workers(&resources, settings, seeds.len())?;
+        return run_jobs(jobs, resources.threads, workers, worker, None, observe);
+    }
+    let origins = || splits.iter().map(|split| Origin::new(split, resources.kind(), settings)).collect();
+    let checkpoints = checkpoints.map(|checkpoints| RunCheckpoints { checkpoints, origins: origins(), writes: true });
+    let checkpoints = checkpoints.as_ref();
+    checkpoints.map_or(Ok(()), |checkpoints| checkpoints.check(settings, &seeds))?;
+    let jobs = Jobs { seeds: &seeds, settings, datasets: &datasets, checkpoints };
     let workers = resources.workers(splits.iter().map(Dataset::nodes).max().unwrap_or(0), seeds.len());
     let worker = || -> Result<Worker<'_>> {
         Ok(match resources.cuda()? {
-            None => Box::new(|k, observe| train(&prepare(&splits[k], settings)?, seeds[k], observe)),
-            Some(cuda) => {
-                let seeds = &seeds;
-                Box::new(move |k, observe| gpu_worker(&cuda, &splits[k], settings, seeds)?(k, observe))
-            }
+            None => Box::new(|k, observe| match Divided::of(&splits[k], Arc::new(Alone))? {
+                Some(divided) => divided.train(jobs, k, &divided.prepare(settings)?, observe),
+                None => jobs.train(k, &prepare(&splits[k], settings)?, observe),
+            }),
+            Some(cuda) => Box::new(move |k, observe| gpu_worker(&cuda, &splits[k], settings, jobs)?(k, observe)),
         })
     };
-    run_jobs(&seeds, resources.threads, workers, worker, observe)
-}
-
-/// Trains the k-th job; calls the observer after every epoch.
-pub(crate) type Worker<'a> = Box<dyn FnMut(usize, &mut dyn FnMut(&Epoch) -> ControlFlow<()>) -> Result<Finished> + 'a>;
-
-/// Trains once per seed, by several workers, each of which runs in one thread.
-fn run_jobs<'a>(
-    seeds: &[u64],
-    threads: usize,
-    workers: usize,
-    worker: impl Fn() -> Result<Worker<'a>> + Sync,
-    observe: impl Fn(Observation<'_>) -> ControlFlow<()> + Sync,
-) -> Result<Runs> {
-    assert!(!seeds.is_empty(), "at least one seed");
-    let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let finished: Mutex<Vec<(usize, SeedRun)>> = Mutex::default();
-    type Best = (f64, usize, Model<f32>, Vec<Vec<f32>>);
-    let best: Mutex<Option<Best>> = Mutex::default();
-    let failure: Mutex<Option<supergat_core::Error>> = Mutex::default();
-
-    let one = |k: usize, worker: &mut Worker<'a>| -> Result<()> {
-        let seed = seeds[k];
-        let Finished { run, model, logits } = worker(k, &mut |epoch: &Epoch| {
-            if observe(Observation::Epoch(seed, epoch)).is_break() {
-                stop.store(true, Ordering::Relaxed);
-            }
-            if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        })?;
-        if observe(Observation::Done(&run)).is_break() {
-            stop.store(true, Ordering::Relaxed);
-        }
-        let metric = run.outcome.validation.metric;
-        let mut best = best.lock().expect("no thread panicked");
-        if best.as_ref().is_none_or(|(m, b, ..)| metric > *m || (metric == *m && k < *b)) {
-            *best = Some((metric, k, model, logits));
-        }
-        finished.lock().expect("no thread panicked").push((k, run));
-        Ok(())
-    };
-    let work = || -> Result<()> {
-        let mut worker = worker()?;
-        while !stop.load(Ordering::Relaxed) {
-            let k = next.fetch_add(1, Ordering::Relaxed);
-            if k >= seeds.len() {
-                break;
-            }
-            one(k, &mut worker)?;
-        }
-        Ok(())
-    };
-    in_parallel(threads, workers, |pool| {
-        if let Err(error) = pool.install(work) {
-            failure.lock().expect("no thread panicked").get_or_insert(error);
-            stop.store(true, Ordering::Relaxed);
-        }
-    })?;
-
-    if let Some(error) = failure.into_inner().expect("no thread panicked") {
-        return Err(error);
-    }
-    let mut finished = finished.into_inner().expect("no thread panicked");
-    finished.sort_by_key(|(k, _)| *k);
-    let (_, best, model, logits) = best.into_inner().expect("no thread panicked").expect("the first seed always runs");
-    let best = finished.iter().position(|(k, _)| *k == best).expect("the best run has finished");
-    let interrupted = stop.into_inner();
-    Ok(Runs { runs: finished.into_iter().map(|(_, run)| run).collect(), best, model, logits, interrupted })
+    let elsewhere = Elsewhere::new(&resources, jobs);
+    run_jobs(jobs, resources.threads, workers, worker, elsewhere, observe)
 }
 
 #[cfg(test)]

@@ -2,9 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
-use supergat_core::hyperparameters::{Hyperparameter, Value};
+use supergat_core::hyperparameters::{HYPERPARAMETERS, Hyperparameter, Value};
 use supergat_core::layers::{Boundary, Contrast};
-use supergat_core::{Architecture, EarlyStop, ModelKind, TrainConfig};
+use supergat_core::{
+    Activation, Architecture, Blocks, EarlyStop, Error, ModelKind, Norm, Residual, Select, TrainConfig,
+};
 use supergat_data::Dataset;
 
 /// Published configurations by dataset, task and model.
@@ -40,10 +42,43 @@ pub struct Settings {
     pub dropout: f64,
     /// LeakyReLU slope for negative attention scores.
     pub negative_slope: f64,
+    /// Whether messages carry the features of their link.
+    #[serde(default)]
+    pub edge_messages: bool,
+    /// Shortcut of hidden layers.
+    #[serde(default)]
+    pub residual: Residual,
+    /// Normalisation in hidden layers.
+    #[serde(default)]
+    pub norm: Norm,
+    /// Activation of hidden layers.
+    #[serde(default)]
+    pub activation: Activation,
+    /// Whether a linear layer precedes the first layer.
+    #[serde(default)]
+    pub input_layer: bool,
+    /// Whether a linear layer follows the last layer.
+    #[serde(default)]
+    pub output_layer: bool,
+    /// Whether nodes attend to themselves.
+    #[serde(default = "yes")]
+    pub self_loops: bool,
+    /// Whether dropout applies to attention coefficients too.
+    #[serde(default = "yes")]
+    pub attention_dropout: bool,
+    /// Whether a node's own representation is put beside the sum over its neighbours.
+    #[serde(default)]
+    pub separate_ego: bool,
     /// Learning rate of Adam.
     pub lr: f64,
     /// Weight decay, added to the gradient.
     pub lambda_2: f64,
+    /// Exponent of the focal loss of labels; 0 for cross-entropy.
+    #[serde(default)]
+    pub focal_gamma: f64,
+    /// Whether hidden layers are computed again in the backward pass.
+    #[serde(default)]
+    pub checkpointing: bool,
     /// Weight of the edge loss.
     pub lambda_e: f64,
     /// Fraction of the edges sampled in each step.
@@ -80,6 +115,39 @@ pub struct Settings {
     pub early_stop_loss_change: f64,
     /// Threshold of the relative change of the validation metric.
     pub early_stop_metric_change: f64,
+    /// Share of the neighbours in a step of label propagation; `label-propagation` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub propagation_alpha: Option<f64>,
+    /// Number of steps of label propagation; `label-propagation` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub propagation_iterations: Option<usize>,
+    /// Whether predictions are corrected and smoothed; the following settings are present if they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub correct_and_smooth: Option<bool>,
+    /// Share of the neighbours in a step of the correction; 0 if it is chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub correct_alpha: Option<f64>,
+    /// Number of steps of the correction.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub correct_iterations: Option<usize>,
+    /// Factor of propagated errors; 0 for autoscale.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub correct_scale: Option<f64>,
+    /// Share of the neighbours in a step of the smoothing; 0 if it is chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub smooth_alpha: Option<f64>,
+    /// Number of steps of the smoothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub smooth_iterations: Option<usize>,
+    /// Whether labels of validation nodes are inputs of the smoothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub correct_and_smooth_validation: Option<bool>,
+    /// Score by which the best epoch and seed are chosen; accuracy or micro-F1 if `None`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub select: Option<Select>,
+    /// Index of the positive one of two classes, for metrics and thresholds; the second if `None`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub positive: Option<usize>,
 }
 
 impl Settings {
@@ -102,8 +170,19 @@ impl Settings {
             output_heads: whole("output_heads"),
             dropout: number("dropout"),
             negative_slope: number("negative_slope"),
+            edge_messages: switch("edge_messages"),
+            residual: Residual::default(),
+            norm: Norm::default(),
+            activation: Activation::default(),
+            input_layer: switch("input_layer"),
+            output_layer: switch("output_layer"),
+            self_loops: switch("self_loops"),
+            attention_dropout: switch("attention_dropout"),
+            separate_ego: switch("separate_ego"),
             lr: number("lr"),
             lambda_2: number("lambda_2"),
+            focal_gamma: number("focal_gamma"),
+            checkpointing: switch("checkpointing"),
             lambda_e: number("lambda_e"),
             p_e: number("p_e"),
             p_n: number("p_n"),
@@ -119,26 +198,45 @@ impl Settings {
             early_stop_window: whole("early_stop_window"),
             early_stop_loss_change: number("early_stop_loss_change"),
             early_stop_metric_change: number("early_stop_metric_change"),
+            propagation_alpha: optional("propagation_alpha"),
+            propagation_iterations: optional_whole("propagation_iterations"),
+            correct_and_smooth: None,
+            correct_alpha: None,
+            correct_iterations: None,
+            correct_scale: None,
+            smooth_alpha: None,
+            smooth_iterations: None,
+            correct_and_smooth_validation: None,
+            select: None,
+            positive: None,
         }
     }
 
-    /// Sets a hyperparameter by name. Setting any `early_stop_*` value enables early stopping.
+    /// Sets a hyperparameter by name. Setting any `early_stop_*` value enables early stopping, and setting a value of a
+    /// group with a switch turns it on.
     ///
     /// Returns `false` and changes nothing if the model has no such setting. Fails if there is no
     /// hyperparameter of this name or if the value is out of range.
     pub fn set(&mut self, name: &str, value: impl Into<Value>) -> supergat_core::Result<bool> {
         let hyperparameter = Hyperparameter::find(name)?;
         let value = hyperparameter.check(value.into())?;
-        let json = match value {
-            Value::Whole(number) => number.into(),
-            Value::Number(number) => number.into(),
-            Value::Switch(on) => on.into(),
-        };
         let Json::Object(mut all) = serde_json::to_value(*self).expect("plain numbers and names") else {
             unreachable!("settings are a JSON object")
         };
+        if let Some(switch) = hyperparameter.group.switch().filter(|_| hyperparameter.group.applies_to(self.model)) {
+            let members = || HYPERPARAMETERS.iter().filter(|other| other.group == hyperparameter.group);
+            if name == switch && value == Value::Switch(false) {
+                members().for_each(|member| drop(all.remove(member.name)));
+                *self = serde_json::from_value(Json::Object(all)).expect("optional settings may be missing");
+                return Ok(true);
+            }
+            for member in members() {
+                all.entry(member.name).or_insert_with(|| json(member.default(self.model)));
+            }
+            all.insert(switch.into(), true.into());
+        }
         let Some(place) = all.get_mut(name) else { return Ok(false) };
-        *place = json;
+        *place = json(value);
         if name.starts_with("early_stop_") {
             all.insert("early_stop".into(), true.into());
         }
@@ -154,7 +252,7 @@ impl Settings {
             (Some(number), ..) => hyperparameter.check(Value::Whole(number)).ok(),
             (_, Some(number), _) => Some(Value::Number(number)),
             (_, _, Some(on)) => Some(Value::Switch(on)),
-            _ => None,
+            _ => hyperparameter.choice(json.as_str()?).ok(),
         }
     }
 
@@ -229,7 +327,40 @@ impl Settings {
             output_heads: self.output_heads,
             dropout: self.dropout,
             negative_slope: self.negative_slope,
+            edge_features: if self.model.reads_edge_features() { dataset.edge_features() } else { 0 },
+            edge_messages: self.edge_messages && self.model.reads_edge_features() && dataset.edge_features() > 0,
+            blocks: Blocks {
+                residual: self.residual,
+                norm: self.norm,
+                activation: self.activation,
+                input_layer: self.input_layer,
+                output_layer: self.output_layer,
+                self_loops: self.self_loops || !matches!(self.model, ModelKind::Attention { .. }),
+                attention_dropout: self.attention_dropout || self.model.form().is_none(),
+                separate_ego: self.separate_ego && matches!(self.model, ModelKind::Attention { .. }),
+            },
         }
+    }
+
+    /// Validates the settings for a dataset.
+    pub fn check(&self, dataset: &Dataset) -> supergat_core::Result<()> {
+        if self.model.is_network() {
+            self.training().check()?;
+            self.architecture(dataset).check()?;
+        }
+        if self.correct_and_smooth == Some(true) && dataset.is_multi_label() {
+            let reason = "needs nodes with one class each, and these may have several".into();
+            return Err(Error::Hyperparameter { name: "correct_and_smooth", value: "true".into(), reason });
+        }
+        Ok(())
+    }
+
+    /// Returns strength and number of the steps of label propagation.
+    pub(crate) fn propagation(&self) -> (f64, usize) {
+        let general = Self::general(ModelKind::LabelPropagation);
+        let alpha = self.propagation_alpha.or(general.propagation_alpha);
+        let iterations = self.propagation_iterations.or(general.propagation_iterations);
+        alpha.zip(iterations).expect("the model has both")
     }
 
     /// Returns the constraints of CGAT, for models that have them.
@@ -253,6 +384,8 @@ impl Settings {
             p_e: self.p_e,
             p_n: self.p_n,
             contrast: self.contrast(),
+            focal_gamma: self.focal_gamma,
+            checkpointing: self.checkpointing,
             max_epochs: self.max_epochs,
             early_stop: self.early_stop.then_some(EarlyStop {
                 patience: self.early_stop_patience,
@@ -260,8 +393,24 @@ impl Settings {
                 loss_change: self.early_stop_loss_change,
                 metric_change: self.early_stop_metric_change,
             }),
+            select: self.select,
         }
     }
+}
+
+/// Returns a value as JSON.
+fn json(value: Value) -> Json {
+    match value {
+        Value::Whole(number) => number.into(),
+        Value::Number(number) => number.into(),
+        Value::Switch(on) => on.into(),
+        Value::Choice(name) => name.into(),
+    }
+}
+
+/// Default of switches that are on in older files.
+fn yes() -> bool {
+    true
 }
 
 #[cfg(test)]
@@ -316,7 +465,7 @@ mod tests {
             };
             all.len()
         };
-        assert_eq!((names("gat-go"), names("cgat"), names("cgat-full-supervised")), (18, 22, 24));
+        assert_eq!((names("gat-go"), names("cgat"), names("cgat-full-supervised")), (29, 33, 35));
         let text = serde_json::to_string(&Settings::general(kind("gcn"))).unwrap();
         assert_eq!(serde_json::from_str::<Settings>(&text).unwrap(), Settings::general(kind("gcn")));
     }
@@ -324,17 +473,59 @@ mod tests {
     /// Names are the same in both, and every setting can be written and read by name.
     #[test]
     fn every_hyperparameter_is_a_setting() {
-        let model = kind("cgat-full-supervised");
-        let mut settings = Settings::general(model);
-        let names: Vec<&str> = supergat_core::hyperparameters::HYPERPARAMETERS.iter().map(|h| h.name).collect();
-        let Json::Object(all) = serde_json::to_value(settings).unwrap() else { unreachable!() };
-        assert!(all.keys().all(|name| name == "model" || names.contains(&name.as_str())));
-        for name in names {
-            let value = settings.get(name).unwrap_or_else(|| panic!("{name} is no setting"));
-            assert_eq!(Hyperparameter::named(name).unwrap().default(model), value, "{name}");
-            assert!(settings.set(name, value).unwrap());
+        let table = supergat_core::hyperparameters::HYPERPARAMETERS;
+        for model in ["cgat-full-supervised", "supergat-mx", "label-propagation"].map(kind) {
+            let mut settings = Settings::general(model);
+            let plain = settings;
+            for switch in table.iter().filter_map(|h| h.group.switch()) {
+                settings.set(switch, true).unwrap();
+            }
+            let Json::Object(all) = serde_json::to_value(settings).unwrap() else { unreachable!() };
+            assert!(all.keys().all(|name| name == "model" || table.iter().any(|h| h.name == name)));
+            for Hyperparameter { name, .. } in table.iter().filter(|h| h.group.applies_to(model)) {
+                let value = settings.get(name).unwrap_or_else(|| panic!("{name} is no setting"));
+                let default = Hyperparameter::named(name).unwrap().default(model);
+                let is_switch = table.iter().any(|h| h.group.switch() == Some(*name));
+                assert_eq!(if is_switch { Value::Switch(true) } else { default }, value, "{name}");
+                assert!(settings.set(name, value).unwrap());
+            }
+            for switch in table.iter().filter_map(|h| h.group.switch()) {
+                settings.set(switch, false).unwrap();
+            }
+            assert_eq!((settings, plain), (Settings::general(model), settings));
         }
-        assert_eq!(settings, Settings::general(model));
+    }
+
+    #[test]
+    fn values_of_a_group_turn_its_switch_on() {
+        let mut settings = Settings::general(kind("mlp"));
+        assert!(settings.set("smooth_alpha", 0.7).unwrap());
+        assert_eq!((settings.correct_and_smooth, settings.smooth_iterations), (Some(true), Some(50)));
+        assert!(settings.set("correct_and_smooth", true).unwrap());
+        assert_eq!((settings.smooth_alpha, settings.correct_alpha), (Some(0.7), Some(0.0)));
+        assert!(settings.set("correct_and_smooth", false).unwrap());
+        assert_eq!(settings, Settings::general(kind("mlp")));
+    }
+
+    #[test]
+    fn sets_choices_by_name() {
+        let mut settings = Settings::general(kind("gat-go"));
+        assert!(settings.set("norm", "batch").unwrap() && settings.set("self_loops", false).unwrap());
+        assert_eq!((settings.norm, settings.self_loops), (Norm::Batch, false));
+        assert_eq!(settings.get("norm"), Some(Value::Choice("batch")));
+        assert_eq!(serde_json::to_value(settings).unwrap()["norm"], "batch");
+        let error = settings.set("norm", "group").unwrap_err().to_string();
+        assert_eq!(error, "norm = group: must be one of none, layer, batch");
+    }
+
+    #[test]
+    fn reads_settings_without_options_of_deep_networks() {
+        let settings = Settings::general(kind("gat-go"));
+        let Json::Object(mut all) = serde_json::to_value(settings).unwrap() else { unreachable!() };
+        let switches = ["input_layer", "output_layer", "self_loops", "attention_dropout", "separate_ego"];
+        let new: Vec<_> = ["residual", "norm", "activation"].into_iter().chain(switches).collect();
+        assert!(new.iter().all(|name| all.remove(*name).is_some()));
+        assert_eq!(serde_json::from_value::<Settings>(Json::Object(all)).unwrap(), settings);
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! Numerical methods around the networks: principal components, homophily, t-SNE, ridge regression, feature
-//! propagation, graph layouts, and features computed from a graph.
+//! propagation, graph layouts, features computed from a graph, and metrics of classifications.
 //!
 //! They are a crate of their own because they need optimised code even in tests.
 
@@ -7,8 +7,11 @@ mod eigen;
 pub mod homophily;
 pub mod layout;
 mod links;
+pub mod locality;
+pub mod metrics;
 pub mod pca;
 pub mod propagate;
+pub mod propagation;
 pub mod ridge;
 pub mod spectral;
 pub mod structural;

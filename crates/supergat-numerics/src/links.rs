@@ -34,6 +34,39 @@ impl Links {
         Self { parts: Parts::by_offsets(&lists.offsets), values, lists }
     }
 
+    /// Creates links whose matrix `A` has the weights of edges, given in the order of the incoming lists. A link has the
+    /// larger weight of its two directions. Without weights, as [`Links::new`].
+    pub fn weighted(graph: &Graph, weights: &[f32]) -> Self {
+        if weights.is_empty() {
+            return Self::new(graph);
+        }
+        let mut lists = Adjacency { offsets: vec![0], neighbours: Vec::with_capacity(graph.edges()) };
+        let (mut values, mut roots) = (Vec::with_capacity(graph.edges()), Vec::with_capacity(graph.nodes()));
+        let mut row: Vec<(u32, f64)> = Vec::new();
+        for node in 0..graph.nodes() {
+            let edges = graph.incoming().range(node);
+            row.extend(graph.incoming().of(node).iter().copied().zip(weights[edges].iter().map(|w| f64::from(*w))));
+            let places = &graph.place_at_target()[graph.outgoing().range(node)];
+            row.extend(graph.outgoing().of(node).iter().zip(places).map(|(&target, &place)| {
+                let edge = graph.incoming().range(target as usize).start + place as usize;
+                (target, f64::from(weights[edge]))
+            }));
+            row.retain(|(other, _)| *other as usize != node);
+            row.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
+            row.dedup_by_key(|(other, _)| *other);
+            roots.push(row.iter().map(|(_, weight)| weight).sum::<f64>().sqrt());
+            lists.neighbours.extend(row.iter().map(|(other, _)| other));
+            values.extend(row.drain(..).map(|(_, weight)| weight));
+            lists.offsets.push(lists.neighbours.len() as u64);
+        }
+        for node in 0..graph.nodes() {
+            for edge in lists.range(node) {
+                values[edge] /= roots[node] * roots[lists.neighbours[edge] as usize];
+            }
+        }
+        Self { parts: Parts::by_offsets(&lists.offsets), values, lists }
+    }
+
     pub fn nodes(&self) -> usize {
         self.lists.offsets.len() - 1
     }
@@ -105,5 +138,21 @@ mod tests {
             let half: Vec<f64> = links.values.iter().map(|value| (2.0 * value).round()).collect();
             assert_eq!(half, [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 2.0, 2.0]);
         }
+    }
+
+    #[test]
+    fn weighted_links_have_the_larger_weight_of_both_directions() {
+        // 0 -> 1 (3), 1 -> 0 (1), 1 -> 2 (5): degrees 3, 8 and 5.
+        let graph = Graph::from_edges(3, &[(0, 1), (1, 0), (1, 2)], Direction::Directed).unwrap();
+        let mut weights = vec![1.0f32; graph.edges()];
+        weights[graph.position(0, 1).unwrap()] = 3.0;
+        weights[graph.position(1, 2).unwrap()] = 5.0;
+        let links = Links::weighted(&graph, &weights);
+        assert_eq!([0, 1, 2].map(|node| links.of(node)), [&[1][..], &[0, 2], &[1]]);
+        let expected = [3.0 / 24f64.sqrt(), 3.0 / 24f64.sqrt(), 5.0 / 40f64.sqrt(), 5.0 / 40f64.sqrt()];
+        assert!(links.values.iter().zip(expected).all(|(value, expected)| (value - expected).abs() < 1e-15));
+        let equal = Links::weighted(&graph, &vec![2.0; graph.edges()]);
+        let plain = Links::new(&graph);
+        assert!(equal.values.iter().zip(&plain.values).all(|(a, b)| (a - b).abs() < 1e-15));
     }
 }

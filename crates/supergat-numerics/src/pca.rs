@@ -58,7 +58,7 @@ impl Centred {
             means[column as usize] += value / rows as f64;
         }
         let row_parts = Parts::by_offsets(x.offsets());
-        let copies = Parts::for_copies(rows, |row| x.offsets()[row], columns);
+        let copies = Parts::for_copies(0..rows, |row| x.offsets()[row], columns);
         Self { rows, columns, means, row_parts, copies, x }
     }
 

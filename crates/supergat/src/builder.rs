@@ -3,13 +3,20 @@
 use crate::choice::{self, Choice, ModelChoice};
 use crate::classifier::Classifier;
 use crate::error::{Error, Result};
-use crate::predictions::Predictions;
+use crate::training::{Measured, Training};
+use std::borrow::Cow;
 use std::fmt;
 use std::num::NonZero;
 use std::ops::ControlFlow;
+use std::sync::{Mutex, PoisonError};
+use supergat_core::Select;
 use supergat_core::hyperparameters::{Hyperparameter, Value};
-use supergat_data::Dataset;
-use supergat_lab::{DeviceChoice, Observation, Resources, Runs, SeedRun, Settings, Summary, run_seeds, run_splits};
+use supergat_data::{ClassWeight, Dataset};
+use supergat_lab::{
+    Calibrate, Checkpoints, DecisionOptions, DeviceChoice, Ensemble, Observation, Resources, Settings, resume_seeds,
+    resume_splits, run_seeds, run_splits,
+};
+use supergat_numerics::metrics::{POSITIVE, ThresholdRule};
 
 type Observer<'a> = Box<dyn Fn(Observation<'_>) -> ControlFlow<()> + Sync + 'a>;
 
@@ -35,12 +42,32 @@ pub struct ClassifierBuilder<'a> {
     values: Vec<(String, Value)>,
     seeds: Vec<u64>,
     resources: Resources,
+    decision: DecisionOptions,
+    ensemble: bool,
+    select: Option<Select>,
+    class_weight: Option<ClassWeight>,
+    positive: Option<String>,
+    checkpoints: Option<&'a Checkpoints<'a>>,
     observer: Option<Observer<'a>>,
 }
 
 impl fmt::Debug for ClassifierBuilder<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { model, preset, settings, values, seeds, resources, observer } = self;
+        let Self {
+            model,
+            preset,
+            settings,
+            values,
+            seeds,
+            resources,
+            decision,
+            ensemble,
+            select,
+            class_weight,
+            positive,
+            checkpoints,
+            observer,
+        } = self;
         f.debug_struct("ClassifierBuilder")
             .field("model", model)
             .field("preset", preset)
@@ -48,37 +75,14 @@ impl fmt::Debug for ClassifierBuilder<'_> {
             .field("values", values)
             .field("seeds", seeds)
             .field("resources", resources)
+            .field("decision", decision)
+            .field("ensemble", ensemble)
+            .field("select", select)
+            .field("class_weight", class_weight)
+            .field("positive", positive)
+            .field("checkpoints", checkpoints)
             .field("observed", &observer.is_some())
             .finish()
-    }
-}
-
-/// A finished training: the best model, and what happened with every seed. See [`ClassifierBuilder`] for an example.
-#[derive(Debug)]
-pub struct Training {
-    /// Model of the seed with the best validation metric.
-    pub classifier: Classifier,
-    /// Result of every seed, in the order of the seeds.
-    pub runs: Vec<SeedRun>,
-    /// Index into `runs` of the best seed; the earlier seed wins a tie.
-    pub best: usize,
-    /// Predictions of the best model for the training dataset.
-    pub predictions: Predictions,
-    /// Recommendation that named the model, if it was chosen automatically.
-    pub recommendation: Option<supergat_lab::recipe::Recommendation>,
-    /// Whether the observer stopped the training. Seeds may then be missing, and the last ones have fewer epochs.
-    pub interrupted: bool,
-}
-
-impl Training {
-    /// Summarises the test metric of all seeds, in percent.
-    pub fn test(&self) -> Summary {
-        Summary::of(self.runs.iter().map(|run| 100.0 * run.outcome.test.metric).collect())
-    }
-
-    /// Summarises the validation metric of all seeds, in percent.
-    pub fn validation(&self) -> Summary {
-        Summary::of(self.runs.iter().map(|run| 100.0 * run.outcome.validation.metric).collect())
     }
 }
 
@@ -107,6 +111,12 @@ impl<'a> ClassifierBuilder<'a> {
             values: Vec::new(),
             seeds: vec![0],
             resources: std::thread::available_parallelism().map_or(1, NonZero::get).into(),
+            decision: DecisionOptions::default(),
+            ensemble: false,
+            select: None,
+            class_weight: None,
+            positive: None,
+            checkpoints: None,
             observer: None,
         }
     }
@@ -191,6 +201,118 @@ impl<'a> ClassifierBuilder<'a> {
         early_stop_metric_change: f64;
     }
 
+    /// Sets the score by which the best epoch and seed are chosen. Accuracy or micro-F1, unless one is set.
+    ///
+    /// Another metric than the loss also becomes the metric of the runs.
+    ///
+    /// ```
+    /// use supergat::{Classifier, Metric};
+    /// let dataset = supergat::load("random-partition:classes=2,nodes=250,degree=4")?;
+    /// let builder = Classifier::builder().model("gcn").max_epochs(5).select("macro-f1".parse().unwrap());
+    /// let training = builder.train(&dataset)?;
+    /// assert_eq!(training.metric, Metric::MacroF1);
+    /// assert_eq!(training.test_metric(Metric::MacroF1), Some(training.test()));
+    /// # Ok::<(), supergat::Error>(())
+    /// ```
+    pub fn select(mut self, select: Select) -> Self {
+        self.select = Some(select);
+        self
+    }
+
+    /// Sets how much each class counts in the loss, for rare classes. Without this, the weights of the dataset are used
+    /// ([`Dataset::weigh_classes`]); it has none unless they were set.
+    ///
+    /// Training fails if nodes may have several classes, or for an unknown class.
+    ///
+    /// ```
+    /// use supergat::{ClassWeight, Classifier};
+    /// let dataset = supergat::load("random-partition:classes=2,nodes=250,degree=4,homophily=0.6")?;
+    /// let nodes_of_class_1 = |weight: ClassWeight| -> supergat::Result<usize> {
+    ///     let model = Classifier::builder().model("gcn").max_epochs(30).class_weight(weight).fit(&dataset)?;
+    ///     Ok(model.predict(&dataset)?.classes().iter().filter(|class| **class == 1).count())
+    /// };
+    /// let heavy = ClassWeight::Given(vec![("1".to_owned(), 20.0)]);
+    /// assert!(nodes_of_class_1(heavy)? > nodes_of_class_1(ClassWeight::None)?);
+    /// # Ok::<(), supergat::Error>(())
+    /// ```
+    pub fn class_weight(mut self, weight: ClassWeight) -> Self {
+        self.class_weight = Some(weight);
+        self
+    }
+
+    /// Names the positive one of two classes: the one that the threshold, AUROC, average precision and the precision of the
+    /// first nodes are about. The second unless this is called. Training fails if it is unknown, or if there are not two
+    /// classes.
+    ///
+    /// ```
+    /// use supergat::Classifier;
+    /// let dataset = supergat::load("random-partition:classes=2,nodes=250,degree=4")?;
+    /// let builder = Classifier::builder().model("gcn").max_epochs(5).positive("0").threshold("0".parse().unwrap());
+    /// let model = builder.fit(&dataset)?;
+    /// assert_eq!(model.positive_class(), Some("0"));
+    /// assert!(model.predict(&dataset)?.classes().iter().all(|class| *class == 0));
+    /// # Ok::<(), supergat::Error>(())
+    /// ```
+    pub fn positive(mut self, class: impl Into<String>) -> Self {
+        self.positive = Some(class.into());
+        self
+    }
+
+    /// Sets how probabilities and decisions are made: [`Self::calibrate`] and [`Self::threshold`] in one. The positive class
+    /// is that of the settings.
+    pub fn decide(mut self, options: DecisionOptions) -> Self {
+        self.decision = options;
+        self
+    }
+
+    /// Sets whether [`Training::ensemble`] has the mean probabilities of all seeds. Has no effect on [`Self::train_splits`], where
+    /// every seed has nodes of its own to be tested on.
+    ///
+    /// ```
+    /// use supergat::Classifier;
+    /// let dataset = supergat::load("random-partition:classes=2,nodes=250,degree=4")?;
+    /// let training = Classifier::builder().model("gcn").max_epochs(5).seeds(0..3).ensemble(true).train(&dataset)?;
+    /// let (predictions, metrics) = training.ensemble.unwrap();
+    /// assert_eq!(predictions.nodes(), 500);
+    /// assert!(metrics.test.unwrap().accuracy.is_some());
+    /// # Ok::<(), supergat::Error>(())
+    /// ```
+    pub fn ensemble(mut self, ensemble: bool) -> Self {
+        self.ensemble = ensemble;
+        self
+    }
+
+    /// Sets whether probabilities are calibrated: by default, if there are at least 50 validation nodes. Predicted classes do not
+    /// depend on it.
+    ///
+    /// ```
+    /// use supergat::{Calibrate, Classifier};
+    /// let dataset = supergat::load("random-partition:classes=2,nodes=250,degree=4")?;
+    /// let builder = || Classifier::builder().model("gcn").max_epochs(5);
+    /// assert!(builder().fit(&dataset)?.card().decision.temperature.is_some());
+    /// assert!(builder().calibrate(Calibrate::None).fit(&dataset)?.card().decision.temperature.is_none());
+    /// # Ok::<(), supergat::Error>(())
+    /// ```
+    pub fn calibrate(mut self, calibrate: Calibrate) -> Self {
+        self.decision.calibrate = calibrate;
+        self
+    }
+
+    /// Chooses a threshold on the validation nodes, for two classes: the positive one ([`Self::positive`]) is predicted if its
+    /// probability reaches the threshold. Without a rule, the most probable class is predicted. Ignored for other numbers of classes.
+    ///
+    /// ```
+    /// use supergat::Classifier;
+    /// let dataset = supergat::load("random-partition:classes=2,nodes=250,degree=4")?;
+    /// let model = Classifier::builder().model("gcn").max_epochs(5).threshold("recall=0.9".parse().unwrap()).fit(&dataset)?;
+    /// assert!(model.card().decision.threshold.as_ref().unwrap().value < 1.0);
+    /// # Ok::<(), supergat::Error>(())
+    /// ```
+    pub fn threshold(mut self, rule: ThresholdRule) -> Self {
+        self.decision.threshold = Some(rule);
+        self
+    }
+
     /// Trains with one seed instead of 0.
     pub fn seed(self, seed: u64) -> Self {
         self.seeds([seed])
@@ -227,6 +349,39 @@ impl<'a> ClassifierBuilder<'a> {
         self
     }
 
+    /// Sets what the training may use: threads, a device, and other processes.
+    ///
+    /// ```
+    /// use supergat::{Classifier, lab::Resources};
+    /// let dataset = supergat::load("random-partition:classes=2,nodes=170,degree=4")?;
+    /// let builder = Classifier::builder().model("gat-go").max_epochs(2).resources(Resources::from(1));
+    /// assert_eq!(builder.train(&dataset)?.runs.len(), 1);
+    /// # Ok::<(), supergat::Error>(())
+    /// ```
+    pub fn resources(mut self, resources: Resources) -> Self {
+        self.resources = resources;
+        self
+    }
+
+    /// Writes checkpoints while training, and resumes from those in the folder. A resumed training has the same result
+    /// as one without interruption. [`Checkpoints::remove`] removes them when they are no longer needed.
+    ///
+    /// ```
+    /// use supergat::{Checkpoints, Classifier, Interval};
+    /// # let temporary = tempfile::tempdir().unwrap();
+    /// # let folder = temporary.path().join("mine.checkpoint");
+    /// let dataset = supergat::load("random-partition:classes=2,nodes=170,degree=4")?;
+    /// let checkpoints = Checkpoints::in_folder(&folder, Interval::Epochs(10));
+    /// let model = Classifier::builder().model("gat-go").max_epochs(25).checkpoints(&checkpoints).fit(&dataset)?;
+    /// assert_eq!(checkpoints.found()?[0].epochs, 20);
+    /// checkpoints.remove().expect("the folder can be changed");
+    /// # Ok::<(), supergat::Error>(())
+    /// ```
+    pub fn checkpoints(mut self, checkpoints: &'a Checkpoints<'a>) -> Self {
+        self.checkpoints = Some(checkpoints);
+        self
+    }
+
     /// Calls `observer` after every epoch and every seed; [`ControlFlow::Break`] ends the training with the best model so far.
     ///
     /// ```
@@ -258,7 +413,19 @@ impl<'a> ClassifierBuilder<'a> {
         if let Some(settings) = self.settings {
             return Ok(Choice { settings, published: false, recommendation: None, unused: Vec::new() });
         }
-        choice::choose(dataset, model, self.preset.as_deref(), &self.values)
+        let mut choice = choice::choose(dataset, model, self.preset.as_deref(), &self.values)?;
+        choice.settings.select = self.select;
+        choice.settings.positive = self.positive.as_deref().map_or(Ok(None), |name| positive_class(dataset, name))?;
+        Ok(choice)
+    }
+
+    /// Returns the dataset with the weights of the classes, if they were given.
+    fn weighed<'d>(&self, dataset: &'d Dataset) -> Result<Cow<'d, Dataset>> {
+        let Some(weight) = &self.class_weight else { return Ok(Cow::Borrowed(dataset)) };
+        // Graph and features are shared.
+        let mut weighed = dataset.clone();
+        weighed.weigh_classes(weight)?;
+        Ok(Cow::Owned(weighed))
     }
 
     /// Trains once per seed and returns the best model together with the result of every seed.
@@ -267,8 +434,29 @@ impl<'a> ClassifierBuilder<'a> {
             return Err(Error::NoSeeds);
         }
         let choice = self.choose(dataset)?;
-        let runs = run_seeds(dataset, &choice.settings, &self.seeds, self.resources, |event| self.notify(event))?;
-        finish(dataset, choice, runs)
+        let settings = &choice.settings;
+        let decision = DecisionOptions { positive: settings.positive, ..self.decision };
+        let weighed = self.weighed(dataset)?;
+        let dataset = &*weighed;
+        let measured = Measured::default();
+        let ensemble = self.ensemble.then(|| Mutex::new(Ensemble::new(settings.architecture(dataset))));
+        let observe = |event: Observation<'_>| {
+            measured.see(event, dataset, settings, &decision);
+            if let (Observation::Done(run, logits), Some(ensemble)) = (event, &ensemble) {
+                measured.join(run, logits, &self.seeds, ensemble);
+            }
+            self.notify(event)
+        };
+        let runs = match self.checkpoints {
+            Some(checkpoints) => resume_seeds(dataset, settings, &self.seeds, self.resources, checkpoints, observe)?,
+            None => run_seeds(dataset, settings, &self.seeds, self.resources, observe)?,
+        };
+        let metrics = measured.of(&runs)?;
+        let training = Training::of(dataset, choice, runs, metrics)?;
+        match ensemble.map(|ensemble| ensemble.into_inner().unwrap_or_else(PoisonError::into_inner)) {
+            Some(ensemble) => training.with_ensemble(dataset, ensemble, &decision),
+            None => Ok(training),
+        }
     }
 
     /// Trains once per split of one graph and keeps the model with the best validation metric. Split k is trained with
@@ -289,10 +477,31 @@ impl<'a> ClassifierBuilder<'a> {
             return Err(Error::NoSeeds);
         };
         let choice = self.choose(first)?;
-        let observe = |event: Observation<'_>| self.notify(event);
-        let runs = run_splits(splits, &choice.settings, first_seed, self.resources, observe)?;
+        let decision = DecisionOptions { positive: choice.settings.positive, ..self.decision };
+        let weighed: Option<Vec<Dataset>> = match &self.class_weight {
+            Some(_) => {
+                Some(splits.iter().map(|split| self.weighed(split).map(Cow::into_owned)).collect::<Result<_>>()?)
+            }
+            None => None,
+        };
+        let splits = weighed.as_deref().unwrap_or(splits);
+        let measured = Measured::default();
+        let observe = |event: Observation<'_>| {
+            if let Observation::Done(run, _) = event {
+                let split = &splits[(run.seed - first_seed) as usize];
+                measured.see(event, split, &choice.settings, &decision);
+            }
+            self.notify(event)
+        };
+        let runs = match self.checkpoints {
+            Some(checkpoints) => {
+                resume_splits(splits, &choice.settings, first_seed, self.resources, checkpoints, observe)?
+            }
+            None => run_splits(splits, &choice.settings, first_seed, self.resources, observe)?,
+        };
         let best = runs.runs[runs.best].seed - first_seed;
-        finish(&splits[best as usize], choice, runs)
+        let metrics = measured.of(&runs)?;
+        Training::of(&splits[best as usize], choice, runs, metrics)
     }
 
     fn notify(&self, event: Observation<'_>) -> ControlFlow<()> {
@@ -305,12 +514,16 @@ impl<'a> ClassifierBuilder<'a> {
     }
 }
 
-/// Builds the result of a training. `dataset` is the one of the best run.
-fn finish(dataset: &Dataset, choice: Choice, runs: Runs) -> Result<Training> {
-    let Choice { settings, recommendation, .. } = choice;
-    let best = &runs.runs[runs.best];
-    let predictions = Predictions::new(runs.model.architecture(), dataset.class_names.clone(), runs.logits)?;
-    let classifier = Classifier::trained(runs.model, settings, dataset, best.seed, best.outcome.best_epoch);
-    let (runs, best, interrupted) = (runs.runs, runs.best, runs.interrupted);
-    Ok(Training { classifier, runs, best, predictions, recommendation, interrupted })
+/// Returns the index of the positive class of this name; `None` if it is the one that is positive without a choice.
+fn positive_class(dataset: &Dataset, name: &str) -> Result<Option<usize>> {
+    let found = dataset.class_names.iter().position(|class| class == name);
+    match found.filter(|_| dataset.classes() == 2 && !dataset.is_multi_label()) {
+        Some(class) => Ok((class != POSITIVE).then_some(class)),
+        None => Err(Error::PositiveClass {
+            data: dataset.name.clone(),
+            name: name.to_owned(),
+            classes: dataset.class_names.clone(),
+            multi_label: dataset.is_multi_label(),
+        }),
+    }
 }

@@ -4,13 +4,16 @@ use crate::attention::Attention;
 use crate::error::{Error, Result};
 use crate::predictions::Predictions;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
-use supergat_core::{Architecture, Example, Model, Network, Score};
+use std::sync::{Arc, Mutex, PoisonError};
+use supergat_core::peers::Alone;
+use supergat_core::{Architecture, Example, Network, Score};
 use supergat_cuda::Cuda;
 use supergat_data::options::{Expected, Origin};
-use supergat_data::schema::Schema;
-use supergat_data::{Dataset, Frame, LoadOptions, SplitChoice, TableOptions};
-use supergat_lab::{DeviceChoice, Settings};
+use supergat_data::schema::{LinkSchema, Schema};
+use supergat_data::{Dataset, Frame, LoadOptions, NodeOrderChoice, SplitChoice, TableOptions};
+use supergat_lab::measure::split_metrics;
+use supergat_lab::{CorrectAndSmooth, Corrector, Decision, DeviceChoice, Divided, Fitted, Settings};
+use supergat_numerics::metrics::Metrics;
 
 /// A node classifier: trains, predicts, explains, saves and loads.
 ///
@@ -31,12 +34,14 @@ use supergat_lab::{DeviceChoice, Settings};
 /// ```
 #[derive(Debug)]
 pub struct Classifier {
-    pub(crate) model: Model<f32>,
+    pub(crate) model: Fitted,
     /// Copy of the model on the GPU that predicts; one thread at a time may use it.
     pub(crate) gpu: Option<Mutex<Network<Cuda>>>,
     pub(crate) card: Card,
     /// Training, validation and test nodes of every graph of the training data.
     pub(crate) splits: Vec<[Vec<u32>; 3]>,
+    /// Correct and Smooth with the labels that it uses.
+    pub(crate) corrector: Option<Corrector>,
 }
 
 /// Record of how a model was made, stored in its file.
@@ -59,23 +64,29 @@ pub struct Card {
     pub class_names: Vec<String>,
     /// Columns that the features were made from, with their preparation; `None` where features were given as numbers.
     pub columns: Option<Schema>,
+    /// Columns of links from which weights and features were made, for tables.
+    pub link_columns: Option<LinkSchema>,
     /// Model and hyperparameters; `None` in files of version 1.
     pub settings: Option<Settings>,
     /// Seed of the run.
     pub seed: Option<u64>,
     /// Epoch with the best validation metric, from 0.
     pub best_epoch: Option<usize>,
+    /// Temperature and threshold of the predictions, fitted on the validation nodes, and the positive class. None in older files.
+    pub decision: Decision,
     /// Version of supergat that wrote the model.
     pub version: String,
 }
 
 /// Score on the nodes of one split. See [`Evaluation`] for an example.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct SplitScore {
     /// Number of nodes.
     pub nodes: usize,
-    /// Mean loss, and accuracy or micro-F1 between 0 and 1.
+    /// Mean loss, and accuracy or micro-F1 between 0 and 1, of the logits: without temperature and threshold.
     pub score: Score,
+    /// All metrics, with the temperature and the threshold of the model.
+    pub metrics: Metrics,
 }
 
 /// Scores on the labelled nodes of a dataset, as [`Classifier::evaluate`] returns them. `None` for splits without nodes.
@@ -86,7 +97,7 @@ pub struct SplitScore {
 /// assert!(model.evaluate(&dataset)?.test.unwrap().score.metric > 0.5);
 /// # Ok::<(), supergat::Error>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Evaluation {
     /// Training nodes.
     pub train: Option<SplitScore>,
@@ -98,24 +109,29 @@ pub struct Evaluation {
 
 impl Classifier {
     pub(crate) fn trained(
-        model: Model<f32>,
+        model: Fitted,
         settings: Settings,
         dataset: &Dataset,
         seed: u64,
         best_epoch: usize,
-    ) -> Self {
+        decision: Decision,
+        correction: Option<CorrectAndSmooth>,
+    ) -> Result<Self> {
         let card = Card {
             dataset: dataset.name.clone(),
             origin: dataset.origin.clone(),
             class_names: dataset.class_names.clone(),
             columns: dataset.schema.clone(),
+            link_columns: dataset.link_schema.clone(),
             settings: Some(settings),
             seed: Some(seed),
             best_epoch: Some(best_epoch),
+            decision,
             version: env!("CARGO_PKG_VERSION").to_owned(),
         };
         let nodes = |example: &Example<f32>| [&example.train, &example.validation, &example.test].map(Clone::clone);
-        Self { model, gpu: None, card, splits: dataset.examples.iter().map(nodes).collect() }
+        let corrector = correction.map(|method| Corrector::new(dataset, method)).transpose()?;
+        Ok(Self { model, gpu: None, card, splits: dataset.examples.iter().map(nodes).collect(), corrector })
     }
 
     /// Record of how the model was made.
@@ -138,13 +154,35 @@ impl Classifier {
         &self.card.class_names
     }
 
+    /// Name of the positive one of two classes, which the threshold, AUROC, average precision and the precision of the first
+    /// nodes are about; `None` for other numbers of classes. See [`crate::ClassifierBuilder::positive`] for an example.
+    pub fn positive_class(&self) -> Option<&str> {
+        let Architecture { classes, multi_label, .. } = *self.architecture();
+        let name = self.card.class_names.get(self.card.decision.positive_class());
+        name.filter(|_| classes == 2 && !multi_label).map(String::as_str)
+    }
+
+    /// Correct and Smooth of the predictions, with its numbers; `None` without it. A model with it predicts the graph
+    /// that it was trained on.
+    ///
+    /// ```
+    /// let dataset = supergat::load("random-partition:classes=2,nodes=250,degree=8,homophily=0.9")?;
+    /// let builder = supergat::Classifier::builder().model("mlp").max_epochs(5);
+    /// let model = builder.set("correct_and_smooth", true)?.set("smooth_alpha", 0.8)?.fit(&dataset)?;
+    /// assert_eq!(model.correction().unwrap().smooth_alpha, 0.8);
+    /// # Ok::<(), supergat::Error>(())
+    /// ```
+    pub fn correction(&self) -> Option<&CorrectAndSmooth> {
+        self.corrector.as_ref().map(Corrector::method)
+    }
+
     /// Training, validation and test nodes of every graph of the training data. Empty in files of version 1.
     pub fn splits(&self) -> &[[Vec<u32>; 3]] {
         &self.splits
     }
 
-    /// Engine behind the classifier, for studies of the network itself.
-    pub fn engine(&self) -> &Model<f32> {
+    /// Model behind the classifier, for studies of the network itself.
+    pub fn engine(&self) -> &Fitted {
         &self.model
     }
 
@@ -161,9 +199,10 @@ impl Classifier {
     /// # Ok::<(), supergat::Error>(())
     /// ```
     pub fn on(mut self, device: DeviceChoice) -> Result<Self> {
-        self.gpu = match device.resolved() {
-            DeviceChoice::Cuda(number) => Some(Mutex::new(self.model.to_device(&Cuda::new(number)?)?)),
-            DeviceChoice::Cpu | DeviceChoice::Auto => None,
+        self.gpu = match (device.resolved(), self.model.network()) {
+            (DeviceChoice::Cuda(number), Some(network)) => Some(Mutex::new(network.to_device(&Cuda::new(number)?)?)),
+            // Other models predict on the CPU.
+            _ => None,
         };
         Ok(self)
     }
@@ -185,6 +224,11 @@ impl Classifier {
         self.card.origin.as_ref().map(|origin| origin.tables.clone()).unwrap_or_default()
     }
 
+    /// Choice of the order of nodes that the training data was read with. Predictions use it too.
+    fn node_order(&self) -> NodeOrderChoice {
+        self.card.origin.as_ref().map(|origin| origin.node_order).unwrap_or_default()
+    }
+
     /// Reads `source`, or else the training dataset, with another split or other options for tables than the recorded ones.
     pub fn read_with(
         &self,
@@ -199,6 +243,7 @@ impl Classifier {
             split: split.or_else(recorded_split).unwrap_or_default(),
             features: origin.map(|origin| origin.features.clone()).unwrap_or_default(),
             tables: tables.unwrap_or_else(|| self.table_options()),
+            node_order: self.node_order(),
             ..LoadOptions::default()
         };
         if let Some(source) = source
@@ -210,6 +255,7 @@ impl Classifier {
             options.tables.expected = Some(self.expected(options.features.width()));
         } else {
             options.tables.schema = self.card.columns.clone();
+            options.tables.link_schema = Some(self.card.link_columns.clone().unwrap_or_default());
         }
         let source = source.or(recorded).ok_or(Error::NoTrainingData)?;
         let dataset = supergat_data::load_with(source, &options)?;
@@ -225,8 +271,8 @@ impl Classifier {
         }
         let expected = Some(self.expected(features.width()));
         let tables = TableOptions { expected, ..self.table_options() };
-        let dataset =
-            supergat_data::read_frames(nodes, edges, &LoadOptions { features, tables, ..LoadOptions::default() })?;
+        let options = LoadOptions { features, tables, node_order: self.node_order(), ..LoadOptions::default() };
+        let dataset = supergat_data::read_frames(nodes, edges, &options)?;
         self.check_labels(&dataset.name, &dataset)?;
         Ok(dataset)
     }
@@ -234,21 +280,49 @@ impl Classifier {
     /// Predicts the classes of all nodes of a dataset. Labels of the dataset are not read.
     pub fn predict(&self, dataset: &Dataset) -> Result<Predictions> {
         let logits = self.logits(dataset)?;
-        Predictions::new(self.architecture(), self.card.class_names.clone(), logits)
+        Predictions::new(self.architecture(), self.card.class_names.clone(), logits, &self.card.decision)
+    }
+
+    /// Predicts the classes of all nodes of a dataset that is divided among processes. The first process has the
+    /// predictions; those of the others have no nodes.
+    pub fn predict_divided(&self, divided: &Divided) -> Result<Predictions> {
+        let outline = divided.outline();
+        self.check_labels(&outline.name, outline)?;
+        let network = self
+            .model
+            .network()
+            .filter(|_| self.corrector.is_none())
+            .ok_or_else(|| Error::NotDivided { model: self.model_name() })?;
+        let logits = divided.logits(network)?;
+        Predictions::new(self.architecture(), self.card.class_names.clone(), logits, &self.card.decision)
     }
 
     /// Measures the predictions for the labelled nodes of a dataset.
     pub fn evaluate(&self, dataset: &Dataset) -> Result<Evaluation> {
         self.check_labels(&dataset.name, dataset)?;
-        let logits = self.logits(dataset)?;
-        let score = |list: fn(&Example<f32>) -> &[u32]| {
-            let nodes = dataset.examples.iter().map(|example| list(example).len()).sum();
-            (nodes > 0).then(|| SplitScore { nodes, score: supergat_lab::score(dataset, &logits, list) })
+        self.measure(dataset, &self.logits(dataset)?)
+    }
+
+    /// Measures predictions of this model for the labelled nodes of a dataset.
+    pub fn evaluate_predictions(&self, dataset: &Dataset, predictions: &Predictions) -> Result<Evaluation> {
+        self.check_labels(&dataset.name, dataset)?;
+        self.measure(dataset, predictions.logits())
+    }
+
+    fn measure(&self, dataset: &Dataset, logits: &[Vec<f32>]) -> Result<Evaluation> {
+        let score = |list: fn(&Example<f32>) -> &[u32]| -> Result<Option<SplitScore>> {
+            let metrics = split_metrics(dataset, self.architecture(), logits, &self.card.decision, list)?;
+            let score = |metrics: Metrics| SplitScore {
+                nodes: metrics.nodes,
+                score: supergat_lab::score(dataset, logits, list),
+                metrics,
+            };
+            Ok(metrics.map(score))
         };
         Ok(Evaluation {
-            train: score(|example| &example.train),
-            validation: score(|example| &example.validation),
-            test: score(|example| &example.test),
+            train: score(|example| &example.train)?,
+            validation: score(|example| &example.validation)?,
+            test: score(|example| &example.test)?,
         })
     }
 
@@ -270,9 +344,17 @@ impl Classifier {
         let incompatible = |source| Error::Incompatible { data: dataset.name.clone(), source };
         let logits = match &self.gpu {
             Some(gpu) => supergat_lab::logits(&*gpu.lock().unwrap_or_else(PoisonError::into_inner), dataset),
-            None => supergat_lab::logits(&self.model, dataset),
+            None => match (Divided::of(dataset, Arc::new(Alone))?, self.model.network()) {
+                // As it was trained, with the same bits.
+                (Some(divided), Some(network)) => divided.logits(network),
+                _ => self.model.logits(dataset),
+            },
         };
-        logits.map_err(|error| match error {
+        let corrected = logits.and_then(|logits| match &self.corrector {
+            Some(corrector) => corrector.apply(dataset, self.architecture(), &logits),
+            None => Ok(logits),
+        });
+        corrected.map_err(|error| match error {
             supergat_core::Error::Device { .. } => error.into(),
             other => incompatible(other),
         })
@@ -301,6 +383,7 @@ impl Classifier {
         Expected {
             features: self.architecture().input_features.saturating_sub(computed),
             schema: self.card.columns.clone(),
+            links: self.card.link_columns.clone().unwrap_or_default(),
             classes: self.card.class_names.clone(),
             several: self.architecture().multi_label,
         }

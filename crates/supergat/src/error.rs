@@ -73,8 +73,14 @@ pub enum Error {
         data: String,
     },
     /// Attention of a model that has none.
-    #[error("{model} has no attention: expected a gat-*, supergat-* or cgat model")]
+    #[error("{model} has no attention: expected a gat, supergat or cgat model")]
     NoAttention {
+        /// Name of the model.
+        model: String,
+    },
+    /// A model that cannot predict with several processes.
+    #[error("{model} cannot use a dataset that is divided among processes: use one process")]
+    NotDivided {
         /// Name of the model.
         model: String,
     },
@@ -88,9 +94,30 @@ pub enum Error {
         /// Number of graphs or nodes.
         count: usize,
     },
+    /// A positive class that cannot be one.
+    #[error("{data}: expected one of two classes as the positive one, found `{name}`; {}", positive_reason(classes, *multi_label))]
+    PositiveClass {
+        /// Name of the data.
+        data: String,
+        /// Class as given.
+        name: String,
+        /// Classes of the data.
+        classes: Vec<String>,
+        /// Whether a node may have several classes.
+        multi_label: bool,
+    },
     /// No seed to train with.
     #[error("no seed to train with: expected at least one")]
     NoSeeds,
+}
+
+/// Returns what to do about a wrong positive class.
+fn positive_reason(classes: &[String], multi_label: bool) -> String {
+    match classes {
+        [first, second] if !multi_label => format!("name {first} or {second}"),
+        _ if multi_label => "nodes may have several classes, so leave it out".to_owned(),
+        _ => format!("the data has {} classes, so leave it out", classes.len()),
+    }
 }
 
 /// Result of the library; see [`enum@Error`].

@@ -31,23 +31,32 @@ mod classifier;
 mod error;
 mod predictions;
 mod saved;
+mod training;
 
 pub use attention::{Attention, EdgeAttention};
-pub use builder::{ClassifierBuilder, Training};
+pub use builder::ClassifierBuilder;
 pub use choice::{AUTO, Choice, DEFAULT_MODEL, check_model, model_names};
 pub use classifier::{Card, Classifier, Evaluation, SplitScore};
 pub use error::{Error, Result};
 pub use predictions::Predictions;
 pub use saved::MODEL_FILE;
+pub use training::Training;
 
 pub use supergat_core::hyperparameters;
-pub use supergat_core::{Epoch, Outcome, Score};
+pub use supergat_core::{Duplicates, Epoch, Outcome, Score, Select};
 pub use supergat_cuda::{DeviceInfo, devices};
 pub use supergat_data::{
-    Cache, CacheChoice, Dataset, DatasetBuilder, FeatureChoice, Frame, FrameColumn, LoadOptions, SplitChoice, Strings,
-    TableOptions, Values,
+    Cache, CacheChoice, ClassWeight, Dataset, DatasetBuilder, FeatureChoice, Frame, FrameColumn, LoadOptions,
+    NodeOrderChoice, Shares, SplitChoice, Strings, TableOptions, Values,
 };
-pub use supergat_lab::{DeviceChoice, Observation, SeedRun, Settings, Summary};
+pub use supergat_lab::measure::DecisionOptions;
+pub use supergat_lab::{
+    Calibrate, Checkpoints, ClassSummary, CorrectAndSmooth, Decision, DeviceChoice, Interval, Observation,
+    PartialSummary, SeedCorrection, SeedMetrics, SeedRun, Settings, Summary,
+};
+pub use supergat_numerics::metrics::{
+    ClassMetric, ClassMetrics, Metric, Metrics, NamedMetric, Threshold, ThresholdRule,
+};
 
 /// The engine: graphs, features, models and their training. For tools: its interface may change in any release.
 #[doc(no_inline)]

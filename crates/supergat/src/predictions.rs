@@ -3,6 +3,7 @@
 use crate::error::Result;
 use supergat_core::Architecture;
 use supergat_core::kernels::argmax;
+use supergat_lab::Decision;
 
 /// Classes and probabilities of all nodes of a dataset, as [`crate::Classifier::predict`] returns them.
 ///
@@ -31,20 +32,30 @@ pub struct Predictions {
     multi_label: bool,
     /// Logits of every graph, a row of classes per node.
     logits: Vec<Vec<f32>>,
-    /// Probabilities of all nodes, a row of classes per node.
+    /// Probabilities of all nodes, calibrated where the model is; a row of classes per node.
     probabilities: Vec<f32>,
-    /// Class with the largest logit of every node.
+    /// Class of every node: the one with the largest logit, unless the model has a threshold.
     classes: Vec<usize>,
 }
 
 impl Predictions {
-    pub(crate) fn new(architecture: &Architecture, class_names: Vec<String>, logits: Vec<Vec<f32>>) -> Result<Self> {
+    pub(crate) fn new(
+        architecture: &Architecture,
+        class_names: Vec<String>,
+        logits: Vec<Vec<f32>>,
+        decision: &Decision,
+    ) -> Result<Self> {
         let mut probabilities = Vec::with_capacity(logits.iter().map(Vec::len).sum());
         for logits in &logits {
-            probabilities.extend(architecture.probabilities(logits)?);
+            probabilities.extend(decision.probabilities(architecture, logits)?);
         }
         let rows = logits.iter().flat_map(|logits| logits.chunks_exact(architecture.classes));
-        let classes = rows.map(argmax).collect();
+        let classes = if architecture.multi_label {
+            rows.map(argmax).collect()
+        } else {
+            let rows = rows.zip(probabilities.chunks_exact(architecture.classes));
+            rows.map(|(logits, probabilities)| decision.class(logits, probabilities)).collect()
+        };
         Ok(Self { class_names, multi_label: architecture.multi_label, logits, probabilities, classes })
     }
 
@@ -58,24 +69,35 @@ impl Predictions {
         &self.class_names
     }
 
-    /// Most probable class of every node.
+    /// Class of every node: the most probable one, or with a threshold, the positive one of two classes if its probability reaches it.
     pub fn classes(&self) -> &[usize] {
         &self.classes
     }
 
-    /// Name of the most probable class of a node. Panics if there is no such node.
+    /// Name of the class of a node. Panics if there is no such node.
     pub fn class_name(&self, node: usize) -> &str {
         &self.class_names[self.classes[node]]
     }
 
-    /// Returns the classes of a node where a node may have several: those with a probability above one half. Otherwise the most
-    /// probable one. Panics if there is no such node.
+    /// Returns the classes of a node where a node may have several: those with a probability above one half. Otherwise its class.
+    /// Panics if there is no such node.
     pub fn labels(&self, node: usize) -> Vec<usize> {
         if !self.multi_label {
             return vec![self.classes[node]];
         }
-        let row = self.probabilities_of(node).iter().enumerate();
-        row.filter(|(_, p)| **p > 0.5).map(|(class, _)| class).collect()
+        self.logits_of(node).iter().enumerate().filter(|(_, z)| **z > 0.0).map(|(class, _)| class).collect()
+    }
+
+    /// Logits of a node.
+    fn logits_of(&self, node: usize) -> &[f32] {
+        let (classes, mut row) = (self.class_names.len(), node * self.class_names.len());
+        for logits in &self.logits {
+            if row < logits.len() {
+                return &logits[row..row + classes];
+            }
+            row -= logits.len();
+        }
+        panic!("there is no node {node}")
     }
 
     /// Probabilities of all nodes, a row of classes per node.

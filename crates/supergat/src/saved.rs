@@ -4,10 +4,12 @@ use crate::classifier::{Card, Classifier};
 use crate::error::{Error, Result};
 use std::collections::HashMap;
 use std::path::Path;
+use supergat_core::Architecture;
 use supergat_core::checkpoint::Checkpoint;
 use supergat_data::atomic;
 use supergat_data::options::Origin;
-use supergat_data::{FeatureChoice, SplitChoice, TableOptions};
+use supergat_data::{FeatureChoice, NodeOrderChoice, SplitChoice, TableOptions};
+use supergat_lab::{Corrector, Decision, Fitted};
 
 /// Name of the model file in a run folder, which [`Classifier::load`] opens.
 pub const MODEL_FILE: &str = "model.safetensors";
@@ -18,10 +20,13 @@ const SPLIT: &str = "split";
 const CLASS_NAMES: &str = "class_names";
 const COMPUTED_FEATURES: &str = "computed_features";
 const TABLE_OPTIONS: &str = "table_options";
+const NODE_ORDER: &str = "node_order";
 const FEATURE_COLUMNS: &str = "feature_columns";
+const LINK_COLUMNS: &str = "link_columns";
 const SETTINGS: &str = "settings";
 const SEED: &str = "seed";
 const BEST_EPOCH: &str = "best_epoch";
+const DECISION: &str = "decision";
 const SUPERGAT_VERSION: &str = "supergat_version";
 const LISTS: [&str; 3] = ["train", "validation", "test"];
 
@@ -76,32 +81,41 @@ fn list_name(graph: usize, list: &str) -> String {
 }
 
 fn to_bytes(classifier: &Classifier) -> Vec<u8> {
-    let Classifier { model, card, splits, .. } = classifier;
+    let Classifier { model, card, splits, corrector, .. } = classifier;
     let mut metadata = HashMap::from([
         (NAME, card.dataset.clone()),
         (CLASS_NAMES, json(&card.class_names)),
         (SUPERGAT_VERSION, card.version.clone()),
     ]);
-    if let Some(Origin { source, split, features, tables }) = &card.origin {
+    if let Some(Origin { source, split, features, tables, node_order }) = &card.origin {
         // A relative path must be found again from any folder.
         let absolute = Path::new(source).exists().then(|| std::path::absolute(source).ok()).flatten();
         let source = absolute.map_or_else(|| source.clone(), |path| path.display().to_string());
         metadata.extend([(SOURCE, source), (SPLIT, split.to_string()), (TABLE_OPTIONS, json(tables))]);
-        metadata.extend((!features.is_empty()).then(|| (COMPUTED_FEATURES, json(features))));
+        metadata.extend((*features != FeatureChoice::default()).then(|| (COMPUTED_FEATURES, json(features))));
+        metadata.extend((*node_order != NodeOrderChoice::Auto).then(|| (NODE_ORDER, node_order.to_string())));
     }
     metadata.extend(card.columns.as_ref().map(|columns| (FEATURE_COLUMNS, json(columns))));
+    metadata.extend(card.link_columns.as_ref().map(|columns| (LINK_COLUMNS, json(columns))));
     metadata.extend(card.settings.as_ref().map(|settings| (SETTINGS, json(settings))));
     metadata.extend(card.seed.map(|seed| (SEED, seed.to_string())));
     metadata.extend(card.best_epoch.map(|epoch| (BEST_EPOCH, epoch.to_string())));
+    metadata.extend((card.decision != Decision::default()).then(|| (DECISION, json(&card.decision))));
     let lists = splits.iter().enumerate().flat_map(|(graph, lists)| {
         LISTS.iter().zip(lists).map(move |(name, nodes)| (list_name(graph, name), nodes.clone()))
     });
-    let metadata = metadata.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
-    Checkpoint { model: model.clone(), metadata, lists: lists.collect() }.to_bytes()
+    let mut lists = lists.collect();
+    let mut metadata = metadata.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+    if let Some(corrector) = corrector {
+        corrector.store(&mut metadata, &mut lists);
+    }
+    model.checkpoint(metadata, lists).to_bytes()
 }
 
 fn from_bytes(bytes: &[u8]) -> Result<Classifier> {
-    let Checkpoint { model, metadata, mut lists } = Checkpoint::from_bytes(bytes)?;
+    let mut checkpoint = Checkpoint::from_bytes(bytes)?;
+    let model = Fitted::read(&mut checkpoint)?;
+    let Checkpoint { metadata, mut lists, .. } = checkpoint;
     let text = |key: &str| metadata.get(key).map(String::as_str);
     // A file of version 1 lacks some entries.
     let class_names: Option<Vec<String>> = parsed(text(CLASS_NAMES))?;
@@ -112,6 +126,7 @@ fn from_bytes(bytes: &[u8]) -> Result<Classifier> {
             split: text(SPLIT).and_then(|split| split.parse::<SplitChoice>().ok()).unwrap_or_default(),
             features: parsed::<FeatureChoice>(text(COMPUTED_FEATURES))?.unwrap_or_default(),
             tables: parsed::<TableOptions>(text(TABLE_OPTIONS))?.unwrap_or_default(),
+            node_order: text(NODE_ORDER).and_then(|order| order.parse().ok()).unwrap_or_default(),
         }),
         None => None,
     };
@@ -120,16 +135,33 @@ fn from_bytes(bytes: &[u8]) -> Result<Classifier> {
         origin,
         class_names: class_names.unwrap_or_else(numbered),
         columns: parsed(text(FEATURE_COLUMNS))?,
+        link_columns: parsed(text(LINK_COLUMNS))?,
         settings: parsed(text(SETTINGS))?,
         seed: text(SEED).and_then(|seed| seed.parse().ok()),
         best_epoch: text(BEST_EPOCH).and_then(|epoch| epoch.parse().ok()),
+        decision: checked(parsed::<Decision>(text(DECISION))?.unwrap_or_default(), model.architecture())?,
         version: text(SUPERGAT_VERSION).unwrap_or("unknown").to_owned(),
     };
     let mut splits = Vec::new();
     while lists.contains_key(&list_name(splits.len(), LISTS[0])) {
         splits.push(LISTS.map(|list| lists.remove(&list_name(splits.len(), list)).unwrap_or_default()));
     }
-    Ok(Classifier { model, gpu: None, card, splits })
+    let corrector = Corrector::restore(&metadata, &mut lists, &splits, model.architecture().classes)?;
+    Ok(Classifier { model, gpu: None, card, splits, corrector })
+}
+
+/// Checks that a decision of a file can be used with the model.
+fn checked(decision: Decision, architecture: &Architecture) -> Result<Decision> {
+    let is_usable = |temperature: f64| temperature > 0.0 && temperature.is_finite();
+    let is_binary = architecture.classes == 2 && !architecture.multi_label;
+    let is_of_two = decision.threshold.is_none() && decision.positive.is_none() || is_binary;
+    if !decision.temperature.is_none_or(is_usable) || !is_of_two || decision.positive_class() > 1 {
+        let reason =
+            "its temperature is not a positive number, or its threshold or positive class is not of two classes"
+                .to_owned();
+        return Err(supergat_core::Error::Checkpoint { reason }.into());
+    }
+    Ok(decision)
 }
 
 /// Parses an entry of the metadata, where it is present.

@@ -30,7 +30,13 @@ class Trained(TypedDict):
     settings: str
     published: bool
     unused: list[str]
+    not_saved: str | None
     probabilities: NDArray[np.float32]
+    ensemble: NDArray[np.float32] | None
+    metric: str
+    metrics: str
+    ensemble_metrics: str | None
+    warnings: list[str]
     model: Model
 
 @final
@@ -50,17 +56,23 @@ class Graph:
         dense: NDArray[np.float32] | None = None,
         csr: tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[np.float32], int] | None = None,
         ids: Sequence[str] | None = None,
+        weights: NDArray[np.float64] | None = None,
+        attributes: NDArray[np.float32] | None = None,
+        duplicates: str = "sum",
         directed: bool = False,
         name: str = "arrays",
+        node_order: str = "auto",
     ) -> Graph: ...
     def with_labels(
         self, labels: NDArray[np.int64], class_names: Sequence[str], split: Sequence[NDArray[np.uint32]]
     ) -> Graph: ...
-    def redrawn(self, seed: int) -> Graph: ...
+    def redrawn(self, seed: int, shares: str | None = None) -> Graph: ...
     @property
     def name(self) -> str: ...
     @property
     def nodes(self) -> int: ...
+    @property
+    def node_order(self) -> str: ...
     @property
     def graphs(self) -> int: ...
     @property
@@ -78,6 +90,10 @@ class Graph:
     def multi_labels(self) -> NDArray[np.uint8]: ...
     def split(self) -> list[NDArray[np.uint32]]: ...
     def edges(self) -> list[NDArray[np.uint32]]: ...
+    @property
+    def edge_features(self) -> int: ...
+    def edge_weights(self) -> NDArray[np.float32]: ...
+    def edge_attributes(self) -> NDArray[np.float32]: ...
     def feature_arrays(self) -> dict[str, NDArray[Any]]: ...
     def summary(self) -> str: ...
     def to_bytes(self) -> bytes: ...
@@ -121,6 +137,14 @@ def train(
     threads: int | None = None,
     device: str = "cpu",
     tf32: bool = False,
+    checkpoint: str | None = None,
+    checkpoint_every: str = "10m",
+    class_weight: str | Sequence[tuple[str, float]] | None = None,
+    positive: str | None = None,
+    calibrate: str = "auto",
+    threshold: str | None = None,
+    select: str | None = None,
+    ensemble: bool = False,
     progress: Callable[[int, int, float], object] | None = None,
 ) -> Trained: ...
 def recommend(graph: Graph) -> str: ...
@@ -128,4 +152,15 @@ def compare(
     a: tuple[str, Sequence[tuple[int, float]]], b: tuple[str, Sequence[tuple[int, float]]], dataset: str, metric: str
 ) -> str: ...
 def datasets() -> str: ...
-def tune(graph: Graph, model: str, *, trials: int, seed: int, seeds: int, threads: int) -> str: ...
+def tune(
+    graph: Graph,
+    model: str,
+    *,
+    trials: int,
+    seed: int,
+    seeds: int,
+    threads: int,
+    class_weight: str | Sequence[tuple[str, float]] | None = None,
+    positive: str | None = None,
+    select: str | None = None,
+) -> str: ...

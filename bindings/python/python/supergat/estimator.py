@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import _frames
 from .graph import Graph, check_seed, distinct, draw_split, html_table
-from .training import Model, Training, expect_graph, plain, train
+from .training import Model, Training, decided, expect_graph, plain, train
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 #: Names of the hyperparameters, in the order of the library's table.
 HYPERPARAMETERS = (
-    "layers", "hidden", "heads", "output_heads", "dropout", "negative_slope", "lr", "lambda_2", "max_epochs",
-    "lambda_e", "p_e", "p_n", "top_k", "negatives_per_edge", "lambda_g", "margin_g", "lambda_b", "margin_b",
+    "layers", "hidden", "heads", "output_heads", "dropout", "negative_slope", "edge_messages", "residual", "norm",
+    "activation", "input_layer", "output_layer", "self_loops", "attention_dropout", "separate_ego", "lr", "lambda_2",
+    "focal_gamma", "checkpointing", "max_epochs", "lambda_e", "p_e", "p_n", "top_k", "negatives_per_edge", "lambda_g", "margin_g", "lambda_b", "margin_b",
     "early_stop", "early_stop_patience", "early_stop_window", "early_stop_loss_change",
     "early_stop_metric_change",
 )
@@ -51,6 +53,22 @@ class SuperGATClassifier:
         Whether dense products on a GPU may round their factors to 10 bits, which is faster for wide features.
     verbose : bool, optional
         Whether a progress line is shown; by default in terminals and notebooks.
+    class_weight : "balanced" or dict, optional
+        Weight of each class in the loss. ``balanced`` lets all classes count the same; a dictionary has weights of
+        some classes of y, and the others have weight 1.
+    positive : class of y, optional
+        The positive one of two classes, for the threshold and for ``select``; by default the second of ``classes_``.
+    calibrate : {"auto", "temperature", "none"}
+        Whether probabilities are calibrated on the validation nodes, as for :func:`supergat.train`.
+    threshold : str or float, optional
+        For two classes: the probability of the positive one from which on it is predicted, chosen on the validation
+        nodes by ``f1``, ``precision=0.9`` or ``recall=0.8``, or given as a number.
+    select : str, optional
+        Score that chooses the best epoch and seed: ``accuracy``, ``balanced-accuracy``, ``macro-f1``, ``auroc``,
+        ``average-precision`` or ``loss``.
+    ensemble : bool
+        Whether nodes of ``graph`` are predicted by the mean probabilities of all seeds. Only the best model is kept,
+        so it alone predicts on other graphs, and without a graph.
     layers : int, optional
         Number of layers (L).
     hidden : int, optional
@@ -63,10 +81,35 @@ class SuperGATClassifier:
         Dropout probability of layer inputs and attention coefficients.
     negative_slope : float, optional
         LeakyReLU slope for negative attention scores.
+    edge_messages : bool, optional
+        Whether messages carry the features of their link, where links have features and the model attends.
+    residual : str, optional
+        Shortcut that hidden layers add to their sums over neighbours: none, linear (h W + b), or identity, which
+        needs input_layer.
+    norm : str, optional
+        Normalisation in hidden layers: none, layer or batch.
+    activation : str, optional
+        Activation of hidden layers: elu or relu.
+    input_layer : bool, optional
+        Whether a linear layer precedes the first layer.
+    output_layer : bool, optional
+        Whether a linear layer follows the last layer, which is then a hidden layer too.
+    self_loops : bool, optional
+        Whether nodes attend to themselves; gat and supergat models only.
+    attention_dropout : bool, optional
+        Whether dropout applies to attention coefficients too, not to layer inputs only.
+    separate_ego : bool, optional
+        Whether hidden layers put a node's own representation beside the sum over its neighbours, followed by two
+        linear layers; gat and supergat models only.
     lr : float, optional
         Learning rate (Adam).
     lambda_2 : float, optional
         Weight decay, added to the gradient of every weight (lambda_2).
+    focal_gamma : float, optional
+        Exponent of the focal loss, which lowers the weight of nodes that are classified well; 0 for cross-entropy.
+    checkpointing : bool, optional
+        Whether hidden layers are computed again in the backward pass: less memory in deep networks, more time, the
+        same result.
     max_epochs : int, optional
         Maximum number of epochs.
     lambda_e : float, optional
@@ -138,14 +181,31 @@ class SuperGATClassifier:
         device: str = "cpu",
         tf32: bool = False,
         verbose: bool | None = None,
+        class_weight: str | Mapping[Any, float] | None = None,
+        positive: Any = None,
+        calibrate: str = "auto",
+        threshold: str | float | None = None,
+        select: str | None = None,
+        ensemble: bool = False,
         layers: int | None = None,
         hidden: int | None = None,
         heads: int | None = None,
         output_heads: int | None = None,
         dropout: float | None = None,
         negative_slope: float | None = None,
+        edge_messages: bool | None = None,
+        residual: str | None = None,
+        norm: str | None = None,
+        activation: str | None = None,
+        input_layer: bool | None = None,
+        output_layer: bool | None = None,
+        self_loops: bool | None = None,
+        attention_dropout: bool | None = None,
+        separate_ego: bool | None = None,
         lr: float | None = None,
         lambda_2: float | None = None,
+        focal_gamma: float | None = None,
+        checkpointing: bool | None = None,
         max_epochs: int | None = None,
         lambda_e: float | None = None,
         p_e: float | None = None,
@@ -172,14 +232,31 @@ class SuperGATClassifier:
         self.device = device
         self.tf32 = tf32
         self.verbose = verbose
+        self.class_weight = class_weight
+        self.positive = positive
+        self.calibrate = calibrate
+        self.threshold = threshold
+        self.select = select
+        self.ensemble = ensemble
         self.layers = layers
         self.hidden = hidden
         self.heads = heads
         self.output_heads = output_heads
         self.dropout = dropout
         self.negative_slope = negative_slope
+        self.edge_messages = edge_messages
+        self.residual = residual
+        self.norm = norm
+        self.activation = activation
+        self.input_layer = input_layer
+        self.output_layer = output_layer
+        self.self_loops = self_loops
+        self.attention_dropout = attention_dropout
+        self.separate_ego = separate_ego
         self.lr = lr
         self.lambda_2 = lambda_2
+        self.focal_gamma = focal_gamma
+        self.checkpointing = checkpointing
         self.max_epochs = max_epochs
         self.lambda_e = lambda_e
         self.p_e = p_e
@@ -232,7 +309,10 @@ class SuperGATClassifier:
         seeds = range(seed, seed + check_seed(self.n_seeds, "n_seeds"))
         self.training_: Training = train(
             labelled, self.model, seeds=seeds, preset=self.preset, n_jobs=self.n_jobs, device=self.device,
-            tf32=self.tf32, progress=self.verbose, **values,
+            tf32=self.tf32, class_weight=self._class_weight(classes, names),
+            positive=None if self.positive is None else named_class(self.positive, classes, names, "positive"),
+            calibrate=self.calibrate, threshold=self.threshold, select=self.select, ensemble=self.ensemble,
+            progress=self.verbose, **values,
         )  # fmt: skip
         self.model_: Model = self.training_.model
         self.classes_ = classes
@@ -240,6 +320,12 @@ class SuperGATClassifier:
         self._graph = graph
         self._probabilities = self.training_.probabilities
         return self
+
+    def _class_weight(self, classes: NDArray[Any], names: list[str]) -> Any:
+        """Return the weights of classes by their names in the graph."""
+        if not isinstance(self.class_weight, Mapping):
+            return self.class_weight
+        return {named_class(key, classes, names, "class_weight"): weight for key, weight in self.class_weight.items()}
 
     def _samples(self, X: Any, y: Any) -> tuple[Graph, NDArray[np.int64], NDArray[Any], NDArray[np.int64]]:
         """Return the graph, the nodes of X in it, the classes, and the class of every node of X."""
@@ -306,26 +392,37 @@ class SuperGATClassifier:
     def predict_proba(self, X: ArrayLike, *, graph: Graph | None = None) -> NDArray[np.float32]:
         """Return the probabilities of nodes, a column per class of ``classes_``.
 
-        ``graph`` is another graph with the same features, which may never have been seen.
+        ``graph`` is another graph with the same features, which may never have been seen. With ``ensemble``, nodes of the
+        training graph have the mean probabilities of all seeds; on other graphs, the best model predicts.
         """
         self._check_fitted()
         if self.graph is None and graph is None:
             found = Graph.from_edge_index(np.zeros((2, 0), dtype=np.int64), self._validated(X))
             return self.model_.predict_proba(found)
-        if graph is None or graph is self._graph:
+        if self._is_known(graph):
             positions = self._graph.positions(X.to_numpy() if hasattr(X, "to_numpy") else X)
             return self._all_probabilities()[positions]
+        assert graph is not None
         return self.model_.predict_proba(graph)[graph.positions(X)]
 
+    def _is_known(self, graph: Graph | None) -> bool:
+        """Return whether a graph is the training graph. Without a graph, X is always new."""
+        return graph is self._graph or (graph is None and self.graph is not None)
+
     def _all_probabilities(self) -> NDArray[np.float32]:
+        if self.training_.ensemble is not None:
+            return self.training_.ensemble
         if self._probabilities is None:
             self._probabilities = self.model_.predict_proba(self._graph)
         return self._probabilities
 
     def predict(self, X: ArrayLike, *, graph: Graph | None = None) -> NDArray[Any]:
-        """Return the most probable class of nodes."""
+        """Return the class of nodes: the most probable one, unless the model has a threshold."""
         probabilities = self.predict_proba(X, graph=graph)
-        found: NDArray[Any] = self.classes_[probabilities.argmax(axis=1)]
+        metrics = self.training_.ensemble_metrics if self._is_known(graph) else None
+        # The mean of all seeds has a threshold of its own.
+        threshold = self.model_.card["threshold"] if metrics is None else metrics["threshold"]
+        found: NDArray[Any] = self.classes_[decided(probabilities, threshold, self.model_._positive)]
         return found
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
@@ -411,6 +508,16 @@ class SuperGATClassifier:
         return html_table("SuperGATClassifier, not fitted", rows)
 
 
+def named_class(key: Any, classes: NDArray[Any], names: list[str], parameter: str) -> str:
+    """Return the name of a class of y in the graph, or raise a sentence about what was given instead."""
+    known = classes.tolist()
+    if plain(key) not in known:
+        listed = ", ".join(repr(one) for one in known[:20])
+        raise ValueError(f"{parameter}: expected a class of y ({listed}), found {key!r}")
+    found: str = names[known.index(plain(key))]
+    return found
+
+
 def classify(
     nodes: Any,
     edges: Any,
@@ -462,6 +569,6 @@ def classify(
         graph, model, seeds=seeds, n_jobs=n_jobs, device=device, tf32=tf32, progress=progress, **(hyperparameters or {})
     )
     probabilities, names = training.probabilities, training.model.classes
-    columns: dict[str, Any] = {"id": graph.ids, "class": np.array(names, dtype=object)[probabilities.argmax(axis=1)]}
+    columns: dict[str, Any] = {"id": graph.ids, "class": np.array(names, dtype=object)[training.model.decide(probabilities)]}
     columns |= {f"probability_{name}": probabilities[:, at] for at, name in enumerate(names)}
     return _frames.new_frame(columns, graph._library)

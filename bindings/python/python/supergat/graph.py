@@ -33,8 +33,8 @@ def _options(tables: Mapping[str, Any], **others: Any) -> str:
 
 
 #: An option of the command line, with its value if it is a word or number that follows.
-_OPTION = re.compile(r"--(no-)?([a-z]+(?:-[a-z]+)*)(?: (\d+|error|structural)\b)?")
-_SWITCHES = ("directed", "skip_unknown", "standardise", "keep_rare")
+_OPTION = re.compile(r"--(no-)?([a-z]+(?:-[a-z]+)*)(?: (\d+|error|structural|sum|max|balanced-accuracy)\b)?")
+_SWITCHES = ("directed", "skip_unknown", "standardise", "keep_rare", "two_way")
 
 
 def in_python(text: str, *, frames: bool) -> str:
@@ -119,6 +119,7 @@ class Graph:
         split: str | None = None,
         source: str | None = None,
         target: str | None = None,
+        edge_weight: str | None = None,
         ignore: str | Sequence[str] | None = None,
         numeric: str | Sequence[str] | None = None,
         categorical: str | Sequence[str] | None = None,
@@ -127,10 +128,14 @@ class Graph:
         missing: str | None = None,
         standardise: bool | None = None,
         directed: bool = False,
+        duplicates: str = "sum",
+        two_way: bool = False,
         skip_unknown: bool = False,
         features: str | None = None,
         add_features: str | None = None,
+        row_normalise: bool = False,
         split_seed: int | None = None,
+        node_order: str = "auto",
     ) -> Graph:
         """Read a frame of nodes and a frame of links, as the command line reads ``nodes.csv`` and ``edges.csv``.
 
@@ -141,8 +146,8 @@ class Graph:
         ----------
         nodes, edges : pandas, polars or pyarrow frame, DuckDB relation, or dictionary of columns
             One row per node: an id, the class if it is known, and columns that describe the node. One row per
-            link: two ids.
-        id, label, split, source, target : str, optional
+            link: two ids, ``weight`` if links are weighted, and columns that describe the link.
+        id, label, split, source, target, edge_weight : str, optional
             Names of columns that are not recognised.
         ignore, numeric, categorical, date, text : str or list of str, optional
             Columns to leave out, or to read as a type.
@@ -152,13 +157,24 @@ class Graph:
             Whether numeric columns are standardised; by default those with large values.
         directed : bool
             Whether links are directed.
+        duplicates : {"sum", "max", "first", "error"}
+            Links that are listed several times: their weights are added and their features averaged, the largest
+            or the first are taken, or they are an error.
+        two_way : bool
+            Whether the columns of undirected links mean something else against the direction of a link, as types
+            such as ``follows`` do. Edges then have features for both.
         skip_unknown : bool
             Whether links to unknown nodes are skipped instead of refused.
         features, add_features : str, optional
             Features to compute from the graph, instead of the columns or in addition: ``structural``,
             ``spectral:64``.
+        row_normalise : bool
+            Whether the given features of each node are divided by their sum.
         split_seed : int, optional
             Seed of the random split, if there is no column with one.
+        node_order : {"auto", "given", "local"}
+            Order of the nodes inside the engine: the given one, or one that keeps neighbours close, which is faster
+            on large graphs. By default, large graphs are ordered where it helps. Results do not change their order.
 
         Examples
         --------
@@ -170,13 +186,15 @@ class Graph:
         """
         tables = {
             "id_column": id, "label_column": label, "split_column": split, "source_column": source,
-            "target_column": target, "ignore_columns": ignore, "numeric": numeric, "categorical": categorical,
+            "target_column": target, "edge_weight": edge_weight, "ignore_columns": ignore, "numeric": numeric, "categorical": categorical,
             "date": date, "text": text, "missing": missing, "standardise": standardise, "directed": directed,
-            "skip_unknown": skip_unknown, "split_seed": split_seed, "keep_rare": True,
+            "duplicates": duplicates, "two_way": two_way, "skip_unknown": skip_unknown, "split_seed": split_seed, "keep_rare": True,
         }  # fmt: skip
         if split_seed is not None:
             tables["split_seed"] = check_seed(split_seed, "split_seed")
-        options = _options(tables, features=features, add_features=add_features)
+        options = _options(
+            tables, features=features, add_features=add_features, row_normalise=row_normalise, node_order=node_order
+        )
         library = _frames.package_of(nodes)
         read = (_frames.columns_of(nodes, "nodes"), _frames.columns_of(edges, "edges"))
         with python_messages(frames=True):
@@ -191,8 +209,12 @@ class Graph:
         *,
         labels: ArrayLike | None = None,
         ids: ArrayLike | None = None,
+        edge_weight: ArrayLike | None = None,
+        edge_attr: ArrayLike | None = None,
+        duplicates: str = "sum",
         directed: bool = False,
         name: str = "arrays",
+        node_order: str = "auto",
     ) -> Graph:
         """Build a graph from an array of two rows, the sources and the targets of the links, and features.
 
@@ -206,8 +228,17 @@ class Graph:
             Class of each node; ``None``, ``NaN`` and -1 are unknown.
         ids : array of length nodes, optional
             Names of the nodes; the default is 0, 1, ...
+        edge_weight : array of length links, optional
+            Weight of each link, which multiplies its attention before normalisation. 0 removes the link.
+        edge_attr : array of shape (links, columns), optional
+            Features of each link, which attention can use.
+        duplicates : {"sum", "max", "first", "error"}
+            Treatment of links that are listed several times; see :meth:`from_frames`. Without direction, a link and
+            its reverse are the same link.
         directed : bool
             Whether links are directed.
+        node_order : {"auto", "given", "local"}
+            Order of the nodes inside the engine; see :meth:`from_frames`.
         """
         try:
             links = np.asarray(edge_index)
@@ -223,12 +254,18 @@ class Graph:
             raise ValueError(f"edge_index: expected nodes from 0 to {nodes - 1}, one per row of features, found {found}")
         sources, targets = np.ascontiguousarray(links, dtype=np.uint32)
         names = None if ids is None else [str(found) for found in np.asarray(ids).tolist()]
-        inner = _supergat.Graph.from_arrays(nodes, sources, targets, ids=names, directed=directed, name=name, **given)
+        inner = _supergat.Graph.from_arrays(
+            nodes, sources, targets, ids=names, directed=directed, name=name, node_order=node_order,
+            weights=_weights(edge_weight, len(sources)), attributes=_attributes(edge_attr, len(sources)),
+            duplicates=duplicates, **given,
+        )  # fmt: skip
         graph = cls(inner, labelled=False)
         return graph if labels is None else graph.with_labels(labels)
 
     @classmethod
-    def from_scipy(cls, adjacency: Any, features: Any, *, directed: bool | None = None, **options: Any) -> Graph:
+    def from_scipy(
+        cls, adjacency: Any, features: Any, *, directed: bool | None = None, weighted: bool = False, **options: Any
+    ) -> Graph:
         """Build a graph from a scipy sparse adjacency matrix and features.
 
         Parameters
@@ -238,6 +275,8 @@ class Graph:
         features : array or scipy sparse matrix with a row per node
         directed : bool, optional
             By default, links are directed if the matrix is not symmetric.
+        weighted : bool
+            Whether the entries are the weights of the links.
         **options
             ``labels``, ``ids`` and ``name`` of :meth:`from_edge_index`.
         """
@@ -247,17 +286,20 @@ class Graph:
         if matrix.shape[0] != matrix.shape[1]:
             raise ValueError(f"adjacency: expected as many rows as columns, found {matrix.shape}")
         if directed is None:
-            pattern = (adjacency != 0).astype(np.int8)
+            pattern = adjacency if weighted else (adjacency != 0).astype(np.int8)
             directed = bool((pattern != pattern.T).nnz)
         kept = matrix.data != 0
         links = np.stack([matrix.row[kept], matrix.col[kept]])
-        if not directed:
+        if weighted:
+            # Undirected links are listed in both directions, and their weights are equal.
+            options |= {"edge_weight": matrix.data[kept]} | ({} if directed else {"duplicates": "first"})
+        elif not directed:
             links = _once(links, matrix.shape[0])
         return cls.from_edge_index(links, features, directed=directed, **options)
 
     @classmethod
     def from_networkx(cls, graph: Any, *, label: str | None = None, **options: Any) -> Graph:
-        """Read a networkx graph; its node attributes are the columns of :meth:`from_frames`.
+        """Read a networkx graph; its attributes of nodes and edges are the columns of :meth:`from_frames`.
 
         Parameters
         ----------
@@ -281,13 +323,21 @@ class Graph:
             else:
                 nodes[str(kind)] = values
         links = list(graph.edges())
-        edges = {"source": [_name(pair[0]) for pair in links], "target": [_name(pair[1]) for pair in links]}
+        edges: dict[str, Any] = {
+            "source": [_name(pair[0]) for pair in links],
+            "target": [_name(pair[1]) for pair in links],
+        }
+        described = [attributes for *_, attributes in graph.edges(data=True)]
+        for kind in dict.fromkeys(key for attributes in described for key in attributes):
+            if str(kind) not in edges:
+                edges[str(kind)] = [attributes.get(kind) for attributes in described]
         options.setdefault("directed", bool(graph.is_directed()))
         return cls.from_frames(nodes, edges, id=id_column, label=label, **options)
 
     @classmethod
     def from_pyg(cls, data: Any, *, split: int = 0) -> Graph:
-        """Read a ``torch_geometric.data.Data``: ``x``, ``edge_index``, and ``y`` and masks where there are some.
+        """Read a ``torch_geometric.data.Data``: ``x``, ``edge_index``, and ``edge_weight``, ``edge_attr``, ``y`` and
+        masks where there are some.
 
         ``split`` is the column of the masks where they contain several splits.
         """
@@ -300,10 +350,23 @@ class Graph:
 
         links, features = array(data.edge_index).astype(np.int64), array(data.x)
         nodes = max(len(features), int(links.max(initial=-1)) + 1)
-        undirected = np.array_equal(np.unique(links[0] * nodes + links[1]), np.unique(links[1] * nodes + links[0]))
-        if undirected:
-            links = _once(links, nodes)
-        graph = cls.from_edge_index(links, features, directed=not undirected, name="pyg")
+        described = {name: getattr(data, name, None) for name in ("edge_weight", "edge_attr")}
+        given: dict[str, Any] = {name: array(value) for name, value in described.items() if value is not None}
+        there, back = links[0] * nodes + links[1], links[1] * nodes + links[0]
+        if given:
+            # Links are undirected if every one has its reverse, with the same attributes.
+            order, reverse = np.argsort(there, kind="stable"), np.argsort(back, kind="stable")
+            undirected = np.array_equal(there[order], back[reverse]) and all(
+                np.array_equal(values[order], values[reverse]) for values in given.values()
+            )
+            if undirected:
+                once = links[0] <= links[1]
+                links, given = links[:, once], {name: values[once] for name, values in given.items()}
+        else:
+            undirected = np.array_equal(np.unique(there), np.unique(back))
+            if undirected:
+                links = _once(links, nodes)
+        graph = cls.from_edge_index(links, features, directed=not undirected, name="pyg", **given)
         if getattr(data, "y", None) is None:
             return graph
         classes = array(data.y)
@@ -326,6 +389,8 @@ class Graph:
         split: str | None = None,
         features: str | None = None,
         add_features: str | None = None,
+        row_normalise: bool = False,
+        node_order: str = "auto",
         cache: bool = True,
         **tables: Any,
     ) -> Graph:
@@ -336,11 +401,16 @@ class Graph:
         source : str or path
             Folder, file, name of a known dataset, or ``random-partition:classes=3,nodes=200,degree=8``.
         split : str, optional
-            ``published``, ``random:SEED`` and so on, as the option ``--split`` of the command line.
+            ``published``, ``random:SEED``, ``random:60/20/20:SEED`` and so on, as the option ``--split`` of the command line.
         features, add_features : str, optional
             Features to compute from the graph; see :meth:`from_frames`.
+        row_normalise : bool
+            Whether the given features of each node are divided by their sum; published datasets then have no principal
+            components.
+        node_order : {"auto", "given", "local"}
+            Order of the nodes inside the engine; see :meth:`from_frames`.
         cache : bool
-            Whether prepared datasets are kept in the user's cache folder.
+            Whether prepared datasets and orders of nodes are kept in the user's cache folder.
         **tables
             Options of tables, such as ``label_column="fraud"`` or ``missing="propagate"``.
 
@@ -350,7 +420,10 @@ class Graph:
         >>> supergat.Graph.load("random-partition:classes=2,nodes=170,degree=4")
         Graph(nodes=340, links=715, features=2, classes=2)
         """
-        options = _options(tables, split=split, features=features, add_features=add_features, cache=cache)
+        options = _options(
+            tables, split=split, features=features, add_features=add_features, row_normalise=row_normalise,
+            node_order=node_order, cache=cache,
+        )
         if not isinstance(source, (str, os.PathLike)):
             raise TypeError(f"source: expected a path or a name, found {type(source).__name__}")
         with python_messages(frames=False):
@@ -373,6 +446,27 @@ class Graph:
     def num_features(self) -> int:
         """Number of features per node."""
         return self._inner.features
+
+    @property
+    def num_edge_features(self) -> int:
+        """Number of features per link."""
+        return self._inner.edge_features
+
+    @property
+    def edge_weight(self) -> NDArray[np.float32] | None:
+        """Weight of every edge of ``edge_index``; ``None`` if links are not weighted."""
+        found = self._inner.edge_weights()
+        return found if len(found) else None
+
+    @property
+    def edge_attr(self) -> NDArray[np.float32]:
+        """Features of every edge of ``edge_index``, a row per edge."""
+        return self._inner.edge_attributes()
+
+    @property
+    def node_order(self) -> str:
+        """Order of the nodes inside the engine: ``given``, ``local``, or ``parts`` for a graph divided into parts."""
+        return self._inner.node_order
 
     @property
     def directed(self) -> bool:
@@ -501,9 +595,29 @@ class Graph:
         inner = self._inner.with_labels(index, [str(name) for name in classes], lists)
         return Graph(inner, labelled=True, library=self._library)
 
-    def redrawn(self, seed: int) -> Graph:
-        """Return the same graph with another random split."""
-        return Graph(self._inner.redrawn(check_seed(seed, "seed")), labelled=True, library=self._library)
+    def redrawn(self, seed: int, *, shares: str | None = None) -> Graph:
+        """Return the same graph with another random split.
+
+        Parameters
+        ----------
+        seed : int
+            Seed of the split.
+        shares : str, optional
+            Per cent of the labelled nodes for training, validation and testing, such as ``"60/20/20"``; by default 20
+            nodes of every class for training and 30 for validation.
+
+        Examples
+        --------
+        >>> import supergat
+        >>> graph = supergat.Graph.load("random-partition:classes=2,nodes=200,degree=4")
+        >>> {part: len(nodes) for part, nodes in graph.redrawn(0, shares="60/20/20").split.items()}
+        {'train': 240, 'validation': 80, 'test': 80}
+        """
+        if shares is not None and not isinstance(shares, str):
+            raise TypeError(f'shares: expected a text such as "60/20/20", found {type(shares).__name__}')
+        with python_messages(frames=False):
+            inner = self._inner.redrawn(check_seed(seed, "seed"), shares)
+        return Graph(inner, labelled=True, library=self._library)
 
     # Ids
 
@@ -593,6 +707,28 @@ def _once(links: NDArray[Any], nodes: int) -> NDArray[np.int64]:
     low, high = np.sort(links.astype(np.int64), axis=0)
     found = np.unique(low * nodes + high)
     return np.stack([found // nodes, found % nodes])
+
+
+def _weights(given: ArrayLike | None, links: int) -> NDArray[np.float64] | None:
+    """Return the weights of links."""
+    if given is None:
+        return None
+    found = np.ascontiguousarray(given, dtype=np.float64)
+    if found.shape != (links,):
+        raise ValueError(f"edge_weight: expected one weight per link, the shape ({links},), found {found.shape}")
+    return found
+
+
+def _attributes(given: ArrayLike | None, links: int) -> NDArray[np.float32] | None:
+    """Return the features of links, a row per link."""
+    if given is None:
+        return None
+    found = np.asarray(given, dtype=np.float32)
+    if found.ndim == 1:
+        found = found[:, None]
+    if found.ndim != 2 or len(found) != links:
+        raise ValueError(f"edge_attr: expected the shape ({links}, columns), a row per link, found {found.shape}")
+    return np.ascontiguousarray(found)
 
 
 def _text(one: Any) -> str:

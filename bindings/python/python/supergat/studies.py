@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import _frames, _supergat
 from .graph import Graph, check_seed, html_table
-from .training import Training, expect_graph, thread_count, train
+from .training import Training, expect_graph, thread_count, train, weight_pairs
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -130,8 +130,23 @@ def tune(
     seeds: int = 3,
     random_state: int = 0,
     n_jobs: int | None = None,
+    class_weight: str | Mapping[str, float] | None = None,
+    positive: str | None = None,
+    select: str | None = None,
 ) -> Tuned:
     """Search hyperparameters by the mean validation metric. Test nodes are never used.
+
+    Parameters
+    ----------
+    graph : Graph
+    model : str
+        One of :func:`supergat.model_names`, or ``auto`` for the one recommended for the graph.
+    trials, seeds : int
+        Number of settings to try, and number of seeds of each.
+    random_state : int
+        Seed of the search, and first seed of each trial.
+    n_jobs, class_weight, positive, select
+        As for :func:`supergat.train`. ``select`` names the metric that is searched by; it is among the best settings.
 
     Examples
     --------
@@ -148,7 +163,10 @@ def tune(
     if not graph.classes or not all(part.size for part in inner.split()[:2]):
         raise ValueError("graph: expected labelled training and validation nodes; add them with Graph.with_labels")
     seed = check_seed(random_state, "random_state")
-    found = _supergat.tune(inner, model, trials=trials, seed=seed, seeds=seeds, threads=threads)
+    found = _supergat.tune(
+        inner, model, trials=trials, seed=seed, seeds=seeds, threads=threads,
+        class_weight=weight_pairs(class_weight), positive=positive, select=select,
+    )  # fmt: skip
     return Tuned(json.loads(found))
 
 

@@ -6,7 +6,7 @@ import json
 import logging
 import operator
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ import numpy as np
 
 from . import _frames, _supergat
 from ._progress import Progress
-from .graph import Graph, _has_labels, check_seed, html_table, python_messages
+from .graph import Graph, _has_labels, check_seed, html_table, in_python, python_messages
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -56,6 +56,36 @@ def thread_count(n_jobs: int | None) -> int | None:
     return min(jobs, cores) if jobs > 0 else max(1, cores + 1 + jobs)
 
 
+def weight_pairs(class_weight: str | Mapping[str, float] | None) -> str | list[tuple[str, float]] | None:
+    """Return weights of classes in a form that the extension reads."""
+    if class_weight is None or (isinstance(class_weight, str) and class_weight == "balanced"):
+        return class_weight
+    if not isinstance(class_weight, Mapping):
+        raise ValueError(f"class_weight: expected None, 'balanced' or a dictionary of classes and weights, found {class_weight!r}")
+    try:
+        return [(str(name), float(weight)) for name, weight in class_weight.items()]
+    except (TypeError, ValueError):
+        raise TypeError(f"class_weight: expected a number for every class, found {class_weight!r}") from None
+
+
+def decided(probabilities: NDArray[np.float32], threshold: dict[str, Any] | None, positive: int) -> NDArray[np.intp]:
+    """Return the index of the predicted class of every row: the most probable, or with a threshold, the positive one."""
+    if threshold is None:
+        classes: NDArray[np.intp] = probabilities.argmax(axis=1)
+    else:
+        reached = probabilities[:, positive].astype(np.float64) >= threshold["value"]
+        classes = np.where(reached, positive, 1 - positive)
+    return classes
+
+
+def named_classes(splits: dict[str, Any] | None, names: Sequence[str]) -> dict[str, Any] | None:
+    """Return metrics of splits with those of classes by name instead of in a list."""
+    for metrics in (splits or {}).values():
+        if isinstance(metrics, dict) and "classes" in metrics:
+            metrics["classes"] = dict(zip(names, metrics["classes"], strict=True))
+    return splits
+
+
 @dataclass(frozen=True)
 class Run:
     """Result of one seed.
@@ -70,6 +100,11 @@ class Run:
     seconds : float
     curves : dict of arrays
         Losses and metrics of every epoch.
+    metrics : dict
+        All metrics of ``validation`` and ``test`` nodes by name, such as ``macro_f1``, from 0 to 1 except for losses;
+        ``None`` where undefined. Their ``classes`` has ``nodes``, ``predictions``, ``precision``, ``recall`` and
+        ``f1`` of every class by its name. Also the ``temperature`` and the ``threshold`` of the predictions, and
+        ``uncalibrated``: the calibration errors of both before calibration.
     """
 
     seed: int
@@ -79,6 +114,7 @@ class Run:
     test: float
     seconds: float
     curves: dict[str, NDArray[np.float64]]
+    metrics: dict[str, Any]
 
 
 class Model:
@@ -142,20 +178,45 @@ class Model:
         return Graph(inner, labelled=_has_labels(inner), library=_frames.package_of(nodes), frames=True)
 
     def predict_proba(self, graph: Graph) -> NDArray[np.float32]:
-        """Return the probabilities of all nodes, a row per node."""
+        """Return the probabilities of all nodes, a row per node. They are calibrated if the model is."""
         return self._inner.predict(expect_graph(graph)._inner)
 
     def predict(self, graph: Graph) -> NDArray[Any]:
-        """Return the most probable class of every node by its name."""
+        """Return the class of every node by its name: the most probable one, unless the model has a threshold."""
         names = np.array(self.classes, dtype=object)
-        found: NDArray[Any] = names[self.predict_proba(graph).argmax(axis=1)]
+        found: NDArray[Any] = names[self.decide(self.predict_proba(graph))]
         return found
 
-    def evaluate(self, graph: Graph) -> dict[str, dict[str, float] | None]:
-        """Return number of nodes, loss and metric (accuracy or micro-F1) of every split."""
+    def decide(self, probabilities: NDArray[np.float32]) -> NDArray[np.intp]:
+        """Return the index of the class that is predicted for each row of probabilities of this model."""
+        return decided(probabilities, self.card["threshold"], self._positive)
+
+    @property
+    def _positive(self) -> int:
+        positive = self.card["positive"]
+        return 1 if positive is None else self.classes.index(positive)
+
+    def evaluate(self, graph: Graph) -> dict[str, dict[str, Any] | None]:
+        """Return number of nodes, loss, metric (accuracy or micro-F1) and all ``metrics`` by name of every split.
+
+        Metrics are from 0 to 1 except for losses, and ``None`` where undefined. Their ``classes`` has ``nodes``,
+        ``predictions``, ``precision``, ``recall`` and ``f1`` of every class by its name.
+
+        Examples
+        --------
+        >>> import supergat
+        >>> graph = supergat.load("random-partition:classes=2,nodes=170,degree=6,homophily=0.9")
+        >>> found = supergat.train(graph, "gcn", max_epochs=20).model.evaluate(graph)["test"]["metrics"]
+        >>> list(found["classes"])
+        ['0', '1']
+        >>> sorted(found["classes"]["1"])
+        ['f1', 'nodes', 'precision', 'predictions', 'recall']
+        """
         if not expect_graph(graph).classes:
             raise ValueError("graph: expected labels to compare with, found none; add them with Graph.with_labels")
-        found: dict[str, dict[str, float] | None] = json.loads(self._inner.evaluate(graph._inner))
+        found: dict[str, dict[str, Any] | None] = json.loads(self._inner.evaluate(graph._inner))
+        for score in found.values():
+            named_classes(score, self.classes)
         return found
 
     def attention(self, graph: Graph, *, form: str = "frame") -> Any:
@@ -226,6 +287,12 @@ class Training:
         Index of the best run.
     probabilities : array of shape (nodes, classes)
         Predictions of the best model for the training graph.
+    ensemble : array of shape (nodes, classes), optional
+        Mean probabilities of all seeds, with ``train(..., ensemble=True)``; ``ensemble_metrics`` has their metrics.
+    metric : str
+        Metric of the runs: accuracy, micro-f1, or the one that ``select`` names.
+    warnings : list of str
+        Sentences about useless models, and what to try.
     settings : dict
         Model and hyperparameters.
     interrupted : bool
@@ -236,9 +303,16 @@ class Training:
         self.graph = graph
         self.model = Model(found["model"])
         self.runs = [
-            Run(run["seed"], run["epochs"], run["best_epoch"], run["validation"][1], run["test"][1], run["seconds"], run["curves"])
-            for run in found["runs"]
-        ]
+            Run(
+                run["seed"], run["epochs"], run["best_epoch"], run["validation"][1], run["test"][1], run["seconds"],
+                run["curves"], named_classes(metrics, self.model.classes) or {},
+            )
+            for run, metrics in zip(found["runs"], json.loads(found["metrics"]), strict=True)
+        ]  # fmt: skip
+        self.metric: str = found["metric"]
+        self.warnings = [in_python(warning, frames=False) for warning in found["warnings"]]
+        self.ensemble: NDArray[np.float32] | None = found["ensemble"]
+        self.ensemble_metrics = named_classes(json.loads(found["ensemble_metrics"] or "null"), self.model.classes)
         self.best: int = found["best"]
         self.probabilities: NDArray[np.float32] = found["probabilities"]
         self.settings: dict[str, Any] = json.loads(found["settings"])
@@ -255,16 +329,58 @@ class Training:
         """Validation metric of every seed, from 0 to 1."""
         return np.array([run.validation for run in self.runs])
 
+    def metrics(self, split: str = "test") -> dict[str, NDArray[np.float64]]:
+        """Return all metrics of the test or the validation nodes: an array over the seeds for each name.
+
+        Values are from 0 to 1 except for losses. Metrics that are undefined for a seed are left out.
+        :meth:`class_metrics` has those of every class.
+        """
+        of_seeds = self._of_seeds(split)
+        names = [name for name in of_seeds[0] if name not in ("nodes", "classes")]
+        values = {name: [seed.get(name) for seed in of_seeds] for name in names}
+        return {name: np.array(found) for name, found in values.items() if None not in found}
+
+    def class_metrics(self, split: str = "test") -> dict[str, dict[str, NDArray[np.float64]]]:
+        """Return the metrics of every class for the test or the validation nodes, by the name of the class.
+
+        Each class has ``nodes``, ``predictions``, ``precision``, ``recall`` and ``f1``: arrays over the seeds, from
+        0 to 1 except for the two counts. Undefined values are NaN, such as the precision of a class that is never
+        predicted; ``np.nanmean`` leaves them out. Without nodes in the split, there are no classes.
+
+        Examples
+        --------
+        >>> import supergat
+        >>> graph = supergat.load("random-partition:classes=2,nodes=170,degree=6,homophily=0.9")
+        >>> training = supergat.train(graph, "gcn", seeds=2, max_epochs=20)
+        >>> training.class_metrics()["1"]["f1"].shape
+        (2,)
+        """
+        of_seeds = [metrics.get("classes", {}) for metrics in self._of_seeds(split)]
+        return {
+            name: {
+                metric: np.array([seed[name][metric] for seed in of_seeds], dtype=np.float64)
+                for metric in ("nodes", "predictions", "precision", "recall", "f1")
+            }
+            for name in self.model.classes
+            if all(name in seed for seed in of_seeds)
+        }
+
+    def _of_seeds(self, split: str) -> list[dict[str, Any]]:
+        if split not in ("validation", "test"):
+            raise ValueError(f"split: expected validation or test, found {split!r}")
+        return [run.metrics[split] or {} for run in self.runs]
+
     def report(self) -> str:
         """Return the report as one HTML page with figures."""
         return self._report[0]
 
     @cached_property
     def _report(self) -> tuple[str, list[tuple[str, str]]]:
-        metric = "micro-F1" if self.graph._inner.multi_label else "accuracy"
+        metric = self.metric
         curves = [(run.seed, np.stack([run.curves[name] for name in CURVES], axis=1).tolist()) for run in self.runs]
         run = self.runs[self.best]
-        facts = [
+        facts = [("warning", warning) for warning in self.warnings]
+        facts += [
             (f"test {metric}", _percent(self.test)),
             (f"validation {metric}", _percent(self.validation)),
             ("seeds", str(len(self.runs))),
@@ -310,6 +426,14 @@ def train(
     n_jobs: int | None = None,
     device: str = "cpu",
     tf32: bool = False,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_every: str = "10m",
+    class_weight: str | Mapping[str, float] | None = None,
+    positive: str | None = None,
+    calibrate: str = "auto",
+    threshold: str | float | None = None,
+    select: str | None = None,
+    ensemble: bool = False,
     progress: bool | None = None,
     **hyperparameters: Any,
 ) -> Training:
@@ -334,6 +458,28 @@ def train(
         :func:`supergat.devices` lists them. Models predict on the CPU.
     tf32 : bool
         Whether dense products on a GPU may round their factors to 10 bits, which is faster for wide features.
+    checkpoint : str or path, optional
+        Folder for checkpoints. If it has those of an interrupted training, the same call resumes it, with the same
+        result as without interruption. They are removed when the training is finished.
+    checkpoint_every : str
+        Interval between checkpoints: a time such as ``10m`` or ``30s``, or a number of epochs such as ``100e``.
+    class_weight : "balanced" or dict, optional
+        Weight of each class in the loss. ``balanced`` lets all classes count the same; a dictionary has weights of
+        some classes by name, and the others have weight 1.
+    positive : str, optional
+        The positive one of two classes, for the threshold, AUROC, average precision and the precision of the first
+        nodes; by default the second.
+    calibrate : {"auto", "temperature", "none"}
+        Whether probabilities are calibrated by a temperature that is fitted on the validation nodes. By default, if
+        there are at least 50 of them. Predicted classes do not depend on it.
+    threshold : str or float, optional
+        For two classes: the probability of the positive one from which on it is predicted, chosen on the validation
+        nodes by ``f1``, ``precision=0.9`` or ``recall=0.8``, or given as a number.
+    select : str, optional
+        Score that chooses the best epoch and seed: ``accuracy``, ``balanced-accuracy``, ``macro-f1``, ``auroc``,
+        ``average-precision`` or ``loss``.
+    ensemble : bool
+        Whether the mean probabilities of all seeds are kept in ``Training.ensemble``.
     progress : bool, optional
         Whether a progress line is shown; by default in terminals and notebooks.
     **hyperparameters
@@ -364,21 +510,31 @@ def train(
         raise TypeError(f"device: expected a name such as 'cpu' or 'cuda', found {device!r}")
     if not isinstance(tf32, (bool, np.bool_)):
         raise TypeError(f"tf32: expected True or False, found {tf32!r}")
+    if positive is not None and not isinstance(positive, str):
+        raise TypeError(f"positive: expected the name of a class, found {positive!r}")
     if preset is not None and preset not in preset_names():
         raise ValueError(f"preset: expected a dataset of the paper ({', '.join(preset_names())}), found {preset!r}")
     values = {name: plain(value) for name, value in hyperparameters.items() if value is not None}
     with Progress(len(listed), progress) as line:
         found = _supergat.train(
             inner, model=model, preset=preset, values=values, seeds=listed, threads=thread_count(n_jobs),
-            device=device, tf32=bool(tf32), progress=line if line.show else None,
+            device=device, tf32=bool(tf32), checkpoint=None if checkpoint is None else os.fspath(checkpoint),
+            checkpoint_every=checkpoint_every, class_weight=weight_pairs(class_weight), positive=positive, calibrate=calibrate,
+            threshold=None if threshold is None else str(threshold), select=select, ensemble=bool(ensemble),
+            progress=line if line.show else None,
         )  # fmt: skip
+    if found["not_saved"]:
+        log.warning("no checkpoint could be written: %s", found["not_saved"])
     for name in found["unused"]:
         log.info("%s has no effect on this model", name)
     if preset is not None and not found["published"]:
         log.warning("%s has no published hyperparameters for this model; the general ones were used", preset)
-    if found["interrupted"]:
+    training = Training(graph, found)
+    for warning in training.warnings:
+        log.warning("%s", warning)
+    if training.interrupted:
         log.warning("training was interrupted; the best model so far is kept")
-    return Training(graph, found)
+    return training
 
 
 def devices() -> list[dict[str, Any]]:

@@ -46,15 +46,24 @@ Setting any early-stopping option enables early stopping. The delimiter and the 
 
 Ctrl-C stops after the current epoch and writes the results so far. A second Ctrl-C quits at once.
 
-Models:
-  supergat-go, supergat-dp, supergat-sd, supergat-mx  attention, also trained to predict edges
-  gat-go, gat-dp, gat-sd, gat-mx                      attention, trained on labels only
-  cgat, cgat-full-supervised                          attention, constrained by margins
-  gcn, gcn-incoming, sage, sage-root, mlp             baselines without attention
-  auto                                                the model named by `supergat recommend`
+A training that takes longer than ten minutes writes checkpoints to RUN.checkpoint beside the run folder (--checkpoint-every). After a \
+crash or Ctrl-C, `supergat train --resume RUN` continues it: the result has the same bits as without interruption. Finished seeds are \
+not trained again. The checkpoints are removed when the run folder is complete.
 
-The forms of attention score a pair of nodes by a learned vector (go), by their dot product (dp), by their scaled dot product (sd), or \
-by go and dp combined (mx).
+Several processes, started by `mpirun -n N supergat train ...`, train one network together if the dataset is a file of `supergat \
+partition`. Otherwise every process trains some of the runs of --seeds or --splits. The result is that of one process. This needs a \
+build with MPI.
+
+Models:
+  supergat-go, supergat-dp, supergat-sd, supergat-mx, supergat-v2  attention, also trained to predict edges
+  gat-go, gat-dp, gat-sd, gat-mx, gatv2                            attention, trained on labels only
+  cgat, cgat-full-supervised                                       attention, constrained by margins
+  gcn, gcn-incoming, sage, sage-root, mlp                          networks without attention
+  label-propagation                                                no network: labels of training nodes, spread over links
+  auto                                                             the model named by `supergat recommend`
+
+The forms of attention score a pair of nodes by a learned vector (go), by their dot product (dp), by their scaled dot product (sd), by \
+go and dp combined (mx), or by a small network of both nodes (v2, the score of GATv2).
 
 Splits:
   published        the split of the files, else the paper's, else a random one
@@ -73,11 +82,13 @@ Examples:
   supergat train path/to/folder --features structural
   supergat train cora --print-config > cora.toml
   supergat train --config cora.toml
+  supergat train path/to/folder --out runs/mine --checkpoint-every 30s
+  supergat train --resume runs/mine
 
 The run folder contains:
   config.toml        all settings of the run; repeat it with --config
   metrics.jsonl      losses and metrics of every epoch, counted from 0
-  summary.json       the result, as printed by --json
+  summary.json       the result with all metrics, as printed by --json
   model.safetensors  the model of the seed with the best validation metric
   predictions.csv    its predicted class and probabilities for every node
   attention.csv      its attention coefficients and edge logits
@@ -177,6 +188,18 @@ Examples:
   supergat devices
   supergat train cora --model supergat-mx --seeds 100 --device cuda";
 
+/// Text after the options of `supergat partition`.
+pub const PARTITION: &str = "\
+The file has the nodes in another order, in which every part is a range of consecutive nodes and neighbours are close.
+Each process of a training reads its parts only. Node ids, predictions and splits are those of the source.
+
+The edge cut is the share of edges between different parts. The halo of a part are the nodes of other parts that it
+needs. Balance is the largest part divided by the mean.
+
+Examples:
+  supergat partition my-folder --parts 16 --out my-graph.supergat.safetensors
+  mpirun -n 2 supergat train my-graph.supergat.safetensors --model supergat-mx";
+
 /// Text after the options of `supergat convert`.
 pub const CONVERT: &str = "\
 A .safetensors file contains the prepared graph, features, labels, splits, ids and names. It loads without sorting. Use it wherever a \
@@ -184,7 +207,8 @@ dataset is expected.
 
 A folder contains nodes.csv, edges.csv, splits.csv, dataset.toml and, for sparse features, features.csv.
 
-Training on the converted dataset gives bit-identical results.
+Training on the converted dataset gives bit-identical results. The file of a large graph also contains an order of its nodes for the \
+engine (--node-order), which is then not searched again.
 
 Examples:
   supergat convert my-folder my-graph.supergat.safetensors
@@ -265,6 +289,7 @@ its own split.
 
 Examples:
   supergat compare runs/cora-gat-go runs/cora-supergat-mx
+  supergat compare runs/plain runs/weighted --metric recall:fraud
   supergat compare results.jsonl:cora/gat-go results.jsonl:cora/supergat-mx --json
   supergat compare results.jsonl:cora/gat-go,split=published,lambda_2=0.0005 runs/mine";
 

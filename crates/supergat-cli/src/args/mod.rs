@@ -26,8 +26,9 @@ use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand, value_parser};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use supergat::DeviceChoice;
-use supergat::data::{SplitChoice, size};
+use supergat::data::{NodeOrderChoice, SplitChoice, size};
+use supergat::lab::Interval;
+use supergat::{DeviceChoice, NamedMetric};
 
 const STYLES: Styles = Styles::styled().header(output::BOLD).usage(output::BOLD).literal(output::BOLD);
 
@@ -64,6 +65,8 @@ pub enum Command {
     Devices(DevicesArgs),
     /// Convert a dataset to one file that loads fast, or to a folder of tables.
     Convert(ConvertArgs),
+    /// Divide a dataset into parts, for training with several processes.
+    Partition(PartitionArgs),
     /// Compare two sets of runs statistically.
     Compare(CompareArgs),
     /// Search for the hyperparameters with the best validation metric.
@@ -79,6 +82,49 @@ pub enum Command {
     /// Reproduce a study of the paper: figures, tables and an HTML page.
     #[command(subcommand, after_help = help::STUDY)]
     Study(StudyCommand),
+}
+
+/// What several processes do with a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sharing {
+    /// They share the parts of a dataset, or in some cases its runs.
+    Parts,
+    /// They share the runs.
+    Runs,
+    /// The command, whose name this is, needs one process.
+    Nothing(&'static str),
+}
+
+impl Command {
+    /// Returns whether a search for an order of nodes is reported. Commands with many runs show what they load.
+    pub fn reports_searches(&self) -> bool {
+        match self {
+            Self::Train(args) => !args.quiet,
+            Self::Tune(args) => !args.quiet,
+            Self::Evaluate(_) | Self::Predict(_) | Self::Report(_) | Self::Bench(_) | Self::Convert(_) => true,
+            _ => false,
+        }
+    }
+
+    /// Returns what several processes do with the command.
+    pub fn sharing(&self) -> Sharing {
+        match self {
+            Self::Train(_) | Self::Evaluate(_) | Self::Predict(_) | Self::Bench(_) => Sharing::Parts,
+            Self::Reproduce(args) if args.measures_times() => Sharing::Nothing("the table wall-clock of reproduce"),
+            Self::Tune(_) | Self::Reproduce(_) => Sharing::Runs,
+            Self::Study(study) => study.sharing(),
+            Self::Report(_) => Sharing::Nothing("report"),
+            Self::Inspect(_) => Sharing::Nothing("inspect"),
+            Self::Recommend(_) => Sharing::Nothing("recommend"),
+            Self::Devices(_) => Sharing::Nothing("devices"),
+            Self::Convert(_) => Sharing::Nothing("convert"),
+            Self::Partition(_) => Sharing::Nothing("partition"),
+            Self::Compare(_) => Sharing::Nothing("compare"),
+            Self::Datasets(_) => Sharing::Nothing("datasets"),
+            Self::Download(_) => Sharing::Nothing("download"),
+            Self::Cache(_) => Sharing::Nothing("cache"),
+        }
+    }
 }
 
 const OUTPUT: &str = "Output";
@@ -110,6 +156,12 @@ pub struct TrainArgs {
     /// [default: free memory]
     #[arg(long, value_name = "SIZE", help_heading = RUN, value_parser = size::parse)]
     pub max_memory: Option<u64>,
+    /// Continue an interrupted training, given its run folder or checkpoint folder; no other option is needed
+    #[arg(long, value_name = "RUN", help_heading = RUN)]
+    pub resume: Option<PathBuf>,
+    /// Interval between checkpoints: a time such as 10m or 30s, a number of epochs such as 100e, or none [default: 10m]
+    #[arg(long, value_name = "INTERVAL", help_heading = OUTPUT)]
+    pub checkpoint_every: Option<Interval>,
     /// Run folder to create [default: runs/<dataset>-<model>, numbered if it exists]
     #[arg(long, value_name = "DIR", help_heading = OUTPUT)]
     pub out: Option<PathBuf>,
@@ -134,7 +186,7 @@ pub struct EvaluateArgs {
     /// Dataset to evaluate on [default: the training dataset]
     #[arg(value_name = "DATASET")]
     pub dataset: Option<String>,
-    /// Train/validation/test split: published, random, random:SEED, full-supervised, or a split number [default: as in training]
+    /// Train/validation/test split: published, random:SEED, random:60/20/20:SEED, full-supervised, or a split number [default: as in training]
     #[arg(long, value_name = "SPLIT")]
     pub split: Option<SplitChoice>,
     /// Device that predicts: cpu, cuda, cuda:1, or auto (a GPU if there is one)
@@ -161,7 +213,7 @@ pub struct PredictArgs {
     /// Dataset to predict on, given as an option
     #[arg(long = "data", value_name = "DATASET", conflicts_with = "dataset")]
     pub data: Option<String>,
-    /// Train/validation/test split: published, random, random:SEED, full-supervised, or a split number [default: as in training]
+    /// Train/validation/test split: published, random:SEED, random:60/20/20:SEED, full-supervised, or a split number [default: as in training]
     #[arg(long, value_name = "SPLIT")]
     pub split: Option<SplitChoice>,
     /// Device that predicts: cpu, cuda, cuda:1, or auto (a GPU if there is one)
@@ -173,6 +225,13 @@ pub struct PredictArgs {
     /// SVG file to draw the graph to, with nodes coloured by predicted class
     #[arg(long, value_name = "FILE")]
     pub picture: Option<PathBuf>,
+    /// List only the N nodes with the highest probability of a class, without those of training and validation, and the
+    /// neighbours that they attend to
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub top: Option<u32>,
+    /// Class of --top [default: the positive one of two classes]
+    #[arg(long, value_name = "CLASS", requires = "top")]
+    pub class: Option<String>,
     /// Print the file name and its counts as one JSON object
     #[arg(long, requires = "out")]
     pub json: bool,
@@ -200,7 +259,7 @@ pub struct InspectArgs {
     /// Dataset: a known name (cora, ...), a folder, or a generated graph such as random-partition:homophily=0.9
     #[arg(value_name = "DATASET")]
     pub dataset: String,
-    /// Train/validation/test split: published, random, random:SEED, full-supervised, or a split number
+    /// Train/validation/test split: published, random:SEED, random:60/20/20:SEED, full-supervised, or a split number
     #[arg(long, value_name = "SPLIT", default_value_t = SplitChoice::Published)]
     pub split: SplitChoice,
     /// Print the statistics as one JSON object
@@ -214,6 +273,7 @@ pub struct InspectArgs {
 /// Arguments of `supergat bench`.
 #[derive(Debug, Args)]
 #[command(after_help = help::BENCH, mut_arg("seeds", |arg| arg.hide(true)), mut_arg("splits", |arg| arg.hide(true)))]
+#[command(mut_arg("calibrate", |arg| arg.hide(true)), mut_arg("threshold", |arg| arg.hide(true)), mut_arg("ensemble", |arg| arg.hide(true)))]
 #[command(mut_arg("model", |arg| arg.help("Model such as supergat-mx, or auto (recommended for the graph) [default: supergat-mx]")))]
 pub struct BenchArgs {
     /// Configuration keys given as options.
@@ -246,10 +306,41 @@ pub struct ConvertArgs {
     /// File to write (ends in .safetensors), or a new folder for tables
     #[arg(value_name = "DEST")]
     pub dest: PathBuf,
-    /// Train/validation/test split: published, random, random:SEED, full-supervised, or a split number
+    /// Train/validation/test split: published, random:SEED, random:60/20/20:SEED, full-supervised, or a split number
     #[arg(long, value_name = "SPLIT", default_value_t)]
     pub split: SplitChoice,
+    /// Order of the nodes to store in a .safetensors file, for the engine: given; local, with neighbours close; or
+    /// auto, which is local for large graphs where it helps
+    #[arg(long, value_name = "ORDER", default_value_t)]
+    pub node_order: NodeOrderChoice,
+    /// Divide the nodes into this number of parts, as `supergat partition` does
+    #[arg(long, value_name = "N")]
+    pub parts: Option<usize>,
     /// Print the path and the size of the dataset as one JSON object
+    #[arg(long)]
+    pub json: bool,
+    /// Options for reading the dataset.
+    #[command(flatten)]
+    pub reading: ReadingArgs,
+}
+
+/// Arguments of `supergat partition`.
+#[derive(Debug, Args)]
+#[command(after_help = help::PARTITION)]
+pub struct PartitionArgs {
+    /// Dataset: a known name, a folder, a generated graph, or a converted file
+    #[arg(value_name = "SOURCE")]
+    pub source: String,
+    /// File to write; its name ends in .safetensors
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// Number of parts: at least the number of processes, better eight times as many
+    #[arg(long, value_name = "N", default_value_t = 16)]
+    pub parts: usize,
+    /// Train/validation/test split: published, random:SEED, random:60/20/20:SEED, full-supervised, or a split number
+    #[arg(long, value_name = "SPLIT", default_value_t)]
+    pub split: SplitChoice,
+    /// Print sizes and quality of the parts as one JSON object
     #[arg(long)]
     pub json: bool,
     /// Options for reading the dataset.
@@ -267,6 +358,9 @@ pub struct CompareArgs {
     /// Second set of runs
     #[arg(value_name = "B")]
     pub b: String,
+    /// Metric to compare, such as macro-f1, precision-at-100, or f1:CLASS for one class; for run folders [default: accuracy or micro-f1]
+    #[arg(long, value_name = "METRIC")]
+    pub metric: Option<NamedMetric>,
     /// Print the comparison as one JSON object
     #[arg(long)]
     pub json: bool,
@@ -274,7 +368,7 @@ pub struct CompareArgs {
 
 /// Arguments of `supergat tune`.
 #[derive(Debug, Args)]
-#[command(mut_arg("splits", |arg| arg.hide(true)))]
+#[command(mut_arg("splits", |arg| arg.hide(true)), mut_arg("calibrate", |arg| arg.hide(true)), mut_arg("threshold", |arg| arg.hide(true)), mut_arg("ensemble", |arg| arg.hide(true)))]
 #[command(after_help = help::TUNE, mut_arg("seeds", |arg| arg.help("Number of seeds per trial [default: 3]")))]
 pub struct TuneArgs {
     /// Configuration keys given as options.

@@ -1,6 +1,6 @@
 //! Options generated from the configuration keys.
 
-use crate::config::keys::{FEATURES, KEYS, Key, Kind, TABLES};
+use crate::config::keys::{FEATURES, KEYS, Key, Kind, NODE_ORDER, TABLES};
 use crate::config::{Values, default_value};
 use clap::{Arg, ArgAction, ArgMatches, Args, FromArgMatches, value_parser};
 use toml::Value;
@@ -45,13 +45,13 @@ options! {
 }
 options! {
     /// Values of the keys for reading a dataset: computed features, and those for tables.
-    ReadingArgs, KEYS.iter().filter(|key| key.reads_dataset())
+    ReadingArgs, KEYS.iter().filter(|key| [FEATURES, TABLES].contains(&key.heading))
 }
 
 /// Collects the values of the keys that were given.
 fn layer(matches: &ArgMatches, keys: impl Iterator<Item = &'static Key>) -> Values {
     let given = |key: &Key| match key.kind {
-        Kind::Text => matches.get_one::<String>(key.name).cloned().map(Value::String),
+        Kind::Text | Kind::Choice(_) => matches.get_one::<String>(key.name).cloned().map(Value::String),
         Kind::Whole => matches.get_one::<i64>(key.name).copied().map(Value::Integer),
         Kind::Number => matches.get_one::<f64>(key.name).copied().map(Value::Float),
         Kind::Switch => matches.get_flag(key.name).then_some(Value::Boolean(false)),
@@ -80,6 +80,8 @@ fn argument(key: &Key) -> Arg {
     let default = default_value(key).map(|value| format!(" [default: {value}]")).unwrap_or_default();
     let help = match key.name {
         "early_stop" => "Train for max_epochs epochs, without early stopping".to_owned(),
+        "self_loops" => "Attention without self-loops; gat and supergat models only".to_owned(),
+        "attention_dropout" => "Dropout of layer inputs only, not of attention coefficients".to_owned(),
         _ => format!("{}{default}", key.description),
     };
     let argument = Arg::new(key.name).help(help);
@@ -95,9 +97,11 @@ fn argument(key: &Key) -> Arg {
         Kind::Text if ["numeric", "categorical", "date", "text", "ignore_columns"].contains(&key.name) => {
             argument.value_name("COLUMNS")
         }
+        Kind::Text if key.name == NODE_ORDER => argument.value_name("ORDER").value_parser(["auto", "given", "local"]),
         Kind::Text if key.heading == FEATURES => argument.value_name("LIST"),
         Kind::Text if key.heading == TABLES => argument.value_name("COLUMN"),
         Kind::Text => argument.value_name(key.name.to_uppercase()),
+        Kind::Choice(names) => argument.value_name(key.name.to_uppercase()).value_parser(names.to_vec()),
         Kind::Whole => argument.value_name("N").value_parser(value_parser!(i64)).allow_negative_numbers(true),
         Kind::Number => argument.value_name("X").value_parser(value_parser!(f64)).allow_negative_numbers(true),
         Kind::Switch | Kind::Flag | Kind::Toggle { .. } => argument.action(ArgAction::SetTrue),

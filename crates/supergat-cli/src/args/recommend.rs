@@ -13,7 +13,7 @@ pub struct RecommendArgs {
     /// Dataset: a known name (cora, ...), a folder, or a generated graph such as random-partition:homophily=0.9
     #[arg(value_name = "DATASET")]
     pub dataset: String,
-    /// Train/validation/test split: published, random, random:SEED, full-supervised, or a split number
+    /// Train/validation/test split: published, random:SEED, random:60/20/20:SEED, full-supervised, or a split number
     #[arg(long, value_name = "SPLIT", default_value_t = SplitChoice::Published)]
     pub split: SplitChoice,
     /// Use the labels of training nodes only [default: training and validation nodes]

@@ -55,3 +55,10 @@ pub enum TableChoice {
     /// All tables
     All,
 }
+
+impl ReproduceArgs {
+    /// Returns whether the command measures times.
+    pub fn measures_times(&self) -> bool {
+        !self.table_only && matches!(self.table, TableChoice::WallClock | TableChoice::All)
+    }
+}

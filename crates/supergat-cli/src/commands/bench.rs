@@ -5,13 +5,15 @@ use crate::config::Choices;
 use crate::error::{CliError, Result};
 use crate::output;
 use crate::process::memory;
-use crate::process::{NO_TF32, is_tf32_unused, resources};
+use crate::process::{NO_TF32, is_tf32_unused, processes, resources};
 use serde::Serialize;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Instant;
-use supergat::DEFAULT_MODEL;
 use supergat::engine::Form;
-use supergat::lab::{BenchResult, KernelTiming, bench};
+use supergat::engine::peers::{Peers, gather_one};
+use supergat::lab::{BenchResult, Divided, KernelTiming, Resources, bench};
+use supergat::{DEFAULT_MODEL, Dataset};
 
 /// Timings printed by `--json`.
 #[derive(Debug, Serialize)]
@@ -22,19 +24,23 @@ struct BenchOutput {
     form: Option<&'static str>,
     data: String,
     device: String,
+    processes: usize,
+    /// Threads of each process.
     threads: usize,
     nodes: usize,
     edges: usize,
     epochs: u32,
+    node_order: &'static str,
     /// Time to read or generate the dataset.
     load_ms: f64,
     #[serde(flatten)]
     timing: BenchResult,
+    /// Largest peak of all processes.
     peak_rss_mib: Option<u64>,
 }
 
 /// Measures the time of training steps and evaluation passes.
-pub fn run(args: BenchArgs) -> Result<ExitCode> {
+pub fn run(args: BenchArgs, peers: Arc<dyn Peers>) -> Result<ExitCode> {
     let mut options = args.options.0;
     options.entry("model").or_insert(DEFAULT_MODEL.into());
     let choices = Choices::new(options, None)?;
@@ -48,24 +54,39 @@ pub fn run(args: BenchArgs) -> Result<ExitCode> {
         output::note(NO_TF32);
     }
     let started = Instant::now();
-    let dataset = supergat::data::load_with(&source, &choices.load_options()?)?;
+    let work = match peers.count() {
+        1 => Work::Whole(supergat::data::load_with(&source, &choices.load_options()?)?),
+        _ => Work::open(&source, &choices, &resources, &peers)?,
+    };
     let load_ms = 1000.0 * started.elapsed().as_secs_f64();
-    let resolved = choices.resolve(&choices.choose(&dataset)?)?;
-    let timing = bench(&dataset, &resolved.settings, args.epochs as usize, resources, resolved.seed)?;
+    let resolved = choices.resolve(&choices.choose(work.dataset())?)?;
+    let (settings, epochs, seed) = (&resolved.settings, args.epochs as usize, resolved.seed);
+    let timing = match &work {
+        Work::Whole(dataset) => bench(dataset, settings, epochs, resources, seed)?,
+        Work::Divided { divided, .. } => divided.bench(settings, epochs, resources.threads, seed)?,
+    };
+    let [nodes, edges] = work.size();
+    let peak = memory::usage().map_or(0, |usage| usage.peak >> 20);
+    let peak = gather_one(&*peers, peak)?.into_iter().max().filter(|peak| *peak > 0);
+    if peers.rank() > 0 {
+        return Ok(ExitCode::SUCCESS);
+    }
     let measured = BenchOutput {
         schema: 1,
         peer: "supergat",
-        model: resolved.settings.model.to_string(),
-        form: resolved.settings.model.form().map(Form::name),
+        model: settings.model.to_string(),
+        form: settings.model.form().map(Form::name),
         data: source,
         device: resources.device.to_string(),
+        processes: peers.count(),
         threads: resources.threads,
-        nodes: dataset.nodes(),
-        edges: dataset.examples.iter().map(|example| example.graph.edges() - example.graph.nodes()).sum(),
+        nodes,
+        edges,
         epochs: args.epochs,
+        node_order: work.node_order(),
         load_ms,
         timing,
-        peak_rss_mib: memory::usage().map(|usage| usage.peak >> 20),
+        peak_rss_mib: peak,
     };
     if args.json {
         output::print_json(&measured)?;
@@ -73,6 +94,49 @@ pub fn run(args: BenchArgs) -> Result<ExitCode> {
         output::print(&table(&measured))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What is timed: a dataset, or the share of this process of a divided one.
+enum Work {
+    Whole(Dataset),
+    Divided { divided: Divided, size: [usize; 2] },
+}
+
+impl Work {
+    /// Reads the share of this process.
+    fn open(source: &str, choices: &Choices, resources: &Resources, peers: &Arc<dyn Peers>) -> Result<Self> {
+        processes::refuse_other_options("bench", choices, resources)?;
+        let file = processes::open_parts(source, &**peers)?;
+        processes::agree(&**peers, &file)?;
+        let graphs = (0..file.graphs()).map(|k| file.graph(k));
+        let size = graphs.fold([0, 0], |[n, e], graph| [n + graph.nodes(), e + graph.edges() - graph.nodes()]);
+        Ok(Self::Divided { divided: Divided::read(&file, Arc::clone(peers))?, size })
+    }
+
+    fn dataset(&self) -> &Dataset {
+        match self {
+            Self::Whole(dataset) => dataset,
+            Self::Divided { divided, .. } => divided.outline(),
+        }
+    }
+
+    fn node_order(&self) -> &'static str {
+        match self {
+            Self::Whole(dataset) => dataset.node_order(),
+            Self::Divided { .. } => "parts",
+        }
+    }
+
+    /// Returns the numbers of nodes and of directed edges.
+    fn size(&self) -> [usize; 2] {
+        match self {
+            Self::Whole(dataset) => {
+                let edges = dataset.examples.iter().map(|e| e.graph.edges() - e.graph.nodes()).sum();
+                [dataset.nodes(), edges]
+            }
+            Self::Divided { size, .. } => *size,
+        }
+    }
 }
 
 /// Converts `nodes,degree,features,classes[,skew]` to the specification of a generated graph.
@@ -93,16 +157,23 @@ fn random_graph(spec: &str) -> Result<String> {
 }
 
 fn table(measured: &BenchOutput) -> String {
-    let BenchOutput { model, data, device, threads, nodes, edges, epochs, timing, .. } = measured;
+    let BenchOutput { model, data, device, processes, threads, nodes, edges, epochs, timing, .. } = measured;
+    let workers = match processes {
+        1 => format!("{threads} threads"),
+        _ => format!("{processes} processes of {threads} threads"),
+    };
+    let sent = timing.sent_bytes.iter().max().filter(|bytes| **bytes > 0);
+    let sent = sent.map_or_else(String::new, |bytes| format!("  sent in a step {:>9.1} MB\n", *bytes as f64 / 1e6));
     let row = |name: &str, timing: &supergat::lab::Timing| {
         format!("  {name:<12}{:>12.3}{:>12.3}\n", timing.min, timing.median)
     };
     let memory = measured.peak_rss_mib.map_or_else(|| "unknown".to_owned(), |mib| format!("{mib} MiB"));
-    format!("{model} on {data}: {nodes} nodes, {edges} directed edges, {device}, {threads} threads, {epochs} epochs\n")
+    format!("{model} on {data}: {nodes} nodes, {edges} directed edges, {device}, {workers}, {epochs} epochs, ")
+        + &format!("node order {}\n", measured.node_order)
         + &format!("  {:<12}{:>12}{:>12}\n", "ms", "min", "median")
         + &row("training", &timing.train_ms)
         + &row("evaluation", &timing.eval_ms)
-        + &format!("  loading {:>16.3}\n  peak memory {memory}\n\n", measured.load_ms)
+        + &format!("  loading {:>16.3}\n  peak memory {memory}\n{sent}\n", measured.load_ms)
         + &format!("  {:<28}{:>6}{:>12}{:>12}{:>9}\n", "in a training step", "calls", "min", "median", "share")
         + &timing.kernels.iter().map(|kernel| kernel_row(kernel, timing.train_ms.median)).collect::<String>()
 }

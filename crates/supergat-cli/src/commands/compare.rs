@@ -4,6 +4,7 @@ use crate::args::CompareArgs;
 use crate::config::keys::nearest_first;
 use crate::error::{CliError, Result};
 use crate::output::{self, BOLD, SCHEMA, row};
+use crate::run_folder::summary::SplitMetrics;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
@@ -12,10 +13,11 @@ use supergat::lab::Summary;
 use supergat::lab::compare::{Answer, ComparedRun, Comparison, Sample, Side, compare, p_value};
 use supergat::lab::statistics::{Interval, TTest, Wilcoxon};
 use supergat::lab::sweep::{Record, ResultsFile, Status};
+use supergat::{NamedMetric, SplitChoice};
 
 /// Compares two sets of runs.
 pub fn run(args: &CompareArgs) -> Result<ExitCode> {
-    let (mut a, mut b) = (sample(&args.a)?, sample(&args.b)?);
+    let (mut a, mut b) = (sample(&args.a, args.metric.as_ref())?, sample(&args.b, args.metric.as_ref())?);
     if a.name == b.name {
         // For example, two run folders of one model.
         (a.name, b.name) = (args.a.clone(), args.b.clone());
@@ -35,12 +37,22 @@ pub fn run(args: &CompareArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Reads the runs named by an argument.
-fn sample(argument: &str) -> Result<Sample> {
+/// Reads the runs named by an argument, with the given metric.
+fn sample(argument: &str, metric: Option<&NamedMetric>) -> Result<Sample> {
     let path = Path::new(argument);
     if path.is_dir() {
-        return run_folder(path);
+        return run_folder(path, metric);
     }
+    let results_file = |file: &str, filter: &str| {
+        let sample = results_file(file, filter)?;
+        match metric.filter(|metric| metric.to_string() != sample.metric) {
+            Some(metric) => Err(CliError::usage(format!(
+                "--metric {metric}: {file} contains {} only; compare run folders of `supergat train`",
+                sample.metric
+            ))),
+            None => Ok(sample),
+        }
+    };
     match argument
         .char_indices()
         .map(|(k, _)| k)
@@ -66,6 +78,8 @@ struct RunFolderSummary {
     splits: Vec<usize>,
     test: Summary,
     #[serde(default)]
+    metrics: SplitMetrics,
+    #[serde(default)]
     interrupted: bool,
 }
 
@@ -76,11 +90,18 @@ struct RunFolderConfig {
 }
 
 /// Reads the runs of a run folder.
-fn run_folder(path: &Path) -> Result<Sample> {
-    let summary: RunFolderSummary = read(path.join("summary.json"), |text| Ok(serde_json::from_str(text)?))?;
+fn run_folder(path: &Path, metric: Option<&NamedMetric>) -> Result<Sample> {
+    let mut summary: RunFolderSummary = read(path.join("summary.json"), |text| Ok(serde_json::from_str(text)?))?;
     let config: RunFolderConfig = read(path.join("config.toml"), |text| Ok(toml::from_str(text)?))?;
     if summary.interrupted {
         return Err(CliError::usage(format!("{}: the run was interrupted; train it again to the end", path.display())));
+    }
+    if let Some(metric) = metric.filter(|metric| metric.to_string() != summary.metric) {
+        summary.test = summary
+            .metrics
+            .test(metric)
+            .map_err(|reason| CliError::usage(format!("--metric {metric}: {} {reason}", path.display())))?;
+        summary.metric = metric.to_string();
     }
     let finite = summary.test.values.iter().all(|value| value.is_finite());
     if summary.seeds.is_empty() || summary.seeds.len() != summary.test.values.len() || !finite {
@@ -203,8 +224,8 @@ fn results_file(file: &str, filter: &str) -> Result<Sample> {
 fn differing(records: &[&Record]) -> Vec<String> {
     let comparable = |record: &Record| {
         let mut choices = choices(record);
-        if record.split.starts_with("random:") {
-            choices.insert("split".into(), "random".into());
+        if let Ok(split) = record.split.parse::<SplitChoice>() {
+            choices.insert("split".into(), split.without_seed().into());
         }
         choices
     };
@@ -225,18 +246,20 @@ fn example(record: &Record, names: &[String]) -> String {
 
 fn table(comparison: &Comparison) -> String {
     let Comparison { dataset, metric, a, b, .. } = comparison;
+    let digits = if comparison.is_in_percent() { 2 } else { 4 };
     let how = if comparison.paired { "paired: same splits and seeds" } else { "unpaired" };
     let mut text = format!("{BOLD}test {metric} on {dataset}{BOLD:#}, {how}\n");
     for side in [a, b] {
         text += &row(
             &side.name,
-            &mean(side),
-            &format!("({}{})", output::count(side.runs, "run"), interval(&side.interval)),
+            &mean(side, comparison.is_in_percent()),
+            &format!("({}{})", output::count(side.runs, "run"), interval(&side.interval, digits)),
         );
     }
     let t = |test: &TTest| format!("{} (t = {:.2}, {:.1} degrees of freedom)", p_value(test.p), test.t, test.df);
-    let difference = |test: &TTest| format!("{:+.2} points", test.difference);
-    let ends = comparison.decisive().value().map_or_else(String::new, |test| span(&test.interval));
+    let sign = |value: f64| if value < 0.0 { "" } else { "+" };
+    let difference = |test: &TTest| format!("{}{}", sign(test.difference), comparison.difference(test.difference));
+    let ends = comparison.decisive().value().map_or_else(String::new, |test| span(&test.interval, digits));
     text += &row("difference", &comparison.decisive().text(difference), &ends);
     if let Some(test) = &comparison.paired_t {
         text += &row("paired t-test", &test.text(t), "");
@@ -255,22 +278,24 @@ fn table(comparison: &Comparison) -> String {
         &comparison.effect.text(|e| format!("d = {:.2}, g = {:.2}", e.d, e.g)),
         "(standard deviations)",
     );
-    let detectable = comparison.detectable.text(|points| format!("{points:.2} points"));
+    let detectable = comparison.detectable.text(|difference| comparison.difference(*difference));
     text += &row("smallest detectable", &detectable, "(at level 0.05 with power 0.8)");
     text + &format!("\n{}\n", comparison.conclusion)
 }
 
-fn mean(side: &Side) -> String {
+fn mean(side: &Side, is_in_percent: bool) -> String {
+    let (digits, unit) = if is_in_percent { (2, " %") } else { (4, "") };
     match side.runs {
-        1 => format!("{:.2} %", side.mean),
-        _ => format!("{:.2} ± {:.2} %", side.mean, side.std),
+        1 => format!("{:.digits$}{unit}", side.mean),
+        _ => format!("{:.digits$} ± {:.digits$}{unit}", side.mean, side.std),
     }
 }
 
-fn interval(interval: &Answer<Interval>) -> String {
-    interval.value().map_or_else(String::new, |interval| format!(", 95 %: {:.2} to {:.2}", interval.low, interval.high))
+fn interval(interval: &Answer<Interval>, digits: usize) -> String {
+    let text = |interval: &Interval| format!(", 95 %: {:.digits$} to {:.digits$}", interval.low, interval.high);
+    interval.value().map_or_else(String::new, text)
 }
 
-fn span(interval: &Interval) -> String {
-    format!("(95 %: {:+.2} to {:+.2})", interval.low, interval.high)
+fn span(interval: &Interval, digits: usize) -> String {
+    format!("(95 %: {:+.digits$} to {:+.digits$})", interval.low, interval.high)
 }

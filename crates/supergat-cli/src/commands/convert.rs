@@ -1,11 +1,13 @@
 //! Implementation of `supergat convert`.
 
 use crate::args::ConvertArgs;
+use crate::commands::partition::divide;
 use crate::config::load_options;
 use crate::error::Result;
 use crate::output::{self, SCHEMA};
 use serde::Serialize;
 use std::process::ExitCode;
+use supergat::data::converted::ENDING;
 
 /// Summary of the converted dataset, printed by `--json`.
 #[derive(Debug, Serialize)]
@@ -18,11 +20,20 @@ struct ConvertOutput {
     directed_edges: usize,
     features: usize,
     classes: usize,
+    node_order: &'static str,
 }
 
 /// Converts a dataset to a file or a folder of tables.
 pub fn run(args: &ConvertArgs) -> Result<ExitCode> {
-    let dataset = supergat::data::load_with(&args.source, &load_options(args.split, &args.reading.0)?)?;
+    let mut options = load_options(args.split, &args.reading.0)?;
+    // Tables have no place for an order, and parts have their own.
+    if args.dest.extension().is_some_and(|extension| extension == ENDING) && args.parts.is_none() {
+        options.node_order = args.node_order;
+    }
+    let mut dataset = supergat::data::load_with(&args.source, &options)?;
+    if let Some(parts) = args.parts {
+        divide(&mut dataset, parts)?;
+    }
     supergat::data::convert(&dataset, &args.dest)?;
     let written = ConvertOutput {
         schema: SCHEMA,
@@ -33,13 +44,17 @@ pub fn run(args: &ConvertArgs) -> Result<ExitCode> {
         directed_edges: dataset.examples.iter().map(|example| example.graph.edges() - example.graph.nodes()).sum(),
         features: dataset.features(),
         classes: dataset.classes(),
+        node_order: dataset.node_order(),
     };
     if args.json {
         output::print_json(&written)?;
     } else {
-        let ConvertOutput { dataset, place, directed_edges, features, .. } = &written;
+        let ConvertOutput { dataset, place, directed_edges, features, node_order, .. } = &written;
         let nodes = output::count(written.nodes, "node");
-        output::print(&format!("{place}: {dataset}, {nodes}, {directed_edges} directed edges, {features} features\n"))?;
+        let order = if *node_order == "given" { String::new() } else { format!(", node order {node_order}") };
+        output::print(&format!(
+            "{place}: {dataset}, {nodes}, {directed_edges} directed edges, {features} features{order}\n"
+        ))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -3,11 +3,13 @@
 use crate::args::EvaluateArgs;
 use crate::error::{CliError, Result};
 use crate::output::{self, BOLD, SCHEMA};
-use crate::run_folder;
-use crate::run_folder::summary::metric;
+use crate::run_folder::predicted::{Predicted, Request};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::process::ExitCode;
-use supergat::Evaluation;
+use std::sync::Arc;
+use supergat::engine::peers::Peers;
+use supergat::{ClassMetrics, Evaluation, Metric, Metrics};
 
 /// Scores of a model on a dataset, printed by `--json`.
 #[derive(Debug, Serialize)]
@@ -29,25 +31,56 @@ struct SplitScore {
     /// Metric in percent.
     metric: f64,
     loss: f64,
+    /// All metrics by name, with the temperature and the threshold of the model. Shares are in percent.
+    metrics: BTreeMap<String, Option<f64>>,
+    /// Metrics of every class, in the order of the classes.
+    classes: Vec<ClassScore>,
+}
+
+/// Metrics of one class. Shares are in percent; `None` where undefined.
+#[derive(Debug, Serialize)]
+struct ClassScore {
+    class: String,
+    nodes: u64,
+    predictions: u64,
+    precision: Option<f64>,
+    recall: Option<f64>,
+    f1: Option<f64>,
+}
+
+impl ClassScore {
+    fn of((class, metrics): (&String, &ClassMetrics)) -> Self {
+        let ClassMetrics { nodes, predictions, precision, recall, f1 } = *metrics;
+        let [precision, recall, f1] = [precision, recall, f1].map(|share| share.map(|share| 100.0 * share));
+        Self { class: class.clone(), nodes, predictions, precision, recall, f1 }
+    }
 }
 
 /// Evaluates a model.
-pub fn run(args: &EvaluateArgs) -> Result<ExitCode> {
-    let (model, dataset) = run_folder::open(&args.run, args.dataset.as_deref(), args.split, &args.tables.0)?;
-    let model = model.on(args.device)?;
-    let Evaluation { train, validation, test } = model.evaluate(&dataset)?;
+pub fn run(args: &EvaluateArgs, peers: Arc<dyn Peers>) -> Result<ExitCode> {
+    let request = Request {
+        run: &args.run,
+        source: args.dataset.as_deref(),
+        split: args.split,
+        tables: &args.tables.0,
+        device: args.device,
+    };
+    let Some(Predicted { model, dataset, predictions }) = request.predict(peers)? else { return Ok(ExitCode::SUCCESS) };
+    let Evaluation { train, validation, test } = model.evaluate_predictions(&dataset, &predictions)?;
     let score = |split: Option<supergat::SplitScore>| {
-        split.map(|supergat::SplitScore { nodes, score }| SplitScore {
+        split.map(|supergat::SplitScore { nodes, score, metrics }| SplitScore {
             nodes,
             metric: 100.0 * score.metric,
             loss: score.loss,
+            metrics: named(&metrics),
+            classes: model.class_names().iter().zip(&metrics.classes).map(ClassScore::of).collect(),
         })
     };
     let evaluation = EvaluateOutput {
         schema: SCHEMA,
         dataset: dataset.name.clone(),
         model: model.model_name(),
-        metric: metric(&dataset),
+        metric: if dataset.is_multi_label() { "micro-f1" } else { "accuracy" },
         train: score(train),
         validation: score(validation),
         test: score(test),
@@ -72,9 +105,50 @@ fn table(evaluation: &EvaluateOutput) -> String {
         format!("{BOLD}{model} on {dataset}{BOLD:#}\n  {:<12}{:>8}{metric:>12}{:>10}\n", "", "nodes", "loss");
     let splits = [("train", &evaluation.train), ("validation", &evaluation.validation), ("test", &evaluation.test)];
     for (name, score) in splits {
-        if let Some(SplitScore { nodes, metric, loss }) = score {
+        if let Some(SplitScore { nodes, metric, loss, .. }) = score {
             text += &format!("  {name:<12}{nodes:>8}{metric:>10.2} %{loss:>10.4}\n");
         }
     }
+    let measured: Vec<(&str, &SplitScore)> =
+        splits.iter().filter_map(|(name, score)| score.as_ref().map(|score| (*name, score))).collect();
+    let head: String = measured.iter().map(|(name, _)| format!("{name:>14}")).collect();
+    text += &format!("\n  {:<20}{head}\n", "");
+    for metric in Metric::ALL {
+        // Two classes have precisions of the first nodes, for as many nodes as there are.
+        let is_first = matches!(metric, Metric::PrecisionAt10 | Metric::PrecisionAt100 | Metric::PrecisionAt1000);
+        if is_first && measured.iter().all(|(_, score)| score.metrics[&metric.key()].is_none()) {
+            continue;
+        }
+        let value = |(_, score): &(&str, &SplitScore)| match score.metrics[&metric.key()] {
+            Some(value) if metric.is_share() => format!("{value:>12.2} %"),
+            Some(value) => format!("{value:>14.4}"),
+            None => format!("{:>14}", "-"),
+        };
+        let values: String = measured.iter().map(value).collect();
+        text += &format!("  {metric:<20}{values}\n");
+    }
+    text + &measured.last().map_or_else(String::new, |(name, score)| class_table(name, &score.classes))
+}
+
+/// Formats the metrics of every class as a table.
+fn class_table(split: &str, classes: &[ClassScore]) -> String {
+    let title = format!("{split} nodes by class");
+    let width = classes.iter().map(|score| score.class.chars().count()).chain([title.len()]).max().unwrap_or(0);
+    let mut text = format!(
+        "\n  {title:<width$}{:>10}{:>13}{:>12}{:>12}{:>12}\n",
+        "nodes", "predictions", "precision", "recall", "f1"
+    );
+    let percent = |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{share:.2} %"));
+    for ClassScore { class, nodes, predictions, precision, recall, f1 } in classes {
+        let [precision, recall, f1] = [*precision, *recall, *f1].map(percent);
+        text += &format!("  {class:<width$}{nodes:>10}{predictions:>13}{precision:>12}{recall:>12}{f1:>12}\n");
+    }
     text
+}
+
+/// Returns all metrics by name; shares in percent.
+fn named(metrics: &Metrics) -> BTreeMap<String, Option<f64>> {
+    let scaled =
+        |metric: Metric| metrics.get(metric).map(|value| if metric.is_share() { 100.0 * value } else { value });
+    Metric::ALL.into_iter().map(|metric| (metric.key(), scaled(metric))).collect()
 }

@@ -23,6 +23,8 @@ struct InspectOutput<'a> {
     statistics: &'a GraphStatistics,
     /// Columns of the tables: type, number of features and reason.
     columns: &'a [Decision],
+    /// Columns of the table of links.
+    link_columns: &'a [Decision],
     /// Notes of the reader: how it interpreted the files, what it counted and skipped.
     notes: &'a [String],
 }
@@ -32,16 +34,19 @@ pub fn run(args: &InspectArgs) -> Result<ExitCode> {
     let dataset = supergat::data::load_with(&args.dataset, &load_options(args.split, &args.reading.0)?)?;
     let statistics = &GraphStatistics::of(&dataset);
     let columns = dataset.schema.as_ref().map_or(&[][..], |schema| &schema.decisions);
+    let link_columns = dataset.link_schema.as_ref().map_or(&[][..], |schema| &schema.columns.decisions);
     if args.json {
         output::print_json(&InspectOutput {
             schema: SCHEMA,
             dataset: &dataset.name,
             statistics,
             columns,
+            link_columns,
             notes: &dataset.notes,
         })?;
     } else {
-        output::print(&(table(&dataset.name, statistics) + &column_list(columns) + &notes(&dataset.notes)))?;
+        let columns = column_list("columns", columns) + &column_list("columns of links", link_columns);
+        output::print(&(table(&dataset.name, statistics) + &columns + &notes(&dataset.notes)))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -87,13 +92,13 @@ fn table(name: &str, s: &GraphStatistics) -> String {
 }
 
 /// Formats the decisions on the columns of tables, one line each.
-fn column_list(columns: &[Decision]) -> String {
+fn column_list(heading: &str, columns: &[Decision]) -> String {
     if columns.is_empty() {
         return String::new();
     }
     let names: Vec<String> = columns.iter().map(|column| short(&column.name)).collect();
     let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
-    let mut text = format!("{BOLD}columns{BOLD:#}\n");
+    let mut text = format!("{BOLD}{heading}{BOLD:#}\n");
     for (name, column) in names.iter().zip(columns).take(MAX_COLUMNS) {
         let features = match column.features {
             0 => "-".to_owned(),

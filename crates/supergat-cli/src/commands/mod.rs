@@ -9,6 +9,7 @@ pub mod devices;
 pub mod download;
 pub mod evaluate;
 pub mod inspect;
+pub mod partition;
 pub mod predict;
 pub mod recommend;
 pub mod report;

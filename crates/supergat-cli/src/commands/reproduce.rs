@@ -84,7 +84,7 @@ fn plans(args: &ReproduceArgs) -> Result<Vec<TablePlan>> {
 
 /// Returns the datasets on which training is timed.
 fn timed(args: &ReproduceArgs) -> Result<Vec<String>> {
-    if args.table_only || !matches!(args.table, TableChoice::WallClock | TableChoice::All) {
+    if !args.measures_times() {
         return Ok(Vec::new());
     }
     let mut datasets = WallClock::datasets();

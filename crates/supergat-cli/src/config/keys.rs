@@ -3,6 +3,7 @@
 use crate::error::{CliError, Result};
 use std::sync::LazyLock;
 use supergat::hyperparameters::{self, HYPERPARAMETERS, Hyperparameter, Range};
+use supergat::{Calibrate, ClassWeight, DEFAULT_MODEL, Duplicates, Select, ThresholdRule};
 use toml::Value;
 
 /// Type of the value of a key.
@@ -14,6 +15,8 @@ pub enum Kind {
     Whole,
     /// Floating-point number.
     Number,
+    /// One of these texts.
+    Choice(&'static [&'static str]),
     /// Boolean whose option, `--no-KEY`, sets it to false.
     Switch,
     /// Boolean whose option sets it to true.
@@ -42,10 +45,16 @@ pub struct Key {
 pub const RUN: &str = "Run";
 /// Heading of the options for reading tables. These keys have no value unless the user sets one.
 pub const TABLES: &str = "Tables (nodes.csv, edges.csv)";
+/// Key of the order of the nodes. It has no value unless the user sets one.
+pub const NODE_ORDER: &str = "node_order";
+/// Key of the division of features by their sum over each node.
+pub const ROW_NORMALISE: &str = "row_normalise";
 /// Value of the key `splits`.
 const ALL: &str = "all";
 /// Heading of the keys for features computed from the graph. They have no value unless the user sets one.
 pub const FEATURES: &str = "Features from the graph";
+/// Heading of the keys for probabilities and decisions. They have no value unless the user sets one.
+pub const DECISIONS: &str = "Rare classes, probabilities and decisions";
 /// Maximum number of seeds.
 const MAX_SEEDS: i64 = 1_000_000;
 
@@ -55,18 +64,22 @@ const fn key(name: &'static str, kind: Kind, heading: &'static str, description:
 
 /// All keys, in display order: those of the run, the hyperparameters of the library, those for reading the dataset.
 pub static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
+    let model = DEFAULT_MODEL.parse().expect("a model name");
     let hyperparameters = HYPERPARAMETERS.iter().map(|hyperparameter| {
         let kind = match hyperparameter.range {
             Range::Whole(..) => Kind::Whole,
+            Range::Switch if hyperparameter.default(model) == hyperparameters::Value::Switch(false) => Kind::Flag,
             Range::Switch => Kind::Switch,
+            Range::Choice(names) => Kind::Choice(names),
             _ => Kind::Number,
         };
         key(hyperparameter.name, kind, hyperparameter.group.heading(), hyperparameter.meaning)
     });
-    RUN_KEYS.into_iter().chain(hyperparameters).chain(FEATURE_KEYS).chain(TABLE_KEYS).collect()
+    let decisions = DECISION_KEYS.into_iter();
+    RUN_KEYS.into_iter().chain(hyperparameters).chain(decisions).chain(FEATURE_KEYS).chain(TABLE_KEYS).collect()
 });
 
-const RUN_KEYS: [Key; 6] = [
+const RUN_KEYS: [Key; 8] = [
     key(
         "dataset",
         Kind::Text,
@@ -78,7 +91,7 @@ const RUN_KEYS: [Key; 6] = [
         "split",
         Kind::Text,
         RUN,
-        "Train/validation/test split: published, random, random:SEED, full-supervised, or a split number",
+        "Train/validation/test split: published, random:SEED, random:60/20/20:SEED (per cent of the labelled nodes), full-supervised, or a split number",
     ),
     key(
         "splits",
@@ -86,11 +99,46 @@ const RUN_KEYS: [Key; 6] = [
         RUN,
         "Train once on every split of the files, split k with seed + k; the only value is all",
     ),
+    key(
+        "select",
+        Kind::Text,
+        RUN,
+        "Score that chooses the best epoch and seed: accuracy, balanced-accuracy, macro-f1, auroc, average-precision or loss",
+    ),
     key("seed", Kind::Whole, RUN, "First seed, for initial weights, dropout and sampling"),
     key("seeds", Kind::Whole, RUN, "Number of seeds to run: seed, seed + 1, ..."),
+    key(
+        NODE_ORDER,
+        Kind::Text,
+        RUN,
+        "Order of the nodes inside the engine: given; local, with neighbours close, which is faster on large graphs; or auto",
+    ),
 ];
 
-const FEATURE_KEYS: [Key; 2] = [
+const DECISION_KEYS: [Key; 5] = [
+    key(
+        "class_weight",
+        Kind::Text,
+        DECISIONS,
+        "Weights of classes in training: balanced, none, or a list such as fraud=20,other=1",
+    ),
+    key("calibrate", Kind::Text, DECISIONS, "Calibrate probabilities on the validation nodes: temperature or none"),
+    key(
+        "threshold",
+        Kind::Text,
+        DECISIONS,
+        "Threshold of the positive one of two classes, chosen on the validation nodes: f1, precision=0.9, recall=0.8, or a probability",
+    ),
+    key(
+        "positive",
+        Kind::Text,
+        DECISIONS,
+        "Positive one of two classes, for the threshold, AUROC, average precision and the precision of the first nodes",
+    ),
+    key("ensemble", Kind::Flag, DECISIONS, "Write the mean probabilities of all seeds to predictions.csv"),
+];
+
+const FEATURE_KEYS: [Key; 3] = [
     key(
         "features",
         Kind::Text,
@@ -98,16 +146,30 @@ const FEATURE_KEYS: [Key; 2] = [
         "Replace given features by computed ones: structural, spectral:COUNT, or structural,spectral:COUNT",
     ),
     key("add_features", Kind::Text, FEATURES, "Add such features to the given ones"),
+    key(
+        ROW_NORMALISE,
+        Kind::Flag,
+        FEATURES,
+        "Divide the given features of each node by their sum; no principal components of published datasets",
+    ),
 ];
 
-const TABLE_KEYS: [Key; 17] = [
+const TABLE_KEYS: [Key; 20] = [
     key("delimiter", Kind::Text, TABLES, "Field delimiter: one character, tab or space"),
     key("id_column", Kind::Text, TABLES, "Column with node ids: its name, or its number counted from 1"),
     key("label_column", Kind::Text, TABLES, "Column with the class of each node"),
     key("split_column", Kind::Text, TABLES, "Column with the split of each node: train, validation or test"),
     key("source_column", Kind::Text, TABLES, "Column with the source node of each link"),
     key("target_column", Kind::Text, TABLES, "Column with the target node of each link"),
-    key("ignore_columns", Kind::Text, TABLES, "Columns of the node table to ignore, separated by commas"),
+    key("edge_weight", Kind::Text, TABLES, "Column with the weight of each link (default: weight, if there is one)"),
+    key(
+        "duplicates",
+        Kind::Text,
+        TABLES,
+        "Links that are listed several times: add their weights (sum), take the largest (max) or the first, or error",
+    ),
+    key("two_way", Kind::Flag, TABLES, "Columns of links mean something else against the direction of a link"),
+    key("ignore_columns", Kind::Text, TABLES, "Columns of nodes and links to ignore, separated by commas"),
     key("numeric", Kind::Text, TABLES, "Columns to read as numbers, separated by commas (default: detected)"),
     key("categorical", Kind::Text, TABLES, "Columns to read as categories, separated by commas (default: detected)"),
     key("date", Kind::Text, TABLES, "Columns to read as dates, separated by commas (default: detected)"),
@@ -143,7 +205,7 @@ impl Key {
 
     /// Returns whether it is an option of reading a dataset, besides the split.
     pub fn reads_dataset(&self) -> bool {
-        [FEATURES, TABLES].contains(&self.heading)
+        [FEATURES, TABLES].contains(&self.heading) || self.name == NODE_ORDER
     }
 
     /// Returns the name of its option, without the leading dashes.
@@ -152,17 +214,36 @@ impl Key {
         if self.kind == Kind::Switch { format!("no-{name}") } else { name }
     }
 
+    /// Validates a text with few possible values.
+    fn check_text(&self, text: &str) -> std::result::Result<(), String> {
+        match self.name {
+            "splits" if text != ALL => Err(format!("must be {ALL}")),
+            "select" if !is_default_score(text) => text.parse::<Select>().map(drop),
+            "calibrate" => text.parse::<Calibrate>().map(drop),
+            "class_weight" => text.parse::<ClassWeight>().map(drop),
+            "threshold" => text.parse::<ThresholdRule>().map(drop),
+            "duplicates" => text.parse::<Duplicates>().map(drop),
+            _ => Ok(()),
+        }
+    }
+
     /// Validates the type and the range of a value.
     pub fn check(&self, value: &Value) -> Result<()> {
-        if let (Some(hyperparameter), Some(given)) = (Hyperparameter::named(self.name), hyperparameter_value(value)) {
+        if let Some(hyperparameter) = Hyperparameter::named(self.name)
+            && let Some(given) = hyperparameter_value(hyperparameter, value)?
+        {
             return Ok(hyperparameter.check(given).map(drop)?);
         }
         let (min, max) = if self.name == "seeds" { (1, MAX_SEEDS) } else { (0, i64::MAX) };
         let expected = match (self.kind, value) {
-            (Kind::Text, Value::String(text)) if self.name == "splits" && text != ALL => format!("must be {ALL}"),
-            (Kind::Text, Value::String(_)) | (Kind::Flag | Kind::Toggle { .. }, Value::Boolean(_)) => return Ok(()),
+            (Kind::Text, Value::String(text)) => match self.check_text(text) {
+                Ok(()) => return Ok(()),
+                Err(reason) => reason,
+            },
+            (Kind::Flag | Kind::Toggle { .. }, Value::Boolean(_)) => return Ok(()),
             (Kind::Whole, Value::Integer(number)) if (min..=max).contains(number) => return Ok(()),
             (Kind::Text, _) => "must be a text in quotation marks".to_owned(),
+            (Kind::Choice(names), _) => format!("must be one of {}, in quotation marks", names.join(", ")),
             (Kind::Number, _) => "must be a number".to_owned(),
             (Kind::Switch | Kind::Flag | Kind::Toggle { .. }, _) => "must be true or false".to_owned(),
             (Kind::Whole, _) => format!("must be a whole number from {min} to {max}"),
@@ -171,14 +252,21 @@ impl Key {
     }
 }
 
-/// Converts a value of a file or an option to one of a hyperparameter; `None` for texts and other types.
-pub fn hyperparameter_value(value: &Value) -> Option<hyperparameters::Value> {
-    match *value {
-        Value::Integer(number) => Some(u64::try_from(number).map_or((number as f64).into(), Into::into)),
-        Value::Float(number) => Some(number.into()),
-        Value::Boolean(on) => Some(on.into()),
+/// Returns whether a score is the one that is used without a choice.
+pub fn is_default_score(text: &str) -> bool {
+    ["accuracy", "micro-f1"].contains(&text)
+}
+
+/// Converts a value of a file or an option to one of a hyperparameter; `None` for texts where there is no choice, and for
+/// other types. Fails for an unknown choice.
+pub fn hyperparameter_value(hyperparameter: &Hyperparameter, value: &Value) -> Result<Option<hyperparameters::Value>> {
+    Ok(match value {
+        Value::Integer(number) => Some(u64::try_from(*number).map_or((*number as f64).into(), Into::into)),
+        Value::Float(number) => Some((*number).into()),
+        Value::Boolean(on) => Some((*on).into()),
+        Value::String(name) if matches!(hyperparameter.range, Range::Choice(_)) => Some(hyperparameter.choice(name)?),
         _ => None,
-    }
+    })
 }
 
 /// Formats a value as in a configuration file; very small and large numbers have an exponent.
@@ -208,6 +296,8 @@ mod tests {
         assert!(!check("layers", Value::Integer(-1)) && !check("layers", Value::Float(2.0)));
         assert!(check("seed", Value::Integer(i64::MAX)) && check("seed", Value::Integer(0)));
         assert!(!check("seeds", Value::Integer(0)) && check("seeds", Value::Integer(1)));
+        assert!(check("norm", Value::String("batch".into())) && !check("norm", Value::String("group".into())));
+        assert!(!check("norm", Value::Integer(1)) && check("input_layer", Value::Boolean(true)));
         assert!(!check("early_stop", Value::Integer(1)) && !check("model", Value::Boolean(true)));
     }
 

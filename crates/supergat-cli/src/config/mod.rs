@@ -3,15 +3,17 @@
 //! In order of increasing precedence: general defaults, the paper's preset for the dataset and model, the
 //! configuration file, the options.
 
+mod contradiction;
 pub mod keys;
 
 use crate::error::{CliError, Result};
-use keys::{KEYS, Key, Kind, hyperparameter_value, nearest_first, shown};
+use keys::{DECISIONS, KEYS, Key, Kind, NODE_ORDER, ROW_NORMALISE, hyperparameter_value, nearest_first, shown};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use supergat::hyperparameters::Hyperparameter;
 use supergat::{
-    AUTO, Choice, Classifier, DEFAULT_MODEL, Dataset, FeatureChoice, LoadOptions, Settings, SplitChoice, TableOptions,
+    AUTO, Choice, ClassWeight, Classifier, DEFAULT_MODEL, Dataset, DecisionOptions, FeatureChoice, LoadOptions,
+    NodeOrderChoice, Settings, SplitChoice, TableOptions,
 };
 use toml::{Table, Value};
 
@@ -42,8 +44,10 @@ pub struct Resolved {
     pub seeds: u64,
     /// Model and hyperparameters.
     pub settings: Settings,
-    /// Options for reading the dataset: computed features, and those for tables.
+    /// Options for reading the dataset: computed features, the order of nodes, and those for tables.
     pub reading: Values,
+    /// Given options for probabilities and decisions.
+    pub decisions: Values,
 }
 
 impl Choices {
@@ -61,10 +65,17 @@ impl Choices {
         self.given("dataset").and_then(Value::as_str).unwrap_or(DATASET)
     }
 
+    /// Returns whether the model is named.
+    pub fn names_model(&self) -> bool {
+        self.given("model").is_some()
+    }
+
     /// Returns the options for loading the dataset.
     pub fn load_options(&self) -> Result<LoadOptions> {
         let split = self.given("split").and_then(Value::as_str).map_or(Ok(SplitChoice::default()), str::parse)?;
-        load_options(split, &self.reading())
+        let node_order = self.given(NODE_ORDER).and_then(Value::as_str);
+        let node_order = node_order.map_or(Ok(NodeOrderChoice::default()), str::parse)?;
+        Ok(LoadOptions { node_order, ..load_options(split, &self.reading())? })
     }
 
     /// Returns whether every split of the files is trained. Other choices of splits and seeds are then refused.
@@ -96,6 +107,19 @@ impl Choices {
         keys.filter_map(|key| Some((key.name, self.given(key.name)?.clone()))).collect()
     }
 
+    /// Returns the weights of classes in training.
+    pub fn class_weight(&self) -> ClassWeight {
+        let text = self.given("class_weight").and_then(Value::as_str);
+        // It was checked before.
+        text.and_then(|text| text.parse().ok()).unwrap_or_default()
+    }
+
+    /// Returns the given options for probabilities and decisions.
+    fn decisions(&self) -> Values {
+        let keys = KEYS.iter().filter(|key| key.heading == DECISIONS);
+        keys.filter_map(|key| Some((key.name, self.given(key.name)?.clone()))).collect()
+    }
+
     /// Chooses model and settings for a dataset.
     pub fn choose(&self, dataset: &Dataset) -> Result<Choice> {
         let mut builder = Classifier::builder();
@@ -103,13 +127,25 @@ impl Choices {
             builder = builder.model(model);
         }
         for values in self.file.iter().map(|(_, values)| values).chain([&self.options]) {
-            // An explicit switch overrides the early-stopping keys beside it, which enable early stopping.
-            let (switch, others): (Vec<_>, Vec<_>) = values.iter().partition(|(name, _)| **name == "early_stop");
+            // An explicit switch overrides the keys beside it, which turn it on.
+            let is_switch = |name: &str| {
+                let of_group = Hyperparameter::named(name).and_then(|known| known.group.switch());
+                name == "early_stop" || of_group == Some(name)
+            };
+            let (switch, others): (Vec<_>, Vec<_>) = values.iter().partition(|(name, _)| is_switch(name));
             for (name, value) in others.into_iter().chain(switch) {
-                if let (Some(_), Some(value)) = (Hyperparameter::named(name), hyperparameter_value(value)) {
+                if let Some(hyperparameter) = Hyperparameter::named(name)
+                    && let Some(value) = hyperparameter_value(hyperparameter, value)?
+                {
                     builder = builder.set(name, value)?;
                 }
             }
+        }
+        if let Some(select) = self.given("select").and_then(Value::as_str).and_then(|text| text.parse().ok()) {
+            builder = builder.select(select);
+        }
+        if let Some(class) = self.given("positive").and_then(Value::as_str) {
+            builder = builder.positive(class);
         }
         Ok(builder.choose(dataset)?)
     }
@@ -125,6 +161,7 @@ impl Choices {
             seeds: whole("seeds", 1),
             settings: choice.settings,
             reading: self.reading(),
+            decisions: self.decisions(),
         })
     }
 
@@ -147,10 +184,10 @@ impl Choices {
         }
         let given = hyperparameters().filter_map(|key| {
             let value = self.options.get(key.name)?;
-            Some(if key.kind == Kind::Switch {
-                format!("--{}", key.option())
-            } else {
-                format!("--{} {}", key.option(), shown(value))
+            Some(match (key.kind, value) {
+                (Kind::Switch | Kind::Flag, _) => format!("--{}", key.option()),
+                (Kind::Choice(_), Value::String(name)) => format!("--{} {name}", key.option()),
+                _ => format!("--{} {}", key.option(), shown(value)),
             })
         });
         let given: Vec<String> = given.collect();
@@ -176,6 +213,22 @@ impl Resolved {
         (self.seed..self.seed.saturating_add(self.seeds)).collect()
     }
 
+    /// Returns how probabilities and decisions are made.
+    pub fn decision(&self) -> DecisionOptions {
+        let text = |name: &str| self.decisions.get(name).and_then(Value::as_str);
+        // Both were checked before.
+        DecisionOptions {
+            calibrate: text("calibrate").and_then(|text| text.parse().ok()).unwrap_or_default(),
+            threshold: text("threshold").and_then(|text| text.parse().ok()),
+            positive: self.settings.positive,
+        }
+    }
+
+    /// Returns whether predictions.csv has the mean probabilities of all seeds.
+    pub fn is_ensemble(&self) -> bool {
+        self.decisions.get("ensemble").and_then(Value::as_bool).unwrap_or(false)
+    }
+
     /// Returns a commented configuration file that resolves to these settings.
     pub fn to_toml(&self) -> String {
         let mut values = Table::try_from(self.settings).expect("settings are a table");
@@ -187,7 +240,17 @@ impl Resolved {
         } else {
             values.insert("seeds".into(), Value::Integer(self.seeds as i64));
         }
-        values.extend(self.reading.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
+        // The name of the positive class is among the decisions.
+        values.remove("positive");
+        if !self.settings.model.is_network() {
+            let is_read = |name: &str| {
+                Hyperparameter::named(name).is_none_or(|known| known.group.applies_to(self.settings.model))
+            };
+            values.retain(|name, _| is_read(name));
+        }
+        values.extend(
+            self.decisions.iter().chain(&self.reading).map(|(name, value)| ((*name).to_owned(), value.clone())),
+        );
         let mut text = String::from("# A run of supergat. To repeat it: supergat train --config FILE\n");
         let mut heading = "";
         for key in KEYS.iter().filter(|key| values.contains_key(key.name)) {
@@ -201,7 +264,8 @@ impl Resolved {
     }
 }
 
-/// Builds the options for loading a dataset from the split and the given options for reading it.
+/// Builds the options for loading a dataset from the split and the given options for reading it. Its nodes keep the
+/// given order, which is enough where nothing is trained.
 pub fn load_options(split: SplitChoice, reading: &Values) -> Result<LoadOptions> {
     let mut tables = reading.clone();
     let mut list = |key: &str| tables.remove(key).and_then(|value| value.as_str().map(str::to_owned));
@@ -215,9 +279,13 @@ pub fn load_options(split: SplitChoice, reading: &Values) -> Result<LoadOptions>
         (None, Some(list)) => FeatureChoice::add(&list)?,
         (None, None) => FeatureChoice::default(),
     };
+    let row_normalise = tables.remove(ROW_NORMALISE).and_then(|value| value.as_bool()).unwrap_or(false);
+    let features = features.row_normalise(row_normalise);
+    tables.remove(NODE_ORDER);
     Ok(LoadOptions {
         split,
         features,
+        node_order: NodeOrderChoice::Given,
         tables: table_options(TableOptions::default(), &tables)?,
         ..LoadOptions::default()
     })
@@ -239,7 +307,12 @@ pub fn default_value(key: &Key) -> Option<String> {
         "split" => Some(SplitChoice::default().to_string()),
         "seed" | "split_seed" => Some("0".to_owned()),
         "missing" => Some("mean".to_owned()),
+        "duplicates" => Some("sum".to_owned()),
+        "select" => Some("accuracy, or micro-f1 with several labels per node".to_owned()),
+        "positive" => Some("the second".to_owned()),
+        "calibrate" => Some("temperature if there are 50 validation nodes".to_owned()),
         "seeds" => Some("1".to_owned()),
+        NODE_ORDER => Some(NodeOrderChoice::default().to_string()),
         name => Hyperparameter::named(name).map(|hyperparameter| hyperparameter.default(model).to_string()),
     }
 }
@@ -273,6 +346,7 @@ fn read(path: &Path) -> Result<Values> {
         let checked = key.check(&value).and_then(|()| match (key.name, value.as_str()) {
             ("model", Some(name)) => Ok(supergat::check_model(name)?),
             ("split", Some(text)) => Ok(text.parse::<SplitChoice>().map(drop)?),
+            (NODE_ORDER, Some(text)) => Ok(text.parse::<NodeOrderChoice>().map(drop)?),
             ("features" | "add_features", Some(list)) => Ok(FeatureChoice::replace(list).map(drop)?),
             _ => Ok(()),
         });
@@ -283,7 +357,7 @@ fn read(path: &Path) -> Result<Values> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     /// A graph with the name of a dataset, so that its presets are found.
@@ -295,7 +369,7 @@ mod tests {
         choices.choose(&dataset(name)).unwrap().settings
     }
 
-    fn choices(file: &str, options: &[(&'static str, Value)]) -> Result<Choices> {
+    pub(crate) fn choices(file: &str, options: &[(&'static str, Value)]) -> Result<Choices> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("run.toml");
         std::fs::write(&path, file).unwrap();
@@ -326,6 +400,7 @@ mod tests {
                 seeds: 3,
                 settings,
                 reading: reading.into(),
+                decisions: [("threshold", "recall=0.8".into()), ("ensemble", true.into())].into(),
             };
             let choices = choices(&resolved.to_toml(), &[]).unwrap();
             let back = choices.resolve(&choices.choose(&dataset("cora")).unwrap()).unwrap();

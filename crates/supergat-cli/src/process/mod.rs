@@ -3,6 +3,7 @@
 pub mod fit;
 pub mod interrupt;
 pub mod memory;
+pub mod processes;
 
 use crate::args::DeviceArgs;
 use crate::error::{CliError, Result};
@@ -27,10 +28,17 @@ pub fn threads(wanted: Option<u16>) -> Result<usize> {
 /// Note for `--tf32` without a GPU.
 pub const NO_TF32: &str = "note: --tf32 has no effect on the CPU";
 
-/// Starts the threads, see [`threads`], and returns what trainings may use.
+/// Starts the threads, see [`threads`], and the processes that train runs for this one. Returns what trainings may use.
 pub fn resources(wanted_threads: Option<u16>, DeviceArgs { device, tf32 }: DeviceArgs) -> Result<Resources> {
     let threads = threads(wanted_threads)?;
-    Ok(Resources { threads, device: device.unwrap_or_default(), tf32 }.resolved())
+    let resources = Resources { device: device.unwrap_or_default(), tf32, ..Resources::from(threads) }.resolved();
+    let processes = processes::start(wanted_threads, threads)?;
+    if processes.is_some() && !resources.kind().is_cpu() {
+        return Err(CliError::usage(
+            "several processes cannot train with --device: leave it out, or start one process",
+        ));
+    }
+    Ok(Resources { processes, ..resources })
 }
 
 /// Returns whether `--tf32` was given, but is of no use.

@@ -1,5 +1,10 @@
-//! Run folder: written under a temporary name beside its destination, and renamed when it is complete.
+//! Run folder: written under a temporary name, beside its destination or in the folder of its checkpoints, and renamed
+//! when it is complete.
 
+pub mod checkpoint;
+pub mod predicted;
+mod publish;
+pub mod ranking;
 pub mod report;
 pub mod summary;
 pub mod tables;
@@ -9,9 +14,12 @@ use crate::error::{CliError, Result};
 use crate::files::{self, parent, sync_folder};
 use crate::output::json;
 use crate::process::interrupt::Interrupt;
+use checkpoint::{CheckpointFolder, Plan};
+use publish::{is_taken, publish};
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use summary::RunSummary;
 use supergat::lab::report::{EpochLine, Report};
 use supergat::{Classifier, Dataset, MODEL_FILE, SplitChoice, Training};
@@ -47,6 +55,10 @@ pub fn open(
 #[derive(Debug)]
 pub struct RunFolder {
     path: PathBuf,
+    /// Whether an interrupted run in this place is replaced.
+    replaces: bool,
+    /// Folder of the checkpoints of this run, once there are any. It reserves the name of the run folder.
+    checkpoint: Mutex<Option<CheckpointFolder>>,
 }
 
 /// Contents of a run folder.
@@ -78,12 +90,61 @@ impl RunFolder {
             Err(_) if out.symlink_metadata().is_ok() => return refuse("it exists and is no folder that can be read"),
             _ => {}
         }
-        Self { path: out.to_owned() }.probed()
+        let checkpoint = checkpoint::path_of(out);
+        if checkpoint.exists() {
+            return refuse(&format!(
+                "{} has an unfinished training; continue it with {}, or remove it",
+                checkpoint.display(),
+                checkpoint::command(out)
+            ));
+        }
+        Self::at(out.to_owned()).probed()
     }
 
     /// Takes the default folder of a dataset and model.
     pub fn default_for(dataset: &str, model: &str) -> Result<Self> {
-        Self { path: Path::new(RUNS).join(folder_name(dataset, model)) }.probed()
+        Self::at(Path::new(RUNS).join(folder_name(dataset, model))).probed()
+    }
+
+    /// Takes the folder of a training that is resumed. An interrupted run in this place is replaced.
+    pub fn resumed(checkpoint: CheckpointFolder) -> Result<Self> {
+        let path = checkpoint.run().to_owned();
+        Self { path, replaces: true, checkpoint: Mutex::new(Some(checkpoint)) }.probed()
+    }
+
+    fn at(path: PathBuf) -> Self {
+        Self { path, replaces: false, checkpoint: Mutex::new(None) }
+    }
+
+    /// Returns an unfinished training that would have the same folder, unless a process is working on it.
+    pub fn abandoned(&self) -> Option<PathBuf> {
+        checkpoint::is_abandoned(&checkpoint::path_of(&self.path)).then(|| self.path.clone())
+    }
+
+    /// Creates the folder of the checkpoints, beside the run folder, and returns its path.
+    pub fn reserve(&self, plan: &Plan) -> io::Result<PathBuf> {
+        fs::create_dir_all(parent(&self.path))?;
+        let mut number = 1;
+        loop {
+            let run = self.numbered(number);
+            // A folder with files in it is another run.
+            let is_free = fs::read_dir(&run).map_or_else(|_| !run.exists(), |mut entries| entries.next().is_none());
+            match if is_free { CheckpointFolder::create(&run, plan) } else { Err(io::ErrorKind::AlreadyExists.into()) }
+            {
+                Ok(created) => return Ok(self.checkpoint().insert(created).path()),
+                Err(error) if is_taken(&error) => number += 1,
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Removes the checkpoints of the finished run. Errors are ignored: what remains is of no use, but harmless.
+    pub fn remove_checkpoint(&self) {
+        let _ = self.checkpoint().take().map(CheckpointFolder::remove);
+    }
+
+    fn checkpoint(&self) -> MutexGuard<'_, Option<CheckpointFolder>> {
+        self.checkpoint.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Checks before training that the folder can be written. Leaves nothing behind.
@@ -99,25 +160,29 @@ impl RunFolder {
     pub fn write(&self, contents: &Contents<'_>, summary: &mut RunSummary, interrupt: &Interrupt) -> Result<()> {
         let failed = |error: io::Error| CliError::cannot_write(&self.path, error);
         fs::create_dir_all(parent(&self.path)).map_err(failed)?;
-        let folder = temporary(parent(&self.path)).map_err(failed)?;
+        // What a killed process leaves in the folder of the checkpoints is removed with it.
+        let place = self.checkpoint().as_ref().map(CheckpointFolder::path);
+        let folder = temporary(place.as_deref().unwrap_or(parent(&self.path))).map_err(failed)?;
         interrupt.writing(folder.path());
         contents.write(folder.path()).map_err(failed)?;
-        for number in 1.. {
-            let path = self.numbered(number);
+        let reserved = self.checkpoint().as_ref().map(|checkpoint| checkpoint.run().to_owned());
+        let others = (1..).map(|number| self.numbered(number)).filter(|path| !checkpoint::path_of(path).exists());
+        for path in reserved.clone().into_iter().chain(others) {
             summary.run_dir = path.display().to_string();
             let text = json(summary) + "\n";
             files::create(&folder.path().join(SUMMARY), |out| out.write_all(text.as_bytes())).map_err(failed)?;
             let page = contents.report.html(&again(&path), &contents.config);
             files::create(&folder.path().join(REPORT), |out| out.write_all(page.as_bytes())).map_err(failed)?;
             sync_folder(folder.path());
-            match interrupt.publish(|| rename(folder.path(), &path)) {
+            let replaces = self.replaces && reserved.as_ref() == Some(&path);
+            match interrupt.publish(|| publish(folder.path(), &path, replaces)) {
                 Ok(()) => break,
-                Err(error) if taken(&error) => {}
+                Err(error) if is_taken(&error) => {}
                 Err(error) => return Err(failed(error)),
             }
         }
-        // The folder has been renamed: there is nothing left to remove.
-        let _ = folder.keep();
+        // What remains under the temporary name is the replaced run, or nothing.
+        drop(folder);
         sync_folder(parent(&self.path));
         Ok(())
     }
@@ -136,7 +201,8 @@ impl Contents<'_> {
     fn write(&self, folder: &Path) -> io::Result<()> {
         files::create(&folder.join(CONFIG), |out| out.write_all(self.config.as_bytes()))?;
         files::create(&folder.join(METRICS), |out| self.metrics(out))?;
-        let Training { classifier, predictions, .. } = self.training;
+        let Training { classifier, predictions, ensemble, .. } = self.training;
+        let predictions = ensemble.as_ref().map_or(predictions, |(mean, _)| mean);
         files::create(&folder.join(MODEL_FILE), |out| out.write_all(&classifier.to_bytes()))?;
         files::create(&folder.join("predictions.csv"), |out| tables::predictions(out, self.dataset, predictions))?;
         if self.attention {
@@ -170,28 +236,13 @@ fn temporary(parent: &Path) -> io::Result<tempfile::TempDir> {
     tempfile::Builder::new().prefix(".supergat-").tempdir_in(parent).map_err(|error| error.kind().into())
 }
 
-/// Renames a folder to a new name or to the name of an empty folder.
-fn rename(from: &Path, to: &Path) -> io::Result<()> {
-    match fs::remove_dir(to) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => fs::rename(from, to),
-    }
-}
-
-fn taken(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::AlreadyExists | io::ErrorKind::DirectoryNotEmpty | io::ErrorKind::NotADirectory
-    )
-}
-
 /// Returns the command that reproduces the run of a folder.
 pub fn again(folder: &Path) -> String {
     format!("supergat train --config {}", quoted(&folder.join(CONFIG).display().to_string()))
 }
 
 /// Quotes a word for shells, if needed.
-fn quoted(word: &str) -> String {
+pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "/._-:=,+".contains(c);
     if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
@@ -211,21 +262,6 @@ mod tests {
         let folder = RunFolder::default_for("my graph/2", "mlp").unwrap();
         assert_eq!(folder.numbered(1), Path::new("runs/my-graph-2-mlp"));
         assert_eq!(folder.numbered(3), Path::new("runs/my-graph-2-mlp-3"));
-    }
-
-    #[test]
-    fn renames_only_to_new_or_empty_folders() {
-        let base = tempfile::tempdir().unwrap();
-        let (from, to) = (base.path().join("from"), base.path().join("to"));
-        fs::create_dir(&from).unwrap();
-        fs::write(from.join("file"), "new").unwrap();
-        fs::create_dir(&to).unwrap();
-        fs::write(to.join("file"), "old").unwrap();
-        assert!(taken(&rename(&from, &to).unwrap_err()));
-        assert_eq!(fs::read_to_string(to.join("file")).unwrap(), "old");
-        fs::remove_file(to.join("file")).unwrap();
-        rename(&from, &to).unwrap();
-        assert_eq!(fs::read_to_string(to.join("file")).unwrap(), "new");
     }
 
     #[test]

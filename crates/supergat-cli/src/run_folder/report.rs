@@ -24,8 +24,9 @@ pub fn make(
     let (Some(epoch), Some(epochs)) = (of_best(&summary.best_epochs), of_best(&summary.epochs)) else {
         return Err(CliError::usage("the summary does not list its best seed"));
     };
-    let (model, logits) = (model.engine(), predictions.logits());
-    let run = Run { dataset, model, logits, lines, seed: summary.best_seed, epoch, metric: &summary.metric };
+    let (model, decision, logits) = (model.engine(), &model.card().decision, predictions.logits());
+    let (seed, metric) = (summary.best_seed, &summary.metric);
+    let run = Run { dataset, model, logits, decision, lines, seed, epoch, metric };
     Ok(Report::of(&run, &facts(dataset, summary, epoch, epochs))?)
 }
 
@@ -38,14 +39,22 @@ fn facts(dataset: &Dataset, summary: &RunSummary, epoch: usize, epochs: usize) -
         1 => best_seed.to_string(),
         many => format!("{many}, best {}", best_split.unwrap_or(*best_seed)),
     };
-    let mut facts = vec![
+    let warnings = summary.warnings.iter().map(|warning| ("warning".to_owned(), warning.clone()));
+    let mut facts: Vec<(String, String)> = warnings.collect();
+    facts.extend([
         (format!("test {metric}"), percent(&summary.test)),
         (format!("validation {metric}"), percent(&summary.validation)),
         (if seeds.len() == 1 { summary.unit().to_owned() } else { format!("{}s", summary.unit()) }, seed),
         ("best epoch (from 0)".into(), format!("{epoch} of {epochs}")),
         ("time of training".into(), format!("{:.1} s", summary.seconds)),
         ("graph".into(), format!("{}, {}", count(dataset.nodes(), "node"), links(dataset))),
-    ];
+    ]);
+    if let Some(correction) = &summary.correct_and_smooth {
+        facts.push((format!("test {metric} before Correct and Smooth"), percent(&correction.test_before)));
+        if correction.uses_validation_labels {
+            facts.push(("validation labels".into(), "used by Correct and Smooth for other nodes".into()));
+        }
+    }
     if summary.interrupted {
         facts.push(("ended".into(), "interrupted".into()));
     }
@@ -78,12 +87,20 @@ mod tests {
             epochs: vec![308, 143],
             best_epochs: vec![300, 36],
             seconds: 1.0,
+            node_order: "given".into(),
             interrupted: false,
             run_dir: String::new(),
+            warnings: vec!["the model is useless".into()],
+            metrics: Default::default(),
+            correct_and_smooth: None,
+            calibration: None,
+            threshold: None,
+            ensemble: None,
         };
         let model = Classifier::builder().model("mlp").max_epochs(1).fit(&dataset).unwrap();
         let predictions = model.predict(&dataset).unwrap();
         let report = make(&dataset, &model, &predictions, &[], &summary).unwrap();
-        assert!(report.html("", "").contains("36 of 143"));
+        let page = report.html("", "");
+        assert!(page.contains("36 of 143") && page.contains("the model is useless"));
     }
 }

@@ -1,10 +1,15 @@
 //! Result of a training: the object in `summary.json` and of `train --json`, also formatted as a table.
 
+use crate::config::keys::nearest_first;
 use crate::output::{self, BOLD, SCHEMA, count};
 use serde::{Deserialize, Serialize};
-use supergat::Training;
 use supergat::data::Dataset;
-use supergat::lab::Summary;
+use supergat::lab::measure::{MetricSummaries, metric_summaries};
+use supergat::lab::{Summary, class_summaries};
+use supergat::{
+    ClassMetric, ClassSummary, CorrectAndSmooth, Metric, Metrics, NamedMetric, Score, SeedCorrection, SeedMetrics,
+    SeedRun, Training,
+};
 
 /// Width of the list with the values of all seeds, in characters.
 const LIST_WIDTH: usize = 60;
@@ -20,7 +25,7 @@ pub struct RunSummary {
     pub source: String,
     /// Name of the model.
     pub model: String,
-    /// Name of the metric; see [`metric`].
+    /// Name of the metric: accuracy, micro-f1, or the one by which the best epoch was chosen.
     pub metric: String,
     /// Seeds of the runs.
     pub seeds: Vec<u64>,
@@ -37,17 +42,197 @@ pub struct RunSummary {
     pub epochs: Vec<usize>,
     /// Best validation epoch of each seed, counted from 0.
     pub best_epochs: Vec<usize>,
+    /// Order of the nodes inside the engine: given, local or parts.
+    #[serde(default = "given")]
+    pub node_order: String,
     /// Duration of the whole training, in seconds.
     pub seconds: f64,
     /// Whether the training was interrupted.
     pub interrupted: bool,
     /// Path of the run folder.
     pub run_dir: String,
+    /// Sentences about useless models, and what to try.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+    /// All metrics over the seeds, with the temperature and the threshold of each.
+    #[serde(default)]
+    pub metrics: SplitMetrics,
+    /// Correct and Smooth, with the metrics before it, if the runs have it. All other metrics are those after it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub correct_and_smooth: Option<CorrectionSummary>,
+    /// Calibration of the probabilities, if they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calibration: Option<Calibration>,
+    /// Threshold of the second of two classes, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<Thresholds>,
+    /// All metrics of the mean probabilities of all seeds, if predictions.csv has them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ensemble: Option<SplitMetrics>,
 }
 
-/// Returns the name of the metric for a dataset.
-pub fn metric(dataset: &Dataset) -> &'static str {
-    if dataset.is_multi_label() { "micro-f1" } else { "accuracy" }
+/// Metrics over the seeds, by name. Shares are in percent.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct SplitMetrics {
+    /// Metrics of the validation nodes.
+    pub validation: MetricSummaries,
+    /// Metrics of the test nodes.
+    pub test: MetricSummaries,
+    /// Precision, recall and F1 of every class.
+    #[serde(default)]
+    pub classes: SplitClasses,
+}
+
+/// Metrics of every class over the seeds. Shares are in percent. Files of earlier versions have no classes.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct SplitClasses {
+    /// Metrics of the validation nodes.
+    pub validation: Vec<ClassSummary>,
+    /// Metrics of the test nodes.
+    pub test: Vec<ClassSummary>,
+}
+
+impl SplitMetrics {
+    /// Summarises the metrics of all seeds.
+    pub fn of(seeds: &[SeedMetrics], class_names: &[String]) -> Self {
+        let validation = || seeds.iter().map(|seed| seed.validation.as_ref());
+        let test = || seeds.iter().map(|seed| seed.test.as_ref());
+        Self {
+            validation: metric_summaries(validation()),
+            test: metric_summaries(test()),
+            classes: SplitClasses {
+                validation: class_summaries(class_names, validation()),
+                test: class_summaries(class_names, test()),
+            },
+        }
+    }
+
+    /// Returns a metric of the test nodes over the seeds, or the reason why there is none, as the end of a sentence
+    /// about the run.
+    pub fn test(&self, metric: &NamedMetric) -> Result<Summary, String> {
+        let missing = "has no such metric of its test nodes; train again with this version, or compare another one";
+        let (metric, class) = match metric {
+            NamedMetric::All(metric) => return self.test.get(&metric.key()).cloned().ok_or(missing.into()),
+            NamedMetric::Class(..) if self.classes.test.is_empty() => return Err(missing.into()),
+            NamedMetric::Class(metric, class) => (*metric, class),
+        };
+        let Some(found) = self.classes.test.iter().find(|other| other.class == *class) else {
+            let names = nearest_first(class, self.classes.test.iter().map(|other| other.class.clone()).collect());
+            return Err(format!(
+                "has no class `{class}`; name one such as {}",
+                names[..names.len().min(3)].join(" or ")
+            ));
+        };
+        found.get(metric).complete().ok_or_else(|| {
+            let seeds = found.get(metric).values.iter().filter(|value| value.is_none()).count();
+            let (reason, other) = match metric {
+                ClassMetric::Precision => ("never predicted", "recall or f1"),
+                ClassMetric::Recall => ("not a class of any test node", "precision"),
+                ClassMetric::F1 => ("neither predicted nor a class of any test node", "another class"),
+            };
+            let seeds = count(seeds, "run");
+            format!("has {seeds} in which `{class}` is {reason}, so its {metric} is undefined; compare {other}")
+        })
+    }
+}
+
+/// Correct and Smooth of every seed.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct CorrectionSummary {
+    /// Method of each seed, with its numbers.
+    pub methods: Vec<CorrectAndSmooth>,
+    /// Whether labels of validation nodes are inputs of the predictions of other nodes.
+    pub uses_validation_labels: bool,
+    /// Test metric of each seed before, in percent.
+    pub test_before: Summary,
+    /// Validation metric of each seed before, in percent.
+    pub validation_before: Summary,
+}
+
+impl CorrectionSummary {
+    /// Summarises the runs; `None` unless all have it.
+    fn of(runs: &[SeedRun]) -> Option<Self> {
+        let all: Option<Vec<_>> = runs.iter().map(|run| run.correction.as_ref()).collect();
+        let all = all.filter(|all| !all.is_empty())?;
+        let summary = |score: fn(&SeedCorrection) -> Score| {
+            Summary::of(all.iter().map(|correction| 100.0 * score(correction).metric).collect())
+        };
+        Some(Self {
+            uses_validation_labels: all[0].method.validation,
+            methods: all.iter().map(|correction| correction.method).collect(),
+            test_before: summary(|correction| correction.test),
+            validation_before: summary(|correction| correction.validation),
+        })
+    }
+}
+
+/// Calibration of the probabilities of every seed.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Calibration {
+    /// Method: `temperature`.
+    pub method: String,
+    /// Temperature of each seed.
+    pub temperatures: Vec<f64>,
+    /// Expected calibration error of the validation nodes.
+    pub validation: BeforeAfter,
+    /// Expected calibration error of the test nodes; `None` without any.
+    pub test: Option<BeforeAfter>,
+}
+
+/// Expected calibration error over the seeds, in percent.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct BeforeAfter {
+    /// Error before calibration.
+    pub before: Summary,
+    /// Error after calibration.
+    pub after: Summary,
+}
+
+impl BeforeAfter {
+    fn of<'a>(errors: impl Iterator<Item = (Option<f64>, Option<&'a Metrics>)>) -> Option<Self> {
+        let both: Option<Vec<[f64; 2]>> =
+            errors.map(|(before, after)| Some([100.0 * before?, 100.0 * after?.calibration_error?])).collect();
+        let both = both.filter(|both| !both.is_empty())?;
+        let summary = |k: usize| Summary::of(both.iter().map(|pair| pair[k]).collect());
+        Some(Self { before: summary(0), after: summary(1) })
+    }
+}
+
+impl Calibration {
+    /// Summarises the calibration of all seeds; `None` unless all have a temperature.
+    fn of(seeds: &[SeedMetrics]) -> Option<Self> {
+        let temperatures: Option<Vec<f64>> = seeds.iter().map(|seed| seed.decision.temperature).collect();
+        Some(Self {
+            method: "temperature".to_owned(),
+            temperatures: temperatures?,
+            validation: BeforeAfter::of(seeds.iter().map(|seed| (seed.uncalibrated[0], seed.validation.as_ref())))?,
+            test: BeforeAfter::of(seeds.iter().map(|seed| (seed.uncalibrated[1], seed.test.as_ref()))),
+        })
+    }
+}
+
+/// Threshold of every seed.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Thresholds {
+    /// Threshold of each seed: the probability of the positive class from which on it is predicted.
+    pub values: Vec<f64>,
+    /// Why the rule could not be followed, for each seed in which it could not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+impl Thresholds {
+    fn of(seeds: &[SeedMetrics]) -> Option<Self> {
+        let all: Option<Vec<_>> = seeds.iter().map(|seed| seed.decision.threshold.as_ref()).collect();
+        let all = all?;
+        let notes = all.iter().filter_map(|threshold| threshold.note.clone()).collect();
+        Some(Self { values: all.iter().map(|threshold| threshold.value).collect(), notes })
+    }
+}
+
+/// Order of the nodes in runs before it was recorded.
+fn given() -> String {
+    "given".into()
 }
 
 /// Formats the mean and, for several values, the standard deviation.
@@ -61,12 +246,13 @@ pub fn percent(summary: &Summary) -> String {
 impl RunSummary {
     /// Summarises the runs. The path of the run folder is set later.
     pub fn of(dataset: &Dataset, source: &str, training: &Training, seconds: f64) -> Self {
+        let (class_names, ensemble) = (training.classifier.class_names(), training.ensemble.as_ref());
         Self {
             schema: SCHEMA,
             dataset: dataset.name.clone(),
             source: source.to_owned(),
             model: training.classifier.model_name(),
-            metric: metric(dataset).to_owned(),
+            metric: training.metric.to_string(),
             seeds: training.runs.iter().map(|run| run.seed).collect(),
             splits: Vec::new(),
             test: training.test(),
@@ -74,9 +260,16 @@ impl RunSummary {
             best_seed: training.runs[training.best].seed,
             epochs: training.runs.iter().map(|run| run.outcome.epochs).collect(),
             best_epochs: training.runs.iter().map(|run| run.outcome.best_epoch).collect(),
+            node_order: dataset.node_order().to_owned(),
             seconds,
             interrupted: training.interrupted,
             run_dir: String::new(),
+            warnings: training.warnings(),
+            metrics: SplitMetrics::of(&training.metrics, class_names),
+            correct_and_smooth: CorrectionSummary::of(&training.runs),
+            calibration: Calibration::of(&training.metrics),
+            threshold: Thresholds::of(&training.metrics),
+            ensemble: ensemble.map(|(_, metrics)| SplitMetrics::of(std::slice::from_ref(metrics), class_names)),
         }
     }
 
@@ -89,7 +282,9 @@ impl RunSummary {
     pub fn table(&self) -> String {
         let Self { dataset, model, metric, .. } = self;
         let several = self.seeds.len() > 1;
-        let mut text = format!("{BOLD}{model} on {dataset}{BOLD:#}");
+        let warning = |warning: &String| format!("{BOLD}warning:{BOLD:#} {warning}\n");
+        let mut text: String = self.warnings.iter().map(warning).collect();
+        text += &format!("{BOLD}{model} on {dataset}{BOLD:#}");
         text += if self.interrupted { ", interrupted\n" } else { "\n" };
         let mut row = |name: &str, value: &str, explanation: &str| text += &output::row(name, value, explanation);
         let unit = self.unit();
@@ -102,6 +297,30 @@ impl RunSummary {
             }
         }
         row(&format!("validation {metric}"), &percent(&self.validation), "");
+        if let Some(CorrectionSummary { test_before, validation_before, uses_validation_labels, .. }) =
+            &self.correct_and_smooth
+        {
+            let before = format!("(validation: {})", percent(validation_before));
+            row("test before C&S", &percent(test_before), &before);
+            if *uses_validation_labels {
+                row("validation labels", "used", "(by Correct and Smooth, for the predictions of other nodes)");
+            }
+        }
+        for other in [Metric::MacroF1, Metric::Auroc].into_iter().filter(|other| other.name() != metric) {
+            let found = self.metrics.test.get(&other.key());
+            found.into_iter().for_each(|found| row(&format!("test {other}"), &percent(found), ""));
+        }
+        if let Some(error) = self.calibration.as_ref().map(|found| found.test.as_ref().unwrap_or(&found.validation)) {
+            let before = format!("(before calibration: {})", percent(&error.before));
+            row("calibration error", &percent(&error.after), &before);
+        }
+        if let Some(Thresholds { values, notes }) = &self.threshold {
+            let list: Vec<String> = values.iter().map(|value| format!("{value:.4}")).collect();
+            row("threshold", &list.join(" "), &notes.first().map_or(String::new(), |note| format!("({note})")));
+        }
+        if let Some(found) = self.ensemble.as_ref().and_then(|metrics| metrics.test.get(&metric.replace('-', "_"))) {
+            row("test, mean of seeds", &percent(found), "(predictions.csv)");
+        }
         let (epochs, best) = (&self.epochs, self.best_epochs[0]);
         let (least, most) = (epochs.iter().min().unwrap_or(&0), epochs.iter().max().unwrap_or(&0));
         match several {

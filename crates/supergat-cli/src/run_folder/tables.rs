@@ -32,13 +32,13 @@ pub fn predictions(out: &mut dyn Write, dataset: &Dataset, predictions: &Predict
     table.flush()
 }
 
-/// Returns the number of rows that [`attention`] writes.
-pub fn attention_rows(dataset: &Dataset, a: &Architecture) -> usize {
+/// Returns the number of rows that [`attention`] writes for a dataset with so many edges.
+pub fn attention_rows(edges: usize, a: &Architecture) -> usize {
     if a.model.form().is_none() {
         return 0;
     }
     let heads = (a.layers - 1) * a.heads + a.output_heads;
-    dataset.examples.iter().map(|example| example.graph.edges() * heads).sum()
+    edges * heads
 }
 
 /// Writes a row per edge, layer and head: the links in the order of the dataset, then the self-loops.
@@ -64,7 +64,7 @@ pub fn attention(out: &mut dyn Write, dataset: &Dataset, model: &Classifier) -> 
     table.flush()
 }
 
-fn splits(example: &Example<f32>) -> Vec<&'static str> {
+pub(super) fn splits(example: &Example<f32>) -> Vec<&'static str> {
     let mut splits = vec![""; example.graph.nodes()];
     // A training node that is also in another split is reported as a training node, so these come last.
     for (name, list) in [("test", &example.test), ("validation", &example.validation), ("train", &example.train)] {
@@ -73,7 +73,7 @@ fn splits(example: &Example<f32>) -> Vec<&'static str> {
     splits
 }
 
-fn label<'a>(dataset: &'a Dataset, labels: &Labels, node: usize) -> Cow<'a, str> {
+pub(super) fn label<'a>(dataset: &'a Dataset, labels: &Labels, node: usize) -> Cow<'a, str> {
     match labels {
         Labels::Single { of, .. } => dataset.class_names.get(of[node] as usize).map_or("", String::as_str).into(),
         Labels::Multi { classes, of } => names(dataset, of[node * classes..][..*classes].iter().map(|has| *has == 1)),
@@ -86,11 +86,14 @@ fn names(dataset: &Dataset, has: impl Iterator<Item = bool>) -> Cow<'_, str> {
 }
 
 /// Formats a number as the shortest text that parses to the same number.
-fn exact(number: f32) -> Cow<'static, str> {
+pub(super) fn exact(number: f32) -> Cow<'static, str> {
     format!("{number:?}").into()
 }
 
-fn record<'a, W: Write>(table: &mut csv::Writer<W>, fields: impl Iterator<Item = Cow<'a, str>>) -> io::Result<()> {
+pub(super) fn record<'a, W: Write>(
+    table: &mut csv::Writer<W>,
+    fields: impl Iterator<Item = Cow<'a, str>>,
+) -> io::Result<()> {
     let write = || {
         for field in fields {
             table.write_field(field.as_bytes())?;
@@ -148,7 +151,8 @@ mod tests {
     fn counts_the_rows_of_attention() {
         for (name, rows) in [("supergat-mx", 2 * 7 * 8), ("mlp", 0)] {
             let (dataset, model) = trained(name);
-            assert_eq!(attention_rows(&dataset, model.architecture()), rows);
+            let edges = dataset.examples.iter().map(|example| example.graph.edges()).sum();
+            assert_eq!(attention_rows(edges, model.architecture()), rows);
             if rows > 0 {
                 assert_eq!(text(|out| attention(out, &dataset, &model)).lines().count(), rows + 1);
             }

@@ -18,6 +18,7 @@ fn json_contains_the_documented_fields() {
         "graphs",
         "homophily",
         "isolated",
+        "link_columns",
         "multi_label",
         "nodes",
         "notes",

@@ -6,8 +6,8 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 
 const ENDLESS: [&str; 6] = ["--max-epochs", "10000000", "--no-early-stop", "--json", "--out", "run"];
 
-/// Starts a command and waits for its first epoch.
-fn started(mut command: Command) -> (Child, BufReader<ChildStderr>) {
+/// Starts a training and waits for its first epoch.
+pub fn started(mut command: Command) -> (Child, BufReader<ChildStderr>) {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stderr = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
@@ -21,7 +21,7 @@ fn training(workspace: &Workspace, dataset: &str) -> (Child, BufReader<ChildStde
     started(workspace.command(&[&["train", dataset], &ENDLESS[..]].concat()))
 }
 
-fn send(signal: &str, child: &Child) {
+pub fn send(signal: &str, child: &Child) {
     let sent = Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status().unwrap();
     assert!(sent.success());
 }
@@ -40,12 +40,13 @@ fn one_signal_stops_training_and_writes_the_run() {
         let epochs = summary["epochs"][0].as_u64().unwrap() as usize;
         assert!((1..10_000_000).contains(&epochs));
         assert_eq!(workspace.read("run/metrics.jsonl").lines().count(), epochs);
-        assert_eq!(workspace.list("."), ["run"]);
+        assert_eq!(workspace.list("."), ["run", "run.checkpoint"]);
         assert_eq!(workspace.list("run").len(), 8);
         assert!(workspace.good(&["predict", "run"]).stdout == workspace.read("run/predictions.csv"));
         let mut text = String::new();
         stderr.read_to_string(&mut text).unwrap();
         assert_eq!(text.lines().filter(|line| line.starts_with("stopping after this epoch")).count(), 1, "{text}");
+        assert!(text.ends_with("to continue this training: supergat train --resume run\n"), "{text}");
     }
 }
 
@@ -55,17 +56,20 @@ fn second_signal_quits_and_removes_the_unfinished_folder() {
     // The attention of this graph has almost a million rows, so the signal arrives while they are written.
     let (mut child, _stderr) = training(&workspace, "random-partition");
     send("INT", &child);
-    while workspace.list(".").is_empty() {
+    // The checkpoint comes first, and then the run folder under a temporary name in the folder of the checkpoint.
+    let is_folder = |name: &String| workspace.path("run.checkpoint").join(name).is_dir();
+    while !(workspace.path("run.checkpoint").is_dir() && workspace.list("run.checkpoint").iter().any(is_folder)) {
         assert_eq!(child.try_wait().unwrap(), None, "the process ended before it wrote anything");
     }
-    assert!(workspace.list(".")[0].starts_with(".supergat-"), "{:?}", workspace.list("."));
     send("TERM", &child);
     assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert!(workspace.list(".").is_empty(), "{:?} was left behind", workspace.list("."));
+    assert_eq!(workspace.list("."), ["run.checkpoint"], "the run folder was left behind");
+    let files = ["config.toml", "lock", "run.json", "seed-0.safetensors"];
+    assert_eq!(workspace.list("run.checkpoint"), files, "the run folder was left behind");
 }
 
 /// Returns a shell command that runs `setup` followed by the command under test.
-fn in_shell(workspace: &Workspace, setup: &str, args: &[&str]) -> Command {
+pub fn in_shell(workspace: &Workspace, setup: &str, args: &[&str]) -> Command {
     let command = workspace.command(args);
     let mut shell = Command::new("sh");
     shell.args(["-c", &format!("{setup} \"$0\" \"$@\"")]).arg(command.get_program()).args(command.get_args());
@@ -91,7 +95,7 @@ fn nohup_ignores_hangup() {
     assert_eq!(child.wait().unwrap().code(), Some(130));
     let mut text = String::new();
     stderr.read_to_string(&mut text).unwrap();
-    assert_eq!(workspace.list("."), ["run"], "{text}");
+    assert_eq!(workspace.list("."), ["run", "run.checkpoint"], "{text}");
 }
 
 #[test]

@@ -1,17 +1,25 @@
 //! Tests of the binary, each in its own temporary folder.
 
+mod after_training;
+mod attention_v2;
 mod bench;
 mod cache;
+#[cfg(unix)]
+mod checkpoint;
 mod compare;
 mod config;
+mod depth;
 mod devices;
 mod errors;
 mod graph_features;
 mod inspect;
 #[cfg(unix)]
 mod interrupt;
+mod metrics;
+mod node_order;
 #[cfg(unix)]
 mod output_files;
+mod processes;
 mod recommend;
 mod report;
 mod reproduce;

@@ -11,7 +11,8 @@ const NO_BROWSER: i32 = 77;
 fn regenerates_an_identical_report() {
     let workspace = Workspace::new();
     workspace.train("run", &["--seeds", "2"]);
-    let figures = ["attention.svg", "classes.svg", "curves.svg", "degree-and-homophily.svg", "recipe.svg"];
+    let figures =
+        ["attention.svg", "classes.svg", "curves.svg", "degree-and-homophily.svg", "probabilities.svg", "recipe.svg"];
     assert_eq!(workspace.list("run/figures"), figures);
     let page = workspace.read("run/report.html");
     assert!(page.contains("supergat train --config run/config.toml"), "{page}");
@@ -23,7 +24,7 @@ fn regenerates_an_identical_report() {
     let done = workspace.good(&["report", "run", "--json"]);
     assert_eq!((workspace.read("run/report.html"), workspace.read("run/figures/curves.svg")), (page, curves));
     assert_eq!(done.json()["report"], "run/report.html");
-    assert_eq!(done.json()["figures"].as_array().unwrap().len(), 5);
+    assert_eq!(done.json()["figures"].as_array().unwrap().len(), 6);
     assert!(workspace.good(&["report", "run"]).stdout.contains("run/report.html"));
 }
 

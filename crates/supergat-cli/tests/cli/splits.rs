@@ -69,3 +69,34 @@ fn rejects_splits_that_do_not_exist() {
         assert!(done.code == 2 && done.stderr.contains(part), "{done:?}");
     }
 }
+
+/// Shares are drawn for any dataset; the run folder records them, and the model is evaluated on the same nodes.
+#[test]
+fn trains_on_a_split_by_shares() {
+    let workspace = workspace();
+    let args = ["--split", "random:50/20/30:4", "--row-normalise", "--json", "--out", "run"];
+    let run = workspace.good(&[&TRAIN, &args[..]].concat());
+    assert!(run.stderr.contains("50 % of the labelled nodes for training, 20 % for validation, 30 % for testing"));
+    assert!(run.stderr.contains("features of each node divided by their sum"), "{}", run.stderr);
+    let config = workspace.read("run/config.toml");
+    assert!(config.contains("split = \"random:50/20/30:4\"") && config.contains("row_normalise = true"), "{config}");
+    let evaluated = workspace.good(&["evaluate", "run", "--json"]).json();
+    let parts = ["train", "validation", "test"].map(|part| evaluated[part]["nodes"].as_u64().unwrap());
+    assert_eq!(parts, [30, 12, 18]);
+    assert_eq!(evaluated["test"]["metric"], run.json()["test"]["values"][0]);
+    workspace.good(&["train", "--config", "run/config.toml", "--out", "again"]);
+    assert_eq!(workspace.bytes("run/model.safetensors"), workspace.bytes("again/model.safetensors"));
+    let inspected = workspace.good(&["inspect", SMALL, "--split", "random:2.5/2.5/95"]).stdout;
+    assert!(inspected.contains("14") && inspected.contains("513"), "{inspected}");
+    for (split, part) in [
+        ("random:60/20/30", "with the sum 100 instead of 110, found `60/20/30`"),
+        ("random:60/40", "expected three shares in per cent such as 60/20/20"),
+        ("random:60/20/20:x", "expected random:60/20/20 or random:60/20/20:SEED with a whole number, found `x`"),
+        ("random:99/0.5/0.5", "expected at least one node each for training, validation and testing"),
+    ] {
+        let done = workspace.run(&["train", "graph", "--split", split]);
+        assert!(done.code == 2 && done.stderr.contains(part), "{done:?}");
+    }
+    let done = workspace.run(&["train", "graph", "--features", "structural", "--row-normalise"]);
+    assert!(done.code == 2 && done.stderr.contains("expected given features"), "{done:?}");
+}

@@ -67,6 +67,10 @@ impl Workspace {
         {
             command.env_remove(variable);
         }
+        // Tests may run in a job of Slurm.
+        for variable in ["SUPERGAT_MPI", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS", "PMIX_RANK"] {
+            command.env_remove(variable);
+        }
         // The user's cache is in the home folder on some systems, and in XDG_CACHE_HOME on others.
         command.env("HOME", self.home.path()).env("XDG_CACHE_HOME", self.home.path());
         command

@@ -222,3 +222,31 @@ fn lists_published_datasets_and_downloads_no_others() {
     assert!(done.code == 1 && done.stderr.contains("error: cannot fetch http://127.0.0.1:9/citeseer/"), "{done:?}");
     assert!(!workspace.path("cache/citeseer").exists());
 }
+
+/// Links with weights and types reach the network, and the first nodes are listed with the neighbours they attend to.
+#[test]
+fn lists_the_first_nodes_with_reasons() {
+    let workspace = Workspace::new();
+    people(&workspace, "people", 0, 60, true);
+    let typed = |line: &str| match line {
+        "who;knows" => "who;knows;weight;kind".to_owned(),
+        line => format!("{line};{};{}", 1 + line.len() % 3, if line.len() % 2 == 0 { "work" } else { "family" }),
+    };
+    let edges: Vec<String> = workspace.read("people/edges.csv").lines().map(typed).collect();
+    workspace.write("people/edges.csv", edges.join("\n"));
+    let train = ["train", "people", "--model", "gat-go", "--max-epochs", "5", "--edge-messages", "--out", "run"];
+    workspace.good(&[&train[..], &ROLES, &["--positive", "red"]].concat());
+    let list = workspace.good(&["predict", "run", "--top", "5"]).stdout;
+    let rows: Vec<&str> = list.lines().collect();
+    assert_eq!((rows[0], rows.len()), ("rank,node,split,label,p_red,attends to", 6));
+    let probability = |row: &&str| row.split(',').nth(4).unwrap().parse::<f32>().unwrap();
+    let probabilities: Vec<f32> = rows[1..].iter().map(probability).collect();
+    assert!(probabilities.is_sorted_by(|a, b| a >= b), "{list}");
+    assert!(rows[1..].iter().all(|row| row.contains(",test,")), "{list}");
+    assert!(list.contains("kind=family") && list.contains("labelled red") && list.contains(" %"), "{list}");
+    let blue = workspace.good(&["predict", "run", "--top", "2", "--class", "blue"]).stdout;
+    assert!(blue.starts_with("rank,node,split,label,p_blue,") && blue.lines().count() == 3, "{blue}");
+    let refused = workspace.run(&["predict", "run", "--top", "2", "--class", "green"]);
+    assert_eq!(refused.code, 2);
+    assert!(refused.stderr.contains("--class green: expected one of blue, red"), "{}", refused.stderr);
+}

@@ -1,7 +1,8 @@
 //! Arguments of the primitives of a device.
 
 use super::Device;
-use crate::kernels::{Counts, Dropout, Form, HeadLayout};
+use crate::blocks::Norm;
+use crate::kernels::{Activation, Counts, Dropout, Form, HeadLayout};
 use crate::layers::Join;
 use crate::random::Purpose;
 
@@ -56,6 +57,25 @@ pub struct Attention<'a, D: Device> {
     pub keep: Option<Mask<'a, D>>,
     /// Edges that the softmax is taken over: a byte per edge and group of heads. `None` means all edges.
     pub chosen: Option<&'a D::Bits>,
+    /// Vectors of the features of edges: a row of per-head values per feature.
+    pub edge_vectors: Option<&'a D::Numbers>,
+}
+
+/// Inputs of GATv2 attention.
+#[derive(Debug)]
+pub struct AttentionV2<'a, D: Device> {
+    /// Layout of the rows.
+    pub layout: HeadLayout,
+    /// Negative slope of LeakyReLU.
+    pub slope: f64,
+    /// Projected features: a row per node as source, followed by its row as target.
+    pub z: &'a D::Numbers,
+    /// The vectors `a`, as a row in the layout of the heads.
+    pub vectors: &'a D::Numbers,
+    /// Dropout of the coefficients: a byte per edge and group of heads.
+    pub keep: Option<Mask<'a, D>>,
+    /// Vectors of the features of edges: a row of per-head values per feature.
+    pub edge_vectors: Option<&'a D::Numbers>,
 }
 
 /// Loss on attention in a backward pass.
@@ -84,8 +104,10 @@ pub struct AttentionGradient<'a, D: Device> {
     pub state: &'a D::Numbers,
     /// Gradient of the sums.
     pub sums: &'a D::Numbers,
-    /// Attention vectors of GO and MX.
+    /// Attention vectors of GO and MX; `None` for other forms.
     pub vectors: Option<&'a D::Numbers>,
+    /// If messages carry the features of edges: their matrix, and the weighted sums of features.
+    pub messages: Option<(&'a D::Numbers, &'a D::Numbers)>,
 }
 
 /// Gradients that the backward pass of attention writes.
@@ -93,8 +115,21 @@ pub struct AttentionGradient<'a, D: Device> {
 pub struct ProjectedGradient<'a, D: Device> {
     /// Gradient of the projected features.
     pub z: &'a mut D::Numbers,
-    /// Gradient of the vectors of GO and MX.
+    /// Gradient of the attention vectors; `None` for forms without them.
     pub vectors: Option<&'a mut D::Numbers>,
+    /// Gradient of the vectors of the features of edges.
+    pub edge_vectors: Option<&'a mut D::Numbers>,
+    /// Gradients of the features of edges in messages.
+    pub messages: Option<MessageGradient<'a, D>>,
+}
+
+/// Gradients of the features of edges in messages.
+#[derive(Debug)]
+pub struct MessageGradient<'a, D: Device> {
+    /// Gradient of the matrix.
+    pub matrix: &'a mut D::Numbers,
+    /// Gradient of the weighted sums of features, a row of per-head values per node and feature.
+    pub sums: &'a mut D::Numbers,
 }
 
 /// Last step of a layer.
@@ -136,6 +171,98 @@ pub struct SumsGradient<'a, D: Device> {
     pub state: Option<&'a mut D::Numbers>,
     /// Gradient of the bias.
     pub bias: &'a mut D::Numbers,
+}
+
+/// Last steps of a hidden block: shortcut, norm and activation.
+#[derive(Debug, Clone, Copy)]
+pub struct Block {
+    /// Layout of the heads, which are concatenated.
+    pub layout: HeadLayout,
+    /// Normalisation.
+    pub norm: Norm,
+    /// Activation.
+    pub activation: Activation,
+}
+
+/// What a hidden block adds to the sums over neighbours.
+#[derive(Debug)]
+pub enum Shortcut<'a, D: Device> {
+    /// Nothing.
+    None,
+    /// The product that the output buffer contains already, plus this bias.
+    Product(&'a D::Numbers),
+    /// The rows of the layer's input under its dropout mask.
+    Rows(&'a D::Numbers, Option<Mask<'a, D>>),
+}
+
+/// What the output of a hidden block is computed from.
+#[derive(Debug)]
+pub struct BlockInput<'a, D: Device> {
+    /// Sums over neighbours.
+    pub sums: &'a D::Numbers,
+    /// Bias of the sums.
+    pub bias: &'a D::Numbers,
+    /// Shortcut.
+    pub shortcut: Shortcut<'a, D>,
+    /// Parameters of the norm; `None` without norm.
+    pub norm: Option<NormInput<'a, D>>,
+}
+
+/// Parameters of a norm.
+#[derive(Debug)]
+pub struct NormInput<'a, D: Device> {
+    /// Weight of each feature.
+    pub weight: &'a D::Numbers,
+    /// Bias of each feature.
+    pub bias: &'a D::Numbers,
+    /// Running mean and variance, which batch norm uses in evaluation. `None` for layer norm, and for batch norm with
+    /// the statistics of all nodes.
+    pub running: Option<[&'a D::Numbers; 2]>,
+}
+
+/// What the forward pass of a hidden block writes.
+#[derive(Debug)]
+pub struct BlockOutput<'a, D: Device> {
+    /// Output of the layer.
+    pub output: &'a mut D::Numbers,
+    /// Normalised rows, for the backward pass; not written if empty.
+    pub normalised: &'a mut D::Numbers,
+    /// Statistics of the norm; see [`Device::norm_statistics`].
+    pub statistics: &'a mut D::Numbers,
+}
+
+/// What the gradient of a hidden block is computed from.
+#[derive(Debug)]
+pub struct BlockGradient<'a, D: Device> {
+    /// Dropout mask of the next layer's input.
+    pub mask: Option<Mask<'a, D>>,
+    /// Sums over neighbours of the forward pass.
+    pub sums: &'a D::Numbers,
+    /// Output of the forward pass.
+    pub output: &'a D::Numbers,
+    /// Normalised rows of the forward pass.
+    pub normalised: &'a D::Numbers,
+    /// Statistics of the forward pass.
+    pub statistics: &'a D::Numbers,
+    /// Whether batch norm used the statistics of all nodes.
+    pub of_nodes: bool,
+    /// Weight of the norm; `None` without norm.
+    pub weight: Option<&'a D::Numbers>,
+}
+
+/// Gradients that the backward pass of a hidden block writes.
+#[derive(Debug)]
+pub struct BlockGradients<'a, D: Device> {
+    /// Gradient of the next layer's input after dropout, which is overwritten by that of the sums.
+    pub sums: &'a mut D::Numbers,
+    /// State of attention, whose last slot is written; `None` for a layer without attention.
+    pub state: Option<&'a mut D::Numbers>,
+    /// Gradient of the bias.
+    pub bias: &'a mut D::Numbers,
+    /// Gradients of the weight and the bias of the norm; `None` without norm.
+    pub norm: Option<[&'a mut D::Numbers; 2]>,
+    /// Running mean and variance, which are moved towards the statistics of all nodes.
+    pub running: Option<[&'a mut D::Numbers; 2]>,
 }
 
 /// Place of an example in a record.
@@ -190,8 +317,12 @@ impl Readings {
 pub struct LayerWidth {
     /// Length of a projected row, including padding.
     pub stride: usize,
+    /// Number of per-head values of a node, including padding.
+    pub heads: usize,
     /// Length of the weight matrix, including padding.
     pub weight: usize,
+    /// Largest number of sums over nodes that a backward pass computes, besides the gradient of the weight matrix.
+    pub sums: usize,
 }
 
 macro_rules! copied {
@@ -204,4 +335,18 @@ macro_rules! copied {
         impl<D: Device> Copy for $name<'_, D> {})*
     };
 }
-copied!(Random, Mask, Input, Attention, Supervision, AttentionGradient, FromAbove, OutputGradient);
+copied!(
+    Random,
+    Mask,
+    Input,
+    Attention,
+    AttentionV2,
+    Supervision,
+    AttentionGradient,
+    FromAbove,
+    OutputGradient,
+    Shortcut,
+    BlockInput,
+    NormInput,
+    BlockGradient
+);

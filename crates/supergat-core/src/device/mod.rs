@@ -9,22 +9,33 @@
 //! number, and the random numbers of all devices are the same bits.
 
 mod arguments;
+mod cluster;
 mod cpu;
+mod lists;
 
 pub use arguments::{
-    Adam, Attention, AttentionGradient, FromAbove, Input, LayerWidth, Mask, Output, OutputGradient, ParameterMemory,
-    Place, ProjectedGradient, Random, Readings, SumsGradient, Supervision,
+    Adam, Attention, AttentionGradient, AttentionV2, Block, BlockGradient, BlockGradients, BlockInput, BlockOutput,
+    FromAbove, Input, LayerWidth, Mask, MessageGradient, NormInput, Output, OutputGradient, ParameterMemory, Place,
+    ProjectedGradient, Random, Readings, Shortcut, SumsGradient, Supervision,
 };
+pub use cluster::{Cluster, ClusterProblem, ClusterRecord, ClusterScratch, Partition, Share, ShareEdges, ShareRows};
 pub use cpu::{Cpu, CpuProblem, CpuScratch};
+pub use lists::{Lists, NoLoops};
 
 use crate::architecture::Architecture;
-use crate::error::Result;
-use crate::example::Example;
-use crate::kernels::{Dropout, HeadLayout, Primitives};
+use crate::blocks::Blocks;
+use crate::error::{Error, Result};
+use crate::example::{Example, ExampleShape};
+use crate::kernels::{Dropout, Form, HeadLayout, Primitives};
 use crate::layers::AttentionLoss;
 use crate::memory::Arena;
 use crate::model_kind::Convolution;
 use std::fmt::Debug;
+
+/// A device of one process, which is given whole examples.
+pub trait SingleDevice: Device<Example = Example<<Self as Device>::Number>> {}
+
+impl<D: Device<Example = Example<<D as Device>::Number>>> SingleDevice for D {}
 
 /// A device that runs layers. All lengths are in numbers or bytes; buffers may be longer than a primitive
 /// needs, because they fit the largest example.
@@ -35,6 +46,8 @@ pub trait Device: Debug + Clone + Send + Sync + 'static {
     type Numbers: Debug + Send + Sync;
     /// Bits in the memory of the device: dropout masks and chosen edges.
     type Bits: Debug + Send + Sync;
+    /// An example as it is given to the device.
+    type Example: ExampleShape;
     /// An example in the memory of the device, with everything that stays constant in training: graph,
     /// features, labels, split, and the samplers of the loss on attention.
     type Problem: Debug + Send + Sync;
@@ -61,14 +74,18 @@ pub trait Device: Debug + Clone + Send + Sync + 'static {
     /// Copies a buffer to another one of the same length.
     fn copy(&self, from: &Self::Numbers, to: &mut Self::Numbers) -> Result<()>;
 
+    /// Checks that the device can run networks of an architecture. By default, it has no hidden blocks.
+    fn supports(&self, architecture: &Architecture) -> Result<()> {
+        if architecture.blocks == Blocks::default() { Ok(()) } else { Err(no_blocks()) }
+    }
+    /// Checks that the device has the primitives of a form of attention. By default, it has none of GATv2.
+    fn supports_form(&self, form: Form) -> Result<()> {
+        if form == Form::V2 { Err(no_attention_v2()) } else { Ok(()) }
+    }
     /// Places an example in the memory of the device, for a network of this architecture that is trained
     /// with `loss`.
-    fn place(
-        &self,
-        example: &Example<Self::Number>,
-        architecture: &Architecture,
-        loss: AttentionLoss,
-    ) -> Result<Self::Problem>;
+    fn place(&self, example: &Self::Example, architecture: &Architecture, loss: AttentionLoss)
+    -> Result<Self::Problem>;
     /// Allocates the memory that backward passes over any of these examples need; in evaluation, where
     /// `training` is false, next to nothing.
     fn scratch(
@@ -98,6 +115,18 @@ pub trait Device: Debug + Clone + Send + Sync + 'static {
 
     /// Draws a dropout mask of `bytes` bytes; see [`Dropout::fill`].
     fn draw_mask(&self, random: Random<'_, Self>, dropout: Dropout, bytes: usize, keep: &mut Self::Bits) -> Result<()>;
+    /// Draws the dropout mask of a layer's input `x`, of `bytes` bytes.
+    fn draw_input_mask(
+        &self,
+        _problem: &Self::Problem,
+        _x: Input<'_, Self>,
+        random: Random<'_, Self>,
+        dropout: Dropout,
+        bytes: usize,
+        keep: &mut Self::Bits,
+    ) -> Result<()> {
+        self.draw_mask(random, dropout, bytes, keep)
+    }
     /// Draws the dropout mask of attention: a byte per edge and group of heads; see [`Dropout::fill_heads`].
     fn draw_head_mask(
         &self,
@@ -163,13 +192,15 @@ pub trait Device: Debug + Clone + Send + Sync + 'static {
         state: &Self::Numbers,
         chosen: &mut Self::Bits,
     ) -> Result<()>;
-    /// Computes attention: softmax of the scores, dropout, weighted sum. Completes the state.
+    /// Computes attention: softmax of the scores, dropout, weighted sum. Completes the state. With `messages`, writes
+    /// the weighted sums of the features of edges to the second list, and adds their product with the matrix.
     fn attention_forward(
         &self,
         problem: &Self::Problem,
         attention: Attention<'_, Self>,
         state: &mut Self::Numbers,
         sums: &mut Self::Numbers,
+        messages: Option<(&Self::Numbers, &mut Self::Numbers)>,
     ) -> Result<()>;
     /// Announces a training step of a network with an edge loss, before its forward pass. A device may start to
     /// draw the samples of all layers, which depend on the clock only.
@@ -224,6 +255,52 @@ pub trait Device: Debug + Clone + Send + Sync + 'static {
         pairs: &[[u32; 2]],
     ) -> Result<Vec<Self::Number>>;
 
+    /// Computes GATv2 attention: softmax of the scores, dropout, weighted sum. Writes the state, except for the score and
+    /// the last slot. `messages` is that of [`Device::attention_forward`].
+    fn attention_v2_forward(
+        &self,
+        _problem: &Self::Problem,
+        _attention: AttentionV2<'_, Self>,
+        _state: &mut Self::Numbers,
+        _sums: &mut Self::Numbers,
+        _messages: Option<(&Self::Numbers, &mut Self::Numbers)>,
+    ) -> Result<()> {
+        Err(no_attention_v2())
+    }
+    /// Computes the gradients of the projected features and of the vectors of GATv2 attention, like
+    /// [`Device::attention_backward`].
+    #[allow(clippy::too_many_arguments)]
+    fn attention_v2_backward(
+        &self,
+        _problem: &Self::Problem,
+        _attention: AttentionV2<'_, Self>,
+        _supervision: Supervision<'_, Self>,
+        _from: AttentionGradient<'_, Self>,
+        _scratch: &mut Self::Scratch,
+        _to: ProjectedGradient<'_, Self>,
+        _record: Place<'_, Self>,
+    ) -> Result<()> {
+        Err(no_attention_v2())
+    }
+    /// Computes the values of [`Device::edge_values`] for GATv2 attention.
+    fn v2_edge_values(
+        &self,
+        _problem: &Self::Problem,
+        _attention: AttentionV2<'_, Self>,
+        _state: &Self::Numbers,
+    ) -> Result<[Vec<Self::Number>; 2]> {
+        Err(no_attention_v2())
+    }
+    /// Computes the values of [`Device::pair_logits`] for GATv2 attention.
+    fn v2_pair_logits(
+        &self,
+        _problem: &Self::Problem,
+        _attention: AttentionV2<'_, Self>,
+        _pairs: &[[u32; 2]],
+    ) -> Result<Vec<Self::Number>> {
+        Err(no_attention_v2())
+    }
+
     /// Computes the sums of a graph convolution; `width` is the length of a row of the sums. With a root
     /// weight, a row of `z` has two halves, and the second one is added to the sum.
     fn convolve(
@@ -264,12 +341,50 @@ pub trait Device: Debug + Clone + Send + Sync + 'static {
         to: SumsGradient<'_, Self>,
     ) -> Result<()>;
 
-    /// Computes the gradient of the loss of the training nodes by the logits. Writes the loss to the
+    /// Returns the length of the statistics of a norm on examples of up to `nodes` nodes.
+    fn norm_statistics(&self, _block: Block, _nodes: usize) -> usize {
+        0
+    }
+    /// Computes the output of a hidden block: bias, shortcut, norm, activation.
+    fn block_forward(
+        &self,
+        _problem: &Self::Problem,
+        _block: Block,
+        _from: BlockInput<'_, Self>,
+        _to: BlockOutput<'_, Self>,
+    ) -> Result<()> {
+        Err(no_blocks())
+    }
+    /// Computes the gradients of a hidden block, and moves the running statistics of batch norm.
+    fn block_backward(
+        &self,
+        _problem: &Self::Problem,
+        _block: Block,
+        _from: BlockGradient<'_, Self>,
+        _scratch: &mut Self::Scratch,
+        _to: BlockGradients<'_, Self>,
+    ) -> Result<()> {
+        Err(no_blocks())
+    }
+    /// Computes `sum += rows` for rows of `width` numbers.
+    fn add_rows(
+        &self,
+        _problem: &Self::Problem,
+        _width: usize,
+        _rows: &Self::Numbers,
+        _sum: &mut Self::Numbers,
+    ) -> Result<()> {
+        Err(no_blocks())
+    }
+
+    /// Computes the gradient of the loss of the training nodes by the logits: cross-entropy, or the focal loss if
+    /// `focal_gamma` is positive, with the example's weights of classes. Writes the loss to the
     /// example's place in the record, and sets the loss on attention there to zero.
     fn label_loss_backward(
         &self,
         problem: &Self::Problem,
         logits: &Self::Numbers,
+        focal_gamma: f64,
         gradient: &mut Self::Numbers,
         scratch: &mut Self::Scratch,
         record: Place<'_, Self>,
@@ -285,4 +400,17 @@ pub trait Device: Debug + Clone + Send + Sync + 'static {
         clock: &Self::Clock,
         parameters: impl Iterator<Item = ParameterMemory<'a, Self>>,
     ) -> Result<()>;
+}
+
+/// Returns the error of a device without hidden blocks.
+fn no_blocks() -> Error {
+    let message = "residual, norm, activation, input_layer, output_layer, self_loops and attention_dropout need \
+                   another device: use the device cpu, or leave them at their defaults";
+    Error::Device { message: message.into() }
+}
+
+/// Returns the error of a device without GATv2 attention.
+fn no_attention_v2() -> Error {
+    let message = "the models gatv2 and supergat-v2 need the CPU of one process: use the device cpu, or another model";
+    Error::Device { message: message.into() }
 }

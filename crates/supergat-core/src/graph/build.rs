@@ -123,7 +123,7 @@ fn merge(list: &mut [u32]) -> usize {
 }
 
 /// Divides items into chunks of at most about [`CHUNK`] pairs; `pairs` counts those of the items before one.
-fn chunks(items: usize, pairs: impl Fn(usize) -> u64) -> Vec<Range<usize>> {
+pub(super) fn chunks(items: usize, pairs: impl Fn(usize) -> u64) -> Vec<Range<usize>> {
     let mut chunks = Vec::new();
     let mut start = 0;
     while start < items {
@@ -144,7 +144,7 @@ fn chunks(items: usize, pairs: impl Fn(usize) -> u64) -> Vec<Range<usize>> {
 }
 
 /// Pairs (node, value), to be grouped by node.
-trait Pairs: Sync {
+pub(super) trait Pairs: Sync {
     fn nodes(&self) -> usize;
 
     /// Divides the pairs among tasks.
@@ -238,9 +238,9 @@ impl Pairs for Given<'_> {
 }
 
 /// Values of the edges `j -> i`, by source; `value` is computed from the target and the place in its list.
-struct Reversed<'a, F> {
-    incoming: &'a Adjacency,
-    value: F,
+pub(super) struct Reversed<'a, F> {
+    pub(super) incoming: &'a Adjacency,
+    pub(super) value: F,
 }
 
 impl<F: Fn(u32, u32) -> u32 + Sync> Pairs for Reversed<'_, F> {

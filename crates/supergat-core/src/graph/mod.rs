@@ -2,6 +2,7 @@
 
 mod arrays;
 mod build;
+mod renumber;
 
 pub use arrays::{GraphArrays, GraphView};
 
@@ -51,7 +52,7 @@ impl Adjacency {
 
     /// Borrows the lists for kernels.
     pub fn lists(&self) -> Neighbours<'_> {
-        Neighbours { offsets: &self.offsets, nodes: &self.neighbours }
+        Neighbours::new(&self.offsets, &self.neighbours)
     }
 
     /// Returns node `i`'s list.

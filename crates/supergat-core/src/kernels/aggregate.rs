@@ -1,4 +1,4 @@
-//! Sums over neighbours with weights fixed by the graph: `out_i = outer_i sum_j inner_j z_j`, optionally plus
+//! Sums over neighbours with weights fixed by the graph: `out_i = outer_i sum_j w_ij inner_j z_j`, optionally plus
 //! a row of node i.
 
 use super::neighbours::Neighbours;
@@ -15,6 +15,8 @@ pub struct Aggregation<'a, T> {
     pub outer: &'a [T],
     /// Factor of each node within sums.
     pub inner: &'a [T],
+    /// Weight of each entry of the lists; empty if all are 1.
+    pub weights: &'a [T],
     /// Whether a node is one of its own neighbours.
     pub own: bool,
 }
@@ -28,8 +30,33 @@ pub struct Slice {
     pub offset: usize,
 }
 
+/// Completes sums by blocks of neighbours: multiplies them by their factors, and adds the node's own slice of `z`
+/// if `root` is given.
+#[allow(clippy::too_many_arguments)]
+pub fn aggregate_end<T: Real>(
+    parts: &Parts,
+    outer: &[T],
+    width: usize,
+    z: &[T],
+    root: Option<Slice>,
+    out: &mut [T],
+    out_stride: usize,
+) {
+    parts.for_each(Rows { data: out, width: out_stride }, |nodes, out| {
+        for (i, out) in nodes.zip(out.data.chunks_exact_mut(out_stride)) {
+            for (v, o) in out[..width].iter_mut().enumerate() {
+                *o *= outer[i];
+                if let Some(Slice { stride, offset }) = root {
+                    *o += z[i * stride + offset + v];
+                }
+            }
+        }
+    });
+}
+
 /// Writes the sums over the first `width` numbers of each row of `z` to the first `width` numbers of each row
-/// of `out`. If `root` is a slice of `z`, the node's own slice is added.
+/// of `out`. If `root` is a slice of `z`, the node's own slice is added. With lists of a block, it adds the terms of
+/// the block to `out`, before [`aggregate_end`].
 #[allow(clippy::too_many_arguments)]
 pub fn aggregate<T: Real>(
     parts: &Parts,
@@ -69,20 +96,27 @@ impl<T: Real> Kernel for Sums<'_, T> {
 
     #[inline(always)]
     fn run<I: Isa>(self) {
-        let Aggregation { lists, outer, inner, own } = self.aggregation;
-        for (i, out) in self.nodes.zip(self.out.chunks_exact_mut(self.out_stride)) {
-            let out = &mut out[..self.width];
-            out.fill([T::ZERO; LANES]);
-            let range = lists.offsets[i] as usize..lists.offsets[i + 1] as usize;
-            for e in range {
+        let Aggregation { lists, outer, inner, weights, own } = self.aggregation;
+        let first = self.nodes.start;
+        for list in lists.lists(self.nodes) {
+            let i = lists.row(list);
+            let out = &mut self.out[(i - first) * self.out_stride..][..self.width];
+            if lists.block.is_none() {
+                out.fill([T::ZERO; LANES]);
+            }
+            for e in lists.range(list) {
                 if let Some(&ahead) = lists.nodes.get(e + AHEAD) {
                     prefetch(&self.z[ahead as usize * self.z_stride..][..self.width]);
                 }
                 let j = lists.nodes[e] as usize;
                 if own || j != i {
                     let row = &self.z[j * self.z_stride..][..self.width];
-                    add_scaled::<T, I>(out, V::<T, I>::splat(inner[j]), row);
+                    let factor = weights.get(e).map_or(inner[j], |weight| *weight * inner[j]);
+                    add_scaled::<T, I>(out, V::<T, I>::splat(factor), row);
                 }
+            }
+            if lists.block.is_some() {
+                continue;
             }
             let factor = V::<T, I>::splat(outer[i]);
             for (v, o) in out.iter_mut().enumerate() {

@@ -6,7 +6,7 @@
 
 use super::dropout::Mask;
 use super::parts::{Parts, Rows};
-use super::simd::{Isa, Kernel, LANES, Lanes, Real, V, dispatch, vectors, vectors_mut};
+use super::simd::{Isa, Kernel, LANES, Lanes, P, Pair, Real, V, dispatch, vectors, vectors_mut};
 use std::ops::Range;
 
 /// A borrowed dense matrix with `columns` numbers per row.
@@ -48,59 +48,68 @@ struct DenseProduct<'a, T> {
     out: &'a mut [T],
 }
 
-/// Columns of `X` (rows in the transposed product) prepared at a time.
+/// Columns of `X` (rows in the transposed product) that are added up before the sum is added to the output.
 const DEPTH: usize = 128;
-/// Rows of `X` (columns in the transposed product) in registers at a time.
-const TILE: usize = 4;
-/// Columns of `X` prepared at a time in the transposed product: whole cache lines of a row.
-const COLUMNS: usize = 32;
+/// Rows of `X` (columns in the transposed product) in registers at a time: with short registers, and with long ones.
+const SHORT_TILE: usize = 4;
+const LONG_TILE: usize = 6;
+/// Columns of `X` prepared at a time in the transposed product: whole cache lines of a row, in whole tiles.
+const COLUMNS: usize = 48;
+
+/// Runs a method with the number of rows that fits into the registers of the instruction set.
+macro_rules! with_tile {
+    ($self:ident, $T:ty, $I:ty) => {
+        if const { <P<$T, $I>>::IS_ONE_REGISTER } {
+            $self.multiply::<$I, LONG_TILE>()
+        } else {
+            $self.multiply::<$I, SHORT_TILE>()
+        }
+    };
+}
 
 impl<T: Real> Kernel for DenseProduct<'_, T> {
     type Number = T;
     type Output = ();
+    const USES_AVX512: bool = true;
     const FAST_DOUBLE: bool = true;
 
     #[inline(always)]
     fn run<I: Isa>(self) {
+        with_tile!(self, T, I);
+    }
+}
+
+impl<T: Real> DenseProduct<'_, T> {
+    #[inline(always)]
+    fn multiply<I: Isa, const R: usize>(self) {
         let width = self.stride / LANES;
         let m = vectors(self.m);
-        let mut x = [[T::ZERO; TILE]; DEPTH];
-        let mut values = [T::ZERO; DEPTH];
-        for (block, out) in vectors_mut(self.out).chunks_mut(TILE * width).enumerate() {
+        let mut x = [[T::ZERO; DEPTH]; R];
+        for (block, out) in vectors_mut(self.out).chunks_mut(R * width).enumerate() {
             let rows = out.len() / width;
+            let first = self.rows.start + block * R;
             out.fill([T::ZERO; LANES]);
             for depth in (0..self.x.columns).step_by(DEPTH) {
                 let columns = (self.x.columns - depth).min(DEPTH);
                 // Rows that the last block lacks keep old numbers, whose sums are not stored.
-                for r in 0..rows {
-                    let row = self.rows.start + block * TILE + r;
-                    let values = masked::<T, I>(self.x, self.mask, row, depth, &mut values[..columns]);
-                    for (x, v) in x.iter_mut().zip(values) {
-                        x[r] = *v;
-                    }
+                for (r, x) in x[..rows].iter_mut().enumerate() {
+                    copy_masked::<T, I>(self.x, self.mask, first + r, depth, &mut x[..columns]);
                 }
                 let m = &m[depth * width..(depth + columns) * width];
-                tiles::<T, I>(&x[..columns], m, width, out, rows);
+                tiles::<T, I, R>(|d| std::array::from_fn(|r| x[r][d % DEPTH]), columns, m, width, out, rows);
             }
         }
     }
 }
 
-/// Returns part of a row of `X` under the mask; `first` is a multiple of [`LANES`]. With a mask the products
-/// are written to `room`, which has the length of that part.
+/// Copies part of a row of `X` under the mask; `first` is a multiple of [`LANES`].
 #[inline(always)]
-fn masked<'v, T: Real, I: Isa>(
-    x: Dense<'v, T>,
-    mask: Option<Mask<'_, T>>,
-    row: usize,
-    first: usize,
-    room: &'v mut [T],
-) -> &'v [T] {
-    let values = &x.values[row * x.columns + first..][..room.len()];
-    let Some(mask) = mask else { return values };
+fn copy_masked<T: Real, I: Isa>(x: Dense<'_, T>, mask: Option<Mask<'_, T>>, row: usize, first: usize, to: &mut [T]) {
+    let values = &x.values[row * x.columns + first..][..to.len()];
+    let Some(mask) = mask else { return to.copy_from_slice(values) };
     let keep = &mask.keep[row * Dense::<T>::mask_bytes(x.columns) + first / LANES..];
     let (values, tail) = values.as_chunks::<LANES>();
-    let (to, to_tail) = room.as_chunks_mut::<LANES>();
+    let (to, to_tail) = to.as_chunks_mut::<LANES>();
     for ((to, v), &bits) in to.iter_mut().zip(values).zip(keep) {
         *to = V::<T, I>::load(v).mul(V::<T, I>::from_bits(bits, mask.scale)).array();
     }
@@ -110,42 +119,56 @@ fn masked<'v, T: Real, I: Isa>(
             *to = *v * f;
         }
     }
-    room
 }
 
-/// Computes `out[r] += sum_k x_k[r] m_k` for at most [`TILE`] rows, up to three vectors at a time.
+/// Computes `out[r] += sum_d x(d)[r] m_d` over `depth` rows of `m`, for the first `rows` of `R` rows of the output.
 #[inline(always)]
-fn tiles<T: Real, I: Isa>(x: &[[T; TILE]], m: &[[T; LANES]], width: usize, out: &mut [[T; LANES]], rows: usize) {
+fn tiles<T: Real, I: Isa, const R: usize>(
+    x: impl Fn(usize) -> [T; R],
+    depth: usize,
+    m: &[[T; LANES]],
+    width: usize,
+    out: &mut [[T; LANES]],
+    rows: usize,
+) {
+    let m = &m[..depth * width];
+    let mut first = 0;
+    if const { <P<T, I>>::IS_ONE_REGISTER } {
+        while first + 1 < width {
+            first += match (width - first) / 2 {
+                1 => tile_of_pairs::<T, I, R, 1>(&x, m, width, first, out, rows),
+                2 => tile_of_pairs::<T, I, R, 2>(&x, m, width, first, out, rows),
+                3 | 5 | 6 => tile_of_pairs::<T, I, R, 3>(&x, m, width, first, out, rows),
+                _ => tile_of_pairs::<T, I, R, 4>(&x, m, width, first, out, rows),
+            };
+        }
+    }
     // A vector of double precision takes two registers, so only one fits.
     let narrow = const { !I::UNROLLED || size_of::<T>() > size_of::<f32>() };
-    let mut first = 0;
     while first < width {
-        if narrow {
-            first += tile::<T, I, 1>(x, m, width, first, out, rows);
-            continue;
-        }
         first += match width - first {
-            1 => tile::<T, I, 1>(x, m, width, first, out, rows),
-            2 | 4 => tile::<T, I, 2>(x, m, width, first, out, rows),
-            _ => tile::<T, I, 3>(x, m, width, first, out, rows),
+            _ if narrow => tile::<T, I, R, 1>(&x, m, width, first, out, rows),
+            1 => tile::<T, I, R, 1>(&x, m, width, first, out, rows),
+            2 | 4 => tile::<T, I, R, 2>(&x, m, width, first, out, rows),
+            _ => tile::<T, I, R, 3>(&x, m, width, first, out, rows),
         };
     }
 }
 
 /// Computes [`tiles`] for the `B` vectors from `first` on, in registers; returns `B`.
 #[inline(always)]
-fn tile<T: Real, I: Isa, const B: usize>(
-    x: &[[T; TILE]],
+fn tile<T: Real, I: Isa, const R: usize, const B: usize>(
+    x: &impl Fn(usize) -> [T; R],
     m: &[[T; LANES]],
     width: usize,
     first: usize,
     out: &mut [[T; LANES]],
     rows: usize,
 ) -> usize {
-    let mut sum = [[V::<T, I>::zero(); B]; TILE];
-    for (x, m) in x.iter().zip(m.chunks_exact(width)) {
-        let m: &[[T; LANES]; B] = m[first..first + B].try_into().expect("B vectors");
-        for r in 0..TILE {
+    let mut sum = [[V::<T, I>::zero(); B]; R];
+    for (d, m) in m.chunks_exact(width).enumerate() {
+        let (x, m): ([T; R], &[[T; LANES]; B]) = (x(d), m[first..first + B].try_into().expect("B vectors"));
+        for r in 0..R {
             for b in 0..B {
                 sum[r][b] = V::<T, I>::splat(x[r]).mul_add(V::<T, I>::load(&m[b]), sum[r][b]);
             }
@@ -158,6 +181,35 @@ fn tile<T: Real, I: Isa, const B: usize>(
         }
     }
     B
+}
+
+/// Computes [`tiles`] for `B` pairs of vectors from vector `first` on, in registers; returns the number of vectors.
+#[inline(always)]
+fn tile_of_pairs<T: Real, I: Isa, const R: usize, const B: usize>(
+    x: &impl Fn(usize) -> [T; R],
+    m: &[[T; LANES]],
+    width: usize,
+    first: usize,
+    out: &mut [[T; LANES]],
+    rows: usize,
+) -> usize {
+    let mut sum = [[P::<T, I>::splat(T::ZERO); B]; R];
+    for (d, m) in m.chunks_exact(width).enumerate() {
+        let (x, m) = (x(d), m[first..first + 2 * B].as_chunks::<2>().0);
+        let m: &[[[T; LANES]; 2]; B] = m.try_into().expect("B pairs");
+        for r in 0..R {
+            for b in 0..B {
+                sum[r][b] = P::<T, I>::splat(x[r]).mul_add(P::<T, I>::load(&m[b]), sum[r][b]);
+            }
+        }
+    }
+    for (r, sum) in sum.iter().enumerate().take(rows) {
+        let out = &mut out[r * width + first..][..2 * B];
+        for (o, sum) in out.as_chunks_mut::<2>().0.iter_mut().zip(sum) {
+            *o = P::<T, I>::load(o).add(*sum).arrays();
+        }
+    }
+    2 * B
 }
 
 /// Computes `out = X^T G` for dense `X` under a mask; `G` has `stride` numbers per row, `out` as many per
@@ -191,32 +243,33 @@ struct DenseTransposed<'a, T> {
 impl<T: Real> Kernel for DenseTransposed<'_, T> {
     type Number = T;
     type Output = ();
+    const USES_AVX512: bool = true;
     const FAST_DOUBLE: bool = true;
 
     #[inline(always)]
     fn run<I: Isa>(self) {
+        with_tile!(self, T, I);
+    }
+}
+
+impl<T: Real> DenseTransposed<'_, T> {
+    #[inline(always)]
+    fn multiply<I: Isa, const R: usize>(self) {
         let width = self.width;
         self.out.fill([T::ZERO; LANES]);
-        let mut x = [[[T::ZERO; TILE]; DEPTH]; COLUMNS / TILE];
+        // The last columns are followed by zeros, whose sums are not stored.
+        let mut x = [[T::ZERO; COLUMNS]; DEPTH];
         for start in self.rows.clone().step_by(DEPTH) {
             let depth = (self.rows.end - start).min(DEPTH);
             let g = &self.g[start * width..(start + depth) * width];
             for (block, out) in self.out.chunks_mut(COLUMNS * width).enumerate() {
                 let columns = out.len() / width;
-                for d in 0..depth {
-                    let mut room = [T::ZERO; COLUMNS];
-                    let values = masked::<T, I>(self.x, self.mask, start + d, block * COLUMNS, &mut room[..columns]);
-                    let (tiles, tail) = values.as_chunks::<TILE>();
-                    for (x, tile) in x.iter_mut().zip(tiles) {
-                        x[d] = *tile;
-                    }
-                    if let Some(x) = x.get_mut(tiles.len()) {
-                        x[d][..tail.len()].copy_from_slice(tail);
-                    }
+                for (d, x) in x[..depth].iter_mut().enumerate() {
+                    copy_masked::<T, I>(self.x, self.mask, start + d, block * COLUMNS, &mut x[..columns]);
                 }
-                for (x, out) in x.iter().zip(out.chunks_mut(TILE * width)) {
-                    let columns = out.len() / width;
-                    tiles::<T, I>(&x[..depth], g, width, out, columns);
+                for (k, out) in out.chunks_mut(R * width).enumerate() {
+                    let tile = |d: usize| -> [T; R] { x[d % DEPTH][k * R..(k + 1) * R].try_into().expect("R columns") };
+                    tiles::<T, I, R>(tile, depth, g, width, out, out.len() / width);
                 }
             }
         }
@@ -316,11 +369,11 @@ mod tests {
 
                 let mut out = vec![9.0; rows * stride];
                 let mut grad = vec![9.0; columns * stride];
-                let even = Parts::even(rows, 1);
+                let even = Parts::even(0..rows, 1);
                 let dense = Dense { values: &x, columns };
                 dense_product(&even, dense, mask(&dense_bits), &w, stride, &mut out);
                 close(&out, &forward(&as_dense));
-                let copies = Parts::for_copies(rows, |row| (row * columns) as u64, 1);
+                let copies = Parts::for_copies(0..rows, |row| (row * columns) as u64, 1);
                 let mut room = vec![9.0; copies.len() * grad.len()];
                 dense_transposed_product(&copies, dense, mask(&dense_bits), &g, stride, &mut room, &mut grad);
                 close(&grad, &backward(&as_dense));

@@ -59,10 +59,15 @@ impl Dropout {
 
     /// Fills all bytes with random bits of this probability. Byte b depends on block b of the stream only.
     pub fn fill(&self, stream: Stream, bytes: &mut [u8]) {
+        self.fill_from(stream, 0, bytes);
+    }
+
+    /// Like [`Dropout::fill`], for bytes from number `start` on.
+    pub fn fill_from(&self, stream: Stream, start: u64, bytes: &mut [u8]) {
         const CHUNK: usize = 2048;
         timed("dropout", || {
             for_each_chunk(bytes.len(), CHUNK, Rows { data: bytes, width: 1 }, &|range, bytes| {
-                let (first, threshold) = (range.start as u64, self.threshold);
+                let (first, threshold) = (start + range.start as u64, self.threshold);
                 dispatch(Fill { stream, first, threshold, bytes: bytes.data });
             });
         });
@@ -72,6 +77,31 @@ impl Dropout {
     /// and share a bit.
     pub fn fill_heads(&self, stream: Stream, heads: usize, bytes: &mut [u8]) {
         self.fill(stream, bytes);
+        Self::repeat_heads(heads, bytes);
+    }
+
+    /// Like [`Dropout::fill_heads`], for bytes from number `start` on.
+    pub fn fill_heads_from(&self, stream: Stream, heads: usize, start: u64, bytes: &mut [u8]) {
+        self.fill_from(stream, start, bytes);
+        Self::repeat_heads(heads, bytes);
+    }
+
+    /// Like [`Dropout::fill_heads`], for groups of `width` bytes: group k is number `places[k]` among all groups.
+    pub fn fill_heads_at(&self, stream: Stream, heads: usize, width: usize, places: &[u64], bytes: &mut [u8]) {
+        let chunk = (1 << 12) / width.max(1);
+        for_each_chunk(places.len(), chunk.max(1), Rows { data: bytes, width }, &|range, bytes| {
+            for (bytes, place) in bytes.data.chunks_exact_mut(width).zip(&places[range]) {
+                for (b, byte) in bytes.iter_mut().enumerate() {
+                    let block = stream.block(place * width as u64 + b as u64);
+                    let keeps = |bit: usize| (block[bit / 2] >> (16 * (bit % 2)) & 0xFFFF) as u16 >= self.threshold;
+                    *byte = (0..8).map(|bit| u8::from(keeps(bit)) << bit).sum();
+                }
+            }
+        });
+        Self::repeat_heads(heads, bytes);
+    }
+
+    fn repeat_heads(heads: usize, bytes: &mut [u8]) {
         let repeat = match heads {
             1 => 0xFF,
             2 => 0x55,
@@ -126,6 +156,23 @@ mod tests {
             for bit in 0..8 {
                 let half = block[bit / 2] >> (16 * (bit % 2)) & 0xFFFF;
                 assert_eq!(byte >> bit & 1 == 1, half >= 39322, "byte {b} bit {bit}");
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_can_be_drawn_anywhere() {
+        let dropout = Dropout::new(0.6);
+        let mut all = vec![0u8; 300];
+        let mut some = vec![0u8; 40];
+        for heads in [1, 2, 4, 8] {
+            dropout.fill_heads(stream(), heads, &mut all);
+            dropout.fill_heads_from(stream(), heads, 133, &mut some);
+            assert_eq!(some, all[133..173]);
+            let places = [7, 0, 99, 12];
+            dropout.fill_heads_at(stream(), heads, 3, &places, &mut some[..12]);
+            for (bytes, place) in some.chunks(3).zip(places) {
+                assert_eq!(bytes, &all[3 * place as usize..][..3]);
             }
         }
     }

@@ -1,5 +1,5 @@
-//! The four forms of attention: the unnormalised attention `e` and the edge logit as functions of two raw
-//! scores, and their gradients.
+//! The forms of attention. For the four forms of the paper: the unnormalised attention `e` and the edge logit as
+//! functions of two raw scores, and their gradients.
 //!
 //! | form | `e` | edge logit |
 //! |---|---|---|
@@ -7,6 +7,10 @@
 //! | DP | `(W h_i)^T W h_j` | `e` |
 //! | SD | `e_DP / sqrt(F)` | `e` |
 //! | MX | `e_GO sigmoid(e_DP)` | `e_DP` |
+//! | V2 | `a^T LeakyReLU(W_t h_i + W_s h_j)` | `e` |
+//!
+//! LeakyReLU of `e` comes before the softmax, except for V2, which has it inside. V2 is no function of raw scores and
+//! has kernels of its own (`attention/v2`).
 
 use super::simd::{Lanes, Real as _};
 use serde::{Deserialize, Serialize};
@@ -23,10 +27,17 @@ pub enum Form {
     Sd,
     /// GO gated by the dot product.
     Mx,
+    /// Score of GATv2 (Brody et al. 2022): a two-layer network of both nodes, which have separate weights.
+    V2,
 }
 
 impl Form {
-    /// Returns whether the form has the vector `a` (GO and MX).
+    /// Returns whether the form has a dot product (DP, SD and MX).
+    pub fn has_product(self) -> bool {
+        matches!(self, Self::Dp | Self::Sd | Self::Mx)
+    }
+
+    /// Returns whether the form has the vector `a` with a half for each end of an edge (GO and MX).
     pub fn has_vector(self) -> bool {
         matches!(self, Self::Go | Self::Mx)
     }
@@ -38,6 +49,7 @@ impl Form {
             Self::Dp => "dp",
             Self::Sd => "sd",
             Self::Mx => "mx",
+            Self::V2 => "v2",
         }
     }
 }
@@ -165,7 +177,7 @@ impl FormKernel for Mx {
     }
 }
 
-/// Runs `$body` with the type `$F` bound to the formulas of a [`Form`].
+/// Runs `$body` with the type `$F` bound to the formulas of a [`Form`]. Panics for [`Form::V2`], which has none.
 macro_rules! with_form {
     ($form:expr, $F:ident => $body:expr) => {
         match $form {
@@ -185,6 +197,7 @@ macro_rules! with_form {
                 type $F = $crate::kernels::forms::Mx;
                 $body
             }
+            $crate::kernels::Form::V2 => unreachable!("GATv2 has its own primitives"),
         }
     };
 }

@@ -58,6 +58,22 @@ impl HeadLayout {
         group * self.vectors * LANES + feature * self.lane_heads + head % LANES
     }
 
+    /// Returns whether rows have padding.
+    pub fn is_padded(&self) -> bool {
+        self.stride() != self.heads * self.features
+    }
+
+    /// Returns the lanes of a row's vector that are no padding, as bits.
+    #[inline(always)]
+    pub fn used_lanes(&self, vector: usize) -> u8 {
+        let (group, vector) = (vector / self.vectors, vector % self.vectors);
+        let (per_vector, heads) = (LANES / self.lane_heads, (self.heads - group * LANES).min(LANES));
+        let is_used = |lane: usize| {
+            lane % self.lane_heads < heads && vector * per_vector + lane / self.lane_heads < self.features
+        };
+        (0..LANES).fold(0, |bits, lane| bits | u8::from(is_used(lane)) << lane)
+    }
+
     /// Returns the positions of all numbers in the order of files and other software: head after head,
     /// features within a head.
     pub fn canonical(&self) -> impl Iterator<Item = usize> + '_ {
@@ -80,6 +96,9 @@ mod tests {
                 sorted.dedup();
                 assert_eq!(sorted.len(), heads * features);
                 assert!(sorted.last().unwrap() < &layout.stride());
+                let used = (0..layout.stride()).filter(|at| layout.used_lanes(at / LANES) >> (at % LANES) & 1 == 1);
+                assert_eq!(used.collect::<Vec<_>>(), sorted);
+                assert_eq!(layout.is_padded(), sorted.len() < layout.stride());
                 for (k, &place) in places.iter().enumerate() {
                     let (head, group_width) = (k / features, layout.vectors * LANES);
                     assert_eq!(place / group_width, head / LANES);

@@ -50,16 +50,28 @@ impl SoftplusSum {
     }
 }
 
+/// Weights of the terms of the loss of labels.
+#[derive(Debug, Clone, Copy)]
+pub struct LabelTerms<'a> {
+    /// Weight of each class; empty if all are 1. Only for single labels.
+    pub class_weights: &'a [f64],
+    /// Sum of the weights of all training nodes: their number without weights.
+    pub total: f64,
+    /// Exponent of the focal loss; 0 for cross-entropy.
+    pub focal_gamma: f64,
+}
+
 /// Returns the mean loss of the nodes marked by `chosen`, and writes its gradient by the logits (zero for
 /// other nodes).
 ///
 /// Single labels: cross-entropy of the softmax. Multiple labels: binary cross-entropy, the mean over nodes
-/// and classes.
+/// and classes. With weights of classes, the mean is the weighted one. The focal loss of a probability p of the true
+/// class is `(1 - p)^gamma (-ln p)` (Lin et al. 2017).
 pub fn label_loss_backward<T: Real>(
     parts: &Parts,
     labels: &Labels,
     chosen: &[bool],
-    count: usize,
+    terms: LabelTerms<'_>,
     logits: &[T],
     gradient: &mut [T],
     partial: &mut [f64],
@@ -74,11 +86,44 @@ pub fn label_loss_backward<T: Real>(
                 continue;
             }
             let logits = &logits[i * classes..(i + 1) * classes];
-            loss.data[0] += row_loss(labels, i, logits);
-            row_gradient(labels, i, logits, T::from_f64(1.0 / count as f64), row);
+            let weight = match labels {
+                Labels::Single { of, .. } if !terms.class_weights.is_empty() => terms.class_weights[of[i] as usize],
+                _ => 1.0,
+            };
+            let (value, factor) = match labels {
+                _ if terms.focal_gamma == 0.0 => (row_loss(labels, i, logits), 1.0),
+                Labels::Single { .. } => focal(row_loss(labels, i, logits), terms.focal_gamma),
+                Labels::Multi { .. } => (0.0, 1.0),
+            };
+            loss.data[0] += weight * value;
+            row_gradient(labels, i, logits, T::from_f64(weight * factor / terms.total), row);
+            if let Labels::Multi { classes, of } = labels
+                && terms.focal_gamma > 0.0
+            {
+                for ((o, x), y) in row.iter_mut().zip(logits).zip(&of[i * classes..]) {
+                    let (x, y) = (x.to_f64(), *y == 1);
+                    let (value, factor) = focal(softplus(if y { -x } else { x }), terms.focal_gamma);
+                    loss.data[0] += value / *classes as f64;
+                    *o *= T::from_f64(factor);
+                }
+            }
         }
     });
-    partial[..parts.len()].iter().sum::<f64>() / count as f64
+    partial[..parts.len()].iter().sum::<f64>() / terms.total
+}
+
+fn softplus(x: f64) -> f64 {
+    x.max(0.0) + (-x.abs()).exp().ln_1p()
+}
+
+/// Returns the focal loss for a cross-entropy `c = -ln p`, and the factor that turns the gradient of the cross-entropy
+/// into that of the focal loss: `(1 - p)^gamma + gamma p (1 - p)^(gamma - 1) c`.
+fn focal(c: f64, gamma: f64) -> (f64, f64) {
+    let (p, miss) = ((-c).exp(), -(-c).exp_m1());
+    let power = miss.powf(gamma);
+    // c / (1 - p) tends to 1 as p tends to 1.
+    let ratio = if miss > 0.0 { c / miss } else { 1.0 };
+    (power * c, power * (1.0 + gamma * p * ratio))
 }
 
 /// Returns the loss of one node: with multiple labels, the mean over classes.
@@ -201,6 +246,8 @@ pub fn argmax<T: Real>(values: &[T]) -> usize {
 mod tests {
     use super::*;
 
+    const PLAIN: LabelTerms<'_> = LabelTerms { class_weights: &[], total: 1.0, focal_gamma: 0.0 };
+
     #[test]
     fn softplus_sum_is_accurate() {
         let xs: Vec<f64> = (0..3000).map(|k| f64::from(k) * 0.01 - 15.0).collect();
@@ -217,14 +264,14 @@ mod tests {
     #[test]
     fn cross_entropy_and_gradient_match_worked_example() {
         let labels = Labels::Single { classes: 3, of: vec![1, Labels::UNKNOWN] };
-        let parts = Parts::even(2, 1);
+        let parts = Parts::even(0..2, 1);
         let mut gradient = [9.0; 6];
         let logits = [1.0, 2.0, 0.0, 5.0, 5.0, 5.0];
         let loss = label_loss_backward(
             &parts,
             &labels,
             &[true, false],
-            1,
+            PLAIN,
             &logits,
             &mut gradient,
             &mut vec![0.0; parts.len()],
@@ -240,10 +287,15 @@ mod tests {
         let multi = Labels::Multi { classes: 3, of: vec![1, 0, 1, 0, 0, 0, 1, 1, 1, 0, 1, 0] };
         let chosen = [true, true, false, true];
         let logits: Vec<f64> = (0..12).map(|k| f64::from(k * 7 % 11) * 0.3 - 1.5).collect();
-        let parts = Parts::even(4, 1);
-        for labels in [single, multi] {
+        let parts = Parts::even(0..4, 1);
+        let plain = LabelTerms { total: 3.0, ..PLAIN };
+        let weighted = LabelTerms { class_weights: &[0.5, 4.0, 2.0], total: 6.5, ..PLAIN };
+        let [focal, weak, both] =
+            [(plain, 2.0), (plain, 0.5), (weighted, 1.5)].map(|(t, focal_gamma)| LabelTerms { focal_gamma, ..t });
+        let cases = [(&single, plain), (&single, weighted), (&single, focal), (&single, weak), (&single, both)];
+        for (labels, terms) in cases.into_iter().chain([(&multi, plain), (&multi, focal), (&multi, weak)]) {
             let f = |logits: &[f64], gradient: &mut [f64]| {
-                label_loss_backward(&parts, &labels, &chosen, 3, logits, gradient, &mut vec![0.0; parts.len()])
+                label_loss_backward(&parts, labels, &chosen, terms, logits, gradient, &mut vec![0.0; parts.len()])
             };
             let mut gradient = vec![0.0; 12];
             f(&logits, &mut gradient);
@@ -255,6 +307,17 @@ mod tests {
                 assert!((gradient[k] - slope).abs() < 1e-9, "{k}: {} and {slope}", gradient[k]);
             }
         }
+    }
+
+    /// -0.75^2 ln 0.25 for p = 1 / 4, and no loss for p = 1.
+    #[test]
+    fn focal_loss_matches_worked_example() {
+        let (value, _) = focal(-(0.25f64.ln()), 2.0);
+        assert!((value - 0.779_790_578_130_282_f64).abs() < 1e-12, "{value}");
+        for gamma in [0.5, 1.0, 2.0] {
+            assert_eq!(focal(0.0, gamma), (0.0, 0.0));
+        }
+        assert_eq!(focal(0.7, 0.0), (0.7, 1.0 + 0.0));
     }
 
     #[test]

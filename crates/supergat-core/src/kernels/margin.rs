@@ -5,7 +5,7 @@
 //! lead to the triples of a target and to those of an edge's source. Only the triples of a rival need a list
 //! of their own.
 
-use super::attention::{Attention, SCORE, STATE, leaky};
+use super::attention::{Attention, leaky};
 use super::heads::HeadLayout;
 use super::neighbours::Neighbours;
 use super::parts::{EdgeRows, Parts, PerPart, Rows};
@@ -19,8 +19,8 @@ pub const NO_RIVAL: u32 = u32::MAX;
 /// Nodes that the rivals of a target's edges are drawn from.
 #[derive(Debug, Clone, Copy)]
 pub enum Pool<'a> {
-    /// All nodes outside the target's sorted list.
-    Outside(Neighbours<'a>),
+    /// All of this number of nodes that are outside the target's sorted list.
+    Outside(Neighbours<'a>, usize),
     /// The target's list.
     Listed(Neighbours<'a>),
 }
@@ -29,7 +29,7 @@ impl Pool<'_> {
     /// Returns the number of nodes in the pool of a target.
     fn len(&self, target: usize) -> usize {
         match self {
-            Self::Outside(lists) => lists.offsets.len() - 1 - lists.range(target).len(),
+            Self::Outside(lists, nodes) => nodes - lists.range(target).len(),
             Self::Listed(lists) => lists.range(target).len(),
         }
     }
@@ -38,7 +38,7 @@ impl Pool<'_> {
     fn get(&self, target: usize, rank: usize) -> u32 {
         match self {
             Self::Listed(lists) => lists.nodes[lists.range(target)][rank],
-            Self::Outside(lists) => {
+            Self::Outside(lists, _) => {
                 // t of the nodes below list[t] are in the list, so list[t] - t <= rank means that list[t] is
                 // below the result.
                 let list = &lists.nodes[lists.range(target)];
@@ -53,15 +53,25 @@ impl Pool<'_> {
     }
 }
 
-/// Draws `per_edge` rivals for every edge, or every edge marked by the bits `among`, uniformly and
-/// independently from the pool of its target.
+/// How rivals are drawn.
+#[derive(Debug, Clone, Copy)]
+pub struct RivalDraws {
+    /// Random numbers.
+    pub stream: Stream,
+    /// Position of the first edge in the whole graph.
+    pub first_edge: u64,
+    /// Number of rivals of an edge.
+    pub per_edge: usize,
+}
+
+/// Draws rivals for every edge, or every edge marked by the bits `among`, uniformly and independently from the pool of
+/// its target.
 pub fn draw_rivals(
     parts: &Parts,
     incoming: Neighbours<'_>,
     pool: Pool<'_>,
     among: Option<&[u8]>,
-    stream: Stream,
-    per_edge: usize,
+    RivalDraws { stream, first_edge, per_edge }: RivalDraws,
     rivals: &mut [u32],
 ) {
     let outputs = EdgeRows { data: rivals, offsets: incoming.offsets, width: per_edge };
@@ -74,8 +84,9 @@ pub fn draw_rivals(
                     slots.fill(NO_RIVAL);
                     continue;
                 }
-                for (m, slot) in slots.iter_mut().enumerate() {
-                    *slot = pool.get(i, stream.below((e * per_edge + m) as u64, free as u64) as usize);
+                let first = (first_edge + e as u64) * per_edge as u64;
+                for (number, slot) in (first..).zip(slots) {
+                    *slot = pool.get(i, stream.below(number, free as u64) as usize);
                 }
             }
         }
@@ -115,12 +126,35 @@ pub fn group_by_rival(
     }
 }
 
+/// Groups triples `[k, i, j]` by rival k, whose number is below `rows`, as [`group_by_rival`] does.
+pub fn group_triples(rows: usize, all: &[[u32; 3]], offsets: &mut Vec<u64>, triples: &mut Vec<[u32; 2]>) {
+    offsets.clear();
+    offsets.resize(rows + 1, 0);
+    all.iter().for_each(|[k, ..]| offsets[*k as usize] += 1);
+    let mut total = 0;
+    for offset in offsets.iter_mut() {
+        total += *offset;
+        *offset = total;
+    }
+    triples.resize(all.len(), [0; 2]);
+    for &[k, i, j] in all.iter().rev() {
+        let at = &mut offsets[k as usize];
+        *at -= 1;
+        triples[*at as usize] = [i, j];
+    }
+}
+
 /// Marks the edges between nodes of equal class, and lists the sources of other classes of each node. Edges
-/// of nodes of class `none` are neither marked nor listed.
-pub fn compare_classes(incoming: Neighbours<'_>, class: &[u32], none: u32) -> (Vec<u8>, Vec<u64>, Vec<u32>) {
+/// of nodes of class `none` are neither marked nor listed. The first list is that of node `first`.
+pub fn compare_classes(
+    incoming: Neighbours<'_>,
+    first: usize,
+    class: &[u32],
+    none: u32,
+) -> (Vec<u8>, Vec<u64>, Vec<u32>) {
     let mut alike = vec![0; incoming.nodes.len().div_ceil(8)];
     let (mut offsets, mut unlike) = (vec![0], Vec::new());
-    for (i, &own) in class.iter().enumerate() {
+    for (i, &own) in class[first..first + incoming.offsets.len() - 1].iter().enumerate() {
         for e in incoming.range(i) {
             let j = incoming.nodes[e];
             match class[j as usize] {
@@ -161,20 +195,43 @@ pub struct ScoreGradient<'a, T> {
     pub losses: &'a mut [f64],
 }
 
+/// Scores of all nodes of a graph as targets and as sources of edges.
+#[derive(Debug, Clone, Copy)]
+pub struct NodeScores<'a, T> {
+    /// `a_target . z_i` of each node: the first row of per-head values of every `target_rows` rows.
+    pub targets: &'a [T],
+    /// Rows of per-head values per node in `targets`.
+    pub target_rows: usize,
+    /// `a_source . z_j` of each node.
+    pub sources: &'a [T],
+    /// Number of the node whose gradient is in the first row.
+    pub first_node: usize,
+}
+
+/// Outgoing edges, and their positions among the incoming edges.
+#[derive(Debug, Clone, Copy)]
+pub struct OutgoingEdges<'a> {
+    /// Targets by source.
+    pub lists: Neighbours<'a>,
+    /// Place of each edge after the first edge of its target.
+    pub places: &'a [u32],
+    /// Position of the first incoming edge of each node; empty if places are positions.
+    pub first_edges: &'a [u64],
+}
+
 /// Adds the gradient of `sum relu(s_ik + margin - s_ij)` over triples and heads, where `s` are the scores of
 /// GO attention after LeakyReLU.
 ///
 /// With e_ij = a_target . z_i + a_source . z_j and s = LeakyReLU(e), a triple with a positive term adds
 /// `weight s'(e_ik)` to the gradient of e_ik and subtracts `weight s'(e_ij)` from that of e_ij. Node i sums
 /// both as target, j the second as source, k the first as source. Then `d z_i = d_target a_target + d_source
-/// a_source`, and the gradients of the vectors are `sum_i d_i z_i`. `outgoing` are the outgoing edges and
-/// `place_at_target` their places in the lists of their targets.
+/// a_source`, and the gradients of the vectors are `sum_i d_i z_i`.
 pub fn margin_backward<T: Real>(
     parts: &Parts,
     input: Attention<'_, T>,
-    state: &[T],
+    scores: NodeScores<'_, T>,
     margin: Margin<'_>,
-    (outgoing, place_at_target): (Neighbours<'_>, &[u32]),
+    outgoing: OutgoingEdges<'_>,
     vectors_of_scores: [&[T]; 2],
     to: ScoreGradient<'_, T>,
 ) {
@@ -187,11 +244,11 @@ pub fn margin_backward<T: Real>(
     parts.for_each(outputs, |nodes, (d_z, d_vectors, loss)| {
         loss.data[0] = dispatch(Backward {
             input,
-            state: vectors(state),
-            source_score: vectors(input.source_score),
+            scores,
+            targets: vectors(scores.targets),
+            sources: vectors(scores.sources),
             margin,
             outgoing,
-            place_at_target,
             a: vectors_of_scores.map(vectors),
             nodes,
             d_z: vectors_mut(d_z.data),
@@ -202,11 +259,11 @@ pub fn margin_backward<T: Real>(
 
 struct Backward<'a, T> {
     input: Attention<'a, T>,
-    state: &'a [[T; LANES]],
-    source_score: &'a [[T; LANES]],
+    scores: NodeScores<'a, T>,
+    targets: &'a [[T; LANES]],
+    sources: &'a [[T; LANES]],
     margin: Margin<'a>,
-    outgoing: Neighbours<'a>,
-    place_at_target: &'a [u32],
+    outgoing: OutgoingEdges<'a>,
     a: [&'a [[T; LANES]]; 2],
     nodes: Range<usize>,
     d_z: &'a mut [[T; LANES]],
@@ -225,8 +282,8 @@ impl<T: Real> Backward<'_, T> {
     #[inline(always)]
     fn score<I: Isa>(&self, target: usize, source: u32, g: usize) -> Scored<V<T, I>> {
         let groups = self.input.layout.groups;
-        let e = V::<T, I>::load(&self.state[(target * STATE + SCORE) * groups + g])
-            .add(V::<T, I>::load(&self.source_score[source as usize * groups + g]));
+        let e = V::<T, I>::load(&self.targets[target * self.scores.target_rows * groups + g])
+            .add(V::<T, I>::load(&self.sources[source as usize * groups + g]));
         let slope = V::<T, I>::splat(self.input.slope);
         Scored { value: leaky(e, slope), slope: e.if_positive(V::<T, I>::splat(T::ONE), slope) }
     }
@@ -256,7 +313,9 @@ impl<T: Real> Kernel for Backward<'_, T> {
         let (d_target_vector, d_source_vector) = d_vectors.split_at_mut(row);
         let gap = |rival: Scored<V<T, I>>, edge: Scored<V<T, I>>| rival.value.add(margin).sub(edge.value);
         let mut loss = 0.0;
+        let OutgoingEdges { lists: outgoing, places, first_edges } = self.outgoing;
         for (i, d_z) in self.nodes.clone().zip(d_z.chunks_exact_mut(row)) {
+            let node = self.scores.first_node + i;
             for g in 0..groups {
                 let (mut d_target, mut d_source, mut terms) = (zero, zero, zero);
                 for e in incoming.range(i) {
@@ -264,21 +323,22 @@ impl<T: Real> Kernel for Backward<'_, T> {
                     if rivals.is_empty() {
                         continue;
                     }
-                    let edge = self.score::<I>(i, incoming.nodes[e], g);
+                    let edge = self.score::<I>(node, incoming.nodes[e], g);
                     for &k in rivals {
-                        let rival = self.score::<I>(i, k, g);
+                        let rival = self.score::<I>(node, k, g);
                         let gap = gap(rival, edge);
                         terms = terms.add(gap.max(zero));
                         d_target = d_target.add(gap.if_positive(rival.slope.sub(edge.slope), zero));
                     }
                 }
-                for at in self.outgoing.range(i) {
-                    let target = self.outgoing.nodes[at] as usize;
-                    let rivals = self.rivals(incoming.offsets[target] as usize + self.place_at_target[at] as usize);
+                for at in outgoing.range(i) {
+                    let target = outgoing.nodes[at] as usize;
+                    let first = first_edges.get(target).map_or(0, |&first| first as usize);
+                    let rivals = self.rivals(first + places[at] as usize);
                     if rivals.is_empty() {
                         continue;
                     }
-                    let edge = self.score::<I>(target, i as u32, g);
+                    let edge = self.score::<I>(target, node as u32, g);
                     for &k in rivals {
                         let gap = gap(self.score::<I>(target, k, g), edge);
                         d_source = d_source.sub(gap.if_positive(edge.slope, zero));
@@ -286,7 +346,7 @@ impl<T: Real> Kernel for Backward<'_, T> {
                 }
                 let as_rival = self.margin.offsets[i] as usize..self.margin.offsets[i + 1] as usize;
                 for &[target, source] in &self.margin.triples[as_rival] {
-                    let rival = self.score::<I>(target as usize, i as u32, g);
+                    let rival = self.score::<I>(target as usize, node as u32, g);
                     let gap = gap(rival, self.score::<I>(target as usize, source, g));
                     d_source = d_source.add(gap.if_positive(rival.slope, zero));
                 }
@@ -314,13 +374,13 @@ mod tests {
     const NODES: [u32; 8] = [0, 1, 3, 1, 0, 1, 2, 3];
 
     fn incoming() -> Neighbours<'static> {
-        Neighbours { offsets: &OFFSETS, nodes: &NODES }
+        Neighbours::new(&OFFSETS, &NODES)
     }
 
     #[test]
     fn pools_contain_unlisted_or_listed_nodes() {
         let all = |pool: Pool<'_>, target| (0..pool.len(target)).map(|k| pool.get(target, k)).collect::<Vec<_>>();
-        let outside = Pool::Outside(incoming());
+        let outside = Pool::Outside(incoming(), 4);
         assert_eq!([0, 1, 2, 3].map(|i| all(outside, i)), [vec![2], vec![0, 2, 3], vec![], vec![0, 1, 2, 3]]);
         assert_eq!(all(Pool::Listed(incoming()), 0), [0, 1, 3]);
     }
@@ -331,9 +391,10 @@ mod tests {
         let mut counts = [0; 4];
         for step in 0..3000 {
             let stream = Stream::new(1, step, 0, Purpose::ContrastRivals);
+            let draws = RivalDraws { stream, first_edge: 0, per_edge: 2 };
             let mut rivals = [7; 16];
             // All edges but edge 1 are marked.
-            draw_rivals(&parts, incoming(), Pool::Outside(incoming()), Some(&[0xFD]), stream, 2, &mut rivals);
+            draw_rivals(&parts, incoming(), Pool::Outside(incoming(), 4), Some(&[0xFD]), draws, &mut rivals);
             // Node 2 has edges from all nodes, so its pool is empty.
             assert_eq!(rivals[..6], [2, 2, NO_RIVAL, NO_RIVAL, 2, 2]);
             assert_eq!(rivals[8..], [NO_RIVAL; 8]);
@@ -345,6 +406,12 @@ mod tests {
             let of = |k: usize| &triples[offsets[k] as usize..offsets[k + 1] as usize];
             assert_eq!(of(2)[..4], [[0, 0], [0, 0], [0, 3], [0, 3]]);
             assert!((0..4).all(|k| k == 2 || of(k).iter().all(|triple| *triple == [1, 1])));
+            // The same triples as one list in the order of edges, with one source for each edge.
+            let slots = rivals.chunks_exact(2).zip([[0, 0], [0, 1], [0, 3], [1, 1], [2, 0], [2, 1], [2, 2], [2, 3]]);
+            let all = slots.flat_map(|(ks, [i, j])| ks.iter().map(move |k| [*k, i, j])).filter(|t| t[0] != NO_RIVAL);
+            let (mut other_offsets, mut other_triples) = (vec![], vec![]);
+            group_triples(4, &all.collect::<Vec<_>>(), &mut other_offsets, &mut other_triples);
+            assert_eq!((other_offsets, other_triples), (offsets, triples));
         }
         assert_eq!(counts[1], 0);
         // 6000 draws from three nodes: five standard deviations are 183.
@@ -353,9 +420,13 @@ mod tests {
 
     #[test]
     fn compares_only_known_classes() {
-        let (alike, offsets, unlike) = compare_classes(incoming(), &[5, 6, 5, 9], 9);
+        let (alike, offsets, unlike) = compare_classes(incoming(), 0, &[5, 6, 5, 9], 9);
         // Edges 0 (0 -> 0), 3 (1 -> 1), 4 (0 -> 2) and 6 (2 -> 2).
         assert_eq!(alike, [0b0101_1001]);
         assert_eq!((offsets, unlike), (vec![0, 1, 1, 2, 2], vec![1, 1]));
+        // The lists of nodes 1 and 2 only.
+        let (lists, nodes) = ([0, 1, 5], &NODES[3..]);
+        let (alike, offsets, unlike) = compare_classes(Neighbours::new(&lists, nodes), 1, &[5, 6, 5, 9], 9);
+        assert_eq!((alike, offsets, unlike), (vec![0b1011], vec![0, 0, 1], vec![1]));
     }
 }

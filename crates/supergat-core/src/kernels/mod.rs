@@ -7,11 +7,13 @@
 mod adam;
 mod aggregate;
 mod attention;
+mod block;
 mod buffer;
 mod dense;
 mod dropout;
 mod forms;
 mod heads;
+mod lists;
 mod loss;
 mod margin;
 mod neighbours;
@@ -25,19 +27,27 @@ mod top_k;
 
 pub use adam::Adam;
 pub use aggregate::{Aggregation, Slice};
-pub use attention::{Attention, EdgeLoss, Gradient, STATE, vector_sums};
+pub use attention::{
+    Attention, AttentionV2, EdgeLoss, EdgeTerms, Gradient, GradientV2, OtherGradients, Others, STATE, score_sums,
+    vector_sums,
+};
+pub use block::{Activation, ColumnNorm, Finish, NORM_EPSILON, NormGradient, RowNorm, Shortcut, block_sums};
 pub use buffer::{Buffer, defaults, in_large_pages};
 pub use dense::{Dense, transpose};
 pub use dropout::{Dropout, Mask};
 pub use forms::Form;
 pub use heads::{HeadLayout, MAX_HEADS};
-pub use loss::{Counts, argmax};
-pub use margin::{Margin, NO_RIVAL, Pool, ScoreGradient, compare_classes, draw_rivals, group_by_rival};
-pub use neighbours::Neighbours;
-pub use output::{OutputGradient, sum_parts};
-pub use parts::Parts;
+pub use loss::{Counts, LabelTerms, argmax};
+pub use margin::{
+    Margin, NO_RIVAL, NodeScores, OutgoingEdges, Pool, RivalDraws, ScoreGradient, compare_classes, draw_rivals,
+    group_by_rival, group_triples,
+};
+pub use neighbours::{BlockRows, Neighbours};
+pub use output::{OutputGradient, sum_columns, sum_parts};
+pub use parts::{MOST_PARTS, Parts};
 pub use primitives::Primitives;
-pub use samples::{REJECTED, group_pairs, mark_sample, offer_pairs};
+pub use samples::{REJECTED, for_each_pair, group_pairs, mark_sample, offer_pairs};
+pub(crate) use simd::prefetch;
 pub use simd::{Real, Simd};
 pub use sparse::Compressed;
 pub use top_k::MOST_CHOSEN;

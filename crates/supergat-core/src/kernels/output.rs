@@ -204,7 +204,7 @@ impl<T: Real> Kernel for ConcatBackward<'_, T> {
 
 /// Writes `g_i . out_i` of each head to the state.
 #[inline(always)]
-fn shared_term<T: Real, I: Isa>(
+pub(super) fn shared_term<T: Real, I: Isa>(
     layout: HeadLayout,
     gradient: &[[T; LANES]],
     sums: &[[T; LANES]],
@@ -278,8 +278,13 @@ impl<T: Real> Kernel for SharedTerm<'_, T> {
 
 /// Computes `out[c] = sum over parts of partial[part][c]`, in the order of the parts.
 pub fn sum_parts<T: Real>(parts: usize, partial: &[T], out: &mut [T]) {
+    sum_columns(parts, partial, out.len(), 0, out);
+}
+
+/// Like [`sum_parts`], for the columns from `first` on of rows of `width` numbers.
+pub fn sum_columns<T: Real>(parts: usize, partial: &[T], width: usize, first: usize, out: &mut [T]) {
     out.fill(T::ZERO);
-    for row in partial.chunks_exact(out.len()).take(parts) {
-        out.iter_mut().zip(row).for_each(|(o, p)| *o += *p);
+    for row in partial.chunks_exact(width.max(1)).take(parts) {
+        out.iter_mut().zip(&row[first..]).for_each(|(o, p)| *o += *p);
     }
 }

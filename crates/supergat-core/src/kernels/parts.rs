@@ -10,6 +10,8 @@ pub struct Parts(Vec<Range<usize>>);
 
 /// Number of parts: enough to balance the load among threads, and few enough that starting them is cheap.
 const PARTS: usize = 32;
+/// Largest number of parts of [`Parts::even`].
+pub const MOST_PARTS: usize = PARTS;
 /// Work of the smallest part, in edges or similar units.
 const SMALLEST: u64 = 1024;
 /// Numbers per chunk when copies are added.
@@ -18,26 +20,31 @@ const CHUNK: usize = 4096;
 impl Parts {
     /// Divides rows whose work is the difference of successive `offsets`, plus one for the row itself.
     pub fn by_offsets(offsets: &[u64]) -> Self {
-        let rows = offsets.len().saturating_sub(1);
+        Self::by_offsets_of(offsets, 0..offsets.len().saturating_sub(1))
+    }
+
+    /// Like [`Parts::by_offsets`], for some of the rows.
+    pub fn by_offsets_of(offsets: &[u64], rows: Range<usize>) -> Self {
         Self::by_work(rows, |row| offsets[row] + row as u64, PARTS, SMALLEST)
     }
 
     /// Divides rows for sums over all rows, where each part sums into its own copy. The number of parts is
     /// limited so that adding the copies is cheap compared with the work. The unit of both is the addition of
     /// a row to a sum: `work(row)` is the work of all rows before `row`, `copy` that of adding one copy.
-    pub fn for_copies(rows: usize, work: impl Fn(usize) -> u64, copy: usize) -> Self {
-        let most = (work(rows) / (12 * copy as u64).max(1)).clamp(1, 8) as usize;
+    pub fn for_copies(rows: Range<usize>, work: impl Fn(usize) -> u64, copy: usize) -> Self {
+        let total = work(rows.end) - work(rows.start);
+        let most = (total / (12 * copy as u64).max(1)).clamp(1, 8) as usize;
         Self::by_work(rows, work, most, SMALLEST)
     }
 
     /// Divides rows into at most `most` parts (or one more, because of rounding) of at least `smallest` work.
     /// `before(row)` is the work of all rows before `row`.
-    fn by_work(rows: usize, before: impl Fn(usize) -> u64, most: usize, smallest: u64) -> Self {
-        let target = before(rows).div_ceil(most as u64).max(smallest);
+    fn by_work(rows: Range<usize>, before: impl Fn(usize) -> u64, most: usize, smallest: u64) -> Self {
+        let target = (before(rows.end) - before(rows.start)).div_ceil(most as u64).max(smallest);
         let mut parts = Vec::new();
-        let mut start = 0;
-        for row in 0..rows {
-            if before(row + 1) - before(start) >= target || row + 1 == rows {
+        let mut start = rows.start;
+        for row in rows.clone() {
+            if before(row + 1) - before(start) >= target || row + 1 == rows.end {
                 parts.push(start..row + 1);
                 start = row + 1;
             }
@@ -46,11 +53,16 @@ impl Parts {
     }
 
     /// Divides rows of equal work.
-    pub fn even(rows: usize, work_per_row: usize) -> Self {
-        let per_part = (rows.div_ceil(PARTS)).max((SMALLEST as usize * 4).div_ceil(work_per_row.max(1))).max(1);
+    pub fn even(rows: Range<usize>, work_per_row: usize) -> Self {
+        let per_part = (rows.len().div_ceil(PARTS)).max((SMALLEST as usize * 4).div_ceil(work_per_row.max(1))).max(1);
         // A multiple of four, because kernels process four rows at a time.
         let per_part = per_part.next_multiple_of(4);
-        Self((0..rows).step_by(per_part).map(|start| start..(start + per_part).min(rows)).collect())
+        Self(rows.clone().step_by(per_part).map(|start| start..(start + per_part).min(rows.end)).collect())
+    }
+
+    /// Returns the parts of consecutive ranges of rows, one after another.
+    pub fn joined(parts: impl IntoIterator<Item = Self>) -> Self {
+        Self(parts.into_iter().flat_map(|parts| parts.0).collect())
     }
 
     /// Returns the number of parts.
@@ -228,10 +240,12 @@ mod tests {
     #[test]
     fn parts_cover_all_rows_once() {
         let offsets: Vec<u64> = (0..=5000u64).map(|i| i * i / 7).collect();
-        let copies = Parts::for_copies(5000, |row| offsets[row], 1000);
+        let copies = Parts::for_copies(0..5000, |row| offsets[row], 1000);
         assert_eq!(copies.len(), 8);
-        assert_eq!(Parts::for_copies(5000, |row| row as u64, 100).len(), 4);
-        for parts in [Parts::by_offsets(&offsets), Parts::even(5000, 3), Parts::even(5000, 100_000), copies] {
+        assert_eq!(Parts::for_copies(0..5000, |row| row as u64, 100).len(), 4);
+        let ranges = [0..7, 7..3000, 3000..5000].map(|rows| Parts::by_offsets_of(&offsets, rows));
+        let (even, small) = (Parts::even(0..5000, 3), Parts::even(0..5000, 100_000));
+        for parts in [Parts::by_offsets(&offsets), even, small, copies, Parts::joined(ranges)] {
             let mut next = 0;
             for part in &parts.0 {
                 assert_eq!(part.start, next);
@@ -240,13 +254,13 @@ mod tests {
             }
             assert_eq!(next, 5000);
         }
-        assert!(Parts::by_offsets(&[0]).is_empty() && Parts::even(0, 5).is_empty());
+        assert!(Parts::by_offsets(&[0]).is_empty() && Parts::even(0..0, 5).is_empty());
     }
 
     #[test]
     fn for_each_copy_adds_all_copies() {
         for rows in [0, 10, 100_000] {
-            let parts = Parts::for_copies(rows, |row| row as u64, 1);
+            let parts = Parts::for_copies(0..rows, |row| row as u64, 1);
             let mut copies = vec![9.0; parts.len() * 3];
             let mut out = [9.0; 3];
             parts.for_each_copy(&mut copies, &mut out, |range, out| out.fill(range.len() as f64));
@@ -256,7 +270,7 @@ mod tests {
 
     #[test]
     fn for_each_passes_the_outputs_of_each_part() {
-        let parts = Parts::even(1000, 4096);
+        let parts = Parts::even(0..1000, 4096);
         let mut rows = vec![0usize; 2000];
         let mut sums = vec![0usize; parts.len()];
         parts.for_each(

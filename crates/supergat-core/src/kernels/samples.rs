@@ -6,12 +6,12 @@ use super::parts::{Rows, for_each_chunk};
 use super::simd::{Isa, Kernel, LANES, dispatch, prefetch};
 use crate::random::Permutation;
 
-/// Marks the numbers x below `n` whose image under the permutation is below `count`: bit `x % 8` of byte `x /
-/// 8`.
-pub fn mark_sample(permutation: &Permutation, n: usize, count: usize, marks: &mut [u8]) {
+/// Marks the numbers `first + k` below `n` whose image under the permutation is below `count`: bit `k % 8` of byte
+/// `k / 8`.
+pub fn mark_sample(permutation: &Permutation, first: u64, n: usize, count: usize, marks: &mut [u8]) {
     const CHUNK: usize = 512;
     for_each_chunk(marks.len(), CHUNK, Rows { data: marks, width: 1 }, &|bytes, marks| {
-        let (first, n, count) = ((bytes.start * 8) as u64, n as u64, count as u64);
+        let (first, n, count) = (first + (bytes.start * 8) as u64, n as u64, count as u64);
         dispatch(Mark { permutation, first, n, count, marks: marks.data });
     });
 }
@@ -48,7 +48,8 @@ impl Kernel for Mark<'_> {
                 let marked = x < self.n && permutation.apply(x) < self.count;
                 bits |= u8::from(marked) << l;
             }
-            *byte = if first + LANES as u64 > self.n { bits & ((1u16 << (self.n - first)) - 1) as u8 } else { bits };
+            let inside = self.n.saturating_sub(first).min(LANES as u64);
+            *byte = bits & ((1u16 << inside) - 1) as u8;
             first += LANES as u64;
         }
     }
@@ -83,6 +84,33 @@ impl Cells {
         I::permute(permutation, &mut cells);
         cells
     }
+}
+
+/// Calls `visit` with the images of `first`, `first + 1`, ... as pairs `[source, target]`, eight or fewer at a time.
+pub fn for_each_pair(permutation: &Permutation, first: u64, count: usize, visit: &mut dyn FnMut([u32; 2])) {
+    struct Pairs<'a> {
+        permutation: &'a Permutation,
+        first: u64,
+        count: usize,
+        visit: &'a mut dyn FnMut([u32; 2]),
+    }
+    impl Kernel for Pairs<'_> {
+        type Number = f32;
+        type Output = ();
+        const USES_AVX512: bool = true;
+
+        #[inline(always)]
+        fn run<I: Isa>(self) {
+            let mut cells = Cells::new(self.permutation, self.first);
+            for start in (0..self.count).step_by(LANES) {
+                let [sources, targets] = cells.take::<I>(self.permutation);
+                for l in 0..LANES.min(self.count - start) {
+                    (self.visit)([sources[l], targets[l]]);
+                }
+            }
+        }
+    }
+    dispatch(Pairs { permutation, first, count, visit });
 }
 
 /// Marks a proposed pair that is an edge.
@@ -120,7 +148,7 @@ impl Kernel for Offer<'_> {
     fn run<I: Isa>(self) {
         let permutation = *self.permutation;
         let mut cells = Cells::new(&permutation, self.first);
-        let Neighbours { offsets, nodes } = self.incoming;
+        let Neighbours { offsets, nodes, .. } = self.incoming;
         for pairs in self.pairs.chunks_mut(FLIGHT) {
             for pairs in pairs.chunks_mut(LANES) {
                 let [sources, targets] = cells.take::<I>(&permutation);

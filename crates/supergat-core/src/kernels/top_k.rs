@@ -84,7 +84,7 @@ fn insert<T: Real, I: Isa>(list: &mut [[T; LANES]], mut value: V<T, I>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernels::{Form, HeadLayout, Neighbours};
+    use crate::kernels::{Form, HeadLayout, Neighbours, Others};
 
     /// Three heads in four lanes, which are repeated. Node 0 has edges from all five nodes, node 1 from two
     /// of them.
@@ -102,9 +102,11 @@ mod tests {
             slope: 0.2,
             z: &[],
             source_score: &source_score,
-            incoming: Neighbours { offsets: &offsets, nodes: &nodes },
+            others: Others { z: &[], source_score: &source_score },
+            incoming: Neighbours::new(&offsets, &nodes),
             keep: None,
             chosen: None,
+            edges: None,
         };
         let mut chosen = [0; 7];
         choose_top_k(&Parts::by_offsets(&offsets), input, &state, 2, &mut chosen);

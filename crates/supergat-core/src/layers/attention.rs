@@ -1,17 +1,30 @@
 //! Graph attention, with or without self-supervision.
 //!
 //! ```text
-//! e_ij   = form(z_i, z_j)                            GO, DP, SD or MX, see `kernels::Form`
-//! alpha  = drop(softmax over j of LeakyReLU(e_ij))   j runs over the incoming edges of i and its self-loop
-//! s_i    = sum_j alpha_ij z_j                        for each head
+//! e_ij   = form(z_i, z_j) + u . f_ij                 GO, DP, SD or MX, see `kernels::Form`; features of edges, if any
+//! alpha  = drop(softmax over j of LeakyReLU(e_ij) + ln w_ij)   j runs over the incoming edges of i and its self-loop
+//! s_i    = sum_j alpha_ij (z_j + V f_ij)             for each head; V only if messages carry features of edges
 //! phi_ij = sigmoid(mean over heads of the edge logit)
 //! L_E    = mean over sampled pairs of -ln phi_ij (edges) and -ln (1 - phi_ij) (non-edges)
 //! ```
+//!
+//! GATv2 has two projections, whose weights are side by side in one matrix: `z = [s ; t] = [W_source x ; W_target x]`.
+//!
+//! ```text
+//! e_ij   = a . LeakyReLU(t_i + s_j)                  for each head
+//! alpha  = drop(softmax over j of e_ij + u . f_ij + ln w_ij)
+//! sum_i  = sum_j alpha_ij (s_j + V f_ij)
+//! ```
+//!
+//! Its edge logit is `e_ij`.
 
 use super::context::Context;
+use super::layer::Shape;
 use super::parameter::{Parameter, layer_name};
 use super::scratch::{Scratch, Size};
-use crate::device::{Attention, AttentionGradient, Device, Mask, Place, ProjectedGradient, Supervision};
+use crate::device::{
+    Attention, AttentionGradient, AttentionV2, Device, Mask, MessageGradient, Place, ProjectedGradient, Supervision,
+};
 use crate::error::Result;
 use crate::kernels::{Dropout, Form, HeadLayout, STATE};
 use crate::memory::Arena;
@@ -27,9 +40,22 @@ pub struct AttentionMixing<D: Device> {
     dropout: Dropout,
     /// Whether training attends only to the edges with the highest scores, as CGAT does.
     constrained: bool,
-    /// Attention vectors `a`, [heads, 2 * features], of GO and MX. The first half of each row belongs to the
-    /// target, the second to the source.
+    /// Attention vectors `a` of GO and MX, [heads, 2 * features], and of GATv2, [heads, features]. The first half of each
+    /// row of GO and MX belongs to the target, the second to the source.
     pub vectors: Option<Parameter<D>>,
+    /// Vectors `u` of the features of edges, [heads, features per edge].
+    pub edge_vectors: Option<Parameter<D>>,
+    /// Matrix `V` of the features of edges in messages, [features per edge, heads * features].
+    pub edge_messages: Option<Parameter<D>>,
+}
+
+/// Features of edges that attention reads.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct EdgeInput {
+    /// Number of features per edge.
+    pub features: usize,
+    /// Whether messages carry them.
+    pub messages: bool,
 }
 
 /// Values of a forward pass that the backward pass reads.
@@ -40,28 +66,40 @@ pub struct AttentionCache<D: Device> {
     source_score: D::Numbers,
     /// State of every node.
     pub state: D::Numbers,
+    /// Weighted sums of the features of edges, if messages carry them.
+    feature_sums: D::Numbers,
+    /// Gradient of these sums.
+    feature_gradient: D::Numbers,
 }
 
 impl<D: Device> AttentionMixing<D> {
     /// Creates the attention of layer `index` with zero vectors.
-    pub fn new(
-        device: &D,
-        index: u16,
-        form: Form,
-        layout: HeadLayout,
-        slope: f64,
-        dropout: Dropout,
-        constrained: bool,
-    ) -> Result<Self> {
+    pub fn new(device: &D, index: u16, shape: Shape, form: Form, slope: f64, constrained: bool) -> Result<Self> {
+        let (layout, dropout) = (HeadLayout::new(shape.heads, shape.features), Dropout::new(shape.dropout));
+        let edges = shape.edges;
         let stride = layout.stride();
-        let vectors = form.has_vector().then(|| {
+        let sides = match form {
+            Form::V2 => 1,
+            _ if form.has_vector() => 2,
+            _ => 0,
+        };
+        let name = layer_name(index);
+        let vectors = (sides > 0).then(|| {
             let places = (0..layout.heads).flat_map(|h| {
-                (0..2).flat_map(move |side| (0..layout.features).map(move |f| side * stride + layout.index(h, f)))
+                (0..sides).flat_map(move |side| (0..layout.features).map(move |f| side * stride + layout.index(h, f)))
             });
-            let (name, shape) = (format!("{}.a", layer_name(index)), [layout.heads, 2 * layout.features]);
-            Parameter::new(device, name, shape, 2 * stride, places)
+            let shape = [layout.heads, sides * layout.features];
+            Parameter::new(device, format!("{name}.a"), shape, sides * stride, places)
         });
-        Ok(Self { index, form, layout, slope, dropout, constrained, vectors: vectors.transpose()? })
+        let edge_vectors = (edges.features > 0)
+            .then(|| Parameter::per_head(device, format!("{name}.u"), layout, edges.features))
+            .transpose()?;
+        let input = HeadLayout::plain(edges.features);
+        let edge_messages = (edges.features > 0 && edges.messages)
+            .then(|| Parameter::weight(device, format!("{name}.v"), input, false, layout, 1))
+            .transpose()?;
+        let vectors = vectors.transpose()?;
+        Ok(Self { index, form, layout, slope, dropout, constrained, vectors, edge_vectors, edge_messages })
     }
 
     /// Allocates memory for graphs up to a size.
@@ -73,9 +111,22 @@ impl<D: Device> AttentionMixing<D> {
         Ok(AttentionCache {
             keep: device.bits(if drops { per_edge } else { 0 }, arena)?,
             chosen: device.bits(if constrained { per_edge } else { 0 }, arena)?,
-            source_score: device.numbers(if self.vectors.is_some() { per_head } else { 0 }, arena)?,
+            source_score: device.numbers(if self.form.has_vector() { per_head } else { 0 }, arena)?,
             state: device.numbers(STATE * per_head, arena)?,
+            feature_sums: device.numbers(per_head * self.message_features(), arena)?,
+            feature_gradient: device
+                .numbers(if size.training { per_head * self.message_features() } else { 0 }, arena)?,
         })
+    }
+
+    /// Returns the number of projections of the input, which are side by side in a row of `z`.
+    pub fn projections(&self) -> usize {
+        if self.form == Form::V2 { 2 } else { 1 }
+    }
+
+    /// Returns the number of features of edges that messages carry.
+    fn message_features(&self) -> usize {
+        self.edge_messages.as_ref().map_or(0, |v| v.shape[0])
     }
 
     /// Computes the weighted sums of the projected features `z`. In training, where `context.clock` is given,
@@ -88,8 +139,8 @@ impl<D: Device> AttentionMixing<D> {
         sums: &mut D::Numbers,
     ) -> Result<()> {
         let (device, problem) = (context.device, context.problem);
-        let AttentionCache { keep, chosen, source_score, state } = cache;
-        if let Some(a) = &self.vectors {
+        let AttentionCache { keep, chosen, source_score, state, feature_sums, .. } = cache;
+        if let (true, Some(a)) = (self.form.has_vector(), &self.vectors) {
             device.attention_scores(problem, self.layout, z, &a.value, state, source_score)?;
         }
         let random = context.random(self.index, Purpose::AttentionDropout);
@@ -99,7 +150,15 @@ impl<D: Device> AttentionMixing<D> {
         if self.is_constrained(context) {
             device.choose_top_k(problem, self.input(context, z, keep, None, source_score), state, chosen)?;
         }
-        device.attention_forward(problem, self.input(context, z, keep, Some(chosen), source_score), state, sums)
+        let messages = self.edge_messages.as_ref().map(|v| (&v.value, feature_sums));
+        let edge_vectors = self.edge_vectors.as_ref().map(|u| &u.value);
+        if let (Form::V2, Some(a)) = (self.form, &self.vectors) {
+            let attention = self.input_v2(context, z, keep, &a.value, edge_vectors);
+            return device.attention_v2_forward(problem, attention, state, sums, messages);
+        }
+        let attention = self.input(context, z, keep, Some(chosen), source_score);
+        let attention = Attention { edge_vectors, ..attention };
+        device.attention_forward(problem, attention, state, sums, messages)
     }
 
     /// Returns whether attention is constrained to the highest scores: by CGAT, in training.
@@ -112,7 +171,12 @@ impl<D: Device> AttentionMixing<D> {
         context.clock.is_some() && !self.constrained && !self.dropout.is_none()
     }
 
-    /// Collects the inputs of attention.
+    /// Returns the dropout mask of the coefficients, if they are dropped.
+    fn coefficient_mask<'a>(&self, context: &Context<'_, D>, keep: &'a D::Bits) -> Option<Mask<'a, D>> {
+        self.drops_coefficients(context).then_some(Mask { keep, dropout: self.dropout })
+    }
+
+    /// Collects the inputs of attention, without vectors of edge features.
     fn input<'a>(
         &self,
         context: &Context<'_, D>,
@@ -127,20 +191,41 @@ impl<D: Device> AttentionMixing<D> {
             slope: self.slope,
             z,
             source_score,
-            keep: self.drops_coefficients(context).then_some(Mask { keep, dropout: self.dropout }),
+            keep: self.coefficient_mask(context, keep),
             chosen: chosen.filter(|_| self.is_constrained(context)),
+            edge_vectors: None,
         }
+    }
+
+    /// Collects the inputs of GATv2 attention.
+    fn input_v2<'a>(
+        &self,
+        context: &Context<'_, D>,
+        z: &'a D::Numbers,
+        keep: &'a D::Bits,
+        vectors: &'a D::Numbers,
+        edge_vectors: Option<&'a D::Numbers>,
+    ) -> AttentionV2<'a, D> {
+        let keep = self.coefficient_mask(context, keep);
+        AttentionV2 { layout: self.layout, slope: self.slope, z, vectors, keep, edge_vectors }
     }
 
     /// Returns the attention that the last forward pass computed.
     pub fn attended<'a>(
-        &self,
+        &'a self,
         context: &Context<'a, D>,
         z: &'a D::Numbers,
         cache: &'a AttentionCache<D>,
     ) -> Attended<'a, D> {
-        let attention = self.input(context, z, &cache.keep, Some(&cache.chosen), &cache.source_score);
-        Attended { context: *context, attention, state: &cache.state }
+        let edge_vectors = self.edge_vectors.as_ref().map(|u| &u.value);
+        let input = match (self.form, &self.vectors) {
+            (Form::V2, Some(a)) => AnyInput::V2(self.input_v2(context, z, &cache.keep, &a.value, edge_vectors)),
+            _ => {
+                let attention = self.input(context, z, &cache.keep, Some(&cache.chosen), &cache.source_score);
+                AnyInput::Scores(Attention { edge_vectors, ..attention })
+            }
+        };
+        Attended { context: *context, input, state: &cache.state }
     }
 
     /// Computes the gradients of the projected features (`scratch.projected`) and of the vectors from the
@@ -154,7 +239,7 @@ impl<D: Device> AttentionMixing<D> {
         context: &Context<'_, D>,
         z: &D::Numbers,
         lambda_e: Option<f64>,
-        cache: &AttentionCache<D>,
+        cache: &mut AttentionCache<D>,
         scratch: &mut Scratch<D>,
         place: Place<'_, D>,
     ) -> Result<()> {
@@ -169,10 +254,26 @@ impl<D: Device> AttentionMixing<D> {
             }
             (None, _) => Supervision::None,
         };
-        let attention = self.input(context, z, &cache.keep, Some(&cache.chosen), &cache.source_score);
+        let AttentionCache { keep, chosen, source_score, state, feature_sums, feature_gradient } = cache;
+        let scored = self.input(context, z, keep, Some(chosen), source_score);
+        let keep = self.coefficient_mask(context, keep);
+        let (edge_vectors, d_edge_vectors) = self.edge_vectors.as_mut().map(|u| (&u.value, &mut u.gradient)).unzip();
         let (vectors, d_vectors) = self.vectors.as_mut().map(|a| (&a.value, &mut a.gradient)).unzip();
-        let from = AttentionGradient { state: &cache.state, sums: &scratch.gradient, vectors };
-        let to = ProjectedGradient { z: &mut scratch.projected, vectors: d_vectors };
+        let (messages, d_messages) = self.edge_messages.as_mut().map(|v| (&v.value, &mut v.gradient)).unzip();
+        let messages = messages.map(|matrix| (matrix, &*feature_sums));
+        let from = AttentionGradient { state, sums: &scratch.gradient, vectors, messages };
+        let to = ProjectedGradient {
+            z: &mut scratch.projected,
+            vectors: d_vectors,
+            edge_vectors: d_edge_vectors,
+            messages: d_messages.map(|matrix| MessageGradient { matrix, sums: feature_gradient }),
+        };
+        if let (Form::V2, Some(vectors)) = (self.form, vectors) {
+            let attention = AttentionV2 { layout: self.layout, slope: self.slope, z, vectors, keep, edge_vectors };
+            let from = AttentionGradient { vectors: None, ..from };
+            return device.attention_v2_backward(problem, attention, supervision, from, &mut scratch.own, to, place);
+        }
+        let attention = Attention { edge_vectors, ..scored };
         device.attention_backward(problem, attention, supervision, from, &mut scratch.own, to, place)
     }
 }
@@ -183,24 +284,46 @@ impl<D: Device> AttentionMixing<D> {
 #[derive(Debug)]
 pub struct Attended<'a, D: Device> {
     context: Context<'a, D>,
-    attention: Attention<'a, D>,
+    input: AnyInput<'a, D>,
     state: &'a D::Numbers,
+}
+
+/// Inputs of attention of any form.
+#[derive(Debug)]
+enum AnyInput<'a, D: Device> {
+    /// GO, DP, SD or MX.
+    Scores(Attention<'a, D>),
+    /// GATv2.
+    V2(AttentionV2<'a, D>),
 }
 
 impl<D: Device> Attended<'_, D> {
     /// Returns the number of heads.
     pub fn heads(&self) -> usize {
-        self.attention.layout.heads
+        match &self.input {
+            AnyInput::Scores(attention) => attention.layout.heads,
+            AnyInput::V2(attention) => attention.layout.heads,
+        }
     }
 
     /// Returns the coefficients and the edge logits: element `edge * heads + head`, with edges in the order
     /// of the graph's incoming lists.
     pub fn edge_values(&self) -> Result<[Vec<D::Number>; 2]> {
-        self.context.device.edge_values(self.context.problem, self.attention, self.state)
+        let (device, problem) = (self.context.device, self.context.problem);
+        let values = match self.input {
+            AnyInput::Scores(attention) => device.edge_values(problem, attention, self.state),
+            AnyInput::V2(attention) => device.v2_edge_values(problem, attention, self.state),
+        }?;
+        Ok(values.map(|values| self.context.edges_to_outer(values, self.heads())))
     }
 
     /// Returns the edge logit, averaged over heads, of any pairs `[source, target]`.
     pub fn pair_logits(&self, pairs: &[[u32; 2]]) -> Result<Vec<D::Number>> {
-        self.context.device.pair_logits(self.context.problem, self.attention, self.state, pairs)
+        let pairs = self.context.pairs_to_internal(pairs);
+        let (device, problem) = (self.context.device, self.context.problem);
+        match self.input {
+            AnyInput::Scores(attention) => device.pair_logits(problem, attention, self.state, &pairs),
+            AnyInput::V2(attention) => device.v2_pair_logits(problem, attention, &pairs),
+        }
     }
 }

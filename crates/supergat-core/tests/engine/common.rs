@@ -1,7 +1,11 @@
 //! Small random examples, networks and configurations for the tests.
 
+use supergat_core::example::ExampleShape;
 use supergat_core::random::{Purpose, Stream};
-use supergat_core::{Architecture, Direction, Example, Features, Form, Graph, Labels, ModelKind, Real, SparseMatrix};
+use supergat_core::{
+    Architecture, Direction, Duplicates, EdgeAttributes, Example, Features, Form, Graph, Labels, ModelKind, Real,
+    SparseMatrix,
+};
 
 /// Parameters of a random example.
 #[derive(Debug, Clone, Copy)]
@@ -74,6 +78,17 @@ fn sparse<T: Real>(columns: usize, values: &[T]) -> Features<T> {
     Features::Sparse(SparseMatrix::new(columns, offsets, index, stored).unwrap())
 }
 
+/// Gives the edges of an example weights, or `width` features, or both.
+pub fn with_edges<T: Real>(recipe: Recipe, weighted: bool, width: usize) -> Example<T> {
+    let (example, links) = (recipe.build::<T>(), recipe.edges);
+    let dice = Stream::new(recipe.seed, 1, 0, Purpose::SyntheticFeatures);
+    let weights: Vec<f64> = (0..links as u64).map(|k| dice.normal_pair(k)[0].exp()).collect();
+    let features: Vec<T> = (0..(links * width) as u64).map(|k| T::from_f64(dice.normal_pair(k)[1])).collect();
+    let weights = weighted.then_some(&weights[..]);
+    let edges = EdgeAttributes::of_links(&example.graph, weights, width, &features, Duplicates::Sum).unwrap();
+    example.with_edges(edges).unwrap()
+}
+
 /// A small network for an example.
 pub fn architecture<T: Real>(example: &Example<T>, form: Form, self_supervised: bool) -> Architecture {
     Architecture {
@@ -87,10 +102,17 @@ pub fn architecture<T: Real>(example: &Example<T>, form: Form, self_supervised: 
         output_heads: 2,
         dropout: 0.0,
         negative_slope: 0.2,
+        edge_features: example.edge_features(),
+        edge_messages: false,
+        blocks: Default::default(),
     }
 }
 
+/// The forms of the paper, which all devices have.
 pub const FORMS: [Form; 4] = [Form::Go, Form::Dp, Form::Sd, Form::Mx];
+
+/// All forms.
+pub const ALL_FORMS: [Form; 5] = [Form::Go, Form::Dp, Form::Sd, Form::Mx, Form::V2];
 
 /// Runs the tests of this binary, without `skipped`, again with lesser instruction sets. Does nothing within
 /// such a run.

@@ -107,6 +107,9 @@ fn losses_and_attention_match_definition() {
             output_heads: HEADS,
             dropout: 0.0,
             negative_slope: SLOPE,
+            edge_features: 0,
+            edge_messages: false,
+            blocks: Default::default(),
         };
         let config = TrainConfig { contrast: Some(contrast), ..TrainConfig::default() };
         let prepared = Prepared::new(std::slice::from_ref(&example), architecture, config).unwrap();

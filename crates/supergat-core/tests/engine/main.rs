@@ -1,11 +1,17 @@
 //! Tests of the engine through its public types.
 
+mod attention_v2;
+mod cluster;
+mod cluster_options;
 mod common;
 mod constraints;
+mod depth;
 mod determinism;
 mod gradients;
+mod order;
 mod parity;
 mod properties;
+mod resume;
 
 /// Runs all tests of this binary again with portable code and with AVX2.
 #[test]

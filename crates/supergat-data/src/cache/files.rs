@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime};
 
 const ENDING: &str = ".prepared";
 /// Number of hexadecimal digits of the key in the name of a file.
-const DIGITS: usize = 32;
+pub(super) const DIGITS: usize = 32;
 /// Age from which a temporary file is taken for one that a killed process left behind.
 const ABANDONED: Duration = Duration::from_secs(60 * 60);
 
@@ -62,12 +62,11 @@ impl Cache {
             return None;
         }
         let dataset = parse(&path, key);
-        let result = match dataset {
-            Some(_) => File::options().append(true).open(&path).and_then(|file| file.set_modified(SystemTime::now())),
-            None => remove(&path),
-        };
         // Errors are ignored: a cache that cannot be changed is still useful.
-        drop(result);
+        match dataset {
+            Some(_) => touch(&path),
+            None => drop(remove(&path)),
+        }
         dataset
     }
 
@@ -80,10 +79,10 @@ impl Cache {
             remove(&path)?;
         }
         atomic::replace(&path, |out| {
-            let mut out = Checked { out, crc: Crc::new(), left: self.limit };
+            let mut out = Checked::new(out, self.limit);
             converted::write(dataset, &mut out)?;
             out.write_all(key)?;
-            let crc = out.crc.sum();
+            let crc = out.sum();
             out.write_all(&crc.to_le_bytes())
         })?;
         self.shrink(&path);
@@ -91,7 +90,7 @@ impl Cache {
     }
 
     /// Removes the least recently used datasets until the limit is met; `new` is kept.
-    fn shrink(&self, new: &Path) {
+    pub(super) fn shrink(&self, new: &Path) {
         self.remove_abandoned();
         let mut entries = self.entries();
         let mut total: u64 = entries.iter().map(|entry| entry.bytes).sum();
@@ -130,7 +129,10 @@ impl Cache {
 
 impl Entry {
     fn of(path: PathBuf) -> Option<Self> {
-        let name = dataset_name(&path)?;
+        let name = match order_name(&path) {
+            Some(dataset) => format!("{dataset} (order of nodes)"),
+            None => dataset_name(&path)?,
+        };
         let about = fs::symlink_metadata(&path).ok().filter(fs::Metadata::is_file)?;
         Some(Self { name, bytes: about.len(), used: about.modified().ok()?, path })
     }
@@ -138,7 +140,17 @@ impl Entry {
 
 /// Returns the name of the dataset in a file of the cache; `None` for other files.
 fn dataset_name(path: &Path) -> Option<String> {
-    let (name, digits) = path.file_name()?.to_str()?.strip_suffix(ENDING)?.rsplit_once('-')?;
+    name_before(path, ENDING)
+}
+
+/// Returns the name of the dataset whose order of nodes is in a file of the cache; `None` for other files.
+fn order_name(path: &Path) -> Option<String> {
+    name_before(path, super::orders::ENDING)
+}
+
+/// Returns the name in a file name that consists of a name, a hash and an ending.
+fn name_before(path: &Path, ending: &str) -> Option<String> {
+    let (name, digits) = path.file_name()?.to_str()?.strip_suffix(ending)?.rsplit_once('-')?;
     (digits.len() == DIGITS && digits.bytes().all(|digit| digit.is_ascii_hexdigit())).then(|| name.to_owned())
 }
 
@@ -152,15 +164,33 @@ fn parse(path: &Path, key: &Key) -> Option<Dataset> {
     is_intact.then(|| converted::parse(path, content).ok())?
 }
 
-fn remove(path: &Path) -> io::Result<()> {
+/// Sets the time of the last use.
+pub(super) fn touch(path: &Path) {
+    // Errors are ignored: a cache that cannot be changed is still useful.
+    let _ = File::options().append(true).open(path).and_then(|file| file.set_modified(SystemTime::now()));
+}
+
+pub(super) fn remove(path: &Path) -> io::Result<()> {
     fs::remove_file(path).or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
 }
 
 /// Writer that computes the checksum and refuses to exceed the limit.
-struct Checked<'a> {
+pub(super) struct Checked<'a> {
     out: &'a mut dyn Write,
     crc: Crc,
     left: u64,
+}
+
+impl<'a> Checked<'a> {
+    /// Creates a writer of at most `limit` bytes.
+    pub(super) fn new(out: &'a mut dyn Write, limit: u64) -> Self {
+        Self { out, crc: Crc::new(), left: limit }
+    }
+
+    /// Returns the checksum of what was written.
+    pub(super) fn sum(&self) -> u32 {
+        self.crc.sum()
+    }
 }
 
 impl Write for Checked<'_> {

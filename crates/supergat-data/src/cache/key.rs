@@ -3,6 +3,7 @@
 use super::CacheChoice;
 use crate::download::sha256;
 use crate::file;
+use crate::node_order::NodeOrderChoice;
 use crate::options::LoadOptions;
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
@@ -12,7 +13,7 @@ use std::time::SystemTime;
 use supergat_core::kernels::Simd;
 
 /// Version of the prepared datasets. Increase it when a reader returns another dataset for the same files.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// Folders that commands write results to, also if they run in the folder of a dataset. They are no input.
 const OUTPUTS: [&str; 2] = ["runs", "tune"];
@@ -98,7 +99,9 @@ impl Inputs {
     /// Returns `None` if a file cannot be read.
     pub(super) fn key(&self, format: &str, path: &Path, options: &LoadOptions) -> Option<Key> {
         // The text for debugging contains all fields of the options, also those that are not saved with a model.
-        let options = LoadOptions { cache: CacheChoice::Off, ..options.clone() };
+        let node_order = NodeOrderChoice::default();
+        let split = options.split.of_reader();
+        let options = LoadOptions { cache: CacheChoice::Off, node_order, split, ..options.clone() };
         let program = (VERSION, env!("CARGO_PKG_VERSION"), cfg!(feature = "parquet"));
         // Principal components differ in the last digits between instruction sets. AVX-512 computes as AVX2 does.
         let machine = (std::env::consts::OS, std::env::consts::ARCH, Simd::active().min(Simd::Avx2));
@@ -128,9 +131,13 @@ fn names(path: &Path) -> Vec<PathBuf> {
 
 /// Returns the name that is shown for the dataset at `path`: that of the folder or file, in plain characters.
 pub(super) fn name(path: &Path) -> String {
-    const MOST: usize = 60;
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    plain(&path.file_name().unwrap_or_default().to_string_lossy())
+}
+
+/// Returns a name in plain characters.
+pub(super) fn plain(name: &str) -> String {
+    const MOST: usize = 60;
     let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '_' };
     let name: String = name.chars().take(MOST).map(plain).collect();
     let name = name.trim_start_matches('.');

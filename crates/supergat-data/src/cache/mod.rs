@@ -2,7 +2,7 @@
 //!
 //! Principal components, TF-IDF weights and the parsing of large tables take up to a minute. A dataset whose
 //! loading took long is therefore stored as one file and taken from there the next time, with the same bits in
-//! every field.
+//! every field. Orders of nodes are stored alike (`orders.rs`).
 //!
 //! The name of a file contains a hash of everything that determines the dataset (`key.rs`): contents of the
 //! input files, reader, options and version. So a file is never out of date, and there is nothing to refresh.
@@ -12,8 +12,10 @@
 
 mod files;
 mod key;
+mod orders;
 
 pub use files::Entry;
+pub(crate) use orders::order;
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
@@ -75,15 +77,19 @@ pub(crate) fn load(
     options: &LoadOptions,
     read: impl FnOnce() -> Result<Dataset>,
 ) -> Result<Dataset> {
-    let cache = match &options.cache {
-        CacheChoice::User if is_off() => None,
-        CacheChoice::User => Cache::user()?,
-        CacheChoice::In(cache) => Some(cache.clone()),
-        CacheChoice::Off => None,
-    };
-    match cache.and_then(|cache| Some((cache, Inputs::of(path)?))) {
+    match chosen(&options.cache)?.and_then(|cache| Some((cache, Inputs::of(path)?))) {
         Some((cache, inputs)) => cache.load(&inputs, format, path, options, read),
         None => read(),
+    }
+}
+
+/// Returns the chosen cache; `None` if it is off.
+fn chosen(choice: &CacheChoice) -> Result<Option<Cache>> {
+    match choice {
+        CacheChoice::User if is_off() => Ok(None),
+        CacheChoice::User => Cache::user(),
+        CacheChoice::In(cache) => Ok(Some(cache.clone())),
+        CacheChoice::Off => Ok(None),
     }
 }
 

@@ -1,18 +1,15 @@
-//! Reads converted datasets. The file is untrusted: every array is copied and validated.
+//! Reads whole converted datasets. The file is untrusted: every array is copied and validated.
 
-use super::{Header, METADATA_KEY, VERSION};
+use super::index::{Arrays, Index};
+use super::{EDGE_FEATURES, EDGE_WEIGHTS, LISTS, places_of};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::file;
 use crate::map;
-use rayon::prelude::*;
-use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use safetensors::tensor::Dtype;
 use std::path::Path;
-use supergat_core::graph::{Adjacency, GraphArrays};
-use supergat_core::{Direction, Example, Features, Graph, Labels, SparseMatrix};
-
-/// Minimum number of values that a thread copies at once.
-const MIN_CHUNK: usize = 1 << 16;
+use supergat_core::graph::GraphArrays;
+use supergat_core::{Direction, EdgeAttributes, Example, Features, Graph, Labels, NodeOrder, SparseMatrix};
 
 /// Reads a dataset from a file.
 pub fn read(path: &Path) -> Result<Dataset> {
@@ -21,28 +18,9 @@ pub fn read(path: &Path) -> Result<Dataset> {
 
 /// Parses a dataset from the bytes of a file; `path` is only used in error messages.
 pub fn parse(path: &Path, bytes: &[u8]) -> Result<Dataset> {
-    let invalid = |error: safetensors::SafeTensorError| {
-        mismatch(path, "file", "a complete safetensors file", &format!("something else ({error})"))
-    };
-    let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(invalid)?;
-    let entry = metadata.metadata().as_ref().and_then(|entries| entries.get(METADATA_KEY)).ok_or_else(|| {
-        let found = "another file with this extension, such as a trained model";
-        mismatch(path, "file", "a dataset that `supergat convert` wrote", found)
-    })?;
-    let header: Header = serde_json::from_str(entry)
-        .map_err(|error| mismatch(path, "description of the dataset", "version 1", &error.to_string()))?;
-    if header.version != VERSION {
-        return Err(mismatch(path, "version", &VERSION.to_string(), &header.version.to_string()));
-    }
-    let tensors = SafeTensors::deserialize(bytes).map_err(invalid)?;
-    if header.directed.len() > tensors.len() {
-        return Err(mismatch(path, "graphs", "at most one per array", &header.directed.len().to_string()));
-    }
-    let arrays = Arrays { path, tensors, header: &header };
+    let index = Index::of(path, bytes)?;
+    let (arrays, header) = (index.arrays(bytes), &index.header);
     let examples = (0..header.directed.len()).map(|k| arrays.example(k)).collect::<Result<Vec<_>>>()?;
-    if examples.is_empty() {
-        return Err(mismatch(path, "graphs", "at least one", "none"));
-    }
     let node_ids =
         (0..examples.len()).map(|k| arrays.ids(k, examples[k].graph.nodes())).collect::<Result<Option<_>>>()?;
     Ok(Dataset {
@@ -53,67 +31,105 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<Dataset> {
         listed_links: header.listed_links,
         notes: header.notes.clone(),
         schema: header.schema.clone().filter(|schema| schema.width() == header.features),
+        link_schema: header.link_schema.clone().filter(|schema| schema.width() == header.edge_features),
         splits: Vec::new(),
         origin: None,
     })
 }
 
-fn mismatch(path: &Path, what: &str, expected: &str, found: &str) -> Error {
-    Error::Mismatch { path: path.to_owned(), what: what.into(), expected: expected.into(), found: found.into() }
-}
-
-/// The arrays of a file, with typed access by graph number and name.
-struct Arrays<'a> {
-    path: &'a Path,
-    tensors: SafeTensors<'a>,
-    header: &'a Header,
-}
-
 impl Arrays<'_> {
     fn example(&self, k: usize) -> Result<Example<f32>> {
-        let core = |source| Error::Core { path: self.path.to_owned(), source };
+        let core = |source| Error::Core { path: self.path().to_owned(), source };
         let graph = Graph::from_arrays(GraphArrays {
             incoming: self.adjacency(k, "incoming")?,
             outgoing: self.has(k, "outgoing.offsets").then(|| self.adjacency(k, "outgoing")).transpose()?,
             place_at_target: self.u32s(k, "place_at_target")?,
             input_positions: self.u64s(k, "links")?,
-            direction: if self.header.directed[k] { Direction::Directed } else { Direction::Undirected },
+            direction: if self.index.header.directed[k] { Direction::Directed } else { Direction::Undirected },
         })
         .map_err(core)?;
-        let features = self.features(k)?;
-        let labels = self.labels(k)?;
-        let splits = [self.u32s(k, "train")?, self.u32s(k, "validation")?, self.u32s(k, "test")?];
-        Example::new(graph, features, labels, splits).map_err(core)
+        let (features, labels) = (self.features(k)?, self.labels(k)?);
+        let [train, validation, test] = LISTS.map(|name| self.u32s(k, name));
+        let edges = self.edge_attributes(k, &graph)?;
+        let mut example = Example::new(graph, features, labels, [train?, validation?, test?]).map_err(core)?;
+        if let Some(edges) = edges {
+            example = example.with_edges(edges).map_err(core)?;
+        }
+        if !self.has(k, "order") {
+            return Ok(example);
+        }
+        let order = NodeOrder::new(self.u32s(k, "order")?, self.u32s(k, "parts")?).map_err(core)?;
+        self.given(k, example, &order)?.with_order(order).map_err(core)
     }
 
-    fn adjacency(&self, k: usize, name: &str) -> Result<Adjacency> {
-        let offsets = self.u64s(k, &format!("{name}.offsets"))?;
-        Ok(Adjacency { offsets, neighbours: self.u32s(k, &format!("{name}.neighbours"))? })
+    /// Returns an example that is stored in the internal order, with the outer numbers of its nodes.
+    fn given(&self, k: usize, internal: Example<f32>, order: &NodeOrder) -> Result<Example<f32>> {
+        // Before the conversion, which needs as many nodes.
+        if order.nodes() != internal.graph.nodes() {
+            let expected = format!("{} nodes", internal.graph.nodes());
+            return Err(self.wrong(k, "order", &expected, &order.nodes().to_string()));
+        }
+        let lists = [&internal.train, &internal.validation, &internal.test];
+        let mut restored = [Vec::new(), Vec::new(), Vec::new()];
+        for ((name, list), restored) in LISTS.into_iter().zip(lists).zip(&mut restored) {
+            *restored = self.given_list(k, name, list, order)?;
+        }
+        let [train, validation, test] = restored;
+        let given = if order.is_identity() { internal } else { internal.renumbered(&order.inverse()) };
+        Ok(Example { train, validation, test, ..given })
+    }
+
+    /// Returns the nodes of a split with their outer numbers, in the order that they were given in.
+    fn given_list(&self, k: usize, name: &str, list: &[u32], order: &NodeOrder) -> Result<Vec<u32>> {
+        let mut given: Vec<u32> = list.iter().map(|&node| order.to_outer(node)).collect();
+        let places = places_of(name);
+        if !self.has(k, &places) {
+            given.sort_unstable();
+            return Ok(given);
+        }
+        let places = self.u32s(k, &places)?;
+        let mut restored: Vec<Option<u32>> = file::filled(self.path(), None, list.len())?;
+        for (&place, &node) in places.iter().zip(&given) {
+            if let Some(to @ None) = restored.get_mut(place as usize) {
+                *to = Some(node);
+            }
+        }
+        let restored: Option<Vec<u32>> = restored.into_iter().collect();
+        let is_valid = places.len() == list.len();
+        let expected = "the place of every node of the split, once";
+        restored.filter(|_| is_valid).ok_or_else(|| self.wrong(k, &places_of(name), expected, "other places"))
     }
 
     fn features(&self, k: usize) -> Result<Features<f32>> {
-        let core = |source| Error::Core { path: self.path.to_owned(), source };
-        let columns = self.header.features;
+        let core = |source| Error::Core { path: self.path().to_owned(), source };
+        let columns = self.index.header.features;
         if self.has(k, "features.offsets") {
             let (offsets, column_of) = (self.u64s(k, "features.offsets")?, self.u32s(k, "features.columns")?);
             let values = self.f32s(k, "features.values")?;
             return SparseMatrix::new(columns, offsets, column_of, values).map(Features::Sparse).map_err(core);
         }
-        let rows = self.array(k, "features", Dtype::F32)?.shape().first().copied().unwrap_or(0);
+        let rows = self.shape(k, "features", Dtype::F32)?.first().copied().unwrap_or(0);
         Features::dense(rows, columns, self.f32s(k, "features")?).map_err(core)
     }
 
+    /// Returns weights and features of the edges, if the file has some.
+    fn edge_attributes(&self, k: usize, graph: &Graph) -> Result<Option<EdgeAttributes<f32>>> {
+        let width = self.index.header.edge_features;
+        let values = |name: &str| if self.has(k, name) { self.f32s(k, name) } else { Ok(Vec::new()) };
+        let (weights, features) = (values(EDGE_WEIGHTS)?, values(EDGE_FEATURES)?);
+        if weights.is_empty() && features.is_empty() && width == 0 {
+            return Ok(None);
+        }
+        let attributes = EdgeAttributes::from_parts(graph, weights, width, features);
+        attributes.map(Some).map_err(|source| Error::Core { path: self.path().to_owned(), source })
+    }
+
     fn labels(&self, k: usize) -> Result<Labels> {
-        let classes = self.header.class_names.len();
-        if !self.header.several_labels {
+        let classes = self.index.header.class_names.len();
+        if !self.index.header.several_labels {
             return Ok(Labels::Single { classes, of: self.u32s(k, "labels")? });
         }
-        let labels = self.array(k, "labels", Dtype::U8)?.data();
-        let of = file::collect(self.path, labels.len(), labels.iter().copied().map(Ok))?;
-        match of.iter().find(|has| **has > 1) {
-            Some(has) => Err(mismatch(self.path, &format!("`{k}.labels`"), "0 or 1", &has.to_string())),
-            None => Ok(Labels::Multi { classes, of }),
-        }
+        Ok(Labels::Multi { classes, of: self.flags_in(k, 0..self.length(k, "labels", Dtype::U8)?)? })
     }
 
     /// Returns the node ids of graph `k`, if the file contains them.
@@ -121,9 +137,9 @@ impl Arrays<'_> {
         if !self.has(k, "ids.ends") {
             return Ok(None);
         }
-        let wrong = |found: &str| mismatch(self.path, &format!("`{k}.ids`"), "an id of every node, in UTF-8", found);
+        let wrong = |found: &str| self.wrong(k, "ids", "an id of every node, in UTF-8", found);
         let ends = self.u64s(k, "ids.ends")?;
-        let text = self.array(k, "ids.text", Dtype::U8)?.data();
+        let text = self.data(k, "ids.text", Dtype::U8)?;
         let text = std::str::from_utf8(text).map_err(|error| wrong(&error.to_string()))?;
         if ends.len() != nodes || ends.last().map_or(0, |end| *end) != text.len() as u64 {
             return Err(wrong(&format!("{} ids", ends.len())));
@@ -135,41 +151,5 @@ impl Arrays<'_> {
             id
         });
         ids.collect::<Result<Vec<_>>>().map(Some)
-    }
-
-    fn has(&self, k: usize, name: &str) -> bool {
-        self.tensors.tensor(&format!("{k}.{name}")).is_ok()
-    }
-
-    fn array(&self, k: usize, name: &str, dtype: Dtype) -> Result<TensorView<'_>> {
-        let what = format!("`{k}.{name}`");
-        let expected = format!("an array of {dtype:?}");
-        match self.tensors.tensor(&format!("{k}.{name}")) {
-            Ok(array) if array.dtype() == dtype => Ok(array),
-            Ok(array) => Err(mismatch(self.path, &what, &expected, &format!("{:?}", array.dtype()))),
-            Err(_) => Err(mismatch(self.path, &what, &expected, "none")),
-        }
-    }
-
-    fn u32s(&self, k: usize, name: &str) -> Result<Vec<u32>> {
-        let (numbers, _) = self.array(k, name, Dtype::U32)?.data().as_chunks::<4>();
-        self.numbers(numbers, u32::from_le_bytes)
-    }
-
-    fn u64s(&self, k: usize, name: &str) -> Result<Vec<u64>> {
-        let (numbers, _) = self.array(k, name, Dtype::U64)?.data().as_chunks::<8>();
-        self.numbers(numbers, u64::from_le_bytes)
-    }
-
-    fn f32s(&self, k: usize, name: &str) -> Result<Vec<f32>> {
-        let (numbers, _) = self.array(k, name, Dtype::F32)?.data().as_chunks::<4>();
-        self.numbers(numbers, f32::from_le_bytes)
-    }
-
-    /// Decodes numbers of `N` bytes.
-    fn numbers<T: Send, const N: usize>(&self, bytes: &[[u8; N]], decode: fn([u8; N]) -> T) -> Result<Vec<T>> {
-        let mut numbers = file::with_capacity(self.path, bytes.len())?;
-        numbers.par_extend(bytes.par_iter().with_min_len(MIN_CHUNK).map(|bytes| decode(*bytes)));
-        Ok(numbers)
     }
 }

@@ -1,12 +1,12 @@
 //! Writes converted datasets: arrays are encoded one after the other, without a second copy of the dataset.
 
-use super::{Header, METADATA_KEY, VERSION};
+use super::{EDGE_FEATURES, EDGE_WEIGHTS, Header, LISTS, METADATA_KEY, PARTITIONED, VERSION, places_of};
 use crate::dataset::Dataset;
 use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io::{self, Write};
-use supergat_core::{Direction, Features, Graph, Labels};
+use supergat_core::{Direction, Example, Features, Graph, Labels, NodeOrder};
 
 /// Largest header that readers of safetensors accept, in bytes.
 const MAX_HEADER: usize = 100_000_000;
@@ -31,37 +31,90 @@ enum Values<'a> {
 #[derive(Default)]
 struct Arrays<'a>(Vec<Array<'a>>);
 
-/// Writes a dataset.
+/// Writes a dataset. Graphs with an order of their nodes are stored in that order.
 pub fn write(dataset: &Dataset, out: &mut dyn Write) -> io::Result<()> {
+    let stored: Vec<Stored<'_>> = dataset.examples.iter().map(Stored::new).collect();
     let directed = |graph: &Graph| graph.direction() == Direction::Directed;
     let header = Header {
-        version: VERSION,
+        version: if stored.iter().any(|graph| graph.order.is_some()) { PARTITIONED } else { VERSION },
         name: dataset.name.clone(),
         class_names: dataset.class_names.clone(),
         several_labels: dataset.is_multi_label(),
         listed_links: dataset.listed_links,
         notes: dataset.notes.clone(),
         schema: dataset.schema.clone(),
+        link_schema: dataset.link_schema.clone(),
         features: dataset.features(),
+        edge_features: dataset.edge_features(),
         directed: dataset.examples.iter().map(|example| directed(&example.graph)).collect(),
     };
     let mut arrays = Arrays::default();
-    for (k, example) in dataset.examples.iter().enumerate() {
+    for (k, graph) in stored.iter().enumerate() {
+        let example = &*graph.example;
         arrays.graph(k, &example.graph);
         arrays.features(k, &example.features);
+        if let Some(edges) = &example.edges {
+            if !edges.weights().is_empty() {
+                arrays.push(k, EDGE_WEIGHTS, vec![edges.weights().len()], Values::F32(edges.weights()));
+            }
+            if edges.width() > 0 {
+                let shape = vec![example.graph.edges(), edges.width()];
+                arrays.push(k, EDGE_FEATURES, shape, Values::F32(edges.features()));
+            }
+        }
         match &example.labels {
             Labels::Single { of, .. } => arrays.u32s(k, "labels", of),
             Labels::Multi { classes, of } => {
                 arrays.push(k, "labels", vec![example.graph.nodes(), *classes], Values::U8(of.into()));
             }
         }
-        let lists = [("train", &example.train), ("validation", &example.validation), ("test", &example.test)];
-        lists.iter().for_each(|(name, list)| arrays.u32s(k, name, list));
+        let lists = [&example.train, &example.validation, &example.test];
+        for ((name, list), places) in LISTS.into_iter().zip(lists).zip(&graph.places) {
+            arrays.u32s(k, name, list);
+            if let Some(places) = places {
+                arrays.u32s(k, &places_of(name), places);
+            }
+        }
+        if let Some(order) = graph.order {
+            arrays.u32s(k, "order", order.outer());
+            arrays.u32s(k, "parts", order.bounds());
+        }
         if let Some(ids) = dataset.node_ids.as_ref().and_then(|all| all.get(k)) {
             arrays.ids(k, ids);
         }
     }
     arrays.write(&header, out)
+}
+
+/// A graph with its nodes in the order of the file.
+struct Stored<'a> {
+    example: Cow<'a, Example<f32>>,
+    order: Option<&'a NodeOrder>,
+    /// Place of each node in the given list of its split, for lists that do not ascend.
+    places: [Option<Vec<u32>>; 3],
+}
+
+impl<'a> Stored<'a> {
+    fn new(given: &'a Example<f32>) -> Self {
+        let order = given.order.as_deref();
+        let example = match order {
+            None => Cow::Borrowed(given),
+            Some(order) if order.is_identity() => {
+                let [train, validation, test] =
+                    [&given.train, &given.validation, &given.test].map(|list| order.list_to_internal(list));
+                Cow::Owned(Example { train, validation, test, ..given.clone() })
+            }
+            Some(order) => Cow::Owned(given.renumbered(order)),
+        };
+        let places = |list: &[u32]| {
+            let order = order.filter(|_| !list.is_sorted())?;
+            let mut places: Vec<u32> = (0..list.len() as u32).collect();
+            places.sort_by_key(|&place| order.to_internal(list[place as usize]));
+            Some(places)
+        };
+        let places = [&given.train, &given.validation, &given.test].map(|list| places(list));
+        Self { example, order, places }
+    }
 }
 
 impl<'a> Arrays<'a> {

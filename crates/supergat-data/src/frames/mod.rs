@@ -21,6 +21,7 @@ pub use values::Values;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result, shown};
 use crate::options::LoadOptions;
+use crate::source::draw_split;
 use crate::tables;
 
 /// A table in memory: named columns of equal length.
@@ -82,8 +83,8 @@ impl Frame {
 /// Makes a dataset from a frame of nodes and a frame of links, as [`crate::load_with`] does from a folder with
 /// `nodes.csv` and `edges.csv`.
 ///
-/// The split, the computed features and the table options apply; the delimiter and the cache do not. The name of
-/// the dataset is `frames`. The frames are dropped as soon as they are not needed any more.
+/// The split, the computed features, the order of nodes and the table options apply; the delimiter does not. The
+/// cache stores orders of nodes only. The name of the dataset is `frames`. The frames are dropped as soon as they are not needed any more.
 ///
 /// ```
 /// use supergat_data::LoadOptions;
@@ -105,6 +106,8 @@ pub fn read_frames(nodes: Frame, edges: Frame, options: &LoadOptions) -> Result<
     let mut options = options.clone();
     options.tables.given_features = options.features.given();
     let mut dataset = tables::load_frames(nodes, edges, &options)?;
+    draw_split(tables::FRAMES, &options, &mut dataset)?;
     options.features.apply(tables::FRAMES, &mut dataset)?;
+    dataset.order_nodes(&options);
     Ok(dataset)
 }

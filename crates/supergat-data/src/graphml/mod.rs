@@ -2,9 +2,9 @@
 //!
 //! | element | becomes |
 //! |---|---|
-//! | `<key for="node" attr.name="..">` | a column of the nodes, with its default value |
+//! | `<key for="node" attr.name="..">` | a column of the nodes, with its default value; links likewise |
 //! | `<node id="..">` with `<data key="..">` | a node |
-//! | `<edge source=".." target="..">` | a link; attributes of links are not used |
+//! | `<edge source=".." target="..">` with `<data key="..">` | a link |
 //! | `edgedefault="directed"` | the option `directed` |
 //!
 //! Nodes and links are written as two tables to a temporary folder and read like any other tables. So columns
@@ -77,24 +77,41 @@ pub fn parse(path: &Path, bytes: Vec<u8>, name: String, options: &LoadOptions) -
             }
         }
     }
-    if !graph.unused.is_empty() {
-        dataset.notes.push(format!("{file}, edges: attributes not used: {}", graph.unused.join(", ")));
-    }
     dataset.name = name;
     Ok(dataset)
 }
 
-/// A declared attribute of nodes.
+/// A declared attribute of nodes, links or both.
 #[derive(Debug, Default)]
 struct Key {
     name: String,
     default: Option<String>,
-    /// Whether a node has a value.
-    used: bool,
+    /// Whether it is an attribute of nodes, and of links.
+    declared: [bool; 2],
+    /// Whether a node has a value, and a link.
+    used: [bool; 2],
 }
 
-/// A node: its line, its id, and its attributes by the index of their key.
-type Node = (u64, String, Vec<(usize, String)>);
+/// Index of nodes and links in the fields of [`Key`].
+const OF_NODES: usize = 0;
+const OF_EDGES: usize = 1;
+
+/// Attributes by the index of their key.
+type Data = Vec<(usize, String)>;
+
+/// A node: its line, its id and its attributes.
+type Node = (u64, String, Data);
+
+/// A link.
+#[derive(Debug)]
+struct Edge {
+    line: u64,
+    source: String,
+    target: String,
+    /// Whether it is a link in both directions of a directed graph.
+    both: bool,
+    data: Data,
+}
 
 /// Contents of a file.
 #[derive(Debug)]
@@ -102,18 +119,14 @@ struct GraphMl<'a> {
     path: &'a Path,
     keys: Vec<Key>,
     nodes: Vec<Node>,
-    /// Line, source and target of each link.
-    edges: Vec<(u64, String, String)>,
+    edges: Vec<Edge>,
     directed: bool,
-    /// Names of attributes of links, which are not used.
-    unused: Vec<String>,
 }
 
 impl GraphMl<'_> {
     /// Returns the table of nodes as CSV: ids, and the attributes that have values.
     fn nodes_table(&self, size: u64) -> Result<Vec<u8>> {
-        let columns: Vec<usize> =
-            (0..self.keys.len()).filter(|&key| self.keys[key].used || self.keys[key].default.is_some()).collect();
+        let columns = self.columns(OF_NODES);
         if columns.is_empty() {
             return Err(Error::Mismatch {
                 path: self.path.to_owned(),
@@ -127,23 +140,46 @@ impl GraphMl<'_> {
         let header = std::iter::once(id).chain(columns.iter().map(|&key| self.keys[key].name.as_str()));
         let mut table = Table::new(self.path, size);
         table.row(header)?;
-        let mut position = vec![usize::MAX; self.keys.len()];
-        columns.iter().enumerate().for_each(|(at, &key)| position[key] = at);
         for (_, id, data) in &self.nodes {
-            let mut row: Vec<&str> =
-                columns.iter().map(|&key| self.keys[key].default.as_deref().unwrap_or("")).collect();
-            data.iter().for_each(|(key, value)| row[position[*key]] = value);
-            table.row(std::iter::once(id.as_str()).chain(row))?;
+            table.row(std::iter::once(id.as_str()).chain(self.values(&columns, data)))?;
         }
         Ok(table.bytes)
     }
 
+    /// Returns the keys of nodes or links that have values.
+    fn columns(&self, of: usize) -> Vec<usize> {
+        let has_values = |key: &Key| key.declared[of] && (key.used[of] || key.default.is_some());
+        (0..self.keys.len()).filter(|&key| has_values(&self.keys[key])).collect()
+    }
+
+    /// Returns the values of a node or a link in ascending columns.
+    fn values<'a>(&'a self, columns: &[usize], data: &'a Data) -> Vec<&'a str> {
+        let default = |key: &usize| self.keys[*key].default.as_deref().unwrap_or("");
+        let mut values: Vec<&str> = columns.iter().map(default).collect();
+        for (key, value) in data {
+            if let Ok(at) = columns.binary_search(key) {
+                values[at] = value;
+            }
+        }
+        values
+    }
+
     /// Returns the table of links as CSV.
     fn edges_table(&self, size: u64) -> Result<Vec<u8>> {
+        let columns = self.columns(OF_EDGES);
+        // An attribute may be called source, too.
+        let name = |key: &usize| match self.keys[*key].name.as_str() {
+            name @ ("source" | "target") => format!("{name} of link"),
+            name => name.to_owned(),
+        };
+        let names: Vec<String> = columns.iter().map(name).collect();
         let mut table = Table::new(self.path, size);
-        table.row(["source", "target"].into_iter())?;
-        for (_, source, target) in &self.edges {
-            table.row([source.as_str(), target.as_str()].into_iter())?;
+        table.row(["source", "target"].into_iter().chain(names.iter().map(String::as_str)))?;
+        for Edge { source, target, both, data, .. } in &self.edges {
+            let ends = [[target, source], [source, target]];
+            for ends in &ends[usize::from(!both)..] {
+                table.row(ends.iter().map(|end| end.as_str()).chain(self.values(&columns, data)))?;
+            }
         }
         Ok(table.bytes)
     }
@@ -154,7 +190,10 @@ impl GraphMl<'_> {
             Error::Table(table) => {
                 let lines: &mut dyn Iterator<Item = u64> = match table.path.file_stem() {
                     Some(stem) if stem == tables::NODES => &mut self.nodes.iter().map(|node| node.0),
-                    _ => &mut self.edges.iter().map(|edge| edge.0),
+                    _ => &mut self
+                        .edges
+                        .iter()
+                        .flat_map(|edge| std::iter::repeat_n(edge.line, 1 + usize::from(edge.both))),
                 };
                 // The first row names the columns.
                 table.line = table.line.checked_sub(2).and_then(|row| lines.nth(row as usize)).unwrap_or(0);
@@ -205,7 +244,7 @@ impl<'a> Table<'a> {
         match self.bytes.len() as u64 {
             found if found > self.limit => Err(Error::TooLarge {
                 path: self.path.to_owned(),
-                what: "bytes of the nodes with their default values",
+                what: "bytes of nodes and links with their default values",
                 limit: self.limit,
                 found,
             }),

@@ -1,6 +1,6 @@
 //! Reads the elements of a GraphML file, one after another.
 
-use super::{GraphMl, Key};
+use super::{Edge, GraphMl, Key, OF_EDGES, OF_NODES};
 use crate::error::{Error, Result, shown};
 use crate::file;
 use quick_xml::XmlVersion;
@@ -17,14 +17,15 @@ pub(super) struct Parser<'a> {
     /// Number of bytes whose line ends were counted, and the line at their end.
     counted: (usize, u64),
     graph: GraphMl<'a>,
-    /// Index of each key of nodes; `None` for keys that are not used.
+    /// Index of each key; `None` for keys that are not used.
     key_of: HashMap<String, Option<usize>>,
     /// Text of the innermost `data` or `default`.
     value: String,
     /// What the text is for.
     target: Target,
     in_key: bool,
-    in_node: bool,
+    /// Whether an element is in a node, or in a link: [`OF_NODES`] or [`OF_EDGES`].
+    inside: Option<usize>,
     graphs: usize,
     depth: usize,
 }
@@ -33,7 +34,7 @@ pub(super) struct Parser<'a> {
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Target {
     None,
-    /// Attribute of the last node.
+    /// Attribute of the last node or link.
     Data(usize),
     /// Default value of the last key.
     Default,
@@ -41,14 +42,7 @@ enum Target {
 
 impl<'a> Parser<'a> {
     pub fn new(path: &'a Path, text: &'a str) -> Self {
-        let graph = GraphMl {
-            path,
-            keys: Vec::new(),
-            nodes: Vec::new(),
-            edges: Vec::new(),
-            directed: false,
-            unused: Vec::new(),
-        };
+        let graph = GraphMl { path, keys: Vec::new(), nodes: Vec::new(), edges: Vec::new(), directed: false };
         let mut reader = Reader::from_str(text);
         reader.config_mut().expand_empty_elements = true;
         Self {
@@ -60,7 +54,7 @@ impl<'a> Parser<'a> {
             value: String::new(),
             target: Target::None,
             in_key: false,
-            in_node: false,
+            inside: None,
             graphs: 0,
             depth: 0,
         }
@@ -122,17 +116,17 @@ impl<'a> Parser<'a> {
             "node" => {
                 let id = self.required(line, element, "id")?;
                 file::push(self.graph.path, &mut self.graph.nodes, (line, id, Vec::new()))?;
-                self.in_node = true;
+                self.inside = Some(OF_NODES);
                 Ok(())
             }
             "edge" => self.edge(line, element),
             "hyperedge" => Err(self.error(line, "links with two ends, as <edge>", "<hyperedge>")),
-            "data" if self.in_node => {
+            "data" if self.inside.is_some() => {
                 let key = self.required(line, element, "key")?;
                 match self.key_of.get(&key) {
                     Some(Some(key)) => self.expect(Target::Data(*key)),
                     Some(None) => {}
-                    None => return Err(self.error(line, "the id of a <key for=\"node\"> above", &key)),
+                    None => return Err(self.error(line, "the id of a <key> above", &key)),
                 }
                 Ok(())
             }
@@ -144,8 +138,13 @@ impl<'a> Parser<'a> {
         match (name, self.target) {
             ("data", Target::Data(key)) => {
                 let value = std::mem::take(&mut self.value).trim().to_owned();
-                if let Some((_, _, data)) = self.graph.nodes.last_mut().filter(|_| !value.is_empty()) {
-                    self.graph.keys[key].used = true;
+                let of = self.inside.unwrap_or(OF_NODES);
+                let data = match of {
+                    OF_NODES => self.graph.nodes.last_mut().map(|(_, _, data)| data),
+                    _ => self.graph.edges.last_mut().map(|edge| &mut edge.data),
+                };
+                if let Some(data) = data.filter(|_| !value.is_empty()) {
+                    self.graph.keys[key].used[of] = true;
                     file::push(self.graph.path, data, (key, value))?;
                 }
                 self.target = Target::None;
@@ -157,7 +156,7 @@ impl<'a> Parser<'a> {
                 }
                 self.target = Target::None;
             }
-            ("node", _) => self.in_node = false,
+            ("node" | "edge", _) => self.inside = None,
             ("key", _) => self.in_key = false,
             _ => {}
         }
@@ -172,19 +171,18 @@ impl<'a> Parser<'a> {
         let id = self.required(line, element, "id")?;
         let name = self.attribute(line, element, "attr.name")?;
         let used_for = self.attribute(line, element, "for")?;
-        let (of_nodes, of_edges) = match used_for.as_deref() {
-            None | Some("all") => (true, false),
-            Some(kind) => (kind == "node", kind == "edge"),
+        let declared = match used_for.as_deref() {
+            None | Some("all") => [true; 2],
+            Some(kind) => [kind == "node", kind == "edge"],
         };
         let index = self.graph.keys.len();
         match name {
-            Some(name) if of_nodes => {
-                file::push(self.graph.path, &mut self.graph.keys, Key { name, ..Key::default() })?;
+            Some(name) if declared.contains(&true) => {
+                file::push(self.graph.path, &mut self.graph.keys, Key { name, declared, ..Key::default() })?;
                 self.key_of.insert(id, Some(index));
                 self.in_key = true;
             }
-            name => {
-                self.graph.unused.extend(name.filter(|_| of_edges));
+            _ => {
                 self.key_of.insert(id, None);
             }
         }
@@ -196,11 +194,9 @@ impl<'a> Parser<'a> {
         let (source, target) = (self.required(line, element, "source")?, self.required(line, element, "target")?);
         let both =
             self.graph.directed && self.attribute(line, element, "directed")?.is_some_and(|kind| kind == "false");
-        let edges = &mut self.graph.edges;
-        if both {
-            file::push(self.graph.path, edges, (line, target.clone(), source.clone()))?;
-        }
-        file::push(self.graph.path, edges, (line, source, target))
+        self.inside = Some(OF_EDGES);
+        let edge = Edge { line, source, target, both, data: Vec::new() };
+        file::push(self.graph.path, &mut self.graph.edges, edge)
     }
 
     /// Begins to collect the text of an element, unless it is in another one.

@@ -1,8 +1,8 @@
 //! Detects the types of columns.
 
-use super::nodes::NodeTable;
 use super::parse::BOOLEANS;
 use super::profile::{MIN_ID_ROWS, Profile, Reading, Sums};
+use super::sheet::Sheet;
 use crate::error::{Result, shown};
 use crate::options::{TableOptions, names};
 use crate::schema::{ColumnType, Notation};
@@ -48,15 +48,15 @@ pub(super) enum Requested {
 }
 
 /// Returns the requested type of each column; a column with two types is an error.
-pub(super) fn requested<'a>(table: &NodeTable, options: &'a TableOptions) -> Result<HashMap<&'a str, Requested>> {
+pub(super) fn requested<'a>(sheet: &Sheet, options: &'a TableOptions) -> Result<HashMap<&'a str, Requested>> {
     let types = [Requested::Number, Requested::Category, Requested::Date, Requested::Text];
     let mut all = HashMap::new();
     for ((option, list), kind) in options.column_lists().into_iter().zip(types) {
         for name in names(list) {
             if all.insert(name, kind).is_some_and(|other| other != kind) {
-                let at = table.sheet.header.iter().position(|column| column == name).unwrap_or(usize::MAX);
+                let at = sheet.header.iter().position(|column| column == name).unwrap_or(usize::MAX);
                 let advice = format!("remove it from {option} or from the other option");
-                return Err(table.sheet.at(0, at).error("one type per column", "two types requested", advice));
+                return Err(sheet.at(0, at).error("one type per column", "two types requested", advice));
             }
         }
     }
@@ -64,12 +64,7 @@ pub(super) fn requested<'a>(table: &NodeTable, options: &'a TableOptions) -> Res
 }
 
 /// Decides on the content of the column `at`.
-pub(super) fn detect(
-    table: &NodeTable,
-    at: usize,
-    profile: &Profile,
-    requested: Option<Requested>,
-) -> Result<Detected> {
+pub(super) fn detect(sheet: &Sheet, at: usize, profile: &Profile, requested: Option<Requested>) -> Result<Detected> {
     if profile.filled == 0 {
         return Ok((Content::Unused(ColumnType::Empty), "no values".to_owned()));
     }
@@ -79,26 +74,26 @@ pub(super) fn detect(
         Some(Requested::Text) => Ok((Content::Text, because("--text"))),
         Some(Requested::Number) => {
             let (best, _) = best_number(profile);
-            let content = whole_column(table, at, best)?;
+            let content = whole_column(sheet, at, best)?;
             Ok((content, because("--numeric")))
         }
         Some(Requested::Date) => {
             if is_ambiguous(profile) {
                 let expected = "dates with the day or the month clearly first";
                 let found = "days from 1 to 12 only".to_owned();
-                return Err(table.sheet.at(0, at).error(expected, found, "write the dates as 2024-03-01"));
+                return Err(sheet.at(0, at).error(expected, found, "write the dates as 2024-03-01"));
             }
             let best = profile.words.readings[..3].iter().rev().max_by_key(|reading| reading.sums.count);
-            let content = whole_column(table, at, best.unwrap_or(&profile.plain))?;
+            let content = whole_column(sheet, at, best.unwrap_or(&profile.plain))?;
             Ok((content, because("--date")))
         }
-        None if profile.plain.sums.count == profile.filled => Ok(detect_numbers(table, at, profile)),
-        None => detect_words(table, at, profile),
+        None if profile.plain.sums.count == profile.filled => Ok(detect_numbers(sheet, at, profile)),
+        None => detect_words(sheet, at, profile),
     }
 }
 
 /// Returns the numbers of a column in a notation, or an error at the first value in another one.
-fn whole_column(table: &NodeTable, at: usize, reading: &Reading) -> Result<Content> {
+fn whole_column(sheet: &Sheet, at: usize, reading: &Reading) -> Result<Content> {
     let Some((line, word)) = &reading.failure else {
         return Ok(Content::Numbers(reading.notation, reading.sums.clone()));
     };
@@ -108,7 +103,7 @@ fn whole_column(table: &NodeTable, at: usize, reading: &Reading) -> Result<Conte
     };
     let expected = format!("{what}, as in {} other rows", reading.sums.count);
     let advice = "fix the value, leave it empty if it is not known, or leave the column out with --ignore-columns";
-    Err(table.sheet.at(*line, at).error(expected, format!("`{}`", shown(word)), advice))
+    Err(sheet.at(*line, at).error(expected, format!("`{}`", shown(word)), advice))
 }
 
 /// Returns the notation of numbers that most values have, and whether several notations fit all values.
@@ -126,7 +121,7 @@ fn is_ambiguous(profile: &Profile) -> bool {
 }
 
 /// Detects the type of a column of plain numbers.
-fn detect_numbers(table: &NodeTable, at: usize, profile: &Profile) -> Detected {
+fn detect_numbers(sheet: &Sheet, at: usize, profile: &Profile) -> Detected {
     let distinct = profile.words.values.len();
     if profile.leading_zeros > 0 {
         let why = format!("{} values begin with 0, as codes do (--numeric reads numbers)", profile.leading_zeros);
@@ -136,7 +131,7 @@ fn detect_numbers(table: &NodeTable, at: usize, profile: &Profile) -> Detected {
         let why = "numbers the rows (--numeric uses it)".to_owned();
         return (Content::Unused(ColumnType::Id), why);
     }
-    let named = is_id_name(&table.sheet.header[at]) && profile.is_whole();
+    let named = is_id_name(&sheet.header[at]) && profile.is_whole();
     if named && distinct == profile.filled && distinct >= MIN_ID_ROWS {
         let why = "named like an id, and every row has another whole number (--numeric uses it)".to_owned();
         return (Content::Unused(ColumnType::Id), why);
@@ -156,7 +151,7 @@ pub(super) fn is_id_name(name: &str) -> bool {
 }
 
 /// Detects the type of a column with values that are not plain numbers.
-fn detect_words(table: &NodeTable, at: usize, profile: &Profile) -> Result<Detected> {
+fn detect_words(sheet: &Sheet, at: usize, profile: &Profile) -> Result<Detected> {
     let words = &profile.words;
     let whole = |reading: &&Reading| reading.sums.count == profile.filled;
     let both = |pair: &[bool; 2]| pair[0] && pair[1];
@@ -197,14 +192,14 @@ fn detect_words(table: &NodeTable, at: usize, profile: &Profile) -> Result<Detec
     }
     let plain = profile.plain.sums.count;
     if profile.leading_zeros == 0 && 2 * plain >= profile.filled {
-        return Ok((whole_column(table, at, &profile.plain)?, String::new()));
+        return Ok((whole_column(sheet, at, &profile.plain)?, String::new()));
     }
     let best = words.readings.iter().rev().max_by_key(|reading| reading.sums.count);
     if let Some((best, (line, word))) = best.and_then(|best| Some((best, best.failure.as_ref()?)))
         && 2 * best.sums.count >= profile.filled
     {
         let what = if best.notation.column_type() == ColumnType::Date { "dates" } else { "numbers" };
-        let (count, filled, word, unit) = (best.sums.count, profile.filled, shown(word), table.sheet.unit());
+        let (count, filled, word, unit) = (best.sums.count, profile.filled, shown(word), sheet.unit());
         let why = format!("{count} of {filled} values are {what}, but not `{word}` in {unit} {line}");
         return Ok(categories_or_ids(profile, why));
     }

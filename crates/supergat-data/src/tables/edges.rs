@@ -2,9 +2,10 @@
 
 use super::ends::{EndColumns, Ends};
 use super::index_column;
+use super::link_columns::{self, LinkColumns};
 use super::location::Location;
 use super::node_ids::Nodes;
-use super::roles::{GRAPH, Role, SOURCE, TARGET, WEIGHT};
+use super::roles::{GRAPH, Role, SOURCE, TARGET};
 use super::sheet::Sheet;
 use crate::error::{Result, shown};
 use crate::matrix_market;
@@ -16,6 +17,8 @@ use std::path::Path;
 pub(super) struct Links {
     /// Source and target of each link.
     pub pairs: Vec<(u32, u32)>,
+    /// Weights and features of each link.
+    pub columns: LinkColumns,
     pub notes: Vec<String>,
 }
 
@@ -36,15 +39,17 @@ pub(super) fn open(path: &Path, nodes: &Nodes, options: &TableOptions) -> Result
     Ok(sheet)
 }
 
-/// Reads the links. Unknown nodes are an error unless the options say to skip them.
-pub(super) fn read(sheet: &Sheet, nodes: &Nodes, options: &TableOptions) -> Result<Links> {
+/// Reads the links. Unknown nodes are an error unless the options say to skip them. The columns of features are used as
+/// they are if they are `prepared`.
+pub(super) fn read(sheet: &Sheet, nodes: &Nodes, options: &TableOptions, prepared: bool) -> Result<Links> {
     let graph = if nodes.graph_of.is_some() { GRAPH.find(sheet, None)? } else { None };
-    let weight = WEIGHT.find(sheet, None)?;
+    let weight = link_columns::weight_column(sheet, options)?;
     let index = index_column::find(sheet)?;
-    let (source, target) = end_columns(sheet, graph, index, options)?;
+    let (source, target) = end_columns(sheet, [graph, index, weight], options)?;
     let index = index.filter(|at| ![source, target].contains(at));
     let columns = EndColumns { source, target, graph };
-    let Ends { pairs, unknown, converted, begin_with_hash } = Ends::read(sheet, columns, nodes, options.skip_unknown)?;
+    let Ends { mut pairs, known, unknown, converted, begin_with_hash } =
+        Ends::read(sheet, columns, nodes, options.skip_unknown)?;
     let name = sheet.name();
     let mut notes = vec![format!(
         "{name}: {} links from `{}` to `{}`, {}",
@@ -65,36 +70,40 @@ pub(super) fn read(sheet: &Sheet, nodes: &Nodes, options: &TableOptions) -> Resu
     }
     notes.extend(sheet.encoding_note());
     notes.extend(index.map(|at| index_column::note(sheet, at)));
-    if let Some(weight) = weight {
-        notes.push(format!(
-            "{name}: column `{}` was read but is not used: attention weighs links itself",
-            sheet.header[weight]
-        ));
-    }
-    let used = [Some(source), Some(target), graph, weight, index];
-    let unused: Vec<String> = (0..sheet.header.len())
-        .filter(|at| !used.contains(&Some(*at)))
-        .map(|at| format!("`{}`", shown(&sheet.header[at])))
-        .collect();
-    if !unused.is_empty() {
-        notes.push(format!("{name}: not used: {}", super::features::first_few(&unused)));
-    }
+    let roles = [
+        (Some(source), "sources of the links"),
+        (Some(target), "targets of the links"),
+        (graph, "graphs of the links"),
+        (index, "numbers the rows"),
+    ];
+    let roles: Vec<(usize, &str)> = roles.into_iter().filter_map(|(at, what)| Some((at?, what))).collect();
+    let rows = pairs.len() + unknown;
+    let mut columns = link_columns::read(sheet, rows, weight, &roles, options, prepared, &mut notes)?;
     if unknown > 0 {
         notes.push(format!("{name}: {unknown} links to unknown nodes left out"));
+        columns.retain(&known.unwrap_or_default());
     }
-    Ok(Links { pairs, notes })
+    if let Some(keep) = columns.weights.as_ref().map(|all| all.iter().map(|w| *w > 0.0).collect::<Vec<bool>>())
+        && keep.contains(&false)
+    {
+        let mut at = 0..;
+        pairs.retain(|_| at.next().is_some_and(|at: usize| keep[at]));
+        columns.retain(&keep);
+        notes.push(format!("{name}: {} links of weight 0 left out", keep.len() - pairs.len()));
+    }
+    Ok(Links { pairs, columns, notes })
 }
 
-/// Returns the columns of source and target: by name, else the first two that do not number the rows.
+/// Returns the columns of source and target: by name, else the first two without another role.
 fn end_columns(
     sheet: &Sheet,
-    graph: Option<usize>,
-    index: Option<usize>,
+    [graph, index, weight]: [Option<usize>; 3],
     options: &TableOptions,
 ) -> Result<(usize, usize)> {
     let find = |role: &Role, named: &Option<String>| role.find(sheet, named.as_deref());
     let (source, target) = (find(&SOURCE, &options.source_column)?, find(&TARGET, &options.target_column)?);
-    let free = |taken: Option<usize>| (0..sheet.header.len()).find(|at| ![graph, index, taken].contains(&Some(*at)));
+    let free =
+        |taken: Option<usize>| (0..sheet.header.len()).find(|at| ![graph, index, weight, taken].contains(&Some(*at)));
     let source = source.or_else(|| free(target));
     let target = target.or_else(|| free(source));
     match (source, target) {

@@ -2,10 +2,10 @@
 
 use super::features::first_few;
 use super::missing;
-use super::node_ids::Nodes;
-use super::nodes::NodeTable;
 use super::parse::{feature, is_missing};
+use super::records::Records;
 use super::row::Row;
+use super::sheet::Sheet;
 use super::typed::{self, Typed};
 use crate::error::{Error, Result, shown};
 use crate::file;
@@ -75,24 +75,24 @@ impl Matrix<'_> {
 
 /// Encodes the fields of `columns` as the features of a schema.
 pub(super) fn encode(
-    table: &NodeTable,
-    nodes: &Nodes,
+    records: &dyn Records,
     schema: &Schema,
     columns: &[usize],
     notes: &mut Vec<String>,
 ) -> Result<Encoded> {
-    let mut matrix = allocate(table, nodes, schema)?;
+    let (sheet, count) = (records.sheet(), records.count());
+    let mut matrix = allocate(records, schema)?;
     let mut unseen: BTreeMap<String, usize> = BTreeMap::new();
-    let (typed, texts) = split_columns(table, schema, columns);
+    let (typed, texts) = split_columns(sheet, schema, columns);
     let mut missing = vec![0; columns.len()];
-    for (column, count) in typed.iter().zip(typed::encode(table, &typed, schema.missing, &mut matrix)?) {
+    for (column, count) in typed.iter().zip(typed::encode(sheet, &typed, schema.missing, &mut matrix)?) {
         missing[column.number] = count;
     }
-    let mut filled = vec![false; nodes.len()];
+    let mut filled = vec![false; count];
     let terms = Terms::default();
-    let read_rows = !texts.is_empty() || table.sheet.frame().is_none();
-    let mut encode_row = |node: usize, line: u64, row: Row<'_>| {
-        filled[node] = true;
+    let read_rows = !texts.is_empty() || sheet.frame().is_none();
+    let mut encode_row = |record: usize, line: u64, row: Row<'_>| {
+        filled[record] = true;
         for &Target { number: k, at, column, first } in &texts {
             let field = &row[at];
             match column {
@@ -100,23 +100,23 @@ pub(super) fn encode(
                     let mut document = Vec::new();
                     terms.append(if is_missing(field) { "" } else { field }, &mut document);
                     for (term, weight) in tf_idf_row(&document, known, weights) {
-                        matrix.set(node, first + term as usize, weight)?;
+                        matrix.set(record, first + term as usize, weight)?;
                     }
                 }
                 _ if is_missing(field) => {
                     if schema.missing == Missing::Error {
-                        return Err(missing::refused(table.sheet.at(line, at)));
+                        return Err(missing::refused(sheet.at(line, at)));
                     }
                     missing[k] += 1;
-                    matrix.set_missing(schema.missing, column, node, first)?;
+                    matrix.set_missing(schema.missing, column, record, first)?;
                 }
                 Column::Number { mean, deviation, notation, .. } => {
-                    let value = number(table, line, at, field, *notation)?;
-                    matrix.set(node, first, deviation.map_or(value, |deviation| (value - mean) / deviation))?;
+                    let value = number(sheet, line, at, field, *notation)?;
+                    matrix.set(record, first, deviation.map_or(value, |deviation| (value - mean) / deviation))?;
                 }
                 Column::Category { name, values, .. } => {
                     match values.binary_search_by(|word| word.as_str().cmp(field)) {
-                        Ok(category) => matrix.set(node, first + category, 1.0)?,
+                        Ok(category) => matrix.set(record, first + category, 1.0)?,
                         Err(_) => {
                             *unseen.entry(format!("`{}` in `{}`", shown(field), shown(name))).or_default() += 1;
                         }
@@ -127,40 +127,41 @@ pub(super) fn encode(
         Ok(())
     };
     if read_rows {
-        table.for_each(nodes, &mut encode_row)?;
+        records.for_each(&mut encode_row)?;
     }
-    if let Some(node) = filled.iter().position(|filled| !filled).filter(|_| read_rows) {
-        let found = format!("none for `{}`", shown(&nodes.ids[node]));
-        return Err(table.sheet.at(0, usize::MAX).error("a row for every node", found, "add the row"));
+    if let Some(record) = filled.iter().position(|filled| !filled).filter(|_| read_rows) {
+        let found = format!("none for `{}`", shown(&records.name(record)));
+        let expected = format!("a row for every {}", records.noun());
+        return Err(sheet.at(0, usize::MAX).error(expected, found, "add the row"));
     }
-    notes.extend(missing::note(&table.sheet.name(), &schema.columns, &missing, schema.missing));
+    notes.extend(missing::note(&sheet.name(), &schema.columns, &missing, schema.missing));
     if !unseen.is_empty() {
-        let nodes: usize = unseen.values().sum();
+        let values: usize = unseen.values().sum();
         let words: Vec<String> = unseen.into_keys().collect();
         notes.push(format!(
-            "{}: {nodes} values that training did not see, read as unknown: {}",
-            table.sheet.name(),
+            "{}: {values} values that training did not see, read as unknown: {}",
+            sheet.name(),
             first_few(&words)
         ));
     }
-    let core = |source| Error::Core { path: table.sheet.path().to_owned(), source };
+    let core = |source| Error::Core { path: sheet.path().to_owned(), source };
     let features = match matrix.dense {
-        Some(dense) => Features::dense(nodes.len(), matrix.width, dense),
-        None => sparse(nodes.len(), matrix.width, matrix.entries).map(Features::Sparse),
+        Some(dense) => Features::dense(count, matrix.width, dense),
+        None => sparse(count, matrix.width, matrix.entries).map(Features::Sparse),
     };
     Ok(Encoded { features: features.map_err(core)?, known: matrix.known })
 }
 
 /// Allocates the values. Feature propagation needs dense ones.
-fn allocate<'a>(table: &'a NodeTable, nodes: &Nodes, schema: &Schema) -> Result<Matrix<'a>> {
-    let (path, width) = (table.sheet.path(), schema.width());
+fn allocate<'a>(records: &'a dyn Records, schema: &Schema) -> Result<Matrix<'a>> {
+    let (path, count, width) = (records.sheet().path(), records.count(), schema.width());
     let mut matrix = Matrix { path, width, dense: None, entries: Vec::new(), known: None };
     if !schema.sparse || schema.missing == Missing::Propagate {
-        let values = nodes.len().checked_mul(width).filter(|values| *values <= MAX_VALUES);
+        let values = count.checked_mul(width).filter(|values| *values <= MAX_VALUES);
         let values = values.ok_or_else(|| {
-            let found = format!("{} nodes with {width} features", nodes.len());
+            let found = format!("{count} {}s with {width} features", records.noun());
             let advice = "leave columns of many words out with --ignore-columns";
-            table.sheet.at(0, usize::MAX).error("a table that fits into memory", found, advice)
+            records.sheet().at(0, usize::MAX).error("a table that fits into memory", found, advice)
         })?;
         matrix.dense = Some(file::filled(path, 0.0, values)?);
         if schema.missing == Missing::Propagate {
@@ -172,12 +173,12 @@ fn allocate<'a>(table: &'a NodeTable, nodes: &Nodes, schema: &Schema) -> Result<
 
 /// Divides the columns of a schema into those that are encoded from typed values and those that are encoded from
 /// texts.
-fn split_columns<'a>(table: &'a NodeTable, schema: &'a Schema, columns: &[usize]) -> (Vec<Typed<'a>>, Vec<Target<'a>>) {
+fn split_columns<'a>(sheet: &'a Sheet, schema: &'a Schema, columns: &[usize]) -> (Vec<Typed<'a>>, Vec<Target<'a>>) {
     let (mut typed, mut texts) = (Vec::new(), Vec::new());
     let mut first = 0;
     for (number, (column, &at)) in schema.columns.iter().zip(columns).enumerate() {
         let target = Target { number, at, column, first };
-        match table.sheet.typed(at).and_then(|values| Typed::new(target, values)) {
+        match sheet.typed(at).and_then(|values| Typed::new(target, values)) {
             Some(column) => typed.push(column),
             None => texts.push(target),
         }
@@ -202,7 +203,7 @@ pub(super) fn missing_features(treatment: Missing, column: &Column) -> impl Iter
 }
 
 /// Parses the number in a field.
-pub(super) fn number(table: &NodeTable, line: u64, at: usize, field: &str, notation: Notation) -> Result<f32> {
+pub(super) fn number(sheet: &Sheet, line: u64, at: usize, field: &str, notation: Notation) -> Result<f32> {
     feature(notation, field).ok_or_else(|| {
         let expected = match notation {
             Notation::Plain => "a finite number",
@@ -214,7 +215,7 @@ pub(super) fn number(table: &NodeTable, line: u64, at: usize, field: &str, notat
             Notation::MonthFirst => "a date with the month first, such as 03/01/2024",
         };
         let advice = "fix the value, leave it empty if it is not known, or leave the column out with --ignore-columns";
-        table.sheet.at(line, at).error(expected, format!("`{}`", shown(field)), advice)
+        sheet.at(line, at).error(expected, format!("`{}`", shown(field)), advice)
     })
 }
 

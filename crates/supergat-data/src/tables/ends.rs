@@ -25,6 +25,8 @@ pub(super) struct EndColumns {
 pub(super) struct Ends {
     /// Source and target of each link between known nodes.
     pub pairs: Vec<(u32, u32)>,
+    /// Whether each row is a link between known nodes, if some are not.
+    pub known: Option<Vec<bool>>,
     /// Number of links to unknown nodes.
     pub unknown: usize,
     /// First id that was matched as a whole number, and the number of such ids.
@@ -44,6 +46,7 @@ impl Ends {
 
     fn of_rows(sheet: &Sheet, columns: EndColumns, nodes: &Nodes, skip_unknown: bool) -> Result<Self> {
         let mut ends = Self::default();
+        let mut known = Vec::new();
         sheet.for_each(&mut |line, row| {
             ends.begin_with_hash += usize::from(row[0].starts_with('#'));
             let mut find = |at: usize| {
@@ -55,13 +58,16 @@ impl Ends {
                 };
                 nodes.find(graph, &row[at]).or_else(number).ok_or(at)
             };
-            match (find(columns.source), find(columns.target)) {
-                (Ok(from), Ok(to)) => file::push(sheet.path(), &mut ends.pairs, (from, to))?,
-                _ if skip_unknown => ends.unknown += 1,
+            let found = match (find(columns.source), find(columns.target)) {
+                (Ok(from), Ok(to)) => Some((from, to)),
+                _ if skip_unknown => None,
                 (Err(at), _) | (_, Err(at)) => return Err(unknown(sheet, line, at, &row[at])),
-            }
-            Ok(())
+            };
+            ends.unknown += usize::from(found.is_none());
+            file::push(sheet.path(), &mut known, found.is_some())?;
+            found.map_or(Ok(()), |pair| file::push(sheet.path(), &mut ends.pairs, pair))
         })?;
+        ends.known = Some(known).filter(|_| ends.unknown > 0);
         Ok(ends)
     }
 
@@ -96,12 +102,14 @@ impl Ends {
             return Err(unknown(sheet, row as u64 + 1, at, &column(at).text(row)));
         }
         let count = |of: fn(&Block) -> usize| blocks.iter().map(of).sum::<usize>();
+        let mut known = None;
         if count(|block| block.unknown) > 0 {
+            known = Some(pairs.iter().map(|pair| pair.0 != UNKNOWN).collect());
             pairs.retain(|pair| pair.0 != UNKNOWN);
         }
         let converted = blocks.iter().find_map(|block| block.first_converted);
         let converted = converted.map(|(row, at)| (column(at).text(row).into_owned(), count(|block| block.converted)));
-        Ok(Self { pairs, unknown: count(|block| block.unknown), converted, begin_with_hash: 0 })
+        Ok(Self { pairs, known, unknown: count(|block| block.unknown), converted, begin_with_hash: 0 })
     }
 }
 

@@ -58,7 +58,7 @@ pub(super) fn build(
                 missing += 1;
                 0.0
             }
-            false => number(table, line, value, &row[value], Notation::Plain)?,
+            false => number(&table.sheet, line, value, &row[value], Notation::Plain)?,
         };
         match column {
             Some(column) => {

@@ -2,10 +2,9 @@
 
 use super::column_types::{Content, WORDS, detect, is_id_name, requested};
 use super::encode::{Encoded, encode};
-use super::node_ids::Nodes;
-use super::nodes::NodeTable;
 use super::parse::is_missing;
 use super::profile::{Profile, Sums, profiles};
+use super::records::Records;
 use crate::error::{Result, shown};
 use crate::graph_features;
 use crate::options::TableOptions;
@@ -19,6 +18,8 @@ const MIN_SPARSE_WIDTH: usize = 64;
 const MAX_SPARSE_DENSITY: f64 = 0.25;
 /// Numbers with a root mean square above this are standardised by default.
 const MAX_ROOT_MEAN_SQUARE: f64 = 10.0;
+/// Maximum number of categories of a column of links, unless they are requested.
+const MAX_LINK_CATEGORIES: usize = 64;
 /// Maximum number of terms of a column of free text.
 const MAX_TERMS: usize = 500;
 
@@ -46,48 +47,55 @@ pub(super) struct Stated {
     pub sparse: Option<bool>,
     /// Whether the columns are finished features, which are used as they are.
     pub prepared: bool,
+    /// Whether the rows are links. Their columns of text, or with many categories, are used on request only.
+    pub of_links: bool,
 }
 
 /// Builds features from the columns of a table.
-pub(super) fn build(table: &NodeTable, nodes: &Nodes, options: &TableOptions, stated: Stated) -> Result<FeatureTable> {
+/// `known` are the columns of a trained model; else they are inferred.
+pub(super) fn build(
+    records: &dyn Records,
+    known: Option<&Schema>,
+    options: &TableOptions,
+    stated: Stated,
+) -> Result<FeatureTable> {
     let mut notes = Vec::new();
-    let expected = options.expected.as_ref().and_then(|expected| expected.schema.as_ref());
-    let (schema, columns) = match expected.or(options.schema.as_ref()) {
-        Some(schema) => (schema.clone(), match_columns(table, schema, &mut notes)?),
-        None => Inference { table, nodes, options, stated }.schema(&mut notes)?,
+    let (schema, columns) = match known {
+        Some(schema) => (schema.clone(), match_columns(records, schema, &mut notes)?),
+        None => Inference { records, options, stated }.schema(&mut notes)?,
     };
-    let Encoded { features, known } = encode(table, nodes, &schema, &columns, &mut notes)?;
+    let Encoded { features, known } = encode(records, &schema, &columns, &mut notes)?;
     Ok(FeatureTable { features, known, schema: Some(schema), notes })
 }
 
 /// Finds the columns of a trained model's schema by name.
-fn match_columns(table: &NodeTable, schema: &Schema, notes: &mut Vec<String>) -> Result<Vec<usize>> {
-    let header = &table.sheet.header;
-    let find = |name: &str| table.features.iter().copied().find(|at| header[*at] == name);
+fn match_columns(records: &dyn Records, schema: &Schema, notes: &mut Vec<String>) -> Result<Vec<usize>> {
+    let sheet = records.sheet();
+    let header = &sheet.header;
+    let find = |name: &str| records.columns().iter().copied().find(|at| header[*at] == name);
     let columns = schema.columns.iter().map(|column| {
         find(column.name()).ok_or_else(|| {
             let expected = format!("a column `{}`, which the model was trained with", shown(column.name()));
             let advice = "add the column; its values may be left empty";
-            table.sheet.at_header().error(expected, table.sheet.columns_in_words(), advice)
+            sheet.at_header().error(expected, sheet.columns_in_words(), advice)
         })
     });
     let columns = columns.collect::<Result<Vec<usize>>>()?;
-    let unused: Vec<String> = table
-        .features
+    let unused: Vec<String> = records
+        .columns()
         .iter()
         .filter(|at| !columns.contains(at))
         .map(|at| format!("`{}`", shown(&header[*at])))
         .collect();
     if !unused.is_empty() {
-        notes.push(format!("{}: the model does not know {}, not used", table.sheet.name(), first_few(&unused)));
+        notes.push(format!("{}: the model does not know {}, not used", sheet.name(), first_few(&unused)));
     }
     Ok(columns)
 }
 
 /// Inference of a schema from the values of a table.
 struct Inference<'a> {
-    table: &'a NodeTable,
-    nodes: &'a Nodes,
+    records: &'a dyn Records,
     options: &'a TableOptions,
     stated: Stated,
 }
@@ -98,19 +106,26 @@ type Prepared = (Column, f64);
 impl Inference<'_> {
     /// Returns the schema and the columns of the table that it uses.
     fn schema(&self, notes: &mut Vec<String>) -> Result<(Schema, Vec<usize>)> {
-        let (table, prepared) = (self.table, self.stated.prepared);
-        let requested = requested(table, self.options)?;
-        let profiles =
-            profiles(table, self.nodes, &|name| !prepared && (requested.contains_key(name) || is_id_name(name)))?;
-        let mut decisions = table.role_decisions(self.options);
+        let (sheet, prepared) = (self.records.sheet(), self.stated.prepared);
+        let requested = requested(sheet, self.options)?;
+        let profiles = profiles(self.records, &|name| !prepared && (requested.contains_key(name) || is_id_name(name)))?;
+        let mut decisions = self.records.role_decisions(self.options);
         let (mut columns, mut kept, mut filled) = (Vec::new(), Vec::new(), 0.0);
         let mut standardised = Vec::new();
-        for (&at, profile) in table.features.iter().zip(&profiles) {
-            let name = &table.sheet.header[at];
-            let (content, mut reason) = match prepared && profile.plain.failure.is_none() && profile.filled > 0 {
+        for (&at, profile) in self.records.columns().iter().zip(&profiles) {
+            let name = &sheet.header[at];
+            let (content, reason) = match prepared && profile.plain.failure.is_none() && profile.filled > 0 {
                 true => (Content::Numbers(Notation::Plain, profile.plain.sums.clone()), String::new()),
-                false => detect(table, at, profile, requested.get(name.as_str()).copied())?,
+                false => detect(sheet, at, profile, requested.get(name.as_str()).copied())?,
             };
+            let (content, mut reason) =
+                match self.is_too_wide(&content, profile) && !requested.contains_key(name.as_str()) {
+                    true => (
+                        Content::Unused(ColumnType::Ignored),
+                        "too many words for links (--categorical uses it)".to_owned(),
+                    ),
+                    false => (content, reason),
+                };
             let mut kind = content_type(&content);
             if let Some((column, nonzero)) = self.column(at, profile, content)? {
                 if let Column::Number { deviation: Some(_), .. } = &column {
@@ -118,7 +133,7 @@ impl Inference<'_> {
                     reason += "; standardised";
                 }
                 if kind == ColumnType::Category && !requested.contains_key(name.as_str()) && reason != WORDS {
-                    let file = table.sheet.name();
+                    let file = sheet.name();
                     notes.push(format!("{file}: column `{}` is read as categories: {reason}", shown(name)));
                 }
                 if profile.missing > 0 {
@@ -138,11 +153,11 @@ impl Inference<'_> {
             if kind == ColumnType::Text {
                 kind = ColumnType::Empty;
             }
-            notes.push(format!("{}: column `{}` {said}: not used", table.sheet.name(), shown(name)));
+            notes.push(format!("{}: column `{}` {said}: not used", sheet.name(), shown(name)));
             decisions.push((at, decision(name, kind, 0, format!("{reason}; not used"))));
         }
         let width: usize = columns.iter().map(Column::width).sum();
-        let density = filled / (self.nodes.len() as f64 * width as f64).max(1.0);
+        let density = filled / (self.records.count() as f64 * width as f64).max(1.0);
         let sparse = self.stated.sparse.unwrap_or(width >= MIN_SPARSE_WIDTH && density < MAX_SPARSE_DENSITY);
         let sparse = sparse && self.options.missing != Missing::Propagate;
         notes.push(self.summary(&columns) + if sparse { "; kept sparse" } else { "" });
@@ -150,13 +165,24 @@ impl Inference<'_> {
         decisions.sort_by_key(|(at, _)| *at);
         let decisions =
             if prepared { Vec::new() } else { decisions.into_iter().map(|(_, decision)| decision).collect() };
-        Ok((Schema { columns, sparse, missing: self.options.missing, decisions }, kept))
+        let missing = self.options.missing;
+        Ok((Schema { columns, sparse, missing, row_normalised: false, decisions }, kept))
+    }
+
+    /// Returns whether a column of links would need much memory.
+    fn is_too_wide(&self, content: &Content, profile: &Profile) -> bool {
+        let is_wide = match content {
+            Content::Text => true,
+            Content::Categories => profile.words.values.len() > MAX_LINK_CATEGORIES,
+            _ => false,
+        };
+        is_wide && self.stated.of_links
     }
 
     /// Prepares a column; returns `None` if it yields no features.
     fn column(&self, at: usize, profile: &Profile, content: Content) -> Result<Option<Prepared>> {
-        let name = self.table.sheet.header[at].clone();
-        let rows = self.nodes.len();
+        let name = self.records.sheet().header[at].clone();
+        let rows = self.records.count();
         let indicator = profile.missing > 0 && self.options.missing == Missing::Mean;
         let marked = if indicator { profile.missing as f64 } else { 0.0 };
         Ok(match content {
@@ -190,8 +216,8 @@ impl Inference<'_> {
     /// Returns the terms of each text of a column.
     fn documents(&self, at: usize) -> Result<Vec<Vec<String>>> {
         let terms = Terms::default();
-        let mut documents = vec![Vec::new(); self.nodes.len()];
-        self.table.for_each(self.nodes, &mut |node, _, row| {
+        let mut documents = vec![Vec::new(); self.records.count()];
+        self.records.for_each(&mut |node, _, row| {
             if !is_missing(&row[at]) {
                 terms.append(&row[at], &mut documents[node]);
             }
@@ -229,7 +255,7 @@ impl Inference<'_> {
         }
         let last = parts.pop().unwrap_or_default();
         let listed = if parts.is_empty() { last } else { format!("{} and {last}", parts.join(", ")) };
-        format!("{}: {width} features from {listed}", self.table.sheet.name())
+        format!("{}: {width} features from {listed}", self.records.sheet().name())
     }
 
     /// Notes the columns that are standardised without a request.
@@ -239,7 +265,7 @@ impl Inference<'_> {
             format!(
                 "{}: scaled to mean 0 and standard deviation 1, since the values are large or dates: {} \
                  (--no-standardise keeps them)",
-                self.table.sheet.name(),
+                self.records.sheet().name(),
                 first_few(columns)
             )
         })

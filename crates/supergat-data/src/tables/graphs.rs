@@ -1,17 +1,22 @@
 //! Builds one or several graphs from the list of all nodes.
 
+use super::EDGES;
+use super::link_columns::LinkColumns;
+use super::location::Location;
 use super::node_ids::Nodes;
 use super::splits::Splits;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, shown};
 use crate::prepare::SELF_LOOPS;
 use std::path::Path;
-use supergat_core::{Direction, Example, Features, Graph, Labels, SparseMatrix};
+use supergat_core::{Direction, Duplicates, Example, Features, Graph, Labels, SparseMatrix};
 
 /// Contents of all tables, over the nodes of all graphs.
 pub(super) struct Combined<'a> {
     pub folder: &'a Path,
     pub directed: bool,
+    pub duplicates: Duplicates,
     pub pairs: Vec<(u32, u32)>,
+    pub columns: LinkColumns,
     pub features: Features<f32>,
     pub labels: Labels,
     pub splits: Splits,
@@ -30,7 +35,8 @@ impl Combined<'_> {
         match nodes.graph_of {
             None => {
                 let graph = Graph::from_edges(nodes.ids.len(), &self.pairs, direction).map_err(core)?;
-                examples.push(Example::new(graph, self.features, self.labels, self.splits).map_err(core)?);
+                let example = Example::new(graph, self.features, self.labels, self.splits).map_err(core)?;
+                examples.push(with_edges(self.folder, example, &self.columns, self.duplicates, &nodes.ids)?);
                 ids.push(nodes.ids);
             }
             Some(graph_of) => {
@@ -42,10 +48,12 @@ impl Combined<'_> {
                     members[graph as usize].push(node);
                 }
                 let mut pairs = vec![Vec::new(); graphs];
-                for (from, to) in self.pairs {
+                let mut links = vec![Vec::new(); graphs];
+                for (link, (from, to)) in self.pairs.into_iter().enumerate() {
                     // Both ends are in the same graph, since they were looked up there.
-                    pairs[graph_of[from as usize] as usize]
-                        .push((index_in_graph[from as usize], index_in_graph[to as usize]));
+                    let graph = graph_of[from as usize] as usize;
+                    pairs[graph].push((index_in_graph[from as usize], index_in_graph[to as usize]));
+                    links[graph].push(link);
                 }
                 let mut splits = vec![Splits::default(); graphs];
                 for (split, list) in self.splits.iter().enumerate() {
@@ -54,20 +62,46 @@ impl Combined<'_> {
                     }
                 }
                 let mut all_ids: Vec<Option<String>> = nodes.ids.into_iter().map(Some).collect();
-                for ((members, pairs), splits) in members.iter().zip(pairs).zip(splits) {
+                for (((members, pairs), splits), links) in members.iter().zip(pairs).zip(splits).zip(links) {
                     let graph = Graph::from_edges(members.len(), &pairs, direction).map_err(core)?;
                     let features = rows(&self.features, members).map_err(core)?;
-                    examples
-                        .push(Example::new(graph, features, label_rows(&self.labels, members), splits).map_err(core)?);
-                    ids.push(members.iter().map(|node| all_ids[*node as usize].take().unwrap_or_default()).collect());
+                    let labels = label_rows(&self.labels, members);
+                    let example = Example::new(graph, features, labels, splits).map_err(core)?;
+                    let id = |node: &u32| all_ids[*node as usize].take().unwrap_or_default();
+                    let own: Vec<String> = members.iter().map(id).collect();
+                    let columns = self.columns.rows(&links);
+                    examples.push(with_edges(self.folder, example, &columns, self.duplicates, &own)?);
+                    ids.push(own);
                 }
                 notes.push(format!("{graphs} graphs, distinguished by the column `graph`"));
             }
         }
-        note_anomalies(&examples, notes);
+        note_anomalies(&examples, self.duplicates, notes);
         let numbered =
             ids.iter().all(|ids: &Vec<String>| (0..).zip(ids).all(|(at, id): (usize, _)| *id == at.to_string()));
         Ok((examples, (!numbered).then_some(ids)))
+    }
+}
+
+/// Adds the weights and features of its links to an example whose nodes have the given ids.
+fn with_edges(
+    folder: &Path,
+    example: Example<f32>,
+    columns: &LinkColumns,
+    duplicates: Duplicates,
+    ids: &[String],
+) -> Result<Example<f32>> {
+    let refused = |source| match source {
+        supergat_core::Error::DuplicateLink { from, to, .. } => {
+            let found = format!("`{}` to `{}` again", shown(&ids[from as usize]), shown(&ids[to as usize]));
+            let advice = "remove one of the rows, or merge such links with --duplicates sum, max or first";
+            Location::file(&folder.join(EDGES)).error("every link once", found, advice)
+        }
+        source => Error::Core { path: folder.to_owned(), source },
+    };
+    match columns.attributes(&example.graph, duplicates).map_err(refused)? {
+        Some(attributes) => example.with_edges(attributes).map_err(refused),
+        None => Ok(example),
     }
 }
 
@@ -105,15 +139,27 @@ fn label_rows(labels: &Labels, members: &[u32]) -> Labels {
 }
 
 /// Adds notes on self-loops, duplicate links and isolated nodes.
-fn note_anomalies(examples: &[Example<f32>], notes: &mut Vec<String>) {
+fn note_anomalies(examples: &[Example<f32>], merged: Duplicates, notes: &mut Vec<String>) {
     let sum = |count: &dyn Fn(&Graph) -> u64| examples.iter().map(|example| count(&example.graph)).sum::<u64>();
     let loops = sum(&|graph| graph.self_loops());
     let directions = |graph: &Graph| if graph.direction() == Direction::Undirected { 2 } else { 1 };
     let duplicates = sum(&|graph| graph.duplicates() / directions(graph));
     let isolated = sum(&|graph| (0..graph.nodes()).filter(|node| graph.degree(*node) == 0).count() as u64);
+    let attributes = examples.iter().any(|example| example.edges.is_some());
+    let repeated = match merged {
+        Duplicates::Sum if attributes => {
+            "links repeated from an earlier row, in any direction: their weights are added and their features averaged \
+             (--duplicates max or first to change it)"
+        }
+        Duplicates::Max if attributes => {
+            "links repeated from an earlier row: the largest weights and features are used"
+        }
+        Duplicates::First if attributes => "links repeated from an earlier row: the first is used",
+        _ => "links repeated from an earlier row: counted once",
+    };
     for (count, what) in [
         (loops, SELF_LOOPS),
-        (duplicates, "links repeated from an earlier row: counted once"),
+        (duplicates, repeated),
         (isolated, "nodes without a link: classified by their features alone"),
     ] {
         if count > 0 {

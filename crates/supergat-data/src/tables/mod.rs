@@ -2,7 +2,7 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `edges` | ids of source and target of each link; other columns are reported and ignored |
+//! | `edges` | ids of source and target of each link, `weight` and any number of feature columns |
 //! | `nodes` | `id`, `label`, `split` and any number of feature columns; their types are detected |
 //! | `features` | instead of columns in `nodes`: one row per node, or entries `id`, `feature`, `value` |
 //! | `features.npz` | instead of `features`: a SciPy sparse matrix |
@@ -25,6 +25,7 @@ mod features;
 mod graphs;
 mod index_column;
 mod labels;
+mod link_columns;
 mod location;
 mod missing;
 mod node_ids;
@@ -33,6 +34,7 @@ mod nodes;
 mod parquet;
 mod parse;
 mod profile;
+mod records;
 mod roles;
 mod row;
 mod sheet;
@@ -48,13 +50,17 @@ use crate::frames::Frame;
 use crate::graph_features::GivenFeatures;
 use crate::matrix_market;
 use crate::options::{LoadOptions, TableOptions, names};
+use crate::row_normalise::row_normalise;
+use crate::schema::Schema;
 use crate::split::{self, SplitChoice};
 use features::{FeatureTable, Stated};
 use location::Location;
 use node_ids::Nodes;
 use nodes::NodeTable;
+use records::NodeRecords;
 use sheet::{Sheet, file_of};
 use sidecar::Sidecar;
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 /// Expected file names, for error messages.
@@ -132,6 +138,8 @@ struct Tables<'a> {
     /// Folder, for the names of files in errors.
     folder: &'a Path,
     edges: Edges,
+    /// First row of the table of links, which may name its columns.
+    link_columns: Vec<String>,
     options: TableOptions,
     sidecar: Sidecar,
     nodes: Option<NodeTable>,
@@ -153,8 +161,13 @@ enum Edges {
 impl<'a> Tables<'a> {
     fn open(folder: &'a Path, edges: PathBuf, options: TableOptions, sidecar: Sidecar) -> Result<Self> {
         // There are several graphs only if the table of links has a column `graph`.
-        let graphs = Sheet::open(&edges, &options, &|row| row.iter().any(|name| roles::GRAPH.is(name)))?;
-        let graphs = roles::GRAPH.find(&graphs, None)?.is_some();
+        let first_row = RefCell::new(Vec::new());
+        let links = Sheet::open(&edges, &options, &|row| {
+            first_row.replace(row.iter().map(str::to_owned).collect());
+            row.iter().any(|name| roles::GRAPH.is(name))
+        })?;
+        let graphs = roles::GRAPH.find(&links, None)?.is_some();
+        let link_columns = [first_row.into_inner(), links.header].concat();
         let open = |stem| file_of(folder, stem).map(|path| NodeTable::open(&path, &options, graphs)).transpose();
         let tables = (open(NODES)?, open(FEATURES)?, open(LABELS)?);
         let (nodes, features, labels) = tables;
@@ -169,7 +182,7 @@ impl<'a> Tables<'a> {
         }
         let matrix = Some(folder.join("features.npz")).filter(|path| features.is_none() && path.is_file());
         let (edges, splits) = (Edges::File(edges), file_of(folder, SPLITS));
-        let tables = Self { folder, edges, options, sidecar, nodes, features, labels, matrix, splits };
+        let tables = Self { folder, edges, link_columns, options, sidecar, nodes, features, labels, matrix, splits };
         tables.check_column_lists()?;
         Ok(tables)
     }
@@ -181,6 +194,7 @@ impl<'a> Tables<'a> {
         let nodes = NodeTable::new(Sheet::of_frame(nodes)?, NODES, &options, graphs)?;
         let tables = Self {
             folder: Path::new(FRAMES),
+            link_columns: edges.header.clone(),
             edges: Edges::Frame(edges),
             options,
             sidecar: Sidecar { name: Some(FRAMES.to_owned()), ..Sidecar::default() },
@@ -199,7 +213,8 @@ impl<'a> Tables<'a> {
     fn check_column_lists(&self) -> Result<()> {
         let tables = || [&self.nodes, &self.features, &self.labels].into_iter().flatten();
         let Some(first) = tables().next().filter(|_| self.options.expected.is_none()) else { return Ok(()) };
-        let known: Vec<&str> = tables().flat_map(|table| table.sheet.header.iter().map(String::as_str)).collect();
+        let of_nodes = tables().flat_map(|table| &table.sheet.header);
+        let known: Vec<&str> = of_nodes.chain(&self.link_columns).map(String::as_str).collect();
         for (option, list) in self.options.column_lists() {
             if let Some(name) = names(list).find(|name| !known.contains(name)) {
                 let nearest = known.iter().min_by_key(|known| strsim::osa_distance(name, known)).unwrap_or(&"");
@@ -244,24 +259,29 @@ impl<'a> Tables<'a> {
             Edges::File(path) => edges::open(&path, &nodes, &self.options)?,
             Edges::Frame(sheet) => sheet,
         };
-        let links = edges::read(&edges, &nodes, &self.options)?;
+        let links = edges::read(&edges, &nodes, &self.options, self.sidecar.is_prepared())?;
         drop(edges);
         nodes.forget_keys();
         notes.extend(links.notes);
         if let Some(known) = known {
             missing::fill(self.folder, &mut features, &known, &links.pairs)?;
         }
+        let link_schema = (!links.columns.is_empty()).then(|| links.columns.schema.clone());
         let listed_links = self.sidecar.listed_links.unwrap_or(links.pairs.len() as u64);
         let combined = graphs::Combined {
             folder: self.folder,
             directed: self.options.directed,
+            duplicates: self.options.duplicates,
             pairs: links.pairs,
+            columns: links.columns,
             features,
             labels: classes.labels,
             splits,
         };
         let (examples, node_ids) = combined.split_graphs(nodes, &mut notes)?;
-        Ok(Dataset {
+        let is_row_normalised = schema.as_ref().is_some_and(|schema| schema.row_normalised);
+        let schema = schema.map(|schema| Schema { row_normalised: false, ..schema });
+        let mut dataset = Dataset {
             name: self.sidecar.name.clone().unwrap_or_else(|| folder_name(self.folder)),
             examples,
             class_names: classes.names,
@@ -269,9 +289,15 @@ impl<'a> Tables<'a> {
             listed_links,
             notes,
             schema,
+            link_schema,
             splits: Vec::new(),
             origin: None,
-        })
+        };
+        // As the features of the trained model that reads the tables.
+        if is_row_normalised {
+            row_normalise(self.folder, &mut dataset)?;
+        }
+        Ok(dataset)
     }
 
     /// Reads the nodes from the first table with ids, else from the first table; returns them with notes on
@@ -334,8 +360,11 @@ impl<'a> Tables<'a> {
         let mut built = match table.entries {
             Some(columns) => entries::build(table, columns, nodes, &self.options, self.sidecar.features)?,
             None => {
-                let stated = Stated { sparse: self.sidecar.sparse, prepared: self.sidecar.is_prepared() };
-                features::build(table, nodes, &self.options, stated)?
+                let stated =
+                    Stated { sparse: self.sidecar.sparse, prepared: self.sidecar.is_prepared(), of_links: false };
+                let expected = self.options.expected.as_ref().and_then(|expected| expected.schema.as_ref());
+                let known = expected.or(self.options.schema.as_ref());
+                features::build(&NodeRecords { table, nodes }, known, &self.options, stated)?
             }
         };
         if self.features.is_some() {

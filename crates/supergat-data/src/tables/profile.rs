@@ -1,8 +1,7 @@
 //! Statistics of the columns of a table, from which their types are detected.
 
-use super::node_ids::Nodes;
-use super::nodes::NodeTable;
 use super::parse::{BOOLEANS, boolean, has_leading_zero, is_missing, parse, unit};
+use super::records::Records;
 use crate::error::Result;
 use crate::frames::FrameColumn;
 use crate::schema::Notation;
@@ -65,25 +64,26 @@ pub(super) struct Words {
 
 /// Reads the statistics of the feature columns. `needs_words` tells for the name of a column whether its words
 /// are needed even if all its values are numbers.
-pub(super) fn profiles(table: &NodeTable, nodes: &Nodes, needs_words: &dyn Fn(&str) -> bool) -> Result<Vec<Profile>> {
-    let typed: Vec<Option<&FrameColumn>> = table.features.iter().map(|at| table.sheet.typed(*at)).collect();
+pub(super) fn profiles(records: &dyn Records, needs_words: &dyn Fn(&str) -> bool) -> Result<Vec<Profile>> {
+    let (sheet, columns) = (records.sheet(), records.columns());
+    let typed: Vec<Option<&FrameColumn>> = columns.iter().map(|at| sheet.typed(*at)).collect();
     let profile = |column: &Option<&FrameColumn>| column.map_or_else(Profile::default, Profile::of_column);
     let mut profiles: Vec<Profile> = typed.par_iter().map(profile).collect();
-    let texts = table.features.iter().zip(&mut profiles).zip(&typed).filter(|(_, column)| column.is_none());
+    let texts = columns.iter().zip(&mut profiles).zip(&typed).filter(|(_, column)| column.is_none());
     let mut texts: Vec<(usize, &mut Profile)> = texts.map(|((at, profile), _)| (*at, profile)).collect();
     if !texts.is_empty() {
-        table.for_each(nodes, &mut |_, line, row| {
+        records.for_each(&mut |_, line, row| {
             texts.iter_mut().for_each(|(at, profile)| profile.add(line, &row[*at]));
             Ok(())
         })?;
     }
-    let booleans = |at: usize| matches!(table.sheet.typed(at), Some(FrameColumn::Booleans { .. }));
+    let booleans = |at: usize| matches!(sheet.typed(at), Some(FrameColumn::Booleans { .. }));
     let needed =
-        |at: usize, profile: &Profile| (profile.is_unclear() || needs_words(&table.sheet.header[at])) && !booleans(at);
+        |at: usize, profile: &Profile| (profile.is_unclear() || needs_words(&sheet.header[at])) && !booleans(at);
     let mut unclear: Vec<(usize, &mut Profile)> =
-        table.features.iter().copied().zip(&mut profiles).filter(|(at, profile)| needed(*at, profile)).collect();
+        columns.iter().copied().zip(&mut profiles).filter(|(at, profile)| needed(*at, profile)).collect();
     if !unclear.is_empty() {
-        table.for_each(nodes, &mut |_, line, row| {
+        records.for_each(&mut |_, line, row| {
             unclear.iter_mut().for_each(|(at, profile)| profile.words.add(line, &row[*at]));
             Ok(())
         })?;

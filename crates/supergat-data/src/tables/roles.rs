@@ -48,7 +48,8 @@ pub(super) const TARGET: Role = Role {
     option: "--target-column",
     names: &["target", "dst", "to", "v", "id2", "node2", "node_2", "target_id", "end", "cited", "tail", "destination"],
 };
-pub(super) const WEIGHT: Role = Role { what: "a weight", option: "", names: &["weight", "w", "weights", "value"] };
+pub(super) const WEIGHT: Role =
+    Role { what: "the weight of a link", option: "--edge-weight", names: &["weight", "w", "weights", "value"] };
 pub(super) const GRAPH: Role = Role { what: "the graph of a node", option: "", names: &["graph"] };
 pub(super) const FEATURE: Role = Role { what: "the number or name of a feature", option: "", names: &["feature"] };
 pub(super) const VALUE: Role = Role { what: "the value of a feature", option: "", names: &["value"] };

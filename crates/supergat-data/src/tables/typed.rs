@@ -2,7 +2,7 @@
 
 use super::encode::{Matrix, Target, missing_features, number};
 use super::missing;
-use super::nodes::NodeTable;
+use super::sheet::Sheet;
 use crate::error::Result;
 use crate::frames::FrameColumn;
 use crate::schema::{Column, Missing, Notation};
@@ -41,19 +41,19 @@ impl<'a> Typed<'a> {
     }
 
     /// Returns the error for the value of a row that cannot be encoded.
-    fn refused(&self, table: &NodeTable, row: usize) -> Result<()> {
+    fn refused(&self, sheet: &Sheet, row: usize) -> Result<()> {
         let (line, at) = (row as u64 + 1, self.target.at);
         let field = self.values.text(row);
         match field.is_empty() {
-            true => Err(missing::refused(table.sheet.at(line, at))),
-            false => number(table, line, at, &field, Notation::Plain).map(|_| ()),
+            true => Err(missing::refused(sheet.at(line, at))),
+            false => number(sheet, line, at, &field, Notation::Plain).map(|_| ()),
         }
     }
 }
 
 /// Encodes the columns; returns the number of missing values of each.
 pub(super) fn encode(
-    table: &NodeTable,
+    sheet: &Sheet,
     columns: &[Typed<'_>],
     treatment: Missing,
     matrix: &mut Matrix<'_>,
@@ -68,10 +68,10 @@ pub(super) fn encode(
         _ => Vec::new(),
     };
     if let Some((row, column)) = blocks.iter().find_map(|block| block.refused) {
-        columns[column].refused(table, row)?;
+        columns[column].refused(sheet, row)?;
     }
     if matrix.dense.is_none() {
-        return encode_sparse(table, columns, treatment, matrix, rows);
+        return encode_sparse(sheet, columns, treatment, matrix, rows);
     }
     let missing = |column: usize| blocks.iter().map(|block| block.missing[column]).sum();
     let missing: Vec<usize> = (0..columns.len()).map(missing).collect();
@@ -124,7 +124,7 @@ fn encode_block(
 }
 
 fn encode_sparse(
-    table: &NodeTable,
+    sheet: &Sheet,
     columns: &[Typed<'_>],
     treatment: Missing,
     matrix: &mut Matrix<'_>,
@@ -139,7 +139,7 @@ fn encode_sparse(
                 *missing += 1;
                 matrix.set_missing(treatment, column.target.column, row, column.target.first)
             }
-            _ => column.refused(table, row),
+            _ => column.refused(sheet, row),
         };
         column.values.for_each_feature(0..rows, |row, value| {
             if result.is_ok() {

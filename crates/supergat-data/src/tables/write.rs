@@ -164,13 +164,43 @@ fn splits(dataset: &Dataset, mut out: Table) -> io::Result<()> {
     finish(out)
 }
 
+/// Writes the links as they were listed. Links with weights or features are written once, since those of repeated ones
+/// are merged.
 fn edges(dataset: &Dataset, mut out: Table) -> io::Result<()> {
-    out.write_record(header(dataset, &["source", "target"]))?;
+    let is_weighted = |example: &Example<f32>| example.edges.as_ref().is_some_and(|edges| !edges.weights().is_empty());
+    let weighted = dataset.examples.iter().any(is_weighted);
+    let features: Vec<String> = (0..dataset.edge_features()).map(|feature| format!("f{feature}")).collect();
+    let names = ["source", "target"].into_iter().chain(weighted.then_some("weight"));
+    out.write_record(header(dataset, &names.chain(features.iter().map(String::as_str)).collect::<Vec<_>>()))?;
     for (graph, example) in dataset.examples.iter().enumerate() {
+        let edges = example.edges.as_deref();
+        let mut written = vec![false; edges.map_or(0, |_| example.graph.edges())];
         for &position in example.graph.position_of_input() {
             let (source, target) = ends(&example.graph, position);
-            let target = dataset.node_id(graph, target).into_owned();
-            out.write_record(node_key(dataset, graph, source).chain([target]))?;
+            let mut row: Vec<String> = node_key(dataset, graph, source).collect();
+            row.push(dataset.node_id(graph, target).into_owned());
+            if let Some(edges) = edges {
+                let reverse = match example.graph.direction() {
+                    Direction::Undirected => example.graph.position(target as u32, source as u32),
+                    Direction::Directed => None,
+                };
+                let attributes = |position: usize| {
+                    let weight = weighted.then(|| edges.weights().get(position).copied().unwrap_or(1.0));
+                    weight.into_iter().chain(edges.features_of(position).iter().copied()).collect::<Vec<f32>>()
+                };
+                let own = attributes(position as usize);
+                if reverse.is_some_and(|reverse| attributes(reverse) != own) {
+                    let reason = "tables cannot contain links with other features in each direction; \
+                                  convert to a file that ends in .supergat.safetensors";
+                    return Err(io::Error::other(reason));
+                }
+                let places = [Some(position as usize), reverse].into_iter().flatten();
+                if places.fold(false, |before, place| std::mem::replace(&mut written[place], true) | before) {
+                    continue;
+                }
+                row.extend(own.iter().map(|value| format!("{value:?}")));
+            }
+            out.write_record(row)?;
         }
     }
     finish(out)

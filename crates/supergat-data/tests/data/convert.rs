@@ -42,12 +42,13 @@ fn odd(direction: Direction, features: fn(usize) -> Features<f32>, several: bool
         listed_links: 77,
         notes: vec!["a note".into()],
         schema: Some(Schema::default()),
+        link_schema: None,
         splits: Vec::new(),
         origin: None,
     }
 }
 
-fn all() -> Vec<Dataset> {
+pub fn all() -> Vec<Dataset> {
     let mut all = Vec::new();
     for direction in [Direction::Directed, Direction::Undirected] {
         for features in [sparse, dense] {

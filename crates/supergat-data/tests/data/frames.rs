@@ -286,6 +286,7 @@ fn a_schema_of_training_applies_to_frames() {
     let expected = supergat_data::options::Expected {
         features: trained.features(),
         schema: trained.schema.clone(),
+        links: Default::default(),
         classes: trained.class_names.clone(),
         several: false,
     };

@@ -60,7 +60,13 @@ fn features_may_be_missing_altogether() {
         assert_eq!(read(labels.path(), features.unwrap()).unwrap().features(), 9);
     }
     let ids = folder(&[("nodes.csv", "id\na\nb\nc\nd\n"), ("edges.csv", EDGES)]);
-    let expected = Expected { features: 0, schema: None, classes: vec!["x".into(), "y".into()], several: false };
+    let expected = Expected {
+        features: 0,
+        schema: None,
+        links: Default::default(),
+        classes: vec!["x".into(), "y".into()],
+        several: false,
+    };
     let tables = TableOptions { expected: Some(expected), ..Default::default() };
     let options = LoadOptions { tables, features: FeatureChoice::replace("structural").unwrap(), ..Default::default() };
     assert_eq!(load_with(ids.path().to_str().unwrap(), &options).unwrap().nodes(), 4);

@@ -24,7 +24,10 @@ fn reads_graphml() {
     assert_eq!(dense(&dataset), [1.7320508, -0.57735026, -0.57735026, -0.57735026]);
     assert_eq!((dataset.node_id(0, 2), dataset.examples[0].graph.direction()), ("c".into(), Direction::Undirected));
     assert!(has_note(&dataset, "people.graphml, nodes: first row names the columns; id is `id`, label is `label`"));
-    assert!(has_note(&dataset, "people.graphml, edges: attributes not used: weight"), "{:?}", dataset.notes);
+    assert!(has_note(&dataset, "people.graphml, edges: weights of links in `weight`"), "{:?}", dataset.notes);
+    let edges = dataset.examples[0].edges.as_ref().unwrap();
+    let weight = |from, to| edges.weights()[dataset.examples[0].graph.position(from, to).unwrap()];
+    assert_eq!((weight(0, 1), weight(3, 2)), (2.0, 0.5));
 
     // The options of tables apply, also to a path to the file.
     let file = folder.path().join("people.graphml");
@@ -66,14 +69,15 @@ fn explains_faults_of_graphml() {
         (">41<", ">forty<", "x.graphml, line 7, column `age`: expected a number"),
         ("target=\"d\"", "target=\"e\"", "x.graphml, line 12, column `target`: expected the id of a node, found `e`"),
         ("<node id=\"b\">", "<node id=\"a\">", "x.graphml, line 8, column `id`: "),
+        (">0.5<", "><", "x.graphml, line 12, column `weight`: expected the weight of a link"),
         ("<node id=\"b\">", "<node>", "x.graphml, line 8: expected an attribute id, found `<node> without it`"),
         ("<edge source=\"c\"", "<edge sourc=\"c\"", "line 12: expected an attribute source"),
-        ("key=\"d1\">41", "key=\"d9\">41", "line 7: expected the id of a <key for=\"node\"> above, found `d9`"),
+        ("key=\"d1\">41", "key=\"d9\">41", "line 7: expected the id of a <key> above, found `d9`"),
         ("</graphml>", "", "expected the end of every element (the file is truncated)"),
         ("</graph>", "</graphs>", "line 13: expected well-formed XML"),
         ("&amp;", "&lol;", "line 7: expected a reference such as &amp; or &#228;, found `lol`"),
-        ("<edge source=\"c\" target=\"d\"/>", "<graph/>", "line 12: expected one graph"),
-        ("<edge source=\"c\" target=\"d\"/>", "<hyperedge/>", "line 12: expected links with two ends"),
+        ("<edge source=\"c\" target=\"d\">", "<graph/><edge>", "line 12: expected one graph"),
+        ("<edge source=\"c\" target=\"d\">", "<hyperedge/><edge>", "line 12: expected links with two ends"),
     ] {
         let message = folder.refusal("x.graphml", GRAPHML.replacen(from, to, 1).as_bytes());
         assert!(message.contains(part), "{message}");
@@ -125,7 +129,7 @@ fn reads_matrix_market() {
     std::fs::remove_file(folder.path().join("edges.csv")).unwrap();
     std::fs::remove_file(folder.path().join("any.mtx.gz")).unwrap();
     folder.write("any.mtx", b"%%MatrixMarket matrix coordinate real general\n4 4 1\n1 2 0.5\n");
-    assert!(has_note(&folder.load().unwrap(), "any.mtx: column `weight` was read but is not used"));
+    assert!(has_note(&folder.load().unwrap(), "any.mtx: weights of links in `weight`"));
 }
 
 #[test]

@@ -13,12 +13,15 @@ mod graph_files;
 mod hostile;
 #[cfg(unix)]
 mod limits;
+mod link_columns;
 mod messy;
 mod npz;
 mod npz_datasets;
+mod partitioned;
 mod pickles;
 mod planetoid;
 mod random_partition;
+mod shares;
 mod support;
 mod tables;
 #[path = "../../../../fuzz/src/lib.rs"]

@@ -129,6 +129,7 @@ fn recognises_every_trait_alone_and_in_pairs() {
             let expected = Expected {
                 features: dataset.features(),
                 schema: Some(schema),
+                links: Default::default(),
                 classes: dataset.class_names.clone(),
                 several: false,
             };

@@ -74,7 +74,7 @@ fn reads_nodes_and_edges() {
         "no split column: 60 % of every class for training",
         "metrics are unreliable; at least one node of each is used for training: `x` (3), `y` (2)",
         "4 links from `from` to `to`, read in both directions",
-        "column `weight` was read but is not used",
+        "weights of links in `weight`",
         "1 nodes without a link",
     ] {
         assert!(notes.contains(said), "{said} is not in {notes}");
@@ -109,7 +109,7 @@ fn options_name_the_columns() {
     let example = &dataset.examples[0];
     assert_eq!((&example.train[..], &example.validation[..], &example.test[..]), (&[0][..], &[1][..], &[2][..]));
     assert!(example.graph.position(1, 0).is_some() && example.graph.position(2, 3).is_some());
-    assert!(dataset.notes.iter().any(|note| note.contains("column `w` was read")), "{:?}", dataset.notes);
+    assert!(dataset.notes.iter().any(|note| note.contains("weights of links in `w`")), "{:?}", dataset.notes);
     assert_eq!(dataset.features(), 1);
 }
 
@@ -194,7 +194,13 @@ fn standardises_numbers() {
 #[test]
 fn encodes_new_tables_for_a_model() {
     let trained = read(people().path(), &TableOptions { standardise: Some(false), ..Default::default() }).unwrap();
-    let expected = Expected { features: 4, schema: trained.schema, classes: trained.class_names, several: false };
+    let expected = Expected {
+        features: 4,
+        schema: trained.schema,
+        links: Default::default(),
+        classes: trained.class_names,
+        several: false,
+    };
     let options = TableOptions { expected: Some(expected), ..Default::default() };
     let new =
         [("nodes.csv", "colour,id,height,age\nred,u,1.8,20\npink,v,1.7,\nblue,w,1.6,9\n"), ("edges.csv", "u v\n")];

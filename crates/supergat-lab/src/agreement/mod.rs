@@ -22,7 +22,8 @@ mod study;
 
 pub use study::{AgreementPlan, LabelAgreement, Network, Profile, Spreads};
 
-use supergat_core::{EdgeValues, Example, Labels, Model, Result};
+use crate::fitted::Fitted;
+use supergat_core::{EdgeValues, Example, Labels, Result};
 use supergat_data::Dataset;
 use supergat_numerics::homophily::shared_labels;
 
@@ -60,7 +61,7 @@ pub struct Agreement {
 
 impl Agreement {
     /// Measures a model on all graphs of a dataset, without dropout.
-    pub fn of(model: &Model<f32>, dataset: &Dataset) -> Result<Self> {
+    pub fn of(model: &Fitted, dataset: &Dataset) -> Result<Self> {
         let mut agreement = Self::default();
         for example in &dataset.examples {
             agreement.add(example, &model.attention(example)?);
@@ -132,6 +133,7 @@ pub(crate) fn relative_entropy(p: &[f64]) -> f64 {
 mod tests {
     use super::*;
     use crate::Settings;
+    use supergat_core::Model;
     use supergat_core::{Direction, Features, Graph};
 
     const LN_2: f64 = std::f64::consts::LN_2;
@@ -218,16 +220,16 @@ mod tests {
         supergat_data::load("random-partition:classes=3,nodes=180,degree=6,homophily=0.6").unwrap()
     }
 
-    fn model(dataset: &Dataset, name: &str) -> Model<f32> {
+    fn model(dataset: &Dataset, name: &str) -> Fitted {
         let settings = Settings { layers: 3, ..Settings::general(name.parse().unwrap()) };
-        Model::new(settings.architecture(dataset), 1).unwrap()
+        Fitted::Network(Model::new(settings.architecture(dataset), 1).unwrap())
     }
 
     /// A network with zero weights has uniform attention.
     #[test]
     fn uniform_attention_equals_the_baseline_in_every_head() {
         let dataset = dataset();
-        let zeros = Model::zeros(*model(&dataset, "gat-go").architecture()).unwrap();
+        let zeros = Fitted::Network(Model::zeros(*model(&dataset, "gat-go").architecture()).unwrap());
         let all = Agreement::of(&zeros, &dataset).unwrap();
         assert_eq!((all.layers.len(), all.nodes), (3, dataset.nodes()));
         for layer in &all.layers {

@@ -2,12 +2,13 @@
 //! self-supervision.
 
 use crate::agreement::{Agreement, Measures};
+use crate::fitted::Fitted;
 use crate::settings::Settings;
 use crate::statistics::{Spread, Summary};
 use crate::sweep::{Job, Record, ResultsFile, Task, dataset_name};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use supergat_core::{Form, Model, ModelKind, Result};
+use supergat_core::{Form, ModelKind, Result};
 use supergat_data::Dataset;
 
 /// Numbers of layers of the published networks.
@@ -89,7 +90,7 @@ impl Task for LabelAgreement {
         "attention"
     }
 
-    fn measure(&self, dataset: &Dataset, _: u64, model: &Model<f32>) -> Result<Value> {
+    fn measure(&self, dataset: &Dataset, _: u64, model: &Fitted) -> Result<Value> {
         let profile = Profile::of(&Agreement::of(model, dataset)?);
         Ok(serde_json::to_value(profile).expect("numbers by name"))
     }

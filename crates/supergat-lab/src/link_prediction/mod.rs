@@ -15,19 +15,19 @@
 //! graph. The model is that of the epoch with the best validation metric of the nodes; its test metric is
 //! reported beside the AUC. In datasets of several graphs, only graphs with test nodes are scored.
 
-mod ranking;
 mod split;
 mod study;
 
-pub use ranking::{auc, average_precision};
 pub use split::EdgeSplit;
 pub use study::{LinkPredictionPlan, LinkPredictionResult};
 
+use crate::fitted::Fitted;
 use crate::sweep::Task;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use supergat_core::{Error, Example, Model, Result};
+use supergat_core::{Error, Example, Result};
 use supergat_data::Dataset;
+use supergat_numerics::metrics::{average_precision, roc_auc};
 
 /// Metrics for distinguishing held-out edges from pairs without an edge.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -63,8 +63,8 @@ impl Task for LinkPrediction {
         Ok(Some(prepared))
     }
 
-    fn measure(&self, dataset: &Dataset, seed: u64, model: &Model<f32>) -> Result<Value> {
-        let [mut edges, mut others] = [Vec::new(), Vec::new()];
+    fn measure(&self, dataset: &Dataset, seed: u64, model: &Fitted) -> Result<Value> {
+        let (mut is_edge, mut scores) = (Vec::new(), Vec::new());
         for (example, split) in dataset.examples.iter().zip(Self::splits(dataset, seed)?) {
             if example.test.is_empty() {
                 continue;
@@ -75,10 +75,12 @@ impl Task for LinkPrediction {
                 let logits = model.pair_logits(&example, &both_directions(pairs))?;
                 logits.ok_or_else(|| no_attention(model))
             };
-            edges.extend(score(&test)?);
-            others.extend(score(&non_edges)?);
+            for (pairs, kind) in [(&test, true), (&non_edges, false)] {
+                scores.extend(score(pairs)?.into_iter().map(f64::from));
+                is_edge.resize(scores.len(), kind);
+            }
         }
-        let both = auc(&edges, &others).zip(average_precision(&edges, &others));
+        let both = roc_auc(&is_edge, &scores).zip(average_precision(&is_edge, &scores));
         let score = both.map(|(auc, average_precision)| LinkScore { auc, average_precision });
         Ok(serde_json::to_value(score).expect("two numbers"))
     }
@@ -89,7 +91,7 @@ fn both_directions(pairs: &[[u32; 2]]) -> Vec<[u32; 2]> {
     pairs.iter().flat_map(|&[a, b]| [[a, b], [b, a]]).collect()
 }
 
-fn no_attention(model: &Model<f32>) -> Error {
+fn no_attention(model: &Fitted) -> Error {
     Error::Hyperparameter {
         name: "model",
         value: model.architecture().model.to_string(),

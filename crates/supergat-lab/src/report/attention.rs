@@ -90,6 +90,7 @@ fn only<'a>(dataset: &'a Dataset, graphs: &[usize]) -> Cow<'a, Dataset> {
         listed_links: 0,
         notes: Vec::new(),
         schema: None,
+        link_schema: None,
         splits: Vec::new(),
         origin: None,
     })

@@ -5,6 +5,7 @@
 
 use super::{INTERVAL, Report, Run};
 use crate::statistics::wilson;
+use supergat_core::Labels;
 use supergat_core::kernels::{Counts, Primitives};
 use supergat_figure::{Axis, Plot, panels};
 use supergat_numerics::homophily::neighbourhoods;
@@ -25,13 +26,19 @@ struct Bin {
 
 pub(super) fn add(report: Report, run: &Run<'_>) -> Report {
     let several = run.dataset.is_multi_label();
+    // Other metrics are not defined for a few nodes.
+    let metric = if several { "micro-f1" } else { "accuracy" };
     let mut degrees: Vec<Bin> = (0..DEGREES).map(|k| Bin::named(degree_name(k))).collect();
     let mut homophilies: Vec<Bin> = HOMOPHILY.iter().map(|(_, name)| Bin::named((*name).to_owned())).collect();
     for (_, example, logits) in run.tested() {
         let neighbourhoods = neighbourhoods(example);
         for &node in &example.test {
-            let (_, counts) = f32::evaluate(&example.labels, &[node], logits);
+            let (_, mut counts) = f32::evaluate(&example.labels, &[node], logits);
             let node = node as usize;
+            if let (Labels::Single { of, .. }, Some(_)) = (&example.labels, &run.decision.threshold) {
+                let right = u64::from(run.class(run.row(logits, node)) == of[node] as usize);
+                counts = Counts { hits: right, false_alarms: 1 - right, misses: 1 - right };
+            }
             degrees[degree_bin(example.graph.incoming().of(node).len() - 1)].add(counts);
             let [known, same] = neighbourhoods[node];
             if known > 0.0 {
@@ -42,8 +49,8 @@ pub(super) fn add(report: Report, run: &Run<'_>) -> Report {
     degrees.retain(|bin| bin.nodes > 0);
     homophilies.retain(|bin| bin.nodes > 0);
     let plots = [
-        plot("By degree", "neighbours of the node", run.metric, &degrees, several),
-        plot("By homophily", "share of neighbours with its label", run.metric, &homophilies, several),
+        plot("By degree", "neighbours of the node", metric, &degrees, several),
+        plot("By homophily", "share of neighbours with its label", metric, &homophilies, several),
     ];
     let interval = if several { "" } else { INTERVAL };
     let caption = format!(
@@ -53,7 +60,7 @@ pub(super) fn add(report: Report, run: &Run<'_>) -> Report {
         .into_iter()
         .flat_map(|(by, bins)| bins.iter().map(move |bin| bin.row(by, several)))
         .collect();
-    let measured = format!("{} (%)", run.metric);
+    let measured = format!("{metric} (%)");
     let header = ["by", "bin", "test nodes", &measured, "95 % interval"];
     report
         .section("By degree and homophily")

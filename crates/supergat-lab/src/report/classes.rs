@@ -1,8 +1,10 @@
 //! Confusion matrix of the test nodes, or F1 of each label if nodes have several labels.
 
+use super::probabilities::rankings;
 use super::{Report, Run, counted};
-use supergat_core::Labels;
-use supergat_core::kernels::{Counts, argmax};
+use crate::measure::gathered;
+use supergat_core::kernels::Counts;
+use supergat_core::{Labels, Result};
 use supergat_figure::{Axis, Cell, Plot};
 
 /// Maximum number of classes in the matrix. The others, with the fewest test nodes, are combined into one.
@@ -12,9 +14,9 @@ const MAX_MISTAKES: usize = 10;
 /// Maximum number of best labels, and of worst labels, by F1.
 const MAX_LABELS: usize = 15;
 
-pub(super) fn add(report: Report, run: &Run<'_>) -> Report {
+pub(super) fn add(report: Report, run: &Run<'_>) -> Result<Report> {
     match run.dataset.is_multi_label() {
-        true => add_labels(report, run),
+        true => Ok(add_labels(report, run)),
         false => add_matrix(report, run),
     }
 }
@@ -28,14 +30,14 @@ fn confusion(run: &Run<'_>) -> Vec<Vec<u64>> {
         for &node in &example.test {
             let node = node as usize;
             if let Some(row) = matrix.get_mut(of[node] as usize) {
-                row[argmax(run.row(logits, node))] += 1;
+                row[run.class(run.row(logits, node))] += 1;
             }
         }
     }
     matrix
 }
 
-fn add_matrix(report: Report, run: &Run<'_>) -> Report {
+fn add_matrix(report: Report, run: &Run<'_>) -> Result<Report> {
     let matrix = confusion(run);
     let (names, small) = grouped(&run.dataset.class_names, &matrix);
     let total = |row: &[u64]| row.iter().sum::<u64>();
@@ -53,16 +55,52 @@ fn add_matrix(report: Report, run: &Run<'_>) -> Report {
         0 => String::new(),
         rest => format!(" The {rest} of {} classes with the fewest test nodes are combined.", matrix.len()),
     };
+    let at = match &run.decision.threshold {
+        Some(threshold) => {
+            let name = &run.dataset.class_names[run.decision.positive_class()];
+            format!(" with the threshold {:.4} of the class {name}", threshold.value)
+        }
+        None => String::new(),
+    };
     let caption =
-        format!("Confusion matrix. Numbers count nodes; colours show the percentage of the true class.{grouped}");
+        format!("Confusion matrix{at}. Numbers count nodes; colours show the percentage of the true class.{grouped}");
     let report = report.section("Classes").figure("classes", plot.height(height).cells(&cells).svg(), &caption);
+    let header = ["class", "test nodes", "precision (%)", "recall (%)", "F1 (%)", "AUROC (%)", "average precision (%)"];
+    let report = report.table(&header, &each_class(run, &matrix)?);
     let mistakes = mistakes(run, &matrix);
-    match mistakes.is_empty() {
+    Ok(match mistakes.is_empty() {
         true => report.text("All test nodes are classified correctly."),
         false => report
             .text("The most frequent mistakes:")
             .table(&["true", "predicted", "nodes", "% of the true class"], &mistakes),
-    }
+    })
+}
+
+/// Returns the metrics of the classes with the most test nodes as rows of a table, in the order of the classes.
+fn each_class(run: &Run<'_>, matrix: &[Vec<u64>]) -> Result<Vec<Vec<String>>> {
+    let probabilities = run.probabilities_of(run.decision)?;
+    let (labels, values) = gathered(run.dataset, &probabilities, |example| &example.test);
+    let rankings = rankings(&labels, &values);
+    let nodes = |class: usize| matrix[class].iter().sum::<u64>();
+    let mut order: Vec<usize> = (0..matrix.len()).collect();
+    order.sort_by_key(|&class| (std::cmp::Reverse(nodes(class)), class));
+    order.truncate(MAX_CLASSES);
+    order.sort_unstable();
+    let share = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
+    let row = |class: usize| {
+        let (hits, predicted) = (matrix[class][class], matrix.iter().map(|row| row[class]).sum::<u64>());
+        let [auroc, precision] = rankings[class];
+        let metrics = [
+            share(hits, predicted),
+            share(hits, nodes(class)),
+            share(2 * hits, predicted + nodes(class)),
+            auroc,
+            precision,
+        ];
+        let texts = metrics.map(|value| value.map_or_else(String::new, |value| format!("{:.1}", 100.0 * value)));
+        [run.dataset.class_names[class].clone(), nodes(class).to_string()].into_iter().chain(texts).collect()
+    };
+    Ok(order.into_iter().map(row).collect())
 }
 
 /// Keeps the classes with the most test nodes, in their order, and combines all others into one.

@@ -3,9 +3,11 @@
 //! | file | contents |
 //! |---|---|
 //! | `curves.rs` | losses and metrics over the epochs |
-//! | `classes.rs` | confusion matrix; with several labels per node, F1 of each label |
+//! | `classes.rs` | confusion matrix and metrics of each class; with several labels per node, F1 of each label |
+//! | `probabilities.rs` | ROC and precision-recall curves, reliability, gain of the first nodes |
 //! | `bins.rs` | metric by degree and by homophily of a node |
 //! | `attention.rs` | entropy of attention and its divergence from label agreement, by layer and head |
+//! | `edge_types.rs` | attention that each type of link receives |
 //! | `place.rs` | position of the graph on the paper's map of degree and homophily |
 //! | `neighbours.rs` | which neighbours receive most and least attention |
 //!
@@ -17,12 +19,16 @@ mod attention;
 mod bins;
 mod classes;
 mod curves;
+mod edge_types;
 mod neighbours;
 mod place;
+mod probabilities;
 
 pub use curves::EpochLine;
 
-use supergat_core::{Example, Labels, Model, Result};
+use crate::fitted::Fitted;
+use crate::measure::Decision;
+use supergat_core::{Example, Labels, Result};
 use supergat_data::Dataset;
 use supergat_figure::Page;
 
@@ -32,9 +38,11 @@ pub struct Run<'a> {
     /// The dataset.
     pub dataset: &'a Dataset,
     /// The model of the best seed.
-    pub model: &'a Model<f32>,
+    pub model: &'a Fitted,
     /// Logits of the model, one list per graph.
     pub logits: &'a [Vec<f32>],
+    /// Temperature and threshold of its predictions.
+    pub decision: &'a Decision,
     /// Epochs of all seeds.
     pub lines: &'a [EpochLine],
     /// The best seed.
@@ -60,12 +68,12 @@ impl Report {
         let report = Self { page, figures: Vec::new() };
         let report = curves::add(report, run);
         let report = match run.tested().next() {
-            Some(_) => bins::add(classes::add(report, run), run),
+            Some(_) => bins::add(probabilities::add(classes::add(report, run)?, run)?, run),
             None => report
                 .section("Test nodes")
                 .text("There are no test nodes, so results by class, degree and homophily are not available."),
         };
-        let report = attention::add(report, run)?;
+        let report = edge_types::add(attention::add(report, run)?, run)?;
         let report = place::add(report, run);
         neighbours::add(report, run)
     }
@@ -113,6 +121,17 @@ impl Run<'_> {
         let all = self.dataset.examples.iter().zip(self.logits).enumerate();
         all.filter(|(_, (example, _))| !example.test.is_empty())
             .map(|(k, (example, logits))| (k, example, logits.as_slice()))
+    }
+
+    /// Returns the probabilities of all nodes, one list per graph.
+    fn probabilities_of(&self, decision: &Decision) -> Result<Vec<Vec<f32>>> {
+        self.logits.iter().map(|logits| decision.probabilities(self.model.architecture(), logits)).collect()
+    }
+
+    /// Returns the predicted class of a node with one label, from its logits.
+    fn class(&self, logits: &[f32]) -> usize {
+        let probabilities = self.decision.probabilities(self.model.architecture(), logits);
+        self.decision.class(logits, &probabilities.expect("one number per class"))
     }
 
     /// Returns the logits of one node.
@@ -170,10 +189,12 @@ mod tests {
         let lines: Vec<EpochLine> =
             runs.runs.iter().flat_map(|run| run.history.iter().map(|epoch| EpochLine::new(run.seed, epoch))).collect();
         let best = &runs.runs[runs.best];
+        let decision = Decision { temperature: Some(0.5), ..Decision::default() };
         let run = Run {
             dataset,
             model: &runs.model,
             logits: &runs.logits,
+            decision: &decision,
             lines: &lines,
             seed: best.seed,
             epoch: best.outcome.best_epoch,
@@ -203,7 +224,9 @@ mod tests {
         let line = |seed, epoch| EpochLine { epoch, ..EpochLine::new(seed, &runs.runs[0].history[0]) };
         let lines: Vec<EpochLine> = (0..3).map(|k| line(7, k)).chain((0..5).map(|k| line(8, k))).collect();
         let (model, logits) = (&runs.model, &runs.logits[..]);
-        let run = Run { dataset: &dataset, model, logits, lines: &lines, seed: 7, epoch: 1, metric: "accuracy" };
+        let decision = &Decision::default();
+        let run =
+            Run { dataset: &dataset, model, logits, decision, lines: &lines, seed: 7, epoch: 1, metric: "accuracy" };
         assert_eq!(run.epochs(), 3);
         let page = Report::of(&run, &[("fact", "1")].map(|(a, b)| (a.into(), b.into()))).unwrap().html("", "");
         assert!(page.contains("epoch 1 (counted from 0) of 3"), "{page}");
@@ -212,11 +235,17 @@ mod tests {
     #[test]
     fn contains_all_sections() {
         let report = report(&dataset(), "supergat-mx");
-        assert_eq!(names(&report), ["curves", "classes", "degree-and-homophily", "attention", "recipe"]);
+        assert_eq!(
+            names(&report),
+            ["curves", "classes", "probabilities", "degree-and-homophily", "attention", "recipe"]
+        );
         let page = report.html("supergat train", "# why\n\nlr = 1\n");
         for words in [
             "Edge loss",
             "most frequent mistakes",
+            "average precision (%)",
+            "before calibration",
+            "Reliability",
             "Neighbours with most and least attention",
             "times uniform",
             "lr = 1",
@@ -234,7 +263,7 @@ mod tests {
     fn reports_models_without_attention() {
         let report = report(&dataset(), "mlp");
         let page = report.html("", "");
-        assert_eq!(names(&report), ["curves", "classes", "degree-and-homophily", "recipe"]);
+        assert_eq!(names(&report), ["curves", "classes", "probabilities", "degree-and-homophily", "recipe"]);
         assert!(
             page.contains("This model has no attention.")
                 && !page.contains("least attention")
@@ -277,7 +306,10 @@ mod tests {
         (first.test, second.train, second.validation) = (Vec::new(), Vec::new(), Vec::new());
         dataset.examples.push(second);
         let report = report(&dataset, "gat-go");
-        assert_eq!(names(&report), ["curves", "labels", "degree-and-homophily", "attention", "recipe"]);
+        assert_eq!(
+            names(&report),
+            ["curves", "labels", "probabilities", "degree-and-homophily", "attention", "recipe"]
+        );
         let page = report.html("", "");
         assert!(page.contains("F1 of each label") && page.contains("1: ") && !page.contains("Wilson"), "{page}");
     }

@@ -6,7 +6,6 @@
 
 use super::attention::selected_graphs;
 use super::{Report, Run};
-use supergat_core::kernels::argmax;
 use supergat_core::{Example, Labels, Result};
 
 /// Number of nodes shown.
@@ -57,7 +56,7 @@ fn row(run: &Run<'_>, graph: usize, node: usize, neighbour: usize, coefficient: 
     let example = &run.dataset.examples[graph];
     let logits = run.row(&run.logits[graph], node);
     let predicted = match &example.labels {
-        Labels::Single { .. } => run.dataset.class_names[argmax(logits)].clone(),
+        Labels::Single { .. } => run.dataset.class_names[run.class(logits)].clone(),
         Labels::Multi { .. } => run.listed(logits.iter().map(|logit| *logit > 0.0)),
     };
     let name = if neighbour == node { "itself".into() } else { run.node_name(graph, neighbour) };
@@ -76,19 +75,25 @@ fn row(run: &Run<'_>, graph: usize, node: usize, neighbour: usize, coefficient: 
 /// first with misclassified nodes to show, else the first with any nodes to show.
 fn chosen(run: &Run<'_>) -> Option<(usize, Vec<usize>, bool)> {
     let graphs = selected_graphs(run);
+    let class = |logits: &[f32]| run.class(logits);
     let pick = |wrong: bool| {
-        let of = |&k: &usize| Some((k, medium_degree(&run.dataset.examples[k], &run.logits[k], wrong)?, wrong));
+        let of = |&k: &usize| Some((k, medium_degree(&run.dataset.examples[k], &run.logits[k], &class, wrong)?, wrong));
         graphs.iter().find_map(of)
     };
     pick(true).or_else(|| pick(false))
 }
 
 /// Returns misclassified, or correctly classified, test nodes of medium degree; `None` if there are none.
-fn medium_degree(example: &Example<f32>, logits: &[f32], wrong: bool) -> Option<Vec<usize>> {
+fn medium_degree(
+    example: &Example<f32>,
+    logits: &[f32],
+    class: &dyn Fn(&[f32]) -> usize,
+    wrong: bool,
+) -> Option<Vec<usize>> {
     let degree = |node: usize| example.graph.incoming().of(node).len() - 1;
     let nodes = example.test.iter().map(|&node| node as usize);
     let mut found: Vec<usize> = nodes
-        .filter(|&node| degree(node) >= MIN_DEGREE && is_wrong(&example.labels, logits, node) == Some(wrong))
+        .filter(|&node| degree(node) >= MIN_DEGREE && is_wrong(&example.labels, logits, class, node) == Some(wrong))
         .collect();
     found.sort_by_key(|&node| (degree(node), node));
     let median = degree(*found.get(found.len() / 2)?);
@@ -98,11 +103,11 @@ fn medium_degree(example: &Example<f32>, logits: &[f32], wrong: bool) -> Option<
 }
 
 /// Returns whether the prediction differs from the label; `None` if the label is unknown.
-fn is_wrong(labels: &Labels, logits: &[f32], node: usize) -> Option<bool> {
+fn is_wrong(labels: &Labels, logits: &[f32], class: &dyn Fn(&[f32]) -> usize, node: usize) -> Option<bool> {
     let classes = labels.classes();
     let row = &logits[node * classes..][..classes];
     match labels {
-        Labels::Single { of, .. } => (of[node] != Labels::UNKNOWN).then(|| argmax(row) != of[node] as usize),
+        Labels::Single { of, .. } => (of[node] != Labels::UNKNOWN).then(|| class(row) != of[node] as usize),
         Labels::Multi { of, .. } => {
             let has = &of[node * classes..][..classes];
             Some(has.iter().zip(row).any(|(has, logit)| (*has == 1) != (*logit > 0.0)))
@@ -113,6 +118,7 @@ fn is_wrong(labels: &Labels, logits: &[f32], node: usize) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use supergat_core::kernels::argmax;
     use supergat_core::{Direction, Features, Graph};
 
     /// Stars around nodes 0, 1 and 2 with 3, 4 and 9 leaves.
@@ -134,9 +140,13 @@ mod tests {
         )
         .unwrap();
         let wrong: Vec<f32> = [0.0, 1.0].repeat(nodes);
-        assert_eq!(medium_degree(&example, &wrong, true).unwrap(), [1, 0, 2], "a leaf has too few neighbours");
-        assert_eq!(medium_degree(&example, &wrong, false), None);
+        assert_eq!(
+            medium_degree(&example, &wrong, &|row| argmax(row), true).unwrap(),
+            [1, 0, 2],
+            "a leaf has too few neighbours"
+        );
+        assert_eq!(medium_degree(&example, &wrong, &|row| argmax(row), false), None);
         let right: Vec<f32> = [1.0, 0.0].repeat(nodes);
-        assert_eq!(medium_degree(&example, &right, false).unwrap().len(), 3);
+        assert_eq!(medium_degree(&example, &right, &|row| argmax(row), false).unwrap().len(), 3);
     }
 }

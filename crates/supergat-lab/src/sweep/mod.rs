@@ -10,15 +10,30 @@ mod queue;
 mod record;
 mod results;
 mod runner;
+mod weighed;
 
 pub use job::Job;
 pub(crate) use job::weight;
 pub(crate) use progress::Clock;
 pub use progress::{Event, Tally};
-pub(crate) use queue::dataset_name;
+pub(crate) use queue::{Ready, dataset_name};
 pub use record::{Key, Record, RecordIndex, Status, split_hash};
 pub use results::{DamagedLine, ResultsFile, SweepError};
+pub(crate) use runner::run_on_cpu;
 pub use runner::{NodeClassification, SweepOutcome, Task, run_sweep, run_task_sweep};
+pub(crate) use weighed::WeighedClassification;
+
+use crate::agreement::LabelAgreement;
+use crate::link_prediction::LinkPrediction;
+
+/// Returns the task of this name, for runs by other processes.
+pub(crate) fn task_named(name: &str) -> Option<Box<dyn Task>> {
+    if let Some(task) = WeighedClassification::named(name) {
+        return Some(Box::new(task));
+    }
+    let tasks: [Box<dyn Task>; 3] = [Box::new(NodeClassification), Box::new(LabelAgreement), Box::new(LinkPrediction)];
+    tasks.into_iter().find(|task| task.name() == name)
+}
 
 #[cfg(test)]
 pub(crate) use record::tests::line_of;

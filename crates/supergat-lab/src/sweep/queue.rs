@@ -1,16 +1,20 @@
 //! Queue of the missing runs, with the dataset of the next ones in memory.
 
+use crate::checkpoints::dataset_hash;
 use crate::device::DeviceKind;
+use crate::processes::Source;
 use crate::runs::prepare;
+use crate::settings::Settings;
 use crate::sweep::job::{Group, Job};
 use crate::sweep::progress::Event;
 use crate::sweep::record::{Key, Record, Status, split_hash};
 use crate::sweep::results::ResultsFile;
 use std::collections::{HashSet, VecDeque};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use supergat_core::{Cpu, Prepared};
-use supergat_data::{Dataset, LoadOptions, SplitChoice};
+use supergat_data::options::Origin;
+use supergat_data::{Dataset, FeatureChoice, LoadOptions, NodeOrderChoice, SplitChoice, TableOptions};
 
 /// A dataset with one of its splits.
 #[derive(Debug)]
@@ -20,6 +24,7 @@ struct Loaded {
     /// The dataset, or the reason it is unavailable.
     dataset: Result<Arc<Dataset>, String>,
     hash: String,
+    content: Arc<OnceLock<String>>,
 }
 
 /// Dataset and shared training state of one group of jobs. The queue drops it when the last of these runs
@@ -27,9 +32,11 @@ struct Loaded {
 #[derive(Debug)]
 pub(crate) struct Ready {
     pub(crate) dataset: Arc<Dataset>,
-    /// Training state of the CPU; `None` on a GPU, where every thread has its own.
+    /// Training state of the CPU; `None` on a GPU, where every thread has its own, and for models that are not networks.
     pub(crate) prepared: supergat_core::Result<Option<Prepared<Cpu<f32>>>>,
     hash: String,
+    /// Hash of the whole dataset, which other processes must have; computed when one of them trains.
+    content: Arc<OnceLock<String>>,
     device: DeviceKind,
 }
 
@@ -43,18 +50,27 @@ pub(crate) struct Queue {
     /// Runs that are in the results file or were returned by [`Self::next`].
     done: HashSet<Key>,
     /// Name of the task.
-    task: &'static str,
+    task: String,
     /// Kind of device of the runs.
     device: DeviceKind,
+    /// Order of the nodes of the datasets.
+    node_order: NodeOrderChoice,
 }
 
 /// Callback for an event and the jobs it settles.
 type Notify<'a> = &'a dyn Fn(Event<'_>, &[Job]);
 
 impl Queue {
-    pub(crate) fn new(groups: Vec<Group>, results: &ResultsFile, task: &'static str, device: DeviceKind) -> Self {
+    pub(crate) fn new(
+        groups: Vec<Group>,
+        results: &ResultsFile,
+        task: &str,
+        device: DeviceKind,
+        node_order: NodeOrderChoice,
+    ) -> Self {
         let done = results.records().filter(|record| record.test().is_some()).map(Record::key).collect();
-        Self { groups: groups.into(), jobs: VecDeque::new(), loaded: None, ready: None, done, task, device }
+        let (groups, task) = (groups.into(), task.to_owned());
+        Self { groups, jobs: VecDeque::new(), loaded: None, ready: None, done, task, device, node_order }
     }
 
     /// Returns the next run, or `None` when all groups are processed.
@@ -82,18 +98,17 @@ impl Queue {
             Ok(dataset) => Arc::clone(dataset),
             Err(reason) => return notify(Event::Unavailable(&source, reason, group.jobs.len()), &group.jobs),
         };
-        let hash = loaded.hash.clone();
+        let (hash, content) = (loaded.hash.clone(), Arc::clone(&loaded.content));
         let name = dataset_name(&source, &dataset);
         let key =
-            |job: &Job| Key::new(&name, &hash, &job.settings, job.seed).with_task(self.task).with_device(self.device);
+            |job: &Job| Key::new(&name, &hash, &job.settings, job.seed).with_task(&self.task).with_device(self.device);
         let is_new = |job: &Job| self.done.insert(key(job));
         let (new, found): (Vec<Job>, Vec<Job>) = group.jobs.into_iter().partition(is_new);
         if !found.is_empty() {
             notify(Event::Found(found.len()), &found);
         }
         if !new.is_empty() {
-            let prepared = self.device.is_cpu().then(|| prepare(&dataset, &settings)).transpose();
-            self.ready = Some(Arc::new(Ready { dataset, prepared, hash, device: self.device }));
+            self.ready = Some(Arc::new(Ready::new(dataset, &settings, hash, content, self.device)));
             self.jobs = new.into();
         }
     }
@@ -108,13 +123,13 @@ impl Queue {
         let dataset = old.and_then(|old| redraw(&old, split)).map_or_else(
             || {
                 notify(Event::Loading(source), &[]);
-                let options = LoadOptions { split, ..LoadOptions::default() };
+                let options = LoadOptions { split, node_order: self.node_order, ..LoadOptions::default() };
                 supergat_data::load_with(source, &options).map(Arc::new).map_err(|error| error.to_string())
             },
             |dataset| Ok(Arc::new(dataset)),
         );
         let hash = dataset.as_deref().map_or_else(|_| String::new(), split_hash);
-        self.loaded = Some(Loaded { source: source.to_owned(), split, dataset, hash });
+        self.loaded = Some(Loaded { source: source.to_owned(), split, dataset, hash, content: Arc::default() });
     }
 }
 
@@ -136,6 +151,31 @@ pub(crate) fn dataset_name(source: &str, dataset: &Dataset) -> String {
 }
 
 impl Ready {
+    /// Prepares a dataset for runs with these settings.
+    pub(crate) fn new(
+        dataset: Arc<Dataset>,
+        settings: &Settings,
+        hash: String,
+        content: Arc<OnceLock<String>>,
+        device: DeviceKind,
+    ) -> Self {
+        let is_prepared = device.is_cpu() && settings.model.is_network();
+        let prepared = is_prepared.then(|| prepare(&dataset, settings)).transpose();
+        Self { dataset, prepared, hash, content, device }
+    }
+
+    /// Returns how another process loads the dataset of a job.
+    pub(crate) fn source(&self, job: &Job) -> Source {
+        let origin = Origin {
+            source: job.source.clone(),
+            split: job.split,
+            features: FeatureChoice::default(),
+            tables: TableOptions::default(),
+            node_order: self.dataset.node_order().parse().unwrap_or_default(),
+        };
+        Source::new(&origin, &self.dataset, self.content.get_or_init(|| dataset_hash(&self.dataset)).clone())
+    }
+
     /// Builds the record of a job that ended.
     pub(crate) fn record(&self, task: &str, job: &Job, status: Status, seconds: f64) -> Record {
         Record {

@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::HashMap;
+use supergat_core::hash::Fnv;
 use supergat_core::{Labels, Score};
 use supergat_data::Dataset;
 
@@ -160,25 +161,7 @@ pub fn split_hash(dataset: &Dataset) -> String {
             list.iter().for_each(|node| hash.add(&node.to_le_bytes()));
         }
     }
-    format!("{:016x}", hash.0)
-}
-
-/// FNV-1a hash: unlike the hasher of the standard library, it is the same on every machine and in every
-/// version.
-struct Fnv(u64);
-
-impl Default for Fnv {
-    fn default() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
-    }
-}
-
-impl Fnv {
-    fn add(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    }
+    hash.digits()
 }
 
 /// Dataset, split, settings and seed of a record. The split is given by name, since its hash is only known

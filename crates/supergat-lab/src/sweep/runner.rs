@@ -1,28 +1,37 @@
 //! Runs the missing jobs of a sweep in parallel: one per core, or several on a GPU.
 
+use crate::baselines;
+use crate::correct_and_smooth;
 use crate::device::Resources;
-use crate::runs::{Finished, in_parallel, prepare, score, train};
+use crate::fitted::Fitted;
+use crate::jobs::{Finished, Stop};
+use crate::processes::{self, Order, Place, Report, SweepOrder};
+use crate::runs::{in_parallel, prepare, score, scored, train};
+use crate::selection::metric_of;
+use crate::settings::Settings;
 use crate::sweep::job::{Group, Job};
 use crate::sweep::progress::{Clock, Event, Tally};
 use crate::sweep::queue::{Queue, Ready};
 use crate::sweep::record::{Record, Status};
 use crate::sweep::results::{ResultsFile, SweepError};
+use crate::sweep::task_named;
 use serde_json::Value;
 use std::any::Any;
+use std::fmt;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Instant;
-use supergat_core::{Epoch, Model, Prepared};
+use supergat_core::{Epoch, Prepared};
 use supergat_cuda::Cuda;
 use supergat_data::Dataset;
 
 /// Purpose of the runs of a sweep: how the dataset is prepared before training, and what is measured on the
 /// model after it.
-pub trait Task: Sync {
+pub trait Task: fmt::Debug + Sync {
     /// Returns the name of the task in results files.
-    fn name(&self) -> &'static str;
+    fn name(&self) -> &str;
 
     /// Prepares the dataset that a seed trains on; `None` to train on the loaded dataset.
     fn prepare(&self, _dataset: &Dataset, _seed: u64) -> supergat_core::Result<Option<Dataset>> {
@@ -31,7 +40,7 @@ pub trait Task: Sync {
 
     /// Measures a trained model on the loaded dataset. The value is written to the results file; null if
     /// there is nothing to measure.
-    fn measure(&self, dataset: &Dataset, seed: u64, model: &Model<f32>) -> supergat_core::Result<Value>;
+    fn measure(&self, dataset: &Dataset, seed: u64, model: &Fitted) -> supergat_core::Result<Value>;
 }
 
 /// Plain node classification, without further measurements.
@@ -43,7 +52,7 @@ impl Task for NodeClassification {
         Record::NODE
     }
 
-    fn measure(&self, _: &Dataset, _: u64, _: &Model<f32>) -> supergat_core::Result<Value> {
+    fn measure(&self, _: &Dataset, _: u64, _: &Fitted) -> supergat_core::Result<Value> {
         Ok(Value::Null)
     }
 }
@@ -67,7 +76,8 @@ pub struct SweepOutcome {
 ///
 /// On the CPU, several jobs run in parallel on one thread each; a single job uses all threads. Results do not
 /// depend on the number of threads. On a GPU, several jobs on a small graph run side by side. Each dataset is
-/// loaded once, while the last runs on the previous one are still training. `observe` is called from all threads
+/// loaded once, while the last runs on the previous one are still training. Other processes of the [`Resources`] take
+/// jobs as well, and this process writes their results. `observe` is called from all threads
 /// and can stop the sweep. Unfinished runs are then lost; finished ones are in the file.
 pub fn run_sweep(
     jobs: Vec<Job>,
@@ -90,33 +100,44 @@ pub fn run_task_sweep(
     let (threads, device) = (resources.threads, resources.kind());
     // The number of nodes is known when a dataset is loaded; large graphs then wait for each other.
     let workers = resources.workers(0, jobs.len());
+    let is_known = device.is_cpu() && task_named(task.name()).is_some();
+    let places = resources.processes.filter(|_| is_known).map_or_else(Vec::new, |others| others.places(jobs.len()));
     results.select(device);
     let sweep = Sweep {
         task,
         resources,
         gpu: RwLock::new(()),
-        clock: Mutex::new(Clock::new(jobs.len(), weight(&jobs), workers)),
+        clock: Mutex::new(Clock::new(jobs.len(), weight(&jobs), workers + places.len())),
         stop: AtomicBool::new(false),
         outcome: Mutex::default(),
         failure: Mutex::default(),
         observe,
     };
-    let queue = Mutex::new(Queue::new(Group::from_jobs(jobs), results, task.name(), device));
+    let queue = Mutex::new(Queue::new(Group::from_jobs(jobs), results, task.name(), device, resources.node_order));
     let results = Mutex::new(results);
-    in_parallel(threads, workers, |pool| {
-        let mut gpu = match resources.cuda() {
-            Ok(cuda) => cuda.map(|cuda| Gpu { cuda, placed: None }),
-            Err(error) => return sweep.fail(error.into()),
-        };
+    let work = |run: &mut dyn FnMut(&Arc<Ready>, &Job) -> Option<Record>| {
         while !sweep.stop.load(Ordering::Relaxed) {
             // The worker that finds the queue empty loads the next dataset. The others wait: they have no
             // work.
             let next = lock(&queue).next(&|event, jobs| sweep.notify(event, jobs));
             let Some((ready, job)) = next else { break };
-            let Some(record) = pool.install(|| sweep.run(&ready, &job, gpu.as_mut())) else { break };
+            let Some(record) = run(&ready, &job) else { break };
             drop(ready);
             sweep.write(record, &job, &results);
         }
+    };
+    std::thread::scope(|scope| {
+        for &place in &places {
+            let (sweep, work) = (&sweep, &work);
+            scope.spawn(move || work(&mut |ready, job| sweep.run_elsewhere(place, ready, job)));
+        }
+        in_parallel(threads, workers, |pool| {
+            let mut gpu = match resources.cuda() {
+                Ok(cuda) => cuda.map(|cuda| Gpu { cuda, placed: None }),
+                Err(error) => return sweep.fail(error.into()),
+            };
+            work(&mut |ready, job| pool.install(|| sweep.run(ready, job, gpu.as_mut())));
+        })
     })?;
     if let Some(error) = sweep.failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
         return Err(error);
@@ -135,7 +156,9 @@ impl Gpu {
     /// Places a dataset in the memory of the GPU.
     fn place(&self, dataset: &Dataset, job: &Job) -> supergat_core::Result<Prepared<Cuda>> {
         let Job { settings, .. } = job;
-        Prepared::on(&self.cuda, &dataset.examples, settings.architecture(dataset), settings.training())
+        let prepared =
+            Prepared::on(&self.cuda, &dataset.examples, settings.architecture(dataset), settings.training())?;
+        scored(prepared, dataset, settings)
     }
 }
 
@@ -194,31 +217,50 @@ impl<F: Fn(Event<'_>, Tally) -> ControlFlow<()> + Sync> Sweep<'_, F> {
 
     /// Trains and measures a model; `None` if the sweep was stopped.
     fn train(&self, ready: &Arc<Ready>, job: &Job, gpu: Option<&mut Gpu>) -> supergat_core::Result<Option<Status>> {
+        let observe = |epoch: &Epoch| self.epoch(epoch);
+        let Some(gpu) = gpu else { return run_on_cpu(self.task, ready, &job.settings, job.seed, observe) };
+        baselines::workers(&self.resources, &job.settings, 1)?;
         let own = self.task.prepare(&ready.dataset, job.seed)?;
-        let dataset = own.as_ref().unwrap_or(&ready.dataset);
-        let observe = |epoch: &Epoch| {
-            self.notify(Event::Epoch(epoch), &[]);
-            if self.stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        let finished = self.train_on(gpu, ready, own.as_ref(), job, observe)?;
+        measured(self.task, ready, own.as_ref(), &job.settings, job.seed, finished)
+    }
+
+    /// Reports an epoch, and returns whether the run continues.
+    fn epoch(&self, epoch: &Epoch) -> ControlFlow<()> {
+        self.notify(Event::Epoch(epoch), &[]);
+        if self.stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// Lets another process run a job and returns its record; `None` if the sweep was stopped.
+    fn run_elsewhere(&self, place: Place, ready: &Ready, job: &Job) -> Option<Record> {
+        let started = Instant::now();
+        let order = Order::Sweep(SweepOrder {
+            task: self.task.name().to_owned(),
+            source: ready.source(job),
+            settings: job.settings,
+            seed: job.seed,
+            threads: place.threads,
+        });
+        let observe = |_: Report, data: Vec<u8>| {
+            let mut flow = ControlFlow::Continue(());
+            for epoch in processes::epochs(&data)? {
+                flow = self.epoch(&epoch).map_break(|()| Stop::Interrupted);
+            }
+            Ok(flow)
         };
-        let Finished { run, logits, model } = match (gpu, &ready.prepared) {
-            (Some(gpu), _) => self.train_on(gpu, ready, own.as_ref(), job, observe)?,
-            (None, Ok(Some(prepared))) if own.is_none() => train(prepared, job.seed, observe)?,
-            (None, Err(error)) if own.is_none() => return Err(error.clone()),
-            (None, _) => train(&prepare(dataset, &job.settings)?, job.seed, observe)?,
-        };
-        let outcome = run.outcome;
-        if outcome.interrupted {
-            return Ok(None);
+        let processes = self.resources.processes.expect("it has this place");
+        let answer = processes.call(place.process, &order, &[], observe).and_then(|answer| match answer {
+            (Report::Recorded(None), _) => Ok(None),
+            (Report::Recorded(Some(report)), data) => processes::status(report, &data).map(Some),
+            (report, _) => Err(processes::unexpected(&report)),
+        });
+        match answer {
+            Ok(status) => Some(ready.record(self.task.name(), job, status?, started.elapsed().as_secs_f64())),
+            Err(error) => {
+                self.fail(error.into());
+                None
+            }
         }
-        Ok(Some(Status::Ok {
-            metric: if dataset.is_multi_label() { "micro-f1".into() } else { "accuracy".into() },
-            train: score(dataset, &logits, |example| &example.train),
-            validation: outcome.validation,
-            test: outcome.test,
-            epochs: outcome.epochs,
-            best_epoch: outcome.best_epoch,
-            measured: self.task.measure(&ready.dataset, job.seed, &model)?,
-        }))
     }
 
     /// Trains a model on a GPU: on the dataset of the job, or on the task's `own`. A large graph has the GPU for
@@ -263,6 +305,51 @@ impl<F: Fn(Event<'_>, Tally) -> ControlFlow<()> + Sync> Sweep<'_, F> {
             Err(error) => self.fail(error),
         }
     }
+}
+
+/// Trains and measures a model on the CPU; `None` if the observer stopped the run.
+pub(crate) fn run_on_cpu(
+    task: &dyn Task,
+    ready: &Ready,
+    settings: &Settings,
+    seed: u64,
+    observe: impl FnMut(&Epoch) -> ControlFlow<()>,
+) -> supergat_core::Result<Option<Status>> {
+    let own = task.prepare(&ready.dataset, seed)?;
+    let finished = match (&own, &ready.prepared) {
+        _ if !settings.model.is_network() => baselines::fit(own.as_ref().unwrap_or(&ready.dataset), settings, seed)?,
+        (None, Ok(Some(prepared))) => train(prepared, seed, observe)?,
+        (None, Err(error)) => return Err(error.clone()),
+        (own, _) => train(&prepare(own.as_ref().unwrap_or(&ready.dataset), settings)?, seed, observe)?,
+    };
+    measured(task, ready, own.as_ref(), settings, seed, finished)
+}
+
+/// Measures a model that was trained on the dataset of a job, or on the task's `own`; `None` if the training was
+/// stopped.
+fn measured(
+    task: &dyn Task,
+    ready: &Ready,
+    own: Option<&Dataset>,
+    settings: &Settings,
+    seed: u64,
+    finished: Finished,
+) -> supergat_core::Result<Option<Status>> {
+    let dataset = own.unwrap_or(&ready.dataset);
+    if finished.run.outcome.interrupted {
+        return Ok(None);
+    }
+    let Finished { run, logits, model } = correct_and_smooth::finish(dataset, settings, finished)?;
+    let outcome = run.outcome;
+    Ok(Some(Status::Ok {
+        metric: metric_of(dataset, settings).to_string(),
+        train: score(dataset, &logits, |example| &example.train),
+        validation: outcome.validation,
+        test: outcome.test,
+        epochs: outcome.epochs,
+        best_epoch: outcome.best_epoch,
+        measured: task.measure(&ready.dataset, seed, &model)?,
+    }))
 }
 
 /// Returns the total weight of jobs.

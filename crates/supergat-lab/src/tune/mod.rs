@@ -19,12 +19,12 @@ pub use space::{Dimension, Space, Values};
 
 use crate::device::Resources;
 use crate::settings::Settings;
-use crate::sweep::{self, ResultsFile, SweepError};
+use crate::sweep::{self, NodeClassification, ResultsFile, SweepError, Task, WeighedClassification};
 use objective::{Objective, RunRequest};
 use search::{BATCH, Search};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
-use supergat_data::{LoadOptions, SplitChoice};
+use supergat_data::{ClassWeight, LoadOptions, NodeOrderChoice, SplitChoice};
 
 /// Number of trials that run with further seeds at the end.
 const FINALISTS: usize = 5;
@@ -49,6 +49,8 @@ pub struct Tuning {
     pub source: String,
     /// Train/validation/test split.
     pub split: SplitChoice,
+    /// Weights of the classes in the loss.
+    pub class_weight: ClassWeight,
     /// Initial settings, used by the first trial.
     pub base: Settings,
     /// Hyperparameters that are searched.
@@ -107,14 +109,22 @@ pub fn tune(
 ) -> Result<Tuned, TuneError> {
     let started = Instant::now();
     let (dataset, split_hash) = {
-        let options = LoadOptions { split: tuning.split, ..LoadOptions::default() };
-        let dataset = supergat_data::load_with(&tuning.source, &options)?;
+        // Names and splits only.
+        let node_order = NodeOrderChoice::Given;
+        let options = LoadOptions { split: tuning.split, node_order, ..LoadOptions::default() };
+        let mut dataset = supergat_data::load_with(&tuning.source, &options)?;
+        // Wrong weights are refused before the first run.
+        dataset.weigh_classes(&tuning.class_weight)?;
         (sweep::dataset_name(&tuning.source, &dataset), sweep::split_hash(&dataset))
     };
     let Tuning { source, split, .. } = tuning;
+    let task: Box<dyn Task> = match &tuning.class_weight {
+        ClassWeight::None => Box::new(NodeClassification),
+        weights => Box::new(WeighedClassification::new(weights.clone())),
+    };
     let resources = tuning.resources.resolved();
     results.select(resources.kind());
-    let objective = Objective { results, source, split: *split, dataset, split_hash, resources };
+    let objective = Objective { results, task: &*task, source, split: *split, dataset, split_hash, resources };
     let space = tuning.space.clone();
     let search = Search { space, base: tuning.base, seed: tuning.seed, trials: Vec::new() };
     let mut course = Course { tuning, started, objective, search, interrupted: false, observe };

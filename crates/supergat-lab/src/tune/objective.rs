@@ -3,7 +3,7 @@
 
 use crate::device::Resources;
 use crate::settings::Settings;
-use crate::sweep::{Event, Job, Key, Record, ResultsFile, Status, SweepError, run_sweep};
+use crate::sweep::{Event, Job, Key, Record, ResultsFile, Status, SweepError, Task, run_task_sweep};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use supergat_data::SplitChoice;
@@ -15,6 +15,7 @@ pub(super) type RunRequest = (Settings, u64);
 #[derive(Debug)]
 pub(super) struct Objective<'a> {
     pub(super) results: &'a mut ResultsFile,
+    pub(super) task: &'a dyn Task,
     pub(super) source: &'a str,
     pub(super) split: SplitChoice,
     /// Name of the dataset in the results.
@@ -46,7 +47,7 @@ impl Objective<'_> {
             .map(|&(settings, seed)| Job { source: self.source.to_owned(), split: self.split, settings, seed })
             .collect();
         if !missing.is_empty() {
-            run_sweep(missing, self.results, self.resources, |event, _| match event {
+            run_task_sweep(self.task, missing, self.results, self.resources, |event, _| match event {
                 Event::Epoch(_) => observe(None),
                 Event::Done(record) => observe(Some(validation(record))),
                 _ => ControlFlow::Continue(()),
@@ -58,6 +59,7 @@ impl Objective<'_> {
     }
 
     fn key(&self, (settings, seed): &RunRequest) -> Key {
-        Key::new(&self.dataset, &self.split_hash, settings, *seed).with_device(self.resources.kind())
+        let key = Key::new(&self.dataset, &self.split_hash, settings, *seed);
+        key.with_task(self.task.name()).with_device(self.resources.kind())
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::settings::Settings;
 use supergat_core::ModelKind;
+use supergat_core::hyperparameters::Hyperparameter;
 
 /// Values of a hyperparameter that are searched.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -19,25 +20,24 @@ pub struct Dimension {
     pub name: &'static str,
     /// Values that are searched.
     pub values: Values,
-    /// Whether only self-supervised models use it.
-    of_self_supervision: bool,
     /// Whether it is searched only on request.
     on_request: bool,
 }
 
 /// All hyperparameters that can be searched. The choices of `p_n` and `p_e` are the paper's; the ranges
 /// contain nearly all published values.
-const DIMENSIONS: [Dimension; 6] = [
-    dimension("lambda_2", Values::Between(1e-7, 0.1), false, false),
-    dimension("lambda_e", Values::Between(1e-5, 200.0), true, false),
-    dimension("p_n", Values::OneOf(&[0.3, 0.5, 0.7, 0.9]), true, false),
-    dimension("p_e", Values::OneOf(&[0.6, 0.8, 1.0]), true, false),
-    dimension("lr", Values::Between(1e-3, 0.1), false, true),
-    dimension("dropout", Values::OneOf(&[0.0, 0.2, 0.4, 0.6, 0.8]), false, true),
+const DIMENSIONS: [Dimension; 7] = [
+    dimension("lambda_2", Values::Between(1e-7, 0.1), false),
+    dimension("lambda_e", Values::Between(1e-5, 200.0), false),
+    dimension("p_n", Values::OneOf(&[0.3, 0.5, 0.7, 0.9]), false),
+    dimension("p_e", Values::OneOf(&[0.6, 0.8, 1.0]), false),
+    dimension("lr", Values::Between(1e-3, 0.1), true),
+    dimension("dropout", Values::OneOf(&[0.0, 0.2, 0.4, 0.6, 0.8]), true),
+    dimension("propagation_alpha", Values::OneOf(&[0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99]), false),
 ];
 
-const fn dimension(name: &'static str, values: Values, of_self_supervision: bool, on_request: bool) -> Dimension {
-    Dimension { name, values, of_self_supervision, on_request }
+const fn dimension(name: &'static str, values: Values, on_request: bool) -> Dimension {
+    Dimension { name, values, on_request }
 }
 
 /// The hyperparameters that a search varies.
@@ -53,7 +53,9 @@ impl Space {
     /// Creates the search space of a model, with the requested further hyperparameters.
     pub fn new(model: ModelKind, also: &[String]) -> Self {
         let wanted = |dimension: &Dimension| !dimension.on_request || also.iter().any(|name| name == dimension.name);
-        let read = |dimension: &Dimension| !dimension.of_self_supervision || model.is_self_supervised();
+        let read = |dimension: &Dimension| {
+            Hyperparameter::named(dimension.name).is_some_and(|known| known.group.applies_to(model))
+        };
         Self(DIMENSIONS.into_iter().filter(|dimension| wanted(dimension) && read(dimension)).collect())
     }
 
@@ -103,6 +105,7 @@ impl Dimension {
             "p_n" => &mut settings.p_n,
             "p_e" => &mut settings.p_e,
             "lr" => &mut settings.lr,
+            "propagation_alpha" => settings.propagation_alpha.get_or_insert(f64::NAN),
             _ => &mut settings.dropout,
         }
     }
@@ -122,6 +125,7 @@ mod tests {
         assert_eq!(names("supergat-mx", &[]), ["lambda_2", "lambda_e", "p_n", "p_e"]);
         assert_eq!(names("gat-go", &[]), ["lambda_2"]);
         assert_eq!(names("gat-go", &["dropout", "lr"]), ["lambda_2", "lr", "dropout"]);
+        assert_eq!(names("label-propagation", &["lr"]), ["propagation_alpha"]);
         assert_eq!(Space::on_request(), ["lr", "dropout"]);
     }
 
@@ -141,7 +145,7 @@ mod tests {
                 assert!(same, "{k}: {coordinate} gave {back}");
             }
         }
-        assert_eq!(DIMENSIONS.map(|dimension| dimension.of(&settings)).len(), 6);
+        assert_eq!(DIMENSIONS.map(|dimension| dimension.of(&settings)).len(), 7);
         assert!(DIMENSIONS[2].coordinate(&Settings { p_n: 0.4, ..settings }).is_nan());
         assert!(DIMENSIONS[0].coordinate(&Settings { lambda_2: 0.0, ..settings }).is_nan());
     }

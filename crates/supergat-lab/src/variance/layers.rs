@@ -1,6 +1,7 @@
 //! Variance of unnormalised attention in the layers of a network, before and after training.
 
 use crate::device::Resources;
+use crate::fitted::Fitted;
 use crate::runs::run_seeds;
 use crate::settings::Settings;
 use crate::variance::VarianceEstimate;
@@ -27,14 +28,14 @@ pub fn layer_variances(
     seed: u64,
     resources: impl Into<Resources>,
 ) -> Result<LayerVariances> {
-    let before = variances(&Model::new(settings.architecture(dataset), seed)?, dataset)?;
+    let before = variances(&Fitted::Network(Model::new(settings.architecture(dataset), seed)?), dataset)?;
     let finished = run_seeds(dataset, settings, &[seed], resources, |_| ControlFlow::Continue(()))?;
     let after = variances(&finished.model, dataset)?;
     Ok(LayerVariances { before, after, test: finished.runs[0].outcome.test.metric })
 }
 
 /// Returns the variance of the edge logits in each layer, over all graphs.
-fn variances(model: &Model<f32>, dataset: &Dataset) -> Result<Vec<f64>> {
+fn variances(model: &Fitted, dataset: &Dataset) -> Result<Vec<f64>> {
     let mut layers: Vec<Vec<f64>> = Vec::new();
     for example in &dataset.examples {
         let values = model.attention(example)?;

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use supergat_data::ClassWeight;
 use supergat_lab::Settings;
 use supergat_lab::sweep::{ResultsFile, Status};
 use supergat_lab::tune::{Budget, Space, Trial, TuneEvent, Tuned, Tuning, tune};
@@ -12,6 +13,7 @@ fn tuning(trials: usize, threads: usize) -> Tuning {
     Tuning {
         source: "random-partition:classes=3,nodes=180,degree=6,homophily=0.7".into(),
         split: supergat_data::SplitChoice::Published,
+        class_weight: ClassWeight::None,
         space: Space::new(base.model, &["lr".to_owned()]),
         base,
         seed: 3,
@@ -88,6 +90,25 @@ fn never_uses_test_metrics() {
     drop(results);
     let misled = search(&folder.path().join("other"), &tuning(16, 2));
     assert_ne!(course(&misled), course(&search(&original, &tuning(16, 2))));
+}
+
+/// One results file has the runs with and without weights; they are different runs.
+#[test]
+fn weights_of_classes_change_the_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a");
+    let weighed = |text: &str| Tuning { class_weight: text.parse().unwrap(), ..tuning(4, 2) };
+    let plain = search(&path, &tuning(4, 2));
+    let heavy = search(&path, &weighed("0=50"));
+    assert_ne!(plain.trials[0].scores, heavy.trials[0].scores);
+    assert_eq!(course(&search(&path, &weighed("0=50"))), course(&heavy));
+    let tasks: std::collections::BTreeSet<String> =
+        ResultsFile::read(&path).unwrap().records().map(|record| record.task.clone()).collect();
+    assert_eq!(Vec::from_iter(tasks), ["class-weight:0=50", "node"]);
+    let mut results = ResultsFile::open(&folder.path().join("b")).unwrap();
+    let error = tune(&weighed("fraud=2"), &mut results, |_| ControlFlow::Continue(())).unwrap_err().to_string();
+    assert_eq!(error, "weights of classes: expected one of the classes 0, 1, 2, found `fraud`");
+    assert_eq!(results.records().count(), 0);
 }
 
 #[test]

@@ -136,13 +136,13 @@ impl Space {
     fn remove(&self, block: &mut [f64], first: usize) -> Vec<f64> {
         let mut amounts = Vec::with_capacity((self.panels.len() - first) * PANEL * BLOCK);
         let mut within = vec![0.0; block.len()];
-        let parts = Parts::for_copies(self.side, |row| row as u64, 1);
+        let parts = Parts::for_copies(0..self.side, |row| row as u64, 1);
         let mut copies = vec![0.0; parts.len() * PANEL * BLOCK];
         for panel in &self.panels[first..] {
             let panel = Dense { values: panel, columns: PANEL };
             let mut amount = vec![0.0; PANEL * BLOCK];
             f64::dense_transposed_product(&parts, panel, None, block, BLOCK, &mut copies, &mut amount);
-            f64::dense_product(&Parts::even(self.side, PANEL * BLOCK), panel, None, &amount, BLOCK, &mut within);
+            f64::dense_product(&Parts::even(0..self.side, PANEL * BLOCK), panel, None, &amount, BLOCK, &mut within);
             block.iter_mut().zip(&within).for_each(|(value, within)| *value -= within);
             amounts.extend(amount);
         }
@@ -218,7 +218,7 @@ impl Space {
                 of_panel.enumerate().for_each(|(row, &value)| coordinates[row * width + k] = value);
             }
             let panel = Dense { values: panel, columns: PANEL };
-            f64::dense_product(&Parts::even(self.side, PANEL * width), panel, None, &coordinates, width, &mut part);
+            f64::dense_product(&Parts::even(0..self.side, PANEL * width), panel, None, &coordinates, width, &mut part);
             vectors.iter_mut().zip(&part).for_each(|(value, part)| *value += part);
         }
         Pairs { values, vectors }

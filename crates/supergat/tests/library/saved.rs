@@ -65,19 +65,21 @@ fn a_saved_model_is_complete() {
     let path = folder.path().join("model.safetensors");
     let source = format!("{FOLDER}/tables/train");
     let dataset = supergat::load(&source).unwrap();
-    let training = Classifier::builder().model("gat-go").max_epochs(3).seeds(4..6).train(&dataset).unwrap();
-    training.classifier.save(&path).unwrap();
-    let model = Classifier::load(&path).unwrap();
-    assert_eq!(model.card(), training.classifier.card());
-    assert_eq!(model.splits(), training.classifier.splits());
-    let example = &dataset.examples[0];
-    assert_eq!(model.splits()[0], [example.train.clone(), example.validation.clone(), example.test.clone()]);
-    assert_eq!(model.card().settings.unwrap().max_epochs, 3);
-    assert_eq!(model.card().origin.as_ref().unwrap().split, SplitChoice::Published);
-    assert_eq!(model.to_bytes(), training.classifier.to_bytes());
-    let again = model.training_data().unwrap();
-    assert_eq!(model.predict(&again).unwrap(), training.predictions);
-    assert_eq!(model.evaluate(&again).unwrap().test.unwrap().score, training.runs[training.best].outcome.test);
+    for name in ["gat-go", "supergat-v2"] {
+        let training = Classifier::builder().model(name).max_epochs(3).seeds(4..6).train(&dataset).unwrap();
+        training.classifier.save(&path).unwrap();
+        let model = Classifier::load(&path).unwrap();
+        assert_eq!(model.card(), training.classifier.card());
+        assert_eq!(model.splits(), training.classifier.splits());
+        let example = &dataset.examples[0];
+        assert_eq!(model.splits()[0], [example.train.clone(), example.validation.clone(), example.test.clone()]);
+        assert_eq!(model.card().settings.unwrap().max_epochs, 3);
+        assert_eq!(model.card().origin.as_ref().unwrap().split, SplitChoice::Published);
+        assert_eq!(model.to_bytes(), training.classifier.to_bytes());
+        let again = model.training_data().unwrap();
+        assert_eq!(model.predict(&again).unwrap(), training.predictions);
+        assert_eq!(model.evaluate(&again).unwrap().test.unwrap().score, training.runs[training.best].outcome.test);
+    }
 }
 
 #[test]

@@ -17,6 +17,7 @@ pub use sensitivity::SensitivityArgs;
 pub use synthetic::SyntheticArgs;
 pub use variance::VarianceArgs;
 
+use super::Sharing;
 use clap::Subcommand;
 
 /// Studies of the paper.
@@ -36,4 +37,17 @@ pub enum StudyCommand {
     Synthetic(SyntheticArgs),
     /// Check the paper's proposition on the variance of attention.
     Variance(VarianceArgs),
+}
+
+impl StudyCommand {
+    /// Returns what several processes do with the study.
+    pub fn sharing(&self) -> Sharing {
+        match self {
+            Self::LabelAgreement(args) if args.run.is_some() => Sharing::Nothing("study label-agreement of a run"),
+            Self::Grid(_) | Self::LabelAgreement(_) | Self::LinkPrediction(_) | Self::Sensitivity(_) => Sharing::Runs,
+            Self::Density(_) => Sharing::Nothing("study density"),
+            Self::Synthetic(_) => Sharing::Nothing("study synthetic"),
+            Self::Variance(_) => Sharing::Nothing("study variance"),
+        }
+    }
 }

@@ -6,10 +6,15 @@ use crate::args::PredictArgs;
 use crate::error::{CliError, Result};
 use crate::files;
 use crate::output::{self, SCHEMA};
-use crate::run_folder;
+use crate::run_folder::predicted::{Predicted, Request};
+use crate::run_folder::ranking::Ranking;
 use crate::run_folder::tables;
 use serde::Serialize;
+use std::io::Write;
 use std::process::ExitCode;
+use std::sync::Arc;
+use supergat::Classifier;
+use supergat::engine::peers::Peers;
 
 /// Summary of the predictions, printed by `--json`.
 #[derive(Debug, Serialize)]
@@ -23,29 +28,45 @@ struct PredictOutput {
     classes: usize,
 }
 
+/// Returns which nodes `--top` lists, if it is given.
+fn ranking(args: &PredictArgs, model: &Classifier) -> Result<Option<Ranking>> {
+    let Some(count) = args.top else { return Ok(None) };
+    let names = &model.card().class_names;
+    let name = args.class.as_deref().or(model.positive_class());
+    let known = || names.join(", ");
+    let name = name.ok_or_else(|| CliError::usage(format!("--top: name a class with --class: {}", known())))?;
+    let class = names.iter().position(|known| known == name);
+    let class = class.ok_or_else(|| CliError::usage(format!("--class {name}: expected one of {}", known())))?;
+    Ok(Some(Ranking { class, count: count as usize }))
+}
+
 /// Writes the predictions of a model.
-pub fn run(args: &PredictArgs) -> Result<ExitCode> {
+pub fn run(args: &PredictArgs, peers: Arc<dyn Peers>) -> Result<ExitCode> {
     let given = args.dataset.as_deref().or(args.data.as_deref());
-    let (model, dataset) = run_folder::open(&args.run, given, args.split, &args.tables.0)?;
+    let request =
+        Request { run: &args.run, source: given, split: args.split, tables: &args.tables.0, device: args.device };
+    let Some(Predicted { model, dataset, predictions }) = request.predict(peers)? else { return Ok(ExitCode::SUCCESS) };
     if given.is_some() {
         dataset.notes.iter().for_each(|note| output::note(&format!("note: {note}")));
     }
     if args.picture.is_some() {
         picture::check(&dataset)?;
     }
-    let model = model.on(args.device)?;
-    let predictions = model.predict(&dataset)?;
     if let Some(path) = &args.picture {
         let text = picture::svg(&dataset, &model.model_name(), &predictions);
         files::replace(path, |out| out.write_all(text.as_bytes()))
             .map_err(|error| CliError::cannot_write(path, error))?;
     }
+    let ranking = ranking(args, &model)?;
+    let write = |out: &mut dyn Write| match ranking {
+        Some(ranking) => ranking.write(out, &dataset, &model, &predictions),
+        None => tables::predictions(out, &dataset, &predictions),
+    };
     let Some(path) = &args.out else {
-        output::to_stdout(|out| tables::predictions(out, &dataset, &predictions))?;
+        output::to_stdout(write)?;
         return Ok(ExitCode::SUCCESS);
     };
-    files::replace(path, |out| tables::predictions(out, &dataset, &predictions))
-        .map_err(|error| CliError::cannot_write(path, error))?;
+    files::replace(path, write).map_err(|error| CliError::cannot_write(path, error))?;
     let written = PredictOutput {
         schema: SCHEMA,
         dataset: dataset.name.clone(),

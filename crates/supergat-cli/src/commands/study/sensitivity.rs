@@ -26,7 +26,7 @@ struct SensitivityOutput<'a> {
 pub fn run(args: &SensitivityArgs) -> Result<ExitCode> {
     if let Some(model) = args.model.filter(|model| !model.is_self_supervised()) {
         return Err(CliError::usage(format!(
-            "--model {model}: it has no self-supervision to vary; expected supergat-go, supergat-dp, supergat-sd or supergat-mx"
+            "--model {model}: it has no self-supervision to vary; expected a supergat model such as supergat-mx"
         )));
     }
     let resources = sweep::resources(&args.sweep)?;

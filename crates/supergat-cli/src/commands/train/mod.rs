@@ -1,25 +1,31 @@
 //! Implementation of `supergat train`.
 
 mod progress;
+mod resume;
+mod together;
 
 use crate::args::TrainArgs;
 use crate::commands::recommend;
 use crate::config::{Choices, Resolved};
-use crate::error::{INTERRUPTED, Result};
+use crate::error::{CliError, INTERRUPTED, Result};
 use crate::output;
 use crate::process::fit::{Fit, Place};
 use crate::process::interrupt::Interrupt;
-use crate::process::{NO_TF32, is_tf32_unused, resources};
+use crate::process::processes::{self, Mode};
+use crate::process::{NO_TF32, is_tf32_unused, resources, threads};
+use crate::run_folder::checkpoint;
 use crate::run_folder::report;
-use crate::run_folder::summary::{RunSummary, metric};
+use crate::run_folder::summary::RunSummary;
 use crate::run_folder::tables;
 use crate::run_folder::{Contents, RunFolder};
 use progress::{GPU_NOTE, Progress, has_gpu};
+use resume::Resumed;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
-use std::time::Instant;
-use supergat::lab::Resources;
-use supergat::{Classifier, Dataset, Observation, Training};
+use std::sync::Arc;
+use supergat::engine::peers::Peers;
+use supergat::lab::{Checkpoints, Resources, metric_of};
+use supergat::{Choice, Classifier, Dataset, Observation, Training};
 
 /// Number of edges from which on a GPU is worth a note.
 const MANY_EDGES: usize = 1_000_000;
@@ -27,15 +33,35 @@ const MANY_EDGES: usize = 1_000_000;
 const MAX_ROWS: usize = 1_000_000;
 
 /// Trains a model and writes the run folder.
-pub fn run(args: TrainArgs) -> Result<ExitCode> {
-    let choices = Choices::new(args.options.0, args.config.as_deref())?;
+pub fn run(mut args: TrainArgs, peers: Arc<dyn Peers>) -> Result<ExitCode> {
+    let is_first = peers.rank() == 0;
+    if !is_first && Mode::hear(&*peers)? == Mode::Runs {
+        return processes::help(peers);
+    }
+    let (resumed, saved) = Resumed::open(&mut args, is_first)?.unzip();
+    let options = std::mem::take(&mut args.options.0);
+    let choices = Choices::new(options, args.config.as_deref())?;
+    if !is_first {
+        return together::run(args, choices, resumed, saved, peers);
+    }
+    let count = peers.count();
+    if count > 1 {
+        // Opening a file uses the thread pool.
+        threads(args.threads)?;
+        let mode = Mode::of(choices.dataset());
+        mode.tell(&*peers)?;
+        if mode == Mode::Together {
+            return together::run(args, choices, resumed, saved, peers);
+        }
+        processes::hire(peers);
+    }
     // The global thread pool can be configured only before its first use.
     let resources = resources(args.threads, args.device)?;
     let place = Place::find(resources)?;
-    let splits = match choices.all_splits()? {
-        true => supergat::load_splits(choices.dataset(), &choices.load_options()?)?,
-        false => vec![supergat::load_with(choices.dataset(), &choices.load_options()?)?],
-    };
+    let splits = load(&choices).map_err(|error| match &resumed {
+        Some(resumed) => resumed.explained(error),
+        None => error,
+    })?;
     let dataset = &splits[0];
     let choice = choices.choose(dataset)?;
     let mut resolved = choices.resolve(&choice)?;
@@ -43,14 +69,21 @@ pub fn run(args: TrainArgs) -> Result<ExitCode> {
         resolved.seeds = splits.len() as u64;
     }
     let settings = &resolved.settings;
-    settings.training().check()?;
-    settings.architecture(dataset).check()?;
+    settings.check(dataset)?;
+    if count > 1 && resolved.all_seeds().len() == 1 {
+        let dataset = choices.dataset();
+        return Err(CliError::usage(format!(
+            "{dataset} is not divided into parts, so several processes cannot train one network on it: write a divided \
+             file with `supergat partition {dataset} --out FILE`, or train several runs with --seeds or --splits"
+        )));
+    }
     if args.print_config {
         output::to_stdout(|out| out.write_all(resolved.to_toml().as_bytes()))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let rows = tables::attention_rows(dataset, &settings.architecture(dataset));
-    let attention = rows > 0 && (args.attention || rows <= MAX_ROWS);
+    let edges = dataset.examples.iter().map(|example| example.graph.edges()).sum();
+    let rows = tables::attention_rows(edges, &settings.architecture(dataset));
+    let (attention, attention_note) = writes_attention(rows, args.attention);
     let exact = args.estimate || args.max_memory.is_some();
     let fit = Fit::of(dataset, &resolved, &place, if attention { rows } else { 0 }, args.max_memory, exact)?;
     if args.estimate {
@@ -62,58 +95,149 @@ pub fn run(args: TrainArgs) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     fit.check()?;
-    let folder = match &args.out {
-        Some(out) => RunFolder::named(out)?,
-        None => RunFolder::default_for(&dataset.name, &settings.model.to_string())?,
+    let folder = match (saved, &args.out) {
+        (Some(saved), _) => RunFolder::resumed(saved)?,
+        (None, Some(out)) => RunFolder::named(out)?,
+        (None, None) => RunFolder::default_for(&dataset.name, &settings.model.to_string())?,
     };
     let interrupt = Interrupt::listen()?;
-    let mut opening = Vec::from_iter(choice.recommendation.as_ref().map(recommend::opening));
-    opening.push(format!("settings: {}", choices.origin(&choice, &dataset.name)));
-    opening.extend(dataset.notes.iter().map(|note| format!("note: {note}")));
-    let unread = choices.unread(&choice);
-    if !unread.is_empty() {
-        opening.push(format!("note: {} does not use {}", settings.model, unread.join(", ")));
-    }
-
-    if is_tf32_unused(&resources) {
-        opening.push(NO_TF32.into());
-    }
-    if args.attention && rows == 0 {
-        opening.push("note: attention.csv is not written, because this model has no attention".into());
-    } else if !attention && rows > 0 {
-        opening.push(format!(
-            "note: attention.csv is not written, because it would have {rows} rows; --attention writes it"
-        ));
-    }
-
-    let edges: usize = dataset.examples.iter().map(|example| example.graph.edges()).sum();
+    let mut opening = first_lines(&choices, &choice, dataset);
+    opening.extend(is_tf32_unused(&resources).then(|| NO_TF32.into()));
+    opening.extend((count > 1).then(|| format!("{count} processes train runs of their own")));
+    opening.extend(attention_note);
+    opening.extend(abandoned_note(&folder).filter(|_| resumed.is_none()));
     let (is_device_open, is_large) = (args.device.device.is_none() && !args.quiet, edges > MANY_EDGES);
     if is_device_open && is_large && has_gpu() {
         opening.push(GPU_NOTE.into());
     }
     let look_for_gpu = is_device_open && !is_large;
-    let started = Instant::now();
-    let progress = Progress::new(args.quiet, &resolved, metric(dataset), opening, look_for_gpu);
-    let training = train(&splits, &resolved, resources, &progress, &interrupt)?;
-    let seconds = started.elapsed().as_secs_f64();
+    let progress = Progress::new(args.quiet, &resolved, metric_of(dataset, settings).name(), opening, look_for_gpu);
+    let (every, plan) = (args.checkpoint_every.unwrap_or_default(), resume::plan(&args, &resolved, resources));
+    let checkpoints = match &resumed {
+        Some(resumed) => Checkpoints::in_folder(&resumed.path, every),
+        None => Checkpoints::created_by(every, || folder.reserve(&plan)),
+    };
+    let checkpoints = checkpoints.report_to(|saving| progress.saving(saving));
+    if let Some(resumed) = &resumed {
+        progress.open_with(resumed.opening(&checkpoints.found()?, resolved.seeds as usize));
+    }
+    let training = train(&splits, &resolved, resources, &checkpoints, &progress, &interrupt);
+    let training = training.inspect_err(|error| report_checkpoint(&checkpoints, error, args.quiet))?;
+    let seconds = checkpoints.seconds();
 
     let split_of = |seed: u64| (seed - resolved.seed) as usize;
     let dataset = if resolved.all_splits { &splits[split_of(training.runs[training.best].seed)] } else { dataset };
-    let mut summary = RunSummary::of(dataset, &resolved.dataset, &training, seconds);
-    if resolved.all_splits {
-        summary.splits = summary.seeds.iter().map(|&seed| split_of(seed)).collect();
+    Results { args: &args, resolved: &resolved, dataset, training: &training, attention, seconds }.write(
+        &folder,
+        &checkpoints,
+        &interrupt,
+    )
+}
+
+/// A finished training, before its run folder is written.
+struct Results<'a> {
+    args: &'a TrainArgs,
+    resolved: &'a Resolved,
+    /// The dataset of the best run.
+    dataset: &'a Dataset,
+    training: &'a Training,
+    /// Whether attention.csv is written.
+    attention: bool,
+    seconds: f64,
+}
+
+impl Results<'_> {
+    /// Writes the run folder and prints the summary.
+    fn write(&self, folder: &RunFolder, checkpoints: &Checkpoints<'_>, interrupt: &Interrupt) -> Result<ExitCode> {
+        let Self { args, resolved, dataset, training, attention, seconds } = *self;
+        let mut summary = RunSummary::of(dataset, &resolved.dataset, training, seconds);
+        if resolved.all_splits {
+            summary.splits = summary.seeds.iter().map(|&seed| (seed - resolved.seed) as usize).collect();
+        }
+        let lines = report::lines(&training.runs);
+        let report = report::make(dataset, &training.classifier, &training.predictions, &lines, &summary)?;
+        let config = resolved.to_toml();
+        let contents = Contents { config, dataset, training, lines: &lines, report: &report, attention };
+        folder.write(&contents, &mut summary, interrupt).inspect_err(|error| {
+            interrupt.unless_quitting();
+            // The training need not be repeated once the folder can be written.
+            checkpoints.flush();
+            report_checkpoint(checkpoints, error, args.quiet);
+        })?;
+        if !training.interrupted {
+            folder.remove_checkpoint();
+        }
+        if args.json {
+            output::print_json(&summary)?;
+        } else {
+            output::print(&summary.table())?;
+        }
+        if !training.interrupted {
+            return Ok(ExitCode::SUCCESS);
+        }
+        if let Some(command) = command(checkpoints).filter(|_| !args.quiet) {
+            output::note(&format!("to continue this training: {command}"));
+        }
+        Ok(INTERRUPTED.into())
     }
-    let lines = report::lines(&training.runs);
-    let report = report::make(dataset, &training.classifier, &training.predictions, &lines, &summary)?;
-    let config = resolved.to_toml();
-    let contents = Contents { config, dataset, training: &training, lines: &lines, report: &report, attention };
-    folder.write(&contents, &mut summary, &interrupt).inspect_err(|_| interrupt.unless_quitting())?;
-    if args.json {
-        output::print_json(&summary)?;
-    } else {
-        output::print(&summary.table())?;
+}
+
+/// Returns whether attention.csv with so many rows is written, and a note if that may be unexpected.
+fn writes_attention(rows: usize, is_wanted: bool) -> (bool, Option<String>) {
+    match (rows, is_wanted) {
+        (0, true) => (false, Some("note: attention.csv is not written, because this model has no attention".into())),
+        (0, false) => (false, None),
+        (_, false) if rows > MAX_ROWS => {
+            let reason = format!("it would have {rows} rows; --attention writes it");
+            (false, Some(format!("note: attention.csv is not written, because {reason}")))
+        }
+        _ => (true, None),
     }
-    Ok(if training.interrupted { INTERRUPTED.into() } else { ExitCode::SUCCESS })
+}
+
+/// Returns a note about an unfinished training that would have the same folder.
+fn abandoned_note(folder: &RunFolder) -> Option<String> {
+    let run = folder.abandoned()?;
+    let (unfinished, command) = (checkpoint::path_of(&run), checkpoint::command(&run));
+    Some(format!("note: {} has an unfinished training; continue it with {command}", unfinished.display()))
+}
+
+/// Loads the dataset, once for each split that is trained.
+fn load(choices: &Choices) -> Result<Vec<Dataset>> {
+    let mut splits = match choices.all_splits()? {
+        true => supergat::load_splits(choices.dataset(), &choices.load_options()?)?,
+        false => vec![supergat::load_with(choices.dataset(), &choices.load_options()?)?],
+    };
+    for split in &mut splits {
+        split.weigh_classes(&choices.class_weight())?;
+    }
+    Ok(splits)
+}
+
+/// Returns the first lines of the progress: model, settings, and notes about the dataset and unused options.
+fn first_lines(choices: &Choices, choice: &Choice, dataset: &Dataset) -> Vec<String> {
+    let mut lines = Vec::from_iter(choice.recommendation.as_ref().map(recommend::opening));
+    lines.push(format!("settings: {}", choices.origin(choice, &dataset.name)));
+    lines.extend(dataset.notes.iter().map(|note| format!("note: {note}")));
+    lines.extend(output::node_order(dataset));
+    let unread = choices.unread(choice);
+    if !unread.is_empty() {
+        lines.push(format!("note: {} does not use {}", choice.settings.model, unread.join(", ")));
+    }
+    lines
+}
+
+/// Returns the command that resumes the training, if it has a checkpoint.
+fn command(checkpoints: &Checkpoints<'_>) -> Option<String> {
+    let run = checkpoint::run_of(&checkpoints.folder()?)?;
+    Some(checkpoint::command(&run))
+}
+
+/// Reports how to continue after an error, if there is a checkpoint. Wrong input would fail again.
+fn report_checkpoint(checkpoints: &Checkpoints<'_>, error: &CliError, quiet: bool) {
+    if let Some(command) = command(checkpoints).filter(|_| !quiet && error.code == 1) {
+        output::note(&format!("note: the checkpoint is kept; to continue this training: {command}"));
+    }
 }
 
 /// Trains all seeds or splits and shows the progress. Stops after the current epoch when the user presses Ctrl-C.
@@ -121,6 +245,7 @@ fn train(
     splits: &[Dataset],
     resolved: &Resolved,
     resources: Resources,
+    checkpoints: &Checkpoints<'_>,
     progress: &Progress,
     interrupt: &Interrupt,
 ) -> Result<Training> {
@@ -133,8 +258,8 @@ fn train(
         ControlFlow::Continue(())
     };
     let builder = Classifier::builder().settings(resolved.settings).seeds(resolved.all_seeds());
-    let Resources { threads, device, tf32 } = resources;
-    let builder = builder.threads(threads).device(device).tf32(tf32).observe(observe);
+    let builder = builder.decide(resolved.decision()).ensemble(resolved.is_ensemble());
+    let builder = builder.resources(resources).checkpoints(checkpoints).observe(observe);
     let training = if resolved.all_splits { builder.train_splits(splits) } else { builder.train(&splits[0]) };
     progress.finish();
     Ok(training?)

@@ -2,6 +2,7 @@
 
 use crate::config::Resolved;
 use crate::output;
+use crate::run_folder::checkpoint;
 use crate::run_folder::summary::percent;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
@@ -9,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use supergat::DeviceChoice;
 use supergat::engine::Epoch;
-use supergat::lab::{Observation, SeedRun, Summary};
+use supergat::lab::{Observation, Saving, SeedRun, Summary};
 
 /// Interval between lines where there is no bar.
 const INTERVAL: Duration = Duration::from_secs(10);
@@ -48,6 +49,9 @@ struct State {
     /// First lines. They are printed with the first epoch: if training cannot start, only the error is printed.
     opening: Vec<String>,
     stopping: bool,
+    /// Whether a checkpoint was written, and whether the last attempt failed.
+    saved: bool,
+    failed: bool,
     /// Whether to look for a GPU if the training will be long.
     look_for_gpu: bool,
 }
@@ -73,7 +77,17 @@ impl Progress {
             ProgressBar::new(length).with_style(style)
         });
         let (started, last_line) = (Instant::now(), Instant::now());
-        let state = State { epochs: 0, tests: Vec::new(), started, last_line, opening, stopping: false, look_for_gpu };
+        let state = State {
+            epochs: 0,
+            tests: Vec::new(),
+            started,
+            last_line,
+            opening,
+            stopping: false,
+            saved: false,
+            failed: false,
+            look_for_gpu,
+        };
         let first_split = resolved.all_splits.then_some(resolved.seed);
         Self { metric, first_split, seeds, max_epochs, quiet, bar, state: Mutex::new(state) }
     }
@@ -87,7 +101,7 @@ impl Progress {
         std::mem::take(&mut state.opening).iter().for_each(|text| self.line(text));
         match observation {
             Observation::Epoch(seed, epoch) => self.epoch(&mut state, seed, epoch),
-            Observation::Done(run) => self.done(&mut state, run),
+            Observation::Done(run, _) => self.done(&mut state, run),
         }
     }
 
@@ -95,6 +109,33 @@ impl Progress {
     pub fn stopping(&self) {
         if !self.quiet && !std::mem::replace(&mut self.state().stopping, true) {
             self.line("stopping after this epoch; Ctrl-C again quits at once, without a run folder");
+        }
+    }
+
+    /// Adds lines to the first ones.
+    pub fn open_with(&self, lines: Vec<String>) {
+        self.state().opening.extend(lines);
+    }
+
+    /// Reports the first checkpoint, and the first of several failed attempts to write one.
+    pub fn saving(&self, saving: Saving<'_>) {
+        let mut state = self.state();
+        let line = match saving {
+            Saving::Saved(folder) => {
+                state.failed = false;
+                let run = checkpoint::run_of(folder).unwrap_or_default();
+                (!std::mem::replace(&mut state.saved, true)).then(|| {
+                    format!("checkpoint: {}; after an interruption: {}", folder.display(), checkpoint::command(&run))
+                })
+            }
+            Saving::Failed(error) => {
+                let kept = if state.saved { ", and the previous one is kept" } else { "" };
+                (!std::mem::replace(&mut state.failed, true))
+                    .then(|| format!("note: no checkpoint could be written ({error}); training continues{kept}"))
+            }
+        };
+        if let Some(line) = line.filter(|_| !self.quiet) {
+            self.line(&line);
         }
     }
 

@@ -6,7 +6,7 @@ mod progress;
 
 use crate::args::TuneArgs;
 use crate::commands::recommend;
-use crate::config::keys::nearest_first;
+use crate::config::keys::{NODE_ORDER, nearest_first};
 use crate::config::{Choices, Resolved};
 use crate::error::{CliError, INTERRUPTED, Result};
 use crate::output;
@@ -14,7 +14,6 @@ use crate::process::fit::{Fit, Place};
 use crate::process::interrupt::Interrupt;
 use crate::process::{NO_TF32, is_tf32_unused, resources};
 use crate::run_folder::folder_name;
-use crate::run_folder::summary::metric;
 use folder::TuneFolder;
 use progress::TuneProgress;
 use std::ops::ControlFlow;
@@ -22,6 +21,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 use supergat::lab::tune::{Budget, Space, Tuning, tune};
+use supergat::lab::{Resources, metric_of};
 use toml::Value;
 
 /// Default number of seeds per trial, as in the paper.
@@ -40,11 +40,14 @@ pub fn run(args: TuneArgs) -> Result<ExitCode> {
     let resources = resources(args.threads, args.device)?;
     resources.check()?;
     let place = Place::find(resources)?;
-    let dataset = supergat::data::load_with(choices.dataset(), &choices.load_options()?)?;
+    let load_options = choices.load_options()?;
+    let resources = Resources { node_order: load_options.node_order, ..resources };
+    let mut dataset = supergat::data::load_with(choices.dataset(), &load_options)?;
+    dataset.weigh_classes(&choices.class_weight())?;
     let choice = choices.choose(&dataset)?;
     let resolved = choices.resolve(&choice)?;
-    if !resolved.reading.is_empty() {
-        let names: Vec<&str> = resolved.reading.keys().copied().collect();
+    let names: Vec<&str> = resolved.reading.keys().copied().filter(|name| *name != NODE_ORDER).collect();
+    if !names.is_empty() {
         return Err(CliError::usage(format!(
             "tune does not read {}: convert the dataset with these options first, then tune the file: supergat convert {} FILE.safetensors",
             names.join(", "),
@@ -52,14 +55,18 @@ pub fn run(args: TuneArgs) -> Result<ExitCode> {
         )));
     }
     let settings = resolved.settings;
-    settings.training().check()?;
-    settings.architecture(&dataset).check()?;
+    settings.check(&dataset)?;
     Fit::of(&dataset, &resolved, &place, 0, None, false)?.check()?;
     let space = Space::new(settings.model, &args.also);
     let default = || PathBuf::from("tune").join(folder_name(&dataset.name, &settings.model.to_string()));
-    let folder = TuneFolder::open(args.out.clone().unwrap_or_else(default), metric(&dataset), &space)?;
+    let folder = TuneFolder::open(
+        args.out.clone().unwrap_or_else(default),
+        metric_of(&dataset, &choice.settings).name(),
+        &space,
+    )?;
     let mut opening = Vec::from_iter(choice.recommendation.as_ref().map(recommend::opening));
     opening.push(format!("starting from: {}", choices.origin(&choice, &dataset.name)));
+    opening.extend(output::node_order(&dataset));
     if is_tf32_unused(&resources) {
         opening.push(NO_TF32.into());
     }
@@ -68,6 +75,7 @@ pub fn run(args: TuneArgs) -> Result<ExitCode> {
     let tuning = Tuning {
         source: resolved.dataset.clone(),
         split: resolved.split,
+        class_weight: choices.class_weight(),
         base: settings,
         space,
         seed: resolved.seed,

@@ -4,9 +4,12 @@ use super::Cpu;
 use super::contrast::Scores;
 use super::problem::{CpuProblem, Sampler};
 use super::scratch::{CpuScratch, Samples};
-use crate::device::{Attention, AttentionGradient, Mask, Place, ProjectedGradient, Supervision};
+use crate::device::{Attention, AttentionGradient, Mask, MessageGradient, Place, ProjectedGradient, Supervision};
 use crate::error::Result;
-use crate::kernels::{self, Buffer, EdgeLoss, Gradient, HeadLayout, Primitives, STATE, sum_parts, vector_sums};
+use crate::kernels::{
+    self, Buffer, EdgeLoss, Gradient, HeadLayout, OtherGradients, Others, Primitives, STATE, sum_columns, sum_parts,
+    vector_sums,
+};
 use crate::random::Stream;
 
 impl<'a, T: Primitives> Attention<'a, Cpu<T>> {
@@ -17,9 +20,11 @@ impl<'a, T: Primitives> Attention<'a, Cpu<T>> {
             slope: T::from_f64(self.slope),
             z: &self.z[..problem.nodes() * self.layout.stride()],
             source_score: self.source_score,
-            incoming: problem.graph().incoming().lists(),
+            others: Others { z: &self.z[..problem.nodes() * self.layout.stride()], source_score: self.source_score },
+            incoming: problem.lists().incoming.lists(),
             keep: self.keep.map(Mask::kernel),
             chosen: self.chosen.map(Vec::as_slice),
+            edges: problem.edge_terms(self.edge_vectors),
         }
     }
 }
@@ -33,6 +38,74 @@ pub(super) fn state_of<'a, T: Primitives>(
     &state[..problem.nodes() * STATE * layout.head_stride()]
 }
 
+/// Returns the coefficients and the logits of all edges, which `write` writes. Those of missing self-loops are zero.
+pub(super) fn of_edges<T: Primitives>(
+    problem: &CpuProblem<T>,
+    heads: usize,
+    write: impl FnOnce(&mut [T], &mut [T]),
+) -> [Vec<T>; 2] {
+    let values = problem.lists().edges * heads;
+    let [mut coefficients, mut logits] = [vec![T::ZERO; values], vec![T::ZERO; values]];
+    write(&mut coefficients, &mut logits);
+    let all = [coefficients, logits];
+    match &problem.no_loops {
+        Some(lists) => all.map(|values| lists.scattered(&values, heads)),
+        None => all,
+    }
+}
+
+/// Writes zeros to the sums of nodes that attend to no node, whose softmax has no terms.
+pub(in crate::device) fn clear_isolated<T: Primitives>(
+    isolated: &[u32],
+    layout: HeadLayout,
+    state: &mut [T],
+    sums: &mut [T],
+    feature_sums: &mut [T],
+) {
+    let (heads, per_node) = (layout.head_stride(), feature_sums.len() * layout.stride() / sums.len().max(1));
+    for &node in isolated {
+        let node = node as usize;
+        sums[node * layout.stride()..(node + 1) * layout.stride()].fill(T::ZERO);
+        feature_sums[node * per_node..(node + 1) * per_node].fill(T::ZERO);
+        // The first slot is that of the node's score, which sampled non-edges read.
+        state[(node * STATE + 1) * heads..(node + 1) * STATE * heads].fill(T::ZERO);
+    }
+}
+
+/// Returns the edge loss on the samples, and the number of sampled pairs.
+pub(super) fn edge_loss<'a, T: Primitives>(
+    supervision: &Supervision<'_, Cpu<T>>,
+    samples: &'a Samples,
+) -> Option<(EdgeLoss<'a>, usize)> {
+    let (Supervision::Edges { lambda_e }, Samples::Edges(samples)) = (supervision, samples) else { return None };
+    let loss = EdgeLoss {
+        positives: &samples.positives,
+        negatives_by_target: samples.by_target.lists(),
+        negatives_by_source: samples.by_source.lists(),
+        weight: lambda_e / samples.count() as f64,
+    };
+    Some((loss, samples.count()))
+}
+
+/// Computes the gradients of the features of edges in messages. Returns that of their weighted sums, which is empty if
+/// messages carry none.
+pub(super) fn messages_backward<'a, T: Primitives>(
+    problem: &CpuProblem<T>,
+    layout: HeadLayout,
+    from: AttentionGradient<'_, Cpu<T>>,
+    to: Option<MessageGradient<'a, Cpu<T>>>,
+    partial: &mut [T],
+) -> &'a [T] {
+    let (Some((matrix, sums)), Some(to)) = (from.messages, to) else { return &[] };
+    let (nodes, parts, stride) = (problem.nodes(), &problem.edges, layout.stride());
+    let per_node = layout.head_stride() * matrix.len() / stride;
+    let (sums, d_sums) = (&sums[..nodes * per_node], &mut to.sums[..nodes * per_node]);
+    let d_matrix = &mut partial[..parts.len() * matrix.len()];
+    T::messages_backward(parts, layout, [sums, matrix, &from.sums[..nodes * stride]], d_sums, d_matrix);
+    sum_parts(parts.len(), d_matrix, to.matrix);
+    d_sums
+}
+
 /// Computes the gradients of attention and of the loss on it; see [`crate::Device::attention_backward`].
 pub(super) fn backward<T: Primitives>(
     problem: &CpuProblem<T>,
@@ -43,37 +116,35 @@ pub(super) fn backward<T: Primitives>(
     to: ProjectedGradient<'_, Cpu<T>>,
     place: Place<'_, Cpu<T>>,
 ) -> Result<()> {
-    let (graph, nodes, layout) = (problem.graph(), problem.nodes(), attention.layout);
+    let (graph, lists) = (problem.graph(), problem.lists());
+    let (nodes, layout) = (problem.nodes(), attention.layout);
     let stride = layout.stride();
     let CpuScratch { active, partial, losses, samples, .. } = scratch;
-    let sampled = match (&supervision, &*samples) {
-        (Supervision::Edges { lambda_e }, Samples::Edges(samples)) => Some((*lambda_e, samples)),
-        _ => None,
-    };
-    let edge_loss = sampled.map(|(lambda_e, samples)| EdgeLoss {
-        positives: &samples.positives,
-        negatives_by_target: samples.by_target.lists(),
-        negatives_by_source: samples.by_source.lists(),
-        weight: lambda_e / samples.count() as f64,
-    });
+    let edge_loss = edge_loss(&supervision, samples);
+    let pairs = edge_loss.map(|(_, pairs)| pairs);
     let vectors = from.vectors.map_or([&[][..], &[][..]], |a| a.split_at(stride).into());
     let (attention, state) = (attention.kernel(problem), state_of(problem, layout, from.state));
+    let messages = messages_backward(problem, layout, from, to.messages, partial);
     let gradient = Gradient {
         state,
         out: &from.sums[..nodes * stride],
         active: &active[..nodes],
+        others: OtherGradients { state, out: &from.sums[..nodes * stride], active: &active[..nodes], messages },
         vectors,
-        outgoing: graph.outgoing().lists(),
-        place_at_target: graph.place_at_target(),
-        symmetric: graph.is_symmetric(),
-        edge_loss,
+        outgoing: lists.outgoing.lists(),
+        place_at_target: lists.place_at_target,
+        symmetric: lists.symmetric,
+        edge_loss: edge_loss.map(|(loss, _)| loss),
+        messages,
     };
     let parts = &problem.edges;
-    let sums = &mut partial[..parts.len() * vector_sums(layout)];
+    let edge_features = attention.edges.map_or(0, |terms| terms.vectors.len() / layout.head_stride());
+    let per_part = vector_sums(layout, edge_features);
+    let sums = &mut partial[..parts.len() * per_part];
     let losses = &mut losses[..parts.len()];
     let d_z = &mut to.z[..nodes * stride];
-    T::attention_backward(parts, attention, gradient, d_z, sums, losses);
-    let mut loss = sampled.map_or(0.0, |(_, samples)| losses.iter().sum::<f64>() / samples.count().max(1) as f64);
+    T::attention_backward(parts, &[(attention, gradient)], d_z, &mut [], sums, losses);
+    let mut loss = pairs.map_or(0.0, |pairs| losses.iter().sum::<f64>() / pairs.max(1) as f64);
     if let (Supervision::Margins { clock, layer }, Sampler::Margins(plan), Samples::Margins(samples)) =
         (supervision, &problem.supervision, samples)
     {
@@ -81,8 +152,12 @@ pub(super) fn backward<T: Primitives>(
         let scores = Scores { parts, graph, attention, state, vectors };
         loss = samples.backward(plan, scores, d_z, sums, losses);
     }
-    if let Some(d_vectors) = to.vectors {
-        sum_parts(parts.len(), sums, d_vectors);
+    // The sums of a part are the gradients of the vectors of GO and MX, then of those of edge features.
+    let (vectors, edge_vectors) = (2 * stride, per_part - 2 * stride);
+    for (to, start, length) in [(to.vectors, 0, vectors), (to.edge_vectors, vectors, edge_vectors)] {
+        if let Some(to) = to {
+            sum_columns(parts.len(), sums, per_part, start, &mut to[..length]);
+        }
     }
     place.record.losses[place.example][1] += loss;
     Ok(())

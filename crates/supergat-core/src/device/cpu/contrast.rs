@@ -5,7 +5,8 @@ use crate::error::{Error, Result};
 use crate::example::Example;
 use crate::graph::{Adjacency, Graph};
 use crate::kernels::{
-    Attention, Margin, Parts, Pool, Primitives, ScoreGradient, compare_classes, draw_rivals, group_by_rival,
+    Attention, Margin, NodeScores, OutgoingEdges, Parts, Pool, Primitives, RivalDraws, STATE, ScoreGradient,
+    compare_classes, draw_rivals, group_by_rival,
 };
 use crate::labels::Labels;
 use crate::layers::{Boundary, Contrast};
@@ -39,15 +40,12 @@ impl ContrastPlan {
             (Some(_), Labels::Single { of, .. }) => {
                 let mut class = vec![Labels::UNKNOWN; graph.nodes()];
                 example.train.iter().for_each(|&node| class[node as usize] = of[node as usize]);
-                let (alike, offsets, neighbours) = compare_classes(graph.incoming().lists(), &class, Labels::UNKNOWN);
+                let (alike, offsets, neighbours) =
+                    compare_classes(graph.incoming().lists(), 0, &class, Labels::UNKNOWN);
                 Some(Classes { alike, unlike: Adjacency { offsets, neighbours } })
             }
             (Some(_), Labels::Multi { .. }) => {
-                return Err(Error::Hyperparameter {
-                    name: "lambda_b",
-                    value: "given".into(),
-                    reason: "classes have a boundary only where every node has one class; use the model cgat".into(),
-                });
+                return Err(no_boundary());
             }
         };
         Ok(Self { contrast, classes })
@@ -62,6 +60,15 @@ impl ContrastPlan {
     pub fn slots(&self, graph: &Graph) -> [usize; 2] {
         let slots = graph.edges() * self.contrast.negatives_per_edge;
         [slots, if self.classes.is_some() { slots } else { 0 }]
+    }
+}
+
+/// Returns the error of a loss between classes on nodes of several classes.
+pub(in crate::device) fn no_boundary() -> Error {
+    Error::Hyperparameter {
+        name: "lambda_b",
+        value: "given".into(),
+        reason: "classes have a boundary only where every node has one class; use the model cgat".into(),
     }
 }
 
@@ -96,11 +103,10 @@ impl Comparisons {
         stream: Stream,
         per_edge: usize,
     ) {
+        let draws = RivalDraws { stream, first_edge: 0, per_edge };
         let incoming = graph.incoming().lists();
         self.rivals.resize(graph.edges() * per_edge, 0);
-        timed("draw_rivals", || {
-            draw_rivals(parts, incoming, pool, among.map(Vec::as_slice), stream, per_edge, &mut self.rivals)
-        });
+        timed("draw_rivals", || draw_rivals(parts, incoming, pool, among.map(Vec::as_slice), draws, &mut self.rivals));
         let Self { rivals, offsets, triples } = self;
         timed("group_by_rival", || group_by_rival(incoming, rivals, per_edge, offsets, triples));
     }
@@ -138,7 +144,7 @@ impl ContrastSamples {
     pub fn draw(&mut self, graph: &Graph, parts: &Parts, plan: &ContrastPlan, stream: impl Fn(Purpose) -> Stream) {
         let Self { structure, boundary } = self;
         let (incoming, per_edge) = (graph.incoming().lists(), plan.contrast.negatives_per_edge);
-        let others = (Pool::Outside(incoming), stream(Purpose::ContrastRivals));
+        let others = (Pool::Outside(incoming, graph.nodes()), stream(Purpose::ContrastRivals));
         match &plan.classes {
             None => structure.draw(graph, parts, others.0, None, others.1, per_edge),
             Some(Classes { alike, unlike }) => {
@@ -164,11 +170,13 @@ impl ContrastSamples {
         let boundary = boundary
             .map(|Boundary { lambda_b, margin_b }| self.boundary.margin(negatives_per_edge, heads, lambda_b, margin_b));
         let Scores { parts, graph, attention, state, vectors } = scores;
-        let outgoing = (graph.outgoing().lists(), graph.place_at_target());
+        let first_edges = &graph.incoming().offsets;
+        let outgoing = OutgoingEdges { lists: graph.outgoing().lists(), places: graph.place_at_target(), first_edges };
+        let scores = NodeScores { targets: state, target_rows: STATE, sources: attention.source_score, first_node: 0 };
         let mut sum = 0.0;
         for margin in [Some(structure), boundary].into_iter().flatten() {
             let to = ScoreGradient { z: &mut *d_z, vectors: &mut *d_vectors, losses: &mut *losses };
-            T::margin_backward(parts, attention, state, margin, outgoing, vectors, to);
+            T::margin_backward(parts, attention, scores, margin, outgoing, vectors, to);
             sum += margin.weight * losses.iter().sum::<f64>();
         }
         sum

@@ -3,10 +3,11 @@
 
 use crate::features::{Features, SparseMatrix};
 use crate::kernels::{Compressed, Dense, Mask, Parts, Primitives};
+use std::ops::Range;
 
 /// Rows that a layer reads.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Rows<'a, T> {
+pub(in crate::device) enum Rows<'a, T> {
     /// Node features.
     Features(&'a Features<T>),
     /// Output of a hidden layer, including padding.
@@ -15,11 +16,11 @@ pub(super) enum Rows<'a, T> {
 
 /// Division of the work on one example's input among threads.
 #[derive(Debug, Clone)]
-pub(super) struct InputParts {
+pub(in crate::device) struct InputParts {
     /// Division into equal numbers of rows.
-    pub(super) rows: Parts,
+    pub(in crate::device) rows: Parts,
     /// Division into about equal numbers of stored features.
-    features: Parts,
+    pub(in crate::device) features: Parts,
     /// Divisions for weight gradients, where each part has its own copy of the weights: for features, and for
     /// the output of a hidden layer.
     copies: [Parts; 2],
@@ -27,15 +28,19 @@ pub(super) struct InputParts {
 
 impl InputParts {
     /// Divides the rows of `features`.
-    pub(super) fn new<T: Primitives>(features: &Features<T>) -> Self {
-        let (rows, columns) = (features.rows(), features.columns());
-        let even = Parts::even(rows, 64);
-        let hidden = Parts::for_copies(rows, |row| row as u64, 1);
+    pub(in crate::device) fn new<T: Primitives>(features: &Features<T>) -> Self {
+        Self::of_rows(features, 0..features.rows())
+    }
+
+    /// Divides some of the rows of `features`.
+    pub(in crate::device) fn of_rows<T: Primitives>(features: &Features<T>, rows: Range<usize>) -> Self {
+        let even = Parts::even(rows.clone(), 64);
+        let hidden = Parts::for_copies(rows.clone(), |row| row as u64, 1);
         match features {
             Features::Dense { .. } => Self { features: even.clone(), copies: [hidden.clone(), hidden], rows: even },
             Features::Sparse(m) => Self {
-                features: Parts::by_offsets(m.offsets()),
-                copies: [Parts::for_copies(rows, |row| m.offsets()[row], columns), hidden],
+                features: Parts::by_offsets_of(m.offsets(), rows.clone()),
+                copies: [Parts::for_copies(rows, |row| m.offsets()[row], features.columns()), hidden],
                 rows: even,
             },
         }
@@ -43,7 +48,7 @@ impl InputParts {
 
     /// Returns the number of copies of the weights that the weight gradient of the first or a later layer
     /// needs.
-    pub(super) fn copies(&self, first: bool) -> usize {
+    pub(in crate::device) fn copies(&self, first: bool) -> usize {
         match self.copies[usize::from(!first)].len() {
             0 | 1 => 0,
             copies => copies,
@@ -62,9 +67,9 @@ impl<'a, T: Primitives> Rows<'a, T> {
     }
 
     /// Computes `out = drop(X) W`.
-    pub(super) fn product(
+    pub(in crate::device) fn product(
         &self,
-        parts: &InputParts,
+        parts: &Parts,
         mask: Option<Mask<'_, T>>,
         weight: &[T],
         stride: usize,
@@ -72,14 +77,14 @@ impl<'a, T: Primitives> Rows<'a, T> {
     ) {
         match self {
             Self::Features(Features::Sparse(m)) => {
-                T::sparse_product(&parts.features, entries(m), mask, weight, stride, out);
+                T::sparse_product(parts, entries(m), mask, weight, stride, out);
             }
-            _ => T::dense_product(&parts.rows, self.dense().expect("not sparse"), mask, weight, stride, out),
+            _ => T::dense_product(parts, self.dense().expect("not sparse"), mask, weight, stride, out),
         }
     }
 
     /// Computes the gradient of `W`, `drop(X)^T G`. Parts add up their sums in `copies`.
-    pub(super) fn weight_gradient(
+    pub(in crate::device) fn weight_gradient(
         &self,
         parts: &InputParts,
         mask: Option<Mask<'_, T>>,

@@ -1,30 +1,39 @@
 //! The CPU as a device: buffers are slices, and every primitive is a kernel whose work is divided into parts.
 
 mod attention;
+mod attention_v2;
+mod block;
 mod contrast;
 mod input;
 mod problem;
 mod scratch;
 
+pub(in crate::device) use attention::clear_isolated;
+pub(in crate::device) use block::{RowSums, backward as block_backward, forward as block_forward};
+pub(in crate::device) use contrast::no_boundary;
+pub(in crate::device) use input::{InputParts, Rows};
 pub use problem::CpuProblem;
 pub use scratch::CpuScratch;
 
 use super::{
-    Adam, Attention, AttentionGradient, Device, FromAbove, Input, LayerWidth, Mask, Output, OutputGradient,
-    ParameterMemory, Place, ProjectedGradient, Random, Readings, SumsGradient, Supervision,
+    Adam, Attention, AttentionGradient, AttentionV2, Block, BlockGradient, BlockGradients, BlockInput, BlockOutput,
+    Device, FromAbove, Input, LayerWidth, Mask, Output, OutputGradient, ParameterMemory, Place, ProjectedGradient,
+    Random, Readings, SumsGradient, Supervision,
 };
 use crate::architecture::Architecture;
 use crate::error::{Error, Result};
 use crate::example::Example;
 use crate::kernels::{
-    self, Aggregation, Buffer, Dense, Dropout, HeadLayout, Neighbours, Primitives, STATE, Slice, sum_parts, transpose,
+    self, Aggregation, Buffer, Dense, Dropout, Form, HeadLayout, LabelTerms, Neighbours, Primitives, STATE, Slice,
+    sum_parts, transpose,
 };
 use crate::layers::{AttentionLoss, Draw, Join};
 use crate::memory::Arena;
 use crate::model_kind::Convolution;
 use crate::random::{Purpose, Stream};
-use attention::state_of;
-use input::Rows;
+use crate::sampling::EdgeSamples;
+use attention::{of_edges, state_of};
+use block::OwnRows;
 use problem::Sampler;
 use scratch::Samples;
 use std::marker::PhantomData;
@@ -70,6 +79,7 @@ impl<T: Primitives> Device for Cpu<T> {
     type Number = T;
     type Numbers = Buffer<T>;
     type Bits = Vec<u8>;
+    type Example = Example<T>;
     type Problem = CpuProblem<T>;
     type Scratch = CpuScratch<T>;
     type Clock = Draw;
@@ -101,6 +111,14 @@ impl<T: Primitives> Device for Cpu<T> {
 
     fn copy(&self, from: &Buffer<T>, to: &mut Buffer<T>) -> Result<()> {
         to.copy_from_slice(from);
+        Ok(())
+    }
+
+    fn supports(&self, _: &Architecture) -> Result<()> {
+        Ok(())
+    }
+
+    fn supports_form(&self, _: Form) -> Result<()> {
         Ok(())
     }
 
@@ -159,7 +177,7 @@ impl<T: Primitives> Device for Cpu<T> {
         layout: HeadLayout,
         keep: &mut Vec<u8>,
     ) -> Result<()> {
-        let bytes = problem.graph().edges() * layout.groups;
+        let bytes = problem.lists().edges * layout.groups;
         dropout.fill_heads(random.stream(), layout.lane_heads, &mut keep[..bytes]);
         Ok(())
     }
@@ -173,8 +191,10 @@ impl<T: Primitives> Device for Cpu<T> {
         stride: usize,
         out: &mut Buffer<T>,
     ) -> Result<()> {
+        let InputParts { rows, features, .. } = &problem.input;
+        let parts = if let Input::Features = x { features } else { rows };
         let out = &mut out[..problem.nodes() * stride];
-        x.rows(problem).product(&problem.input, mask.map(Mask::kernel), weight, stride, out);
+        x.rows(problem).product(parts, mask.map(Mask::kernel), weight, stride, out);
         Ok(())
     }
 
@@ -249,11 +269,22 @@ impl<T: Primitives> Device for Cpu<T> {
         attention: Attention<'_, Self>,
         state: &mut Buffer<T>,
         sums: &mut Buffer<T>,
+        messages: Option<(&Buffer<T>, &mut Buffer<T>)>,
     ) -> Result<()> {
         let (nodes, layout) = (problem.nodes(), attention.layout);
         let state = &mut state[..nodes * STATE * layout.head_stride()];
         let sums = &mut sums[..nodes * layout.stride()];
-        T::attention_forward(&problem.edges, attention.kernel(problem), state, sums);
+        let attention = attention.kernel(problem);
+        let Some((matrix, feature_sums)) = messages else {
+            T::attention_forward(&problem.edges, &[attention], state, sums, &mut []);
+            clear_isolated(problem.isolated(), layout, state, sums, &mut []);
+            return Ok(());
+        };
+        let per_node = layout.head_stride() * matrix.len() / layout.stride();
+        let feature_sums = &mut feature_sums[..problem.nodes() * per_node];
+        T::attention_forward(&problem.edges, &[attention], state, sums, feature_sums);
+        clear_isolated(problem.isolated(), layout, state, sums, feature_sums);
+        T::messages_forward(&problem.edges, layout, feature_sums, matrix, sums);
         Ok(())
     }
 
@@ -268,21 +299,24 @@ impl<T: Primitives> Device for Cpu<T> {
         {
             let streams = [Purpose::PositiveEdges, Purpose::NegativePairs]
                 .map(|purpose| Stream::new(clock.seed, clock.step, layer, purpose));
-            samples.draw(problem.graph(), sampler, *sizes, streams);
+            samples.draw_of(problem.lists().edges, problem.graph(), sampler, *sizes, streams);
         }
         Ok(())
     }
 
     fn set_samples(&self, problem: &CpuProblem<T>, negatives: &[[u32; 2]], scratch: &mut CpuScratch<T>) -> Result<()> {
         if let Samples::Edges(samples) = &mut scratch.samples {
-            samples.set(problem.graph(), negatives);
+            samples.set_of(problem.lists().edges, problem.nodes(), negatives);
         }
         Ok(())
     }
 
-    fn samples(&self, _: &CpuProblem<T>, scratch: &CpuScratch<T>) -> Result<(Vec<u8>, Vec<[u32; 2]>)> {
+    fn samples(&self, problem: &CpuProblem<T>, scratch: &CpuScratch<T>) -> Result<(Vec<u8>, Vec<[u32; 2]>)> {
         Ok(match &scratch.samples {
-            Samples::Edges(samples) => (samples.positives.clone(), samples.negatives.clone()),
+            Samples::Edges(EdgeSamples { positives, negatives, .. }) => {
+                let lists = problem.no_loops.as_ref();
+                (lists.map_or_else(|| positives.clone(), |lists| lists.scattered_bits(positives)), negatives.clone())
+            }
             _ => (Vec::new(), Vec::new()),
         })
     }
@@ -306,11 +340,10 @@ impl<T: Primitives> Device for Cpu<T> {
         attention: Attention<'_, Self>,
         state: &Buffer<T>,
     ) -> Result<[Vec<T>; 2]> {
-        let values = problem.graph().edges() * attention.layout.heads;
-        let [mut coefficients, mut logits] = [vec![T::ZERO; values], vec![T::ZERO; values]];
         let state = state_of(problem, attention.layout, state);
-        T::edge_values(attention.kernel(problem), state, &mut coefficients, &mut logits);
-        Ok([coefficients, logits])
+        Ok(of_edges(problem, attention.layout.heads, |coefficients, logits| {
+            T::edge_values(attention.kernel(problem), state, coefficients, logits);
+        }))
     }
 
     fn pair_logits(
@@ -325,6 +358,55 @@ impl<T: Primitives> Device for Cpu<T> {
         Ok(out)
     }
 
+    fn attention_v2_forward(
+        &self,
+        problem: &CpuProblem<T>,
+        attention: AttentionV2<'_, Self>,
+        state: &mut Buffer<T>,
+        sums: &mut Buffer<T>,
+        messages: Option<(&Buffer<T>, &mut Buffer<T>)>,
+    ) -> Result<()> {
+        attention_v2::forward(problem, attention, state, sums, messages);
+        Ok(())
+    }
+
+    fn attention_v2_backward(
+        &self,
+        problem: &CpuProblem<T>,
+        attention: AttentionV2<'_, Self>,
+        supervision: Supervision<'_, Self>,
+        from: AttentionGradient<'_, Self>,
+        scratch: &mut CpuScratch<T>,
+        to: ProjectedGradient<'_, Self>,
+        place: Place<'_, Self>,
+    ) -> Result<()> {
+        attention_v2::backward(problem, attention, supervision, from, scratch, to, place);
+        Ok(())
+    }
+
+    fn v2_edge_values(
+        &self,
+        problem: &CpuProblem<T>,
+        attention: AttentionV2<'_, Self>,
+        state: &Buffer<T>,
+    ) -> Result<[Vec<T>; 2]> {
+        let state = state_of(problem, attention.layout, state);
+        Ok(of_edges(problem, attention.layout.heads, |coefficients, logits| {
+            T::v2_edge_values(attention.kernel(problem), state, coefficients, logits);
+        }))
+    }
+
+    fn v2_pair_logits(
+        &self,
+        problem: &CpuProblem<T>,
+        attention: AttentionV2<'_, Self>,
+        pairs: &[[u32; 2]],
+    ) -> Result<Vec<T>> {
+        let mut out = vec![T::ZERO; pairs.len()];
+        T::v2_pair_logits(attention.kernel(problem), pairs, &mut out);
+        Ok(out)
+    }
+
     fn convolve(
         &self,
         problem: &CpuProblem<T>,
@@ -335,7 +417,12 @@ impl<T: Primitives> Device for Cpu<T> {
     ) -> Result<()> {
         let (nodes, stride) = (problem.nodes(), convolution.halves() * width);
         let [outer, inner] = &problem.factors;
-        let sum = aggregation(convolution, problem.graph().incoming().lists(), outer, inner);
+        let sum = aggregation(
+            convolution,
+            problem.graph().incoming().lists(),
+            [outer, inner],
+            &problem.edge_weights.by_incoming,
+        );
         let root = (stride > width).then_some(Slice { stride, offset: width });
         let (z, sums) = (&z[..nodes * stride], &mut sums[..nodes * width]);
         T::aggregate(&problem.edges, sum, width, z, stride, root, sums, width);
@@ -354,7 +441,12 @@ impl<T: Primitives> Device for Cpu<T> {
     ) -> Result<()> {
         let (nodes, stride) = (problem.nodes(), convolution.halves() * width);
         let [outer, inner] = &problem.factors;
-        let sum = aggregation(convolution, problem.graph().outgoing().lists(), inner, outer);
+        let sum = aggregation(
+            convolution,
+            problem.graph().outgoing().lists(),
+            [inner, outer],
+            &problem.edge_weights.by_outgoing,
+        );
         let (gradient, d_z) = (&gradient[..nodes * width], &mut d_z[..nodes * stride]);
         T::aggregate(&problem.edges, sum, width, gradient, width, None, d_z, stride);
         if stride > width {
@@ -411,10 +503,43 @@ impl<T: Primitives> Device for Cpu<T> {
         Ok(())
     }
 
+    fn norm_statistics(&self, block: Block, nodes: usize) -> usize {
+        block::statistics(block, nodes)
+    }
+
+    fn block_forward(
+        &self,
+        problem: &CpuProblem<T>,
+        block: Block,
+        from: BlockInput<'_, Self>,
+        to: BlockOutput<'_, Self>,
+    ) -> Result<()> {
+        block::forward(&mut OwnRows(&problem.input.rows, problem.nodes()), block, from, to)
+    }
+
+    fn block_backward(
+        &self,
+        problem: &CpuProblem<T>,
+        block: Block,
+        from: BlockGradient<'_, Self>,
+        scratch: &mut CpuScratch<T>,
+        to: BlockGradients<'_, Self>,
+    ) -> Result<()> {
+        let CpuScratch { active, partial, .. } = scratch;
+        block::backward(&mut OwnRows(&problem.input.rows, problem.nodes()), block, from, (active, partial), to)
+    }
+
+    fn add_rows(&self, problem: &CpuProblem<T>, width: usize, rows: &Buffer<T>, sum: &mut Buffer<T>) -> Result<()> {
+        let length = problem.nodes() * width;
+        T::add_list(&mut sum[..length], &rows[..length]);
+        Ok(())
+    }
+
     fn label_loss_backward(
         &self,
         problem: &CpuProblem<T>,
         logits: &Buffer<T>,
+        focal_gamma: f64,
         gradient: &mut Buffer<T>,
         scratch: &mut CpuScratch<T>,
         place: Place<'_, Self>,
@@ -425,7 +550,11 @@ impl<T: Primitives> Device for Cpu<T> {
             &problem.input.rows,
             &example.labels,
             &problem.chosen,
-            example.train.len(),
+            LabelTerms {
+                class_weights: example.class_weights.as_deref().unwrap_or(&[]),
+                total: example.training_weight(),
+                focal_gamma,
+            },
             &logits[..length],
             &mut gradient[..length],
             &mut scratch.losses,
@@ -459,8 +588,8 @@ impl<T: Primitives> Device for Cpu<T> {
 fn aggregation<'a, T>(
     convolution: Convolution,
     lists: Neighbours<'a>,
-    outer: &'a [T],
-    inner: &'a [T],
+    [outer, inner]: [&'a [T]; 2],
+    weights: &'a [T],
 ) -> Aggregation<'a, T> {
-    Aggregation { lists, outer, inner, own: convolution != Convolution::SageRoot }
+    Aggregation { lists, outer, inner, weights, own: convolution != Convolution::SageRoot }
 }

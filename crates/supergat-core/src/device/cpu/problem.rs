@@ -3,10 +3,12 @@
 use super::contrast::ContrastPlan;
 use super::input::InputParts;
 use crate::architecture::Architecture;
+use crate::device::{Lists, NoLoops};
+use crate::edge_attributes::EdgeWeights;
 use crate::error::Result;
 use crate::example::Example;
 use crate::graph::Graph;
-use crate::kernels::{Parts, Primitives};
+use crate::kernels::{Buffer, EdgeTerms, Parts, Primitives};
 use crate::layers::AttentionLoss;
 use crate::model_kind::ModelKind;
 use crate::sampling::{NegativeSampler, SampleSizes};
@@ -25,6 +27,14 @@ pub struct CpuProblem<T> {
     pub(super) supervision: Sampler,
     /// Weights of the sums of a graph convolution: outer and inner factors. Empty for other models.
     pub(super) factors: [Vec<T>; 2],
+    /// Weights of edges in graph convolutions; empty for other models.
+    pub(super) edge_weights: EdgeWeights<T>,
+    /// ln of the weights of edges in attention; empty if all are 1.
+    log_weights: Vec<T>,
+    /// Neighbour lists of attention without self-loops, if it has none.
+    pub(super) no_loops: Option<NoLoops>,
+    /// Features of edges in attention without self-loops.
+    features_without_loops: Vec<T>,
 }
 
 /// Samplers of the loss on attention.
@@ -43,6 +53,7 @@ impl Sampler {
     pub(super) fn capacity(&self, graph: &Graph) -> [usize; 2] {
         match self {
             Self::None => [0, 0],
+            // One bit per edge; without self-loops there are fewer.
             Self::Edges(_, sizes) => [graph.edges(), sizes.negatives],
             Self::Margins(plan) => plan.slots(graph),
         }
@@ -57,27 +68,83 @@ impl<T: Primitives> CpuProblem<T> {
             graph.incoming().offsets.iter().zip(&graph.outgoing().offsets).map(|(a, b)| a + b).collect();
         let mut chosen = vec![false; graph.nodes()];
         example.train.iter().for_each(|&node| chosen[node as usize] = true);
+        let no_loops = (!architecture.blocks.attends_to_self()).then(|| NoLoops::new(graph));
         let supervision = match loss {
             _ if example.train.is_empty() => Sampler::None,
             AttentionLoss::None => Sampler::None,
             AttentionLoss::Edges { p_e, p_n } => {
-                Sampler::Edges(NegativeSampler::new(graph), SampleSizes::new(graph, p_e, p_n)?)
+                let all = SampleSizes::new(graph, p_e, p_n)?;
+                let sizes = match &no_loops {
+                    Some(lists) => SampleSizes::of(graph.nodes(), lists.lists().edges, p_e, p_n)?,
+                    None => all,
+                };
+                Sampler::Edges(NegativeSampler::new(graph), sizes)
             }
             AttentionLoss::Margins(contrast) => Sampler::Margins(ContrastPlan::new(example, contrast)?),
         };
-        let factors = match architecture.model {
-            ModelKind::Convolution(convolution) => {
-                convolution.factors(graph).map(|factors| factors.into_iter().map(T::from_f64).collect())
+        let weights = example.edges.as_ref().map_or(&[][..], |edges| edges.weights());
+        if !weights.is_empty() {
+            architecture.model.accepts_edge_weights()?;
+        }
+        let (mut log_weights, mut factors) = (Vec::new(), [Vec::new(), Vec::new()]);
+        let mut edge_weights = EdgeWeights { by_incoming: Vec::new(), by_outgoing: Vec::new() };
+        match architecture.model {
+            ModelKind::Attention { .. } => {
+                log_weights = weights.iter().map(|weight| T::from_f64(weight.to_f64().ln())).collect();
             }
-            _ => [Vec::new(), Vec::new()],
+            ModelKind::Convolution(convolution) => {
+                edge_weights = EdgeWeights::new(graph, example.edges.as_deref());
+                factors = convolution
+                    .factors(graph.nodes(), |node| edge_weights.degrees(graph, node))
+                    .map(|factors| factors.into_iter().map(T::from_f64).collect());
+            }
+            _ => {}
+        }
+        let mut features_without_loops = Vec::new();
+        if let Some(lists) = &no_loops {
+            log_weights = lists.gathered(&log_weights, 1);
+            if let Some(edges) = &example.edges {
+                features_without_loops = lists.gathered(edges.features(), edges.width());
+            }
+        }
+        Ok(Self {
+            example: example.clone(),
+            input: InputParts::new(&example.features),
+            edges: Parts::by_offsets(&work),
+            chosen,
+            supervision,
+            factors,
+            edge_weights,
+            log_weights,
+            no_loops,
+            features_without_loops,
+        })
+    }
+
+    /// Returns the weights and features of edges in attention.
+    pub(super) fn edge_terms<'a>(&'a self, vectors: Option<&'a Buffer<T>>) -> Option<EdgeTerms<'a, T>> {
+        let (vectors, attributes) = (vectors.map_or(&[][..], |vectors| vectors), self.example.edges.as_ref()?);
+        let (width, features) = match &self.no_loops {
+            _ if vectors.is_empty() => (0, &[][..]),
+            Some(_) => (attributes.width(), &self.features_without_loops[..]),
+            None => (attributes.width(), attributes.features()),
         };
-        let input = InputParts::new(&example.features);
-        let edges = Parts::by_offsets(&work);
-        Ok(Self { example: example.clone(), input, edges, chosen, supervision, factors })
+        let is_read = !(vectors.is_empty() && self.log_weights.is_empty());
+        is_read.then_some(EdgeTerms { log_weights: &self.log_weights, width, features, vectors })
     }
 
     pub(super) fn graph(&self) -> &Graph {
         &self.example.graph
+    }
+
+    /// Returns the nodes that attend to no node.
+    pub(super) fn isolated(&self) -> &[u32] {
+        self.no_loops.as_ref().map_or(&[], NoLoops::isolated)
+    }
+
+    /// Returns the neighbour lists of attention.
+    pub(super) fn lists(&self) -> Lists<'_> {
+        self.no_loops.as_ref().map_or_else(|| Lists::of(self.graph()), NoLoops::lists)
     }
 
     pub(super) fn nodes(&self) -> usize {

@@ -83,7 +83,7 @@ impl<T: Primitives> CpuScratch<T> {
         };
         Self {
             active: arena.list(nodes),
-            partial: arena.numbers(parts * widest(&|l| 2 * l.stride)),
+            partial: arena.numbers(parts * widest(&|l| l.sums)),
             losses: arena.list(parts),
             samples,
             copies: arena.numbers(copies),

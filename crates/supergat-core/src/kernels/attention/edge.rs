@@ -1,7 +1,8 @@
 //! Formulas of the gradient for one edge and for one sampled non-edge.
 
 use super::input::{
-    Attention, EdgeLoss, Gradient, INVERSE, LARGEST, SCORE, SHARED, STATE, if_chosen, kept, leaky, score_scale,
+    Attention, EdgeLoss, EdgeTerms, Gradient, INVERSE, LARGEST, SCORE, SHARED, STATE, add_features, if_chosen, kept,
+    leaky, score_scale,
 };
 use crate::kernels::forms::FormKernel;
 use crate::kernels::loss::SoftplusSum;
@@ -19,8 +20,20 @@ pub(super) struct Node<'a, T> {
     state: &'a [[T; LANES]],
     /// `a_source . z`.
     source_score: &'a [[T; LANES]],
+    /// Gradient of the node's weighted sums of edge features; empty if messages do not carry them.
+    messages: &'a [[T; LANES]],
     /// Whether `gradient` is not all zero.
     active: bool,
+}
+
+/// Rows that [`Node`] is taken from.
+struct Rows<'a, T> {
+    z: &'a [[T; LANES]],
+    gradient: &'a [[T; LANES]],
+    state: &'a [[T; LANES]],
+    source_score: &'a [[T; LANES]],
+    messages: &'a [[T; LANES]],
+    active: &'a [bool],
 }
 
 /// Gradients of the raw scores of an edge, and its coefficient after dropout.
@@ -28,17 +41,19 @@ pub(super) struct Node<'a, T> {
 struct EdgeGradient<X> {
     go: X,
     dp: X,
+    /// Gradient of the whole score, which the term of the edge's features is part of.
+    score: X,
     weight: X,
 }
 
-/// Formulas of one edge. Per-head values are arrays of `G` vectors, one for each group of heads.
-pub(super) struct Formulas<'a, T: Real, F, I: Isa, const G: usize> {
+/// Formulas of one edge. Per-head values are arrays of `G` vectors, one for each group of heads. `E` tells whether edges
+/// have weights or features.
+pub(super) struct Formulas<'a, T: Real, F, I: Isa, const G: usize, const E: bool> {
     input: Attention<'a, T>,
-    z: &'a [[T; LANES]],
-    source_score: &'a [[T; LANES]],
-    state: &'a [[T; LANES]],
-    d_out: &'a [[T; LANES]],
-    active: &'a [bool],
+    /// Rows of the nodes whose gradient is computed.
+    nodes: Rows<'a, T>,
+    /// Rows of their neighbours.
+    others: Rows<'a, T>,
     slope: V<T, I>,
     scale: V<T, I>,
     /// 1 / heads, divided among the lanes that repeat a head.
@@ -48,7 +63,7 @@ pub(super) struct Formulas<'a, T: Real, F, I: Isa, const G: usize> {
     form: PhantomData<F>,
 }
 
-impl<'a, T: Real, F: FormKernel, I: Isa, const G: usize> Formulas<'a, T, F, I, G> {
+impl<'a, T: Real, F: FormKernel, I: Isa, const G: usize, const E: bool> Formulas<'a, T, F, I, G, E> {
     #[inline(always)]
     pub(super) fn new(input: Attention<'a, T>, gradient: &Gradient<'a, T>) -> Self {
         let layout = input.layout;
@@ -56,11 +71,22 @@ impl<'a, T: Real, F: FormKernel, I: Isa, const G: usize> Formulas<'a, T, F, I, G
         let mean = layout.lane_heads as f64 / LANES as f64 / layout.heads as f64;
         Self {
             input,
-            z: vectors(input.z),
-            source_score: vectors(input.source_score),
-            state: vectors(gradient.state),
-            d_out: vectors(gradient.out),
-            active: gradient.active,
+            nodes: Rows {
+                z: vectors(input.z),
+                source_score: vectors(input.source_score),
+                state: vectors(gradient.state),
+                gradient: vectors(gradient.out),
+                messages: vectors(gradient.messages),
+                active: gradient.active,
+            },
+            others: Rows {
+                z: vectors(input.others.z),
+                source_score: vectors(input.others.source_score),
+                state: vectors(gradient.others.state),
+                gradient: vectors(gradient.others.out),
+                messages: vectors(gradient.others.messages),
+                active: gradient.others.active,
+            },
             slope: V::<T, I>::splat(input.slope),
             scale: V::<T, I>::splat(score_scale(layout)),
             mean: V::<T, I>::splat(T::from_f64(mean)),
@@ -79,6 +105,18 @@ impl<'a, T: Real, F: FormKernel, I: Isa, const G: usize> Formulas<'a, T, F, I, G
         self.groups() * self.input.layout.vectors
     }
 
+    /// Returns the weights and features of edges, if there are any.
+    #[inline(always)]
+    fn terms(&self) -> Option<&EdgeTerms<'a, T>> {
+        if E { self.input.edges.as_ref() } else { None }
+    }
+
+    /// Returns the number of features per edge.
+    #[inline(always)]
+    pub(super) fn edge_features(&self) -> usize {
+        self.terms().map_or(0, |terms| terms.width)
+    }
+
     /// Returns the range of a group's vectors in a row.
     #[inline(always)]
     pub(super) fn part(&self, group: usize) -> Range<usize> {
@@ -86,15 +124,44 @@ impl<'a, T: Real, F: FormKernel, I: Isa, const G: usize> Formulas<'a, T, F, I, G
         group * width..(group + 1) * width
     }
 
+    /// Returns a node whose gradient is computed.
     #[inline(always)]
     pub(super) fn node(&self, i: usize) -> Node<'a, T> {
+        self.in_rows(&self.nodes, i)
+    }
+
+    /// Returns a neighbour.
+    #[inline(always)]
+    pub(super) fn other(&self, j: usize) -> Node<'a, T> {
+        self.in_rows(&self.others, j)
+    }
+
+    #[inline(always)]
+    fn in_rows(&self, rows: &Rows<'a, T>, i: usize) -> Node<'a, T> {
         let (row, groups) = (self.row(), self.groups());
+        let features = if rows.messages.is_empty() { 0 } else { self.edge_features() * groups };
         Node {
-            z: &self.z[i * row..(i + 1) * row],
-            gradient: &self.d_out[i * row..(i + 1) * row],
-            state: &self.state[i * STATE * groups..(i + 1) * STATE * groups],
-            source_score: if F::GO { &self.source_score[i * groups..(i + 1) * groups] } else { &[] },
-            active: self.active[i],
+            messages: if E { &rows.messages[i * features..(i + 1) * features] } else { &[] },
+            z: &rows.z[i * row..(i + 1) * row],
+            gradient: &rows.gradient[i * row..(i + 1) * row],
+            state: &rows.state[i * STATE * groups..(i + 1) * STATE * groups],
+            source_score: if F::GO { &rows.source_score[i * groups..(i + 1) * groups] } else { &[] },
+            active: rows.active[i],
+        }
+    }
+
+    /// Returns a neighbour of a sampled non-edge, whose rows are read without its gradient.
+    #[inline(always)]
+    pub(super) fn other_of_pair(&self, j: usize) -> Node<'a, T> {
+        let (row, groups) = (self.row(), self.groups());
+        let rows = &self.others;
+        Node {
+            z: if F::DP { &rows.z[j * row..(j + 1) * row] } else { &[] },
+            gradient: &[],
+            messages: &[],
+            state: if F::GO { &rows.state[j * STATE * groups..(j + 1) * STATE * groups] } else { &[] },
+            source_score: if F::GO { &rows.source_score[j * groups..(j + 1) * groups] } else { &[] },
+            active: false,
         }
     }
 
@@ -139,17 +206,30 @@ impl<'a, T: Real, F: FormKernel, I: Isa, const G: usize> Formulas<'a, T, F, I, G
         let largest = V::<T, I>::load(&target.state[LARGEST * groups + g]);
         let inverse = V::<T, I>::load(&target.state[INVERSE * groups + g]);
         let shared = V::<T, I>::load(&target.state[SHARED * groups + g]);
-        let score = F::score(go, dp, self.scale);
-        let alpha = leaky(score, self.slope).sub(largest).exp().mul(inverse);
+        let mut score = F::score(go, dp, self.scale);
+        if let Some(terms) = self.terms() {
+            score = score.add(terms.score::<I>(e, g, groups));
+        }
+        let mut logit = leaky(score, self.slope);
+        if let Some(terms) = self.terms() {
+            logit = logit.add(terms.log_weight::<I>(e));
+        }
+        let alpha = logit.sub(largest).exp().mul(inverse);
         let alpha = if_chosen::<T, I>(self.input.chosen, e * groups + g, alpha);
         let keep = kept::<T, I>(self.input.keep, e * groups + g);
         let part = self.part(g);
         let products = dot::<T, I>(&target.gradient[part.clone()], &source.z[part]);
-        let d_alpha = products.fold(self.input.layout.lane_heads).mul(keep);
+        let mut d_weight = products.fold(self.input.layout.lane_heads);
+        if let (Some(terms), false) = (self.terms(), target.messages.is_empty()) {
+            for (f, d) in terms.features_of(e).iter().zip(target.messages.chunks_exact(groups)) {
+                d_weight = V::<T, I>::splat(*f).mul_add(V::<T, I>::load(&d[g]), d_weight);
+            }
+        }
+        let d_alpha = d_weight.mul(keep);
         let d_leaky = alpha.mul(d_alpha.sub(shared));
         let d_score = score.if_positive(d_leaky, d_leaky.mul(self.slope));
         let (go, dp) = F::score_backward(d_score, go, dp, self.scale);
-        EdgeGradient { go, dp, weight: alpha.mul(keep) }
+        EdgeGradient { go, dp, score: d_score, weight: alpha.mul(keep) }
     }
 
     /// Returns the mean over heads of the edge logit, in every lane.
@@ -172,17 +252,17 @@ impl<'a, T: Real, F: FormKernel, I: Isa, const G: usize> Formulas<'a, T, F, I, G
         (V::<T, I>::zero().sub(miss).mul(self.pair_weight), small)
     }
 
-    /// Prefetches the rows of [`Formulas::node`].
+    /// Prefetches the rows of [`Formulas::other`].
     #[inline(always)]
-    pub(super) fn prefetch(&self, i: usize) {
-        let node = self.node(i);
+    pub(super) fn prefetch(&self, j: usize) {
+        let node = self.other(j);
         prefetch(node.z);
         prefetch(node.gradient);
         prefetch(node.state);
         prefetch(node.source_score);
     }
 
-    /// Prefetches the dropout bits of an edge and its membership in the sample.
+    /// Prefetches the dropout bits of an edge, its membership in the sample, its weight and its features.
     #[inline(always)]
     pub(super) fn prefetch_edge(&self, edge_loss: &Option<EdgeLoss<'_>>, e: usize) {
         if let Some(mask) = self.input.keep {
@@ -191,12 +271,15 @@ impl<'a, T: Real, F: FormKernel, I: Isa, const G: usize> Formulas<'a, T, F, I, G
         if let Some(loss) = edge_loss {
             prefetch(&loss.positives[e / 8..][..1]);
         }
+        if let Some(terms) = self.terms() {
+            terms.prefetch(e);
+        }
     }
 
     /// Prefetches the rows that a sampled non-edge needs of a node.
     #[inline(always)]
-    pub(super) fn prefetch_pair(&self, i: usize) {
-        let node = self.node(i);
+    pub(super) fn prefetch_pair(&self, j: usize) {
+        let node = self.other_of_pair(j);
         if F::DP {
             prefetch(node.z);
         } else {
@@ -222,9 +305,11 @@ pub(super) struct Gathered<'a, T: Real, I: Isa, const G: usize> {
     pub(super) d_z: &'a mut [[T; LANES]],
     pub(super) d_target_score: [V<T, I>; G],
     pub(super) d_source_score: [V<T, I>; G],
+    /// Gradients of the vectors of edge features, which all nodes of a part share.
+    pub(super) d_edge_vectors: &'a mut [[T; LANES]],
 }
 
-impl<T: Real, F: FormKernel, I: Isa, const G: usize> Formulas<'_, T, F, I, G> {
+impl<T: Real, F: FormKernel, I: Isa, const G: usize, const E: bool> Formulas<'_, T, F, I, G, E> {
     /// Adds the gradients of node `own` from its neighbour `other`: as target of the edge `incoming` (`other`
     /// -> `own`), as source of the edge `outgoing` (`own` -> `other`), or both. Work that both directions
     /// share is done once.
@@ -267,6 +352,10 @@ impl<T: Real, F: FormKernel, I: Isa, const G: usize> Formulas<'_, T, F, I, G> {
                 let d = self.through_softmax(own, other, (go_in[g], dp[g]), incoming, g);
                 d_dp = d_dp.add(d.dp);
                 d_target = d_target.add(d.go);
+                if let Some(terms) = self.terms() {
+                    let features = terms.features_of(incoming);
+                    add_features::<T, I>(gathered.d_edge_vectors, d.score, features, g, self.groups());
+                }
             }
             let part = self.part(g);
             let (d_z, z) = (&mut gathered.d_z[part.clone()], &other.z[part.clone()]);
@@ -318,7 +407,7 @@ impl<T: Real, F: FormKernel, I: Isa, const G: usize> Formulas<'_, T, F, I, G> {
 
 /// Returns whether an edge is in the sample of the edge loss.
 #[inline(always)]
-fn is_positive(loss: &Option<EdgeLoss<'_>>, e: usize) -> bool {
+pub(super) fn is_positive(loss: &Option<EdgeLoss<'_>>, e: usize) -> bool {
     match loss {
         Some(loss) => loss.positives[e / 8] >> (e % 8) & 1 == 1,
         None => false,

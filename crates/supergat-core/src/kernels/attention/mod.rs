@@ -10,10 +10,14 @@ mod backward;
 mod edge;
 mod forward;
 mod input;
+mod messages;
 mod report;
+mod v2;
 
-pub use backward::attention_backward;
-pub use forward::{attention_forward, attention_scores};
-pub use input::{Attention, EdgeLoss, Gradient, STATE, vector_sums};
+pub use backward::{attention_backward, attention_backward_end};
+pub use forward::{attention_begin, attention_end, attention_forward, attention_scores};
+pub use input::{Attention, EdgeLoss, EdgeTerms, Gradient, OtherGradients, Others, STATE, score_sums, vector_sums};
 pub(super) use input::{SCORE, SHARED, leaky};
+pub use messages::{messages_backward, messages_end, messages_forward};
 pub use report::{edge_values, pair_logits};
+pub use v2::{AttentionV2, GradientV2, attention_v2_backward, attention_v2_forward, v2_edge_values, v2_pair_logits};

@@ -18,12 +18,20 @@ fn edge_values_of<T: Real, F: FormKernel>(
 ) {
     let layout = input.layout;
     let per_head = |i: usize, slot: usize, g: usize| per_head(state, layout.groups, i, slot, g);
-    for i in 0..input.incoming.offsets.len() - 1 {
-        for e in input.incoming.range(i) {
-            let j = input.incoming.nodes[e] as usize;
+    for list in 0..input.incoming.offsets.len() - 1 {
+        let i = input.incoming.row(list);
+        for at in input.incoming.range(list) {
+            let (e, j) = (input.incoming.edge(list, at), input.incoming.nodes[at] as usize);
             for g in 0..layout.groups {
                 let (go, dp, scale) = raw::<T, F>(input, state, i, j, g);
-                let score = leaky(F::score(go, dp, scale), Plain::splat(input.slope));
+                let mut score = F::score(go, dp, scale);
+                let mut log_weight = Plain::zero();
+                if let Some(terms) = input.edges {
+                    let term = terms.score::<Portable>(e, g, layout.groups).array();
+                    score = score.add(Plain::load(&term));
+                    log_weight = Plain::load(&terms.log_weight::<Portable>(e).array());
+                }
+                let score = leaky(score, Plain::splat(input.slope)).add(log_weight);
                 let alpha = score.sub(per_head(i, LARGEST, g)).exp().mul(per_head(i, INVERSE, g));
                 let (alpha, logit) = (alpha.array(), F::logit(go, dp, scale).array());
                 for lane in 0..(layout.heads - g * LANES).min(LANES) {
@@ -66,15 +74,15 @@ fn raw<T: Real, F: FormKernel>(
 ) -> (Plain<T>, Plain<T>, Plain<T>) {
     let layout = input.layout;
     let row = layout.groups * layout.vectors;
-    let part = |node: usize| &vectors(input.z)[node * row + g * layout.vectors..][..layout.vectors];
+    let part = |z, node: usize| &vectors(z)[node * row + g * layout.vectors..][..layout.vectors];
     let mut dp = Plain::zero();
     if F::DP {
-        let products = dot::<T, Portable>(part(i), part(j));
+        let products = dot::<T, Portable>(part(input.z, i), part(input.others.z, j));
         dp = Plain::load(&products.fold(layout.lane_heads).array());
     }
     let mut go = Plain::zero();
     if F::GO {
-        let source = Plain::load(&vectors(input.source_score)[j * layout.groups + g]);
+        let source = Plain::load(&vectors(input.others.source_score)[j * layout.groups + g]);
         go = per_head(state, layout.groups, i, SCORE, g).add(source);
     }
     (go, dp, Plain::splat(score_scale(layout)))

@@ -21,6 +21,7 @@ pub struct Avx2;
 impl Isa for Avx2 {
     type F32 = Single;
     type F64 = Double;
+    type F32Pair = [Single; 2];
     const UNROLLED: bool = true;
 
     /// Computes four Philox blocks in a register. Each 32-bit word is the low half of a 64-bit lane: the

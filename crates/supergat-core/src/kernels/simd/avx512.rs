@@ -1,8 +1,8 @@
-//! Integers in 512-bit registers, for dropout masks and samples. Vectors of floating-point numbers are those
-//! of AVX2, because a vector has eight heads.
+//! Integers in 512-bit registers, for dropout masks and samples, and pairs of vectors, for products of matrices. Single
+//! vectors of floating-point numbers are those of AVX2, because a vector has eight heads.
 
 use super::avx2::{Double, Single};
-use super::lanes::{Isa, KEEP_BYTES, LANES};
+use super::lanes::{Isa, KEEP_BYTES, LANES, Pair};
 use crate::random::{MIX, Permutation, Stream};
 use std::arch::x86_64::*;
 
@@ -22,6 +22,7 @@ pub struct Avx512;
 impl Isa for Avx512 {
     type F32 = Single;
     type F64 = Double;
+    type F32Pair = Wide;
     const UNROLLED: bool = true;
 
     /// Computes eight Philox blocks in a register, laid out as in `avx2`. Two registers are independent of
@@ -75,6 +76,38 @@ impl Isa for Avx512 {
             column = shifted(column, row, splat(keys[1]), column_side);
         }
         (*rows, *columns) = (narrow(row), narrow(column));
+    }
+}
+
+/// Sixteen numbers of single precision in a register.
+#[derive(Debug, Clone, Copy)]
+pub struct Wide(__m512);
+
+impl Pair for Wide {
+    type Item = f32;
+    const IS_ONE_REGISTER: bool = true;
+
+    #[inline(always)]
+    fn splat(value: f32) -> Self {
+        Self(intrinsics!(_mm512_set1_ps(value)))
+    }
+    #[inline(always)]
+    fn load(values: &[[f32; LANES]; 2]) -> Self {
+        Self(intrinsics!(_mm512_loadu_ps(values.as_flattened().as_ptr())))
+    }
+    #[inline(always)]
+    fn arrays(self) -> [[f32; LANES]; 2] {
+        let mut lanes = [[0.0; LANES]; 2];
+        intrinsics!(_mm512_storeu_ps(lanes.as_flattened_mut().as_mut_ptr(), self.0));
+        lanes
+    }
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        Self(intrinsics!(_mm512_add_ps(self.0, other.0)))
+    }
+    #[inline(always)]
+    fn mul_add(self, b: Self, c: Self) -> Self {
+        Self(intrinsics!(_mm512_fmadd_ps(self.0, b.0, c.0)))
     }
 }
 

@@ -17,8 +17,8 @@ pub trait Kernel {
     type Number: Real;
     /// Type of its result.
     type Output;
-    /// Whether the kernel is compiled for AVX-512. Kernels on floating-point numbers gain nothing over AVX2,
-    /// since a vector has eight heads; kernels on integers do.
+    /// Whether the kernel is compiled for AVX-512. Kernels of attention gain nothing over AVX2, since a vector has eight
+    /// heads; kernels on integers and products of matrices do.
     const USES_AVX512: bool = false;
     /// Whether the kernel is compiled for AVX2 in double precision too: those that principal components need.
     /// Other kernels use double precision only to check gradients.
@@ -122,7 +122,7 @@ fn run_avx512<K: Kernel>(kernel: K) -> K::Output {
 
 #[cfg(test)]
 mod tests {
-    use super::super::lanes::Lanes;
+    use super::super::lanes::{Lanes, Pair};
     use super::super::rows::dot;
     use super::*;
 
@@ -160,6 +160,17 @@ mod tests {
         same(X::splat(number(-1000.0)).exp(), [0.0; 8]);
     }
 
+    fn check_pair<X: Pair>() {
+        let of = |start: f64| [0, 1].map(|k| std::array::from_fn(|l| X::Item::from_f64(start + (8 * k + l) as f64)));
+        let [a, b, c] = [0.5, 3.0, -4.0].map(|start| X::load(&of(start)));
+        assert_eq!(a.arrays(), of(0.5));
+        assert_eq!(a.add(X::splat(X::Item::from_f64(2.0))).arrays(), of(2.5));
+        let found = a.mul_add(b, c).arrays();
+        for (l, found) in found.as_flattened().iter().enumerate() {
+            assert_eq!(found.to_f64(), (0.5 + l as f64) * (3.0 + l as f64) + (l as f64 - 4.0));
+        }
+    }
+
     struct Check;
 
     impl Kernel for Check {
@@ -170,6 +181,8 @@ mod tests {
         fn run<I: Isa>(self) {
             check::<I::F32>();
             check::<I::F64>();
+            check_pair::<I::F32Pair>();
+            check_pair::<[I::F64; 2]>();
             let rows = [[1.0f64; 8], [2.0; 8], [3.0; 8]];
             assert_eq!(dot::<f64, I>(&rows, &rows).array(), [14.0; 8]);
         }

@@ -40,6 +40,8 @@ pub trait Real:
     const HAS_VECTORS: bool;
     /// Vector of eight numbers of this type in the instruction set `I`.
     type Lanes<I: Isa>: Lanes<Item = Self>;
+    /// Two vectors of eight numbers in the instruction set `I`.
+    type Pair<I: Isa>: Pair<Item = Self>;
     /// 0
     const ZERO: Self;
     /// 1
@@ -116,6 +118,52 @@ pub trait Lanes: Copy {
     }
 }
 
+/// Two vectors that are next to each other in memory: one register, where the instruction set has registers that long.
+/// Operations are lane by lane, so results do not depend on the registers.
+pub trait Pair: Copy {
+    /// Type of the numbers.
+    type Item: Real;
+    /// Whether both vectors are in one register.
+    const IS_ONE_REGISTER: bool;
+
+    /// Returns a pair with `value` in every lane.
+    fn splat(value: Self::Item) -> Self;
+    /// Loads a pair from memory.
+    fn load(values: &[[Self::Item; LANES]; 2]) -> Self;
+    /// Returns the lanes as arrays.
+    fn arrays(self) -> [[Self::Item; LANES]; 2];
+    /// Adds two pairs.
+    fn add(self, other: Self) -> Self;
+    /// Returns `self * b + c`.
+    fn mul_add(self, b: Self, c: Self) -> Self;
+}
+
+impl<X: Lanes> Pair for [X; 2] {
+    type Item = X::Item;
+    const IS_ONE_REGISTER: bool = false;
+
+    #[inline(always)]
+    fn splat(value: Self::Item) -> Self {
+        [X::splat(value); 2]
+    }
+    #[inline(always)]
+    fn load(values: &[[Self::Item; LANES]; 2]) -> Self {
+        [X::load(&values[0]), X::load(&values[1])]
+    }
+    #[inline(always)]
+    fn arrays(self) -> [[Self::Item; LANES]; 2] {
+        self.map(X::array)
+    }
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        [self[0].add(other[0]), self[1].add(other[1])]
+    }
+    #[inline(always)]
+    fn mul_add(self, b: Self, c: Self) -> Self {
+        [self[0].mul_add(b[0], c[0]), self[1].mul_add(b[1], c[1])]
+    }
+}
+
 /// Number of bytes of a dropout mask that [`Isa::keep_bytes`] computes in one call.
 pub const KEEP_BYTES: usize = 32;
 
@@ -125,6 +173,8 @@ pub trait Isa: Copy {
     type F32: Lanes<Item = f32>;
     /// Vector of double-precision numbers.
     type F64: Lanes<Item = f64>;
+    /// Two vectors of single-precision numbers.
+    type F32Pair: Pair<Item = f32>;
     /// Whether loops over rows are inlined and unrolled into kernels. A fallback for old processors favours
     /// short code, which compiles faster.
     const UNROLLED: bool;
@@ -155,3 +205,5 @@ pub trait Isa: Copy {
 
 /// Vector of numbers of type `T` in the instruction set `I`.
 pub type V<T, I> = <T as Real>::Lanes<I>;
+/// Two vectors of numbers of type `T` in the instruction set `I`.
+pub type P<T, I> = <T as Real>::Pair<I>;

@@ -20,7 +20,7 @@ mod real;
 mod rows;
 
 pub use dispatch::{Kernel, Simd, dispatch};
-pub use lanes::{Isa, KEEP_BYTES, LANES, Lanes, Real, V};
+pub use lanes::{Isa, KEEP_BYTES, LANES, Lanes, P, Pair, Real, V};
 pub use portable::{Plain, Portable};
 pub(crate) use rows::in_blocks;
-pub use rows::{add_scaled, add_two_scaled, dot, prefetch, vectors, vectors_mut};
+pub use rows::{add_by_sign, add_scaled, add_two_scaled, dot, dot_leaky, prefetch, vectors, vectors_mut};

@@ -10,6 +10,7 @@ pub struct Portable;
 impl Isa for Portable {
     type F32 = Plain<f32>;
     type F64 = Plain<f64>;
+    type F32Pair = [Plain<f32>; 2];
     // On x86-64 this is the fallback for processors without AVX2; elsewhere it is the only instruction set.
     const UNROLLED: bool = cfg!(not(target_arch = "x86_64"));
 }

@@ -5,6 +5,7 @@ use super::lanes::{Isa, Real};
 impl Real for f32 {
     const HAS_VECTORS: bool = true;
     type Lanes<I: Isa> = I::F32;
+    type Pair<I: Isa> = I::F32Pair;
     const ZERO: Self = 0.0;
     const ONE: Self = 1.0;
     const NEG_INFINITY: Self = f32::NEG_INFINITY;
@@ -58,6 +59,7 @@ impl Real for f32 {
 impl Real for f64 {
     const HAS_VECTORS: bool = false;
     type Lanes<I: Isa> = I::F64;
+    type Pair<I: Isa> = [I::F64; 2];
     const ZERO: Self = 0.0;
     const ONE: Self = 1.0;
     const NEG_INFINITY: Self = f64::NEG_INFINITY;

@@ -107,6 +107,40 @@ row_loops! {
         sums[0].add(sums[1])
     }
 
+    /// Returns the lane-wise sum of `a * LeakyReLU(x + y)` over rows of vectors; the slope is at most 1.
+    fn dot_leaky(a: &[[T; LANES]], x: &[[T; LANES]], y: &[[T; LANES]], slope: V<T, I>) -> V<T, I> {
+        let mut sums = [V::<T, I>::zero(); 2];
+        let (a, a_rest) = a.as_chunks::<UNROLL>();
+        let ((x, x_rest), (y, y_rest)) = (x.as_chunks::<UNROLL>(), y.as_chunks::<UNROLL>());
+        for ((a, x), y) in a.iter().zip(x).zip(y) {
+            for k in 0..UNROLL {
+                let sum = V::<T, I>::load(&x[k]).add(V::<T, I>::load(&y[k]));
+                sums[k % 2] = V::<T, I>::load(&a[k]).mul_add(sum.mul(slope).max(sum), sums[k % 2]);
+            }
+        }
+        for (k, ((a, x), y)) in a_rest.iter().zip(x_rest).zip(y_rest).enumerate() {
+            let sum = V::<T, I>::load(x).add(V::<T, I>::load(y));
+            sums[k % 2] = V::<T, I>::load(a).mul_add(sum.mul(slope).max(sum), sums[k % 2]);
+        }
+        sums[0].add(sums[1])
+    }
+
+    /// Adds `positive` to the lanes of `out` where `x + y` is above zero, and `other` to the others.
+    fn add_by_sign(out: &mut [[T; LANES]], x: &[[T; LANES]], y: &[[T; LANES]], positive: V<T, I>, other: V<T, I>) {
+        let (out, out_rest) = out.as_chunks_mut::<UNROLL>();
+        let ((x, x_rest), (y, y_rest)) = (x.as_chunks::<UNROLL>(), y.as_chunks::<UNROLL>());
+        for ((o, x), y) in out.iter_mut().zip(x).zip(y) {
+            for k in 0..UNROLL {
+                let sum = V::<T, I>::load(&x[k]).add(V::<T, I>::load(&y[k]));
+                o[k] = V::<T, I>::load(&o[k]).add(sum.if_positive(positive, other)).array();
+            }
+        }
+        for ((o, x), y) in out_rest.iter_mut().zip(x_rest).zip(y_rest) {
+            let sum = V::<T, I>::load(x).add(V::<T, I>::load(y));
+            *o = V::<T, I>::load(o).add(sum.if_positive(positive, other)).array();
+        }
+    }
+
     /// Computes `out += factor * row`, vector by vector.
     fn add_scaled(out: &mut [[T; LANES]], factor: V<T, I>, row: &[[T; LANES]]) {
         let (out, out_rest) = out.as_chunks_mut::<UNROLL>();

@@ -1,0 +1,186 @@
+//! Options of deep networks: what a hidden layer does after its mixing, and linear layers around the stack.
+
+use crate::kernels::Activation;
+use serde::{Deserialize, Serialize};
+
+/// Shortcut of a hidden layer, which adds its input to the sums over neighbours.
+///
+/// ```
+/// use supergat_core::Residual;
+/// assert_eq!("linear".parse(), Ok(Residual::Linear));
+/// assert_eq!(Residual::default().name(), "none");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Residual {
+    /// No shortcut.
+    #[default]
+    None,
+    /// A linear function of the input, `h W + b`.
+    Linear,
+    /// The input itself.
+    Identity,
+}
+
+/// Normalisation of a hidden layer, with a learned weight and bias per feature.
+///
+/// ```
+/// use supergat_core::Norm;
+/// assert_eq!("batch".parse(), Ok(Norm::Batch));
+/// assert!("group".parse::<Norm>().unwrap_err().contains("none, layer, batch"));
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Norm {
+    /// No normalisation.
+    #[default]
+    None,
+    /// Layer norm: over the features of each node.
+    Layer,
+    /// Batch norm: of each feature over all nodes in training, by running statistics in evaluation.
+    Batch,
+}
+
+macro_rules! names {
+    ($type:ty: $($variant:ident = $name:literal),*) => {
+        impl $type {
+            /// All names, in the order of the documentation.
+            pub const NAMES: &'static [&'static str] = &[$($name),*];
+
+            /// Returns the name in settings.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name),*
+                }
+            }
+        }
+
+        impl std::str::FromStr for $type {
+            type Err = String;
+
+            fn from_str(name: &str) -> std::result::Result<Self, String> {
+                match name {
+                    $($name => Ok(Self::$variant),)*
+                    _ => Err(format!("must be one of {}", Self::NAMES.join(", "))),
+                }
+            }
+        }
+    };
+}
+names!(Residual: None = "none", Linear = "linear", Identity = "identity");
+names!(Norm: None = "none", Layer = "layer", Batch = "batch");
+names!(Activation: Elu = "elu", Relu = "relu");
+
+/// Options of deep networks. The default is a plain stack of layers with ELU between them.
+///
+/// A hidden layer computes `act(norm(mixing(h) + b + residual(h)))`, where `h` is its input after dropout. Without an
+/// output layer, the last layer is no hidden layer and has none of these steps.
+///
+/// ```
+/// use supergat_core::{Activation, Blocks, Norm, Residual};
+/// let plain = Blocks::default();
+/// assert_eq!((plain.residual, plain.norm, plain.activation), (Residual::None, Norm::None, Activation::Elu));
+/// assert!(plain.self_loops && plain.attention_dropout && !plain.input_layer && !plain.output_layer);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Blocks {
+    /// Shortcut of hidden layers.
+    #[serde(skip_serializing_if = "is_default")]
+    pub residual: Residual,
+    /// Normalisation of hidden layers.
+    #[serde(skip_serializing_if = "is_default")]
+    pub norm: Norm,
+    /// Activation of hidden layers.
+    #[serde(skip_serializing_if = "is_default")]
+    pub activation: Activation,
+    /// Whether a linear layer precedes the first layer.
+    #[serde(skip_serializing_if = "is_default")]
+    pub input_layer: bool,
+    /// Whether a linear layer follows the last layer, which is then a hidden layer too.
+    #[serde(skip_serializing_if = "is_default")]
+    pub output_layer: bool,
+    /// Whether nodes attend to themselves.
+    #[serde(skip_serializing_if = "is_true")]
+    pub self_loops: bool,
+    /// Whether dropout applies to attention coefficients too, not to layer inputs only.
+    #[serde(skip_serializing_if = "is_true")]
+    pub attention_dropout: bool,
+    /// Whether a node's own representation is put beside the sum over its neighbours, followed by two linear layers.
+    /// Nodes then do not attend to themselves.
+    #[serde(skip_serializing_if = "is_default")]
+    pub separate_ego: bool,
+}
+
+impl Default for Blocks {
+    fn default() -> Self {
+        Self {
+            residual: Residual::None,
+            norm: Norm::None,
+            activation: Activation::Elu,
+            input_layer: false,
+            output_layer: false,
+            self_loops: true,
+            attention_dropout: true,
+            separate_ego: false,
+        }
+    }
+}
+
+impl Blocks {
+    /// Returns whether hidden layers have more than bias and ELU after their mixing.
+    pub fn has_steps(&self) -> bool {
+        let has_shape = self.residual != Residual::None || self.norm != Norm::None;
+        has_shape || self.activation != Activation::Elu || self.separate_ego
+    }
+
+    /// Returns whether nodes attend to themselves.
+    pub fn attends_to_self(&self) -> bool {
+        self.self_loops && !self.separate_ego
+    }
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_true(value: &bool) -> bool {
+    *value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_those_of_files() {
+        fn check<T: Serialize + std::str::FromStr<Err = String> + PartialEq + Copy>(names: &[&str]) {
+            for name in names {
+                let value: T = name.parse().unwrap_or_else(|error| panic!("{error}"));
+                assert_eq!(serde_json::to_value(value).unwrap(), *name);
+            }
+        }
+        check::<Residual>(Residual::NAMES);
+        check::<Norm>(Norm::NAMES);
+        check::<Activation>(Activation::NAMES);
+    }
+
+    #[test]
+    fn defaults_are_not_written() {
+        assert_eq!(serde_json::to_string(&Blocks::default()).unwrap(), "{}");
+        let all = Blocks {
+            residual: Residual::Identity,
+            norm: Norm::Batch,
+            activation: Activation::Relu,
+            input_layer: true,
+            output_layer: true,
+            self_loops: false,
+            attention_dropout: false,
+            separate_ego: true,
+        };
+        let text = serde_json::to_string(&all).unwrap();
+        assert_eq!(serde_json::from_str::<Blocks>(&text).unwrap(), all);
+        assert_eq!(serde_json::from_str::<Blocks>("{}").unwrap(), Blocks::default());
+    }
+}

@@ -1,0 +1,323 @@
+// Hidden blocks of deep networks, from the sums s over neighbours:
+//
+//   y = s + b + shortcut
+//   layer norm    x = (y - mean of the row) / sqrt(variance of the row + epsilon)          out = act(w x + c)
+//   batch norm    the same with the mean and the variance of each column; running ones in evaluation
+//
+// and their gradients, from the gradient d of the next layer's input:
+//
+//   g   = d keep scale act'(out)             d_c = sum over nodes of g,  d_w = sum over nodes of g x
+//   d_y = (g w - mean(g w) - x mean(g w x)) / sqrt(variance + epsilon)    means over the row or over the column
+//
+// A row has `quads` vectors of four numbers in the layout of heads: groups of eight heads with `vectors` vectors of
+// eight; heads are the fastest axis. Padding is zero and stays zero.
+
+constexpr float EPSILON = 1e-5f;
+// Share of new statistics in running ones.
+constexpr float MOMENTUM = 0.1f;
+
+struct Shape {
+    unsigned nodes, quads, vectors, groups, lane_heads, heads, features, slots;
+};
+
+// What is added to the sums: nothing, the product that is in `out` already plus a second bias, or rows under a mask.
+struct Shortcut {
+    const float4* bias;
+    const float4* rows;
+    const unsigned char* keep;
+    float scale;
+    unsigned is_product;
+};
+
+__device__ __forceinline__ float4 map(unsigned activation, float4 x)
+{
+    return make_float4(activated(activation, x.x), activated(activation, x.y), activated(activation, x.z),
+        activated(activation, x.w));
+}
+
+__device__ __forceinline__ float4 times(float4 a, float4 b)
+{
+    return make_float4(a.x * b.x, a.y * b.y, a.z * b.z, a.w * b.w);
+}
+
+// a * b + c
+__device__ __forceinline__ float4 times_plus(float4 a, float4 b, float4 c)
+{
+    return make_float4(fmaf(a.x, b.x, c.x), fmaf(a.y, b.y, c.y), fmaf(a.z, b.z, c.z), fmaf(a.w, b.w, c.w));
+}
+
+__device__ __forceinline__ float4 minus(float4 a, float4 b)
+{
+    return make_float4(a.x - b.x, a.y - b.y, a.z - b.z, a.w - b.w);
+}
+
+__device__ __forceinline__ float4 all(float x) { return make_float4(x, x, x, x); }
+
+__device__ __forceinline__ float total(float4 x) { return (x.x + x.y) + (x.z + x.w); }
+
+__device__ __forceinline__ float4 inverse_deviation(float4 variance)
+{
+    return make_float4(1.f / sqrtf(variance.x + EPSILON), 1.f / sqrtf(variance.y + EPSILON),
+        1.f / sqrtf(variance.z + EPSILON), 1.f / sqrtf(variance.w + EPSILON));
+}
+
+// y at a place; `out` contains the product of a linear shortcut.
+__device__ __forceinline__ float4 shortened(const Shortcut& shortcut, const float4* sums, const float4* bias,
+    const float4* out, size_t at, unsigned quad)
+{
+    float4 y = sums[at];
+    add(y, bias[quad]);
+    if (shortcut.is_product) {
+        float4 product = out[at];
+        add(product, shortcut.bias[quad]);
+        add(y, product);
+    } else if (shortcut.rows != nullptr) {
+        float4 x = shortcut.rows[at];
+        if (shortcut.keep != nullptr) drop(x, shortcut.keep, at, shortcut.scale);
+        add(y, x);
+    }
+    return y;
+}
+
+// out = act(y), without norm.
+extern "C" __global__ void __launch_bounds__(256) block_forward(size_t count, unsigned quads, unsigned activation,
+    Shortcut shortcut, const float4* __restrict__ sums, const float4* __restrict__ bias, float4* out)
+{
+    size_t step = (size_t)gridDim.x * blockDim.x;
+    for (size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x; at < count; at += step)
+        out[at] = map(activation, shortened(shortcut, sums, bias, out, at, (unsigned)(at % quads)));
+}
+
+// Sums K rows of columns: `visit(at, quad, sums)` adds a place, `finish(quad, sums)` gets the sums of a column. Threads are
+// columns by rows, blocks along y take further columns; the last block of a column adds the sums of all blocks in order.
+template <int K, class Visit, class Finish>
+__device__ __forceinline__ void column_sums(
+    unsigned nodes, unsigned quads, float4* partial, unsigned* tickets, Visit visit, Finish finish)
+{
+    __shared__ float4 shared[256];
+    __shared__ bool last;
+    unsigned columns = quads < 256 ? quads : 256, rows = 256 / columns;
+    unsigned row = threadIdx.x / columns, column = threadIdx.x % columns, quad = blockIdx.y * columns + column;
+    bool working = row < rows && quad < quads;
+    float4 sums[K];
+    for (int k = 0; k < K; k++) sums[k] = zero_quad();
+    if (working) {
+#pragma unroll 2
+        for (size_t node = (size_t)blockIdx.x * rows + row; node < nodes; node += (size_t)gridDim.x * rows)
+            visit(node * quads + quad, quad, sums);
+    }
+#pragma unroll
+    for (int k = 0; k < K; k++) {
+        __syncthreads();
+        shared[threadIdx.x] = sums[k];
+        __syncthreads();
+        if (row == 0 && quad < quads)
+            __stcg(&partial[((size_t)blockIdx.x * K + k) * quads + quad], sum_rows(shared, rows, columns, column));
+    }
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) last = atomicAdd(&tickets[blockIdx.y], 1u) + 1 == gridDim.x;
+    __syncthreads();
+    if (!last) return;
+    __threadfence();
+#pragma unroll
+    for (int k = 0; k < K; k++) {
+        float4 sum = zero_quad();
+        if (working) {
+#pragma unroll 4
+            for (unsigned b = row; b < gridDim.x; b += rows) add(sum, __ldcg(&partial[((size_t)b * K + k) * quads + quad]));
+        }
+        __syncthreads();
+        shared[threadIdx.x] = sum;
+        __syncthreads();
+        if (row == 0 && quad < quads) sums[k] = sum_rows(shared, rows, columns, column);
+    }
+    if (row == 0 && quad < quads) finish(quad, sums);
+    if (threadIdx.x == 0) tickets[blockIdx.y] = 0;
+}
+
+// Writes y and the mean of each column.
+extern "C" __global__ void __launch_bounds__(256) batch_mean(unsigned nodes, unsigned quads, Shortcut shortcut,
+    const float4* __restrict__ sums, const float4* __restrict__ bias, float4* out, float4* partial, unsigned* tickets,
+    float4* mean)
+{
+    float share = 1.f / (float)nodes;
+    column_sums<1>(nodes, quads, partial, tickets,
+        [&](size_t at, unsigned quad, float4* sum) {
+            float4 y = shortened(shortcut, sums, bias, out, at, quad);
+            out[at] = y;
+            add(sum[0], y);
+        },
+        [&](unsigned quad, float4* sum) { mean[quad] = times(sum[0], all(share)); });
+}
+
+// Writes the variance of each column of y.
+extern "C" __global__ void __launch_bounds__(256) batch_variance(unsigned nodes, unsigned quads,
+    const float4* __restrict__ y, const float4* __restrict__ mean, float4* partial, unsigned* tickets, float4* variance)
+{
+    float share = 1.f / (float)nodes;
+    column_sums<1>(nodes, quads, partial, tickets,
+        [&](size_t at, unsigned quad, float4* sum) {
+            float4 difference = minus(y[at], mean[quad]);
+            sum[0] = times_plus(difference, difference, sum[0]);
+        },
+        [&](unsigned quad, float4* sum) { variance[quad] = times(sum[0], all(share)); });
+}
+
+// out = act(w x + c) in place, with the statistics of columns. Writes x unless `normalised` is null. If the statistics
+// are running ones, copies them to `used`.
+extern "C" __global__ void __launch_bounds__(256) batch_forward(size_t count, unsigned quads, unsigned activation,
+    const float4* mean, const float4* variance, const float4* __restrict__ weight, const float4* __restrict__ bias,
+    float4* __restrict__ normalised, float4* out, float4* used)
+{
+    size_t step = (size_t)gridDim.x * blockDim.x;
+    for (size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x; at < count; at += step) {
+        unsigned quad = (unsigned)(at % quads);
+        float4 m = mean[quad], v = variance[quad];
+        float4 x = times(minus(out[at], m), inverse_deviation(v));
+        if (normalised != nullptr) normalised[at] = x;
+        out[at] = map(activation, times_plus(x, weight[quad], bias[quad]));
+        if (used != nullptr && at < quads) {
+            used[at] = m;
+            used[quads + at] = v;
+        }
+    }
+}
+
+// Whether the numbers of a quad are no padding, as factors.
+__device__ __forceinline__ float4 used_lanes(const Shape& shape, unsigned quad)
+{
+    unsigned group_quads = shape.vectors * 2, group = quad / group_quads;
+    float4 used;
+    float* each = &used.x;
+#pragma unroll
+    for (unsigned k = 0; k < 4; k++) {
+        unsigned within = (quad - group * group_quads) * 4 + k;
+        unsigned f = within / shape.lane_heads, h = group * 8 + within % shape.lane_heads;
+        each[k] = f < shape.features && h < shape.heads ? 1.f : 0.f;
+    }
+    return used;
+}
+
+// Sum over a group of `lanes` lanes, in each of them.
+__device__ __forceinline__ float group_sum(float value, unsigned lanes)
+{
+    for (unsigned step = 1; step < lanes; step *= 2) value += __shfl_xor_sync(ALL_LANES, value, step);
+    return value;
+}
+
+// Layer norm: a group of `lanes` lanes per row. `normalised` and `inverse` are not written if null.
+extern "C" __global__ void __launch_bounds__(256) layer_forward(Shape shape, unsigned lanes, unsigned activation,
+    Shortcut shortcut, const float4* __restrict__ sums, const float4* __restrict__ bias, const float4* __restrict__ weight,
+    const float4* __restrict__ norm_bias, float4* __restrict__ normalised, float* __restrict__ inverse, float4* out)
+{
+    size_t row = ((size_t)blockIdx.x * blockDim.x + threadIdx.x) / lanes;
+    unsigned own = threadIdx.x % lanes;
+    bool valid = row < shape.nodes;
+    unsigned quads = valid ? shape.quads : 0;
+    float share = 1.f / (float)(shape.heads * shape.features);
+    size_t start = row * shape.quads;
+    float sum = 0.f;
+    for (unsigned quad = own; quad < quads; quad += lanes) {
+        float4 y = shortened(shortcut, sums, bias, out, start + quad, quad);
+        out[start + quad] = y;
+        sum += total(y);
+    }
+    float mean = group_sum(sum, lanes) * share;
+    float squares = 0.f;
+    for (unsigned quad = own; quad < quads; quad += lanes) {
+        float4 centred = times(minus(out[start + quad], all(mean)), used_lanes(shape, quad));
+        out[start + quad] = centred;
+        squares += total(times(centred, centred));
+    }
+    float scale = 1.f / sqrtf(group_sum(squares, lanes) * share + EPSILON);
+    for (unsigned quad = own; quad < quads; quad += lanes) {
+        float4 x = times(out[start + quad], all(scale));
+        if (normalised != nullptr) normalised[start + quad] = x;
+        out[start + quad] = map(activation, times_plus(x, weight[quad], norm_bias[quad]));
+    }
+    if (valid && own == 0 && inverse != nullptr) inverse[row] = scale;
+}
+
+// Gradient of the activation's input, in place, and the gradients of the weight and the bias of a norm.
+extern "C" __global__ void __launch_bounds__(256) norm_sums(unsigned nodes, unsigned quads, unsigned activation,
+    const unsigned char* __restrict__ keep, float scale, const float4* __restrict__ output,
+    const float4* __restrict__ normalised, float4* gradient, float4* partial, unsigned* tickets, float4* d_weight,
+    float4* d_bias)
+{
+    column_sums<2>(nodes, quads, partial, tickets,
+        [&](size_t at, unsigned, float4* sums) {
+            float4 g = gradient[at], y = output[at];
+            g.x *= slope(activation, y.x);
+            g.y *= slope(activation, y.y);
+            g.z *= slope(activation, y.z);
+            g.w *= slope(activation, y.w);
+            if (keep != nullptr) drop(g, keep, at, scale);
+            gradient[at] = g;
+            add(sums[0], g);
+            sums[1] = times_plus(g, normalised[at], sums[1]);
+        },
+        [&](unsigned quad, float4* sums) {
+            d_bias[quad] = sums[0];
+            d_weight[quad] = sums[1];
+        });
+}
+
+// Gradient of y through batch norm, in place. `share` is 1 / number of nodes, or zero with running statistics. Moves the
+// running statistics unless they are null; `unbiased` is the factor of an unbiased variance.
+extern "C" __global__ void __launch_bounds__(256) batch_backward(size_t count, unsigned quads, float share,
+    float unbiased, const float4* __restrict__ weight, const float4* __restrict__ mean,
+    const float4* __restrict__ variance, const float4* __restrict__ d_weight, const float4* __restrict__ d_bias,
+    const float4* __restrict__ normalised, float4* gradient, float4* running_mean, float4* running_variance)
+{
+    size_t step = (size_t)gridDim.x * blockDim.x;
+    for (size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x; at < count; at += step) {
+        unsigned quad = (unsigned)(at % quads);
+        float4 scale = times(weight[quad], inverse_deviation(variance[quad]));
+        float4 slope = times(normalised[at], times(d_weight[quad], all(share)));
+        float4 g = minus(minus(gradient[at], times(d_bias[quad], all(share))), slope);
+        gradient[at] = times(g, scale);
+        if (running_mean != nullptr && at < quads) {
+            running_mean[at] = times_plus(all(1.f - MOMENTUM), running_mean[at], times(all(MOMENTUM), mean[at]));
+            running_variance[at] =
+                times_plus(all(1.f - MOMENTUM), running_variance[at], times(all(MOMENTUM * unbiased), variance[at]));
+        }
+    }
+}
+
+// Gradient of y through layer norm, in place: a group of `lanes` lanes per row.
+extern "C" __global__ void __launch_bounds__(256) layer_backward(Shape shape, unsigned lanes,
+    const float4* __restrict__ weight, const float4* __restrict__ normalised, const float* __restrict__ inverse,
+    float4* gradient)
+{
+    size_t row = ((size_t)blockIdx.x * blockDim.x + threadIdx.x) / lanes;
+    unsigned own = threadIdx.x % lanes;
+    bool valid = row < shape.nodes;
+    unsigned quads = valid ? shape.quads : 0;
+    float share = 1.f / (float)(shape.heads * shape.features);
+    size_t start = row * shape.quads;
+    float sum = 0.f, product = 0.f;
+    for (unsigned quad = own; quad < quads; quad += lanes) {
+        float4 g = times(gradient[start + quad], weight[quad]);
+        sum += total(g);
+        product += total(times(g, normalised[start + quad]));
+    }
+    float mean = group_sum(sum, lanes) * share, slope = group_sum(product, lanes) * share;
+    float scale = valid ? inverse[row] : 0.f;
+    for (unsigned quad = own; quad < quads; quad += lanes) {
+        float4 g = times(gradient[start + quad], weight[quad]);
+        g = minus(minus(g, all(mean)), times(normalised[start + quad], all(slope)));
+        gradient[start + quad] = times(times(g, all(scale)), used_lanes(shape, quad));
+    }
+}
+
+// sum += rows
+extern "C" __global__ void __launch_bounds__(256) add_rows(size_t count, const float4* __restrict__ rows, float4* sum)
+{
+    size_t step = (size_t)gridDim.x * blockDim.x;
+    for (size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x; at < count; at += step) {
+        float4 x = sum[at];
+        add(x, rows[at]);
+        sum[at] = x;
+    }
+}

@@ -1,0 +1,167 @@
+//! A finished training: its best model, runs and metrics.
+
+use crate::choice::Choice;
+use crate::classifier::Classifier;
+use crate::error::Result;
+use crate::predictions::Predictions;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use supergat_data::Dataset;
+use supergat_lab::measure::metric_summary;
+use supergat_lab::{
+    ClassSummary, DecisionOptions, Ensemble, Observation, Runs, SeedMetrics, SeedRun, Settings, Summary,
+    class_summaries, measure, metric_of,
+};
+use supergat_numerics::metrics::Metric;
+
+/// A finished training: the best model, and what happened with every seed. See [`crate::ClassifierBuilder`] for an example.
+#[derive(Debug)]
+pub struct Training {
+    /// Model of the seed with the best validation metric.
+    pub classifier: Classifier,
+    /// Result of every seed, in the order of the seeds.
+    pub runs: Vec<SeedRun>,
+    /// Metric of the runs, by which the best epoch and seed were chosen; with `Select::Loss`, only reported.
+    pub metric: Metric,
+    /// All metrics of every seed, in the order of the seeds.
+    pub metrics: Vec<SeedMetrics>,
+    /// Index into `runs` of the best seed; the earlier seed wins a tie.
+    pub best: usize,
+    /// Predictions of the best model for the training dataset.
+    pub predictions: Predictions,
+    /// Predictions with the mean probabilities of all seeds, and their metrics, if they were wanted.
+    pub ensemble: Option<(Predictions, SeedMetrics)>,
+    /// Recommendation that named the model, if it was chosen automatically.
+    pub recommendation: Option<supergat_lab::recipe::Recommendation>,
+    /// Whether the observer stopped the training. Seeds may then be missing, and the last ones have fewer epochs.
+    pub interrupted: bool,
+}
+
+impl Training {
+    /// Builds the result of a training from its runs and their metrics. `dataset` is the one of the best run.
+    pub fn of(dataset: &Dataset, choice: Choice, runs: Runs, metrics: Vec<SeedMetrics>) -> Result<Self> {
+        let Choice { settings, recommendation, .. } = choice;
+        let (best, decision) = (&runs.runs[runs.best], metrics[runs.best].decision.clone());
+        let correction = best.correction.map(|correction| correction.method);
+        let names = dataset.class_names.clone();
+        let predictions = Predictions::new(runs.model.architecture(), names, runs.logits, &decision)?;
+        let classifier = Classifier::trained(
+            runs.model,
+            settings,
+            dataset,
+            best.seed,
+            best.outcome.best_epoch,
+            decision,
+            correction,
+        )?;
+        let (runs, best, interrupted) = (runs.runs, runs.best, runs.interrupted);
+        let metric = metric_of(dataset, &settings);
+        Ok(Self { classifier, runs, metric, metrics, best, predictions, ensemble: None, recommendation, interrupted })
+    }
+
+    /// Adds predictions with the mean probabilities of all seeds, whose models are in the ensemble.
+    pub fn with_ensemble(mut self, dataset: &Dataset, ensemble: Ensemble, options: &DecisionOptions) -> Result<Self> {
+        let Some(settings) = &self.classifier.card.settings else { return Ok(self) };
+        if let Some((logits, metrics)) = ensemble.measured(dataset, settings, options)? {
+            let (architecture, names) = (self.classifier.architecture(), dataset.class_names.clone());
+            let predictions = Predictions::new(architecture, names, logits, &metrics.decision)?;
+            self.ensemble = Some((predictions, metrics));
+        }
+        Ok(self)
+    }
+
+    /// Summarises the test metric of all seeds, in percent.
+    pub fn test(&self) -> Summary {
+        Summary::of(self.runs.iter().map(|run| 100.0 * run.outcome.test.metric).collect())
+    }
+
+    /// Summarises the validation metric of all seeds, in percent.
+    pub fn validation(&self) -> Summary {
+        Summary::of(self.runs.iter().map(|run| 100.0 * run.outcome.validation.metric).collect())
+    }
+
+    /// Summarises any metric of the test nodes over all seeds, in percent except for losses; `None` unless it is defined for all.
+    ///
+    /// ```
+    /// use supergat::Metric;
+    /// let dataset = supergat::load("random-partition:classes=3,nodes=180,degree=8,homophily=0.9")?;
+    /// let training = supergat::Classifier::builder().model("gcn").max_epochs(20).seeds(0..2).train(&dataset)?;
+    /// assert_eq!(training.test_metric(Metric::Accuracy), Some(training.test()));
+    /// assert!(training.test_metric(Metric::Auroc).unwrap().mean > 50.0);
+    /// # Ok::<(), supergat::Error>(())
+    /// ```
+    pub fn test_metric(&self, metric: Metric) -> Option<Summary> {
+        metric_summary(self.metrics.iter().map(|seed| seed.test.as_ref()), metric)
+    }
+
+    /// Summarises any metric of the validation nodes over all seeds, as [`Training::test_metric`] does.
+    pub fn validation_metric(&self, metric: Metric) -> Option<Summary> {
+        metric_summary(self.metrics.iter().map(|seed| seed.validation.as_ref()), metric)
+    }
+
+    /// Summarises precision, recall and F1 of every class over all seeds, for the test nodes, in percent and in the order of the
+    /// classes. Empty without test nodes. The values of each seed are in [`Training::metrics`].
+    ///
+    /// ```
+    /// let dataset = supergat::load("random-partition:classes=3,nodes=180,degree=8,homophily=0.9")?;
+    /// let training = supergat::Classifier::builder().model("gcn").max_epochs(20).seeds(0..2).train(&dataset)?;
+    /// let classes = training.test_classes();
+    /// assert_eq!((classes.len(), classes[2].class.as_str(), classes[2].recall.values.len()), (3, "2", 2));
+    /// let first = training.metrics[0].test.as_ref().unwrap();
+    /// assert_eq!(classes[2].recall.values[0], first.classes[2].recall.map(|share| 100.0 * share));
+    /// # Ok::<(), supergat::Error>(())
+    /// ```
+    pub fn test_classes(&self) -> Vec<ClassSummary> {
+        class_summaries(self.classifier.class_names(), self.metrics.iter().map(|seed| seed.test.as_ref()))
+    }
+
+    /// Summarises precision, recall and F1 of every class for the validation nodes, as [`Training::test_classes`] does.
+    pub fn validation_classes(&self) -> Vec<ClassSummary> {
+        class_summaries(self.classifier.class_names(), self.metrics.iter().map(|seed| seed.validation.as_ref()))
+    }
+
+    /// Returns sentences about useless models, such as those that predict one class for all nodes. The last one names what to try.
+    pub fn warnings(&self) -> Vec<String> {
+        supergat_lab::measure::warnings(&self.metrics, self.classifier.class_names(), self.metric)
+    }
+}
+
+/// Metrics of the seeds that have finished.
+#[derive(Default)]
+pub(crate) struct Measured(Mutex<BTreeMap<u64, Result<SeedMetrics>>>);
+
+impl Measured {
+    /// Measures the model of a seed when it has finished.
+    pub(crate) fn see(
+        &self,
+        event: Observation<'_>,
+        dataset: &Dataset,
+        settings: &Settings,
+        options: &DecisionOptions,
+    ) {
+        if let Observation::Done(run, logits) = event {
+            let measured = measure(dataset, &settings.architecture(dataset), logits, options);
+            let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            all.insert(run.seed, measured.map_err(Into::into));
+        }
+    }
+
+    /// Adds the model of a seed that was measured to the ensemble.
+    pub(crate) fn join(&self, run: &SeedRun, logits: &[Vec<f32>], seeds: &[u64], ensemble: &Mutex<Ensemble>) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = seeds.iter().position(|seed| *seed == run.seed);
+        let (Some(place), Some(Ok(measured))) = (place, all.get(&run.seed)) else { return };
+        let mut ensemble = ensemble.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Err(error) = ensemble.add(place, logits, &measured.decision) {
+            all.insert(run.seed, Err(error.into()));
+        }
+    }
+
+    /// Returns the metrics in the order of the runs. Equal seeds have equal metrics.
+    pub(crate) fn of(self, runs: &Runs) -> Result<Vec<SeedMetrics>> {
+        let all = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let all: BTreeMap<u64, SeedMetrics> =
+            all.into_iter().map(|(seed, measured)| Ok((seed, measured?))).collect::<Result<_>>()?;
+        Ok(runs.runs.iter().map(|run| all[&run.seed].clone()).collect())
+    }
+}
