@@ -31,7 +31,7 @@ const MUCH_WORK: f64 = 1e11;
 /// ```
 /// use std::ops::ControlFlow;
 /// use supergat_lab::{Settings, run_seeds};
-/// let dataset = supergat_data::load("random-partition:classes=2,nodes=250,degree=8,homophily=0.9").unwrap();
+/// let dataset = supergat_data::load("random-partition:classes=5,nodes=1000,degree=8,homophily=0.9").unwrap();
 /// let mut settings = Settings { max_epochs: 5, ..Settings::general("mlp".parse().unwrap()) };
 /// settings.set("correct_and_smooth", true)?;
 /// let runs = run_seeds(&dataset, &settings, &[0], 1, |_| ControlFlow::Continue(()))?;
