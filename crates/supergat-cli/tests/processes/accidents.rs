@@ -1,9 +1,10 @@
 //! Signals, lost processes, full disks, and processes that do not fit together.
 
-use crate::killed::wait_for_checkpoints;
+use crate::killed::{wait_for_checkpoints, writes_checkpoints};
 use crate::mpirun::{command, divided, errors, good, ranks, run, send, turn, wrapped};
 use crate::support::{Done, SMALL, Workspace};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 const GRAPH: &str = "random-partition:classes=2,nodes=170,degree=5";
 const ENDLESS: [&str; 12] = [
@@ -51,12 +52,21 @@ fn assert_can_be_resumed(workspace: &Workspace) {
     }
     let config = workspace.read("run.checkpoint/config.toml");
     assert!(config.contains("max_epochs = 10000000"), "{config}");
-    // The resumed training reads the checkpoint and does not end by itself either.
-    let mut command = workspace.command(&["train", "--resume", "run", "--json"]);
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    std::thread::sleep(std::time::Duration::from_millis(300));
-    send("TERM", child.id());
-    let done = ended(child);
+    // The resumed training reads the checkpoint and does not end by itself either. `mpirun` may end before its
+    // processes, which lock the checkpoint until they end.
+    let started = Instant::now();
+    let done = loop {
+        let mut command = workspace.command(&["train", "--resume", "run", "--json"]);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        if writes_checkpoints(workspace, &mut child, 1) {
+            send("TERM", child.id());
+        }
+        let done = ended(child);
+        if !done.stderr.contains("another process is working on") || started.elapsed() > Duration::from_secs(20) {
+            break done;
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    };
     assert_eq!(done.code, 130, "{done:?}");
     assert!(done.stderr.contains("resuming from run.checkpoint"), "{done:?}");
 }

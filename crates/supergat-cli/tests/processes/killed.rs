@@ -12,6 +12,11 @@ const KILLS: usize = 5;
 
 /// Waits until so many checkpoint files have been replaced.
 pub fn wait_for_checkpoints(workspace: &Workspace, child: &mut Child, count: usize) {
+    assert!(writes_checkpoints(workspace, child, count), "the training ended too early");
+}
+
+/// Waits until so many checkpoint files have been replaced; `false` if the training ends before.
+pub fn writes_checkpoints(workspace: &Workspace, child: &mut Child, count: usize) -> bool {
     let folder = workspace.path("run.checkpoint");
     let files = || -> BTreeSet<(u64, i64, i64)> {
         let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
@@ -21,11 +26,14 @@ pub fn wait_for_checkpoints(workspace: &Workspace, child: &mut Child, count: usi
     let (mut seen, started) = (files(), Instant::now());
     let before = seen.len();
     while seen.len() < before + count {
-        assert_eq!(child.try_wait().unwrap(), None, "the training ended too early");
+        if child.try_wait().unwrap().is_some() {
+            return false;
+        }
         assert!(started.elapsed() < Duration::from_secs(120), "no checkpoints");
         std::thread::sleep(Duration::from_millis(1));
         seen.extend(files());
     }
+    true
 }
 
 /// Kills a training several times, each time in another number of processes: one process of them, or all at once. The
