@@ -149,14 +149,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) attention_backward(
     double inverse_count, const word* __restrict__ sample_error, float* __restrict__ d_z, float* partial,
     double* losses, word* counter, float* d_vectors, double* record IF_EDGES(, Edges edges)) {
     __shared__ BlockMemory memory;
-    IF_EDGES(__shared__ FeatureSums features;)
+    IF_EDGES(__shared__ FeatureSums<CHUNK_SHARE> features;)
     Input input = {offsets, sources,  out_offsets, targets, positions,  z,          source_score, state,
                    gradient, keep,    chosen,      positives, keep_scale, slope,    pair_weight
                    IF_EDGES(, edges, &features)};
     NonEdges lists = {non_edge_target_offsets, non_edge_sources, non_edge_source_offsets, non_edge_targets};
     VectorSums sums = {zero_row(), zero_row()};
     double loss = 0.0;
-    IF_EDGES(if (EDGE_FEATURES) clear_feature_sums(features, edges.count);)
+    IF_EDGES(if (EDGE_FEATURES) clear_feature_sums(features);)
     // A block has one heavy node after another, or a few light nodes at a time.
     bool is_heavy = blockIdx.x < heavy_blocks;
     word first = is_heavy ? threadIdx.x / TEAM : threadIdx.x % SHARED_LANES / TEAM;

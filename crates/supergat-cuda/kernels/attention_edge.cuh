@@ -16,7 +16,7 @@ struct Input {
     const byte* positives;
     float keep_scale, slope, pair_weight;
     // Features: gradients of the vectors u.
-    IF_EDGES(Edges edges; FeatureSums* features;)
+    IF_EDGES(Edges edges; FeatureSums<CHUNK_SHARE>* features;)
 };
 
 // What is known of a node as target: its state.
@@ -161,33 +161,39 @@ __device__ __forceinline__ void add_heads(Heads& sum, const Heads& heads) {
     EACH_HEAD(g, h) sum.of[g][h] += heads.of[g][h];
 }
 
-// Adds the gradients of the vectors u from that of the score of an edge.
+// Adds `d_score` times a feature to the gradients of the vectors u.
+__device__ __forceinline__ void add_vector_product(
+    const Input& input, word share, const Heads& d_score, float feature) {
+    Heads sum = feature_sum(*input.features, share);
+    EACH_HEAD(g, h) sum.of[g][h] = fmaf(d_score.of[g][h], feature, sum.of[g][h]);
+    set_feature_sum(*input.features, share, sum);
+}
+
+// Adds the gradients of the vectors u from that of the score of an edge: a lane adds those of its features.
 __device__ __forceinline__ void add_vector_gradient(const Input& input, size_t edge, const Heads& d_score) {
     if (CHUNK == FEW_FEATURES) {
-        EACH_FEATURE(input.edges, edge, {
-            Heads sum = feature_sum(*input.features, k);
-            EACH_HEAD(g, h) sum.of[g][h] = fmaf(d_score.of[g][h], feature, sum.of[g][h]);
-            set_feature_sum(*input.features, k, sum);
-        })
+        EACH_FEATURE(
+            input.edges, edge, { add_vector_product(input, k - sharer() * CHUNK_SHARE, d_score, feature); })
         return;
     }
+    word first = sharer() * CHUNK_SHARE;
     const float* chunk = chunk_of(input.edges, edge);
-    for (word c = 0; c < input.edges.count; ++c) {
-        Heads sum = feature_sum(*input.features, c);
-        float feature = __ldg(chunk + c);
-        EACH_HEAD(g, h) sum.of[g][h] = fmaf(d_score.of[g][h], feature, sum.of[g][h]);
-        set_feature_sum(*input.features, c, sum);
+    for (word c = first; c < min(first + CHUNK_SHARE, input.edges.count); ++c) {
+        add_vector_product(input, c - first, d_score, __ldg(chunk + c));
     }
 }
 
 // Sums the gradients of the vectors u over the threads of a block.
 __device__ __forceinline__ void store_vector_gradient(const Input& input, BlockMemory& memory) {
-    for (word c = 0; c < input.edges.count; ++c) {
-        Heads sum = feature_sum(*input.features, c);
+    for (word share = 0; share < CHUNK_SHARE; ++share) {
+        Heads sum = feature_sum(*input.features, share);
         add_teams<TEAM, 32>(sum);
         add_warps(sum, memory);
+        word c = sharer() * CHUNK_SHARE + share;
         size_t place = (size_t)blockIdx.x * input.edges.count + c;
-        if (threadIdx.x < TEAM) store_heads(input.edges.partial + place * HEAD_ROW, first_head(), sum);
+        if (threadIdx.x < TEAM && c < input.edges.count) {
+            put_heads(input.edges.partial + place * HEAD_ROW, first_head(), sum);
+        }
     }
 }
 #endif

@@ -25,7 +25,7 @@ struct Input {
     const byte* keep;
     const byte* chosen;
     float keep_scale, slope;
-    IF_EDGES(Edges edges; FeatureSums* features;)
+    IF_EDGES(Edges edges; FeatureSums<CHUNK>* features;)
 };
 
 struct Running {
@@ -57,7 +57,7 @@ __device__ __forceinline__ void walk(
     const Input& input, const Row& own, const Heads& own_score, word node, word begin, word end, word first, word stride,
     word trips, Running& running) {
     int head = first_head();
-    IF_EDGES(if (MESSAGES) clear_feature_sums(*input.features, input.edges.count);)
+    IF_EDGES(if (MESSAGES) clear_feature_sums(*input.features);)
     for (word trip = 0; trip < trips; trip += FLIGHT) {
         Row rows[FLIGHT];
         Heads scores[FLIGHT], weights[FLIGHT];
@@ -196,7 +196,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_forward(
     const float* __restrict__ source_score, const byte* __restrict__ keep, float keep_scale,
     const byte* __restrict__ chosen, float slope, float* state, float* __restrict__ out IF_EDGES(, Edges terms)) {
     __shared__ BlockMemory memory;
-    IF_EDGES(__shared__ FeatureSums features;)
+    IF_EDGES(__shared__ FeatureSums<CHUNK> features;)
     Input input = {offsets, sources, z, source_score, keep, chosen, keep_scale, slope IF_EDGES(, terms, &features)};
     // A block has one heavy node after another, or a few light nodes.
     bool is_heavy = blockIdx.x < heavy_blocks;

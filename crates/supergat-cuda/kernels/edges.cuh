@@ -9,6 +9,9 @@
 // thread has its own part of it in shared memory, where no other thread reads or writes. CHUNK features fit there at a
 // time; a kernel is launched once per chunk, and RESUMES tells that it is not the first one.
 //
+// Where several lanes of a team own the same heads (SHARERS), they divide the features of an edge: each takes a block of
+// neighbouring ones, and sums over features are completed by `add_sharers`.
+//
 // Defined by the host if edges have weights or features: EDGES, WEIGHTED, EDGE_FEATURES, MESSAGES, CHUNK, RESUMES, and
 // FEW_FEATURES: the features per edge if they are few, so that registers hold them, else 0.
 
@@ -47,23 +50,37 @@ struct Edges {
 #define IF_EDGES(...)
 #endif
 
-// Numbers per feature of a chunk and head, for each thread.
+// Lanes of a team that own the same heads, and the number of the lane among them.
+constexpr int SHARERS = TEAM / OWNERS;
+__device__ __forceinline__ int sharer() { return team_lane() / OWNERS; }
+// Features of an edge that a lane takes: of all if they are few, and of a chunk.
+constexpr int FEW_SHARE = (FEW_FEATURES + SHARERS - 1) / SHARERS;
+constexpr int CHUNK_SHARE = (CHUNK + SHARERS - 1) / SHARERS;
+
+// Sums over the lanes that own the same heads.
+__device__ __forceinline__ void add_sharers(Heads& heads) { add_teams<OWNERS, TEAM>(heads); }
+
+// Numbers per feature and head, for each thread.
+template <int COUNT>
 struct FeatureSums {
-    float of[CHUNK][GROUPS * OWNED][THREADS];
+    float of[COUNT][GROUPS * OWNED][THREADS];
 };
 
-__device__ __forceinline__ Heads feature_sum(const FeatureSums& sums, word feature) {
+template <int COUNT>
+__device__ __forceinline__ Heads feature_sum(const FeatureSums<COUNT>& sums, word feature) {
     Heads result;
     EACH_HEAD(g, h) result.of[g][h] = sums.of[feature][g * OWNED + h][threadIdx.x];
     return result;
 }
 
-__device__ __forceinline__ void set_feature_sum(FeatureSums& sums, word feature, const Heads& from) {
+template <int COUNT>
+__device__ __forceinline__ void set_feature_sum(FeatureSums<COUNT>& sums, word feature, const Heads& from) {
     EACH_HEAD(g, h) sums.of[feature][g * OWNED + h][threadIdx.x] = from.of[g][h];
 }
 
-__device__ __forceinline__ void clear_feature_sums(FeatureSums& sums, word count) {
-    for (word c = 0; c < count; ++c) set_feature_sum(sums, c, all_heads(0.0f));
+template <int COUNT>
+__device__ __forceinline__ void clear_feature_sums(FeatureSums<COUNT>& sums) {
+    for (int c = 0; c < COUNT; ++c) set_feature_sum(sums, c, all_heads(0.0f));
 }
 
 // Features of an edge from the first one of the chunk on.
@@ -71,43 +88,48 @@ __device__ __forceinline__ const float* chunk_of(const Edges& edges, size_t edge
     return edges.features + edge * edges.width + edges.first;
 }
 
-// Calls `BODY` for each feature `k` of an edge with its value `feature`.
+// Calls `BODY` for each feature `k` that this lane takes of an edge, with its value `feature`.
 #define EACH_FEATURE(edges, edge, BODY)                                            \
-    if (FEW_FEATURES) {                                                                   \
+    if (FEW_FEATURES) {                                                            \
         Few few = few_of(edges, edge);                                             \
-        _Pragma("unroll") for (int k = 0; k < FEW_FEATURES; ++k) {                       \
-            float feature = few.of[k];                                             \
-            BODY                                                                   \
+        _Pragma("unroll") for (int q = 0; q < FEW_SHARE; ++q) {                    \
+            word k = sharer() * FEW_SHARE + q;                                     \
+            float feature = few.of[q];                                             \
+            if (FEW_FEATURES % SHARERS == 0 || k < FEW_FEATURES) BODY              \
         }                                                                          \
     } else {                                                                       \
         const float* row = (edges).features + (size_t)(edge) * (edges).width;      \
-        _Pragma("unroll 4") for (word k = 0; k < (edges).width; ++k) {             \
+        _Pragma("unroll 4") for (word k = sharer(); k < (edges).width; k += SHARERS) { \
             float feature = __ldg(row + k);                                        \
             BODY                                                                   \
         }                                                                          \
     }
 
-// A few features of an edge.
+// The features that a lane takes of an edge with a few.
 struct Few {
-    float of[FEW_FEATURES ? FEW_FEATURES : 1];
+    float of[FEW_SHARE ? FEW_SHARE : 1];
 };
 
 __device__ __forceinline__ Few few_of(const Edges& edges, size_t edge) {
+    constexpr bool BY_FOUR = FEW_FEATURES % 4 == 0 && FEW_SHARE % 4 == 0;
     Few few;
+    word first = sharer() * FEW_SHARE;
     const float* row = edges.features + edge * FEW_FEATURES;
 #pragma unroll
-    for (int k = 0; k < FEW_FEATURES; k += FEW_FEATURES % 4 ? 1 : 4) {
-        if (FEW_FEATURES % 4) {
-            few.of[k] = __ldg(row + k);
-        } else {
+    for (int q = 0; q < FEW_SHARE; q += BY_FOUR ? 4 : 1) {
+        // A lane beyond the last feature reads it once more, in vain.
+        word k = min(first + q, (word)(FEW_FEATURES - (BY_FOUR ? 4 : 1)));
+        if (BY_FOUR) {
             float4 four = __ldg((const float4*)(row + k));
-            few.of[k] = four.x, few.of[k + 1] = four.y, few.of[k + 2] = four.z, few.of[k + 3] = four.w;
+            few.of[q] = four.x, few.of[q + 1] = four.y, few.of[q + 2] = four.z, few.of[q + 3] = four.w;
+        } else {
+            few.of[q] = __ldg(row + k);
         }
     }
     return few;
 }
 
-// Terms of an edge: u_h . f, and ln w.
+// Terms of an edge: u_h . f, and ln w. All lanes of a warp ask for them together.
 struct Terms {
     Heads score;
     float log_weight;
@@ -120,6 +142,7 @@ __device__ __forceinline__ Terms terms_of(const Edges& edges, size_t edge) {
             Heads vector = load_heads(edges.vectors + (size_t)k * HEAD_ROW, first_head());
             EACH_HEAD(g, h) terms.score.of[g][h] = fmaf(feature, vector.of[g][h], terms.score.of[g][h]);
         })
+        add_sharers(terms.score);
     }
     return terms;
 }
@@ -132,6 +155,7 @@ __device__ __forceinline__ Heads message_product(const Edges& edges, size_t edge
         Heads d_sum = load_heads(gradient + (size_t)k * HEAD_ROW, first_head());
         EACH_HEAD(g, h) product.of[g][h] = fmaf(feature, d_sum.of[g][h], product.of[g][h]);
     })
+    add_sharers(product);
     return product;
 }
 

@@ -153,13 +153,17 @@ __device__ __forceinline__ Heads load_heads(const float* from, int first) {
     return result;
 }
 
-// Stores numbers per head, repeated in all lanes of a vector that belong to a head.
-__device__ __forceinline__ void store_heads(float* to, int first, const Heads& from) {
-    if (team_lane() >= OWNERS) return;
+// Stores a lane's numbers per head, repeated in all lanes of a vector that belong to a head.
+__device__ __forceinline__ void put_heads(float* to, int first, const Heads& from) {
     EACH_HEAD(g, h) {
 #pragma unroll
         for (int repeat = 0; repeat < 8; repeat += LANE_HEADS) to[g * 8 + repeat + first + h] = from.of[g][h];
     }
+}
+
+// Stores a team's numbers per head.
+__device__ __forceinline__ void store_heads(float* to, int first, const Heads& from) {
+    if (team_lane() < OWNERS) put_heads(to, first, from);
 }
 
 // Sums over features: elements of a lane's quads, added up over its quads, become numbers per head.
