@@ -3,8 +3,8 @@
 //     out_i = sum_j alpha_ij k_ij z_j           alpha_i = softmax_j(LeakyReLU(e_ij)), k is dropout, g_i = d out_i
 //     d LeakyReLU(e_ij) = alpha_ij (k_ij g_i . z_j - g_i . out_i)
 //     d z_j += alpha_ij k_ij g_i                and d z_i, d z_j through the scores e_ij
-//     L_E = mean of softplus(-x) over sampled edges and of softplus(x) over sampled non-edges, x = mean logit of heads
-//     d x = sigmoid(x) - 1 for edges, sigmoid(x) for non-edges
+//
+// The edge loss and its gradient are in `gradient.cuh`.
 //
 // Every node gathers its own gradient: as target over its incoming edges and as source over its outgoing edges (one
 // walk if the graph is symmetric), and over its non-edges in both directions. Teams take turns at the edges of a node,
@@ -48,28 +48,6 @@ __device__ __forceinline__ void walk(
     visit<IN, OUT>(input, own, now, gathered);
 }
 
-// Sampled non-edges: sources by target, and targets by source.
-struct NonEdges {
-    const word* target_offsets;
-    const word* sources;
-    const word* source_offsets;
-    const word* targets;
-};
-
-// Ranges of a node in the lists of non-edges.
-struct NonEdgeRange {
-    word as_target, as_target_count, as_source, count;
-};
-
-__device__ __forceinline__ NonEdgeRange range_of(const NonEdges& lists, word node) {
-    NonEdgeRange range;
-    range.as_target = __ldg(lists.target_offsets + node);
-    range.as_target_count = __ldg(lists.target_offsets + node + 1) - range.as_target;
-    range.as_source = __ldg(lists.source_offsets + node);
-    range.count = range.as_target_count + __ldg(lists.source_offsets + node + 1) - range.as_source;
-    return range;
-}
-
 // Adds the gradients of a node from its non-edges first, first + stride, ...
 __device__ __forceinline__ void walk_non_edges(
     const Input& input, const NonEdges& lists, const Own& own, word node, const NonEdgeRange& range, word first,
@@ -94,9 +72,8 @@ __device__ __forceinline__ void walk_non_edges(
             EACH_HEAD(g, h) go.of[g][h] += is_target ? own.target.score.of[g][h] : own.source.of[g][h];
             x = sum_of_heads(go) * (1.0f / HEADS);
         }
-        float small = __expf(-fabsf(x));
-        float d = valid ? __fdividef(x > 0.0f ? 1.0f : small, 1.0f + small) * input.pair_weight : 0.0f;
-        if (is_target) gathered.loss += softplus(x, small);
+        float d = non_edge_gradient(input.pair_weight, x, is_target, gathered.loss);
+        d = valid ? d : 0.0f;
         if (HAS_DP) {
             d *= logit_scale();
             EACH_QUAD(g, k) add_product(gathered.d_z.quad[g][k], make_float4(d, d, d, d), z.quad[g][k]);
@@ -134,8 +111,6 @@ __device__ __forceinline__ void finish(
 }
 
 __device__ __forceinline__ Gathered nothing() { return {zero_row(), all_heads(0.0f), all_heads(0.0f), 0.0f}; }
-
-__device__ __forceinline__ word turns(word count, word stride) { return (count + stride - 1) / stride; }
 
 extern "C" __global__ void __launch_bounds__(THREADS, 2) attention_backward(
     word nodes, const word* __restrict__ offsets, const word* __restrict__ sources,
@@ -222,7 +197,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) attention_backward(
         loss = block_sum(loss, loss_memory);
         if (threadIdx.x == 0) losses[blockIdx.x] = loss;
     }
-    IF_EDGES(if (EDGE_FEATURES) store_vector_gradient(input, memory);)
+    IF_EDGES(if (EDGE_FEATURES) store_vector_gradient(edges, features, memory);)
     if (HAS_GO && !RESUMES) {
         add_teams<TEAM, 32>(sums.target);
         add_warps(sums.target, memory);
@@ -234,16 +209,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) attention_backward(
         }
     }
     if (!is_last_block(counter)) return;
-    if (SUPERVISED) {
-        loss = 0.0;
-        for (word block = threadIdx.x; block < gridDim.x; block += THREADS) loss += __ldcg(losses + block);
-        loss = block_sum(loss, loss_memory);
-        if (threadIdx.x == 0) *record += *sample_error ? __longlong_as_double(0x7FF8000000000000ll) : loss * inverse_count;
-    }
-#if EDGE_FEATURES
-    word columns = edges.count * (HEAD_ROW / 4);
-    float4* to = (float4*)(edges.d_vectors + (size_t)edges.first * HEAD_ROW);
-    add_quads((const float4*)edges.partial, gridDim.x, columns, columns, to);
-#endif
+    if (SUPERVISED) add_losses(losses, loss_memory, inverse_count, sample_error, record);
+    IF_EDGES(if (EDGE_FEATURES) add_vector_gradients(edges);)
     if (HAS_GO && !RESUMES) add_blocks(partial, gridDim.x, d_vectors, false);
 }

@@ -97,10 +97,6 @@ __device__ __forceinline__ Place place_of(const Input& input, word node, word be
     return place;
 }
 
-__device__ __forceinline__ bool is_marked(const Input& input, word edge) {
-    return __ldg(input.positives + edge / 8) >> (edge % 8) & 1;
-}
-
 template <bool IN, bool OUT>
 __device__ __forceinline__ Neighbour<IN, OUT> neighbour_of(const Input& input, const Place& place) {
     Neighbour<IN, OUT> other;
@@ -119,8 +115,8 @@ __device__ __forceinline__ Neighbour<IN, OUT> neighbour_of(const Input& input, c
         if (CHOOSES && IN) other.chosen_in[g] = __ldg(input.chosen + in);
         if (CHOOSES && OUT) other.chosen_out[g] = __ldg(input.chosen + out);
     }
-    other.marked_in = SUPERVISED && IN && place.valid && is_marked(input, place.in);
-    other.marked_out = SUPERVISED && OUT && place.valid && is_marked(input, place.out);
+    other.marked_in = SUPERVISED && IN && place.valid && is_marked(input.positives, place.in);
+    other.marked_out = SUPERVISED && OUT && place.valid && is_marked(input.positives, place.out);
     return other;
 }
 
@@ -146,57 +142,8 @@ __device__ __forceinline__ EdgeGradient through_softmax(
     return {d.x, d.y, alpha * keep IF_EDGES(, d_score)};
 }
 
-// Gradient of every head's logit for a sampled edge with mean logit x; adds the loss if `counts`.
-__device__ __forceinline__ float edge_gradient(const Input& input, float x, bool counts, float& loss) {
-    float small = __expf(-fabsf(x));
-    if (counts) loss += softplus(-x, small);
-    return -__fdividef(x > 0.0f ? small : 1.0f, 1.0f + small) * input.pair_weight;
-}
-
 // Factor of the dot product in the logit.
 __device__ __forceinline__ float logit_scale() { return FORM == 2 ? score_scale() : 1.0f; }
-
-#if EDGES
-__device__ __forceinline__ void add_heads(Heads& sum, const Heads& heads) {
-    EACH_HEAD(g, h) sum.of[g][h] += heads.of[g][h];
-}
-
-// Adds `d_score` times a feature to the gradients of the vectors u.
-__device__ __forceinline__ void add_vector_product(
-    const Input& input, word share, const Heads& d_score, float feature) {
-    Heads sum = feature_sum(*input.features, share);
-    EACH_HEAD(g, h) sum.of[g][h] = fmaf(d_score.of[g][h], feature, sum.of[g][h]);
-    set_feature_sum(*input.features, share, sum);
-}
-
-// Adds the gradients of the vectors u from that of the score of an edge: a lane adds those of its features.
-__device__ __forceinline__ void add_vector_gradient(const Input& input, size_t edge, const Heads& d_score) {
-    if (CHUNK == FEW_FEATURES) {
-        EACH_FEATURE(
-            input.edges, edge, { add_vector_product(input, k - sharer() * CHUNK_SHARE, d_score, feature); })
-        return;
-    }
-    word first = sharer() * CHUNK_SHARE;
-    const float* chunk = chunk_of(input.edges, edge);
-    for (word c = first; c < min(first + CHUNK_SHARE, input.edges.count); ++c) {
-        add_vector_product(input, c - first, d_score, __ldg(chunk + c));
-    }
-}
-
-// Sums the gradients of the vectors u over the threads of a block.
-__device__ __forceinline__ void store_vector_gradient(const Input& input, BlockMemory& memory) {
-    for (word share = 0; share < CHUNK_SHARE; ++share) {
-        Heads sum = feature_sum(*input.features, share);
-        add_teams<TEAM, 32>(sum);
-        add_warps(sum, memory);
-        word c = sharer() * CHUNK_SHARE + share;
-        size_t place = (size_t)blockIdx.x * input.edges.count + c;
-        if (threadIdx.x < TEAM && c < input.edges.count) {
-            put_heads(input.edges.partial + place * HEAD_ROW, first_head(), sum);
-        }
-    }
-}
-#endif
 
 // Adds the gradients of a node from a neighbour.
 template <bool IN, bool OUT>
@@ -221,18 +168,18 @@ __device__ __forceinline__ void visit(
     if (SUPERVISED) {
         if (HAS_DP) {
             float x = sum_of_heads(dp) * (logit_scale() / HEADS);
-            float d = edge_gradient(input, x, other.marked_in, gathered.loss);
+            float d = edge_gradient(input.pair_weight, x, other.marked_in, gathered.loss);
             logit_in = other.marked_in ? d : 0.0f;
             logit_out = other.marked_out ? d : 0.0f;
         } else {
             if (IN) {
                 float x = sum_of_heads(go_in) * (1.0f / HEADS);
-                float d = edge_gradient(input, x, other.marked_in, gathered.loss);
+                float d = edge_gradient(input.pair_weight, x, other.marked_in, gathered.loss);
                 logit_in = other.marked_in ? d : 0.0f;
             }
             if (OUT) {
                 float x = sum_of_heads(go_out) * (1.0f / HEADS), none = 0.0f;
-                float d = edge_gradient(input, x, false, none);
+                float d = edge_gradient(input.pair_weight, x, false, none);
                 logit_out = other.marked_out ? d : 0.0f;
             }
         }
@@ -261,7 +208,7 @@ __device__ __forceinline__ void visit(
             gathered.d_source.of[g][h] += d_source;
         }
     }
-    IF_EDGES(if (EDGE_FEATURES && IN) add_vector_gradient(input, other.place.in, d_score);)
+    IF_EDGES(if (EDGE_FEATURES && IN) add_vector_gradient(input.edges, *input.features, other.place.in, d_score);)
     IF_EDGES(if (RESUMES) return;)
     if (OUT) {
         Factors factor = spread(weight);

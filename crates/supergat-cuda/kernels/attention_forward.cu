@@ -1,4 +1,5 @@
 // Attention: out_i = sum_j drop(alpha_ij) z_j with alpha_i = softmax_j(LeakyReLU(e_ij)), over the incoming edges of i.
+// V2: out_i = sum_j drop(alpha_ij) s_j with alpha_i = softmax_j(a . LeakyReLU(t_i + s_j)); a row of z is s_i, then t_i.
 //
 //     m   largest score so far         l   sum of exp(score - m)         o   sum of exp(score - m) drop z_j
 //     m'  = max(m, score)    l' = exp(m - m') l + exp(score - m')    o' = exp(m - m') o + exp(score - m') drop z_j
@@ -22,6 +23,7 @@ struct Input {
     const word* sources;
     const float* z;
     const float* source_score;
+    const float* vectors;
     const byte* keep;
     const byte* chosen;
     float keep_scale, slope;
@@ -57,6 +59,8 @@ __device__ __forceinline__ void walk(
     const Input& input, const Row& own, const Heads& own_score, word node, word begin, word end, word first, word stride,
     word trips, Running& running) {
     int head = first_head();
+    Row a;
+    if (IS_V2) a = load_row(input.vectors, 0);
     IF_EDGES(if (MESSAGES) clear_feature_sums(*input.features);)
     for (word trip = 0; trip < trips; trip += FLIGHT) {
         Row rows[FLIGHT];
@@ -67,17 +71,17 @@ __device__ __forceinline__ void walk(
             word edge = begin + first + (trip + u) * stride;
             edges[u] = edge;
             word j = edge < end ? __ldg(input.sources + edge) : node;
-            rows[u] = load_row(input.z, j);
+            rows[u] = load_row(input.z, source_row(j));
             if (HAS_GO) scores[u] = load_heads(input.source_score + (size_t)j * HEAD_ROW, head);
         }
         Heads before = running.largest;
 #pragma unroll
         for (int u = 0; u < FLIGHT; ++u) {
-            Heads dp = HAS_DP ? dot(own, rows[u]) : all_heads(0.0f);
+            Heads dp = pair_score(a, own, rows[u], input.slope);
             IF_EDGES(Terms terms = terms_of(input.edges, edges[u] < end ? edges[u] : 0);)
             EACH_HEAD(g, h) {
                 float go = HAS_GO ? own_score.of[g][h] + scores[u].of[g][h] : 0.0f;
-                float score = leaky(form_score(go, dp.of[g][h]) IF_EDGES(+ terms.score.of[g][h]), input.slope);
+                float score = leaky_score(form_score(go, dp.of[g][h]) IF_EDGES(+ terms.score.of[g][h]), input.slope);
                 IF_EDGES(score += terms.log_weight;)
                 if (edges[u] >= end) score = 2.0f * LOWEST;
                 scores[u].of[g][h] = score;
@@ -193,11 +197,12 @@ __device__ __forceinline__ void finish(Running& running, word node, bool stores,
 extern "C" __global__ void __launch_bounds__(THREADS) attention_forward(
     word nodes, const word* __restrict__ offsets, const word* __restrict__ sources, const word* __restrict__ heavy,
     word heavy_count, word heavy_blocks, word most_edges, const float* __restrict__ z,
-    const float* __restrict__ source_score, const byte* __restrict__ keep, float keep_scale,
-    const byte* __restrict__ chosen, float slope, float* state, float* __restrict__ out IF_EDGES(, Edges terms)) {
+    const float* __restrict__ source_score, const float* __restrict__ vectors, const byte* __restrict__ keep,
+    float keep_scale, const byte* __restrict__ chosen, float slope, float* state, float* __restrict__ out IF_EDGES(, Edges terms)) {
     __shared__ BlockMemory memory;
     IF_EDGES(__shared__ FeatureSums<CHUNK> features;)
-    Input input = {offsets, sources, z, source_score, keep, chosen, keep_scale, slope IF_EDGES(, terms, &features)};
+    Input input = {offsets, sources, z,          source_score, vectors,
+                   keep,    chosen,  keep_scale, slope IF_EDGES(, terms, &features)};
     // A block has one heavy node after another, or a few light nodes.
     bool is_heavy = blockIdx.x < heavy_blocks;
     word first = is_heavy ? threadIdx.x / TEAM : threadIdx.x % SHARED_LANES / TEAM;
@@ -213,7 +218,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) attention_forward(
         if (!__any_sync(ALL_LANES, works)) return;
         Running running = {all_heads(LOWEST), all_heads(0.0f), zero_row()};
         Heads own_score = load_heads(state + ((size_t)node * STATE + SCORE) * HEAD_ROW, first_head());
-        walk(input, load_row(z, node), own_score, node, begin, end, first, stride, trips, running);
+        walk(input, load_row(z, target_row(node)), own_score, node, begin, end, first, stride, trips, running);
         IF_EDGES(Heads walked = running.largest;)
         combine<TEAM, SHARED_LANES>(running);
         if (is_heavy) {

@@ -49,9 +49,10 @@ constexpr int TEAMS_PER_BLOCK = THREADS / TEAM;
 // Slots of the state of a node.
 constexpr int SCORE = 0, LARGEST = 1, INVERSE = 2, SHARED = 3, STATE = 4;
 
-// Forms of the scores: GO, DP, SD, MX.
+// Forms of the scores: GO, DP, SD, MX, V2.
+constexpr bool IS_V2 = FORM == 4;
 constexpr bool HAS_GO = FORM == 0 || FORM == 3;
-constexpr bool HAS_DP = FORM != 0;
+constexpr bool HAS_DP = FORM != 0 && !IS_V2;
 
 // A lane's part of a row.
 struct Row {
@@ -209,6 +210,22 @@ __device__ __forceinline__ Factors products(const Row& a, const Row& b) {
     return sum;
 }
 
+// a LeakyReLU(t + s), added up over a lane's quads: the elements of the scores of V2.
+__device__ __forceinline__ Factors leaky_products(const Row& a, const Row& t, const Row& s, float slope) {
+    Factors sum;
+    EACH_GROUP(g) {
+        sum.of[g] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+#pragma unroll
+        for (int k = 0; k < HELD; ++k) {
+            float4 x = t.quad[g][k];
+            add(x, s.quad[g][k]);
+            x = make_float4(leaky(x.x, slope), leaky(x.y, slope), leaky(x.z, slope), leaky(x.w, slope));
+            add_product(sum.of[g], a.quad[g][k], x);
+        }
+    }
+    return sum;
+}
+
 // Dot products of two rows, per head.
 __device__ __forceinline__ Heads dot(const Row& a, const Row& b) { return fold(products(a, b)); }
 
@@ -322,10 +339,23 @@ __device__ __forceinline__ void largest_of_warps(Heads& heads, BlockMemory& memo
 // 1 / sqrt(F), the factor of SD.
 __device__ __forceinline__ float score_scale() { return 1.0f / sqrtf((float)FEATURES); }
 
-// Unnormalised attention from the additive score and the dot product.
+// Rows of z of a node as source and as target. V2 has two rows per node.
+__device__ __forceinline__ size_t source_row(size_t node) { return IS_V2 ? 2 * node : node; }
+__device__ __forceinline__ size_t target_row(size_t node) { return IS_V2 ? 2 * node + 1 : node; }
+
+// What the rows of a target and a source contribute to a score: the dot product, or the whole score of V2.
+__device__ __forceinline__ Heads pair_score(const Row& a, const Row& target, const Row& source, float slope) {
+    if (IS_V2) return fold(leaky_products(a, target, source, slope));
+    return HAS_DP ? dot(target, source) : all_heads(0.0f);
+}
+
+// LeakyReLU of a score. V2 has it inside of the score.
+__device__ __forceinline__ float leaky_score(float score, float slope) { return IS_V2 ? score : leaky(score, slope); }
+
+// Unnormalised attention from the additive score and what `pair_score` returns.
 __device__ __forceinline__ float form_score(float go, float dp) {
     if (FORM == 0) return go;
-    if (FORM == 1) return dp;
+    if (FORM == 1 || IS_V2) return dp;
     if (FORM == 2) return dp * score_scale();
     return go * sigmoid(dp);
 }

@@ -1,4 +1,5 @@
-//! Graph attention: `out_i = sum_j alpha_ij z_j`, `alpha_i = softmax_j(LeakyReLU(e_ij))`.
+//! Graph attention: `out_i = sum_j alpha_ij z_j`, `alpha_i = softmax_j(LeakyReLU(e_ij))`. GATv2 has two rows of `z` per
+//! node, `s` and `t`: `out_i = sum_j alpha_ij s_j`, `alpha_i = softmax_j(a . LeakyReLU(t_i + s_j))`.
 //!
 //! Kernels are compiled for the layout of a layer. A team of lanes has a row in registers; 16 or 32 lanes share a
 //! node, and nodes with many edges have a block each.
@@ -6,13 +7,13 @@
 use crate::compile::{Source, Variant};
 use crate::edges::{self, Terms};
 use crate::launch::{Cuda, grid, launch};
-use crate::memory::Numbers;
+use crate::memory::{Bits, Numbers};
 use crate::problem::Problem;
 use crate::samples::LayerSamples;
 use crate::sparse::{address, keep};
 use cudarc::driver::CudaSlice;
 use supergat_core::Result;
-use supergat_core::device::{Attention, LayerWidth, Lists};
+use supergat_core::device::{Attention, AttentionV2, LayerWidth, Lists, Mask};
 use supergat_core::graph::Adjacency;
 use supergat_core::kernels::{Form, HeadLayout};
 use supergat_core::memory::Arena;
@@ -31,6 +32,44 @@ const FORWARD: Source = Source {
 };
 /// Threads of a block in the kernels of attention.
 pub(crate) const THREADS: u32 = 256;
+
+/// Inputs of attention of any form.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Inputs<'a> {
+    pub(crate) form: Form,
+    pub(crate) layout: HeadLayout,
+    pub(crate) slope: f64,
+    /// Projected features; GATv2 has a row per node as source, followed by its row as target.
+    pub(crate) z: &'a Numbers,
+    /// `a_source . z_j` of each node; `None` for GATv2.
+    pub(crate) source_score: Option<&'a Numbers>,
+    /// The vectors `a` of GATv2, of which its scores are made; `None` for other forms.
+    pub(crate) vectors: Option<&'a Numbers>,
+    pub(crate) keep: Option<Mask<'a, Cuda>>,
+    pub(crate) chosen: Option<&'a Bits>,
+    pub(crate) edge_vectors: Option<&'a Numbers>,
+}
+
+impl<'a> From<Attention<'a, Cuda>> for Inputs<'a> {
+    fn from(attention: Attention<'a, Cuda>) -> Self {
+        let Attention { form, layout, slope, z, source_score, keep, chosen, edge_vectors } = attention;
+        let source_score = Some(source_score);
+        Self { form, layout, slope, z, source_score, vectors: None, keep, chosen, edge_vectors }
+    }
+}
+
+impl<'a> From<AttentionV2<'a, Cuda>> for Inputs<'a> {
+    fn from(attention: AttentionV2<'a, Cuda>) -> Self {
+        let AttentionV2 { layout, slope, z, vectors, keep, edge_vectors } = attention;
+        let vectors = Some(vectors);
+        Self { form: Form::V2, layout, slope, z, source_score: None, vectors, keep, chosen: None, edge_vectors }
+    }
+}
+
+/// Returns the address of numbers, or zero if there are none.
+pub(crate) fn address_of(numbers: Option<&Numbers>) -> u64 {
+    numbers.map_or(0, |numbers| address(&numbers.0))
+}
 
 /// Definitions of a variant of a source.
 pub(crate) type Defines = Vec<(&'static str, i64)>;
@@ -192,7 +231,7 @@ fn layout_defines(layout: HeadLayout, form: Form, lanes: i64) -> Defines {
         Form::Dp => 1,
         Form::Sd => 2,
         Form::Mx => 3,
-        Form::V2 => unreachable!("`supports_form` refuses GATv2"),
+        Form::V2 => 4,
     };
     vec![
         ("FORM", number),
@@ -254,7 +293,7 @@ pub(crate) fn attention_scores(
 pub(crate) fn attention_forward(
     cuda: &Cuda,
     problem: &Problem,
-    attention: Attention<'_, Cuda>,
+    attention: Inputs<'_>,
     state: &mut Numbers,
     sums: &mut Numbers,
     messages: Option<(&Numbers, &mut Numbers)>,
@@ -268,6 +307,7 @@ pub(crate) fn attention_forward(
     defines.extend([("DROPS", attention.keep.is_some().into()), ("CHOOSES", attention.chosen.is_some().into())]);
     let (keep, keep_scale) = keep(attention.keep.map(|mask| (mask.keep, mask.dropout.scale())));
     let chosen = attention.chosen.map_or(0, |chosen| address(&chosen.0));
+    let (source_score, vectors) = (address_of(attention.source_score), address_of(attention.vectors));
     let slope = attention.slope as f32;
     let heavy = &problem.attention.heavy_targets;
     let (heavy_count, heavy_blocks) = (heavy.count as u32, heavy.blocks(cuda));
@@ -287,7 +327,8 @@ pub(crate) fn attention_forward(
             &heavy_blocks,
             &problem.attention.most_edges,
             &attention.z.0,
-            &attention.source_score.0,
+            &source_score,
+            &vectors,
             &keep,
             &keep_scale,
             &chosen,
@@ -297,7 +338,9 @@ pub(crate) fn attention_forward(
             edges
         )
     };
-    let Some(mut terms) = Terms::new(problem, &attention, messages.is_some()) else { return pass(&defines, None) };
+    let Some(mut terms) = Terms::new(problem, attention.edge_vectors, messages.is_some()) else {
+        return pass(&defines, None);
+    };
     if let Some((matrix, feature_sums)) = &messages {
         (terms.arguments.matrix, terms.arguments.sums) = (address(&matrix.0), address(&feature_sums.0));
     }
@@ -311,16 +354,29 @@ pub(crate) fn attention_forward(
 pub(crate) fn representative_defines() -> Vec<Defines> {
     let forms = [Form::Go, Form::Dp, Form::Sd, Form::Mx].map(|form| (8, 8, form, 32));
     let shapes = [(1, 7, Form::Mx, 16), (3, 5, Form::Mx, 32), (12, 8, Form::Mx, 16), (8, 32, Form::Mx, 32)];
-    let of = |(heads, features, form, lanes)| layout_defines(HeadLayout::new(heads, features), form, lanes);
-    forms.into_iter().chain(shapes).map(of).collect()
+    forms.into_iter().chain(shapes).map(defines_of).collect()
+}
+
+/// Returns layouts of GATv2 for the test of compilation, with one wide head.
+pub(crate) fn representative_v2_defines() -> Vec<Defines> {
+    let shapes = [(8, 8, 32), (1, 7, 16), (3, 5, 32), (12, 8, 16), (8, 32, 32), (1, 512, 32)];
+    shapes.map(|(heads, features, lanes)| defines_of((heads, features, Form::V2, lanes))).into()
+}
+
+fn defines_of((heads, features, form, lanes): (usize, usize, Form, i64)) -> Defines {
+    layout_defines(HeadLayout::new(heads, features), form, lanes)
 }
 
 /// Sources for the test of compilation.
 pub(crate) fn variants() -> Vec<Variant> {
     let mut all: Vec<Variant> = Vec::new();
-    for (k, defines) in representative_defines().into_iter().enumerate() {
-        all.push((&SCORES, defines.clone()));
-        let flags = [("DROPS", (k % 3 != 0).into()), ("CHOOSES", (k % 3 == 0).into())];
+    let scores = representative_defines().into_iter().map(|defines| (true, defines));
+    let v2 = representative_v2_defines().into_iter().map(|defines| (false, defines));
+    for (k, (has_scores, defines)) in scores.chain(v2).enumerate() {
+        if has_scores {
+            all.push((&SCORES, defines.clone()));
+        }
+        let flags = [("DROPS", (k % 3 != 0).into()), ("CHOOSES", (has_scores && k % 3 == 0).into())];
         let defines: Defines = defines.into_iter().chain(flags).collect();
         all.extend(edges::representative_defines().map(|edges| (&FORWARD, [defines.clone(), edges].concat())));
         all.push((&FORWARD, defines));

@@ -1,7 +1,7 @@
 //! Gradient of attention, of the edge loss and of the margin losses.
 
 use crate::Scratch;
-use crate::attention::{self, Defines, THREADS};
+use crate::attention::{self, Defines, Inputs, THREADS, address_of};
 use crate::compile::{Source, Variant};
 use crate::edges::{self, Terms};
 use crate::launch::{Cuda, grid, launch};
@@ -10,15 +10,26 @@ use crate::problem::Problem;
 use crate::record;
 use crate::sparse::{address, keep};
 use supergat_core::Result;
-use supergat_core::device::{Attention, AttentionGradient, Place, ProjectedGradient, Supervision};
+use supergat_core::device::{Attention, AttentionGradient, AttentionV2, Place, ProjectedGradient, Supervision};
+use supergat_core::kernels::Form;
 
 const BACKWARD: Source = Source {
     name: "attention_backward",
     text: concat!(
         include_str!("../kernels/rows.cuh"),
         include_str!("../kernels/edges.cuh"),
+        include_str!("../kernels/gradient.cuh"),
         include_str!("../kernels/attention_edge.cuh"),
         include_str!("../kernels/attention_backward.cu")
+    ),
+};
+const V2_BACKWARD: Source = Source {
+    name: "attention_v2_backward",
+    text: concat!(
+        include_str!("../kernels/rows.cuh"),
+        include_str!("../kernels/edges.cuh"),
+        include_str!("../kernels/gradient.cuh"),
+        include_str!("../kernels/attention_v2_backward.cu")
     ),
 };
 
@@ -33,6 +44,50 @@ pub(crate) fn attention_backward(
     scratch: &mut Scratch,
     mut to: ProjectedGradient<'_, Cuda>,
     record: Place<'_, Cuda>,
+) -> Result<()> {
+    let place = place(&record);
+    backward(cuda, problem, attention.into(), supervision, from, scratch, &mut to, place)?;
+    match (supervision, problem.supervision.margins()) {
+        (Supervision::Margins { clock, layer }, Some(plan)) if problem.nodes > 0 => {
+            let (clock, memory) = ((clock, layer), &scratch.attention);
+            margin::margin_backward(cuda, problem, plan, attention, clock, from, memory, &mut to, place)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Computes the gradients of the projected features and of the vectors of GATv2, and adds the edge loss to the record.
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn attention_v2_backward(
+    cuda: &Cuda,
+    problem: &Problem,
+    attention: AttentionV2<'_, Cuda>,
+    supervision: Supervision<'_, Cuda>,
+    from: AttentionGradient<'_, Cuda>,
+    scratch: &mut Scratch,
+    mut to: ProjectedGradient<'_, Cuda>,
+    record: Place<'_, Cuda>,
+) -> Result<()> {
+    let from = AttentionGradient { vectors: Some(attention.vectors), ..from };
+    backward(cuda, problem, attention.into(), supervision, from, scratch, &mut to, place(&record))
+}
+
+/// Returns the address of the loss on attention of an example.
+fn place(record: &Place<'_, Cuda>) -> u64 {
+    address(&record.record.data) + 8 * (record.example * record::WIDTH + record::ATTENTION_LOSS) as u64
+}
+
+/// Computes the gradients of attention of any form and of the edge loss, whose place is `place`.
+#[allow(clippy::too_many_arguments)]
+fn backward(
+    cuda: &Cuda,
+    problem: &Problem,
+    attention: Inputs<'_>,
+    supervision: Supervision<'_, Cuda>,
+    from: AttentionGradient<'_, Cuda>,
+    scratch: &Scratch,
+    to: &mut ProjectedGradient<'_, Cuda>,
+    place: u64,
 ) -> Result<()> {
     let nodes = problem.nodes as u32;
     if nodes == 0 {
@@ -49,17 +104,20 @@ pub(crate) fn attention_backward(
     let pair_weight = lambda_e.map_or(0.0, |lambda_e| lambda_e / count as f64 / layout.heads as f64) as f32;
     let inverse_count = 1.0 / count.max(1) as f64;
     let mut defines = attention::defines(problem, layout, attention.form);
-    defines.extend([
-        ("DROPS", attention.keep.is_some().into()),
-        ("CHOOSES", attention.chosen.is_some().into()),
-        ("SYMMETRIC", problem.outgoing.is_none().into()),
-    ]);
+    defines.push(("DROPS", attention.keep.is_some().into()));
+    let (source, kernel) = match attention.form {
+        Form::V2 => (&V2_BACKWARD, "attention_v2_backward"),
+        _ => {
+            let flags = [attention.chosen.is_some(), problem.outgoing.is_none()].map(i64::from);
+            defines.extend(["CHOOSES", "SYMMETRIC"].into_iter().zip(flags));
+            (&BACKWARD, "attention_backward")
+        }
+    };
     let (keep, keep_scale) = keep(attention.keep.map(|mask| (mask.keep, mask.dropout.scale())));
     let chosen = attention.chosen.map_or(0, |chosen| address(&chosen.0));
     let slope = attention.slope as f32;
-    let vectors = from.vectors.map_or(0, |vectors| address(&vectors.0));
-    let d_vectors = to.vectors.as_ref().map_or(0, |vectors| address(&vectors.0));
-    let place = address(&record.record.data) + 8 * (record.example * record::WIDTH + record::ATTENTION_LOSS) as u64;
+    let (source_score, vectors) = (address_of(attention.source_score), address_of(from.vectors));
+    let d_vectors = address_of(to.vectors.as_deref());
     let heavy = problem.attention.heavy();
     let (heavy_count, heavy_blocks) = (heavy.count as u32, heavy.blocks(cuda));
     let blocks = heavy_blocks as usize + attention::light_summing_blocks(cuda, problem, layout);
@@ -68,9 +126,9 @@ pub(crate) fn attention_backward(
         let supervised = vec![("SUPERVISED", supervised.into())];
         launch!(
             cuda,
-            &BACKWARD,
+            source,
             &[defines.clone(), supervised, of_edges].concat(),
-            "attention_backward",
+            kernel,
             grid(blocks, THREADS),
             &nodes,
             &problem.incoming.offsets,
@@ -83,7 +141,7 @@ pub(crate) fn attention_backward(
             &heavy_blocks,
             &problem.attention.most_edges,
             &attention.z.0,
-            &attention.source_score.0,
+            &source_score,
             &from.state.0,
             &from.sums.0,
             &keep,
@@ -108,11 +166,11 @@ pub(crate) fn attention_backward(
             edges
         )
     };
-    match Terms::new(problem, &attention, from.messages.is_some()) {
+    match Terms::new(problem, attention.edge_vectors, from.messages.is_some()) {
         None => pass(lambda_e.is_some(), Defines::new(), None)?,
         Some(mut terms) => {
             terms.arguments.partial = address(&memory.edge_partial);
-            terms.arguments.d_vectors = to.edge_vectors.as_ref().map_or(0, |vectors| address(&vectors.0));
+            terms.arguments.d_vectors = address_of(to.edge_vectors.as_deref());
             if let (Some(messages), Some(to)) = (from.messages, &mut to.messages) {
                 edges::messages_backward(cuda, problem, layout, messages, from.sums, memory, to)?;
                 terms.arguments.sums = address(&to.sums.0);
@@ -122,19 +180,6 @@ pub(crate) fn attention_backward(
                 pass(lambda_e.is_some() && k == 0, of_edges, Some(&arguments))?;
             }
         }
-    }
-    if let (Supervision::Margins { clock, layer }, Some(plan)) = (supervision, problem.supervision.margins()) {
-        margin::margin_backward(
-            cuda,
-            problem,
-            plan,
-            attention,
-            (clock, layer),
-            from,
-            &scratch.attention,
-            &mut to,
-            place,
-        )?;
     }
     Ok(())
 }
@@ -148,5 +193,14 @@ pub(crate) fn variants() -> Vec<Variant> {
         let of_edges = edges::representative_defines().map(|edges| (&BACKWARD, [defines.clone(), edges].concat()));
         [(&BACKWARD, defines)].into_iter().chain(of_edges).collect()
     };
-    attention::representative_defines().into_iter().enumerate().flat_map(with_flags).collect()
+    let v2_flags = [[0, 0], [1, 1], [1, 0], [0, 1]];
+    let with_v2_flags = |(k, defines): (usize, Defines)| -> Vec<Variant> {
+        let flags = ["DROPS", "SUPERVISED"].into_iter().zip(v2_flags[k % v2_flags.len()]);
+        let defines: Defines = defines.into_iter().chain(flags).collect();
+        let of_edges = edges::representative_defines().map(|edges| (&V2_BACKWARD, [defines.clone(), edges].concat()));
+        [(&V2_BACKWARD, defines)].into_iter().chain(of_edges).collect()
+    };
+    let scores = attention::representative_defines().into_iter().enumerate().flat_map(with_flags);
+    let v2 = attention::representative_v2_defines().into_iter().enumerate().flat_map(with_v2_flags);
+    scores.chain(v2).collect()
 }

@@ -14,7 +14,7 @@ use crate::memory::Numbers;
 use crate::problem::Problem;
 use crate::sparse::address;
 use cudarc::driver::{CudaSlice, DeviceRepr, LaunchConfig};
-use supergat_core::device::{Attention, LayerWidth, MessageGradient, NoLoops};
+use supergat_core::device::{LayerWidth, MessageGradient, NoLoops};
 use supergat_core::kernels::{Form, HeadLayout};
 use supergat_core::{Architecture, Example, ModelKind, Result};
 
@@ -97,9 +97,9 @@ pub(crate) struct Terms {
 
 impl Terms {
     /// Returns what attention reads of the edges; `None` if it reads nothing.
-    pub(crate) fn new(problem: &Problem, attention: &Attention<'_, Cuda>, messages: bool) -> Option<Self> {
+    pub(crate) fn new(problem: &Problem, edge_vectors: Option<&Numbers>, messages: bool) -> Option<Self> {
         let memory = problem.edge_memory.as_ref()?;
-        let vectors = attention.edge_vectors.map_or(0, |vectors| address(&vectors.0));
+        let vectors = attention::address_of(edge_vectors);
         let log_weights = memory.log_weights.as_ref().map_or(0, address);
         if vectors == 0 && log_weights == 0 {
             return None;

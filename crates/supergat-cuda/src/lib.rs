@@ -37,11 +37,11 @@ pub use recording::Recording;
 
 use cudarc::driver::CudaSlice;
 use supergat_core::device::{
-    Adam, Attention, AttentionGradient, Block, BlockGradient, BlockGradients, BlockInput, BlockOutput, Device, Input,
-    LayerWidth, Mask, Output, OutputGradient, ParameterMemory, Place, ProjectedGradient, Random, Readings,
-    SumsGradient, Supervision,
+    Adam, Attention, AttentionGradient, AttentionV2, Block, BlockGradient, BlockGradients, BlockInput, BlockOutput,
+    Device, Input, LayerWidth, Mask, Output, OutputGradient, ParameterMemory, Place, ProjectedGradient, Random,
+    Readings, SumsGradient, Supervision,
 };
-use supergat_core::kernels::{Dropout, HeadLayout};
+use supergat_core::kernels::{Dropout, Form, HeadLayout};
 use supergat_core::layers::AttentionLoss;
 use supergat_core::memory::Arena;
 use supergat_core::{Architecture, Convolution, Example, Result};
@@ -95,6 +95,10 @@ impl Device for Cuda {
     }
 
     fn supports(&self, _: &Architecture) -> Result<()> {
+        Ok(())
+    }
+
+    fn supports_form(&self, _: Form) -> Result<()> {
         Ok(())
     }
 
@@ -226,7 +230,7 @@ impl Device for Cuda {
         sums: &mut Numbers,
         messages: Option<(&Numbers, &mut Numbers)>,
     ) -> Result<()> {
-        attention::attention_forward(self, problem, attention, state, sums, messages)
+        attention::attention_forward(self, problem, attention.into(), state, sums, messages)
     }
 
     fn announce_step(&self, problem: &Problem, clock: &Clock, layers: u16, scratch: &mut Scratch) -> Result<()> {
@@ -259,7 +263,7 @@ impl Device for Cuda {
     }
 
     fn edge_values(&self, problem: &Problem, attention: Attention<'_, Self>, state: &Numbers) -> Result<[Vec<f32>; 2]> {
-        report::edge_values(self, problem, attention, state)
+        report::edge_values(self, problem, attention.into(), state)
     }
 
     fn pair_logits(
@@ -269,7 +273,49 @@ impl Device for Cuda {
         state: &Numbers,
         pairs: &[[u32; 2]],
     ) -> Result<Vec<f32>> {
-        report::pair_logits(self, problem, attention, state, pairs)
+        report::pair_logits(self, problem, attention.into(), Some(state), pairs)
+    }
+
+    fn attention_v2_forward(
+        &self,
+        problem: &Problem,
+        attention: AttentionV2<'_, Self>,
+        state: &mut Numbers,
+        sums: &mut Numbers,
+        messages: Option<(&Numbers, &mut Numbers)>,
+    ) -> Result<()> {
+        attention::attention_forward(self, problem, attention.into(), state, sums, messages)
+    }
+
+    fn attention_v2_backward(
+        &self,
+        problem: &Problem,
+        attention: AttentionV2<'_, Self>,
+        supervision: Supervision<'_, Self>,
+        from: AttentionGradient<'_, Self>,
+        scratch: &mut Scratch,
+        to: ProjectedGradient<'_, Self>,
+        record: Place<'_, Self>,
+    ) -> Result<()> {
+        backward::attention_v2_backward(self, problem, attention, supervision, from, scratch, to, record)
+    }
+
+    fn v2_edge_values(
+        &self,
+        problem: &Problem,
+        attention: AttentionV2<'_, Self>,
+        state: &Numbers,
+    ) -> Result<[Vec<f32>; 2]> {
+        report::edge_values(self, problem, attention.into(), state)
+    }
+
+    fn v2_pair_logits(
+        &self,
+        problem: &Problem,
+        attention: AttentionV2<'_, Self>,
+        pairs: &[[u32; 2]],
+    ) -> Result<Vec<f32>> {
+        report::pair_logits(self, problem, attention.into(), None, pairs)
     }
 
     fn convolve(
@@ -371,9 +417,9 @@ impl Device for Cuda {
     }
 }
 
-/// Compiles all kernels for an architecture such as `sm_90`: with all definitions in use, or each source once, and once
-/// more with weights or features of edges if it reads them. Returns how many were compiled, or `None` without NVRTC.
-/// Needs no GPU.
+/// Compiles all kernels for an architecture such as `sm_90`: with all definitions in use, or each source once, and again
+/// for GATv2, and again with weights or features of edges, if it has code for them. Returns how many were compiled, or
+/// `None` without NVRTC. Needs no GPU.
 #[doc(hidden)]
 pub fn compile_all(architecture: &str, all_definitions: bool) -> Result<Option<usize>> {
     if library::compiler().is_err() {
@@ -405,7 +451,7 @@ pub fn compile_all(architecture: &str, all_definitions: bool) -> Result<Option<u
         let flag = |defines: &[(&str, i64)], name| defines.contains(&(name, 1));
         variants.retain(|(source, defines)| {
             let of_edges = ["WEIGHTED", "EDGE_FEATURES", "MESSAGES", "RESUMES"].map(|name| flag(defines, name));
-            seen.insert((source.name, of_edges))
+            seen.insert((source.name, of_edges, defines.contains(&("FORM", 4))))
         });
     }
     for (source, defines) in &variants {

@@ -1,13 +1,12 @@
 //! Attention as a result: coefficients and edge logits of all edges, and the logits of pairs of nodes.
 
-use crate::attention::{self, THREADS};
+use crate::attention::{self, Inputs, THREADS, address_of};
 use crate::compile::{Source, Variant};
 use crate::edges::{self, Terms};
 use crate::launch::{Cuda, grid, launch};
 use crate::memory::Numbers;
 use crate::problem::Problem;
 use supergat_core::Result;
-use supergat_core::device::Attention;
 
 const REPORT: Source = Source {
     name: "attention_report",
@@ -19,20 +18,16 @@ const REPORT: Source = Source {
 };
 
 /// Computes the coefficient and the edge logit of every edge and head.
-pub(crate) fn edge_values(
-    cuda: &Cuda,
-    problem: &Problem,
-    input: Attention<'_, Cuda>,
-    state: &Numbers,
-) -> Result<[Vec<f32>; 2]> {
+pub(crate) fn edge_values(cuda: &Cuda, problem: &Problem, input: Inputs<'_>, state: &Numbers) -> Result<[Vec<f32>; 2]> {
     let (nodes, layout, slope) = (problem.nodes as u32, input.layout, input.slope as f32);
+    let (source_score, vectors) = (address_of(input.source_score), address_of(input.vectors));
     let len = problem.edges * layout.heads;
     let mut values = [vec![0.0; len], vec![0.0; len]];
     if nodes == 0 {
         return Ok(values);
     }
     let [mut coefficients, mut logits] = [cuda.zeros::<f32>(len)?, cuda.zeros::<f32>(len)?];
-    let terms = Terms::new(problem, &input, false).and_then(|terms| terms.launches(layout, true).next());
+    let terms = Terms::new(problem, input.edge_vectors, false).and_then(|terms| terms.launches(layout, true).next());
     let (of_edges, edges) = terms.unzip();
     let defines = [attention::defines(problem, layout, input.form), of_edges.unwrap_or_default()].concat();
     launch!(
@@ -45,7 +40,8 @@ pub(crate) fn edge_values(
         &problem.incoming.offsets,
         &problem.incoming.nodes,
         &input.z.0,
-        &input.source_score.0,
+        &source_score,
+        &vectors,
         &state.0,
         &slope,
         &mut coefficients,
@@ -60,15 +56,17 @@ pub(crate) fn edge_values(
     })
 }
 
-/// Computes the edge logit, averaged over heads, of pairs `[source, target]`.
+/// Computes the edge logit, averaged over heads, of pairs `[source, target]`. GATv2 needs no state.
 pub(crate) fn pair_logits(
     cuda: &Cuda,
     problem: &Problem,
-    input: Attention<'_, Cuda>,
-    state: &Numbers,
+    input: Inputs<'_>,
+    state: Option<&Numbers>,
     pairs: &[[u32; 2]],
 ) -> Result<Vec<f32>> {
-    let (count, layout) = (pairs.len() as u32, input.layout);
+    let (count, layout, slope) = (pairs.len() as u32, input.layout, input.slope as f32);
+    let (source_score, vectors) = (address_of(input.source_score), address_of(input.vectors));
+    let state = address_of(state);
     let mut logits = vec![0.0; pairs.len()];
     if pairs.is_empty() {
         return Ok(logits);
@@ -83,8 +81,10 @@ pub(crate) fn pair_logits(
         &count,
         &on_device,
         &input.z.0,
-        &input.source_score.0,
-        &state.0,
+        &source_score,
+        &vectors,
+        &state,
+        &slope,
         &mut out
     )?;
     cuda.fetch(&out, &mut logits)?;
@@ -97,5 +97,6 @@ pub(crate) fn variants() -> Vec<Variant> {
         let of_edges = edges::representative_defines().map(|edges| (&REPORT, [defines.clone(), edges].concat()));
         [(&REPORT, defines)].into_iter().chain(of_edges).collect()
     };
-    attention::representative_defines().into_iter().flat_map(with_edges).collect()
+    let all = attention::representative_defines().into_iter().chain(attention::representative_v2_defines());
+    all.flat_map(with_edges).collect()
 }
