@@ -4,7 +4,8 @@
 mod support;
 
 use supergat_core::device::{
-    Attention, AttentionGradient, Device, LayerWidth, Mask, Place, ProjectedGradient, Random, Readings, Supervision,
+    Attention, AttentionGradient, AttentionV2, Device, LayerWidth, Mask, Place, ProjectedGradient, Random, Readings,
+    Supervision,
 };
 use supergat_core::kernels::{self, Dropout, EdgeLoss, Form, HeadLayout, Parts, STATE, sum_parts, vector_sums};
 use supergat_core::kernels::{
@@ -15,7 +16,7 @@ use supergat_core::memory::Arena;
 use supergat_core::random::{Purpose, Stream};
 use supergat_core::sampling::{EdgeSamples, NegativeSampler, SampleSizes};
 use supergat_core::{Architecture, Direction, Example, Features, Graph, Labels, ModelKind, Primitives};
-use supergat_cuda::{Bits, Cuda};
+use supergat_cuda::{Bits, Clock, Cuda, Problem, Scratch};
 use support::{close, fetch, gpu, upload};
 
 const SLOPE: f32 = 0.2;
@@ -96,6 +97,34 @@ struct Case {
     direction: Direction,
     dropout: f64,
     loss: Loss,
+}
+
+/// Sets or draws the samples of the edge loss on the GPU, and returns those of the CPU.
+fn samples_of(
+    cuda: &Cuda,
+    loss: Loss,
+    graph: &Graph,
+    problem: &Problem,
+    clock: &Clock,
+    scratch: &mut Scratch,
+) -> EdgeSamples {
+    let mut samples = EdgeSamples::default();
+    let sampler = NegativeSampler::new(graph);
+    match loss {
+        Loss::None => {}
+        Loss::Set => {
+            let mut negatives = vec![[0; 2]; 500];
+            sampler.sample(graph, stream(Purpose::NegativePairs), &mut negatives);
+            samples.set(graph, &negatives);
+            cuda.set_samples(problem, &negatives, scratch).unwrap();
+        }
+        Loss::Drawn => {
+            let streams = [Purpose::PositiveEdges, Purpose::NegativePairs].map(stream);
+            samples.draw(graph, &sampler, SampleSizes::new(graph, 0.8, 0.5).unwrap(), streams);
+            cuda.draw_samples(problem, clock, LAYER, scratch).unwrap();
+        }
+    }
+    samples
 }
 
 fn check(cuda: &Cuda, case: &Case) {
@@ -197,22 +226,7 @@ fn check(cuda: &Cuda, case: &Case) {
     let problems = [problem];
     let mut scratch = cuda.scratch(&problems, &layers, true, &mut arena).unwrap();
     let problem = &problems[0];
-    let mut samples = EdgeSamples::default();
-    let sampler = NegativeSampler::new(graph);
-    match case.loss {
-        Loss::None => {}
-        Loss::Set => {
-            let mut negatives = vec![[0; 2]; 500];
-            sampler.sample(graph, stream(Purpose::NegativePairs), &mut negatives);
-            samples.set(graph, &negatives);
-            cuda.set_samples(problem, &negatives, &mut scratch).unwrap();
-        }
-        Loss::Drawn => {
-            let streams = [Purpose::PositiveEdges, Purpose::NegativePairs].map(stream);
-            samples.draw(graph, &sampler, SampleSizes::new(graph, 0.8, 0.5).unwrap(), streams);
-            cuda.draw_samples(problem, &clock, LAYER, &mut scratch).unwrap();
-        }
-    }
+    let samples = samples_of(cuda, case.loss, graph, problem, &clock, &mut scratch);
 
     // The CPU's backward pass.
     let supervised = case.loss != Loss::None;
@@ -283,7 +297,166 @@ fn check(cuda: &Cuda, case: &Case) {
     assert_eq!(runs[0].2.to_bits(), runs[1].2.to_bits(), "{}", what("loss"));
 }
 
+/// GATv2: attention, its gradient, the edge loss and attention as a result.
+fn check_v2(cuda: &Cuda, case: &Case) {
+    let what = |name: &str| format!("{name} of {case:?}");
+    let example = example(300, 200, case.direction);
+    let graph = &*example.graph;
+    let (nodes, edges) = (graph.nodes(), graph.edges());
+    let layout = HeadLayout::new(case.heads, case.features);
+    let (stride, width) = (layout.stride(), layout.head_stride());
+    let (z, vectors, gradient) = (rows(layout, 2 * nodes, 0), rows(layout, 1, 1), rows(layout, nodes, 2));
+
+    // The CPU's forward pass.
+    let offsets: Vec<u64> =
+        graph.incoming().offsets.iter().zip(&graph.outgoing().offsets).map(|(a, b)| a + b).collect();
+    let parts = Parts::by_offsets(&offsets);
+    let dropout = Dropout::new(case.dropout);
+    let mut keep = vec![0; edges * layout.groups];
+    dropout.fill_heads(stream(Purpose::AttentionDropout), layout.lane_heads, &mut keep);
+    let drops = !dropout.is_none();
+    let input = kernels::AttentionV2 {
+        layout,
+        slope: SLOPE,
+        z: &z,
+        vectors: &vectors,
+        incoming: graph.incoming().lists(),
+        keep: drops.then(|| kernels::Mask { keep: &keep, scale: dropout.scale() }),
+        edges: None,
+    };
+    let (mut state, mut out) = (vec![0.0; nodes * STATE * width], vec![0.0; nodes * stride]);
+    f32::attention_v2_forward(&parts, input, &mut state, &mut out, &mut []);
+
+    // The GPU's forward pass, twice.
+    let mut arena = Arena::allocating();
+    let architecture = Architecture::new(ModelKind::Attention { form: Form::V2, self_supervised: true }, &example);
+    let problems = [cuda.place(&example, &architecture, AttentionLoss::Edges { p_e: 0.8, p_n: 0.5 }).unwrap()];
+    let problem = &problems[0];
+    let (device_z, device_vectors) = (upload(cuda, &z), upload(cuda, &vectors));
+    let mut device_state = cuda.numbers(state.len(), &mut arena).unwrap();
+    let mut clock = cuda.clock(SEED).unwrap();
+    cuda.set_step(&mut clock, STEP).unwrap();
+    let mut device_keep = cuda.bits(keep.len(), &mut arena).unwrap();
+    let random = Random { clock: &clock, layer: LAYER, purpose: Purpose::AttentionDropout };
+    cuda.draw_head_mask(problem, random, dropout, layout, &mut device_keep).unwrap();
+    let attention = AttentionV2 {
+        layout,
+        slope: f64::from(SLOPE),
+        z: &device_z,
+        vectors: &device_vectors,
+        keep: drops.then_some(Mask { keep: &device_keep, dropout }),
+        edge_vectors: None,
+    };
+    let runs = [9.0, 7.0].map(|before| {
+        let mut device_out = upload(cuda, &vec![before; out.len()]);
+        cuda.attention_v2_forward(problem, attention, &mut device_state, &mut device_out, None).unwrap();
+        fetch(cuda, &device_out, out.len())
+    });
+    close(&what("sums"), &runs[0], &out);
+    close(&what("state"), &fetch(cuda, &device_state, state.len()), &state);
+    same(&what("sums"), &runs[0], &runs[1]);
+
+    // Attention as a result.
+    let [mut coefficients, mut logits] = [vec![0.0; edges * case.heads], vec![0.0; edges * case.heads]];
+    f32::v2_edge_values(input, &state, &mut coefficients, &mut logits);
+    let values = cuda.v2_edge_values(problem, attention, &device_state).unwrap();
+    close(&what("coefficients"), &values[0], &coefficients);
+    close(&what("logits"), &values[1], &logits);
+    let pairs: Vec<[u32; 2]> = (0..77).map(|k| [k, (k * k) % 300]).collect();
+    let mut expected = vec![0.0; pairs.len()];
+    f32::v2_pair_logits(input, &pairs, &mut expected);
+    close(&what("pair logits"), &cuda.v2_pair_logits(problem, attention, &pairs).unwrap(), &expected);
+
+    // The CPU's backward pass.
+    fill_shared(layout, &gradient, &out, &mut state);
+    cuda.upload(&state, &mut device_state).unwrap();
+    let layers = [LayerWidth { stride: 2 * stride, heads: 8, weight: 2 * stride, sums: 2 * stride }; 2];
+    let mut scratch = cuda.scratch(&problems, &layers, true, &mut arena).unwrap();
+    let samples = samples_of(cuda, case.loss, graph, problem, &clock, &mut scratch);
+    let supervised = case.loss != Loss::None;
+    let active = vec![true; nodes];
+    let from = kernels::GradientV2 {
+        state: &state,
+        out: &gradient,
+        active: &active,
+        outgoing: graph.outgoing().lists(),
+        place_at_target: graph.place_at_target(),
+        symmetric: graph.is_symmetric(),
+        edge_loss: supervised.then(|| EdgeLoss {
+            positives: &samples.positives,
+            negatives_by_target: samples.by_target.lists(),
+            negatives_by_source: samples.by_source.lists(),
+            weight: LAMBDA / samples.count() as f64,
+        }),
+        messages: &[],
+    };
+    let mut d_z = vec![0.0; 2 * nodes * stride];
+    let (mut sums, mut losses) = (vec![0.0; parts.len() * vector_sums(layout, 0)], vec![0.0; parts.len()]);
+    f32::attention_v2_backward(&parts, input, from, &mut d_z, &mut sums, &mut losses);
+    let mut d_vectors = vec![0.0; 2 * stride];
+    sum_parts(parts.len(), &sums, &mut d_vectors);
+    let loss = losses.iter().sum::<f64>() / samples.count().max(1) as f64;
+
+    // The GPU's backward pass, twice.
+    let device_gradient = upload(cuda, &gradient);
+    let supervision = if supervised { Supervision::Edges { lambda_e: LAMBDA } } else { Supervision::None };
+    let runs = [9.0, 7.0].map(|before| {
+        let mut device_d_z = upload(cuda, &vec![before; d_z.len()]);
+        let mut device_d_vectors = upload(cuda, &vec![before; stride]);
+        let mut record = cuda.record(2).unwrap();
+        let from = AttentionGradient { state: &device_state, sums: &device_gradient, vectors: None, messages: None };
+        let vectors = Some(&mut device_d_vectors);
+        let to = ProjectedGradient { z: &mut device_d_z, vectors, edge_vectors: None, messages: None };
+        let place = Place { record: &mut record, example: 1 };
+        cuda.attention_v2_backward(problem, attention, supervision, from, &mut scratch, to, place).unwrap();
+        let mut readings = Readings::default();
+        cuda.read(&record, &mut readings).unwrap();
+        assert_eq!(readings.losses[0], [0.0; 2]);
+        (fetch(cuda, &device_d_z, d_z.len()), fetch(cuda, &device_d_vectors, stride), readings.losses[1][1])
+    });
+    close(&what("gradient of z"), &runs[0].0, &d_z);
+    close(&what("gradient of the vectors"), &runs[0].1, &d_vectors[..stride]);
+    assert!((runs[0].2 - loss).abs() <= 1e-5 * loss.max(1e-9), "{}: {} and {loss}", what("loss"), runs[0].2);
+    same(&what("gradient of z"), &runs[0].0, &runs[1].0);
+    same(&what("gradient of the vectors"), &runs[0].1, &runs[1].1);
+    assert_eq!(runs[0].2.to_bits(), runs[1].2.to_bits(), "{}", what("loss"));
+}
+
+#[test]
+fn gatv2_matches_the_cpu() {
+    let Some(cuda) = gpu() else { return };
+    for direction in [Direction::Undirected, Direction::Directed] {
+        for (dropout, loss) in [(0.0, Loss::None), (0.6, Loss::Drawn), (0.0, Loss::Set), (0.3, Loss::None)] {
+            check_v2(&cuda, &Case { form: Form::V2, heads: 8, features: 8, direction, dropout, loss });
+        }
+    }
+    for (k, (heads, features)) in SHAPES.into_iter().chain([(1, 512), (8, 64)]).enumerate() {
+        let direction = if k % 2 == 0 { Direction::Directed } else { Direction::Undirected };
+        check_v2(&cuda, &Case { form: Form::V2, heads, features, direction, dropout: 0.3, loss: Loss::Drawn });
+        check_v2(&cuda, &Case { form: Form::V2, heads, features, direction, dropout: 0.0, loss: Loss::Set });
+    }
+}
+
 const FORMS: [Form; 4] = [Form::Go, Form::Dp, Form::Sd, Form::Mx];
+
+/// Heads and features of layouts.
+const SHAPES: [(usize, usize); 15] = [
+    (1, 7),
+    (1, 1),
+    (1, 40),
+    (2, 3),
+    (2, 16),
+    (3, 5),
+    (4, 8),
+    (5, 2),
+    (8, 1),
+    (8, 7),
+    (8, 32),
+    (12, 3),
+    (12, 8),
+    (20, 20),
+    (1, 300),
+];
 
 #[test]
 fn all_forms_match_the_cpu() {
@@ -300,24 +473,7 @@ fn all_forms_match_the_cpu() {
 #[test]
 fn all_layouts_match_the_cpu() {
     let Some(cuda) = gpu() else { return };
-    let shapes = [
-        (1, 7),
-        (1, 1),
-        (1, 40),
-        (2, 3),
-        (2, 16),
-        (3, 5),
-        (4, 8),
-        (5, 2),
-        (8, 1),
-        (8, 7),
-        (8, 32),
-        (12, 3),
-        (12, 8),
-        (20, 20),
-        (1, 300),
-    ];
-    for (k, (heads, features)) in shapes.into_iter().enumerate() {
+    for (k, (heads, features)) in SHAPES.into_iter().enumerate() {
         let direction = if k % 2 == 0 { Direction::Undirected } else { Direction::Directed };
         for form in [Form::Go, Form::Mx] {
             check(&cuda, &Case { form, heads, features, direction, dropout: 0.3, loss: Loss::Drawn });
