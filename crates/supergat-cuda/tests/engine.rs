@@ -9,13 +9,13 @@ mod parity;
 mod properties;
 mod support;
 
-use common::{FORMS, Recipe, architecture, with_edges};
+use common::{ALL_FORMS, FORMS, Recipe, architecture, with_edges};
 use std::ops::ControlFlow;
 use supergat_core::layers::{Boundary, Contrast};
 use supergat_core::random::{Purpose, Stream};
 use supergat_core::{
-    Activation, Architecture, Blocks, Convolution, Cpu, Direction, EdgeAttributes, Example, Features, Graph, ModelKind,
-    Network, Norm, Prepared, Residual, Session, SingleDevice, TrainConfig, TrainState, Trainer,
+    Activation, Architecture, Blocks, Convolution, Cpu, Direction, EdgeAttributes, Example, Features, Form, Graph,
+    ModelKind, Network, Norm, Prepared, Residual, Session, SingleDevice, TrainConfig, TrainState, Trainer,
 };
 use supergat_cuda::Cuda;
 use support::gpu;
@@ -26,12 +26,13 @@ fn golden_files_match() {
     parity::check_all(&cuda, 1e-4);
     parity::check_edges(&cuda, 1e-4);
     parity::check_depth(&cuda, 1e-4);
+    parity::check_v2(&cuda, 1e-4);
 }
 
 #[test]
 fn properties_hold() {
     let Some(cuda) = gpu() else { return };
-    for (seed, form) in (0..12).flat_map(|seed| FORMS.map(|form| (seed, form))) {
+    for (seed, form) in (0..12).flat_map(|seed| ALL_FORMS.map(|form| (seed, form))) {
         let (nodes, edges) = (20 + 7 * seed as usize, 30 + 40 * seed as usize);
         let recipe = Recipe { nodes, edges, directed: seed % 2 == 0, seed, ..Recipe::default() };
         properties::attention_sums_to_one(&cuda, recipe, form);
@@ -50,7 +51,7 @@ fn cases() -> Vec<(String, Architecture, Example<f32>, TrainConfig)> {
     let mut add = |name: String, shape: Architecture, example: &Example<f32>, config: TrainConfig| {
         cases.push((name, shape, example.clone(), config));
     };
-    for (number, form) in FORMS.into_iter().enumerate() {
+    for (number, form) in ALL_FORMS.into_iter().enumerate() {
         for (heads, output_heads, hidden) in [(8, 8, 8), (1, 1, 3), (2, 4, 5), (3, 1, 7), (4, 9, 4), (12, 2, 3)] {
             let directed = (heads + number) % 2 == 0;
             let recipe =
@@ -111,36 +112,40 @@ fn deep_cases(config: TrainConfig) -> Vec<(String, Architecture, Example<f32>, T
     .enumerate()
     {
         for (j, (heads, hidden)) in [(8, 8), (3, 5), (1, 64), (1, 300), (12, 3)].into_iter().enumerate() {
-            let form = FORMS[(j + k) % 4];
-            let (directed, sparse) = ((j + k) % 2 == 0, j % 3 == 0);
-            let seed = (10 * k + j) as u64;
-            let recipe = Recipe { nodes: 70, edges: 90, features: 13, directed, sparse, seed, ..Recipe::default() };
-            let weighted = (j + k) % 5 == 0;
-            let width = if (j + k) % 4 == 3 { 3 } else { 0 };
-            let example = if weighted || width > 0 { with_hub(recipe, weighted, width) } else { recipe.build() };
-            let (self_loops, attention_dropout) = ((j + k) % 3 != 0, k % 2 == 0);
-            let separate_ego = (j + k) % 4 == 1;
-            let blocks = Blocks { residual, norm, activation, self_loops, attention_dropout, separate_ego, ..all };
-            let model = match (j, k % 4) {
-                (0, 3) => ModelKind::Mlp,
-                (4, 2) => ModelKind::Convolution(Convolution::SageRoot),
-                _ => architecture(&example, form, k % 3 != 2).model,
-            };
-            let is_attention = matches!(model, ModelKind::Attention { .. });
-            let blocks = if is_attention { blocks } else { Blocks { self_loops: true, separate_ego: false, ..blocks } };
-            let shape = Architecture {
-                heads,
-                hidden,
-                layers: 3,
-                dropout: if j == 1 { 0.0 } else { 0.3 },
-                ..architecture(&example, form, false)
-            };
-            let edge_features = if is_attention { width } else { 0 };
-            let edge_messages = is_attention && width > 0 && k % 2 == 1;
-            let shape = Architecture { model, blocks, edge_features, edge_messages, ..shape };
-            let name = format!("deep {model} {heads} {hidden} weights {weighted} features {width} {blocks:?}");
-            if model != ModelKind::Mlp || !weighted {
-                cases.push((name, shape, example, config));
+            // Each k has a further case of GATv2.
+            let forms = [FORMS[(j + k) % 4], Form::V2].into_iter().take(if (j + 2 * k) % 5 == 2 { 2 } else { 1 });
+            for form in forms {
+                let (directed, sparse) = ((j + k) % 2 == 0, j % 3 == 0);
+                let seed = (10 * k + j) as u64;
+                let recipe = Recipe { nodes: 70, edges: 90, features: 13, directed, sparse, seed, ..Recipe::default() };
+                let weighted = (j + k) % 5 == 0;
+                let width = if (j + k) % 4 == 3 { 3 } else { 0 };
+                let example = if weighted || width > 0 { with_hub(recipe, weighted, width) } else { recipe.build() };
+                let (self_loops, attention_dropout) = ((j + k) % 3 != 0, k % 2 == 0);
+                let separate_ego = (j + k) % 4 == 1;
+                let blocks = Blocks { residual, norm, activation, self_loops, attention_dropout, separate_ego, ..all };
+                let model = match (j, k % 4) {
+                    (0, 3) => ModelKind::Mlp,
+                    (4, 2) => ModelKind::Convolution(Convolution::SageRoot),
+                    _ => architecture(&example, form, k % 3 != 2).model,
+                };
+                let is_attention = matches!(model, ModelKind::Attention { .. });
+                let blocks =
+                    if is_attention { blocks } else { Blocks { self_loops: true, separate_ego: false, ..blocks } };
+                let shape = Architecture {
+                    heads,
+                    hidden,
+                    layers: 3,
+                    dropout: if j == 1 { 0.0 } else { 0.3 },
+                    ..architecture(&example, form, false)
+                };
+                let edge_features = if is_attention { width } else { 0 };
+                let edge_messages = is_attention && width > 0 && k % 2 == 1;
+                let shape = Architecture { model, blocks, edge_features, edge_messages, ..shape };
+                let name = format!("deep {model} {heads} {hidden} weights {weighted} features {width} {blocks:?}");
+                if model != ModelKind::Mlp || !weighted {
+                    cases.push((name, shape, example, config));
+                }
             }
         }
     }
@@ -150,7 +155,7 @@ fn deep_cases(config: TrainConfig) -> Vec<(String, Architecture, Example<f32>, T
 /// Models of graphs whose edges have weights or features.
 fn edge_cases(config: TrainConfig) -> Vec<(String, Architecture, Example<f32>, TrainConfig)> {
     let mut cases = Vec::new();
-    for (number, form) in FORMS.into_iter().enumerate() {
+    for (number, form) in ALL_FORMS.into_iter().enumerate() {
         // Heads, output heads, hidden features; whether edges have weights, their features, and whether messages carry
         // them. The sums of many features need several launches.
         for (k, (heads, output_heads, hidden, weighted, width, edge_messages)) in [

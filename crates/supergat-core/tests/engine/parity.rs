@@ -422,7 +422,7 @@ pub fn check_edges<D: SingleDevice>(device: &D, tolerance: f64) {
 }
 
 /// Compares the golden files of GATv2.
-fn check_v2<D: SingleDevice>(device: &D, tolerance: f64) {
+pub fn check_v2<D: SingleDevice>(device: &D, tolerance: f64) {
     files("gatv2").iter().for_each(|(name, file)| check_layer(device, name, file, tolerance));
 }
 

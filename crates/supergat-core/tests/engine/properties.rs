@@ -1,7 +1,7 @@
 //! Properties for any graph and device: attention is a distribution, and predictions do not depend on the
 //! numbering of nodes.
 
-use crate::common::{ALL_FORMS, FORMS, Recipe, architecture};
+use crate::common::{ALL_FORMS, Recipe, architecture};
 use proptest::prelude::*;
 use supergat_core::random::{Purpose, Stream};
 use supergat_core::{Cpu, Direction, Example, Features, Form, Graph, Labels, Model, Network, Real, SingleDevice};
@@ -80,10 +80,6 @@ pub fn predictions_do_not_depend_on_node_numbers<D: SingleDevice>(
 
 /// Asserts that attention is exact on a hub with more neighbours than a block of edges, whose scores are far apart.
 pub fn attention_is_exact_for_hubs_and_large_scores<D: SingleDevice<Number = f32>>(device: &D) {
-    check_hubs(device, &FORMS);
-}
-
-fn check_hubs<D: SingleDevice<Number = f32>>(device: &D, forms: &[Form]) {
     let nodes = 1500;
     let edges: Vec<(u32, u32)> = (1..nodes as u32).map(|j| (j, 0)).collect();
     let graph = Graph::from_edges(nodes, &edges, Direction::Undirected).unwrap();
@@ -92,7 +88,7 @@ fn check_hubs<D: SingleDevice<Number = f32>>(device: &D, forms: &[Form]) {
     let labels = Labels::Single { classes: 3, of: vec![0; nodes] };
     let features = Features::dense(nodes, 2, values).unwrap();
     let example = Example::new(graph, features, labels, [vec![], vec![], vec![]]).unwrap();
-    for &form in forms {
+    for form in ALL_FORMS {
         let network = Network::on(device, architecture(&example, form, false), 1).unwrap();
         let layer = &network.attention(&example).unwrap()[0];
         for head in 0..layer.heads {
@@ -131,5 +127,4 @@ proptest! {
 #[test]
 fn attention_of_hubs_is_exact() {
     attention_is_exact_for_hubs_and_large_scores(&Cpu::<f32>::default());
-    check_hubs(&Cpu::<f32>::default(), &[Form::V2]);
 }
