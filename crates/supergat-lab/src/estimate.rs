@@ -276,6 +276,22 @@ mod tests {
     }
 
     #[test]
+    fn a_gpu_has_both_projections_of_gatv2() {
+        let dataset = supergat_data::load("random-graph:nodes=2000,degree=8,features=16,classes=4").unwrap();
+        let resources = Resources { device: DeviceChoice::Cuda(0), ..Resources::from(2) };
+        let of = |model: &str| {
+            let settings =
+                Settings { hidden: 8, heads: 8, output_heads: 1, ..Settings::general(model.parse().unwrap()) };
+            estimate(&dataset, &settings, 1, resources, 0, (1000, 2000)).unwrap().gpu.unwrap()
+        };
+        let (one, two) = (of("gat-dp"), of("gatv2"));
+        // A further row of 64 numbers per node in the hidden layer and of 8 in the last one, and a gradient of 64.
+        assert!(two.workspace >= one.workspace + 4 * (64 + 8 + 64) * 2000, "{one:?} {two:?}");
+        assert_eq!(two.dataset, one.dataset);
+        assert!(two.parameters > one.parameters);
+    }
+
+    #[test]
     fn counts_huge_models_without_allocating() {
         let settings = Settings { hidden: 4096, layers: 60, ..Settings::general("gat-go".parse().unwrap()) };
         let huge = of("random-graph:nodes=200,degree=8,features=16,classes=4", &settings, 1, 1);

@@ -411,6 +411,7 @@ fn no_blocks() -> Error {
 
 /// Returns the error of a device without GATv2 attention.
 fn no_attention_v2() -> Error {
-    let message = "the models gatv2 and supergat-v2 need the CPU of one process: use the device cpu, or another model";
+    let message = "the models gatv2 and supergat-v2 need the CPU or a GPU of one process: start one process, or use another \
+                   model";
     Error::Device { message: message.into() }
 }

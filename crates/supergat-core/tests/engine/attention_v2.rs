@@ -248,7 +248,7 @@ fn several_processes_refuse_it() {
     let shape = architecture(&example, Form::V2, true);
     let refused = Prepared::on(&Cluster::new(peers), &[share], shape, TrainConfig::default());
     let message = refused.unwrap_err().to_string();
-    assert!(message.contains("gatv2 and supergat-v2 need the CPU of one process"), "{message}");
+    assert!(message.contains("gatv2 and supergat-v2 need the CPU or a GPU of one process"), "{message}");
 }
 
 #[test]
