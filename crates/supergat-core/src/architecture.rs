@@ -53,6 +53,12 @@ pub struct Architecture {
     /// Whether messages carry the features of their edge.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub edge_messages: bool,
+    /// Share of the training nodes whose label is input in each training step; 0 if labels are no input.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub label_input: f64,
+    /// Number of further forward passes in which other nodes have their predicted classes as input.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub label_reuse: usize,
     /// Options of deep networks.
     #[serde(flatten)]
     pub blocks: Blocks,
@@ -75,6 +81,8 @@ impl Architecture {
             negative_slope: default_number("negative_slope", model),
             edge_features: if model.reads_edge_features() { example.edge_features() } else { 0 },
             edge_messages: false,
+            label_input: 0.0,
+            label_reuse: 0,
             blocks: Blocks::default(),
         }
     }
@@ -95,6 +103,8 @@ impl Architecture {
         }
         check("dropout", self.dropout)?;
         check("negative_slope", self.negative_slope)?;
+        check("label_input", self.label_input)?;
+        check("label_reuse", self.label_reuse)?;
         let refuse =
             |name, value: usize, reason: String| Err(Error::Hyperparameter { name, value: value.to_string(), reason });
         for (name, value, most) in
@@ -110,6 +120,10 @@ impl Architecture {
         }
         if self.edge_messages && self.edge_features == 0 {
             return refuse("edge_messages", 1, "edges have no features".into());
+        }
+        if self.label_reuse > 0 && !self.reads_labels() {
+            let reason = "needs labels as input; set label_input, such as 0.5".into();
+            return refuse("label_reuse", self.label_reuse, reason);
         }
         let refuse_choice =
             |name, value: &str, reason: String| Err(Error::Hyperparameter { name, value: value.into(), reason });
@@ -128,10 +142,37 @@ impl Architecture {
         }
         let widest = [self.hidden * self.heads, self.classes * self.output_heads].into_iter().max().unwrap_or(0);
         let widest = self.projections() * widest;
-        if self.input_features.max(self.hidden * self.heads).saturating_mul(widest) >= 1 << 31 {
+        if self.input_width().max(self.hidden * self.heads).saturating_mul(widest) >= 1 << 31 {
             return refuse("hidden", self.hidden, "a weight matrix would have more than 2^31 elements".into());
         }
         Ok(())
+    }
+
+    /// Returns whether labels of training nodes are input.
+    pub fn reads_labels(&self) -> bool {
+        self.label_input > 0.0
+    }
+
+    /// Returns the number of rows of the first weight matrix: one per feature, and one per class if labels are input.
+    pub fn input_width(&self) -> usize {
+        self.input_features + if self.reads_labels() { self.classes } else { 0 }
+    }
+
+    /// Returns how many of `train` training nodes show their label in a training step. At least one does not.
+    ///
+    /// ```
+    /// # use supergat_core::{Architecture, Direction, Example, Features, Graph, Labels};
+    /// # let graph = Graph::from_edges(2, &[(0, 1)], Direction::Undirected)?;
+    /// # let labels = Labels::Single { classes: 2, of: vec![0, 1] };
+    /// # let features = Features::dense(2, 1, vec![1.0f32, 2.0])?;
+    /// # let example = Example::new(graph, features, labels, [vec![0], vec![1], vec![]])?;
+    /// let plain = Architecture::new("gat-go".parse().unwrap(), &example);
+    /// let half = Architecture { label_input: 0.5, ..plain };
+    /// assert_eq!((half.shown_labels(140), half.shown_labels(1), plain.shown_labels(140)), (70, 0, 0));
+    /// # Ok::<(), supergat_core::Error>(())
+    /// ```
+    pub fn shown_labels(&self, train: usize) -> usize {
+        ((self.label_input * train as f64).round() as usize).min(train.saturating_sub(1))
     }
 
     /// Returns the number of projections of a layer's input: two in GATv2, for both ends of an edge.
@@ -146,7 +187,7 @@ impl Architecture {
         let hidden = HeadLayout::new(self.heads, self.hidden).stride() as u64;
         let last = HeadLayout::new(self.output_heads, self.classes).stride() as u64;
         let mut weights = 0;
-        let mut rows = self.input_features as u64;
+        let mut rows = self.input_width() as u64;
         if input_layer {
             weights += (rows + 1) * hidden;
             rows = hidden;
@@ -227,11 +268,16 @@ impl Architecture {
     }
 }
 
-/// Returns an error unless the number in the data is that of the model.
 fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_none(share: &f64) -> bool {
+    *share == 0.0
+}
+
+/// Returns an error unless the number in the data is that of the model.
 fn fits(what: &'static str, expected: usize, found: usize) -> Result<()> {
     if expected == found { Ok(()) } else { Err(Error::Incompatible { what, expected, found }) }
 }

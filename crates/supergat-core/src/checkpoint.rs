@@ -31,6 +31,8 @@ const READABLE: [&str; 2] = ["1", VERSION];
 ///     negative_slope: 0.2,
 ///     edge_features: 0,
 ///     edge_messages: false,
+///     label_input: 0.0,
+///     label_reuse: 0,
 ///     blocks: Default::default(),
 /// };
 /// let metadata = HashMap::from([("classes".to_owned(), "cat,dog".to_owned())]);
@@ -179,6 +181,8 @@ mod tests {
             negative_slope: 0.2,
             edge_features: 0,
             edge_messages: false,
+            label_input: 0.0,
+            label_reuse: 0,
             blocks: Default::default(),
         };
         Model::new(architecture, 4).unwrap()

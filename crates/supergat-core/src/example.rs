@@ -4,7 +4,7 @@ use crate::edge_attributes::EdgeAttributes;
 use crate::error::{Error, Result};
 use crate::features::Features;
 use crate::graph::Graph;
-use crate::kernels::Real;
+use crate::kernels::{NO_PLACE, Real};
 use crate::labels::Labels;
 use crate::order::NodeOrder;
 use std::fmt::Debug;
@@ -253,6 +253,23 @@ impl<T: Real> Example<T> {
             }
             _ => self.train.len() as f64,
         }
+    }
+
+    /// Returns the weight of the training nodes in the loss if `shown` of them show their label as input and do not
+    /// count: the expected sum of the weights of the others.
+    pub fn hidden_weight(&self, shown: usize) -> f64 {
+        let train = self.train.len();
+        if shown == 0 {
+            return self.training_weight();
+        }
+        self.training_weight() * (train - shown.min(train)) as f64 / train.max(1) as f64
+    }
+
+    /// Returns the place of each node in the list of training nodes, [`crate::kernels::NO_PLACE`] for other nodes.
+    pub fn training_places(&self) -> Vec<u32> {
+        let mut places = vec![NO_PLACE; self.graph.nodes()];
+        self.train.iter().enumerate().for_each(|(place, &node)| places[node as usize] = place as u32);
+        places
     }
 
     /// Returns the example with another order of the nodes inside the engine. Fails if the order is one of another

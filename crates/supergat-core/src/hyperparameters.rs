@@ -261,7 +261,7 @@ const STEPS: (u64, u64) = (1, 1_000_000);
 const HEADS: (u64, u64) = (1, MAX_HEADS as u64);
 
 /// All hyperparameters, in the order of documentation and help texts. See [`Hyperparameter`] for an example.
-pub const HYPERPARAMETERS: [Hyperparameter; 43] = [
+pub const HYPERPARAMETERS: [Hyperparameter; 45] = [
     whole("layers", Group::Network, (1, 1000), 2, "Number of layers (L)"),
     by_attention(
         "hidden",
@@ -313,6 +313,20 @@ pub const HYPERPARAMETERS: [Hyperparameter; 43] = [
         false,
         "Whether hidden layers put a node's own representation beside the sum over its neighbours, followed by two linear \
          layers; gat and supergat models only",
+    ),
+    number(
+        "label_input",
+        Group::Network,
+        Range::BelowOne,
+        0.0,
+        "Share of the training nodes whose label is input in each step, with the loss on the others; 0: no labels as input",
+    ),
+    whole(
+        "label_reuse",
+        Group::Network,
+        (0, 100),
+        0,
+        "Number of further forward passes with predicted classes as input of unlabelled nodes; needs label_input",
     ),
     number("lr", Group::Training, Range::Positive, 0.01, "Learning rate (Adam)"),
     number(

@@ -3,7 +3,7 @@
 //! logit per class, or is a hidden layer before a linear one.
 
 use crate::architecture::Architecture;
-use crate::device::{Adam, Cpu, Device, FromAbove, Input, LayerWidth, Place};
+use crate::device::{Adam, Cpu, Device, FromAbove, Input, LabelInput, LabelLoss, LayerWidth, Place};
 use crate::error::{Error, Result};
 use crate::example::ExampleShape;
 use crate::kernels::{Dense, Form, HeadLayout, Primitives, Real};
@@ -42,6 +42,16 @@ pub(crate) struct Workspace<D: Device> {
     caches: Vec<Cache<D>>,
     scratch: Scratch<D>,
     label_gradient: D::Numbers,
+    labels: Option<InputLabels<D>>,
+}
+
+/// Labels that nodes show as input in a pass.
+#[derive(Debug)]
+struct InputLabels<D: Device> {
+    /// A byte per node: 1 where it shows its label.
+    shown: D::Bits,
+    /// A number per node and class: shown labels, or predicted classes in label reuse.
+    rows: D::Numbers,
 }
 
 /// Losses of one training step.
@@ -88,7 +98,7 @@ impl<D: Device> Network<D> {
         architecture.check()?;
         let a = architecture;
         let mut layers = Vec::with_capacity(a.layers + 2);
-        let mut input = HeadLayout::plain(a.input_features);
+        let mut input = HeadLayout::plain(a.input_width());
         let edges = EdgeInput { features: a.edge_features, messages: a.edge_messages };
         let hidden = match a.model.form() {
             Some(_) => (a.heads, a.hidden),
@@ -207,7 +217,13 @@ impl<D: Device> Network<D> {
         let widths: Vec<LayerWidth> = self.layers.iter().map(Layer::width).collect();
         let has_shortcut = self.layers.iter().any(Layer::has_shortcut);
         let scratch = Scratch::new(device, prepared.problems(), size, &widths, has_shortcut, arena)?;
-        Ok(Workspace { caches, scratch, label_gradient: device.numbers(gradient, arena)? })
+        let label_gradient = device.numbers(gradient, arena)?;
+        let mut labels = None;
+        if self.architecture.reads_labels() {
+            let rows = device.numbers(size.nodes * self.architecture.classes, arena)?;
+            labels = Some(InputLabels { shown: device.bits(size.nodes, arena)?, rows });
+        }
+        Ok(Workspace { caches, scratch, label_gradient, labels })
     }
 
     /// Returns an earlier layer whose values fit into the same memory as those of layer `index`.
@@ -227,25 +243,53 @@ impl<D: Device> Network<D> {
         true
     }
 
-    /// Runs all layers.
+    /// Runs all layers; with label reuse, several times.
     pub(crate) fn forward(&self, context: &Context<'_, D>, workspace: &mut Workspace<D>) -> Result<()> {
         if let Some(clock) = context.clock.filter(|_| self.architecture.model.is_self_supervised()) {
             let scratch = &mut workspace.scratch.own;
             self.device.announce_step(context.problem, clock, self.architecture.layers as u16, scratch)?;
         }
+        let (device, problem, input) = (&self.device, context.problem, self.label_input(context));
+        if let Some(InputLabels { shown, rows }) = &mut workspace.labels {
+            device.show_labels(problem, input, shown, rows)?;
+        }
+        self.run_layers(context, workspace)?;
+        for _ in 0..self.architecture.label_reuse {
+            let Workspace { caches, labels, .. } = &mut *workspace;
+            if let (Some(InputLabels { shown, rows }), Some(last)) = (labels, caches.last()) {
+                device.reuse_labels(problem, input, &last.output, shown, rows)?;
+            }
+            self.run_layers(context, workspace)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the rule by which nodes show their labels.
+    fn label_input<'a>(&self, context: &Context<'a, D>) -> LabelInput<'a, D> {
+        let [train, ..] = context.example.split_sizes();
+        let shown = self.architecture.shown_labels(train);
+        LabelInput { clock: context.clock, shown, dropout: self.layers[0].dropout() }
+    }
+
+    /// Runs all layers once, on the labels of the workspace.
+    fn run_layers(&self, context: &Context<'_, D>, workspace: &mut Workspace<D>) -> Result<()> {
+        let Workspace { caches, labels, .. } = workspace;
         for (index, layer) in self.layers.iter().enumerate() {
-            self.borrow_values(index, &mut workspace.caches);
-            let (before, here) = workspace.caches.split_at_mut(index);
-            layer.forward(context, self.input(before), &mut here[0])?;
+            self.borrow_values(index, caches);
+            let (before, here) = caches.split_at_mut(index);
+            layer.forward(context, self.input(before, labels.as_ref()), &mut here[0])?;
         }
         Ok(())
     }
 
     /// Returns the input of the layer that follows these caches.
-    fn input<'a>(&self, before: &'a [Cache<D>]) -> Input<'a, D> {
-        match before.last() {
-            None => Input::Features,
-            Some(cache) => Input::Hidden { rows: &cache.output, width: self.layers[before.len() - 1].output.width() },
+    fn input<'a>(&self, before: &'a [Cache<D>], labels: Option<&'a InputLabels<D>>) -> Input<'a, D> {
+        match (before.last(), labels) {
+            (None, None) => Input::Features,
+            (None, Some(labels)) => Input::Labelled { rows: &labels.rows, classes: self.architecture.classes },
+            (Some(cache), _) => {
+                Input::Hidden { rows: &cache.output, width: self.layers[before.len() - 1].output.width() }
+            }
         }
     }
 
@@ -266,23 +310,27 @@ impl<D: Device> Network<D> {
         record: &mut D::Record,
     ) -> Result<()> {
         let example = context.number;
-        let Workspace { caches, scratch, label_gradient } = workspace;
+        let Workspace { caches, scratch, label_gradient, labels } = workspace;
+        let labels = labels.as_ref();
         let logits = &caches.last().expect("a network has layers").output;
         let place = Place { record, example };
-        let (problem, gamma) = (context.problem, context.focal_gamma);
-        context.device.label_loss_backward(problem, logits, gamma, label_gradient, &mut scratch.own, place)?;
+        // In a step, only nodes that do not show their label count.
+        let shown = labels.filter(|_| context.clock.is_some()).map(|labels| &labels.shown);
+        let shown = shown.map(|nodes| (nodes, self.label_input(context).shown));
+        let (problem, loss) = (context.problem, LabelLoss { focal_gamma: context.focal_gamma, shown });
+        context.device.label_loss_backward(problem, logits, loss, label_gradient, &mut scratch.own, place)?;
         for index in (0..self.layers.len()).rev() {
             let is_lost = self.borrow_values(index, caches);
             let (before, rest) = caches.split_at_mut(index);
             let (here, after) = rest.split_first_mut().expect("a cache per layer");
             if is_lost {
-                self.layers[index].forward(context, self.input(before), here)?;
+                self.layers[index].forward(context, self.input(before, labels), here)?;
             }
             let above = match after.first() {
                 None => FromAbove::Mean(label_gradient),
                 Some(next) => FromAbove::Concat(self.layers[index + 1].input_mask(context, next)),
             };
-            let (input, place) = (self.input(before), Place { record, example });
+            let (input, place) = (self.input(before, labels), Place { record, example });
             self.layers[index].backward(context, input, above, lambda_e, here, scratch, place)?;
             if index > 0 {
                 self.layers[index].input_gradient(context, here, scratch)?;
@@ -396,4 +444,50 @@ pub struct EdgeValues<T> {
     pub coefficients: Vec<T>,
     /// Edge logits. The sigmoid of their mean over heads is the probability of an edge.
     pub logits: Vec<T>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::TrainConfig;
+    use crate::device::Readings;
+    use crate::example::Example;
+    use crate::features::Features;
+    use crate::graph::{Direction, Graph};
+    use crate::labels::Labels;
+
+    /// The predicted classes that nodes reuse are constants of the step: no gradient passes through them.
+    #[test]
+    fn gradients_of_label_reuse_match_differences() {
+        let graph = Graph::from_edges(6, &[(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)], Direction::Undirected).unwrap();
+        let features = Features::dense(6, 2, (0..12).map(|k| f64::from(k * 5 % 7) - 3.0).collect()).unwrap();
+        let labels = Labels::Single { classes: 2, of: vec![0, 1, 1, 0, 0, 1] };
+        let example = Example::new(graph, features, labels, [vec![0, 1, 2, 3], vec![4], vec![5]]).unwrap();
+        let plain = Architecture::new("gcn".parse().unwrap(), &example);
+        let architecture = Architecture { hidden: 3, dropout: 0.3, label_input: 0.5, label_reuse: 2, ..plain };
+        let prepared = Prepared::new(&[example], architecture, TrainConfig::default()).unwrap();
+        let mut network = Model::new(architecture, 5).unwrap();
+        let mut workspace = network.workspace(&prepared, true).unwrap();
+        let (device, mut readings) = (Cpu::default(), Readings::new(1));
+        let (clock, mut record) = (device.clock(3).unwrap(), device.record(1).unwrap());
+        let context = prepared.context(0, Some(&clock));
+        network.forward(&context, &mut workspace).unwrap();
+        network.backward(&context, None, &mut workspace, &mut record).unwrap();
+        let gradient = network.layers[0].weight.gradient_to_rows(&device).unwrap();
+        let weights = network.layers[0].weight.to_rows(&device).unwrap();
+        let mut loss = |element: usize, shift: f64| {
+            let mut moved = weights.clone();
+            moved[element] += shift;
+            network.layers[0].weight.set_rows(&device, &moved).unwrap();
+            network.run_layers(&context, &mut workspace).unwrap();
+            network.backward(&context, None, &mut workspace, &mut record).unwrap();
+            device.read(&record, &mut readings).unwrap();
+            readings.losses[0][0]
+        };
+        for (element, found) in gradient.iter().enumerate() {
+            let expected = (loss(element, 1e-6) - loss(element, -1e-6)) / 2e-6;
+            assert!((found - expected).abs() < 1e-8, "{element}: found {found}, central difference {expected}");
+        }
+        assert!(gradient[2 * 3..].iter().any(|slope| slope.abs() > 1e-3), "weights of labels have gradients");
+    }
 }

@@ -92,8 +92,8 @@ impl<T: Primitives> Prepared<Cpu<T>> {
         Self::on(&Cpu::default(), examples, architecture, config)
     }
 
-    /// Prepares one example for forward passes of a network of this architecture, on the CPU. Labels are not
-    /// read.
+    /// Prepares one example for forward passes of a network of this architecture, on the CPU. Labels are read only if
+    /// those of training nodes are input.
     pub fn for_evaluation(example: &Example<T>, architecture: Architecture) -> Result<Self> {
         Self::for_evaluation_on(&Cpu::default(), example, architecture)
     }
@@ -161,6 +161,9 @@ impl<D: Device> Prepared<D> {
     /// Like [`Prepared::for_evaluation`], on any device.
     pub fn for_evaluation_on(device: &D, example: &D::Example, architecture: Architecture) -> Result<Self> {
         architecture.accepts_features(example)?;
+        if architecture.reads_labels() {
+            architecture.accepts(example)?;
+        }
         Self::place(device, vec![example.clone()], AttentionLoss::None, architecture, TrainConfig::default())
     }
 

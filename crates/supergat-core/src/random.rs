@@ -78,6 +78,10 @@ pub enum Purpose {
     EgoOutput = 23,
     /// Dropout between these linear layers.
     EgoDropout = 24,
+    /// Training nodes that show their label as input.
+    LabelChoice = 25,
+    /// Dropout of labels as input.
+    LabelDropout = 26,
 }
 
 /// An endless sequence of random numbers with random access, identified by (seed, step, layer, purpose).

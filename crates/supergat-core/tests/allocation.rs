@@ -95,6 +95,9 @@ fn epochs_allocate_nothing() {
                 let shape = architecture(&examples[0], FORMS[0], true);
                 let edge_messages = shape.edge_features > 0;
                 let shape = Architecture { model: kind, dropout: 0.5, layers: 3, edge_messages, blocks, ..shape };
+                let labelled = Architecture { label_input: 0.5, label_reuse: 1, ..shape };
+                let prepared = Prepared::new(&examples, labelled, config).unwrap();
+                assert_eq!(allocations(&prepared), 0, "{kind}, labels as input: allocations in six epochs");
                 let what = format!("{kind}, sparse {sparse}, {blocks:?}");
                 let prepared = Prepared::new(&examples, shape, config).unwrap();
                 assert_eq!(allocations(&prepared), 0, "{what}: allocations in six epochs");

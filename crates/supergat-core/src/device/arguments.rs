@@ -31,6 +31,13 @@ pub struct Mask<'a, D: Device> {
 pub enum Input<'a, D: Device> {
     /// Node features of the example.
     Features,
+    /// Node features of the example, followed by rows of labels. Weights have a row per feature, then one per class.
+    Labelled {
+        /// A number per node and class, after dropout.
+        rows: &'a D::Numbers,
+        /// Number of classes.
+        classes: usize,
+    },
     /// Output of a hidden layer.
     Hidden {
         /// Rows of the nodes, including padding.
@@ -38,6 +45,27 @@ pub enum Input<'a, D: Device> {
         /// Numbers per row.
         width: usize,
     },
+}
+
+/// Rule by which training nodes show their labels as input.
+#[derive(Debug)]
+pub struct LabelInput<'a, D: Device> {
+    /// Seed and step of the choice and of dropout; `None` in evaluation, where all training nodes show their label.
+    pub clock: Option<&'a D::Clock>,
+    /// Number of training nodes that show their label in a training step.
+    pub shown: usize,
+    /// Dropout of the rows of labels in training.
+    pub dropout: Dropout,
+}
+
+/// Terms of the loss of labels.
+#[derive(Debug)]
+pub struct LabelLoss<'a, D: Device> {
+    /// Exponent of the focal loss; 0 for cross-entropy.
+    pub focal_gamma: f64,
+    /// Training nodes that show their label and do not count: a byte per node, and their number. `None` if all training
+    /// nodes count.
+    pub shown: Option<(&'a D::Bits, usize)>,
 }
 
 /// Inputs of attention.
@@ -339,6 +367,8 @@ copied!(
     Random,
     Mask,
     Input,
+    LabelInput,
+    LabelLoss,
     Attention,
     AttentionV2,
     Supervision,

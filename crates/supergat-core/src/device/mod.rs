@@ -15,8 +15,8 @@ mod lists;
 
 pub use arguments::{
     Adam, Attention, AttentionGradient, AttentionV2, Block, BlockGradient, BlockGradients, BlockInput, BlockOutput,
-    FromAbove, Input, LayerWidth, Mask, MessageGradient, NormInput, Output, OutputGradient, ParameterMemory, Place,
-    ProjectedGradient, Random, Readings, Shortcut, SumsGradient, Supervision,
+    FromAbove, Input, LabelInput, LabelLoss, LayerWidth, Mask, MessageGradient, NormInput, Output, OutputGradient,
+    ParameterMemory, Place, ProjectedGradient, Random, Readings, Shortcut, SumsGradient, Supervision,
 };
 pub use cluster::{Cluster, ClusterProblem, ClusterRecord, ClusterScratch, Partition, Share, ShareEdges, ShareRows};
 pub use cpu::{Cpu, CpuProblem, CpuScratch};
@@ -74,9 +74,14 @@ pub trait Device: Debug + Clone + Send + Sync + 'static {
     /// Copies a buffer to another one of the same length.
     fn copy(&self, from: &Self::Numbers, to: &mut Self::Numbers) -> Result<()>;
 
-    /// Checks that the device can run networks of an architecture. By default, it has no hidden blocks.
+    /// Checks that the device can run networks of an architecture. By default, it has no hidden blocks and no labels as
+    /// input.
     fn supports(&self, architecture: &Architecture) -> Result<()> {
-        if architecture.blocks == Blocks::default() { Ok(()) } else { Err(no_blocks()) }
+        match architecture.reads_labels() {
+            _ if architecture.blocks != Blocks::default() => Err(no_blocks()),
+            true => Err(no_label_input()),
+            false => Ok(()),
+        }
     }
     /// Checks that the device has the primitives of a form of attention. By default, it has none of GATv2.
     fn supports_form(&self, form: Form) -> Result<()> {
@@ -377,14 +382,39 @@ pub trait Device: Debug + Clone + Send + Sync + 'static {
         Err(no_blocks())
     }
 
+    /// Writes the labels that training nodes show as input: a row per node, and a byte per node that is 1 where it shows
+    /// its label. Labels of other nodes are not read.
+    fn show_labels(
+        &self,
+        _problem: &Self::Problem,
+        _input: LabelInput<'_, Self>,
+        _shown: &mut Self::Bits,
+        _rows: &mut Self::Numbers,
+    ) -> Result<()> {
+        Err(no_label_input())
+    }
+    /// Writes the probabilities of the classes, from the logits of a pass, to the rows of nodes that do not show their
+    /// label.
+    fn reuse_labels(
+        &self,
+        _problem: &Self::Problem,
+        _input: LabelInput<'_, Self>,
+        _logits: &Self::Numbers,
+        _shown: &Self::Bits,
+        _rows: &mut Self::Numbers,
+    ) -> Result<()> {
+        Err(no_label_input())
+    }
+
     /// Computes the gradient of the loss of the training nodes by the logits: cross-entropy, or the focal loss if
-    /// `focal_gamma` is positive, with the example's weights of classes. Writes the loss to the
-    /// example's place in the record, and sets the loss on attention there to zero.
+    /// its exponent is positive, with the example's weights of classes. Where some training nodes show their label, the
+    /// weights of the others are divided by their expected sum. Writes the loss to the example's place in the record, and
+    /// sets the loss on attention there to zero.
     fn label_loss_backward(
         &self,
         problem: &Self::Problem,
         logits: &Self::Numbers,
-        focal_gamma: f64,
+        loss: LabelLoss<'_, Self>,
         gradient: &mut Self::Numbers,
         scratch: &mut Self::Scratch,
         record: Place<'_, Self>,
@@ -406,6 +436,13 @@ pub trait Device: Debug + Clone + Send + Sync + 'static {
 fn no_blocks() -> Error {
     let message = "residual, norm, activation, input_layer, output_layer, self_loops and attention_dropout need \
                    another device: use the device cpu, or leave them at their defaults";
+    Error::Device { message: message.into() }
+}
+
+/// Returns the error of a device without labels as input.
+pub(crate) fn no_label_input() -> Error {
+    let message = "label_input needs one process, and a graph that is not divided into parts: train in one process on \
+                   the whole graph, or set label_input to 0";
     Error::Device { message: message.into() }
 }
 

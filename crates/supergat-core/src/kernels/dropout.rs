@@ -92,13 +92,19 @@ impl Dropout {
         for_each_chunk(places.len(), chunk.max(1), Rows { data: bytes, width }, &|range, bytes| {
             for (bytes, place) in bytes.data.chunks_exact_mut(width).zip(&places[range]) {
                 for (b, byte) in bytes.iter_mut().enumerate() {
-                    let block = stream.block(place * width as u64 + b as u64);
-                    let keeps = |bit: usize| (block[bit / 2] >> (16 * (bit % 2)) & 0xFFFF) as u16 >= self.threshold;
-                    *byte = (0..8).map(|bit| u8::from(keeps(bit)) << bit).sum();
+                    *byte = self.byte(&stream, place * width as u64 + b as u64);
                 }
             }
         });
         Self::repeat_heads(heads, bytes);
+    }
+
+    /// Returns byte number `index` of [`Dropout::fill`].
+    #[inline]
+    pub fn byte(&self, stream: &Stream, index: u64) -> u8 {
+        let block = stream.block(index);
+        let keeps = |bit: usize| (block[bit / 2] >> (16 * (bit % 2)) & 0xFFFF) as u16 >= self.threshold;
+        (0..8).map(|bit| u8::from(keeps(bit)) << bit).sum()
     }
 
     fn repeat_heads(heads: usize, bytes: &mut [u8]) {

@@ -55,8 +55,10 @@ impl SoftplusSum {
 pub struct LabelTerms<'a> {
     /// Weight of each class; empty if all are 1. Only for single labels.
     pub class_weights: &'a [f64],
-    /// Sum of the weights of all training nodes: their number without weights.
+    /// Sum of the weights of all nodes that count: their number without weights.
     pub total: f64,
+    /// Nodes that show their label as input and do not count, marked by 1; empty if there are none.
+    pub shown: &'a [u8],
     /// Exponent of the focal loss; 0 for cross-entropy.
     pub focal_gamma: f64,
 }
@@ -81,7 +83,7 @@ pub fn label_loss_backward<T: Real>(
     parts.for_each(outputs, |nodes, (gradient, loss)| {
         loss.data[0] = 0.0;
         for (i, row) in nodes.zip(gradient.data.chunks_exact_mut(classes)) {
-            if !chosen[i] {
+            if !chosen[i] || terms.shown.get(i) == Some(&1) {
                 row.fill(T::ZERO);
                 continue;
             }
@@ -246,7 +248,7 @@ pub fn argmax<T: Real>(values: &[T]) -> usize {
 mod tests {
     use super::*;
 
-    const PLAIN: LabelTerms<'_> = LabelTerms { class_weights: &[], total: 1.0, focal_gamma: 0.0 };
+    const PLAIN: LabelTerms<'_> = LabelTerms { class_weights: &[], total: 1.0, shown: &[], focal_gamma: 0.0 };
 
     #[test]
     fn softplus_sum_is_accurate() {
@@ -293,12 +295,15 @@ mod tests {
         let [focal, weak, both] =
             [(plain, 2.0), (plain, 0.5), (weighted, 1.5)].map(|(t, focal_gamma)| LabelTerms { focal_gamma, ..t });
         let cases = [(&single, plain), (&single, weighted), (&single, focal), (&single, weak), (&single, both)];
-        for (labels, terms) in cases.into_iter().chain([(&multi, plain), (&multi, focal), (&multi, weak)]) {
+        let shown = LabelTerms { shown: &[0, 1, 1, 0], total: 2.0, ..PLAIN };
+        let of_multi = [plain, focal, weak, shown].map(|terms| (&multi, terms));
+        for (labels, terms) in cases.into_iter().chain([(&single, shown)]).chain(of_multi) {
             let f = |logits: &[f64], gradient: &mut [f64]| {
                 label_loss_backward(&parts, labels, &chosen, terms, logits, gradient, &mut vec![0.0; parts.len()])
             };
             let mut gradient = vec![0.0; 12];
             f(&logits, &mut gradient);
+            assert_eq!(gradient[3..6] == [0.0; 3], !terms.shown.is_empty(), "node 1 shows its label");
             for k in 0..12 {
                 let mut moved = [logits.clone(), logits.clone()];
                 moved[0][k] += 1e-6;

@@ -13,6 +13,7 @@ mod dense;
 mod dropout;
 mod forms;
 mod heads;
+mod label_input;
 mod lists;
 mod loss;
 mod margin;
@@ -37,6 +38,7 @@ pub use dense::{Dense, transpose};
 pub use dropout::{Dropout, Mask};
 pub use forms::Form;
 pub use heads::{HeadLayout, MAX_HEADS};
+pub use label_input::{LabelChoice, LabelDropout, NO_PLACE};
 pub use loss::{Counts, LabelTerms, argmax};
 pub use margin::{
     Margin, NO_RIVAL, NodeScores, OutgoingEdges, Pool, RivalDraws, ScoreGradient, compare_classes, draw_rivals,

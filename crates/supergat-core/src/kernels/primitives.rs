@@ -10,6 +10,7 @@ use super::block::{self, Activation, ColumnNorm, Finish, NormGradient, Shortcut}
 use super::dense::{self, Dense};
 use super::dropout::Mask;
 use super::heads::HeadLayout;
+use super::label_input::{self, LabelChoice, LabelDropout};
 use super::lists;
 use super::loss::{self, Counts, LabelTerms};
 use super::margin::{self, Margin, NodeScores, OutgoingEdges, ScoreGradient};
@@ -165,6 +166,21 @@ primitives! {
         parts: &Parts, labels: &Labels, chosen: &[bool], terms: LabelTerms<'_>, logits: &[Self], gradient: &mut [Self],
         partial: &mut [f64],
     ) -> f64;
+    /// Writes the labels that training nodes show as input.
+    label_input::show_labels(
+        parts: &Parts, labels: &Labels, places: &[u32], choice: Option<LabelChoice>, dropout: Option<LabelDropout>,
+        shown: &mut [u8], rows: &mut [Self],
+    );
+    /// Writes the probabilities of the previous pass for nodes that do not show their label.
+    label_input::reuse_labels(
+        parts: &Parts, labels: &Labels, shown: &[u8], dropout: Option<LabelDropout>, logits: &[Self], rows: &mut [Self],
+    );
+    /// Adds the product of rows of labels with their weights.
+    label_input::label_product(parts: &Parts, y: Dense<'_, Self>, m: &[Self], stride: usize, out: &mut [Self]);
+    /// Computes the gradient of the weights of labels.
+    label_input::label_gradient(
+        parts: &Parts, y: Dense<'_, Self>, g: &[Self], stride: usize, copies: &mut [Self], out: &mut [Self],
+    );
     /// Computes the sum of the losses of some nodes, and the counts behind accuracy and micro-F1.
     loss::evaluate(labels: &Labels, nodes: &[u32], logits: &[Self]) -> (f64, Counts);
     /// Adds a list of numbers to another.

@@ -68,7 +68,7 @@ struct Kept<T> {
 
 /// Entries gathered before they are multiplied: the number of mask bits that one read yields at any bit
 /// offset.
-const GATHER: usize = 56;
+pub(super) const GATHER: usize = 56;
 
 impl<T: Real> Kept<T> {
     #[inline(always)]
@@ -160,7 +160,13 @@ impl<T: Real> Kernel for Transposed<'_, T> {
 
 /// Computes `out += sum_k value[k] * m[index[k]]`, up to eight vectors at a time in registers.
 #[inline(always)]
-fn add_rows<T: Real, I: Isa>(out: &mut [[T; LANES]], index: &[u32], value: &[T], m: &[[T; LANES]], width: usize) {
+pub(super) fn add_rows<T: Real, I: Isa>(
+    out: &mut [[T; LANES]],
+    index: &[u32],
+    value: &[T],
+    m: &[[T; LANES]],
+    width: usize,
+) {
     in_blocks!(I, width, |first, B| add_block::<T, I, B>(out, index, value, m, width, first));
 }
 
@@ -196,7 +202,7 @@ fn add_block<T: Real, I: Isa, const B: usize>(
 
 /// Computes `out[index[k]] += value[k] * g` for all k, up to eight vectors of `g` at a time in registers.
 #[inline(always)]
-fn add_to_rows<T: Real, I: Isa>(out: &mut [[T; LANES]], index: &[u32], value: &[T], g: &[[T; LANES]]) {
+pub(super) fn add_to_rows<T: Real, I: Isa>(out: &mut [[T; LANES]], index: &[u32], value: &[T], g: &[[T; LANES]]) {
     in_blocks!(I, g.len(), |first, B| add_to_block::<T, I, B>(out, index, value, g, first));
 }
 

@@ -305,6 +305,11 @@ impl<D: Device> Layer<D> {
         self.layout
     }
 
+    /// Returns the dropout of the input.
+    pub(crate) fn dropout(&self) -> Dropout {
+        self.dropout
+    }
+
     /// Returns the length of a projected row, including padding.
     pub fn stride(&self) -> usize {
         self.mixing.halves() * self.layout.stride()
@@ -360,7 +365,7 @@ impl<D: Device> Layer<D> {
         let (device, problem, stride) = (context.device, context.problem, self.stride());
         if let Some(random) = context.random(self.index, Purpose::InputDropout).filter(|_| !self.dropout.is_none()) {
             let bytes = match input {
-                Input::Features => context.example.feature_mask_bytes(),
+                Input::Features | Input::Labelled { .. } => context.example.feature_mask_bytes(),
                 Input::Hidden { width, .. } => context.example.nodes() * Dense::<D::Number>::mask_bytes(width),
             };
             device.draw_input_mask(problem, input, random, self.dropout, bytes, &mut cache.keep_input)?;

@@ -104,6 +104,8 @@ pub fn architecture<T: Real>(example: &Example<T>, form: Form, self_supervised: 
         negative_slope: 0.2,
         edge_features: example.edge_features(),
         edge_messages: false,
+        label_input: 0.0,
+        label_reuse: 0,
         blocks: Default::default(),
     }
 }

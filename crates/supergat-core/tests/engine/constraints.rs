@@ -109,6 +109,8 @@ fn losses_and_attention_match_definition() {
             negative_slope: SLOPE,
             edge_features: 0,
             edge_messages: false,
+            label_input: 0.0,
+            label_reuse: 0,
             blocks: Default::default(),
         };
         let config = TrainConfig { contrast: Some(contrast), ..TrainConfig::default() };

@@ -321,6 +321,45 @@ fn match_differences_for_separate_egos() {
 }
 
 #[test]
+fn match_differences_for_labels_as_input() {
+    let forms = ALL_FORMS.map(|form| ModelKind::Attention { form, self_supervised: true });
+    let others = ["gcn", "sage", "sage-root", "mlp", "cgat", "cgat-full-supervised"].map(|name| name.parse().unwrap());
+    for (k, model) in forms.into_iter().chain(others).enumerate() {
+        let (sparse, directed, multi) = (k % 2 == 0, k % 3 > 0, k % 4 == 1);
+        let recipe = Recipe { seed: 110 + k as u64, edges: 40, sparse, directed, multi, ..Recipe::default() };
+        let example = recipe.build();
+        let example = Example { train: (0..8).collect(), validation: vec![8, 9], test: vec![10, 11], ..example };
+        let weights = if multi { None } else { Some([1.0, 2.0, 0.5]) };
+        let weighted = |example: Example<f64>, weights: [f64; 3]| example.with_class_weights(weights).unwrap();
+        let example = match weights.filter(|_| k % 2 == 1) {
+            Some(weights) => weighted(example, weights),
+            None => example,
+        };
+        let contrast = matches!(model, ModelKind::Constrained { .. }).then_some(Contrast {
+            top_k: 2,
+            negatives_per_edge: 3,
+            lambda_g: 1.3,
+            margin_g: 0.3,
+            boundary: (model == ModelKind::Constrained { by_classes: true })
+                .then_some(Boundary { lambda_b: 0.9, margin_b: 0.1 }),
+        });
+        let config = TrainConfig { contrast, ..TrainConfig::default() };
+        let lambda_e = model.is_self_supervised().then_some(0.8);
+        let plain = Blocks::default();
+        let deep = Blocks { residual: Residual::Linear, norm: Norm::Layer, ..plain };
+        let ego = Blocks { separate_ego: matches!(model, ModelKind::Attention { .. }), ..deep };
+        let before = Blocks { input_layer: true, ..deep };
+        for (blocks, dropout, label_input) in
+            [(plain, 0.0, 0.5), (plain, 0.3, 0.3), (ego, 0.3, 0.6), (before, 0.2, 0.5)]
+        {
+            let shape = architecture(&example, FORMS[0], false);
+            let shape = Architecture { model, dropout, label_input, blocks, ..shape };
+            check_with(&format!("{model}, {label_input}, {blocks:?}"), shape, &example, lambda_e, config);
+        }
+    }
+}
+
+#[test]
 fn match_differences_without_self_loops() {
     for (k, form) in ALL_FORMS.into_iter().enumerate() {
         for directed in [true, false] {

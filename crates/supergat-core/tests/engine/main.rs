@@ -8,6 +8,7 @@ mod constraints;
 mod depth;
 mod determinism;
 mod gradients;
+mod label_input;
 mod order;
 mod parity;
 mod properties;

@@ -257,6 +257,8 @@ fn check_training<D: SingleDevice>(device: &D, name: &str, file: &Value, toleran
         negative_slope: 0.2,
         edge_features: 0,
         edge_messages: false,
+        label_input: 0.0,
+        label_reuse: 0,
         blocks: Default::default(),
     };
     let mut network = Network::zeros_on(device, architecture).unwrap();

@@ -8,8 +8,8 @@ use crate::blocks::Norm;
 use crate::device::cpu::{self, Rows as InputRows};
 use crate::device::{
     Adam, Attention, AttentionGradient, Block, BlockGradient, BlockGradients, BlockInput, BlockOutput, Device,
-    FromAbove, Input, LayerWidth, Mask, Output, OutputGradient, ParameterMemory, Place, ProjectedGradient, Random,
-    Readings, SumsGradient, Supervision,
+    FromAbove, Input, LabelLoss, LayerWidth, Mask, Output, OutputGradient, ParameterMemory, Place, ProjectedGradient,
+    Random, Readings, SumsGradient, Supervision, no_label_input,
 };
 use crate::error::{Error, Result};
 use crate::kernels::{self, Buffer, Dense, Dropout, HeadLayout, Primitives, STATE, transpose};
@@ -22,7 +22,7 @@ use bytemuck::Pod;
 impl<'a, T: Primitives + Pod> Input<'a, Cluster<T>> {
     fn rows(self, problem: &'a ClusterProblem<T>) -> InputRows<'a, T> {
         match self {
-            Self::Features => InputRows::Features(&problem.share.rows().features),
+            Self::Features | Self::Labelled { .. } => InputRows::Features(&problem.share.rows().features),
             Self::Hidden { rows, width } => {
                 InputRows::Hidden(Dense { values: &rows[..problem.nodes() * width], columns: width })
             }
@@ -69,8 +69,8 @@ impl<T: Primitives + Pod> Device for Cluster<T> {
         Ok(())
     }
 
-    fn supports(&self, _: &Architecture) -> Result<()> {
-        Ok(())
+    fn supports(&self, architecture: &Architecture) -> Result<()> {
+        if architecture.reads_labels() { Err(no_label_input()) } else { Ok(()) }
     }
 
     fn place(&self, share: &Share<T>, architecture: &Architecture, loss: AttentionLoss) -> Result<ClusterProblem<T>> {
@@ -399,12 +399,12 @@ impl<T: Primitives + Pod> Device for Cluster<T> {
         &self,
         problem: &ClusterProblem<T>,
         logits: &Buffer<T>,
-        focal_gamma: f64,
+        loss: LabelLoss<'_, Self>,
         gradient: &mut Buffer<T>,
         scratch: &mut ClusterScratch<T>,
         place: Place<'_, Self>,
     ) -> Result<()> {
-        problem.label_loss_backward(logits, focal_gamma, gradient, scratch, place);
+        problem.label_loss_backward(logits, loss.focal_gamma, gradient, scratch, place);
         Ok(())
     }
 

@@ -21,7 +21,7 @@ impl<T: Primitives + Pod> ClusterProblem<T> {
         let length = self.nodes() * rows.labels.classes();
         let (logits, gradient, losses) = (&logits[..length], &mut gradient[..length], &mut scratch.losses);
         let (class_weights, total) = (self.share.class_weights().unwrap_or(&[]), self.training_weight);
-        let terms = LabelTerms { class_weights, total, focal_gamma };
+        let terms = LabelTerms { class_weights, total, shown: &[], focal_gamma };
         T::label_loss_backward(&self.rows, &rows.labels, &self.chosen, terms, logits, gradient, losses);
         let sums = by_part(losses, self.inputs.iter().map(|input| input.rows.len()));
         let record = self.sums(place);

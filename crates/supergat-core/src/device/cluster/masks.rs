@@ -26,8 +26,8 @@ impl<T: Primitives + Pod> ClusterProblem<T> {
         let dense = |width: usize| u64::from(self.edges().global().start) * Dense::<T>::mask_bytes(width) as u64;
         let first = match (x, &rows.features) {
             (Input::Hidden { width, .. }, _) => dense(width),
-            (Input::Features, Features::Dense { columns, .. }) => dense(*columns),
-            (Input::Features, Features::Sparse(_)) => rows.first_feature / 8,
+            (_, Features::Dense { columns, .. }) => dense(*columns),
+            (_, Features::Sparse(_)) => rows.first_feature / 8,
         };
         dropout.fill_from(stream, first, keep);
     }

@@ -46,6 +46,11 @@ impl InputParts {
         }
     }
 
+    /// Returns the division for weight gradients of features.
+    pub(in crate::device) fn of_features(&self) -> &Parts {
+        &self.copies[0]
+    }
+
     /// Returns the number of copies of the weights that the weight gradient of the first or a later layer
     /// needs.
     pub(in crate::device) fn copies(&self, first: bool) -> usize {

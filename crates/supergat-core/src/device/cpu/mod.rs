@@ -17,15 +17,15 @@ pub use scratch::CpuScratch;
 
 use super::{
     Adam, Attention, AttentionGradient, AttentionV2, Block, BlockGradient, BlockGradients, BlockInput, BlockOutput,
-    Device, FromAbove, Input, LayerWidth, Mask, Output, OutputGradient, ParameterMemory, Place, ProjectedGradient,
-    Random, Readings, SumsGradient, Supervision,
+    Device, FromAbove, Input, LabelInput, LabelLoss, LayerWidth, Mask, Output, OutputGradient, ParameterMemory, Place,
+    ProjectedGradient, Random, Readings, SumsGradient, Supervision,
 };
 use crate::architecture::Architecture;
 use crate::error::{Error, Result};
 use crate::example::Example;
 use crate::kernels::{
-    self, Aggregation, Buffer, Dense, Dropout, Form, HeadLayout, LabelTerms, Neighbours, Primitives, STATE, Slice,
-    sum_parts, transpose,
+    self, Aggregation, Buffer, Dense, Dropout, Form, HeadLayout, LabelChoice, LabelDropout, LabelTerms, Neighbours,
+    Primitives, STATE, Slice, sum_parts, transpose,
 };
 use crate::layers::{AttentionLoss, Draw, Join};
 use crate::memory::Arena;
@@ -67,11 +67,22 @@ impl<'a, T: Primitives> Mask<'a, Cpu<T>> {
 impl<'a, T: Primitives> Input<'a, Cpu<T>> {
     fn rows(self, problem: &'a CpuProblem<T>) -> Rows<'a, T> {
         match self {
-            Self::Features => Rows::Features(&problem.example.features),
+            Self::Features | Self::Labelled { .. } => Rows::Features(&problem.example.features),
             Self::Hidden { rows, width } => {
                 Rows::Hidden(Dense { values: &rows[..problem.nodes() * width], columns: width })
             }
         }
+    }
+}
+
+impl<T: Primitives> LabelInput<'_, Cpu<T>> {
+    fn stream(&self, purpose: Purpose) -> Option<Stream> {
+        self.clock.map(|clock| Stream::new(clock.seed, clock.step, 0, purpose))
+    }
+
+    fn dropout(&self) -> Option<LabelDropout> {
+        let stream = self.stream(Purpose::LabelDropout).filter(|_| !self.dropout.is_none())?;
+        Some(LabelDropout { stream, dropout: self.dropout })
     }
 }
 
@@ -192,9 +203,14 @@ impl<T: Primitives> Device for Cpu<T> {
         out: &mut Buffer<T>,
     ) -> Result<()> {
         let InputParts { rows, features, .. } = &problem.input;
-        let parts = if let Input::Features = x { features } else { rows };
+        let parts = if let Input::Hidden { .. } = x { rows } else { features };
         let out = &mut out[..problem.nodes() * stride];
+        let labels = problem.labels(x);
+        let (weight, of_labels) = weight.split_at(weight.len() - labels.map_or(0, |labels| labels.columns * stride));
         x.rows(problem).product(parts, mask.map(Mask::kernel), weight, stride, out);
+        if let Some(labels) = labels {
+            T::label_product(rows, labels, of_labels, stride, out);
+        }
         Ok(())
     }
 
@@ -209,8 +225,13 @@ impl<T: Primitives> Device for Cpu<T> {
         out: &mut Buffer<T>,
     ) -> Result<()> {
         let g = &g[..problem.nodes() * stride];
-        let (mask, copies) = (mask.map(Mask::kernel), &mut scratch.copies);
+        let (mask, copies, labels) = (mask.map(Mask::kernel), &mut scratch.copies, problem.labels(x));
+        let features = out.len() - labels.map_or(0, |labels| labels.columns * stride);
+        let (out, of_labels) = out.split_at_mut(features);
         x.rows(problem).weight_gradient(&problem.input, mask, g, stride, copies, out);
+        if let Some(labels) = labels {
+            T::label_gradient(problem.input.of_features(), labels, g, stride, copies, of_labels);
+        }
         Ok(())
     }
 
@@ -535,11 +556,42 @@ impl<T: Primitives> Device for Cpu<T> {
         Ok(())
     }
 
+    fn show_labels(
+        &self,
+        problem: &CpuProblem<T>,
+        input: LabelInput<'_, Self>,
+        shown: &mut Vec<u8>,
+        rows: &mut Buffer<T>,
+    ) -> Result<()> {
+        let (nodes, example) = (problem.nodes(), &problem.example);
+        let choice = input.stream(Purpose::LabelChoice).filter(|_| !example.train.is_empty()).map(|stream| {
+            LabelChoice { permutation: stream.permutation(example.train.len() as u64), shown: input.shown as u64 }
+        });
+        let (shown, rows) = (&mut shown[..nodes], &mut rows[..nodes * example.labels.classes()]);
+        let (parts, dropout) = (&problem.input.rows, input.dropout());
+        T::show_labels(parts, &example.labels, &problem.places, choice, dropout, shown, rows);
+        Ok(())
+    }
+
+    fn reuse_labels(
+        &self,
+        problem: &CpuProblem<T>,
+        input: LabelInput<'_, Self>,
+        logits: &Buffer<T>,
+        shown: &Vec<u8>,
+        rows: &mut Buffer<T>,
+    ) -> Result<()> {
+        let (labels, dropout) = (&problem.example.labels, input.dropout());
+        let rows = &mut rows[..problem.nodes() * labels.classes()];
+        T::reuse_labels(&problem.input.rows, labels, shown, dropout, logits, rows);
+        Ok(())
+    }
+
     fn label_loss_backward(
         &self,
         problem: &CpuProblem<T>,
         logits: &Buffer<T>,
-        focal_gamma: f64,
+        LabelLoss { focal_gamma, shown }: LabelLoss<'_, Self>,
         gradient: &mut Buffer<T>,
         scratch: &mut CpuScratch<T>,
         place: Place<'_, Self>,
@@ -552,7 +604,8 @@ impl<T: Primitives> Device for Cpu<T> {
             &problem.chosen,
             LabelTerms {
                 class_weights: example.class_weights.as_deref().unwrap_or(&[]),
-                total: example.training_weight(),
+                total: example.hidden_weight(shown.map_or(0, |(_, count)| count)),
+                shown: shown.map_or(&[], |(nodes, _)| nodes),
                 focal_gamma,
             },
             &logits[..length],

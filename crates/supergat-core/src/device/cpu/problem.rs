@@ -3,12 +3,12 @@
 use super::contrast::ContrastPlan;
 use super::input::InputParts;
 use crate::architecture::Architecture;
-use crate::device::{Lists, NoLoops};
+use crate::device::{Cpu, Input, Lists, NoLoops};
 use crate::edge_attributes::EdgeWeights;
 use crate::error::Result;
 use crate::example::Example;
 use crate::graph::Graph;
-use crate::kernels::{Buffer, EdgeTerms, Parts, Primitives};
+use crate::kernels::{Buffer, Dense, EdgeTerms, Parts, Primitives};
 use crate::layers::AttentionLoss;
 use crate::model_kind::ModelKind;
 use crate::sampling::{NegativeSampler, SampleSizes};
@@ -23,6 +23,8 @@ pub struct CpuProblem<T> {
     pub(super) edges: Parts,
     /// Training nodes, as a mask.
     pub(super) chosen: Vec<bool>,
+    /// Place of each node among the training nodes, if labels are input.
+    pub(super) places: Vec<u32>,
     /// Loss on attention; none where the example has no training nodes.
     pub(super) supervision: Sampler,
     /// Weights of the sums of a graph convolution: outer and inner factors. Empty for other models.
@@ -68,6 +70,7 @@ impl<T: Primitives> CpuProblem<T> {
             graph.incoming().offsets.iter().zip(&graph.outgoing().offsets).map(|(a, b)| a + b).collect();
         let mut chosen = vec![false; graph.nodes()];
         example.train.iter().for_each(|&node| chosen[node as usize] = true);
+        let places = if architecture.reads_labels() { example.training_places() } else { Vec::new() };
         let no_loops = (!architecture.blocks.attends_to_self()).then(|| NoLoops::new(graph));
         let supervision = match loss {
             _ if example.train.is_empty() => Sampler::None,
@@ -112,6 +115,7 @@ impl<T: Primitives> CpuProblem<T> {
             input: InputParts::new(&example.features),
             edges: Parts::by_offsets(&work),
             chosen,
+            places,
             supervision,
             factors,
             edge_weights,
@@ -131,6 +135,16 @@ impl<T: Primitives> CpuProblem<T> {
         };
         let is_read = !(vectors.is_empty() && self.log_weights.is_empty());
         is_read.then_some(EdgeTerms { log_weights: &self.log_weights, width, features, vectors })
+    }
+
+    /// Returns the rows of labels that a layer's input has.
+    pub(super) fn labels<'a>(&self, input: Input<'a, Cpu<T>>) -> Option<Dense<'a, T>> {
+        match input {
+            Input::Labelled { rows, classes } => {
+                Some(Dense { values: &rows[..self.nodes() * classes], columns: classes })
+            }
+            Input::Features | Input::Hidden { .. } => None,
+        }
     }
 
     pub(super) fn graph(&self) -> &Graph {
