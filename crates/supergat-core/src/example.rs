@@ -255,16 +255,6 @@ impl<T: Real> Example<T> {
         }
     }
 
-    /// Returns the weight of the training nodes in the loss if `shown` of them show their label as input and do not
-    /// count: the expected sum of the weights of the others.
-    pub fn hidden_weight(&self, shown: usize) -> f64 {
-        let train = self.train.len();
-        if shown == 0 {
-            return self.training_weight();
-        }
-        self.training_weight() * (train - shown.min(train)) as f64 / train.max(1) as f64
-    }
-
     /// Returns the place of each node in the list of training nodes, [`crate::kernels::NO_PLACE`] for other nodes.
     pub fn training_places(&self) -> Vec<u32> {
         let mut places = vec![NO_PLACE; self.graph.nodes()];
@@ -321,6 +311,12 @@ impl<T: Real> Example<T> {
             order: Some(order.of_internal().into()),
         }
     }
+}
+
+/// Returns the weight of the nodes that count in the loss, if `shown` of `train` training nodes of total weight `total`
+/// show their label as input: the expected weight of the others.
+pub fn hidden_weight(total: f64, train: usize, shown: usize) -> f64 {
+    if shown == 0 { total } else { total * (train - shown) as f64 / train as f64 }
 }
 
 fn refused_class_weight(value: String, reason: &str) -> Error {

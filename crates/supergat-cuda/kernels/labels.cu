@@ -6,6 +6,8 @@
 // With weights of classes, a node counts as often as the weight of its class. The focal loss of a cross-entropy
 // c = -ln p is (1 - p)^gamma c; its gradient is that of c, times (1 - p)^gamma + gamma p (1 - p)^(gamma - 1) c.
 //
+// Nodes that show their label as input do not count; `shown` marks them, or is null.
+//
 // A group of `lanes` lanes (a power of two up to 32) reads the row of a node. Losses are added in double precision:
 // by thread, then by block, and the last block adds the sums of the blocks in their order.
 
@@ -79,7 +81,7 @@ __device__ __forceinline__ double focal(double c, double gamma, double& factor)
 
 extern "C" __global__ void __launch_bounds__(256) label_loss_backward(unsigned nodes, unsigned classes, unsigned lanes,
     const unsigned* __restrict__ single, const unsigned char* __restrict__ multi, const unsigned char* __restrict__ chosen,
-    const double* __restrict__ class_weights, double count, double gamma, const float* __restrict__ logits, float* __restrict__ gradient, double* partial, unsigned* ticket,
+    const unsigned char* __restrict__ shown, const double* __restrict__ class_weights, double count, double gamma, const float* __restrict__ logits, float* __restrict__ gradient, double* partial, unsigned* ticket,
     double* record)
 {
     __shared__ double shared[8];
@@ -88,7 +90,7 @@ extern "C" __global__ void __launch_bounds__(256) label_loss_backward(unsigned n
     double total = 0.0;
     for (size_t first = (size_t)blockIdx.x * per_block; first < nodes; first += (size_t)gridDim.x * per_block) {
         size_t node = first + threadIdx.x / lanes;
-        bool inside = node < nodes, working = inside && chosen[node];
+        bool inside = node < nodes, working = inside && chosen[node] && !(shown != nullptr && shown[node]);
         const float* row = logits + node * classes;
         float* to = gradient + node * classes;
         // Lanes of a warp go on together only if one of them has work.

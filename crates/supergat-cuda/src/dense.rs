@@ -1,5 +1,7 @@
 //! Products of layer inputs with weights: `X W`, `X^T G` for the gradient of `W`, and `G W^T` for that of `X`.
 //!
+//! Where labels are input, `X` is followed by rows of labels, and the weights by those of labels: their product is added.
+//!
 //! Dense products are those of cuBLAS, which reads matrices by column: a matrix by rows is its transpose. Dropout is
 //! applied to a copy of the input, which the product and the gradient of the weights of a step share.
 
@@ -8,7 +10,7 @@ use crate::compile::{Source, Variant};
 use crate::launch::{Cuda, blas_failed, grid, launch};
 use crate::memory::{Bits, Numbers};
 use crate::problem::{FeatureMemory, Problem};
-use crate::sparse::{self, address};
+use crate::sparse::{self, SparseFeatures, address};
 use cudarc::cublas::result::sgemm;
 use cudarc::cublas::sys::cublasOperation_t as Operation;
 use cudarc::driver::CudaSlice;
@@ -29,13 +31,17 @@ pub(crate) fn product(
     out: &mut Numbers,
 ) -> Result<()> {
     let mask = mask.map(|mask| (mask.keep, mask.dropout.scale::<f32>()));
-    if let (Input::Features, FeatureMemory::Sparse(x)) = (&x, &problem.features) {
-        return sparse::product(cuda, problem.nodes, x, mask, weight, stride, out);
+    match dense_rows(problem, &x) {
+        Err(x) => sparse::product(cuda, problem.nodes, x, mask, weight, stride, out)?,
+        Ok((rows, columns)) => {
+            let rows = dropped(cuda, problem, rows, columns, mask, true)?;
+            let (weight, rows) = (matrix(&weight.0, stride), matrix(rows, columns));
+            multiply(cuda, [stride, problem.nodes, columns], weight, rows, (&out.0, 0, 0.0))?;
+        }
     }
-    let (rows, columns) = dense_rows(problem, &x);
-    let rows = dropped(cuda, problem, rows, columns, mask, true)?;
-    let sizes = [stride, problem.nodes, columns];
-    multiply(cuda, sizes, (&weight.0, stride, false), (rows, columns, false), &out.0)
+    let Some((rows, classes, first)) = labels(problem, &x, stride) else { return Ok(()) };
+    let weight = Matrix { first, ..matrix(&weight.0, stride) };
+    multiply(cuda, [stride, problem.nodes, classes], weight, matrix(rows, classes), (&out.0, 0, 1.0))
 }
 
 /// Computes `out = drop(X)^T G`.
@@ -51,13 +57,17 @@ pub(crate) fn weight_gradient(
     out: &mut Numbers,
 ) -> Result<()> {
     let mask = mask.map(|mask| (mask.keep, mask.dropout.scale::<f32>()));
-    if let (Input::Features, FeatureMemory::Sparse(x)) = (&x, &problem.features) {
-        return sparse::transposed_product(cuda, x, mask, g, stride, &mut scratch.partial, out);
+    match dense_rows(problem, &x) {
+        Err(x) => sparse::transposed_product(cuda, x, mask, g, stride, &mut scratch.partial, out)?,
+        Ok((rows, columns)) => {
+            let rows = dropped(cuda, problem, rows, columns, mask, false)?;
+            let sizes = [stride, columns, problem.nodes];
+            multiply(cuda, sizes, matrix(&g.0, stride), matrix(rows, columns).transposed(), (&out.0, 0, 0.0))?;
+        }
     }
-    let (rows, columns) = dense_rows(problem, &x);
-    let rows = dropped(cuda, problem, rows, columns, mask, false)?;
-    let sizes = [stride, columns, problem.nodes];
-    multiply(cuda, sizes, (&g.0, stride, false), (rows, columns, true), &out.0)
+    let Some((rows, classes, first)) = labels(problem, &x, stride) else { return Ok(()) };
+    let (sizes, rows) = ([stride, classes, problem.nodes], matrix(rows, classes).transposed());
+    multiply(cuda, sizes, matrix(&g.0, stride), rows, (&out.0, first, 0.0))
 }
 
 /// Computes `out = G W^T`, where W has `width` rows of `stride` numbers.
@@ -71,15 +81,63 @@ pub(crate) fn input_gradient(
     out: &mut Numbers,
 ) -> Result<()> {
     let sizes = [width, problem.nodes, stride];
-    multiply(cuda, sizes, (&weight.0, stride, true), (&g.0, stride, false), &out.0)
+    multiply(cuda, sizes, matrix(&weight.0, stride).transposed(), matrix(&g.0, stride), (&out.0, 0, 0.0))
 }
 
-/// Returns the rows of a dense input, and their length.
-fn dense_rows<'a>(problem: &'a Problem, x: &Input<'a, Cuda>) -> (&'a CudaSlice<f32>, usize) {
+/// Returns the rows of a dense input without labels, and their length; sparse features otherwise, which have products of
+/// their own.
+fn dense_rows<'a>(
+    problem: &'a Problem,
+    x: &Input<'a, Cuda>,
+) -> std::result::Result<(&'a CudaSlice<f32>, usize), &'a SparseFeatures> {
     match (x, &problem.features) {
-        (Input::Hidden { rows, width }, _) => (&rows.0, *width),
-        (Input::Features, FeatureMemory::Dense { values, columns }) => (values, *columns),
-        (Input::Features, FeatureMemory::Sparse(_)) => unreachable!("sparse features have products of their own"),
+        (Input::Hidden { rows, width }, _) => Ok((&rows.0, *width)),
+        (_, FeatureMemory::Dense { values, columns }) => Ok((values, *columns)),
+        (_, FeatureMemory::Sparse(features)) => Err(features),
+    }
+}
+
+/// Returns the rows of labels of an input, their length, and the place of their weights behind those of the features.
+fn labels<'a>(problem: &Problem, x: &Input<'a, Cuda>, stride: usize) -> Option<(&'a CudaSlice<f32>, usize, usize)> {
+    let Input::Labelled { rows, classes } = x else { return None };
+    let columns = match &problem.features {
+        FeatureMemory::Dense { columns, .. } => *columns,
+        FeatureMemory::Sparse(features) => features.columns(),
+    };
+    Some((&rows.0, *classes, columns * stride))
+}
+
+/// A matrix by columns in the memory of the GPU.
+#[derive(Debug, Clone, Copy)]
+struct Matrix<'a> {
+    memory: &'a CudaSlice<f32>,
+    /// Place of the first number.
+    first: usize,
+    /// Length of a column.
+    length: usize,
+    transposed: bool,
+}
+
+/// Returns a matrix from the start of memory, with columns of a length.
+fn matrix(memory: &CudaSlice<f32>, length: usize) -> Matrix<'_> {
+    Matrix { memory, first: 0, length, transposed: false }
+}
+
+impl Matrix<'_> {
+    fn transposed(self) -> Self {
+        Self { transposed: true, ..self }
+    }
+
+    fn operation(&self) -> Operation {
+        if self.transposed { Operation::CUBLAS_OP_T } else { Operation::CUBLAS_OP_N }
+    }
+
+    fn address(&self) -> u64 {
+        address(self.memory) + (self.first * size_of::<f32>()) as u64
+    }
+
+    fn has_columns(&self, columns: usize) -> bool {
+        self.memory.len() >= self.first + self.length * columns
     }
 }
 
@@ -113,38 +171,36 @@ fn dropped<'a>(
     Ok(out)
 }
 
-/// Computes `C = op(A) op(B)` by columns: C is `m` by `n`, and the sums have `k` terms. A matrix is its memory, the
-/// length of its columns, and whether it is transposed.
+/// Computes `C = op(A) op(B) + beta C` by columns: C is `m` by `n`, and the sums have `k` terms. C is its memory, the place
+/// of its first number, and `beta`.
 fn multiply(
     cuda: &Cuda,
     [m, n, k]: [usize; 3],
-    (a, a_length, a_transposed): (&CudaSlice<f32>, usize, bool),
-    (b, b_length, b_transposed): (&CudaSlice<f32>, usize, bool),
-    c: &CudaSlice<f32>,
+    a: Matrix<'_>,
+    b: Matrix<'_>,
+    (c, first, beta): (&CudaSlice<f32>, usize, f32),
 ) -> Result<()> {
     assert!([m, n, k].iter().all(|&size| i32::try_from(size).is_ok()), "sizes below 2^31");
-    let operation = |transposed| if transposed { Operation::CUBLAS_OP_T } else { Operation::CUBLAS_OP_N };
-    let stored = |length: usize, other: usize| length * other;
-    assert!(a.len() >= stored(a_length, if a_transposed { m } else { k }), "length of the first matrix");
-    assert!(b.len() >= stored(b_length, if b_transposed { k } else { n }), "length of the second matrix");
-    assert!(c.len() >= m * n, "length of the product");
+    assert!(a.has_columns(if a.transposed { m } else { k }), "length of the first matrix");
+    assert!(b.has_columns(if b.transposed { k } else { n }), "length of the second matrix");
+    assert!(c.len() >= first + m * n, "length of the product");
     cuda.inner.context.bind_to_thread().map_err(|e| crate::launch::failed("be used by this thread", e))?;
     // SAFETY: the matrices have the sizes checked above.
     unsafe {
         sgemm(
             *cuda.inner.blas.handle(),
-            operation(a_transposed),
-            operation(b_transposed),
+            a.operation(),
+            b.operation(),
             m as i32,
             n as i32,
             k as i32,
             &1.0,
-            address(a) as *const f32,
-            a_length as i32,
-            address(b) as *const f32,
-            b_length as i32,
-            &0.0,
-            address(c) as *mut f32,
+            a.address() as *const f32,
+            a.length as i32,
+            b.address() as *const f32,
+            b.length as i32,
+            &beta,
+            (address(c) + (first * size_of::<f32>()) as u64) as *mut f32,
             m as i32,
         )
     }

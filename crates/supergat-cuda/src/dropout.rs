@@ -22,7 +22,7 @@ pub(crate) fn tag(layer: u16, purpose: Purpose) -> u32 {
 
 /// Returns the number that random 16-bit numbers of kept values reach, from the factor of kept values, 2^16 / (2^16 -
 /// threshold).
-fn threshold(dropout: Dropout) -> u32 {
+pub(crate) fn threshold(dropout: Dropout) -> u32 {
     (65536.0 - 65536.0 / dropout.scale::<f64>()).round() as u32
 }
 

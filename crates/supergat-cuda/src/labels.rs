@@ -8,8 +8,9 @@ use crate::problem::Problem;
 use crate::record::WIDTH;
 use crate::sparse::address;
 use cudarc::driver::{CudaSlice, LaunchConfig};
-use supergat_core::device::Place;
-use supergat_core::{Example, Labels, Result};
+use supergat_core::device::{LabelLoss, Place};
+use supergat_core::example::hidden_weight;
+use supergat_core::{Architecture, Example, Labels, Result};
 
 const LABELS: Source = Source { name: "labels", text: include_str!("../kernels/labels.cu") };
 
@@ -24,9 +25,12 @@ pub(crate) struct LabelMemory {
     single: Option<CudaSlice<u32>>,
     /// 0 or 1 for each node and class; for multiple labels.
     multi: Option<CudaSlice<u8>>,
-    /// Training nodes, as a mask, and the sum of their weights.
+    /// Training nodes, as a mask, their number, and the sum of their weights.
     chosen: CudaSlice<u8>,
+    train: usize,
     total: f64,
+    /// Place of each node among the training nodes; empty unless labels are input.
+    places: CudaSlice<u32>,
     /// Weight of each class; `None` if all are 1.
     class_weights: Option<CudaSlice<f64>>,
     /// Validation and test nodes.
@@ -41,7 +45,8 @@ pub(crate) struct LabelMemory {
 
 impl LabelMemory {
     /// Places labels and split in the memory of the GPU.
-    pub fn new(cuda: &Cuda, example: &Example<f32>) -> Result<Self> {
+    pub fn new(cuda: &Cuda, example: &Example<f32>, architecture: &Architecture) -> Result<Self> {
+        let places = if architecture.reads_labels() { example.training_places() } else { Vec::new() };
         let mut chosen = vec![0u8; example.graph.nodes()];
         example.train.iter().for_each(|&node| chosen[node as usize] = 1);
         let (single, multi) = match &example.labels {
@@ -53,7 +58,9 @@ impl LabelMemory {
             single,
             multi,
             chosen: cuda.uploaded(&chosen)?,
+            train: example.train.len(),
             total: example.training_weight(),
+            places: cuda.uploaded(&places)?,
             class_weights: example.class_weights.as_deref().map(|weights| cuda.uploaded(weights)).transpose()?,
             validation: cuda.uploaded(&example.validation)?,
             test: cuda.uploaded(&example.test)?,
@@ -63,8 +70,23 @@ impl LabelMemory {
         })
     }
 
+    /// Returns the number of classes.
+    pub fn classes(&self) -> usize {
+        self.classes
+    }
+
+    /// Returns the number of training nodes.
+    pub fn training_nodes(&self) -> usize {
+        self.train
+    }
+
+    /// Returns the place of each node among the training nodes.
+    pub fn places(&self) -> &CudaSlice<u32> {
+        &self.places
+    }
+
     /// Returns the addresses of single and of multiple labels; one of them is zero.
-    fn addresses(&self) -> [u64; 2] {
+    pub fn addresses(&self) -> [u64; 2] {
         [self.single.as_ref().map_or(0, address), self.multi.as_ref().map_or(0, address)]
     }
 
@@ -80,7 +102,7 @@ pub(crate) fn label_loss_backward(
     cuda: &Cuda,
     problem: &Problem,
     logits: &Numbers,
-    focal_gamma: f64,
+    LabelLoss { focal_gamma, shown }: LabelLoss<'_, Cuda>,
     gradient: &mut Numbers,
     scratch: &mut Scratch,
     place: Place<'_, Cuda>,
@@ -88,7 +110,9 @@ pub(crate) fn label_loss_backward(
     let labels = &problem.labels;
     let [single, multi] = labels.addresses();
     let (lanes, blocks) = labels.division(problem.nodes);
-    let (nodes, classes, total) = (problem.nodes as u32, labels.classes as u32, labels.total);
+    let (nodes, classes) = (problem.nodes as u32, labels.classes as u32);
+    let total = hidden_weight(labels.total, labels.train, shown.map_or(0, |(_, count)| count));
+    let shown = shown.map_or(0, |(nodes, _)| address(&nodes.0));
     let class_weights = labels.class_weights.as_ref().map_or(0, address);
     let record = place.record.data.slice(place.example * WIDTH..(place.example + 1) * WIDTH);
     launch!(
@@ -103,6 +127,7 @@ pub(crate) fn label_loss_backward(
         &single,
         &multi,
         &labels.chosen,
+        &shown,
         &class_weights,
         &total,
         &focal_gamma,

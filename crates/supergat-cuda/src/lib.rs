@@ -14,6 +14,7 @@ mod convolution;
 mod dense;
 mod dropout;
 mod edges;
+mod label_input;
 mod labels;
 mod launch;
 mod library;
@@ -38,8 +39,8 @@ pub use recording::Recording;
 use cudarc::driver::CudaSlice;
 use supergat_core::device::{
     Adam, Attention, AttentionGradient, AttentionV2, Block, BlockGradient, BlockGradients, BlockInput, BlockOutput,
-    Device, Input, LayerWidth, Mask, Output, OutputGradient, ParameterMemory, Place, ProjectedGradient, Random,
-    Readings, SumsGradient, Supervision,
+    Device, Input, LabelInput, LabelLoss, LayerWidth, Mask, Output, OutputGradient, ParameterMemory, Place,
+    ProjectedGradient, Random, Readings, SumsGradient, Supervision,
 };
 use supergat_core::kernels::{Dropout, Form, HeadLayout};
 use supergat_core::layers::AttentionLoss;
@@ -391,16 +392,37 @@ impl Device for Cuda {
         block::add_rows(self, problem, width, rows, sum)
     }
 
+    fn show_labels(
+        &self,
+        problem: &Problem,
+        input: LabelInput<'_, Self>,
+        shown: &mut Bits,
+        rows: &mut Numbers,
+    ) -> Result<()> {
+        label_input::show_labels(self, problem, input, shown, rows)
+    }
+
+    fn reuse_labels(
+        &self,
+        problem: &Problem,
+        input: LabelInput<'_, Self>,
+        logits: &Numbers,
+        shown: &Bits,
+        rows: &mut Numbers,
+    ) -> Result<()> {
+        label_input::reuse_labels(self, problem, input, logits, shown, rows)
+    }
+
     fn label_loss_backward(
         &self,
         problem: &Problem,
         logits: &Numbers,
-        focal_gamma: f64,
+        loss: LabelLoss<'_, Self>,
         gradient: &mut Numbers,
         scratch: &mut Scratch,
         record: Place<'_, Self>,
     ) -> Result<()> {
-        labels::label_loss_backward(self, problem, logits, focal_gamma, gradient, scratch, record)
+        labels::label_loss_backward(self, problem, logits, loss, gradient, scratch, record)
     }
 
     fn evaluate(&self, problem: &Problem, logits: &Numbers, record: Place<'_, Self>) -> Result<()> {
@@ -431,6 +453,7 @@ pub fn compile_all(architecture: &str, all_definitions: bool) -> Result<Option<u
         clock::variants(),
         convolution::variants(),
         dense::variants(),
+        label_input::variants(),
         labels::variants(),
         output::variants(),
         sparse::variants(),

@@ -126,7 +126,7 @@ impl Problem {
             features,
             edge_memory: EdgeMemory::new(cuda, example, no_loops.as_ref(), architecture)?,
             no_loops,
-            labels: LabelMemory::new(cuda, example)?,
+            labels: LabelMemory::new(cuda, example, architecture)?,
             factors: Factors::new(cuda, example, architecture)?,
             dropped: Dropped { rows: cuda.zeros(nodes * width)?, made_of: Mutex::new(None) },
         })

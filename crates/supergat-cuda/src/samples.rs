@@ -127,7 +127,7 @@ fn candidates(graph: &Graph, wanted: usize) -> usize {
 }
 
 /// Returns the rows and columns of the grid of a permutation of 0..n.
-fn permutation_grid(n: u64) -> [u32; 2] {
+pub(crate) fn permutation_grid(n: u64) -> [u32; 2] {
     let rows = n.isqrt().max(Permutation::SHORTEST);
     [rows as u32, n.div_ceil(rows).max(Permutation::SHORTEST) as u32]
 }

@@ -78,6 +78,8 @@ pub(crate) fn lanes(quads: u32) -> u32 {
 /// Sparse features in the memory of the GPU.
 #[derive(Debug)]
 pub(crate) struct SparseFeatures {
+    /// Number of columns.
+    columns: usize,
     /// Start of each row, and the end of the last.
     offsets: CudaSlice<u32>,
     /// Column of each entry.
@@ -105,11 +107,19 @@ impl SparseFeatures {
         let offsets: Vec<u32> = matrix.offsets().iter().map(|&offset| offset as u32).collect();
         let by_column = if training { Some(ByColumn::new(cuda, matrix)?) } else { None };
         Ok(Self {
+            columns: matrix.columns(),
             offsets: cuda.uploaded(&offsets)?,
             index: cuda.uploaded(matrix.column_of())?,
             values: cuda.uploaded(matrix.values())?,
             by_column,
         })
+    }
+}
+
+impl SparseFeatures {
+    /// Returns the number of columns.
+    pub fn columns(&self) -> usize {
+        self.columns
     }
 }
 

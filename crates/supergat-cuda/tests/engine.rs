@@ -89,6 +89,28 @@ fn cases() -> Vec<(String, Architecture, Example<f32>, TrainConfig)> {
     }
     cases.extend(edge_cases(config));
     cases.extend(deep_cases(config));
+    cases.extend(label_cases(config));
+    cases
+}
+
+/// Labels as input of every kind of model, with and without label reuse.
+fn label_cases(config: TrainConfig) -> Vec<(String, Architecture, Example<f32>, TrainConfig)> {
+    let forms = FORMS.map(|form| ModelKind::Attention { form, self_supervised: true });
+    let others = ["gcn", "sage", "sage-root", "mlp"].map(|name| name.parse().unwrap());
+    let mut cases = Vec::new();
+    for (k, model) in forms.into_iter().chain(others).enumerate() {
+        for label_reuse in [0, 2] {
+            let (sparse, multi) = (k % 2 == 0, k % 3 == 0);
+            let recipe = Recipe { nodes: 60, edges: 200, sparse, multi, seed: 90 + k as u64, ..Recipe::default() };
+            let mut example: Example<f32> = recipe.build();
+            if k == 4 {
+                example = example.with_class_weights([0.5, 1.0, 2.0]).unwrap();
+            }
+            let shape = Architecture { model, dropout: 0.3, hidden: 8, ..architecture(&example, FORMS[0], false) };
+            let shape = Architecture { label_input: 0.5, label_reuse, ..shape };
+            cases.push((format!("{model} with labels as input, reuse {label_reuse}"), shape, example, config));
+        }
+    }
     cases
 }
 

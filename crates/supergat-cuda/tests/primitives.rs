@@ -4,16 +4,16 @@
 mod support;
 
 use supergat_core::device::{
-    Adam, Device, FromAbove, Input, LayerWidth, Mask, Output, OutputGradient, ParameterMemory, Place, Random, Readings,
-    SumsGradient,
+    Adam, Device, FromAbove, Input, LabelInput, LabelLoss, LayerWidth, Mask, Output, OutputGradient, ParameterMemory,
+    Place, Random, Readings, SumsGradient,
 };
 use supergat_core::kernels::{self, Compressed, Dense, Dropout, HeadLayout, LabelTerms, Parts, STATE, sum_parts};
 use supergat_core::layers::{AttentionLoss, Join};
 use supergat_core::memory::Arena;
 use supergat_core::random::{Purpose, Stream};
 use supergat_core::{
-    Architecture, Convolution, Direction, EdgeAttributes, Example, Features, Graph, Labels, ModelKind, Primitives,
-    SparseMatrix,
+    Architecture, Convolution, Cpu, Direction, EdgeAttributes, Example, Features, Graph, Labels, ModelKind, Primitives,
+    SingleDevice, SparseMatrix,
 };
 use supergat_cuda::{Bits, Cuda, Problem, Recording};
 use support::{close, fetch, gpu, upload};
@@ -297,6 +297,7 @@ fn losses_and_scores_agree_with_the_cpu() {
             LabelTerms {
                 class_weights: example.class_weights.as_deref().unwrap_or(&[]),
                 total: example.training_weight(),
+                shown: &[],
                 focal_gamma,
             },
             &logits,
@@ -309,7 +310,15 @@ fn losses_and_scores_agree_with_the_cpu() {
         let mut readings = [Readings::default(), Readings::default()];
         for readings in &mut readings {
             let to = Place { record: &mut record, example: 1 };
-            cuda.label_loss_backward(&problem, &on_gpu, focal_gamma, &mut gradient, &mut scratch, to).unwrap();
+            cuda.label_loss_backward(
+                &problem,
+                &on_gpu,
+                LabelLoss { focal_gamma, shown: None },
+                &mut gradient,
+                &mut scratch,
+                to,
+            )
+            .unwrap();
             cuda.evaluate(&problem, &on_gpu, Place { record: &mut record, example: 1 }).unwrap();
             cuda.read(&record, readings).unwrap();
         }
@@ -322,6 +331,90 @@ fn losses_and_scores_agree_with_the_cpu() {
             let (sum, counts) = f32::evaluate(&example.labels, list, &logits);
             assert_eq!(a.scores[1][k].1, counts);
             assert!((a.scores[1][k].0 - sum).abs() < 1e-5 * sum);
+        }
+    }
+}
+
+/// Shown labels of a step or an evaluation, then their reuse, products with weights, and the loss of the other nodes.
+fn label_input<D: SingleDevice<Number = f32>>(
+    device: &D,
+    example: &Example<f32>,
+    shape: Architecture,
+    training: bool,
+) -> (Vec<u8>, Vec<Vec<f32>>) {
+    let (nodes, stride, mut arena) = (example.graph.nodes(), 16, Arena::allocating());
+    let rows = shape.input_width();
+    let layers = [LayerWidth { stride, heads: 8, weight: rows * stride, sums: 1 }];
+    let problems = [device.place(example, &shape, AttentionLoss::None).unwrap()];
+    let mut scratch = device.scratch(&problems, &layers, true, &mut arena).unwrap();
+    let [problem] = &problems;
+    let mut clock = device.clock(11).unwrap();
+    device.set_step(&mut clock, 5).unwrap();
+    let (count, dropout) = (shape.shown_labels(example.train.len()), Dropout::new(shape.dropout));
+    let input = LabelInput { clock: training.then_some(&clock), shown: count, dropout };
+    let mut memory = |from: &[f32]| {
+        let mut to = device.numbers(from.len(), &mut arena).unwrap();
+        device.upload(from, &mut to).unwrap();
+        to
+    };
+    let logits: Vec<f32> = numbers(nodes * CLASSES, 6).iter().map(|x| 4.0 * x).collect();
+    let [mut labels, mut gradient] = [0, 1].map(|_| memory(&vec![9.0; nodes * CLASSES]));
+    let [logits, weight, g] =
+        [&logits, &numbers(rows * stride, 1), &numbers(nodes * stride, 2)].map(|from| memory(from));
+    let [mut out, mut d_w] = [nodes, rows].map(|rows| memory(&vec![9.0; rows * stride]));
+    let mut shown = device.bits(nodes, &mut arena).unwrap();
+    let fetch = |from: &D::Numbers, length: usize| {
+        let mut to = vec![0.0; length];
+        device.download(from, &mut to).unwrap();
+        to
+    };
+    let mut found = Vec::new();
+    device.show_labels(problem, input, &mut shown, &mut labels).unwrap();
+    for is_reused in [false, true] {
+        if is_reused {
+            device.reuse_labels(problem, input, &logits, &shown, &mut labels).unwrap();
+        }
+        let x = Input::Labelled { rows: &labels, classes: CLASSES };
+        device.product(problem, x, None, &weight, stride, &mut out).unwrap();
+        device.weight_gradient(problem, x, None, &g, stride, &mut scratch, &mut d_w).unwrap();
+        found.push(fetch(&labels, nodes * CLASSES));
+        found.extend([fetch(&out, nodes * stride), fetch(&d_w, rows * stride)]);
+    }
+    let mut record = device.record(1).unwrap();
+    let loss = LabelLoss { focal_gamma: 0.0, shown: training.then_some((&shown, count)) };
+    let place = Place { record: &mut record, example: 0 };
+    device.label_loss_backward(problem, &logits, loss, &mut gradient, &mut scratch, place).unwrap();
+    let mut readings = Readings::new(1);
+    device.read(&record, &mut readings).unwrap();
+    found.extend([fetch(&gradient, nodes * CLASSES), vec![readings.losses[0][0] as f32]]);
+    let mut bytes = vec![0; nodes];
+    device.download_bits(&shown, &mut bytes).unwrap();
+    (bytes, found)
+}
+
+#[test]
+fn labels_as_input_agree_with_the_cpu() {
+    let Some(cuda) = gpu() else { return };
+    for (nodes, multi, sparse, dropout) in
+        [(7, false, false, 0.0), (3000, false, true, 0.4), (3000, true, false, 0.4), (70, true, true, 0.3)]
+    {
+        let features = if sparse { Features::Sparse(sparse_features(nodes, 12)) } else { dense_features(nodes, 12) };
+        let example = example(nodes, features, multi, Direction::Undirected);
+        let plain = Architecture::new("mlp".parse().unwrap(), &example);
+        let shape = Architecture { label_input: 0.5, dropout, ..plain };
+        for training in [false, true] {
+            let what = format!("{nodes} nodes, multi {multi}, training {training}");
+            let [first, again] = [0, 1].map(|_| label_input(&cuda, &example, shape, training));
+            assert!(first == again, "the same bits: {what}");
+            let expected = label_input(&Cpu::default(), &example, shape, training);
+            assert!(first.0 == expected.0 && first.1[0] == expected.1[0], "choice and dropout: {what}");
+            let shown = first.0.iter().map(|&shown| usize::from(shown)).sum::<usize>();
+            let train = example.train.len();
+            assert_eq!(shown, if training { shape.shown_labels(train) } else { train }, "{what}");
+            let names = ["rows", "product", "gradient", "reused rows", "product", "gradient", "d logits", "loss"];
+            for ((name, found), expected) in names.iter().zip(&first.1).zip(&expected.1) {
+                close(&format!("{name}, {what}"), found, expected);
+            }
         }
     }
 }

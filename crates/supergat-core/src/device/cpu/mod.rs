@@ -22,7 +22,7 @@ use super::{
 };
 use crate::architecture::Architecture;
 use crate::error::{Error, Result};
-use crate::example::Example;
+use crate::example::{Example, hidden_weight};
 use crate::kernels::{
     self, Aggregation, Buffer, Dense, Dropout, Form, HeadLayout, LabelChoice, LabelDropout, LabelTerms, Neighbours,
     Primitives, STATE, Slice, sum_parts, transpose,
@@ -604,7 +604,11 @@ impl<T: Primitives> Device for Cpu<T> {
             &problem.chosen,
             LabelTerms {
                 class_weights: example.class_weights.as_deref().unwrap_or(&[]),
-                total: example.hidden_weight(shown.map_or(0, |(_, count)| count)),
+                total: hidden_weight(
+                    example.training_weight(),
+                    example.train.len(),
+                    shown.map_or(0, |(_, count)| count),
+                ),
                 shown: shown.map_or(&[], |(nodes, _)| nodes),
                 focal_gamma,
             },
