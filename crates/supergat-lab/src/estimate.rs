@@ -186,7 +186,8 @@ fn placed(example: &Example<f32>, architecture: &Architecture) -> u64 {
         ModelKind::Convolution(_) => 8 * weights_of_edges(example),
         ModelKind::Constrained { .. } | ModelKind::Mlp | ModelKind::LabelPropagation => 0,
     };
-    let other = example.bytes() - example.graph.bytes() - features.bytes() - all + nodes;
+    let places = if architecture.reads_labels() { 4 * nodes } else { 0 };
+    let other = example.bytes() - example.graph.bytes() - features.bytes() - all + nodes + places;
     graph + values + dropped + attributes + other
 }
 

@@ -24,6 +24,13 @@ pub(crate) struct Finished {
     pub(crate) logits: Vec<Vec<f32>>,
 }
 
+impl Finished {
+    /// Stores the labels of training nodes with a network that reads them as input.
+    pub(crate) fn with_labels(self, dataset: &Dataset) -> Self {
+        Self { model: self.model.with_labels(dataset), ..self }
+    }
+}
+
 /// Reason why a training stops before its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Stop {
@@ -203,7 +210,8 @@ pub(crate) fn run_jobs<'a>(
             }
         })?;
         let dataset = datasets.get(k).unwrap_or(&datasets[0]);
-        let Finished { run, model, logits } = correct_and_smooth::finish(dataset, settings, trained)?;
+        let Finished { run, model, logits } =
+            correct_and_smooth::finish(dataset, settings, trained.with_labels(dataset))?;
         if observe(Observation::Done(&run, &logits)).is_break() {
             stop.store(true, Ordering::Relaxed);
         }

@@ -3,7 +3,7 @@
 use crate::measure::NodeList;
 use std::collections::HashMap;
 use supergat_core::hash::Fnv;
-use supergat_core::{Error, Example, Labels, Result};
+use supergat_core::{Architecture, Error, Example, Labels, Result};
 use supergat_data::Dataset;
 use supergat_numerics::propagation::{Known, Propagation};
 
@@ -16,8 +16,17 @@ struct KnownGraph {
     /// Hash of the graph and the weights of its edges.
     hash: u64,
     nodes: Vec<u32>,
+    /// Class of each node. If nodes may have several, a bit per class in words of 32 bits, [`words`] per node.
     classes: Vec<u32>,
 }
+
+/// Returns the number of words with the classes of a node.
+fn words(classes: usize, multi_label: bool) -> usize {
+    if multi_label { classes.div_ceil(WORD) } else { 1 }
+}
+
+/// Number of bits of a word.
+const WORD: usize = u32::BITS as usize;
 
 impl KnownLabels {
     /// Takes the labels of the listed nodes; those of no other node are read. `what` uses them, for the error about nodes
@@ -33,6 +42,58 @@ impl KnownLabels {
             Ok(KnownGraph { hash: graph_hash(example), nodes, classes })
         };
         dataset.examples.iter().map(of_graph).collect::<Result<_>>().map(Self)
+    }
+
+    /// Takes the labels of the training nodes, which may have several classes.
+    pub(crate) fn of_training(dataset: &Dataset) -> Self {
+        let of_graph = |example: &Example<f32>| {
+            let nodes = example.train.iter().map(|&node| node as usize);
+            let classes = match &example.labels {
+                Labels::Single { of, .. } => nodes.map(|node| of[node]).collect(),
+                Labels::Multi { classes, of } => {
+                    let rows = nodes.flat_map(|node| of[node * classes..(node + 1) * classes].chunks(WORD));
+                    rows.map(|bits| bits.iter().rev().fold(0, |word, bit| word << 1 | u32::from(*bit))).collect()
+                }
+            };
+            KnownGraph { hash: graph_hash(example), nodes: example.train.clone(), classes }
+        };
+        Self(dataset.examples.iter().map(of_graph).collect())
+    }
+
+    /// Returns graph number `graph` of a dataset with the known nodes as training nodes, and no other label. Fails unless
+    /// the graph is the same. `what` uses the labels.
+    pub(crate) fn labelled(
+        &self,
+        graph: usize,
+        example: &Example<f32>,
+        architecture: &Architecture,
+        what: &str,
+    ) -> Result<Example<f32>> {
+        let known = self.0.get(graph).filter(|known| known.hash == graph_hash(example));
+        let known = known.ok_or_else(|| Error::OtherGraph { what: what.to_owned() })?;
+        let (nodes, classes) = (example.graph.nodes(), architecture.classes);
+        if known.nodes.iter().any(|&node| node as usize >= nodes) {
+            return Err(damaged());
+        }
+        let rows = known
+            .nodes
+            .iter()
+            .map(|&node| node as usize)
+            .zip(known.classes.chunks(words(classes, architecture.multi_label)));
+        let labels = if architecture.multi_label {
+            let mut of = vec![0; nodes * classes];
+            for (node, bits) in rows {
+                let row = &mut of[node * classes..(node + 1) * classes];
+                row.iter_mut().enumerate().for_each(|(k, label)| *label = (bits[k / WORD] >> (k % WORD) & 1) as u8);
+            }
+            Labels::Multi { classes, of }
+        } else {
+            let mut of = vec![Labels::UNKNOWN; nodes];
+            rows.for_each(|(node, class)| of[node] = class[0]);
+            Labels::Single { classes, of }
+        };
+        let (train, none) = (known.nodes.clone(), Vec::new);
+        Ok(Example { labels, train, validation: none(), test: none(), class_weights: None, ..example.clone() })
     }
 
     /// Fails unless the graphs of a dataset are those of the labels. `what` uses them.
@@ -60,19 +121,34 @@ impl KnownLabels {
 
     /// Takes the labels of `classes` classes out of the lists of a model file; `None` if it has none.
     pub(crate) fn restore(prefix: &str, lists: &mut HashMap<String, Vec<u32>>, classes: usize) -> Result<Option<Self>> {
+        Self::restore_any(prefix, lists, classes, false)
+    }
+
+    /// Like [`KnownLabels::restore`], for labels of [`KnownLabels::of_training`].
+    pub(crate) fn restore_any(
+        prefix: &str,
+        lists: &mut HashMap<String, Vec<u32>>,
+        classes: usize,
+        multi_label: bool,
+    ) -> Result<Option<Self>> {
         let mut graphs = Vec::new();
         while let Some(hash) = lists.remove(&name(prefix, graphs.len(), "graph")) {
             let mut list = |what| lists.remove(&name(prefix, graphs.len(), what)).unwrap_or_default();
             let (nodes, labels) = (list("nodes"), list("classes"));
-            let is_class = |class: &u32| (*class as usize) < classes;
-            let ([low, high], true) = (&hash[..], nodes.len() == labels.len() && labels.iter().all(is_class)) else {
-                return Err(Error::Checkpoint { reason: "its known labels are damaged".into() });
+            let is_class = |class: &u32| multi_label || (*class as usize) < classes;
+            let is_whole = nodes.len() * words(classes, multi_label) == labels.len();
+            let ([low, high], true) = (&hash[..], is_whole && labels.iter().all(is_class)) else {
+                return Err(damaged());
             };
             let hash = u64::from(*high) << 32 | u64::from(*low);
             graphs.push(KnownGraph { hash, nodes, classes: labels });
         }
         Ok((!graphs.is_empty()).then_some(Self(graphs)))
     }
+}
+
+fn damaged() -> Error {
+    Error::Checkpoint { reason: "its known labels are damaged".into() }
 }
 
 /// Returns the name of a list of known labels in a model file.
@@ -134,6 +210,44 @@ mod tests {
             error,
             "label-propagation uses the labels of its training nodes, and this is another graph: train a model on it"
         );
+    }
+
+    #[test]
+    fn labels_of_training_nodes_are_restored() {
+        let single = dataset(4);
+        let mut multi = single.clone();
+        let nodes = multi.nodes();
+        let of = (0..nodes * 70).map(|k| u8::from(k * k % 7 < 3)).collect();
+        multi.examples[0].labels = Labels::Multi { classes: 70, of };
+        for dataset in [single, multi] {
+            let mut lists = HashMap::new();
+            KnownLabels::of_training(&dataset).store("input", &mut lists);
+            let example = &dataset.examples[0];
+            let architecture = Architecture::new("gcn".parse().unwrap(), example);
+            let Architecture { classes, multi_label, .. } = architecture;
+            let restore = |lists: &mut _| KnownLabels::restore_any("input", lists, classes, multi_label);
+            let mut damaged = lists.clone();
+            damaged.get_mut("input.0.classes").unwrap().pop();
+            assert!(restore(&mut damaged).is_err());
+            let mut outside = lists.clone();
+            outside.get_mut("input.0.nodes").unwrap()[0] = nodes as u32;
+            let outside = restore(&mut outside).unwrap().unwrap();
+            assert!(outside.labelled(0, example, &architecture, "x").is_err(), "a node that does not exist");
+            let known = restore(&mut lists).unwrap().unwrap();
+            let found = known.labelled(0, example, &architecture, "x").unwrap();
+            assert_eq!(found.train, example.train);
+            assert!(found.validation.is_empty() && found.test.is_empty());
+            let row = |labels: &Labels, node: usize| match labels {
+                Labels::Single { of, .. } => vec![of[node]],
+                Labels::Multi { of, .. } => of[70 * node..70 * (node + 1)].iter().map(|&label| label.into()).collect(),
+            };
+            for node in 0..nodes {
+                let nothing = if multi_label { vec![0; 70] } else { vec![Labels::UNKNOWN] };
+                let is_known = example.train.contains(&(node as u32));
+                assert_eq!(row(&found.labels, node), if is_known { row(&example.labels, node) } else { nothing });
+            }
+            assert!(known.labelled(1, example, &architecture, "x").is_err(), "a second graph");
+        }
     }
 
     #[test]

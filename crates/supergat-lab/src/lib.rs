@@ -48,7 +48,7 @@ pub use device::{DeviceChoice, DeviceKind, Resources};
 pub use divided::Divided;
 pub use ensemble::Ensemble;
 pub use estimate::{Estimate, GpuEstimate, estimate, gpu_workspace};
-pub use fitted::Fitted;
+pub use fitted::{Fitted, InputLabels};
 pub use graph_statistics::GraphStatistics;
 pub use measure::{Calibrate, Decision, DecisionOptions, SeedMetrics, measure};
 pub use runs::{Observation, Runs, SeedRun, logits, resume_seeds, resume_splits, run_seeds, run_splits, score};

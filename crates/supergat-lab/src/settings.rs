@@ -69,6 +69,12 @@ pub struct Settings {
     /// Whether a node's own representation is put beside the sum over its neighbours.
     #[serde(default)]
     pub separate_ego: bool,
+    /// Share of the training nodes whose label is input in each step; 0 if labels are no input.
+    #[serde(default)]
+    pub label_input: f64,
+    /// Number of further forward passes with predicted classes as input.
+    #[serde(default)]
+    pub label_reuse: usize,
     /// Learning rate of Adam.
     pub lr: f64,
     /// Weight decay, added to the gradient.
@@ -179,6 +185,8 @@ impl Settings {
             self_loops: switch("self_loops"),
             attention_dropout: switch("attention_dropout"),
             separate_ego: switch("separate_ego"),
+            label_input: number("label_input"),
+            label_reuse: whole("label_reuse"),
             lr: number("lr"),
             lambda_2: number("lambda_2"),
             focal_gamma: number("focal_gamma"),
@@ -329,6 +337,8 @@ impl Settings {
             negative_slope: self.negative_slope,
             edge_features: if self.model.reads_edge_features() { dataset.edge_features() } else { 0 },
             edge_messages: self.edge_messages && self.model.reads_edge_features() && dataset.edge_features() > 0,
+            label_input: self.label_input,
+            label_reuse: self.label_reuse,
             blocks: Blocks {
                 residual: self.residual,
                 norm: self.norm,
@@ -465,7 +475,7 @@ mod tests {
             };
             all.len()
         };
-        assert_eq!((names("gat-go"), names("cgat"), names("cgat-full-supervised")), (29, 33, 35));
+        assert_eq!((names("gat-go"), names("cgat"), names("cgat-full-supervised")), (31, 35, 37));
         let text = serde_json::to_string(&Settings::general(kind("gcn"))).unwrap();
         assert_eq!(serde_json::from_str::<Settings>(&text).unwrap(), Settings::general(kind("gcn")));
     }
@@ -523,7 +533,8 @@ mod tests {
         let settings = Settings::general(kind("gat-go"));
         let Json::Object(mut all) = serde_json::to_value(settings).unwrap() else { unreachable!() };
         let switches = ["input_layer", "output_layer", "self_loops", "attention_dropout", "separate_ego"];
-        let new: Vec<_> = ["residual", "norm", "activation"].into_iter().chain(switches).collect();
+        let others = ["residual", "norm", "activation", "label_input", "label_reuse"];
+        let new: Vec<_> = others.into_iter().chain(switches).collect();
         assert!(new.iter().all(|name| all.remove(*name).is_some()));
         assert_eq!(serde_json::from_value::<Settings>(Json::Object(all)).unwrap(), settings);
     }

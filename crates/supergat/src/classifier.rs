@@ -334,8 +334,11 @@ impl Classifier {
         let count = dataset.examples.len();
         let example = dataset.examples.get(graph).ok_or(Error::OutOfRange { what: "graph", found: graph, count })?;
         let values = match &self.gpu {
-            Some(gpu) => gpu.lock().unwrap_or_else(PoisonError::into_inner).attention(example)?,
-            None => self.model.attention(example)?,
+            Some(gpu) => {
+                let input = self.model.input(graph, example)?;
+                gpu.lock().unwrap_or_else(PoisonError::into_inner).attention(&input)?
+            }
+            None => self.model.attention(graph, example)?,
         };
         Ok(Attention::new(&example.graph, values))
     }
@@ -343,7 +346,10 @@ impl Classifier {
     fn logits(&self, dataset: &Dataset) -> Result<Vec<Vec<f32>>> {
         let incompatible = |source| Error::Incompatible { data: dataset.name.clone(), source };
         let logits = match &self.gpu {
-            Some(gpu) => supergat_lab::logits(&*gpu.lock().unwrap_or_else(PoisonError::into_inner), dataset),
+            Some(gpu) => self.model.inputs(dataset).and_then(|examples| {
+                let gpu = gpu.lock().unwrap_or_else(PoisonError::into_inner);
+                examples.iter().map(|example| gpu.predict(example)).collect()
+            }),
             None => match (Divided::of(dataset, Arc::new(Alone))?, self.model.network()) {
                 // As it was trained, with the same bits.
                 (Some(divided), Some(network)) => divided.logits(network),

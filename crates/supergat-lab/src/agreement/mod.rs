@@ -63,8 +63,8 @@ impl Agreement {
     /// Measures a model on all graphs of a dataset, without dropout.
     pub fn of(model: &Fitted, dataset: &Dataset) -> Result<Self> {
         let mut agreement = Self::default();
-        for example in &dataset.examples {
-            agreement.add(example, &model.attention(example)?);
+        for (graph, example) in dataset.examples.iter().enumerate() {
+            agreement.add(example, &model.attention(graph, example)?);
         }
         Ok(agreement)
     }

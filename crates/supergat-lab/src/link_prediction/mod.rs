@@ -65,14 +65,14 @@ impl Task for LinkPrediction {
 
     fn measure(&self, dataset: &Dataset, seed: u64, model: &Fitted) -> Result<Value> {
         let (mut is_edge, mut scores) = (Vec::new(), Vec::new());
-        for (example, split) in dataset.examples.iter().zip(Self::splits(dataset, seed)?) {
+        for (graph, (example, split)) in dataset.examples.iter().zip(Self::splits(dataset, seed)?).enumerate() {
             if example.test.is_empty() {
                 continue;
             }
             let EdgeSplit { training, test, non_edges, .. } = split;
             let example = Example { graph: training.into(), ..example.clone() };
             let score = |pairs: &[[u32; 2]]| -> Result<Vec<f32>> {
-                let logits = model.pair_logits(&example, &both_directions(pairs))?;
+                let logits = model.pair_logits(graph, &example, &both_directions(pairs))?;
                 logits.ok_or_else(|| no_attention(model))
             };
             for (pairs, kind) in [(&test, true), (&non_edges, false)] {

@@ -114,6 +114,7 @@ impl Server {
             checkpoints.as_ref().map(|checkpoints| SeedCheckpoints::new(checkpoints, &origin, order.seed, true));
         self.with_threads(order.threads, || {
             train_from(prepared, order.seed, checkpoints, |epoch| self.epoch(call, epoch))
+                .map(|finished| finished.with_labels(&ready.dataset))
         })
     }
 

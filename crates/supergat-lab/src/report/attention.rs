@@ -46,7 +46,7 @@ fn entropies(run: &Run<'_>, graphs: &[usize]) -> Result<Vec<Vec<f64>>> {
     let mut found: Vec<Vec<f64>> = Vec::new();
     for &k in graphs {
         let example = &run.dataset.examples[k];
-        let layers = run.model.attention(example)?;
+        let layers = run.model.attention(k, example)?;
         found.resize(layers.len(), Vec::new());
         for (values, layer) in found.iter_mut().zip(&layers) {
             for node in 0..example.graph.nodes() {

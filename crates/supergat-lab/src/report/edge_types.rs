@@ -32,7 +32,7 @@ pub(super) fn add(report: Report, run: &Run<'_>) -> Result<Report> {
     let (mut edges, mut uniform, mut layers) = (0.0, 0.0, Vec::new());
     for &k in &graphs {
         let example = &run.dataset.examples[k];
-        let attention = run.model.attention(example)?;
+        let attention = run.model.attention(k, example)?;
         layers.resize(attention.len(), 0.0);
         for_each_edge(example, |edge, share, features| {
             let of_layer = |layer: &supergat_core::EdgeValues<f32>| {

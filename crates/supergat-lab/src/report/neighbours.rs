@@ -21,7 +21,7 @@ pub(super) fn add(report: Report, run: &Run<'_>) -> Result<Report> {
     }
     let Some((graph, nodes, wrong)) = chosen(run) else { return Ok(report) };
     let example = &run.dataset.examples[graph];
-    let attention = run.model.attention(example)?;
+    let attention = run.model.attention(graph, example)?;
     let Some(last) = attention.last() else { return Ok(report) };
     let mean_attention = |position: usize| {
         let heads = &last.coefficients[position * last.heads..][..last.heads];

@@ -339,7 +339,7 @@ fn measured(
     if finished.run.outcome.interrupted {
         return Ok(None);
     }
-    let Finished { run, logits, model } = correct_and_smooth::finish(dataset, settings, finished)?;
+    let Finished { run, logits, model } = correct_and_smooth::finish(dataset, settings, finished.with_labels(dataset))?;
     let outcome = run.outcome;
     Ok(Some(Status::Ok {
         metric: metric_of(dataset, settings).to_string(),

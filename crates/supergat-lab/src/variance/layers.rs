@@ -37,8 +37,8 @@ pub fn layer_variances(
 /// Returns the variance of the edge logits in each layer, over all graphs.
 fn variances(model: &Fitted, dataset: &Dataset) -> Result<Vec<f64>> {
     let mut layers: Vec<Vec<f64>> = Vec::new();
-    for example in &dataset.examples {
-        let values = model.attention(example)?;
+    for (graph, example) in dataset.examples.iter().enumerate() {
+        let values = model.attention(graph, example)?;
         layers.resize(values.len(), Vec::new());
         for (layer, values) in layers.iter_mut().zip(values) {
             layer.extend(values.logits.iter().map(|&logit| f64::from(logit)));
