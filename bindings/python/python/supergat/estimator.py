@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 #: Names of the hyperparameters, in the order of the library's table.
 HYPERPARAMETERS = (
     "layers", "hidden", "heads", "output_heads", "dropout", "negative_slope", "edge_messages", "residual", "norm",
-    "activation", "input_layer", "output_layer", "self_loops", "attention_dropout", "separate_ego", "lr", "lambda_2",
-    "focal_gamma", "checkpointing", "max_epochs", "lambda_e", "p_e", "p_n", "top_k", "negatives_per_edge", "lambda_g", "margin_g", "lambda_b", "margin_b",
+    "activation", "input_layer", "output_layer", "self_loops", "attention_dropout", "separate_ego", "label_input",
+    "label_reuse", "lr", "lambda_2", "focal_gamma", "checkpointing", "max_epochs", "lambda_e", "p_e", "p_n", "top_k", "negatives_per_edge", "lambda_g", "margin_g", "lambda_b", "margin_b",
     "early_stop", "early_stop_patience", "early_stop_window", "early_stop_loss_change",
     "early_stop_metric_change",
 )
@@ -101,6 +101,11 @@ class SuperGATClassifier:
     separate_ego : bool, optional
         Whether hidden layers put a node's own representation beside the sum over its neighbours, followed by two
         linear layers; gat and supergat models only.
+    label_input : float, optional
+        Share of the training nodes whose label is input in each step, with the loss on the others; 0: no labels as
+        input.
+    label_reuse : int, optional
+        Number of further forward passes with predicted classes as input of unlabelled nodes; needs label_input.
     lr : float, optional
         Learning rate (Adam).
     lambda_2 : float, optional
@@ -202,6 +207,8 @@ class SuperGATClassifier:
         self_loops: bool | None = None,
         attention_dropout: bool | None = None,
         separate_ego: bool | None = None,
+        label_input: float | None = None,
+        label_reuse: int | None = None,
         lr: float | None = None,
         lambda_2: float | None = None,
         focal_gamma: float | None = None,
@@ -253,6 +260,8 @@ class SuperGATClassifier:
         self.self_loops = self_loops
         self.attention_dropout = attention_dropout
         self.separate_ego = separate_ego
+        self.label_input = label_input
+        self.label_reuse = label_reuse
         self.lr = lr
         self.lambda_2 = lambda_2
         self.focal_gamma = focal_gamma
