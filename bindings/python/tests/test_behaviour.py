@@ -191,8 +191,12 @@ def test_hyperparameters_reach_the_model(graph: Graph, row: dict[str, Any]) -> N
     else:
         other = not default if isinstance(default, bool) else default + 1 if isinstance(default, int) else default / 2
     value = 2 if row["name"] == "max_epochs" else other
-    model = "cgat-full-supervised" if row["group"].startswith("Constraints") else "supergat-mx"
-    training = supergat.train(graph, model, **({"max_epochs": 2} | {row["name"]: value}))
+    model = {"Constraints": "cgat-full-supervised", "Label": "label-propagation"}.get(row["group"].split()[0], "supergat-mx")
+    # Label reuse needs labels as input, and label propagation has no epochs.
+    others: dict[str, Any] = {"label_input": 0.5} if row["name"] == "label_reuse" else {}
+    if model != "label-propagation":
+        others["max_epochs"] = 2
+    training = supergat.train(graph, model, **(others | {row["name"]: value}))
     assert training.settings[row["name"]] == value
     assert training.model.card["settings"][row["name"]] == value
 

@@ -19,9 +19,11 @@ if TYPE_CHECKING:
 HYPERPARAMETERS = (
     "layers", "hidden", "heads", "output_heads", "dropout", "negative_slope", "edge_messages", "residual", "norm",
     "activation", "input_layer", "output_layer", "self_loops", "attention_dropout", "separate_ego", "label_input",
-    "label_reuse", "lr", "lambda_2", "focal_gamma", "checkpointing", "max_epochs", "lambda_e", "p_e", "p_n", "top_k", "negatives_per_edge", "lambda_g", "margin_g", "lambda_b", "margin_b",
-    "early_stop", "early_stop_patience", "early_stop_window", "early_stop_loss_change",
-    "early_stop_metric_change",
+    "label_reuse", "lr", "lambda_2", "focal_gamma", "checkpointing", "max_epochs", "lambda_e", "p_e", "p_n",
+    "top_k", "negatives_per_edge", "lambda_g", "margin_g", "lambda_b", "margin_b", "early_stop",
+    "early_stop_patience", "early_stop_window", "early_stop_loss_change", "early_stop_metric_change",
+    "propagation_alpha", "propagation_iterations", "correct_and_smooth", "correct_alpha", "correct_iterations",
+    "correct_scale", "smooth_alpha", "smooth_iterations", "correct_and_smooth_validation",
 )
 
 
@@ -145,6 +147,24 @@ class SuperGATClassifier:
         Stop when the validation loss is within this fraction of its average.
     early_stop_metric_change : float, optional
         Stop when the validation metric is within this fraction of its average.
+    propagation_alpha : float, optional
+        Share of the neighbours in a step of label propagation; known labels have the rest (alpha).
+    propagation_iterations : int, optional
+        Number of steps of label propagation.
+    correct_and_smooth : bool, optional
+        Whether predictions are corrected and smoothed over links with the labels of training nodes.
+    correct_alpha : float, optional
+        Share of the neighbours in a step of the correction; 0: chosen on the validation nodes.
+    correct_iterations : int, optional
+        Number of steps of the correction.
+    correct_scale : float, optional
+        Factor of propagated errors in the correction; 0: each node has the mean error of training nodes (autoscale).
+    smooth_alpha : float, optional
+        Share of the neighbours in a step of the smoothing; 0: chosen on the validation nodes.
+    smooth_iterations : int, optional
+        Number of steps of the smoothing.
+    correct_and_smooth_validation : bool, optional
+        Whether labels of validation nodes are inputs of the smoothing too.
 
     Attributes
     ----------
@@ -228,6 +248,15 @@ class SuperGATClassifier:
         early_stop_window: int | None = None,
         early_stop_loss_change: float | None = None,
         early_stop_metric_change: float | None = None,
+        propagation_alpha: float | None = None,
+        propagation_iterations: int | None = None,
+        correct_and_smooth: bool | None = None,
+        correct_alpha: float | None = None,
+        correct_iterations: int | None = None,
+        correct_scale: float | None = None,
+        smooth_alpha: float | None = None,
+        smooth_iterations: int | None = None,
+        correct_and_smooth_validation: bool | None = None,
     ) -> None:
         self.graph = graph
         self.model = model
@@ -281,6 +310,15 @@ class SuperGATClassifier:
         self.early_stop_window = early_stop_window
         self.early_stop_loss_change = early_stop_loss_change
         self.early_stop_metric_change = early_stop_metric_change
+        self.propagation_alpha = propagation_alpha
+        self.propagation_iterations = propagation_iterations
+        self.correct_and_smooth = correct_and_smooth
+        self.correct_alpha = correct_alpha
+        self.correct_iterations = correct_iterations
+        self.correct_scale = correct_scale
+        self.smooth_alpha = smooth_alpha
+        self.smooth_iterations = smooth_iterations
+        self.correct_and_smooth_validation = correct_and_smooth_validation
 
     # Training
 
