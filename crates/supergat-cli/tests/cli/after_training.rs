@@ -1,4 +1,4 @@
-//! Label propagation, and Correct and Smooth.
+//! Label propagation, Correct and Smooth, and labels as input.
 
 use crate::support::{SMALL, Workspace, published};
 
@@ -117,6 +117,40 @@ fn correct_and_smooth_says_that_it_uses_validation_labels() {
     assert!(!off.contains("smooth"), "{off}");
     let done = workspace.run(&[&MLP[..], &["--smooth-alpha", "1.5"]].concat());
     assert!(done.code == 2 && done.stderr.contains("smooth_alpha = 1.5: must lie in [0, 1]"), "{done:?}");
+}
+
+#[test]
+fn labels_as_input_are_stored_with_the_run() {
+    let workspace = Workspace::new();
+    let train = ["train", HOMOPHILOUS, "--model", "gcn", "--max-epochs", "20", "--label-input", "0.5"];
+    let run = workspace.good(&[&train[..], &["--label-reuse", "1", "--json", "--out", "run"]].concat()).json();
+    assert!(run["test"]["mean"].as_f64().unwrap() > 40.0, "{run}");
+    let config = workspace.read("run/config.toml");
+    assert!(config.contains("label_input = 0.5") && config.contains("label_reuse = 1"), "{config}");
+    workspace.good(&["train", "--config", "run/config.toml", "--out", "again"]);
+    assert_eq!(workspace.bytes("run/model.safetensors"), workspace.bytes("again/model.safetensors"));
+    assert_eq!(workspace.good(&["predict", "run"]).stdout, workspace.read("run/predictions.csv"));
+    // Another split of the same graph shows no other label.
+    assert_eq!(
+        workspace.good(&["predict", "run", "--split", "random:7"]).stdout,
+        workspace.read("run/predictions.csv")
+    );
+    let evaluated = workspace.good(&["evaluate", "run", "--json"]).json();
+    assert_eq!(evaluated["test"]["metric"], run["test"]["values"][0]);
+    let done = workspace.run(&["predict", "run", &HOMOPHILOUS.replace("degree=6", "degree=7")]);
+    assert!(done.code == 2 && done.stderr.contains("this is another graph: train a model on it"), "{done:?}");
+    let done = workspace.run(&["train", HOMOPHILOUS, "--label-reuse", "1"]);
+    assert!(done.code == 2 && done.stderr.contains("label_reuse = 1: needs labels as input"), "{done:?}");
+
+    let estimate = |more: &[&str]| {
+        let args = [&["train", HOMOPHILOUS, "--model", "gcn", "--estimate", "--json"], more].concat();
+        let found = workspace.good(&args).json();
+        ["parameters", "workspace"].map(|name| found[name].as_u64().unwrap())
+    };
+    let ([parameters, space], [more_parameters, more_space]) = (estimate(&[]), estimate(&["--label-input", "0.5"]));
+    // A row of 64 weights per class, and a number per node and class.
+    assert_eq!(more_parameters - parameters, 3 * 64 * 24);
+    assert!(more_space - space >= 540 * (3 * 4 + 1), "{space} {more_space}");
 }
 
 /// On Cora, links tell much that the words of a paper do not.

@@ -1,4 +1,4 @@
-//! Label propagation, and Correct and Smooth, through the public interface.
+//! Label propagation, Correct and Smooth, and labels as input, through the public interface.
 
 use supergat::engine::Labels;
 use supergat::{Classifier, ClassifierBuilder, Dataset};
@@ -7,12 +7,14 @@ fn dataset() -> Dataset {
     supergat::load("random-partition:classes=3,nodes=180,degree=6,homophily=0.8").unwrap()
 }
 
-fn builders() -> [(&'static str, ClassifierBuilder<'static>); 3] {
+fn builders() -> [(&'static str, ClassifierBuilder<'static>); 5] {
     let mlp = || Classifier::builder().model("mlp").max_epochs(10);
     [
         ("label propagation", Classifier::builder().model("label-propagation")),
         ("Correct and Smooth", mlp().set("correct_and_smooth", true).unwrap()),
         ("with validation labels", mlp().set("correct_and_smooth_validation", true).unwrap()),
+        ("labels as input", Classifier::builder().model("gcn").max_epochs(10).set("label_input", 0.5).unwrap()),
+        ("label reuse", mlp().set("label_input", 0.5).unwrap().set("label_reuse", 2).unwrap()),
     ]
 }
 
@@ -55,6 +57,50 @@ fn labels_of_test_nodes_change_no_prediction() {
         assert_eq!(before.predictions, after.predictions, "{what}");
         assert_ne!(before.test().mean, after.test().mean, "{what}: the labels did change");
     }
+}
+
+/// Two graphs of the same links, whose nodes may have several classes: one has training nodes, the other none.
+fn several_graphs() -> Dataset {
+    let mut dataset = dataset();
+    let example = &mut dataset.examples[0];
+    let Labels::Single { classes, of } = &example.labels else { panic!("one class per node") };
+    let has = |k: usize| u8::from(of[k / classes] as usize == k % classes || k % 5 == 0);
+    example.labels = Labels::Multi { classes: *classes, of: (0..of.len() * classes).map(has).collect() };
+    let mut second = example.clone();
+    (second.train, second.validation, second.test) = (Vec::new(), example.validation.clone(), example.test.clone());
+    example.validation.clear();
+    dataset.examples.push(second);
+    dataset
+}
+
+#[test]
+fn labels_as_input_are_those_of_each_graph() {
+    let dataset = several_graphs();
+    let builder = Classifier::builder().model("supergat-mx").max_epochs(5);
+    let training = builder.set("label_input", 0.5).unwrap().train(&dataset).unwrap();
+    let read = Classifier::from_bytes(&training.classifier.to_bytes()).unwrap();
+    assert_eq!(read.predict(&dataset).unwrap(), training.predictions);
+    let logits = training.predictions.logits();
+    assert_ne!(logits[0], logits[1], "only the first graph shows labels");
+    let [first, second] = [0, 1].map(|graph| read.attention(&dataset, graph).unwrap());
+    let coefficients =
+        |attention: &supergat::Attention<'_>| attention.of(0).iter().map(|e| e.coefficient).collect::<Vec<_>>();
+    assert_ne!(coefficients(&first), coefficients(&second));
+    let mut one = dataset.clone();
+    one.examples.truncate(1);
+    let refused = read.predict(&one).unwrap_err().to_string();
+    let expected = "label_input uses the labels of its training nodes, and this is another graph: train a model on it";
+    assert!(refused.contains(expected), "{refused}");
+}
+
+#[test]
+fn files_without_the_labels_of_their_input_are_refused() {
+    let builder = Classifier::builder().model("mlp").max_epochs(1).set("label_input", 0.5).unwrap();
+    let model = builder.fit(&dataset()).unwrap();
+    let mut checkpoint = supergat::engine::checkpoint::Checkpoint::from_bytes(&model.to_bytes()).unwrap();
+    checkpoint.lists.retain(|name, _| !name.starts_with("input."));
+    let refused = Classifier::from_bytes(&checkpoint.to_bytes()).unwrap_err().to_string();
+    assert!(refused.contains("it has no labels for its input"), "{refused}");
 }
 
 #[test]
