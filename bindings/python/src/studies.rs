@@ -2,18 +2,20 @@
 
 use crate::errors::{exception, guarded};
 use crate::graph::Graph;
-use crate::options::{self, Weights, settings_of};
+use crate::options::{self, Weights, settings_of, value};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 use serde_json::json;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
-use supergat::Classifier;
 use supergat::data::{SplitChoice, registry};
+use supergat::lab::Resources;
 use supergat::lab::compare::{ComparedRun, Sample};
 use supergat::lab::recipe::Known;
 use supergat::lab::sweep::ResultsFile;
 use supergat::lab::tune::{Budget, Space, TuneEvent, Tuning};
+use supergat::{Classifier, DeviceChoice};
 
 /// Recommends a model for a graph.
 #[pyfunction]
@@ -54,7 +56,8 @@ pub fn datasets() -> String {
 
 /// Searches hyperparameters by the validation metric. Returns the trials and the best settings.
 #[pyfunction]
-#[pyo3(signature = (graph, model, *, trials, seed, seeds, threads, class_weight=None, positive=None, select=None))]
+#[pyo3(signature = (graph, model, *, trials, seed, seeds, threads, also=Vec::new(), search=Vec::new(), prune=false, values=None,
+    device="cpu", tf32=false, class_weight=None, positive=None, select=None))]
 #[allow(clippy::too_many_arguments)]
 pub fn tune(
     py: Python<'_>,
@@ -64,10 +67,24 @@ pub fn tune(
     seed: u64,
     seeds: u64,
     threads: usize,
+    also: Vec<String>,
+    search: Vec<(String, String)>,
+    prune: bool,
+    values: Option<&Bound<'_, PyDict>>,
+    device: &str,
+    tf32: bool,
     class_weight: Option<Weights>,
     positive: Option<&str>,
     select: Option<&str>,
 ) -> PyResult<String> {
+    let failed = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
+    let known = Space::on_request();
+    if let Some(name) = also.iter().find(|name| !known.contains(&name.as_str())) {
+        return Err(PyValueError::new_err(format!("also: expected some of {}, found {name}", known.join(", "))));
+    }
+    let device: DeviceChoice = device.parse().map_err(|reason| PyValueError::new_err(format!("device: {reason}")))?;
+    let resources = Resources { device, tf32, ..threads.into() };
+    resources.check().map_err(|error| exception(error.into()))?;
     let class_weight = options::class_weight(class_weight)?;
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("graph.safetensors");
@@ -78,20 +95,25 @@ pub fn tune(
     if let Some(select) = options::select(select)? {
         builder = builder.select(select);
     }
+    for (name, found) in values.into_iter().flatten() {
+        let name: String = name.extract()?;
+        builder = builder.set(&name, value(&name, &found)?).map_err(exception)?;
+    }
     let base = builder.choose(&graph.dataset).map_err(exception)?.settings;
+    let space = Space::with(base.model, &also, &search).map_err(|error| failed(&error))?;
     guarded(py, || Ok(supergat::data::convert(&graph.dataset, &path)?))?;
     let tuning = Tuning {
         source: path.display().to_string(),
         split: SplitChoice::Published,
         class_weight,
-        space: Space::new(base.model, &[]),
+        space,
         base,
         seed,
         seeds,
         budget: Budget::Trials(trials),
-        resources: threads.into(),
+        pruning: prune,
+        resources,
     };
-    let failed = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
     let mut results = ResultsFile::open(&folder.path().join("results.jsonl")).map_err(|error| failed(&error))?;
     let stop = AtomicBool::new(false);
     let observe = |_: TuneEvent<'_>| match stop.load(Ordering::Relaxed) {
@@ -104,7 +126,10 @@ pub fn tune(
     let tuned = tuned.map_err(|error| failed(&error))?;
     let names = &graph.dataset.class_names;
     let trial = |trial: &supergat::lab::tune::Trial| {
-        json!({ "settings": settings_of(&trial.settings, names), "validation": trial.scores, "finals": trial.finals })
+        json!({
+            "settings": settings_of(&trial.settings, names), "validation": trial.scores, "finals": trial.finals,
+            "pruned": trial.pruned,
+        })
     };
     let trials: Vec<_> = tuned.trials.iter().map(trial).collect();
     Ok(json!({ "trials": trials, "best": tuned.best, "interrupted": tuned.interrupted }).to_string())

@@ -285,6 +285,12 @@ def test_studies(graph: Graph) -> None:
     refused(ValueError, "at least one trial", supergat.tune, graph, trials=0)
     refused(ValueError, "unknown model", supergat.tune, graph, "nope", trials=1)
     refused(ValueError, "random_state", supergat.tune, graph, "gat-go", trials=1, random_state=-1)
+    refused(ValueError, "also: expected some of", supergat.tune, graph, "gat-go", trials=1, also=["depth"])
+    refused(TypeError, "also: expected a list", supergat.tune, graph, "gat-go", trials=1, also="lr")
+    refused(TypeError, "search: expected a range", supergat.tune, graph, "gat-go", trials=1, search={"layers": 3})
+    refused(ValueError, "norm = group", supergat.tune, graph, "gat-go", trials=1, search={"norm": ["group"]})
+    refused(ValueError, "lambda_e", supergat.tune, graph, "gat-go", trials=1, search={"lambda_e": "1..2"})
+    refused(ValueError, "device", supergat.tune, graph, "gat-go", trials=1, device="gpu")
     refused(ValueError, "seed", graph.redrawn, -1)
     with pytest.raises(ValueError, match="with the sum 100 instead of 110"):
         graph.redrawn(0, shares="60/20/30")

@@ -264,6 +264,35 @@ impl Settings {
         }
     }
 
+    /// Returns these settings for another model. Hyperparameters that only the new model has get their defaults, and
+    /// those that only the old one has are removed.
+    ///
+    /// ```
+    /// use supergat_lab::Settings;
+    /// let deep = Settings { layers: 9, ..Settings::general("gat-go".parse().unwrap()) };
+    /// let constrained = deep.with_model("cgat".parse().unwrap());
+    /// assert_eq!((constrained.layers, constrained.top_k), (9, Some(4)));
+    /// assert_eq!(constrained.with_model(deep.model), deep);
+    /// ```
+    pub fn with_model(self, model: ModelKind) -> Self {
+        fn kept<T>(own: Option<T>, default: Option<T>) -> Option<T> {
+            default.map(|default| own.unwrap_or(default))
+        }
+        let general = Self::general(model);
+        Self {
+            model,
+            top_k: kept(self.top_k, general.top_k),
+            negatives_per_edge: kept(self.negatives_per_edge, general.negatives_per_edge),
+            lambda_g: kept(self.lambda_g, general.lambda_g),
+            margin_g: kept(self.margin_g, general.margin_g),
+            lambda_b: kept(self.lambda_b, general.lambda_b),
+            margin_b: kept(self.margin_b, general.margin_b),
+            propagation_alpha: kept(self.propagation_alpha, general.propagation_alpha),
+            propagation_iterations: kept(self.propagation_iterations, general.propagation_iterations),
+            ..self
+        }
+    }
+
     /// Returns the published settings of a dataset and model for node classification, if there are any.
     pub fn published(dataset: &str, model: ModelKind) -> Option<Self> {
         Self::published_for("node", dataset, model)

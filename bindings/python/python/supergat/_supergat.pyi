@@ -1,6 +1,6 @@
 """Types of the extension module: arrays and frames in, arrays and JSON out."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypedDict, final
 
 import numpy as np
@@ -160,6 +160,12 @@ def tune(
     seed: int,
     seeds: int,
     threads: int,
+    also: Sequence[str] = (),
+    search: Sequence[tuple[str, str]] = (),
+    prune: bool = False,
+    values: Mapping[str, Any] | None = None,
+    device: str = "cpu",
+    tf32: bool = False,
     class_weight: str | Sequence[tuple[str, float]] | None = None,
     positive: str | None = None,
     select: str | None = None,

@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _frames, _supergat
 from .graph import Graph, check_seed, html_table
-from .training import Training, expect_graph, thread_count, train, weight_pairs
+from .training import Training, expect_graph, plain, thread_count, train, weight_pairs
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -122,17 +122,34 @@ def compare(a: Training | ArrayLike, b: Training | ArrayLike, names: Sequence[st
     return Comparison(json.loads(found))
 
 
+def _range_text(name: str, values: Any) -> str:
+    """Return the values of a hyperparameter as the command line has them."""
+    if isinstance(values, str):
+        return values
+    try:
+        listed = [plain(value) for value in values]
+    except TypeError:
+        raise TypeError(f"search: expected a range such as '2..8' or a list for {name}, found {values!r}") from None
+    return ",".join(str(value).lower() if isinstance(value, bool) else str(value) for value in listed)
+
+
 def tune(
     graph: Graph,
     model: str = "auto",
     *,
     trials: int = 30,
     seeds: int = 3,
+    also: Iterable[str] = (),
+    search: Mapping[str, Any] | None = None,
+    prune: bool = False,
     random_state: int = 0,
     n_jobs: int | None = None,
+    device: str = "cpu",
+    tf32: bool = False,
     class_weight: str | Mapping[str, float] | None = None,
     positive: str | None = None,
     select: str | None = None,
+    **hyperparameters: Any,
 ) -> Tuned:
     """Search hyperparameters by the mean validation metric. Test nodes are never used.
 
@@ -143,10 +160,21 @@ def tune(
         One of :func:`supergat.model_names`, or ``auto`` for the one recommended for the graph.
     trials, seeds : int
         Number of settings to try, and number of seeds of each.
+    also : list of str
+        Further hyperparameters to search at their usual values: ``lr``, ``dropout``, ``layers``, ``hidden``, ``heads``,
+        ``norm``, ``residual``, ``activation``, ``input_layer``, ``output_layer``, ``self_loops``,
+        ``attention_dropout``, ``separate_ego``, or ``model``.
+    search : dict, optional
+        Values of hyperparameters, or of ``model``: a range such as ``"2..8"``, or a list such as ``["layer", "batch"]``.
+        They replace the usual values.
+    prune : bool
+        Whether the first run of a trial stops in the middle if it is below the median of earlier trials.
     random_state : int
         Seed of the search, and first seed of each trial.
-    n_jobs, class_weight, positive, select
+    n_jobs, device, tf32, class_weight, positive, select
         As for :func:`supergat.train`. ``select`` names the metric that is searched by; it is among the best settings.
+    **hyperparameters
+        Initial values, used by the first trial, and by all trials where they are not searched.
 
     Examples
     --------
@@ -155,6 +183,11 @@ def tune(
     >>> found = supergat.tune(graph, "gat-go", trials=2, seeds=1)
     >>> len(found["trials"])
     2
+    >>> deep = supergat.tune(
+    ...     graph, "gat-go", trials=2, seeds=1, max_epochs=5, search={"layers": "2..4", "norm": ["layer", "batch"]}
+    ... )
+    >>> 2 <= deep["trials"][1]["settings"]["layers"] <= 4
+    True
     """
     if check_seed(trials, "trials") < 1 or check_seed(seeds, "seeds") < 1:
         raise ValueError("tune: expected at least one trial and one seed")
@@ -163,9 +196,15 @@ def tune(
     if not graph.classes or not all(part.size for part in inner.split()[:2]):
         raise ValueError("graph: expected labelled training and validation nodes; add them with Graph.with_labels")
     seed = check_seed(random_state, "random_state")
+    if isinstance(also, str):
+        raise TypeError(f"also: expected a list of names, found {also!r}")
+    if not isinstance(device, str):
+        raise TypeError(f"device: expected a name such as 'cpu' or 'cuda', found {device!r}")
+    ranges = [(name, _range_text(name, values)) for name, values in (search or {}).items()]
     found = _supergat.tune(
-        inner, model, trials=trials, seed=seed, seeds=seeds, threads=threads,
-        class_weight=weight_pairs(class_weight), positive=positive, select=select,
+        inner, model, trials=trials, seed=seed, seeds=seeds, threads=threads, also=list(also), search=ranges,
+        prune=bool(prune), values={name: plain(value) for name, value in hyperparameters.items() if value is not None},
+        device=device, tf32=bool(tf32), class_weight=weight_pairs(class_weight), positive=positive, select=select,
     )  # fmt: skip
     return Tuned(json.loads(found))
 

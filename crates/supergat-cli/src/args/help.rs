@@ -299,9 +299,17 @@ Searches the weight decay (lambda_2) and, for self-supervised models, lambda_E, 
 (TPE). All other settings are those of `supergat train`; its help lists the models. The first trial uses the settings of \
 `supergat train` unchanged.
 
+--also adds settings with their usual values: lr, dropout, layers, hidden, heads, norm, residual, activation, input_layer, \
+output_layer, self_loops, attention_dropout, separate_ego, and model, which chooses among the gat and supergat models. \
+--search gives the values of a setting: a range LOW..HIGH, of whole numbers or on a logarithmic scale, or a list. It also \
+replaces the usual values. Settings that the model of a trial does not use stay as they are.
+
 The score of a trial is its mean validation metric over --seeds seeds. A trial ends after its first seed if the metric of \
 that seed is below the median of earlier trials. At the end, the best five trials run with five more seeds, and the best \
 mean wins. Test nodes are never used.
+
+With --prune, the first run of a trial stops after an eighth, a quarter or half of --max-epochs if its validation metric so \
+far is below the median of earlier trials at that epoch.
 
 Every finished run is stored, so you can stop at any time with Ctrl-C and resume with the same command. The same seed tries the same \
 settings on any number of threads; with --minutes, the number of trials depends on the speed of the machine.
@@ -309,6 +317,7 @@ settings on any number of threads; with --minutes, the number of trials depends 
 Examples:
   supergat tune cora --model supergat-mx --minutes 15
   supergat tune my-folder --trials 60 --also lr,dropout
+  supergat tune my-folder --trials 100 --prune --also hidden,norm,residual --search layers=2..8 --search model=gat-go,supergat-mx
   supergat train --config tune/cora-supergat-mx/best.toml --seeds 20
 
 The output folder contains:

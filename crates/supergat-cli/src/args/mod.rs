@@ -377,9 +377,15 @@ pub struct TuneArgs {
     /// TOML file with initial settings; options override it
     #[arg(long, value_name = "FILE", help_heading = RUN)]
     pub config: Option<PathBuf>,
-    /// Further settings to search, separated by commas: lr, dropout
+    /// Further settings to search at their usual values, separated by commas, such as lr,dropout,layers,norm
     #[arg(long, value_name = "NAMES", help_heading = SEARCH, value_delimiter = ',')]
     pub also: Vec<String>,
+    /// Values of a setting to search: a range such as layers=2..8, or a list such as norm=layer,batch; may be repeated
+    #[arg(long, value_name = "NAME=VALUES", help_heading = SEARCH)]
+    pub search: Vec<String>,
+    /// Stop hopeless runs in the middle: those below the median of earlier trials at the same epoch
+    #[arg(long, help_heading = SEARCH)]
+    pub prune: bool,
     /// Stop after N trials, including those already in the folder [default: 40]
     #[arg(long, value_name = "N", help_heading = SEARCH, value_parser = value_parser!(u32).range(1..=100_000))]
     pub trials: Option<u32>,

@@ -41,7 +41,12 @@ fn output_contains_no_test_results() {
 fn rejects_invalid_options() {
     let workspace = Workspace::new();
     for (more, expected) in [
-        (&["--also", "dropuot"][..], "--also dropuot: expected some of dropout, lr"),
+        (&["--also", "dropuot"][..], "--also dropuot: expected some of dropout, "),
+        (&["--search", "layers"], "--search layers: expected NAME=VALUES, such as layers=2..8"),
+        (&["--search", "layers=8..2"], "layers = 8..2: the first end must be below the second"),
+        (&["--search", "norm=group"], "norm = group: must be one of none, layer, batch"),
+        (&["--search", "lyers=1..2"], "layers"),
+        (&["--search", "max-epochs=10,20"], "max_epochs = 10,20: is not searched; set it for all trials"),
         (&["--minutes", "-1"], "-1"),
         (&["--minutes", "0"], "must be positive"),
         (&["--trials", "0"], "--trials"),
@@ -53,4 +58,33 @@ fn rejects_invalid_options() {
         assert!(done.stderr.contains(expected), "{done:?}");
         assert!(workspace.list(".").is_empty(), "{more:?} left files behind");
     }
+}
+
+#[test]
+fn searches_deep_networks() {
+    let workspace = Workspace::new();
+    let search = |threads: &str| {
+        let mut args =
+            vec!["tune", SMALL, "--model", "gat-go", "--max-epochs", "16", "--trials", "16", "--out", "deep"];
+        args.extend(["--prune", "--also", "residual,output_layer", "--seeds", "2", "--json", "--threads", threads]);
+        args.extend(["--search", "layers=1..3", "--search", "model=gat-go,supergat-mx", "--search", "norm=batch,none"]);
+        workspace.good(&args)
+    };
+    let done = search("2");
+    let summary = done.json();
+    let (header, rows) = table(&workspace.read("deep/history.csv"));
+    let expected = "trial,model,lambda_2,lambda_e,p_n,p_e,layers,norm,residual,output_layer,validation,seeds,state";
+    assert_eq!(header.join(","), expected);
+    let pruned = rows.iter().filter(|row| row[12] == "pruned").count();
+    assert!(pruned > 0, "{rows:?}");
+    assert_eq!(summary["pruned"], pruned);
+    for row in &rows {
+        assert_eq!(row[1] == "gat-go", row[3].is_empty(), "lambda_e is for self-supervised models: {row:?}");
+        assert!(["1", "2", "3"].contains(&row[6].as_str()) && ["true", "false"].contains(&row[9].as_str()));
+    }
+    assert!(summary["best"]["values"]["layers"].is_u64() && summary["best"]["values"]["norm"].is_string());
+    let best: toml::Table = workspace.read("deep/best.toml").parse().unwrap();
+    assert_eq!(best["model"].as_str(), summary["best"]["values"]["model"].as_str());
+    workspace.good(&["train", "--config", "deep/best.toml", "--out", "run"]);
+    assert_eq!(search("1").stdout, done.stdout);
 }

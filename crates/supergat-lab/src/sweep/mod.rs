@@ -6,6 +6,7 @@
 
 mod job;
 mod progress;
+mod pruned;
 mod queue;
 mod record;
 mod results;
@@ -16,6 +17,7 @@ pub use job::Job;
 pub(crate) use job::weight;
 pub(crate) use progress::Clock;
 pub use progress::{Event, Tally};
+pub(crate) use pruned::{Pruned, Reached, Rung};
 pub(crate) use queue::{Ready, dataset_name};
 pub use record::{Key, Record, RecordIndex, Status, split_hash};
 pub use results::{DamagedLine, ResultsFile, SweepError};
@@ -29,6 +31,9 @@ use crate::link_prediction::LinkPrediction;
 /// Returns the task of this name, for runs by other processes.
 pub(crate) fn task_named(name: &str) -> Option<Box<dyn Task>> {
     if let Some(task) = WeighedClassification::named(name) {
+        return Some(Box::new(task));
+    }
+    if let Some(task) = Pruned::named(name) {
         return Some(Box::new(task));
     }
     let tasks: [Box<dyn Task>; 3] = [Box::new(NodeClassification), Box::new(LabelAgreement), Box::new(LinkPrediction)];

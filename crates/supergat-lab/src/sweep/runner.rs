@@ -41,6 +41,17 @@ pub trait Task: fmt::Debug + Sync {
     /// Measures a trained model on the loaded dataset. The value is written to the results file; null if
     /// there is nothing to measure.
     fn measure(&self, dataset: &Dataset, seed: u64, model: &Fitted) -> supergat_core::Result<Value>;
+
+    /// Returns whether a run ends after this number of epochs, given the validation metric of its best epoch so far.
+    fn stops_after(&self, _epochs: usize, _best: f64) -> bool {
+        false
+    }
+
+    /// Measures the epochs of a run. If the value is not null, it is written to the results file instead of that of
+    /// [`Self::measure`].
+    fn measure_history(&self, _history: &[Epoch]) -> Value {
+        Value::Null
+    }
 }
 
 /// Plain node classification, without further measurements.
@@ -221,8 +232,9 @@ impl<F: Fn(Event<'_>, Tally) -> ControlFlow<()> + Sync> Sweep<'_, F> {
         let Some(gpu) = gpu else { return run_on_cpu(self.task, ready, &job.settings, job.seed, observe) };
         baselines::workers(&self.resources, &job.settings, 1)?;
         let own = self.task.prepare(&ready.dataset, job.seed)?;
-        let finished = self.train_on(gpu, ready, own.as_ref(), job, observe)?;
-        measured(self.task, ready, own.as_ref(), &job.settings, job.seed, finished)
+        let mut watch = Watch::new(self.task);
+        let finished = self.train_on(gpu, ready, own.as_ref(), job, |epoch| watch.after(epoch, observe(epoch)))?;
+        measured(self.task, ready, own.as_ref(), &job.settings, job.seed, watch.ended(finished))
     }
 
     /// Reports an epoch, and returns whether the run continues.
@@ -313,16 +325,51 @@ pub(crate) fn run_on_cpu(
     ready: &Ready,
     settings: &Settings,
     seed: u64,
-    observe: impl FnMut(&Epoch) -> ControlFlow<()>,
+    mut observe: impl FnMut(&Epoch) -> ControlFlow<()>,
 ) -> supergat_core::Result<Option<Status>> {
     let own = task.prepare(&ready.dataset, seed)?;
+    let mut watch = Watch::new(task);
+    let observe = |epoch: &Epoch| {
+        let flow = observe(epoch);
+        watch.after(epoch, flow)
+    };
     let finished = match (&own, &ready.prepared) {
         _ if !settings.model.is_network() => baselines::fit(own.as_ref().unwrap_or(&ready.dataset), settings, seed)?,
         (None, Ok(Some(prepared))) => train(prepared, seed, observe)?,
         (None, Err(error)) => return Err(error.clone()),
         (own, _) => train(&prepare(own.as_ref().unwrap_or(&ready.dataset), settings)?, seed, observe)?,
     };
-    measured(task, ready, own.as_ref(), settings, seed, finished)
+    measured(task, ready, own.as_ref(), settings, seed, watch.ended(finished))
+}
+
+/// Lets a task stop a run.
+struct Watch<'a> {
+    task: &'a dyn Task,
+    /// Validation metric of the best epoch so far.
+    best: f64,
+    /// Whether the task has stopped the run.
+    stopped: bool,
+}
+
+impl<'a> Watch<'a> {
+    fn new(task: &'a dyn Task) -> Self {
+        Self { task, best: 0.0, stopped: false }
+    }
+
+    /// Returns whether a run continues after an epoch, given the decision of its observer.
+    fn after(&mut self, epoch: &Epoch, flow: ControlFlow<()>) -> ControlFlow<()> {
+        if epoch.best {
+            self.best = epoch.validation.metric;
+        }
+        self.stopped = flow.is_continue() && self.task.stops_after(epoch.epoch + 1, self.best);
+        if self.stopped { ControlFlow::Break(()) } else { flow }
+    }
+
+    /// Returns a run; one that the task has stopped counts as finished.
+    fn ended(self, mut finished: Finished) -> Finished {
+        finished.run.outcome.interrupted &= !self.stopped;
+        finished
+    }
 }
 
 /// Measures a model that was trained on the dataset of a job, or on the task's `own`; `None` if the training was
@@ -341,6 +388,10 @@ fn measured(
     }
     let Finished { run, logits, model } = correct_and_smooth::finish(dataset, settings, finished.with_labels(dataset))?;
     let outcome = run.outcome;
+    let measured = match task.measure_history(&run.history) {
+        Value::Null => task.measure(&ready.dataset, seed, &model)?,
+        value => value,
+    };
     Ok(Some(Status::Ok {
         metric: metric_of(dataset, settings).to_string(),
         train: score(dataset, &logits, |example| &example.train),
@@ -348,7 +399,7 @@ fn measured(
         test: outcome.test,
         epochs: outcome.epochs,
         best_epoch: outcome.best_epoch,
-        measured: task.measure(&ready.dataset, seed, &model)?,
+        measured,
     }))
 }
 

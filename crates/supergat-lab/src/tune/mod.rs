@@ -2,25 +2,31 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `space.rs` | hyperparameters and their ranges |
+//! | `space.rs` | hyperparameters of a search |
+//! | `values.rs` | their ranges and choices |
 //! | `search.rs` | proposal of the next settings |
 //! | `objective.rs` | runs, reduced to their validation metrics |
 //!
 //! Trials are proposed in batches. All trials of a batch run with the first seed; those below the median of
 //! earlier trials stop there. When the budget is spent, the best trials run with further seeds, because the
 //! best of many noisy means is biased.
+//!
+//! With pruning, the first run of a trial already stops in the middle if it is below the median of earlier trials at
+//! the same epoch.
 
 mod objective;
 mod search;
 mod space;
+mod values;
 
 pub use search::Trial;
-pub use space::{Dimension, Space, Values};
+pub use space::{Dimension, Space};
+pub use values::{Choice, Values};
 
 use crate::device::Resources;
 use crate::settings::Settings;
-use crate::sweep::{self, NodeClassification, ResultsFile, SweepError, Task, WeighedClassification};
-use objective::{Objective, RunRequest};
+use crate::sweep::{self, ResultsFile, Rung, SweepError};
+use objective::{Objective, RunRequest, RunScore};
 use search::{BATCH, Search};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -32,6 +38,9 @@ const FINALISTS: usize = 5;
 const FINAL_SEEDS: u64 = 5;
 /// Share of the time for the trials; the rest is for the finalists.
 const SEARCH_SHARE: f64 = 0.85;
+
+/// Shares of the epochs after which runs are compared.
+const RUNGS: [f64; 3] = [0.125, 0.25, 0.5];
 
 /// Budget of a search.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -61,6 +70,9 @@ pub struct Tuning {
     pub seeds: u64,
     /// Budget of the search.
     pub budget: Budget,
+    /// Whether the first run of a trial stops in the middle if it is hopeless: if, after an eighth, a quarter or half of
+    /// the epochs, the validation metric of its best epoch is below the median of earlier trials.
+    pub pruning: bool,
     /// Threads and device. Results do not depend on the number of threads.
     pub resources: Resources,
 }
@@ -117,14 +129,10 @@ pub fn tune(
         dataset.weigh_classes(&tuning.class_weight)?;
         (sweep::dataset_name(&tuning.source, &dataset), sweep::split_hash(&dataset))
     };
-    let Tuning { source, split, .. } = tuning;
-    let task: Box<dyn Task> = match &tuning.class_weight {
-        ClassWeight::None => Box::new(NodeClassification),
-        weights => Box::new(WeighedClassification::new(weights.clone())),
-    };
+    let Tuning { source, split, class_weight, .. } = tuning;
     let resources = tuning.resources.resolved();
     results.select(resources.kind());
-    let objective = Objective { results, task: &*task, source, split: *split, dataset, split_hash, resources };
+    let objective = Objective { results, class_weight, source, split: *split, dataset, split_hash, resources };
     let space = tuning.space.clone();
     let search = Search { space, base: tuning.base, seed: tuning.seed, trials: Vec::new() };
     let mut course = Course { tuning, started, objective, search, interrupted: false, observe };
@@ -169,27 +177,44 @@ impl<F: Fn(TuneEvent<'_>) -> ControlFlow<()> + Sync> Course<'_, F> {
         let (first, end) = (self.tuning.seed, self.tuning.seed.saturating_add(self.tuning.seeds));
         let proposals = self.search.propose(count);
         let requests: Vec<RunRequest> = proposals.iter().map(|&settings| (settings, first)).collect();
-        let Some(firsts) = self.scores(&requests, SEARCH_SHARE)? else { return Ok(false) };
+        let Some(firsts) = self.scores(&requests, &self.rungs(), SEARCH_SHARE)? else { return Ok(false) };
         let stop_below = median(self.search.trials.iter().map(|trial| trial.scores[0]).collect());
-        let more = |score: f64| if stop_below.is_some_and(|median| score < median) { first + 1 } else { end };
-        let rest = |k: usize| (first + 1..more(firsts[k])).map(move |seed| (k, seed));
+        let more = |score: &RunScore| {
+            let is_hopeless = score.pruned.is_some() || stop_below.is_some_and(|median| score.validation < median);
+            if is_hopeless { first + 1 } else { end }
+        };
+        let rest = |k: usize| (first + 1..more(&firsts[k])).map(move |seed| (k, seed));
         let rest: Vec<(usize, u64)> = (0..count).flat_map(rest).collect();
         let requests: Vec<RunRequest> = rest.iter().map(|&(k, seed)| (proposals[k], seed)).collect();
-        let Some(more) = self.scores(&requests, SEARCH_SHARE)? else { return Ok(false) };
+        let Some(more) = self.scores(&requests, &[], SEARCH_SHARE)? else { return Ok(false) };
         let number = self.search.trials.len();
-        for (k, settings) in proposals.into_iter().enumerate() {
-            let further = rest.iter().zip(&more).filter(|((of, _), _)| *of == k).map(|(_, score)| *score);
-            let scores = std::iter::once(firsts[k]).chain(further).collect();
-            self.search.trials.push(Trial { number: number + k, settings, scores, finals: Vec::new() });
+        for (k, (settings, RunScore { validation, reached, pruned })) in proposals.into_iter().zip(firsts).enumerate() {
+            let further = rest.iter().zip(&more).filter(|((of, _), _)| *of == k).map(|(_, score)| score.validation);
+            let scores = std::iter::once(validation).chain(further).collect();
+            self.search.trials.push(Trial { reached, pruned, ..Trial::new(number + k, settings, scores) });
         }
         Ok(true)
+    }
+
+    /// Returns the epochs at which the first runs of the next trials are compared with earlier trials; none without
+    /// pruning.
+    fn rungs(&self) -> Vec<Rung> {
+        if !self.tuning.pruning {
+            return Vec::new();
+        }
+        let all = self.tuning.base.max_epochs;
+        let mut epochs = RUNGS.map(|share| (share * all as f64) as usize).to_vec();
+        epochs.retain(|&epochs| epochs > 0);
+        epochs.dedup();
+        let reached = |k: usize| self.search.trials.iter().map(|trial| trial.reached[k]).collect();
+        epochs.into_iter().enumerate().map(|(k, epochs)| Rung { epochs, least: median(reached(k)) }).collect()
     }
 
     /// Runs the best trials with further seeds and returns their indices; empty if there was no time.
     fn finals(&mut self) -> Result<Vec<usize>, TuneError> {
         let seeds = self.tuning.seeds as usize;
         let trials = &self.search.trials;
-        let mut finalists: Vec<usize> = (0..trials.len()).filter(|&k| trials[k].scores.len() == seeds).collect();
+        let mut finalists: Vec<usize> = (0..trials.len()).filter(|&k| trials[k].is_complete(seeds)).collect();
         finalists.sort_by(|&a, &b| trials[b].mean().total_cmp(&trials[a].mean()));
         finalists.truncate(FINALISTS);
         if self.interrupted || finalists.len() < 2 || (self.observe)(TuneEvent::Finals).is_break() {
@@ -199,26 +224,31 @@ impl<F: Fn(TuneEvent<'_>) -> ControlFlow<()> + Sync> Course<'_, F> {
         let further: Vec<u64> = (from..from.saturating_add(FINAL_SEEDS)).collect();
         let requests: Vec<RunRequest> =
             finalists.iter().flat_map(|&k| further.iter().map(move |&seed| (trials[k].settings, seed))).collect();
-        let Some(scores) = self.scores(&requests, 1.0)? else { return Ok(Vec::new()) };
+        let Some(scores) = self.scores(&requests, &[], 1.0)? else { return Ok(Vec::new()) };
         if further.is_empty() {
             return Ok(Vec::new());
         }
         for (&k, scores) in finalists.iter().zip(scores.chunks(further.len())) {
-            self.search.trials[k].finals = scores.to_vec();
+            self.search.trials[k].finals = scores.iter().map(|score| score.validation).collect();
         }
         Ok(finalists)
     }
 
-    /// Returns the scores of some runs; `None` if they were stopped, or took longer than a share of the time
-    /// budget.
-    fn scores(&mut self, requests: &[RunRequest], share: f64) -> Result<Option<Vec<f64>>, TuneError> {
+    /// Returns the scores of some runs, compared at some epochs; `None` if they were stopped, or took longer than a
+    /// share of the time budget.
+    fn scores(
+        &mut self,
+        requests: &[RunRequest],
+        rungs: &[Rung],
+        share: f64,
+    ) -> Result<Option<Vec<RunScore>>, TuneError> {
         let deadline = match self.tuning.budget {
             Budget::Time(time) => Some(self.started + time.mul_f64(share)),
             Budget::Trials(_) => None,
         };
         let is_late = || deadline.is_some_and(|deadline| Instant::now() >= deadline);
         let stopped = std::sync::atomic::AtomicBool::new(false);
-        let scores = self.objective.scores(requests, |score| {
+        let scores = self.objective.scores(requests, rungs, |score| {
             let event = score.map_or(TuneEvent::Epoch, TuneEvent::Run);
             if (self.observe)(event).is_break() {
                 stopped.store(true, std::sync::atomic::Ordering::Relaxed);
@@ -235,7 +265,7 @@ impl<F: Fn(TuneEvent<'_>) -> ControlFlow<()> + Sync> Course<'_, F> {
 /// Ties go to the earlier trial.
 fn best(trials: &[Trial], finalists: &[usize], seeds: usize) -> Option<usize> {
     let all: Vec<usize> = match finalists {
-        [] => (0..trials.len()).filter(|&k| trials[k].scores.len() == seeds).collect(),
+        [] => (0..trials.len()).filter(|&k| trials[k].is_complete(seeds)).collect(),
         some => some.to_vec(),
     };
     all.into_iter().max_by(|&a, &b| trials[a].mean_of_all().total_cmp(&trials[b].mean_of_all()).then(b.cmp(&a)))

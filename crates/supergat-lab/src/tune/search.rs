@@ -6,7 +6,8 @@
 
 use crate::settings::Settings;
 use crate::statistics::Summary;
-use crate::tune::space::{Dimension, Space, Values};
+use crate::tune::space::{Dimension, Space};
+use crate::tune::values::Values;
 use rand_core::{Infallible, TryRng};
 use supergat_core::random::{Purpose, Stream};
 
@@ -30,9 +31,24 @@ pub struct Trial {
     pub scores: Vec<f64>,
     /// Validation metrics of the further seeds of a finalist.
     pub finals: Vec<f64>,
+    /// Validation metrics of the first seed's best epoch so far, at the epochs at which runs are compared; empty without
+    /// pruning.
+    pub reached: Vec<f64>,
+    /// Number of epochs after which the first seed was stopped because it was hopeless.
+    pub pruned: Option<usize>,
 }
 
 impl Trial {
+    /// Creates a trial that was not compared in the middle of a run.
+    pub fn new(number: usize, settings: Settings, scores: Vec<f64>) -> Self {
+        Self { number, settings, scores, finals: Vec::new(), reached: Vec::new(), pruned: None }
+    }
+
+    /// Returns whether the trial ran with all seeds of the search, up to the end.
+    pub fn is_complete(&self, seeds: usize) -> bool {
+        self.scores.len() == seeds && self.pruned.is_none()
+    }
+
     /// Returns the mean validation metric of the search's seeds.
     pub fn mean(&self) -> f64 {
         Summary::of(self.scores.clone()).mean
@@ -66,32 +82,27 @@ impl Search {
 
     /// Returns the settings of a trial, different from the others of its batch.
     fn proposal(&self, number: usize, batch: &[Settings]) -> Settings {
-        let mut settings = self.base;
         if number == 0 {
-            return settings;
+            return self.base;
         }
         let mut numbers = Numbers { stream: Stream::new(self.seed, number as u32, 0, Purpose::Search), next: 0 };
-        for dimension in self.space.dimensions() {
-            let coordinate = match number < STARTUP {
-                true => {
-                    let (low, high) = dimension.ends();
-                    low + numbers.uniform() * (high - low)
-                }
-                false => self.estimate(dimension, batch, &mut numbers),
-            };
-            dimension.set(&mut settings, coordinate);
-        }
-        settings
+        self.space.settings(&self.base, |dimension| match number < STARTUP {
+            true => {
+                let (low, high) = dimension.values.ends();
+                low + numbers.uniform() * (high - low)
+            }
+            false => self.estimate(dimension, batch, &mut numbers),
+        })
     }
 
     /// Returns a coordinate at which good trials are dense and others are not. Trials of the same batch count
     /// as bad, so that a batch does not try the same values several times.
     fn estimate(&self, dimension: &Dimension, batch: &[Settings], numbers: &mut Numbers) -> f64 {
         let estimator = match dimension.values {
-            Values::Between(..) => tpe::parzen_estimator(),
+            Values::Between(..) | Values::Whole(..) => tpe::parzen_estimator(),
             Values::OneOf(_) => tpe::histogram_estimator(),
         };
-        let (low, high) = dimension.ends();
+        let (low, high) = dimension.values.ends();
         let range = tpe::range(low, high).expect("ends are finite and in order");
         let mut builder = tpe::TpeOptimizerBuilder::new();
         let optimizer = builder.gamma(GOOD).candidates(CANDIDATES).build(estimator, range);
@@ -159,7 +170,7 @@ mod tests {
         while search.trials.len() < trials {
             for settings in search.propose(BATCH) {
                 let number = search.trials.len();
-                search.trials.push(Trial { number, settings, scores: vec![height(&settings)], finals: Vec::new() });
+                search.trials.push(Trial::new(number, settings, vec![height(&settings)]));
             }
         }
     }

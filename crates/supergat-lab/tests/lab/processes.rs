@@ -82,7 +82,7 @@ fn weights_of_classes_have_the_same_results_in_any_number_of_processes() {
 }
 
 #[test]
-fn searches_with_weights_have_the_same_results_in_any_number_of_processes() {
+fn searches_have_the_same_results_in_any_number_of_processes() {
     let folder = tempfile::tempdir().unwrap();
     let search = |name: &str, resources: Resources| {
         let tuning = Tuning {
@@ -93,13 +93,16 @@ fn searches_with_weights_have_the_same_results_in_any_number_of_processes() {
             space: Space::new(settings().model, &[]),
             seed: 2,
             seeds: 2,
-            budget: Budget::Trials(4),
+            budget: Budget::Trials(12),
+            pruning: true,
             resources,
         };
         let mut results = ResultsFile::open(&folder.path().join(name)).unwrap();
         tune(&tuning, &mut results, |_| ControlFlow::Continue(())).unwrap().trials
     };
-    assert_eq!(with_processes(3, |resources| search("three", resources)), search("one", Resources::from(1)));
+    let alone = search("one", Resources::from(1));
+    assert!(alone.iter().any(|trial| trial.pruned.is_some()), "no trial was pruned");
+    assert_eq!(with_processes(3, |resources| search("three", resources)), alone);
 }
 
 /// Other processes cannot load a graph that was made in memory.

@@ -19,6 +19,7 @@ fn tuning(trials: usize, threads: usize) -> Tuning {
         seed: 3,
         seeds: 3,
         budget: Budget::Trials(trials),
+        pruning: false,
         resources: threads.into(),
     }
 }
@@ -128,4 +129,68 @@ fn stops_when_the_time_is_spent() {
     let budget = Budget::Time(std::time::Duration::from_millis(1500));
     let tuned = search(&folder.path().join("a"), &Tuning { budget, ..tuning(0, 2) });
     assert!(!tuned.interrupted && started.elapsed() < std::time::Duration::from_secs(30));
+}
+
+/// A search over models, depth and blocks, with pruning.
+fn deep(trials: usize, threads: usize) -> Tuning {
+    let given = |name: &str, values: &str| (name.to_owned(), values.to_owned());
+    let base = Settings { max_epochs: 16, ..tuning(trials, threads).base };
+    let ranges = [
+        given("model", "gat-go,gatv2,supergat-mx"),
+        given("layers", "1..4"),
+        given("hidden", "4,8"),
+        given("heads", "1,2"),
+        given("norm", "none,batch"),
+        given("lr", "0.0001..0.1"),
+    ];
+    let also = ["residual", "output_layer", "self_loops"].map(str::to_owned);
+    Tuning { base, space: Space::with(base.model, &also, &ranges).unwrap(), pruning: true, ..tuning(trials, threads) }
+}
+
+#[test]
+fn searches_deep_networks_and_prunes_hopeless_trials() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a");
+    let whole = search(&path, &deep(24, 2));
+    assert_eq!(whole.trials[0].settings, deep(1, 1).base);
+    let pruned: Vec<&Trial> = whole.trials.iter().filter(|trial| trial.pruned.is_some()).collect();
+    assert!(!pruned.is_empty(), "no trial was pruned");
+    for trial in &pruned {
+        assert!((trial.scores.len(), trial.finals.len()) == (1, 0) && trial.pruned.is_some_and(|epochs| epochs < 16));
+    }
+    assert!(whole.trials[..4].iter().all(|trial| trial.pruned.is_none()), "the first batch has no earlier trials");
+    let best = &whole.trials[whole.best.unwrap()];
+    assert!(best.is_complete(3) && best.finals.len() == 5);
+    let models: std::collections::HashSet<String> =
+        whole.trials.iter().map(|trial| trial.settings.model.to_string()).collect();
+    assert!(models.len() == 3 && whole.trials.iter().any(|trial| trial.settings.layers > 2));
+    // A pruned run is recorded with the epochs that it ran.
+    let results = ResultsFile::read(&path).unwrap();
+    let epochs = |record: &supergat_lab::sweep::Record| match record.status {
+        Status::Ok { epochs, .. } => epochs,
+        Status::Failed { .. } => 0,
+    };
+    let short = results.records().filter(|record| epochs(record) < 16).count();
+    assert_eq!(short, pruned.len());
+
+    // Interruptions and threads change nothing, and a finished search runs nothing again.
+    let path = folder.path().join("b");
+    for stop_after in [3, 9] {
+        let runs = AtomicUsize::new(0);
+        let mut results = ResultsFile::open(&path).unwrap();
+        let part = tune(&deep(24, 1), &mut results, |event| match event {
+            TuneEvent::Run(_) if runs.fetch_add(1, Ordering::Relaxed) + 1 >= stop_after => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        });
+        assert!(part.unwrap().interrupted);
+    }
+    assert_eq!(course(&search(&path, &deep(24, 1))), course(&whole));
+    let lines = ResultsFile::read(&path).unwrap().records().count();
+    let mut results = ResultsFile::open(&path).unwrap();
+    let again = tune(&deep(24, 3), &mut results, |event| {
+        assert!(!matches!(event, TuneEvent::Run(_)), "a finished search ran again");
+        ControlFlow::Continue(())
+    });
+    assert_eq!(course(&again.unwrap()), course(&whole));
+    assert_eq!(results.records().count(), lines);
 }

@@ -9,8 +9,9 @@ use crate::output::{self, BOLD, SCHEMA, count};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use supergat::hyperparameters::Value;
 use supergat::lab::sweep::ResultsFile;
-use supergat::lab::tune::{Space, Trial, Tuned};
+use supergat::lab::tune::{Choice, Space, Trial, Tuned};
 
 const RESULTS: &str = "results.jsonl";
 const BEST: &str = "best.toml";
@@ -24,6 +25,7 @@ pub struct TuneFolder {
     results: ResultsFile,
     metric: &'static str,
     space: Space,
+    pruning: bool,
 }
 
 /// Result of a search: the object that `--json` prints, also formatted as a table.
@@ -35,6 +37,9 @@ pub struct TuneSummary {
     metric: &'static str,
     trials: usize,
     hopeless: usize,
+    /// Number of trials stopped in the middle of their first run; `None` without pruning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pruned: Option<usize>,
     /// Mean validation metric of the initial settings, in percent.
     start: Option<f64>,
     best: Option<BestTrial>,
@@ -49,17 +54,17 @@ struct BestTrial {
     validation: f64,
     /// Number of seeds of the mean.
     seeds: usize,
-    values: BTreeMap<&'static str, f64>,
+    values: BTreeMap<&'static str, serde_json::Value>,
     #[serde(skip)]
     words: String,
 }
 
 impl TuneFolder {
     /// Opens a folder; creates it if it is missing.
-    pub fn open(path: PathBuf, metric: &'static str, space: &Space) -> Result<Self> {
+    pub fn open(path: PathBuf, metric: &'static str, space: &Space, pruning: bool) -> Result<Self> {
         std::fs::create_dir_all(&path).map_err(|error| CliError::cannot_write(&path, error))?;
         let results = ResultsFile::open(&path.join(RESULTS))?;
-        Ok(Self { path, results, metric, space: space.clone() })
+        Ok(Self { path, results, metric, space: space.clone(), pruning })
     }
 
     /// Returns the results file.
@@ -82,7 +87,7 @@ impl TuneFolder {
             trial: best.number,
             validation: percent(best),
             seeds: best.scores.len() + best.finals.len(),
-            values: self.space.dimensions().iter().map(|d| (d.name, d.of(&best.settings))).collect(),
+            values: self.values(best),
             words: values(&self.space, &best.settings),
         });
         Ok(TuneSummary {
@@ -92,6 +97,7 @@ impl TuneFolder {
             metric: self.metric,
             trials: trials.len(),
             hopeless: trials.iter().filter(|trial| self.is_hopeless(trial, resolved)).count(),
+            pruned: self.pruning.then(|| trials.iter().filter(|trial| trial.pruned.is_some()).count()),
             start: trials.first().map(percent),
             best,
             interrupted: tuned.interrupted,
@@ -100,7 +106,19 @@ impl TuneFolder {
     }
 
     fn is_hopeless(&self, trial: &Trial, resolved: &Resolved) -> bool {
-        (trial.scores.len() as u64) < resolved.seeds
+        !trial.is_complete(resolved.seeds as usize)
+    }
+
+    /// Returns the searched values of a trial as JSON, without those that its model does not use.
+    fn values(&self, trial: &Trial) -> BTreeMap<&'static str, serde_json::Value> {
+        let json = |choice: Choice| match choice {
+            Choice::Value(Value::Number(number)) => number.into(),
+            Choice::Value(Value::Whole(number)) => number.into(),
+            Choice::Value(Value::Switch(on)) => on.into(),
+            name => name.to_string().into(),
+        };
+        let dimensions = self.space.dimensions().iter();
+        dimensions.filter_map(|dimension| Some((dimension.name, json(dimension.of(&trial.settings)?)))).collect()
     }
 
     fn history(&self, tuned: &Tuned) -> String {
@@ -108,10 +126,12 @@ impl TuneFolder {
         let most = tuned.trials.iter().map(|trial| trial.scores.len()).max().unwrap_or(0);
         let mut text = format!("trial,{names},validation,seeds,state\n");
         for (k, trial) in tuned.trials.iter().enumerate() {
-            let values = self.space.dimensions().iter().map(|dimension| format!("{:?}", dimension.of(&trial.settings)));
+            let word = |choice: Option<Choice>| choice.map_or_else(String::new, |choice| choice.to_string());
+            let values = self.space.dimensions().iter().map(|dimension| word(dimension.of(&trial.settings)));
             let state = match trial {
                 _ if tuned.best == Some(k) => "best",
                 trial if !trial.finals.is_empty() => "finalist",
+                trial if trial.pruned.is_some() => "pruned",
                 trial if trial.scores.len() < most => "hopeless",
                 _ => "tried",
             };
@@ -133,7 +153,11 @@ impl TuneSummary {
         let mut text = format!("{BOLD}search for {} on {}{BOLD:#}", self.model, self.dataset);
         text += if self.interrupted { ", interrupted\n" } else { "\n" };
         let mut row = |name: &str, value: &str, explanation: &str| text += &output::row(name, value, explanation);
-        row("trials", &self.trials.to_string(), &format!("({} ended after their first seed)", self.hopeless));
+        let ended = match self.pruned {
+            Some(pruned) => format!("({} ended after their first seed, {pruned} of them in the middle)", self.hopeless),
+            None => format!("({} ended after their first seed)", self.hopeless),
+        };
+        row("trials", &self.trials.to_string(), &ended);
         let Some(best) = &self.best else {
             row("best", "none yet", "(the same command resumes the search)");
             return text;

@@ -56,13 +56,16 @@ pub fn run(args: TuneArgs) -> Result<ExitCode> {
     }
     let settings = resolved.settings;
     settings.check(&dataset)?;
-    Fit::of(&dataset, &resolved, &place, 0, None, false)?.check()?;
-    let space = Space::new(settings.model, &args.also);
+    let space = Space::with(settings.model, &args.also, &ranges(&args.search)?)?;
+    // The largest network of the space must fit as well.
+    let largest = Resolved { settings: space.largest(&settings), ..resolved.clone() };
+    Fit::of(&dataset, &largest, &place, 0, None, false)?.check()?;
     let default = || PathBuf::from("tune").join(folder_name(&dataset.name, &settings.model.to_string()));
     let folder = TuneFolder::open(
         args.out.clone().unwrap_or_else(default),
         metric_of(&dataset, &choice.settings).name(),
         &space,
+        args.prune,
     )?;
     let mut opening = Vec::from_iter(choice.recommendation.as_ref().map(recommend::opening));
     opening.push(format!("starting from: {}", choices.origin(&choice, &dataset.name)));
@@ -81,6 +84,7 @@ pub fn run(args: TuneArgs) -> Result<ExitCode> {
         seed: resolved.seed,
         seeds: resolved.seeds,
         budget,
+        pruning: args.prune,
         resources,
     };
     search(&tuning, &resolved, folder, &opening, args.quiet, args.json)
@@ -126,6 +130,17 @@ fn budget(trials: Option<u32>, minutes: Option<f64>) -> Result<Budget> {
         Some(minutes) if minutes > 0.0 && minutes < 5e6 => Ok(Budget::Time(Duration::from_secs_f64(60.0 * minutes))),
         Some(minutes) => Err(CliError::usage(format!("--minutes {minutes}: must be positive and below 5000000"))),
     }
+}
+
+/// Splits the values of `--search`, such as `layers=2..8`.
+fn ranges(given: &[String]) -> Result<Vec<(String, String)>> {
+    let range = |text: &String| match text.split_once('=') {
+        Some((name, values)) => Ok((name.replace('-', "_"), values.to_owned())),
+        None => Err(CliError::usage(format!(
+            "--search {text}: expected NAME=VALUES, such as layers=2..8 or norm=layer,batch"
+        ))),
+    };
+    given.iter().map(range).collect()
 }
 
 /// Checks the names given to `--also`.

@@ -1,6 +1,6 @@
 //! Figure of a search (SVG): validation metric by trial and by hyperparameters.
 
-use supergat::lab::tune::{Dimension, Space, Trial, Values};
+use supergat::lab::tune::{Choice, Dimension, Space, Trial, Values};
 use supergat_figure::{Axis, Plot, Shaded, panels};
 
 /// Draws a search. `best` is an index into `trials`, which must not be empty.
@@ -48,23 +48,25 @@ impl Picture {
     fn by_place(&self, space: &Space, trials: &[Trial]) -> Option<Plot> {
         let scales = space.dimensions().iter().filter_map(|dimension| match dimension.values {
             Values::Between(low, high) => Some((dimension, Axis::log(dimension.name).range(low, high))),
-            Values::OneOf(_) => None,
+            Values::Whole(..) | Values::OneOf(_) => None,
         });
         let mut scales = scales.take(2);
         let (first, x) = scales.next()?;
         let (second, y): (Option<&Dimension>, Axis) =
             scales.next().map_or_else(|| (None, self.score_axis()), |(second, axis)| (Some(second), axis));
         let at = |k: usize| {
-            let settings = &trials[k].settings;
-            [first.of(settings), second.map_or(self.score(k), |second| second.of(settings))]
+            let number = |dimension: &Dimension| dimension.of(&trials[k].settings).and_then(Choice::number);
+            Some([number(first)?, second.map_or(Some(self.score(k)), number)?])
         };
         // The best trials are drawn last, on top.
         let mut order: Vec<usize> = (0..trials.len()).collect();
         order.sort_by(|&a, &b| self.scores[a].total_cmp(&self.scores[b]));
-        let dots: Vec<Shaded> = order.into_iter().map(|k| self.dot(k, at(k))).collect();
+        // Models without one of the two hyperparameters have no place.
+        let dots: Vec<Shaded> = order.into_iter().filter_map(|k| Some(self.dot(k, at(k)?))).collect();
+        let best: Vec<[f64; 2]> = at(self.best).into_iter().collect();
         // Registers the series so that the best trial has the same colour in both panels.
         let plot = Plot::new("Where the trials were", x, y).series(&["best so far"]);
-        Some(plot.shaded_dots(&dots).dots(&self.best_name(), &[at(self.best)]))
+        Some(plot.shaded_dots(&dots).dots(&self.best_name(), &best))
     }
 
     fn best_name(&self) -> String {
@@ -93,11 +95,9 @@ mod tests {
     fn picture(model: &str) -> String {
         let base = Settings::general(model.parse().unwrap());
         let space = Space::new(base.model, &[]);
-        let trial = |number: usize| Trial {
-            number,
-            settings: Settings { lambda_2: 10.0_f64.powi(-(number as i32) - 1), ..base },
-            scores: vec![0.5 + number as f64 / 20.0],
-            finals: Vec::new(),
+        let trial = |number: usize| {
+            let settings = Settings { lambda_2: 10.0_f64.powi(-(number as i32) - 1), ..base };
+            Trial::new(number, settings, vec![0.5 + number as f64 / 20.0])
         };
         let trials: Vec<Trial> = (0..6).map(trial).collect();
         svg("<a> & b", "accuracy", &space, &trials, 5)

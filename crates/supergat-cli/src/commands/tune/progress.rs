@@ -6,8 +6,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+use supergat::hyperparameters::Value;
 use supergat::lab::Settings;
-use supergat::lab::tune::{Budget, Space, Trial, TuneEvent, Tuning};
+use supergat::lab::tune::{Budget, Choice, Space, Trial, TuneEvent, Tuning};
 
 /// Interval between lines where there is no bar.
 const INTERVAL: Duration = Duration::from_secs(10);
@@ -111,7 +112,7 @@ impl TuneProgress {
             state.found = trials.len();
             state.started = Instant::now();
         }
-        let full = trials.iter().filter(|trial| trial.scores.len() == self.seeds);
+        let full = trials.iter().filter(|trial| trial.is_complete(self.seeds));
         if let Some(best) = full.max_by(|a, b| a.mean().total_cmp(&b.mean())) {
             let values = values(&self.space, &best.settings);
             state.best = format!("best validation {:.2} % (trial {}: {values})", 100.0 * best.mean(), best.number);
@@ -142,10 +143,16 @@ impl TuneProgress {
     }
 }
 
-/// Formats the searched values, such as `lambda_2 0.0082, p_n 0.5`.
+/// Formats the searched values that the model uses, such as `lambda_2 0.0082, p_n 0.5, norm batch`.
 pub fn values(space: &Space, settings: &Settings) -> String {
-    let words =
-        space.dimensions().iter().map(|dimension| format!("{} {}", dimension.name, short(dimension.of(settings))));
+    let text = |choice: Choice| match choice {
+        Choice::Value(Value::Number(number)) => short(number),
+        other => other.to_string(),
+    };
+    let words = space.dimensions().iter().filter_map(|dimension| {
+        let value = dimension.of(settings)?;
+        Some(format!("{} {}", dimension.name, text(value)))
+    });
     words.collect::<Vec<_>>().join(", ")
 }
 
