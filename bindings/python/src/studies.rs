@@ -14,7 +14,7 @@ use supergat::lab::Resources;
 use supergat::lab::compare::{ComparedRun, Sample};
 use supergat::lab::recipe::Known;
 use supergat::lab::sweep::ResultsFile;
-use supergat::lab::tune::{Budget, Space, TuneEvent, Tuning};
+use supergat::lab::tune::{Budget, FINALISTS, Space, TuneEvent, Tuning};
 use supergat::{Classifier, DeviceChoice};
 
 /// Recommends a model for a graph.
@@ -112,6 +112,8 @@ pub fn tune(
         seeds,
         budget: Budget::Trials(trials),
         pruning: prune,
+        finalists: FINALISTS,
+        row_normalise: false,
         resources,
     };
     let mut results = ResultsFile::open(&folder.path().join("results.jsonl")).map_err(|error| failed(&error))?;

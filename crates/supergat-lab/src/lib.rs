@@ -11,6 +11,7 @@ pub mod class_summary;
 pub mod compare;
 pub mod correct_and_smooth;
 pub mod density;
+pub mod depth;
 mod device;
 pub mod divided;
 pub mod ensemble;

@@ -13,8 +13,8 @@ pub use options::{Options, ReadingArgs, TableArgs};
 pub use recommend::RecommendArgs;
 pub use reproduce::{ReproduceArgs, TableChoice};
 pub use study::{
-    DensityArgs, GridArgs, LabelAgreementArgs, LinkPredictionArgs, SensitivityArgs, StudyCommand, SyntheticArgs,
-    VarianceArgs,
+    DensityArgs, DepthArgs, GridArgs, LabelAgreementArgs, LinkPredictionArgs, SensitivityArgs, StudyCommand,
+    SyntheticArgs, VarianceArgs,
 };
 pub use sweep::SweepArgs;
 

@@ -5,6 +5,7 @@
 //! runs a [`Task`], which may measure more than node classification.
 
 mod job;
+mod normalised;
 mod progress;
 mod pruned;
 mod queue;
@@ -15,6 +16,7 @@ mod weighed;
 
 pub use job::Job;
 pub(crate) use job::weight;
+pub(crate) use normalised::RowNormalised;
 pub(crate) use progress::Clock;
 pub use progress::{Event, Tally};
 pub(crate) use pruned::{Pruned, Reached, Rung};
@@ -26,6 +28,7 @@ pub use runner::{NodeClassification, SweepOutcome, Task, run_sweep, run_task_swe
 pub(crate) use weighed::WeighedClassification;
 
 use crate::agreement::LabelAgreement;
+use crate::depth::SelectedRun;
 use crate::link_prediction::LinkPrediction;
 
 /// Returns the task of this name, for runs by other processes.
@@ -34,6 +37,12 @@ pub(crate) fn task_named(name: &str) -> Option<Box<dyn Task>> {
         return Some(Box::new(task));
     }
     if let Some(task) = Pruned::named(name) {
+        return Some(Box::new(task));
+    }
+    if let Some(task) = RowNormalised::named(name) {
+        return Some(Box::new(task));
+    }
+    if let Some(task) = SelectedRun::named(name) {
         return Some(Box::new(task));
     }
     let tasks: [Box<dyn Task>; 3] = [Box::new(NodeClassification), Box::new(LabelAgreement), Box::new(LinkPrediction)];

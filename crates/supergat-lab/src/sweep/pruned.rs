@@ -5,7 +5,7 @@ use crate::sweep::{Task, task_named};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use supergat_core::{Epoch, Result};
-use supergat_data::Dataset;
+use supergat_data::{Dataset, FeatureChoice};
 
 /// Beginning of the name of the task; the rungs and the name of the other task follow.
 const PREFIX: &str = "prune:";
@@ -68,6 +68,10 @@ impl Pruned {
 impl Task for Pruned {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn features(&self) -> FeatureChoice {
+        self.task.features()
     }
 
     fn prepare(&self, dataset: &Dataset, seed: u64) -> Result<Option<Dataset>> {

@@ -9,6 +9,7 @@ use crate::sweep::job::{Group, Job};
 use crate::sweep::progress::Event;
 use crate::sweep::record::{Key, Record, Status, split_hash};
 use crate::sweep::results::ResultsFile;
+use crate::sweep::runner::Task;
 use std::collections::{HashSet, VecDeque};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -35,6 +36,8 @@ pub(crate) struct Ready {
     /// Training state of the CPU; `None` on a GPU, where every thread has its own, and for models that are not networks.
     pub(crate) prepared: supergat_core::Result<Option<Prepared<Cpu<f32>>>>,
     hash: String,
+    /// What was done with the features.
+    features: FeatureChoice,
     /// Hash of the whole dataset, which other processes must have; computed when one of them trains.
     content: Arc<OnceLock<String>>,
     device: DeviceKind,
@@ -51,6 +54,8 @@ pub(crate) struct Queue {
     done: HashSet<Key>,
     /// Name of the task.
     task: String,
+    /// What is done with the features of the datasets.
+    features: FeatureChoice,
     /// Kind of device of the runs.
     device: DeviceKind,
     /// Order of the nodes of the datasets.
@@ -64,13 +69,13 @@ impl Queue {
     pub(crate) fn new(
         groups: Vec<Group>,
         results: &ResultsFile,
-        task: &str,
+        task: &dyn Task,
         device: DeviceKind,
         node_order: NodeOrderChoice,
     ) -> Self {
         let done = results.records().filter(|record| record.test().is_some()).map(Record::key).collect();
-        let (groups, task) = (groups.into(), task.to_owned());
-        Self { groups, jobs: VecDeque::new(), loaded: None, ready: None, done, task, device, node_order }
+        let (groups, features, task) = (groups.into(), task.features(), task.name().to_owned());
+        Self { groups, jobs: VecDeque::new(), loaded: None, ready: None, done, task, features, device, node_order }
     }
 
     /// Returns the next run, or `None` when all groups are processed.
@@ -108,7 +113,8 @@ impl Queue {
             notify(Event::Found(found.len()), &found);
         }
         if !new.is_empty() {
-            self.ready = Some(Arc::new(Ready::new(dataset, &settings, hash, content, self.device)));
+            let ready = Ready::new(dataset, &settings, hash, content, self.device);
+            self.ready = Some(Arc::new(Ready { features: self.features.clone(), ..ready }));
             self.jobs = new.into();
         }
     }
@@ -123,7 +129,8 @@ impl Queue {
         let dataset = old.and_then(|old| redraw(&old, split)).map_or_else(
             || {
                 notify(Event::Loading(source), &[]);
-                let options = LoadOptions { split, node_order: self.node_order, ..LoadOptions::default() };
+                let (features, node_order) = (self.features.clone(), self.node_order);
+                let options = LoadOptions { split, features, node_order, ..LoadOptions::default() };
                 supergat_data::load_with(source, &options).map(Arc::new).map_err(|error| error.to_string())
             },
             |dataset| Ok(Arc::new(dataset)),
@@ -133,10 +140,13 @@ impl Queue {
     }
 }
 
-/// Draws another random split of a loaded published dataset, without reading it again. Returns `None` where
-/// that is not possible.
+/// Takes another split of a loaded dataset, without reading it again. Returns `None` where that is not possible.
 fn redraw(old: &Loaded, split: SplitChoice) -> Option<Dataset> {
     match (old.split, split) {
+        (SplitChoice::Numbered(_), SplitChoice::Numbered(number)) => old.dataset.as_ref().ok()?.numbered(number),
+        (SplitChoice::Shares { .. }, SplitChoice::Shares { shares, seed }) => {
+            old.dataset.as_ref().ok()?.drawn_by_shares(shares, seed).ok()
+        }
         (SplitChoice::Random { .. }, SplitChoice::Random { seed }) if supergat_data::KNOWN.contains(&&*old.source) => {
             old.dataset.as_ref().ok()?.redrawn(seed)
         }
@@ -161,7 +171,7 @@ impl Ready {
     ) -> Self {
         let is_prepared = device.is_cpu() && settings.model.is_network();
         let prepared = is_prepared.then(|| prepare(&dataset, settings)).transpose();
-        Self { dataset, prepared, hash, content, device }
+        Self { dataset, prepared, hash, features: FeatureChoice::default(), content, device }
     }
 
     /// Returns how another process loads the dataset of a job.
@@ -169,7 +179,7 @@ impl Ready {
         let origin = Origin {
             source: job.source.clone(),
             split: job.split,
-            features: FeatureChoice::default(),
+            features: self.features.clone(),
             tables: TableOptions::default(),
             node_order: self.dataset.node_order().parse().unwrap_or_default(),
         };

@@ -25,13 +25,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Instant;
 use supergat_core::{Epoch, Prepared};
 use supergat_cuda::Cuda;
-use supergat_data::Dataset;
+use supergat_data::{Dataset, FeatureChoice};
 
 /// Purpose of the runs of a sweep: how the dataset is prepared before training, and what is measured on the
 /// model after it.
 pub trait Task: fmt::Debug + Sync {
     /// Returns the name of the task in results files.
     fn name(&self) -> &str;
+
+    /// Returns what is done with the features of a dataset when it is loaded.
+    fn features(&self) -> FeatureChoice {
+        FeatureChoice::default()
+    }
 
     /// Prepares the dataset that a seed trains on; `None` to train on the loaded dataset.
     fn prepare(&self, _dataset: &Dataset, _seed: u64) -> supergat_core::Result<Option<Dataset>> {
@@ -124,7 +129,7 @@ pub fn run_task_sweep(
         failure: Mutex::default(),
         observe,
     };
-    let queue = Mutex::new(Queue::new(Group::from_jobs(jobs), results, task.name(), device, resources.node_order));
+    let queue = Mutex::new(Queue::new(Group::from_jobs(jobs), results, task, device, resources.node_order));
     let results = Mutex::new(results);
     let work = |run: &mut dyn FnMut(&Arc<Ready>, &Job) -> Option<Record>| {
         while !sweep.stop.load(Ordering::Relaxed) {

@@ -30,10 +30,10 @@ use objective::{Objective, RunRequest, RunScore};
 use search::{BATCH, Search};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
-use supergat_data::{ClassWeight, LoadOptions, NodeOrderChoice, SplitChoice};
+use supergat_data::{ClassWeight, FeatureChoice, LoadOptions, NodeOrderChoice, SplitChoice};
 
-/// Number of trials that run with further seeds at the end.
-const FINALISTS: usize = 5;
+/// Usual number of trials that run with further seeds at the end.
+pub const FINALISTS: usize = 5;
 /// Number of further seeds.
 const FINAL_SEEDS: u64 = 5;
 /// Share of the time for the trials; the rest is for the finalists.
@@ -60,6 +60,8 @@ pub struct Tuning {
     pub split: SplitChoice,
     /// Weights of the classes in the loss.
     pub class_weight: ClassWeight,
+    /// Whether the features of each node are divided by their sum.
+    pub row_normalise: bool,
     /// Initial settings, used by the first trial.
     pub base: Settings,
     /// Hyperparameters that are searched.
@@ -73,6 +75,9 @@ pub struct Tuning {
     /// Whether the first run of a trial stops in the middle if it is hopeless: if, after an eighth, a quarter or half of
     /// the epochs, the validation metric of its best epoch is below the median of earlier trials.
     pub pruning: bool,
+    /// Number of the best trials that run with further seeds at the end, usually [`FINALISTS`]; with fewer than two,
+    /// the best mean of the trials wins.
+    pub finalists: usize,
     /// Threads and device. Results do not depend on the number of threads.
     pub resources: Resources,
 }
@@ -123,16 +128,18 @@ pub fn tune(
     let (dataset, split_hash) = {
         // Names and splits only.
         let node_order = NodeOrderChoice::Given;
-        let options = LoadOptions { split: tuning.split, node_order, ..LoadOptions::default() };
+        let features = FeatureChoice::default().row_normalise(tuning.row_normalise);
+        let options = LoadOptions { split: tuning.split, features, node_order, ..LoadOptions::default() };
         let mut dataset = supergat_data::load_with(&tuning.source, &options)?;
         // Wrong weights are refused before the first run.
         dataset.weigh_classes(&tuning.class_weight)?;
         (sweep::dataset_name(&tuning.source, &dataset), sweep::split_hash(&dataset))
     };
-    let Tuning { source, split, class_weight, .. } = tuning;
+    let Tuning { source, split, class_weight, row_normalise, .. } = tuning;
     let resources = tuning.resources.resolved();
     results.select(resources.kind());
-    let objective = Objective { results, class_weight, source, split: *split, dataset, split_hash, resources };
+    let (split, row_normalise) = (*split, *row_normalise);
+    let objective = Objective { results, class_weight, row_normalise, source, split, dataset, split_hash, resources };
     let space = tuning.space.clone();
     let search = Search { space, base: tuning.base, seed: tuning.seed, trials: Vec::new() };
     let mut course = Course { tuning, started, objective, search, interrupted: false, observe };
@@ -216,7 +223,7 @@ impl<F: Fn(TuneEvent<'_>) -> ControlFlow<()> + Sync> Course<'_, F> {
         let trials = &self.search.trials;
         let mut finalists: Vec<usize> = (0..trials.len()).filter(|&k| trials[k].is_complete(seeds)).collect();
         finalists.sort_by(|&a, &b| trials[b].mean().total_cmp(&trials[a].mean()));
-        finalists.truncate(FINALISTS);
+        finalists.truncate(self.tuning.finalists);
         if self.interrupted || finalists.len() < 2 || (self.observe)(TuneEvent::Finals).is_break() {
             return Ok(Vec::new());
         }

@@ -4,8 +4,8 @@
 use crate::device::Resources;
 use crate::settings::Settings;
 use crate::sweep::{
-    Event, Job, Key, NodeClassification, Pruned, Reached, Record, ResultsFile, Rung, Status, SweepError, Task,
-    WeighedClassification, run_task_sweep,
+    Event, Job, Key, NodeClassification, Pruned, Reached, Record, ResultsFile, RowNormalised, Rung, Status, SweepError,
+    Task, WeighedClassification, run_task_sweep,
 };
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -19,6 +19,7 @@ pub(super) type RunRequest = (Settings, u64);
 pub(super) struct Objective<'a> {
     pub(super) results: &'a mut ResultsFile,
     pub(super) class_weight: &'a ClassWeight,
+    pub(super) row_normalise: bool,
     pub(super) source: &'a str,
     pub(super) split: SplitChoice,
     /// Name of the dataset in the results.
@@ -87,10 +88,13 @@ impl Objective<'_> {
 
     /// Returns the task of runs that are compared at these rungs.
     fn task(&self, rungs: &[Rung]) -> Box<dyn Task> {
-        let task: Box<dyn Task> = match self.class_weight {
+        let mut task: Box<dyn Task> = match self.class_weight {
             ClassWeight::None => Box::new(NodeClassification),
             weights => Box::new(WeighedClassification::new(weights.clone())),
         };
+        if self.row_normalise {
+            task = Box::new(RowNormalised::new(task));
+        }
         if rungs.is_empty() { task } else { Box::new(Pruned::new(task, rungs.to_vec())) }
     }
 }

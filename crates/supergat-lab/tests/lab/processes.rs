@@ -10,7 +10,7 @@ use supergat_data::{Dataset, SplitChoice};
 use supergat_lab::link_prediction::LinkPrediction;
 use supergat_lab::processes::{Processes, serve};
 use supergat_lab::sweep::{Event, Job, Record, ResultsFile, SweepError, run_sweep, run_task_sweep};
-use supergat_lab::tune::{Budget, Space, Tuning, tune};
+use supergat_lab::tune::{Budget, FINALISTS, Space, Tuning, tune};
 use supergat_lab::{
     Checkpoints, Interval, Observation, Resources, Runs, Settings, resume_seeds, run_seeds, run_splits,
 };
@@ -95,6 +95,8 @@ fn searches_have_the_same_results_in_any_number_of_processes() {
             seeds: 2,
             budget: Budget::Trials(12),
             pruning: true,
+            finalists: FINALISTS,
+            row_normalise: false,
             resources,
         };
         let mut results = ResultsFile::open(&folder.path().join(name)).unwrap();

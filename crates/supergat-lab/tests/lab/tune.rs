@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use supergat_data::ClassWeight;
 use supergat_lab::Settings;
 use supergat_lab::sweep::{ResultsFile, Status};
-use supergat_lab::tune::{Budget, Space, Trial, TuneEvent, Tuned, Tuning, tune};
+use supergat_lab::tune::{Budget, FINALISTS, Space, Trial, TuneEvent, Tuned, Tuning, tune};
 
 fn tuning(trials: usize, threads: usize) -> Tuning {
     let base = Settings { max_epochs: 4, ..Settings::general("supergat-mx".parse().unwrap()) };
@@ -20,6 +20,8 @@ fn tuning(trials: usize, threads: usize) -> Tuning {
         seeds: 3,
         budget: Budget::Trials(trials),
         pruning: false,
+        finalists: FINALISTS,
+        row_normalise: false,
         resources: threads.into(),
     }
 }

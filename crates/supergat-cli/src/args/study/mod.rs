@@ -1,6 +1,7 @@
 //! Command line of `supergat study`: one file per study.
 
 mod density;
+mod depth;
 mod grid;
 mod label_agreement;
 mod link_prediction;
@@ -10,6 +11,7 @@ mod synthetic;
 mod variance;
 
 pub use density::DensityArgs;
+pub use depth::DepthArgs;
 pub use grid::GridArgs;
 pub use label_agreement::LabelAgreementArgs;
 pub use link_prediction::LinkPredictionArgs;
@@ -20,11 +22,13 @@ pub use variance::VarianceArgs;
 use super::Sharing;
 use clap::Subcommand;
 
-/// Studies of the paper.
+/// Studies of the paper, and one of depth.
 #[derive(Debug, Subcommand)]
 pub enum StudyCommand {
     /// Plot degree and homophily of the nodes, and test whether a graph is a mixture.
     Density(DensityArgs),
+    /// Test whether self-supervision helps beyond depth: tuned networks of two layers and of deep blocks.
+    Depth(DepthArgs),
     /// Find the best attention form by homophily and degree, on synthetic graphs.
     Grid(GridArgs),
     /// Compare attention with label agreement, for a trained model or the paper's models.
@@ -44,7 +48,11 @@ impl StudyCommand {
     pub fn sharing(&self) -> Sharing {
         match self {
             Self::LabelAgreement(args) if args.run.is_some() => Sharing::Nothing("study label-agreement of a run"),
-            Self::Grid(_) | Self::LabelAgreement(_) | Self::LinkPrediction(_) | Self::Sensitivity(_) => Sharing::Runs,
+            Self::Depth(_)
+            | Self::Grid(_)
+            | Self::LabelAgreement(_)
+            | Self::LinkPrediction(_)
+            | Self::Sensitivity(_) => Sharing::Runs,
             Self::Density(_) => Sharing::Nothing("study density"),
             Self::Synthetic(_) => Sharing::Nothing("study synthetic"),
             Self::Variance(_) => Sharing::Nothing("study variance"),

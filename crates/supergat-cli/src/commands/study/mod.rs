@@ -1,6 +1,7 @@
 //! Implementation of `supergat study`: one file per study.
 
 pub mod density;
+pub mod depth;
 pub mod grid;
 pub mod label_agreement;
 pub mod link_prediction;
@@ -18,6 +19,7 @@ use std::process::ExitCode;
 pub fn run(command: &StudyCommand) -> Result<ExitCode> {
     match command {
         StudyCommand::Density(args) => density::run(args),
+        StudyCommand::Depth(args) => depth::run(args),
         StudyCommand::Grid(args) => grid::run(args),
         StudyCommand::LabelAgreement(args) => label_agreement::run(args),
         StudyCommand::LinkPrediction(args) => link_prediction::run(args),

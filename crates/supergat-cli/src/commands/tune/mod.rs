@@ -20,7 +20,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
-use supergat::lab::tune::{Budget, Space, Tuning, tune};
+use supergat::lab::tune::{Budget, FINALISTS, Space, Tuning, tune};
 use supergat::lab::{Resources, metric_of};
 use toml::Value;
 
@@ -85,6 +85,8 @@ pub fn run(args: TuneArgs) -> Result<ExitCode> {
         seeds: resolved.seeds,
         budget,
         pruning: args.prune,
+        finalists: FINALISTS,
+        row_normalise: false,
         resources,
     };
     search(&tuning, &resolved, folder, &opening, args.quiet, args.json)

@@ -1,0 +1,175 @@
+//! Implementation of `supergat study depth`.
+
+mod figures;
+mod progress;
+
+use crate::args::DepthArgs;
+use crate::error::{CliError, INTERRUPTED, Result};
+use crate::files::probe;
+use crate::output::{self, SCHEMA};
+use crate::process;
+use crate::process::interrupt::Interrupt;
+use crate::sweep::open;
+use progress::DepthProgress;
+use serde::Serialize;
+use std::ops::ControlFlow;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+use supergat::engine::ModelKind;
+use supergat::lab::Resources;
+use supergat::lab::depth::{DepthGraph, DepthOutcome, DepthPlan, DepthStudy, run_depth, sheet};
+use supergat::lab::sheet::{Sheet, csv, markdown};
+use supergat::lab::sweep::ResultsFile;
+use supergat_figure::Page;
+
+const METHOD: &str = "\
+In every cell (dataset, model, depth), a search with the same number of trials selects settings by the validation metric of \
+split 0. The selected settings run on all splits. Comparisons are paired over splits.";
+
+/// Result printed by `--json`.
+#[derive(Debug, Serialize)]
+struct DepthOutput<'a> {
+    schema: u32,
+    interrupted: bool,
+    folder: String,
+    #[serde(flatten)]
+    study: &'a DepthStudy,
+}
+
+/// Runs the missing cells, and writes tables and figures.
+pub fn run(args: &DepthArgs) -> Result<ExitCode> {
+    check(args)?;
+    let resources = match args.table_only {
+        true => process::resources(args.sweep.threads, args.sweep.device)?,
+        false => crate::sweep::resources(&args.sweep)?,
+    };
+    let plan = plan(args)?;
+    probe(&args.out)?;
+    let path = args.results.clone().unwrap_or_else(|| args.out.join("results.jsonl"));
+    let mut results = if args.table_only { ResultsFile::read(&path)? } else { open(&path)? };
+    results.select(resources.resolved().kind());
+    let note = |text: &str| {
+        if !args.sweep.quiet {
+            output::note(text)
+        }
+    };
+    results.damage_notes().iter().for_each(|text| note(text));
+    let mut is_interrupted = false;
+    let mut outcome = DepthOutcome::default();
+    if !args.table_only {
+        let interrupt = Interrupt::listen()?;
+        outcome = sweep(&plan, &mut results, resources, args, &interrupt)?;
+        is_interrupted = interrupt.requested();
+        let DepthOutcome { found, ran, failed, .. } = &outcome;
+        let failed = if *failed == 0 { String::new() } else { format!(", {failed} failed") };
+        note(&format!("{ran} new cells{failed}, {found} already done: {}", path.display()));
+        if outcome.interrupted && !is_interrupted {
+            note("the time is over; the same command resumes");
+        }
+    }
+    let study = DepthStudy::new(&plan, &results);
+    if study.cells.is_empty() && outcome.failed > 0 {
+        return Err(CliError::job(format!("no cell has results; see the errors above and in {}", path.display())));
+    }
+    write(&study, args)?;
+    if args.sweep.json {
+        let folder = args.out.display().to_string();
+        output::print_json(&DepthOutput { schema: SCHEMA, interrupted: outcome.interrupted, folder, study: &study })?;
+    } else {
+        output::print(&markdown(&[sheet::summary(&study), sheet::cells(&study)]))?;
+    }
+    Ok(if is_interrupted { INTERRUPTED.into() } else { ExitCode::SUCCESS })
+}
+
+/// Refuses models without attention and invalid times.
+fn check(args: &DepthArgs) -> Result<()> {
+    let is_attention = |model: &&ModelKind| matches!(model, ModelKind::Attention { .. });
+    if let Some(model) = args.models.iter().find(|model| !is_attention(model)) {
+        return Err(CliError::usage(format!("--models {model}: expected gat and supergat models")));
+    }
+    match args.minutes {
+        Some(minutes) if !(minutes > 0.0 && minutes < 5e6) => {
+            Err(CliError::usage(format!("--minutes {minutes}: must be positive and below 5000000")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Builds the requested study.
+fn plan(args: &DepthArgs) -> Result<DepthPlan> {
+    let graphs = args.datasets.0.iter().map(|source| DepthGraph::new(source));
+    Ok(DepthPlan {
+        graphs: graphs.collect::<supergat::data::Result<_>>()?,
+        depths: args.depths.clone(),
+        models: args.models.clone(),
+        trials: args.trials as usize,
+        splits: args.splits,
+        max_epochs: args.max_epochs.map(|epochs| epochs as usize),
+    })
+}
+
+/// Runs the missing cells and shows the progress.
+fn sweep(
+    plan: &DepthPlan,
+    results: &mut ResultsFile,
+    resources: Resources,
+    args: &DepthArgs,
+    interrupt: &Interrupt,
+) -> Result<DepthOutcome> {
+    let deadline = args.minutes.map(|minutes| Instant::now() + Duration::from_secs_f64(60.0 * minutes));
+    let progress = DepthProgress::new(args.sweep.quiet, plan);
+    let outcome = run_depth(plan, results, resources, |event| {
+        progress.observe(event);
+        if interrupt.requested() || deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            progress.stopping();
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    });
+    progress.finish();
+    outcome.map_err(Into::into)
+}
+
+/// Writes all files of the study.
+fn write(study: &DepthStudy, args: &DepthArgs) -> Result<()> {
+    let sheets = [sheet::summary(study), sheet::comparisons(study), sheet::cells(study)];
+    let (depth, gains) = (figures::depth(study), figures::gains(study));
+    let files = [
+        ("table.md", markdown(&sheets)),
+        ("comparisons.csv", csv(&sheets[1])),
+        ("cells.csv", csv(&sheets[2])),
+        ("report.html", page(study, &depth, &gains, &sheets)),
+        ("depth.svg", depth),
+        ("gains.svg", gains),
+    ];
+    super::write(&args.out, files, args.sweep.quiet)
+}
+
+/// Builds the HTML page.
+fn page(study: &DepthStudy, depth: &str, gains: &str, sheets: &[Sheet]) -> String {
+    let mut page =
+        Page::new("Self-supervision and depth", "Does self-supervision help beyond depth, where, and how much?")
+            .text(METHOD)
+            .figure(
+                gains,
+                "Mean gain over the same attention without self-supervision, with its 95 % interval over splits.",
+            )
+            .figure(depth, "Mean test metric over splits, with its 95 % interval.");
+    for sheet in sheets {
+        page = sheet.add_to(page);
+    }
+    page.section("Command").code(&command(study)).html()
+}
+
+/// Returns the command of the study.
+fn command(study: &DepthStudy) -> String {
+    let DepthPlan { graphs, depths, models, trials, splits, max_epochs } = &study.plan;
+    let join = |words: Vec<String>| words.join(",");
+    let epochs = max_epochs.map_or_else(String::new, |epochs| format!(" --max-epochs {epochs}"));
+    format!(
+        "supergat study depth --datasets {} --models {} --depths {} --trials {trials} --splits {splits}{epochs}",
+        join(graphs.iter().map(|graph| graph.source.clone()).collect()),
+        join(models.iter().map(ToString::to_string).collect()),
+        join(depths.iter().map(|depth| depth.name().to_owned()).collect()),
+    )
+}
