@@ -138,7 +138,7 @@ impl DepthPlan {
             class_weight: ClassWeight::None,
             row_normalise: graph.row_normalise,
             base: self.base(cell),
-            space,
+            space: space.self_supervision_last(),
             seed: 0,
             seeds: 1,
             budget: Budget::Trials(self.trials),

@@ -67,6 +67,24 @@ fn models_without_published_settings_have_those_of_gat() {
     assert_eq!(photo.published(kind("supergat-mx")), Settings::published("photo", kind("supergat-mx")).unwrap());
 }
 
+/// Models differ by chance only where the search follows their results.
+#[test]
+fn random_trials_have_the_same_values_in_all_models() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = DepthPlan { max_epochs: Some(1), ..plan(&["gat-go", "supergat-go"], 4) };
+    let [of_gat, of_supergat] = [0, 1].map(|k| {
+        let cell = plan.cells()[k];
+        let mut results = ResultsFile::open(&folder.path().join(k.to_string())).unwrap();
+        crate::tune::tune(&plan.search(cell, 1.into()), &mut results, |_| ControlFlow::Continue(())).unwrap().trials
+    });
+    for (gat, supergat) in of_gat.iter().zip(&of_supergat).skip(1) {
+        let Settings { lambda_e, p_e, p_n, .. } = gat.settings;
+        let without = Settings { lambda_e, p_e, p_n, ..supergat.settings.with_model(kind("gat-go")) };
+        assert_eq!(without, gat.settings);
+    }
+    assert!(of_supergat[1].settings.lambda_e != of_supergat[2].settings.lambda_e);
+}
+
 #[test]
 fn runs_all_cells_and_resumes() {
     let folder = tempfile::tempdir().unwrap();

@@ -128,6 +128,24 @@ impl Space {
         Self(all)
     }
 
+    /// Returns the space with the hyperparameters of self-supervision at the end. Random trials of a model and of its form
+    /// without self-supervision then have the same values of all others.
+    ///
+    /// ```
+    /// use supergat_lab::tune::Space;
+    /// let space = Space::new("supergat-mx".parse().unwrap(), &["lr".to_owned()]).self_supervision_last();
+    /// let names: Vec<&str> = space.dimensions().iter().map(|dimension| dimension.name).collect();
+    /// assert_eq!(names, ["lambda_2", "lr", "lambda_e", "p_n", "p_e"]);
+    /// ```
+    #[must_use]
+    pub fn self_supervision_last(mut self) -> Self {
+        let is_last = |dimension: &Dimension| {
+            Hyperparameter::named(dimension.name).is_some_and(|known| known.group == Group::SelfSupervision)
+        };
+        self.0.sort_by_key(is_last);
+        self
+    }
+
     /// Hyperparameters of the space.
     pub fn dimensions(&self) -> &[Dimension] {
         &self.0

@@ -4,7 +4,10 @@ use supergat::engine::ModelKind;
 use supergat::lab::depth::{Depth, DepthStudy, Question, twin};
 use supergat_figure::{Axis, Plot, panels};
 
-const PANELS: usize = 2;
+/// Number of panels side by side; names of models and datasets need the whole width.
+const PANELS: usize = 1;
+/// Height of a panel.
+const HEIGHT: f64 = 220.0;
 /// Distance of the marks of a depth from the middle of their category.
 const OFFSET: f64 = 0.12;
 
@@ -36,7 +39,7 @@ pub fn depth(study: &DepthStudy) -> String {
     let plan = &study.plan;
     let plot = |dataset: &str, metric: &str| {
         let x = Axis::categories("", plan.models.iter().map(ToString::to_string));
-        let empty = Plot::new(dataset, x, Axis::linear(format!("test {metric} (%)")));
+        let empty = Plot::new(dataset, x, Axis::linear(format!("test {metric} (%)"))).height(HEIGHT);
         plan.depths.iter().fold(
             empty.series(&plan.depths.iter().map(|&d| name(d)).collect::<Vec<_>>()),
             |plot, &depth| {
@@ -57,7 +60,7 @@ pub fn gains(study: &DepthStudy) -> String {
     let plan = &study.plan;
     let plot = |model: ModelKind, twin: ModelKind| {
         let x = Axis::categories("", plan.graphs.iter().map(|graph| graph.dataset.clone()));
-        let empty = Plot::new(format!("{model} - {twin}"), x, Axis::linear("gain (points)"));
+        let empty = Plot::new(format!("{model} - {twin}"), x, Axis::linear("gain (points)")).height(HEIGHT);
         let empty = empty.series(&plan.depths.iter().map(|&d| name(d)).collect::<Vec<_>>());
         let plot = plan.depths.iter().fold(empty, |plot, &depth| {
             let found = study.of(Question::SelfSupervision).filter(|found| found.depth == Some(depth));
