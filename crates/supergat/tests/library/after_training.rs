@@ -64,7 +64,7 @@ fn several_graphs() -> Dataset {
     let mut dataset = dataset();
     let example = &mut dataset.examples[0];
     let Labels::Single { classes, of } = &example.labels else { panic!("one class per node") };
-    let has = |k: usize| u8::from(of[k / classes] as usize == k % classes || k % 5 == 0);
+    let has = |k: usize| u8::from(of[k / classes] as usize == k % classes || k.is_multiple_of(5));
     example.labels = Labels::Multi { classes: *classes, of: (0..of.len() * classes).map(has).collect() };
     let mut second = example.clone();
     (second.train, second.validation, second.test) = (Vec::new(), example.validation.clone(), example.test.clone());
