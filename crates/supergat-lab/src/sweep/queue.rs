@@ -204,3 +204,26 @@ impl Ready {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn splits_of_a_loaded_dataset_are_those_of_the_files() {
+        let source = "random-partition:classes=3,nodes=180,degree=6,homophily=0.7";
+        let load = |text: &str| {
+            let split: SplitChoice = text.parse().unwrap();
+            let options = LoadOptions { split, ..LoadOptions::default() };
+            (split, supergat_data::load_with(source, &options).unwrap())
+        };
+        let ((old, dataset), (split, expected)) = (load("random:60/20/20:0"), load("random:60/20/20:7"));
+        let hash = split_hash(&dataset);
+        let dataset = Ok(Arc::new(dataset));
+        let loaded = Loaded { source: source.into(), split: old, dataset, hash, content: Arc::default() };
+        let drawn = redraw(&loaded, split).unwrap();
+        assert_eq!(split_hash(&drawn), split_hash(&expected));
+        assert_ne!(split_hash(&drawn), loaded.hash);
+        assert!(redraw(&loaded, SplitChoice::Numbered(0)).is_none());
+    }
+}
