@@ -83,6 +83,15 @@ impl From<supergat::lab::tune::TuneError> for CliError {
     }
 }
 
+impl From<supergat::lab::benchmark::BenchmarkError> for CliError {
+    fn from(error: supergat::lab::benchmark::BenchmarkError) -> Self {
+        match error {
+            supergat::lab::benchmark::BenchmarkError::Input(message) => Self::usage(message),
+            supergat::lab::benchmark::BenchmarkError::Sweep(error) => error.into(),
+        }
+    }
+}
+
 impl From<supergat::lab::sweep::SweepError> for CliError {
     fn from(error: supergat::lab::sweep::SweepError) -> Self {
         Self::job(error.to_string())

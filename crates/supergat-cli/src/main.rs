@@ -71,6 +71,7 @@ fn run(cli: Cli, peers: Arc<dyn Peers>) -> error::Result<ExitCode> {
         Command::Predict(args) => commands::predict::run(&args, peers),
         Command::Report(args) => commands::report::run(&args),
         Command::Inspect(args) => commands::inspect::run(&args),
+        Command::Benchmark(args) => commands::benchmark::run(&args),
         Command::Bench(args) => commands::bench::run(args, peers),
         Command::Devices(args) => commands::devices::run(&args),
         Command::Datasets(args) => commands::datasets::run(&args),

@@ -6,6 +6,7 @@
 pub mod agreement;
 pub mod baselines;
 pub mod bench;
+pub mod benchmark;
 pub mod checkpoints;
 pub mod class_summary;
 pub mod compare;

@@ -13,6 +13,7 @@ Examples:
   supergat inspect cora                    show size, degrees and homophily of a dataset
   supergat train my-folder                 train on your own graph
   supergat recommend my-folder             choose the form of attention for it
+  supergat benchmark my-folder             compare families of models on it
   supergat reproduce planetoid             reproduce a table of the paper
 
 Datasets:
@@ -29,6 +30,46 @@ Exit codes:
   1    the job failed: for example, training diverged or a file could not be written
   2    wrong usage or input
   130  interrupted by Ctrl-C; finished work has been written";
+
+/// Text after the options of `supergat benchmark`.
+pub const BENCHMARK: &str = "\
+Which model for my graph? Every family of models gets the same search on validation nodes. Its trials have two layers or deep blocks with \
+norms and residuals, and the better half of them is trained longer (successive halving). The selected settings then run on redrawn splits, \
+or on those of the files. Paired t-tests with Holm's correction compare the best family with all others. The answer is one sentence; it \
+recommends the simplest family that is not significantly worse than the best.
+
+Times are measured once, and numbers of trials, epochs and splits are chosen from them. They are written to plan.json; plan and seed \
+determine everything else. After Ctrl-C or a crash, the same command resumes with the same result. If the time is over early, the rest is \
+left out for all families alike, and plan.json records that. --plan repeats a benchmark elsewhere.
+
+If one of two classes is rare, the metric is AUROC, half of the trials have balanced class weights, and best.toml chooses the threshold by \
+F1 on the validation nodes.
+
+Families, the simplest first:
+  label-propagation                      labels of training nodes, spread over links
+  mlp                                    features only
+  trees                                  boosted trees of features, if this build has them
+  mlp-correct-and-smooth                 mlp, corrected and smoothed over links
+  gcn, sage                              graph convolution; sage with root weights
+  gat-go, gatv2                          attention
+  supergat-sd, supergat-mx, supergat-v2  self-supervised attention
+
+Examples:
+  supergat benchmark cora --minutes 5
+  supergat benchmark my-folder --metric average-precision
+  supergat benchmark my-folder --families mlp,gcn,supergat-mx --minutes 60 --out comparison
+
+The output folder contains:
+  report.html      answer, figures and tables on one page
+  best.toml        configuration of the recommended family, for supergat train --config
+  table.md         answer and tables
+  families.csv     all families with all digits
+  comparisons.csv  the best family against all others
+  families.svg, differences.svg
+  plan.json        the plan
+  results.jsonl    all runs
+
+Exit codes: 0 success, 1 the job failed, 2 wrong usage or input, 130 interrupted.";
 
 /// Text after the options of `supergat train`.
 pub const TRAIN: &str = "\

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod benchmark;
 mod device;
 mod help;
 mod options;
@@ -8,6 +9,7 @@ mod reproduce;
 mod study;
 mod sweep;
 
+pub use benchmark::BenchmarkArgs;
 pub use device::{DeviceArgs, DevicesArgs};
 pub use options::{Options, ReadingArgs, TableArgs};
 pub use recommend::RecommendArgs;
@@ -59,6 +61,8 @@ pub enum Command {
     Inspect(InspectArgs),
     /// Recommend an attention form for a graph, with confidence and reasons.
     Recommend(RecommendArgs),
+    /// Compare families of models on a graph: which one to use, and how much better it is.
+    Benchmark(BenchmarkArgs),
     /// Measure the time of training steps and evaluation passes.
     Bench(BenchArgs),
     /// List the devices that can train: the CPU and GPUs
@@ -116,6 +120,7 @@ impl Command {
             Self::Report(_) => Sharing::Nothing("report"),
             Self::Inspect(_) => Sharing::Nothing("inspect"),
             Self::Recommend(_) => Sharing::Nothing("recommend"),
+            Self::Benchmark(_) => Sharing::Nothing("benchmark"),
             Self::Devices(_) => Sharing::Nothing("devices"),
             Self::Convert(_) => Sharing::Nothing("convert"),
             Self::Partition(_) => Sharing::Nothing("partition"),

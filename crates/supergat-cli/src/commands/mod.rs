@@ -1,6 +1,7 @@
 //! Implementation of the commands, one file per command.
 
 pub mod bench;
+pub mod benchmark;
 pub mod cache;
 pub mod compare;
 pub mod convert;

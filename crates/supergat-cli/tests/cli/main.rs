@@ -3,6 +3,7 @@
 mod after_training;
 mod attention_v2;
 mod bench;
+mod benchmark;
 mod cache;
 #[cfg(unix)]
 mod checkpoint;

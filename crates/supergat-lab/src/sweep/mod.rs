@@ -20,11 +20,11 @@ pub(crate) use normalised::RowNormalised;
 pub(crate) use progress::Clock;
 pub use progress::{Event, Tally};
 pub(crate) use pruned::{Pruned, Reached, Rung};
-pub(crate) use queue::{Ready, dataset_name};
+pub(crate) use queue::{Ready, dataset_name, taken};
 pub use record::{Key, Record, RecordIndex, Status, split_hash};
 pub use results::{DamagedLine, ResultsFile, SweepError};
-pub(crate) use runner::run_on_cpu;
 pub use runner::{NodeClassification, SweepOutcome, Task, run_sweep, run_task_sweep};
+pub(crate) use runner::{run_given_sweep, run_on_cpu};
 pub(crate) use weighed::WeighedClassification;
 
 use crate::agreement::LabelAgreement;

@@ -60,6 +60,8 @@ pub(crate) struct Queue {
     device: DeviceKind,
     /// Order of the nodes of the datasets.
     node_order: NodeOrderChoice,
+    /// Dataset in memory that all jobs take their splits from; `None` if they load their own.
+    given: Option<Arc<Dataset>>,
 }
 
 /// Callback for an event and the jobs it settles.
@@ -72,10 +74,12 @@ impl Queue {
         task: &dyn Task,
         device: DeviceKind,
         node_order: NodeOrderChoice,
+        given: Option<Arc<Dataset>>,
     ) -> Self {
         let done = results.records().filter(|record| record.test().is_some()).map(Record::key).collect();
         let (groups, features, task) = (groups.into(), task.features(), task.name().to_owned());
-        Self { groups, jobs: VecDeque::new(), loaded: None, ready: None, done, task, features, device, node_order }
+        let (jobs, loaded, ready) = (VecDeque::new(), None, None);
+        Self { groups, jobs, loaded, ready, done, task, features, device, node_order, given }
     }
 
     /// Returns the next run, or `None` when all groups are processed.
@@ -126,17 +130,34 @@ impl Queue {
             self.loaded = old;
             return;
         }
-        let dataset = old.and_then(|old| redraw(&old, split)).map_or_else(
+        let in_memory = match &self.given {
+            Some(given) => Some(taken(given, split)),
+            None => old.and_then(|old| redraw(&old, split)).map(Ok),
+        };
+        let dataset = in_memory.map_or_else(
             || {
                 notify(Event::Loading(source), &[]);
                 let (features, node_order) = (self.features.clone(), self.node_order);
                 let options = LoadOptions { split, features, node_order, ..LoadOptions::default() };
                 supergat_data::load_with(source, &options).map(Arc::new).map_err(|error| error.to_string())
             },
-            |dataset| Ok(Arc::new(dataset)),
+            |dataset| dataset.map(Arc::new),
         );
         let hash = dataset.as_deref().map_or_else(|_| String::new(), split_hash);
         self.loaded = Some(Loaded { source: source.to_owned(), split, dataset, hash, content: Arc::default() });
+    }
+}
+
+/// Takes a split of a dataset in memory; [`SplitChoice::Published`] stands for its own. Returns the reason if it has no such
+/// split.
+pub(crate) fn taken(given: &Dataset, split: SplitChoice) -> Result<Dataset, String> {
+    let missing = || format!("{} has no split {split}", given.name);
+    match split {
+        SplitChoice::Published => Ok(given.clone()),
+        SplitChoice::Numbered(number) => given.numbered(number).ok_or_else(missing),
+        SplitChoice::Random { seed } => given.redrawn(seed).ok_or_else(missing),
+        SplitChoice::Shares { shares, seed } => given.drawn_by_shares(shares, seed).map_err(|error| error.to_string()),
+        SplitChoice::FullSupervised => Err(missing()),
     }
 }
 

@@ -136,6 +136,11 @@ impl ResultsFile {
         self.device = device;
     }
 
+    /// Returns the selected kind of device.
+    pub(crate) fn selected(&self) -> DeviceKind {
+        self.device
+    }
+
     /// Returns the records of the selected kind of device, one for each run, in arbitrary order.
     pub fn records(&self) -> impl Iterator<Item = &Record> {
         self.all_records().filter(|record| record.device == self.device)
@@ -149,6 +154,11 @@ impl ResultsFile {
     /// Returns whether the file contains the result of a run. A failed run has no result.
     pub fn contains_result(&self, key: &Key) -> bool {
         self.records.get(key).is_some_and(|record| record.test().is_some())
+    }
+
+    /// Returns the record of a run, which may be a failure; `None` if it was never run.
+    pub(crate) fn get(&self, key: &Key) -> Option<&Record> {
+        self.records.get(key)
     }
 
     /// Appends a line in a single write and syncs it to disk before returning.

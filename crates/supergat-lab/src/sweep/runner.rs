@@ -112,7 +112,32 @@ pub fn run_task_sweep(
     resources: impl Into<Resources>,
     observe: impl Fn(Event<'_>, Tally) -> ControlFlow<()> + Sync,
 ) -> Result<SweepOutcome, SweepError> {
-    let resources = resources.into().resolved();
+    sweep(task, jobs, None, results, resources.into(), observe)
+}
+
+/// Runs the jobs of a task that have no result in the file, on splits of a dataset in memory. Their source is its name;
+/// [`SplitChoice::Published`](supergat_data::SplitChoice) stands for the split that the dataset has. Other processes do not take part.
+pub(crate) fn run_given_sweep(
+    task: &dyn Task,
+    jobs: Vec<Job>,
+    given: &Arc<Dataset>,
+    results: &mut ResultsFile,
+    resources: Resources,
+    observe: impl Fn(Event<'_>, Tally) -> ControlFlow<()> + Sync,
+) -> Result<SweepOutcome, SweepError> {
+    let resources = Resources { processes: None, ..resources };
+    sweep(task, jobs, Some(Arc::clone(given)), results, resources, observe)
+}
+
+fn sweep(
+    task: &dyn Task,
+    jobs: Vec<Job>,
+    given: Option<Arc<Dataset>>,
+    results: &mut ResultsFile,
+    resources: Resources,
+    observe: impl Fn(Event<'_>, Tally) -> ControlFlow<()> + Sync,
+) -> Result<SweepOutcome, SweepError> {
+    let resources = resources.resolved();
     let (threads, device) = (resources.threads, resources.kind());
     // The number of nodes is known when a dataset is loaded; large graphs then wait for each other.
     let workers = resources.workers(0, jobs.len());
@@ -129,7 +154,7 @@ pub fn run_task_sweep(
         failure: Mutex::default(),
         observe,
     };
-    let queue = Mutex::new(Queue::new(Group::from_jobs(jobs), results, task, device, resources.node_order));
+    let queue = Mutex::new(Queue::new(Group::from_jobs(jobs), results, task, device, resources.node_order, given));
     let results = Mutex::new(results);
     let work = |run: &mut dyn FnMut(&Arc<Ready>, &Job) -> Option<Record>| {
         while !sweep.stop.load(Ordering::Relaxed) {

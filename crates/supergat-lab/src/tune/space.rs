@@ -152,7 +152,7 @@ impl Space {
     }
 
     /// Returns settings of the space: `base` with the values at these coordinates.
-    pub(super) fn settings(&self, base: &Settings, mut coordinate: impl FnMut(&Dimension) -> f64) -> Settings {
+    pub(crate) fn settings(&self, base: &Settings, mut coordinate: impl FnMut(&Dimension) -> f64) -> Settings {
         let mut settings = *base;
         for dimension in &self.0 {
             let value = dimension.values.at(coordinate(dimension));

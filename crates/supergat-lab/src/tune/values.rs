@@ -140,7 +140,7 @@ impl Values {
     }
 
     /// Returns the smallest coordinate, and the end of the coordinates.
-    pub(super) fn ends(&self) -> (f64, f64) {
+    pub(crate) fn ends(&self) -> (f64, f64) {
         match self {
             Self::Between(low, high) => (low.ln(), high.ln()),
             &Self::Whole(low, high) => (low as f64, (high + 1) as f64),

@@ -1,0 +1,273 @@
+//! Implementation of `supergat benchmark`.
+
+mod figures;
+mod progress;
+
+use crate::args::BenchmarkArgs;
+use crate::config::{Resolved, Values, load_options};
+use crate::error::{CliError, INTERRUPTED, Result};
+use crate::files::{self, probe};
+use crate::output::{self, BOLD, SCHEMA};
+use crate::process::fit::{Fit, Place};
+use crate::process::interrupt::Interrupt;
+use crate::run_folder::folder_name;
+use crate::sweep::{open, resources};
+use progress::BenchmarkProgress;
+use serde::Serialize;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use supergat::lab::Resources;
+use supergat::lab::benchmark::{
+    self, Benchmark, BenchmarkError, BenchmarkOutcome, FAMILIES, Family, Limit, MetricChoice, Plan, Request, sheet,
+};
+use supergat::lab::sheet::{Sheet, csv, markdown};
+use supergat::{ClassWeight, Dataset, NodeOrderChoice};
+use supergat_figure::Page;
+use toml::Value;
+
+const PLAN: &str = "plan.json";
+const BEST: &str = "best.toml";
+/// Default time in minutes.
+const MINUTES: f64 = 10.0;
+
+const METHOD: &str = "\
+Every family has the same search: trials with two layers and with deep blocks, in turn, halved by their validation metric on the first \
+split. The selected settings run on all splits, and the family with the best mean test metric is compared with all others in pairs. The \
+answer is the simplest family that is not significantly worse than the best.";
+
+/// Result printed by `--json`.
+#[derive(Debug, Serialize)]
+struct BenchmarkOutput<'a> {
+    schema: u32,
+    folder: String,
+    /// Configuration of the recommended family.
+    config: Option<String>,
+    plan: &'a Plan,
+    #[serde(flatten)]
+    benchmark: &'a Benchmark,
+}
+
+/// Compares the families on a dataset and writes the output folder.
+pub fn run(args: &BenchmarkArgs) -> Result<ExitCode> {
+    let limit = limit(args)?;
+    let resources = resources(&args.sweep)?;
+    let options = load_options(args.split, &args.reading.0)?;
+    let options = supergat::LoadOptions { node_order: NodeOrderChoice::default(), ..options };
+    let dataset = Arc::new(supergat::data::load_with(&args.dataset, &options)?);
+    let (metric, _) = MetricChoice::new(&dataset, args.metric.as_deref()).map_err(CliError::usage)?;
+    let default = || PathBuf::from("benchmarks").join(folder_name(&dataset.name, &metric.name(&dataset)));
+    let folder = args.out.clone().unwrap_or_else(default);
+    let note = |text: &str| {
+        if !args.sweep.quiet {
+            output::note(text)
+        }
+    };
+    let stored = stored(args, &folder, &dataset)?;
+    probe(&folder)?;
+    // Locks the folder against a second process.
+    let mut results = open(&folder.join("results.jsonl"))?;
+    results.damage_notes().iter().for_each(|text| note(text));
+    let mut plan = match stored {
+        Some(plan) => plan,
+        None => {
+            note("measuring the time of every family");
+            planned(args, &dataset, resources, limit.unwrap_or_else(|| Limit::minutes(MINUTES)))?
+        }
+    };
+    save(&folder, &plan)?;
+    note(&summary(&plan));
+    let interrupt = Interrupt::listen()?;
+    let progress = BenchmarkProgress::new(args.sweep.quiet);
+    let outcome = benchmark::run(
+        &dataset,
+        &mut plan,
+        &mut results,
+        resources,
+        limit,
+        |plan| save(&folder, plan).map_err(|error| BenchmarkError::Input(error.message)),
+        |event| {
+            progress.observe(&event);
+            if interrupt.requested() {
+                progress.stopping();
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        },
+    );
+    progress.finish();
+    let BenchmarkOutcome { interrupted, ran } = outcome?;
+    note(&format!("{} in this call: {}", output::count(ran, "run"), folder.join("results.jsonl").display()));
+    if interrupted {
+        return Ok(INTERRUPTED.into());
+    }
+    let found = Benchmark::new(&plan, &results);
+    write(&found, &plan, &dataset, args, &folder)?;
+    let config = found.winner().map(|_| folder.join(BEST).display().to_string());
+    if args.sweep.json {
+        let folder = folder.display().to_string();
+        output::print_json(&BenchmarkOutput { schema: SCHEMA, folder, config, plan: &plan, benchmark: &found })?;
+    } else {
+        let again =
+            config.map_or_else(String::new, |config| format!("\nTo train it: supergat train --config {config}\n"));
+        let tables = markdown(&[sheet::families(&found), sheet::comparisons(&found)]);
+        output::print(&format!("{BOLD}{}{BOLD:#}\n\n{tables}{again}", found.answer))?;
+    }
+    if found.families.is_empty() {
+        return Err(CliError::job(format!("no family has results; {}", found.notes.join(" "))));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the time limit; none if a given plan is followed.
+fn limit(args: &BenchmarkArgs) -> Result<Option<Limit>> {
+    match args.minutes {
+        Some(minutes) if !(minutes > 0.0 && minutes < 5e6) => {
+            Err(CliError::usage(format!("--minutes {minutes}: must be positive and below 5000000")))
+        }
+        Some(minutes) => Ok(Some(Limit::minutes(minutes))),
+        None if args.plan.is_some() => Ok(None),
+        None => Ok(Some(Limit::minutes(MINUTES))),
+    }
+}
+
+/// Returns the plan of the folder, or the one that is given; `None` if there is neither. Refuses plans for something else
+/// than what is asked for.
+fn stored(args: &BenchmarkArgs, folder: &Path, dataset: &Dataset) -> Result<Option<Plan>> {
+    let read = |path: &Path| -> Result<Plan> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| CliError::usage(format!("cannot read {}: {error}", path.display())))?;
+        let plan = Plan::from_json(&text).map_err(|reason| CliError::usage(reason).at(path.display()))?;
+        plan.check(dataset).map_err(|error| CliError::from(error).at(path.display()))?;
+        Ok(plan)
+    };
+    let given = args.plan.as_deref().map(read).transpose()?;
+    let own = folder.join(PLAN);
+    let own = own.exists().then(|| read(&own)).transpose()?;
+    let differs = |what: &str| {
+        CliError::usage(format!(
+            "{} has a benchmark with another {what}: name another folder with --out",
+            folder.display()
+        ))
+    };
+    if let (Some(given), Some(own)) = (&given, &own) {
+        let planned = |plan: &Plan| (plan.rungs.clone(), plan.splits.clone(), plan.metric.clone(), plan.seed);
+        if planned(given) != planned(own) {
+            return Err(differs("plan"));
+        }
+    }
+    let Some(plan) = own.or(given) else { return Ok(None) };
+    let known: Vec<Family> =
+        plan.families.iter().map(|of| of.family).chain(plan.left_out.iter().map(|left| left.family)).collect();
+    if args.metric.as_ref().is_some_and(|metric| *metric != plan.metric) {
+        return Err(differs("metric"));
+    }
+    if args.seed.is_some_and(|seed| seed != plan.seed) {
+        return Err(differs("seed"));
+    }
+    let is_other = known.iter().any(|family| !args.families.contains(family))
+        || args.families.iter().any(|family| !known.contains(family));
+    if !args.families.is_empty() && is_other {
+        return Err(differs("list of families"));
+    }
+    Ok(Some(plan))
+}
+
+/// Measures the families and makes a plan. Families whose largest trial does not fit into memory are left out.
+fn planned(args: &BenchmarkArgs, dataset: &Dataset, resources: Resources, limit: Limit) -> Result<Plan> {
+    let families = if args.families.is_empty() { FAMILIES.to_vec() } else { args.families.clone() };
+    let request =
+        Request { families, metric: args.metric.clone(), seed: args.seed.unwrap_or(0), keep_split: args.keep_split };
+    let mut plan = benchmark::plan(dataset, &request, resources, limit)?;
+    let place = Place::find(resources)?;
+    let families: Vec<Family> = plan.families.iter().map(|of| of.family).collect();
+    for family in families {
+        let Some(settings) = plan.largest(family) else { continue };
+        let resolved =
+            Resolved { seeds: resources.threads as u64, ..resolved(args, settings, Values::new(), plan.seed) };
+        if let Err(error) = Fit::of(dataset, &resolved, &place, 0, None, false).and_then(|fit| fit.check()) {
+            plan.leave_out(family, error.message);
+        }
+    }
+    Ok(plan)
+}
+
+/// Describes a plan in one line.
+fn summary(plan: &Plan) -> String {
+    let rungs: Vec<String> =
+        plan.rungs.iter().map(|rung| format!("{} x {} epochs", rung.trials, rung.epochs)).collect();
+    format!(
+        "plan: {}, each with {} on validation nodes, then {} ({})",
+        output::count(plan.families.len(), "model"),
+        rungs.join(", "),
+        output::count(plan.final_splits().len(), "split"),
+        plan.splits_are
+    )
+}
+
+fn save(folder: &Path, plan: &Plan) -> Result<()> {
+    files::write(folder, [(PLAN, plan.to_json())])
+}
+
+/// Returns a run with some settings on the dataset.
+fn resolved(args: &BenchmarkArgs, settings: supergat::Settings, decisions: Values, seed: u64) -> Resolved {
+    Resolved {
+        dataset: args.dataset.clone(),
+        split: args.split,
+        all_splits: false,
+        seed,
+        seeds: 1,
+        settings,
+        reading: args.reading.0.clone(),
+        decisions,
+    }
+}
+
+/// Writes all files of the benchmark.
+fn write(found: &Benchmark, plan: &Plan, dataset: &Dataset, args: &BenchmarkArgs, folder: &Path) -> Result<()> {
+    let sheets = [sheet::families(found), sheet::comparisons(found)];
+    let (families, differences) = (figures::families(found), figures::differences(found));
+    let mut files = vec![
+        ("table.md", format!("{}\n\n{}", found.answer, markdown(&sheets))),
+        ("families.csv", csv(&sheets[0])),
+        ("comparisons.csv", csv(&sheets[1])),
+        ("report.html", page(found, args, &families, &differences, &sheets)),
+        ("families.svg", families),
+        ("differences.svg", differences),
+    ];
+    if let Some(winner) = found.winner() {
+        let mut decisions = Values::new();
+        if winner.balanced {
+            decisions.insert("class_weight", Value::String(ClassWeight::Balanced.to_string()));
+        }
+        if plan.class_weights && dataset.classes() == 2 {
+            // Classes are rare: the usual threshold would find few of them.
+            decisions.insert("threshold", Value::String("f1".into()));
+        }
+        if let Some(class) = winner.settings.positive.and_then(|class| dataset.class_names.get(class)) {
+            decisions.insert("positive", Value::String(class.clone()));
+        }
+        files.push((BEST, resolved(args, winner.settings, decisions, plan.seed).to_toml()));
+    }
+    files::write(folder, files)?;
+    if !args.sweep.quiet {
+        output::note(&format!("wrote {}", folder.join("report.html").display()));
+    }
+    Ok(())
+}
+
+/// Builds the HTML page.
+fn page(found: &Benchmark, args: &BenchmarkArgs, families: &str, differences: &str, sheets: &[Sheet]) -> String {
+    let title = format!("Which model for {}?", found.dataset);
+    let mut page = Page::new(title, "supergat benchmark").text(&found.answer);
+    if !found.families.is_empty() {
+        page = page.figure(families, "Mean test metric of every family over splits, with its 95 % interval.");
+    }
+    if !found.comparisons.is_empty() {
+        page = page.figure(differences, "Mean difference of the best family to all others, with its 95 % interval.");
+    }
+    page = sheets.iter().fold(page, |page, sheet| sheet.add_to(page));
+    let command = format!("supergat benchmark {} --plan {PLAN}", args.dataset);
+    page.section("Method").text(METHOD).section("Command").code(&command).html()
+}

@@ -1,0 +1,197 @@
+//! `supergat benchmark`
+
+use crate::support::{SMALL, Workspace, table};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+const FILES: [&str; 7] =
+    ["best.toml", "comparisons.csv", "differences.svg", "families.csv", "families.svg", "report.html", "table.md"];
+
+fn outputs(workspace: &Workspace, folder: &str) -> Vec<Vec<u8>> {
+    FILES.map(|name| workspace.bytes(&format!("{folder}/{name}"))).to_vec()
+}
+
+/// Writes a small plan: that of a short benchmark of two families, with other numbers of trials, epochs and splits.
+fn write_plan(workspace: &Workspace, dataset: &str, families: &str) {
+    workspace.good(&["benchmark", dataset, "--minutes", "0.02", "--families", families, "--out", "first", "--quiet"]);
+    let mut plan = workspace.json("first/plan.json");
+    plan["rungs"] =
+        serde_json::json!([{ "trials": 4, "epochs": 5 }, { "trials": 2, "epochs": 10 }, { "trials": 1, "epochs": 20 }]);
+    let family = |name| serde_json::json!({ "family": name, "cost": { "fixed": 0.0, "epoch": [0.0, 0.0] } });
+    plan["families"] = families.split(',').map(family).collect();
+    plan["left_out"] = serde_json::json!([]);
+    plan["search_cut"] = serde_json::Value::Null;
+    plan["splits_kept"] = serde_json::Value::Null;
+    plan["splits"].as_array_mut().unwrap().truncate(2);
+    workspace.write("plan.json", plan.to_string());
+}
+
+#[test]
+fn killed_benchmarks_give_the_same_bytes() {
+    let workspace = Workspace::new();
+    write_plan(&workspace, SMALL, "mlp,gcn");
+    let args = |out| ["benchmark", SMALL, "--plan", "plan.json", "--out", out];
+    let done = workspace.good(&args("whole"));
+    let mut names = FILES.to_vec();
+    names.extend(["plan.json", "results.jsonl"]);
+    names.sort_unstable();
+    assert_eq!(workspace.list("whole"), names);
+    let (header, rows) = table(&workspace.read("whole/families.csv"));
+    assert_eq!((header[0].as_str(), rows.len()), ("family", 2));
+    assert!(rows.iter().all(|row| row[8] == "2" && row[7] == "4"), "{rows:?}");
+    let answer = workspace.read("whole/table.md").lines().next().unwrap().to_owned();
+    assert!(done.stdout.contains(&answer) && workspace.read("whole/report.html").contains("Which model for"));
+    assert!(done.stdout.contains("The budget was small (4 trials per family, 20 epochs, 2 splits)"), "{}", done.stdout);
+    workspace.good(&["train", "--config", "whole/best.toml", "--out", "run", "--quiet"]);
+
+    // Killed again and again: a kill leaves complete lines and at most one incomplete one.
+    let lines = || std::fs::read_to_string(workspace.path("parts/results.jsonl")).unwrap_or_default().lines().count();
+    let mut kills = 0;
+    for _ in 0..3 {
+        let before = lines();
+        let mut command = workspace.command(&[&args("parts")[..], &["--threads", "1"]].concat());
+        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let started = Instant::now();
+        while lines() < before + 3 && child.try_wait().unwrap().is_none() && started.elapsed() < Duration::from_secs(60)
+        {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        kills += usize::from(child.try_wait().unwrap().is_none());
+        let _ = child.kill();
+        child.wait().unwrap();
+    }
+    assert!(kills > 0, "the benchmark ended before it was killed");
+    let resumed = workspace.good(&[&args("parts")[..], &["--threads", "2"]].concat());
+    assert_eq!(outputs(&workspace, "parts"), outputs(&workspace, "whole"));
+    assert_eq!(resumed.stdout.replace("parts/", "whole/"), done.stdout);
+    // Complete benchmarks run nothing.
+    let json = workspace.good(&["benchmark", SMALL, "--out", "parts", "--json", "--quiet"]);
+    assert!(json.stderr.is_empty() && outputs(&workspace, "parts") == outputs(&workspace, "whole"));
+    let json = json.json();
+    assert_eq!((json["answer"].as_str(), json["families"].as_array().unwrap().len()), (Some(answer.as_str()), 2));
+    assert!(json["plan"]["rungs"][0]["trials"] == 4 && json["config"] == "parts/best.toml");
+}
+
+#[test]
+fn little_time_gives_an_answer_and_its_limits() {
+    let workspace = Workspace::new();
+    let started = Instant::now();
+    let done = workspace.good(&["benchmark", SMALL, "--minutes", "0.02", "--json"]).json();
+    assert!(started.elapsed() < Duration::from_secs(60), "{:?}", started.elapsed());
+    assert!(!done["answer"].as_str().unwrap().is_empty());
+    let (compared, left_out) = (done["families"].as_array().unwrap(), done["left_out"].as_array().unwrap());
+    assert_eq!(compared.len() + left_out.len(), 11);
+    let notes = done["notes"].to_string();
+    assert!(notes.contains("The budget was small") && notes.contains("Not compared: "), "{notes}");
+    assert_eq!(done["metric"], "accuracy");
+    assert!(workspace.list("benchmarks").len() == 1);
+}
+
+/// Writes a table with some labels, features and links.
+fn write_tables(
+    workspace: &Workspace,
+    name: &str,
+    labels: impl Fn(usize) -> &'static str,
+    features: bool,
+    links: bool,
+) {
+    let mut nodes = if features { "id,label,x,y\n" } else { "id,label\n" }.to_owned();
+    let mut edges = "source,target\n".to_owned();
+    for k in 0..60 {
+        let label = labels(k);
+        nodes += &match features {
+            true => format!("{k},{label},{},{}\n", (k * 7) % 11, if k % 2 == 0 { 1 } else { -1 }),
+            false => format!("{k},{label}\n"),
+        };
+        if links {
+            edges += &format!("{k},{}\n{k},{}\n", (k + 2) % 60, (k + 7) % 60);
+        }
+    }
+    workspace.write(&format!("{name}/nodes.csv"), nodes);
+    workspace.write(&format!("{name}/edges.csv"), edges);
+}
+
+#[test]
+fn odd_graphs_give_an_answer_or_one_clear_sentence() {
+    let workspace = Workspace::new();
+    let parity = |k: usize| if k % 2 == 0 { "even" } else { "odd" };
+    write_tables(&workspace, "five", |k| if k < 5 { parity(k) } else { "" }, true, true);
+    write_tables(&workspace, "one-class", |_| "even", true, true);
+    write_tables(&workspace, "no-features", parity, false, true);
+    write_tables(&workspace, "no-links", parity, true, false);
+    write_tables(&workspace, "rare", |k| if k % 6 == 0 { "fraud" } else { "usual" }, true, true);
+    for name in ["five", "one-class", "no-features", "no-links", "rare"] {
+        let families = "label-propagation,mlp,mlp-correct-and-smooth,gcn";
+        let done = workspace.run(&[
+            "benchmark",
+            name,
+            "--minutes",
+            "0.03",
+            "--families",
+            families,
+            "--out",
+            &format!("out-{name}"),
+        ]);
+        assert!(
+            !done.stderr.contains("panicked") && !done.stderr.contains("a bug in this program"),
+            "{name}: {done:?}"
+        );
+        match done.code {
+            0 => {
+                assert!(done.stdout.contains("The budget was small"), "{name}: {}", done.stdout);
+                assert!(done.stdout.contains("test nodes, so its metric is mostly chance"), "{name}: {}", done.stdout);
+                let config = format!("out-{name}/best.toml");
+                workspace.good(&[
+                    "train",
+                    "--config",
+                    &config,
+                    "--max-epochs",
+                    "2",
+                    "--out",
+                    &format!("run-{name}"),
+                    "--quiet",
+                ]);
+            }
+            2 => assert!(name == "one-class" || name == "five", "{name}: {done:?}"),
+            code => panic!("{name}: {code}: {done:?}"),
+        }
+    }
+    let text = workspace.read("out-rare/table.md");
+    assert!(text.contains("The metric is auroc, because only") && text.contains("balanced class weights"), "{text}");
+    assert!(workspace.read("out-rare/best.toml").contains("threshold = \"f1\""));
+}
+
+#[test]
+fn rejects_invalid_options_and_other_plans() {
+    let workspace = Workspace::new();
+    for (more, expected) in [
+        (&["--families", "gnn"][..], "unknown family `gnn`: expected one of label-propagation, mlp"),
+        (&["--metric", "speed"], "possible values: accuracy"),
+        (&["--minutes", "0"], "must be positive"),
+        (&["--minutes", "-1"], "-1"),
+        (&["--plan", "missing.json"], "cannot read missing.json"),
+        (&["--metric", "micro-f1"], "use accuracy"),
+    ] {
+        let done = workspace.run(&[&["benchmark", SMALL][..], more].concat());
+        assert_eq!((done.code, done.stderr.lines().count()), (2, 1), "{more:?}: {done:?}");
+        assert!(done.stderr.contains(expected), "{more:?}: {done:?}");
+        assert!(workspace.list(".").is_empty(), "{more:?} left files behind");
+    }
+    write_plan(&workspace, SMALL, "mlp,gcn");
+    let other = "random-partition:classes=3,nodes=180,degree=5";
+    for (dataset, more, expected) in [
+        (other, &["--out", "first"][..], "the plan is for another dataset"),
+        (other, &["--plan", "plan.json"], "the plan is for another dataset"),
+        (SMALL, &["--out", "first", "--metric", "macro-f1"], "another metric"),
+        (SMALL, &["--out", "first", "--seed", "4"], "another seed"),
+        (SMALL, &["--out", "first", "--families", "mlp"], "another list of families"),
+    ] {
+        let done = workspace.run(&[&["benchmark", dataset][..], more].concat());
+        assert!(done.code == 2 && done.stderr.contains(expected), "{more:?}: {done:?}");
+    }
+    workspace.write("broken.json", "{}");
+    let done = workspace.run(&["benchmark", SMALL, "--plan", "broken.json"]);
+    assert!(done.code == 2 && done.stderr.contains("broken.json"), "{done:?}");
+    let help = workspace.good(&["benchmark", "--help"]).stdout;
+    assert!(help.contains("Which model for my graph?") && help.contains("--keep-split"), "{help}");
+}

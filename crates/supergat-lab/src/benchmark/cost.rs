@@ -1,0 +1,75 @@
+//! Measured times of the families.
+
+use crate::benchmark::families::{Family, Trial, TrialContext};
+use crate::device::{DeviceChoice, Resources};
+use crate::runs::{Observation, run_seeds};
+use crate::settings::Settings;
+use serde::{Deserialize, Serialize};
+use std::ops::ControlFlow;
+use std::sync::Mutex;
+use std::time::Instant;
+use supergat_core::ModelKind;
+use supergat_data::Dataset;
+
+/// Number of epochs of a measurement: the first contains preparations, the last is timed.
+const EPOCHS: usize = 2;
+/// Smallest size of a network relative to the measured one; smaller ones take hardly less time.
+const LEAST: f64 = 0.25;
+
+/// Seconds that runs of a family take: `fixed + epochs * epoch`, on one thread or GPU.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Cost {
+    /// Seconds of a run without its epochs.
+    pub fixed: f64,
+    /// Seconds of an epoch of two layers, and of deep blocks.
+    pub epoch: [f64; 2],
+}
+
+impl Cost {
+    /// Measures the usual settings of a family. Returns the reason if they cannot run.
+    pub(super) fn measure(
+        dataset: &Dataset,
+        family: Family,
+        kind: ModelKind,
+        context: &TrialContext<'_>,
+        resources: Resources,
+    ) -> Result<Self, String> {
+        let mut cost = Self { fixed: 0.0, epoch: [0.0; 2] };
+        for form in 0..if kind.is_network() { 2 } else { 1 } {
+            let trial = family.trial(kind, form, EPOCHS, context);
+            let (fixed, epoch) = time(dataset, &trial.settings, resources)?;
+            cost.fixed = cost.fixed.max(fixed);
+            cost.epoch[form] = epoch;
+        }
+        Ok(cost)
+    }
+
+    /// Returns the seconds of a run, where `base` is the usual trial of the same form.
+    pub(super) fn of(&self, trial: &Trial, base: &Trial, epochs: usize) -> f64 {
+        let size = |settings: &Settings| (settings.layers * settings.hidden * settings.heads) as f64;
+        let ratio = (size(&trial.settings) / size(&base.settings)).max(LEAST);
+        self.fixed + epochs as f64 * self.epoch[trial.number % 2] * ratio
+    }
+}
+
+/// Returns the seconds of a run apart from its epochs, and of one epoch.
+fn time(dataset: &Dataset, settings: &Settings, resources: Resources) -> Result<(f64, f64), String> {
+    let device = if settings.model.is_network() { resources.device } else { DeviceChoice::Cpu };
+    let alone = Resources { threads: 1, device, processes: None, ..resources };
+    settings.check(dataset).map_err(|error| error.to_string())?;
+    let (started, ends) = (Instant::now(), Mutex::new(Vec::new()));
+    run_seeds(dataset, settings, &[0], alone, |observation| {
+        if let (Observation::Epoch(..), Ok(mut ends)) = (observation, ends.lock()) {
+            ends.push(started.elapsed().as_secs_f64());
+        }
+        ControlFlow::Continue(())
+    })
+    .map_err(|error| error.to_string())?;
+    let all = started.elapsed().as_secs_f64();
+    let ends = ends.into_inner().unwrap_or_default();
+    let epoch = match ends[..] {
+        [.., before, last] => last - before,
+        _ => 0.0,
+    };
+    Ok(((all - ends.len() as f64 * epoch).max(0.0), epoch))
+}

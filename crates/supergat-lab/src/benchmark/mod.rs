@@ -1,0 +1,79 @@
+//! The benchmark: which model for a graph?
+//!
+//! Every family of models gets the same search on validation nodes; its selected settings then run on redrawn splits. Let
+//! `v_r(t)` be the validation metric of trial t after the epochs `e_r` of rung r, and `test(f, k)` the test metric of the
+//! settings of family f on split k, at the epoch with the best validation metric:
+//!
+//! ```text
+//! T_0     = trials 0, ..., n_0 - 1 of the family: settings of two layers and of deep blocks, in turn
+//! T_r     = the n_r trials of T_(r-1) with the largest v_(r-1)          (successive halving)
+//! t*      = argmax of v_R(t) over T_R, the last rung
+//! best    = argmax over f of the mean of test(f, k) over the splits k
+//! tied    = best, and every family that is not significantly worse: paired t-test over k, with Holm's correction
+//! answer  = the simplest family of `tied`
+//! ```
+//!
+//! Numbers of trials, epochs and splits are the same for all families. They are chosen once, from measured times, and
+//! written down as a [`Plan`]. Plan and seed determine everything else, so a benchmark can be interrupted, resumed and
+//! repeated. If it is late, the rest is left out for all families alike, and the plan records that.
+//!
+//! ```
+//! use std::ops::ControlFlow;
+//! use std::sync::Arc;
+//! use supergat_lab::benchmark::{self, Benchmark, Family, Limit, Request};
+//! use supergat_lab::sweep::ResultsFile;
+//! let dataset = supergat_data::load("random-partition:classes=3,nodes=180,degree=6,homophily=0.8").unwrap();
+//! let folder = tempfile::tempdir().unwrap();
+//! let mut results = ResultsFile::open(&folder.path().join("results.jsonl"))?;
+//! let families = ["mlp", "gcn"].map(|name| Family::named(name).unwrap()).to_vec();
+//! let limit = Limit::minutes(0.05);
+//! let request = Request { families, ..Request::default() };
+//! let mut plan = benchmark::plan(&dataset, &request, 2.into(), limit)?;
+//! benchmark::run(&Arc::new(dataset), &mut plan, &mut results, 2.into(), Some(limit), |_| Ok(()), |_| ControlFlow::Continue(()))?;
+//! let found = Benchmark::new(&plan, &results);
+//! println!("{}", found.answer);
+//! # Ok::<(), benchmark::BenchmarkError>(())
+//! ```
+//!
+//! | file | content |
+//! |---|---|
+//! | `families.rs` | the families, their search spaces and trials |
+//! | `metric.rs` | the metric, and whether classes are imbalanced |
+//! | `splits.rs` | the redrawn splits |
+//! | `cost.rs` | measured times of the families |
+//! | `plan.rs` | the choice of trials, epochs and splits |
+//! | `run.rs` | execution of the missing runs |
+//! | `table.rs` | results, tests and the answer |
+//! | `sheet.rs` | results as text |
+
+mod cost;
+mod families;
+mod metric;
+mod plan;
+mod run;
+pub mod sheet;
+mod splits;
+mod table;
+
+pub use families::{FAMILIES, Family, Trial};
+pub use metric::{METRICS, MetricChoice};
+pub use plan::{FamilyPlan, LeftOut, Limit, Plan, Request, RungPlan, SearchCut, plan};
+pub use run::{BenchmarkEvent, BenchmarkOutcome, run};
+pub use splits::SplitPlan;
+pub use table::{Benchmark, FamilyComparison, FamilyResult, Verdict};
+
+use crate::sweep::SweepError;
+
+/// Error of a benchmark.
+#[derive(Debug, thiserror::Error)]
+pub enum BenchmarkError {
+    /// The dataset, the request or the plan cannot be used.
+    #[error("{0}")]
+    Input(String),
+    /// The runs failed, or results cannot be written.
+    #[error("{0}")]
+    Sweep(#[from] SweepError),
+}
+
+#[cfg(test)]
+mod tests;

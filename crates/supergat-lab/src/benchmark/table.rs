@@ -1,0 +1,451 @@
+//! Results of a plan, the tests between families, and the answer.
+
+use crate::benchmark::families::{Family, describe};
+use crate::benchmark::plan::{LeftOut, Plan};
+use crate::benchmark::run::{record_of_split, search_summary, selected};
+use crate::device::DeviceKind;
+use crate::settings::Settings;
+use crate::statistics::{ALPHA, Interval, Summary, holm, paired_t, wilcoxon};
+use crate::sweep::{ResultsFile, Status};
+use serde::Serialize;
+
+/// Number of trials per family below which the notes say that the search was small.
+const FEW_TRIALS: usize = 8;
+/// Number of epochs below which the notes say that trainings were short.
+const FEW_EPOCHS: usize = 100;
+/// Number of splits below which the notes say that intervals are wide.
+const FEW_SPLITS: usize = 5;
+/// Number of validation or test nodes below which the notes say that metrics are coarse.
+const FEW_NODES: usize = 50;
+
+/// Results of a family over splits.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FamilyResult {
+    /// Family.
+    pub family: Family,
+    /// Selected settings in words, such as `gcn with 2 layers`.
+    pub words: String,
+    /// Selected settings.
+    pub settings: Settings,
+    /// Whether the selected settings have balanced class weights.
+    pub balanced: bool,
+    /// Number of trials in the first rung of its search.
+    pub trials: usize,
+    /// Validation metric in percent, one value per split.
+    pub validation: Summary,
+    /// Test metric in percent, one value per split.
+    pub test: Summary,
+}
+
+/// Conclusion of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// The family is significantly worse than the best one.
+    Worse,
+    /// The difference is not significant.
+    Open,
+    /// There is no test: too few splits, or no variance.
+    Untested,
+}
+
+/// Paired comparison of the best family with another one.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FamilyComparison {
+    /// Best family.
+    pub best: Family,
+    /// Other family.
+    pub family: Family,
+    /// Mean difference in percentage points: best minus other.
+    pub difference: f64,
+    /// 95 % interval of the difference, without correction.
+    pub interval: Option<Interval>,
+    /// p-value of the paired t-test.
+    pub p: Option<f64>,
+    /// p-value after Holm's correction over all comparisons.
+    pub holm: Option<f64>,
+    /// p-value of Wilcoxon's signed-rank test, without correction.
+    pub wilcoxon: Option<f64>,
+    /// Conclusion at level 0.05, after Holm's correction.
+    pub verdict: Verdict,
+}
+
+/// Results of a benchmark: a function of its plan and its results file.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Benchmark {
+    /// Name of the dataset.
+    pub dataset: String,
+    /// Metric.
+    pub metric: String,
+    /// The answer in one sentence.
+    pub answer: String,
+    /// Recommended family; `None` if nothing ran.
+    pub recommended: Option<Family>,
+    /// Family with the best mean test metric.
+    pub best: Option<Family>,
+    /// What limits the answer: families that were left out, small budgets, few nodes.
+    pub notes: Vec<String>,
+    /// Number of splits with results of all families.
+    pub splits: usize,
+    /// Results, the simplest family first.
+    pub families: Vec<FamilyResult>,
+    /// The best family against all others.
+    pub comparisons: Vec<FamilyComparison>,
+    /// Families that were not compared, with the reasons.
+    pub left_out: Vec<LeftOut>,
+}
+
+impl Benchmark {
+    /// Collects the results of a plan in a file, for the kind of device that the file shows.
+    pub fn new(plan: &Plan, results: &ResultsFile) -> Self {
+        let kind = results.selected();
+        let mut left_out = plan.left_out.clone();
+        let families = collect(plan, results, kind, &mut left_out);
+        left_out.sort_by_key(|left| left.family.rank());
+        let best = families.iter().rev().max_by(|a, b| a.test.mean.total_cmp(&b.test.mean)).map(|best| best.family);
+        let comparisons = best.map(|best| compare(&families, best)).unwrap_or_default();
+        let splits = families.first().map_or(0, |result| result.test.values.len());
+        let mut benchmark = Self {
+            dataset: plan.dataset.clone(),
+            metric: plan.metric.clone(),
+            answer: String::new(),
+            recommended: None,
+            best,
+            notes: Vec::new(),
+            splits,
+            families,
+            comparisons,
+            left_out,
+        };
+        benchmark.conclude();
+        benchmark.notes = benchmark.limits(plan);
+        benchmark
+    }
+
+    /// Returns the results of a family.
+    pub fn of(&self, family: Family) -> Option<&FamilyResult> {
+        self.families.iter().find(|result| result.family == family)
+    }
+
+    /// Returns the results of the recommended family.
+    pub fn winner(&self) -> Option<&FamilyResult> {
+        self.of(self.recommended?)
+    }
+
+    /// Chooses the recommended family and writes the answer.
+    fn conclude(&mut self) {
+        let metric = &self.metric;
+        let Some(best) = self.best.and_then(|best| self.of(best)) else {
+            self.answer = "Nothing can be recommended: no family has results.".into();
+            return;
+        };
+        let (best, words, mean) = (best.family, &best.words, best.test.mean);
+        let is_tied = |family: Family| {
+            let found = self.comparisons.iter().find(|comparison| comparison.family == family);
+            found.is_none_or(|comparison| comparison.verdict == Verdict::Open)
+        };
+        let untested = self.comparisons.iter().any(|comparison| comparison.verdict == Verdict::Untested);
+        let simplest = self.families.iter().map(|result| result.family).find(|&family| is_tied(family));
+        let recommended = if untested { best } else { simplest.unwrap_or(best) };
+        let comparison = |family: Family| self.comparisons.iter().find(|comparison| comparison.family == family);
+        let rank = best.rank();
+        let largest = |families: &mut dyn Iterator<Item = &FamilyResult>| {
+            let found = families.max_by(|a, b| a.test.mean.total_cmp(&b.test.mean));
+            found.and_then(|result| comparison(result.family))
+        };
+        let simpler = largest(&mut self.families.iter().filter(|result| result.family.rank() < rank));
+        let answer = if self.comparisons.is_empty() {
+            format!("Only {words} ran (test {metric} {mean:.1} %), so nothing was compared.")
+        } else if untested {
+            let untestable = self.comparisons.iter().find(|comparison| comparison.verdict == Verdict::Untested);
+            let other = untestable.map_or("others", |comparison| comparison.family.name);
+            let splits = if self.splits == 1 { "1 split".to_owned() } else { format!("{} splits", self.splits) };
+            format!(
+                "{words} has the best mean test {metric} ({mean:.1} % on {splits}), but the difference to {other} cannot be tested: \
+                 this is no more than a hint."
+            )
+        } else if let Some(open) = comparison(recommended) {
+            format!(
+                "{} is best (test {metric} {mean:.1} %), but not significantly better than {} ({}): use the simplest, {}.",
+                best.name,
+                recommended.name,
+                points(open, "difference "),
+                self.of(recommended).map_or(recommended.name, |result| &result.words),
+            )
+        } else if let Some(rival) = simpler {
+            let kind = if best.is_graph_network() && !rival.family.is_graph_network() {
+                "the best family without a graph network"
+            } else {
+                "the best simpler family"
+            };
+            let kind = if self.comparisons.len() == 1 { "the only other family" } else { kind };
+            format!("Use {words}: {} better than {}, {kind}.", better(rival), rival.family.name)
+        } else {
+            let runner = largest(&mut self.families.iter().filter(|result| result.family != best));
+            let runner = runner.map_or_else(String::new, |runner| {
+                format!("; the next, {}, is worse by {}", runner.family.name, points(runner, ""))
+            });
+            let networks = self.families.iter().any(|result| result.family.is_graph_network());
+            let kind = if networks && !best.is_graph_network() { "graph network" } else { "other family" };
+            format!("Use {words}: no {kind} is better{runner}.")
+        };
+        (self.answer, self.recommended) = (answer, Some(recommended));
+    }
+
+    /// Returns sentences about what limits the answer.
+    fn limits(&self, plan: &Plan) -> Vec<String> {
+        let mut notes = Vec::new();
+        if !self.left_out.is_empty() {
+            let each = self.left_out.iter().map(|left| format!("{} ({})", left.family.name, left.reason));
+            notes.push(format!("Not compared: {}.", each.collect::<Vec<_>>().join("; ")));
+        }
+        let (trials, epochs) = effort(plan);
+        let searched = if trials == 1 { "1 trial".to_owned() } else { format!("{trials} trials") };
+        notes.push(format!(
+            "Every family had a search of {searched} on validation nodes, up to {epochs} epochs, and final runs of {} epochs on {} of \
+             {} {}.",
+            plan.rungs.last().map_or(0, |rung| rung.epochs),
+            self.splits,
+            plan.splits.len(),
+            plan.splits_are
+        ));
+        let mut small = Vec::new();
+        if trials < FEW_TRIALS {
+            small.push(format!("{searched} per family"));
+        }
+        if epochs < FEW_EPOCHS {
+            small.push(format!("{epochs} epochs"));
+        }
+        if self.splits < FEW_SPLITS {
+            small.push(if self.splits == 1 { "1 split".to_owned() } else { format!("{} splits", self.splits) });
+        }
+        if !small.is_empty() {
+            notes.push(format!(
+                "The budget was small ({}): families that need more tuning or longer training may be better than shown; give more \
+                 --minutes.",
+                small.join(", ")
+            ));
+        }
+        let [_, validation, test] = plan.sizes;
+        for (nodes, part) in [(validation, "validation"), (test, "test")] {
+            if nodes < FEW_NODES {
+                let node = if nodes == 1 { "node" } else { "nodes" };
+                notes.push(format!("There are only {nodes} {part} {node}, so its metric is mostly chance."));
+            }
+        }
+        notes.extend(plan.notes.iter().cloned());
+        if self.comparisons.iter().any(|comparison| comparison.p.is_some()) {
+            notes.push(
+                "Splits of one graph share nodes, so intervals are too narrow and p-values too small rather than too large.".into(),
+            );
+        }
+        notes
+    }
+}
+
+/// Returns the number of trials of each search, and the most epochs that a trial of it has had.
+fn effort(plan: &Plan) -> (usize, usize) {
+    match &plan.search_cut {
+        Some(cut) => {
+            let trials = if cut.rung == 0 { cut.places.len() } else { plan.rungs[0].trials };
+            let last = if cut.places.is_empty() { cut.rung.saturating_sub(1) } else { cut.rung };
+            (trials, plan.rungs[last].epochs)
+        }
+        None => (plan.rungs[0].trials, plan.rungs.last().map_or(0, |rung| rung.epochs)),
+    }
+}
+
+/// Returns a difference with its interval, such as `0.4 points, 95 % interval -0.3 to 1.1`.
+fn points(comparison: &FamilyComparison, prefix: &str) -> String {
+    let interval = comparison
+        .interval
+        .map_or_else(String::new, |found| format!(", 95 % interval {:.1} to {:.1}", found.low, found.high));
+    format!("{prefix}{:.1} points{interval}", comparison.difference)
+}
+
+/// Returns by how much the best family is better than another.
+fn better(comparison: &FamilyComparison) -> String {
+    let interval = comparison
+        .interval
+        .map_or_else(String::new, |found| format!(" (95 % interval {:.1} to {:.1})", found.low, found.high));
+    format!("{:.1} points{interval}", comparison.difference)
+}
+
+/// Collects the results of all families on the splits that all of them have. Families with results on less than half of the
+/// splits are left out instead.
+fn collect(plan: &Plan, results: &ResultsFile, kind: DeviceKind, left_out: &mut Vec<LeftOut>) -> Vec<FamilyResult> {
+    let splits = plan.final_splits();
+    let mut found = Vec::new();
+    for family in plan.families.iter().map(|of| of.family) {
+        let (trials, failure) = search_summary(plan, family, results, kind);
+        let mut leave = |reason: String| left_out.push(LeftOut { family, reason });
+        let Some(trial) = selected(plan, family, results, kind) else {
+            leave(
+                failure.map_or_else(
+                    || "its search is not complete".into(),
+                    |reason| format!("no trial succeeded: {reason}"),
+                ),
+            );
+            continue;
+        };
+        let records: Vec<_> =
+            splits.iter().map(|split| record_of_split(plan, family, trial, split, results, kind)).collect();
+        let scores: Vec<Option<[f64; 2]>> = records
+            .iter()
+            .map(|record| match record.map(|record| &record.status) {
+                Some(Status::Ok { validation, test, .. }) => Some([100.0 * validation.metric, 100.0 * test.metric]),
+                _ => None,
+            })
+            .collect();
+        let known = scores.iter().flatten().count();
+        if known == 0 || 2 * known < records.iter().flatten().count() {
+            let failure = records.iter().flatten().find_map(|record| match &record.status {
+                Status::Failed { reason } => Some(format!("its final runs failed: {reason}")),
+                Status::Ok { .. } => None,
+            });
+            leave(failure.unwrap_or_else(|| "its final runs are not complete".into()));
+            continue;
+        }
+        found.push((family, trial, trials, scores));
+    }
+    let is_common = |k: &usize| found.iter().all(|(.., scores)| scores[*k].is_some());
+    let common: Vec<usize> = (0..splits.len()).filter(is_common).collect();
+    let result = |(family, trial, trials, scores): &(Family, _, usize, Vec<Option<[f64; 2]>>)| {
+        let trial: &crate::benchmark::Trial = trial;
+        let summary =
+            |side: usize| Summary::of(common.iter().filter_map(|&k| scores[k].map(|pair| pair[side])).collect());
+        FamilyResult {
+            family: *family,
+            words: describe(*family, &trial.settings, trial.balanced),
+            settings: trial.settings,
+            balanced: trial.balanced,
+            trials: *trials,
+            validation: summary(0),
+            test: summary(1),
+        }
+    };
+    if common.is_empty() { Vec::new() } else { found.iter().map(result).collect() }
+}
+
+/// Compares the best family with all others.
+fn compare(families: &[FamilyResult], best: Family) -> Vec<FamilyComparison> {
+    let Some(first) = families.iter().find(|result| result.family == best) else { return Vec::new() };
+    let others = families.iter().filter(|result| result.family != best);
+    let mut comparisons: Vec<FamilyComparison> = others
+        .map(|other| {
+            let (a, b) = (&first.test.values, &other.test.values);
+            let test = paired_t(a, b).ok();
+            let difference = first.test.mean - other.test.mean;
+            // Equal on every split: neither is better, and no test is needed.
+            let is_equal = a.len() > 1 && a.iter().zip(b).all(|(a, b)| a == b);
+            FamilyComparison {
+                best,
+                family: other.family,
+                difference,
+                interval: test.map(|test| test.interval),
+                p: test.map(|test| test.p),
+                holm: None,
+                wilcoxon: wilcoxon(a, b).ok().map(|test| test.p),
+                verdict: if is_equal { Verdict::Open } else { Verdict::Untested },
+            }
+        })
+        .collect();
+    let p: Vec<f64> = comparisons.iter().filter_map(|comparison| comparison.p).collect();
+    let mut corrected = holm(&p).unwrap_or_default().into_iter();
+    for comparison in comparisons.iter_mut().filter(|comparison| comparison.p.is_some()) {
+        comparison.holm = corrected.next();
+        let is_worse = comparison.holm.is_some_and(|p| p < ALPHA) && comparison.difference > 0.0;
+        comparison.verdict = if is_worse { Verdict::Worse } else { Verdict::Open };
+    }
+    comparisons
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns a benchmark with these test metrics.
+    fn benchmark(values: &[(&str, &[f64])]) -> Benchmark {
+        let result = |(name, values): &(&str, &[f64])| {
+            let family = Family::named(name).unwrap();
+            let settings = Settings { layers: 2, ..Settings::general(family.kind().unwrap()) };
+            FamilyResult {
+                family,
+                words: describe(family, &settings, false),
+                settings,
+                balanced: false,
+                trials: 8,
+                validation: Summary::of(values.to_vec()),
+                test: Summary::of(values.to_vec()),
+            }
+        };
+        let families: Vec<FamilyResult> = values.iter().map(result).collect();
+        let best = families.iter().rev().max_by(|a, b| a.test.mean.total_cmp(&b.test.mean)).map(|best| best.family);
+        let comparisons = best.map(|best| compare(&families, best)).unwrap_or_default();
+        let mut found = Benchmark {
+            dataset: "x".into(),
+            metric: "accuracy".into(),
+            answer: String::new(),
+            recommended: None,
+            best,
+            notes: Vec::new(),
+            splits: values.first().map_or(0, |(_, values)| values.len()),
+            families,
+            comparisons,
+            left_out: Vec::new(),
+        };
+        found.conclude();
+        found
+    }
+
+    const LOW: [f64; 5] = [70.0, 71.0, 70.5, 69.5, 70.2];
+    const HIGH: [f64; 5] = [80.1, 81.0, 80.4, 79.6, 80.1];
+    const ALSO_HIGH: [f64; 5] = [80.0, 80.9, 80.7, 79.5, 80.0];
+
+    #[test]
+    fn significant_differences_decide() {
+        let found = benchmark(&[("mlp", &LOW), ("supergat-mx", &HIGH)]);
+        assert_eq!(found.recommended.unwrap().name, "supergat-mx");
+        let expected = "Use supergat-mx with 2 layers: 10.0 points (95 % interval 9.9 to 10.1) better than mlp, the only other family.";
+        assert_eq!(found.answer, expected);
+        let found = benchmark(&[("mlp", &LOW), ("gcn", &LOW), ("supergat-mx", &HIGH)]);
+        assert!(found.answer.ends_with("better than gcn, the best simpler family."), "{}", found.answer);
+    }
+
+    #[test]
+    fn the_simplest_of_equals_is_used() {
+        let found = benchmark(&[("mlp", &LOW), ("gcn", &ALSO_HIGH), ("gat-go", &HIGH)]);
+        assert_eq!(found.recommended.unwrap().name, "gcn");
+        assert!(
+            found.answer.starts_with(
+                "gat-go is best (test accuracy 80.2 %), but not significantly better than gcn (difference 0.0 points"
+            ),
+            "{}",
+            found.answer
+        );
+        assert!(found.answer.ends_with(": use the simplest, gcn with 2 layers."), "{}", found.answer);
+        let found = benchmark(&[("mlp", &HIGH), ("gcn", &LOW), ("gat-go", &LOW)]);
+        assert!(
+            found.answer.starts_with("Use mlp with 2 layers: no graph network is better; the next, g"),
+            "{}",
+            found.answer
+        );
+        // Equal everywhere: no test is needed.
+        let found = benchmark(&[("mlp", &HIGH), ("gcn", &HIGH)]);
+        assert_eq!((found.recommended.unwrap().name, found.best.unwrap().name), ("mlp", "mlp"));
+    }
+
+    #[test]
+    fn claims_nothing_without_tests() {
+        assert_eq!(benchmark(&[]).answer, "Nothing can be recommended: no family has results.");
+        let alone = benchmark(&[("mlp", &LOW)]);
+        assert_eq!(alone.answer, "Only mlp with 2 layers ran (test accuracy 70.2 %), so nothing was compared.");
+        let once = benchmark(&[("mlp", &[70.0]), ("gcn", &[90.0])]);
+        assert_eq!(
+            once.answer,
+            "gcn with 2 layers has the best mean test accuracy (90.0 % on 1 split), but the difference to mlp cannot be tested: this is \
+             no more than a hint."
+        );
+        assert_eq!(once.comparisons[0].verdict, Verdict::Untested);
+    }
+}
