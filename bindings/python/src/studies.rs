@@ -1,4 +1,4 @@
-//! Recommendation, comparison, tuning and the list of known datasets. Results are JSON.
+//! Recommendation, comparison, tuning, benchmarks and the list of known datasets. Results are JSON.
 
 use crate::errors::{exception, guarded};
 use crate::graph::Graph;
@@ -8,9 +8,11 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::json;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use supergat::data::{SplitChoice, registry};
 use supergat::lab::Resources;
+use supergat::lab::benchmark::{self, Benchmark, BenchmarkEvent, FAMILIES, Family, Limit, Request};
 use supergat::lab::compare::{ComparedRun, Sample};
 use supergat::lab::recipe::Known;
 use supergat::lab::sweep::ResultsFile;
@@ -135,4 +137,60 @@ pub fn tune(
     };
     let trials: Vec<_> = tuned.trials.iter().map(trial).collect();
     Ok(json!({ "trials": trials, "best": tuned.best, "interrupted": tuned.interrupted }).to_string())
+}
+
+/// Compares families of models on a graph. Returns the answer, all families and comparisons, and the settings of the
+/// recommended family.
+#[pyfunction]
+#[pyo3(signature = (graph, *, minutes, seed, threads, metric=None, families=Vec::new(), keep_split=false, device="cpu", tf32=false))]
+#[allow(clippy::too_many_arguments)]
+pub fn benchmark(
+    py: Python<'_>,
+    graph: &Graph,
+    minutes: f64,
+    seed: u64,
+    threads: usize,
+    metric: Option<String>,
+    families: Vec<String>,
+    keep_split: bool,
+    device: &str,
+    tf32: bool,
+) -> PyResult<String> {
+    let failed = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
+    let device: DeviceChoice = device.parse().map_err(|reason| PyValueError::new_err(format!("device: {reason}")))?;
+    let resources = Resources { device, tf32, ..threads.into() };
+    resources.check().map_err(|error| exception(error.into()))?;
+    let families = match families.is_empty() {
+        true => FAMILIES.to_vec(),
+        false => families.iter().map(|name| name.parse::<Family>()).collect::<Result<_, _>>().map_err(|error| failed(&error))?,
+    };
+    let request = Request { families, metric, seed, keep_split };
+    let limit = Limit::minutes(minutes);
+    let dataset = Arc::clone(&graph.dataset);
+    let folder = tempfile::tempdir()?;
+    let mut results = ResultsFile::open(&folder.path().join("results.jsonl")).map_err(|error| failed(&error))?;
+    let stop = AtomicBool::new(false);
+    let observe = |_: BenchmarkEvent<'_>| match stop.load(Ordering::Relaxed) {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
+    };
+    let found = crate::model::interruptible(py, &stop, &|_| Ok(()), || {
+        let mut plan = benchmark::plan(&dataset, &request, resources, limit).map_err(|error| error.to_string())?;
+        benchmark::run(&dataset, &mut plan, &mut results, resources, Some(limit), |_| Ok(()), observe)
+            .map_err(|error| error.to_string())?;
+        Ok::<_, String>(json!({ "benchmark": Benchmark::new(&plan, &results), "plan": plan }))
+    })?;
+    let mut found = found.map_err(|error| failed(&error))?;
+    let names = &graph.dataset.class_names;
+    let mut result = found["benchmark"].take();
+    for family in result["families"].as_array_mut().into_iter().flatten() {
+        let settings: Result<supergat::Settings, _> = serde_json::from_value(family["settings"].take());
+        let mut settings = settings_of(&settings.map_err(|error| failed(&error))?, names);
+        if family["balanced"] == true {
+            settings["class_weight"] = json!("balanced");
+        }
+        family["settings"] = settings;
+    }
+    result["plan"] = found["plan"].take();
+    Ok(result.to_string())
 }

@@ -295,6 +295,16 @@ def test_tuning_of_deep_networks(graph: Graph) -> None:
     assert supergat.train(graph, **settings).runs[0].epochs <= 16
 
 
+def test_benchmark(graph: Graph) -> None:
+    found = supergat.benchmark(graph, minutes=0.05, families=["mlp", "gcn"], n_jobs=2, random_state=3)
+    compared = [family["family"] for family in found["families"]]
+    assert len(compared) + len(found["left_out"]) == 2 and found["recommended"] in compared
+    assert found.answer == found["answer"] and found["plan"]["seed"] == 3
+    settings = {name: value for name, value in found.settings.items() if value is not None}
+    assert supergat.train(graph, **(settings | {"max_epochs": 2})).runs[0].epochs == 2
+    assert "<table" in found._repr_html_()
+
+
 def test_recommendation(graph: Graph) -> None:
     found = supergat.recommend(graph)
     assert found.model in supergat.model_names()

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
+use std::sync::LazyLock;
 use supergat_core::hyperparameters::{HYPERPARAMETERS, Hyperparameter, Value};
 use supergat_core::layers::{Boundary, Contrast};
 use supergat_core::{
@@ -301,8 +302,8 @@ impl Settings {
     /// Returns the published settings for a task: `node`, `link`, `attention`, `node-4-layer` or
     /// `attention-4-layer`.
     pub fn published_for(task: &str, dataset: &str, model: ModelKind) -> Option<Self> {
-        let all: Json = serde_json::from_str(PRESETS).expect("checked by a test");
-        let entry = all.get(dataset)?.get(task)?.get(model.to_string())?;
+        static PARSED: LazyLock<Json> = LazyLock::new(|| serde_json::from_str(PRESETS).expect("checked by a test"));
+        let entry = PARSED.get(dataset)?.get(task)?.get(model.to_string())?;
         let mut settings = Self::general(model);
         let attends = model.form().is_some();
         if dataset == supergat_data::random_partition::NAME {

@@ -152,6 +152,18 @@ def compare(
     a: tuple[str, Sequence[tuple[int, float]]], b: tuple[str, Sequence[tuple[int, float]]], dataset: str, metric: str
 ) -> str: ...
 def datasets() -> str: ...
+def benchmark(
+    graph: Graph,
+    *,
+    minutes: float,
+    seed: int,
+    threads: int,
+    metric: str | None = None,
+    families: Sequence[str] = (),
+    keep_split: bool = False,
+    device: str = "cpu",
+    tf32: bool = False,
+) -> str: ...
 def tune(
     graph: Graph,
     model: str,

@@ -1,4 +1,4 @@
-"""Recommendation, comparison, tuning, known datasets, and the paper's results."""
+"""Recommendation, comparison, tuning, benchmarks, known datasets, and the paper's results."""
 
 from __future__ import annotations
 
@@ -73,6 +73,35 @@ class Tuned(_Result):
         return {name: str(value) for name, value in settings.items() if value is not None}
 
 
+class Benchmark(_Result):
+    """Answer to "which model for my graph?", with the results of all families."""
+
+    title = "Benchmark"
+
+    @property
+    def answer(self) -> str:
+        """The answer in one sentence."""
+        found: str = self["answer"]
+        return found
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Settings of the recommended family, for :func:`supergat.train`."""
+        for family in self["families"]:
+            if family["family"] == self["recommended"]:
+                found: dict[str, Any] = family["settings"]
+                return found
+        raise ValueError("benchmark: no family has results; give more minutes")
+
+    def _rows(self) -> dict[str, str]:
+        families = sorted(self["families"], key=lambda family: -family["test"]["mean"])
+        means = {family["words"]: f"{family['test']['mean']:.2f} ± {family['test']['std']:.2f} %" for family in families}
+        return {"answer": self.answer, "metric": self["metric"], **means}
+
+    def _repr_html_(self) -> str:
+        return html_table(self.title, self._rows(), self["notes"])
+
+
 def recommend(graph: Graph) -> Recommendation:
     """Recommend a model from degree and homophily, by the paper's map. Labels of test nodes are not used.
 
@@ -131,6 +160,69 @@ def _range_text(name: str, values: Any) -> str:
     except TypeError:
         raise TypeError(f"search: expected a range such as '2..8' or a list for {name}, found {values!r}") from None
     return ",".join(str(value).lower() if isinstance(value, bool) else str(value) for value in listed)
+
+
+def benchmark(
+    graph: Graph,
+    minutes: float = 10,
+    *,
+    metric: str | None = None,
+    families: Iterable[str] = (),
+    keep_split: bool = False,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    device: str = "cpu",
+    tf32: bool = False,
+) -> Benchmark:
+    """Compare families of models on a graph: which one to use, and how much better it is.
+
+    Every family gets the same search on validation nodes; its selected settings run on redrawn splits. The answer is the
+    simplest family that is not significantly worse than the best.
+
+    Parameters
+    ----------
+    graph : Graph
+    minutes : float
+        Time for measurements, searches and final runs.
+    metric : str, optional
+        ``accuracy``, ``micro-f1``, ``balanced-accuracy``, ``macro-f1``, ``auroc`` or ``average-precision``. By default
+        accuracy, micro-F1 with several classes per node, or AUROC if one of two classes is rare.
+    families : list of str
+        Families to compare; all by default.
+    keep_split : bool
+        Whether all runs have the split of the graph, as splits by time need.
+    random_state : int
+        Seed of trials, runs and splits.
+    n_jobs, device, tf32
+        As for :func:`supergat.train`.
+
+    Examples
+    --------
+    >>> import supergat
+    >>> graph = supergat.load("random-partition:classes=2,nodes=170,degree=6,homophily=0.9")
+    >>> found = supergat.benchmark(graph, minutes=0.02, families=["mlp", "gcn"])
+    >>> len(found["families"]) + len(found["left_out"])
+    2
+    >>> isinstance(found.answer, str)
+    True
+    """
+    threads = thread_count(n_jobs) or thread_count(-1) or 1
+    inner = expect_graph(graph)._inner
+    if not graph.classes or not all(part.size for part in inner.split()):
+        raise ValueError(
+            "graph: expected labelled training, validation and test nodes; add them with Graph.with_labels"
+        )
+    if isinstance(families, str):
+        raise TypeError(f"families: expected a list of names, found {families!r}")
+    if not 0 < minutes < 5e6:
+        raise ValueError(f"minutes: expected a positive number, found {minutes!r}")
+    if not isinstance(device, str):
+        raise TypeError(f"device: expected a name such as 'cpu' or 'cuda', found {device!r}")
+    found = _supergat.benchmark(
+        inner, minutes=float(minutes), seed=check_seed(random_state, "random_state"), threads=threads, metric=metric,
+        families=list(families), keep_split=bool(keep_split), device=device, tf32=bool(tf32),
+    )  # fmt: skip
+    return Benchmark(json.loads(found))
 
 
 def tune(

@@ -44,12 +44,16 @@ impl Cost {
         Ok(cost)
     }
 
-    /// Returns the seconds of a run, where `base` is the usual trial of the same form.
-    pub(super) fn of(&self, trial: &Trial, base: &Trial, epochs: usize) -> f64 {
-        let size = |settings: &Settings| (settings.layers * settings.hidden * settings.heads) as f64;
-        let ratio = (size(&trial.settings) / size(&base.settings)).max(LEAST);
-        self.fixed + epochs as f64 * self.epoch[trial.number % 2] * ratio
+    /// Returns the seconds of a run of trial `number`, whose network has some size relative to the usual one.
+    pub(super) fn of(&self, number: usize, size: f64, epochs: usize) -> f64 {
+        self.fixed + epochs as f64 * self.epoch[number % 2] * size
     }
+}
+
+/// Returns the size of the network of a trial, relative to that of the usual trial of the same form.
+pub(super) fn relative_size(trial: &Trial, usual: &Trial) -> f64 {
+    let size = |settings: &Settings| (settings.layers * settings.hidden * settings.heads) as f64;
+    (size(&trial.settings) / size(&usual.settings)).max(LEAST)
 }
 
 /// Returns the seconds of a run apart from its epochs, and of one epoch.

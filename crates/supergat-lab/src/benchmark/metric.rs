@@ -27,7 +27,7 @@ impl MetricChoice {
     /// Chooses the metric of a dataset, with notes about the choice. `name` is one of [`METRICS`]; without it, accuracy or
     /// micro-F1 is chosen, or AUROC if one of two classes is rare. Fails if a named metric is undefined.
     pub fn new(dataset: &Dataset, name: Option<&str>) -> Result<(Self, Vec<String>), String> {
-        let counts = class_counts(dataset);
+        let counts = class_counts(dataset, true);
         let labelled: u64 = counts.iter().sum();
         let rarest = (0..counts.len()).min_by_key(|&class| counts[class]);
         let is_rare = |class: &usize| counts.len() == 2 && (counts[*class] as f64) < RARE * labelled as f64;
@@ -93,17 +93,18 @@ impl MetricChoice {
 /// Returns whether weights of classes are searched: the largest class of the training nodes has at least three times as many
 /// as the smallest.
 pub(super) fn is_imbalanced(dataset: &Dataset) -> bool {
-    let counts = class_counts(dataset);
+    let counts = class_counts(dataset, false);
     let (least, most) = (counts.iter().min().copied().unwrap_or(0), counts.iter().max().copied().unwrap_or(0));
     least > 0 && most as f64 >= IMBALANCED * least as f64
 }
 
-/// Returns the number of training nodes of every class; none if nodes may have several.
-fn class_counts(dataset: &Dataset) -> Vec<u64> {
+/// Returns the number of training nodes of every class, and of validation nodes if wanted; none if nodes may have several.
+fn class_counts(dataset: &Dataset, with_validation: bool) -> Vec<u64> {
     let mut counts = vec![0; dataset.classes()];
     for example in &dataset.examples {
         let Labels::Single { of, .. } = &example.labels else { return Vec::new() };
-        for &node in example.train.iter().chain(&example.validation) {
+        let more = if with_validation { &example.validation[..] } else { &[] };
+        for &node in example.train.iter().chain(more) {
             if let Some(count) = counts.get_mut(of[node as usize] as usize) {
                 *count += 1;
             }

@@ -1,7 +1,7 @@
 //! The plan of a benchmark: numbers of trials, epochs and splits, chosen from measured times.
 
 use crate::benchmark::BenchmarkError;
-use crate::benchmark::cost::Cost;
+use crate::benchmark::cost::{Cost, relative_size};
 use crate::benchmark::families::{FAMILIES, Family, Trial, TrialContext};
 use crate::benchmark::metric::{MetricChoice, is_imbalanced};
 use crate::benchmark::splits::{MOST, SplitPlan, sizes, splits};
@@ -9,6 +9,7 @@ use crate::checkpoints::dataset_hash;
 use crate::device::Resources;
 use crate::settings::Settings;
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 use supergat_core::ModelKind;
 use supergat_data::Dataset;
@@ -230,7 +231,15 @@ impl Plan {
     }
 
     /// Sets rungs and splits to those of the ladder; returns the estimated seconds of all runs.
-    fn set(&mut self, [trials, epochs, most_splits]: [usize; 3], all: &[SplitPlan], workers: f64) -> f64 {
+    ///
+    /// `sizes` are the relative sizes of the networks of all trials, by family.
+    fn set(
+        &mut self,
+        [trials, epochs, most_splits]: [usize; 3],
+        all: &[SplitPlan],
+        sizes: &HashMap<&'static str, Vec<f64>>,
+        workers: f64,
+    ) -> f64 {
         let mut rungs = vec![trials];
         while rungs.len() < RUNGS && rungs[rungs.len() - 1] > 1 {
             rungs.push(rungs[rungs.len() - 1] / 2);
@@ -241,12 +250,11 @@ impl Plan {
         self.splits = all[..most_splits.min(all.len())].to_vec();
         let (mut search, mut finals) = (0.0, 0.0);
         for FamilyPlan { family, cost } in &self.families {
+            let sizes = sizes.get(family.name).map_or(&[][..], Vec::as_slice);
             let mean = |epochs: usize| {
-                let seconds = |number: usize| {
-                    let base = self.trial(*family, number % 2, epochs)?;
-                    Some(cost.of(&self.trial(*family, number, epochs)?, &base, epochs))
-                };
-                (0..trials).filter_map(seconds).sum::<f64>() / trials as f64
+                let seconds =
+                    sizes.iter().enumerate().take(trials).map(|(number, &size)| cost.of(number, size, epochs));
+                seconds.sum::<f64>() / trials as f64
             };
             search += self.rungs.iter().map(|rung| rung.trials as f64 * mean(rung.epochs)).sum::<f64>();
             finals += self.splits.len() as f64 * mean(epochs);
@@ -303,10 +311,16 @@ pub fn plan(dataset: &Dataset, request: &Request, resources: Resources, limit: L
     };
     let time = ((FILLED - limit.used()) * limit.time.as_secs_f64()).max(0.0);
     let all = &all[..all.len().min(MOST)];
+    let mut sizes: HashMap<&'static str, Vec<f64>> = HashMap::new();
+    for FamilyPlan { family, .. } in &plan.families {
+        let trial = |number| plan.trial(*family, number, 1);
+        let size = |number| Some(relative_size(&trial(number)?, &trial(number % 2)?));
+        sizes.insert(family.name, (0..LADDER[0][0]).filter_map(size).collect());
+    }
     loop {
         let few = plan.families.len() <= FEW;
         let steps = if few { &LADDER[..] } else { &LADDER[..=USEFUL] };
-        if steps.iter().any(|&step| plan.set(step, all, workers) <= time) || plan.families.len() <= 1 {
+        if steps.iter().any(|&step| plan.set(step, all, &sizes, workers) <= time) || plan.families.len() <= 1 {
             return Ok(plan);
         }
         // The family that takes most time.

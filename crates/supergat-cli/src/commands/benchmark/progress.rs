@@ -45,7 +45,7 @@ impl BenchmarkProgress {
         let text = match event {
             BenchmarkEvent::Epoch => return,
             BenchmarkEvent::Part(part) => {
-                part.clone_into(&mut state.part);
+                state.part = (*part).to_owned();
                 state.part.clone()
             }
             BenchmarkEvent::Run(done, all) => {
