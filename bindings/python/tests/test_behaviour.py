@@ -191,10 +191,11 @@ def test_hyperparameters_reach_the_model(graph: Graph, row: dict[str, Any]) -> N
     else:
         other = not default if isinstance(default, bool) else default + 1 if isinstance(default, int) else default / 2
     value = 2 if row["name"] == "max_epochs" else other
-    model = {"Constraints": "cgat-full-supervised", "Label": "label-propagation"}.get(row["group"].split()[0], "supergat-mx")
-    # Label reuse needs labels as input, and label propagation has no epochs.
+    models = {"Constraints": "cgat-full-supervised", "Label": "label-propagation", "Boosted": "trees"}
+    model = models.get(row["group"].split()[0], "supergat-mx")
+    # Label reuse needs labels as input, and models that are no networks have no epochs.
     others: dict[str, Any] = {"label_input": 0.5} if row["name"] == "label_reuse" else {}
-    if model != "label-propagation":
+    if model not in ("label-propagation", "trees"):
         others["max_epochs"] = 2
     training = supergat.train(graph, model, **(others | {row["name"]: value}))
     assert training.settings[row["name"]] == value

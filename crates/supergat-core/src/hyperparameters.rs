@@ -54,6 +54,8 @@ pub enum Group {
     EarlyStopping,
     /// Steps of `label-propagation`.
     Propagation,
+    /// Number and shape of the trees of `trees`.
+    Trees,
     /// Correct and Smooth, after the training of any model.
     CorrectAndSmooth,
 }
@@ -67,6 +69,7 @@ impl Group {
             Self::Constraints => matches!(model, ModelKind::Constrained { .. }),
             Self::ClassConstraints => model == ModelKind::Constrained { by_classes: true },
             Self::Propagation => model == ModelKind::LabelPropagation,
+            Self::Trees => model == ModelKind::Trees,
             Self::CorrectAndSmooth => true,
         }
     }
@@ -80,6 +83,7 @@ impl Group {
             Self::Constraints | Self::ClassConstraints => "Constraints (cgat* only)",
             Self::EarlyStopping => "Early stopping",
             Self::Propagation => "Label propagation (label-propagation only)",
+            Self::Trees => "Boosted trees (trees only)",
             Self::CorrectAndSmooth => "Correct and Smooth",
         }
     }
@@ -261,7 +265,7 @@ const STEPS: (u64, u64) = (1, 1_000_000);
 const HEADS: (u64, u64) = (1, MAX_HEADS as u64);
 
 /// All hyperparameters, in the order of documentation and help texts. See [`Hyperparameter`] for an example.
-pub const HYPERPARAMETERS: [Hyperparameter; 45] = [
+pub const HYPERPARAMETERS: [Hyperparameter; 53] = [
     whole("layers", Group::Network, (1, 1000), 2, "Number of layers (L)"),
     by_attention(
         "hidden",
@@ -438,6 +442,44 @@ pub const HYPERPARAMETERS: [Hyperparameter; 45] = [
         "Share of the neighbours in a step of label propagation; known labels have the rest (alpha)",
     ),
     whole("propagation_iterations", Group::Propagation, STEPS, 50, "Number of steps of label propagation"),
+    whole("tree_count", Group::Trees, (1, 100_000), 500, "Maximum number of trees per class"),
+    number(
+        "tree_lr",
+        Group::Trees,
+        Range::Share,
+        0.1,
+        "Factor of the values of each tree (learning rate); with a lower one, more trees are needed",
+    ),
+    whole("tree_depth", Group::Trees, (1, 64), 6, "Maximum depth of a tree: the number of questions before a leaf"),
+    number(
+        "tree_l2",
+        Group::Trees,
+        Range::NotNegative,
+        1.0,
+        "Penalty on the squared values of leaves, which makes them smaller (L2)",
+    ),
+    number(
+        "tree_node_share",
+        Group::Trees,
+        Range::Share,
+        0.8,
+        "Share of the training nodes that each tree is grown from",
+    ),
+    number("tree_column_share", Group::Trees, Range::Share, 0.5, "Share of the columns that each tree may ask for"),
+    whole(
+        "tree_patience",
+        Group::Trees,
+        (1, 100_000),
+        50,
+        "Stop after this number of trees without a lower validation loss of the class",
+    ),
+    whole(
+        "tree_components",
+        Group::Trees,
+        (1, 4096),
+        128,
+        "Maximum number of columns per node; where there are more, trees read this number of principal components",
+    ),
     switch(
         "correct_and_smooth",
         Group::CorrectAndSmooth,

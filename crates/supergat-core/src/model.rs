@@ -136,7 +136,7 @@ impl<D: Device> Network<D> {
                 ModelKind::Attention { form, .. } => attention(form, false)?,
                 ModelKind::Convolution(convolution) => Mixing::Convolution(convolution),
                 ModelKind::Mlp => Mixing::Identity,
-                ModelKind::LabelPropagation => unreachable!("refused above"),
+                ModelKind::LabelPropagation | ModelKind::Trees => unreachable!("refused above"),
             };
             let layer = Layer::at(device, Site::layer(number, !layers.is_empty()), shape, mixing, blocks)?;
             input = layer.output.layout();

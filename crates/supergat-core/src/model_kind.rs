@@ -38,11 +38,13 @@ pub enum ModelKind {
     Mlp,
     /// Label propagation: a baseline that is not a network.
     LabelPropagation,
+    /// Gradient-boosted trees on the columns of a node and of its neighbours: a baseline that is not a network.
+    Trees,
 }
 
 impl ModelKind {
     /// All model kinds.
-    pub const ALL: [Self; 18] = {
+    pub const ALL: [Self; 19] = {
         const fn of(form: Form, self_supervised: bool) -> ModelKind {
             ModelKind::Attention { form, self_supervised }
         }
@@ -65,6 +67,7 @@ impl ModelKind {
             Self::Convolution(Convolution::SageRoot),
             Self::Mlp,
             Self::LabelPropagation,
+            Self::Trees,
         ]
     };
 
@@ -73,10 +76,10 @@ impl ModelKind {
     /// ```
     /// use supergat_core::ModelKind;
     /// assert!(ModelKind::Mlp.is_network());
-    /// assert!(!ModelKind::LabelPropagation.is_network());
+    /// assert!(!ModelKind::LabelPropagation.is_network() && !ModelKind::Trees.is_network());
     /// ```
     pub fn is_network(self) -> bool {
-        self != Self::LabelPropagation
+        !matches!(self, Self::LabelPropagation | Self::Trees)
     }
 
     /// Returns the form of attention; `None` for networks without attention.
@@ -84,7 +87,7 @@ impl ModelKind {
         match self {
             Self::Attention { form, .. } => Some(form),
             Self::Constrained { .. } => Some(Form::Go),
-            Self::Convolution(_) | Self::Mlp | Self::LabelPropagation => None,
+            Self::Convolution(_) | Self::Mlp | Self::LabelPropagation | Self::Trees => None,
         }
     }
 
@@ -126,6 +129,7 @@ impl fmt::Display for ModelKind {
             Self::Convolution(Convolution::SageRoot) => f.pad("sage-root"),
             Self::Mlp => f.pad("mlp"),
             Self::LabelPropagation => f.pad("label-propagation"),
+            Self::Trees => f.pad("trees"),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Estimate of the memory of a training, before it starts.
 
+use crate::baselines;
 use crate::device::{DeviceChoice, Resources};
 use crate::runs::prepare;
 use crate::settings::Settings;
@@ -7,6 +8,7 @@ use serde::Serialize;
 use supergat_core::kernels::HeadLayout;
 use supergat_core::{Architecture, Example, Features, Model, ModelKind, Network, Prepared, Result};
 use supergat_data::Dataset;
+use supergat_numerics::node_columns;
 
 /// Memory of a training in bytes. On a GPU, parameters and workspace are in the memory of the GPU.
 ///
@@ -105,7 +107,7 @@ pub fn estimate(
     let resources = resources.into().resolved();
     let architecture = settings.architecture(dataset);
     if !settings.model.is_network() {
-        return Ok(baseline(dataset, seeds, &resources, (loaded, peak)));
+        return Ok(baseline(dataset, settings, seeds, &resources, (loaded, peak)));
     }
     architecture.check()?;
     let parameters = architecture.parameter_bytes::<f32>();
@@ -141,16 +143,52 @@ pub fn estimate(
     Ok(Estimate { loaded, parameters, workspace, runs_at_once, results, peak, gpu })
 }
 
-/// Estimates the memory of models that are not networks: links with values, and a few rows of numbers per node.
-fn baseline(dataset: &Dataset, seeds: usize, resources: &Resources, (loaded, peak): (u64, u64)) -> Estimate {
-    const ROWS: usize = 5;
-    let edges: usize = dataset.examples.iter().map(|example| example.graph.edges()).sum();
-    let rows = dataset.nodes() * dataset.classes().next_multiple_of(8);
-    let workspace = ((edges + ROWS * rows) * size_of::<f64>()) as u64;
+/// Estimates the memory of models that are not networks.
+fn baseline(
+    dataset: &Dataset,
+    settings: &Settings,
+    seeds: usize,
+    resources: &Resources,
+    (loaded, peak): (u64, u64),
+) -> Estimate {
+    let workspace = match settings.model {
+        ModelKind::Trees => trees(dataset, settings, resources.threads),
+        _ => propagation(dataset),
+    };
     let runs_at_once = resources.threads.clamp(1, seeds.max(1)) as u64;
     let results = runs_at_once * (dataset.nodes() * dataset.classes() * size_of::<f32>()) as u64;
     let peak = peak.max(loaded + runs_at_once * (workspace + RUN) + results + PROGRAM);
     Estimate { loaded, parameters: 0, workspace, runs_at_once, results, peak, gpu: None }
+}
+
+/// Returns the number of bytes of label propagation: links with values, and a few rows of numbers per node.
+fn propagation(dataset: &Dataset) -> u64 {
+    const ROWS: usize = 5;
+    let edges: usize = dataset.examples.iter().map(|example| example.graph.edges()).sum();
+    let rows = dataset.nodes() * dataset.classes().next_multiple_of(8);
+    ((edges + ROWS * rows) * size_of::<f64>()) as u64
+}
+
+/// Returns the number of bytes of growing boosted trees: features as rows, columns of training and validation nodes, and
+/// for every class at a time, the bins of the columns and the histograms of the nodes of a level.
+fn trees(dataset: &Dataset, settings: &Settings, threads: usize) -> u64 {
+    const BINS: usize = 256;
+    let width = baselines::tree_width(dataset.features(), settings);
+    let columns = node_columns::count(width) as u64;
+    let nodes = |list: fn(&Example<f32>) -> usize| dataset.examples.iter().map(list).sum::<usize>();
+    let train = nodes(|example| example.train.len());
+    let rows = (train + nodes(|example| example.validation.len())) as u64;
+    let is_copied = width < dataset.features()
+        || dataset.examples.iter().any(|example| matches!(*example.features, Features::Sparse(_)));
+    let copied = if is_copied { (size_of::<f32>() * dataset.nodes() * width) as u64 } else { 0 };
+    // Columns as rows of `f32` and then as columns of `f64`.
+    let table = rows * columns * (size_of::<f32>() + size_of::<f64>()) as u64;
+    let at_once = threads.clamp(1, dataset.classes().max(1)) as u64;
+    let depth = settings.trees().depth.min(u32::BITS as usize - 1) as u32;
+    // A node has some weight, so no level has more nodes than rows. Two levels exist at a time.
+    let level = (2_u64 << depth).min(2 * train as u64);
+    let histograms = level * columns * (BINS.min(train + 1) * 2 * size_of::<f32>()) as u64;
+    copied + table + at_once * (rows * columns * size_of::<u16>() as u64 + histograms)
 }
 
 /// Counts the workspace of one run on a GPU, in bytes. The dataset is placed on the GPU, but no workspace is
@@ -184,7 +222,7 @@ fn placed(example: &Example<f32>, architecture: &Architecture) -> u64 {
     let attributes = match architecture.model {
         ModelKind::Attention { .. } => all,
         ModelKind::Convolution(_) => 8 * weights_of_edges(example),
-        ModelKind::Constrained { .. } | ModelKind::Mlp | ModelKind::LabelPropagation => 0,
+        ModelKind::Constrained { .. } | ModelKind::Mlp | ModelKind::LabelPropagation | ModelKind::Trees => 0,
     };
     let places = if architecture.reads_labels() { 4 * nodes } else { 0 };
     let other = example.bytes() - example.graph.bytes() - features.bytes() - all + nodes + places;
@@ -203,7 +241,7 @@ fn copies_for_gpu(example: &Example<f32>, architecture: &Architecture) -> u64 {
     let weights = match architecture.model {
         ModelKind::Attention { .. } => 4 * weights_of_edges(example),
         ModelKind::Convolution(_) => 8 * weights_of_edges(example),
-        ModelKind::Constrained { .. } | ModelKind::Mlp | ModelKind::LabelPropagation => 0,
+        ModelKind::Constrained { .. } | ModelKind::Mlp | ModelKind::LabelPropagation | ModelKind::Trees => 0,
     };
     (4 * (example.graph.nodes() + example.graph.edges()) + sparse) as u64 + weights
 }

@@ -128,6 +128,30 @@ pub struct Settings {
     /// Number of steps of label propagation; `label-propagation` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub propagation_iterations: Option<usize>,
+    /// Maximum number of trees per class; `trees` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree_count: Option<usize>,
+    /// Factor of the values of each tree; `trees` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree_lr: Option<f64>,
+    /// Maximum depth of a tree; `trees` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree_depth: Option<usize>,
+    /// Penalty on the squared values of leaves; `trees` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree_l2: Option<f64>,
+    /// Share of the training nodes that each tree is grown from; `trees` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree_node_share: Option<f64>,
+    /// Share of the columns that each tree may ask for; `trees` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree_column_share: Option<f64>,
+    /// Number of trees without a lower validation loss after which no more are grown; `trees` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree_patience: Option<usize>,
+    /// Maximum number of columns per node before principal components replace them; `trees` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tree_components: Option<usize>,
     /// Whether predictions are corrected and smoothed; the following settings are present if they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correct_and_smooth: Option<bool>,
@@ -155,6 +179,20 @@ pub struct Settings {
     /// Index of the positive one of two classes, for metrics and thresholds; the second if `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub positive: Option<usize>,
+}
+
+/// Settings of boosted trees.
+#[derive(Debug, Clone, Copy)]
+#[cfg_attr(not(feature = "trees"), expect(dead_code, reason = "only training reads all of them"))]
+pub(crate) struct TreeSettings {
+    pub(crate) count: usize,
+    pub(crate) lr: f64,
+    pub(crate) depth: usize,
+    pub(crate) l2: f64,
+    pub(crate) node_share: f64,
+    pub(crate) column_share: f64,
+    pub(crate) patience: usize,
+    pub(crate) components: usize,
 }
 
 impl Settings {
@@ -209,6 +247,14 @@ impl Settings {
             early_stop_metric_change: number("early_stop_metric_change"),
             propagation_alpha: optional("propagation_alpha"),
             propagation_iterations: optional_whole("propagation_iterations"),
+            tree_count: optional_whole("tree_count"),
+            tree_lr: optional("tree_lr"),
+            tree_depth: optional_whole("tree_depth"),
+            tree_l2: optional("tree_l2"),
+            tree_node_share: optional("tree_node_share"),
+            tree_column_share: optional("tree_column_share"),
+            tree_patience: optional_whole("tree_patience"),
+            tree_components: optional_whole("tree_components"),
             correct_and_smooth: None,
             correct_alpha: None,
             correct_iterations: None,
@@ -290,6 +336,14 @@ impl Settings {
             margin_b: kept(self.margin_b, general.margin_b),
             propagation_alpha: kept(self.propagation_alpha, general.propagation_alpha),
             propagation_iterations: kept(self.propagation_iterations, general.propagation_iterations),
+            tree_count: kept(self.tree_count, general.tree_count),
+            tree_lr: kept(self.tree_lr, general.tree_lr),
+            tree_depth: kept(self.tree_depth, general.tree_depth),
+            tree_l2: kept(self.tree_l2, general.tree_l2),
+            tree_node_share: kept(self.tree_node_share, general.tree_node_share),
+            tree_column_share: kept(self.tree_column_share, general.tree_column_share),
+            tree_patience: kept(self.tree_patience, general.tree_patience),
+            tree_components: kept(self.tree_components, general.tree_components),
             ..self
         }
     }
@@ -384,6 +438,7 @@ impl Settings {
 
     /// Validates the settings for a dataset.
     pub fn check(&self, dataset: &Dataset) -> supergat_core::Result<()> {
+        crate::baselines::check_available(self.model)?;
         if self.model.is_network() {
             self.training().check()?;
             self.architecture(dataset).check()?;
@@ -393,6 +448,23 @@ impl Settings {
             return Err(Error::Hyperparameter { name: "correct_and_smooth", value: "true".into(), reason });
         }
         Ok(())
+    }
+
+    /// Returns the settings of boosted trees.
+    pub(crate) fn trees(&self) -> TreeSettings {
+        let general = Self::general(ModelKind::Trees);
+        let whole = |own: Option<usize>, general: Option<usize>| own.or(general).expect("the model has it");
+        let number = |own: Option<f64>, general: Option<f64>| own.or(general).expect("the model has it");
+        TreeSettings {
+            count: whole(self.tree_count, general.tree_count),
+            lr: number(self.tree_lr, general.tree_lr),
+            depth: whole(self.tree_depth, general.tree_depth),
+            l2: number(self.tree_l2, general.tree_l2),
+            node_share: number(self.tree_node_share, general.tree_node_share),
+            column_share: number(self.tree_column_share, general.tree_column_share),
+            patience: whole(self.tree_patience, general.tree_patience),
+            components: whole(self.tree_components, general.tree_components),
+        }
     }
 
     /// Returns strength and number of the steps of label propagation.
@@ -514,7 +586,7 @@ mod tests {
     #[test]
     fn every_hyperparameter_is_a_setting() {
         let table = supergat_core::hyperparameters::HYPERPARAMETERS;
-        for model in ["cgat-full-supervised", "supergat-mx", "label-propagation"].map(kind) {
+        for model in ["cgat-full-supervised", "supergat-mx", "label-propagation", "trees"].map(kind) {
             let mut settings = Settings::general(model);
             let plain = settings;
             for switch in table.iter().filter_map(|h| h.group.switch()) {

@@ -1,14 +1,16 @@
 //! Numerical methods around the networks: principal components, homophily, t-SNE, ridge regression, feature
-//! propagation, graph layouts, features computed from a graph, and metrics of classifications.
+//! propagation, graph layouts, features computed from a graph, boosted trees, and metrics of classifications.
 //!
 //! They are a crate of their own because they need optimised code even in tests.
 
+pub mod boosted_trees;
 mod eigen;
 pub mod homophily;
 pub mod layout;
 mod links;
 pub mod locality;
 pub mod metrics;
+pub mod node_columns;
 pub mod pca;
 pub mod propagate;
 pub mod propagation;

@@ -30,6 +30,114 @@ pub fn principal_components(x: &SparseMatrix<f32>, components: usize) -> Feature
     Features::Dense { rows: x.rows, columns: components, values }
 }
 
+/// Principal directions of a matrix: the right singular vectors `V` of the centred matrix `Xc = U S V^T`.
+///
+/// ```
+/// use supergat_core::{Features, SparseMatrix};
+/// use supergat_numerics::pca::Directions;
+/// // Three points on a line: [0, 0], [3, 4], [6, 8].
+/// let x = SparseMatrix::new(2, vec![0, 0, 2, 4], vec![0, 1, 0, 1], vec![3.0f32, 4.0, 6.0, 8.0])?;
+/// let line = Directions::of(&x, 1);
+/// let coordinates = line.project(&Features::Sparse(x));
+/// assert!(coordinates.iter().zip([0.0, 5.0, 10.0]).all(|(found, expected)| (found.abs() - expected).abs() < 1e-5));
+/// # Ok::<(), supergat_core::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Directions {
+    components: usize,
+    /// Columns that have entries, in ascending order.
+    used: Vec<u32>,
+    /// A row of `components` numbers per used column.
+    values: Vec<f32>,
+}
+
+impl Directions {
+    /// Computes the first `components` directions, at most as many as there are rows or columns with entries.
+    pub fn of(x: &SparseMatrix<f32>, components: usize) -> Self {
+        let used = used_columns(x);
+        let x = Centred::new(x);
+        let components = components.min(x.rows).min(x.columns);
+        let mut values = vec![0.0; x.columns * components];
+        if components > 0 {
+            let width = components.next_multiple_of(8);
+            let pairs = leading(&x, components, width, TOLERANCE, usize::MAX);
+            // V = Xc^T U S^-1: a direction is the same up to its length, which becomes 1.
+            let mut found = if x.by_columns() { pairs.vectors } else { x.transposed_times(&pairs.vectors, width) };
+            fix_signs(&mut found, width);
+            let largest = pairs.values.first().map_or(0.0, |value| value.max(0.0));
+            for k in 0..components {
+                let length = found.iter().skip(k).step_by(width).map(|v| v * v).sum::<f64>().sqrt();
+                // A direction without variance has no meaning.
+                let factor = if pairs.values[k] > TOLERANCE * largest && length > 0.0 { 1.0 / length } else { 0.0 };
+                let rows = values.chunks_exact_mut(components).zip(found.chunks_exact(width));
+                rows.for_each(|(to, from)| to[k] = (factor * from[k]) as f32);
+            }
+        }
+        Self { components, used, values }
+    }
+
+    /// Restores directions from their parts; `None` unless the columns ascend, each has a row of finite numbers, and there
+    /// are at least as many columns as directions.
+    ///
+    /// ```
+    /// use supergat_numerics::pca::Directions;
+    /// let directions = Directions::from_parts(2, vec![0, 7], vec![1.0, 0.0, 0.0, 1.0]).unwrap();
+    /// assert_eq!(directions.parts(), (2, &[0, 7][..], &[1.0, 0.0, 0.0, 1.0][..]));
+    /// assert!(Directions::from_parts(2, vec![0, 7], vec![1.0]).is_none());
+    /// ```
+    pub fn from_parts(components: usize, used: Vec<u32>, values: Vec<f32>) -> Option<Self> {
+        let is_whole = components <= used.len() && used.len().checked_mul(components) == Some(values.len());
+        let is_valid =
+            is_whole && used.windows(2).all(|pair| pair[0] < pair[1]) && values.iter().all(|v| v.is_finite());
+        is_valid.then_some(Self { components, used, values })
+    }
+
+    /// Returns the number of directions, the columns they are made of, and a row of numbers per column.
+    pub fn parts(&self) -> (usize, &[u32], &[f32]) {
+        (self.components, &self.used, &self.values)
+    }
+
+    /// Computes the coordinates `X V` of each row, which is not centred. Columns without entries in the matrix that the
+    /// directions come from do not count. Coordinates that are too large for a number are NaN.
+    pub fn project(&self, features: &Features<f32>) -> Vec<f32> {
+        let width = self.components;
+        let mut out = vec![0.0; features.rows() * width];
+        if width == 0 {
+            return out;
+        }
+        let add = |sums: &mut [f64], column: u32, value: f32| {
+            if let Ok(place) = self.used.binary_search(&column) {
+                let row = &self.values[place * width..(place + 1) * width];
+                sums.iter_mut().zip(row).for_each(|(sum, v)| *sum += f64::from(value) * f64::from(*v));
+            }
+        };
+        out.par_chunks_exact_mut(width).enumerate().with_min_len(64).for_each(|(i, out)| {
+            let mut sums = vec![0.0; width];
+            match features {
+                Features::Sparse(x) => {
+                    let (columns, values) = x.row(i);
+                    columns.iter().zip(values).for_each(|(&column, &value)| add(&mut sums, column, value));
+                }
+                Features::Dense { columns, values, .. } => {
+                    let row = values[i * columns..(i + 1) * columns].iter().enumerate();
+                    row.for_each(|(column, &value)| add(&mut sums, column as u32, value));
+                }
+            }
+            let rounded = |sum: f64| if (sum as f32).is_finite() { sum as f32 } else { f32::NAN };
+            out.iter_mut().zip(sums).for_each(|(out, sum)| *out = rounded(sum));
+        });
+        out
+    }
+}
+
+/// Returns the columns that have entries, in ascending order.
+fn used_columns(x: &SparseMatrix<f32>) -> Vec<u32> {
+    let mut used = x.column_of().to_vec();
+    used.sort_unstable();
+    used.dedup();
+    used
+}
+
 /// A sparse matrix with implicitly centred columns.
 ///
 /// Columns without entries are dropped: they contribute nothing, and a file may claim any number of them.
@@ -45,9 +153,7 @@ struct Centred {
 
 impl Centred {
     fn new(x: &SparseMatrix<f32>) -> Self {
-        let mut used = x.column_of().to_vec();
-        used.sort_unstable();
-        used.dedup();
+        let used = used_columns(x);
         let (rows, columns) = (x.rows(), used.len());
         let index = |column: &u32| used.binary_search(column).expect("column is in the list") as u32;
         let column_of: Vec<u32> = x.column_of().iter().map(index).collect();
@@ -198,6 +304,43 @@ mod tests {
             let moment =
                 |a: usize, b: usize| found.iter().map(|row| f64::from(row[a]) * f64::from(row[b])).sum::<f64>();
             assert!((0..39).all(|k| moment(k, k) >= moment(k + 1, k + 1) - 1e-6 && moment(k, k + 1).abs() < 1e-4));
+        }
+    }
+
+    /// Projections on directions are principal coordinates, up to a shift of each.
+    #[test]
+    fn directions_give_coordinates() {
+        for (rows, columns) in [(30, 20), (20, 30)] {
+            let stream = supergat_core::random::Stream::new(6, 0, 0, supergat_core::random::Purpose::SyntheticFeatures);
+            let value =
+                |i: usize| if stream.uniform(i as u64) < 0.4 { stream.normal_pair(i as u64)[0] as f32 } else { 0.0 };
+            let dense: Vec<Vec<f32>> =
+                (0..rows).map(|row| (0..columns).map(|column| value(row * columns + column)).collect()).collect();
+            let x = sparse(columns, &dense.iter().map(Vec::as_slice).collect::<Vec<_>>());
+            let directions = Directions::of(&x, 4);
+            let found = directions.project(&Features::Sparse(x.clone()));
+            let all = Features::dense(rows, columns, dense.concat()).unwrap();
+            assert_eq!(directions.project(&all), found);
+            let expected = coordinates(principal_components(&x, 4));
+            for k in 0..4 {
+                let column = |of: &[f32]| of.iter().skip(k).step_by(4).map(|v| f64::from(*v)).collect::<Vec<_>>();
+                let (found, expected) = (column(&found), column(&expected));
+                let from_first = |of: &[f64]| of.iter().map(|v| v - of[0]).collect::<Vec<_>>();
+                let (found, expected) = (from_first(&found), from_first(&expected));
+                let is_equal = |sign: f64| {
+                    found.iter().zip(&expected).all(|(found, expected)| (found * sign - expected).abs() < 1e-4)
+                };
+                assert!(is_equal(1.0) || is_equal(-1.0), "component {k}: {found:?} {expected:?}");
+            }
+            let (components, used, values) = directions.parts();
+            let restored = Directions::from_parts(components, used.to_vec(), values.to_vec());
+            assert_eq!(restored.as_ref(), Some(&directions));
+        }
+        let constant = Directions::of(&sparse(2, &[&[1.0, 2.0][..]; 4]), 2);
+        assert!(constant.values.iter().all(|&v| v == 0.0), "no variance");
+        assert!(Directions::of(&sparse(3, &[]), 3).project(&Features::dense(0, 3, vec![]).unwrap()).is_empty());
+        for (used, values) in [(vec![1, 0], vec![0.0; 2]), (vec![0], vec![f32::NAN]), (vec![0, 1], vec![0.0])] {
+            assert!(Directions::from_parts(1, used, values).is_none());
         }
     }
 

@@ -22,7 +22,8 @@ HYPERPARAMETERS = (
     "label_reuse", "lr", "lambda_2", "focal_gamma", "checkpointing", "max_epochs", "lambda_e", "p_e", "p_n",
     "top_k", "negatives_per_edge", "lambda_g", "margin_g", "lambda_b", "margin_b", "early_stop",
     "early_stop_patience", "early_stop_window", "early_stop_loss_change", "early_stop_metric_change",
-    "propagation_alpha", "propagation_iterations", "correct_and_smooth", "correct_alpha", "correct_iterations",
+    "propagation_alpha", "propagation_iterations", "tree_count", "tree_lr", "tree_depth", "tree_l2", "tree_node_share",
+    "tree_column_share", "tree_patience", "tree_components", "correct_and_smooth", "correct_alpha", "correct_iterations",
     "correct_scale", "smooth_alpha", "smooth_iterations", "correct_and_smooth_validation",
 )
 
@@ -151,6 +152,22 @@ class SuperGATClassifier:
         Share of the neighbours in a step of label propagation; known labels have the rest (alpha).
     propagation_iterations : int, optional
         Number of steps of label propagation.
+    tree_count : int, optional
+        Maximum number of trees per class.
+    tree_lr : float, optional
+        Factor of the values of each tree (learning rate); with a lower one, more trees are needed.
+    tree_depth : int, optional
+        Maximum depth of a tree: the number of questions before a leaf.
+    tree_l2 : float, optional
+        Penalty on the squared values of leaves, which makes them smaller (L2).
+    tree_node_share : float, optional
+        Share of the training nodes that each tree is grown from.
+    tree_column_share : float, optional
+        Share of the columns that each tree may ask for.
+    tree_patience : int, optional
+        Stop after this number of trees without a lower validation loss of the class.
+    tree_components : int, optional
+        Maximum number of columns per node; where there are more, trees read this number of principal components.
     correct_and_smooth : bool, optional
         Whether predictions are corrected and smoothed over links with the labels of training nodes.
     correct_alpha : float, optional
@@ -250,6 +267,14 @@ class SuperGATClassifier:
         early_stop_metric_change: float | None = None,
         propagation_alpha: float | None = None,
         propagation_iterations: int | None = None,
+        tree_count: int | None = None,
+        tree_lr: float | None = None,
+        tree_depth: int | None = None,
+        tree_l2: float | None = None,
+        tree_node_share: float | None = None,
+        tree_column_share: float | None = None,
+        tree_patience: int | None = None,
+        tree_components: int | None = None,
         correct_and_smooth: bool | None = None,
         correct_alpha: float | None = None,
         correct_iterations: int | None = None,
@@ -312,6 +337,14 @@ class SuperGATClassifier:
         self.early_stop_metric_change = early_stop_metric_change
         self.propagation_alpha = propagation_alpha
         self.propagation_iterations = propagation_iterations
+        self.tree_count = tree_count
+        self.tree_lr = tree_lr
+        self.tree_depth = tree_depth
+        self.tree_l2 = tree_l2
+        self.tree_node_share = tree_node_share
+        self.tree_column_share = tree_column_share
+        self.tree_patience = tree_patience
+        self.tree_components = tree_components
         self.correct_and_smooth = correct_and_smooth
         self.correct_alpha = correct_alpha
         self.correct_iterations = correct_iterations

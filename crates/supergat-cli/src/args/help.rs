@@ -101,6 +101,7 @@ Models:
   cgat, cgat-full-supervised                                       attention, constrained by margins
   gcn, gcn-incoming, sage, sage-root, mlp                          networks without attention
   label-propagation                                                no network: labels of training nodes, spread over links
+  trees                                                            no network: boosted trees on columns of nodes and neighbours
   auto                                                             the model named by `supergat recommend`
 
 The forms of attention score a pair of nodes by a learned vector (go), by their dot product (dp), by their scaled dot product (sd), by \

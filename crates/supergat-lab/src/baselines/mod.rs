@@ -9,8 +9,11 @@
 //! 4. a variant of [`Baseline`].
 
 mod label_propagation;
+mod trees;
 
 pub use label_propagation::LabelPropagation;
+pub use trees::Trees;
+pub(crate) use trees::width as tree_width;
 
 use crate::device::{DeviceChoice, Resources};
 use crate::fitted::Fitted;
@@ -31,14 +34,17 @@ use supergat_data::Dataset;
 pub enum Baseline {
     /// Label propagation.
     LabelPropagation(LabelPropagation),
+    /// Gradient-boosted trees.
+    Trees(Trees),
 }
 
 impl Baseline {
-    /// Fits the model that the settings name. Labels of validation and test nodes are not read. A model with random
-    /// numbers takes them from streams of the seed.
-    fn fit(dataset: &Dataset, settings: &Settings, _seed: u64) -> Result<Self> {
+    /// Fits the model that the settings name. Labels of test nodes are not read; those of validation nodes only select, such
+    /// as the number of trees. A model with random numbers takes them from streams of the seed.
+    fn fit(dataset: &Dataset, settings: &Settings, seed: u64) -> Result<Self> {
         match settings.model {
             ModelKind::LabelPropagation => LabelPropagation::fit(dataset, settings).map(Self::LabelPropagation),
+            ModelKind::Trees => Trees::fit(dataset, settings, seed).map(Self::Trees),
             network => unreachable!("{network} is a network"),
         }
     }
@@ -47,6 +53,7 @@ impl Baseline {
     pub fn architecture(&self) -> &Architecture {
         match self {
             Self::LabelPropagation(model) => model.architecture(),
+            Self::Trees(model) => model.architecture(),
         }
     }
 
@@ -54,6 +61,7 @@ impl Baseline {
     pub fn logits(&self, dataset: &Dataset) -> Result<Vec<Vec<f32>>> {
         match self {
             Self::LabelPropagation(model) => model.logits(dataset),
+            Self::Trees(model) => model.logits(dataset),
         }
     }
 
@@ -61,6 +69,7 @@ impl Baseline {
     pub(crate) fn store(&self, metadata: &mut HashMap<String, String>, lists: &mut HashMap<String, Vec<u32>>) {
         match self {
             Self::LabelPropagation(model) => model.store(metadata, lists),
+            Self::Trees(model) => model.store(lists),
         }
     }
 
@@ -68,14 +77,26 @@ impl Baseline {
     pub(crate) fn restore(checkpoint: &mut Checkpoint) -> Result<Self> {
         match checkpoint.architecture.model {
             ModelKind::LabelPropagation => LabelPropagation::restore(checkpoint).map(Self::LabelPropagation),
+            ModelKind::Trees => Trees::restore(checkpoint).map(Self::Trees),
             network => unreachable!("{network} is a network"),
         }
     }
 }
 
+/// Fails if this build cannot train a model, for want of a cargo feature.
+pub(crate) fn check_available(model: ModelKind) -> Result<()> {
+    if model == ModelKind::Trees && cfg!(not(feature = "trees")) {
+        let reason = "this build does not train it; install supergat with `cargo install --profile dist --path \
+                      crates/supergat-cli --features trees`";
+        return Err(Error::Hyperparameter { name: "model", value: model.to_string(), reason: reason.into() });
+    }
+    Ok(())
+}
+
 /// Fits a model that is not a network. Its history is one epoch.
 pub(crate) fn fit(dataset: &Dataset, settings: &Settings, seed: u64) -> Result<Finished> {
     let started = Instant::now();
+    check_available(settings.model)?;
     for (split, is_empty) in [
         ("training", dataset.examples.iter().all(|example| example.train.is_empty())),
         ("validation", dataset.examples.iter().all(|example| example.validation.is_empty())),

@@ -33,6 +33,10 @@ fn known() -> Vec<Dimension> {
         dimension("lr", Values::Between(1e-3, 0.1), true),
         dimension("dropout", Values::one_of(&[0.0, 0.2, 0.4, 0.6, 0.8]), true),
         dimension("propagation_alpha", Values::one_of(&[0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99]), false),
+        dimension("tree_lr", Values::Between(0.01, 0.3), false),
+        dimension("tree_depth", Values::Whole(2, 10), false),
+        dimension("tree_l2", Values::Between(0.01, 100.0), false),
+        dimension("tree_column_share", Values::one_of(&[0.1, 0.2, 0.5, 1.0]), false),
         dimension("layers", Values::Whole(1, 10), true),
         dimension("hidden", Values::one_of(&[8_u64, 16, 32, 64, 128, 256]), true),
         dimension("heads", Values::one_of(&[1_u64, 2, 4, 8]), true),
@@ -190,6 +194,7 @@ fn check_searchable(hyperparameter: &'static Hyperparameter, text: &str) -> Resu
         Group::Network | Group::SelfSupervision | Group::Constraints | Group::ClassConstraints | Group::Propagation => {
             true
         }
+        Group::Trees => hyperparameter.name != "tree_patience",
     };
     match is_searchable {
         true => Ok(()),
