@@ -376,3 +376,17 @@ def test_numpy_is_enough(tmp_path: pathlib.Path) -> None:
     assert lines[0] == "['source', 'target', 'layer', 'head', 'coefficient', 'mean', 'logit']"
     assert "not fitted yet" in lines[3]
     assert lines[-1] == "['id', 'class', 'probability_x', 'probability_y']"
+
+
+def test_trees_are_trained_saved_and_loaded(graph: Graph, tmp_path: pathlib.Path) -> None:
+    training = supergat.train(graph, "trees", tree_count=10)
+    training.model.save(tmp_path / "trees.safetensors")
+    loaded = supergat.Model.load(tmp_path / "trees.safetensors")
+    assert np.array_equal(loaded.predict_proba(graph), training.probabilities)
+
+
+def test_trees_classify_features_without_a_graph() -> None:
+    x = np.random.default_rng(0).normal(size=(200, 3))
+    y = (x[:, 0] > 0.2).astype(int)
+    classifier = SuperGATClassifier(model="trees", tree_count=40).fit(x, y)
+    assert np.mean(classifier.predict(x) == y) > 0.9

@@ -33,4 +33,5 @@ mod study_grid;
 mod support;
 mod tables;
 mod train;
+mod trees;
 mod tune;

@@ -143,7 +143,7 @@ mod grown {
     #[test]
     fn threads_do_not_change_bits_but_seeds_do() {
         for settings in [settings(), Settings { tree_components: Some(3), ..settings() }] {
-            let dataset = dataset();
+            let dataset = with_columns(&dataset(), 6);
             let one = run(&dataset, &settings, &[5], 1);
             let three = run(&dataset, &settings, &[5], 3);
             assert_eq!(one.logits, three.logits);
@@ -156,11 +156,16 @@ mod grown {
     /// With all columns and with principal components; the other graph has other nodes, links and labels.
     #[test]
     fn model_files_keep_bits_and_predict_other_graphs() {
-        let other = supergat_data::load("random-partition:classes=3,nodes=250,degree=6,homophily=0.6,seed=2").unwrap();
+        let other = with_columns(
+            &supergat_data::load("random-partition:classes=3,nodes=250,degree=6,homophily=0.6,seed=2").unwrap(),
+            6,
+        );
         for settings in [settings(), Settings { tree_components: Some(2), ..settings() }] {
-            let dataset = dataset();
+            let dataset = with_columns(&dataset(), 6);
             let runs = run(&dataset, &settings, &[3], 2);
             let model = read(&runs);
+            let Fitted::Baseline(crate::Baseline::Trees(trees)) = &model else { panic!("trees") };
+            assert_eq!(trees.directions.is_some(), settings.tree_components == Some(2));
             assert_eq!(model.logits(&dataset).unwrap(), runs.logits);
             let expected = runs.model.logits(&other).unwrap();
             assert_eq!(model.logits(&other).unwrap(), expected);
@@ -236,7 +241,7 @@ mod grown {
 
     #[test]
     fn estimates_grow_with_columns_and_depth() {
-        let dataset = dataset();
+        let dataset = with_columns(&dataset(), 6);
         let workspace = |settings| estimate(&dataset, &settings, 1, 1, 0, (0, 0)).unwrap().workspace;
         let plain = workspace(settings());
         assert!(plain > workspace(Settings { tree_components: Some(2), ..settings() }));
