@@ -114,7 +114,7 @@ fn write_tables(
 #[test]
 fn odd_graphs_give_an_answer_or_one_clear_sentence() {
     let workspace = Workspace::new();
-    let parity = |k: usize| if k % 2 == 0 { "even" } else { "odd" };
+    let parity = |k: usize| if k.is_multiple_of(2) { "even" } else { "odd" };
     write_tables(&workspace, "five", |k| if k < 5 { parity(k) } else { "" }, true, true);
     write_tables(&workspace, "one-class", |_| "even", true, true);
     write_tables(&workspace, "no-features", parity, false, true);

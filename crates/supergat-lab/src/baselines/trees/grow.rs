@@ -29,7 +29,7 @@ struct Table<'a> {
 
 impl<'a> Table<'a> {
     fn new(dataset: &'a Dataset, graphs: &[NodeColumns<'_>], list: NodeList) -> Self {
-        let nodes: Vec<&[u32]> = dataset.examples.iter().map(|example| &list(example)[..]).collect();
+        let nodes: Vec<&[u32]> = dataset.examples.iter().map(&list).collect();
         let weight = |example: &Example<f32>, node: u32| match (&example.class_weights, &example.labels) {
             (Some(weights), Labels::Single { of, .. }) => weights[of[node as usize] as usize],
             _ => 1.0,

@@ -108,7 +108,7 @@ mod grown {
         let stream = supergat_core::random::Stream::new(3, 0, 0, supergat_core::random::Purpose::SyntheticFeatures);
         let Labels::Single { of, .. } = &example.labels else { panic!("one class per node") };
         let value = |i: usize| {
-            let class = if i % columns == 0 { of[i / columns] as f64 } else { 0.0 };
+            let class = if i.is_multiple_of(columns) { of[i / columns] as f64 } else { 0.0 };
             (class + 0.5 * stream.uniform(i as u64)) as f32
         };
         let values = (0..of.len() * columns).map(value).collect();
