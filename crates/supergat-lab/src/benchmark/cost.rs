@@ -11,8 +11,11 @@ use std::time::Instant;
 use supergat_core::ModelKind;
 use supergat_data::Dataset;
 
-/// Number of epochs of a measurement: the first contains preparations, the last is timed.
-const EPOCHS: usize = 2;
+/// Most epochs of a measurement. The first contains preparations; the median of the others counts, because other programs
+/// disturb single ones.
+const EPOCHS: usize = 8;
+/// Seconds after which a measurement ends, if it has timed an epoch.
+const ENOUGH: f64 = 0.3;
 /// Smallest size of a network relative to the measured one; smaller ones take hardly less time.
 const LEAST: f64 = 0.25;
 
@@ -63,17 +66,20 @@ fn time(dataset: &Dataset, settings: &Settings, resources: Resources) -> Result<
     settings.check(dataset).map_err(|error| error.to_string())?;
     let (started, ends) = (Instant::now(), Mutex::new(Vec::new()));
     run_seeds(dataset, settings, &[0], alone, |observation| {
-        if let (Observation::Epoch(..), Ok(mut ends)) = (observation, ends.lock()) {
-            ends.push(started.elapsed().as_secs_f64());
+        let now = started.elapsed().as_secs_f64();
+        match (observation, ends.lock()) {
+            (Observation::Epoch(..), Ok(mut ends)) => {
+                ends.push(now);
+                if ends.len() > 1 && now > ENOUGH { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            }
+            _ => ControlFlow::Continue(()),
         }
-        ControlFlow::Continue(())
     })
     .map_err(|error| error.to_string())?;
     let all = started.elapsed().as_secs_f64();
     let ends = ends.into_inner().unwrap_or_default();
-    let epoch = match ends[..] {
-        [.., before, last] => last - before,
-        _ => 0.0,
-    };
+    let mut epochs: Vec<f64> = ends.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    epochs.sort_by(f64::total_cmp);
+    let epoch = epochs.get(epochs.len() / 2).copied().unwrap_or(0.0);
     Ok(((all - ends.len() as f64 * epoch).max(0.0), epoch))
 }

@@ -118,6 +118,11 @@ impl Benchmark {
             left_out,
         };
         benchmark.conclude();
+        let [_, validation, test] = plan.sizes;
+        if validation.min(test) < FEW_NODES && benchmark.best.is_some() {
+            let nodes = format!("{} and {}", count(validation, "validation"), count(test, "test"));
+            benchmark.answer += &format!(" With {nodes}, this means little.");
+        }
         benchmark.notes = benchmark.limits(plan);
         benchmark
     }
@@ -182,8 +187,9 @@ impl Benchmark {
             format!("Use {words}: {} better than {}, {kind}.", better(rival), rival.family.name)
         } else {
             let runner = largest(&mut self.families.iter().filter(|result| result.family != best));
-            let runner = runner.map_or_else(String::new, |runner| {
-                format!("; the next, {}, is worse by {}", runner.family.name, points(runner, ""))
+            let runner = runner.map_or_else(String::new, |runner| match runner.verdict {
+                Verdict::Worse => format!("; the next, {}, is worse by {}", runner.family.name, points(runner, "")),
+                _ => format!("; the next, {}, is not significantly worse ({})", runner.family.name, points(runner, "")),
             });
             let networks = self.families.iter().any(|result| result.family.is_graph_network());
             let kind = if networks && !best.is_graph_network() { "graph network" } else { "other family" };
@@ -229,8 +235,9 @@ impl Benchmark {
         let [_, validation, test] = plan.sizes;
         for (nodes, part) in [(validation, "validation"), (test, "test")] {
             if nodes < FEW_NODES {
-                let node = if nodes == 1 { "node" } else { "nodes" };
-                notes.push(format!("There are only {nodes} {part} {node}, so its metric is mostly chance."));
+                let there_are = if nodes == 1 { "There is" } else { "There are" };
+                let nodes = count(nodes, part);
+                notes.push(format!("{there_are} only {nodes}, so the {part} metric is mostly chance."));
             }
         }
         notes.extend(plan.notes.iter().cloned());
@@ -241,6 +248,11 @@ impl Benchmark {
         }
         notes
     }
+}
+
+/// Returns a number of nodes in words, such as `1 test node`.
+fn count(nodes: usize, part: &str) -> String {
+    format!("{nodes} {part} {}", if nodes == 1 { "node" } else { "nodes" })
 }
 
 /// Returns the number of trials of each search, and the most epochs that a trial of it has had.
