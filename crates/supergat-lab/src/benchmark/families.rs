@@ -1,5 +1,6 @@
 //! Families of models, their search spaces and trials.
 
+use crate::baselines::check_available;
 use crate::benchmark::metric::MetricChoice;
 use crate::settings::Settings;
 use crate::tune::Space;
@@ -111,7 +112,10 @@ impl Family {
 
     /// Returns the kind of model; the reason if this build does not have it.
     pub fn kind(self) -> Result<ModelKind, String> {
-        self.model.parse().map_err(|_| format!("this build has no model {}", self.model))
+        let reason = || format!("this build has no model {}", self.model);
+        let kind = self.model.parse().map_err(|_| reason())?;
+        check_available(kind).map_err(|_| reason())?;
+        Ok(kind)
     }
 
     /// Returns the position among [`FAMILIES`]: simpler families are the first.
