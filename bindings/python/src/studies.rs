@@ -11,8 +11,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use supergat::data::{SplitChoice, registry};
-use supergat::lab::Resources;
-use supergat::lab::benchmark::{self, Benchmark, BenchmarkEvent, FAMILIES, Family, Limit, Request};
+use supergat::lab::{self, Resources};
+use supergat::lab::benchmark::{Benchmark, BenchmarkEvent, FAMILIES, Family, Limit, Request};
 use supergat::lab::compare::{ComparedRun, Sample};
 use supergat::lab::recipe::Known;
 use supergat::lab::sweep::ResultsFile;
@@ -175,8 +175,8 @@ pub fn benchmark(
         false => ControlFlow::Continue(()),
     };
     let found = crate::model::interruptible(py, &stop, &|_| Ok(()), || {
-        let mut plan = benchmark::plan(&dataset, &request, resources, limit).map_err(|error| error.to_string())?;
-        benchmark::run(&dataset, &mut plan, &mut results, resources, Some(limit), |_| Ok(()), observe)
+        let mut plan = lab::benchmark::plan(&dataset, &request, resources, limit).map_err(|error| error.to_string())?;
+        lab::benchmark::run(&dataset, &mut plan, &mut results, resources, Some(limit), |_| Ok(()), observe)
             .map_err(|error| error.to_string())?;
         Ok::<_, String>(json!({ "benchmark": Benchmark::new(&plan, &results), "plan": plan }))
     })?;
