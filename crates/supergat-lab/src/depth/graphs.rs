@@ -17,6 +17,8 @@ pub const DATASETS: [&str; 6] = ["minesweeper", "chameleon-filtered", "photo", "
 const SHARES: &str = "60/20/20";
 /// Weight of the edge loss in the first trial of deep networks.
 const LAMBDA_E: f64 = 0.1;
+/// Epochs of networks of two layers.
+const PUBLISHED_EPOCHS: usize = 500;
 
 /// A published deep network and the search space around it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -109,11 +111,14 @@ impl DepthGraph {
 
     /// Returns the settings of two layers: the published ones of the model, else those of GAT on this dataset, else the
     /// general ones.
+    ///
+    /// All models train for the same epochs without early stopping. The published rules for stopping were tuned for each
+    /// model, so they would be compared instead of the models.
     pub(super) fn published(&self, model: ModelKind) -> Settings {
         let of = |model| Settings::published(&self.name, model);
         let settings = of(model).or_else(|| of(GAT).map(|gat| gat.with_model(model)));
         let settings = settings.unwrap_or_else(|| Settings::general(model));
-        Settings { select: select(&self.name), ..settings }
+        Settings { early_stop: false, max_epochs: PUBLISHED_EPOCHS, select: select(&self.name), ..settings }
     }
 
     /// Returns the settings of the published deep network.
