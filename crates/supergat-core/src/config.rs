@@ -129,6 +129,9 @@ pub struct TrainConfig {
     pub max_epochs: usize,
     /// Early stopping, if any.
     pub early_stop: Option<EarlyStop>,
+    /// Number of epochs without a better validation score after which training stops; 0 for no such limit.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub patience: usize,
     /// Score by which the best epoch is chosen; accuracy or micro-F1 if `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub select: Option<Select>,
@@ -137,6 +140,11 @@ pub struct TrainConfig {
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
 fn is_false(value: &bool) -> bool {
     !value
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+fn is_zero(value: &usize) -> bool {
+    *value == 0
 }
 
 impl Default for TrainConfig {
@@ -154,6 +162,7 @@ impl Default for TrainConfig {
             checkpointing: false,
             max_epochs: default_whole("max_epochs", model),
             early_stop: None,
+            patience: 0,
             select: None,
         }
     }
@@ -176,6 +185,7 @@ impl TrainConfig {
             contrast.check()?;
         }
         check("max_epochs", self.max_epochs)?;
+        check("patience", self.patience)?;
         if let Some(stop) = self.early_stop {
             check("early_stop_patience", stop.patience)?;
             check("early_stop_window", stop.window)?;

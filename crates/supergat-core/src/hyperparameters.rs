@@ -265,7 +265,7 @@ const STEPS: (u64, u64) = (1, 1_000_000);
 const HEADS: (u64, u64) = (1, MAX_HEADS as u64);
 
 /// All hyperparameters, in the order of documentation and help texts. See [`Hyperparameter`] for an example.
-pub const HYPERPARAMETERS: [Hyperparameter; 53] = [
+pub const HYPERPARAMETERS: [Hyperparameter; 54] = [
     whole("layers", Group::Network, (1, 1000), 2, "Number of layers (L)"),
     by_attention(
         "hidden",
@@ -433,6 +433,13 @@ pub const HYPERPARAMETERS: [Hyperparameter; 53] = [
         Range::NotNegative,
         1e-4,
         "Stop when the validation metric is within this fraction of its average",
+    ),
+    whole(
+        "patience",
+        Group::EarlyStopping,
+        (0, MANY),
+        0,
+        "Stop after this number of epochs without a better validation score; 0 for no such limit",
     ),
     number(
         "propagation_alpha",

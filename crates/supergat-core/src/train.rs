@@ -107,6 +107,7 @@ pub struct Trainer<'p, D: Device> {
     /// Recorded training step and evaluation of each example.
     recordings: Vec<[D::Recording; 2]>,
     stopper: Option<Stopper>,
+    waiting: Waiting,
     outcome: Option<Outcome>,
     epoch: usize,
     /// Number of training steps, which is also the step of the clock.
@@ -141,7 +142,8 @@ impl<'p, D: Device> Trainer<'p, D> {
         let recordings = examples.iter().map(|_| Default::default()).collect();
         let config = prepared.config();
         let stopper = config.early_stop.map(|rule| Stopper::new(rule, config.max_epochs));
-        Ok(Self { session, seed, order, best, recordings, stopper, outcome: None, epoch: 0, steps: 0 })
+        let waiting = Waiting::default();
+        Ok(Self { session, seed, order, best, recordings, stopper, waiting, outcome: None, epoch: 0, steps: 0 })
     }
 
     /// Runs the remaining epochs and restores the parameters of the best one. `observe` is called after every
@@ -217,13 +219,17 @@ impl<'p, D: Device> Trainer<'p, D> {
     /// Returns whether there are no further epochs.
     pub fn is_finished(&self) -> bool {
         let stopped = self.stopper.as_ref().is_some_and(|stopper| stopper.stopped);
-        self.epoch >= self.session.prepared().config().max_epochs || stopped
+        let config = self.session.prepared().config();
+        let tired = config.patience > 0 && self.waiting.epochs >= config.patience;
+        self.epoch >= config.max_epochs || stopped || tired
     }
 
     /// Counts an epoch with these scores, and returns whether it is the best one so far.
     fn count(&mut self, validation: Score, test: Score) -> bool {
         let epoch = self.epoch;
-        let best = self.outcome.is_none_or(|o| match self.session.prepared().config().select {
+        let select = self.session.prepared().config().select;
+        self.waiting.see(select, validation);
+        let best = self.outcome.is_none_or(|o| match select {
             Some(Select::Loss) => validation.loss <= o.validation.loss,
             _ => validation.metric >= o.validation.metric,
         });
@@ -371,6 +377,29 @@ impl<'p, D: Device> Trainer<'p, D> {
     }
 }
 
+/// Number of epochs since the last better validation score.
+#[derive(Debug, Default)]
+struct Waiting {
+    best: Option<Score>,
+    epochs: usize,
+}
+
+impl Waiting {
+    /// Counts an epoch. Of two equal metrics, the one with the smaller loss is better: a network that predicts one class
+    /// for all nodes has a constant metric, and may still learn.
+    fn see(&mut self, select: Option<Select>, score: Score) {
+        let is_better = self.best.is_none_or(|best| match select {
+            Some(Select::Loss) => score.loss < best.loss,
+            _ => score.metric > best.metric || (score.metric == best.metric && score.loss < best.loss),
+        });
+        if is_better {
+            *self = Self { best: Some(score), epochs: 0 };
+        } else {
+            self.epochs += 1;
+        }
+    }
+}
+
 /// State of [`EarlyStop`] during a run.
 #[derive(Debug)]
 struct Stopper {
@@ -411,6 +440,18 @@ impl Stopper {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn patience_counts_epochs_without_a_better_score() {
+        let waits = |select, scores: &[(f64, f64)]| {
+            let mut waiting = Waiting::default();
+            scores.iter().for_each(|&(loss, metric)| waiting.see(select, Score { loss, metric }));
+            waiting.epochs
+        };
+        assert_eq!(waits(None, &[(1.0, 0.5), (0.9, 0.6), (0.8, 0.6), (0.7, 0.5)]), 1, "a smaller loss breaks ties");
+        assert_eq!(waits(None, &[(1.0, 0.5), (0.9, 0.6), (0.9, 0.6), (1.0, 0.6)]), 2);
+        assert_eq!(waits(Some(Select::Loss), &[(1.0, 0.5), (1.1, 0.9), (0.9, 0.1), (0.9, 1.0)]), 1);
+    }
 
     fn stops_at(rule: EarlyStop, scores: &[(f64, f64)]) -> Option<usize> {
         let mut stopper = Stopper::new(rule, scores.len());

@@ -7,6 +7,7 @@ use crate::random_graph::{self, RandomGraph};
 use crate::random_partition::{self, RandomPartition};
 use crate::registry::{self, DATA_VARIABLE};
 use crate::split::SplitChoice;
+use crate::variant::{self, Variant};
 use crate::{
     cache, converted, file, graphml, graphsaint, matrix_market, musae, npz_dataset, ogb, planetoid, ppi, prepare,
     split, tables, webkb, wiki_cs,
@@ -142,13 +143,19 @@ pub fn load_splits(source: &str, options: &LoadOptions) -> Result<Vec<Dataset>> 
 
 fn load_from(source: &str, roots: &[PathBuf], options: &LoadOptions) -> Result<Dataset> {
     let path = Path::new(source);
-    let generator = source.split(':').next().filter(|name| [random_partition::NAME, random_graph::NAME].contains(name));
+    let generators = [random_partition::NAME, random_graph::NAME, variant::NAME];
+    let generator = source.split(':').next().filter(|name| generators.contains(name));
     if generator.is_some() {
         split::fixed(options.split, path, "generated graphs come with their own split")?;
     }
     match generator {
         Some(random_partition::NAME) => return source.parse::<RandomPartition>()?.generate(),
         Some(random_graph::NAME) => return source.parse::<RandomGraph>()?.generate(),
+        Some(variant::NAME) => {
+            let variant: Variant = source.parse()?;
+            let options = LoadOptions { split: SplitChoice::Published, ..options.clone() };
+            return variant.derive(&load_from(&variant.of, roots, &options)?);
+        }
         _ => {}
     }
     if path.is_dir() {
@@ -235,7 +242,7 @@ fn nearest(name: &str) -> Vec<&'static str> {
     let name = name.to_lowercase();
     let mut close: Vec<(usize, &str)> = registry::all()
         .map(|entry| entry.name)
-        .chain([random_partition::NAME, random_graph::NAME])
+        .chain([random_partition::NAME, random_graph::NAME, variant::NAME])
         .map(|known| (edits(&name, known), known))
         .filter(|&(edits, known)| edits <= known.len().div_ceil(3))
         .collect();

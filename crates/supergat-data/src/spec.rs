@@ -48,6 +48,16 @@ impl KeyValue<'_> {
         self.value.parse().map_err(|_| error(self.spec, format!("{what} for {}", self.key), self.value))
     }
 
+    /// Returns the value as text.
+    pub(crate) fn text(&self) -> &str {
+        self.value
+    }
+
+    /// Builds an error for a value that is none of the allowed ones.
+    pub(crate) fn wrong(&self, values: &str) -> Error {
+        error(self.spec, format!("{values} for {}", self.key), self.value)
+    }
+
     /// Builds an error for an unknown key; `keys` lists the allowed ones.
     pub(crate) fn unknown(&self, keys: &str) -> Error {
         error(self.spec, keys.to_owned(), self.key)

@@ -11,6 +11,7 @@ pub mod checkpoints;
 pub mod class_summary;
 pub mod compare;
 pub mod correct_and_smooth;
+pub mod defaults;
 pub mod density;
 pub mod depth;
 mod device;

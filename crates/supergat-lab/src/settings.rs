@@ -122,6 +122,9 @@ pub struct Settings {
     pub early_stop_loss_change: f64,
     /// Threshold of the relative change of the validation metric.
     pub early_stop_metric_change: f64,
+    /// Number of epochs without a better validation score after which training stops; 0 for no such limit.
+    #[serde(default)]
+    pub patience: usize,
     /// Share of the neighbours in a step of label propagation; `label-propagation` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub propagation_alpha: Option<f64>,
@@ -245,6 +248,7 @@ impl Settings {
             early_stop_window: whole("early_stop_window"),
             early_stop_loss_change: number("early_stop_loss_change"),
             early_stop_metric_change: number("early_stop_metric_change"),
+            patience: whole("patience"),
             propagation_alpha: optional("propagation_alpha"),
             propagation_iterations: optional_whole("propagation_iterations"),
             tree_count: optional_whole("tree_count"),
@@ -505,6 +509,7 @@ impl Settings {
                 loss_change: self.early_stop_loss_change,
                 metric_change: self.early_stop_metric_change,
             }),
+            patience: self.patience,
             select: self.select,
         }
     }
@@ -635,7 +640,7 @@ mod tests {
         let settings = Settings::general(kind("gat-go"));
         let Json::Object(mut all) = serde_json::to_value(settings).unwrap() else { unreachable!() };
         let switches = ["input_layer", "output_layer", "self_loops", "attention_dropout", "separate_ego"];
-        let others = ["residual", "norm", "activation", "label_input", "label_reuse"];
+        let others = ["residual", "norm", "activation", "label_input", "label_reuse", "patience"];
         let new: Vec<_> = others.into_iter().chain(switches).collect();
         assert!(new.iter().all(|name| all.remove(*name).is_some()));
         assert_eq!(serde_json::from_value::<Settings>(Json::Object(all)).unwrap(), settings);

@@ -21,7 +21,7 @@ HYPERPARAMETERS = (
     "activation", "input_layer", "output_layer", "self_loops", "attention_dropout", "separate_ego", "label_input",
     "label_reuse", "lr", "lambda_2", "focal_gamma", "checkpointing", "max_epochs", "lambda_e", "p_e", "p_n",
     "top_k", "negatives_per_edge", "lambda_g", "margin_g", "lambda_b", "margin_b", "early_stop",
-    "early_stop_patience", "early_stop_window", "early_stop_loss_change", "early_stop_metric_change",
+    "early_stop_patience", "early_stop_window", "early_stop_loss_change", "early_stop_metric_change", "patience",
     "propagation_alpha", "propagation_iterations", "tree_count", "tree_lr", "tree_depth", "tree_l2", "tree_node_share",
     "tree_column_share", "tree_patience", "tree_components", "correct_and_smooth", "correct_alpha", "correct_iterations",
     "correct_scale", "smooth_alpha", "smooth_iterations", "correct_and_smooth_validation",
@@ -148,6 +148,8 @@ class SuperGATClassifier:
         Stop when the validation loss is within this fraction of its average.
     early_stop_metric_change : float, optional
         Stop when the validation metric is within this fraction of its average.
+    patience : int, optional
+        Stop after this number of epochs without a better validation score; 0 for no such limit.
     propagation_alpha : float, optional
         Share of the neighbours in a step of label propagation; known labels have the rest (alpha).
     propagation_iterations : int, optional
@@ -265,6 +267,7 @@ class SuperGATClassifier:
         early_stop_window: int | None = None,
         early_stop_loss_change: float | None = None,
         early_stop_metric_change: float | None = None,
+        patience: int | None = None,
         propagation_alpha: float | None = None,
         propagation_iterations: int | None = None,
         tree_count: int | None = None,
@@ -335,6 +338,7 @@ class SuperGATClassifier:
         self.early_stop_window = early_stop_window
         self.early_stop_loss_change = early_stop_loss_change
         self.early_stop_metric_change = early_stop_metric_change
+        self.patience = patience
         self.propagation_alpha = propagation_alpha
         self.propagation_iterations = propagation_iterations
         self.tree_count = tree_count

@@ -15,8 +15,8 @@ pub use options::{Options, ReadingArgs, TableArgs};
 pub use recommend::RecommendArgs;
 pub use reproduce::{ReproduceArgs, TableChoice};
 pub use study::{
-    DensityArgs, DepthArgs, GridArgs, LabelAgreementArgs, LinkPredictionArgs, SensitivityArgs, StudyCommand,
-    SyntheticArgs, VarianceArgs,
+    DefaultsArgs, DensityArgs, DepthArgs, GridArgs, LabelAgreementArgs, LinkPredictionArgs, SensitivityArgs,
+    StudyCommand, SyntheticArgs, VarianceArgs,
 };
 pub use sweep::SweepArgs;
 

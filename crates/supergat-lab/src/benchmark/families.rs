@@ -110,6 +110,20 @@ impl Family {
         FAMILIES.into_iter().find(|family| family.name == name)
     }
 
+    /// Returns the family of a model whose settings are all its own.
+    pub(crate) const fn of_model(model: &'static str) -> Self {
+        family(model, model)
+    }
+
+    /// Returns settings of its model as the family uses them.
+    pub(crate) fn applied(self, mut settings: Settings) -> Settings {
+        if self.correct_and_smooth {
+            let is_set = settings.set("correct_and_smooth", true);
+            debug_assert!(matches!(is_set, Ok(true)), "every model may be corrected");
+        }
+        settings
+    }
+
     /// Returns the kind of model; the reason if this build does not have it.
     pub fn kind(self) -> Result<ModelKind, String> {
         let reason = || format!("this build has no model {}", self.model);
@@ -150,11 +164,7 @@ impl Family {
         if kind.is_network() {
             settings.max_epochs = epochs;
         }
-        if self.correct_and_smooth {
-            let is_set = settings.set("correct_and_smooth", true);
-            debug_assert!(matches!(is_set, Ok(true)), "every model may be corrected");
-        }
-        settings
+        self.applied(settings)
     }
 }
 

@@ -28,6 +28,7 @@ pub(crate) use runner::{run_given_sweep, run_on_cpu};
 pub(crate) use weighed::WeighedClassification;
 
 use crate::agreement::LabelAgreement;
+use crate::defaults::DefaultsTask;
 use crate::depth::SelectedRun;
 use crate::link_prediction::LinkPrediction;
 
@@ -45,7 +46,8 @@ pub(crate) fn task_named(name: &str) -> Option<Box<dyn Task>> {
     if let Some(task) = SelectedRun::named(name) {
         return Some(Box::new(task));
     }
-    let tasks: [Box<dyn Task>; 3] = [Box::new(NodeClassification), Box::new(LabelAgreement), Box::new(LinkPrediction)];
+    let tasks: [Box<dyn Task>; 4] =
+        [Box::new(NodeClassification), Box::new(LabelAgreement), Box::new(LinkPrediction), Box::new(DefaultsTask)];
     tasks.into_iter().find(|task| task.name() == name)
 }
 

@@ -1,5 +1,6 @@
 //! Command line of `supergat study`: one file per study.
 
+mod defaults;
 mod density;
 mod depth;
 mod grid;
@@ -10,6 +11,7 @@ mod sources;
 mod synthetic;
 mod variance;
 
+pub use defaults::DefaultsArgs;
 pub use density::DensityArgs;
 pub use depth::DepthArgs;
 pub use grid::GridArgs;
@@ -22,9 +24,11 @@ pub use variance::VarianceArgs;
 use super::Sharing;
 use clap::Subcommand;
 
-/// Studies of the paper, and one of depth.
+/// Studies of the paper, of depth, and of defaults.
 #[derive(Debug, Subcommand)]
 pub enum StudyCommand {
+    /// Find default settings, and rules that name a model, which hold on graphs that were left out.
+    Defaults(DefaultsArgs),
     /// Plot degree and homophily of the nodes, and test whether a graph is a mixture.
     Density(DensityArgs),
     /// Test whether self-supervision helps beyond depth: tuned networks of two layers and of deep blocks.
@@ -48,7 +52,8 @@ impl StudyCommand {
     pub fn sharing(&self) -> Sharing {
         match self {
             Self::LabelAgreement(args) if args.run.is_some() => Sharing::Nothing("study label-agreement of a run"),
-            Self::Depth(_)
+            Self::Defaults(_)
+            | Self::Depth(_)
             | Self::Grid(_)
             | Self::LabelAgreement(_)
             | Self::LinkPrediction(_)

@@ -1,5 +1,6 @@
 //! Implementation of `supergat study`: one file per study.
 
+pub mod defaults;
 pub mod density;
 pub mod depth;
 pub mod grid;
@@ -18,6 +19,7 @@ use std::process::ExitCode;
 /// Runs a study.
 pub fn run(command: &StudyCommand) -> Result<ExitCode> {
     match command {
+        StudyCommand::Defaults(args) => defaults::run(args),
         StudyCommand::Density(args) => density::run(args),
         StudyCommand::Depth(args) => depth::run(args),
         StudyCommand::Grid(args) => grid::run(args),

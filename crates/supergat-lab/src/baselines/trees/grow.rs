@@ -9,14 +9,44 @@ use forust_ml::sampler::SampleMethod;
 use forust_ml::tree::Tree;
 use forust_ml::{GradientBooster, Matrix};
 use rayon::prelude::*;
+use std::borrow::Cow;
 use supergat_core::hash::Fnv;
-use supergat_core::{Error, Example, Labels, Result};
+use supergat_core::{Error, Example, Features, Labels, Result, SparseMatrix};
 use supergat_data::Dataset;
 use supergat_numerics::boosted_trees::{BoostedTrees, TreeNode};
 use supergat_numerics::node_columns::{NodeColumns, column_major};
 
 /// Smallest share of a class, so that no score is infinite.
 const LEAST: f64 = 1e-7;
+
+/// Returns all features of a dataset as a sparse matrix, graph after graph.
+pub(super) fn all_features(dataset: &Dataset) -> Result<Cow<'_, SparseMatrix<f32>>> {
+    if let [Example { features, .. }] = &dataset.examples[..]
+        && let Features::Sparse(x) = &**features
+    {
+        return Ok(Cow::Borrowed(x));
+    }
+    let (mut offsets, mut column_of, mut numbers) = (vec![0], Vec::new(), Vec::new());
+    for example in &dataset.examples {
+        for i in 0..example.features.rows() {
+            match &*example.features {
+                Features::Sparse(x) => {
+                    column_of.extend_from_slice(x.row(i).0);
+                    numbers.extend_from_slice(x.row(i).1);
+                }
+                Features::Dense { columns, values, .. } => {
+                    let row = values[i * columns..(i + 1) * columns].iter().enumerate();
+                    for (column, &value) in row.filter(|(_, value)| **value != 0.0) {
+                        column_of.push(column as u32);
+                        numbers.push(value);
+                    }
+                }
+            }
+            offsets.push(numbers.len() as u64);
+        }
+    }
+    SparseMatrix::new(dataset.features(), offsets, column_of, numbers).map(Cow::Owned)
+}
 
 /// Columns, labels and weights of some nodes.
 struct Table<'a> {

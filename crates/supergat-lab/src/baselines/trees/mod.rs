@@ -20,7 +20,7 @@ use crate::settings::Settings;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use supergat_core::checkpoint::Checkpoint;
-use supergat_core::{Architecture, Error, Example, Features, Result, SparseMatrix};
+use supergat_core::{Architecture, Error, Example, Result};
 use supergat_data::Dataset;
 use supergat_numerics::boosted_trees::{BoostedTrees, scores};
 use supergat_numerics::node_columns::{self, NodeColumns, dense_rows};
@@ -47,35 +47,6 @@ fn score_count(architecture: &Architecture) -> usize {
     if architecture.classes == 2 && !architecture.multi_label { 1 } else { architecture.classes }
 }
 
-/// Returns all features of a dataset as a sparse matrix, graph after graph.
-fn all_features(dataset: &Dataset) -> Result<Cow<'_, SparseMatrix<f32>>> {
-    if let [Example { features, .. }] = &dataset.examples[..]
-        && let Features::Sparse(x) = &**features
-    {
-        return Ok(Cow::Borrowed(x));
-    }
-    let (mut offsets, mut column_of, mut numbers) = (vec![0], Vec::new(), Vec::new());
-    for example in &dataset.examples {
-        for i in 0..example.features.rows() {
-            match &*example.features {
-                Features::Sparse(x) => {
-                    column_of.extend_from_slice(x.row(i).0);
-                    numbers.extend_from_slice(x.row(i).1);
-                }
-                Features::Dense { columns, values, .. } => {
-                    let row = values[i * columns..(i + 1) * columns].iter().enumerate();
-                    for (column, &value) in row.filter(|(_, value)| **value != 0.0) {
-                        column_of.push(column as u32);
-                        numbers.push(value);
-                    }
-                }
-            }
-            offsets.push(numbers.len() as u64);
-        }
-    }
-    SparseMatrix::new(dataset.features(), offsets, column_of, numbers).map(Cow::Owned)
-}
-
 /// Returns the columns of the nodes of a graph.
 fn columns<'a>(example: &'a Example<f32>, directions: Option<&Directions>) -> NodeColumns<'a> {
     let (width, rows) = match directions {
@@ -98,7 +69,7 @@ impl Trees {
         let architecture = settings.architecture(dataset);
         let components = settings.trees().components;
         let directions = match dataset.features() > components {
-            true => Some(Directions::of(&*all_features(dataset)?, components)),
+            true => Some(Directions::of(&*grow::all_features(dataset)?, components)),
             false => None,
         };
         let graphs: Vec<_> = dataset.examples.iter().map(|example| columns(example, directions.as_ref())).collect();

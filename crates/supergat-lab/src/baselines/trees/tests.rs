@@ -1,6 +1,6 @@
 use super::*;
 use crate::Fitted;
-use supergat_core::ModelKind;
+use supergat_core::{Features, ModelKind};
 
 fn settings() -> Settings {
     Settings { tree_count: Some(30), ..Settings::general(ModelKind::Trees) }

@@ -1,0 +1,53 @@
+//! Command line of `supergat study defaults`.
+
+use crate::args::SweepArgs;
+use clap::{Args, value_parser};
+use std::path::PathBuf;
+
+const HELP: &str = "\
+Which settings, and which family of models, for a graph that nobody has seen before? Many graphs, real ones and variants of them (parts, \
+fewer labels, noisy links, noisy features, other labels), are trained with every family and a few candidates for its default settings. \
+Defaults, and rules that name a family, are always judged on a graph that was left out when they were chosen.
+
+Datasets that are not there are left out. Every finished run is a line of results.jsonl, so you can stop at any time with Ctrl-C and \
+resume with the same command. Results of several machines are joined by joining the lines of their results files.
+
+Examples:
+  supergat study defaults
+  supergat study defaults --splits 3 --only cora,citeseer
+  supergat study defaults --table-only
+
+The output folder contains:
+  report.html    figures and tables on one page
+  regrets.svg    regret of the rules on all graphs
+  gains.svg      what self-supervision adds on all graphs
+  table.md       rules, defaults, families on all graphs, gains of self-supervision
+  recipe.txt     the rules by traits of a graph
+  *.csv          the tables
+  results.jsonl  all runs
+
+Exit codes: 0 success, 1 the job failed, 2 wrong usage or input, 130 interrupted.";
+
+/// Arguments of `supergat study defaults`.
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub struct DefaultsArgs {
+    /// Only graphs whose name contains one of these words, separated by commas
+    #[arg(long, value_name = "WORDS", value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// Only these families, separated by commas [default: all of this build]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub families: Vec<String>,
+    /// Number of splits of every graph
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = value_parser!(u64).range(2..=100))]
+    pub splits: u64,
+    /// Output folder; an interrupted study in it is resumed
+    #[arg(long, value_name = "DIR", default_value = "studies/defaults")]
+    pub out: PathBuf,
+    /// Write tables and figures from existing results without training
+    #[arg(long)]
+    pub table_only: bool,
+    /// Execution and output options.
+    #[command(flatten)]
+    pub sweep: SweepArgs,
+}

@@ -1,0 +1,145 @@
+//! Implementation of `supergat study defaults`.
+
+use super::write;
+use crate::args::DefaultsArgs;
+use crate::error::{CliError, INTERRUPTED, Result};
+use crate::files::probe;
+use crate::output::{self, SCHEMA};
+use crate::{process, sweep};
+use serde::Serialize;
+use std::process::ExitCode;
+use supergat::lab::defaults::{DefaultsPlan, DefaultsStudy, DefaultsTask, FAMILIES, Rule, StudyGraph, sheet};
+use supergat::lab::sheet::{Sheet, csv, markdown};
+use supergat::lab::sweep::{ResultsFile, SweepOutcome};
+use supergat_figure::{Axis, Page, Plot, panels};
+
+const METHOD: &str = "\
+Every graph is trained with every family of models and a few candidates for its default settings, on several splits. Defaults, and \
+rules that name a family, are judged on a graph that was left out when they were chosen.";
+
+/// Largest regret of the figure, in percentage points.
+const MOST: f64 = 30.0;
+/// Height of a figure.
+const HEIGHT: f64 = 260.0;
+
+/// Result printed by `--json`.
+#[derive(Debug, Serialize)]
+struct DefaultsOutput<'a> {
+    schema: u32,
+    interrupted: bool,
+    folder: String,
+    #[serde(flatten)]
+    study: &'a DefaultsStudy,
+}
+
+/// Trains the missing runs, and writes tables and figures.
+pub fn run(args: &DefaultsArgs) -> Result<ExitCode> {
+    let plan = plan(args)?;
+    let path = args.out.join("results.jsonl");
+    let (results, outcome) = match args.table_only {
+        true => {
+            probe(&args.out)?;
+            let mut results = ResultsFile::read(&path)?;
+            results.select(process::resources(args.sweep.threads, args.sweep.device)?.resolved().kind());
+            (results, SweepOutcome::default())
+        }
+        false => {
+            let resources = sweep::resources(&args.sweep)?;
+            sweep::study(&DefaultsTask, plan.jobs(), &path, resources, args.sweep.quiet)?
+        }
+    };
+    let study = DefaultsStudy::new(&plan, &results);
+    if study.graphs.is_empty() && !outcome.interrupted {
+        return Err(CliError::job(format!("no graph has all its results; see the errors in {}", path.display())));
+    }
+    let sheets = [sheet::rules(&study), sheet::defaults(&study), sheet::graphs(&study), sheet::gains(&study)];
+    let recipe = sheet::recipe(&study);
+    let (regrets, gains) = (regrets(&study), gains(&study));
+    let names = ["rules.csv", "defaults.csv", "graphs.csv", "gains.csv"];
+    let mut files: Vec<(&str, String)> =
+        names.into_iter().zip(&sheets).map(|(name, sheet)| (name, csv(sheet))).collect();
+    files.push(("table.md", format!("{}\n## Recipe\n\n```text\n{recipe}```\n", markdown(&sheets))));
+    files.push(("report.html", page(&regrets, &gains, &recipe, &sheets, args.splits)));
+    files.extend([("regrets.svg", regrets), ("gains.svg", gains), ("recipe.txt", recipe.clone())]);
+    write(&args.out, files, args.sweep.quiet)?;
+    if args.sweep.json {
+        let (folder, interrupted) = (args.out.display().to_string(), outcome.interrupted);
+        output::print_json(&DefaultsOutput { schema: SCHEMA, interrupted, folder, study: &study })?;
+    } else {
+        output::print(&format!("{}\n{recipe}", markdown(&sheets[..2])))?;
+    }
+    Ok(if outcome.interrupted { INTERRUPTED.into() } else { ExitCode::SUCCESS })
+}
+
+/// Returns the requested study.
+fn plan(args: &DefaultsArgs) -> Result<DefaultsPlan> {
+    if let Some(unknown) = args.families.iter().find(|name| !FAMILIES.contains(&name.as_str())) {
+        return Err(CliError::usage(format!("--families {unknown}: expected some of {}", FAMILIES.join(", "))));
+    }
+    let is_wanted =
+        |graph: &StudyGraph| args.only.is_empty() || args.only.iter().any(|word| graph.name().contains(word.as_str()));
+    let graphs: Vec<StudyGraph> = StudyGraph::all().into_iter().filter(is_wanted).collect();
+    if graphs.is_empty() {
+        return Err(CliError::usage(format!("--only {}: no graph of the study has such a name", args.only.join(","))));
+    }
+    let mut plan = DefaultsPlan::new(graphs, args.splits);
+    // Traits of the graphs are measured with label propagation.
+    let is_kept = |name: &String| args.families.is_empty() || name == FAMILIES[0] || args.families.contains(name);
+    plan.families.retain(is_kept);
+    Ok(plan)
+}
+
+/// Plots the regrets of the rules, one mark per graph.
+fn regrets(study: &DefaultsStudy) -> String {
+    let name = |rule: &Rule| match rule {
+        Rule::Measured => "validation".to_owned(),
+        Rule::Recipe => "recipe".to_owned(),
+        Rule::Always(family) => family.replace("mlp-correct-and-smooth", "mlp-c&s"),
+    };
+    let x = Axis::categories("", study.rules.iter().map(|result| name(&result.rule)));
+    let y = Axis::linear("regret (points)");
+    let dots: Vec<[f64; 2]> = study
+        .rules
+        .iter()
+        .enumerate()
+        .flat_map(|(place, result)| {
+            let count = result.regrets.len().max(2) as f64 - 1.0;
+            let beside = move |k: usize| place as f64 + 0.5 * (k as f64 / count - 0.5);
+            result.regrets.iter().enumerate().map(move |(k, regret)| [beside(k), regret.min(MOST)])
+        })
+        .collect();
+    let title = format!("Regret of every rule on every graph, {MOST} at most");
+    panels("Regret of the rules", 1, &[Plot::new(title, x, y).height(HEIGHT).dots("graph", &dots)])
+}
+
+/// Plots what self-supervision adds on every graph, against the homophily.
+fn gains(study: &DefaultsStudy) -> String {
+    let points: Vec<(f64, f64, Option<[f64; 2]>)> = study
+        .gains
+        .iter()
+        .zip(&study.graphs)
+        .map(|(gain, result)| (result.traits[2], gain.difference, gain.interval.map(|found| [found.low, found.high])))
+        .collect();
+    let intervals: Vec<[f64; 3]> =
+        points.iter().filter_map(|(x, _, interval)| interval.map(|[low, high]| [*x, low, high])).collect();
+    let dots: Vec<[f64; 2]> = points.iter().map(|(x, mean, _)| [*x, *mean]).collect();
+    let plot = Plot::new("supergat-mx - gat-mx", Axis::linear("node homophily"), Axis::linear("gain (points)"));
+    let plot = plot.height(HEIGHT).intervals("graph", &intervals).dots("graph", &dots).mark_y(0.0, "");
+    panels("What self-supervision adds", 1, &[plot])
+}
+
+/// Builds the HTML page.
+fn page(regrets: &str, gains: &str, recipe: &str, sheets: &[Sheet], splits: u64) -> String {
+    let mut page = Page::new("Defaults and rules", "Which settings and which model for a new graph?")
+        .text(METHOD)
+        .figure(regrets, "Test metric of the best family minus that of the named one.")
+        .figure(gains, "Mean gain over the same attention without self-supervision, with its 95 % interval.");
+    for sheet in sheets {
+        page = sheet.add_to(page);
+    }
+    page.section("Recipe")
+        .code(recipe)
+        .section("Command")
+        .code(&format!("supergat study defaults --splits {splits}"))
+        .html()
+}

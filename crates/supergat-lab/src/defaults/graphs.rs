@@ -1,0 +1,96 @@
+//! The graphs of the study.
+
+use serde::Serialize;
+use supergat_core::Select;
+use supergat_data::SplitChoice;
+
+/// A graph of the study: a dataset, or a variant of one, with shares of its nodes for training, validation and testing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct StudyGraph {
+    /// Dataset: any source that `supergat_data::load` accepts.
+    pub source: String,
+    /// Shares of training, validation and test nodes, in per cent.
+    pub shares: String,
+    /// Whether models are selected and judged by AUROC instead of accuracy.
+    pub auroc: bool,
+}
+
+const MANY: &str = "60/20/20";
+const SOME: &str = "10/20/70";
+const FEW: &str = "3/7/90";
+
+/// The usual graphs: real ones with many and few labels, parts of large ones, noisy links, noisy features, and other
+/// labels. The third value says whether AUROC is the metric.
+pub const GRAPHS: [(&str, &str, bool); 36] = [
+    ("cora", MANY, false),
+    ("cora", FEW, false),
+    ("citeseer", MANY, false),
+    ("citeseer", FEW, false),
+    ("variant:nodes=4000,of=pubmed", MANY, false),
+    ("variant:nodes=4000,of=pubmed", FEW, false),
+    ("cora-ml", MANY, false),
+    ("cora-ml", FEW, false),
+    ("variant:nodes=4000,of=dblp", MANY, false),
+    ("variant:nodes=4000,of=dblp", FEW, false),
+    ("four-univ", MANY, false),
+    ("four-univ", SOME, false),
+    ("chameleon", MANY, false),
+    ("chameleon", SOME, false),
+    ("chameleon-filtered", MANY, false),
+    ("variant:nodes=3000,of=crocodile", MANY, false),
+    ("variant:nodes=2500,of=photo", MANY, false),
+    ("variant:nodes=2500,of=photo", FEW, false),
+    ("variant:nodes=2500,of=computers", MANY, false),
+    ("variant:nodes=3000,of=cs", MANY, false),
+    ("variant:nodes=3000,of=cs", FEW, false),
+    ("variant:nodes=3000,of=physics", MANY, false),
+    ("variant:nodes=3000,of=physics", FEW, false),
+    ("twitch-pt", MANY, false),
+    ("twitch-es", SOME, false),
+    ("variant:nodes=4000,of=facebook-pages", MANY, false),
+    ("variant:nodes=4000,of=facebook-pages", FEW, false),
+    ("variant:nodes=4000,of=minesweeper", MANY, true),
+    ("variant:nodes=4000,of=minesweeper", SOME, true),
+    ("variant:noise=1,of=cora", SOME, false),
+    ("variant:nodes=2500,noise=1,of=photo", SOME, false),
+    ("variant:feature-noise=0.7,of=cora", SOME, false),
+    ("variant:feature-noise=1,of=citeseer", SOME, false),
+    ("variant:nodes=3000,labels=merged,classes=2,of=cs", SOME, false),
+    ("variant:labels=degree,classes=4,of=cora-ml", MANY, false),
+    ("variant:labels=degree,classes=4,of=twitch-pt", SOME, false),
+];
+
+impl StudyGraph {
+    /// Returns the usual graphs.
+    pub fn all() -> Vec<Self> {
+        GRAPHS.into_iter().map(|(source, shares, auroc)| Self::new(source, shares, auroc)).collect()
+    }
+
+    /// Describes a graph.
+    pub fn new(source: &str, shares: &str, auroc: bool) -> Self {
+        Self { source: source.to_owned(), shares: shares.to_owned(), auroc }
+    }
+
+    /// Returns the name in tables: the source and the share of training nodes.
+    pub fn name(&self) -> String {
+        let train = self.shares.split('/').next().unwrap_or_default();
+        let source = self.source.strip_prefix("variant:").map_or_else(
+            || self.source.clone(),
+            |variant| match variant.split_once("of=") {
+                Some((changes, of)) => format!("{of} ({})", changes.trim_end_matches(',').replace(',', ", ")),
+                None => variant.to_owned(),
+            },
+        );
+        format!("{source}, {train} %")
+    }
+
+    /// Returns the k-th split.
+    pub(super) fn split(&self, k: u64) -> SplitChoice {
+        SplitChoice::Shares { shares: self.shares.parse().expect("three shares"), seed: k }
+    }
+
+    /// Returns the score that selects epochs; `None` for accuracy.
+    pub(super) fn select(&self) -> Option<Select> {
+        self.auroc.then_some(Select::Auroc)
+    }
+}

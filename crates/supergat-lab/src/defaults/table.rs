@@ -1,0 +1,347 @@
+//! Results of the study: defaults of every family, and rules that name a family.
+
+use crate::defaults::candidates::Candidate;
+use crate::defaults::graphs::StudyGraph;
+use crate::defaults::plan::{DefaultsPlan, DefaultsTask};
+use crate::defaults::traits::{TRAITS, Traits};
+use crate::defaults::tree::{Case, Tree};
+use crate::statistics::{ALPHA, Interval, Summary, paired_t};
+use crate::sweep::{Record, ResultsFile, Status};
+use serde::Serialize;
+use std::collections::HashMap;
+
+/// Questions above each leaf of a tree.
+const DEPTH: usize = 2;
+/// Families whose difference shows what self-supervision adds.
+const TWINS: [&str; 2] = ["gat-mx", "supergat-mx"];
+
+/// Metrics of the runs of a candidate, in percent, by split.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CandidateResult {
+    /// Name of the candidate.
+    pub name: &'static str,
+    /// Validation metric.
+    pub validation: Summary,
+    /// Test metric.
+    pub test: Summary,
+    /// Mean seconds of a run.
+    pub seconds: f64,
+}
+
+/// Results of a graph.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct GraphResult {
+    /// Graph.
+    pub graph: StudyGraph,
+    /// Traits, in the order of [`TRAITS`].
+    pub traits: Vec<f64>,
+    /// Results by family, in the order of the plan, and candidate.
+    pub families: Vec<Vec<CandidateResult>>,
+}
+
+/// Defaults of a family.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FamilyDefaults {
+    /// Family.
+    pub family: String,
+    /// Candidate with the least mean regret over all graphs.
+    pub chosen: &'static str,
+    /// Mean regret of every candidate over all graphs, in percentage points.
+    pub regrets: Vec<f64>,
+    /// Mean regret of the candidate that is chosen without the graph on which it is judged.
+    pub held_out: f64,
+    /// Largest regret of the candidate that is chosen over all graphs, and the graph.
+    pub worst: (f64, String),
+    /// Number of graphs without which another candidate would be chosen.
+    pub changes: usize,
+}
+
+/// A rule that names a family for a graph.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rule {
+    /// The family with the best validation metric on the split.
+    Measured,
+    /// The family of a tree of decisions over traits.
+    Recipe,
+    /// Always the same family.
+    Always(String),
+}
+
+/// Results of a rule over all graphs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RuleResult {
+    /// Rule.
+    pub rule: Rule,
+    /// Regret on every graph, in percentage points: the metric of the best family minus that of the named one.
+    pub regrets: Vec<f64>,
+    /// Whether the named family is significantly worse than the best one, for every graph.
+    pub worse: Vec<bool>,
+}
+
+impl RuleResult {
+    /// Returns the number of graphs on which the rule is not significantly worse than the best family.
+    pub fn not_worse(&self) -> usize {
+        self.worse.iter().filter(|worse| !**worse).count()
+    }
+
+    /// Returns the median regret.
+    pub fn median(&self) -> f64 {
+        let mut regrets = self.regrets.clone();
+        regrets.sort_by(f64::total_cmp);
+        let middle = regrets.len() / 2;
+        match regrets.len() {
+            0 => f64::NAN,
+            odd if !odd.is_multiple_of(2) => regrets[middle],
+            _ => f64::midpoint(regrets[middle - 1], regrets[middle]),
+        }
+    }
+}
+
+/// What self-supervision adds to `gat-mx` on a graph, in percentage points.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Gain {
+    /// Graph.
+    pub graph: String,
+    /// Mean difference over the splits.
+    pub difference: f64,
+    /// 95 % interval; `None` if there is no test.
+    pub interval: Option<Interval>,
+    /// p-value of the paired t-test; `None` if there is none.
+    pub p: Option<f64>,
+}
+
+/// All results of the study. Graphs without all runs are left out.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DefaultsStudy {
+    /// Plan.
+    pub plan: DefaultsPlan,
+    /// Complete graphs.
+    pub graphs: Vec<GraphResult>,
+    /// Defaults of every family.
+    pub defaults: Vec<FamilyDefaults>,
+    /// Rules, the best first.
+    pub rules: Vec<RuleResult>,
+    /// Best family of every graph, with defaults that were chosen without it.
+    pub best: Vec<String>,
+    /// Tree of decisions over all graphs, whose options are families.
+    pub recipe: Option<Tree>,
+    /// What self-supervision adds.
+    pub gains: Vec<Gain>,
+    /// Tree of decisions over all graphs, whose options are `gat-mx` and `supergat-mx`.
+    pub gain_recipe: Option<Tree>,
+    /// Number of graphs on which a tree grown without them is right about the sign of the gain.
+    pub gain_hits: usize,
+}
+
+impl DefaultsStudy {
+    /// Evaluates the runs of a plan.
+    pub fn new(plan: &DefaultsPlan, results: &ResultsFile) -> Self {
+        let records = Records::new(results);
+        let graphs: Vec<GraphResult> = plan.graphs.iter().filter_map(|graph| records.graph(plan, graph)).collect();
+        let families = 0..plan.families.len();
+        let all: Vec<usize> = (0..graphs.len()).collect();
+        // The candidate of every family, chosen without a graph.
+        let held_out: Vec<Vec<usize>> = all
+            .iter()
+            .map(|&graph| {
+                let others: Vec<usize> = all.iter().copied().filter(|&other| other != graph).collect();
+                families.clone().map(|family| chosen(&graphs, &others, family)).collect()
+            })
+            .collect();
+        let defaults = match graphs.is_empty() {
+            true => Vec::new(),
+            false => families.clone().map(|family| defaults(plan, &graphs, &held_out, family)).collect(),
+        };
+        let of = |graph: usize, family: usize| &graphs[graph].families[family][held_out[graph][family]];
+        let best: Vec<usize> = all
+            .iter()
+            .map(|&graph| {
+                let mean = |family: &usize| of(graph, *family).test.mean;
+                families.clone().rev().max_by(|a, b| mean(a).total_cmp(&mean(b))).unwrap_or(0)
+            })
+            .collect();
+        let cases: Vec<Case> = all
+            .iter()
+            .map(|&graph| {
+                let top = of(graph, best[graph]).test.mean;
+                let costs = families.clone().map(|family| top - of(graph, family).test.mean).collect();
+                Case { traits: graphs[graph].traits.clone(), costs }
+            })
+            .collect();
+        let named = |rule: &Rule, graph: usize, split: usize| match rule {
+            Rule::Always(name) => plan.families.iter().position(|family| family == name).unwrap_or(0),
+            Rule::Measured => {
+                let validation = |family: &usize| of(graph, *family).validation.values[split];
+                families.clone().rev().max_by(|a, b| validation(a).total_cmp(&validation(b))).unwrap_or(0)
+            }
+            Rule::Recipe => held_out_tree(&cases, graph).map_or(0, |tree| tree.option(&cases[graph].traits)),
+        };
+        let always = plan.families.iter().cloned().map(Rule::Always);
+        let rules = [Rule::Measured, Rule::Recipe].into_iter().chain(always).map(|rule| {
+            let (mut regrets, mut worse) = (Vec::new(), Vec::new());
+            for &graph in &all {
+                let top = &of(graph, best[graph]).test.values;
+                let own: Vec<f64> =
+                    (0..top.len()).map(|split| of(graph, named(&rule, graph, split)).test.values[split]).collect();
+                regrets.push(Summary::of(top.clone()).mean - Summary::of(own.clone()).mean);
+                worse.push(is_worse(top, &own));
+            }
+            RuleResult { rule, regrets, worse }
+        });
+        let mut rules: Vec<RuleResult> = rules.collect();
+        rules.sort_by(|a, b| Summary::of(a.regrets.clone()).mean.total_cmp(&Summary::of(b.regrets.clone()).mean));
+        let twins = TWINS.map(|name| plan.families.iter().position(|family| family == name));
+        let gains: Vec<Gain> = match twins {
+            [Some(without), Some(with)] => {
+                all.iter().map(|&graph| gain(&graphs[graph].graph, of(graph, with), of(graph, without))).collect()
+            }
+            _ => Vec::new(),
+        };
+        let gain_cases: Vec<Case> = gains
+            .iter()
+            .zip(&cases)
+            .map(|(gain, case)| {
+                let costs = vec![gain.difference.max(0.0), (-gain.difference).max(0.0)];
+                Case { traits: case.traits.clone(), costs }
+            })
+            .collect();
+        let gain_hits = (0..gains.len()).filter(|&graph| {
+            let option = held_out_tree(&gain_cases, graph).map_or(0, |tree| tree.option(&gain_cases[graph].traits));
+            (option == 1) == (gains[graph].difference > 0.0)
+        });
+        let gain_hits = gain_hits.count();
+        Self {
+            plan: plan.clone(),
+            best: best.iter().map(|&family| plan.families[family].clone()).collect(),
+            recipe: Tree::grow(&cases.iter().collect::<Vec<_>>(), DEPTH),
+            gain_recipe: Tree::grow(&gain_cases.iter().collect::<Vec<_>>(), DEPTH),
+            defaults,
+            rules,
+            gains,
+            gain_hits,
+            graphs,
+        }
+    }
+}
+
+/// Returns whether the best family is significantly better, split by split. Equal differences on all splits have no test;
+/// they are significant.
+fn is_worse(best: &[f64], named: &[f64]) -> bool {
+    match paired_t(best, named) {
+        Ok(test) => test.p < ALPHA && test.t > 0.0,
+        Err(_) => best.iter().zip(named).all(|(best, named)| best > named),
+    }
+}
+
+/// Returns a tree grown without a graph.
+fn held_out_tree(cases: &[Case], graph: usize) -> Option<Tree> {
+    let others: Vec<&Case> = (0..cases.len()).filter(|&other| other != graph).map(|other| &cases[other]).collect();
+    Tree::grow(&others, DEPTH)
+}
+
+/// Returns the regrets of the candidates of a family on a graph.
+fn regrets(graph: &GraphResult, family: usize) -> Vec<f64> {
+    let means: Vec<f64> = graph.families[family].iter().map(|candidate| candidate.test.mean).collect();
+    let top = means.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    means.into_iter().map(|mean| top - mean).collect()
+}
+
+/// Returns the mean regret of every candidate of a family over some graphs.
+fn mean_regrets(graphs: &[GraphResult], over: &[usize], family: usize) -> Vec<f64> {
+    let count = graphs[0].families[family].len();
+    let mut sums = vec![0.0; count];
+    for &graph in over {
+        sums.iter_mut().zip(regrets(&graphs[graph], family)).for_each(|(sum, regret)| *sum += regret);
+    }
+    sums.into_iter().map(|sum| sum / over.len().max(1) as f64).collect()
+}
+
+/// Returns the candidate of a family with the least mean regret over some graphs, the first of equal ones.
+fn chosen(graphs: &[GraphResult], over: &[usize], family: usize) -> usize {
+    let means = mean_regrets(graphs, over, family);
+    (0..means.len()).min_by(|&a, &b| means[a].total_cmp(&means[b])).unwrap_or(0)
+}
+
+/// Returns the defaults of a family.
+fn defaults(plan: &DefaultsPlan, graphs: &[GraphResult], held_out: &[Vec<usize>], family: usize) -> FamilyDefaults {
+    let all: Vec<usize> = (0..graphs.len()).collect();
+    let choice = chosen(graphs, &all, family);
+    let own = all.iter().map(|&graph| regrets(&graphs[graph], family)[held_out[graph][family]]);
+    let worst = all.iter().map(|&graph| (regrets(&graphs[graph], family)[choice], graphs[graph].graph.name()));
+    let candidates: &[Candidate] = plan.candidates(&plan.families[family]);
+    FamilyDefaults {
+        family: plan.families[family].clone(),
+        chosen: candidates[choice].name,
+        regrets: mean_regrets(graphs, &all, family),
+        held_out: Summary::of(own.collect()).mean,
+        worst: worst.max_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or_default(),
+        changes: held_out.iter().filter(|choices| choices[family] != choice).count(),
+    }
+}
+
+/// Returns the gain of the first over the second.
+fn gain(graph: &StudyGraph, with: &CandidateResult, without: &CandidateResult) -> Gain {
+    let test = paired_t(&with.test.values, &without.test.values).ok();
+    Gain {
+        graph: graph.name(),
+        difference: with.test.mean - without.test.mean,
+        interval: test.map(|test| test.interval),
+        p: test.map(|test| test.p),
+    }
+}
+
+/// Records of the study by graph, settings and split.
+struct Records<'a> {
+    found: HashMap<(&'a str, String, String), &'a Record>,
+}
+
+impl<'a> Records<'a> {
+    fn new(results: &'a ResultsFile) -> Self {
+        let mut found: HashMap<_, &Record> = HashMap::new();
+        for record in results.records().filter(|record| record.task == DefaultsTask::NAME && record.test().is_some()) {
+            let settings = serde_json::to_string(&record.settings).expect("settings are an object");
+            let kept = found.entry((record.dataset.as_str(), record.split.clone(), settings)).or_insert(record);
+            if record.is_better_than(kept) {
+                *kept = record;
+            }
+        }
+        Self { found }
+    }
+
+    /// Returns the results of a graph; `None` if a run is missing.
+    fn graph(&self, plan: &DefaultsPlan, graph: &StudyGraph) -> Option<GraphResult> {
+        let run = |name: &str, candidate: usize, split: u64| {
+            let settings = serde_json::to_string(&plan.settings(graph, name, candidate)?).ok()?;
+            self.found.get(&(graph.source.as_str(), graph.split(split).to_string(), settings)).copied()
+        };
+        let candidate = |name: &String, number: usize| {
+            let runs: Vec<&Record> = (0..plan.splits).map(|split| run(name, number, split)).collect::<Option<_>>()?;
+            let scores = runs.iter().map(|record| match &record.status {
+                Status::Ok { validation, test, .. } => Some([validation.metric, test.metric]),
+                Status::Failed { .. } => None,
+            });
+            let scores: Vec<[f64; 2]> = scores.collect::<Option<_>>()?;
+            let percent = |part: usize| Summary::of(scores.iter().map(|score| 100.0 * score[part]).collect());
+            Some(CandidateResult {
+                name: plan.candidates(name)[number].name,
+                validation: percent(0),
+                test: percent(1),
+                seconds: runs.iter().map(|record| record.seconds).sum::<f64>() / runs.len().max(1) as f64,
+            })
+        };
+        let family = |name: &String| (0..plan.candidates(name).len()).map(|number| candidate(name, number)).collect();
+        let families: Vec<Vec<CandidateResult>> = plan.families.iter().map(family).collect::<Option<_>>()?;
+        let traits: Traits = run("label-propagation", 0, 0)?.measured()?;
+        // What a model gains over the largest class on validation nodes, at best; AUROC of the largest class is 0.5.
+        let base = if graph.auroc { 0.5 } else { traits.largest_class };
+        let signal = |name: &str| {
+            let place = plan.families.iter().position(|family| family == name);
+            let means = place.map(|place| families[place].iter().map(|found| found.validation.mean));
+            means.map_or(0.0, |means| means.fold(f64::NEG_INFINITY, f64::max) / 100.0 - base)
+        };
+        let traits = traits.values([signal("mlp"), signal("label-propagation")]).to_vec();
+        debug_assert_eq!(traits.len(), TRAITS.len());
+        Some(GraphResult { graph: graph.clone(), traits, families })
+    }
+}
