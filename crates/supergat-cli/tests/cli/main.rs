@@ -28,6 +28,7 @@ mod saved;
 mod splits;
 mod study_appendix;
 mod study_attention;
+mod study_defaults;
 mod study_depth;
 mod study_grid;
 mod support;

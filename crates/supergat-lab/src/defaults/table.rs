@@ -178,7 +178,8 @@ impl DefaultsStudy {
             Rule::Recipe => held_out_tree(&cases, graph).map_or(0, |tree| tree.option(&cases[graph].traits)),
         };
         let always = plan.families.iter().cloned().map(Rule::Always);
-        let rules = [Rule::Measured, Rule::Recipe].into_iter().chain(always).map(|rule| {
+        let judged = [Rule::Measured, Rule::Recipe].into_iter().chain(always).filter(|_| !all.is_empty());
+        let rules = judged.map(|rule| {
             let (mut regrets, mut worse) = (Vec::new(), Vec::new());
             for &graph in &all {
                 let top = &of(graph, best[graph]).test.values;

@@ -1,8 +1,10 @@
 //! Command line of `supergat study defaults`.
 
+use super::sources::{Sources, sources};
 use crate::args::SweepArgs;
 use clap::{Args, value_parser};
 use std::path::PathBuf;
+use supergat::data::Shares;
 
 const HELP: &str = "\
 Which settings, and which family of models, for a graph that nobody has seen before? Many graphs, real ones and variants of them (parts, \
@@ -15,6 +17,7 @@ resume with the same command. Results of several machines are joined by joining 
 Examples:
   supergat study defaults
   supergat study defaults --splits 3 --only cora,citeseer
+  supergat study defaults --datasets my-folder,other-folder --shares 10/20/70
   supergat study defaults --table-only
 
 The output folder contains:
@@ -32,6 +35,12 @@ Exit codes: 0 success, 1 the job failed, 2 wrong usage or input, 130 interrupted
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub struct DefaultsArgs {
+    /// Other graphs than the usual ones, separated by commas: known names, folders or generated graphs
+    #[arg(long, value_name = "NAMES", value_parser = sources)]
+    pub datasets: Option<Sources>,
+    /// Shares of training, validation and test nodes of --datasets, in per cent
+    #[arg(long, value_name = "SHARES", default_value = "60/20/20", requires = "datasets")]
+    pub shares: Shares,
     /// Only graphs whose name contains one of these words, separated by commas
     #[arg(long, value_name = "WORDS", value_delimiter = ',')]
     pub only: Vec<String>,

@@ -78,7 +78,14 @@ fn plan(args: &DefaultsArgs) -> Result<DefaultsPlan> {
     }
     let is_wanted =
         |graph: &StudyGraph| args.only.is_empty() || args.only.iter().any(|word| graph.name().contains(word.as_str()));
-    let graphs: Vec<StudyGraph> = StudyGraph::all().into_iter().filter(is_wanted).collect();
+    let graphs = match &args.datasets {
+        Some(sources) => {
+            let shares = args.shares.to_string();
+            sources.0.iter().map(|source| StudyGraph::new(source, &shares, false)).collect()
+        }
+        None => StudyGraph::all(),
+    };
+    let graphs: Vec<StudyGraph> = graphs.into_iter().filter(is_wanted).collect();
     if graphs.is_empty() {
         return Err(CliError::usage(format!("--only {}: no graph of the study has such a name", args.only.join(","))));
     }
