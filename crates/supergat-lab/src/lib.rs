@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod advice;
 pub mod agreement;
 pub mod baselines;
 pub mod bench;

@@ -357,6 +357,19 @@ impl Settings {
         Self::published_for("node", dataset, model)
     }
 
+    /// Returns the settings that a training of a model on a dataset has by default: the published ones of a dataset of the
+    /// paper, else the general ones.
+    ///
+    /// ```
+    /// use supergat_lab::Settings;
+    /// let model = "gat-go".parse().unwrap();
+    /// assert_eq!(Settings::usual("karate", model), Settings::general(model));
+    /// assert_eq!(Some(Settings::usual("cora", model)), Settings::published("cora", model));
+    /// ```
+    pub fn usual(dataset: &str, model: ModelKind) -> Self {
+        Self::published(dataset, model).unwrap_or_else(|| Self::general(model))
+    }
+
     /// Returns the published settings for a task: `node`, `link`, `attention`, `node-4-layer` or
     /// `attention-4-layer`.
     pub fn published_for(task: &str, dataset: &str, model: ModelKind) -> Option<Self> {

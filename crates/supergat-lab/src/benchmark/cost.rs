@@ -60,7 +60,7 @@ pub(super) fn relative_size(trial: &Trial, usual: &Trial) -> f64 {
 }
 
 /// Returns the seconds of a run apart from its epochs, and of one epoch.
-fn time(dataset: &Dataset, settings: &Settings, resources: Resources) -> Result<(f64, f64), String> {
+pub(crate) fn time(dataset: &Dataset, settings: &Settings, resources: Resources) -> Result<(f64, f64), String> {
     let device = if settings.model.is_network() { resources.device } else { DeviceChoice::Cpu };
     let alone = Resources { threads: 1, device, processes: None, ..resources };
     settings.check(dataset).map_err(|error| error.to_string())?;

@@ -157,8 +157,7 @@ impl Family {
 
     /// Returns the usual settings: the published ones of the dataset or the general ones, or deep blocks.
     fn base(self, kind: ModelKind, is_deep: bool, epochs: usize, context: &TrialContext<'_>) -> Settings {
-        let shallow = || Settings::published(context.dataset, kind).unwrap_or_else(|| Settings::general(kind));
-        let mut settings = if is_deep { deep(kind) } else { shallow() };
+        let mut settings = if is_deep { deep(kind) } else { Settings::usual(context.dataset, kind) };
         settings.early_stop = false;
         (settings.select, settings.positive) = (context.metric.select, context.metric.positive);
         if kind.is_network() {

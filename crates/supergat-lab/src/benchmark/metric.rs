@@ -78,7 +78,7 @@ impl MetricChoice {
     }
 
     /// Returns whether the metric is defined for the validation nodes of a dataset.
-    pub(super) fn is_defined(self, dataset: &Dataset) -> bool {
+    pub(crate) fn is_defined(self, dataset: &Dataset) -> bool {
         let settings = Settings { select: self.select, positive: self.positive, ..Settings::general(ModelKind::Mlp) };
         scorer(dataset, &settings).is_ok()
     }

@@ -55,6 +55,7 @@ pub mod sheet;
 mod splits;
 mod table;
 
+pub(crate) use cost::time;
 pub use families::{FAMILIES, Family, Trial};
 pub use metric::{METRICS, MetricChoice};
 pub use plan::{FamilyPlan, LeftOut, Limit, Plan, Request, RungPlan, SearchCut, plan};

@@ -74,6 +74,21 @@ pub struct Recommendation {
     pub reasons: Vec<String>,
 }
 
+impl Recommendation {
+    /// Returns the probability, by the map, that no other form is better than this model; `None` for models that are not
+    /// on the map, and without links.
+    pub(crate) fn chance_of(&self, model: ModelKind) -> Option<f64> {
+        let models = [PreferredForm::GatAny, PreferredForm::Sd, PreferredForm::Mx].map(|form| model_for(form, 0.0));
+        let is_known = models.contains(&model) && !self.forms.is_empty();
+        is_known.then(|| chance(model, &PreferredForm::ALL.map(|form| self.share_of(form))))
+    }
+
+    /// Returns the share of the votes for a form.
+    pub(crate) fn share_of(&self, form: PreferredForm) -> f64 {
+        self.forms.iter().find(|share| share.form == form).map_or(0.0, |share| share.share)
+    }
+}
+
 /// Recommends a model for a dataset, using the labels in `known` only.
 pub fn recommend(dataset: &Dataset, known: Known) -> Recommendation {
     let mut answer = of_estimate(Degree::of(&dataset.examples).mean, homophily::estimate(dataset, known));

@@ -1,0 +1,244 @@
+//! Which model for a graph? Families are compared on validation nodes within seconds; the paper's map is prior
+//! knowledge.
+//!
+//! Let `x(f, k)` be the score of family f on redraw k of the labelled nodes: its default settings are trained on the
+//! training part, the epoch is selected on a second part, and a third part, which nothing has seen, is scored. No part
+//! contains test nodes. With J redraws and the mean `x(f)`:
+//!
+//! ```text
+//! error(f)^2  = max(s(f)^2 (1/J + n/(m - n)), p (1 - p) / 2d)      s(f)^2: variance of x(f, k) - mean of x(., k) over k
+//! prior(f)    = N(mean of all x + b (c(f) - mean of c), t^2)       c(f): chance of a form of attention by the map
+//! effect(f)   = normal posterior of x(f) with this prior
+//! chance(f)   = probability that effect(f) is the largest, all effects independent
+//! answer      = the simplest family whose chance is at least 9/10 of the largest
+//! ```
+//!
+//! n of m redrawn nodes are scored in each redraw, d different ones in all. The first term is the variance of resampled
+//! scores (Nadeau and Bengio 2003); the second keeps few nodes from looking certain.
+//!
+//! A [`MeasuringPlan`] determines all scores. It is made for a time from measured costs, or from the size of the graph
+//! alone. `benchmark` compares the same families with searches, on test nodes.
+//!
+//! ```
+//! use std::ops::ControlFlow;
+//! use supergat_lab::advice::{Question, advise};
+//! let dataset = supergat_data::load("random-partition:classes=3,nodes=180,degree=6,homophily=0.9").unwrap();
+//! let advice = advise(&dataset, &Question { seconds: 1.0, ..Question::default() }, 2, |_| ControlFlow::Continue(()))?;
+//! println!("{}", advice.answer);
+//! assert!(advice.measured.is_some_and(|measured| measured.families.len() > 1));
+//! # Ok::<(), String>(())
+//! ```
+//!
+//! | file | content |
+//! |---|---|
+//! | `contestants.rs` | which families are compared, with which settings |
+//! | `redraws.rs` | redrawn parts of the labelled nodes |
+//! | `plan.rs` | numbers of epochs and redraws |
+//! | `run.rs` | the runs of a plan |
+//! | `posterior.rs` | scores and the map as probabilities |
+//! | `words.rs` | the answer as sentences |
+
+mod contestants;
+mod plan;
+mod posterior;
+mod redraws;
+mod run;
+mod words;
+
+pub use plan::MeasuringPlan;
+pub use posterior::{Gain, MeasuredFamily};
+
+use crate::benchmark::{Family, LeftOut, MetricChoice};
+use crate::device::Resources;
+use crate::recipe::{Known, Recommendation, recommend};
+use contestants::Contestant;
+use redraws::{Redraws, redraws};
+use serde::Serialize;
+use std::ops::ControlFlow;
+use supergat_core::ModelKind;
+use supergat_data::Dataset;
+
+/// Chance below which the choice between the compared families is open.
+const OPEN: f64 = 0.5;
+/// Chance from which on another family is named as an alternative.
+const NAMED: f64 = 0.05;
+
+/// What is asked about a graph.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    /// Seconds for measurements; 0 for the map alone.
+    pub seconds: f64,
+    /// Metric, one of [`METRICS`](crate::benchmark::METRICS); `None` for the usual one of the dataset.
+    pub metric: Option<String>,
+    /// Labels that may be used.
+    pub known: Known,
+    /// Seed of redraws and runs.
+    pub seed: u64,
+    /// Bytes of memory that runs may use; `None` for any.
+    pub memory: Option<u64>,
+}
+
+impl Default for Question {
+    fn default() -> Self {
+        Self { seconds: 20.0, metric: None, known: Known::TrainingAndValidation, seed: 0, memory: None }
+    }
+}
+
+/// Event of a measurement, as reported to its observer.
+#[derive(Debug, Clone, Copy)]
+pub enum AdviceEvent<'a> {
+    /// The time of a family is measured.
+    Timing(Family),
+    /// The plan is made; its runs begin.
+    Planned(&'a MeasuringPlan),
+    /// A run finished an epoch.
+    Epoch,
+    /// So many of so many runs have ended.
+    Run(usize, usize),
+}
+
+/// Results of a measurement on validation nodes.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Measured {
+    /// Metric of the scores.
+    pub metric: String,
+    /// The plan, which determines all scores.
+    pub plan: MeasuringPlan,
+    /// Numbers of training, selecting and scored nodes in a redraw.
+    pub parts: [usize; 3],
+    /// Number of different nodes that were scored.
+    pub scored: usize,
+    /// Compared families, the simplest first.
+    pub families: Vec<MeasuredFamily>,
+    /// Mean score of predicting the most frequent class for all nodes, in percent.
+    pub majority: f64,
+    /// Expected gains of the recommended family over simpler ones.
+    pub gains: Vec<Gain>,
+}
+
+/// A recommended model, with what was compared and what was not.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Advice {
+    /// The answer in one or two sentences.
+    pub answer: String,
+    /// The recommended model.
+    pub recommendation: ModelKind,
+    /// Probability that it is the best one of what was compared, from 0 to 1; by the map if nothing was measured. `None`
+    /// if there was nothing to compare.
+    pub confidence: Option<f64>,
+    /// Whether the choice is open between several models.
+    pub close_call: bool,
+    /// Other compared models that may be best, the most probable first.
+    pub alternatives: Vec<ModelKind>,
+    /// What limits the answer.
+    pub notes: Vec<String>,
+    /// Families that were not compared, with the reasons.
+    pub left_out: Vec<LeftOut>,
+    /// What was measured; `None` if nothing was.
+    pub measured: Option<Measured>,
+    /// The paper's map, consulted about forms of attention.
+    pub map: Recommendation,
+}
+
+/// Recommends a model for a dataset. Measurements use the threads of the CPU and end about when the time is over; an
+/// observer may stop them, and what has finished is used. Fails if the metric is undefined or the time is not a number.
+pub fn advise(
+    dataset: &Dataset,
+    question: &Question,
+    resources: impl Into<Resources>,
+    observe: impl Fn(AdviceEvent<'_>) -> ControlFlow<()> + Sync,
+) -> Result<Advice, String> {
+    if !(question.seconds >= 0.0 && question.seconds < 1e7) {
+        return Err(format!("seconds = {}: must be 0 or more, and below 10000000", question.seconds));
+    }
+    let map = recommend(dataset, question.known);
+    if question.seconds == 0.0 {
+        return Ok(words::of_map(map, words::NOT_WANTED.into(), Vec::new()));
+    }
+    let field = match Field::new(dataset, question, map)? {
+        Ok(field) => field,
+        Err(advice) => return Ok(*advice),
+    };
+    let threads = resources.into().threads;
+    let timed = plan::timed(&field, question, threads, &observe);
+    field.answer(timed, threads, false, &observe)
+}
+
+/// Recommends a network for a dataset by a plan that depends on the size of the dataset alone, so the answer has the same
+/// bits on every machine. Nothing is measured on large graphs.
+///
+/// Other models are compared, but not recommended: networks predict nodes of other graphs too, and run on all devices.
+/// Boosted trees are left out, because not all builds have them.
+pub fn advise_by_size(
+    dataset: &Dataset,
+    question: &Question,
+    resources: impl Into<Resources>,
+) -> Result<Advice, String> {
+    let map = recommend(dataset, question.known);
+    let mut field = match Field::new(dataset, question, map)? {
+        Ok(field) => field,
+        Err(advice) => return Ok(*advice),
+    };
+    let trees = |contestant: &Contestant| contestant.settings.model == ModelKind::Trees;
+    field.contestants.retain(|contestant| !trees(contestant));
+    field.left_out.retain(|left| left.family.name != "trees");
+    let plan = plan::by_size(&field, question);
+    field.answer(plan, resources.into().threads, true, &|_| ControlFlow::Continue(()))
+}
+
+/// What can be measured on a dataset.
+struct Field<'a> {
+    dataset: &'a Dataset,
+    map: Recommendation,
+    metric: MetricChoice,
+    notes: Vec<String>,
+    redraws: Redraws<'a>,
+    contestants: Vec<Contestant>,
+    left_out: Vec<LeftOut>,
+}
+
+impl<'a> Field<'a> {
+    /// Prepares a measurement. The inner error is the advice if nothing can be measured.
+    fn new(
+        dataset: &'a Dataset,
+        question: &Question,
+        map: Recommendation,
+    ) -> Result<Result<Self, Box<Advice>>, String> {
+        let (metric, notes) = match dataset.classes() {
+            0 => (MetricChoice { select: None, positive: None }, Vec::new()),
+            _ => MetricChoice::new(dataset, question.metric.as_deref())?,
+        };
+        let nothing = |map, reason: String| Ok(Err(Box::new(words::of_map(map, reason, Vec::new()))));
+        let redraws = match redraws(dataset, question.known, metric, question.seed) {
+            Ok(redraws) => redraws,
+            Err(reason) => return nothing(map, reason),
+        };
+        let (contestants, left_out) = contestants::of(dataset, &map, metric);
+        Ok(Ok(Self { dataset, map, metric, notes, redraws, contestants, left_out }))
+    }
+
+    /// Runs a plan and concludes.
+    fn answer(
+        mut self,
+        plan: Result<MeasuringPlan, String>,
+        threads: usize,
+        networks_only: bool,
+        observe: &(impl Fn(AdviceEvent<'_>) -> ControlFlow<()> + Sync),
+    ) -> Result<Advice, String> {
+        let mut plan = match plan {
+            Ok(plan) => plan,
+            Err(reason) => return Ok(words::of_map(self.map, reason, self.left_out)),
+        };
+        self.left_out.append(&mut plan.left_out.clone());
+        let scores = run::run(&self, &mut plan, threads, observe);
+        self.left_out.extend(scores.failed.iter().cloned());
+        if plan.redraws == 0 || scores.families.is_empty() {
+            return Ok(words::of_map(self.map, "no run has finished".into(), self.left_out));
+        }
+        let measured = posterior::measured(&self, plan, scores);
+        Ok(words::of_measurement(self, measured, networks_only))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,140 @@
+//! Tests of whole measurements on generated graphs.
+
+use super::*;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+fn dataset(homophily: f64) -> Dataset {
+    let mut dataset =
+        supergat_data::load(&format!("random-partition:classes=3,nodes=180,degree=8,homophily={homophily}")).unwrap();
+    // A name without published settings.
+    dataset.name = "mine".into();
+    dataset
+}
+
+fn ask(dataset: &Dataset, seconds: f64) -> Advice {
+    let question = Question { seconds, ..Question::default() };
+    advise(dataset, &question, 2, |_| ControlFlow::Continue(())).unwrap()
+}
+
+/// Links of these graphs say more than the features.
+#[test]
+fn measures_what_the_map_cannot_know() {
+    let advice = ask(&dataset(0.9), 3.0);
+    let measured = advice.measured.as_ref().unwrap();
+    let names: Vec<&str> = measured.families.iter().map(|family| family.family.name).collect();
+    assert!(["label-propagation", "mlp", "gcn", "sage", "gat-go"].iter().all(|name| names.contains(name)), "{names:?}");
+    let total: f64 = measured.families.iter().map(|family| family.chance).sum();
+    assert!((total - 1.0).abs() < 1e-9);
+    assert_ne!(advice.recommendation.to_string(), "mlp");
+    let over = |name: &str| measured.gains.iter().find(|gain| gain.over == name).unwrap();
+    assert!(over("majority").low > 0.0, "{:?}", measured.gains);
+    assert!(advice.answer.starts_with(&format!("Use {}: with ", advice.recommendation)), "{}", advice.answer);
+    assert!(advice.answer.contains(&format!("of the {} compared families", names.len())), "{}", advice.answer);
+    assert!(advice.notes[0].contains("No test node was used"), "{:?}", advice.notes);
+    let best = measured.families.iter().find(|family| family.settings.model == advice.recommendation).unwrap();
+    assert_eq!(advice.confidence, Some(best.chance));
+}
+
+#[test]
+fn zero_seconds_consult_the_map_alone() {
+    let dataset = dataset(0.9);
+    let advice = ask(&dataset, 0.0);
+    let map = recommend(&dataset, Known::TrainingAndValidation);
+    assert!(advice.measured.is_none() && advice.map == map && advice.recommendation == map.recommendation);
+    assert!(advice.answer.contains("By the paper's map alone") && advice.answer.contains("Nothing was measured"));
+    assert!(advise(&dataset, &Question { seconds: -1.0, ..Question::default() }, 1, |_| ControlFlow::Continue(())).is_err());
+}
+
+/// The plan depends on the size of the graph alone, and the scores on the plan.
+#[test]
+fn advice_by_size_has_the_same_bits_with_any_number_of_threads() {
+    let dataset = dataset(0.5);
+    let [one, three] = [1, 3].map(|threads| advise_by_size(&dataset, &Question::default(), threads).unwrap());
+    assert_eq!(one, three);
+    let measured = one.measured.unwrap();
+    assert!(measured.plan.seconds.is_none() && measured.plan.left_out.is_empty());
+    assert!(one.recommendation.is_network());
+    assert!(measured.families.iter().any(|family| family.family.name == "label-propagation"));
+}
+
+/// Labels of test nodes change nothing.
+#[test]
+fn test_labels_are_not_read() {
+    let dataset = dataset(0.8);
+    let mut changed = dataset.clone();
+    let example = &mut changed.examples[0];
+    let supergat_core::Labels::Single { of, .. } = &mut example.labels else { panic!("one class per node") };
+    example.test.iter().for_each(|&node| of[node as usize] = (of[node as usize] + 1) % 3);
+    let [before, after] = [&dataset, &changed].map(|dataset| advise_by_size(dataset, &Question::default(), 2).unwrap());
+    assert_eq!(before, after);
+}
+
+#[test]
+fn answers_where_little_can_be_compared() {
+    let mut bare = dataset(0.9);
+    // Five labelled nodes.
+    let train = bare.examples[0].train.clone();
+    bare.examples[0].validation.clear();
+    bare.examples[0].train = vec![train[0], train[1], train[20], train[21], train[40]];
+    let advice = ask(&bare, 1.0);
+    assert!(advice.answer.contains("this means little"), "{}", advice.answer);
+    // One class.
+    bare.examples[0].train = train[..5].to_vec();
+    let advice = ask(&bare, 1.0);
+    assert!(advice.measured.is_none() && advice.answer.contains("same class"), "{}", advice.answer);
+    // No links.
+    let mut lonely = dataset(0.9);
+    lonely.examples[0].graph =
+        supergat_core::Graph::from_edges(540, &[], supergat_core::Direction::Undirected).unwrap().into();
+    let advice = ask(&lonely, 1.0);
+    assert_eq!(advice.recommendation.to_string(), "mlp", "{}", advice.answer);
+    assert!(advice.notes.iter().any(|note| note.contains("gcn (there are no links)")), "{:?}", advice.notes);
+    // No time.
+    let advice = ask(&dataset(0.9), 1e-6);
+    assert!(advice.measured.is_none() && advice.answer.contains("no time"), "{}", advice.answer);
+}
+
+#[test]
+fn an_observer_stops_and_finished_redraws_count() {
+    let dataset = dataset(0.9);
+    let (runs, started) = (AtomicUsize::new(0), Instant::now());
+    let question = Question { seconds: 1000.0, ..Question::default() };
+    let stop_at = |most: usize| {
+        advise(&dataset, &question, 2, |event| match event {
+            AdviceEvent::Run(..) if runs.fetch_add(1, Ordering::Relaxed) + 1 >= most => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        })
+        .unwrap()
+    };
+    assert!(stop_at(1).measured.is_none());
+    runs.store(0, Ordering::Relaxed);
+    let advice = stop_at(13);
+    let measured = advice.measured.unwrap();
+    assert_eq!(measured.plan.redraws, 1);
+    assert!(advice.notes.iter().any(|note| note.contains("1 redraw")), "{:?}", advice.notes);
+    assert!(started.elapsed().as_secs() < 300);
+}
+
+#[test]
+fn rare_classes_choose_the_metric() {
+    let mut dataset = supergat_data::load("random-partition:classes=2,nodes=250,degree=6,homophily=0.8").unwrap();
+    let example = &mut dataset.examples[0];
+    let of = match &example.labels {
+        supergat_core::Labels::Single { of, .. } => of.clone(),
+        supergat_core::Labels::Multi { .. } => panic!("one class per node"),
+    };
+    let mut rare = 0;
+    for list in [&mut example.train, &mut example.validation] {
+        list.retain(|&node| {
+            rare += usize::from(of[node as usize] == 0);
+            of[node as usize] != 0 || rare % 5 == 0
+        });
+    }
+    let advice = ask(&dataset, 1.0);
+    assert_eq!(advice.measured.as_ref().unwrap().metric, "auroc");
+    assert!((advice.measured.unwrap().majority - 50.0).abs() < 1e-9);
+    assert!(advice.notes.iter().any(|note| note.starts_with("The metric is auroc")), "{:?}", advice.notes);
+    let question = Question { metric: Some("speed".into()), ..Question::default() };
+    assert!(advise(&dataset, &question, 1, |_| ControlFlow::Continue(())).unwrap_err().contains("expected one of"));
+}

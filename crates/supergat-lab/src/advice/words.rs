@@ -1,0 +1,182 @@
+//! The answer as sentences, which claim no more than was compared.
+
+use crate::advice::posterior::{Gain, MeasuredFamily};
+use crate::advice::{Advice, Field, Measured, NAMED, OPEN};
+use crate::benchmark::LeftOut;
+use crate::recipe::Recommendation;
+use supergat_core::ModelKind;
+
+/// Reason of no measurement if none is wanted.
+pub(super) const NOT_WANTED: &str = "no time was given";
+/// Number of scored nodes below which scores mean little.
+const FEW_NODES: usize = 50;
+/// Number of epochs below which trainings are short.
+const FEW_EPOCHS: usize = 60;
+/// Number of redraws below which errors are rough.
+const FEW_REDRAWS: usize = 3;
+/// Families whose chance is this share of the largest are as good; the simplest of them is recommended.
+const EQUAL: f64 = 0.9;
+
+/// Returns the advice of the map alone, with the reason why nothing was measured.
+pub(super) fn of_map(map: Recommendation, reason: String, left_out: Vec<LeftOut>) -> Advice {
+    let model = map.recommendation;
+    let answer = match map.confidence {
+        Some(confidence) => {
+            let others: Vec<String> = map.alternatives.iter().map(|other| other.model.to_string()).collect();
+            format!(
+                "By the paper's map alone, use {model}: with {} neither {} is better. Nothing was measured: {reason}.",
+                probability(confidence),
+                others.join(" nor "),
+            )
+        }
+        None => format!("Use {model}: there are no links. Nothing was measured: {reason}."),
+    };
+    Advice {
+        answer,
+        recommendation: model,
+        confidence: map.confidence,
+        close_call: map.close_call,
+        alternatives: map.alternatives.iter().map(|other| other.model).collect(),
+        notes: not_compared(&left_out).into_iter().collect(),
+        left_out,
+        measured: None,
+        map,
+    }
+}
+
+/// Returns the advice of a measurement.
+pub(super) fn of_measurement(field: Field<'_>, mut measured: Measured, networks_only: bool) -> Advice {
+    let may_win = |family: &&MeasuredFamily| !networks_only || family.settings.model.is_network();
+    let largest = measured.families.iter().filter(may_win).map(|family| family.chance).fold(0.0, f64::max);
+    let is_equal = |family: &&MeasuredFamily| may_win(family) && family.chance >= EQUAL * largest;
+    // The plan may have left out all networks.
+    let Some(best) = measured.families.iter().find(is_equal).cloned() else {
+        return of_map(field.map, "there was no time for a network".into(), field.left_out);
+    };
+    measured.gains = measured.gains_of(&best);
+    let mut others: Vec<&MeasuredFamily> =
+        measured.families.iter().filter(|other| other.family != best.family && other.chance >= NAMED).collect();
+    others.sort_by(|a, b| b.chance.total_cmp(&a.chance));
+    let alternatives: Vec<ModelKind> = others.iter().map(|other| other.settings.model).collect();
+    let confidence = (measured.families.len() > 1).then_some(best.chance);
+    let close_call = best.chance < OPEN && measured.families.len() > 1;
+    let answer = answer(&measured, &best, &others);
+    let mut notes = limits(&field, &measured);
+    notes.extend(better_without_network(&measured, &best, networks_only));
+    notes.extend(not_compared(&field.left_out));
+    notes.extend(field.notes);
+    Advice {
+        answer,
+        recommendation: best.settings.model,
+        confidence,
+        close_call,
+        alternatives,
+        notes,
+        left_out: field.left_out,
+        measured: Some(measured),
+        map: field.map,
+    }
+}
+
+/// Returns the answer of a measurement.
+fn answer(measured: &Measured, best: &MeasuredFamily, others: &[&MeasuredFamily]) -> String {
+    let Measured { metric, scored, families, .. } = measured;
+    let name = best.settings.model;
+    let mut answer = match families.len() {
+        1 => format!("Only {name} ran ({metric} {:.1} % on validation nodes), so nothing was compared.", best.mean),
+        count => {
+            let open = match (best.chance < OPEN, &others[..]) {
+                (true, [first, ..]) => {
+                    format!("; the next, {} with {}, may be as good", first.family.name, percent(first.chance))
+                }
+                _ => String::new(),
+            };
+            format!(
+                "Use {name}: with {} it has the best {metric} of the {count} compared families{open}.",
+                probability(best.chance)
+            )
+        }
+    };
+    let gain = measured.gains.last();
+    if let Some(gain) = gain {
+        answer += &format!(" {}.", gain_words(gain));
+    }
+    if let Some(majority) = measured.gains.iter().find(|gain| gain.over == "majority" && gain.low <= 0.0) {
+        if gain != Some(majority) {
+            answer += &format!(" {}.", gain_words(majority));
+        }
+        answer += " It is not clearly better than no model.";
+    }
+    if *scored < FEW_NODES {
+        let nodes = if *scored == 1 { "1 scored node".to_owned() } else { format!("{scored} scored nodes") };
+        answer += &format!(" With {nodes}, this means little.");
+    }
+    answer
+}
+
+/// Describes a gain, such as `The expected gain over mlp is 3.1 points (95 % interval 1.0 to 5.2)`.
+fn gain_words(gain: &Gain) -> String {
+    let over = if gain.over == "majority" { "predicting the most frequent class" } else { &gain.over };
+    format!(
+        "The expected gain over {over} is {:.1} points (95 % interval {:.1} to {:.1})",
+        gain.points, gain.low, gain.high
+    )
+}
+
+/// Returns what was done, and what limits it.
+fn limits(field: &Field<'_>, measured: &Measured) -> Vec<String> {
+    let Measured { plan, parts: [train, select, score], .. } = measured;
+    let redraws = if plan.redraws == 1 { "once".to_owned() } else { format!("{} times", plan.redraws) };
+    let nodes = match plan.keeps_training {
+        true => format!("{select} validation nodes selected the epoch and {score} others were scored, redrawn {redraws}"),
+        false => format!(
+            "{train} labelled nodes were trained on, {select} selected the epoch and {score} were scored, redrawn {redraws}"
+        ),
+    };
+    let mut notes =
+        vec![format!("Every family ran with its default settings, networks for {} epochs: {nodes}. No test node was used.", plan.epochs)];
+    let mut small = Vec::new();
+    if plan.epochs < FEW_EPOCHS {
+        small.push(format!("{} epochs", plan.epochs));
+    }
+    if plan.redraws < FEW_REDRAWS {
+        small.push(if plan.redraws == 1 { "1 redraw".to_owned() } else { format!("{} redraws", plan.redraws) });
+    }
+    if !small.is_empty() {
+        let more = if plan.seconds.is_some() { "; give more --seconds" } else { "" };
+        notes.push(format!(
+            "The measurement was small ({}): other families may be better after longer training{more}.",
+            small.join(", ")
+        ));
+    }
+    if field.map.degree > 0.0 {
+        notes.push("Tuned or deeper networks were not compared; `supergat benchmark` does that.".into());
+    }
+    notes
+}
+
+/// Says so if a model that is no network was better than the recommended one, but could not be recommended.
+fn better_without_network(measured: &Measured, best: &MeasuredFamily, networks_only: bool) -> Option<String> {
+    let better = measured.families.iter().filter(|family| networks_only && !family.settings.model.is_network());
+    let better = better.max_by(|a, b| a.expected.total_cmp(&b.expected)).filter(|other| other.expected > best.expected)?;
+    Some(format!(
+        "{} was better ({:.1} % against {:.1} %), but only networks are chosen automatically.",
+        better.family.name, better.mean, best.mean
+    ))
+}
+
+fn not_compared(left_out: &[LeftOut]) -> Option<String> {
+    let each: Vec<String> = left_out.iter().map(|left| format!("{} ({})", left.family.name, left.reason)).collect();
+    (!each.is_empty()).then(|| format!("Not compared: {}.", each.join("; ")))
+}
+
+fn percent(share: f64) -> String {
+    match 100.0 * share {
+        more if more > 99.0 && more < 100.0 => "over 99 %".to_owned(),
+        some => format!("{some:.0} %"),
+    }
+}
+
+fn probability(share: f64) -> String {
+    format!("{} probability", percent(share))
+}
