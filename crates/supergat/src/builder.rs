@@ -22,7 +22,7 @@ type Observer<'a> = Box<dyn Fn(Observation<'_>) -> ControlFlow<()> + Sync + 'a>;
 
 /// Builder that trains a [`Classifier`], made by [`Classifier::builder`].
 ///
-/// Everything has a default: the model is the one recommended for the graph (or the paper's best for its own datasets),
+/// Everything has a default: the model is the network that does best on validation nodes (or the paper's best for its own datasets),
 /// hyperparameters are the published ones for known datasets and general ones otherwise, the seed is 0 and all cores are used.
 ///
 /// ```
@@ -121,7 +121,8 @@ impl<'a> ClassifierBuilder<'a> {
         }
     }
 
-    /// Names the model: one of [`crate::model_names`], or `auto` for the one recommended for the graph.
+    /// Names the model: one of [`crate::model_names`], or `auto` for the network that does best on validation
+    /// nodes, compared as [`supergat_lab::advice::advise_by_size`] does.
     pub fn model(mut self, name: &str) -> Self {
         self.model = choice::parse(name);
         self
@@ -413,7 +414,8 @@ impl<'a> ClassifierBuilder<'a> {
         if let Some(settings) = self.settings {
             return Ok(Choice { settings, published: false, recommendation: None, unused: Vec::new() });
         }
-        let mut choice = choice::choose(dataset, model, self.preset.as_deref(), &self.values)?;
+        let mut choice =
+            choice::choose(dataset, model, self.preset.as_deref(), &self.values, self.select, self.resources)?;
         choice.settings.select = self.select;
         choice.settings.positive = self.positive.as_deref().map_or(Ok(None), |name| positive_class(dataset, name))?;
         Ok(choice)

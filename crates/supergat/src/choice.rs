@@ -1,11 +1,12 @@
 //! From names and values to the settings of a training.
 
 use crate::error::{Error, Result};
-use supergat_core::ModelKind;
+use std::ops::ControlFlow;
 use supergat_core::hyperparameters::{Hyperparameter, Value};
+use supergat_core::{ModelKind, Select};
 use supergat_data::Dataset;
-use supergat_lab::Settings;
-use supergat_lab::recipe::{Known, Recommendation, recommend};
+use supergat_lab::advice::{Advice, Question, advise, advise_by_size};
+use supergat_lab::{Resources, Settings};
 
 /// Name that stands for the model recommended for a graph, in [`crate::ClassifierBuilder::model`].
 pub const AUTO: &str = "auto";
@@ -33,7 +34,7 @@ pub struct Choice {
     /// Whether the paper publishes hyperparameters for this dataset and model; otherwise general defaults are the base.
     pub published: bool,
     /// Recommendation that named the model, if it was chosen automatically.
-    pub recommendation: Option<Recommendation>,
+    pub recommendation: Option<Advice>,
     /// Hyperparameters that were given but that the model does not read.
     pub unused: Vec<&'static str>,
 }
@@ -77,21 +78,48 @@ pub(crate) fn parse(name: &str) -> Result<ModelChoice> {
     })
 }
 
+/// Returns whether the model of a dataset is chosen by comparing networks on validation nodes, unless one is named: the
+/// dataset is none of the paper.
+///
+/// ```
+/// assert!(supergat::compares_models("my-folder") && !supergat::compares_models("cora"));
+/// ```
+pub fn compares_models(dataset: &str) -> bool {
+    let default: ModelKind = DEFAULT_MODEL.parse().expect("a model name");
+    Settings::published(dataset, default).is_none()
+}
+
+/// Recommends a model: by the map for datasets of the paper, by a comparison for others. The comparison depends on the dataset
+/// alone, not on time or threads.
+fn advice(dataset: &Dataset, preset: &str, select: Option<Select>, resources: Resources) -> Advice {
+    let map = Question { seconds: 0.0, ..Question::default() };
+    let ask = || advise(dataset, &map, resources, |_| ControlFlow::Continue(())).expect("the map has an answer");
+    if !compares_models(preset) {
+        return ask();
+    }
+    let metric = select.filter(|select| *select != Select::Loss).map(|select| select.to_string());
+    let question = Question { metric, ..Question::default() };
+    // An undefined metric is refused by the training.
+    advise_by_size(dataset, &question, resources).unwrap_or_else(|_| ask())
+}
+
 /// Chooses model and base settings for a dataset, then applies `values` in order.
 pub(crate) fn choose(
     dataset: &Dataset,
     model: ModelChoice,
     preset: Option<&str>,
     values: &[(String, Value)],
+    select: Option<Select>,
+    resources: Resources,
 ) -> Result<Choice> {
     let preset = preset.unwrap_or(&dataset.name);
     let default: ModelKind = DEFAULT_MODEL.parse().expect("a model name");
     let (model, recommendation) = match model {
         ModelChoice::Kind(kind) => (kind, None),
-        ModelChoice::Default if Settings::published(preset, default).is_some() => (default, None),
+        ModelChoice::Default if !compares_models(preset) => (default, None),
         ModelChoice::Default | ModelChoice::Auto => {
-            let recommendation = recommend(dataset, Known::TrainingAndValidation);
-            (recommendation.recommendation, Some(recommendation))
+            let advice = advice(dataset, preset, select, resources);
+            (advice.recommendation, Some(advice))
         }
     };
     let published = Settings::published(preset, model);

@@ -35,7 +35,7 @@ mod training;
 
 pub use attention::{Attention, EdgeAttention};
 pub use builder::ClassifierBuilder;
-pub use choice::{AUTO, Choice, DEFAULT_MODEL, check_model, model_names};
+pub use choice::{AUTO, Choice, DEFAULT_MODEL, check_model, compares_models, model_names};
 pub use classifier::{Card, Classifier, Evaluation, SplitScore};
 pub use error::{Error, Result};
 pub use predictions::Predictions;

@@ -12,7 +12,7 @@ Examples:
   supergat predict runs/cora-supergat-mx   print the class of every node as CSV
   supergat inspect cora                    show size, degrees and homophily of a dataset
   supergat train my-folder                 train on your own graph
-  supergat recommend my-folder             choose the form of attention for it
+  supergat recommend my-folder             choose a model for it
   supergat benchmark my-folder             compare families of models on it
   supergat reproduce planetoid             reproduce a table of the paper
 
@@ -195,19 +195,23 @@ Examples:
 
 /// Text after the options of `supergat recommend`.
 pub const RECOMMEND: &str = "\
-Looks up the graph on the paper's map: the best form of attention on 144 synthetic graphs with known average degree and homophily (the \
-share of a node's neighbours that have its class). The degree is counted. The homophily is estimated from the labels of training and \
-validation nodes, with a 95 % interval, and the recommendation takes this uncertainty into account. Labels of test nodes are never used.
+Compares families of models on validation nodes within --seconds: label-propagation, mlp, trees, gcn, sage, gat-go and one or two forms of \
+SuperGAT, each with its default settings. Labelled nodes are redrawn into parts for training, for selecting the epoch and for scores. Labels \
+of test nodes are never used.
 
-The confidence is the probability, according to the map, that no other form performs better. If the decision is close, run a short \
-search with each of the two best models:
-  supergat tune DATASET --model MODEL --minutes 10
+The paper's map is prior knowledge about forms of attention: the best one on 144 synthetic graphs with known average degree and homophily \
+(the share of a node's neighbours that have its class). Scores count more than the map, the more nodes are scored.
 
-`supergat train --model auto` trains the recommended model.
+The answer is the family with the largest probability of being the best of those compared. If several are about as good, compare them with \
+searches and on test nodes:
+  supergat benchmark DATASET --families NAMES --minutes 10
+
+`supergat train --model auto` compares networks in the same way, with a number of runs that depends on the size of the graph only.
 
 Examples:
-  supergat recommend cora
-  supergat recommend my-folder --out recipe
+  supergat recommend my-folder
+  supergat recommend my-folder --seconds 60 --metric auroc
+  supergat recommend cora --seconds 0 --out recipe
   supergat recommend cora --training-labels --json";
 
 /// Text after the options of `supergat bench`.

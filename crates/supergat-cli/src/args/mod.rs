@@ -59,7 +59,7 @@ pub enum Command {
     Report(ReportArgs),
     /// Describe a dataset: size, degrees, homophily, splits.
     Inspect(InspectArgs),
-    /// Recommend an attention form for a graph, with confidence and reasons.
+    /// Recommend a model for a graph: compare families on validation nodes, within seconds.
     Recommend(RecommendArgs),
     /// Compare families of models on a graph: which one to use, and how much better it is.
     Benchmark(BenchmarkArgs),

@@ -70,6 +70,12 @@ impl Choices {
         self.given("model").is_some()
     }
 
+    /// Returns whether the model is chosen by a comparison on validation nodes.
+    pub fn compares_models(&self, dataset: &Dataset) -> bool {
+        let is_open = self.given("model").is_none_or(|model| model.as_str() == Some(AUTO));
+        is_open && supergat::compares_models(&dataset.name)
+    }
+
     /// Returns the options for loading the dataset.
     pub fn load_options(&self) -> Result<LoadOptions> {
         let split = self.given("split").and_then(Value::as_str).map_or(Ok(SplitChoice::default()), str::parse)?;
@@ -122,7 +128,7 @@ impl Choices {
 
     /// Chooses model and settings for a dataset.
     pub fn choose(&self, dataset: &Dataset) -> Result<Choice> {
-        let mut builder = Classifier::builder();
+        let mut builder = Classifier::builder().threads(rayon::current_num_threads());
         if let Some(model) = self.given("model").and_then(Value::as_str) {
             builder = builder.model(model);
         }

@@ -64,6 +64,7 @@ fn forms(map: &Recommendation) -> Vec<&'static str> {
         Some(Form::Mx) => false,
         _ => sd > mx,
     };
-    let (first, second, other) = if prefers_sd { ("supergat-sd", "supergat-mx", mx) } else { ("supergat-mx", "supergat-sd", sd) };
+    let (first, second, other) =
+        if prefers_sd { ("supergat-sd", "supergat-mx", mx) } else { ("supergat-mx", "supergat-sd", sd) };
     if other >= SECOND { vec![first, second] } else { vec![first] }
 }

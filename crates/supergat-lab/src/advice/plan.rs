@@ -30,7 +30,7 @@ const PARALLEL: f64 = 0.85;
 /// Trees of the two fits from which the time of all trees is estimated.
 const TREES: [usize; 2] = [1, 6];
 /// Multiplications of all runs of a plan that is made from the size of a graph: some seconds on one core.
-const BUDGET: f64 = 4e9;
+const BUDGET: f64 = 3e10;
 /// Multiplications that take as long as the least epoch.
 const LEAST: f64 = 3e5;
 
@@ -150,7 +150,8 @@ fn fill(
 /// Fails if parallel runs of a family do not fit into memory.
 fn fits(dataset: &Dataset, contestant: &Contestant, threads: usize, memory: Option<u64>) -> Result<(), String> {
     let Some(memory) = memory else { return Ok(()) };
-    let needed = estimate(dataset, &contestant.settings, threads, threads, 0, (0, 0)).map_err(|error| error.to_string())?;
+    let needed =
+        estimate(dataset, &contestant.settings, threads, threads, 0, (0, 0)).map_err(|error| error.to_string())?;
     match needed.peak <= memory {
         true => Ok(()),
         false => Err(format!("its runs need {:.1} GB of memory", needed.peak as f64 / 1e9)),

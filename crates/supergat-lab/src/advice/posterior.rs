@@ -108,9 +108,10 @@ impl Measured {
         };
         // The most frequent class has no random training, but is scored on the same nodes.
         let majority = gain(MAJORITY, self.majority, 0.0);
-        let simple = self.families.iter().filter(|other| {
-            SIMPLE.contains(&other.family.name) && other.family.rank() < family.family.rank()
-        });
+        let simple = self
+            .families
+            .iter()
+            .filter(|other| SIMPLE.contains(&other.family.name) && other.family.rank() < family.family.rank());
         let simple = simple.map(|other| gain(other.family.name, other.expected, other.deviation));
         [majority].into_iter().chain(simple).filter(|gain| gain.points.is_finite()).collect()
     }

@@ -55,12 +55,7 @@ impl Redraws<'_> {
 }
 
 /// Draws the parts. Fails if there are too few labelled nodes, or one class.
-pub(super) fn redraws(
-    dataset: &Dataset,
-    known: Known,
-    metric: MetricChoice,
-    seed: u64,
-) -> Result<Redraws<'_>, String> {
+pub(super) fn redraws(dataset: &Dataset, known: Known, metric: MetricChoice, seed: u64) -> Result<Redraws<'_>, String> {
     let given = |is_validation: bool| -> Vec<Node> {
         let nodes = dataset.examples.iter().enumerate().flat_map(|(graph, example)| {
             let list = if is_validation { &example.validation } else { &example.train };
@@ -92,7 +87,8 @@ pub(super) fn redraws(
         let split = with_parts(dataset, &drawn);
         let mut scored = split.clone();
         scored.examples.iter_mut().for_each(|example| example.validation = example.test.clone());
-        let is_usable = drawn.iter().all(|part| !part.is_empty()) && metric.is_defined(&split) && metric.is_defined(&scored);
+        let is_usable =
+            drawn.iter().all(|part| !part.is_empty()) && metric.is_defined(&split) && metric.is_defined(&scored);
         if is_usable {
             parts.push(drawn);
         }

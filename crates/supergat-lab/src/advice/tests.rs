@@ -43,7 +43,9 @@ fn zero_seconds_consult_the_map_alone() {
     let map = recommend(&dataset, Known::TrainingAndValidation);
     assert!(advice.measured.is_none() && advice.map == map && advice.recommendation == map.recommendation);
     assert!(advice.answer.contains("By the paper's map alone") && advice.answer.contains("Nothing was measured"));
-    assert!(advise(&dataset, &Question { seconds: -1.0, ..Question::default() }, 1, |_| ControlFlow::Continue(())).is_err());
+    assert!(
+        advise(&dataset, &Question { seconds: -1.0, ..Question::default() }, 1, |_| ControlFlow::Continue(())).is_err()
+    );
 }
 
 /// The plan depends on the size of the graph alone, and the scores on the plan.
@@ -101,7 +103,7 @@ fn an_observer_stops_and_finished_redraws_count() {
     let (runs, started) = (AtomicUsize::new(0), Instant::now());
     let question = Question { seconds: 1000.0, ..Question::default() };
     let stop_at = |most: usize| {
-        advise(&dataset, &question, 2, |event| match event {
+        advise(&dataset, &question, 1, |event| match event {
             AdviceEvent::Run(..) if runs.fetch_add(1, Ordering::Relaxed) + 1 >= most => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
         })
@@ -109,7 +111,7 @@ fn an_observer_stops_and_finished_redraws_count() {
     };
     assert!(stop_at(1).measured.is_none());
     runs.store(0, Ordering::Relaxed);
-    let advice = stop_at(13);
+    let advice = stop_at(8);
     let measured = advice.measured.unwrap();
     assert_eq!(measured.plan.redraws, 1);
     assert!(advice.notes.iter().any(|note| note.contains("1 redraw")), "{:?}", advice.notes);

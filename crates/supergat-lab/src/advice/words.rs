@@ -128,13 +128,17 @@ fn limits(field: &Field<'_>, measured: &Measured) -> Vec<String> {
     let Measured { plan, parts: [train, select, score], .. } = measured;
     let redraws = if plan.redraws == 1 { "once".to_owned() } else { format!("{} times", plan.redraws) };
     let nodes = match plan.keeps_training {
-        true => format!("{select} validation nodes selected the epoch and {score} others were scored, redrawn {redraws}"),
+        true => {
+            format!("{select} validation nodes selected the epoch and {score} others were scored, redrawn {redraws}")
+        }
         false => format!(
             "{train} labelled nodes were trained on, {select} selected the epoch and {score} were scored, redrawn {redraws}"
         ),
     };
-    let mut notes =
-        vec![format!("Every family ran with its default settings, networks for {} epochs: {nodes}. No test node was used.", plan.epochs)];
+    let mut notes = vec![format!(
+        "Every family ran with its default settings, networks for {} epochs: {nodes}. No test node was used.",
+        plan.epochs
+    )];
     let mut small = Vec::new();
     if plan.epochs < FEW_EPOCHS {
         small.push(format!("{} epochs", plan.epochs));
@@ -158,7 +162,8 @@ fn limits(field: &Field<'_>, measured: &Measured) -> Vec<String> {
 /// Says so if a model that is no network was better than the recommended one, but could not be recommended.
 fn better_without_network(measured: &Measured, best: &MeasuredFamily, networks_only: bool) -> Option<String> {
     let better = measured.families.iter().filter(|family| networks_only && !family.settings.model.is_network());
-    let better = better.max_by(|a, b| a.expected.total_cmp(&b.expected)).filter(|other| other.expected > best.expected)?;
+    let better =
+        better.max_by(|a, b| a.expected.total_cmp(&b.expected)).filter(|other| other.expected > best.expected)?;
     Some(format!(
         "{} was better ({:.1} % against {:.1} %), but only networks are chosen automatically.",
         better.family.name, better.mean, best.mean

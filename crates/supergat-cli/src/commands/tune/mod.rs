@@ -44,6 +44,9 @@ pub fn run(args: TuneArgs) -> Result<ExitCode> {
     let resources = Resources { node_order: load_options.node_order, ..resources };
     let mut dataset = supergat::data::load_with(choices.dataset(), &load_options)?;
     dataset.weigh_classes(&choices.class_weight())?;
+    if !args.quiet && choices.compares_models(&dataset) {
+        output::note(recommend::CHOOSING);
+    }
     let choice = choices.choose(&dataset)?;
     let resolved = choices.resolve(&choice)?;
     let names: Vec<&str> = resolved.reading.keys().copied().filter(|name| *name != NODE_ORDER).collect();
@@ -67,7 +70,7 @@ pub fn run(args: TuneArgs) -> Result<ExitCode> {
         &space,
         args.prune,
     )?;
-    let mut opening = Vec::from_iter(choice.recommendation.as_ref().map(recommend::opening));
+    let mut opening = choice.recommendation.as_ref().map(recommend::opening).unwrap_or_default();
     opening.push(format!("starting from: {}", choices.origin(&choice, &dataset.name)));
     opening.extend(output::node_order(&dataset));
     if is_tf32_unused(&resources) {

@@ -1,0 +1,241 @@
+//! Implementation of `supergat recommend`.
+
+mod progress;
+
+use crate::args::RecommendArgs;
+use crate::config::keys::{Key, Kind};
+use crate::config::{Values, load_options};
+use crate::error::{CliError, Result};
+use crate::files;
+use crate::output::{self, BOLD, SCHEMA, row};
+use crate::process::{memory, threads};
+use progress::AdviceProgress;
+use serde::Serialize;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::process::ExitCode;
+use supergat::SplitChoice;
+use supergat::engine::ModelKind;
+use supergat::lab::advice::{Advice, Measured, Question, advise};
+use supergat::lab::recipe::{Known, Recommendation, figure};
+use supergat_figure::Page;
+use toml::Value;
+
+/// Most alternatives in the command of a benchmark.
+const MOST_NAMED: usize = 3;
+
+/// Recommendation for a dataset, printed by `--json`.
+#[derive(Debug, Serialize)]
+struct RecommendOutput<'a> {
+    schema: u32,
+    dataset: &'a str,
+    labels: Known,
+    /// Commands to run next.
+    next: Vec<String>,
+    #[serde(flatten)]
+    advice: &'a Advice,
+}
+
+/// Recommends a model for a dataset.
+pub fn run(args: &RecommendArgs) -> Result<ExitCode> {
+    let threads = threads(args.threads)?;
+    let mut options = load_options(args.split, &args.reading.0)?;
+    // Without labels, the recommendation is based on the degree alone.
+    options.tables.labels_optional = true;
+    let dataset = supergat::data::load_with(&args.dataset, &options)?;
+    let known = if args.training_labels { Known::Training } else { Known::TrainingAndValidation };
+    let free = memory::limit().map(|limit| limit.bytes.saturating_sub(memory::usage().map_or(0, |usage| usage.now)));
+    let question =
+        Question { seconds: args.seconds, metric: args.metric.clone(), known, seed: args.seed, memory: free };
+    let progress = AdviceProgress::new(args.quiet);
+    let advice = advise(&dataset, &question, threads, |event| {
+        progress.observe(event);
+        ControlFlow::Continue(())
+    });
+    progress.finish();
+    let advice = &advice.map_err(CliError::usage)?;
+    let source = &arguments(&args.dataset, args.split, &args.reading.0);
+    if let Some(folder) = &args.out {
+        write(folder, &dataset.name, source, advice)?;
+    }
+    if args.json {
+        let next = next(source, advice);
+        output::print_json(&RecommendOutput { schema: SCHEMA, dataset: &dataset.name, labels: known, next, advice })?;
+    } else {
+        output::print(&text(&dataset.name, source, advice))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the dataset, its split and the table options as arguments of a command line.
+fn arguments(dataset: &str, split: SplitChoice, reading: &Values) -> String {
+    let option = |(name, value): (&&'static str, &Value)| {
+        let key = Key::named(name);
+        let option = match (key.map(|key| key.kind), value) {
+            (Some(Kind::Toggle { off }), Value::Boolean(false)) => off.to_owned(),
+            _ => key.map(Key::option).unwrap_or_default(),
+        };
+        match value {
+            Value::Boolean(_) => format!(" --{option}"),
+            Value::String(text) => format!(" --{option} {text}"),
+            other => format!(" --{option} {other}"),
+        }
+    };
+    let split = if split == SplitChoice::Published { String::new() } else { format!(" --split {split}") };
+    dataset.to_owned() + &split + &reading.iter().map(option).collect::<String>()
+}
+
+/// Line before the model is chosen by a comparison.
+pub const CHOOSING: &str = "comparing models on validation nodes; --model names one instead";
+
+/// Returns the first lines of the log when the model was chosen by recommendation.
+pub fn opening(advice: &Advice) -> Vec<String> {
+    let model = advice.recommendation;
+    let first = match &advice.measured {
+        Some(measured) => {
+            let compared = output::count(measured.families.len(), "family").replace("familys", "families");
+            let sure = advice.confidence.map_or_else(String::new, |sure| {
+                format!("; {} probability of the best {} among them", percent(sure), measured.metric)
+            });
+            format!(
+                "model: {model}, chosen among {compared} on validation nodes{sure}; for more see `supergat recommend`"
+            )
+        }
+        None => {
+            let sure = advice.confidence.map_or_else(String::new, |_| format!("; {}", confidence(advice)));
+            format!(
+                "model: {model}, chosen for degree {:.1} and homophily {}{sure}; for reasons see `supergat recommend`",
+                advice.map.degree,
+                homophily(&advice.map)
+            )
+        }
+    };
+    let automatically = advice.notes.iter().filter(|note| note.contains("chosen automatically"));
+    [first].into_iter().chain(automatically.map(|note| format!("note: {note}"))).collect()
+}
+
+fn percent(share: f64) -> String {
+    match 100.0 * share {
+        more if more > 99.0 && more < 100.0 => "over 99 %".to_owned(),
+        some => format!("{some:.0} %"),
+    }
+}
+
+/// Formats the confidence, confined to what was compared.
+fn confidence(advice: &Advice) -> String {
+    match (advice.confidence, &advice.measured) {
+        (Some(sure), Some(measured)) => {
+            let (count, metric) = (measured.families.len(), &measured.metric);
+            format!("{} probability of the best {metric} among {count} compared families", percent(sure))
+        }
+        (Some(sure), None) => {
+            let others: Vec<String> = advice.alternatives.iter().map(ToString::to_string).collect();
+            format!("{} probability by the map that neither {} is better", percent(sure), others.join(" nor "))
+        }
+        (None, _) => "nothing was compared".to_owned(),
+    }
+}
+
+/// Formats the homophily with its 95 % interval.
+fn homophily(map: &Recommendation) -> String {
+    match &map.homophily {
+        Some(h) => format!("{:.2} (95 %: {:.2} to {:.2})", h.estimate, h.low, h.high),
+        None => "unknown".to_owned(),
+    }
+}
+
+/// Formats the expected gains over simple models.
+fn gains(measured: &Measured) -> String {
+    let each = measured.gains.iter().map(|gain| {
+        format!("{:+.1} points over {} (95 %: {:.1} to {:.1})", gain.points, gain.over, gain.low, gain.high)
+    });
+    each.collect::<Vec<_>>().join(", ")
+}
+
+/// Returns the commands to run next: a training of the recommended model, and a benchmark if the choice is open.
+fn next(source: &str, advice: &Advice) -> Vec<String> {
+    let model = advice.recommendation;
+    let families = advice.measured.iter().flat_map(|measured| &measured.families);
+    let best = families.clone().find(|family| family.settings.model == model);
+    let select = best.and_then(|best| best.settings.select).map(|select| select.to_string());
+    let option = |name: &str| select.as_ref().map_or_else(String::new, |select| format!(" --{name} {select}"));
+    let mut commands = vec![format!("supergat train {source} --model {model}{}", option("select"))];
+    if advice.close_call && !advice.alternatives.is_empty() {
+        let is_named = |name: &ModelKind| families.clone().find(|family| family.settings.model == *name);
+        let name =
+            |model: &ModelKind| is_named(model).map_or_else(|| model.to_string(), |found| found.family.name.into());
+        let names: Vec<String> = [model].iter().chain(advice.alternatives.iter().take(MOST_NAMED)).map(name).collect();
+        let names = names.join(",");
+        commands.push(format!("supergat benchmark {source} --families {names} --minutes 10{}", option("metric")));
+    }
+    commands
+}
+
+/// Formats the commands to run next.
+fn next_lines(source: &str, advice: &Advice) -> String {
+    let mut lines = String::new();
+    if advice.measured.is_none() && advice.map.degree > 0.0 && advice.map.homophily.is_none() {
+        lines += "This recommendation is based on the degree alone. Label some nodes of every class, if possible linked ones, and run the command again.\n";
+    }
+    for (command, what) in next(source, advice).iter().zip(["Next", "To compare the likeliest more closely"]) {
+        lines += &format!("{what}: {command}\n");
+    }
+    lines
+}
+
+fn text(name: &str, source: &str, advice: &Advice) -> String {
+    let map = &advice.map;
+    let mut text = format!("{BOLD}{name}{BOLD:#}\n{}\n", advice.answer);
+    text += &row("recommendation", &advice.recommendation.to_string(), &confidence(advice));
+    if let Some(measured) = &advice.measured {
+        text += &row("expected gain", &gains(measured), "");
+        text += &format!("{BOLD}compared on {} validation nodes{BOLD:#}\n", measured.scored);
+        text += &format!("  {:<19} {:>18}  {:>8}  {:>8}\n", "family", measured.metric, "error", "is best");
+        let line = |name: &str, mean: f64, error: String, chance: String| {
+            format!("  {name:<19} {:>18}  {error:>8}  {chance:>8}\n", format!("{mean:.1} %"))
+        };
+        text += &line("most frequent class", measured.majority, String::new(), String::new());
+        for family in &measured.families {
+            text += &line(family.family.name, family.mean, format!("{:.1}", family.error), percent(family.chance));
+        }
+    }
+    if !advice.notes.is_empty() {
+        text += &format!("{BOLD}limits{BOLD:#}\n");
+        advice.notes.iter().for_each(|note| text += &format!("  - {note}\n"));
+    }
+    text += &format!("{BOLD}the paper's map of forms of attention{BOLD:#}\n");
+    text += &row("degree", &format!("{:.2}", map.degree), "average number of neighbours");
+    text += &row("homophily", &homophily(map), "estimated share of a node's neighbours with its class");
+    map.reasons.iter().for_each(|reason| text += &format!("  - {reason}\n"));
+    text + &next_lines(source, advice)
+}
+
+/// Writes the map and the page, each file atomically.
+fn write(folder: &Path, name: &str, source: &str, advice: &Advice) -> Result<()> {
+    let svg = figure(name, &advice.map);
+    let mut facts = vec![("recommendation", advice.recommendation.to_string()), ("confidence", confidence(advice))];
+    facts.extend(advice.measured.as_ref().map(|measured| ("expected gain", gains(measured))));
+    facts.extend([("average degree", format!("{:.2}", advice.map.degree)), ("homophily", homophily(&advice.map))]);
+    let mut page = Page::new(format!("{name}: {}", advice.recommendation), &advice.answer).facts(&facts);
+    if let Some(measured) = &advice.measured {
+        let each = measured.families.iter().map(|family| {
+            let (name, chance) = (family.family.name, percent(family.chance));
+            format!(
+                "{name}: {} {:.1} %, standard error {:.1}, best with {chance}",
+                measured.metric, family.mean, family.error
+            )
+        });
+        page = page.section("Compared on validation nodes").notes(&each.collect::<Vec<_>>());
+    }
+    if !advice.notes.is_empty() {
+        page = page.section("Limits").notes(&advice.notes);
+    }
+    let page = page
+        .section("The paper's map")
+        .figure(&svg, "Squares are synthetic graphs of the paper. Their colour shows the best form of attention, their size the gain of SuperGAT over GAT. The dot is this graph; the line is the 95 % interval of its homophily.")
+        .notes(&advice.map.reasons)
+        .section("Next")
+        .code(&next(source, advice).join("\n"));
+    std::fs::create_dir_all(folder).map_err(|error| CliError::cannot_write(folder, error))?;
+    files::write(folder, [("map.svg", svg), ("report.html", page.html())])
+}
