@@ -2,6 +2,7 @@
 
 use crate::advice::contestants::Contestant;
 use crate::advice::{AdviceEvent, Field, Question};
+use crate::baselines::tree_width;
 use crate::benchmark::{Family, LeftOut, time};
 use crate::device::Resources;
 use crate::estimate::estimate;
@@ -12,25 +13,27 @@ use std::time::{Duration, Instant};
 use supergat_core::ModelKind;
 use supergat_data::Dataset;
 
-/// Possible plans, the best first: epochs and redraws.
-const LADDER: [[usize; 2]; 11] =
-    [[200, 8], [200, 6], [200, 4], [150, 4], [100, 4], [100, 3], [60, 3], [60, 2], [30, 2], [15, 2], [5, 2]];
+/// Possible plans, the best first: epochs, and redraws that there must be time for.
+const LADDER: [[usize; 2]; 10] =
+    [[200, 4], [200, 3], [150, 3], [100, 3], [60, 3], [60, 2], [30, 2], [30, 1], [15, 1], [5, 1]];
 /// Position of the last plan that is better for all families than a better plan for some.
-const USEFUL: usize = 8;
+const USEFUL: usize = 7;
 /// Number of families that a worse plan than [`USEFUL`] is made for.
 const FEW: usize = 3;
 /// Position of the best plan that is made from the size of a graph.
-const BY_SIZE: usize = 5;
+const BY_SIZE: usize = 3;
 /// Share of the time that measurements of costs may take; families that are not measured then are left out.
 const TIMED: f64 = 0.3;
-/// Share of the time that a plan may fill.
-const FILLED: f64 = 0.75;
+/// Share of the time that the redraws of a plan may fill; the rest is for more redraws.
+const FILLED: f64 = 0.8;
 /// Share of the time of all threads that parallel runs use.
 const PARALLEL: f64 = 0.85;
 /// Trees of the two fits from which the time of all trees is estimated.
 const TREES: [usize; 2] = [1, 6];
-/// Multiplications of all runs of a plan that is made from the size of a graph: some seconds on one core.
-const BUDGET: f64 = 3e10;
+/// Seconds of a small fit of trees, per node and column.
+const SECONDS_PER_CELL: f64 = 3e-6;
+/// Multiplications of all runs of a plan that is made from the size of a graph: about ten seconds on one core at most.
+const BUDGET: f64 = 7e10;
 /// Multiplications that take as long as the least epoch.
 const LEAST: f64 = 3e5;
 
@@ -51,7 +54,7 @@ pub struct MeasuringPlan {
     pub seed: u64,
     /// Seconds that the plan was made for; `None` if it was made from the size of the graph.
     pub seconds: Option<f64>,
-    /// End of the time. Redraws that are not complete then are left out.
+    /// End of the time, after which no redraw begins.
     #[serde(skip)]
     pub(super) end: Option<Instant>,
 }
@@ -79,10 +82,17 @@ pub(super) fn timed(
     let started = Instant::now();
     let used = || started.elapsed().as_secs_f64() / question.seconds;
     let split = field.redraws.dataset(0);
-    let (mut costed, mut left_out) = (Vec::new(), Vec::new());
-    for contestant in &field.contestants {
+    let (mut costed, mut left_out): (Vec<Costed>, Vec<LeftOut>) = (Vec::new(), Vec::new());
+    // Trees are the last, because their fits cannot be stopped.
+    let is_trees = |contestant: &&Contestant| contestant.settings.model == ModelKind::Trees;
+    let (trees, others): (Vec<&Contestant>, Vec<&Contestant>) = field.contestants.iter().partition(is_trees);
+    for contestant in others.into_iter().chain(trees) {
         let family = contestant.family;
-        let found = if observe(AdviceEvent::Timing(family)).is_break() || used() > TIMED {
+        let least = match contestant.settings.model {
+            ModelKind::Trees => seconds_of_trees(&split, &contestant.settings) / question.seconds,
+            _ => 0.0,
+        };
+        let found = if observe(AdviceEvent::Timing(family)).is_break() || used() + least > TIMED {
             Err("there was no time to measure it".into())
         } else {
             fits(&split, contestant, threads, question.memory).and_then(|()| cost(&split, &contestant.settings))
@@ -92,11 +102,13 @@ pub(super) fn timed(
             Err(reason) => left_out.push(LeftOut { family, reason }),
         }
     }
+    costed.sort_by_key(|costed| costed.family.rank());
     let workers = (PARALLEL * threads as f64).max(1.0);
     let time = ((FILLED - used()) * question.seconds).max(0.0) * workers;
     let end = started + Duration::from_secs_f64(question.seconds);
     let plan = fill(field, question, costed, left_out, &LADDER, time)?;
-    Ok(MeasuringPlan { seconds: Some(question.seconds), end: Some(end), ..plan })
+    // As many redraws as there is time for.
+    Ok(MeasuringPlan { redraws: field.redraws.count(), seconds: Some(question.seconds), end: Some(end), ..plan })
 }
 
 /// Makes a plan from the size of the dataset. Returns the reason if the graph is too large.
@@ -158,13 +170,18 @@ fn fits(dataset: &Dataset, contestant: &Contestant, threads: usize, memory: Opti
     }
 }
 
+/// Returns about how many seconds the two fits take from which the time of trees is estimated.
+fn seconds_of_trees(dataset: &Dataset, settings: &Settings) -> f64 {
+    2.0 * SECONDS_PER_CELL * (dataset.nodes() * tree_width(dataset.features(), settings)) as f64
+}
+
 /// Returns the seconds of a run without its epochs, and of one epoch.
 fn cost(dataset: &Dataset, settings: &Settings) -> Result<(f64, f64), String> {
     let alone = Resources::from(1);
     if settings.model != ModelKind::Trees {
         return time(dataset, &Settings { max_epochs: 8, ..*settings }, alone);
     }
-    // Trees are one epoch; their time grows with their number.
+    // Trees are one epoch; their time grows with their number, which is seldom more than half of the most.
     let fit = |count: usize| {
         let found = time(dataset, &Settings { tree_count: Some(count), ..*settings }, alone);
         found.map(|(fixed, epoch)| fixed + epoch)
@@ -173,7 +190,7 @@ fn cost(dataset: &Dataset, settings: &Settings) -> Result<(f64, f64), String> {
     let (few, more) = (few?, more?);
     let each = ((more - few) / (TREES[1] - TREES[0]) as f64).max(0.0);
     let count = settings.tree_count.unwrap_or(TREES[0]);
-    Ok((few + each * count as f64, 0.0))
+    Ok((few + each * count as f64 / 2.0, 0.0))
 }
 
 /// Returns about how many multiplications an epoch of a network has, or a fit of another model.

@@ -3,7 +3,7 @@
 use crate::advice::contestants::Contestant;
 use crate::advice::plan::MeasuringPlan;
 use crate::advice::{AdviceEvent, Field};
-use crate::benchmark::{Family, LeftOut};
+use crate::benchmark::LeftOut;
 use crate::device::Resources;
 use crate::runs::{Observation, run_seeds, scores};
 use crate::settings::Settings;
@@ -11,9 +11,12 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use supergat_core::Labels;
 use supergat_data::Dataset;
+
+/// Share of the time by which runs may be late before they are stopped.
+const LATE: f64 = 0.5;
 
 /// Scores in percent, one per redraw.
 pub(super) struct Scores {
@@ -23,8 +26,9 @@ pub(super) struct Scores {
     pub(super) failed: Vec<LeftOut>,
 }
 
-/// Executes the runs of a plan, each on one thread. If the time is over or the observer stops, redraws that are not complete
-/// are left out, and the plan records how many remain.
+/// Executes the runs of a plan, each on one thread. A redraw begins if there is time for it. If the observer stops, or runs are
+/// much later than planned, only complete redraws count, or only the families that have finished the first. The plan records what
+/// remains.
 pub(super) fn run(
     field: &Field<'_>,
     plan: &mut MeasuringPlan,
@@ -34,31 +38,45 @@ pub(super) fn run(
     let is_planned = |contestant: &&Contestant| plan.families.contains(&contestant.family);
     let contestants: Vec<Contestant> = field.contestants.iter().filter(is_planned).copied().collect();
     let splits: Vec<Dataset> = (0..plan.redraws).map(|redraw| field.redraws.dataset(redraw)).collect();
-    let jobs = splits.len() * contestants.len();
+    let (families, jobs) = (contestants.len(), splits.len() * contestants.len());
+    let started = Instant::now();
     let stopped = AtomicBool::new(observe(AdviceEvent::Planned(plan)).is_break());
-    let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let (next, done) = (Mutex::new(0_usize), AtomicUsize::new(0));
     let found: Mutex<BTreeMap<usize, Result<f64, String>>> = Mutex::default();
-    let is_over = |redraw: usize| redraw > 0 && plan.end.is_some_and(|end| Instant::now() > end);
-    let flow = |event: AdviceEvent<'_>, redraw: usize| {
-        if stopped.load(Ordering::Relaxed) || observe(event).is_break() || is_over(redraw) {
+    // Begins the next job, unless it is the first of a redraw that there is no time for.
+    let begin = || {
+        let mut next = next.lock().unwrap_or_else(PoisonError::into_inner);
+        let (job, done) = (*next, done.load(Ordering::Relaxed));
+        let is_first = job > 0 && job.is_multiple_of(families);
+        let each = started.elapsed().div_f64(done.max(1) as f64) * families as u32;
+        let is_late = is_first && plan.end.is_some_and(|end| Instant::now() + each > end);
+        if is_late {
+            *next = jobs;
+        }
+        if is_late || job >= jobs || stopped.load(Ordering::Relaxed) {
+            return None;
+        }
+        *next += 1;
+        Some(job)
+    };
+    let much_later = plan.end.zip(plan.seconds).map(|(end, seconds)| end + Duration::from_secs_f64(LATE * seconds));
+    let flow = |event: AdviceEvent<'_>| {
+        let is_over = much_later.is_some_and(|end| Instant::now() > end);
+        if stopped.load(Ordering::Relaxed) || observe(event).is_break() || is_over {
             stopped.store(true, Ordering::Relaxed);
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())
     };
     let work = || {
-        loop {
-            // The longest runs of a redraw, those of the last families, begin first.
-            let job = next.fetch_add(1, Ordering::Relaxed);
-            let redraw = job / contestants.len().max(1);
-            if job >= jobs || stopped.load(Ordering::Relaxed) || is_over(redraw) {
-                return;
-            }
-            let place = contestants.len() - 1 - job % contestants.len();
+        while let Some(job) = begin() {
+            let redraw = job / families;
+            // In later redraws, the longest run does not begin last.
+            let place = if redraw == 0 { job % families } else { families - 1 - job % families };
             let settings = Settings { max_epochs: plan.epochs, ..contestants[place].settings };
             let seed = plan.seed.saturating_add(redraw as u64);
             let runs = run_seeds(&splits[redraw], &settings, &[seed], Resources::from(1), |event| match event {
-                Observation::Epoch(..) => flow(AdviceEvent::Epoch, redraw),
+                Observation::Epoch(..) => flow(AdviceEvent::Epoch),
                 Observation::Done(..) => ControlFlow::Continue(()),
             });
             let score = match runs {
@@ -66,9 +84,9 @@ pub(super) fn run(
                 Ok(runs) => Ok(100.0 * runs.runs[0].outcome.test.metric),
                 Err(error) => Err(error.to_string()),
             };
-            found.lock().unwrap_or_else(PoisonError::into_inner).insert(redraw * contestants.len() + place, score);
+            found.lock().unwrap_or_else(PoisonError::into_inner).insert(redraw * families + place, score);
             let count = done.fetch_add(1, Ordering::Relaxed) + 1;
-            if flow(AdviceEvent::Run(count, jobs), redraw).is_break() {
+            if flow(AdviceEvent::Run(count, jobs)).is_break() {
                 return;
             }
         }
@@ -79,28 +97,28 @@ pub(super) fn run(
         }
     });
     let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let complete = |redraw: &usize| {
-        let first = redraw * contestants.len();
-        (first..first + contestants.len()).all(|job| found.contains_key(&job))
-    };
-    plan.redraws = (0..splits.len()).take_while(complete).count();
+    let of = |redraw: usize, place: usize| found.get(&(redraw * families + place));
+    let finished: Vec<usize> = (0..families).filter(|&place| of(0, place).is_some()).collect();
+    let is_complete = |redraw: &usize| finished.iter().all(|&place| of(*redraw, place).is_some());
+    plan.redraws = if finished.is_empty() { 0 } else { (0..splits.len()).take_while(is_complete).count() };
     let mut result = Scores { families: Vec::new(), majority: Vec::new(), failed: Vec::new() };
     for (place, contestant) in contestants.iter().enumerate() {
-        let of_family = (0..plan.redraws).map(|redraw| found[&(redraw * contestants.len() + place)].clone());
-        match of_family.collect::<Result<Vec<f64>, String>>() {
+        let mut leave = |reason: String| result.failed.push(LeftOut { family: contestant.family, reason });
+        if !finished.contains(&place) {
+            leave("it has not finished in time".into());
+            continue;
+        }
+        let scores = (0..plan.redraws).filter_map(|redraw| of(redraw, place).cloned());
+        match scores.collect::<Result<Vec<f64>, String>>() {
             Ok(values) if values.iter().all(|value| value.is_finite()) => result.families.push((*contestant, values)),
-            Ok(_) => result.failed.push(left_out(contestant.family, "its training diverged".into())),
-            Err(reason) => result.failed.push(left_out(contestant.family, reason)),
+            Ok(_) => leave("its training diverged".into()),
+            Err(reason) => leave(reason),
         }
     }
     plan.families.retain(|family| result.families.iter().any(|(kept, _)| kept.family == *family));
     let majority = splits.iter().take(plan.redraws).map(|split| majority(split, field));
     result.majority = majority.collect();
     result
-}
-
-fn left_out(family: Family, reason: String) -> LeftOut {
-    LeftOut { family, reason }
 }
 
 /// Returns the score of predicting the shares of the classes among the training nodes for every node, in percent.

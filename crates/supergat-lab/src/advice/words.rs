@@ -85,9 +85,12 @@ fn answer(measured: &Measured, best: &MeasuredFamily, others: &[&MeasuredFamily]
     let mut answer = match families.len() {
         1 => format!("Only {name} ran ({metric} {:.1} % on validation nodes), so nothing was compared.", best.mean),
         count => {
-            let open = match (best.chance < OPEN, &others[..]) {
+            let open = match (best.chance < OPEN, others) {
+                (true, [first, ..]) if first.chance > best.chance => {
+                    format!("; {} ({}) is about as likely, but less simple", first.family.name, percent(first.chance))
+                }
                 (true, [first, ..]) => {
-                    format!("; the next, {} with {}, may be as good", first.family.name, percent(first.chance))
+                    format!("; the next, {} ({}), may be as good", first.family.name, percent(first.chance))
                 }
                 _ => String::new(),
             };
@@ -139,19 +142,15 @@ fn limits(field: &Field<'_>, measured: &Measured) -> Vec<String> {
         "Every family ran with its default settings, networks for {} epochs: {nodes}. No test node was used.",
         plan.epochs
     )];
-    let mut small = Vec::new();
+    let more = if plan.seconds.is_some() { "; give more --seconds" } else { "" };
     if plan.epochs < FEW_EPOCHS {
-        small.push(format!("{} epochs", plan.epochs));
+        notes
+            .push(format!("{} epochs are few: other families may be better after longer training{more}.", plan.epochs));
     }
     if plan.redraws < FEW_REDRAWS {
-        small.push(if plan.redraws == 1 { "1 redraw".to_owned() } else { format!("{} redraws", plan.redraws) });
-    }
-    if !small.is_empty() {
-        let more = if plan.seconds.is_some() { "; give more --seconds" } else { "" };
-        notes.push(format!(
-            "The measurement was small ({}): other families may be better after longer training{more}.",
-            small.join(", ")
-        ));
+        let redraws =
+            if plan.redraws == 1 { "1 redraw is".to_owned() } else { format!("{} redraws are", plan.redraws) };
+        notes.push(format!("{redraws} few, so errors are rough{more}."));
     }
     if field.map.degree > 0.0 {
         notes.push("Tuned or deeper networks were not compared; `supergat benchmark` does that.".into());

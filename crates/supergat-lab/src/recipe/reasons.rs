@@ -42,9 +42,9 @@ pub(super) fn on_map(degree: f64, estimate: Option<&HomophilyEstimate>, forms: &
 /// States the meaning of the winning form and why the model follows from it.
 pub(super) fn on_form(winner: PreferredForm, model: ModelKind) -> String {
     match winner {
-        PreferredForm::GatAny => "No form is better than GAT there, so the cheapest is recommended.".into(),
+        PreferredForm::GatAny => "No form is better than GAT there, so the cheapest is preferred.".into(),
         PreferredForm::SupergatAny => format!(
-            "Self-supervision improves accuracy there, and SuperGAT-SD and SuperGAT-MX tie; {model} is recommended because the paper finds it ahead at homophilies {} {LOW_HOMOPHILY}, also on its real graphs.",
+            "Self-supervision improves accuracy there, and SuperGAT-SD and SuperGAT-MX tie; {model} is preferred because the paper finds it ahead at homophilies {} {LOW_HOMOPHILY}, also on its real graphs.",
             if model.form() == Some(supergat_core::kernels::Form::Sd) { "up to" } else { "above" }
         ),
         PreferredForm::Sd | PreferredForm::Mx => {

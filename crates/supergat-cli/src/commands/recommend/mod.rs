@@ -23,6 +23,8 @@ use toml::Value;
 
 /// Most alternatives in the command of a benchmark.
 const MOST_NAMED: usize = 3;
+/// Seconds for which no progress is shown.
+const AT_ONCE: f64 = 1.0;
 
 /// Recommendation for a dataset, printed by `--json`.
 #[derive(Debug, Serialize)]
@@ -47,7 +49,7 @@ pub fn run(args: &RecommendArgs) -> Result<ExitCode> {
     let free = memory::limit().map(|limit| limit.bytes.saturating_sub(memory::usage().map_or(0, |usage| usage.now)));
     let question =
         Question { seconds: args.seconds, metric: args.metric.clone(), known, seed: args.seed, memory: free };
-    let progress = AdviceProgress::new(args.quiet);
+    let progress = AdviceProgress::new(args.quiet || args.seconds <= AT_ONCE);
     let advice = advise(&dataset, &question, threads, |event| {
         progress.observe(event);
         ControlFlow::Continue(())
@@ -186,7 +188,7 @@ fn next_lines(source: &str, advice: &Advice) -> String {
 fn text(name: &str, source: &str, advice: &Advice) -> String {
     let map = &advice.map;
     let mut text = format!("{BOLD}{name}{BOLD:#}\n{}\n", advice.answer);
-    text += &row("recommendation", &advice.recommendation.to_string(), &confidence(advice));
+    text += &row("recommendation", &advice.recommendation.to_string(), "");
     if let Some(measured) = &advice.measured {
         text += &row("expected gain", &gains(measured), "");
         text += &format!("{BOLD}compared on {} validation nodes{BOLD:#}\n", measured.scored);

@@ -9,26 +9,26 @@ use supergat::lab::advice::AdviceEvent;
 
 /// Interval between lines where there is no bar.
 const INTERVAL: Duration = Duration::from_secs(5);
-/// Seconds for which nothing is reported.
-const AT_ONCE: f64 = 1.0;
 
 /// Reports the progress on standard error.
 #[derive(Debug)]
 pub struct AdviceProgress {
     quiet: bool,
     bar: Option<ProgressBar>,
-    started: Instant,
     last_line: Mutex<Instant>,
 }
 
 impl AdviceProgress {
     /// Creates the progress of a recommendation.
     pub fn new(quiet: bool) -> Self {
+        if !quiet {
+            output::note("measuring the time of every family");
+        }
         let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
             let style = ProgressStyle::with_template("{bar:8} {wide_msg}").expect("a valid template");
             ProgressBar::new(1).with_style(style.progress_chars("=> "))
         });
-        Self { quiet, bar, started: Instant::now(), last_line: Mutex::new(Instant::now()) }
+        Self { quiet, bar, last_line: Mutex::new(Instant::now()) }
     }
 
     /// Reports an event.
@@ -41,14 +41,12 @@ impl AdviceProgress {
             AdviceEvent::Timing(family) => format!("measuring the time of {}", family.name),
             AdviceEvent::Planned(plan) => {
                 let text = format!(
-                    "comparing {} families: {} epochs, {}",
+                    "comparing {} families: {} epochs, up to {}",
                     plan.families.len(),
                     plan.epochs,
                     output::count(plan.redraws, "redraw"),
                 );
-                return if plan.seconds.is_none_or(|seconds| seconds > AT_ONCE) {
-                    self.line(&text)
-                };
+                return self.line(&text);
             }
             AdviceEvent::Run(done, all) => {
                 if let Some(bar) = &self.bar {
@@ -62,7 +60,7 @@ impl AdviceProgress {
             Some(bar) => bar.set_message(text),
             None => {
                 let mut last = self.last_line.lock().unwrap_or_else(PoisonError::into_inner);
-                if last.elapsed() >= INTERVAL && self.started.elapsed() >= INTERVAL {
+                if last.elapsed() >= INTERVAL {
                     *last = Instant::now();
                     self.line(&text);
                 }
