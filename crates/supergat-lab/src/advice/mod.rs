@@ -84,6 +84,16 @@ impl Default for Question {
     }
 }
 
+/// Formats a probability from 0 to 1, such as `over 99 %`: no measurement makes it certain.
+///
+/// ```
+/// use supergat_lab::advice::percent;
+/// assert_eq!([0.001, 0.415, 1.0].map(percent), ["under 1 %", "42 %", "over 99 %"]);
+/// ```
+pub fn percent(share: f64) -> String {
+    words::percent(share)
+}
+
 /// Event of a measurement, as reported to its observer.
 #[derive(Debug, Clone, Copy)]
 pub enum AdviceEvent<'a> {

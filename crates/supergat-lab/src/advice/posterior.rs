@@ -63,10 +63,10 @@ pub struct Gain {
 pub(super) fn measured(field: &Field<'_>, plan: MeasuringPlan, scores: Scores) -> Measured {
     let parts = field.redraws.sizes();
     let scored = field.redraws.scored(plan.redraws);
-    let share = parts[2] as f64 / (field.redraws.movable as f64 - parts[2] as f64).max(1.0);
+    let overlap = parts[2] as f64 / (field.redraws.movable as f64 - parts[2] as f64).max(1.0);
     let values: Vec<&[f64]> = scores.families.iter().map(|(_, values)| &values[..]).collect();
     let means: Vec<f64> = values.iter().map(|values| mean(values)).collect();
-    let errors = errors(&values, share, scored);
+    let errors = errors(&values, overlap, scored);
     let by_map: Vec<Option<f64>> = scores.families.iter().map(|(contestant, _)| contestant.by_map).collect();
     let effects = effects(&means, &errors, &by_map);
     let chances = chances(&effects);
@@ -106,8 +106,10 @@ impl Measured {
             let reach = REACH * family.deviation.hypot(deviation);
             Gain { over: over.to_owned(), points, low: points - reach, high: points + reach }
         };
-        // The most frequent class has no random training, but is scored on the same nodes.
-        let majority = gain(MAJORITY, self.majority, 0.0);
+        // The most frequent class has no training, but its share among few nodes is uncertain.
+        let n = self.scored as f64;
+        let p = share(self.majority, n);
+        let majority = gain(MAJORITY, self.majority, 100.0 * (p * (1.0 - p) / n).sqrt());
         let simple = self
             .families
             .iter()
@@ -121,8 +123,13 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
-/// Returns the standard errors of the means. `share` is n / (m - n), `scored` the number of different scored nodes.
-fn errors(values: &[&[f64]], share: f64, scored: usize) -> Vec<f64> {
+/// Returns a score in percent as a share of n nodes, and one node more of each kind, so that it is neither 0 nor 1.
+fn share(score: f64, n: f64) -> f64 {
+    (n * score / 100.0 + 1.0) / (n + 2.0)
+}
+
+/// Returns the standard errors of the means. `overlap` is n / (m - n), `scored` the number of different scored nodes.
+fn errors(values: &[&[f64]], overlap: f64, scored: usize) -> Vec<f64> {
     let redraws = values.first().map_or(0, |values| values.len());
     let center = |k: usize| mean(&values.iter().map(|values| values[k] - mean(values)).collect::<Vec<_>>());
     let centers: Vec<f64> = (0..redraws).map(center).collect();
@@ -139,10 +146,9 @@ fn errors(values: &[&[f64]], share: f64, scored: usize) -> Vec<f64> {
     let error = |(values, variance): (&&[f64], &f64)| {
         let variance = (SHARED * median + freedom * variance) / (SHARED + freedom);
         let n = scored as f64;
-        // One node more of each kind, so that p is neither 0 nor 1.
-        let p = (n * mean(values) / 100.0 + 1.0) / (n + 2.0);
+        let p = share(mean(values), n);
         let least = 100.0_f64.powi(2) * p * (1.0 - p) / (2.0 * n);
-        (variance * (1.0 / redraws as f64 + share)).max(least).sqrt()
+        (variance * (1.0 / redraws as f64 + overlap)).max(least).sqrt()
     };
     values.iter().zip(&variances).map(error).collect()
 }

@@ -174,9 +174,11 @@ fn not_compared(left_out: &[LeftOut]) -> Option<String> {
     (!each.is_empty()).then(|| format!("Not compared: {}.", each.join("; ")))
 }
 
-fn percent(share: f64) -> String {
+/// Formats a probability in percent; no measurement makes it certain.
+pub(super) fn percent(share: f64) -> String {
     match 100.0 * share {
-        more if more > 99.0 && more < 100.0 => "over 99 %".to_owned(),
+        more if more > 99.0 => "over 99 %".to_owned(),
+        less if less < 1.0 => "under 1 %".to_owned(),
         some => format!("{some:.0} %"),
     }
 }

@@ -169,6 +169,17 @@ impl Benchmark {
                 "{words} has the best mean test {metric} ({mean:.1} % on {splits}), but the difference to {other} cannot be tested: \
                  this is no more than a hint."
             )
+        } else if self.comparisons.iter().all(|comparison| comparison.verdict == Verdict::Open) {
+            // The widest difference says what may have been missed.
+            let widest = self.comparisons.iter().max_by(|a, b| a.difference.total_cmp(&b.difference));
+            let widest = widest.map_or_else(String::new, |widest| {
+                format!("{} to {}, {}", best.name, widest.family.name, points(widest, ""))
+            });
+            format!(
+                "No family is significantly better than another (best mean test {metric} {mean:.1} %; largest difference: {widest}): use \
+                 the simplest, {}.",
+                self.of(recommended).map_or(recommended.name, |result| &result.words),
+            )
         } else if let Some(open) = comparison(recommended) {
             format!(
                 "{} is best (test {metric} {mean:.1} %), but not significantly better than {} ({}): use the simplest, {}.",
@@ -445,6 +456,14 @@ mod tests {
         // Equal everywhere: no test is needed.
         let found = benchmark(&[("mlp", &HIGH), ("gcn", &HIGH)]);
         assert_eq!((found.recommended.unwrap().name, found.best.unwrap().name), ("mlp", "mlp"));
+        assert!(found.answer.starts_with("No family is significantly better than another"), "{}", found.answer);
+        let found = benchmark(&[("gcn", &ALSO_HIGH), ("gat-go", &HIGH)]);
+        assert!(
+            found.answer.contains("largest difference: gat-go to gcn, 0.0 points, 95 % interval -"),
+            "{}",
+            found.answer
+        );
+        assert!(found.answer.ends_with(": use the simplest, gcn with 2 layers."), "{}", found.answer);
     }
 
     #[test]

@@ -16,7 +16,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use supergat::SplitChoice;
 use supergat::engine::ModelKind;
-use supergat::lab::advice::{Advice, Measured, Question, advise};
+use supergat::lab::advice::{Advice, Measured, Question, advise, percent};
 use supergat::lab::recipe::{Known, Recommendation, figure};
 use supergat_figure::Page;
 use toml::Value;
@@ -116,13 +116,6 @@ pub fn opening(advice: &Advice) -> Vec<String> {
     [first].into_iter().chain(automatically.map(|note| format!("note: {note}"))).collect()
 }
 
-fn percent(share: f64) -> String {
-    match 100.0 * share {
-        more if more > 99.0 && more < 100.0 => "over 99 %".to_owned(),
-        some => format!("{some:.0} %"),
-    }
-}
-
 /// Formats the confidence, confined to what was compared.
 fn confidence(advice: &Advice) -> String {
     match (advice.confidence, &advice.measured) {
@@ -154,9 +147,17 @@ fn gains(measured: &Measured) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
+/// Returns whether nodes should be labelled first: nothing could be measured, and the map is consulted by the degree alone.
+fn needs_labels(advice: &Advice) -> bool {
+    advice.measured.is_none() && advice.map.degree > 0.0 && advice.map.homophily.is_none()
+}
+
 /// Returns the commands to run next: a training of the recommended model, and a benchmark if the choice is open.
 fn next(source: &str, advice: &Advice) -> Vec<String> {
     let model = advice.recommendation;
+    if needs_labels(advice) {
+        return vec![format!("supergat recommend {source}")];
+    }
     let families = advice.measured.iter().flat_map(|measured| &measured.families);
     let best = families.clone().find(|family| family.settings.model == model);
     let select = best.and_then(|best| best.settings.select).map(|select| select.to_string());
@@ -176,8 +177,8 @@ fn next(source: &str, advice: &Advice) -> Vec<String> {
 /// Formats the commands to run next.
 fn next_lines(source: &str, advice: &Advice) -> String {
     let mut lines = String::new();
-    if advice.measured.is_none() && advice.map.degree > 0.0 && advice.map.homophily.is_none() {
-        lines += "This recommendation is based on the degree alone. Label some nodes of every class, if possible linked ones, and run the command again.\n";
+    if needs_labels(advice) {
+        lines += "This recommendation is based on the degree alone. Label some nodes of every class, if possible linked ones.\n";
     }
     for (command, what) in next(source, advice).iter().zip(["Next", "To compare the likeliest more closely"]) {
         lines += &format!("{what}: {command}\n");
@@ -192,13 +193,18 @@ fn text(name: &str, source: &str, advice: &Advice) -> String {
     if let Some(measured) = &advice.measured {
         text += &row("expected gain", &gains(measured), "");
         text += &format!("{BOLD}compared on {} validation nodes{BOLD:#}\n", measured.scored);
-        text += &format!("  {:<19} {:>18}  {:>8}  {:>8}\n", "family", measured.metric, "error", "is best");
+        text += &format!("  {:<19} {:>18}  {:>8}  {:>10}\n", "model", measured.metric, "error", "is best");
         let line = |name: &str, mean: f64, error: String, chance: String| {
-            format!("  {name:<19} {:>18}  {error:>8}  {chance:>8}\n", format!("{mean:.1} %"))
+            format!("  {name:<19} {:>18}  {error:>8}  {chance:>10}\n", format!("{mean:.1} %"))
         };
         text += &line("most frequent class", measured.majority, String::new(), String::new());
         for family in &measured.families {
-            text += &line(family.family.name, family.mean, format!("{:.1}", family.error), percent(family.chance));
+            text += &line(
+                &family.settings.model.to_string(),
+                family.mean,
+                format!("{:.1}", family.error),
+                percent(family.chance),
+            );
         }
     }
     if !advice.notes.is_empty() {
