@@ -15,33 +15,46 @@ fn halves(i: usize) -> &'static str {
     if i < 30 { "a" } else { "b" }
 }
 
+const MAP: [&str; 2] = ["--seconds", "0"];
+
 #[test]
 fn json_contains_the_documented_fields() {
     let workspace = Workspace::new();
-    let object = workspace.good(&["recommend", SMALL, "--json"]).json();
+    let object = workspace.good(&["recommend", SMALL, "--seconds", "1", "--json"]).json();
     let documented = [
         "alternatives",
+        "answer",
         "close_call",
         "confidence",
         "dataset",
-        "degree",
-        "forms",
-        "homophily",
         "labels",
-        "reasons",
+        "left_out",
+        "map",
+        "measured",
+        "next",
+        "notes",
         "recommendation",
         "schema",
     ];
     assert_eq!(keys(&object), documented);
-    assert_eq!(keys(&object["homophily"]), ["error", "estimate", "from", "high", "labelled", "links", "low"]);
+    let of_map =
+        ["alternatives", "close_call", "confidence", "degree", "forms", "homophily", "reasons", "recommendation"];
+    assert_eq!(keys(&object["map"]), of_map);
+    let measured = ["families", "gains", "majority", "metric", "parts", "plan", "scored"];
+    assert_eq!(keys(&object["measured"]), measured);
+    let plan = ["epochs", "families", "keeps_training", "left_out", "redraws", "seconds", "seed"];
+    assert_eq!(keys(&object["measured"]["plan"]), plan);
+    let homophily = |object: &serde_json::Value| object["map"]["homophily"].clone();
+    assert_eq!(keys(&homophily(&object)), ["error", "estimate", "from", "high", "labelled", "links", "low"]);
     assert_eq!(
-        (object["homophily"]["labelled"].as_u64(), object["labels"].as_str()),
+        (homophily(&object)["labelled"].as_u64(), object["labels"].as_str()),
         (Some(210), Some("training-and-validation"))
     );
-    let fewer = workspace.good(&["recommend", SMALL, "--training-labels", "--json"]).json();
-    assert_eq!((fewer["homophily"]["labelled"].as_u64(), fewer["labels"].as_str()), (Some(60), Some("training")));
+    let fewer = workspace.good(&["recommend", SMALL, "--training-labels", "--seconds", "0", "--json"]).json();
+    assert_eq!((homophily(&fewer)["labelled"].as_u64(), fewer["labels"].as_str()), (Some(60), Some("training")));
+    assert!(fewer["measured"].is_null() && fewer["recommendation"] == fewer["map"]["recommendation"]);
     let width = |object: &serde_json::Value| {
-        object["homophily"]["high"].as_f64().unwrap() - object["homophily"]["low"].as_f64().unwrap()
+        homophily(object)["high"].as_f64().unwrap() - homophily(object)["low"].as_f64().unwrap()
     };
     assert!(width(&object) < width(&fewer));
 }
@@ -49,63 +62,108 @@ fn json_contains_the_documented_fields() {
 #[test]
 fn writes_text_map_and_page() {
     let workspace = Workspace::new();
-    let done = workspace.good(&["recommend", SMALL, "--out", "recipe"]);
-    assert!(done.stdout.contains("recommendation") && done.stdout.contains("why\n"), "{}", done.stdout);
+    let done = workspace.good(&["recommend", SMALL, "--out", "recipe", "--seconds", "1"]);
+    assert!(done.stdout.contains("recommendation") && done.stdout.contains("limits\n"), "{}", done.stdout);
+    assert!(done.stdout.contains("Next: supergat train ") && done.stdout.contains("No test node was used"));
     assert_eq!(workspace.list("recipe"), ["map.svg", "report.html"]);
     assert!(workspace.read("recipe/map.svg").contains("SuperGAT-Any"));
     assert!(workspace.read("recipe/report.html").contains("random-partition"));
     workspace.write("taken", "");
-    let done = workspace.run(&["recommend", SMALL, "--out", "taken"]);
+    let done = workspace.run(&["recommend", SMALL, "--out", "taken", "--seconds", "0"]);
     assert!(done.code == 1 && done.stderr.contains("cannot write taken"), "{done:?}");
 }
 
 #[test]
-fn graph_without_preset_is_trained_with_the_recommended_model() {
+fn the_time_and_the_metric_are_checked() {
+    let workspace = Workspace::new();
+    let done = workspace.run(&["recommend", SMALL, "--seconds=-1"]);
+    assert!(done.code == 2 && done.stderr.contains("seconds = -1: must be 0 or more"), "{done:?}");
+    let done = workspace.run(&["recommend", SMALL, "--metric", "micro-f1"]);
+    assert!(done.code == 2 && done.stderr.contains("use accuracy"), "{done:?}");
+    let object = workspace.good(&["recommend", SMALL, "--metric", "macro-f1", "--seconds", "1", "--json"]).json();
+    assert_eq!(object["measured"]["metric"].as_str(), Some("macro-f1"));
+    assert!(object["next"][0].as_str().unwrap().ends_with(" --select macro-f1"), "{object}");
+}
+
+#[test]
+fn graph_without_preset_is_trained_with_the_best_network() {
     let workspace = Workspace::new();
     tables(&workspace, true, halves);
-    let done = workspace.good(&["recommend", "mine", "--standardise", "--ignore-columns", "noise"]);
+    let done = workspace.good(&["recommend", "mine", "--standardise", "--ignore-columns", "noise", "--seconds", "1"]);
     assert!(done.stdout.contains("supergat train mine --ignore-columns noise --standardise --model "), "{done:?}");
-    let named = workspace.good(&["recommend", "mine", "--json"]).json()["recommendation"].as_str().unwrap().to_owned();
     let model = |done: &Done| done.stdout.parse::<toml::Table>().unwrap()["model"].as_str().unwrap().to_owned();
-    assert_eq!(model(&workspace.good(&["train", "mine", "--print-config"])), named);
+    let named = model(&workspace.good(&["train", "mine", "--print-config"]));
+    assert_eq!(model(&workspace.good(&["train", "mine", "--print-config", "--threads", "1"])), named);
     assert_eq!(model(&workspace.good(&["train", "mine", "--model", "mlp", "--print-config"])), "mlp");
     assert_eq!(model(&workspace.good(&["train", SMALL, "--print-config"])), "supergat-mx", "a preset of the paper");
     let done = workspace.good(&["train", "mine", "--max-epochs", "3", "--out", "run"]);
-    assert!(done.stderr.starts_with(&format!("model: {named}, chosen for degree 4.0 and homophily ")), "{done:?}");
+    let mut lines = done.stderr.lines();
+    assert!(lines.next().unwrap().starts_with("comparing models on validation nodes"), "{done:?}");
+    let chosen = format!("model: {named}, chosen among ");
+    assert!(lines.next().unwrap().starts_with(&chosen), "{done:?}");
     assert!(workspace.read("run/config.toml").contains(&format!("model = \"{named}\"")));
+    // The map alone chooses for a graph of the paper.
     workspace.write("auto.toml", "model = 'auto'\nmax_epochs = 3\n");
     let done = workspace.good(&["train", SMALL, "--config", "auto.toml", "--out", "again"]);
-    assert!(done.stderr.starts_with("model: "), "{done:?}");
+    assert!(done.stderr.starts_with("model: ") && done.stderr.contains("chosen for degree"), "{done:?}");
 }
 
-/// Missing labels are reported and lower the confidence.
+/// Missing labels and links are reported, and the answer says how little was compared.
 #[test]
-fn reports_missing_labels_and_links() {
+fn answers_where_little_is_known() {
     let workspace = Workspace::new();
     tables(&workspace, true, halves);
-    let full = workspace.good(&["recommend", "mine", "--json"]).json();
+    let recommend = |more: [&str; 2]| {
+        let arguments = ["recommend", "mine", "--json"].into_iter().chain(more);
+        workspace.good(&arguments.collect::<Vec<_>>()).json()
+    };
+    let full = recommend(MAP);
     for (label, part) in [
         ((|_| "") as fn(usize) -> &'static str, "no node has a label"),
         (|i| if i < 30 { "a" } else { "" }, "all labelled nodes have the same class"),
     ] {
         tables(&workspace, true, label);
-        let object = workspace.good(&["recommend", "mine", "--json"]).json();
-        assert!(object["homophily"].is_null() && object["reasons"][0].as_str().unwrap().contains(part), "{object}");
-        assert!(object["confidence"].as_f64() < full["confidence"].as_f64() && object["degree"] == full["degree"]);
+        let object = recommend(["--seconds", "1"]);
+        assert!(object["measured"].is_null() && object["answer"].as_str().unwrap().contains(part), "{object}");
+        assert!(object["answer"].as_str().unwrap().starts_with("By the paper's map alone"), "{object}");
+        assert_eq!(object["next"][0].as_str(), Some("supergat recommend mine"));
+        let map = &object["map"];
+        assert!(map["homophily"].is_null() && map["reasons"][0].as_str().unwrap().contains(part), "{object}");
+        assert!(map["confidence"].as_f64() < full["map"]["confidence"].as_f64());
+        assert_eq!(map["degree"], full["map"]["degree"]);
         let done = workspace.run(&["train", "mine"]);
-        assert!(done.code == 2 && done.stderr.lines().count() == 1, "{done:?}");
+        assert!(done.code == 2 && done.stderr.trim_end().lines().count() <= 2, "{done:?}");
     }
+    // Five labelled nodes.
+    tables(&workspace, true, |i| match i {
+        0..3 => "a",
+        30..32 => "b",
+        _ => "",
+    });
+    let object = recommend(["--seconds", "1"]);
+    let answer = object["answer"].as_str().unwrap();
+    assert!(answer.contains("this means little") || answer.contains("too few"), "{object}");
+    // No links.
     tables(&workspace, false, halves);
-    assert_eq!(workspace.good(&["recommend", "mine", "--json"]).json()["recommendation"].as_str(), Some("mlp"));
-    let lonely = workspace.good(&["recommend", "random-partition:classes=2,nodes=170,degree=0", "--json"]).json();
-    assert_eq!((lonely["recommendation"].as_str(), lonely["degree"].as_f64()), (Some("mlp"), Some(0.0)));
+    assert_eq!(recommend(MAP)["recommendation"].as_str(), Some("mlp"));
+    let object = recommend(["--seconds", "1"]);
+    assert!(object["notes"].to_string().contains("gcn (there are no links)"), "{object}");
+    let lonely = ["recommend", "random-partition:classes=2,nodes=170,degree=0", "--json", "--seconds", "0"];
+    let lonely = workspace.good(&lonely).json();
+    assert_eq!((lonely["recommendation"].as_str(), lonely["map"]["degree"].as_f64()), (Some("mlp"), Some(0.0)));
+    // No features.
+    workspace.write("bare/nodes.csv", "id,label\n0,a\n1,b\n");
+    workspace.write("bare/edges.csv", "source,target\n0,1\n");
+    let done = workspace.run(&["recommend", "bare"]);
+    assert!(done.code == 2 && done.stderr.contains("--features structural"), "{done:?}");
     let done = workspace.run(&["recommend", "nowhere"]);
     assert!(done.code == 2 && done.stderr.starts_with("error: "), "{done:?}");
 }
 
 #[test]
-fn recommends_the_best_model_of_the_paper_for_cora() {
+fn the_map_names_the_best_model_of_the_paper_for_cora() {
     let Some(folder) = published("cora") else { return };
-    let text = Workspace::new().good(&["recommend", folder.to_str().unwrap(), "--training-labels"]).stdout;
+    let arguments = ["recommend", folder.to_str().unwrap(), "--training-labels", "--seconds", "0"];
+    let text = Workspace::new().good(&arguments).stdout;
     assert!(text.contains("recommendation      supergat-mx"), "{text}");
 }
