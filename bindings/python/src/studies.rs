@@ -11,20 +11,41 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use supergat::data::{SplitChoice, registry};
+use supergat::lab::advice::{AdviceEvent, Question, advise};
 use supergat::lab::{self, Resources};
 use supergat::lab::benchmark::{Benchmark, BenchmarkEvent, FAMILIES, Family, Limit, Request};
 use supergat::lab::compare::{ComparedRun, Sample};
-use supergat::lab::recipe::Known;
 use supergat::lab::sweep::ResultsFile;
 use supergat::lab::tune::{Budget, FINALISTS, Space, TuneEvent, Tuning};
 use supergat::{Classifier, DeviceChoice};
 
-/// Recommends a model for a graph.
+/// Recommends a model for a graph: compares families on validation nodes within some seconds.
 #[pyfunction]
-pub fn recommend(py: Python<'_>, graph: &Graph) -> PyResult<String> {
-    let dataset = &graph.dataset;
-    let found = guarded(py, || Ok(supergat::lab::recipe::recommend(dataset, Known::TrainingAndValidation)))?;
-    Ok(json!(found).to_string())
+#[pyo3(signature = (graph, *, seconds, seed, threads, metric=None))]
+pub fn recommend(
+    py: Python<'_>,
+    graph: &Graph,
+    seconds: f64,
+    seed: u64,
+    threads: usize,
+    metric: Option<String>,
+) -> PyResult<String> {
+    let dataset = Arc::clone(&graph.dataset);
+    let question = Question { seconds, metric, seed, ..Question::default() };
+    let stop = AtomicBool::new(false);
+    let observe = |_: AdviceEvent<'_>| match stop.load(Ordering::Relaxed) {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
+    };
+    let found = crate::model::interruptible(py, &stop, &|_| Ok(()), || advise(&dataset, &question, threads, observe))?;
+    let advice = found.map_err(PyValueError::new_err)?;
+    let mut result = json!(advice);
+    if let (Some(families), Some(measured)) = (result["measured"]["families"].as_array_mut(), &advice.measured) {
+        for (family, found) in families.iter_mut().zip(&measured.families) {
+            family["settings"] = settings_of(&found.settings, &graph.dataset.class_names);
+        }
+    }
+    Ok(result.to_string())
 }
 
 /// Compares two lists of test metrics in percent, paired by seed.

@@ -145,7 +145,7 @@ def test_pages_for_notebooks(graph: Graph, training: supergat.Training) -> None:
     )
     compared = supergat.compare([0.81, 0.82, 0.80, 0.83], [0.79, 0.80, 0.80, 0.80], names=("<u>", "b"))
     classifier = SuperGATClassifier(graph)
-    for found in (graph, odd, training.model, training, compared, supergat.recommend(graph), classifier):
+    for found in (graph, odd, training.model, training, compared, supergat.recommend(graph, seconds=0), classifier):
         page = found._repr_html_()
         assert page.count("<table") == page.count("</table>") >= 1
         assert "<b>x" not in page and "<u>" not in page, "values are escaped"
@@ -307,10 +307,16 @@ def test_benchmark(graph: Graph) -> None:
 
 
 def test_recommendation(graph: Graph) -> None:
-    found = supergat.recommend(graph)
-    assert found.model in supergat.model_names()
-    assert supergat.train(graph, "auto", max_epochs=2).settings["model"] == found.model
-    assert found["reasons"]
+    found = supergat.recommend(graph, seconds=1, n_jobs=2)
+    assert found.model in supergat.model_names() and found["measured"]["families"] and found["notes"]
+    assert found.answer == found["answer"] and "<table" in found._repr_html_()
+    by_map = supergat.recommend(graph, seconds=0)
+    assert by_map["measured"] is None and by_map["map"]["reasons"] and by_map.model == by_map["map"]["recommendation"]
+    trained = [supergat.train(graph, "auto", max_epochs=2, n_jobs=jobs) for jobs in (1, 2)]
+    assert trained[0].settings["model"] == trained[1].settings["model"] == trained[0].recommendation["recommendation"]
+    for wrong in ({"seconds": -1}, {"seconds": float("nan")}, {"metric": "speed"}):
+        with pytest.raises(ValueError):
+            supergat.recommend(graph, **wrong)
 
 
 def test_datasets() -> None:

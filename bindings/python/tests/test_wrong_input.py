@@ -230,7 +230,8 @@ def test_graph_without_edges(graph: Graph, y: np.ndarray) -> None:
     bare = Graph.from_edge_index([[], []], graph.features, labels=y)
     for model in ("auto", "supergat-mx", "supergat-v2", "gcn"):
         assert supergat.train(bare, model, max_epochs=2).probabilities.shape == (60, 3)
-    assert supergat.recommend(bare).model == "mlp"
+    assert supergat.recommend(bare, seconds=0).model == "mlp"
+    assert any("there are no links" in note for note in supergat.recommend(bare, seconds=1)["notes"])
 
 
 def test_graph_without_labels() -> None:

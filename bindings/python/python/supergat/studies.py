@@ -29,7 +29,7 @@ class _Result(dict[str, Any]):
 
 
 class Recommendation(_Result):
-    """Recommended model with confidence, alternatives and reasons."""
+    """Recommended model with confidence, compared families and limits."""
 
     title = "Recommended model"
 
@@ -39,14 +39,28 @@ class Recommendation(_Result):
         found: str = self["recommendation"]
         return found
 
+    @property
+    def answer(self) -> str:
+        """The answer in one or two sentences."""
+        found: str = self["answer"]
+        return found
+
     def _rows(self) -> dict[str, str]:
-        confidence = self["confidence"]
+        confidence, measured = self["confidence"], self["measured"] or {"families": [], "metric": ""}
+        scores = {
+            family["settings"]["model"]: f"{measured['metric']} {family['mean']:.1f} %, standard error {family['error']:.1f}"
+            for family in measured["families"]
+        }
         return {
+            "answer": self.answer,
             "model": self.model,
             "confidence": "-" if confidence is None else f"{100 * confidence:.0f} %",
-            "degree": f"{self['degree']:.2f}",
-            "alternatives": ", ".join(other["model"] for other in self["alternatives"]) or "-",
+            "alternatives": ", ".join(self["alternatives"]) or "-",
+            **scores,
         }
+
+    def _repr_html_(self) -> str:
+        return html_table(self.title, self._rows(), self["notes"] + self["map"]["reasons"])
 
 
 class Comparison(_Result):
@@ -102,17 +116,48 @@ class Benchmark(_Result):
         return html_table(self.title, self._rows(), self["notes"])
 
 
-def recommend(graph: Graph) -> Recommendation:
-    """Recommend a model from degree and homophily, by the paper's map. Labels of test nodes are not used.
+def recommend(
+    graph: Graph,
+    seconds: float = 20,
+    *,
+    metric: str | None = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
+) -> Recommendation:
+    """Recommend a model: compare families on validation nodes, with the paper's map as prior knowledge.
+
+    Every family is trained with its default settings on redrawn parts of the labelled nodes. Labels of test nodes are not
+    used. The confidence is the probability that the model is the best one of those compared.
+
+    Parameters
+    ----------
+    graph : Graph
+    seconds : float
+        Time for the comparison; 0 consults the paper's map alone.
+    metric : str, optional
+        As for :func:`supergat.benchmark`.
+    random_state : int
+        Seed of redrawn nodes and of runs.
+    n_jobs : int, optional
+        Number of threads; all cores by default.
 
     Examples
     --------
     >>> import supergat
     >>> graph = supergat.load("random-partition:classes=5,nodes=200,degree=10,homophily=0.9")
-    >>> supergat.recommend(graph).model in supergat.model_names()
+    >>> found = supergat.recommend(graph, seconds=1)
+    >>> found.model in supergat.model_names()
+    True
+    >>> supergat.recommend(graph, seconds=0)["measured"] is None
     True
     """
-    return Recommendation(json.loads(_supergat.recommend(expect_graph(graph)._inner)))
+    threads = thread_count(n_jobs) or thread_count(-1) or 1
+    inner = expect_graph(graph)._inner
+    if not 0 <= seconds < 1e7:
+        raise ValueError(f"seconds: expected 0 or a positive number, found {seconds!r}")
+    seed = check_seed(random_state, "random_state")
+    found = _supergat.recommend(inner, seconds=float(seconds), seed=seed, threads=threads, metric=metric)
+    return Recommendation(json.loads(found))
 
 
 def compare(a: Training | ArrayLike, b: Training | ArrayLike, names: Sequence[str] = ("a", "b")) -> Comparison:
@@ -249,7 +294,7 @@ def tune(
     ----------
     graph : Graph
     model : str
-        One of :func:`supergat.model_names`, or ``auto`` for the one recommended for the graph.
+        One of :func:`supergat.model_names`, or ``auto`` for the network that does best on validation nodes.
     trials, seeds : int
         Number of settings to try, and number of seeds of each.
     also : list of str

@@ -445,8 +445,8 @@ def train(
     ----------
     graph : Graph
     model : str, optional
-        One of :func:`supergat.model_names`, or ``auto`` for the one recommended for the graph. By default the
-        paper's best model for its own datasets, otherwise the recommended one.
+        One of :func:`supergat.model_names`, or ``auto`` for the network that does best on validation nodes.
+        By default the paper's best model for its own datasets, otherwise ``auto``.
     seeds : int or list of int
         Number of seeds, or the seeds themselves.
     preset : str, optional

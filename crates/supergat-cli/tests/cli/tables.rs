@@ -150,7 +150,7 @@ fn trains_on_columns_of_all_types() {
     assert!(done.code == 2 && done.stderr.contains("did you mean `name`?"), "{done:?}");
     let done = workspace.run(&["inspect", "club", "--missing", "error"]);
     assert!(done.code == 2 && done.stderr.contains("nodes.csv, line 3, column `score`"), "{done:?}");
-    let done = workspace.good(&["recommend", "club", "--no-standardise"]);
+    let done = workspace.good(&["recommend", "club", "--no-standardise", "--seconds", "1"]);
     assert!(done.stdout.contains("supergat train club --no-standardise --model "), "{done:?}");
 }
 

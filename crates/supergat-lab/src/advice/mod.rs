@@ -185,6 +185,9 @@ pub fn advise_by_size(
     resources: impl Into<Resources>,
 ) -> Result<Advice, String> {
     let map = recommend(dataset, question.known);
+    if map.degree == 0.0 {
+        return Ok(words::of_map(map, words::NO_CHOICE.into(), Vec::new()));
+    }
     let mut field = match Field::new(dataset, question, map)? {
         Ok(field) => field,
         Err(advice) => return Ok(*advice),

@@ -8,6 +8,8 @@ use supergat_core::ModelKind;
 
 /// Reason of no measurement if none is wanted.
 pub(super) const NOT_WANTED: &str = "no time was given";
+/// Reason of no measurement if there is one network to choose.
+pub(super) const NO_CHOICE: &str = "other networks would only add cost";
 /// Number of scored nodes below which scores mean little.
 const FEW_NODES: usize = 50;
 /// Number of epochs below which trainings are short.
