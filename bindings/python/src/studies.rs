@@ -40,10 +40,8 @@ pub fn recommend(
     let found = crate::model::interruptible(py, &stop, &|_| Ok(()), || advise(&dataset, &question, threads, observe))?;
     let advice = found.map_err(PyValueError::new_err)?;
     let mut result = json!(advice);
-    if let (Some(families), Some(measured)) = (result["measured"]["families"].as_array_mut(), &advice.measured) {
-        for (family, found) in families.iter_mut().zip(&measured.families) {
-            family["settings"] = settings_of(&found.settings, &graph.dataset.class_names);
-        }
+    for (place, found) in advice.measured.iter().flat_map(|measured| measured.families.iter().enumerate()) {
+        result["measured"]["families"][place]["settings"] = settings_of(&found.settings, &graph.dataset.class_names);
     }
     Ok(result.to_string())
 }
