@@ -90,6 +90,7 @@ fn epochs_allocate_nothing() {
                     checkpointing: blocks.has_steps() && sparse,
                     max_epochs: 30,
                     early_stop: Some(stop),
+                    patience: 0,
                     select: None,
                 };
                 let shape = architecture(&examples[0], FORMS[0], true);

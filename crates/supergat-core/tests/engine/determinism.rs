@@ -29,6 +29,7 @@ fn run(kind: ModelKind, seed: u64, threads: usize, sparse: bool, label_input: f6
             focal_gamma: 0.0,
             max_epochs: 4,
             early_stop: None,
+            patience: 0,
             select: None,
         };
         let shape = architecture(&examples[0], FORMS[0], true);
