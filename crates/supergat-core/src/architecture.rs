@@ -87,9 +87,9 @@ impl Architecture {
         }
     }
 
-    /// Validates every number. Fails if the model is not a network.
+    /// Validates every number. Fails if the engine does not train such models.
     pub fn check(&self) -> Result<()> {
-        if !self.model.is_network() {
+        if !self.model.has_epochs() {
             let reason = "is not a network, so the engine cannot train it; choose another model".into();
             return Err(Error::Hyperparameter { name: "model", value: self.model.to_string(), reason });
         }
@@ -139,6 +139,22 @@ impl Architecture {
             let reason =
                 format!("{} has no attention to separate a node from; use a gat or supergat model", self.model);
             return refuse_choice("separate_ego", "true", reason);
+        }
+        if self.model.system().is_some() {
+            let refused = |name, value: &str| {
+                let reason = format!("{} has no such option; use a gat or supergat model", self.model);
+                Err(Error::Hyperparameter { name, value: value.into(), reason })
+            };
+            match self.blocks {
+                Blocks { residual, .. } if residual != Residual::None => return refused("residual", residual.name()),
+                Blocks { norm, .. } if norm != Norm::None => return refused("norm", norm.name()),
+                Blocks { input_layer: true, .. } => return refused("input_layer", "true"),
+                Blocks { output_layer: true, .. } => return refused("output_layer", "true"),
+                _ if self.reads_labels() => return refused("label_input", &self.label_input.to_string()),
+                _ if self.edge_messages => return refused("edge_messages", "true"),
+                _ if self.heads != 1 => return refused("heads", &self.heads.to_string()),
+                _ => {}
+            }
         }
         let widest = [self.hidden * self.heads, self.classes * self.output_heads].into_iter().max().unwrap_or(0);
         let widest = self.projections() * widest;

@@ -6,7 +6,7 @@
 use crate::blocks::{Norm, Residual};
 use crate::error::{Error, Result};
 use crate::kernels::{Activation, MAX_HEADS, MOST_CHOSEN};
-use crate::model_kind::ModelKind;
+use crate::model_kind::{ModelKind, System};
 use std::fmt;
 
 /// Description of a hyperparameter.
@@ -56,6 +56,10 @@ pub enum Group {
     Propagation,
     /// Number and shape of the trees of `trees`.
     Trees,
+    /// Graph learning of `glcn`.
+    GraphLearning,
+    /// Choice of neighbours of `neuralsparse`.
+    Sparsification,
     /// Correct and Smooth, after the training of any model.
     CorrectAndSmooth,
 }
@@ -64,12 +68,14 @@ impl Group {
     /// Returns whether the hyperparameters of this group have an effect on a model.
     pub fn applies_to(self, model: ModelKind) -> bool {
         match self {
-            Self::Network | Self::Training | Self::EarlyStopping => model.is_network(),
+            Self::Network | Self::Training | Self::EarlyStopping => model.has_epochs(),
             Self::SelfSupervision => model.is_self_supervised(),
             Self::Constraints => matches!(model, ModelKind::Constrained { .. }),
             Self::ClassConstraints => model == ModelKind::Constrained { by_classes: true },
             Self::Propagation => model == ModelKind::LabelPropagation,
             Self::Trees => model == ModelKind::Trees,
+            Self::GraphLearning => model == ModelKind::System(System::Glcn),
+            Self::Sparsification => model == ModelKind::System(System::NeuralSparse),
             Self::CorrectAndSmooth => true,
         }
     }
@@ -84,6 +90,8 @@ impl Group {
             Self::EarlyStopping => "Early stopping",
             Self::Propagation => "Label propagation (label-propagation only)",
             Self::Trees => "Boosted trees (trees only)",
+            Self::GraphLearning => "Graph learning (glcn only)",
+            Self::Sparsification => "Choice of neighbours (neuralsparse only)",
             Self::CorrectAndSmooth => "Correct and Smooth",
         }
     }
@@ -265,7 +273,7 @@ const STEPS: (u64, u64) = (1, 1_000_000);
 const HEADS: (u64, u64) = (1, MAX_HEADS as u64);
 
 /// All hyperparameters, in the order of documentation and help texts. See [`Hyperparameter`] for an example.
-pub const HYPERPARAMETERS: [Hyperparameter; 53] = [
+pub const HYPERPARAMETERS: [Hyperparameter; 64] = [
     whole("layers", Group::Network, (1, 1000), 2, "Number of layers (L)"),
     by_attention(
         "hidden",
@@ -479,6 +487,70 @@ pub const HYPERPARAMETERS: [Hyperparameter; 53] = [
         (1, 4096),
         128,
         "Maximum number of columns per node; where there are more, trees read this number of principal components",
+    ),
+    whole(
+        "graph_hidden",
+        Group::GraphLearning,
+        (1, 1 << 16),
+        70,
+        "Number of projected features that the weights of links are learned from",
+    ),
+    number("graph_lr", Group::GraphLearning, Range::Positive, 0.005, "Learning rate of the weights of links (Adam)"),
+    number(
+        "lambda_graph",
+        Group::GraphLearning,
+        Range::NotNegative,
+        0.01,
+        "Weight of the loss of the learned graph: squared differences of linked nodes (lambda)",
+    ),
+    number(
+        "gamma_graph",
+        Group::GraphLearning,
+        Range::NotNegative,
+        0.01,
+        "Weight of the squared weights of links within the loss of the learned graph (gamma)",
+    ),
+    switch(
+        "graph_from_labels",
+        Group::GraphLearning,
+        true,
+        "Whether the weights of links learn from labels too, not from the loss of the graph alone",
+    ),
+    number("lr_decay", Group::GraphLearning, Range::Share, 0.9, "Factor of both learning rates after every 100 epochs"),
+    whole(
+        "sampled_neighbours",
+        Group::Sparsification,
+        (1, 1000),
+        5,
+        "Maximum number of neighbours that each node keeps (k)",
+    ),
+    whole(
+        "sampler_hidden",
+        Group::Sparsification,
+        (1, 1 << 16),
+        64,
+        "Number of hidden features of the scores of neighbours",
+    ),
+    number(
+        "temperature",
+        Group::Sparsification,
+        Range::Positive,
+        1.0,
+        "Temperature of the Gumbel-softmax in the first epoch (tau)",
+    ),
+    number(
+        "temperature_decay",
+        Group::Sparsification,
+        Range::NotNegative,
+        0.01,
+        "Rate at which the temperature falls with the epochs: exp(-rate * epoch) (r)",
+    ),
+    number(
+        "least_temperature",
+        Group::Sparsification,
+        Range::Positive,
+        0.05,
+        "Lowest temperature of the Gumbel-softmax",
     ),
     switch(
         "correct_and_smooth",

@@ -96,6 +96,10 @@ impl<D: Device> Network<D> {
     /// Creates a network with zero parameters on a device.
     pub fn zeros_on(device: &D, architecture: Architecture) -> Result<Self> {
         architecture.check()?;
+        if !architecture.model.is_network() {
+            let reason = "is a system, which is not trained as a stack of layers; see `systems`".into();
+            return Err(Error::Hyperparameter { name: "model", value: architecture.model.to_string(), reason });
+        }
         let a = architecture;
         let mut layers = Vec::with_capacity(a.layers + 2);
         let mut input = HeadLayout::plain(a.input_width());
@@ -136,7 +140,7 @@ impl<D: Device> Network<D> {
                 ModelKind::Attention { form, .. } => attention(form, false)?,
                 ModelKind::Convolution(convolution) => Mixing::Convolution(convolution),
                 ModelKind::Mlp => Mixing::Identity,
-                ModelKind::LabelPropagation | ModelKind::Trees => unreachable!("refused above"),
+                ModelKind::System(_) | ModelKind::LabelPropagation | ModelKind::Trees => unreachable!("refused above"),
             };
             let layer = Layer::at(device, Site::layer(number, !layers.is_empty()), shape, mixing, blocks)?;
             input = layer.output.layout();

@@ -36,6 +36,8 @@ pub enum ModelKind {
     Convolution(Convolution),
     /// Multilayer perceptron, which ignores neighbours.
     Mlp,
+    /// A system: graph convolutions, and a part that learns or chooses the edges. It has its own training.
+    System(System),
     /// Label propagation: a baseline that is not a network.
     LabelPropagation,
     /// Gradient-boosted trees on the columns of a node and of its neighbours: a baseline that is not a network.
@@ -44,7 +46,7 @@ pub enum ModelKind {
 
 impl ModelKind {
     /// All model kinds.
-    pub const ALL: [Self; 19] = {
+    pub const ALL: [Self; 21] = {
         const fn of(form: Form, self_supervised: bool) -> ModelKind {
             ModelKind::Attention { form, self_supervised }
         }
@@ -66,12 +68,14 @@ impl ModelKind {
             Self::Convolution(Convolution::Sage),
             Self::Convolution(Convolution::SageRoot),
             Self::Mlp,
+            Self::System(System::Glcn),
+            Self::System(System::NeuralSparse),
             Self::LabelPropagation,
             Self::Trees,
         ]
     };
 
-    /// Returns whether models of this kind are networks, which the engine trains. Others are fitted without it.
+    /// Returns whether models of this kind are networks of layers, which [`crate::Trainer`] trains.
     ///
     /// ```
     /// use supergat_core::ModelKind;
@@ -79,7 +83,23 @@ impl ModelKind {
     /// assert!(!ModelKind::LabelPropagation.is_network() && !ModelKind::Trees.is_network());
     /// ```
     pub fn is_network(self) -> bool {
-        !matches!(self, Self::LabelPropagation | Self::Trees)
+        !matches!(self, Self::System(_) | Self::LabelPropagation | Self::Trees)
+    }
+
+    /// Returns the system, which [`crate::systems`] trains; `None` for all other models.
+    ///
+    /// ```
+    /// use supergat_core::ModelKind;
+    /// let [glcn, gcn] = ["glcn", "gcn"].map(|name| name.parse::<ModelKind>().unwrap());
+    /// assert!(glcn.system().is_some() && gcn.system().is_none() && !glcn.is_network());
+    /// ```
+    pub fn system(self) -> Option<System> {
+        if let Self::System(system) = self { Some(system) } else { None }
+    }
+
+    /// Returns whether models of this kind are trained in epochs, with learning rate, weight decay and dropout.
+    pub fn has_epochs(self) -> bool {
+        self.is_network() || self.system().is_some()
     }
 
     /// Returns the form of attention; `None` for networks without attention.
@@ -87,13 +107,13 @@ impl ModelKind {
         match self {
             Self::Attention { form, .. } => Some(form),
             Self::Constrained { .. } => Some(Form::Go),
-            Self::Convolution(_) | Self::Mlp | Self::LabelPropagation | Self::Trees => None,
+            Self::Convolution(_) | Self::Mlp | Self::System(_) | Self::LabelPropagation | Self::Trees => None,
         }
     }
 
-    /// Returns whether attention has terms of the features of edges.
+    /// Returns whether attention, or the choice of neighbours, has terms of the features of edges.
     pub fn reads_edge_features(self) -> bool {
-        matches!(self, Self::Attention { .. })
+        matches!(self, Self::Attention { .. } | Self::System(System::NeuralSparse))
     }
 
     /// Fails if networks of this kind do not read weights of edges although they have attention: those of CGAT.
@@ -128,6 +148,8 @@ impl fmt::Display for ModelKind {
             Self::Convolution(Convolution::Sage) => f.pad("sage"),
             Self::Convolution(Convolution::SageRoot) => f.pad("sage-root"),
             Self::Mlp => f.pad("mlp"),
+            Self::System(System::Glcn) => f.pad("glcn"),
+            Self::System(System::NeuralSparse) => f.pad("neuralsparse"),
             Self::LabelPropagation => f.pad("label-propagation"),
             Self::Trees => f.pad("trees"),
         }
@@ -175,4 +197,19 @@ pub enum Convolution {
     Sage,
     /// GraphSAGE with a separate weight for the node itself.
     SageRoot,
+}
+
+/// System: graph convolutions, and a part that learns or chooses the edges; see [`crate::systems`].
+///
+/// ```
+/// use supergat_core::{ModelKind, System};
+/// assert_eq!("glcn".parse(), Ok(ModelKind::System(System::Glcn)));
+/// assert_eq!(ModelKind::System(System::NeuralSparse).to_string(), "neuralsparse");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum System {
+    /// GLCN (Jiang et al. 2019): learns the weights of edges from differences of projected features.
+    Glcn,
+    /// NeuralSparse (Zheng et al. 2020) before a GCN: chooses a few neighbours of each node.
+    NeuralSparse,
 }

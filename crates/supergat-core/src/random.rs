@@ -82,6 +82,8 @@ pub enum Purpose {
     LabelChoice = 25,
     /// Dropout of labels as input.
     LabelDropout = 26,
+    /// Neighbours that a system samples.
+    SampledNeighbours = 27,
 }
 
 /// An endless sequence of random numbers with random access, identified by (seed, step, layer, purpose).

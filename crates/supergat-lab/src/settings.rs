@@ -5,8 +5,9 @@ use serde_json::Value as Json;
 use std::sync::LazyLock;
 use supergat_core::hyperparameters::{HYPERPARAMETERS, Hyperparameter, Value};
 use supergat_core::layers::{Boundary, Contrast};
+use supergat_core::systems::{GlcnOptions, NeuralSparseOptions, Options};
 use supergat_core::{
-    Activation, Architecture, Blocks, EarlyStop, Error, ModelKind, Norm, Residual, Select, TrainConfig,
+    Activation, Architecture, Blocks, EarlyStop, Error, ModelKind, Norm, Residual, Select, System, TrainConfig,
 };
 use supergat_data::Dataset;
 
@@ -152,6 +153,39 @@ pub struct Settings {
     /// Maximum number of columns per node before principal components replace them; `trees` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree_components: Option<usize>,
+    /// Number of projected features that the weights of links are learned from; `glcn` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graph_hidden: Option<usize>,
+    /// Learning rate of the weights of links; `glcn` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graph_lr: Option<f64>,
+    /// Weight of the loss of the learned graph; `glcn` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lambda_graph: Option<f64>,
+    /// Weight of the squared weights of links within the loss of the learned graph; `glcn` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gamma_graph: Option<f64>,
+    /// Whether the weights of links learn from labels too; `glcn` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graph_from_labels: Option<bool>,
+    /// Factor of both learning rates after every 100 epochs; `glcn` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lr_decay: Option<f64>,
+    /// Maximum number of neighbours that each node keeps; `neuralsparse` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampled_neighbours: Option<usize>,
+    /// Number of hidden features of the scores of neighbours; `neuralsparse` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampler_hidden: Option<usize>,
+    /// Temperature of the Gumbel-softmax in the first epoch; `neuralsparse` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    /// Rate at which the temperature falls; `neuralsparse` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature_decay: Option<f64>,
+    /// Lowest temperature; `neuralsparse` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub least_temperature: Option<f64>,
     /// Whether predictions are corrected and smoothed; the following settings are present if they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correct_and_smooth: Option<bool>,
@@ -207,6 +241,7 @@ impl Settings {
         let switch = |name: &str| matches!(value(name), (_, Value::Switch(true)));
         let optional = |name: &str| value(name).0.then(|| number(name));
         let optional_whole = |name: &str| value(name).0.then(|| whole(name));
+        let optional_switch = |name: &str| value(name).0.then(|| switch(name));
         Self {
             model,
             layers: whole("layers"),
@@ -255,6 +290,17 @@ impl Settings {
             tree_column_share: optional("tree_column_share"),
             tree_patience: optional_whole("tree_patience"),
             tree_components: optional_whole("tree_components"),
+            graph_hidden: optional_whole("graph_hidden"),
+            graph_lr: optional("graph_lr"),
+            lambda_graph: optional("lambda_graph"),
+            gamma_graph: optional("gamma_graph"),
+            graph_from_labels: optional_switch("graph_from_labels"),
+            lr_decay: optional("lr_decay"),
+            sampled_neighbours: optional_whole("sampled_neighbours"),
+            sampler_hidden: optional_whole("sampler_hidden"),
+            temperature: optional("temperature"),
+            temperature_decay: optional("temperature_decay"),
+            least_temperature: optional("least_temperature"),
             correct_and_smooth: None,
             correct_alpha: None,
             correct_iterations: None,
@@ -344,6 +390,17 @@ impl Settings {
             tree_column_share: kept(self.tree_column_share, general.tree_column_share),
             tree_patience: kept(self.tree_patience, general.tree_patience),
             tree_components: kept(self.tree_components, general.tree_components),
+            graph_hidden: kept(self.graph_hidden, general.graph_hidden),
+            graph_lr: kept(self.graph_lr, general.graph_lr),
+            lambda_graph: kept(self.lambda_graph, general.lambda_graph),
+            gamma_graph: kept(self.gamma_graph, general.gamma_graph),
+            graph_from_labels: kept(self.graph_from_labels, general.graph_from_labels),
+            lr_decay: kept(self.lr_decay, general.lr_decay),
+            sampled_neighbours: kept(self.sampled_neighbours, general.sampled_neighbours),
+            sampler_hidden: kept(self.sampler_hidden, general.sampler_hidden),
+            temperature: kept(self.temperature, general.temperature),
+            temperature_decay: kept(self.temperature_decay, general.temperature_decay),
+            least_temperature: kept(self.least_temperature, general.least_temperature),
             ..self
         }
     }
@@ -439,10 +496,11 @@ impl Settings {
     /// Validates the settings for a dataset.
     pub fn check(&self, dataset: &Dataset) -> supergat_core::Result<()> {
         crate::baselines::check_available(self.model)?;
-        if self.model.is_network() {
+        if self.model.has_epochs() {
             self.training().check()?;
             self.architecture(dataset).check()?;
         }
+        self.system().map_or(Ok(()), |options| options.check())?;
         if self.correct_and_smooth == Some(true) && dataset.is_multi_label() {
             let reason = "needs nodes with one class each, and these may have several".into();
             return Err(Error::Hyperparameter { name: "correct_and_smooth", value: "true".into(), reason });
@@ -465,6 +523,33 @@ impl Settings {
             patience: whole(self.tree_patience, general.tree_patience),
             components: whole(self.tree_components, general.tree_components),
         }
+    }
+
+    /// Returns the options of a system, for models that are one.
+    pub(crate) fn system(&self) -> Option<Options> {
+        let general = Self::general(self.model);
+        macro_rules! all {
+            ($options:ident { $($name:ident),* }) => {
+                $options { $($name: self.$name.or(general.$name).expect("the model has it")),* }
+            };
+        }
+        Some(match self.model.system()? {
+            System::Glcn => Options::Glcn(all!(GlcnOptions {
+                graph_hidden,
+                graph_lr,
+                lambda_graph,
+                gamma_graph,
+                graph_from_labels,
+                lr_decay
+            })),
+            System::NeuralSparse => Options::NeuralSparse(all!(NeuralSparseOptions {
+                sampled_neighbours,
+                sampler_hidden,
+                temperature,
+                temperature_decay,
+                least_temperature
+            })),
+        })
     }
 
     /// Returns strength and number of the steps of label propagation.

@@ -46,6 +46,7 @@ pub use margin::{
 };
 pub use neighbours::{BlockRows, Neighbours};
 pub use output::{OutputGradient, sum_columns, sum_parts};
+pub(crate) use parts::{EdgeRows, PerPart, Rows};
 pub use parts::{MOST_PARTS, Parts};
 pub use primitives::Primitives;
 pub use samples::{REJECTED, for_each_pair, group_pairs, mark_sample, offer_pairs};

@@ -1,6 +1,6 @@
-//! Baselines: classifiers that are not networks.
+//! Baselines: classifiers that are not networks, and systems, which have their own training.
 //!
-//! A baseline is fitted in one call, and returns logits like a network. Everything after the logits is the same for
+//! A baseline is fitted in one call, and returns logits like a network. A system is also observed epoch by epoch. Everything after the logits is the same for
 //! both: calibration, metrics, selection of the best seed, run folders, sweeps, predictions. To add one:
 //!
 //! 1. a variant of [`supergat_core::ModelKind`], with its name, for which `is_network` is false;
@@ -17,14 +17,15 @@ pub(crate) use trees::width as tree_width;
 
 use crate::device::{DeviceChoice, Resources};
 use crate::fitted::Fitted;
-use crate::jobs::{Finished, Stop};
-use crate::runs::{SeedRun, score, scores};
+use crate::jobs::Finished;
+use crate::runs::{SeedRun, prepare, score, scores};
 use crate::settings::Settings;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::time::Instant;
 use supergat_core::checkpoint::Checkpoint;
-use supergat_core::{Architecture, Epoch, Error, ModelKind, Outcome, Result, StepLoss};
+use supergat_core::systems::{SystemModel, SystemTrainer, Weights};
+use supergat_core::{Architecture, EdgeValues, Epoch, Error, Example, ModelKind, Outcome, Result, StepLoss};
 use supergat_data::Dataset;
 
 /// A fitted model that is not a network.
@@ -36,7 +37,12 @@ pub enum Baseline {
     LabelPropagation(LabelPropagation),
     /// Gradient-boosted trees.
     Trees(Trees),
+    /// A system.
+    System(SystemModel<f32>),
 }
+
+/// Entry of the metadata of a model file: options of a system.
+const SYSTEM: &str = "system";
 
 impl Baseline {
     /// Fits the model that the settings name. Labels of test nodes are not read; those of validation nodes only select, such
@@ -45,7 +51,7 @@ impl Baseline {
         match settings.model {
             ModelKind::LabelPropagation => LabelPropagation::fit(dataset, settings).map(Self::LabelPropagation),
             ModelKind::Trees => Trees::fit(dataset, settings, seed).map(Self::Trees),
-            network => unreachable!("{network} is a network"),
+            other => unreachable!("{other} is trained in epochs"),
         }
     }
 
@@ -54,6 +60,7 @@ impl Baseline {
         match self {
             Self::LabelPropagation(model) => model.architecture(),
             Self::Trees(model) => model.architecture(),
+            Self::System(model) => &model.architecture,
         }
     }
 
@@ -62,6 +69,7 @@ impl Baseline {
         match self {
             Self::LabelPropagation(model) => model.logits(dataset),
             Self::Trees(model) => model.logits(dataset),
+            Self::System(model) => dataset.examples.iter().map(|example| model.predict(example)).collect(),
         }
     }
 
@@ -70,7 +78,20 @@ impl Baseline {
         match self {
             Self::LabelPropagation(model) => model.store(metadata, lists),
             Self::Trees(model) => model.store(lists),
+            Self::System(model) => {
+                metadata.insert(SYSTEM.into(), serde_json::to_string(&model.options).expect("plain numbers"));
+            }
         }
+    }
+
+    /// Returns the matrices of weights of a model file.
+    pub(crate) fn weights(&self) -> Vec<Weights<f32>> {
+        if let Self::System(model) = self { model.weights.clone() } else { Vec::new() }
+    }
+
+    /// Returns the weight and the score of every edge of a graph; nothing for models that do not learn them.
+    pub(crate) fn edges(&self, example: &Example<f32>) -> Result<Vec<EdgeValues<f32>>> {
+        if let Self::System(model) = self { Ok(vec![model.edges(example)?]) } else { Ok(Vec::new()) }
     }
 
     /// Takes the model out of the content of a model file.
@@ -78,6 +99,14 @@ impl Baseline {
         match checkpoint.architecture.model {
             ModelKind::LabelPropagation => LabelPropagation::restore(checkpoint).map(Self::LabelPropagation),
             ModelKind::Trees => Trees::restore(checkpoint).map(Self::Trees),
+            ModelKind::System(_) => {
+                let refuse = |reason: &str| Error::Checkpoint { reason: reason.into() };
+                let entry = checkpoint.metadata.remove(SYSTEM).ok_or_else(|| refuse("it has no options"))?;
+                let options = serde_json::from_str(&entry).map_err(|_| refuse("its options are unreadable"))?;
+                let weights = std::mem::take(&mut checkpoint.weights);
+                let model = SystemModel { architecture: checkpoint.architecture, options, weights };
+                model.check().map(|()| Self::System(model))
+            }
             network => unreachable!("{network} is a network"),
         }
     }
@@ -93,10 +122,28 @@ pub(crate) fn check_available(model: ModelKind) -> Result<()> {
     Ok(())
 }
 
-/// Fits a model that is not a network. Its history is one epoch.
-pub(crate) fn fit(dataset: &Dataset, settings: &Settings, seed: u64) -> Result<Finished> {
+/// Trains a system, or fits a model that is not a network, whose history is one epoch. The observer may stop the run after
+/// every epoch.
+pub(crate) fn train<B>(
+    dataset: &Dataset,
+    settings: &Settings,
+    seed: u64,
+    mut observe: impl FnMut(&Epoch) -> ControlFlow<B>,
+) -> Result<Finished> {
     let started = Instant::now();
     check_available(settings.model)?;
+    if let Some(options) = settings.system() {
+        let prepared = prepare(dataset, settings)?;
+        let mut history = Vec::new();
+        let trained = SystemTrainer::new(&prepared, options, seed)?.run(|epoch| {
+            history.push(*epoch);
+            observe(epoch).map_break(drop)
+        })?;
+        let (outcome, seconds) = (trained.outcome, started.elapsed().as_secs_f64());
+        let run = SeedRun { seed, outcome, history, seconds, correction: None };
+        let model = Fitted::Baseline(Baseline::System(trained.model));
+        return Ok(Finished { run, model, logits: vec![trained.logits] });
+    }
     for (split, is_empty) in [
         ("training", dataset.examples.iter().all(|example| example.train.is_empty())),
         ("validation", dataset.examples.iter().all(|example| example.validation.is_empty())),
@@ -110,22 +157,12 @@ pub(crate) fn fit(dataset: &Dataset, settings: &Settings, seed: u64) -> Result<F
     let [validation, test] = scores(dataset, settings, &logits)?;
     let loss = score(dataset, &logits, |example| &example.train).loss;
     let train = StepLoss { label: loss, edge: 0.0, total: loss };
-    let history = vec![Epoch { epoch: 0, train, validation, test, best: true }];
-    let outcome = Outcome { epochs: 1, best_epoch: 0, validation, test, interrupted: false };
-    let run = SeedRun { seed, outcome, history, seconds: started.elapsed().as_secs_f64(), correction: None };
+    let epoch = Epoch { epoch: 0, train, validation, test, best: true };
+    let interrupted = observe(&epoch).is_break();
+    let outcome = Outcome { epochs: 1, best_epoch: 0, validation, test, interrupted };
+    let seconds = started.elapsed().as_secs_f64();
+    let run = SeedRun { seed, outcome, history: vec![epoch], seconds, correction: None };
     Ok(Finished { run, model: Fitted::Baseline(baseline), logits })
-}
-
-/// Fits a model that is not a network, and reports its only epoch. The observer may stop the run after it.
-pub(crate) fn train(
-    dataset: &Dataset,
-    settings: &Settings,
-    seed: u64,
-    observe: &mut dyn FnMut(&Epoch) -> ControlFlow<Stop>,
-) -> Result<Finished> {
-    let mut finished = fit(dataset, settings, seed)?;
-    finished.run.outcome.interrupted = observe(&finished.run.history[0]).is_break();
-    Ok(finished)
 }
 
 /// Returns how many models are fitted at once. Fails if the device is a GPU and the model is not a network.
