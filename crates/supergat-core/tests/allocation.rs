@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use supergat_core::device::{Cluster, Partition, Share};
 use supergat_core::layers::{Boundary, Contrast};
 use supergat_core::peers::Alone;
+use supergat_core::systems::{GlcnOptions, NeuralSparseOptions, Options, SystemTrainer};
 use supergat_core::{
     Activation, Architecture, Blocks, Device, EarlyStop, Example, Form, ModelKind, Norm, Prepared, Residual,
     TrainConfig, Trainer,
@@ -49,6 +50,38 @@ fn allocations<D: Device>(prepared: &Prepared<D>) -> usize {
         trainer.next_epoch().unwrap().unwrap();
     }
     ALLOCATIONS.load(Ordering::Relaxed) - before
+}
+
+fn systems_allocate_nothing(sparse: bool) {
+    let glcn = GlcnOptions {
+        graph_hidden: 10,
+        graph_lr: 0.01,
+        lambda_graph: 0.01,
+        gamma_graph: 0.01,
+        graph_from_labels: true,
+        lr_decay: 0.9,
+    };
+    let chosen = NeuralSparseOptions {
+        sampled_neighbours: 3,
+        sampler_hidden: 10,
+        temperature: 1.0,
+        temperature_decay: 0.01,
+        least_temperature: 0.1,
+    };
+    let recipe = Recipe { nodes: 600, edges: 4000, features: 30, sparse, ..Recipe::default() };
+    for options in [Options::Glcn(glcn), Options::NeuralSparse(chosen)] {
+        let example = recipe.build::<f32>();
+        let shape = Architecture::new(ModelKind::System(options.system()), &example);
+        let prepared = Prepared::new(&[example], shape, TrainConfig::default()).unwrap();
+        let mut trainer = SystemTrainer::new(&prepared, options, 0).unwrap();
+        let mut epochs = |count: usize| {
+            let before = ALLOCATIONS.load(Ordering::Relaxed);
+            (0..count).for_each(|_| assert!(trainer.next_epoch().unwrap().is_some()));
+            ALLOCATIONS.load(Ordering::Relaxed) - before
+        };
+        epochs(4);
+        assert_eq!(epochs(6), 0, "{options:?}: allocations in six epochs");
+    }
 }
 
 #[test]
@@ -116,6 +149,11 @@ fn epochs_allocate_nothing() {
                 let allocated = allocations(&prepared);
                 assert!(allocated <= grown, "{what}, divided graphs: {allocated} allocations in six epochs");
             }
+        }
+    });
+    pool.install(|| {
+        for sparse in [false, true] {
+            systems_allocate_nothing(sparse);
         }
     });
     // A separate test would run at the same time, and its allocations would be counted.

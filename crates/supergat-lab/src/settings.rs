@@ -13,6 +13,8 @@ use supergat_data::Dataset;
 
 /// Published configurations by dataset, task and model.
 const PRESETS: &str = include_str!("presets.json");
+/// Settings of systems by model and dataset, with notes on where each number is from.
+const SYSTEM_PRESETS: &str = include_str!("system_presets.json");
 
 /// Model and hyperparameters of a run. With the dataset and the seed, they determine the result.
 ///
@@ -413,6 +415,9 @@ impl Settings {
     /// Returns the published settings for a task: `node`, `link`, `attention`, `node-4-layer` or
     /// `attention-4-layer`.
     pub fn published_for(task: &str, dataset: &str, model: ModelKind) -> Option<Self> {
+        if model.system().is_some() {
+            return if task == "node" { Self::of_system(dataset, model) } else { None };
+        }
         static PARSED: LazyLock<Json> = LazyLock::new(|| serde_json::from_str(PRESETS).expect("checked by a test"));
         let entry = PARSED.get(dataset)?.get(task)?.get(model.to_string())?;
         let mut settings = Self::general(model);
@@ -461,6 +466,18 @@ impl Settings {
         number("early_stop_loss_change", &mut settings.early_stop_loss_change);
         number("early_stop_metric_change", &mut settings.early_stop_metric_change);
         Some(settings)
+    }
+
+    /// Returns the settings of a system on a dataset, if there are any.
+    fn of_system(dataset: &str, model: ModelKind) -> Option<Self> {
+        static PARSED: LazyLock<Json> =
+            LazyLock::new(|| serde_json::from_str(SYSTEM_PRESETS).expect("checked by a test"));
+        let entry = PARSED.get(model.to_string())?.get(dataset)?.as_object()?;
+        let Json::Object(mut all) = serde_json::to_value(Self::general(model)).expect("plain numbers and names") else {
+            unreachable!("settings are a JSON object")
+        };
+        all.extend(entry.iter().map(|(name, value)| (name.clone(), value.clone())));
+        serde_json::from_value(Json::Object(all)).ok()
     }
 
     /// Returns the architecture of the network for a dataset.

@@ -23,8 +23,10 @@ HYPERPARAMETERS = (
     "top_k", "negatives_per_edge", "lambda_g", "margin_g", "lambda_b", "margin_b", "early_stop",
     "early_stop_patience", "early_stop_window", "early_stop_loss_change", "early_stop_metric_change",
     "propagation_alpha", "propagation_iterations", "tree_count", "tree_lr", "tree_depth", "tree_l2", "tree_node_share",
-    "tree_column_share", "tree_patience", "tree_components", "correct_and_smooth", "correct_alpha", "correct_iterations",
-    "correct_scale", "smooth_alpha", "smooth_iterations", "correct_and_smooth_validation",
+    "tree_column_share", "tree_patience", "tree_components", "graph_hidden", "graph_lr", "lambda_graph", "gamma_graph",
+    "graph_from_labels", "lr_decay", "sampled_neighbours", "sampler_hidden", "temperature", "temperature_decay",
+    "least_temperature", "correct_and_smooth", "correct_alpha", "correct_iterations", "correct_scale",
+    "smooth_alpha", "smooth_iterations", "correct_and_smooth_validation",
 )
 
 
@@ -168,6 +170,28 @@ class SuperGATClassifier:
         Stop after this number of trees without a lower validation loss of the class.
     tree_components : int, optional
         Maximum number of columns per node; where there are more, trees read this number of principal components.
+    graph_hidden : int, optional
+        Number of projected features that the weights of links are learned from.
+    graph_lr : float, optional
+        Learning rate of the weights of links (Adam).
+    lambda_graph : float, optional
+        Weight of the loss of the learned graph: squared differences of linked nodes (lambda).
+    gamma_graph : float, optional
+        Weight of the squared weights of links within the loss of the learned graph (gamma).
+    graph_from_labels : bool, optional
+        Whether the weights of links learn from labels too, not from the loss of the graph alone.
+    lr_decay : float, optional
+        Factor of both learning rates after every 100 epochs.
+    sampled_neighbours : int, optional
+        Maximum number of neighbours that each node keeps (k).
+    sampler_hidden : int, optional
+        Number of hidden features of the scores of neighbours.
+    temperature : float, optional
+        Temperature of the Gumbel-softmax in the first epoch (tau).
+    temperature_decay : float, optional
+        Rate at which the temperature falls with the epochs: exp(-rate * epoch) (r).
+    least_temperature : float, optional
+        Lowest temperature of the Gumbel-softmax.
     correct_and_smooth : bool, optional
         Whether predictions are corrected and smoothed over links with the labels of training nodes.
     correct_alpha : float, optional
@@ -275,6 +299,17 @@ class SuperGATClassifier:
         tree_column_share: float | None = None,
         tree_patience: int | None = None,
         tree_components: int | None = None,
+        graph_hidden: int | None = None,
+        graph_lr: float | None = None,
+        lambda_graph: float | None = None,
+        gamma_graph: float | None = None,
+        graph_from_labels: bool | None = None,
+        lr_decay: float | None = None,
+        sampled_neighbours: int | None = None,
+        sampler_hidden: int | None = None,
+        temperature: float | None = None,
+        temperature_decay: float | None = None,
+        least_temperature: float | None = None,
         correct_and_smooth: bool | None = None,
         correct_alpha: float | None = None,
         correct_iterations: int | None = None,
@@ -345,6 +380,17 @@ class SuperGATClassifier:
         self.tree_column_share = tree_column_share
         self.tree_patience = tree_patience
         self.tree_components = tree_components
+        self.graph_hidden = graph_hidden
+        self.graph_lr = graph_lr
+        self.lambda_graph = lambda_graph
+        self.gamma_graph = gamma_graph
+        self.graph_from_labels = graph_from_labels
+        self.lr_decay = lr_decay
+        self.sampled_neighbours = sampled_neighbours
+        self.sampler_hidden = sampler_hidden
+        self.temperature = temperature
+        self.temperature_decay = temperature_decay
+        self.least_temperature = least_temperature
         self.correct_and_smooth = correct_and_smooth
         self.correct_alpha = correct_alpha
         self.correct_iterations = correct_iterations

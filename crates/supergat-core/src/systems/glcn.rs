@@ -20,7 +20,8 @@
 //! ```
 
 use super::convolutions::{Convolutions, mask_of, per_edge, position_of_outgoing, width_of};
-use super::{Learner, edge_weights};
+use super::edge_weights;
+use super::learner::Learner;
 use crate::device::{Adam, Cpu, Device, Input};
 use crate::error::Result;
 use crate::example::ExampleShape;

@@ -5,31 +5,34 @@
 //!
 //! 1. a variant of [`crate::System`], with its name in [`crate::ModelKind`];
 //! 2. its hyperparameters in [`crate::hyperparameters`], in a group of their own;
-//! 3. a file in this folder with its options and a type that implements `Learner`;
-//! 4. a variant of [`Options`].
+//! 3. a file in this folder with its options and a type that implements the trait `Learner` of `learner.rs`;
+//! 4. a variant of [`Options`], and its place in `learner.rs`.
 //!
 //! Systems run on the CPU, on one graph. All weights are saved as matrices by name.
 
 mod convolutions;
 mod glcn;
+mod learner;
 mod neural_sparse;
 
 pub use glcn::GlcnOptions;
+pub use learner::SystemNumber;
 pub use neural_sparse::NeuralSparseOptions;
+
+use learner::Learner;
 
 use crate::architecture::Architecture;
 use crate::device::{Cpu, Device, Place, Readings};
 use crate::error::{Error, Result};
 use crate::example::{Example, ExampleShape};
 use crate::kernels::{Buffer, Counts, Primitives};
-use crate::layers::{Context, Draw, Parameter};
+use crate::layers::{Context, Draw};
 use crate::memory::Arena;
-use crate::model::{EdgeValues, StepLoss};
+use crate::model::EdgeValues;
 use crate::model_kind::{ModelKind, System};
 use crate::prepared::Prepared;
 use crate::train::{Epoch, Outcome, Score, Selection, check_selection};
 use serde::{Deserialize, Serialize};
-use std::fmt::Debug;
 use std::ops::ControlFlow;
 
 /// Options of a system, beside the architecture and the training configuration.
@@ -42,24 +45,6 @@ pub enum Options {
     Glcn(GlcnOptions),
     /// NeuralSparse.
     NeuralSparse(NeuralSparseOptions),
-}
-
-/// A system on one example, with the memory for its passes.
-trait Learner<T: Primitives>: Debug + Send {
-    /// Draws all weights.
-    fn initialise(&mut self, seed: u64) -> Result<()>;
-    /// Runs the forward pass of a training step and computes the gradients of all weights.
-    fn differentiate(&mut self, clock: &Draw) -> Result<StepLoss>;
-    /// Updates all weights by their gradients.
-    fn update(&mut self, clock: &Draw) -> Result<()>;
-    /// Runs the forward pass without random numbers.
-    fn evaluate(&mut self) -> Result<()>;
-    /// Returns the logits of the last pass.
-    fn logits(&self) -> &Buffer<T>;
-    /// Returns the weight and the score of every edge in the last pass.
-    fn edges(&self) -> EdgeValues<T>;
-    /// Calls `f` with every matrix of weights.
-    fn for_each_parameter(&mut self, f: &mut dyn FnMut(&mut Parameter<Cpu<T>>));
 }
 
 impl Options {
@@ -79,7 +64,7 @@ impl Options {
         }
     }
 
-    fn learner<'p, T: Primitives>(
+    fn learner<'p, T: SystemNumber>(
         &self,
         prepared: &'p Prepared<Cpu<T>>,
         training: bool,
@@ -96,17 +81,12 @@ impl Options {
                 format!("is trained on one graph, but there are {}; use another model", prepared.examples().len());
             return Err(Error::Hyperparameter { name: "model", value: model.to_string(), reason });
         }
-        Ok(match *self {
-            Self::Glcn(options) => Box::new(glcn::Glcn::new(prepared, options, training, arena)?),
-            Self::NeuralSparse(options) => {
-                Box::new(neural_sparse::NeuralSparse::new(prepared, options, training, arena)?)
-            }
-        })
+        T::learner(*self, prepared, training, arena)
     }
 
     /// Returns the number of bytes of all weights in training, with gradients, optimiser state and a copy of the best
     /// epoch, and the number of bytes of passes.
-    pub fn bytes<T: Primitives>(&self, prepared: &Prepared<Cpu<T>>) -> Result<[u64; 2]> {
+    pub fn bytes<T: SystemNumber>(&self, prepared: &Prepared<Cpu<T>>) -> Result<[u64; 2]> {
         let mut arena = Arena::counting();
         let mut weights = 0;
         self.learner(prepared, true, &mut arena)?.for_each_parameter(&mut |parameter| {
@@ -172,7 +152,7 @@ pub struct SystemModel<T> {
     pub weights: Vec<Weights<T>>,
 }
 
-impl<T: Primitives> SystemModel<T> {
+impl<T: SystemNumber> SystemModel<T> {
     /// Validates the architecture and the options.
     pub fn check(&self) -> Result<()> {
         self.architecture.check()?;
@@ -264,7 +244,7 @@ pub struct TrainedSystem<T> {
 /// # Ok::<(), supergat_core::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct SystemTrainer<'p, T: Primitives> {
+pub struct SystemTrainer<'p, T: SystemNumber> {
     prepared: &'p Prepared<Cpu<T>>,
     options: Options,
     learner: Box<dyn Learner<T> + 'p>,
@@ -275,7 +255,7 @@ pub struct SystemTrainer<'p, T: Primitives> {
     readings: Readings,
 }
 
-impl<'p, T: Primitives> SystemTrainer<'p, T> {
+impl<'p, T: SystemNumber> SystemTrainer<'p, T> {
     /// Starts a training with weights drawn from `seed`. All memory is allocated here.
     pub fn new(prepared: &'p Prepared<Cpu<T>>, options: Options, seed: u64) -> Result<Self> {
         check_selection(prepared)?;

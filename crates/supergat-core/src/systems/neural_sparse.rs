@@ -25,7 +25,8 @@
 //! ```
 
 use super::convolutions::{Convolutions, dot, per_edge, position_of_outgoing, width_of};
-use super::{Learner, edge_weights};
+use super::edge_weights;
+use super::learner::Learner;
 use crate::device::{Adam, Cpu, Device, Input};
 use crate::error::Result;
 use crate::example::ExampleShape;

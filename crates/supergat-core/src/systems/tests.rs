@@ -6,6 +6,7 @@ use crate::edge_attributes::EdgeAttributes;
 use crate::features::Features;
 use crate::graph::{Direction, Graph};
 use crate::labels::Labels;
+use crate::model::StepLoss;
 use crate::order::NodeOrder;
 use crate::random::{Purpose, Stream};
 
