@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::example::{Example, ExampleShape};
 use crate::hyperparameters::{check, default_number, default_whole};
 use crate::kernels::{Form, HeadLayout, Real};
-use crate::model_kind::ModelKind;
+use crate::model_kind::{ModelKind, System};
 use serde::{Deserialize, Serialize};
 
 /// Shape of a network. Prediction needs only the architecture and the parameters. Of a model that is not a network, it
@@ -162,6 +162,27 @@ impl Architecture {
             return refuse("hidden", self.hidden, "a weight matrix would have more than 2^31 elements".into());
         }
         Ok(())
+    }
+
+    /// Returns how many weights the model gives to each edge: one per attention layer and head, and one in systems that learn
+    /// or choose edges. Other models have none.
+    ///
+    /// ```
+    /// # use supergat_core::{Architecture, Direction, Example, Features, Graph, Labels};
+    /// # let graph = Graph::from_edges(2, &[(0, 1)], Direction::Undirected)?;
+    /// # let labels = Labels::Single { classes: 2, of: vec![0, 1] };
+    /// # let features = Features::dense(2, 1, vec![1.0f32, 2.0])?;
+    /// # let example = Example::new(graph, features, labels, [vec![0], vec![1], vec![]])?;
+    /// let of = |name: &str| Architecture::new(name.parse().unwrap(), &example).weights_per_edge();
+    /// assert_eq!((of("gat-go"), of("glcn"), of("gcn")), (8 + 8, 1, 0));
+    /// # Ok::<(), supergat_core::Error>(())
+    /// ```
+    pub fn weights_per_edge(&self) -> usize {
+        match self.model {
+            ModelKind::System(System::Glcn | System::NeuralSparse) => 1,
+            model if model.form().is_some() => (self.layers - 1) * self.heads + self.output_heads,
+            _ => 0,
+        }
     }
 
     /// Returns whether labels of training nodes are input.

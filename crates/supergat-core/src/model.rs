@@ -97,7 +97,7 @@ impl<D: Device> Network<D> {
     pub fn zeros_on(device: &D, architecture: Architecture) -> Result<Self> {
         architecture.check()?;
         if !architecture.model.is_network() {
-            let reason = "is a system, which is not trained as a stack of layers; see `systems`".into();
+            let reason = "is not a network of layers, which this needs; choose another model".into();
             return Err(Error::Hyperparameter { name: "model", value: architecture.model.to_string(), reason });
         }
         let a = architecture;

@@ -671,6 +671,25 @@ mod tests {
         }
     }
 
+    /// Settings of systems are valid, and their sources are documented.
+    #[test]
+    fn systems_have_settings_for_the_citation_graphs() {
+        let all: Json = serde_json::from_str(SYSTEM_PRESETS).unwrap();
+        let systems = ModelKind::ALL.into_iter().filter(|model| model.system().is_some());
+        for model in systems {
+            let of_model = all[model.to_string()].as_object().unwrap();
+            assert!(of_model["notes"].as_array().is_some_and(|notes| !notes.is_empty()), "{model}");
+            for dataset in of_model.keys().filter(|name| *name != "notes") {
+                let settings = Settings::published(dataset, model).unwrap_or_else(|| panic!("{model} {dataset}"));
+                settings.training().check().unwrap();
+                settings.system().unwrap().check().unwrap();
+            }
+            assert!(["cora", "citeseer", "pubmed"].iter().all(|name| of_model.contains_key(*name)), "{model}");
+            assert_eq!(Settings::published_for("link", "cora", model), None);
+        }
+        assert_eq!(Settings::published("cora", kind("glcn")).unwrap().hidden, 30);
+    }
+
     #[test]
     fn other_models_have_no_cgat_settings() {
         let names = |model| {
@@ -688,7 +707,8 @@ mod tests {
     #[test]
     fn every_hyperparameter_is_a_setting() {
         let table = supergat_core::hyperparameters::HYPERPARAMETERS;
-        for model in ["cgat-full-supervised", "supergat-mx", "label-propagation", "trees"].map(kind) {
+        let models = ["cgat-full-supervised", "supergat-mx", "label-propagation", "trees", "glcn", "neuralsparse"];
+        for model in models.map(kind) {
             let mut settings = Settings::general(model);
             let plain = settings;
             for switch in table.iter().filter_map(|h| h.group.switch()) {

@@ -31,6 +31,7 @@ mod study_attention;
 mod study_depth;
 mod study_grid;
 mod support;
+mod systems;
 mod tables;
 mod train;
 mod trees;

@@ -174,3 +174,30 @@ pub(crate) fn workers(resources: &Resources, settings: &Settings, jobs: usize) -
         _ => Ok(resources.threads.clamp(1, jobs.max(1))),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run_seeds;
+
+    /// A system reports every epoch, is stopped by its observer, and is read back with the same predictions.
+    #[test]
+    fn systems_are_observed_and_stored() {
+        let dataset = supergat_data::load("random-partition:classes=3,nodes=180,degree=6,homophily=0.8").unwrap();
+        for model in ["glcn", "neuralsparse"] {
+            let settings = Settings { max_epochs: 12, ..Settings::general(model.parse().unwrap()) };
+            let stop = |event: crate::Observation<'_>| match event {
+                crate::Observation::Epoch(_, epoch) if epoch.epoch == 7 => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            };
+            let runs = run_seeds(&dataset, &settings, &[3], 2, stop).unwrap();
+            assert!(runs.interrupted && runs.runs[0].history.len() == 8);
+            let bytes = runs.model.checkpoint(HashMap::new(), HashMap::new()).to_bytes();
+            let read = Fitted::read(&mut Checkpoint::from_bytes(&bytes).unwrap()).unwrap();
+            assert_eq!(read.logits(&dataset).unwrap(), runs.logits);
+            let example = &dataset.examples[0];
+            assert_eq!(read.attention(0, example).unwrap(), runs.model.attention(0, example).unwrap());
+            assert_eq!(read.attention(0, example).unwrap()[0].coefficients.len(), example.graph.edges());
+        }
+    }
+}

@@ -271,6 +271,8 @@ mod tests {
         assert_eq!(of("gat-go", &[]), ["lambda_2"]);
         assert_eq!(of("gat-go", &["dropout", "lr"]), ["lambda_2", "lr", "dropout"]);
         assert_eq!(of("label-propagation", &["lr", "model"]), ["propagation_alpha"]);
+        assert_eq!(of("glcn", &["norm", "hidden"]), ["lambda_2", "lambda_graph", "graph_lr", "hidden"]);
+        assert_eq!(of("neuralsparse", &[]), ["lambda_2", "sampled_neighbours", "temperature_decay"]);
         assert_eq!(of("gat-go", &["norm", "layers", "self_loops"]), ["lambda_2", "layers", "norm", "self_loops"]);
         assert_eq!(of("gcn", &["heads", "layers", "separate_ego"]), ["lambda_2", "layers"]);
         assert_eq!(of("gat-go", &["model"]), ["model", "lambda_2", "lambda_e", "p_n", "p_e"]);
