@@ -149,11 +149,11 @@ mod tests {
     #[test]
     fn draws_chosen_links_only() {
         let dataset = supergat::data::load("random-graph:nodes=60,degree=8,classes=3,features=2").unwrap();
-        let model = Classifier::builder().model("neuralsparse").set("sampled_neighbours", 1).max_epochs(1);
-        let model = model.fit(&dataset).unwrap();
+        let builder = Classifier::builder().model("neuralsparse").max_epochs(1);
+        let model = builder.set("sampled_neighbours", 1).unwrap().fit(&dataset).unwrap();
         let kept = chosen(&dataset, &model).unwrap().unwrap();
         let text = svg(&dataset, "neuralsparse", &model.predict(&dataset).unwrap(), Some(&kept));
         let links = text.matches('M').count();
-        assert!(links >= 30 && links <= 60, "{links} links of 60 nodes with one chosen neighbour each");
+        assert!((30..=60).contains(&links), "{links} links of 60 nodes with one chosen neighbour each");
     }
 }
