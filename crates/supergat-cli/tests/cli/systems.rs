@@ -65,11 +65,6 @@ fn options_that_systems_do_not_have_are_refused() {
         ("glcn", &["--label-input", "0.5"], "label_input = 0.5: glcn has no such option"),
         ("glcn", &["--graph-hidden", "0"], "graph_hidden = 0: must be a whole number from 1"),
         ("neuralsparse", &["--temperature", "0"], "temperature = 0: must be positive"),
-        (
-            "neuralsparse",
-            &["--device", "cuda"],
-            "neuralsparse runs on the CPU only: use --device cpu, or another model",
-        ),
     ] {
         let done = workspace.run(&[&train(model)[..], args].concat());
         assert!(done.code == 2 && done.stderr.contains(part), "{done:?}");

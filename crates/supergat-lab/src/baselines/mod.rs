@@ -180,6 +180,15 @@ mod tests {
     use super::*;
     use crate::run_seeds;
 
+    #[test]
+    fn systems_refuse_gpus() {
+        let dataset = supergat_data::load("random-partition:classes=2,nodes=170,degree=4,homophily=0.9").unwrap();
+        let settings = Settings::general("glcn".parse().unwrap());
+        let resources = Resources { device: DeviceChoice::Cuda(0), ..Resources::from(1) };
+        let error = run_seeds(&dataset, &settings, &[0], resources, |_| ControlFlow::Continue(())).unwrap_err();
+        assert_eq!(error.to_string(), "glcn runs on the CPU only: use --device cpu, or another model");
+    }
+
     /// A system reports every epoch, is stopped by its observer, and is read back with the same predictions.
     #[test]
     fn systems_are_observed_and_stored() {
