@@ -11,11 +11,15 @@
 //! Systems run on the CPU, on one graph. All weights are saved as matrices by name.
 
 mod convolutions;
+pub mod gam;
 mod glcn;
+mod learned;
 mod learner;
+pub mod lds;
 mod neural_sparse;
 
 pub use glcn::GlcnOptions;
+pub use learned::Learned;
 pub use learner::SystemNumber;
 pub use neural_sparse::NeuralSparseOptions;
 

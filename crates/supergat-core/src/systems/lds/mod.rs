@@ -1,0 +1,1 @@
+//! Learning Discrete Structures (LDS).
