@@ -140,7 +140,7 @@ impl Architecture {
                 format!("{} has no attention to separate a node from; use a gat or supergat model", self.model);
             return refuse_choice("separate_ego", "true", reason);
         }
-        if self.model.system().is_some() {
+        if self.model.system().is_some_and(|system| system.classifier().is_none()) {
             let refused = |name, value: &str| {
                 let reason = format!("{} has no such option; use a gat or supergat model", self.model);
                 Err(Error::Hyperparameter { name, value: value.into(), reason })
@@ -153,6 +153,9 @@ impl Architecture {
                 _ if self.reads_labels() => return refused("label_input", &self.label_input.to_string()),
                 _ if self.edge_messages => return refused("edge_messages", "true"),
                 _ if self.heads != 1 => return refused("heads", &self.heads.to_string()),
+                _ if self.model == ModelKind::System(System::Lds) && self.layers != 2 => {
+                    return refuse("layers", self.layers, "lds has 2 layers; use another model".into());
+                }
                 _ => {}
             }
         }

@@ -46,7 +46,7 @@ pub enum ModelKind {
 
 impl ModelKind {
     /// All model kinds.
-    pub const ALL: [Self; 21] = {
+    pub const ALL: [Self; 24] = {
         const fn of(form: Form, self_supervised: bool) -> ModelKind {
             ModelKind::Attention { form, self_supervised }
         }
@@ -70,6 +70,9 @@ impl ModelKind {
             Self::Mlp,
             Self::System(System::Glcn),
             Self::System(System::NeuralSparse),
+            Self::System(System::GcnGam),
+            Self::System(System::MlpGam),
+            Self::System(System::Lds),
             Self::LabelPropagation,
             Self::Trees,
         ]
@@ -150,6 +153,9 @@ impl fmt::Display for ModelKind {
             Self::Mlp => f.pad("mlp"),
             Self::System(System::Glcn) => f.pad("glcn"),
             Self::System(System::NeuralSparse) => f.pad("neuralsparse"),
+            Self::System(System::GcnGam) => f.pad("gcn-gam"),
+            Self::System(System::MlpGam) => f.pad("mlp-gam"),
+            Self::System(System::Lds) => f.pad("lds"),
             Self::LabelPropagation => f.pad("label-propagation"),
             Self::Trees => f.pad("trees"),
         }
@@ -212,4 +218,33 @@ pub enum System {
     Glcn,
     /// NeuralSparse (Zheng et al. 2020) before a GCN: chooses a few neighbours of each node.
     NeuralSparse,
+    /// GCN trained by Graph Agreement Models (Stretcu et al. 2019), which learn what nodes have the same class.
+    GcnGam,
+    /// Multilayer perceptron trained by Graph Agreement Models.
+    MlpGam,
+    /// LDS (Franceschi et al. 2019): learns the probability of every edge of a GCN.
+    Lds,
+}
+
+impl System {
+    /// Returns the network that Graph Agreement Models train; `None` for other systems.
+    ///
+    /// ```
+    /// use supergat_core::{Convolution, ModelKind, System};
+    /// assert_eq!(System::GcnGam.classifier(), Some(ModelKind::Convolution(Convolution::Gcn)));
+    /// assert_eq!(System::Lds.classifier(), None);
+    /// ```
+    pub fn classifier(self) -> Option<ModelKind> {
+        match self {
+            Self::GcnGam => Some(ModelKind::Convolution(Convolution::Gcn)),
+            Self::MlpGam => Some(ModelKind::Mlp),
+            Self::Glcn | Self::NeuralSparse | Self::Lds => None,
+        }
+    }
+
+    /// Returns whether a training consists of rounds, each of which trains a network from new weights. Such systems have
+    /// rules of their own for early stopping.
+    pub fn has_rounds(self) -> bool {
+        self.classifier().is_some() || self == Self::Lds
+    }
 }

@@ -5,6 +5,8 @@ use serde_json::Value as Json;
 use std::sync::LazyLock;
 use supergat_core::hyperparameters::{HYPERPARAMETERS, Hyperparameter, Value};
 use supergat_core::layers::{Boundary, Contrast};
+use supergat_core::systems::gam::GamOptions;
+use supergat_core::systems::lds::LdsOptions;
 use supergat_core::systems::{GlcnOptions, NeuralSparseOptions, Options};
 use supergat_core::{
     Activation, Architecture, Blocks, EarlyStop, Error, ModelKind, Norm, Residual, Select, System, TrainConfig,
@@ -188,6 +190,63 @@ pub struct Settings {
     /// Lowest temperature; `neuralsparse` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub least_temperature: Option<f64>,
+    /// Number of hidden features of the agreement model; `gcn-gam` and `mlp-gam` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agreement_hidden: Option<usize>,
+    /// Learning rate of the agreement model; `gcn-gam` and `mlp-gam` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agreement_lr: Option<f64>,
+    /// Maximum number of training steps of the agreement model in each round; `gcn-gam` and `mlp-gam` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agreement_steps: Option<usize>,
+    /// Number of links of each kind that the agreement loss samples; `gcn-gam` and `mlp-gam` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agreement_edges: Option<usize>,
+    /// Weight of the agreement loss between labelled nodes; `gcn-gam` and `mlp-gam` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lambda_ll: Option<f64>,
+    /// Weight of the agreement loss between a labelled and an unlabelled node; `gcn-gam` and `mlp-gam` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lambda_lu: Option<f64>,
+    /// Weight of the agreement loss between unlabelled nodes; `gcn-gam` and `mlp-gam` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lambda_uu: Option<f64>,
+    /// Maximum number of nodes that are labelled after each round; `gcn-gam` and `mlp-gam` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub self_labels: Option<usize>,
+    /// Smallest probability of a predicted class that becomes a label; `gcn-gam` and `mlp-gam` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub self_label_certainty: Option<f64>,
+    /// Whether new labels have the classes in the shares of the training nodes; `gcn-gam` and `mlp-gam` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keep_class_shares: Option<bool>,
+    /// Maximum number of rounds; `gcn-gam` and `mlp-gam` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<usize>,
+    /// Number of epochs without improvement after which a round ends; `gcn-gam` and `mlp-gam` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round_patience: Option<usize>,
+    /// Number of similar nodes that each node is linked with at first; 0 for the given links; `lds` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub similar_neighbours: Option<usize>,
+    /// Learning rate of the probabilities of links; `lds` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edge_lr: Option<f64>,
+    /// Number of steps between two updates of the probabilities of links; `lds` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edge_steps: Option<usize>,
+    /// Maximum number of training steps in each epoch; `lds` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inner_steps: Option<usize>,
+    /// Number of steps without a smaller training loss after which an epoch ends; `lds` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inner_patience: Option<usize>,
+    /// Number of sampled graphs of a prediction; `lds` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graph_samples: Option<usize>,
+    /// Number of epochs without improvement after which training ends; `lds` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outer_patience: Option<usize>,
     /// Whether predictions are corrected and smoothed; the following settings are present if they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correct_and_smooth: Option<bool>,
@@ -303,6 +362,25 @@ impl Settings {
             temperature: optional("temperature"),
             temperature_decay: optional("temperature_decay"),
             least_temperature: optional("least_temperature"),
+            agreement_hidden: optional_whole("agreement_hidden"),
+            agreement_lr: optional("agreement_lr"),
+            agreement_steps: optional_whole("agreement_steps"),
+            agreement_edges: optional_whole("agreement_edges"),
+            lambda_ll: optional("lambda_ll"),
+            lambda_lu: optional("lambda_lu"),
+            lambda_uu: optional("lambda_uu"),
+            self_labels: optional_whole("self_labels"),
+            self_label_certainty: optional("self_label_certainty"),
+            keep_class_shares: optional_switch("keep_class_shares"),
+            rounds: optional_whole("rounds"),
+            round_patience: optional_whole("round_patience"),
+            similar_neighbours: optional_whole("similar_neighbours"),
+            edge_lr: optional("edge_lr"),
+            edge_steps: optional_whole("edge_steps"),
+            inner_steps: optional_whole("inner_steps"),
+            inner_patience: optional_whole("inner_patience"),
+            graph_samples: optional_whole("graph_samples"),
+            outer_patience: optional_whole("outer_patience"),
             correct_and_smooth: None,
             correct_alpha: None,
             correct_iterations: None,
@@ -403,6 +481,25 @@ impl Settings {
             temperature: kept(self.temperature, general.temperature),
             temperature_decay: kept(self.temperature_decay, general.temperature_decay),
             least_temperature: kept(self.least_temperature, general.least_temperature),
+            agreement_hidden: kept(self.agreement_hidden, general.agreement_hidden),
+            agreement_lr: kept(self.agreement_lr, general.agreement_lr),
+            agreement_steps: kept(self.agreement_steps, general.agreement_steps),
+            agreement_edges: kept(self.agreement_edges, general.agreement_edges),
+            lambda_ll: kept(self.lambda_ll, general.lambda_ll),
+            lambda_lu: kept(self.lambda_lu, general.lambda_lu),
+            lambda_uu: kept(self.lambda_uu, general.lambda_uu),
+            self_labels: kept(self.self_labels, general.self_labels),
+            self_label_certainty: kept(self.self_label_certainty, general.self_label_certainty),
+            keep_class_shares: kept(self.keep_class_shares, general.keep_class_shares),
+            rounds: kept(self.rounds, general.rounds),
+            round_patience: kept(self.round_patience, general.round_patience),
+            similar_neighbours: kept(self.similar_neighbours, general.similar_neighbours),
+            edge_lr: kept(self.edge_lr, general.edge_lr),
+            edge_steps: kept(self.edge_steps, general.edge_steps),
+            inner_steps: kept(self.inner_steps, general.inner_steps),
+            inner_patience: kept(self.inner_patience, general.inner_patience),
+            graph_samples: kept(self.graph_samples, general.graph_samples),
+            outer_patience: kept(self.outer_patience, general.outer_patience),
             ..self
         }
     }
@@ -565,6 +662,29 @@ impl Settings {
                 temperature,
                 temperature_decay,
                 least_temperature
+            })),
+            System::GcnGam | System::MlpGam => Options::Gam(all!(GamOptions {
+                agreement_hidden,
+                agreement_lr,
+                agreement_steps,
+                agreement_edges,
+                lambda_ll,
+                lambda_lu,
+                lambda_uu,
+                self_labels,
+                self_label_certainty,
+                keep_class_shares,
+                rounds,
+                round_patience
+            })),
+            System::Lds => Options::Lds(all!(LdsOptions {
+                similar_neighbours,
+                edge_lr,
+                edge_steps,
+                inner_steps,
+                inner_patience,
+                graph_samples,
+                outer_patience
             })),
         })
     }

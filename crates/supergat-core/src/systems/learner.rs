@@ -1,15 +1,17 @@
 //! Steps of a system, compiled here for `f32` and `f64`.
 
-use super::Options;
-use super::{glcn, neural_sparse};
+use super::{Options, SystemModel, TrainedSystem, glcn, neural_sparse, rounds};
 use crate::device::Cpu;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::example::Example;
 use crate::kernels::{Buffer, Primitives};
 use crate::layers::{Draw, Parameter};
 use crate::memory::Arena;
 use crate::model::{EdgeValues, StepLoss};
 use crate::prepared::Prepared;
+use crate::train::Epoch;
 use std::fmt::Debug;
+use std::ops::ControlFlow;
 
 /// A system on one example, with the memory for its passes.
 pub trait Learner<T: Primitives>: Debug + Send {
@@ -40,6 +42,15 @@ pub trait SystemNumber: Primitives {
         training: bool,
         arena: &mut Arena,
     ) -> Result<Box<dyn Learner<Self> + 'p>>;
+    /// Trains a system in rounds.
+    fn train_rounds(
+        options: Options,
+        prepared: &Prepared<Cpu<Self>>,
+        seed: u64,
+        observe: &mut dyn FnMut(&Epoch) -> ControlFlow<()>,
+    ) -> Result<TrainedSystem<Self>>;
+    /// Returns the logits of a model that was trained in rounds.
+    fn predict_rounds(model: &SystemModel<Self>, example: &Example<Self>) -> Result<Vec<Self>>;
 }
 
 macro_rules! numbers {
@@ -56,7 +67,24 @@ macro_rules! numbers {
                     Options::NeuralSparse(options) => {
                         Box::new(neural_sparse::NeuralSparse::new(prepared, options, training, arena)?)
                     }
+                    Options::Gam(_) | Options::Lds(_) => {
+                        let (value, reason) = (prepared.architecture().model.to_string(), "is trained in rounds".into());
+                        return Err(Error::Hyperparameter { name: "model", value, reason });
+                    }
                 })
+            }
+
+            fn train_rounds(
+                options: Options,
+                prepared: &Prepared<Cpu<Self>>,
+                seed: u64,
+                observe: &mut dyn FnMut(&Epoch) -> ControlFlow<()>,
+            ) -> Result<TrainedSystem<Self>> {
+                rounds::train(options, prepared, seed, observe)
+            }
+
+            fn predict_rounds(model: &SystemModel<Self>, example: &Example<Self>) -> Result<Vec<Self>> {
+                rounds::predict(model, example)
             }
         })*
     };

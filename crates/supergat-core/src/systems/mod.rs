@@ -8,20 +8,24 @@
 //! 3. a file in this folder with its options and a type that implements the trait `Learner` of `learner.rs`;
 //! 4. a variant of [`Options`], and its place in `learner.rs`.
 //!
+//! Systems that train a network several times have a trainer of their own instead of a `Learner`: [`gam`] and [`lds`].
+//!
 //! Systems run on the CPU, on one graph. All weights are saved as matrices by name.
 
 mod convolutions;
 pub mod gam;
 mod glcn;
+pub mod lds;
 mod learned;
 mod learner;
-pub mod lds;
 mod neural_sparse;
+mod rounds;
 
 pub use glcn::GlcnOptions;
 pub use learned::Learned;
 pub use learner::SystemNumber;
 pub use neural_sparse::NeuralSparseOptions;
+pub use rounds::LearnedGraphs;
 
 use learner::Learner;
 
@@ -49,14 +53,28 @@ pub enum Options {
     Glcn(GlcnOptions),
     /// NeuralSparse.
     NeuralSparse(NeuralSparseOptions),
+    /// Graph Agreement Models, around any classifier.
+    Gam(gam::GamOptions),
+    /// LDS.
+    Lds(lds::LdsOptions),
 }
 
 impl Options {
-    /// Returns the system that the options belong to.
+    /// Returns the system that the options belong to; of GAM, that with a GCN.
     pub fn system(&self) -> System {
         match self {
             Self::Glcn(_) => System::Glcn,
             Self::NeuralSparse(_) => System::NeuralSparse,
+            Self::Gam(_) => System::GcnGam,
+            Self::Lds(_) => System::Lds,
+        }
+    }
+
+    /// Returns whether the options are those of a system.
+    pub fn belong_to(&self, system: System) -> bool {
+        match self {
+            Self::Gam(_) => system.classifier().is_some(),
+            _ => system == self.system(),
         }
     }
 
@@ -65,7 +83,17 @@ impl Options {
         match self {
             Self::Glcn(options) => options.check(),
             Self::NeuralSparse(options) => options.check(),
+            Self::Gam(options) => options.check(),
+            Self::Lds(options) => options.check(),
         }
+    }
+
+    /// Fails if the options are those of another system.
+    fn fit(&self, model: ModelKind) -> Result<()> {
+        if model.system().is_some_and(|system| self.belong_to(system)) {
+            return Ok(());
+        }
+        Err(Error::OtherArchitecture { expected: format!("{self:?}"), found: model.to_string() })
     }
 
     fn learner<'p, T: SystemNumber>(
@@ -76,10 +104,7 @@ impl Options {
     ) -> Result<Box<dyn Learner<T> + 'p>> {
         self.check()?;
         let model = prepared.architecture().model;
-        if model != ModelKind::System(self.system()) {
-            let (expected, found) = (ModelKind::System(self.system()).to_string(), model.to_string());
-            return Err(Error::OtherArchitecture { expected, found });
-        }
+        self.fit(model)?;
         if prepared.examples().len() != 1 {
             let reason =
                 format!("is trained on one graph, but there are {}; use another model", prepared.examples().len());
@@ -91,6 +116,11 @@ impl Options {
     /// Returns the number of bytes of all weights in training, with gradients, optimiser state and a copy of the best
     /// epoch, and the number of bytes of passes.
     pub fn bytes<T: SystemNumber>(&self, prepared: &Prepared<Cpu<T>>) -> Result<[u64; 2]> {
+        match *self {
+            Self::Gam(options) => return rounds::gam_bytes(prepared, options),
+            Self::Lds(options) => return rounds::lds_bytes(prepared, options),
+            Self::Glcn(_) | Self::NeuralSparse(_) => {}
+        }
         let mut arena = Arena::counting();
         let mut weights = 0;
         self.learner(prepared, true, &mut arena)?.for_each_parameter(&mut |parameter| {
@@ -154,24 +184,36 @@ pub struct SystemModel<T> {
     pub options: Options,
     /// All weights.
     pub weights: Vec<Weights<T>>,
+    /// Graphs that LDS predicts on.
+    pub graphs: Option<LearnedGraphs>,
 }
 
 impl<T: SystemNumber> SystemModel<T> {
     /// Validates the architecture and the options.
     pub fn check(&self) -> Result<()> {
         self.architecture.check()?;
+        self.options.fit(self.architecture.model)?;
         self.options.check()
     }
 
     /// Returns the logits of all nodes of an example, one row of classes per node.
     pub fn predict(&self, example: &Example<T>) -> Result<Vec<T>> {
+        if let Options::Gam(_) | Options::Lds(_) = self.options {
+            return T::predict_rounds(self, example);
+        }
         self.evaluated(example, |context, learner| {
             let logits = learner.logits()[..context.example.nodes() * self.architecture.classes].to_vec();
             context.rows_to_outer(logits, self.architecture.classes)
         })
     }
 
-    /// Returns the weight and the score of every edge of an example, in the order of the graph's incoming lists.
+    /// Returns whether the model has a weight and a score of every edge.
+    pub fn has_edges(&self) -> bool {
+        matches!(self.options, Options::Glcn(_) | Options::NeuralSparse(_))
+    }
+
+    /// Returns the weight and the score of every edge of an example, in the order of the graph's incoming lists. Fails if
+    /// the model has none.
     pub fn edges(&self, example: &Example<T>) -> Result<EdgeValues<T>> {
         self.evaluated(example, |context, learner| {
             let EdgeValues { heads, coefficients, logits } = learner.edges();
@@ -215,6 +257,47 @@ pub struct TrainedSystem<T> {
     pub outcome: Outcome,
     /// Logits of all nodes, computed by the model.
     pub logits: Vec<T>,
+}
+
+/// Trains a system of any kind. `observe` is called after every epoch and may stop the training.
+///
+/// ```
+/// use std::ops::ControlFlow;
+/// use supergat_core::systems::{Options, lds::LdsOptions, train};
+/// use supergat_core::{Architecture, Direction, Example, Features, Graph, Labels, Prepared, TrainConfig};
+/// let graph = Graph::from_edges(6, &[(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)], Direction::Undirected)?;
+/// let features = Features::dense(6, 1, vec![1.0f32, 0.9, 0.8, -0.9, -0.8, -1.0])?;
+/// let labels = Labels::Single { classes: 2, of: vec![0, 0, 0, 1, 1, 1] };
+/// let example = Example::new(graph, features, labels, [vec![0, 5], vec![1, 4], vec![2, 3]])?;
+/// let architecture = Architecture::new("lds".parse().unwrap(), &example);
+/// let config = TrainConfig { max_epochs: 2, ..TrainConfig::default() };
+/// let prepared = Prepared::new(&[example], architecture, config)?;
+/// let options = Options::Lds(LdsOptions {
+///     similar_neighbours: 0,
+///     edge_lr: 0.1,
+///     edge_steps: 5,
+///     inner_steps: 20,
+///     inner_patience: 20,
+///     graph_samples: 3,
+///     outer_patience: 2,
+/// });
+/// let trained = train(&prepared, options, 0, |_| ControlFlow::Continue(()))?;
+/// assert_eq!(trained.logits, trained.model.predict(&prepared.examples()[0])?);
+/// assert_eq!(trained.model.graphs.unwrap().links.len(), 3);
+/// # Ok::<(), supergat_core::Error>(())
+/// ```
+pub fn train<T: SystemNumber>(
+    prepared: &Prepared<Cpu<T>>,
+    options: Options,
+    seed: u64,
+    mut observe: impl FnMut(&Epoch) -> ControlFlow<()>,
+) -> Result<TrainedSystem<T>> {
+    options.check()?;
+    options.fit(prepared.architecture().model)?;
+    match options {
+        Options::Gam(_) | Options::Lds(_) => T::train_rounds(options, prepared, seed, &mut observe),
+        Options::Glcn(_) | Options::NeuralSparse(_) => SystemTrainer::new(prepared, options, seed)?.run(observe),
+    }
 }
 
 /// A training of a system on a prepared example.
@@ -291,7 +374,8 @@ impl<'p, T: SystemNumber> SystemTrainer<'p, T> {
         });
         learner.evaluate()?;
         let logits = self.outer_logits();
-        let model = SystemModel { architecture: *self.prepared.architecture(), options: self.options, weights };
+        let model =
+            SystemModel { architecture: *self.prepared.architecture(), options: self.options, weights, graphs: None };
         Ok(TrainedSystem { model, outcome: self.selection.outcome(interrupted), logits })
     }
 

@@ -24,7 +24,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::time::Instant;
 use supergat_core::checkpoint::Checkpoint;
-use supergat_core::systems::{SystemModel, SystemTrainer, Weights};
+use supergat_core::systems::{self, LearnedGraphs, SystemModel, Weights};
 use supergat_core::{Architecture, EdgeValues, Epoch, Error, Example, ModelKind, Outcome, Result, StepLoss};
 use supergat_data::Dataset;
 
@@ -80,6 +80,7 @@ impl Baseline {
             Self::Trees(model) => model.store(lists),
             Self::System(model) => {
                 metadata.insert(SYSTEM.into(), serde_json::to_string(&model.options).expect("plain numbers"));
+                model.graphs.iter().for_each(|graphs| store_graphs(graphs, lists));
             }
         }
     }
@@ -91,7 +92,10 @@ impl Baseline {
 
     /// Returns the weight and the score of every edge of a graph; nothing for models that do not learn them.
     pub(crate) fn edges(&self, example: &Example<f32>) -> Result<Vec<EdgeValues<f32>>> {
-        if let Self::System(model) = self { Ok(vec![model.edges(example)?]) } else { Ok(Vec::new()) }
+        match self {
+            Self::System(model) if model.has_edges() => Ok(vec![model.edges(example)?]),
+            _ => Ok(Vec::new()),
+        }
     }
 
     /// Takes the model out of the content of a model file.
@@ -104,12 +108,44 @@ impl Baseline {
                 let entry = checkpoint.metadata.remove(SYSTEM).ok_or_else(|| refuse("it has no options"))?;
                 let options = serde_json::from_str(&entry).map_err(|_| refuse("its options are unreadable"))?;
                 let weights = std::mem::take(&mut checkpoint.weights);
-                let model = SystemModel { architecture: checkpoint.architecture, options, weights };
+                let graphs = restore_graphs(&mut checkpoint.lists)?;
+                let model = SystemModel { architecture: checkpoint.architecture, options, weights, graphs };
                 model.check().map(|()| Self::System(model))
             }
             network => unreachable!("{network} is a network"),
         }
     }
+}
+
+/// List of a model file with the hash and the number of nodes of a graph, and the number of graphs sampled for it.
+const GRAPHS: &str = "graphs";
+
+/// Returns the name of the list with the links of a sampled graph.
+fn graph_name(number: usize) -> String {
+    format!("{GRAPHS}.{number}")
+}
+
+/// Adds sampled graphs to the lists of a model file.
+fn store_graphs(graphs: &LearnedGraphs, lists: &mut HashMap<String, Vec<u32>>) {
+    let LearnedGraphs { hash, nodes, links } = graphs;
+    lists.insert(GRAPHS.into(), vec![*hash as u32, (*hash >> 32) as u32, *nodes as u32, links.len() as u32]);
+    for (number, links) in links.iter().enumerate() {
+        lists.insert(graph_name(number), links.concat());
+    }
+}
+
+/// Takes sampled graphs out of the lists of a model file, if it has any.
+fn restore_graphs(lists: &mut HashMap<String, Vec<u32>>) -> Result<Option<LearnedGraphs>> {
+    let Some(entry) = lists.remove(GRAPHS) else { return Ok(None) };
+    let refuse = || Error::Checkpoint { reason: "its sampled graphs are unreadable".into() };
+    let &[low, high, nodes, count] = &entry[..] else { return Err(refuse()) };
+    let links = |number| {
+        let list = lists.remove(&graph_name(number)).ok_or_else(refuse)?;
+        let (pairs, rest) = list.as_chunks::<2>();
+        if rest.is_empty() { Ok(pairs.to_vec()) } else { Err(refuse()) }
+    };
+    let links = (0..count as usize).map(links).collect::<Result<_>>()?;
+    Ok(Some(LearnedGraphs { hash: u64::from(high) << 32 | u64::from(low), nodes: nodes as usize, links }))
 }
 
 /// Fails if this build cannot train a model, for want of a cargo feature.
@@ -135,7 +171,7 @@ pub(crate) fn train<B>(
     if let Some(options) = settings.system() {
         let prepared = prepare(dataset, settings)?;
         let mut history = Vec::new();
-        let trained = SystemTrainer::new(&prepared, options, seed)?.run(|epoch| {
+        let trained = systems::train(&prepared, options, seed, |epoch| {
             history.push(*epoch);
             observe(epoch).map_break(drop)
         })?;

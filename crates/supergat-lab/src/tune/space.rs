@@ -41,6 +41,9 @@ fn known() -> Vec<Dimension> {
         dimension("graph_lr", Values::Between(1e-3, 0.1), false),
         dimension("sampled_neighbours", Values::Whole(2, 15), false),
         dimension("temperature_decay", Values::Between(1e-4, 0.1), false),
+        dimension("lambda_lu", Values::Between(0.1, 1000.0), false),
+        dimension("lambda_uu", Values::Between(0.05, 500.0), false),
+        dimension("edge_lr", Values::Between(0.01, 10.0), false),
         dimension("layers", Values::Whole(1, 10), true),
         dimension("hidden", Values::one_of(&[8_u64, 16, 32, 64, 128, 256]), true),
         dimension("heads", Values::one_of(&[1_u64, 2, 4, 8]), true),
@@ -202,6 +205,8 @@ fn check_searchable(hyperparameter: &'static Hyperparameter, text: &str) -> Resu
         | Group::Propagation
         | Group::GraphLearning
         | Group::Sparsification => true,
+        Group::Agreement => !["rounds", "round_patience", "agreement_steps"].contains(&hyperparameter.name),
+        Group::EdgeLearning => !["inner_patience", "outer_patience"].contains(&hyperparameter.name),
         Group::Trees => hyperparameter.name != "tree_patience",
     };
     match is_searchable {

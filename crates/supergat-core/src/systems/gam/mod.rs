@@ -14,12 +14,14 @@
 //! only.
 
 mod agreement;
+mod options;
 mod pairs;
 mod regulariser;
 mod self_label;
 mod train;
 
 pub use agreement::{AgreementConfig, AgreementModel};
+pub use options::GamOptions;
 pub use pairs::{LabelledPair, Pairs};
 pub use regulariser::{AgreementWeights, Regulariser, softmax};
 pub use self_label::most_certain;

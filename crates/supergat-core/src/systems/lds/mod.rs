@@ -14,11 +14,13 @@
 mod gcn;
 mod hypergradient;
 mod model;
+mod options;
 mod sampled;
 #[cfg(test)]
 mod tests;
 mod train;
 
 pub use model::LdsModel;
+pub use options::LdsOptions;
 pub use sampled::{EdgeProbabilities, MOST_NODES, SampledGraph};
 pub use train::{InitialGraph, LdsConfig, LdsTrained, LdsTrainer};

@@ -34,8 +34,8 @@ pub struct EdgeProbabilities<T> {
 }
 
 impl<T: Primitives> EdgeProbabilities<T> {
-    /// Creates probabilities of zero. Fails if there are too many nodes.
-    pub fn zeros(nodes: usize) -> Result<Self> {
+    /// Fails if there are too many nodes.
+    pub(super) fn check(nodes: usize) -> Result<()> {
         if nodes > MOST_NODES {
             let bytes = Self::bytes(nodes);
             return Err(Error::Hyperparameter {
@@ -48,6 +48,12 @@ impl<T: Primitives> EdgeProbabilities<T> {
                 ),
             });
         }
+        Ok(())
+    }
+
+    /// Creates probabilities of zero. Fails if there are too many nodes.
+    pub fn zeros(nodes: usize) -> Result<Self> {
+        Self::check(nodes)?;
         let offsets: Vec<u64> = (0..=nodes).map(|i| (i * nodes - i * (i + 1) / 2) as u64).collect();
         let values = Buffer::zeros(*offsets.last().expect("one more than nodes") as usize);
         Ok(Self { nodes, offsets, values })

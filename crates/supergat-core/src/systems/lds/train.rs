@@ -176,16 +176,16 @@ impl<'e, T: Primitives> LdsTrainer<'e, T> {
         })
     }
 
-    /// Returns the number of bytes that a training allocates.
-    pub fn bytes(example: &Example<T>, config: &LdsConfig) -> u64 {
+    /// Returns the number of bytes that a training allocates. Fails if the graph is too large.
+    pub fn bytes(example: &Example<T>, config: &LdsConfig) -> Result<u64> {
+        EdgeProbabilities::<T>::check(example.graph.nodes())?;
         let (nodes, columns) = (example.graph.nodes(), example.features.columns());
         let shape = Shape { nodes, columns, hidden: config.hidden, classes: example.labels.classes() };
         let weights: usize = shape.weights().iter().sum();
         let graphs = (config.steps + config.samples + 1) * (48 * nodes + 16 * example.graph.edges());
-        EdgeProbabilities::<T>::bytes(nodes)
-            + Gcn::bytes(&example.features, shape)
-            + Factors::<T>::bytes(shape, config.steps)
-            + ((4 * config.steps + 12) * weights * size_of::<T>() + graphs) as u64
+        let weights = (4 * config.steps + 12) * weights * size_of::<T>();
+        let rows = Gcn::bytes(&example.features, shape) + Factors::<T>::bytes(shape, config.steps);
+        Ok(EdgeProbabilities::<T>::bytes(nodes) + rows + (weights + graphs) as u64)
     }
 
     /// Runs all epochs. `observe` is called after every epoch and may stop the training.
