@@ -5,11 +5,13 @@ mod common;
 
 use common::{ALL_FORMS, FORMS, Recipe, architecture, with_edges};
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use supergat_core::device::{Cluster, Partition, Share};
 use supergat_core::layers::{Boundary, Contrast};
 use supergat_core::peers::Alone;
+use supergat_core::systems::gam::{AgreementConfig, AgreementWeights, GamConfig, GamTrainer};
 use supergat_core::systems::{GlcnOptions, NeuralSparseOptions, Options, SystemTrainer};
 use supergat_core::{
     Activation, Architecture, Blocks, Device, EarlyStop, Example, Form, ModelKind, Norm, Prepared, Residual,
@@ -84,6 +86,34 @@ fn systems_allocate_nothing(sparse: bool) {
     }
 }
 
+fn gam_allocates_between_rounds_only() {
+    let agreement = AgreementConfig { hidden: 10, lr: 0.01, batch: 16, patience: 20, max_steps: 20 };
+    let config = GamConfig {
+        agreement,
+        weights: AgreementWeights { labelled: 1.0, mixed: 1.0, unlabelled: 1.0 },
+        edges: 20,
+        new_labels: 20,
+        certainty: 0.0,
+        keep_shares: true,
+        rounds: 2,
+        round_patience: 10,
+        patience: 2,
+    };
+    let example = Recipe { nodes: 600, edges: 4000, features: 30, ..Recipe::default() }.build::<f32>();
+    let shape = Architecture::new("gcn".parse().unwrap(), &example);
+    let training = TrainConfig { max_epochs: 10, ..TrainConfig::default() };
+    let prepared = Prepared::new(&[example], shape, training).unwrap();
+    let (mut before, mut allocated) = (0, Vec::with_capacity(20));
+    let trained = GamTrainer::new(&prepared, config, 0).unwrap().run(|_| {
+        allocated.push(ALLOCATIONS.load(Ordering::Relaxed) - before);
+        before = ALLOCATIONS.load(Ordering::Relaxed);
+        ControlFlow::Continue(())
+    });
+    assert_eq!(trained.unwrap().outcome.epochs, 20);
+    // The first epochs of a round fill caches of the threads.
+    assert_eq!([&allocated[4..10], &allocated[14..]].concat(), [0; 12]);
+}
+
 #[test]
 fn epochs_allocate_nothing() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
@@ -155,6 +185,7 @@ fn epochs_allocate_nothing() {
         for sparse in [false, true] {
             systems_allocate_nothing(sparse);
         }
+        gam_allocates_between_rounds_only();
     });
     // A separate test would run at the same time, and its allocations would be counted.
     common::repeat_on_lesser_instruction_sets(None);

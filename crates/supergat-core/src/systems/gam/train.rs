@@ -4,10 +4,10 @@ use super::agreement::{AgreementConfig, AgreementModel};
 use super::pairs::Pairs;
 use super::regulariser::{AgreementWeights, Regulariser, softmax};
 use super::self_label::most_certain;
-use crate::device::{Adam, Cpu};
+use crate::device::{Adam, Cpu, Device};
 use crate::error::{Error, Result};
 use crate::example::Example;
-use crate::kernels::{LabelTerms, MOST_PARTS, Parts, Primitives};
+use crate::kernels::{Buffer, LabelTerms, MOST_PARTS, Parts, Primitives};
 use crate::labels::Labels;
 use crate::model::{Model, Network, StepLoss};
 use crate::prepared::Prepared;
@@ -81,7 +81,8 @@ pub struct GamTrainer<'p, T: Primitives> {
     shares: Vec<f64>,
     agreement: AgreementModel<T>,
     memory: Memory<T>,
-    best: Vec<Vec<T>>,
+    /// Weights of the best epoch.
+    best: Vec<Buffer<T>>,
     outcome: Option<Outcome>,
     epoch: usize,
 }
@@ -155,7 +156,7 @@ impl<'p, T: Primitives> GamTrainer<'p, T> {
         }
         let mut model = Model::zeros(*self.prepared.architecture())?;
         let (device, mut best) = (*self.prepared.device(), self.best.iter());
-        model.for_each_parameter(|p| p.set_rows(&device, best.next().expect("as many as parameters")))?;
+        model.for_each_parameter(|p| device.copy(best.next().expect("as many as parameters"), &mut p.value))?;
         let logits = vec![model.predict(&self.prepared.examples()[0])?];
         let outcome = self.outcome.expect("at least one epoch was run");
         Ok(Trained { model, outcome: Outcome { epochs: self.epoch, interrupted, ..outcome }, logits })
@@ -178,6 +179,9 @@ impl<'p, T: Primitives> GamTrainer<'p, T> {
         let architecture = *self.prepared.architecture();
         let network = Network::on(self.prepared.device(), architecture, seed)?;
         let mut session = Session::new(self.prepared, network, seed, true)?;
+        if self.best.is_empty() {
+            self.best = session.network().parameters().map(|p| Buffer::zeros(p.stored())).collect();
+        }
         let (mut best_of_round, mut since, mut improved) = (f64::NEG_INFINITY, 0, false);
         let mut certain = vec![T::ZERO; self.memory.logits.len()];
         for step in 0..self.prepared.config().max_epochs {
@@ -199,8 +203,8 @@ impl<'p, T: Primitives> GamTrainer<'p, T> {
                 improved = true;
                 let outcome = Outcome { epochs: epoch + 1, best_epoch: epoch, validation, test, interrupted: false };
                 self.outcome = Some(outcome);
-                let rows = session.network().parameters().map(|p| p.to_rows(self.prepared.device()));
-                self.best = rows.collect::<Result<_>>()?;
+                let parameters = session.network().parameters();
+                self.best.iter_mut().zip(parameters).for_each(|(best, p)| best.copy_from_slice(&p.value));
             }
             self.epoch += 1;
             if observe(&Epoch { epoch, train, validation, test, best }).is_break() {

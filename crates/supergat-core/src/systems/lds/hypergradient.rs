@@ -43,6 +43,8 @@ pub(super) struct Factors<T> {
     panel: Buffer<T>,
     gradient: Buffer<T>,
     parts: Parts,
+    /// Division of the rows of each panel: pairs i < j need those up to its last column.
+    panels: Vec<Parts>,
 }
 
 impl<T: Primitives> Factors<T> {
@@ -61,6 +63,10 @@ impl<T: Primitives> Factors<T> {
             panel: Buffer::zeros(width * PANEL),
             gradient: Buffer::zeros(nodes * PANEL),
             parts: Parts::even(0..nodes, 1024),
+            panels: (0..nodes)
+                .step_by(PANEL)
+                .map(|first| Parts::even(0..(first + PANEL).min(nodes), 1 << 12))
+                .collect(),
         }
     }
 
@@ -98,17 +104,17 @@ impl<T: Primitives> Factors<T> {
             self.used += stride;
         }
         let (left, right, used) = (&self.left, &self.right, self.used);
-        let row = |side: &'_ Buffer<T>, i: usize| -> std::ops::Range<usize> {
-            debug_assert!(side.len() >= (i + 1) * rank);
-            i * rank + first..i * rank + used
+        let row = |side, i: usize| -> &[T] {
+            let side: &Buffer<T> = side;
+            &side[i * rank + first..i * rank + used]
         };
         self.parts.for_each(Rows { data: &mut self.degree, width: 1 }, |nodes, degree| {
             for (i, degree) in nodes.zip(degree.data) {
                 let mut sum = T::ZERO;
                 for &j in graph.neighbours(i) {
                     let j = j as usize;
-                    sum += dot(&left[row(left, i)], &right[row(right, j)]);
-                    sum += dot(&left[row(left, j)], &right[row(right, i)]);
+                    sum += dot(row(left, i), row(right, j));
+                    sum += dot(row(left, j), row(right, i));
                 }
                 let inverse = graph.scale[i] * graph.scale[i];
                 *degree += -(T::from_f64(0.5) * inverse * sum);
@@ -127,7 +133,6 @@ impl<T: Primitives> Factors<T> {
             row[2 * used] = self.degree[i];
             row[2 * used + 1] = T::ONE;
         }
-        let mut values = values;
         let rows = &self.rows[..self.nodes * width];
         for first in (0..self.nodes).step_by(PANEL) {
             let last = (first + PANEL).min(self.nodes);
@@ -143,9 +148,9 @@ impl<T: Primitives> Factors<T> {
                 panel[2 * used * PANEL + j - first] = T::ONE;
                 panel[(2 * used + 1) * PANEL + j - first] = row[2 * used];
             }
-            let parts = Parts::even(0..last, 1 << 12);
+            let parts = &self.panels[first / PANEL];
             let x = Dense { values: &rows[..last * width], columns: width };
-            T::dense_product(&parts, x, None, panel, PANEL, &mut self.gradient[..last * PANEL]);
+            T::dense_product(parts, x, None, panel, PANEL, &mut self.gradient[..last * PANEL]);
             let gradient = &self.gradient;
             let output = EdgeRows { data: &mut *values, offsets, width: 1 };
             parts.for_each(output, |range, output| {
@@ -157,7 +162,6 @@ impl<T: Primitives> Factors<T> {
                     }
                 }
             });
-            values = &mut *values;
         }
     }
 

@@ -115,6 +115,8 @@ pub struct LdsTrainer<'e, T: Primitives> {
     learned: [Learned<T>; 2],
     steps: Vec<Step<T>>,
     graph: SampledGraph<T>,
+    /// Weights after the last step.
+    last: Pair<T>,
     reverse: Reverse<T>,
     factors: Factors<T>,
     mean: Mean<T>,
@@ -168,6 +170,7 @@ impl<'e, T: Primitives> LdsTrainer<'e, T> {
             learned: shape.weights().map(Learned::zeros),
             steps: (0..config.steps).map(step).collect(),
             graph: SampledGraph::new(shape.nodes),
+            last: pair(),
             reverse: Reverse::new(shape),
             factors: Factors::new(shape, config.steps),
             mean: Mean::new(shape),
@@ -218,8 +221,7 @@ impl<'e, T: Primitives> LdsTrainer<'e, T> {
                 };
                 let outcome = Outcome { epochs, best_epoch: epoch, validation, test, interrupted: false };
                 let Shape { hidden, classes, .. } = self.gcn.shape;
-                let [first, second] = &self.learned;
-                let weights = unpadded(self.gcn.shape, &[first.value.clone(), second.value.clone()]);
+                let weights = unpadded(self.gcn.shape, &self.last);
                 best = Some((outcome, LdsModel { hidden, classes, weights, graphs }, logits));
             }
             interrupted = observe(&Epoch { epoch, train, validation, test, best: is_best }).is_break();
@@ -261,11 +263,11 @@ impl<'e, T: Primitives> LdsTrainer<'e, T> {
             }
             if place + 1 == self.config.steps {
                 self.edges.sample(Stream::new(self.seed, self.step, 1, Purpose::GraphSample), &mut self.graph);
-                let [first, second] = &self.learned;
-                let weights: Pair<T> = [first.value.clone(), second.value.clone()];
-                let at = (&self.graph, &weights);
-                let Self { reverse, gcn, seed, steps, factors, .. } = self;
-                losses.edge = reverse.run(gcn, *seed, lr, steps, at, [train, outer], factors);
+                for (last, learned) in self.last.iter_mut().zip(&self.learned) {
+                    last.copy_from_slice(&learned.value);
+                }
+                let Self { reverse, gcn, seed, steps, factors, graph, last, .. } = self;
+                losses.edge = reverse.run(gcn, *seed, lr, steps, (graph, last), [train, outer], factors);
                 factors.descend(&mut self.edges, self.config.edge_lr);
             }
             if losses.label < best * (1.0 - LEAST_DECREASE) {
@@ -284,12 +286,13 @@ impl<'e, T: Primitives> LdsTrainer<'e, T> {
     fn predict(&mut self, epoch: usize) -> Vec<SampledGraph<T>> {
         self.gcn.draw_dropout(None);
         self.mean.clear();
-        let [first, second] = &self.learned;
-        let weights: Pair<T> = [first.value.clone(), second.value.clone()];
+        for (last, learned) in self.last.iter_mut().zip(&self.learned) {
+            last.copy_from_slice(&learned.value);
+        }
         let sample = |number: usize| {
             let stream = Stream::new(self.seed, epoch as u32, 2 + number as u16, Purpose::GraphSample);
             self.edges.sample(stream, &mut self.graph);
-            self.gcn.forward(&self.graph, &weights);
+            self.gcn.forward(&self.graph, &self.last);
             self.mean.add(&self.gcn);
             self.graph.clone()
         };
