@@ -24,6 +24,7 @@ mod processes;
 mod recommend;
 mod report;
 mod reproduce;
+mod rounds;
 mod saved;
 mod splits;
 mod study_appendix;
