@@ -40,9 +40,7 @@ fn are_trained_evaluated_and_compared_like_networks() {
 fn refuse_what_they_cannot_do() {
     let workspace = Workspace::new();
     for (model, args, part) in [
-        ("gcn-gam", &["--device", "cuda"][..], "gcn-gam runs on the CPU only: use --device cpu, or another model"),
-        ("lds", &["--device", "cuda"], "lds runs on the CPU only: use --device cpu, or another model"),
-        ("lds", &["--layers", "3"], "layers = 3: lds has 2 layers; use another model"),
+        ("lds", &["--layers", "3"][..], "layers = 3: lds has 2 layers; use another model"),
         ("lds", &["--graph-samples", "0"], "graph_samples = 0: must be a whole number from 1"),
         ("mlp-gam", &["--self-label-certainty", "2"], "self_label_certainty = 2: must lie in [0, 1]"),
     ] {
