@@ -215,12 +215,13 @@ impl<T: Primitives> AgreementModel<T> {
             let (d_first, d_second) = d.split_at_mut(stride);
             let (du, dc) = self.weight.gradient.split_at_mut(stride);
             dc[0] += dz;
-            for k in 0..stride {
-                let difference = first[k] - second[k];
-                du[k] += dz * difference * difference;
-                let de = (dz + dz) * u[k] * difference;
-                d_first[k] = if first[k] > T::ZERO { de } else { T::ZERO };
-                d_second[k] = if second[k] > T::ZERO { -de } else { T::ZERO };
+            let ends = first.iter().zip(second).zip(d_first.iter_mut().zip(d_second));
+            for (((a, b), (d_a, d_b)), (u, du)) in ends.zip(u.iter().zip(du)) {
+                let difference = *a - *b;
+                *du += dz * difference * difference;
+                let de = (dz + dz) * *u * difference;
+                *d_a = if *a > T::ZERO { de } else { T::ZERO };
+                *d_b = if *b > T::ZERO { -de } else { T::ZERO };
             }
         }
         for row in gradient.chunks_exact(stride) {

@@ -178,9 +178,7 @@ impl<T: Primitives> Factors<T> {
 fn dot<T: Primitives>(a: &[T], b: &[T]) -> T {
     let mut sums = [T::ZERO; 8];
     for (a, b) in a.as_chunks::<8>().0.iter().zip(b.as_chunks::<8>().0) {
-        for k in 0..8 {
-            sums[k] += a[k] * b[k];
-        }
+        sums.iter_mut().zip(a.iter().zip(b)).for_each(|(sum, (a, b))| *sum += *a * *b);
     }
     sums.into_iter().sum()
 }
