@@ -24,7 +24,7 @@ impl<T: Primitives> LdsModel<T> {
         nodes: usize,
         links: &[Vec<[u32; 2]>],
     ) -> Result<Self> {
-        let fits = hidden > 0 && classes > 0 && !links.is_empty() && weights[0].len() % hidden == 0;
+        let fits = hidden > 0 && classes > 0 && !links.is_empty() && weights[0].len().is_multiple_of(hidden);
         if !fits || weights[1].len() != hidden * classes {
             return Err(Error::Checkpoint { reason: "its weights do not fit together".into() });
         }

@@ -94,11 +94,11 @@ impl<T: Primitives> EdgeProbabilities<T> {
                 index.iter().zip(values).for_each(|(c, v)| f(*c as usize, v.to_f64()));
             }
         };
-        for row in 0..nodes {
+        for (row, length) in lengths.iter_mut().enumerate() {
             for_entries(row, &mut |column, value| {
                 if value != 0.0 {
                     by_column[column].push((row as u32, value));
-                    lengths[row] += value * value;
+                    *length += value * value;
                 }
             });
         }
