@@ -329,8 +329,8 @@ mod tests {
         let features = features();
         let mut model = model(&features);
         model.backward(&features);
-        let parts: [fn(&mut AgreementModel<f64>) -> &mut Learned<f64>; 3] =
-            [|m| &mut m.encoder, |m| &mut m.bias, |m| &mut m.weight];
+        type Part = fn(&mut AgreementModel<f64>) -> &mut Learned<f64>;
+        let parts: [Part; 3] = [|m| &mut m.encoder, |m| &mut m.bias, |m| &mut m.weight];
         let mut checked = 0;
         for part in parts {
             let gradient = part(&mut model).gradient.to_vec();
