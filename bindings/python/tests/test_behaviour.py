@@ -191,8 +191,16 @@ def test_hyperparameters_reach_the_model(graph: Graph, row: dict[str, Any]) -> N
     else:
         other = not default if isinstance(default, bool) else default + 1 if isinstance(default, int) else default / 2
     value = 2 if row["name"] == "max_epochs" else other
-    models = {"Constraints": "cgat-full-supervised", "Label": "label-propagation", "Boosted": "trees"}
-    model = models.get(row["group"].split()[0], "supergat-mx")
+    models = {
+        "Constraints": "cgat-full-supervised",
+        "Label": "label-propagation",
+        "Boosted": "trees",
+        "Graph learning": "glcn",
+        "Graph Agreement": "gcn-gam",
+        "Learned": "lds",
+        "Choice": "neuralsparse",
+    }
+    model = next((name for start, name in models.items() if row["group"].startswith(start)), "supergat-mx")
     # Label reuse needs labels as input, and models that are no networks have no epochs.
     others: dict[str, Any] = {"label_input": 0.5} if row["name"] == "label_reuse" else {}
     if model not in ("label-propagation", "trees"):
@@ -200,6 +208,26 @@ def test_hyperparameters_reach_the_model(graph: Graph, row: dict[str, Any]) -> N
     training = supergat.train(graph, model, **(others | {row["name"]: value}))
     assert training.settings[row["name"]] == value
     assert training.model.card["settings"][row["name"]] == value
+
+
+@pytest.mark.parametrize("model", ["glcn", "neuralsparse"])
+def test_systems_are_saved_and_return_their_edges(graph: Graph, tmp_path: pathlib.Path, model: str) -> None:
+    training = supergat.train(graph, model, max_epochs=5)
+    assert len(training.history) == 5
+    training.model.save(tmp_path / "model.safetensors")
+    read = supergat.Model.load(tmp_path / "model.safetensors")
+    assert np.array_equal(read.predict_proba(graph), training.model.predict_proba(graph))
+    assert np.allclose(read.attention(graph, form="csr").sum(axis=1), 1, atol=1e-5)
+
+
+@pytest.mark.parametrize("model", ["gcn-gam", "mlp-gam", "lds"])
+def test_systems_in_rounds_are_saved(graph: Graph, tmp_path: pathlib.Path, model: str) -> None:
+    options: dict[str, Any] = {"inner_steps": 10} if model == "lds" else {"rounds": 2, "agreement_steps": 10}
+    training = supergat.train(graph, model, max_epochs=2, **options)
+    assert len(training.history) == (2 if model == "lds" else 4)
+    training.model.save(tmp_path / "model.safetensors")
+    read = supergat.Model.load(tmp_path / "model.safetensors")
+    assert np.array_equal(read.predict_proba(graph), training.model.predict_proba(graph))
 
 
 def test_unknown_choices_list_the_known_ones(graph: Graph) -> None:

@@ -5,7 +5,7 @@ use crate::error::{Error, Result};
 use crate::example::{Example, ExampleShape};
 use crate::hyperparameters::{check, default_number, default_whole};
 use crate::kernels::{Form, HeadLayout, Real};
-use crate::model_kind::ModelKind;
+use crate::model_kind::{ModelKind, System};
 use serde::{Deserialize, Serialize};
 
 /// Shape of a network. Prediction needs only the architecture and the parameters. Of a model that is not a network, it
@@ -87,9 +87,9 @@ impl Architecture {
         }
     }
 
-    /// Validates every number. Fails if the model is not a network.
+    /// Validates every number. Fails if the engine does not train such models.
     pub fn check(&self) -> Result<()> {
-        if !self.model.is_network() {
+        if !self.model.has_epochs() {
             let reason = "is not a network, so the engine cannot train it; choose another model".into();
             return Err(Error::Hyperparameter { name: "model", value: self.model.to_string(), reason });
         }
@@ -140,12 +140,52 @@ impl Architecture {
                 format!("{} has no attention to separate a node from; use a gat or supergat model", self.model);
             return refuse_choice("separate_ego", "true", reason);
         }
+        if self.model.system().is_some_and(|system| system.classifier().is_none()) {
+            let refused = |name, value: &str| {
+                let reason = format!("{} has no such option; use a gat or supergat model", self.model);
+                Err(Error::Hyperparameter { name, value: value.into(), reason })
+            };
+            match self.blocks {
+                Blocks { residual, .. } if residual != Residual::None => return refused("residual", residual.name()),
+                Blocks { norm, .. } if norm != Norm::None => return refused("norm", norm.name()),
+                Blocks { input_layer: true, .. } => return refused("input_layer", "true"),
+                Blocks { output_layer: true, .. } => return refused("output_layer", "true"),
+                _ if self.reads_labels() => return refused("label_input", &self.label_input.to_string()),
+                _ if self.edge_messages => return refused("edge_messages", "true"),
+                _ if self.heads != 1 => return refused("heads", &self.heads.to_string()),
+                _ if self.model == ModelKind::System(System::Lds) && self.layers != 2 => {
+                    return refuse("layers", self.layers, "lds has 2 layers; use another model".into());
+                }
+                _ => {}
+            }
+        }
         let widest = [self.hidden * self.heads, self.classes * self.output_heads].into_iter().max().unwrap_or(0);
         let widest = self.projections() * widest;
         if self.input_width().max(self.hidden * self.heads).saturating_mul(widest) >= 1 << 31 {
             return refuse("hidden", self.hidden, "a weight matrix would have more than 2^31 elements".into());
         }
         Ok(())
+    }
+
+    /// Returns how many weights the model gives to each edge: one per attention layer and head, and one in systems that learn
+    /// or choose edges. Other models have none.
+    ///
+    /// ```
+    /// # use supergat_core::{Architecture, Direction, Example, Features, Graph, Labels};
+    /// # let graph = Graph::from_edges(2, &[(0, 1)], Direction::Undirected)?;
+    /// # let labels = Labels::Single { classes: 2, of: vec![0, 1] };
+    /// # let features = Features::dense(2, 1, vec![1.0f32, 2.0])?;
+    /// # let example = Example::new(graph, features, labels, [vec![0], vec![1], vec![]])?;
+    /// let of = |name: &str| Architecture::new(name.parse().unwrap(), &example).weights_per_edge();
+    /// assert_eq!((of("gat-go"), of("glcn"), of("gcn")), (8 + 8, 1, 0));
+    /// # Ok::<(), supergat_core::Error>(())
+    /// ```
+    pub fn weights_per_edge(&self) -> usize {
+        match self.model {
+            ModelKind::System(System::Glcn | System::NeuralSparse) => 1,
+            model if model.form().is_some() => (self.layers - 1) * self.heads + self.output_heads,
+            _ => 0,
+        }
     }
 
     /// Returns whether labels of training nodes are input.

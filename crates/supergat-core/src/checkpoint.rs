@@ -4,6 +4,7 @@
 use crate::architecture::Architecture;
 use crate::error::{Error, Result};
 use crate::model::Model;
+use crate::systems::Weights;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use std::collections::HashMap;
 
@@ -48,8 +49,11 @@ const READABLE: [&str; 2] = ["1", VERSION];
 pub struct Checkpoint {
     /// Kind and shape of the model.
     pub architecture: Architecture,
-    /// Network with its weights; `None` if the model is not a network. Metadata and lists then contain all of it.
+    /// Network with its weights; `None` if the model is not a network. Matrices, metadata and lists then contain all of
+    /// it.
     pub network: Option<Model<f32>>,
+    /// Weights of a model that is not a network, in the order of their names.
+    pub weights: Vec<Weights<f32>>,
     /// Further metadata, such as the names of the classes.
     pub metadata: HashMap<String, String>,
     /// Lists of numbers by name, such as the nodes of a split. Names must differ from those of parameters.
@@ -59,7 +63,7 @@ pub struct Checkpoint {
 impl Checkpoint {
     /// Creates the checkpoint of a network.
     pub fn of(network: Model<f32>, metadata: HashMap<String, String>, lists: HashMap<String, Vec<u32>>) -> Self {
-        Self { architecture: *network.architecture(), network: Some(network), metadata, lists }
+        Self { architecture: *network.architecture(), network: Some(network), weights: Vec::new(), metadata, lists }
     }
 
     /// Returns the bytes of a safetensors file. Equal checkpoints give equal bytes.
@@ -76,13 +80,17 @@ impl Checkpoint {
                 (p.name.clone(), Dtype::F32, p.shape.to_vec(), bytes)
             })
         });
+        let matrices = self.weights.iter().map(|Weights { name, shape, elements }| {
+            let bytes: Vec<u8> = elements.iter().flat_map(|v| v.to_le_bytes()).collect();
+            (name.clone(), Dtype::F32, shape.to_vec(), bytes)
+        });
         let mut lists: Vec<_> = self.lists.iter().collect();
         lists.sort_unstable();
         let lists = lists.into_iter().map(|(name, list)| {
             let bytes = list.iter().flat_map(|v| v.to_le_bytes()).collect();
             (name.clone(), Dtype::U32, vec![list.len()], bytes)
         });
-        let tensors: Vec<(String, Dtype, Vec<usize>, Vec<u8>)> = weights.chain(lists).collect();
+        let tensors: Vec<(String, Dtype, Vec<usize>, Vec<u8>)> = weights.chain(matrices).chain(lists).collect();
         let views = tensors.iter().map(|(name, dtype, shape, bytes)| {
             (name.as_str(), TensorView::new(*dtype, shape.clone(), bytes).expect("bytes of that shape"))
         });
@@ -112,14 +120,28 @@ impl Checkpoint {
             )?;
         let file = SafeTensors::deserialize(bytes).map_err(|e| refuse(format!("damaged safetensors file ({e})")))?;
         let network = architecture.model.is_network().then(|| read_network(architecture, &file)).transpose()?;
+        let weights = if network.is_none() { read_weights(&file) } else { Vec::new() };
         let lists = file.tensors().into_iter().filter(|(_, tensor)| tensor.dtype() == Dtype::U32);
         let lists = lists.map(|(name, tensor)| {
             let (numbers, _) = tensor.data().as_chunks::<4>();
             (name, numbers.iter().map(|b| u32::from_le_bytes(*b)).collect())
         });
         let lists = lists.collect();
-        Ok(Self { architecture, network, metadata, lists })
+        Ok(Self { architecture, network, weights, metadata, lists })
     }
+}
+
+/// Reads all matrices of numbers, in the order of their names.
+fn read_weights(file: &SafeTensors<'_>) -> Vec<Weights<f32>> {
+    let tensors = file.tensors().into_iter().filter(|(_, tensor)| tensor.dtype() == Dtype::F32);
+    let matrix = |(name, tensor): (String, TensorView<'_>)| {
+        let shape = tensor.shape().try_into().ok()?;
+        let (numbers, _) = tensor.data().as_chunks::<4>();
+        Some(Weights { name, shape, elements: numbers.iter().map(|b| f32::from_le_bytes(*b)).collect() })
+    };
+    let mut weights: Vec<_> = tensors.filter_map(matrix).collect();
+    weights.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+    weights
 }
 
 /// Reads the weights of a network. Those of the declared shapes must be in the file before memory is allocated for them.
@@ -209,9 +231,11 @@ mod tests {
     fn reads_models_that_are_not_networks() {
         let architecture = Architecture { model: ModelKind::LabelPropagation, ..*model().architecture() };
         let lists = HashMap::from([("known".to_owned(), vec![7])]);
-        let written = Checkpoint { architecture, network: None, metadata: HashMap::new(), lists };
+        let weights = vec![Weights { name: "graph.p".into(), shape: [1, 2], elements: vec![0.5, -1.0] }];
+        let written = Checkpoint { architecture, network: None, weights, metadata: HashMap::new(), lists };
         let read = Checkpoint::from_bytes(&written.to_bytes()).unwrap();
         assert!(read.architecture == architecture && read.network.is_none() && read.lists == written.lists);
+        assert_eq!(read.weights, written.weights);
     }
 
     #[test]

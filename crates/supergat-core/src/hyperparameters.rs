@@ -6,7 +6,7 @@
 use crate::blocks::{Norm, Residual};
 use crate::error::{Error, Result};
 use crate::kernels::{Activation, MAX_HEADS, MOST_CHOSEN};
-use crate::model_kind::ModelKind;
+use crate::model_kind::{ModelKind, System};
 use std::fmt;
 
 /// Description of a hyperparameter.
@@ -56,6 +56,14 @@ pub enum Group {
     Propagation,
     /// Number and shape of the trees of `trees`.
     Trees,
+    /// Graph learning of `glcn`.
+    GraphLearning,
+    /// Choice of neighbours of `neuralsparse`.
+    Sparsification,
+    /// Agreement and self-labelling of `gcn-gam` and `mlp-gam`.
+    Agreement,
+    /// Edges learned by `lds`.
+    EdgeLearning,
     /// Correct and Smooth, after the training of any model.
     CorrectAndSmooth,
 }
@@ -64,12 +72,17 @@ impl Group {
     /// Returns whether the hyperparameters of this group have an effect on a model.
     pub fn applies_to(self, model: ModelKind) -> bool {
         match self {
-            Self::Network | Self::Training | Self::EarlyStopping => model.is_network(),
+            Self::Network | Self::Training => model.has_epochs(),
+            Self::EarlyStopping => model.has_epochs() && !model.system().is_some_and(System::has_rounds),
             Self::SelfSupervision => model.is_self_supervised(),
             Self::Constraints => matches!(model, ModelKind::Constrained { .. }),
             Self::ClassConstraints => model == ModelKind::Constrained { by_classes: true },
             Self::Propagation => model == ModelKind::LabelPropagation,
             Self::Trees => model == ModelKind::Trees,
+            Self::GraphLearning => model == ModelKind::System(System::Glcn),
+            Self::Sparsification => model == ModelKind::System(System::NeuralSparse),
+            Self::Agreement => model.system().is_some_and(|system| system.classifier().is_some()),
+            Self::EdgeLearning => model == ModelKind::System(System::Lds),
             Self::CorrectAndSmooth => true,
         }
     }
@@ -84,6 +97,10 @@ impl Group {
             Self::EarlyStopping => "Early stopping",
             Self::Propagation => "Label propagation (label-propagation only)",
             Self::Trees => "Boosted trees (trees only)",
+            Self::GraphLearning => "Graph learning (glcn only)",
+            Self::Sparsification => "Choice of neighbours (neuralsparse only)",
+            Self::Agreement => "Graph Agreement Models (gcn-gam and mlp-gam only)",
+            Self::EdgeLearning => "Learned edges (lds only)",
             Self::CorrectAndSmooth => "Correct and Smooth",
         }
     }
@@ -265,7 +282,7 @@ const STEPS: (u64, u64) = (1, 1_000_000);
 const HEADS: (u64, u64) = (1, MAX_HEADS as u64);
 
 /// All hyperparameters, in the order of documentation and help texts. See [`Hyperparameter`] for an example.
-pub const HYPERPARAMETERS: [Hyperparameter; 54] = [
+pub const HYPERPARAMETERS: [Hyperparameter; 84] = [
     whole("layers", Group::Network, (1, 1000), 2, "Number of layers (L)"),
     by_attention(
         "hidden",
@@ -486,6 +503,178 @@ pub const HYPERPARAMETERS: [Hyperparameter; 54] = [
         (1, 4096),
         128,
         "Maximum number of columns per node; where there are more, trees read this number of principal components",
+    ),
+    whole(
+        "graph_hidden",
+        Group::GraphLearning,
+        (1, 1 << 16),
+        70,
+        "Number of projected features that the weights of links are learned from",
+    ),
+    number("graph_lr", Group::GraphLearning, Range::Positive, 0.005, "Learning rate of the weights of links (Adam)"),
+    number(
+        "lambda_graph",
+        Group::GraphLearning,
+        Range::NotNegative,
+        0.01,
+        "Weight of the loss of the learned graph: squared differences of linked nodes (lambda)",
+    ),
+    number(
+        "gamma_graph",
+        Group::GraphLearning,
+        Range::NotNegative,
+        0.01,
+        "Weight of the squared weights of links within the loss of the learned graph (gamma)",
+    ),
+    switch(
+        "graph_from_labels",
+        Group::GraphLearning,
+        true,
+        "Whether the weights of links learn from labels too, not from the loss of the graph alone",
+    ),
+    number("lr_decay", Group::GraphLearning, Range::Share, 0.9, "Factor of both learning rates after every 100 epochs"),
+    whole(
+        "sampled_neighbours",
+        Group::Sparsification,
+        (1, 1000),
+        5,
+        "Maximum number of neighbours that each node keeps (k)",
+    ),
+    whole(
+        "sampler_hidden",
+        Group::Sparsification,
+        (1, 1 << 16),
+        64,
+        "Number of hidden features of the scores of neighbours",
+    ),
+    number(
+        "temperature",
+        Group::Sparsification,
+        Range::Positive,
+        1.0,
+        "Temperature of the Gumbel-softmax in the first epoch (tau)",
+    ),
+    number(
+        "temperature_decay",
+        Group::Sparsification,
+        Range::NotNegative,
+        0.01,
+        "Rate at which the temperature falls with the epochs: exp(-rate * epoch) (r)",
+    ),
+    number(
+        "least_temperature",
+        Group::Sparsification,
+        Range::Positive,
+        0.05,
+        "Lowest temperature of the Gumbel-softmax",
+    ),
+    whole(
+        "agreement_hidden",
+        Group::Agreement,
+        (1, 1 << 16),
+        128,
+        "Number of hidden features of the model that says whether two nodes have the same class",
+    ),
+    number("agreement_lr", Group::Agreement, Range::Positive, 0.001, "Learning rate of the agreement model (Adam)"),
+    whole(
+        "agreement_steps",
+        Group::Agreement,
+        (1, MANY),
+        2000,
+        "Maximum number of training steps of the agreement model in each round",
+    ),
+    whole(
+        "agreement_edges",
+        Group::Agreement,
+        (1, MANY),
+        512,
+        "Number of links of each kind that the agreement loss samples in each step",
+    ),
+    number(
+        "lambda_ll",
+        Group::Agreement,
+        Range::NotNegative,
+        0.0,
+        "Weight of the agreement loss between labelled nodes (lambda_LL)",
+    ),
+    number(
+        "lambda_lu",
+        Group::Agreement,
+        Range::NotNegative,
+        100.0,
+        "Weight of the agreement loss between a labelled and an unlabelled node (lambda_LU)",
+    ),
+    number(
+        "lambda_uu",
+        Group::Agreement,
+        Range::NotNegative,
+        50.0,
+        "Weight of the agreement loss between unlabelled nodes (lambda_UU)",
+    ),
+    whole(
+        "self_labels",
+        Group::Agreement,
+        (0, MANY),
+        200,
+        "Maximum number of nodes that are labelled with their predicted class after each round (M)",
+    ),
+    number(
+        "self_label_certainty",
+        Group::Agreement,
+        Range::UnitInterval,
+        0.4,
+        "Smallest probability of a predicted class that becomes a label",
+    ),
+    switch(
+        "keep_class_shares",
+        Group::Agreement,
+        true,
+        "Whether new labels have the classes in the shares of the training nodes",
+    ),
+    whole(
+        "rounds",
+        Group::Agreement,
+        (1, 100_000),
+        30,
+        "Maximum number of rounds, the first one without agreement included; max_epochs limits each round",
+    ),
+    whole(
+        "round_patience",
+        Group::Agreement,
+        (1, MANY),
+        200,
+        "Number of epochs without a better validation metric after which a round ends",
+    ),
+    whole(
+        "similar_neighbours",
+        Group::EdgeLearning,
+        (0, 1000),
+        0,
+        "Number of nodes with the most similar features that each node is linked with at first; 0: the given links",
+    ),
+    number("edge_lr", Group::EdgeLearning, Range::NotNegative, 1.0, "Learning rate of the probabilities of links"),
+    whole(
+        "edge_steps",
+        Group::EdgeLearning,
+        (1, 100),
+        5,
+        "Number of steps between two updates of the probabilities of links, which their gradient passes through (tau)",
+    ),
+    whole("inner_steps", Group::EdgeLearning, (1, MANY), 400, "Maximum number of training steps in each epoch"),
+    whole(
+        "inner_patience",
+        Group::EdgeLearning,
+        (1, MANY),
+        20,
+        "Number of steps without a smaller training loss after which an epoch ends",
+    ),
+    whole("graph_samples", Group::EdgeLearning, (1, 1000), 16, "Number of sampled graphs of a prediction (S)"),
+    whole(
+        "outer_patience",
+        Group::EdgeLearning,
+        (1, MANY),
+        20,
+        "Number of epochs without a better validation metric after which training ends",
     ),
     switch(
         "correct_and_smooth",

@@ -10,7 +10,8 @@
 //! 2. [`Architecture`] and [`TrainConfig`] contain the hyperparameters, which [`hyperparameters`] describes.
 //! 3. [`Prepared`] validates examples and hyperparameters together. Its documentation has a complete example.
 //! 4. [`Trainer`] trains a [`Model`], which predicts classes and attention.
-//! 5. [`checkpoint`] saves and loads models; [`TrainState`] saves trainings and resumes them.
+//! 5. [`systems`] trains models that learn or choose the edges of the graph, beside a network.
+//! 6. [`checkpoint`] saves and loads models; [`TrainState`] saves trainings and resumes them.
 
 pub mod architecture;
 pub mod blocks;
@@ -37,6 +38,7 @@ pub mod random;
 pub mod sampling;
 pub mod session;
 pub mod stopwatch;
+pub mod systems;
 pub mod train;
 pub mod train_state;
 
@@ -52,7 +54,7 @@ pub use graph::{Direction, Graph};
 pub use kernels::{Activation, Form, Primitives, Real};
 pub use labels::Labels;
 pub use model::{EdgeValues, Model, Network, StepLoss};
-pub use model_kind::{Convolution, ModelKind};
+pub use model_kind::{Convolution, ModelKind, System};
 pub use order::NodeOrder;
 pub use prepared::{Prepared, Scorer};
 pub use session::Session;

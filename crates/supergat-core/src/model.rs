@@ -96,6 +96,10 @@ impl<D: Device> Network<D> {
     /// Creates a network with zero parameters on a device.
     pub fn zeros_on(device: &D, architecture: Architecture) -> Result<Self> {
         architecture.check()?;
+        if !architecture.model.is_network() {
+            let reason = "is not a network of layers, which this needs; choose another model".into();
+            return Err(Error::Hyperparameter { name: "model", value: architecture.model.to_string(), reason });
+        }
         let a = architecture;
         let mut layers = Vec::with_capacity(a.layers + 2);
         let mut input = HeadLayout::plain(a.input_width());
@@ -136,7 +140,7 @@ impl<D: Device> Network<D> {
                 ModelKind::Attention { form, .. } => attention(form, false)?,
                 ModelKind::Convolution(convolution) => Mixing::Convolution(convolution),
                 ModelKind::Mlp => Mixing::Identity,
-                ModelKind::LabelPropagation | ModelKind::Trees => unreachable!("refused above"),
+                ModelKind::System(_) | ModelKind::LabelPropagation | ModelKind::Trees => unreachable!("refused above"),
             };
             let layer = Layer::at(device, Site::layer(number, !layers.is_empty()), shape, mixing, blocks)?;
             input = layer.output.layout();
@@ -310,7 +314,7 @@ impl<D: Device> Network<D> {
         record: &mut D::Record,
     ) -> Result<()> {
         let example = context.number;
-        let Workspace { caches, scratch, label_gradient, labels } = workspace;
+        let Workspace { caches, scratch, label_gradient, labels } = &mut *workspace;
         let labels = labels.as_ref();
         let logits = &caches.last().expect("a network has layers").output;
         let place = Place { record, example };
@@ -319,6 +323,20 @@ impl<D: Device> Network<D> {
         let shown = shown.map(|nodes| (nodes, self.label_input(context).shown));
         let (problem, loss) = (context.problem, LabelLoss { focal_gamma: context.focal_gamma, shown });
         context.device.label_loss_backward(problem, logits, loss, label_gradient, &mut scratch.own, place)?;
+        self.backward_from_logits(context, lambda_e, workspace, record)
+    }
+
+    /// Computes the gradients of all parameters from the gradient of the logits, which is in the workspace.
+    pub(crate) fn backward_from_logits(
+        &mut self,
+        context: &Context<'_, D>,
+        lambda_e: Option<f64>,
+        workspace: &mut Workspace<D>,
+        record: &mut D::Record,
+    ) -> Result<()> {
+        let example = context.number;
+        let Workspace { caches, scratch, label_gradient, labels } = workspace;
+        let labels = labels.as_ref();
         for index in (0..self.layers.len()).rev() {
             let is_lost = self.borrow_values(index, caches);
             let (before, rest) = caches.split_at_mut(index);
@@ -406,6 +424,11 @@ impl<D: Device> Workspace<D> {
     /// Returns the logits of the last forward pass.
     pub(crate) fn logits(&self) -> &D::Numbers {
         &self.caches.last().expect("a network has layers").output
+    }
+
+    /// Sets the gradient of the logits, one row of classes per node.
+    pub(crate) fn set_logit_gradient(&mut self, device: &D, gradient: &[D::Number]) -> Result<()> {
+        device.upload(gradient, &mut self.label_gradient)
     }
 
     /// Returns the device's memory of backward passes, with the samples of the edge loss.

@@ -36,6 +36,8 @@ pub enum ModelKind {
     Convolution(Convolution),
     /// Multilayer perceptron, which ignores neighbours.
     Mlp,
+    /// A system: graph convolutions, and a part that learns or chooses the edges. It has its own training.
+    System(System),
     /// Label propagation: a baseline that is not a network.
     LabelPropagation,
     /// Gradient-boosted trees on the columns of a node and of its neighbours: a baseline that is not a network.
@@ -44,7 +46,7 @@ pub enum ModelKind {
 
 impl ModelKind {
     /// All model kinds.
-    pub const ALL: [Self; 19] = {
+    pub const ALL: [Self; 24] = {
         const fn of(form: Form, self_supervised: bool) -> ModelKind {
             ModelKind::Attention { form, self_supervised }
         }
@@ -66,12 +68,17 @@ impl ModelKind {
             Self::Convolution(Convolution::Sage),
             Self::Convolution(Convolution::SageRoot),
             Self::Mlp,
+            Self::System(System::Glcn),
+            Self::System(System::NeuralSparse),
+            Self::System(System::GcnGam),
+            Self::System(System::MlpGam),
+            Self::System(System::Lds),
             Self::LabelPropagation,
             Self::Trees,
         ]
     };
 
-    /// Returns whether models of this kind are networks, which the engine trains. Others are fitted without it.
+    /// Returns whether models of this kind are networks of layers, which [`crate::Trainer`] trains.
     ///
     /// ```
     /// use supergat_core::ModelKind;
@@ -79,7 +86,23 @@ impl ModelKind {
     /// assert!(!ModelKind::LabelPropagation.is_network() && !ModelKind::Trees.is_network());
     /// ```
     pub fn is_network(self) -> bool {
-        !matches!(self, Self::LabelPropagation | Self::Trees)
+        !matches!(self, Self::System(_) | Self::LabelPropagation | Self::Trees)
+    }
+
+    /// Returns the system, which [`crate::systems`] trains; `None` for all other models.
+    ///
+    /// ```
+    /// use supergat_core::ModelKind;
+    /// let [glcn, gcn] = ["glcn", "gcn"].map(|name| name.parse::<ModelKind>().unwrap());
+    /// assert!(glcn.system().is_some() && gcn.system().is_none() && !glcn.is_network());
+    /// ```
+    pub fn system(self) -> Option<System> {
+        if let Self::System(system) = self { Some(system) } else { None }
+    }
+
+    /// Returns whether models of this kind are trained in epochs, with learning rate, weight decay and dropout.
+    pub fn has_epochs(self) -> bool {
+        self.is_network() || self.system().is_some()
     }
 
     /// Returns the form of attention; `None` for networks without attention.
@@ -87,13 +110,13 @@ impl ModelKind {
         match self {
             Self::Attention { form, .. } => Some(form),
             Self::Constrained { .. } => Some(Form::Go),
-            Self::Convolution(_) | Self::Mlp | Self::LabelPropagation | Self::Trees => None,
+            Self::Convolution(_) | Self::Mlp | Self::System(_) | Self::LabelPropagation | Self::Trees => None,
         }
     }
 
-    /// Returns whether attention has terms of the features of edges.
+    /// Returns whether attention, or the choice of neighbours, has terms of the features of edges.
     pub fn reads_edge_features(self) -> bool {
-        matches!(self, Self::Attention { .. })
+        matches!(self, Self::Attention { .. } | Self::System(System::NeuralSparse))
     }
 
     /// Fails if networks of this kind do not read weights of edges although they have attention: those of CGAT.
@@ -128,6 +151,11 @@ impl fmt::Display for ModelKind {
             Self::Convolution(Convolution::Sage) => f.pad("sage"),
             Self::Convolution(Convolution::SageRoot) => f.pad("sage-root"),
             Self::Mlp => f.pad("mlp"),
+            Self::System(System::Glcn) => f.pad("glcn"),
+            Self::System(System::NeuralSparse) => f.pad("neuralsparse"),
+            Self::System(System::GcnGam) => f.pad("gcn-gam"),
+            Self::System(System::MlpGam) => f.pad("mlp-gam"),
+            Self::System(System::Lds) => f.pad("lds"),
             Self::LabelPropagation => f.pad("label-propagation"),
             Self::Trees => f.pad("trees"),
         }
@@ -175,4 +203,48 @@ pub enum Convolution {
     Sage,
     /// GraphSAGE with a separate weight for the node itself.
     SageRoot,
+}
+
+/// System: graph convolutions, and a part that learns or chooses the edges; see [`crate::systems`].
+///
+/// ```
+/// use supergat_core::{ModelKind, System};
+/// assert_eq!("glcn".parse(), Ok(ModelKind::System(System::Glcn)));
+/// assert_eq!(ModelKind::System(System::NeuralSparse).to_string(), "neuralsparse");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum System {
+    /// GLCN (Jiang et al. 2019): learns the weights of edges from differences of projected features.
+    Glcn,
+    /// NeuralSparse (Zheng et al. 2020) before a GCN: chooses a few neighbours of each node.
+    NeuralSparse,
+    /// GCN trained by Graph Agreement Models (Stretcu et al. 2019), which learn what nodes have the same class.
+    GcnGam,
+    /// Multilayer perceptron trained by Graph Agreement Models.
+    MlpGam,
+    /// LDS (Franceschi et al. 2019): learns the probability of every edge of a GCN.
+    Lds,
+}
+
+impl System {
+    /// Returns the network that Graph Agreement Models train; `None` for other systems.
+    ///
+    /// ```
+    /// use supergat_core::{Convolution, ModelKind, System};
+    /// assert_eq!(System::GcnGam.classifier(), Some(ModelKind::Convolution(Convolution::Gcn)));
+    /// assert_eq!(System::Lds.classifier(), None);
+    /// ```
+    pub fn classifier(self) -> Option<ModelKind> {
+        match self {
+            Self::GcnGam => Some(ModelKind::Convolution(Convolution::Gcn)),
+            Self::MlpGam => Some(ModelKind::Mlp),
+            Self::Glcn | Self::NeuralSparse | Self::Lds => None,
+        }
+    }
+
+    /// Returns whether a training consists of rounds, each of which trains a network from new weights. Such systems have
+    /// rules of their own for early stopping.
+    pub fn has_rounds(self) -> bool {
+        self.classifier().is_some() || self == Self::Lds
+    }
 }

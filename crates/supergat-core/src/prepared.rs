@@ -147,6 +147,12 @@ impl<D: Device> Prepared<D> {
         Ok(Self { device: device.clone(), examples, internal, problems, architecture, config, scorer: None })
     }
 
+    /// Prepares the same examples for another architecture.
+    pub(crate) fn with_architecture(&self, architecture: Architecture) -> Result<Self> {
+        let prepared = Self::on(&self.device, &self.examples, architecture, self.config)?;
+        Ok(Self { scorer: self.scorer.as_ref().map(|scorer| Scorer(Arc::clone(&scorer.0))), ..prepared })
+    }
+
     /// Computes the metrics of every epoch by a scorer.
     pub fn scored_by(mut self, scorer: Scorer<D::Number>) -> Self {
         self.scorer = Some(scorer);

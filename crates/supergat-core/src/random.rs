@@ -82,6 +82,22 @@ pub enum Purpose {
     LabelChoice = 25,
     /// Dropout of labels as input.
     LabelDropout = 26,
+    /// Neighbours that a system samples.
+    SampledNeighbours = 27,
+    /// Seeds of the rounds of GAM.
+    RoundSeed = 40,
+    /// Initial weights of agreement models.
+    AgreementWeights = 41,
+    /// Pairs of nodes that agreement models learn from.
+    AgreementPairs = 42,
+    /// Pairs of nodes held out for the choice of an agreement model.
+    AgreementHoldout = 43,
+    /// Sampled edges of the agreement loss.
+    AgreementEdges = 44,
+    /// Sampled graphs of LDS.
+    GraphSample = 45,
+    /// Halves of the validation nodes of LDS.
+    ValidationHalf = 46,
 }
 
 /// An endless sequence of random numbers with random access, identified by (seed, step, layer, purpose).

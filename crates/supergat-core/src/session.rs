@@ -2,6 +2,7 @@
 
 use crate::device::{Adam, Device, Place, Readings};
 use crate::error::{Error, Result};
+use crate::example::ExampleShape;
 use crate::layers::Attended;
 use crate::model::{Network, StepLoss, Workspace};
 use crate::prepared::Prepared;
@@ -103,6 +104,52 @@ impl<'p, D: Device> Session<'p, D> {
     /// Reads the logits of the last forward pass over an example: one row of classes per node.
     pub fn logits(&self, example: usize) -> Result<Vec<D::Number>> {
         self.network.logits(&self.prepared.context(example, None), &self.workspace)
+    }
+
+    /// Reads the logits of the last forward pass over an example into `out`. Allocates only if the nodes have another
+    /// order inside the engine.
+    pub fn read_logits(&self, example: usize, out: &mut [D::Number]) -> Result<()> {
+        let context = self.prepared.context(example, None);
+        self.prepared.device().download(self.workspace.logits(), out)?;
+        if let Some((order, _)) = context.given.order() {
+            out.copy_from_slice(&order.rows_to_outer(out, self.prepared.architecture().classes));
+        }
+        Ok(())
+    }
+
+    /// Computes the gradients of all parameters like [`Session::backward`], for another loss of the logits than that of
+    /// labels: `gradient` is its gradient by the logits of the last forward pass, one row of classes per node. The loss
+    /// of labels in the record remains that of the last [`Session::backward`].
+    ///
+    /// ```
+    /// # use supergat_core::{Architecture, Direction, Example, Features, Graph, Labels};
+    /// # use supergat_core::{Model, Prepared, Session, TrainConfig};
+    /// # let graph = Graph::from_edges(2, &[(0, 1)], Direction::Undirected)?;
+    /// # let features = Features::dense(2, 1, vec![1.0f32, 2.0])?;
+    /// # let labels = Labels::Single { classes: 2, of: vec![0, 1] };
+    /// # let example = Example::new(graph, features, labels, [vec![0], vec![1], vec![]])?;
+    /// let architecture = Architecture { dropout: 0.0, ..Architecture::new("gcn".parse().unwrap(), &example) };
+    /// let prepared = Prepared::new(&[example], architecture, TrainConfig::default())?;
+    /// let mut session = Session::new(&prepared, Model::zeros(architecture)?, 0, true)?;
+    /// session.forward(0, true)?;
+    /// // A loss that is the sum of all logits of class 0: the bias of that class has gradient 2, one per node.
+    /// session.backward_from(0, true, None, &[1.0, 0.0, 1.0, 0.0])?;
+    /// let bias = session.network().parameters().find(|p| p.name == "layer2.bias").unwrap();
+    /// assert_eq!(bias.gradient_to_rows(prepared.device())?, [2.0, 0.0]);
+    /// # Ok::<(), supergat_core::Error>(())
+    /// ```
+    pub fn backward_from(
+        &mut self,
+        example: usize,
+        training: bool,
+        lambda_e: Option<f64>,
+        gradient: &[D::Number],
+    ) -> Result<()> {
+        assert!(self.training, "the session was made for evaluation only");
+        let context = self.prepared.context(example, training.then_some(&self.clock));
+        let gradient = context.rows_to_internal(gradient, self.prepared.architecture().classes);
+        self.workspace.set_logit_gradient(self.prepared.device(), &gradient)?;
+        self.network.backward_from_logits(&context, lambda_e, &mut self.workspace, &mut self.record)
     }
 
     /// Computes the gradients of all parameters after a forward pass over the same example in the same step.

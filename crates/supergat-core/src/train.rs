@@ -1,6 +1,6 @@
 //! Training: full-batch Adam, validation after every epoch, choice of the best epoch, early stopping, resuming.
 
-use crate::config::{EarlyStop, Select};
+use crate::config::{EarlyStop, Select, TrainConfig};
 use crate::device::{Adam, Cpu, Device};
 use crate::error::{Error, Result};
 use crate::example::ExampleShape;
@@ -106,10 +106,7 @@ pub struct Trainer<'p, D: Device> {
     best: Vec<D::Numbers>,
     /// Recorded training step and evaluation of each example.
     recordings: Vec<[D::Recording; 2]>,
-    stopper: Option<Stopper>,
-    waiting: Waiting,
-    outcome: Option<Outcome>,
-    epoch: usize,
+    selection: Selection,
     /// Number of training steps, which is also the step of the clock.
     steps: u32,
 }
@@ -118,32 +115,16 @@ impl<'p, D: Device> Trainer<'p, D> {
     /// Starts a run with weights drawn from `seed`. All memory is allocated here.
     pub fn new(prepared: &'p Prepared<D>, seed: u64) -> Result<Self> {
         let (device, examples) = (prepared.device(), prepared.examples());
+        check_selection(prepared)?;
         let order: Vec<usize> = (0..examples.len()).filter(|&k| examples[k].split_sizes()[0] > 0).collect();
-        if order.is_empty() {
-            return Err(Error::EmptySplit { split: "training" });
-        }
-        if examples.iter().all(|example| example.split_sizes()[1] == 0) {
-            return Err(Error::EmptySplit { split: "validation" });
-        }
-        if let Some(select) = prepared.config().select.filter(|select| select.needs_scorer())
-            && prepared.scorer().is_none()
-        {
-            return Err(Error::Hyperparameter {
-                name: "select",
-                value: select.to_string(),
-                reason: "is not computed by this device; choose accuracy or loss".into(),
-            });
-        }
         let network = Network::on(device, *prepared.architecture(), seed)?;
         let session = Session::new(prepared, network, seed, true)?;
         let mut arena = Arena::allocating();
         let best = session.network().parameters().map(|p| device.numbers(p.stored(), &mut arena));
         let best = best.collect::<Result<_>>()?;
         let recordings = examples.iter().map(|_| Default::default()).collect();
-        let config = prepared.config();
-        let stopper = config.early_stop.map(|rule| Stopper::new(rule, config.max_epochs));
-        let waiting = Waiting::default();
-        Ok(Self { session, seed, order, best, recordings, stopper, waiting, outcome: None, epoch: 0, steps: 0 })
+        let selection = Selection::new(prepared.config());
+        Ok(Self { session, seed, order, best, recordings, selection, steps: 0 })
     }
 
     /// Runs the remaining epochs and restores the parameters of the best one. `observe` is called after every
@@ -170,8 +151,7 @@ impl<'p, D: Device> Trainer<'p, D> {
         self.session.network_mut().for_each_parameter(|parameter| {
             device.copy(best.next().expect("as many as parameters"), &mut parameter.value)
         })?;
-        let outcome = self.outcome.expect("at least one epoch was run");
-        let outcome = Outcome { epochs: self.epoch, interrupted, ..outcome };
+        let outcome = self.selection.outcome(interrupted);
         let mut logits = Vec::new();
         for example in 0..self.session.prepared().examples().len() {
             self.session.forward(example, false)?;
@@ -186,7 +166,7 @@ impl<'p, D: Device> Trainer<'p, D> {
         if self.is_finished() {
             return Ok(None);
         }
-        let epoch = self.epoch;
+        let epoch = self.selection.epoch;
         self.order.sort_unstable();
         Stream::new(self.seed, epoch as u32, 0, Purpose::GraphOrder).shuffle(&mut self.order);
         for k in 0..self.order.len() {
@@ -207,7 +187,7 @@ impl<'p, D: Device> Trainer<'p, D> {
         if !validation.loss.is_finite() {
             return Err(Error::Diverged { epoch, loss: validation.loss });
         }
-        let best = self.count(validation, test);
+        let best = self.selection.count(validation, test);
         if best {
             let device = self.session.prepared().device();
             let parameters = self.session.network().parameters();
@@ -218,29 +198,7 @@ impl<'p, D: Device> Trainer<'p, D> {
 
     /// Returns whether there are no further epochs.
     pub fn is_finished(&self) -> bool {
-        let stopped = self.stopper.as_ref().is_some_and(|stopper| stopper.stopped);
-        let config = self.session.prepared().config();
-        let tired = config.patience > 0 && self.waiting.epochs >= config.patience;
-        self.epoch >= config.max_epochs || stopped || tired
-    }
-
-    /// Counts an epoch with these scores, and returns whether it is the best one so far.
-    fn count(&mut self, validation: Score, test: Score) -> bool {
-        let epoch = self.epoch;
-        let select = self.session.prepared().config().select;
-        self.waiting.see(select, validation);
-        let best = self.outcome.is_none_or(|o| match select {
-            Some(Select::Loss) => validation.loss <= o.validation.loss,
-            _ => validation.metric >= o.validation.metric,
-        });
-        if best {
-            self.outcome = Some(Outcome { epochs: epoch + 1, best_epoch: epoch, validation, test, interrupted: false });
-        }
-        if let Some(stopper) = &mut self.stopper {
-            stopper.see(epoch, validation);
-        }
-        self.epoch += 1;
-        best
+        self.selection.is_finished()
     }
 
     /// Returns the state of the training after an epoch: everything that the following epochs depend on.
@@ -248,7 +206,7 @@ impl<'p, D: Device> Trainer<'p, D> {
     ///
     /// See [`TrainState`] for an example.
     pub fn state(&self, history: &[Epoch]) -> Result<TrainState<D::Number>> {
-        assert_eq!(history.len(), self.epoch, "one entry per epoch");
+        assert_eq!(history.len(), self.selection.epoch, "one entry per epoch");
         let prepared = self.session.prepared();
         let device = prepared.device();
         let part = |(parameter, best): (&Parameter<D>, &D::Numbers)| {
@@ -286,7 +244,7 @@ impl<'p, D: Device> Trainer<'p, D> {
             if trainer.is_finished() {
                 return Err(refused("it has epochs after the end of the training".into()));
             }
-            trainer.count(epoch.validation, epoch.test);
+            trainer.selection.count(epoch.validation, epoch.test);
         }
         let device = prepared.device();
         let mut best = trainer.best.iter_mut();
@@ -397,6 +355,75 @@ impl Waiting {
         } else {
             self.epochs += 1;
         }
+    }
+}
+
+/// Fails if no example has training or validation nodes, or if the metric that selects needs a scorer.
+pub(crate) fn check_selection<D: Device>(prepared: &Prepared<D>) -> Result<()> {
+    for (k, split) in ["training", "validation"].into_iter().enumerate() {
+        if prepared.examples().iter().all(|example| example.split_sizes()[k] == 0) {
+            return Err(Error::EmptySplit { split });
+        }
+    }
+    if let Some(select) = prepared.config().select.filter(|select| select.needs_scorer())
+        && prepared.scorer().is_none()
+    {
+        return Err(Error::Hyperparameter {
+            name: "select",
+            value: select.to_string(),
+            reason: "is not computed by this device; choose accuracy or loss".into(),
+        });
+    }
+    Ok(())
+}
+
+/// Choice of the best epoch, and early stopping.
+#[derive(Debug)]
+pub(crate) struct Selection {
+    select: Option<Select>,
+    max_epochs: usize,
+    stopper: Option<Stopper>,
+    patience: usize,
+    waiting: Waiting,
+    outcome: Option<Outcome>,
+    /// Number of epochs so far.
+    pub(crate) epoch: usize,
+}
+
+impl Selection {
+    pub(crate) fn new(config: &TrainConfig) -> Self {
+        let &TrainConfig { select, max_epochs, early_stop, patience, .. } = config;
+        let stopper = early_stop.map(|rule| Stopper::new(rule, max_epochs));
+        Self { select, max_epochs, stopper, patience, waiting: Waiting::default(), outcome: None, epoch: 0 }
+    }
+
+    /// Returns whether there are no further epochs.
+    pub(crate) fn is_finished(&self) -> bool {
+        let is_tired = self.patience > 0 && self.waiting.epochs >= self.patience;
+        self.epoch >= self.max_epochs || is_tired || self.stopper.as_ref().is_some_and(|stopper| stopper.stopped)
+    }
+
+    /// Counts an epoch with these scores, and returns whether it is the best one so far.
+    pub(crate) fn count(&mut self, validation: Score, test: Score) -> bool {
+        let epoch = self.epoch;
+        self.waiting.see(self.select, validation);
+        let best = self.outcome.is_none_or(|o| match self.select {
+            Some(Select::Loss) => validation.loss <= o.validation.loss,
+            _ => validation.metric >= o.validation.metric,
+        });
+        if best {
+            self.outcome = Some(Outcome { epochs: epoch + 1, best_epoch: epoch, validation, test, interrupted: false });
+        }
+        if let Some(stopper) = &mut self.stopper {
+            stopper.see(epoch, validation);
+        }
+        self.epoch += 1;
+        best
+    }
+
+    /// Returns the scores of the best epoch. Panics before the first one.
+    pub(crate) fn outcome(&self, interrupted: bool) -> Outcome {
+        Outcome { epochs: self.epoch, interrupted, ..self.outcome.expect("at least one epoch was run") }
     }
 }
 

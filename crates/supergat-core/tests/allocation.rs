@@ -5,11 +5,14 @@ mod common;
 
 use common::{ALL_FORMS, FORMS, Recipe, architecture, with_edges};
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use supergat_core::device::{Cluster, Partition, Share};
 use supergat_core::layers::{Boundary, Contrast};
 use supergat_core::peers::Alone;
+use supergat_core::systems::gam::{AgreementConfig, AgreementWeights, GamConfig, GamTrainer};
+use supergat_core::systems::{GlcnOptions, NeuralSparseOptions, Options, SystemTrainer};
 use supergat_core::{
     Activation, Architecture, Blocks, Device, EarlyStop, Example, Form, ModelKind, Norm, Prepared, Residual,
     TrainConfig, Trainer,
@@ -49,6 +52,66 @@ fn allocations<D: Device>(prepared: &Prepared<D>) -> usize {
         trainer.next_epoch().unwrap().unwrap();
     }
     ALLOCATIONS.load(Ordering::Relaxed) - before
+}
+
+fn systems_allocate_nothing(sparse: bool) {
+    let glcn = GlcnOptions {
+        graph_hidden: 10,
+        graph_lr: 0.01,
+        lambda_graph: 0.01,
+        gamma_graph: 0.01,
+        graph_from_labels: true,
+        lr_decay: 0.9,
+    };
+    let chosen = NeuralSparseOptions {
+        sampled_neighbours: 3,
+        sampler_hidden: 10,
+        temperature: 1.0,
+        temperature_decay: 0.01,
+        least_temperature: 0.1,
+    };
+    let recipe = Recipe { nodes: 600, edges: 4000, features: 30, sparse, ..Recipe::default() };
+    for options in [Options::Glcn(glcn), Options::NeuralSparse(chosen)] {
+        let example = recipe.build::<f32>();
+        let shape = Architecture::new(ModelKind::System(options.system()), &example);
+        let prepared = Prepared::new(&[example], shape, TrainConfig::default()).unwrap();
+        let mut trainer = SystemTrainer::new(&prepared, options, 0).unwrap();
+        let mut epochs = |count: usize| {
+            let before = ALLOCATIONS.load(Ordering::Relaxed);
+            (0..count).for_each(|_| assert!(trainer.next_epoch().unwrap().is_some()));
+            ALLOCATIONS.load(Ordering::Relaxed) - before
+        };
+        epochs(4);
+        assert_eq!(epochs(6), 0, "{options:?}: allocations in six epochs");
+    }
+}
+
+fn gam_allocates_between_rounds_only() {
+    let agreement = AgreementConfig { hidden: 10, lr: 0.01, batch: 16, patience: 20, max_steps: 20 };
+    let config = GamConfig {
+        agreement,
+        weights: AgreementWeights { labelled: 1.0, mixed: 1.0, unlabelled: 1.0 },
+        edges: 20,
+        new_labels: 20,
+        certainty: 0.0,
+        keep_shares: true,
+        rounds: 2,
+        round_patience: 10,
+        patience: 2,
+    };
+    let example = Recipe { nodes: 600, edges: 4000, features: 30, ..Recipe::default() }.build::<f32>();
+    let shape = Architecture::new("gcn".parse().unwrap(), &example);
+    let training = TrainConfig { max_epochs: 10, ..TrainConfig::default() };
+    let prepared = Prepared::new(&[example], shape, training).unwrap();
+    let (mut before, mut allocated) = (0, Vec::with_capacity(20));
+    let trained = GamTrainer::new(&prepared, config, 0).unwrap().run(|_| {
+        allocated.push(ALLOCATIONS.load(Ordering::Relaxed) - before);
+        before = ALLOCATIONS.load(Ordering::Relaxed);
+        ControlFlow::Continue(())
+    });
+    assert_eq!(trained.unwrap().outcome.epochs, 20);
+    // The first epochs of a round fill caches of the threads.
+    assert_eq!([&allocated[4..10], &allocated[14..]].concat(), [0; 12]);
 }
 
 #[test]
@@ -118,6 +181,12 @@ fn epochs_allocate_nothing() {
                 assert!(allocated <= grown, "{what}, divided graphs: {allocated} allocations in six epochs");
             }
         }
+    });
+    pool.install(|| {
+        for sparse in [false, true] {
+            systems_allocate_nothing(sparse);
+        }
+        gam_allocates_between_rounds_only();
     });
     // A separate test would run at the same time, and its allocations would be counted.
     common::repeat_on_lesser_instruction_sets(None);

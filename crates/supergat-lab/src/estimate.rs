@@ -107,7 +107,7 @@ pub fn estimate(
     let resources = resources.into().resolved();
     let architecture = settings.architecture(dataset);
     if !settings.model.is_network() {
-        return Ok(baseline(dataset, settings, seeds, &resources, (loaded, peak)));
+        return baseline(dataset, settings, seeds, &resources, (loaded, peak));
     }
     architecture.check()?;
     let parameters = architecture.parameter_bytes::<f32>();
@@ -150,15 +150,23 @@ fn baseline(
     seeds: usize,
     resources: &Resources,
     (loaded, peak): (u64, u64),
-) -> Estimate {
-    let workspace = match settings.model {
-        ModelKind::Trees => trees(dataset, settings, resources.threads),
-        _ => propagation(dataset),
+) -> Result<Estimate> {
+    let mut renumbered = 0;
+    let [parameters, workspace] = match settings.system() {
+        Some(options) => {
+            let prepared = prepare(dataset, settings)?;
+            renumbered = prepared.renumbered_bytes();
+            options.bytes(&prepared)?
+        }
+        None if settings.model == ModelKind::Trees => [0, trees(dataset, settings, resources.threads)],
+        None => [0, propagation(dataset)],
     };
     let runs_at_once = resources.threads.clamp(1, seeds.max(1)) as u64;
     let results = runs_at_once * (dataset.nodes() * dataset.classes() * size_of::<f32>()) as u64;
-    let peak = peak.max(loaded + runs_at_once * (workspace + RUN) + results + PROGRAM);
-    Estimate { loaded, parameters: 0, workspace, runs_at_once, results, peak, gpu: None }
+    // Each run of a system prepares the dataset, so each has its own copy with internal numbers.
+    let run = parameters + workspace + renumbered + RUN;
+    let peak = peak.max(loaded + runs_at_once * run + results + PROGRAM);
+    Ok(Estimate { loaded, parameters, workspace, runs_at_once, results, peak, gpu: None })
 }
 
 /// Returns the number of bytes of label propagation: links with values, and a few rows of numbers per node.
@@ -222,7 +230,7 @@ fn placed(example: &Example<f32>, architecture: &Architecture) -> u64 {
     let attributes = match architecture.model {
         ModelKind::Attention { .. } => all,
         ModelKind::Convolution(_) => 8 * weights_of_edges(example),
-        ModelKind::Constrained { .. } | ModelKind::Mlp | ModelKind::LabelPropagation | ModelKind::Trees => 0,
+        _ => 0,
     };
     let places = if architecture.reads_labels() { 4 * nodes } else { 0 };
     let other = example.bytes() - example.graph.bytes() - features.bytes() - all + nodes + places;
@@ -241,7 +249,7 @@ fn copies_for_gpu(example: &Example<f32>, architecture: &Architecture) -> u64 {
     let weights = match architecture.model {
         ModelKind::Attention { .. } => 4 * weights_of_edges(example),
         ModelKind::Convolution(_) => 8 * weights_of_edges(example),
-        ModelKind::Constrained { .. } | ModelKind::Mlp | ModelKind::LabelPropagation | ModelKind::Trees => 0,
+        _ => 0,
     };
     (4 * (example.graph.nodes() + example.graph.edges()) + sparse) as u64 + weights
 }

@@ -1,4 +1,4 @@
-//! Trained models: networks of the engine, and baselines that are not networks.
+//! Trained models: networks of the engine, and baselines and systems that are not networks.
 
 use crate::baselines::Baseline;
 use crate::known_labels::KnownLabels;
@@ -29,7 +29,7 @@ pub enum Fitted {
     Network(Model<f32>),
     /// A network that reads labels of training nodes as input, and these labels.
     Labelled(Model<f32>, InputLabels),
-    /// A model that is not a network.
+    /// A baseline or a system.
     Baseline(Baseline),
 }
 
@@ -104,9 +104,13 @@ impl Fitted {
     }
 
     /// Returns the coefficient and the edge logit of every edge and head of a graph, by its number in the dataset, for each
-    /// attention layer; nothing for models without attention.
+    /// attention layer. For systems, these are the learned weight and the score of every edge. Returns nothing for models
+    /// without attention.
     pub fn attention(&self, graph: usize, example: &Example<f32>) -> Result<Vec<EdgeValues<f32>>> {
-        self.network().map_or(Ok(Vec::new()), |model| model.attention(&*self.input(graph, example)?))
+        match self {
+            Self::Network(model) | Self::Labelled(model, _) => model.attention(&*self.input(graph, example)?),
+            Self::Baseline(baseline) => baseline.edges(example),
+        }
     }
 
     /// Returns the edge logit of each pair `[source, target]` of a graph, by its number in the dataset, as
@@ -139,7 +143,8 @@ impl Fitted {
             }
             Self::Baseline(baseline) => {
                 baseline.store(&mut metadata, &mut lists);
-                Checkpoint { architecture: *baseline.architecture(), network: None, metadata, lists }
+                let (architecture, weights) = (*baseline.architecture(), baseline.weights());
+                Checkpoint { architecture, network: None, weights, metadata, lists }
             }
         }
     }

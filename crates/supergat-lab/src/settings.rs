@@ -5,13 +5,18 @@ use serde_json::Value as Json;
 use std::sync::LazyLock;
 use supergat_core::hyperparameters::{HYPERPARAMETERS, Hyperparameter, Value};
 use supergat_core::layers::{Boundary, Contrast};
+use supergat_core::systems::gam::GamOptions;
+use supergat_core::systems::lds::LdsOptions;
+use supergat_core::systems::{GlcnOptions, NeuralSparseOptions, Options};
 use supergat_core::{
-    Activation, Architecture, Blocks, EarlyStop, Error, ModelKind, Norm, Residual, Select, TrainConfig,
+    Activation, Architecture, Blocks, EarlyStop, Error, ModelKind, Norm, Residual, Select, System, TrainConfig,
 };
 use supergat_data::Dataset;
 
 /// Published configurations by dataset, task and model.
 const PRESETS: &str = include_str!("presets.json");
+/// Settings of systems by model and dataset, with notes on where each number is from.
+const SYSTEM_PRESETS: &str = include_str!("system_presets.json");
 
 /// Model and hyperparameters of a run. With the dataset and the seed, they determine the result.
 ///
@@ -155,6 +160,96 @@ pub struct Settings {
     /// Maximum number of columns per node before principal components replace them; `trees` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tree_components: Option<usize>,
+    /// Number of projected features that the weights of links are learned from; `glcn` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graph_hidden: Option<usize>,
+    /// Learning rate of the weights of links; `glcn` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graph_lr: Option<f64>,
+    /// Weight of the loss of the learned graph; `glcn` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lambda_graph: Option<f64>,
+    /// Weight of the squared weights of links within the loss of the learned graph; `glcn` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gamma_graph: Option<f64>,
+    /// Whether the weights of links learn from labels too; `glcn` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graph_from_labels: Option<bool>,
+    /// Factor of both learning rates after every 100 epochs; `glcn` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lr_decay: Option<f64>,
+    /// Maximum number of neighbours that each node keeps; `neuralsparse` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampled_neighbours: Option<usize>,
+    /// Number of hidden features of the scores of neighbours; `neuralsparse` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampler_hidden: Option<usize>,
+    /// Temperature of the Gumbel-softmax in the first epoch; `neuralsparse` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f64>,
+    /// Rate at which the temperature falls; `neuralsparse` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature_decay: Option<f64>,
+    /// Lowest temperature; `neuralsparse` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub least_temperature: Option<f64>,
+    /// Number of hidden features of the agreement model; `gcn-gam` and `mlp-gam` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agreement_hidden: Option<usize>,
+    /// Learning rate of the agreement model; `gcn-gam` and `mlp-gam` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agreement_lr: Option<f64>,
+    /// Maximum number of training steps of the agreement model in each round; `gcn-gam` and `mlp-gam` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agreement_steps: Option<usize>,
+    /// Number of links of each kind that the agreement loss samples; `gcn-gam` and `mlp-gam` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agreement_edges: Option<usize>,
+    /// Weight of the agreement loss between labelled nodes; `gcn-gam` and `mlp-gam` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lambda_ll: Option<f64>,
+    /// Weight of the agreement loss between a labelled and an unlabelled node; `gcn-gam` and `mlp-gam` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lambda_lu: Option<f64>,
+    /// Weight of the agreement loss between unlabelled nodes; `gcn-gam` and `mlp-gam` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lambda_uu: Option<f64>,
+    /// Maximum number of nodes that are labelled after each round; `gcn-gam` and `mlp-gam` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub self_labels: Option<usize>,
+    /// Smallest probability of a predicted class that becomes a label; `gcn-gam` and `mlp-gam` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub self_label_certainty: Option<f64>,
+    /// Whether new labels have the classes in the shares of the training nodes; `gcn-gam` and `mlp-gam` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keep_class_shares: Option<bool>,
+    /// Maximum number of rounds; `gcn-gam` and `mlp-gam` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<usize>,
+    /// Number of epochs without improvement after which a round ends; `gcn-gam` and `mlp-gam` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round_patience: Option<usize>,
+    /// Number of similar nodes that each node is linked with at first; 0 for the given links; `lds` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub similar_neighbours: Option<usize>,
+    /// Learning rate of the probabilities of links; `lds` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edge_lr: Option<f64>,
+    /// Number of steps between two updates of the probabilities of links; `lds` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edge_steps: Option<usize>,
+    /// Maximum number of training steps in each epoch; `lds` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inner_steps: Option<usize>,
+    /// Number of steps without a smaller training loss after which an epoch ends; `lds` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inner_patience: Option<usize>,
+    /// Number of sampled graphs of a prediction; `lds` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graph_samples: Option<usize>,
+    /// Number of epochs without improvement after which training ends; `lds` only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outer_patience: Option<usize>,
     /// Whether predictions are corrected and smoothed; the following settings are present if they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correct_and_smooth: Option<bool>,
@@ -210,6 +305,7 @@ impl Settings {
         let switch = |name: &str| matches!(value(name), (_, Value::Switch(true)));
         let optional = |name: &str| value(name).0.then(|| number(name));
         let optional_whole = |name: &str| value(name).0.then(|| whole(name));
+        let optional_switch = |name: &str| value(name).0.then(|| switch(name));
         Self {
             model,
             layers: whole("layers"),
@@ -259,6 +355,36 @@ impl Settings {
             tree_column_share: optional("tree_column_share"),
             tree_patience: optional_whole("tree_patience"),
             tree_components: optional_whole("tree_components"),
+            graph_hidden: optional_whole("graph_hidden"),
+            graph_lr: optional("graph_lr"),
+            lambda_graph: optional("lambda_graph"),
+            gamma_graph: optional("gamma_graph"),
+            graph_from_labels: optional_switch("graph_from_labels"),
+            lr_decay: optional("lr_decay"),
+            sampled_neighbours: optional_whole("sampled_neighbours"),
+            sampler_hidden: optional_whole("sampler_hidden"),
+            temperature: optional("temperature"),
+            temperature_decay: optional("temperature_decay"),
+            least_temperature: optional("least_temperature"),
+            agreement_hidden: optional_whole("agreement_hidden"),
+            agreement_lr: optional("agreement_lr"),
+            agreement_steps: optional_whole("agreement_steps"),
+            agreement_edges: optional_whole("agreement_edges"),
+            lambda_ll: optional("lambda_ll"),
+            lambda_lu: optional("lambda_lu"),
+            lambda_uu: optional("lambda_uu"),
+            self_labels: optional_whole("self_labels"),
+            self_label_certainty: optional("self_label_certainty"),
+            keep_class_shares: optional_switch("keep_class_shares"),
+            rounds: optional_whole("rounds"),
+            round_patience: optional_whole("round_patience"),
+            similar_neighbours: optional_whole("similar_neighbours"),
+            edge_lr: optional("edge_lr"),
+            edge_steps: optional_whole("edge_steps"),
+            inner_steps: optional_whole("inner_steps"),
+            inner_patience: optional_whole("inner_patience"),
+            graph_samples: optional_whole("graph_samples"),
+            outer_patience: optional_whole("outer_patience"),
             correct_and_smooth: None,
             correct_alpha: None,
             correct_iterations: None,
@@ -348,6 +474,36 @@ impl Settings {
             tree_column_share: kept(self.tree_column_share, general.tree_column_share),
             tree_patience: kept(self.tree_patience, general.tree_patience),
             tree_components: kept(self.tree_components, general.tree_components),
+            graph_hidden: kept(self.graph_hidden, general.graph_hidden),
+            graph_lr: kept(self.graph_lr, general.graph_lr),
+            lambda_graph: kept(self.lambda_graph, general.lambda_graph),
+            gamma_graph: kept(self.gamma_graph, general.gamma_graph),
+            graph_from_labels: kept(self.graph_from_labels, general.graph_from_labels),
+            lr_decay: kept(self.lr_decay, general.lr_decay),
+            sampled_neighbours: kept(self.sampled_neighbours, general.sampled_neighbours),
+            sampler_hidden: kept(self.sampler_hidden, general.sampler_hidden),
+            temperature: kept(self.temperature, general.temperature),
+            temperature_decay: kept(self.temperature_decay, general.temperature_decay),
+            least_temperature: kept(self.least_temperature, general.least_temperature),
+            agreement_hidden: kept(self.agreement_hidden, general.agreement_hidden),
+            agreement_lr: kept(self.agreement_lr, general.agreement_lr),
+            agreement_steps: kept(self.agreement_steps, general.agreement_steps),
+            agreement_edges: kept(self.agreement_edges, general.agreement_edges),
+            lambda_ll: kept(self.lambda_ll, general.lambda_ll),
+            lambda_lu: kept(self.lambda_lu, general.lambda_lu),
+            lambda_uu: kept(self.lambda_uu, general.lambda_uu),
+            self_labels: kept(self.self_labels, general.self_labels),
+            self_label_certainty: kept(self.self_label_certainty, general.self_label_certainty),
+            keep_class_shares: kept(self.keep_class_shares, general.keep_class_shares),
+            rounds: kept(self.rounds, general.rounds),
+            round_patience: kept(self.round_patience, general.round_patience),
+            similar_neighbours: kept(self.similar_neighbours, general.similar_neighbours),
+            edge_lr: kept(self.edge_lr, general.edge_lr),
+            edge_steps: kept(self.edge_steps, general.edge_steps),
+            inner_steps: kept(self.inner_steps, general.inner_steps),
+            inner_patience: kept(self.inner_patience, general.inner_patience),
+            graph_samples: kept(self.graph_samples, general.graph_samples),
+            outer_patience: kept(self.outer_patience, general.outer_patience),
             ..self
         }
     }
@@ -373,6 +529,9 @@ impl Settings {
     /// Returns the published settings for a task: `node`, `link`, `attention`, `node-4-layer` or
     /// `attention-4-layer`.
     pub fn published_for(task: &str, dataset: &str, model: ModelKind) -> Option<Self> {
+        if model.system().is_some() {
+            return if task == "node" { Self::of_system(dataset, model) } else { None };
+        }
         static PARSED: LazyLock<Json> = LazyLock::new(|| serde_json::from_str(PRESETS).expect("checked by a test"));
         let entry = PARSED.get(dataset)?.get(task)?.get(model.to_string())?;
         let mut settings = Self::general(model);
@@ -423,6 +582,18 @@ impl Settings {
         Some(settings)
     }
 
+    /// Returns the settings of a system on a dataset, if there are any.
+    fn of_system(dataset: &str, model: ModelKind) -> Option<Self> {
+        static PARSED: LazyLock<Json> =
+            LazyLock::new(|| serde_json::from_str(SYSTEM_PRESETS).expect("checked by a test"));
+        let entry = PARSED.get(model.to_string())?.get(dataset)?.as_object()?;
+        let Json::Object(mut all) = serde_json::to_value(Self::general(model)).expect("plain numbers and names") else {
+            unreachable!("settings are a JSON object")
+        };
+        all.extend(entry.iter().map(|(name, value)| (name.clone(), value.clone())));
+        serde_json::from_value(Json::Object(all)).ok()
+    }
+
     /// Returns the architecture of the network for a dataset.
     pub fn architecture(&self, dataset: &Dataset) -> Architecture {
         Architecture {
@@ -456,10 +627,11 @@ impl Settings {
     /// Validates the settings for a dataset.
     pub fn check(&self, dataset: &Dataset) -> supergat_core::Result<()> {
         crate::baselines::check_available(self.model)?;
-        if self.model.is_network() {
+        if self.model.has_epochs() {
             self.training().check()?;
             self.architecture(dataset).check()?;
         }
+        self.system().map_or(Ok(()), |options| options.check())?;
         if self.correct_and_smooth == Some(true) && dataset.is_multi_label() {
             let reason = "needs nodes with one class each, and these may have several".into();
             return Err(Error::Hyperparameter { name: "correct_and_smooth", value: "true".into(), reason });
@@ -482,6 +654,56 @@ impl Settings {
             patience: whole(self.tree_patience, general.tree_patience),
             components: whole(self.tree_components, general.tree_components),
         }
+    }
+
+    /// Returns the options of a system, for models that are one.
+    pub(crate) fn system(&self) -> Option<Options> {
+        let general = Self::general(self.model);
+        macro_rules! all {
+            ($options:ident { $($name:ident),* }) => {
+                $options { $($name: self.$name.or(general.$name).expect("the model has it")),* }
+            };
+        }
+        Some(match self.model.system()? {
+            System::Glcn => Options::Glcn(all!(GlcnOptions {
+                graph_hidden,
+                graph_lr,
+                lambda_graph,
+                gamma_graph,
+                graph_from_labels,
+                lr_decay
+            })),
+            System::NeuralSparse => Options::NeuralSparse(all!(NeuralSparseOptions {
+                sampled_neighbours,
+                sampler_hidden,
+                temperature,
+                temperature_decay,
+                least_temperature
+            })),
+            System::GcnGam | System::MlpGam => Options::Gam(all!(GamOptions {
+                agreement_hidden,
+                agreement_lr,
+                agreement_steps,
+                agreement_edges,
+                lambda_ll,
+                lambda_lu,
+                lambda_uu,
+                self_labels,
+                self_label_certainty,
+                keep_class_shares,
+                rounds,
+                round_patience
+            })),
+            System::Lds => Options::Lds(all!(LdsOptions {
+                similar_neighbours,
+                edge_lr,
+                edge_steps,
+                inner_steps,
+                inner_patience,
+                graph_samples,
+                outer_patience
+            })),
+        })
     }
 
     /// Returns strength and number of the steps of label propagation.
@@ -587,6 +809,28 @@ mod tests {
         }
     }
 
+    /// Settings of systems are valid, and their sources are documented.
+    #[test]
+    fn systems_have_settings_for_the_citation_graphs() {
+        let all: Json = serde_json::from_str(SYSTEM_PRESETS).unwrap();
+        let systems = ModelKind::ALL.into_iter().filter(|model| model.system().is_some());
+        for model in systems {
+            let of_model = all[model.to_string()].as_object().unwrap();
+            assert!(of_model["notes"].as_array().is_some_and(|notes| !notes.is_empty()), "{model}");
+            for dataset in of_model.keys().filter(|name| *name != "notes") {
+                let settings = Settings::published(dataset, model).unwrap_or_else(|| panic!("{model} {dataset}"));
+                settings.training().check().unwrap();
+                settings.system().unwrap().check().unwrap();
+            }
+            // LDS cannot train on PubMed.
+            let graphs =
+                ["cora", "citeseer", "pubmed"].into_iter().filter(|name| model != kind("lds") || *name != "pubmed");
+            assert!(graphs.into_iter().all(|name| of_model.contains_key(name)), "{model}");
+            assert_eq!(Settings::published_for("link", "cora", model), None);
+        }
+        assert_eq!(Settings::published("cora", kind("glcn")).unwrap().hidden, 30);
+    }
+
     #[test]
     fn other_models_have_no_cgat_settings() {
         let names = |model| {
@@ -604,7 +848,8 @@ mod tests {
     #[test]
     fn every_hyperparameter_is_a_setting() {
         let table = supergat_core::hyperparameters::HYPERPARAMETERS;
-        for model in ["cgat-full-supervised", "supergat-mx", "label-propagation", "trees"].map(kind) {
+        let models = ["cgat-full-supervised", "supergat-mx", "label-propagation", "trees", "glcn", "neuralsparse"];
+        for model in models.map(kind) {
             let mut settings = Settings::general(model);
             let plain = settings;
             for switch in table.iter().filter_map(|h| h.group.switch()) {

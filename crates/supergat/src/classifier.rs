@@ -326,9 +326,10 @@ impl Classifier {
         })
     }
 
-    /// Returns the attention on all edges of a graph of the dataset. See [`Attention`] for an example.
+    /// Returns the attention on all edges of a graph of the dataset; for systems, the weights of edges that they learn or
+    /// choose. See [`Attention`] for an example.
     pub fn attention<'d>(&self, dataset: &'d Dataset, graph: usize) -> Result<Attention<'d>> {
-        if self.architecture().model.form().is_none() {
+        if self.architecture().weights_per_edge() == 0 {
             return Err(Error::NoAttention { model: self.model_name() });
         }
         let count = dataset.examples.len();

@@ -23,8 +23,15 @@ HYPERPARAMETERS = (
     "top_k", "negatives_per_edge", "lambda_g", "margin_g", "lambda_b", "margin_b", "early_stop",
     "early_stop_patience", "early_stop_window", "early_stop_loss_change", "early_stop_metric_change", "patience",
     "propagation_alpha", "propagation_iterations", "tree_count", "tree_lr", "tree_depth", "tree_l2", "tree_node_share",
-    "tree_column_share", "tree_patience", "tree_components", "correct_and_smooth", "correct_alpha", "correct_iterations",
-    "correct_scale", "smooth_alpha", "smooth_iterations", "correct_and_smooth_validation",
+    "tree_column_share", "tree_patience", "tree_components", "graph_hidden", "graph_lr", "lambda_graph", "gamma_graph",
+    "graph_from_labels", "lr_decay", "sampled_neighbours", "sampler_hidden", "temperature", "temperature_decay",
+    "least_temperature",
+    "agreement_hidden", "agreement_lr", "agreement_steps", "agreement_edges", "lambda_ll", "lambda_lu",
+    "lambda_uu", "self_labels", "self_label_certainty", "keep_class_shares", "rounds", "round_patience",
+    "similar_neighbours", "edge_lr", "edge_steps", "inner_steps", "inner_patience", "graph_samples",
+    "outer_patience",
+    "correct_and_smooth", "correct_alpha", "correct_iterations", "correct_scale",
+    "smooth_alpha", "smooth_iterations", "correct_and_smooth_validation",
 )
 
 
@@ -170,6 +177,66 @@ class SuperGATClassifier:
         Stop after this number of trees without a lower validation loss of the class.
     tree_components : int, optional
         Maximum number of columns per node; where there are more, trees read this number of principal components.
+    graph_hidden : int, optional
+        Number of projected features that the weights of links are learned from.
+    graph_lr : float, optional
+        Learning rate of the weights of links (Adam).
+    lambda_graph : float, optional
+        Weight of the loss of the learned graph: squared differences of linked nodes (lambda).
+    gamma_graph : float, optional
+        Weight of the squared weights of links within the loss of the learned graph (gamma).
+    graph_from_labels : bool, optional
+        Whether the weights of links learn from labels too, not from the loss of the graph alone.
+    lr_decay : float, optional
+        Factor of both learning rates after every 100 epochs.
+    sampled_neighbours : int, optional
+        Maximum number of neighbours that each node keeps (k).
+    sampler_hidden : int, optional
+        Number of hidden features of the scores of neighbours.
+    temperature : float, optional
+        Temperature of the Gumbel-softmax in the first epoch (tau).
+    temperature_decay : float, optional
+        Rate at which the temperature falls with the epochs: exp(-rate * epoch) (r).
+    least_temperature : float, optional
+        Lowest temperature of the Gumbel-softmax.
+    agreement_hidden : int, optional
+        Number of hidden features of the model that says whether two nodes have the same class.
+    agreement_lr : float, optional
+        Learning rate of the agreement model (Adam).
+    agreement_steps : int, optional
+        Maximum number of training steps of the agreement model in each round.
+    agreement_edges : int, optional
+        Number of links of each kind that the agreement loss samples in each step.
+    lambda_ll : float, optional
+        Weight of the agreement loss between labelled nodes (lambda_LL).
+    lambda_lu : float, optional
+        Weight of the agreement loss between a labelled and an unlabelled node (lambda_LU).
+    lambda_uu : float, optional
+        Weight of the agreement loss between unlabelled nodes (lambda_UU).
+    self_labels : int, optional
+        Maximum number of nodes that are labelled with their predicted class after each round (M).
+    self_label_certainty : float, optional
+        Smallest probability of a predicted class that becomes a label.
+    keep_class_shares : bool, optional
+        Whether new labels have the classes in the shares of the training nodes.
+    rounds : int, optional
+        Maximum number of rounds, the first one without agreement included; max_epochs limits each round.
+    round_patience : int, optional
+        Number of epochs without a better validation metric after which a round ends.
+    similar_neighbours : int, optional
+        Number of nodes with the most similar features that each node is linked with at first; 0: the given links.
+    edge_lr : float, optional
+        Learning rate of the probabilities of links.
+    edge_steps : int, optional
+        Number of steps between two updates of the probabilities of links, which their gradient passes through (tau).
+    inner_steps : int, optional
+        Maximum number of training steps in each epoch.
+    inner_patience : int, optional
+        Number of steps without a smaller training loss after which an epoch ends.
+    graph_samples : int, optional
+        Number of sampled graphs of a prediction (S).
+    outer_patience : int, optional
+        Number of epochs without a better validation metric after which training ends.
     correct_and_smooth : bool, optional
         Whether predictions are corrected and smoothed over links with the labels of training nodes.
     correct_alpha : float, optional
@@ -278,6 +345,36 @@ class SuperGATClassifier:
         tree_column_share: float | None = None,
         tree_patience: int | None = None,
         tree_components: int | None = None,
+        graph_hidden: int | None = None,
+        graph_lr: float | None = None,
+        lambda_graph: float | None = None,
+        gamma_graph: float | None = None,
+        graph_from_labels: bool | None = None,
+        lr_decay: float | None = None,
+        sampled_neighbours: int | None = None,
+        sampler_hidden: int | None = None,
+        temperature: float | None = None,
+        temperature_decay: float | None = None,
+        least_temperature: float | None = None,
+        agreement_hidden: int | None = None,
+        agreement_lr: float | None = None,
+        agreement_steps: int | None = None,
+        agreement_edges: int | None = None,
+        lambda_ll: float | None = None,
+        lambda_lu: float | None = None,
+        lambda_uu: float | None = None,
+        self_labels: int | None = None,
+        self_label_certainty: float | None = None,
+        keep_class_shares: bool | None = None,
+        rounds: int | None = None,
+        round_patience: int | None = None,
+        similar_neighbours: int | None = None,
+        edge_lr: float | None = None,
+        edge_steps: int | None = None,
+        inner_steps: int | None = None,
+        inner_patience: int | None = None,
+        graph_samples: int | None = None,
+        outer_patience: int | None = None,
         correct_and_smooth: bool | None = None,
         correct_alpha: float | None = None,
         correct_iterations: int | None = None,
@@ -349,6 +446,36 @@ class SuperGATClassifier:
         self.tree_column_share = tree_column_share
         self.tree_patience = tree_patience
         self.tree_components = tree_components
+        self.graph_hidden = graph_hidden
+        self.graph_lr = graph_lr
+        self.lambda_graph = lambda_graph
+        self.gamma_graph = gamma_graph
+        self.graph_from_labels = graph_from_labels
+        self.lr_decay = lr_decay
+        self.sampled_neighbours = sampled_neighbours
+        self.sampler_hidden = sampler_hidden
+        self.temperature = temperature
+        self.temperature_decay = temperature_decay
+        self.least_temperature = least_temperature
+        self.agreement_hidden = agreement_hidden
+        self.agreement_lr = agreement_lr
+        self.agreement_steps = agreement_steps
+        self.agreement_edges = agreement_edges
+        self.lambda_ll = lambda_ll
+        self.lambda_lu = lambda_lu
+        self.lambda_uu = lambda_uu
+        self.self_labels = self_labels
+        self.self_label_certainty = self_label_certainty
+        self.keep_class_shares = keep_class_shares
+        self.rounds = rounds
+        self.round_patience = round_patience
+        self.similar_neighbours = similar_neighbours
+        self.edge_lr = edge_lr
+        self.edge_steps = edge_steps
+        self.inner_steps = inner_steps
+        self.inner_patience = inner_patience
+        self.graph_samples = graph_samples
+        self.outer_patience = outer_patience
         self.correct_and_smooth = correct_and_smooth
         self.correct_alpha = correct_alpha
         self.correct_iterations = correct_iterations

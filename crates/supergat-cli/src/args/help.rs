@@ -100,6 +100,9 @@ Models:
   gat-go, gat-dp, gat-sd, gat-mx, gatv2                            attention, trained on labels only
   cgat, cgat-full-supervised                                       attention, constrained by margins
   gcn, gcn-incoming, sage, sage-root, mlp                          networks without attention
+  glcn, neuralsparse                                               gcn on learned weights of links, or on chosen neighbours
+  gcn-gam, mlp-gam                                                 gcn or mlp, trained by Graph Agreement Models
+  lds                                                              gcn on sampled graphs, whose links are learned
   label-propagation                                                no network: labels of training nodes, spread over links
   trees                                                            no network: boosted trees on columns of nodes and neighbours
   auto                                                             the model named by `supergat recommend`

@@ -227,7 +227,7 @@ pub struct PredictArgs {
     /// CSV file to write; overwritten if it exists [default: standard output]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// SVG file to draw the graph to, with nodes coloured by predicted class
+    /// SVG file to draw the graph to, with nodes coloured by predicted class; of neuralsparse, with chosen links only
     #[arg(long, value_name = "FILE")]
     pub picture: Option<PathBuf>,
     /// List only the N nodes with the highest probability of a class, without those of training and validation, and the

@@ -35,7 +35,7 @@ impl Ranking {
         let columns = ["node", "split", "label", &probability, "attends to"].map(Cow::from);
         let graph = several.then_some("graph".into());
         record(&mut table, [Cow::from("rank")].into_iter().chain(graph).chain(columns))?;
-        let attends = model.architecture().model.form().is_some();
+        let attends = model.architecture().weights_per_edge() > 0;
         let graphs = 0..if attends { dataset.examples.len() } else { 0 };
         let attention = graphs.map(|k| model.attention(dataset, k).map_err(io::Error::other));
         let attention = attention.collect::<io::Result<Vec<_>>>()?;

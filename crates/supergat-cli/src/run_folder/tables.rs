@@ -34,11 +34,7 @@ pub fn predictions(out: &mut dyn Write, dataset: &Dataset, predictions: &Predict
 
 /// Returns the number of rows that [`attention`] writes for a dataset with so many edges.
 pub fn attention_rows(edges: usize, a: &Architecture) -> usize {
-    if a.model.form().is_none() {
-        return 0;
-    }
-    let heads = (a.layers - 1) * a.heads + a.output_heads;
-    edges * heads
+    edges * a.weights_per_edge()
 }
 
 /// Writes a row per edge, layer and head: the links in the order of the dataset, then the self-loops.

@@ -20,6 +20,7 @@ pub use arguments::{
 };
 pub use cluster::{Cluster, ClusterProblem, ClusterRecord, ClusterScratch, Partition, Share, ShareEdges, ShareRows};
 pub use cpu::{Cpu, CpuProblem, CpuScratch};
+pub(crate) use cpu::{InputParts, Rows};
 pub use lists::{Lists, NoLoops};
 
 use crate::architecture::Architecture;

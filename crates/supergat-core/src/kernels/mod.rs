@@ -26,7 +26,7 @@ mod simd;
 mod sparse;
 mod top_k;
 
-pub use adam::Adam;
+pub use adam::{Adam, AdamGradient, adam_backward};
 pub use aggregate::{Aggregation, Slice};
 pub use attention::{
     Attention, AttentionV2, EdgeLoss, EdgeTerms, Gradient, GradientV2, OtherGradients, Others, STATE, score_sums,
@@ -46,7 +46,8 @@ pub use margin::{
 };
 pub use neighbours::{BlockRows, Neighbours};
 pub use output::{OutputGradient, sum_columns, sum_parts};
-pub use parts::{MOST_PARTS, Parts};
+pub(crate) use parts::{EdgeRows, PerPart, Rows};
+pub use parts::{MOST_PARTS, Parts, for_each_part};
 pub use primitives::Primitives;
 pub use samples::{REJECTED, for_each_pair, group_pairs, mark_sample, offer_pairs};
 pub(crate) use simd::prefetch;

@@ -110,6 +110,14 @@ impl Parts {
     }
 }
 
+/// Calls `work` for every element with its number, on all threads. Needs no allocation.
+pub fn for_each_part<T: Send>(items: &mut [T], work: &(dyn Fn(usize, &mut T) + Sync)) {
+    let count = items.len();
+    for_each_chunk(count, 1, Rows { data: items, width: 1 }, &|range, items| {
+        range.zip(items.data).for_each(|(number, item)| work(number, item));
+    });
+}
+
 /// A function that computes the outputs of a range of rows.
 type Work<'a, O> = &'a (dyn Fn(Range<usize>, O) + Sync);
 

@@ -104,6 +104,14 @@ impl<'a, D: Device> Context<'a, D> {
         }
     }
 
+    /// Returns rows of nodes in the order of the nodes inside the engine.
+    pub(crate) fn rows_to_internal<'r>(&self, rows: &'r [D::Number], width: usize) -> Cow<'r, [D::Number]> {
+        match self.given.order() {
+            None => rows.into(),
+            Some((order, _)) => order.rows_to_internal(rows, width).into(),
+        }
+    }
+
     /// Returns values of edges in the given order of edges.
     pub(crate) fn edges_to_outer(&self, values: Vec<D::Number>, width: usize) -> Vec<D::Number> {
         match self.given.order() {

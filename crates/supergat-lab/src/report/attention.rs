@@ -15,7 +15,7 @@ const MAX_BOXES: usize = 24;
 
 pub(super) fn add(report: Report, run: &Run<'_>) -> Result<Report> {
     let report = report.section("Attention");
-    if run.model.architecture().model.form().is_none() {
+    if run.model.architecture().weights_per_edge() == 0 {
         return Ok(report.text("This model has no attention."));
     }
     let graphs = selected_graphs(run);
@@ -64,8 +64,7 @@ fn entropies(run: &Run<'_>, graphs: &[usize]) -> Result<Vec<Vec<f64>>> {
 /// Returns the graphs whose attention is computed: those with test nodes, or all if there are none, up to
 /// [`MAX_COEFFICIENTS`].
 pub(super) fn selected_graphs(run: &Run<'_>) -> Vec<usize> {
-    let a = run.model.architecture();
-    let heads = (a.layers - 1) * a.heads + a.output_heads;
+    let heads = run.model.architecture().weights_per_edge();
     let mut seen = 0;
     let fits = |(_, edges): &(usize, usize)| {
         seen += edges * heads;

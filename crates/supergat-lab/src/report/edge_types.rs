@@ -26,7 +26,7 @@ pub(super) fn add(report: Report, run: &Run<'_>) -> Result<Report> {
         return Ok(report);
     };
     let graphs = selected_graphs(run);
-    if run.model.architecture().model.form().is_none() || graphs.is_empty() {
+    if run.model.architecture().weights_per_edge() == 0 || graphs.is_empty() {
         return Ok(report);
     }
     let (mut edges, mut uniform, mut layers) = (0.0, 0.0, Vec::new());

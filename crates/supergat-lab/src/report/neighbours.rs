@@ -16,7 +16,7 @@ const NEIGHBOURS: usize = 3;
 const MIN_DEGREE: usize = 3;
 
 pub(super) fn add(report: Report, run: &Run<'_>) -> Result<Report> {
-    if run.model.architecture().model.form().is_none() {
+    if run.model.architecture().weights_per_edge() == 0 {
         return Ok(report);
     }
     let Some((graph, nodes, wrong)) = chosen(run) else { return Ok(report) };

@@ -276,7 +276,7 @@ mod tests {
         assert_eq!(of("SuperGAT-SD").verdict, Verdict::Outside(1.2));
         assert_eq!(of("SuperGAT-SD").against_gat.unwrap().to_string(), "↓");
         assert_eq!((of("GAT").verdict, of("GAT").against_gat), (Verdict::Reprinted, None));
-        assert_eq!((of("LDS").verdict, of("LDS").wanted), (Verdict::Reprinted, 0));
+        assert_eq!((of("LDS").verdict, of("LDS").wanted), (Verdict::Reprinted, 4));
         lines.reverse();
         assert_eq!(table(&plan, &lines), reproduced, "the order of lines does not matter");
 

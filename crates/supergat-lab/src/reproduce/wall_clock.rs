@@ -39,7 +39,7 @@ impl WallClock {
 
     /// Returns the models timed by default: those of the paper that this program has, and SuperGAT-SD.
     pub fn models() -> Vec<String> {
-        [REFERENCE, "supergat-mx", "supergat-sd"].map(Into::into).into()
+        [REFERENCE, "gcn-gam", "supergat-mx", "supergat-sd"].map(Into::into).into()
     }
 
     /// Returns the number of runs that the paper timed per model and dataset.

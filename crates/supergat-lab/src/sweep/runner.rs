@@ -364,7 +364,9 @@ pub(crate) fn run_on_cpu(
         watch.after(epoch, flow)
     };
     let finished = match (&own, &ready.prepared) {
-        _ if !settings.model.is_network() => baselines::fit(own.as_ref().unwrap_or(&ready.dataset), settings, seed)?,
+        _ if !settings.model.is_network() => {
+            baselines::train(own.as_ref().unwrap_or(&ready.dataset), settings, seed, observe)?
+        }
         (None, Ok(Some(prepared))) => train(prepared, seed, observe)?,
         (None, Err(error)) => return Err(error.clone()),
         (own, _) => train(&prepare(own.as_ref().unwrap_or(&ready.dataset), settings)?, seed, observe)?,

@@ -37,6 +37,13 @@ fn known() -> Vec<Dimension> {
         dimension("tree_depth", Values::Whole(2, 10), false),
         dimension("tree_l2", Values::Between(0.01, 100.0), false),
         dimension("tree_column_share", Values::one_of(&[0.1, 0.2, 0.5, 1.0]), false),
+        dimension("lambda_graph", Values::Between(1e-4, 1.0), false),
+        dimension("graph_lr", Values::Between(1e-3, 0.1), false),
+        dimension("sampled_neighbours", Values::Whole(2, 15), false),
+        dimension("temperature_decay", Values::Between(1e-4, 0.1), false),
+        dimension("lambda_lu", Values::Between(0.1, 1000.0), false),
+        dimension("lambda_uu", Values::Between(0.05, 500.0), false),
+        dimension("edge_lr", Values::Between(0.01, 10.0), false),
         dimension("layers", Values::Whole(1, 10), true),
         dimension("hidden", Values::one_of(&[8_u64, 16, 32, 64, 128, 256]), true),
         dimension("heads", Values::one_of(&[1_u64, 2, 4, 8]), true),
@@ -191,9 +198,15 @@ fn check_searchable(hyperparameter: &'static Hyperparameter, text: &str) -> Resu
     let is_searchable = match hyperparameter.group {
         Group::Training => !["max_epochs", "checkpointing"].contains(&hyperparameter.name),
         Group::EarlyStopping | Group::CorrectAndSmooth => false,
-        Group::Network | Group::SelfSupervision | Group::Constraints | Group::ClassConstraints | Group::Propagation => {
-            true
-        }
+        Group::Network
+        | Group::SelfSupervision
+        | Group::Constraints
+        | Group::ClassConstraints
+        | Group::Propagation
+        | Group::GraphLearning
+        | Group::Sparsification => true,
+        Group::Agreement => !["rounds", "round_patience", "agreement_steps"].contains(&hyperparameter.name),
+        Group::EdgeLearning => !["inner_patience", "outer_patience"].contains(&hyperparameter.name),
         Group::Trees => hyperparameter.name != "tree_patience",
     };
     match is_searchable {
@@ -234,6 +247,7 @@ impl Dimension {
             MODEL => model.is_network(),
             "heads" | "output_heads" | "negative_slope" | "attention_dropout" => model.form().is_some(),
             "self_loops" | "separate_ego" => matches!(model, ModelKind::Attention { .. }),
+            "norm" | "residual" | "activation" | "input_layer" | "output_layer" if model.system().is_some() => false,
             name => Hyperparameter::named(name).is_some_and(|known| known.group.applies_to(model)),
         }
     }
@@ -262,6 +276,8 @@ mod tests {
         assert_eq!(of("gat-go", &[]), ["lambda_2"]);
         assert_eq!(of("gat-go", &["dropout", "lr"]), ["lambda_2", "lr", "dropout"]);
         assert_eq!(of("label-propagation", &["lr", "model"]), ["propagation_alpha"]);
+        assert_eq!(of("glcn", &["norm", "hidden"]), ["lambda_2", "lambda_graph", "graph_lr", "hidden"]);
+        assert_eq!(of("neuralsparse", &[]), ["lambda_2", "sampled_neighbours", "temperature_decay"]);
         assert_eq!(of("gat-go", &["norm", "layers", "self_loops"]), ["lambda_2", "layers", "norm", "self_loops"]);
         assert_eq!(of("gcn", &["heads", "layers", "separate_ego"]), ["lambda_2", "layers"]);
         assert_eq!(of("gat-go", &["model"]), ["model", "lambda_2", "lambda_e", "p_n", "p_e"]);

@@ -5,5 +5,6 @@ mod datasets;
 mod processes;
 mod published_statistics;
 mod recipe;
+mod rounds;
 mod sweep;
 mod tune;

@@ -53,7 +53,8 @@ pub fn run(args: &PredictArgs, peers: Arc<dyn Peers>) -> Result<ExitCode> {
         picture::check(&dataset)?;
     }
     if let Some(path) = &args.picture {
-        let text = picture::svg(&dataset, &model.model_name(), &predictions);
+        let chosen = picture::chosen(&dataset, &model)?;
+        let text = picture::svg(&dataset, &model.model_name(), &predictions, chosen.as_deref());
         files::replace(path, |out| out.write_all(text.as_bytes()))
             .map_err(|error| CliError::cannot_write(path, error))?;
     }

@@ -1,10 +1,11 @@
-//! Drawing of a graph (SVG): nodes are coloured by predicted class, more opaque with higher probability.
+//! Drawing of a graph (SVG): nodes are coloured by predicted class, more opaque with higher probability. Of a model that
+//! chooses neighbours, only chosen links are drawn.
 
 use crate::error::{CliError, Result};
 use std::fmt::Write as _;
-use supergat::engine::{Graph, Labels};
+use supergat::engine::{Graph, Labels, System};
 use supergat::numerics::layout::{MAX_NODES, layout};
-use supergat::{Dataset, Predictions};
+use supergat::{Classifier, Dataset, Predictions};
 use supergat_figure::{colour, escaped};
 
 const PAGE: f32 = 1000.0;
@@ -25,8 +26,19 @@ pub fn check(dataset: &Dataset) -> Result<()> {
     }
 }
 
-/// Draws the graph of a dataset with the predicted classes.
-pub fn svg(dataset: &Dataset, model: &str, predictions: &Predictions) -> String {
+/// Returns which edges a model that chooses neighbours keeps, in the order of the graph's incoming lists; `None` for other
+/// models.
+pub fn chosen(dataset: &Dataset, model: &Classifier) -> Result<Option<Vec<bool>>> {
+    if model.architecture().model.system() != Some(System::NeuralSparse) {
+        return Ok(None);
+    }
+    let attention = model.attention(dataset, 0)?;
+    let of_node = |node: usize| attention.of(node).into_iter().map(|edge| edge.coefficient > 0.0);
+    Ok(Some((0..dataset.examples[0].graph.nodes()).flat_map(of_node).collect()))
+}
+
+/// Draws the graph of a dataset with the predicted classes; `chosen` marks the edges that are drawn, if not all.
+pub fn svg(dataset: &Dataset, model: &str, predictions: &Predictions, chosen: Option<&[bool]>) -> String {
     let example = &dataset.examples[0];
     let classes = dataset.classes();
     let places: Vec<[f32; 2]> =
@@ -36,7 +48,7 @@ pub fn svg(dataset: &Dataset, model: &str, predictions: &Predictions) -> String 
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {height}\" font-family=\"sans-serif\" font-size=\"16\">\n\
          <rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n{}",
         PAGE + LEGEND,
-        links(&example.graph, &places)
+        links(&example.graph, &places, chosen)
     );
     let radius = (300.0 / (example.graph.nodes() as f32).sqrt()).clamp(2.5, 12.0);
     let mut counts = vec![0; classes];
@@ -59,13 +71,18 @@ pub fn svg(dataset: &Dataset, model: &str, predictions: &Predictions) -> String 
     text + &legend(dataset, model, &counts) + "</svg>\n"
 }
 
-fn links(graph: &Graph, places: &[[f32; 2]]) -> String {
+fn links(graph: &Graph, places: &[[f32; 2]], chosen: Option<&[bool]>) -> String {
+    // A link is drawn if it is chosen in one direction.
+    let edge = |source: usize, target: usize| {
+        let position = graph.position(source as u32, target as u32);
+        position.is_some_and(|position| chosen.is_none_or(|chosen| chosen[position]))
+    };
     let mut path = String::from("<path stroke=\"#888\" stroke-opacity=\"0.45\" stroke-width=\"1\" fill=\"none\" d=\"");
     for target in 0..graph.nodes() {
         for &source in graph.incoming().of(target) {
             let source = source as usize;
-            let drawn = source > target && graph.position(target as u32, source as u32).is_some();
-            if source != target && !drawn {
+            let drawn = source > target && edge(target, source);
+            if source != target && edge(source, target) && !drawn {
                 let ([a, b], [c, d]) = (places[source], places[target]);
                 let _ = write!(path, "M{a:.1} {b:.1}L{c:.1} {d:.1}");
             }
@@ -119,12 +136,24 @@ mod tests {
         let model = supergat::Classifier::builder().model("gat-go").max_epochs(1).fit(&dataset).unwrap();
         let predictions = model.predict(&dataset).unwrap();
         check(&dataset).unwrap();
-        let text = svg(&dataset, "gat-go", &predictions);
+        assert_eq!(chosen(&dataset, &model).unwrap(), None);
+        let text = svg(&dataset, "gat-go", &predictions, None);
         assert_eq!(text.matches("<title>").count(), 60);
         assert_eq!(text.matches('M').count(), (dataset.examples[0].graph.edges() - 60) / 2);
         assert!(text.contains("&lt;a &amp; &quot;b&quot;&gt; (") && text.ends_with("</svg>\n"));
-        assert_eq!(text, svg(&dataset, "gat-go", &predictions));
+        assert_eq!(text, svg(&dataset, "gat-go", &predictions, None));
         let large = supergat::data::load("random-graph:nodes=5001,degree=1,features=1").unwrap();
         assert!(check(&large).is_err());
+    }
+
+    #[test]
+    fn draws_chosen_links_only() {
+        let dataset = supergat::data::load("random-graph:nodes=60,degree=8,classes=3,features=2").unwrap();
+        let builder = Classifier::builder().model("neuralsparse").max_epochs(1);
+        let model = builder.set("sampled_neighbours", 1).unwrap().fit(&dataset).unwrap();
+        let kept = chosen(&dataset, &model).unwrap().unwrap();
+        let text = svg(&dataset, "neuralsparse", &model.predict(&dataset).unwrap(), Some(&kept));
+        let links = text.matches('M').count();
+        assert!((30..=60).contains(&links), "{links} links of 60 nodes with one chosen neighbour each");
     }
 }

@@ -56,7 +56,7 @@ pub fn run(args: &LabelAgreementArgs) -> Result<ExitCode> {
 /// Measures the model of a run.
 fn one_run(args: &LabelAgreementArgs, run: &Path) -> Result<ExitCode> {
     let saved = Classifier::load(run)?;
-    if saved.architecture().model.form().is_none() {
+    if saved.architecture().weights_per_edge() == 0 {
         let model = saved.architecture().model;
         return Err(CliError::usage(format!(
             "{}: {model} has no attention; name a run of a gat, supergat or cgat model",

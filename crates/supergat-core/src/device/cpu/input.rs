@@ -7,7 +7,7 @@ use std::ops::Range;
 
 /// Rows that a layer reads.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::device) enum Rows<'a, T> {
+pub(crate) enum Rows<'a, T> {
     /// Node features.
     Features(&'a Features<T>),
     /// Output of a hidden layer, including padding.
@@ -16,11 +16,11 @@ pub(in crate::device) enum Rows<'a, T> {
 
 /// Division of the work on one example's input among threads.
 #[derive(Debug, Clone)]
-pub(in crate::device) struct InputParts {
+pub(crate) struct InputParts {
     /// Division into equal numbers of rows.
-    pub(in crate::device) rows: Parts,
+    pub(crate) rows: Parts,
     /// Division into about equal numbers of stored features.
-    pub(in crate::device) features: Parts,
+    pub(crate) features: Parts,
     /// Divisions for weight gradients, where each part has its own copy of the weights: for features, and for
     /// the output of a hidden layer.
     copies: [Parts; 2],
@@ -28,12 +28,12 @@ pub(in crate::device) struct InputParts {
 
 impl InputParts {
     /// Divides the rows of `features`.
-    pub(in crate::device) fn new<T: Primitives>(features: &Features<T>) -> Self {
+    pub(crate) fn new<T: Primitives>(features: &Features<T>) -> Self {
         Self::of_rows(features, 0..features.rows())
     }
 
     /// Divides some of the rows of `features`.
-    pub(in crate::device) fn of_rows<T: Primitives>(features: &Features<T>, rows: Range<usize>) -> Self {
+    pub(crate) fn of_rows<T: Primitives>(features: &Features<T>, rows: Range<usize>) -> Self {
         let even = Parts::even(rows.clone(), 64);
         let hidden = Parts::for_copies(rows.clone(), |row| row as u64, 1);
         match features {
@@ -47,13 +47,13 @@ impl InputParts {
     }
 
     /// Returns the division for weight gradients of features.
-    pub(in crate::device) fn of_features(&self) -> &Parts {
+    pub(crate) fn of_features(&self) -> &Parts {
         &self.copies[0]
     }
 
     /// Returns the number of copies of the weights that the weight gradient of the first or a later layer
     /// needs.
-    pub(in crate::device) fn copies(&self, first: bool) -> usize {
+    pub(crate) fn copies(&self, first: bool) -> usize {
         match self.copies[usize::from(!first)].len() {
             0 | 1 => 0,
             copies => copies,
@@ -72,14 +72,7 @@ impl<'a, T: Primitives> Rows<'a, T> {
     }
 
     /// Computes `out = drop(X) W`.
-    pub(in crate::device) fn product(
-        &self,
-        parts: &Parts,
-        mask: Option<Mask<'_, T>>,
-        weight: &[T],
-        stride: usize,
-        out: &mut [T],
-    ) {
+    pub(crate) fn product(&self, parts: &Parts, mask: Option<Mask<'_, T>>, weight: &[T], stride: usize, out: &mut [T]) {
         match self {
             Self::Features(Features::Sparse(m)) => {
                 T::sparse_product(parts, entries(m), mask, weight, stride, out);
@@ -89,7 +82,7 @@ impl<'a, T: Primitives> Rows<'a, T> {
     }
 
     /// Computes the gradient of `W`, `drop(X)^T G`. Parts add up their sums in `copies`.
-    pub(in crate::device) fn weight_gradient(
+    pub(crate) fn weight_gradient(
         &self,
         parts: &InputParts,
         mask: Option<Mask<'_, T>>,

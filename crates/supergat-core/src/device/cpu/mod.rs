@@ -11,7 +11,7 @@ mod scratch;
 pub(in crate::device) use attention::clear_isolated;
 pub(in crate::device) use block::{RowSums, backward as block_backward, forward as block_forward};
 pub(in crate::device) use contrast::no_boundary;
-pub(in crate::device) use input::{InputParts, Rows};
+pub(crate) use input::{InputParts, Rows};
 pub use problem::CpuProblem;
 pub use scratch::CpuScratch;
 

@@ -1,0 +1,26 @@
+//! Learning Discrete Structures (LDS): a GCN, and the probability of every edge of its graph.
+//!
+//! Franceschi, Niepert, Pontil & He, "Learning Discrete Structures for Graph Neural Networks", ICML 2019.
+//!
+//! Two problems are solved together. The inner one trains the weights of a GCN of two layers by Adam, on a graph that is
+//! sampled anew in every step. The outer one changes the probabilities of edges so that the trained network has a smaller
+//! loss on one half of the validation nodes: after every few steps, its gradient is passed back through them
+//! (`hypergradient.rs`). The other half of the validation nodes selects the best epoch, which is one whole training of the
+//! weights, and stops early. Predictions are mean probabilities over several sampled graphs, which are stored with the
+//! model. So it predicts nodes of the graph that it was trained on.
+//!
+//! Time and memory grow with the square of the number of nodes.
+
+mod gcn;
+mod hypergradient;
+mod model;
+mod options;
+mod sampled;
+#[cfg(test)]
+mod tests;
+mod train;
+
+pub use model::LdsModel;
+pub use options::LdsOptions;
+pub use sampled::{EdgeProbabilities, MOST_NODES, SampledGraph};
+pub use train::{InitialGraph, LdsConfig, LdsTrained, LdsTrainer};
