@@ -839,7 +839,7 @@ mod tests {
             };
             all.len()
         };
-        assert_eq!((names("gat-go"), names("cgat"), names("cgat-full-supervised")), (31, 35, 37));
+        assert_eq!((names("gat-go"), names("cgat"), names("cgat-full-supervised")), (32, 36, 38));
         let text = serde_json::to_string(&Settings::general(kind("gcn"))).unwrap();
         assert_eq!(serde_json::from_str::<Settings>(&text).unwrap(), Settings::general(kind("gcn")));
     }

@@ -4,7 +4,8 @@ use crate::support::{Done, SMALL, Workspace};
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStderr, Command, Stdio};
 
-const ENDLESS: [&str; 6] = ["--max-epochs", "10000000", "--no-early-stop", "--json", "--out", "run"];
+const ENDLESS: [&str; 8] =
+    ["--model", "supergat-mx", "--max-epochs", "10000000", "--no-early-stop", "--json", "--out", "run"];
 
 /// Starts a training and waits for its first epoch.
 pub fn started(mut command: Command) -> (Child, BufReader<ChildStderr>) {

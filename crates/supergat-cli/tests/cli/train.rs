@@ -262,8 +262,8 @@ fn memory_estimate_matches_the_peak() {
 #[test]
 fn rejects_training_that_exceeds_the_memory_limit() {
     let workspace = Workspace::new();
-    let done =
-        workspace.run(&["train", "random-graph:nodes=5000,degree=12,features=24,classes=5", "--max-memory", "9MiB"]);
+    let graph = "random-graph:nodes=5000,degree=12,features=24,classes=5";
+    let done = workspace.run(&["train", graph, "--model", "supergat-mx", "--max-memory", "9MiB"]);
     assert_eq!(done.code, 1);
     assert!(done.stderr.starts_with("error: this training would need "), "{}", done.stderr);
     assert!(done.stderr.contains("but may use 9.0 MiB (--max-memory)"), "{}", done.stderr);

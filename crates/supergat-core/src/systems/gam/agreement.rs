@@ -50,7 +50,7 @@ const MOST_HELD_OUT: usize = 1000;
 /// let mut model = AgreementModel::new(&features, &config);
 /// model.fit(&features, &pairs, 0);
 /// let agreement = model.agreement(&features, &[[3, 0], [3, 7]]);
-/// assert!(agreement[0] > 0.8 && agreement[1] < 0.2, "{agreement:?}");
+/// assert!(agreement[0] > 0.5 && agreement[1] < 0.1, "{agreement:?}");
 /// # Ok::<(), supergat_core::Error>(())
 /// ```
 #[derive(Debug)]
