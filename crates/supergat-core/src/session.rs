@@ -134,7 +134,7 @@ impl<'p, D: Device> Session<'p, D> {
     /// session.forward(0, true)?;
     /// // A loss that is the sum of all logits of class 0: the bias of that class has gradient 2, one per node.
     /// session.backward_from(0, true, None, &[1.0, 0.0, 1.0, 0.0])?;
-    /// let bias = session.network().parameters().filter(|p| p.name.ends_with("bias")).last().unwrap();
+    /// let bias = session.network().parameters().filter(|p| p.name.ends_with(".b")).last().unwrap();
     /// assert_eq!(bias.gradient_to_rows(prepared.device())?, [2.0, 0.0]);
     /// # Ok::<(), supergat_core::Error>(())
     /// ```
