@@ -38,7 +38,7 @@ const EVALUATE_EVERY: usize = 10;
 /// Maximum number of held-out pairs.
 const MOST_HELD_OUT: usize = 1000;
 
-/// A model that says whether two nodes have the same class; see the [module](self) for the equations.
+/// A model that says whether two nodes have the same class.
 ///
 /// ```
 /// use supergat_core::systems::gam::{AgreementConfig, AgreementModel, Pairs};
