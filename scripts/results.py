@@ -26,6 +26,8 @@ STAGES = [
     ("redrawn", "real-world", "cora-ml,chameleon,photo", MODELS, "30"),
     ("cgat", "planetoid", "cora,citeseer", "gat-go,cgat", "100"),
     ("cgat", "planetoid", "pubmed", "gat-go,cgat", "10"),
+    ("systems", "planetoid", "cora,citeseer", "glcn,neuralsparse,gcn-gam,lds", "20"),
+    ("systems", "planetoid", "pubmed", "glcn,neuralsparse,gcn-gam", "5"),
     ("full-supervised", "full-supervised", "cora,citeseer,pubmed", "gat-go,supergat-mx,cgat-full-supervised", "10"),
     ("ppi", "ppi", "ppi", MODELS + ",cgat", "3"),
 ]
