@@ -118,8 +118,8 @@ impl<'p, D: Device> Session<'p, D> {
     }
 
     /// Computes the gradients of all parameters like [`Session::backward`], for another loss of the logits than that of
-    /// labels: `gradient` is its gradient by the logits of the last forward pass, one row of classes per node. The loss
-    /// of labels in the record remains that of the last [`Session::backward`].
+    /// labels: `gradient` is its gradient by the logits of the last forward pass, one row of classes per node. The
+    /// recorded loss of labels does not change.
     ///
     /// ```
     /// # use supergat_core::{Architecture, Direction, Example, Features, Graph, Labels};

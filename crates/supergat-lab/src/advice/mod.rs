@@ -103,7 +103,7 @@ pub enum AdviceEvent<'a> {
     Planned(&'a MeasuringPlan),
     /// A run finished an epoch.
     Epoch,
-    /// So many of so many runs have ended.
+    /// A run ended: number of ended runs, and of all runs.
     Run(usize, usize),
 }
 

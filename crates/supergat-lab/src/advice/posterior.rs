@@ -166,8 +166,8 @@ fn effects(means: &[f64], errors: &[f64], by_map: &[Option<f64>]) -> Vec<(f64, f
     means.iter().zip(errors).zip(by_map).map(effect).collect()
 }
 
-/// Returns the probability of every family to have the largest effect: the integral of its density times the probabilities
-/// that all others are smaller, by the midpoint rule.
+/// Returns the probability of every family that its effect is the largest. It is the integral over x of the density of
+/// the effect at x, times the probability that all other effects are below x. The midpoint rule computes it.
 fn chances(effects: &[(f64, f64)]) -> Vec<f64> {
     let normals: Vec<Normal> =
         effects.iter().filter_map(|&(mean, deviation)| Normal::new(mean, deviation).ok()).collect();

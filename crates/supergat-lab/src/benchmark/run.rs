@@ -26,7 +26,7 @@ pub enum BenchmarkEvent<'a> {
     Part(&'a str),
     /// A run finished an epoch.
     Epoch,
-    /// So many of so many runs of the current part have ended.
+    /// A run ended: number of ended runs, and of all runs of the current part.
     Run(usize, usize),
     /// The benchmark is late; this was left out.
     Late(&'a str),

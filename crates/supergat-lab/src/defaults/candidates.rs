@@ -28,6 +28,13 @@ const PATIENCE: usize = 100;
 pub struct Candidate {
     /// Name in tables.
     pub name: &'static str,
+    /// What differs from the general settings; `None` for the general settings themselves.
+    changes: Option<Changes>,
+}
+
+/// Settings of a candidate that differ from the general ones.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Changes {
     /// Number of hidden layers with a norm and a residual, before a linear output layer; `None` for two layers without
     /// them.
     blocks: Option<(usize, Norm)>,
@@ -36,16 +43,20 @@ pub struct Candidate {
     lambda_2: f64,
 }
 
-/// Candidates for networks. Other models have their general settings only. The first candidate is the general settings of the
-/// paper.
+const fn changed(name: &'static str, blocks: Option<(usize, Norm)>, [dropout, lr, lambda_2]: [f64; 3]) -> Candidate {
+    Candidate { name, changes: Some(Changes { blocks, dropout, lr, lambda_2 }) }
+}
+
+/// Candidates for networks: first the general settings, then others with their dropout, learning rate and weight decay.
+/// Models that are not networks have their general settings only.
 pub const CANDIDATES: [Candidate; 7] = [
-    Candidate { name: "general", blocks: None, dropout: 0.6, lr: 0.01, lambda_2: 5e-4 },
-    Candidate { name: "plain", blocks: None, dropout: 0.3, lr: 0.01, lambda_2: 5e-4 },
-    Candidate { name: "layer-2", blocks: Some((2, Norm::Layer)), dropout: 0.5, lr: 0.005, lambda_2: 5e-4 },
-    Candidate { name: "batch-2", blocks: Some((2, Norm::Batch)), dropout: 0.3, lr: 0.005, lambda_2: 5e-4 },
-    Candidate { name: "layer-4", blocks: Some((4, Norm::Layer)), dropout: 0.5, lr: 0.005, lambda_2: 5e-5 },
-    Candidate { name: "batch-4", blocks: Some((4, Norm::Batch)), dropout: 0.3, lr: 0.005, lambda_2: 5e-5 },
-    Candidate { name: "batch-8", blocks: Some((8, Norm::Batch)), dropout: 0.2, lr: 0.01, lambda_2: 0.0 },
+    Candidate { name: "general", changes: None },
+    changed("plain", None, [0.3, 0.01, 5e-4]),
+    changed("layer-2", Some((2, Norm::Layer)), [0.5, 0.005, 5e-4]),
+    changed("batch-2", Some((2, Norm::Batch)), [0.3, 0.005, 5e-4]),
+    changed("layer-4", Some((4, Norm::Layer)), [0.5, 0.005, 5e-5]),
+    changed("batch-4", Some((4, Norm::Batch)), [0.3, 0.005, 5e-5]),
+    changed("batch-8", Some((8, Norm::Batch)), [0.2, 0.01, 0.0]),
 ];
 
 impl Candidate {
@@ -57,10 +68,9 @@ impl Candidate {
     /// Returns the settings of a model.
     pub fn settings(&self, kind: ModelKind) -> Settings {
         let general = Settings::general(kind);
-        if !kind.is_network() || *self == CANDIDATES[0] {
+        let Some(Changes { blocks, dropout, lr, lambda_2 }) = self.changes.filter(|_| kind.is_network()) else {
             return general;
-        }
-        let Self { blocks, dropout, lr, lambda_2, .. } = *self;
+        };
         let common =
             Settings { dropout, lr, lambda_2, max_epochs: EPOCHS, early_stop: false, patience: PATIENCE, ..general };
         match blocks {

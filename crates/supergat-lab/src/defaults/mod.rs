@@ -1,4 +1,4 @@
-//! The study of defaults: which settings, and which family of models, for a graph that nobody has seen before?
+//! The study of defaults: which settings and which family of models suit a new graph?
 //!
 //! Many graphs, real ones and variants of them, are trained with every family and a few candidates for its default settings.
 //! Every decision is judged on a graph that it has not seen. Let `t(g, f, c, k)` be the test metric of family f with

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use supergat::data::Shares;
 
 const HELP: &str = "\
-Which settings, and which family of models, for a graph that nobody has seen before? Many graphs, real ones and variants of them (parts, \
-fewer labels, noisy links, noisy features, other labels), are trained with every family and a few candidates for its default settings. \
-Defaults, and rules that name a family, are always judged on a graph that was left out when they were chosen.
+Which settings and which family of models suit a new graph? Every family is trained on many graphs, with a few candidates for its \
+default settings. The graphs are real ones and variants of them: parts, fewer labels, noisy links, noisy features, other labels. Default \
+settings and rules are judged on graphs that were left out when they were chosen.
 
 Datasets that are not there are left out. Every finished run is a line of results.jsonl, so you can stop at any time with Ctrl-C and \
 resume with the same command. Results of several machines are joined by joining the lines of their results files.
