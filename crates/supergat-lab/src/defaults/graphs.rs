@@ -45,10 +45,10 @@ pub const GRAPHS: [(&str, &str, bool); 36] = [
     ("variant:nodes=3000,of=cs", FEW, false),
     ("variant:nodes=3000,of=physics", MANY, false),
     ("variant:nodes=3000,of=physics", FEW, false),
-    ("twitch-pt", MANY, false),
-    ("twitch-es", SOME, false),
-    ("variant:nodes=4000,of=facebook-pages", MANY, false),
-    ("variant:nodes=4000,of=facebook-pages", FEW, false),
+    ("variant:loss=0.5,of=cora-ml", SOME, false),
+    ("variant:nodes=3000,noise=1,of=physics", SOME, false),
+    ("variant:nodes=3000,of=crocodile", SOME, false),
+    ("variant:nodes=2500,of=computers", FEW, false),
     ("variant:nodes=4000,of=minesweeper", MANY, true),
     ("variant:nodes=4000,of=minesweeper", SOME, true),
     ("variant:noise=1,of=cora", SOME, false),
@@ -57,7 +57,7 @@ pub const GRAPHS: [(&str, &str, bool); 36] = [
     ("variant:feature-noise=1,of=citeseer", SOME, false),
     ("variant:nodes=3000,labels=merged,classes=2,of=cs", SOME, false),
     ("variant:labels=degree,classes=4,of=cora-ml", MANY, false),
-    ("variant:labels=degree,classes=4,of=twitch-pt", SOME, false),
+    ("variant:labels=degree,classes=4,of=chameleon-filtered", SOME, false),
 ];
 
 impl StudyGraph {

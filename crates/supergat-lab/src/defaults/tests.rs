@@ -58,6 +58,8 @@ fn usual_graphs_are_many_and_distinct() {
     names.dedup();
     assert_eq!(names.len(), graphs.len());
     for graph in &graphs {
+        let original = graph.source.rsplit("of=").next().unwrap();
+        assert!(supergat_data::registry::entry(original).is_some(), "{original} is no known dataset");
         assert!(graph.split(3).to_string().starts_with("random:") && graph.split(3) != graph.split(4));
     }
 }
