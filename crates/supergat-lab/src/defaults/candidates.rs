@@ -41,38 +41,68 @@ struct Changes {
     dropout: f64,
     lr: f64,
     lambda_2: f64,
+    /// Weight of the edge loss, and non-edges per edge.
+    self_supervision: [f64; 2],
 }
 
 const fn changed(name: &'static str, blocks: Option<(usize, Norm)>, [dropout, lr, lambda_2]: [f64; 3]) -> Candidate {
-    Candidate { name, changes: Some(Changes { blocks, dropout, lr, lambda_2 }) }
+    // Without blocks, the edge loss has its general weight.
+    let lambda_e = if blocks.is_some() { 0.1 } else { 1.0 };
+    Candidate { name, changes: Some(Changes { blocks, dropout, lr, lambda_2, self_supervision: [lambda_e, 0.5] }) }
 }
 
+const fn with_edge_loss(name: &'static str, of: Candidate, self_supervision: [f64; 2]) -> Candidate {
+    let Some(changes) = of.changes else { return of };
+    Candidate { name, changes: Some(Changes { self_supervision, ..changes }) }
+}
+
+const LAYER_2: Candidate = changed("layer-2", Some((2, Norm::Layer)), [0.5, 0.005, 5e-4]);
+
 /// Candidates for networks: first the general settings, then others with their dropout, learning rate and weight decay.
-/// Models that are not networks have their general settings only.
-pub const CANDIDATES: [Candidate; 7] = [
+/// Models that are not networks have their general settings only. The last two differ in the edge loss only, and are for
+/// self-supervised networks.
+pub const CANDIDATES: [Candidate; 9] = [
     Candidate { name: "general", changes: None },
     changed("plain", None, [0.3, 0.01, 5e-4]),
-    changed("layer-2", Some((2, Norm::Layer)), [0.5, 0.005, 5e-4]),
+    LAYER_2,
     changed("batch-2", Some((2, Norm::Batch)), [0.3, 0.005, 5e-4]),
     changed("layer-4", Some((4, Norm::Layer)), [0.5, 0.005, 5e-5]),
     changed("batch-4", Some((4, Norm::Batch)), [0.3, 0.005, 5e-5]),
     changed("batch-8", Some((8, Norm::Batch)), [0.2, 0.01, 0.0]),
+    with_edge_loss("edges-2", LAYER_2, [1.0, 0.5]),
+    with_edge_loss("pairs-2", LAYER_2, [1.0, 2.0]),
 ];
+/// Number of candidates that all networks have.
+const FOR_ALL: usize = 7;
 
 impl Candidate {
     /// Returns the candidates of a model.
     pub fn of(kind: ModelKind) -> &'static [Self] {
-        if kind.is_network() { &CANDIDATES } else { &CANDIDATES[..1] }
+        match (kind.is_network(), kind.is_self_supervised()) {
+            (true, true) => &CANDIDATES,
+            (true, false) => &CANDIDATES[..FOR_ALL],
+            (false, _) => &CANDIDATES[..1],
+        }
     }
 
     /// Returns the settings of a model.
     pub fn settings(&self, kind: ModelKind) -> Settings {
         let general = Settings::general(kind);
-        let Some(Changes { blocks, dropout, lr, lambda_2 }) = self.changes.filter(|_| kind.is_network()) else {
+        let Some(changes) = self.changes.filter(|_| kind.is_network()) else {
             return general;
         };
-        let common =
-            Settings { dropout, lr, lambda_2, max_epochs: EPOCHS, early_stop: false, patience: PATIENCE, ..general };
+        let Changes { blocks, dropout, lr, lambda_2, self_supervision: [lambda_e, p_n] } = changes;
+        let common = Settings {
+            dropout,
+            lr,
+            lambda_2,
+            lambda_e,
+            p_n,
+            max_epochs: EPOCHS,
+            early_stop: false,
+            patience: PATIENCE,
+            ..general
+        };
         match blocks {
             None => common,
             Some((layers, norm)) => Settings {
@@ -85,7 +115,6 @@ impl Candidate {
                 activation: Activation::Relu,
                 output_layer: true,
                 attention_dropout: false,
-                lambda_e: 0.1,
                 ..common
             },
         }

@@ -12,15 +12,16 @@
 //! measured(g, k)  = argmax over f of v(g, f, k)
 //! ```
 //!
-//! A rule names a family for a graph: always the same one, the measured one, or that of a small tree of decisions over
-//! traits of the graph, which is grown without the graph. Its regret is the difference to `best(g)`. It is significantly worse if a
-//! paired t-test over the splits says so at level 0.05.
+//! A rule names a family for a graph: always the same one, the measured one, the answer of `recommend`, or that of a small
+//! tree of decisions over traits of the graph, which is grown without the graph. Its regret is the difference to `best(g)`. It
+//! is significantly worse if a paired t-test over the splits says so at level 0.05.
 //!
 //! | file | content |
 //! |---|---|
 //! | `graphs.rs` | the graphs |
 //! | `candidates.rs` | families and candidates for their default settings |
 //! | `plan.rs` | the runs |
+//! | `recommended.rs` | what `recommend` says about every graph |
 //! | `traits.rs` | traits of a graph, measured by the runs |
 //! | `tree.rs` | small trees of decisions |
 //! | `table.rs` | results, defaults and rules |
@@ -29,6 +30,7 @@
 mod candidates;
 mod graphs;
 mod plan;
+mod recommended;
 pub mod sheet;
 mod table;
 mod traits;
@@ -37,6 +39,7 @@ mod tree;
 pub use candidates::{CANDIDATES, Candidate, FAMILIES};
 pub use graphs::{GRAPHS, StudyGraph};
 pub use plan::{DefaultsPlan, DefaultsTask};
+pub use recommended::RecommendTask;
 pub use table::{DefaultsStudy, FamilyDefaults, GraphResult, Rule, RuleResult};
 pub use traits::{TRAITS, Traits};
 pub use tree::{Decision, Tree};

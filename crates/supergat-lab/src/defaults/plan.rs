@@ -11,6 +11,9 @@ use serde_json::Value;
 use supergat_core::ModelKind;
 use supergat_data::Dataset;
 
+/// Family that every study has. Its runs measure the traits of a graph.
+pub(super) const PROPAGATION: &str = "label-propagation";
+
 /// The requested graphs and families.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DefaultsPlan {
@@ -29,11 +32,11 @@ impl DefaultsPlan {
         Self { graphs, families, splits }
     }
 
-    /// Returns all runs, graph by graph.
+    /// Returns all runs: the first split of all graphs, then the next.
     pub fn jobs(&self) -> Vec<Job> {
         let mut jobs = Vec::new();
-        for graph in &self.graphs {
-            for split in 0..self.splits {
+        for split in 0..self.splits {
+            for graph in &self.graphs {
                 for name in &self.families {
                     let count = self.candidates(name).len();
                     jobs.extend((0..count).filter_map(|candidate| self.job(graph, name, candidate, split)));
@@ -56,7 +59,7 @@ impl DefaultsPlan {
     }
 
     /// Returns a run.
-    fn job(&self, graph: &StudyGraph, name: &str, candidate: usize, split: u64) -> Option<Job> {
+    pub(super) fn job(&self, graph: &StudyGraph, name: &str, candidate: usize, split: u64) -> Option<Job> {
         let settings = self.settings(graph, name, candidate)?;
         Some(Job { source: graph.source.clone(), split: graph.split(split), settings, seed: split })
     }

@@ -12,6 +12,7 @@ use supergat_figure::Tone;
 fn name(rule: &Rule) -> String {
     match rule {
         Rule::Measured => "best on validation nodes".into(),
+        Rule::Recommended => "answer of recommend".into(),
         Rule::Recipe => "recipe of traits".into(),
         Rule::Always(family) => format!("always {family}"),
     }
@@ -53,7 +54,9 @@ pub fn defaults(study: &DefaultsStudy) -> Sheet {
     let names: Vec<&str> = CANDIDATES.iter().map(|candidate| candidate.name).collect();
     let rows = study.defaults.iter().filter(|found| found.regrets.len() > 1).map(|found| {
         let mut row = vec![found.family.clone(), found.chosen.into()];
-        row.extend(found.regrets.iter().map(|regret| format!("{regret:.2}")));
+        let regret =
+            |candidate: usize| found.regrets.get(candidate).map_or("-".into(), |regret| format!("{regret:.2}"));
+        row.extend((0..CANDIDATES.len()).map(regret));
         row.extend([format!("{:.2}", found.held_out), format!("{:.2} ({})", found.worst.0, found.worst.1)]);
         row.push(found.changes.to_string());
         (Tone::Plain, row)

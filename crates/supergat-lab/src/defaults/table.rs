@@ -1,12 +1,13 @@
 //! Results of the study: defaults of every family, and rules that name a family.
 
-use crate::defaults::candidates::Candidate;
+use crate::defaults::candidates::{Candidate, family};
 use crate::defaults::graphs::StudyGraph;
-use crate::defaults::plan::{DefaultsPlan, DefaultsTask};
+use crate::defaults::plan::{DefaultsPlan, DefaultsTask, PROPAGATION};
+use crate::defaults::recommended::RecommendTask;
 use crate::defaults::traits::{TRAITS, Traits};
 use crate::defaults::tree::{Case, Tree};
 use crate::statistics::{ALPHA, Interval, Summary, paired_t};
-use crate::sweep::{Record, ResultsFile, Status};
+use crate::sweep::{Record, ResultsFile, Status, Task};
 use serde::Serialize;
 use std::collections::HashMap;
 
@@ -37,6 +38,8 @@ pub struct GraphResult {
     pub traits: Vec<f64>,
     /// Results by family, in the order of the plan, and candidate.
     pub families: Vec<Vec<CandidateResult>>,
+    /// Answers of `recommend`, one per split; empty if a split has none.
+    pub recommended: Vec<String>,
 }
 
 /// Defaults of a family.
@@ -62,6 +65,8 @@ pub struct FamilyDefaults {
 pub enum Rule {
     /// The family with the best validation metric on the split.
     Measured,
+    /// The answer of `recommend` on the split, within seconds and without test nodes.
+    Recommended,
     /// The family of a tree of decisions over traits.
     Recipe,
     /// Always the same family.
@@ -169,16 +174,25 @@ impl DefaultsStudy {
                 Case { traits: graphs[graph].traits.clone(), costs }
             })
             .collect();
+        // An answer outside the families of the study counts as their worst.
+        let worst = |graph: usize| {
+            let cost = |family: &usize| cases[graph].costs[*family];
+            families.clone().max_by(|a, b| cost(a).total_cmp(&cost(b))).unwrap_or(0)
+        };
         let named = |rule: &Rule, graph: usize, split: usize| match rule {
             Rule::Always(name) => plan.families.iter().position(|family| family == name).unwrap_or(0),
             Rule::Measured => {
                 let validation = |family: &usize| of(graph, *family).validation.values[split];
                 families.clone().rev().max_by(|a, b| validation(a).total_cmp(&validation(b))).unwrap_or(0)
             }
+            Rule::Recommended => answered(plan, &graphs[graph].recommended[split]).unwrap_or_else(|| worst(graph)),
             Rule::Recipe => held_out_tree(&cases, graph).map_or(0, |tree| tree.option(&cases[graph].traits)),
         };
         let always = plan.families.iter().cloned().map(Rule::Always);
-        let judged = [Rule::Measured, Rule::Recipe].into_iter().chain(always).filter(|_| !all.is_empty());
+        let has_answers = graphs.iter().all(|graph| !graph.recommended.is_empty());
+        let recommended = Some(Rule::Recommended).filter(|_| has_answers);
+        let judged = [Rule::Measured, Rule::Recipe].into_iter().chain(recommended).chain(always);
+        let judged = judged.filter(|_| !all.is_empty());
         let rules = judged.map(|rule| {
             let (mut regrets, mut worse) = (Vec::new(), Vec::new());
             for &graph in &all {
@@ -241,6 +255,12 @@ fn held_out_tree(cases: &[Case], graph: usize) -> Option<Tree> {
     Tree::grow(&others, DEPTH)
 }
 
+/// Returns the family of a recommended model.
+fn answered(plan: &DefaultsPlan, model: &str) -> Option<usize> {
+    let is_answer = |name: &String| family(name).is_some_and(|(_, kind)| kind.to_string() == model);
+    plan.families.iter().position(is_answer)
+}
+
 /// Returns the regrets of the candidates of a family on a graph.
 fn regrets(graph: &GraphResult, family: usize) -> Vec<f64> {
     let means: Vec<f64> = graph.families[family].iter().map(|candidate| candidate.test.mean).collect();
@@ -292,30 +312,34 @@ fn gain(graph: &StudyGraph, with: &CandidateResult, without: &CandidateResult) -
     }
 }
 
-/// Records of the study by graph, settings and split.
+/// Records of the study by task, graph, settings and split.
 struct Records<'a> {
-    found: HashMap<(&'a str, String, String), &'a Record>,
+    found: HashMap<(&'a str, &'a str, String, String), &'a Record>,
+    /// Tasks that ask for recommendations: by accuracy, and by AUROC.
+    recommend: [RecommendTask; 2],
 }
 
 impl<'a> Records<'a> {
     fn new(results: &'a ResultsFile) -> Self {
         let mut found: HashMap<_, &Record> = HashMap::new();
-        for record in results.records().filter(|record| record.task == DefaultsTask::NAME && record.test().is_some()) {
+        for record in results.records().filter(|record| record.test().is_some()) {
             let settings = serde_json::to_string(&record.settings).expect("settings are an object");
-            let kept = found.entry((record.dataset.as_str(), record.split.clone(), settings)).or_insert(record);
+            let name = (record.task.as_str(), record.dataset.as_str(), record.split.clone(), settings);
+            let kept = found.entry(name).or_insert(record);
             if record.is_better_than(kept) {
                 *kept = record;
             }
         }
-        Self { found }
+        Self { found, recommend: [false, true].map(RecommendTask::new) }
     }
 
     /// Returns the results of a graph; `None` if a run is missing.
     fn graph(&self, plan: &DefaultsPlan, graph: &StudyGraph) -> Option<GraphResult> {
-        let run = |name: &str, candidate: usize, split: u64| {
+        let of_task = |task: &str, name: &str, candidate: usize, split: u64| {
             let settings = serde_json::to_string(&plan.settings(graph, name, candidate)?).ok()?;
-            self.found.get(&(graph.source.as_str(), graph.split(split).to_string(), settings)).copied()
+            self.found.get(&(task, graph.source.as_str(), graph.split(split).to_string(), settings)).copied()
         };
+        let run = |name: &str, candidate: usize, split: u64| of_task(DefaultsTask::NAME, name, candidate, split);
         let candidate = |name: &String, number: usize| {
             let runs: Vec<&Record> = (0..plan.splits).map(|split| run(name, number, split)).collect::<Option<_>>()?;
             let scores = runs.iter().map(|record| match &record.status {
@@ -333,7 +357,7 @@ impl<'a> Records<'a> {
         };
         let family = |name: &String| (0..plan.candidates(name).len()).map(|number| candidate(name, number)).collect();
         let families: Vec<Vec<CandidateResult>> = plan.families.iter().map(family).collect::<Option<_>>()?;
-        let traits: Traits = run("label-propagation", 0, 0)?.measured()?;
+        let traits: Traits = run(PROPAGATION, 0, 0)?.measured()?;
         // What a model gains over the largest class on validation nodes, at best; AUROC of the largest class is 0.5.
         let base = if graph.auroc { 0.5 } else { traits.largest_class };
         let signal = |name: &str| {
@@ -341,8 +365,11 @@ impl<'a> Records<'a> {
             let means = place.map(|place| families[place].iter().map(|found| found.validation.mean));
             means.map_or(0.0, |means| means.fold(f64::NEG_INFINITY, f64::max) / 100.0 - base)
         };
-        let traits = traits.values([signal("mlp"), signal("label-propagation")]).to_vec();
+        let traits = traits.values([signal("mlp"), signal(PROPAGATION)]).to_vec();
         debug_assert_eq!(traits.len(), TRAITS.len());
-        Some(GraphResult { graph: graph.clone(), traits, families })
+        let task = self.recommend[usize::from(graph.auroc)].name();
+        let answer = |split| of_task(task, PROPAGATION, 0, split).and_then(Record::measured);
+        let recommended: Option<Vec<String>> = (0..plan.splits).map(answer).collect();
+        Some(GraphResult { graph: graph.clone(), traits, families, recommended: recommended.unwrap_or_default() })
     }
 }

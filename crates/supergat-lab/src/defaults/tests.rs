@@ -126,6 +126,41 @@ fn rules_are_compared_with_the_best_family() {
     );
 }
 
+/// The recommendation is asked for on one graph, and forged on another, where it names a model outside the study.
+#[test]
+fn recommendations_are_judged_like_rules() {
+    let plan = DefaultsPlan { splits: 2, ..plan(2, &["label-propagation", "mlp", "gcn"]) };
+    let (_folder, mut results) = forged(&plan, |_, name, _, split| {
+        let metric = if name == "mlp" { 0.6 } else { 0.7 } + 0.001 * split as f64;
+        [metric, metric]
+    });
+    assert!(DefaultsStudy::new(&plan, &results).rules.iter().all(|found| found.rule != Rule::Recommended));
+    assert!(RecommendTask::new(true).jobs(&plan).is_empty());
+    let mut task = RecommendTask::new(false);
+    task.seconds = 1.0;
+    let jobs = task.jobs(&plan);
+    let (asked, forged): (Vec<_>, Vec<_>) = jobs.into_iter().partition(|job| job.source == plan.graphs[0].source);
+    assert_eq!((asked.len(), forged.len()), (2, 2));
+    run_task_sweep(&task, asked, &mut results, 2, |_, _| ControlFlow::Continue(())).unwrap();
+    for job in forged {
+        let line = crate::sweep::line_of(&job, Score { loss: 0.5, metric: 0.5 }, 0.5);
+        let record: Record = serde_json::from_str(&line).unwrap();
+        let Status::Ok { metric, train, validation, test, epochs, best_epoch, .. } = record.status else {
+            unreachable!()
+        };
+        let measured = serde_json::Value::from("supergat-dp");
+        let status = Status::Ok { metric, train, validation, test, epochs, best_epoch, measured };
+        let (task, dataset) = (task.name().to_owned(), job.source.clone());
+        results.append(Record { task, dataset, status, ..record }).unwrap();
+    }
+    let study = DefaultsStudy::new(&plan, &results);
+    let answers = &study.graphs[0].recommended;
+    assert!(answers.len() == 2 && answers.iter().all(|name| name.parse::<supergat_core::ModelKind>().is_ok()));
+    let rule = study.rules.iter().find(|found| found.rule == Rule::Recommended).unwrap();
+    assert!((rule.regrets[1] - 10.0).abs() < 1e-9 && rule.worse[1], "{rule:?}");
+    assert!(csv(&sheet::rules(&study)).contains("answer of recommend"));
+}
+
 #[test]
 fn gains_are_those_of_the_same_attention() {
     let plan = plan(10, &["label-propagation", "gat-mx", "supergat-mx"]);

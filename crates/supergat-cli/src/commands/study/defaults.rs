@@ -8,9 +8,11 @@ use crate::output::{self, SCHEMA};
 use crate::{process, sweep};
 use serde::Serialize;
 use std::process::ExitCode;
-use supergat::lab::defaults::{DefaultsPlan, DefaultsStudy, DefaultsTask, FAMILIES, Rule, StudyGraph, sheet};
+use supergat::lab::defaults::{
+    DefaultsPlan, DefaultsStudy, DefaultsTask, FAMILIES, RecommendTask, Rule, StudyGraph, sheet,
+};
 use supergat::lab::sheet::{Sheet, csv, markdown};
-use supergat::lab::sweep::{ResultsFile, SweepOutcome};
+use supergat::lab::sweep::{ResultsFile, SweepOutcome, Task};
 use supergat_figure::{Axis, Page, Plot, panels};
 
 const METHOD: &str = "\
@@ -45,7 +47,15 @@ pub fn run(args: &DefaultsArgs) -> Result<ExitCode> {
         }
         false => {
             let resources = sweep::resources(&args.sweep)?;
-            sweep::study(&DefaultsTask, plan.jobs(), &path, resources, args.sweep.quiet)?
+            let run = |task: &dyn Task, jobs| sweep::study(task, jobs, &path, resources, args.sweep.quiet);
+            let mut found = run(&DefaultsTask, plan.jobs())?;
+            for task in [false, true].map(RecommendTask::new) {
+                let jobs = task.jobs(&plan);
+                if !found.1.interrupted && !jobs.is_empty() {
+                    found = run(&task, jobs)?;
+                }
+            }
+            found
         }
     };
     let study = DefaultsStudy::new(&plan, &results);
@@ -100,6 +110,7 @@ fn plan(args: &DefaultsArgs) -> Result<DefaultsPlan> {
 fn regrets(study: &DefaultsStudy) -> String {
     let name = |rule: &Rule| match rule {
         Rule::Measured => "validation".to_owned(),
+        Rule::Recommended => "recommend".to_owned(),
         Rule::Recipe => "recipe".to_owned(),
         Rule::Always(family) => family.replace("mlp-correct-and-smooth", "mlp-c&s"),
     };

@@ -1,0 +1,67 @@
+//! What `recommend` names on the graphs of the study.
+
+use crate::advice::{Question, advise};
+use crate::benchmark::FAMILIES;
+use crate::defaults::plan::{DefaultsPlan, PROPAGATION};
+use crate::device::Resources;
+use crate::fitted::Fitted;
+use crate::settings::Settings;
+use crate::sweep::{Job, Task};
+use serde_json::Value;
+use std::ops::ControlFlow;
+use supergat_core::Error;
+use supergat_core::hash::Fnv;
+use supergat_data::Dataset;
+
+/// Seconds of a recommendation, on one thread.
+const SECONDS: f64 = 20.0;
+
+/// The task of asking for a recommendation, by AUROC or by accuracy. The run itself is label propagation, which takes no
+/// time; the recommended model is what is measured.
+#[derive(Debug, Clone)]
+pub struct RecommendTask {
+    name: String,
+    auroc: bool,
+    pub(super) seconds: f64,
+}
+
+impl RecommendTask {
+    /// Returns the task for graphs that are judged by AUROC, or by accuracy. Its name depends on the default settings of all
+    /// families, so answers with older defaults are not taken for those with newer ones.
+    pub fn new(auroc: bool) -> Self {
+        let mut defaults = Fnv::default();
+        for kind in FAMILIES.iter().filter_map(|family| family.kind().ok()) {
+            let settings = Settings::usual("", kind);
+            defaults.add(serde_json::to_string(&settings).expect("settings are an object").as_bytes());
+        }
+        Self { name: format!("recommend-{}-{:016x}", metric(auroc), defaults.value()), auroc, seconds: SECONDS }
+    }
+
+    /// Returns the runs: one for every graph with this metric and every split.
+    pub fn jobs(&self, plan: &DefaultsPlan) -> Vec<Job> {
+        let graphs = || plan.graphs.iter().filter(|graph| graph.auroc == self.auroc);
+        let of_split = |split| graphs().filter_map(move |graph| plan.job(graph, PROPAGATION, 0, split));
+        (0..plan.splits).flat_map(of_split).collect()
+    }
+}
+
+fn metric(auroc: bool) -> &'static str {
+    if auroc { "auroc" } else { "accuracy" }
+}
+
+impl Task for RecommendTask {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the name of the recommended model.
+    fn measure(&self, dataset: &Dataset, seed: u64, _: &Fitted) -> supergat_core::Result<Value> {
+        // A graph without a name has no published settings.
+        let unknown = Dataset { name: String::new(), ..dataset.clone() };
+        let metric = metric(self.auroc);
+        let question = Question { seconds: self.seconds, seed, metric: Some(metric.into()), ..Question::default() };
+        let advice = advise(&unknown, &question, Resources::from(1), |_| ControlFlow::Continue(()));
+        let advice = advice.map_err(|reason| Error::Hyperparameter { name: "metric", value: metric.into(), reason })?;
+        Ok(Value::from(advice.recommendation.to_string()))
+    }
+}
