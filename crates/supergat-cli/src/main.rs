@@ -13,6 +13,7 @@ mod files;
 mod output;
 mod process;
 mod run_folder;
+mod status_line;
 mod sweep;
 
 use args::{Cli, Command, Sharing};

@@ -4,9 +4,8 @@ use crate::args::DownloadArgs;
 use crate::config::keys::nearest_first;
 use crate::error::{CliError, Result};
 use crate::output::{self, SCHEMA};
-use indicatif::{ProgressBar, ProgressStyle};
+use crate::status_line::StatusLine;
 use serde::Serialize;
-use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
 use supergat::data::download::{Progress, download};
@@ -61,29 +60,22 @@ fn published(name: &str) -> Result<&'static Entry> {
 
 /// Downloads a dataset and shows the progress on standard error.
 fn fetch(entry: &'static Entry, root: &Path, mirror: Option<&str>, quiet: bool) -> Result<DownloadedDataset> {
-    let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
-        let style =
-            ProgressStyle::with_template("{bar:12} {bytes}/{total_bytes} {wide_msg}").expect("a valid template");
-        ProgressBar::new(0).with_style(style.progress_chars("=> "))
-    });
+    let status = StatusLine::with_bar(quiet, "{bar:12} {bytes}/{total_bytes} {wide_msg}", 0);
     let mut last = "";
-    let folder = download(entry, root, mirror, |progress: Progress<'_>| match &bar {
+    let folder = download(entry, root, mirror, |progress: Progress<'_>| match status.bar() {
         Some(bar) => {
             bar.set_length(progress.total.unwrap_or(progress.bytes).max(progress.bytes));
             bar.set_message(format!("{} {}", entry.name, progress.file));
             bar.set_position(progress.bytes);
         }
-        None if !quiet => {
+        None => {
             let file = entry.files.iter().map(|file| file.name).find(|name| *name == progress.file).unwrap_or("");
             if file != last {
-                output::note(&format!("{}: {file}", entry.name));
+                status.line(&format!("{}: {file}", entry.name));
                 last = file;
             }
         }
-        None => {}
     });
-    if let Some(bar) = bar {
-        bar.finish_and_clear();
-    }
+    status.finish();
     Ok(DownloadedDataset { name: entry.name, place: folder?.display().to_string(), licence: entry.licence })
 }

@@ -1,117 +1,79 @@
 //! Progress of a sweep: a bar on a terminal, a line every few seconds elsewhere.
 
-use crate::output;
 use crate::process::interrupt::Interrupt;
-use indicatif::{ProgressBar, ProgressStyle};
-use std::io::IsTerminal;
+use crate::status_line::{RESUMES, StatusLine};
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use supergat::lab::sweep::{Event, Record, Status, Tally};
-
-/// Interval between lines where there is no bar.
-const INTERVAL: Duration = Duration::from_secs(10);
 
 /// Reports the progress of a sweep on standard error.
 #[derive(Debug)]
 pub struct SweepProgress {
-    quiet: bool,
-    bar: Option<ProgressBar>,
-    state: Mutex<State>,
-}
-
-#[derive(Debug)]
-struct State {
-    last_line: Instant,
-    stopping: bool,
+    status: StatusLine,
     /// Datasets already reported as missing.
-    missing: Vec<String>,
+    missing: Mutex<Vec<String>>,
 }
 
 impl SweepProgress {
     /// Creates the progress of a sweep over `jobs` jobs.
     pub fn new(quiet: bool, jobs: usize) -> Self {
-        let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
-            let style = ProgressStyle::with_template("{bar:8} run {pos}/{len} {wide_msg}").expect("a valid template");
-            ProgressBar::new(jobs as u64).with_style(style.progress_chars("=> "))
-        });
-        let state = State { last_line: Instant::now(), stopping: false, missing: Vec::new() };
-        Self { quiet, bar, state: Mutex::new(state) }
+        let status = StatusLine::with_bar(quiet, "{bar:8} run {pos}/{len} {wide_msg}", jobs as u64);
+        Self { status, missing: Mutex::default() }
     }
 
     /// Reports an event; returns `Break` if the sweep is interrupted.
     pub fn follow(&self, event: Event<'_>, tally: Tally, interrupt: &Interrupt) -> ControlFlow<()> {
         self.observe(event, tally);
         if interrupt.requested() {
-            self.stopping();
+            self.status.stopping(RESUMES);
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())
     }
 
     fn observe(&self, event: Event<'_>, tally: Tally) {
-        if self.quiet || matches!(event, Event::Epoch(_)) {
+        if self.status.is_quiet() || matches!(event, Event::Epoch(_)) {
             return;
         }
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(bar) = &self.bar {
-            bar.set_position(tally.settled as u64);
-        }
+        let mut missing = self.missing.lock().unwrap_or_else(PoisonError::into_inner);
+        self.status.advance(tally.settled, tally.jobs);
         match event {
             Event::Loading(source) => {
-                if let Some(bar) = &self.bar {
+                if let Some(bar) = self.status.bar() {
                     bar.set_message(format!("loading {source}"));
                 }
             }
-            Event::Unavailable(source, reason, _) if !state.missing.iter().any(|name| name == source) => {
-                state.missing.push(source.to_owned());
-                self.line(&format!("skipped: {reason}"));
+            Event::Unavailable(source, reason, _) if !missing.iter().any(|name| name == source) => {
+                missing.push(source.to_owned());
+                self.status.line(&format!("skipped: {reason}"));
             }
-            Event::Done(record) => self.done(&mut state, record, tally),
+            Event::Done(record) => self.done(record, tally),
             Event::Unavailable(..) | Event::Found(_) | Event::Epoch(_) => {}
-        }
-    }
-
-    /// Reports once that the runs will stop.
-    fn stopping(&self) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if !std::mem::replace(&mut state.stopping, true) {
-            self.line("stopping; finished runs are kept, and the same command resumes");
         }
     }
 
     /// Removes the bar.
     pub fn finish(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
+        self.status.finish();
     }
 
-    fn done(&self, state: &mut State, record: &Record, tally: Tally) {
+    fn done(&self, record: &Record, tally: Tally) {
         let Record { dataset, model, seed, .. } = record;
         let left = tally.left.map_or_else(String::new, |left| format!(", {} left", time(left)));
         let text = match &record.status {
             Status::Failed { reason } => {
-                return self.line(&format!("failed: {model} on {dataset}, seed {seed}: {reason}"));
+                return self.status.line(&format!("failed: {model} on {dataset}, seed {seed}: {reason}"));
             }
             Status::Ok { test, metric, .. } => {
                 format!("{model} on {dataset}, seed {seed}: test {metric} {:.2} %{left}", 100.0 * test.metric)
             }
         };
-        match &self.bar {
+        match self.status.bar() {
             Some(bar) => bar.set_message(text),
-            None if state.last_line.elapsed() >= INTERVAL || tally.settled == tally.jobs => {
-                state.last_line = Instant::now();
-                self.line(&format!("run {}/{}: {text}", tally.settled, tally.jobs));
+            None if self.status.is_due() || tally.settled == tally.jobs => {
+                self.status.line(&format!("run {}/{}: {text}", tally.settled, tally.jobs));
             }
-            None => {}
-        }
-    }
-
-    fn line(&self, text: &str) {
-        match &self.bar {
-            Some(bar) => bar.suspend(|| output::note(text)),
-            None if !self.quiet => output::note(text),
             None => {}
         }
     }

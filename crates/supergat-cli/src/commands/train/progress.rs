@@ -1,19 +1,14 @@
 //! Progress of a training: a bar on a terminal, a line every few seconds elsewhere.
 
 use crate::config::Resolved;
-use crate::output;
 use crate::run_folder::checkpoint;
 use crate::run_folder::summary::percent;
-use indicatif::{ProgressBar, ProgressStyle};
-use std::io::IsTerminal;
+use crate::status_line::StatusLine;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use supergat::DeviceChoice;
 use supergat::engine::Epoch;
 use supergat::lab::{Observation, Saving, SeedRun, Summary};
-
-/// Interval between lines where there is no bar.
-const INTERVAL: Duration = Duration::from_secs(10);
 
 /// Time after which the speed of a training is known.
 const WARM_UP: Duration = Duration::from_secs(2);
@@ -35,8 +30,7 @@ pub struct Progress {
     first_split: Option<u64>,
     seeds: u64,
     max_epochs: u64,
-    quiet: bool,
-    bar: Option<ProgressBar>,
+    status: StatusLine,
     state: Mutex<State>,
 }
 
@@ -45,10 +39,8 @@ struct State {
     epochs: u64,
     tests: Vec<f64>,
     started: Instant,
-    last_line: Instant,
     /// First lines. They are printed with the first epoch: if training cannot start, only the error is printed.
     opening: Vec<String>,
-    stopping: bool,
     /// Whether a checkpoint was written, and whether the last attempt failed.
     saved: bool,
     failed: bool,
@@ -67,38 +59,32 @@ impl Progress {
         look_for_gpu: bool,
     ) -> Self {
         let (seeds, max_epochs) = (resolved.seeds, resolved.settings.max_epochs as u64);
-        let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
-            let (length, template) = match seeds {
-                1 => (max_epochs, "{bar:8} epoch {pos}/{len} {wide_msg}"),
-                many if resolved.all_splits => (many, "{bar:8} split {pos}/{len} {wide_msg}"),
-                many => (many, "{bar:8} seed {pos}/{len} {wide_msg}"),
-            };
-            let style = ProgressStyle::with_template(template).expect("a valid template").progress_chars("=> ");
-            ProgressBar::new(length).with_style(style)
-        });
-        let (started, last_line) = (Instant::now(), Instant::now());
+        let (length, template) = match seeds {
+            1 => (max_epochs, "{bar:8} epoch {pos}/{len} {wide_msg}"),
+            many if resolved.all_splits => (many, "{bar:8} split {pos}/{len} {wide_msg}"),
+            many => (many, "{bar:8} seed {pos}/{len} {wide_msg}"),
+        };
         let state = State {
             epochs: 0,
             tests: Vec::new(),
-            started,
-            last_line,
+            started: Instant::now(),
             opening,
-            stopping: false,
             saved: false,
             failed: false,
             look_for_gpu,
         };
         let first_split = resolved.all_splits.then_some(resolved.seed);
-        Self { metric, first_split, seeds, max_epochs, quiet, bar, state: Mutex::new(state) }
+        let status = StatusLine::with_bar(quiet, template, length);
+        Self { metric, first_split, seeds, max_epochs, status, state: Mutex::new(state) }
     }
 
     /// Reports an event of one of the runs.
     pub fn observe(&self, observation: Observation<'_>) {
-        if self.quiet {
+        if self.status.is_quiet() {
             return;
         }
         let mut state = self.state();
-        std::mem::take(&mut state.opening).iter().for_each(|text| self.line(text));
+        std::mem::take(&mut state.opening).iter().for_each(|text| self.status.line(text));
         match observation {
             Observation::Epoch(seed, epoch) => self.epoch(&mut state, seed, epoch),
             Observation::Done(run, _) => self.done(&mut state, run),
@@ -107,9 +93,7 @@ impl Progress {
 
     /// Reports once that the runs will stop.
     pub fn stopping(&self) {
-        if !self.quiet && !std::mem::replace(&mut self.state().stopping, true) {
-            self.line("stopping after this epoch; Ctrl-C again quits at once, without a run folder");
-        }
+        self.status.stopping("stopping after this epoch; Ctrl-C again quits at once, without a run folder");
     }
 
     /// Adds lines to the first ones.
@@ -134,16 +118,14 @@ impl Progress {
                     .then(|| format!("note: no checkpoint could be written ({error}); training continues{kept}"))
             }
         };
-        if let Some(line) = line.filter(|_| !self.quiet) {
-            self.line(&line);
+        if let Some(line) = line {
+            self.status.line(&line);
         }
     }
 
     /// Removes the bar.
     pub fn finish(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
+        self.status.finish();
     }
 
     fn epoch(&self, state: &mut State, seed: u64, epoch: &Epoch) {
@@ -152,11 +134,11 @@ impl Progress {
         if state.look_for_gpu && elapsed >= WARM_UP {
             state.look_for_gpu = false;
             if seconds_of_all(state.epochs, self.seeds.saturating_mul(self.max_epochs), elapsed) > LONG && has_gpu() {
-                self.line(GPU_NOTE);
+                self.status.line(GPU_NOTE);
             }
         }
         let rate = state.epochs as f64 / state.started.elapsed().as_secs_f64().max(1e-9);
-        match &self.bar {
+        match self.status.bar() {
             Some(bar) if self.seeds == 1 => {
                 bar.set_position(epoch.epoch as u64 + 1);
                 bar.set_message(format!("{rate:.0} epochs/s, {}", measures(epoch)));
@@ -168,10 +150,9 @@ impl Progress {
                 };
                 bar.set_message(format!("{mean}{rate:.0} epochs/s"));
             }
-            None if state.last_line.elapsed() >= INTERVAL => {
-                state.last_line = Instant::now();
+            None if self.status.is_due() => {
                 let (run, epoch_number) = (self.run(seed), epoch.epoch);
-                self.line(&format!("{run}, epoch {epoch_number}: {rate:.0} epochs/s, {}", measures(epoch)));
+                self.status.line(&format!("{run}, epoch {epoch_number}: {rate:.0} epochs/s, {}", measures(epoch)));
             }
             None => {}
         }
@@ -180,11 +161,10 @@ impl Progress {
     fn done(&self, state: &mut State, run: &SeedRun) {
         let outcome = &run.outcome;
         state.tests.push(100.0 * outcome.test.metric);
-        state.last_line = Instant::now();
-        match &self.bar {
+        match self.status.bar() {
             Some(bar) if self.seeds > 1 => bar.inc(1),
             Some(_) => {}
-            None => self.line(&format!(
+            None => self.status.line(&format!(
                 "{}: test {} {:.2} %, validation {:.2} % in epoch {} of {}, {:.1} s",
                 self.run(run.seed),
                 self.metric,
@@ -200,13 +180,6 @@ impl Progress {
     /// Returns the name of the run with this seed.
     fn run(&self, seed: u64) -> String {
         self.first_split.map_or_else(|| format!("seed {seed}"), |first| format!("split {}", seed - first))
-    }
-
-    fn line(&self, text: &str) {
-        match &self.bar {
-            Some(bar) => bar.suspend(|| output::note(text)),
-            None => output::note(text),
-        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -1,23 +1,18 @@
 //! Progress of a search: a bar on a terminal, a line every few seconds elsewhere.
 
 use crate::output;
+use crate::status_line::{RESUMES, StatusLine};
 use crate::sweep::progress::time;
-use indicatif::{ProgressBar, ProgressStyle};
-use std::io::IsTerminal;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use supergat::hyperparameters::Value;
 use supergat::lab::Settings;
 use supergat::lab::tune::{Budget, Choice, Space, Trial, TuneEvent, Tuning};
 
-/// Interval between lines where there is no bar.
-const INTERVAL: Duration = Duration::from_secs(10);
-
 /// Reports the progress of a search on standard error.
 #[derive(Debug)]
 pub struct TuneProgress {
-    quiet: bool,
-    bar: Option<ProgressBar>,
+    status: StatusLine,
     budget: Budget,
     space: Space,
     seeds: usize,
@@ -27,7 +22,6 @@ pub struct TuneProgress {
 #[derive(Debug)]
 struct State {
     started: Instant,
-    last_line: Instant,
     /// Number of runs made by this command.
     runs: usize,
     /// Number of finished trials.
@@ -35,32 +29,22 @@ struct State {
     /// Number of finished trials found in the results file.
     found: usize,
     best: String,
-    stopping: bool,
 }
 
 impl TuneProgress {
     /// Creates the progress of a search.
     pub fn new(quiet: bool, tuning: &Tuning) -> Self {
-        let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
-            let style = ProgressStyle::with_template("{spinner} {wide_msg}").expect("a valid template");
-            ProgressBar::new_spinner().with_style(style)
-        });
-        let now = Instant::now();
-        let state =
-            State { started: now, last_line: now, runs: 0, trials: 0, found: 0, best: String::new(), stopping: false };
+        let state = State { started: Instant::now(), runs: 0, trials: 0, found: 0, best: String::new() };
         let (space, seeds) = (tuning.space.clone(), tuning.seeds as usize);
-        Self { quiet, bar, budget: tuning.budget, space, seeds, state: Mutex::new(state) }
+        Self { status: StatusLine::with_spinner(quiet), budget: tuning.budget, space, seeds, state: Mutex::new(state) }
     }
 
     /// Reports an event.
     pub fn observe(&self, event: TuneEvent<'_>) {
-        if self.quiet {
-            return;
-        }
-        let mut state = self.state();
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
             TuneEvent::Epoch => {
-                if let Some(bar) = &self.bar {
+                if let Some(bar) = self.status.bar() {
                     bar.tick();
                 }
                 return;
@@ -72,38 +56,22 @@ impl TuneProgress {
                 return self.line("running the best trials with further seeds");
             }
         }
-        let text = self.text(&state);
-        match &self.bar {
-            Some(bar) => bar.set_message(text),
-            None if state.last_line.elapsed() >= INTERVAL => {
-                state.last_line = Instant::now();
-                self.line(&text);
-            }
-            None => {}
-        }
+        self.status.show(&self.text(&state));
     }
 
     /// Reports once that the search will stop.
     pub fn stopping(&self) {
-        if !self.quiet && !std::mem::replace(&mut self.state().stopping, true) {
-            self.line("stopping; finished runs are kept, and the same command resumes");
-        }
+        self.status.stopping(RESUMES);
     }
 
     /// Removes the bar.
     pub fn finish(&self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
+        self.status.finish();
     }
 
     /// Writes a line to standard error.
     pub fn line(&self, text: &str) {
-        match &self.bar {
-            Some(bar) => bar.suspend(|| output::note(text)),
-            None if !self.quiet => output::note(text),
-            None => {}
-        }
+        self.status.line(text);
     }
 
     fn trials(&self, state: &mut State, trials: &[Trial]) {
@@ -136,10 +104,6 @@ impl TuneProgress {
             }
             Budget::Trials(_) => None,
         }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
