@@ -39,6 +39,16 @@ pub fn study(
     resources: Resources,
     quiet: bool,
 ) -> Result<(ResultsFile, SweepOutcome)> {
+    study_of_tasks(vec![(task, jobs)], path, resources, quiet)
+}
+
+/// Runs the jobs of several tasks, one task after another, as [`study`] does. An interrupted task is the last.
+pub fn study_of_tasks(
+    tasks: Vec<(&dyn Task, Vec<Job>)>,
+    path: &Path,
+    resources: Resources,
+    quiet: bool,
+) -> Result<(ResultsFile, SweepOutcome)> {
     let note = |text: &str| {
         if !quiet {
             output::note(text)
@@ -47,9 +57,14 @@ pub fn study(
     let mut results = open(path)?;
     results.damage_notes().iter().for_each(|text| note(text));
     let interrupt = Interrupt::listen()?;
-    let report = sweep_task(task, jobs, &mut results, resources, quiet, &interrupt)?;
-    note(&told(&report, path));
-    Ok((results, report))
+    let mut all = SweepOutcome::default();
+    for (task, jobs) in tasks {
+        if !all.interrupted && !jobs.is_empty() {
+            all = all.and(sweep_task(task, jobs, &mut results, resources, quiet, &interrupt)?);
+        }
+    }
+    note(&told(&all, path));
+    Ok((results, all))
 }
 
 /// Runs the node classification jobs that are not in a results file, with progress.

@@ -5,7 +5,7 @@ use crate::support::{SMALL, Workspace, table};
 #[test]
 fn trains_all_candidates_and_judges_rules() {
     let workspace = Workspace::new();
-    let args = ["study", "defaults", "--datasets", SMALL, "--families", "mlp,gcn", "--splits", "2"];
+    let args = ["study", "defaults", "--datasets", SMALL, "--families", "mlp,gcn", "--splits", "2", "--seconds", "1"];
     let done = workspace.good(&args);
     assert!(done.stdout.contains("always gcn") && done.stdout.contains("layer-2"), "{}", done.stdout);
     let files = [
@@ -22,7 +22,7 @@ fn trains_all_candidates_and_judges_rules() {
     ];
     assert_eq!(workspace.list("studies/defaults"), files);
     let (header, rows) = table(&workspace.read("studies/defaults/rules.csv"));
-    assert_eq!((header[0].as_str(), rows.len()), ("rule", 5), "two rules and three families");
+    assert_eq!((header[0].as_str(), rows.len()), ("rule", 6), "three rules and three families");
     let page = workspace.read("studies/defaults/report.html");
     assert!(page.matches("<figure>").count() == 2 && page.contains("supergat study defaults --splits 2"));
 
@@ -31,7 +31,7 @@ fn trains_all_candidates_and_judges_rules() {
     assert!(again.stderr.is_empty() && workspace.read("studies/defaults/table.md") == before);
     let json = again.json();
     assert_eq!((json["graphs"].as_array().unwrap().len(), json["interrupted"].as_bool()), (1, Some(false)));
-    assert_eq!(json["rules"].as_array().unwrap().len(), 5);
+    assert_eq!(json["rules"].as_array().unwrap().len(), 6);
 }
 
 #[test]

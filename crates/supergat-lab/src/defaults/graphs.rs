@@ -1,5 +1,7 @@
 //! The graphs of the study.
 
+use crate::benchmark::MetricChoice;
+use crate::sweep::dataset_name;
 use serde::Serialize;
 use supergat_core::Select;
 use supergat_data::SplitChoice;
@@ -9,6 +11,8 @@ use supergat_data::SplitChoice;
 pub struct StudyGraph {
     /// Dataset: any source that `supergat_data::load` accepts.
     pub source: String,
+    /// Name of the dataset in results.
+    pub(super) dataset: String,
     /// Shares of training, validation and test nodes, in per cent.
     pub shares: String,
     /// Whether models are selected and judged by AUROC instead of accuracy.
@@ -66,9 +70,26 @@ impl StudyGraph {
         GRAPHS.into_iter().map(|(source, shares, auroc)| Self::new(source, shares, auroc)).collect()
     }
 
-    /// Describes a graph.
-    pub fn new(source: &str, shares: &str, auroc: bool) -> Self {
-        Self { source: source.to_owned(), shares: shares.to_owned(), auroc }
+    /// Describes a graph that is known by its name or generated.
+    pub(super) fn new(source: &str, shares: &str, auroc: bool) -> Self {
+        Self { source: source.to_owned(), dataset: source.to_owned(), shares: shares.to_owned(), auroc }
+    }
+
+    /// Describes any graph, such as one in a folder. It is judged by AUROC if one of two classes is rare.
+    pub fn read(source: &str, shares: &str) -> supergat_data::Result<Self> {
+        let dataset = supergat_data::load(source)?;
+        let usual = MetricChoice::new(&dataset, None).ok();
+        let auroc = usual.is_some_and(|(metric, _)| metric.select == Some(Select::Auroc));
+        Ok(Self { dataset: dataset_name(source, &dataset), ..Self::new(source, shares, auroc) })
+    }
+
+    /// Returns the dataset that the graph is derived from. Graphs of one original are left out together.
+    pub(super) fn original(&self) -> &str {
+        match self.source.rsplit("of=").next().unwrap_or_default() {
+            "cora-ml" => "cora",
+            "chameleon-filtered" => "chameleon",
+            other => other,
+        }
     }
 
     /// Returns the name in tables: the source and the share of training nodes.

@@ -23,13 +23,15 @@ pub struct DefaultsPlan {
     pub families: Vec<String>,
     /// Number of splits of each graph.
     pub splits: u64,
+    /// Seconds in which `recommend` answers, on one thread; 0 if it is not asked.
+    pub seconds: u64,
 }
 
 impl DefaultsPlan {
     /// Plans a study of these graphs with all families of this build.
     pub fn new(graphs: Vec<StudyGraph>, splits: u64) -> Self {
         let families = FAMILIES.into_iter().filter(|name| family(name).is_some()).map(str::to_owned).collect();
-        Self { graphs, families, splits }
+        Self { graphs, families, splits, seconds: 20 }
     }
 
     /// Returns all runs: the first split of all graphs, then the next.

@@ -2,6 +2,7 @@
 
 use crate::advice::{Question, advise};
 use crate::benchmark::FAMILIES;
+use crate::defaults::graphs::StudyGraph;
 use crate::defaults::plan::{DefaultsPlan, PROPAGATION};
 use crate::device::Resources;
 use crate::fitted::Fitted;
@@ -13,33 +14,37 @@ use supergat_core::Error;
 use supergat_core::hash::Fnv;
 use supergat_data::Dataset;
 
-/// Seconds of a recommendation, on one thread.
-const SECONDS: f64 = 20.0;
-
 /// The task of asking for a recommendation, by AUROC or by accuracy. The run itself is label propagation, which takes no
-/// time; the recommended model is what is measured.
+/// time; the recommended model is what is measured. It depends on the speed of the machine, as every answer within a time.
 #[derive(Debug, Clone)]
 pub struct RecommendTask {
     name: String,
     auroc: bool,
-    pub(super) seconds: f64,
+    seconds: f64,
 }
 
 impl RecommendTask {
-    /// Returns the task for graphs that are judged by AUROC, or by accuracy. Its name depends on the default settings of all
-    /// families, so answers with older defaults are not taken for those with newer ones.
-    pub fn new(auroc: bool) -> Self {
+    /// Returns the tasks of a plan: for graphs that are judged by accuracy, and by AUROC.
+    pub fn of(plan: &DefaultsPlan) -> [Self; 2] {
+        [false, true].map(|auroc| Self::new(plan.seconds, auroc))
+    }
+
+    /// The name depends on the time and on the default settings of all families, so answers with older defaults are not
+    /// taken for those with newer ones.
+    fn new(seconds: u64, auroc: bool) -> Self {
         let mut defaults = Fnv::default();
         for kind in FAMILIES.iter().filter_map(|family| family.kind().ok()) {
             let settings = Settings::usual("", kind);
             defaults.add(serde_json::to_string(&settings).expect("settings are an object").as_bytes());
         }
-        Self { name: format!("recommend-{}-{:016x}", metric(auroc), defaults.value()), auroc, seconds: SECONDS }
+        let name = format!("recommend-{seconds}s-{}-{:016x}", metric(auroc), defaults.value());
+        Self { name, auroc, seconds: seconds as f64 }
     }
 
     /// Returns the runs: one for every graph with this metric and every split.
     pub fn jobs(&self, plan: &DefaultsPlan) -> Vec<Job> {
-        let graphs = || plan.graphs.iter().filter(|graph| graph.auroc == self.auroc);
+        let is_asked = |graph: &&StudyGraph| graph.auroc == self.auroc && plan.seconds > 0;
+        let graphs = || plan.graphs.iter().filter(is_asked);
         let of_split = |split| graphs().filter_map(move |graph| plan.job(graph, PROPAGATION, 0, split));
         (0..plan.splits).flat_map(of_split).collect()
     }

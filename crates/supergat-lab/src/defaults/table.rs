@@ -34,8 +34,10 @@ pub struct CandidateResult {
 pub struct GraphResult {
     /// Graph.
     pub graph: StudyGraph,
-    /// Traits, in the order of [`TRAITS`].
+    /// Mean traits over the splits, in the order of [`TRAITS`].
     pub traits: Vec<f64>,
+    /// Traits of every split, which labels of its test nodes have no part in.
+    pub traits_by_split: Vec<Vec<f64>>,
     /// Results by family, in the order of the plan, and candidate.
     pub families: Vec<Vec<CandidateResult>>,
     /// Answers of `recommend`, one per split; empty if a split has none.
@@ -142,63 +144,42 @@ pub struct DefaultsStudy {
 impl DefaultsStudy {
     /// Evaluates the runs of a plan.
     pub fn new(plan: &DefaultsPlan, results: &ResultsFile) -> Self {
-        let records = Records::new(results);
+        let records = Records::new(plan, results);
         let graphs: Vec<GraphResult> = plan.graphs.iter().filter_map(|graph| records.graph(plan, graph)).collect();
-        let families = 0..plan.families.len();
         let all: Vec<usize> = (0..graphs.len()).collect();
-        // The candidate of every family, chosen without a graph.
-        let held_out: Vec<Vec<usize>> = all
+        let overall = View::chosen(plan, &graphs, all.clone());
+        // For every graph, candidates that were chosen without it and its relatives.
+        let views: Vec<View<'_>> = all
             .iter()
             .map(|&graph| {
-                let others: Vec<usize> = all.iter().copied().filter(|&other| other != graph).collect();
-                families.clone().map(|family| chosen(&graphs, &others, family)).collect()
+                let is_other = |other: &usize| graphs[*other].graph.original() != graphs[graph].graph.original();
+                View::chosen(plan, &graphs, all.iter().copied().filter(is_other).collect())
             })
             .collect();
         let defaults = match graphs.is_empty() {
             true => Vec::new(),
-            false => families.clone().map(|family| defaults(plan, &graphs, &held_out, family)).collect(),
+            false => (0..plan.families.len()).map(|family| defaults(&overall, &views, family)).collect(),
         };
-        let of = |graph: usize, family: usize| &graphs[graph].families[family][held_out[graph][family]];
-        let best: Vec<usize> = all
-            .iter()
-            .map(|&graph| {
-                let mean = |family: &usize| of(graph, *family).test.mean;
-                families.clone().rev().max_by(|a, b| mean(a).total_cmp(&mean(b))).unwrap_or(0)
-            })
-            .collect();
-        let cases: Vec<Case> = all
-            .iter()
-            .map(|&graph| {
-                let top = of(graph, best[graph]).test.mean;
-                let costs = families.clone().map(|family| top - of(graph, family).test.mean).collect();
-                Case { traits: graphs[graph].traits.clone(), costs }
-            })
-            .collect();
-        // An answer outside the families of the study counts as their worst.
-        let worst = |graph: usize| {
-            let cost = |family: &usize| cases[graph].costs[*family];
-            families.clone().max_by(|a, b| cost(a).total_cmp(&cost(b))).unwrap_or(0)
-        };
+        let best: Vec<usize> = all.iter().map(|&graph| views[graph].best(graph)).collect();
+        let trees: Vec<Option<Tree>> = views.iter().map(View::recipe).collect();
         let named = |rule: &Rule, graph: usize, split: usize| match rule {
             Rule::Always(name) => plan.families.iter().position(|family| family == name).unwrap_or(0),
-            Rule::Measured => {
-                let validation = |family: &usize| of(graph, *family).validation.values[split];
-                families.clone().rev().max_by(|a, b| validation(a).total_cmp(&validation(b))).unwrap_or(0)
-            }
-            Rule::Recommended => answered(plan, &graphs[graph].recommended[split]).unwrap_or_else(|| worst(graph)),
-            Rule::Recipe => held_out_tree(&cases, graph).map_or(0, |tree| tree.option(&cases[graph].traits)),
+            Rule::Measured => views[graph].best_by(|family| views[graph].of(graph, family).validation.values[split]),
+            // An answer outside the families of the study counts as their worst.
+            Rule::Recommended => answered(plan, &graphs[graph].recommended[split])
+                .unwrap_or_else(|| views[graph].best_by(|family| -views[graph].of(graph, family).test.mean)),
+            Rule::Recipe => trees[graph].as_ref().map_or(0, |tree| tree.option(&graphs[graph].traits_by_split[split])),
         };
         let always = plan.families.iter().cloned().map(Rule::Always);
         let has_answers = graphs.iter().all(|graph| !graph.recommended.is_empty());
         let recommended = Some(Rule::Recommended).filter(|_| has_answers);
         let judged = [Rule::Measured, Rule::Recipe].into_iter().chain(recommended).chain(always);
-        let judged = judged.filter(|_| !all.is_empty());
-        let rules = judged.map(|rule| {
+        let rules = judged.filter(|_| !all.is_empty()).map(|rule| {
             let (mut regrets, mut worse) = (Vec::new(), Vec::new());
             for &graph in &all {
-                let top = &of(graph, best[graph]).test.values;
-                let own: Vec<f64> =
-                    (0..top.len()).map(|split| of(graph, named(&rule, graph, split)).test.values[split]).collect();
+                let top = &views[graph].of(graph, best[graph]).test.values;
+                let metric = |split| views[graph].of(graph, named(&rule, graph, split)).test.values[split];
+                let own: Vec<f64> = (0..top.len()).map(metric).collect();
                 regrets.push(Summary::of(top.clone()).mean - Summary::of(own.clone()).mean);
                 worse.push(is_worse(top, &own));
             }
@@ -206,37 +187,85 @@ impl DefaultsStudy {
         });
         let mut rules: Vec<RuleResult> = rules.collect();
         rules.sort_by(|a, b| Summary::of(a.regrets.clone()).mean.total_cmp(&Summary::of(b.regrets.clone()).mean));
-        let twins = TWINS.map(|name| plan.families.iter().position(|family| family == name));
-        let gains: Vec<Gain> = match twins {
-            [Some(without), Some(with)] => {
-                all.iter().map(|&graph| gain(&graphs[graph].graph, of(graph, with), of(graph, without))).collect()
-            }
-            _ => Vec::new(),
-        };
-        let gain_cases: Vec<Case> = gains
-            .iter()
-            .zip(&cases)
-            .map(|(gain, case)| {
-                let costs = vec![gain.difference.max(0.0), (-gain.difference).max(0.0)];
-                Case { traits: case.traits.clone(), costs }
-            })
-            .collect();
+        let gains: Vec<Gain> = all.iter().filter_map(|&graph| views[graph].gain(graph)).collect();
         let gain_hits = (0..gains.len()).filter(|&graph| {
-            let option = held_out_tree(&gain_cases, graph).map_or(0, |tree| tree.option(&gain_cases[graph].traits));
+            let option = views[graph].gain_recipe().map_or(0, |tree| tree.option(&graphs[graph].traits));
             (option == 1) == (gains[graph].difference > 0.0)
         });
-        let gain_hits = gain_hits.count();
         Self {
             plan: plan.clone(),
             best: best.iter().map(|&family| plan.families[family].clone()).collect(),
-            recipe: Tree::grow(&cases.iter().collect::<Vec<_>>(), DEPTH),
-            gain_recipe: Tree::grow(&gain_cases.iter().collect::<Vec<_>>(), DEPTH),
+            recipe: overall.recipe(),
+            gain_recipe: overall.gain_recipe(),
+            gain_hits: gain_hits.count(),
             defaults,
             rules,
             gains,
-            gain_hits,
             graphs,
         }
+    }
+}
+
+/// Results with one candidate of every family, chosen over some graphs.
+struct View<'a> {
+    plan: &'a DefaultsPlan,
+    graphs: &'a [GraphResult],
+    /// The graphs that chose.
+    over: Vec<usize>,
+    /// The candidate of every family.
+    candidates: Vec<usize>,
+}
+
+impl<'a> View<'a> {
+    /// Chooses the candidates with the least mean regret over some graphs.
+    fn chosen(plan: &'a DefaultsPlan, graphs: &'a [GraphResult], over: Vec<usize>) -> Self {
+        let families = 0..if graphs.is_empty() { 0 } else { plan.families.len() };
+        let candidates = families.map(|family| chosen(graphs, &over, family)).collect();
+        Self { plan, graphs, over, candidates }
+    }
+
+    /// Returns the results of a family on a graph.
+    fn of(&self, graph: usize, family: usize) -> &'a CandidateResult {
+        &self.graphs[graph].families[family][self.candidates[family]]
+    }
+
+    /// Returns the family with the largest score, the first of equal ones.
+    fn best_by(&self, score: impl Fn(usize) -> f64) -> usize {
+        let families = (0..self.candidates.len()).rev();
+        families.max_by(|&a, &b| score(a).total_cmp(&score(b))).unwrap_or(0)
+    }
+
+    /// Returns the family with the best mean test metric on a graph.
+    fn best(&self, graph: usize) -> usize {
+        self.best_by(|family| self.of(graph, family).test.mean)
+    }
+
+    /// Grows a tree over the graphs that chose; its options are the families.
+    fn recipe(&self) -> Option<Tree> {
+        let case = |&graph: &usize| {
+            let top = self.of(graph, self.best(graph)).test.mean;
+            let costs = (0..self.candidates.len()).map(|family| top - self.of(graph, family).test.mean).collect();
+            Case { traits: self.graphs[graph].traits.clone(), costs }
+        };
+        let cases: Vec<Case> = self.over.iter().map(case).collect();
+        Tree::grow(&cases.iter().collect::<Vec<_>>(), DEPTH)
+    }
+
+    /// Returns what self-supervision adds on a graph; `None` if the study does not have both twins.
+    fn gain(&self, graph: usize) -> Option<Gain> {
+        let [without, with] = TWINS.map(|name| self.plan.families.iter().position(|family| family == name));
+        Some(gain(&self.graphs[graph].graph, self.of(graph, with?), self.of(graph, without?)))
+    }
+
+    /// Grows a tree over the graphs that chose; its options are no self-supervision and self-supervision.
+    fn gain_recipe(&self) -> Option<Tree> {
+        let case = |&graph: &usize| {
+            let difference = self.gain(graph)?.difference;
+            let costs = vec![difference.max(0.0), (-difference).max(0.0)];
+            Some(Case { traits: self.graphs[graph].traits.clone(), costs })
+        };
+        let cases: Vec<Case> = self.over.iter().filter_map(case).collect();
+        Tree::grow(&cases.iter().collect::<Vec<_>>(), DEPTH)
     }
 }
 
@@ -247,12 +276,6 @@ fn is_worse(best: &[f64], named: &[f64]) -> bool {
         Ok(test) => test.p < ALPHA && test.t > 0.0,
         Err(_) => best.iter().zip(named).all(|(best, named)| best > named),
     }
-}
-
-/// Returns a tree grown without a graph.
-fn held_out_tree(cases: &[Case], graph: usize) -> Option<Tree> {
-    let others: Vec<&Case> = (0..cases.len()).filter(|&other| other != graph).map(|other| &cases[other]).collect();
-    Tree::grow(&others, DEPTH)
 }
 
 /// Returns the family of a recommended model.
@@ -284,20 +307,20 @@ fn chosen(graphs: &[GraphResult], over: &[usize], family: usize) -> usize {
     (0..means.len()).min_by(|&a, &b| means[a].total_cmp(&means[b])).unwrap_or(0)
 }
 
-/// Returns the defaults of a family.
-fn defaults(plan: &DefaultsPlan, graphs: &[GraphResult], held_out: &[Vec<usize>], family: usize) -> FamilyDefaults {
-    let all: Vec<usize> = (0..graphs.len()).collect();
-    let choice = chosen(graphs, &all, family);
-    let own = all.iter().map(|&graph| regrets(&graphs[graph], family)[held_out[graph][family]]);
+/// Returns the defaults of a family: chosen over all graphs, and for each graph without it and its relatives.
+fn defaults(overall: &View<'_>, views: &[View<'_>], family: usize) -> FamilyDefaults {
+    let View { plan, graphs, over: all, .. } = overall;
+    let choice = overall.candidates[family];
+    let own = all.iter().map(|&graph| regrets(&graphs[graph], family)[views[graph].candidates[family]]);
     let worst = all.iter().map(|&graph| (regrets(&graphs[graph], family)[choice], graphs[graph].graph.name()));
     let candidates: &[Candidate] = plan.candidates(&plan.families[family]);
     FamilyDefaults {
         family: plan.families[family].clone(),
         chosen: candidates[choice].name,
-        regrets: mean_regrets(graphs, &all, family),
+        regrets: mean_regrets(graphs, all, family),
         held_out: Summary::of(own.collect()).mean,
         worst: worst.max_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or_default(),
-        changes: held_out.iter().filter(|choices| choices[family] != choice).count(),
+        changes: views.iter().filter(|view| view.candidates[family] != choice).count(),
     }
 }
 
@@ -320,7 +343,7 @@ struct Records<'a> {
 }
 
 impl<'a> Records<'a> {
-    fn new(results: &'a ResultsFile) -> Self {
+    fn new(plan: &DefaultsPlan, results: &'a ResultsFile) -> Self {
         let mut found: HashMap<_, &Record> = HashMap::new();
         for record in results.records().filter(|record| record.test().is_some()) {
             let settings = serde_json::to_string(&record.settings).expect("settings are an object");
@@ -330,14 +353,14 @@ impl<'a> Records<'a> {
                 *kept = record;
             }
         }
-        Self { found, recommend: [false, true].map(RecommendTask::new) }
+        Self { found, recommend: RecommendTask::of(plan) }
     }
 
     /// Returns the results of a graph; `None` if a run is missing.
     fn graph(&self, plan: &DefaultsPlan, graph: &StudyGraph) -> Option<GraphResult> {
         let of_task = |task: &str, name: &str, candidate: usize, split: u64| {
             let settings = serde_json::to_string(&plan.settings(graph, name, candidate)?).ok()?;
-            self.found.get(&(task, graph.source.as_str(), graph.split(split).to_string(), settings)).copied()
+            self.found.get(&(task, graph.dataset.as_str(), graph.split(split).to_string(), settings)).copied()
         };
         let run = |name: &str, candidate: usize, split: u64| of_task(DefaultsTask::NAME, name, candidate, split);
         let candidate = |name: &String, number: usize| {
@@ -357,19 +380,25 @@ impl<'a> Records<'a> {
         };
         let family = |name: &String| (0..plan.candidates(name).len()).map(|number| candidate(name, number)).collect();
         let families: Vec<Vec<CandidateResult>> = plan.families.iter().map(family).collect::<Option<_>>()?;
-        let traits: Traits = run(PROPAGATION, 0, 0)?.measured()?;
-        // What a model gains over the largest class on validation nodes, at best; AUROC of the largest class is 0.5.
-        let base = if graph.auroc { 0.5 } else { traits.largest_class };
-        let signal = |name: &str| {
-            let place = plan.families.iter().position(|family| family == name);
-            let means = place.map(|place| families[place].iter().map(|found| found.validation.mean));
-            means.map_or(0.0, |means| means.fold(f64::NEG_INFINITY, f64::max) / 100.0 - base)
+        let place = |name: &str| plan.families.iter().position(|family| family == name);
+        let traits_of = |split: u64| {
+            let traits: Traits = run(PROPAGATION, 0, split)?.measured()?;
+            // What a model gains over the largest class on validation nodes, at best; AUROC of the largest class is 0.5.
+            let base = if graph.auroc { 0.5 } else { traits.largest_class };
+            let signal = |name: &str| {
+                let found = place(name).map(|place| families[place].iter());
+                let best = found.map(|found| found.map(|found| found.validation.values[split as usize]));
+                best.map_or(0.0, |values| values.fold(f64::NEG_INFINITY, f64::max) / 100.0 - base)
+            };
+            Some(traits.values([signal("mlp"), signal(PROPAGATION)]).to_vec())
         };
-        let traits = traits.values([signal("mlp"), signal(PROPAGATION)]).to_vec();
-        debug_assert_eq!(traits.len(), TRAITS.len());
+        let traits_by_split: Vec<Vec<f64>> = (0..plan.splits).map(traits_of).collect::<Option<_>>()?;
+        let mean = |of: usize| traits_by_split.iter().map(|traits| traits[of]).sum::<f64>() / plan.splits as f64;
+        let traits = (0..TRAITS.len()).map(mean).collect();
         let task = self.recommend[usize::from(graph.auroc)].name();
         let answer = |split| of_task(task, PROPAGATION, 0, split).and_then(Record::measured);
         let recommended: Option<Vec<String>> = (0..plan.splits).map(answer).collect();
-        Some(GraphResult { graph: graph.clone(), traits, families, recommended: recommended.unwrap_or_default() })
+        let recommended = recommended.unwrap_or_default();
+        Some(GraphResult { graph: graph.clone(), traits, traits_by_split, families, recommended })
     }
 }

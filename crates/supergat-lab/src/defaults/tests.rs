@@ -10,7 +10,7 @@ const SOURCE: &str = "random-partition:classes=2,nodes=170,degree=4,homophily=0.
 fn plan(graphs: u64, families: &[&str]) -> DefaultsPlan {
     let graph = |seed| StudyGraph::new(&format!("{SOURCE},seed={seed}"), "40/30/30", false);
     let families = families.iter().map(|&name| name.to_owned()).collect();
-    DefaultsPlan { graphs: (0..graphs).map(graph).collect(), families, splits: 4 }
+    DefaultsPlan { graphs: (0..graphs).map(graph).collect(), families, splits: 4, seconds: 1 }
 }
 
 /// Returns a results file with these validation and test metrics of graph, family, candidate and split.
@@ -135,9 +135,8 @@ fn recommendations_are_judged_like_rules() {
         [metric, metric]
     });
     assert!(DefaultsStudy::new(&plan, &results).rules.iter().all(|found| found.rule != Rule::Recommended));
-    assert!(RecommendTask::new(true).jobs(&plan).is_empty());
-    let mut task = RecommendTask::new(false);
-    task.seconds = 1.0;
+    let [task, by_auroc] = RecommendTask::of(&plan);
+    assert!(by_auroc.jobs(&plan).is_empty() && task.jobs(&DefaultsPlan { seconds: 0, ..plan.clone() }).is_empty());
     let jobs = task.jobs(&plan);
     let (asked, forged): (Vec<_>, Vec<_>) = jobs.into_iter().partition(|job| job.source == plan.graphs[0].source);
     assert_eq!((asked.len(), forged.len()), (2, 2));

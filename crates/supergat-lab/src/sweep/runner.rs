@@ -88,6 +88,18 @@ pub struct SweepOutcome {
     pub interrupted: bool,
 }
 
+impl SweepOutcome {
+    /// Adds the counts of a later sweep.
+    pub fn and(mut self, later: Self) -> Self {
+        self.found += later.found;
+        self.ran += later.ran;
+        self.failed += later.failed;
+        self.unavailable.extend(later.unavailable);
+        self.interrupted |= later.interrupted;
+        self
+    }
+}
+
 /// Runs the node classification jobs that have no result in the file.
 ///
 /// On the CPU, several jobs run in parallel on one thread each; a single job uses all threads. Results do not

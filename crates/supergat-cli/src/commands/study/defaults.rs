@@ -47,15 +47,13 @@ pub fn run(args: &DefaultsArgs) -> Result<ExitCode> {
         }
         false => {
             let resources = sweep::resources(&args.sweep)?;
-            let run = |task: &dyn Task, jobs| sweep::study(task, jobs, &path, resources, args.sweep.quiet);
-            let mut found = run(&DefaultsTask, plan.jobs())?;
-            for task in [false, true].map(RecommendTask::new) {
-                let jobs = task.jobs(&plan);
-                if !found.1.interrupted && !jobs.is_empty() {
-                    found = run(&task, jobs)?;
-                }
+            if !resources.kind().is_cpu() {
+                return Err(CliError::usage("study defaults runs on the CPU, like label propagation and trees"));
             }
-            found
+            let recommend = RecommendTask::of(&plan);
+            let mut tasks: Vec<(&dyn Task, Vec<_>)> = vec![(&DefaultsTask, plan.jobs())];
+            tasks.extend(recommend.iter().map(|task| (task as &dyn Task, task.jobs(&plan))));
+            sweep::study_of_tasks(tasks, &path, resources, args.sweep.quiet)?
         }
     };
     let study = DefaultsStudy::new(&plan, &results);
@@ -91,7 +89,7 @@ fn plan(args: &DefaultsArgs) -> Result<DefaultsPlan> {
     let graphs = match &args.datasets {
         Some(sources) => {
             let shares = args.shares.to_string();
-            sources.0.iter().map(|source| StudyGraph::new(source, &shares, false)).collect()
+            sources.0.iter().map(|source| StudyGraph::read(source, &shares)).collect::<std::result::Result<_, _>>()?
         }
         None => StudyGraph::all(),
     };
@@ -99,7 +97,7 @@ fn plan(args: &DefaultsArgs) -> Result<DefaultsPlan> {
     if graphs.is_empty() {
         return Err(CliError::usage(format!("--only {}: no graph of the study has such a name", args.only.join(","))));
     }
-    let mut plan = DefaultsPlan::new(graphs, args.splits);
+    let mut plan = DefaultsPlan { seconds: args.seconds, ..DefaultsPlan::new(graphs, args.splits) };
     // Traits of the graphs are measured with label propagation.
     let is_kept = |name: &String| args.families.is_empty() || name == FAMILIES[0] || args.families.contains(name);
     plan.families.retain(is_kept);
