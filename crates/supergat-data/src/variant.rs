@@ -11,7 +11,7 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 use supergat_core::random::{Purpose, Stream};
-use supergat_core::{Example, Features, Graph, Labels, SparseMatrix};
+use supergat_core::{Direction, Example, Features, Graph, Labels, SparseMatrix};
 
 /// Prefix of the specifications of variants.
 pub const NAME: &str = "variant";
@@ -143,7 +143,7 @@ impl Variant {
 
     /// Returns the links between kept nodes, some removed and random ones added. `number` is the new number of a node.
     fn links(&self, graph: &Graph, number: &[u32], nodes: usize) -> Vec<(u32, u32)> {
-        let is_undirected = graph.is_symmetric();
+        let is_undirected = graph.direction() == Direction::Undirected;
         let mut links = Vec::new();
         for target in (0..graph.nodes()).filter(|&node| number[node] != u32::MAX) {
             let sources = graph.incoming().of(target).iter().filter(|&&source| source as usize != target);
@@ -224,7 +224,7 @@ impl Variant {
         if !(2..=1 << 16).contains(&self.classes) {
             return Err(self.refused("from 2 to 65536 classes", &self.classes.to_string()));
         }
-        if self.of.starts_with(NAME) {
+        if self.of.strip_prefix(NAME).is_some_and(|rest| rest.starts_with(':')) {
             return Err(self.refused("an original that is no variant itself", &self.of));
         }
         match self.of.is_empty() {
@@ -373,6 +373,21 @@ mod tests {
         assert_eq!(format!("{:?}", a.labels), format!("{:?}", b.labels));
         assert_eq!([&a.train, &a.validation, &a.test].map(Vec::len), [480, 160, 160]);
         assert_eq!(same.name, "random-partition-variant");
+    }
+
+    /// Links in both directions of a graph that is read as directed are different links.
+    #[test]
+    fn directed_links_are_all_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let nodes: String = (0..20).map(|k| format!("{k},{},{}\n", k % 2, k % 3)).collect();
+        std::fs::write(folder.path().join("nodes.csv"), format!("id,label,x\n{nodes}")).unwrap();
+        let links: String = (0..19).map(|k| format!("{k},{}\n{},{k}\n", k + 1, k + 1)).collect();
+        std::fs::write(folder.path().join("edges.csv"), format!("source,target\n{links}")).unwrap();
+        let tables = crate::TableOptions { directed: true, ..Default::default() };
+        let options = crate::LoadOptions { tables, ..Default::default() };
+        let read = |source: &str| crate::load_with(source, &options).unwrap();
+        let path = folder.path().display();
+        assert_eq!(edges(&read(&format!("variant:of={path}"))), edges(&read(&path.to_string())));
     }
 
     #[test]

@@ -17,13 +17,13 @@ pub struct RecommendArgs {
     /// Train/validation/test split: published, random:SEED, random:60/20/20:SEED, full-supervised, or a split number
     #[arg(long, value_name = "SPLIT", default_value_t = SplitChoice::Published)]
     pub split: SplitChoice,
-    /// Time for comparing families of models on validation nodes; 0 consults the paper's map alone
+    /// Time for comparing families of models on held-out labelled nodes; 0 consults the paper's map alone
     #[arg(long, value_name = "X", default_value_t = 20.0)]
     pub seconds: f64,
     /// Metric that compares [default: accuracy, micro-f1 with several classes per node, auroc if one of two classes is rare]
     #[arg(long, value_name = "METRIC", value_parser = METRICS)]
     pub metric: Option<String>,
-    /// Seed of redrawn validation nodes and of runs
+    /// Seed of redrawn nodes and of runs
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub seed: u64,
     /// Use the labels of training nodes only [default: training and validation nodes]

@@ -26,6 +26,22 @@ fn write_plan(workspace: &Workspace, dataset: &str, families: &str) {
     workspace.write("plan.json", plan.to_string());
 }
 
+/// More time, or another choice of splits, would otherwise change nothing without a word.
+#[test]
+fn folders_of_other_benchmarks_are_refused() {
+    let workspace = Workspace::new();
+    let args = |more: &[&'static str]| {
+        let usual = ["benchmark", SMALL, "--families", "label-propagation,mlp", "--out", "b", "--quiet"];
+        [&usual[..], more].concat()
+    };
+    workspace.good(&args(&["--minutes", "0.05"]));
+    workspace.good(&args(&["--minutes", "0.05"]));
+    let done = workspace.run(&args(&["--minutes", "0.06"]));
+    assert!(done.code == 2 && done.stderr.contains("another time, 0.05 minutes"), "{done:?}");
+    let done = workspace.run(&args(&["--minutes", "0.05", "--keep-split"]));
+    assert!(done.code == 2 && done.stderr.contains("another choice of splits"), "{done:?}");
+}
+
 #[test]
 fn killed_benchmarks_give_the_same_bytes() {
     let workspace = Workspace::new();

@@ -6,15 +6,19 @@
 //! contains test nodes. With J redraws and the mean `x(f)`:
 //!
 //! ```text
-//! error(f)^2  = max(s(f)^2 (1/J + n/(m - n)), p (1 - p) / 2d)      s(f)^2: variance of x(f, k) - mean of x(., k) over k
+//! error(f)^2  = max(s(f)^2 (1/J + n/(m - n)), p (1 - p) / 2d)      s(f)^2: F / (F - 1) times the variance of
+//!                                                                  x(f, k) - mean of x(., k) over k
 //! prior(f)    = N(mean of all x + b (c(f) - mean of c), t^2)       c(f): chance of a form of attention by the map
 //! effect(f)   = normal posterior of x(f) with this prior
 //! chance(f)   = probability that effect(f) is the largest, all effects independent
 //! answer      = the simplest family whose chance is at least 9/10 of the largest
 //! ```
 //!
-//! n of m redrawn nodes are scored in each redraw, d different ones in all. The first term is the variance of resampled
-//! scores (Nadeau and Bengio 2003); the second keeps few nodes from looking certain.
+//! There are F families. n of m redrawn nodes are scored in each redraw, d different ones in all; for AUROC, d is the
+//! number in the smaller class. The first term is the variance of resampled scores (Nadeau and Bengio 2003); the second
+//! keeps few nodes from looking certain. s(f)^2 is a mean with the median of all families, which counts as four more
+//! redraws, and as 1 point at least while there are fewer than three. p is the mean score with one right and one wrong
+//! node added.
 //!
 //! A [`MeasuringPlan`] determines all scores. It is made for a time from measured costs, or from the size of the graph
 //! alone. `benchmark` compares the same families with searches, on test nodes.
@@ -48,7 +52,7 @@ mod words;
 pub use plan::MeasuringPlan;
 pub use posterior::{Gain, MeasuredFamily};
 
-use crate::benchmark::{Family, LeftOut, MetricChoice};
+use crate::benchmark::{Family, LeftOut, MetricChoice, Wanted};
 use crate::device::Resources;
 use crate::recipe::{Known, Recommendation, recommend};
 use contestants::Contestant;
@@ -175,7 +179,7 @@ pub fn advise(
 }
 
 /// Recommends a network for a dataset by a plan that depends on the size of the dataset alone, so the answer has the same
-/// bits on every machine. Nothing is measured on large graphs.
+/// bits on all machines with the same instruction set. Nothing is measured on large graphs.
 ///
 /// Other models are compared, but not recommended: networks predict nodes of other graphs too, and run on all devices.
 /// Boosted trees are left out, because not all builds have them.
@@ -217,14 +221,25 @@ impl<'a> Field<'a> {
         question: &Question,
         map: Recommendation,
     ) -> Result<Result<Self, Box<Advice>>, String> {
-        let (metric, notes) = match dataset.classes() {
-            0 => (MetricChoice { select: None, positive: None }, Vec::new()),
-            _ => MetricChoice::new(dataset, question.metric.as_deref())?,
+        let plain = MetricChoice { select: None, positive: None };
+        let draw = |metric| redraws(dataset, question.known, metric, question.seed);
+        let (metric, notes, drawn) = match dataset.classes() {
+            0 => (plain, Vec::new(), draw(plain)),
+            _ => {
+                let name = question.metric.as_deref();
+                let wanted = Wanted::new(dataset, name, question.known != Known::Training)?;
+                match draw(wanted.choice) {
+                    // A metric that nobody has named is replaced by accuracy.
+                    Err(reason) if name.is_none() && wanted.choice != plain => {
+                        (plain, wanted.notes(false, &reason), draw(plain))
+                    }
+                    drawn => (wanted.choice, wanted.notes(true, ""), drawn),
+                }
+            }
         };
-        let nothing = |map, reason: String| Ok(Err(Box::new(words::of_map(map, reason, Vec::new()))));
-        let redraws = match redraws(dataset, question.known, metric, question.seed) {
+        let redraws = match drawn {
             Ok(redraws) => redraws,
-            Err(reason) => return nothing(map, reason),
+            Err(reason) => return Ok(Err(Box::new(words::of_map(map, reason, Vec::new())))),
         };
         let (contestants, left_out) = contestants::of(dataset, &map, metric);
         Ok(Ok(Self { dataset, map, metric, notes, redraws, contestants, left_out }))
@@ -246,7 +261,8 @@ impl<'a> Field<'a> {
         let scores = run::run(&self, &mut plan, threads, observe);
         self.left_out.extend(scores.failed.iter().cloned());
         if plan.redraws == 0 || scores.families.is_empty() {
-            return Ok(words::of_map(self.map, "no run has finished".into(), self.left_out));
+            let reason = if scores.failed.is_empty() { "no run has finished" } else { "no family has results" };
+            return Ok(words::of_map(self.map, reason.into(), self.left_out));
         }
         let measured = posterior::measured(&self, plan, scores);
         Ok(words::of_measurement(self, measured, networks_only))

@@ -77,7 +77,7 @@ pub(super) fn timed(
     field: &Field<'_>,
     question: &Question,
     threads: usize,
-    observe: &impl Fn(AdviceEvent<'_>) -> ControlFlow<()>,
+    observe: &(impl Fn(AdviceEvent<'_>) -> ControlFlow<()> + Sync),
 ) -> Result<MeasuringPlan, String> {
     let started = Instant::now();
     let used = || started.elapsed().as_secs_f64() / question.seconds;
@@ -95,7 +95,9 @@ pub(super) fn timed(
         let found = if observe(AdviceEvent::Timing(family)).is_break() || used() + least > TIMED {
             Err("there was no time to measure it".into())
         } else {
-            fits(&split, contestant, threads, question.memory).and_then(|()| cost(&split, &contestant.settings))
+            let keep_on = || used() < TIMED && observe(AdviceEvent::Epoch).is_continue();
+            fits(&split, contestant, threads, question.memory)
+                .and_then(|()| cost(&split, &contestant.settings, keep_on))
         };
         match found {
             Ok((fixed, epoch)) => costed.push(Costed { family, fixed, epoch }),
@@ -114,8 +116,11 @@ pub(super) fn timed(
 /// Makes a plan from the size of the dataset. Returns the reason if the graph is too large.
 pub(super) fn by_size(field: &Field<'_>, question: &Question) -> Result<MeasuringPlan, String> {
     let costed = field.contestants.iter().map(|Contestant { family, settings, .. }| {
-        let epoch = multiplications(field.dataset, settings).max(LEAST);
-        Costed { family: *family, fixed: 2.0 * epoch, epoch }
+        let cost = multiplications(field.dataset, settings).max(LEAST);
+        match settings.model.is_network() {
+            true => Costed { family: *family, fixed: 2.0 * cost, epoch: cost },
+            false => Costed { family: *family, fixed: cost, epoch: 0.0 },
+        }
     });
     let too_large = || "the graph is too large to measure without a time; `supergat recommend` measures it".to_owned();
     let costed: Vec<Costed> = costed.collect();
@@ -176,14 +181,14 @@ fn seconds_of_trees(dataset: &Dataset, settings: &Settings) -> f64 {
 }
 
 /// Returns the seconds of a run without its epochs, and of one epoch.
-fn cost(dataset: &Dataset, settings: &Settings) -> Result<(f64, f64), String> {
+fn cost(dataset: &Dataset, settings: &Settings, keep_on: impl Fn() -> bool + Sync) -> Result<(f64, f64), String> {
     let alone = Resources::from(1);
     if settings.model != ModelKind::Trees {
-        return time(dataset, &Settings { max_epochs: 8, ..*settings }, alone);
+        return time(dataset, &Settings { max_epochs: 8, ..*settings }, alone, keep_on);
     }
     // Trees are one epoch; their time grows with their number, which is seldom more than half of the most.
     let fit = |count: usize| {
-        let found = time(dataset, &Settings { tree_count: Some(count), ..*settings }, alone);
+        let found = time(dataset, &Settings { tree_count: Some(count), ..*settings }, alone, &keep_on);
         found.map(|(fixed, epoch)| fixed + epoch)
     };
     let [few, more] = TREES.map(fit);

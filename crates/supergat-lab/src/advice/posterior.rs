@@ -15,6 +15,9 @@ const PRIOR: f64 = 10.0;
 const MAP: f64 = 2.0;
 /// Weight of the median variance of all families in that of each, as a number of redraws.
 const SHARED: f64 = 4.0;
+/// Variance between redraws, in squared points, that is assumed at least while there are fewer than [`FEW`].
+const USUAL: f64 = 1.0;
+const FEW: usize = 3;
 /// Reach of 95 % intervals in standard deviations.
 const REACH: f64 = 1.96;
 /// Points and reach of the integral over effects, in standard deviations.
@@ -66,7 +69,7 @@ pub(super) fn measured(field: &Field<'_>, plan: MeasuringPlan, scores: Scores) -
     let overlap = parts[2] as f64 / (field.redraws.movable as f64 - parts[2] as f64).max(1.0);
     let values: Vec<&[f64]> = scores.families.iter().map(|(_, values)| &values[..]).collect();
     let means: Vec<f64> = values.iter().map(|values| mean(values)).collect();
-    let errors = errors(&values, overlap, scored);
+    let errors = errors(&values, overlap, field.redraws.effective(plan.redraws, field.metric));
     let by_map: Vec<Option<f64>> = scores.families.iter().map(|(contestant, _)| contestant.by_map).collect();
     let effects = effects(&means, &errors, &by_map);
     let chances = chances(&effects);
@@ -128,26 +131,29 @@ fn share(score: f64, n: f64) -> f64 {
     (n * score / 100.0 + 1.0) / (n + 2.0)
 }
 
-/// Returns the standard errors of the means. `overlap` is n / (m - n), `scored` the number of different scored nodes.
-fn errors(values: &[&[f64]], overlap: f64, scored: usize) -> Vec<f64> {
+/// Returns the standard errors of the means. `overlap` is n / (m - n), `scored` the effective number of scored nodes.
+fn errors(values: &[&[f64]], overlap: f64, scored: f64) -> Vec<f64> {
     let redraws = values.first().map_or(0, |values| values.len());
     let center = |k: usize| mean(&values.iter().map(|values| values[k] - mean(values)).collect::<Vec<_>>());
     let centers: Vec<f64> = (0..redraws).map(center).collect();
     let freedom = redraws.saturating_sub(1) as f64;
+    // Differences from the mean of F families have (F - 1) / F of their variance.
+    let families = values.len() as f64;
+    let centred = if values.len() > 1 { families / (families - 1.0) } else { 1.0 };
     let variance = |values: &&[f64]| {
         let own = mean(values);
         let squares = values.iter().zip(&centers).map(|(value, center)| (value - own - center).powi(2));
-        squares.sum::<f64>() / freedom.max(1.0)
+        centred * squares.sum::<f64>() / freedom.max(1.0)
     };
     let variances: Vec<f64> = values.iter().map(variance).collect();
     let mut sorted = variances.clone();
     sorted.sort_by(f64::total_cmp);
     let median = sorted.get(sorted.len() / 2).copied().unwrap_or(0.0);
+    let median = if redraws < FEW { median.max(USUAL) } else { median };
     let error = |(values, variance): (&&[f64], &f64)| {
         let variance = (SHARED * median + freedom * variance) / (SHARED + freedom);
-        let n = scored as f64;
-        let p = share(mean(values), n);
-        let least = 100.0_f64.powi(2) * p * (1.0 - p) / (2.0 * n);
+        let p = share(mean(values), scored);
+        let least = 100.0_f64.powi(2) * p * (1.0 - p) / (2.0 * scored);
         (variance * (1.0 / redraws as f64 + overlap)).max(least).sqrt()
     };
     values.iter().zip(&variances).map(error).collect()
@@ -168,7 +174,7 @@ fn effects(means: &[f64], errors: &[f64], by_map: &[Option<f64>]) -> Vec<(f64, f
 
 /// Returns the probability of every family that its effect is the largest. It is the integral over x of the density of
 /// the effect at x, times the probability that all other effects are below x. The midpoint rule computes it.
-fn chances(effects: &[(f64, f64)]) -> Vec<f64> {
+pub(super) fn chances(effects: &[(f64, f64)]) -> Vec<f64> {
     let normals: Vec<Normal> =
         effects.iter().filter_map(|&(mean, deviation)| Normal::new(mean, deviation).ok()).collect();
     let low = effects.iter().map(|(mean, deviation)| mean - TAILS * deviation).fold(f64::INFINITY, f64::min);
@@ -205,13 +211,20 @@ mod tests {
     fn errors_grow_with_few_nodes_and_few_redraws() {
         let (a, b) = ([80.0, 82.0, 81.0, 79.0], [70.0, 74.0, 69.0, 71.0]);
         let of = |share, scored| errors(&[&a, &b], share, scored)[0];
-        assert!(of(0.1, 100_000) < of(1.0, 100_000) && of(0.1, 100_000) < of(0.1, 20));
+        assert!(of(0.1, 1e5) < of(1.0, 1e5) && of(0.1, 1e5) < of(0.1, 20.0));
         // What all families have in common does not count.
         let (c, d) = ([80.0, 90.0, 70.0], [60.0, 70.0, 50.0]);
-        let common = errors(&[&c, &d], 0.5, 1_000_000);
+        let common = errors(&[&c, &d], 0.5, 1e6);
         assert!(common.iter().all(|error| *error < 0.05), "{common:?}");
         // Equal scores on four nodes are no certainty.
-        assert!(errors(&[&[100.0, 100.0], &[100.0, 100.0]], 0.5, 4)[0] > 10.0);
+        assert!(errors(&[&[100.0, 100.0], &[100.0, 100.0]], 0.5, 4.0)[0] > 10.0);
+        // One redraw of many nodes is no certainty either: about the usual deviation between redraws.
+        assert!(errors(&[&[80.0], &[79.0]], 0.5, 1e6)[0] > 1.0);
+        // Two families whose differences vary by 2 points: each has half of the variance of the difference.
+        let (e, f) = ([80.0, 82.0, 80.0, 82.0], [81.0, 81.0, 81.0, 81.0]);
+        let both = errors(&[&e, &f], 0.0, 1e6);
+        let (difference, expected) = (both[0].powi(2) + both[1].powi(2), 4.0 / 3.0 / 4.0);
+        assert!((difference - expected).abs() < 1e-9, "{difference} {expected}");
     }
 
     #[test]

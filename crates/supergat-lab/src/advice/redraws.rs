@@ -2,9 +2,9 @@
 
 use crate::benchmark::MetricChoice;
 use crate::recipe::Known;
-use std::collections::BTreeSet;
-use supergat_core::Labels;
+use std::collections::{BTreeMap, BTreeSet};
 use supergat_core::random::{Purpose, Stream};
+use supergat_core::{Labels, Select};
 use supergat_data::Dataset;
 
 /// Most redraws.
@@ -50,7 +50,33 @@ impl Redraws<'_> {
 
     /// Returns the number of different nodes that are scored in the first redraws.
     pub(super) fn scored(&self, redraws: usize) -> usize {
-        self.parts.iter().take(redraws).flat_map(|parts| &parts[2]).collect::<BTreeSet<_>>().len()
+        self.scored_nodes(redraws).len()
+    }
+
+    fn scored_nodes(&self, redraws: usize) -> BTreeSet<Node> {
+        self.parts.iter().take(redraws).flat_map(|parts| &parts[2]).copied().collect()
+    }
+
+    /// Returns the number of scored nodes that the error of a metric depends on, with `n_c` of class c among K classes:
+    ///
+    /// ```text
+    /// AUROC, average precision       min n_c
+    /// balanced accuracy, macro-F1    K^2 / sum_c 1 / n_c
+    /// others                         sum_c n_c
+    /// ```
+    pub(super) fn effective(&self, redraws: usize, metric: MetricChoice) -> f64 {
+        let nodes = self.scored_nodes(redraws);
+        let mut counts = BTreeMap::new();
+        nodes.iter().for_each(|&node| *counts.entry(class(self.dataset, node)).or_insert(0.0) += 1.0);
+        let counts: Vec<f64> = counts.into_values().collect();
+        match metric.select {
+            _ if self.dataset.is_multi_label() => nodes.len() as f64,
+            Some(Select::Auroc | Select::AveragePrecision) => counts.into_iter().fold(f64::INFINITY, f64::min),
+            Some(Select::BalancedAccuracy | Select::MacroF1) => {
+                (counts.len() as f64).powi(2) / counts.iter().map(|count| 1.0 / count).sum::<f64>()
+            }
+            _ => nodes.len() as f64,
+        }
     }
 }
 
@@ -69,6 +95,7 @@ pub(super) fn redraws(dataset: &Dataset, known: Known, metric: MetricChoice, see
     let classes: BTreeSet<usize> = train.iter().chain(&validation).map(|&node| class(dataset, node)).collect();
     match labelled {
         0 => return Err("no node has a label".into()),
+        _ if train.is_empty() => return Err("there are no training nodes".into()),
         _ if classes.len() < 2 && !dataset.is_multi_label() => {
             return Err("all labelled nodes have the same class".into());
         }

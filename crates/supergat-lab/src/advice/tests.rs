@@ -60,6 +60,32 @@ fn advice_by_size_has_the_same_bits_with_any_number_of_threads() {
     assert!(measured.families.iter().any(|family| family.family.name == "label-propagation"));
 }
 
+/// A family that cannot be chosen does not change the order of the others, however good it is.
+#[test]
+fn networks_are_chosen_among_networks() {
+    let dataset = dataset(0.9);
+    let question = Question::default();
+    let map = recommend(&dataset, Known::TrainingAndValidation);
+    let field = Field::new(&dataset, &question, map).unwrap().unwrap_or_else(|_| panic!("labels are enough"));
+    let mut plan = plan::by_size(&field, &question).unwrap();
+    plan.redraws = 3;
+    let scores_of = |name: &str| match name {
+        "label-propagation" => Some(vec![95.0, 95.3, 94.9]),
+        "gcn" => Some(vec![80.0, 80.4, 79.8]),
+        // The larger error makes it more likely than gcn to be better than label propagation.
+        "mlp" => Some(vec![79.0, 84.0, 74.0]),
+        _ => None,
+    };
+    let found = field.contestants.iter().filter_map(|one| Some((*one, scores_of(one.family.name)?)));
+    let scores = run::Scores { families: found.collect(), majority: vec![33.0; 3], failed: Vec::new() };
+    let measured = posterior::measured(&field, plan, scores);
+    let advice = words::of_measurement(field, measured, true);
+    assert_eq!(advice.recommendation.to_string(), "gcn", "{}", advice.answer);
+    assert!(advice.answer.contains("of the 2 compared networks") && !advice.answer.contains("about as likely"));
+    assert!(advice.confidence.is_some_and(|chance| chance > 0.5), "{:?}", advice.confidence);
+    assert!(advice.notes.iter().any(|note| note.starts_with("label-propagation was better")), "{:?}", advice.notes);
+}
+
 /// Labels of test nodes change nothing.
 #[test]
 fn test_labels_are_not_read() {

@@ -1,6 +1,6 @@
 //! The answer as sentences, which claim no more than was compared.
 
-use crate::advice::posterior::{Gain, MeasuredFamily};
+use crate::advice::posterior::{Gain, MeasuredFamily, chances};
 use crate::advice::{Advice, Field, Measured, NAMED, OPEN};
 use crate::benchmark::LeftOut;
 use crate::recipe::Recommendation;
@@ -48,23 +48,26 @@ pub(super) fn of_map(map: Recommendation, reason: String, left_out: Vec<LeftOut>
 
 /// Returns the advice of a measurement.
 pub(super) fn of_measurement(field: Field<'_>, mut measured: Measured, networks_only: bool) -> Advice {
+    // Families that can be chosen, with their chances among themselves.
     let may_win = |family: &&MeasuredFamily| !networks_only || family.settings.model.is_network();
-    let largest = measured.families.iter().filter(may_win).map(|family| family.chance).fold(0.0, f64::max);
-    let is_equal = |family: &&MeasuredFamily| may_win(family) && family.chance >= EQUAL * largest;
-    // The plan may have left out all networks.
-    let Some(best) = measured.families.iter().find(is_equal).cloned() else {
-        return of_map(field.map, "there was no time for a network".into(), field.left_out);
+    let mut choices: Vec<MeasuredFamily> = measured.families.iter().filter(may_win).cloned().collect();
+    let effects: Vec<(f64, f64)> = choices.iter().map(|family| (family.expected, family.deviation)).collect();
+    choices.iter_mut().zip(chances(&effects)).for_each(|(family, chance)| family.chance = chance);
+    let largest = choices.iter().map(|family| family.chance).fold(0.0, f64::max);
+    let Some(best) = choices.iter().find(|family| family.chance >= EQUAL * largest) else {
+        return of_map(field.map, "no run of a network has finished".into(), field.left_out);
     };
-    measured.gains = measured.gains_of(&best);
+    measured.gains = measured.gains_of(best);
     let mut others: Vec<&MeasuredFamily> =
-        measured.families.iter().filter(|other| other.family != best.family && other.chance >= NAMED).collect();
+        choices.iter().filter(|other| other.family != best.family && other.chance >= NAMED).collect();
     others.sort_by(|a, b| b.chance.total_cmp(&a.chance));
     let alternatives: Vec<ModelKind> = others.iter().map(|other| other.settings.model).collect();
-    let confidence = (measured.families.len() > 1).then_some(best.chance);
-    let close_call = best.chance < OPEN && measured.families.len() > 1;
-    let answer = answer(&measured, &best, &others);
+    let confidence = (choices.len() > 1).then_some(best.chance);
+    let close_call = best.chance < OPEN && choices.len() > 1;
+    let compared = format!("{} compared {}", choices.len(), if networks_only { "networks" } else { "families" });
+    let answer = answer(&measured, best, &others, &compared);
     let mut notes = limits(&field, &measured);
-    notes.extend(better_without_network(&measured, &best, networks_only));
+    notes.extend(better_without_network(&measured, best, networks_only));
     notes.extend(not_compared(&field.left_out));
     notes.extend(field.notes);
     Advice {
@@ -81,12 +84,12 @@ pub(super) fn of_measurement(field: Field<'_>, mut measured: Measured, networks_
 }
 
 /// Returns the answer of a measurement.
-fn answer(measured: &Measured, best: &MeasuredFamily, others: &[&MeasuredFamily]) -> String {
+fn answer(measured: &Measured, best: &MeasuredFamily, others: &[&MeasuredFamily], compared: &str) -> String {
     let Measured { metric, scored, families, .. } = measured;
     let name = best.settings.model;
     let mut answer = match families.len() {
-        1 => format!("Only {name} ran ({metric} {:.1} % on validation nodes), so nothing was compared.", best.mean),
-        count => {
+        1 => format!("Only {name} ran ({metric} {:.1} % on held-out nodes), so nothing was compared.", best.mean),
+        _ => {
             let open = match (best.chance < OPEN, others) {
                 (true, [first, ..]) if first.chance > best.chance => {
                     format!("; {} ({}) is about as likely, but less simple", first.family.name, percent(first.chance))
@@ -96,10 +99,7 @@ fn answer(measured: &Measured, best: &MeasuredFamily, others: &[&MeasuredFamily]
                 }
                 _ => String::new(),
             };
-            format!(
-                "Use {name}: with {} it has the best {metric} of the {count} compared families{open}.",
-                probability(best.chance)
-            )
+            format!("Use {name}: with {} it has the best {metric} of the {compared}{open}.", probability(best.chance))
         }
     };
     let gain = measured.gains.last();

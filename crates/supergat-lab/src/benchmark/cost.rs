@@ -40,7 +40,7 @@ impl Cost {
         let mut cost = Self { fixed: 0.0, epoch: [0.0; 2] };
         for form in 0..if kind.is_network() { 2 } else { 1 } {
             let trial = family.trial(kind, form, EPOCHS, context);
-            let (fixed, epoch) = time(dataset, &trial.settings, resources)?;
+            let (fixed, epoch) = time(dataset, &trial.settings, resources, || true)?;
             cost.fixed = cost.fixed.max(fixed);
             cost.epoch[form] = epoch;
         }
@@ -59,8 +59,14 @@ pub(super) fn relative_size(trial: &Trial, usual: &Trial) -> f64 {
     (size(&trial.settings) / size(&usual.settings)).max(LEAST)
 }
 
-/// Returns the seconds of a run apart from its epochs, and of one epoch.
-pub(crate) fn time(dataset: &Dataset, settings: &Settings, resources: Resources) -> Result<(f64, f64), String> {
+/// Returns the seconds of a run apart from its epochs, and of one epoch. The run ends after an epoch if `keep_on` says no; the
+/// first epoch is then the estimate.
+pub(crate) fn time(
+    dataset: &Dataset,
+    settings: &Settings,
+    resources: Resources,
+    keep_on: impl Fn() -> bool + Sync,
+) -> Result<(f64, f64), String> {
     let device = if settings.model.is_network() { resources.device } else { DeviceChoice::Cpu };
     let alone = Resources { threads: 1, device, processes: None, ..resources };
     settings.check(dataset).map_err(|error| error.to_string())?;
@@ -70,7 +76,8 @@ pub(crate) fn time(dataset: &Dataset, settings: &Settings, resources: Resources)
         match (observation, ends.lock()) {
             (Observation::Epoch(..), Ok(mut ends)) => {
                 ends.push(now);
-                if ends.len() > 1 && now > ENOUGH { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                let is_enough = ends.len() > 1 && now > ENOUGH;
+                if is_enough || !keep_on() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             }
             _ => ControlFlow::Continue(()),
         }
@@ -80,6 +87,7 @@ pub(crate) fn time(dataset: &Dataset, settings: &Settings, resources: Resources)
     let ends = ends.into_inner().unwrap_or_default();
     let mut epochs: Vec<f64> = ends.windows(2).map(|pair| pair[1] - pair[0]).collect();
     epochs.sort_by(f64::total_cmp);
-    let epoch = epochs.get(epochs.len() / 2).copied().unwrap_or(0.0);
+    let first = ends.first().copied().filter(|_| settings.model.is_network());
+    let epoch = epochs.get(epochs.len() / 2).copied().or(first).unwrap_or(0.0);
     Ok(((all - ends.len() as f64 * epoch).max(0.0), epoch))
 }

@@ -27,54 +27,17 @@ impl MetricChoice {
     /// Chooses the metric of a dataset, with notes about the choice. `name` is one of [`METRICS`]; without it, accuracy or
     /// micro-F1 is chosen, or AUROC if one of two classes is rare. Fails if a named metric is undefined.
     pub fn new(dataset: &Dataset, name: Option<&str>) -> Result<(Self, Vec<String>), String> {
-        let counts = class_counts(dataset, true);
-        let labelled: u64 = counts.iter().sum();
-        let rarest = (0..counts.len()).min_by_key(|&class| counts[class]);
-        let is_rare = |class: &usize| counts.len() == 2 && (counts[*class] as f64) < RARE * labelled as f64;
-        let rare = rarest.filter(is_rare);
-        if let Some(name) = name {
-            let is_default = if dataset.is_multi_label() { name == "micro-f1" } else { name == "accuracy" };
-            let select = match name {
-                _ if is_default => None,
-                "accuracy" => return Err("accuracy is undefined for nodes with several classes: use micro-f1".into()),
-                "micro-f1" => return Err("micro-f1 equals accuracy for nodes with one class: use accuracy".into()),
-                other => {
-                    Some(
-                        other.parse::<Select>().ok().filter(|_| METRICS.contains(&other)).ok_or_else(|| {
-                            format!("unknown metric `{other}`: expected one of {}", METRICS.join(", "))
-                        })?,
-                    )
-                }
-            };
-            let positive = rare.filter(|&class| select == Some(Select::AveragePrecision) && class == 0);
-            let choice = Self { select, positive };
-            return match choice.is_defined(dataset) {
-                true => Ok((choice, Vec::new())),
-                false => Err(format!(
-                    "{name} is undefined for the labels of the validation nodes: they must contain all classes; choose \
-                     accuracy or macro-f1"
-                )),
-            };
+        let wanted = Wanted::new(dataset, name, true)?;
+        if wanted.choice.is_defined(dataset) {
+            return Ok((wanted.choice, wanted.notes(true, "")));
         }
-        let plain = Self { select: None, positive: None };
-        let Some(class) = rare else { return Ok((plain, Vec::new())) };
-        let share = 100.0 * counts[class] as f64 / labelled as f64;
-        let rare = format!("only {share:.1} % of the labelled nodes have the class {}", dataset.class_names[class]);
-        let auroc = Self { select: Some(Select::Auroc), positive: None };
-        Ok(match auroc.is_defined(dataset) {
-            true => {
-                let note = format!(
-                    "The metric is auroc, because {rare}; --metric average-precision looks at the nodes that a model ranks first."
-                );
-                (auroc, vec![note])
-            }
-            false => {
-                let note = format!(
-                    "The metric is accuracy although {rare}: the validation nodes have one class, so others are undefined."
-                );
-                (plain, vec![note])
-            }
-        })
+        if let Some(name) = name {
+            return Err(format!(
+                "{name} is undefined for the labels of the validation nodes: they must contain all classes; choose accuracy"
+            ));
+        }
+        let reason = "the validation nodes have one class, so others are undefined";
+        Ok((Self { select: None, positive: None }, wanted.notes(false, reason)))
     }
 
     /// Returns whether the metric is defined for the validation nodes of a dataset.
@@ -87,6 +50,58 @@ impl MetricChoice {
     pub fn name(self, dataset: &Dataset) -> String {
         let settings = Settings { select: self.select, ..Settings::general(ModelKind::Mlp) };
         metric_of(dataset, &settings).to_string()
+    }
+}
+
+/// A metric that is wanted, whether it is defined or not.
+pub(crate) struct Wanted {
+    pub(crate) choice: MetricChoice,
+    /// Why it is not accuracy, if it was not named.
+    rare: Option<String>,
+}
+
+impl Wanted {
+    /// Chooses a metric by its name, or by the classes of training nodes, and of validation nodes if they may be used. Fails if
+    /// there is no metric of the name.
+    pub(crate) fn new(dataset: &Dataset, name: Option<&str>, with_validation: bool) -> Result<Self, String> {
+        let counts = class_counts(dataset, with_validation);
+        let labelled: u64 = counts.iter().sum();
+        let rarest = (0..counts.len()).min_by_key(|&class| counts[class]);
+        let is_rare = |class: &usize| counts.len() == 2 && (counts[*class] as f64) < RARE * labelled as f64;
+        let rare = rarest.filter(is_rare);
+        let Some(name) = name else {
+            let Some(class) = rare else { return Ok(Self::plain()) };
+            let share = 100.0 * counts[class] as f64 / labelled as f64;
+            let rare = format!("only {share:.1} % of the labelled nodes have the class {}", dataset.class_names[class]);
+            let choice = MetricChoice { select: Some(Select::Auroc), positive: None };
+            return Ok(Self { choice, rare: Some(rare) });
+        };
+        let is_default = if dataset.is_multi_label() { name == "micro-f1" } else { name == "accuracy" };
+        let select = match name {
+            _ if is_default => return Ok(Self::plain()),
+            "accuracy" => return Err("accuracy is undefined for nodes with several classes: use micro-f1".into()),
+            "micro-f1" => return Err("micro-f1 equals accuracy for nodes with one class: use accuracy".into()),
+            other => other.parse::<Select>().ok().filter(|_| METRICS.contains(&other)),
+        };
+        let unknown = || format!("unknown metric `{name}`: expected one of {}", METRICS.join(", "));
+        let select = select.ok_or_else(unknown)?;
+        let positive = rare.filter(|&class| select == Select::AveragePrecision && class == 0);
+        Ok(Self { choice: MetricChoice { select: Some(select), positive }, rare: None })
+    }
+
+    fn plain() -> Self {
+        Self { choice: MetricChoice { select: None, positive: None }, rare: None }
+    }
+
+    /// Returns notes about the choice. A metric that is undefined for a reason is replaced by accuracy.
+    pub(crate) fn notes(&self, is_defined: bool, reason: &str) -> Vec<String> {
+        let note = |rare: &String| match is_defined {
+            true => format!(
+                "The metric is auroc, because {rare}; --metric average-precision looks at the nodes that a model ranks first."
+            ),
+            false => format!("The metric is accuracy although {rare}: {reason}."),
+        };
+        self.rare.iter().map(note).collect()
     }
 }
 

@@ -57,6 +57,7 @@ mod table;
 
 pub(crate) use cost::time;
 pub use families::{FAMILIES, Family, Trial};
+pub(crate) use metric::Wanted;
 pub use metric::{METRICS, MetricChoice};
 pub use plan::{FamilyPlan, LeftOut, Limit, Plan, Request, RungPlan, SearchCut, plan};
 pub use run::{BenchmarkEvent, BenchmarkOutcome, run};

@@ -47,6 +47,8 @@ struct Wanted<'a> {
     family: Family,
     trial: Trial,
     split: &'a SplitPlan,
+    /// Place in the order of trials. Runs of one place go before those of the next, so that all families are equally far.
+    place: usize,
 }
 
 /// How the runs of a part ended.
@@ -151,7 +153,7 @@ where
         for (k, split) in splits.iter().enumerate() {
             let selected = plan.families.iter().filter_map(|of| {
                 let trial = selected(plan, of.family, self.results, kind)?;
-                Some(Wanted { family: of.family, trial, split })
+                Some(Wanted { family: of.family, trial, split, place: 0 })
             });
             let mut wanted: Vec<Wanted<'_>> = selected.collect();
             if k > 0 {
@@ -228,10 +230,13 @@ where
             ControlFlow::Break(())
         };
         // Models that are not networks run on the CPU.
-        for is_network in [false, true] {
-            for balanced in [false, true] {
+        let places = 0..=wanted.iter().map(|wanted| wanted.place).max().unwrap_or(0);
+        'runs: for place in places {
+            for (is_network, balanced) in [(false, false), (false, true), (true, false), (true, true)] {
                 let is_here = |wanted: &&Wanted<'_>| {
-                    wanted.trial.settings.model.is_network() == is_network && wanted.trial.balanced == balanced
+                    wanted.place == place
+                        && wanted.trial.settings.model.is_network() == is_network
+                        && wanted.trial.balanced == balanced
                 };
                 let jobs: Vec<Job> = wanted.iter().filter(is_here).map(|wanted| job(plan, wanted)).collect();
                 if jobs.is_empty() {
@@ -258,7 +263,7 @@ where
                     return Ok(Ended::Interrupted);
                 }
                 if late.load(Ordering::Relaxed) {
-                    break;
+                    break 'runs;
                 }
             }
         }
@@ -278,7 +283,7 @@ fn rung_runs<'a>(plan: &'a Plan, rung: usize, results: &ResultsFile, kind: Devic
     for place in 0..plan.rungs[rung].trials {
         for (family, numbers) in &of_families {
             let trial = numbers.get(place).and_then(|&number| plan.trial(*family, number, epochs));
-            wanted.extend(trial.map(|trial| Wanted { family: *family, trial, split }));
+            wanted.extend(trial.map(|trial| Wanted { family: *family, trial, split, place }));
         }
     }
     wanted
@@ -369,7 +374,7 @@ fn record_of_trial<'a>(
     kind: DeviceKind,
 ) -> Option<&'a Record> {
     let trial = plan.trial(family, number, plan.rungs[rung].epochs)?;
-    results.get(&key(plan, &Wanted { family, trial, split: &plan.splits[0] }, kind))
+    results.get(&key(plan, &Wanted { family, trial, split: &plan.splits[0], place: 0 }, kind))
 }
 
 /// Returns the record of a final run.
@@ -381,7 +386,7 @@ pub(super) fn record_of_split<'a>(
     results: &'a ResultsFile,
     kind: DeviceKind,
 ) -> Option<&'a Record> {
-    results.get(&key(plan, &Wanted { family, trial, split }, kind))
+    results.get(&key(plan, &Wanted { family, trial, split, place: 0 }, kind))
 }
 
 fn key(plan: &Plan, wanted: &Wanted<'_>, kind: DeviceKind) -> Key {

@@ -166,6 +166,12 @@ fn stored(args: &BenchmarkArgs, folder: &Path, dataset: &Dataset) -> Result<Opti
     if args.seed.is_some_and(|seed| seed != plan.seed) {
         return Err(differs("seed"));
     }
+    if args.plan.is_none() && args.minutes.is_some_and(|minutes| (minutes - plan.minutes).abs() > 1e-9 * minutes) {
+        return Err(differs(&format!("time, {} minutes", plan.minutes)));
+    }
+    if args.keep_split && plan.splits.iter().any(|split| split.hash != plan.splits[0].hash) {
+        return Err(differs("choice of splits"));
+    }
     let is_other = known.iter().any(|family| !args.families.contains(family))
         || args.families.iter().any(|family| !known.contains(family));
     if !args.families.is_empty() && is_other {

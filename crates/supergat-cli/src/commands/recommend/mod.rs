@@ -9,12 +9,14 @@ use crate::error::{CliError, Result};
 use crate::files;
 use crate::output::{self, BOLD, SCHEMA, row};
 use crate::process::{memory, threads};
+use crate::run_folder::quoted;
 use progress::AdviceProgress;
 use serde::Serialize;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::ExitCode;
 use supergat::SplitChoice;
+use supergat::data::Dataset;
 use supergat::engine::ModelKind;
 use supergat::lab::advice::{Advice, Measured, Question, advise, percent};
 use supergat::lab::recipe::{Known, Recommendation, figure};
@@ -58,13 +60,13 @@ pub fn run(args: &RecommendArgs) -> Result<ExitCode> {
     let advice = &advice.map_err(CliError::usage)?;
     let source = &arguments(&args.dataset, args.split, &args.reading.0);
     if let Some(folder) = &args.out {
-        write(folder, &dataset.name, source, advice)?;
+        write(folder, &dataset, source, advice)?;
     }
     if args.json {
-        let next = next(source, advice);
+        let next = next(source, &dataset, advice);
         output::print_json(&RecommendOutput { schema: SCHEMA, dataset: &dataset.name, labels: known, next, advice })?;
     } else {
-        output::print(&text(&dataset.name, source, advice))?;
+        output::print(&text(&dataset, source, advice))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -79,12 +81,12 @@ fn arguments(dataset: &str, split: SplitChoice, reading: &Values) -> String {
         };
         match value {
             Value::Boolean(_) => format!(" --{option}"),
-            Value::String(text) => format!(" --{option} {text}"),
+            Value::String(text) => format!(" --{option} {}", quoted(text)),
             other => format!(" --{option} {other}"),
         }
     };
     let split = if split == SplitChoice::Published { String::new() } else { format!(" --split {split}") };
-    dataset.to_owned() + &split + &reading.iter().map(option).collect::<String>()
+    quoted(dataset) + &split + &reading.iter().map(option).collect::<String>()
 }
 
 /// Line before the model is chosen by a comparison.
@@ -153,7 +155,7 @@ fn needs_labels(advice: &Advice) -> bool {
 }
 
 /// Returns the commands to run next: a training of the recommended model, and a benchmark if the choice is open.
-fn next(source: &str, advice: &Advice) -> Vec<String> {
+fn next(source: &str, dataset: &Dataset, advice: &Advice) -> Vec<String> {
     let model = advice.recommendation;
     if needs_labels(advice) {
         return vec![format!("supergat recommend {source}")];
@@ -162,7 +164,9 @@ fn next(source: &str, advice: &Advice) -> Vec<String> {
     let best = families.clone().find(|family| family.settings.model == model);
     let select = best.and_then(|best| best.settings.select).map(|select| select.to_string());
     let option = |name: &str| select.as_ref().map_or_else(String::new, |select| format!(" --{name} {select}"));
-    let mut commands = vec![format!("supergat train {source} --model {model}{}", option("select"))];
+    let class = best.and_then(|best| dataset.class_names.get(best.settings.positive?));
+    let positive = class.map_or_else(String::new, |class| format!(" --positive {}", quoted(class)));
+    let mut commands = vec![format!("supergat train {source} --model {model}{}{positive}", option("select"))];
     if advice.close_call && !advice.alternatives.is_empty() {
         let is_named = |name: &ModelKind| families.clone().find(|family| family.settings.model == *name);
         let name =
@@ -175,24 +179,24 @@ fn next(source: &str, advice: &Advice) -> Vec<String> {
 }
 
 /// Formats the commands to run next.
-fn next_lines(source: &str, advice: &Advice) -> String {
+fn next_lines(source: &str, dataset: &Dataset, advice: &Advice) -> String {
     let mut lines = String::new();
     if needs_labels(advice) {
         lines += "This recommendation is based on the degree alone. Label some nodes of every class, if possible linked ones.\n";
     }
-    for (command, what) in next(source, advice).iter().zip(["Next", "To compare the likeliest more closely"]) {
+    for (command, what) in next(source, dataset, advice).iter().zip(["Next", "To compare the likeliest more closely"]) {
         lines += &format!("{what}: {command}\n");
     }
     lines
 }
 
-fn text(name: &str, source: &str, advice: &Advice) -> String {
+fn text(dataset: &Dataset, source: &str, advice: &Advice) -> String {
     let map = &advice.map;
-    let mut text = format!("{BOLD}{name}{BOLD:#}\n{}\n", advice.answer);
+    let mut text = format!("{BOLD}{}{BOLD:#}\n{}\n", dataset.name, advice.answer);
     text += &row("recommendation", &advice.recommendation.to_string(), "");
     if let Some(measured) = &advice.measured {
         text += &row("expected gain", &gains(measured), "");
-        text += &format!("{BOLD}compared on {} validation nodes{BOLD:#}\n", measured.scored);
+        text += &format!("{BOLD}compared on {} labelled nodes{BOLD:#}\n", measured.scored);
         text += &format!("  {:<19} {:>18}  {:>8}  {:>10}\n", "model", measured.metric, "error", "is best");
         let line = |name: &str, mean: f64, error: String, chance: String| {
             format!("  {name:<19} {:>18}  {error:>8}  {chance:>10}\n", format!("{mean:.1} %"))
@@ -215,11 +219,12 @@ fn text(name: &str, source: &str, advice: &Advice) -> String {
     text += &row("degree", &format!("{:.2}", map.degree), "average number of neighbours");
     text += &row("homophily", &homophily(map), "estimated share of a node's neighbours with its class");
     map.reasons.iter().for_each(|reason| text += &format!("  - {reason}\n"));
-    text + &next_lines(source, advice)
+    text + &next_lines(source, dataset, advice)
 }
 
 /// Writes the map and the page, each file atomically.
-fn write(folder: &Path, name: &str, source: &str, advice: &Advice) -> Result<()> {
+fn write(folder: &Path, dataset: &Dataset, source: &str, advice: &Advice) -> Result<()> {
+    let name = &dataset.name;
     let svg = figure(name, &advice.map);
     let mut facts = vec![("recommendation", advice.recommendation.to_string()), ("confidence", confidence(advice))];
     facts.extend(advice.measured.as_ref().map(|measured| ("expected gain", gains(measured))));
@@ -243,7 +248,7 @@ fn write(folder: &Path, name: &str, source: &str, advice: &Advice) -> Result<()>
         .figure(&svg, "Squares are synthetic graphs of the paper. Their colour shows the best form of attention, their size the gain of SuperGAT over GAT. The dot is this graph; the line is the 95 % interval of its homophily.")
         .notes(&advice.map.reasons)
         .section("Next")
-        .code(&next(source, advice).join("\n"));
+        .code(&next(source, dataset, advice).join("\n"));
     std::fs::create_dir_all(folder).map_err(|error| CliError::cannot_write(folder, error))?;
     files::write(folder, [("map.svg", svg), ("report.html", page.html())])
 }

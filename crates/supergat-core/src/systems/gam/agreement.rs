@@ -173,7 +173,9 @@ impl<T: Primitives> AgreementModel<T> {
                 learned.step(adam);
             }
             since += 1;
-            if (step + 1) % EVALUATE_EVERY == 0 || step + 1 == self.config.max_steps {
+            // Few labelled nodes have no pair to hold out. The last weights are kept then.
+            let is_time = (step + 1) % EVALUATE_EVERY == 0 || step + 1 == self.config.max_steps;
+            if is_time && !held_out.is_empty() {
                 let accuracy = self.accuracy(features, &held_out);
                 if accuracy > best {
                     (best, since) = (accuracy, 0);
@@ -347,6 +349,21 @@ mod tests {
             }
         }
         assert!(checked > 15, "{checked}");
+    }
+
+    /// With few labelled nodes, no pair is held out. Later steps must not be thrown away then.
+    #[test]
+    fn without_held_out_pairs_the_last_weights_are_kept() {
+        let features = features();
+        let pairs = |seed| Pairs::new(&[0, 1, 2, 3], &[0, 0, 1, 1, 0, 0], 2, seed);
+        let pairs = (0..).map(pairs).find(|pairs| pairs.held_out(MOST_HELD_OUT).is_empty()).unwrap();
+        let fitted = |max_steps| {
+            let config = AgreementConfig { hidden: 3, lr: 0.01, batch: 4, patience: 10, max_steps };
+            let mut model = AgreementModel::new(&features, &config);
+            model.fit(&features, &pairs, 1);
+            model.agreement(&features, &[[0, 1], [0, 2]])
+        };
+        assert_ne!(fitted(EVALUATE_EVERY), fitted(8 * EVALUATE_EVERY));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::kernels::{Primitives, argmax};
 /// Returns the nodes without a label that the probabilities are most certain of, with their classes.
 ///
 /// At most `most` nodes are chosen, with a probability of at least `least`. `shares` limits the nodes of each class to its
-/// share of `most`; without shares, classes do not count. Ties go to the smaller node.
+/// share of `most`, rounded, but not to none; without shares, classes do not count. Ties go to the smaller node.
 ///
 /// ```
 /// use supergat_core::systems::gam::most_certain;
@@ -15,6 +15,8 @@ use crate::kernels::{Primitives, argmax};
 /// assert_eq!(most_certain(&probabilities, &labels, 2, 0.0, Some(&[0.5, 0.5])), [(0, 0), (2, 1)]);
 /// assert_eq!(most_certain(&probabilities, &labels, 2, 0.0, None), [(0, 0), (1, 0)]);
 /// assert_eq!(most_certain(&probabilities, &labels, 9, 0.75, None), [(0, 0), (1, 0)]);
+/// // Every class with a share has room for a node.
+/// assert_eq!(most_certain(&probabilities, &labels, 2, 0.0, Some(&[0.1, 0.9])), [(0, 0), (2, 1)]);
 /// ```
 pub fn most_certain<T: Primitives>(
     probabilities: &[T],
@@ -34,7 +36,10 @@ pub fn most_certain<T: Primitives>(
     }
     candidates.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     let mut room: Vec<usize> = match shares {
-        Some(shares) => shares.iter().map(|share| (share * most as f64).round() as usize).collect(),
+        Some(shares) => {
+            let room = |share: &f64| (share * most as f64).round() as usize;
+            shares.iter().map(|share| if *share > 0.0 { room(share).max(1) } else { 0 }).collect()
+        }
         None => vec![most; classes],
     };
     let mut chosen = Vec::new();

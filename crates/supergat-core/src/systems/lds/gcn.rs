@@ -190,7 +190,9 @@ impl<'f, T: Primitives> Gcn<'f, T> {
             let (node, class) = (node as usize, targets.class_of[node as usize] as usize);
             self.probabilities(node);
             let p = &self.p[node * s2..][..self.shape.classes];
-            loss -= share * p[class].to_f64().max(f64::MIN_POSITIVE).ln();
+            // `max` would hide that a number is not finite.
+            let likelihood = p[class].to_f64();
+            loss -= share * if likelihood.is_nan() { f64::NAN } else { likelihood.max(f64::MIN_POSITIVE).ln() };
             let row = &mut self.g2[node * s2..][..self.shape.classes];
             for (k, (g, p)) in row.iter_mut().zip(p).enumerate() {
                 let truth = if k == class { T::ONE } else { T::ZERO };
