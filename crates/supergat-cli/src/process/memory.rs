@@ -35,6 +35,11 @@ fn kilobytes(text: &str, name: &str) -> Option<u64> {
     line.split_whitespace().nth(1)?.parse::<u64>().ok()?.checked_mul(1024)
 }
 
+/// Returns the number of bytes that this process may still use; `None` if that is not known.
+pub fn free() -> Option<u64> {
+    limit().map(|limit| limit.bytes.saturating_sub(usage().map_or(0, |usage| usage.now)))
+}
+
 /// Returns the lowest limit: free memory of the machine, or the limit of a control group of this process.
 pub fn limit() -> Option<Limit> {
     limit_under(Path::new("/"), usage().map_or(0, |usage| usage.now))

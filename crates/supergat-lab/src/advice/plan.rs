@@ -3,9 +3,8 @@
 use crate::advice::contestants::Contestant;
 use crate::advice::{AdviceEvent, Field, Question};
 use crate::baselines::tree_width;
-use crate::benchmark::{Family, LeftOut, time};
+use crate::benchmark::{Family, LeftOut, fits, time};
 use crate::device::Resources;
-use crate::estimate::estimate;
 use crate::settings::Settings;
 use serde::Serialize;
 use std::ops::ControlFlow;
@@ -96,7 +95,7 @@ pub(super) fn timed(
             Err("there was no time to measure it".into())
         } else {
             let keep_on = || used() < TIMED && observe(AdviceEvent::Epoch).is_continue();
-            fits(&split, contestant, threads, question.memory)
+            fits(&split, &contestant.settings, threads, question.memory)
                 .and_then(|()| cost(&split, &contestant.settings, keep_on))
         };
         match found {
@@ -161,17 +160,6 @@ fn fill(
         let Some(longest) = longest else { return Err("there was no time for any family".into()) };
         let family = costed.remove(longest).family;
         left_out.push(LeftOut { family, reason: "there was no time for it".into() });
-    }
-}
-
-/// Fails if parallel runs of a family do not fit into memory.
-fn fits(dataset: &Dataset, contestant: &Contestant, threads: usize, memory: Option<u64>) -> Result<(), String> {
-    let Some(memory) = memory else { return Ok(()) };
-    let needed =
-        estimate(dataset, &contestant.settings, threads, threads, 0, (0, 0)).map_err(|error| error.to_string())?;
-    match needed.peak <= memory {
-        true => Ok(()),
-        false => Err(format!("its runs need {:.1} GB of memory", needed.peak as f64 / 1e9)),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::benchmark::families::{Family, Trial, TrialContext};
 use crate::device::{DeviceChoice, Resources};
+use crate::estimate::estimate;
 use crate::runs::{Observation, run_seeds};
 use crate::settings::Settings;
 use serde::{Deserialize, Serialize};
@@ -36,10 +37,12 @@ impl Cost {
         kind: ModelKind,
         context: &TrialContext<'_>,
         resources: Resources,
+        memory: Option<u64>,
     ) -> Result<Self, String> {
         let mut cost = Self { fixed: 0.0, epoch: [0.0; 2] };
         for form in 0..if kind.is_network() { 2 } else { 1 } {
             let trial = family.trial(kind, form, EPOCHS, context);
+            fits(dataset, &trial.settings, 1, memory)?;
             let (fixed, epoch) = time(dataset, &trial.settings, resources, || true)?;
             cost.fixed = cost.fixed.max(fixed);
             cost.epoch[form] = epoch;
@@ -57,6 +60,16 @@ impl Cost {
 pub(super) fn relative_size(trial: &Trial, usual: &Trial) -> f64 {
     let size = |settings: &Settings| (settings.layers * settings.hidden * settings.heads) as f64;
     (size(&trial.settings) / size(&usual.settings)).max(LEAST)
+}
+
+/// Fails if parallel runs, one per thread, do not fit into memory.
+pub(crate) fn fits(dataset: &Dataset, settings: &Settings, threads: usize, memory: Option<u64>) -> Result<(), String> {
+    let Some(memory) = memory else { return Ok(()) };
+    let needed = estimate(dataset, settings, threads, threads, 0, (0, 0)).map_err(|error| error.to_string())?;
+    match needed.peak <= memory {
+        true => Ok(()),
+        false => Err(format!("its runs need {:.1} GB of memory", needed.peak as f64 / 1e9)),
+    }
 }
 
 /// Returns the seconds of a run apart from its epochs, and of one epoch. The run ends after an epoch if `keep_on` says no; the

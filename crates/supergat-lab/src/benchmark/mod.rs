@@ -55,7 +55,7 @@ pub mod sheet;
 mod splits;
 mod table;
 
-pub(crate) use cost::time;
+pub(crate) use cost::{fits, time};
 pub use families::{FAMILIES, Family, Trial};
 pub(crate) use metric::Wanted;
 pub use metric::{METRICS, MetricChoice};

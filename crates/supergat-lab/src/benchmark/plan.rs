@@ -88,11 +88,13 @@ pub struct Request {
     pub seed: u64,
     /// Whether all runs have the given split, as splits by time need.
     pub keep_split: bool,
+    /// Bytes of memory that a run on the CPU may use; `None` for any.
+    pub memory: Option<u64>,
 }
 
 impl Default for Request {
     fn default() -> Self {
-        Self { families: FAMILIES.to_vec(), metric: None, seed: 0, keep_split: false }
+        Self { families: FAMILIES.to_vec(), metric: None, seed: 0, keep_split: false, memory: None }
     }
 }
 
@@ -298,7 +300,7 @@ pub fn plan(dataset: &Dataset, request: &Request, resources: Resources, limit: L
     for family in families {
         let measured = family.kind().and_then(|kind: ModelKind| match limit.is_over(MEASURED) {
             true => Err("there was no time to measure it".to_owned()),
-            false => Cost::measure(dataset, family, kind, &plan.context(), resources),
+            false => Cost::measure(dataset, family, kind, &plan.context(), resources, request.memory),
         });
         match measured {
             Ok(cost) => plan.families.push(FamilyPlan { family, cost }),

@@ -10,6 +10,7 @@ use crate::files::{self, probe};
 use crate::output::{self, BOLD, SCHEMA};
 use crate::process::fit::{Fit, Place};
 use crate::process::interrupt::Interrupt;
+use crate::process::memory;
 use crate::run_folder::folder_name;
 use crate::sweep::{open, resources};
 use progress::BenchmarkProgress;
@@ -183,8 +184,13 @@ fn stored(args: &BenchmarkArgs, folder: &Path, dataset: &Dataset) -> Result<Opti
 /// Measures the families and makes a plan. Families whose largest trial does not fit into memory are left out.
 fn planned(args: &BenchmarkArgs, dataset: &Dataset, resources: Resources, limit: Limit) -> Result<Plan> {
     let families = if args.families.is_empty() { FAMILIES.to_vec() } else { args.families.clone() };
-    let request =
-        Request { families, metric: args.metric.clone(), seed: args.seed.unwrap_or(0), keep_split: args.keep_split };
+    let request = Request {
+        families,
+        metric: args.metric.clone(),
+        seed: args.seed.unwrap_or(0),
+        keep_split: args.keep_split,
+        memory: memory::free().filter(|_| resources.kind().is_cpu()),
+    };
     let mut plan = benchmark::plan(dataset, &request, resources, limit)?;
     let place = Place::find(resources)?;
     let families: Vec<Family> = plan.families.iter().map(|of| of.family).collect();

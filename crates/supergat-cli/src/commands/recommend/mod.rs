@@ -48,9 +48,8 @@ pub fn run(args: &RecommendArgs) -> Result<ExitCode> {
     options.tables.labels_optional = true;
     let dataset = supergat::data::load_with(&args.dataset, &options)?;
     let known = if args.training_labels { Known::Training } else { Known::TrainingAndValidation };
-    let free = memory::limit().map(|limit| limit.bytes.saturating_sub(memory::usage().map_or(0, |usage| usage.now)));
-    let question =
-        Question { seconds: args.seconds, metric: args.metric.clone(), known, seed: args.seed, memory: free };
+    let (metric, memory) = (args.metric.clone(), memory::free());
+    let question = Question { seconds: args.seconds, metric, known, seed: args.seed, memory };
     let progress = AdviceProgress::new(args.quiet || args.seconds <= AT_ONCE);
     let advice = advise(&dataset, &question, threads, |event| {
         progress.observe(event);

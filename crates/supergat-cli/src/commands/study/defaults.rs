@@ -36,20 +36,24 @@ struct DefaultsOutput<'a> {
 
 /// Trains the missing runs, and writes tables and figures.
 pub fn run(args: &DefaultsArgs) -> Result<ExitCode> {
+    // The threads start before a dataset is read.
+    let resources = match args.table_only {
+        true => process::resources(args.sweep.threads, args.sweep.device)?.resolved(),
+        false => sweep::resources(&args.sweep)?,
+    };
+    if !resources.kind().is_cpu() {
+        return Err(CliError::usage("study defaults runs on the CPU, like label propagation and trees"));
+    }
     let plan = plan(args)?;
     let path = args.out.join("results.jsonl");
     let (results, outcome) = match args.table_only {
         true => {
             probe(&args.out)?;
             let mut results = ResultsFile::read(&path)?;
-            results.select(process::resources(args.sweep.threads, args.sweep.device)?.resolved().kind());
+            results.select(resources.kind());
             (results, SweepOutcome::default())
         }
         false => {
-            let resources = sweep::resources(&args.sweep)?;
-            if !resources.kind().is_cpu() {
-                return Err(CliError::usage("study defaults runs on the CPU, like label propagation and trees"));
-            }
             let recommend = RecommendTask::of(&plan);
             let mut tasks: Vec<(&dyn Task, Vec<_>)> = vec![(&DefaultsTask, plan.jobs())];
             tasks.extend(recommend.iter().map(|task| (task as &dyn Task, task.jobs(&plan))));
