@@ -185,7 +185,13 @@ impl<'e, T: Primitives> LdsTrainer<'e, T> {
         let (nodes, columns) = (example.graph.nodes(), example.features.columns());
         let shape = Shape { nodes, columns, hidden: config.hidden, classes: example.labels.classes() };
         let weights: usize = shape.weights().iter().sum();
-        let graphs = (config.steps + config.samples + 1) * (48 * nodes + 16 * example.graph.edges());
+        let (edges, entries) = match config.graph {
+            InitialGraph::Given => (example.graph.edges(), 0),
+            // Links in both directions and self-loops; first, all features by column with their nodes.
+            InitialGraph::Neighbours(count) => (nodes * (2 * count.min(nodes) + 1), 16 * example.features.stored()),
+        };
+        // Graphs of steps, those of a prediction and of the best one, and one more.
+        let graphs = (config.steps + 2 * config.samples + 1) * (48 * nodes + 16 * edges) + entries;
         let weights = (4 * config.steps + 12) * weights * size_of::<T>();
         let rows = Gcn::bytes(&example.features, shape) + Factors::<T>::bytes(shape, config.steps);
         Ok(EdgeProbabilities::<T>::bytes(nodes) + rows + (weights + graphs) as u64)
