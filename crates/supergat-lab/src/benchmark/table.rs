@@ -147,7 +147,9 @@ impl Benchmark {
         let (best, words, mean) = (best.family, &best.words, best.test.mean);
         let is_tied = |family: Family| {
             let found = self.comparisons.iter().find(|comparison| comparison.family == family);
-            found.is_none_or(|comparison| comparison.verdict == Verdict::Open)
+            found.is_none_or(|comparison| {
+                comparison.verdict == Verdict::Open && comparison.difference <= self.standard_error(best, family)
+            })
         };
         let untested = self.comparisons.iter().any(|comparison| comparison.verdict == Verdict::Untested);
         let simplest = self.families.iter().map(|result| result.family).find(|&family| is_tied(family));
@@ -177,16 +179,16 @@ impl Benchmark {
             });
             format!(
                 "No family is significantly better than another (best mean test {metric} {mean:.1} %; largest difference: {widest}): use \
-                 the simplest, {}.",
+                 {}, {}.",
                 self.of(recommended).map_or(recommended.name, |result| &result.words),
+                if recommended == best { "the best" } else { "the simplest within one standard error of the best" },
             )
         } else if let Some(open) = comparison(recommended) {
             format!(
-                "{} is best (test {metric} {mean:.1} %), but not significantly better than {} ({}): use the simplest, {}.",
-                best.name,
-                recommended.name,
-                points(open, "difference "),
+                "Use {}: it is simpler than {}, which is best (test {metric} {mean:.1} %), and within one standard error of it ({}).",
                 self.of(recommended).map_or(recommended.name, |result| &result.words),
+                best.name,
+                points(open, "difference "),
             )
         } else if let Some(rival) = simpler {
             let kind = if best.is_graph_network() && !rival.family.is_graph_network() {
@@ -195,7 +197,8 @@ impl Benchmark {
                 "the best simpler family"
             };
             let kind = if self.comparisons.len() == 1 { "the only other family" } else { kind };
-            format!("Use {words}: {} better than {}, {kind}.", better(rival), rival.family.name)
+            let open = if rival.verdict == Verdict::Open { ", though not significantly" } else { "" };
+            format!("Use {words}: {} better than {}, {kind}{open}.", better(rival), rival.family.name)
         } else {
             let runner = largest(&mut self.families.iter().filter(|result| result.family != best));
             let runner = runner.map_or_else(String::new, |runner| match runner.verdict {
@@ -207,6 +210,14 @@ impl Benchmark {
             format!("Use {words}: no {kind} is better{runner}.")
         };
         (self.answer, self.recommended) = (answer, Some(recommended));
+    }
+
+    /// Returns the standard error of the mean difference between two families over the splits.
+    fn standard_error(&self, best: Family, other: Family) -> f64 {
+        let values = |family| self.of(family).map_or(&[][..], |result| &result.test.values);
+        let differences: Vec<f64> = values(best).iter().zip(values(other)).map(|(best, other)| best - other).collect();
+        let splits = differences.len() as f64;
+        Summary::of(differences).std / splits.sqrt()
     }
 
     /// Returns sentences about what limits the answer.
@@ -439,14 +450,9 @@ mod tests {
     fn the_simplest_of_equals_is_used() {
         let found = benchmark(&[("mlp", &LOW), ("gcn", &ALSO_HIGH), ("gat-go", &HIGH)]);
         assert_eq!(found.recommended.unwrap().name, "gcn");
-        assert!(
-            found.answer.starts_with(
-                "gat-go is best (test accuracy 80.2 %), but not significantly better than gcn (difference 0.0 points"
-            ),
-            "{}",
-            found.answer
-        );
-        assert!(found.answer.ends_with(": use the simplest, gcn with 2 layers."), "{}", found.answer);
+        let expected = "Use gcn with 2 layers: it is simpler than gat-go, which is best (test accuracy 80.2 %), and within one \
+                        standard error of it (difference 0.0 points";
+        assert!(found.answer.starts_with(expected), "{}", found.answer);
         let found = benchmark(&[("mlp", &HIGH), ("gcn", &LOW), ("gat-go", &LOW)]);
         assert!(
             found.answer.starts_with("Use mlp with 2 layers: no graph network is better; the next, g"),
@@ -463,7 +469,13 @@ mod tests {
             "{}",
             found.answer
         );
-        assert!(found.answer.ends_with(": use the simplest, gcn with 2 layers."), "{}", found.answer);
+        let expected = ": use gcn with 2 layers, the simplest within one standard error of the best.";
+        assert!(found.answer.ends_with(expected), "{}", found.answer);
+        // Three points are not significant here, but too many to give away.
+        let varied: [f64; 5] = [77.0, 82.0, 75.0, 76.0, 77.5];
+        let found = benchmark(&[("mlp", &LOW), ("gcn", &varied), ("gat-go", &HIGH)]);
+        assert_eq!(found.recommended.unwrap().name, "gat-go");
+        assert!(found.answer.ends_with("better than gcn, the best simpler family, though not significantly."));
     }
 
     #[test]
