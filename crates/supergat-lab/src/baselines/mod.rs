@@ -93,8 +93,8 @@ impl Baseline {
     /// Returns the weight and the score of every edge of a graph; nothing for models that do not learn them.
     pub(crate) fn edges(&self, example: &Example<f32>) -> Result<Vec<EdgeValues<f32>>> {
         match self {
-            Self::System(model) if model.has_edges() => Ok(vec![model.edges(example)?]),
-            _ => Ok(Vec::new()),
+            Self::System(model) => model.edges(example),
+            Self::LabelPropagation(_) | Self::Trees(_) => Ok(Vec::new()),
         }
     }
 
