@@ -57,6 +57,7 @@ pub fn run(mut args: TrainArgs, peers: Arc<dyn Peers>) -> Result<ExitCode> {
     }
     // The global thread pool can be configured only before its first use.
     let resources = resources(args.threads, args.device)?;
+    choices.check_device(&resources)?;
     let place = Place::find(resources)?;
     let splits = load(&choices).map_err(|error| match &resumed {
         Some(resumed) => resumed.explained(error),
