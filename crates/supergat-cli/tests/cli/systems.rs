@@ -85,6 +85,9 @@ fn options_that_systems_do_not_have_are_refused() {
         let done = workspace.run(&[&train(model)[..], args].concat());
         assert!(done.code == 2 && done.stderr.contains(part), "{done:?}");
     }
+    let done = workspace.run(&[&train("gat-go-gam")[..], &["--checkpoint-every", "5e"]].concat());
+    assert!(done.code == 2 && done.stderr.contains("--checkpoint-every 5e: gat-go-gam has no checkpoints"), "{done:?}");
+    workspace.good(&[&train("glcn")[..], &["--checkpoint-every", "none"]].concat());
     for command in ["train", "tune"] {
         let done = workspace.run(&[command, SMALL, "--model", "glcn", "--device", "cuda"]);
         let part = "glcn runs on the CPU only: use --device cpu, or another model";
