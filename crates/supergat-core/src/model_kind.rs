@@ -49,6 +49,7 @@ impl ModelKind {
     pub const ALL: [Self; 47] = {
         const SYSTEMS: usize = Inner::ALL.len() + 2;
         const LAST: usize = SYSTEMS + 3 + Inner::ATTENTION + Inner::ALL.len();
+        // Networks, systems of their own, systems around networks, and models that are not networks.
         let mut all = [Self::LabelPropagation; LAST + 2];
         all[Inner::ALL.len()] = Self::Constrained { by_classes: false };
         all[Inner::ALL.len() + 1] = Self::Constrained { by_classes: true };

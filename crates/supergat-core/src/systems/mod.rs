@@ -1,5 +1,6 @@
-//! Systems: graph convolutions beside a part that learns or chooses the edges. Each has its own step of training, and
-//! shares everything else: kernels, dropout, Adam, choice of the best epoch, early stopping, files.
+//! Systems: networks beside a part that learns or chooses edges or labels. Each has its own step of training, and shares
+//! everything else: kernels, dropout, Adam, choice of the best epoch, early stopping, files. NeuralSparse and GAM have a
+//! network of the engine inside them ([`crate::Inner`]).
 //!
 //! To add one:
 //!

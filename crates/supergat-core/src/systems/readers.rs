@@ -51,7 +51,9 @@ pub(super) fn reader<'p, T: Primitives>(
         ModelKind::Convolution(Convolution::Gcn) => Ok(Box::new(Gcn::new(prepared, most, training, arena)?)),
         ModelKind::Attention { .. } => Ok(Box::new(Attentive::new(prepared, training, arena)?)),
         _ => {
-            let (value, reason) = (prepared.architecture().model.to_string(), "reads no chosen neighbours".into());
+            let reason =
+                "neighbours are chosen for gcn and attention only; use neuralsparse, or a gat or supergat model";
+            let (value, reason) = (prepared.architecture().model.to_string(), reason.into());
             Err(Error::Hyperparameter { name: "model", value, reason })
         }
     }

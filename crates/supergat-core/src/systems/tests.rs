@@ -172,6 +172,12 @@ fn refuses_several_graphs_and_other_weights() {
     let two = Prepared::new(&[one.clone(), one.clone()], architecture, TrainConfig::default()).unwrap();
     let message = SystemTrainer::new(&two, options, 0).unwrap_err().to_string();
     assert_eq!(message, "model = glcn: is trained on one graph, but there are 2; use another model");
+    let (mlp, sparse) = (ModelKind::System(System::NeuralSparse(Inner::Mlp)), all()[2].1);
+    let message = SystemTrainer::new(&prepared(one.clone(), mlp, 0.0), sparse, 0).unwrap_err().to_string();
+    assert!(
+        message.starts_with("model = mlp-neuralsparse: neighbours are chosen for gcn and attention only"),
+        "{message}"
+    );
     let prepared = prepared(one.clone(), model, 0.0);
     let trained = SystemTrainer::new(&prepared, options, 0).unwrap().run(|_| ControlFlow::Break(())).unwrap();
     let mut model = trained.model;
