@@ -4,7 +4,7 @@ use crate::blocks::{Blocks, Norm, Residual};
 use crate::error::{Error, Result};
 use crate::example::{Example, ExampleShape};
 use crate::hyperparameters::{check, default_number, default_whole};
-use crate::kernels::{Form, HeadLayout, Real};
+use crate::kernels::{Activation, Form, HeadLayout, Real};
 use crate::model_kind::{ModelKind, System};
 use serde::{Deserialize, Serialize};
 
@@ -114,6 +114,36 @@ impl Architecture {
                 return refuse(name, value, format!("must lie between 1 and {most}"));
             }
         }
+        if self.model.system().is_some_and(System::has_own_layers) {
+            let slope = default_number("negative_slope", self.model);
+            let refused = |name, value: &str| {
+                let reason = format!("{} has no such option; use a gat or supergat model", self.model);
+                Err(Error::Hyperparameter { name, value: value.into(), reason })
+            };
+            match self.blocks {
+                Blocks { residual, .. } if residual != Residual::None => return refused("residual", residual.name()),
+                Blocks { norm, .. } if norm != Norm::None => return refused("norm", norm.name()),
+                Blocks { activation, .. } if activation != Activation::default() => {
+                    return refused("activation", activation.name());
+                }
+                Blocks { self_loops: false, .. } => return refused("self_loops", "false"),
+                Blocks { separate_ego: true, .. } => return refused("separate_ego", "true"),
+                Blocks { attention_dropout: false, .. } => return refused("attention_dropout", "false"),
+                Blocks { input_layer: true, .. } => return refused("input_layer", "true"),
+                Blocks { output_layer: true, .. } => return refused("output_layer", "true"),
+                _ if self.reads_labels() => return refused("label_input", &self.label_input.to_string()),
+                _ if self.edge_messages => return refused("edge_messages", "true"),
+                _ if self.heads != 1 => return refused("heads", &self.heads.to_string()),
+                _ if self.output_heads != 1 => return refused("output_heads", &self.output_heads.to_string()),
+                _ if self.negative_slope != slope => {
+                    return refused("negative_slope", &self.negative_slope.to_string());
+                }
+                _ if self.model == ModelKind::System(System::Lds) && self.layers != 2 => {
+                    return refuse("layers", self.layers, "lds has 2 layers; use another model".into());
+                }
+                _ => {}
+            }
+        }
         if self.edge_features > 0 && !self.model.reads_edge_features() {
             let reason = format!("{} does not read features of edges", self.model);
             return refuse("edge_features", self.edge_features, reason);
@@ -131,33 +161,16 @@ impl Architecture {
             let reason = "features have another width than hidden layers; use input_layer, or a linear residual".into();
             return refuse_choice("residual", "identity", reason);
         }
-        if !self.blocks.self_loops && !matches!(self.model, ModelKind::Attention { .. }) {
+        let keeps_loops =
+            matches!(self.model, ModelKind::System(System::NeuralSparse(_))) || !self.model.is_attention();
+        if !self.blocks.self_loops && keeps_loops {
             let reason = format!("{} always has self-loops; use a gat or supergat model", self.model);
             return refuse_choice("self_loops", "false", reason);
         }
-        if self.blocks.separate_ego && !matches!(self.model, ModelKind::Attention { .. }) {
+        if self.blocks.separate_ego && !self.model.is_attention() {
             let reason =
                 format!("{} has no attention to separate a node from; use a gat or supergat model", self.model);
             return refuse_choice("separate_ego", "true", reason);
-        }
-        if self.model.system().is_some_and(|system| system.classifier().is_none()) {
-            let refused = |name, value: &str| {
-                let reason = format!("{} has no such option; use a gat or supergat model", self.model);
-                Err(Error::Hyperparameter { name, value: value.into(), reason })
-            };
-            match self.blocks {
-                Blocks { residual, .. } if residual != Residual::None => return refused("residual", residual.name()),
-                Blocks { norm, .. } if norm != Norm::None => return refused("norm", norm.name()),
-                Blocks { input_layer: true, .. } => return refused("input_layer", "true"),
-                Blocks { output_layer: true, .. } => return refused("output_layer", "true"),
-                _ if self.reads_labels() => return refused("label_input", &self.label_input.to_string()),
-                _ if self.edge_messages => return refused("edge_messages", "true"),
-                _ if self.heads != 1 => return refused("heads", &self.heads.to_string()),
-                _ if self.model == ModelKind::System(System::Lds) && self.layers != 2 => {
-                    return refuse("layers", self.layers, "lds has 2 layers; use another model".into());
-                }
-                _ => {}
-            }
         }
         let widest = [self.hidden * self.heads, self.classes * self.output_heads].into_iter().max().unwrap_or(0);
         let widest = self.projections() * widest;
@@ -165,6 +178,11 @@ impl Architecture {
             return refuse("hidden", self.hidden, "a weight matrix would have more than 2^31 elements".into());
         }
         Ok(())
+    }
+
+    /// Returns the architecture of the network inside a system, or this one if the model is a network.
+    pub(crate) fn of_classifier(&self) -> Self {
+        Self { model: self.model.classifier(), ..*self }
     }
 
     /// Returns how many weights the model gives to each edge: one per attention layer and head, and one in systems that learn
@@ -182,7 +200,7 @@ impl Architecture {
     /// ```
     pub fn weights_per_edge(&self) -> usize {
         match self.model {
-            ModelKind::System(System::Glcn | System::NeuralSparse) => 1,
+            ModelKind::System(system @ (System::Glcn | System::NeuralSparse(_))) if system.has_own_layers() => 1,
             model if model.form().is_some() => (self.layers - 1) * self.heads + self.output_heads,
             _ => 0,
         }

@@ -12,6 +12,7 @@ use supergat_core::device::{Cluster, Partition, Share};
 use supergat_core::layers::{Boundary, Contrast};
 use supergat_core::peers::Alone;
 use supergat_core::systems::gam::{AgreementConfig, AgreementWeights, GamConfig, GamTrainer};
+use supergat_core::systems::lds::{InitialGraph, LdsConfig, LdsTrainer};
 use supergat_core::systems::{GlcnOptions, NeuralSparseOptions, Options, SystemTrainer};
 use supergat_core::{
     Activation, Architecture, Blocks, Device, EarlyStop, Example, Form, ModelKind, Norm, Prepared, Residual,
@@ -78,16 +79,55 @@ fn systems_allocate_nothing(sparse: bool) {
         least_temperature: 0.1,
     };
     let recipe = Recipe { nodes: 600, edges: 4000, features: 30, sparse, ..Recipe::default() };
-    for options in [Options::Glcn(glcn), Options::NeuralSparse(chosen)] {
+    let attention = ["gat-go-neuralsparse", "supergat-mx-neuralsparse", "supergat-v2-neuralsparse"];
+    let attention = attention.map(|name| (name.parse().unwrap(), Options::NeuralSparse(chosen)));
+    let convolutions = [Options::Glcn(glcn), Options::NeuralSparse(chosen)];
+    let convolutions = convolutions.map(|options| (ModelKind::System(options.system()), options));
+    for (model, options) in convolutions.into_iter().chain(attention) {
         let example = recipe.build::<f32>();
-        let shape = Architecture::new(ModelKind::System(options.system()), &example);
+        let shape = Architecture::new(model, &example);
         let prepared = Prepared::new(&[example], shape, TrainConfig::default()).unwrap();
         let mut trainer = SystemTrainer::new(&prepared, options, 0).unwrap();
         let allocated = allocations_in_six(|| {
             trainer.next_epoch().unwrap().unwrap();
         });
-        assert_eq!(allocated, 0, "{options:?}: allocations in six epochs");
+        assert_eq!(allocated, 0, "{model}: allocations in six epochs");
     }
+}
+
+/// Steps of LDS allocate nothing: an epoch of more steps allocates as often as one of a few. An epoch itself returns its graphs,
+/// and one that is the best so far copies its weights.
+fn lds_steps_allocate_nothing(sparse: bool) {
+    let example = Recipe { nodes: 200, edges: 800, features: 30, sparse, ..Recipe::default() }.build::<f32>();
+    let allocations = |max_steps| {
+        let config = LdsConfig {
+            hidden: 8,
+            dropout: 0.5,
+            lr: 0.01,
+            lambda_2: 0.001,
+            graph: InitialGraph::Given,
+            // Lists of a sampled graph grow with it, so the probabilities of links hardly change here.
+            edge_lr: 1e-9,
+            steps: 5,
+            max_steps,
+            step_patience: max_steps,
+            samples: 3,
+            max_epochs: 8,
+            patience: 8,
+        };
+        let (mut before, mut of_epoch) = (0, Vec::with_capacity(8));
+        let trained = LdsTrainer::new(&example, config, 0).unwrap().run(|epoch| {
+            of_epoch.push((epoch.best, ALLOCATIONS.load(Ordering::Relaxed) - before));
+            before = ALLOCATIONS.load(Ordering::Relaxed);
+            ControlFlow::Continue(())
+        });
+        assert_eq!(trained.unwrap().outcome.epochs, 8);
+        // The first epochs fill caches of the threads.
+        [false, true].map(|best| of_epoch[2..].iter().filter(|epoch| epoch.0 == best).map(|epoch| epoch.1).min())
+    };
+    let (few, many) = (allocations(10), allocations(60));
+    let compared: Vec<_> = few.into_iter().zip(many).filter_map(|(few, many)| few.zip(many)).collect();
+    assert!(!compared.is_empty() && compared.iter().all(|(few, many)| few == many), "{few:?} {many:?}");
 }
 
 fn gam_allocates_between_rounds_only() {
@@ -104,18 +144,20 @@ fn gam_allocates_between_rounds_only() {
         patience: 2,
     };
     let example = Recipe { nodes: 600, edges: 4000, features: 30, ..Recipe::default() }.build::<f32>();
-    let shape = Architecture::new("gcn".parse().unwrap(), &example);
-    let training = TrainConfig { max_epochs: 10, ..TrainConfig::default() };
-    let prepared = Prepared::new(&[example], shape, training).unwrap();
-    let (mut before, mut allocated) = (0, Vec::with_capacity(20));
-    let trained = GamTrainer::new(&prepared, config, 0).unwrap().run(|_| {
-        allocated.push(ALLOCATIONS.load(Ordering::Relaxed) - before);
-        before = ALLOCATIONS.load(Ordering::Relaxed);
-        ControlFlow::Continue(())
-    });
-    assert_eq!(trained.unwrap().outcome.epochs, 20);
-    // The first epochs of a round fill caches of the threads.
-    assert_eq!([&allocated[4..10], &allocated[14..]].concat(), [0; 12]);
+    for model in ["gcn", "supergat-mx"] {
+        let shape = Architecture::new(model.parse().unwrap(), &example);
+        let training = TrainConfig { max_epochs: 10, ..TrainConfig::default() };
+        let prepared = Prepared::new(std::slice::from_ref(&example), shape, training).unwrap();
+        let (mut before, mut allocated) = (0, Vec::with_capacity(20));
+        let trained = GamTrainer::new(&prepared, config, 0).unwrap().run(|_| {
+            allocated.push(ALLOCATIONS.load(Ordering::Relaxed) - before);
+            before = ALLOCATIONS.load(Ordering::Relaxed);
+            ControlFlow::Continue(())
+        });
+        assert_eq!(trained.unwrap().outcome.epochs, 20);
+        // The first epochs of a round fill caches of the threads.
+        assert_eq!([&allocated[4..10], &allocated[14..]].concat(), [0; 12], "{model}");
+    }
 }
 
 #[test]
@@ -189,6 +231,7 @@ fn epochs_allocate_nothing() {
     pool.install(|| {
         for sparse in [false, true] {
             systems_allocate_nothing(sparse);
+            lds_steps_allocate_nothing(sparse);
         }
         gam_allocates_between_rounds_only();
     });

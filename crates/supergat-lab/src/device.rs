@@ -7,7 +7,7 @@ use crate::settings::Settings;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
-use supergat_core::{Prepared, Result};
+use supergat_core::{Error, ModelKind, Prepared, Result};
 use supergat_cuda::{Cuda, SIDE_BY_SIDE, SMALL_GRAPH};
 use supergat_data::{Dataset, NodeOrderChoice};
 
@@ -145,6 +145,24 @@ impl Resources {
             DeviceChoice::Cuda(_) if self.tf32 => DeviceKind::CudaTf32,
             DeviceChoice::Cuda(_) => DeviceKind::Cuda,
             DeviceChoice::Cpu | DeviceChoice::Auto => DeviceKind::Cpu,
+        }
+    }
+
+    /// Fails if the device is a GPU and the model is not a network, without looking for the GPU.
+    ///
+    /// ```
+    /// use supergat_lab::{DeviceChoice, Resources};
+    /// let gpu = Resources { device: DeviceChoice::Cuda(0), ..Resources::from(2) };
+    /// assert!(gpu.check_model("gat-go".parse().unwrap()).is_ok());
+    /// let error = gpu.check_model("gat-go-gam".parse().unwrap()).unwrap_err();
+    /// assert_eq!(error.to_string(), "gat-go-gam runs on the CPU only: use --device cpu, or another model");
+    /// ```
+    pub fn check_model(&self, model: ModelKind) -> Result<()> {
+        match self.device.resolved() {
+            DeviceChoice::Cuda(_) if !model.is_network() => Err(Error::Device {
+                message: format!("{model} runs on the CPU only: use --device cpu, or another model"),
+            }),
+            _ => Ok(()),
         }
     }
 

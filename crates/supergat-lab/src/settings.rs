@@ -178,55 +178,55 @@ pub struct Settings {
     /// Factor of both learning rates after every 100 epochs; `glcn` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lr_decay: Option<f64>,
-    /// Maximum number of neighbours that each node keeps; `neuralsparse` only.
+    /// Maximum number of neighbours that each node keeps; `neuralsparse` and `*-neuralsparse` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampled_neighbours: Option<usize>,
-    /// Number of hidden features of the scores of neighbours; `neuralsparse` only.
+    /// Number of hidden features of the scores of neighbours; `neuralsparse` and `*-neuralsparse` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampler_hidden: Option<usize>,
-    /// Temperature of the Gumbel-softmax in the first epoch; `neuralsparse` only.
+    /// Temperature of the Gumbel-softmax in the first epoch; `neuralsparse` and `*-neuralsparse` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-    /// Rate at which the temperature falls; `neuralsparse` only.
+    /// Rate at which the temperature falls; `neuralsparse` and `*-neuralsparse` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature_decay: Option<f64>,
-    /// Lowest temperature; `neuralsparse` only.
+    /// Lowest temperature; `neuralsparse` and `*-neuralsparse` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub least_temperature: Option<f64>,
-    /// Number of hidden features of the agreement model; `gcn-gam` and `mlp-gam` only.
+    /// Number of hidden features of the agreement model; `*-gam` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agreement_hidden: Option<usize>,
-    /// Learning rate of the agreement model; `gcn-gam` and `mlp-gam` only.
+    /// Learning rate of the agreement model; `*-gam` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agreement_lr: Option<f64>,
-    /// Maximum number of training steps of the agreement model in each round; `gcn-gam` and `mlp-gam` only.
+    /// Maximum number of training steps of the agreement model in each round; `*-gam` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agreement_steps: Option<usize>,
-    /// Number of links of each kind that the agreement loss samples; `gcn-gam` and `mlp-gam` only.
+    /// Number of links of each kind that the agreement loss samples; `*-gam` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agreement_edges: Option<usize>,
-    /// Weight of the agreement loss between labelled nodes; `gcn-gam` and `mlp-gam` only.
+    /// Weight of the agreement loss between labelled nodes; `*-gam` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lambda_ll: Option<f64>,
-    /// Weight of the agreement loss between a labelled and an unlabelled node; `gcn-gam` and `mlp-gam` only.
+    /// Weight of the agreement loss between a labelled and an unlabelled node; `*-gam` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lambda_lu: Option<f64>,
-    /// Weight of the agreement loss between unlabelled nodes; `gcn-gam` and `mlp-gam` only.
+    /// Weight of the agreement loss between unlabelled nodes; `*-gam` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lambda_uu: Option<f64>,
-    /// Maximum number of nodes that are labelled after each round; `gcn-gam` and `mlp-gam` only.
+    /// Maximum number of nodes that are labelled after each round; `*-gam` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub self_labels: Option<usize>,
-    /// Smallest probability of a predicted class that becomes a label; `gcn-gam` and `mlp-gam` only.
+    /// Smallest probability of a predicted class that becomes a label; `*-gam` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub self_label_certainty: Option<f64>,
-    /// Whether new labels have the classes in the shares of the training nodes; `gcn-gam` and `mlp-gam` only.
+    /// Whether new labels have the classes in the shares of the training nodes; `*-gam` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_class_shares: Option<bool>,
-    /// Maximum number of rounds; `gcn-gam` and `mlp-gam` only.
+    /// Maximum number of rounds; `*-gam` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds: Option<usize>,
-    /// Number of epochs without improvement after which a round ends; `gcn-gam` and `mlp-gam` only.
+    /// Number of epochs without improvement after which a round ends; `*-gam` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round_patience: Option<usize>,
     /// Number of similar nodes that each node is linked with at first; 0 for the given links; `lds` only.
@@ -514,15 +514,24 @@ impl Settings {
     }
 
     /// Returns the settings that a training of a model on a dataset has by default: the published ones of a dataset of the
-    /// paper, else the general ones.
+    /// paper, else the general ones. Systems that have no settings for any dataset have those of the network inside them,
+    /// with the general ones of the system.
     ///
     /// ```
     /// use supergat_lab::Settings;
     /// let model = "gat-go".parse().unwrap();
     /// assert_eq!(Settings::usual("karate", model), Settings::general(model));
     /// assert_eq!(Some(Settings::usual("cora", model)), Settings::published("cora", model));
+    /// let system = Settings::usual("cora", "gat-go-gam".parse().unwrap());
+    /// assert_eq!((system.lr, system.rounds), (Settings::usual("cora", model).lr, Some(30)));
     /// ```
     pub fn usual(dataset: &str, model: ModelKind) -> Self {
+        let classifier = model.classifier();
+        if classifier != model && !system_presets().contains_key(&model.to_string()) {
+            let network = Self::usual(dataset, classifier);
+            let has_rounds = model.system().is_some_and(System::has_rounds);
+            return Self { early_stop: network.early_stop && !has_rounds, ..network.with_model(model) };
+        }
         Self::published(dataset, model).unwrap_or_else(|| Self::general(model))
     }
 
@@ -584,9 +593,7 @@ impl Settings {
 
     /// Returns the settings of a system on a dataset, if there are any.
     fn of_system(dataset: &str, model: ModelKind) -> Option<Self> {
-        static PARSED: LazyLock<Json> =
-            LazyLock::new(|| serde_json::from_str(SYSTEM_PRESETS).expect("checked by a test"));
-        let entry = PARSED.get(model.to_string())?.get(dataset)?.as_object()?;
+        let entry = system_presets().get(&model.to_string())?.get(dataset)?.as_object()?;
         let Json::Object(mut all) = serde_json::to_value(Self::general(model)).expect("plain numbers and names") else {
             unreachable!("settings are a JSON object")
         };
@@ -596,6 +603,10 @@ impl Settings {
 
     /// Returns the architecture of the network for a dataset.
     pub fn architecture(&self, dataset: &Dataset) -> Architecture {
+        // Systems with layers of their own refuse options of other layers; networks without attention do not read them.
+        let refuses = self.model.system().is_some_and(System::has_own_layers);
+        let (is_attention, has_form) = (self.model.is_attention() || refuses, self.model.form().is_some() || refuses);
+        let carries = self.model.reads_edge_features() && dataset.edge_features() > 0;
         Architecture {
             model: self.model,
             input_features: dataset.features(),
@@ -608,7 +619,7 @@ impl Settings {
             dropout: self.dropout,
             negative_slope: self.negative_slope,
             edge_features: if self.model.reads_edge_features() { dataset.edge_features() } else { 0 },
-            edge_messages: self.edge_messages && self.model.reads_edge_features() && dataset.edge_features() > 0,
+            edge_messages: self.edge_messages && (carries || refuses),
             label_input: self.label_input,
             label_reuse: self.label_reuse,
             blocks: Blocks {
@@ -617,9 +628,9 @@ impl Settings {
                 activation: self.activation,
                 input_layer: self.input_layer,
                 output_layer: self.output_layer,
-                self_loops: self.self_loops || !matches!(self.model, ModelKind::Attention { .. }),
-                attention_dropout: self.attention_dropout || self.model.form().is_none(),
-                separate_ego: self.separate_ego && matches!(self.model, ModelKind::Attention { .. }),
+                self_loops: self.self_loops || !is_attention,
+                attention_dropout: self.attention_dropout || !has_form,
+                separate_ego: self.separate_ego && is_attention,
             },
         }
     }
@@ -673,14 +684,14 @@ impl Settings {
                 graph_from_labels,
                 lr_decay
             })),
-            System::NeuralSparse => Options::NeuralSparse(all!(NeuralSparseOptions {
+            System::NeuralSparse(_) => Options::NeuralSparse(all!(NeuralSparseOptions {
                 sampled_neighbours,
                 sampler_hidden,
                 temperature,
                 temperature_decay,
                 least_temperature
             })),
-            System::GcnGam | System::MlpGam => Options::Gam(all!(GamOptions {
+            System::Gam(_) => Options::Gam(all!(GamOptions {
                 agreement_hidden,
                 agreement_lr,
                 agreement_steps,
@@ -750,6 +761,13 @@ impl Settings {
     }
 }
 
+/// Returns the settings of systems, by model.
+fn system_presets() -> &'static serde_json::Map<String, Json> {
+    static PARSED: LazyLock<serde_json::Map<String, Json>> =
+        LazyLock::new(|| serde_json::from_str(SYSTEM_PRESETS).expect("checked by a test"));
+    &PARSED
+}
+
 /// Returns a value as JSON.
 fn json(value: Value) -> Json {
     match value {
@@ -814,8 +832,17 @@ mod tests {
     fn systems_have_settings_for_the_citation_graphs() {
         let all: Json = serde_json::from_str(SYSTEM_PRESETS).unwrap();
         let systems = ModelKind::ALL.into_iter().filter(|model| model.system().is_some());
+        assert!(all.as_object().unwrap().keys().all(|name| kind(name).system().is_some()));
         for model in systems {
-            let of_model = all[model.to_string()].as_object().unwrap();
+            assert_eq!(Settings::published_for("link", "cora", model), None);
+            let Some(of_model) = all.get(model.to_string()) else {
+                // Such systems have the settings of the network inside them.
+                let (settings, network) = (Settings::usual("cora", model), Settings::usual("cora", model.classifier()));
+                assert_eq!(Settings { early_stop: network.early_stop, ..settings.with_model(network.model) }, network);
+                settings.system().unwrap().check().unwrap();
+                continue;
+            };
+            let of_model = of_model.as_object().unwrap();
             assert!(of_model["notes"].as_array().is_some_and(|notes| !notes.is_empty()), "{model}");
             for dataset in of_model.keys().filter(|name| *name != "notes") {
                 let settings = Settings::published(dataset, model).unwrap_or_else(|| panic!("{model} {dataset}"));
@@ -826,7 +853,6 @@ mod tests {
             let graphs =
                 ["cora", "citeseer", "pubmed"].into_iter().filter(|name| model != kind("lds") || *name != "pubmed");
             assert!(graphs.into_iter().all(|name| of_model.contains_key(name)), "{model}");
-            assert_eq!(Settings::published_for("link", "cora", model), None);
         }
         assert_eq!(Settings::published("cora", kind("glcn")).unwrap().hidden, 30);
     }

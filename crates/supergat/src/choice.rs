@@ -122,8 +122,8 @@ pub(crate) fn choose(
             (advice.recommendation, Some(advice))
         }
     };
-    let published = Settings::published(preset, model);
-    let mut settings = published.unwrap_or_else(|| Settings::general(model));
+    let published = Settings::published(preset, model).is_some();
+    let mut settings = Settings::usual(preset, model);
     let mut unused = Vec::new();
     for (name, value) in values {
         let hyperparameter = Hyperparameter::find(name)?;
@@ -133,5 +133,5 @@ pub(crate) fn choose(
         }
     }
     unused.sort_unstable();
-    Ok(Choice { settings, published: published.is_some(), recommendation, unused })
+    Ok(Choice { settings, published, recommendation, unused })
 }

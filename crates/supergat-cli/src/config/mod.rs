@@ -11,6 +11,7 @@ use keys::{DECISIONS, KEYS, Key, Kind, NODE_ORDER, ROW_NORMALISE, hyperparameter
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use supergat::hyperparameters::Hyperparameter;
+use supergat::lab::Resources;
 use supergat::{
     AUTO, Choice, ClassWeight, Classifier, DEFAULT_MODEL, Dataset, DecisionOptions, FeatureChoice, LoadOptions,
     NodeOrderChoice, Settings, SplitChoice, TableOptions,
@@ -68,6 +69,12 @@ impl Choices {
     /// Returns whether the model is named.
     pub fn names_model(&self) -> bool {
         self.given("model").is_some()
+    }
+
+    /// Fails if a model is named that the device cannot train.
+    pub fn check_device(&self, resources: &Resources) -> Result<()> {
+        let model = self.given("model").and_then(Value::as_str).and_then(|name| name.parse().ok());
+        Ok(model.map_or(Ok(()), |model| resources.check_model(model))?)
     }
 
     /// Returns whether the model is chosen by a comparison on validation nodes.

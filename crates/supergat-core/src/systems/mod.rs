@@ -1,5 +1,6 @@
-//! Systems: graph convolutions beside a part that learns or chooses the edges. Each has its own step of training, and
-//! shares everything else: kernels, dropout, Adam, choice of the best epoch, early stopping, files.
+//! Systems: networks beside a part that learns or chooses edges or labels. Each has its own step of training, and shares
+//! everything else: kernels, dropout, Adam, choice of the best epoch, early stopping, files. NeuralSparse and GAM have a
+//! network of the engine inside them ([`crate::Inner`]).
 //!
 //! To add one:
 //!
@@ -19,6 +20,7 @@ pub mod lds;
 mod learned;
 mod learner;
 mod neural_sparse;
+mod readers;
 mod rounds;
 
 pub use glcn::GlcnOptions;
@@ -37,7 +39,7 @@ use crate::kernels::{Buffer, Counts, Primitives};
 use crate::layers::{Context, Draw};
 use crate::memory::Arena;
 use crate::model::EdgeValues;
-use crate::model_kind::{ModelKind, System};
+use crate::model_kind::{Convolution, Inner, ModelKind, System};
 use crate::prepared::Prepared;
 use crate::train::{Epoch, Outcome, Score, Selection, check_selection};
 use serde::{Deserialize, Serialize};
@@ -51,7 +53,7 @@ use std::ops::ControlFlow;
 pub enum Options {
     /// GLCN.
     Glcn(GlcnOptions),
-    /// NeuralSparse.
+    /// NeuralSparse, before a GCN or any attention.
     NeuralSparse(NeuralSparseOptions),
     /// Graph Agreement Models, around any classifier.
     Gam(gam::GamOptions),
@@ -60,22 +62,20 @@ pub enum Options {
 }
 
 impl Options {
-    /// Returns the system that the options belong to; of GAM, that with a GCN.
+    /// Returns the system that the options belong to; of NeuralSparse and GAM, that with a GCN.
     pub fn system(&self) -> System {
+        let gcn = Inner::Convolution(Convolution::Gcn);
         match self {
             Self::Glcn(_) => System::Glcn,
-            Self::NeuralSparse(_) => System::NeuralSparse,
-            Self::Gam(_) => System::GcnGam,
+            Self::NeuralSparse(_) => System::NeuralSparse(gcn),
+            Self::Gam(_) => System::Gam(gcn),
             Self::Lds(_) => System::Lds,
         }
     }
 
     /// Returns whether the options are those of a system.
     pub fn belong_to(&self, system: System) -> bool {
-        match self {
-            Self::Gam(_) => system.classifier().is_some(),
-            _ => system == self.system(),
-        }
+        std::mem::discriminant(&self.system()) == std::mem::discriminant(&system)
     }
 
     /// Validates every number.
@@ -172,7 +172,7 @@ pub struct Weights<T> {
 /// let model = SystemTrainer::new(&prepared, options, 0)?.run(|_| ControlFlow::Continue(()))?.model;
 /// assert_eq!((model.weights[0].name.as_str(), model.weights[0].shape), ("graph.p", [1, 4]));
 /// // The weights of the incoming edges of a node sum to one.
-/// let edges = model.edges(&prepared.examples()[0])?;
+/// let edges = model.edges(&prepared.examples()[0])?.remove(0);
 /// assert!((edges.coefficients[0] + edges.coefficients[1] - 1.0).abs() < 1e-6);
 /// # Ok::<(), supergat_core::Error>(())
 /// ```
@@ -207,19 +207,14 @@ impl<T: SystemNumber> SystemModel<T> {
         })
     }
 
-    /// Returns whether the model has a weight and a score of every edge.
-    pub fn has_edges(&self) -> bool {
-        matches!(self.options, Options::Glcn(_) | Options::NeuralSparse(_))
-    }
-
-    /// Returns the weight and the score of every edge of an example, in the order of the graph's incoming lists. Fails if
-    /// the model has none.
-    pub fn edges(&self, example: &Example<T>) -> Result<EdgeValues<T>> {
-        self.evaluated(example, |context, learner| {
-            let EdgeValues { heads, coefficients, logits } = learner.edges();
-            let [coefficients, logits] = [coefficients, logits].map(|values| context.edges_to_outer(values, 1));
-            EdgeValues { heads, coefficients, logits }
-        })
+    /// Returns the weight and the score of every edge of an example, in the order of the graph's incoming lists: of the
+    /// system, or of every attention layer of the network inside it. Models that do not weigh edges have none.
+    pub fn edges(&self, example: &Example<T>) -> Result<Vec<EdgeValues<T>>> {
+        match self.options {
+            Options::Gam(_) => T::attention_of_rounds(self, example),
+            Options::Lds(_) => Ok(Vec::new()),
+            Options::Glcn(_) | Options::NeuralSparse(_) => self.evaluated(example, |_, learner| learner.edges())?,
+        }
     }
 
     /// Runs a pass over an example without random numbers, and returns what `read` reads.
@@ -241,7 +236,7 @@ impl<T: SystemNumber> SystemModel<T> {
         if let Some(reason) = missing {
             return Err(Error::Checkpoint { reason });
         }
-        learner.evaluate()?;
+        learner.forward(None)?;
         Ok(read(&prepared.context(0, None), &*learner))
     }
 }
@@ -372,7 +367,7 @@ impl<'p, T: SystemNumber> SystemTrainer<'p, T> {
             let elements = parameter.to_rows(device).expect("the CPU can read its memory");
             weights.push(Weights { name: parameter.name.clone(), shape: parameter.shape, elements });
         });
-        learner.evaluate()?;
+        learner.forward(None)?;
         let logits = self.outer_logits();
         let model =
             SystemModel { architecture: *self.prepared.architecture(), options: self.options, weights, graphs: None };
@@ -386,7 +381,8 @@ impl<'p, T: SystemNumber> SystemTrainer<'p, T> {
             return Ok(None);
         }
         let epoch = self.selection.epoch;
-        let train = self.learner.differentiate(&self.clock)?;
+        self.learner.forward(Some(&self.clock))?;
+        let train = self.learner.backward(&self.clock)?;
         if !train.total.is_finite() {
             return Err(Error::Diverged { epoch, loss: train.total });
         }
@@ -408,7 +404,7 @@ impl<'p, T: SystemNumber> SystemTrainer<'p, T> {
 
     /// Returns the scores of the validation and the test nodes.
     fn evaluate(&mut self) -> Result<[Score; 2]> {
-        self.learner.evaluate()?;
+        self.learner.forward(None)?;
         let context = self.prepared.context(0, None);
         let place = Place { record: &mut self.readings, example: 0 };
         context.device.evaluate(context.problem, self.learner.logits(), place)?;

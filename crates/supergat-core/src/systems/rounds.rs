@@ -10,7 +10,7 @@ use crate::example::Example;
 use crate::graph::Graph;
 use crate::hash::Fnv;
 use crate::kernels::Primitives;
-use crate::model::Model;
+use crate::model::{EdgeValues, Model};
 use crate::prepared::Prepared;
 use crate::train::{Epoch, Trained, check_selection};
 use std::ops::ControlFlow;
@@ -36,12 +36,6 @@ fn graph_hash(graph: &Graph) -> u64 {
     hash.value()
 }
 
-/// Returns the architecture of the network that GAM trains.
-fn classifier(architecture: &Architecture) -> Architecture {
-    let model = architecture.model.system().and_then(|system| system.classifier());
-    Architecture { model: model.unwrap_or(architecture.model), ..*architecture }
-}
-
 /// Trains a system in rounds. Panics if its options are those of another one.
 pub(super) fn train<T: Primitives>(
     options: Options,
@@ -64,6 +58,11 @@ pub(super) fn predict<T: Primitives>(model: &SystemModel<T>, example: &Example<T
     }
 }
 
+/// Returns the attention of the network that GAM trained, by layer.
+pub(super) fn attention<T: Primitives>(model: &SystemModel<T>, example: &Example<T>) -> Result<Vec<EdgeValues<T>>> {
+    network(model)?.attention(example)
+}
+
 /// Trains a classifier by GAM.
 fn train_gam<T: Primitives>(
     prepared: &Prepared<Cpu<T>>,
@@ -72,7 +71,7 @@ fn train_gam<T: Primitives>(
     observe: impl FnMut(&Epoch) -> ControlFlow<()>,
 ) -> Result<TrainedSystem<T>> {
     check_selection(prepared)?;
-    let network = prepared.with_architecture(classifier(prepared.architecture()))?;
+    let network = prepared.with_architecture(prepared.architecture().of_classifier())?;
     let trainer = GamTrainer::new(&network, options.config(), seed).map_err(|error| renamed(error, prepared))?;
     let Trained { model, outcome, mut logits } = trainer.run(observe)?;
     let device = network.device();
@@ -97,7 +96,7 @@ fn renamed<T: Primitives>(error: Error, prepared: &Prepared<Cpu<T>>) -> Error {
 
 /// Returns the network of a model that GAM trained.
 fn network<T: Primitives>(model: &SystemModel<T>) -> Result<Model<T>> {
-    let mut network = Model::zeros(classifier(&model.architecture))?;
+    let mut network = Model::zeros(model.architecture.of_classifier())?;
     let device = *network.device();
     network.for_each_parameter(|parameter| {
         let is_saved = |saved: &&Weights<T>| saved.name == parameter.name && saved.shape == parameter.shape;
@@ -111,7 +110,7 @@ fn network<T: Primitives>(model: &SystemModel<T>) -> Result<Model<T>> {
 
 /// Returns the bytes of weights and of passes of GAM.
 pub(super) fn gam_bytes<T: Primitives>(prepared: &Prepared<Cpu<T>>, options: GamOptions) -> Result<[u64; 2]> {
-    let network = prepared.with_architecture(classifier(prepared.architecture()))?;
+    let network = prepared.with_architecture(prepared.architecture().of_classifier())?;
     let workspace = Model::<T>::zeros(*network.architecture())?.workspace_bytes(&network, true)?;
     let own = network.examples().iter().map(|example| GamTrainer::<T>::bytes(example, &options.config())).sum::<u64>();
     Ok([network.architecture().parameter_bytes::<T>(), workspace + own])

@@ -15,7 +15,7 @@ pub use label_propagation::LabelPropagation;
 pub use trees::Trees;
 pub(crate) use trees::width as tree_width;
 
-use crate::device::{DeviceChoice, Resources};
+use crate::device::Resources;
 use crate::fitted::Fitted;
 use crate::jobs::Finished;
 use crate::runs::{SeedRun, prepare, score, scores};
@@ -93,8 +93,8 @@ impl Baseline {
     /// Returns the weight and the score of every edge of a graph; nothing for models that do not learn them.
     pub(crate) fn edges(&self, example: &Example<f32>) -> Result<Vec<EdgeValues<f32>>> {
         match self {
-            Self::System(model) if model.has_edges() => Ok(vec![model.edges(example)?]),
-            _ => Ok(Vec::new()),
+            Self::System(model) => model.edges(example),
+            Self::LabelPropagation(_) | Self::Trees(_) => Ok(Vec::new()),
         }
     }
 
@@ -203,17 +203,14 @@ pub(crate) fn train<B>(
 
 /// Returns how many models are fitted at once. Fails if the device is a GPU and the model is not a network.
 pub(crate) fn workers(resources: &Resources, settings: &Settings, jobs: usize) -> Result<usize> {
-    match resources.device.resolved() {
-        DeviceChoice::Cuda(_) if !settings.model.is_network() => Err(Error::Device {
-            message: format!("{} runs on the CPU only: use --device cpu, or another model", settings.model),
-        }),
-        _ => Ok(resources.threads.clamp(1, jobs.max(1))),
-    }
+    resources.check_model(settings.model)?;
+    Ok(resources.threads.clamp(1, jobs.max(1)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::device::DeviceChoice;
     use crate::run_seeds;
 
     #[test]
@@ -229,7 +226,7 @@ mod tests {
     #[test]
     fn systems_are_observed_and_stored() {
         let dataset = supergat_data::load("random-partition:classes=3,nodes=180,degree=6,homophily=0.8").unwrap();
-        for model in ["glcn", "neuralsparse"] {
+        for model in ["glcn", "neuralsparse", "gat-go-neuralsparse", "supergat-mx-neuralsparse", "gatv2-neuralsparse"] {
             let settings = Settings { max_epochs: 12, ..Settings::general(model.parse().unwrap()) };
             let stop = |event: crate::Observation<'_>| match event {
                 crate::Observation::Epoch(_, epoch) if epoch.epoch == 7 => ControlFlow::Break(()),
@@ -242,7 +239,9 @@ mod tests {
             assert_eq!(read.logits(&dataset).unwrap(), runs.logits);
             let example = &dataset.examples[0];
             assert_eq!(read.attention(0, example).unwrap(), runs.model.attention(0, example).unwrap());
-            assert_eq!(read.attention(0, example).unwrap()[0].coefficients.len(), example.graph.edges());
+            for layer in read.attention(0, example).unwrap() {
+                assert_eq!(layer.coefficients.len(), layer.heads * example.graph.edges());
+            }
         }
     }
 }

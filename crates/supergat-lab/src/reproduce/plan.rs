@@ -123,7 +123,7 @@ impl TablePlan {
     fn settings(&self, dataset: &str, model: &str) -> Option<Settings> {
         let model = model.parse().ok()?;
         let full = if self.published == SplitChoice::FullSupervised { fully_supervised(dataset, model) } else { None };
-        Some(full.or_else(|| Settings::published(dataset, model)).unwrap_or_else(|| Settings::general(model)))
+        Some(full.unwrap_or_else(|| Settings::usual(dataset, model)))
     }
 
     fn seeds_for(&self, dataset: &str) -> u64 {

@@ -3,7 +3,7 @@
 use crate::settings::Settings;
 use crate::tune::values::{Choice, MODEL, Values};
 use supergat_core::hyperparameters::{Group, Hyperparameter};
-use supergat_core::{Activation, Error, ModelKind, Norm, Residual, Result};
+use supergat_core::{Activation, Error, ModelKind, Norm, Residual, Result, System};
 
 /// A hyperparameter of the search space.
 #[derive(Debug, Clone, PartialEq)]
@@ -246,8 +246,13 @@ impl Dimension {
         match self.name {
             MODEL => model.is_network(),
             "heads" | "output_heads" | "negative_slope" | "attention_dropout" => model.form().is_some(),
-            "self_loops" | "separate_ego" => matches!(model, ModelKind::Attention { .. }),
-            "norm" | "residual" | "activation" | "input_layer" | "output_layer" if model.system().is_some() => false,
+            "self_loops" if matches!(model, ModelKind::System(System::NeuralSparse(_))) => false,
+            "self_loops" | "separate_ego" => model.is_attention(),
+            "norm" | "residual" | "activation" | "input_layer" | "output_layer"
+                if model.system().is_some_and(System::has_own_layers) =>
+            {
+                false
+            }
             name => Hyperparameter::named(name).is_some_and(|known| known.group.applies_to(model)),
         }
     }

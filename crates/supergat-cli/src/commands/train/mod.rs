@@ -24,7 +24,7 @@ use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::sync::Arc;
 use supergat::engine::peers::Peers;
-use supergat::lab::{Checkpoints, Resources, metric_of};
+use supergat::lab::{Checkpoints, Interval, Resources, metric_of};
 use supergat::{Choice, Classifier, Dataset, Observation, Training};
 
 /// Number of edges from which on a GPU is worth a note.
@@ -57,6 +57,7 @@ pub fn run(mut args: TrainArgs, peers: Arc<dyn Peers>) -> Result<ExitCode> {
     }
     // The global thread pool can be configured only before its first use.
     let resources = resources(args.threads, args.device)?;
+    choices.check_device(&resources)?;
     let place = Place::find(resources)?;
     let splits = load(&choices).map_err(|error| match &resumed {
         Some(resumed) => resumed.explained(error),
@@ -73,6 +74,14 @@ pub fn run(mut args: TrainArgs, peers: Arc<dyn Peers>) -> Result<ExitCode> {
     }
     let settings = &resolved.settings;
     settings.check(dataset)?;
+    if let (Some(every), false) = (args.checkpoint_every, settings.model.is_network())
+        && every != Interval::Never
+    {
+        return Err(CliError::usage(format!(
+            "--checkpoint-every {every}: {} has no checkpoints, and an interrupted training starts again; leave the option out",
+            settings.model
+        )));
+    }
     if count > 1 && resolved.all_seeds().len() == 1 {
         let dataset = choices.dataset();
         return Err(CliError::usage(format!(

@@ -38,6 +38,7 @@ pub fn run(args: TuneArgs) -> Result<ExitCode> {
     check_also(&args.also)?;
     let budget = budget(args.trials, args.minutes)?;
     let resources = resources(args.threads, args.device)?;
+    choices.check_device(&resources)?;
     resources.check()?;
     let place = Place::find(resources)?;
     let load_options = choices.load_options()?;

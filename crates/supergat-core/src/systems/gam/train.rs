@@ -242,6 +242,22 @@ impl<'p, T: Primitives> GamTrainer<'p, T> {
         seed: u64,
         regulariser: Option<&Regulariser<T>>,
     ) -> Result<StepLoss> {
+        let loss = self.differentiate(session, step, seed, regulariser)?;
+        let config = self.prepared.config();
+        session.update(Adam { lr: config.lr, lambda_2: config.lambda_2 })?;
+        session.advance()?;
+        Ok(loss)
+    }
+
+    /// Computes the gradients of all weights of the classifier. The loss of edges is the edge loss of the network, if it has
+    /// one, plus the agreement loss; the total has the edge loss times lambda_E.
+    fn differentiate(
+        &mut self,
+        session: &mut Session<'_, Cpu<T>>,
+        step: usize,
+        seed: u64,
+        regulariser: Option<&Regulariser<T>>,
+    ) -> Result<StepLoss> {
         let config = self.prepared.config();
         let example = &self.prepared.examples()[0];
         let Memory { parts, partial, logits, gradient, probabilities } = &mut self.memory;
@@ -253,14 +269,14 @@ impl<'p, T: Primitives> GamTrainer<'p, T> {
         let total = (0..of.len()).filter(|&node| self.is_labelled[node]).map(weight).sum();
         let terms = LabelTerms { class_weights, total, shown: &[], focal_gamma: config.focal_gamma };
         let label = T::label_loss_backward(parts, &self.labels, &self.is_labelled, terms, logits, gradient, partial);
-        let edge = regulariser.map_or(0.0, |edges| {
+        let agreement = regulariser.map_or(0.0, |edges| {
             edges.add_gradient([seed, step as u64], self.config.edges, logits, *classes, probabilities, gradient)
         });
         let lambda_e = self.prepared.architecture().model.is_self_supervised().then_some(config.lambda_e);
+        session.forget_losses(0);
         session.backward_from(0, true, lambda_e, gradient)?;
-        session.update(Adam { lr: config.lr, lambda_2: config.lambda_2 })?;
-        session.advance()?;
-        Ok(StepLoss { label, edge, total: label + edge })
+        let StepLoss { edge, total, .. } = session.loss(0, lambda_e)?;
+        Ok(StepLoss { label, edge: edge + agreement, total: label + total + agreement })
     }
 
     /// Returns the scores of the validation and the test nodes after a forward pass.
@@ -321,7 +337,7 @@ mod tests {
     use std::sync::Arc;
 
     /// A graph of two classes with noisy features, and links mostly within classes.
-    fn example() -> Example<f32> {
+    fn example<T: Primitives>() -> Example<T> {
         let (nodes, stream) = (300u32, Stream::new(9, 0, 0, Purpose::SyntheticFeatures));
         let class = |node: u32| node % 3;
         let link = |k: u64| {
@@ -333,7 +349,7 @@ mod tests {
         let noise = Stream::new(9, 1, 0, Purpose::SyntheticFeatures);
         let value = |node: u32, k: u32| {
             let [a, _] = noise.normal_pair(u64::from(8 * node + k));
-            (if k == class(node) { 1.0 } else { 0.0 } + 0.8 * a) as f32
+            T::from_f64(if k == class(node) { 1.0 } else { 0.0 } + 0.8 * a)
         };
         let features = (0..nodes).flat_map(|node| (0..8).map(move |k| (node, k))).map(|(node, k)| value(node, k));
         let features = Features::dense(nodes as usize, 8, features.collect()).unwrap();
@@ -341,6 +357,8 @@ mod tests {
         let splits = [(0..12).collect(), (12..72).collect(), (72..nodes).collect()];
         Example::new(graph, features, labels, splits).unwrap()
     }
+
+    const LAMBDA_E: f64 = 2.0;
 
     fn config(rounds: usize) -> GamConfig {
         GamConfig {
@@ -358,7 +376,7 @@ mod tests {
 
     fn prepared(example: &Example<f32>, model: &str, max_epochs: usize) -> Prepared<Cpu<f32>> {
         let architecture = Architecture::new(model.parse().unwrap(), example);
-        let training = TrainConfig { max_epochs, ..TrainConfig::default() };
+        let training = TrainConfig { max_epochs, lambda_e: LAMBDA_E, ..TrainConfig::default() };
         Prepared::new(std::slice::from_ref(example), architecture, training).unwrap()
     }
 
@@ -374,23 +392,76 @@ mod tests {
 
     #[test]
     fn first_round_is_the_network_alone() {
-        let (history, trained) = train("gcn", 1);
-        let prepared = prepared(&example(), "gcn", history.len());
-        let mut alone = Vec::new();
-        let outcome = Trainer::new(&prepared, 4).unwrap().run(|epoch| {
-            alone.push(*epoch);
-            ControlFlow::Continue(())
-        });
-        assert_eq!(alone, history);
-        assert_eq!(outcome.unwrap().logits, trained.logits);
+        for model in ["gcn", "supergat-mx"] {
+            let (history, trained) = train(model, 1);
+            let prepared = prepared(&example(), model, history.len());
+            let mut alone = Vec::new();
+            let outcome = Trainer::new(&prepared, 4).unwrap().run(|epoch| {
+                alone.push(*epoch);
+                ControlFlow::Continue(())
+            });
+            assert_eq!(alone, history);
+            assert_eq!(outcome.unwrap().logits, trained.logits);
+        }
+    }
+
+    /// The gradient of a later round is that of labels, agreement and, of self-supervised networks, lambda_E times the edge
+    /// loss.
+    #[test]
+    fn gradients_of_a_later_round_match_differences() {
+        for model in ["gcn", "mlp", "sage-root", "gat-go", "supergat-sd", "supergat-mx", "supergat-v2"] {
+            let example = example::<f64>();
+            let plain = Architecture::new(model.parse().unwrap(), &example);
+            let heads = if plain.heads > 1 { 2 } else { 1 };
+            let shape = Architecture { hidden: 3, heads, output_heads: heads, dropout: 0.3, ..plain };
+            let training = TrainConfig { lambda_e: 0.7, ..TrainConfig::default() };
+            let prepared = Prepared::new(&[example], shape, training).unwrap();
+            let mut trainer = GamTrainer::new(&prepared, config(2), 4).unwrap();
+            let regulariser = trainer.regulariser(&prepared.examples()[0], 4);
+            let network = Network::on(prepared.device(), shape, 4).unwrap();
+            let mut session = Session::new(&prepared, network, 4, true).unwrap();
+            let first = trainer.differentiate(&mut session, 0, 4, Some(&regulariser)).unwrap();
+            let without = trainer.differentiate(&mut session, 0, 4, None).unwrap();
+            assert!(without.total < first.total && (first.total == first.label + first.edge) != (without.edge > 0.0));
+            trainer.differentiate(&mut session, 0, 4, Some(&regulariser)).unwrap();
+            let of = |p: &crate::layers::Parameter<Cpu<f64>>| {
+                let device = prepared.device();
+                (p.name.clone(), p.to_rows(device).unwrap(), p.gradient_to_rows(device).unwrap())
+            };
+            let all: Vec<_> = session.network().parameters().map(of).collect();
+            for (number, (name, values, gradient)) in all.iter().enumerate() {
+                for (element, found) in gradient.iter().enumerate() {
+                    let mut loss = |shift: f64| {
+                        let (mut moved, mut index) = (values.clone(), 0);
+                        moved[element] += shift;
+                        let network = session.network_mut();
+                        let set = |p: &mut crate::layers::Parameter<Cpu<f64>>| {
+                            index += 1;
+                            if index == number + 1 { p.set_rows(prepared.device(), &moved) } else { Ok(()) }
+                        };
+                        network.for_each_parameter(set).unwrap();
+                        trainer.differentiate(&mut session, 0, 4, Some(&regulariser)).unwrap().total
+                    };
+                    let expected = (loss(1e-6) - loss(-1e-6)) / 2e-6;
+                    loss(0.0);
+                    let error = (found - expected).abs() / (1.0 + expected.abs());
+                    assert!(error < 1e-7, "{model} {name}[{element}]: found {found}, central difference {expected}");
+                }
+            }
+        }
     }
 
     #[test]
     fn later_rounds_have_an_agreement_loss_and_every_network_can_be_trained() {
-        for model in ["gcn", "mlp", "gat-go", "supergat-mx"] {
+        for model in ["gcn", "mlp", "sage", "gat-go", "supergat-mx"] {
             let (history, trained) = train(model, 4);
-            let first = history.iter().position(|epoch| epoch.train.edge > 0.0).expect("a later round");
-            assert!(history[first..].iter().all(|epoch| epoch.train.edge > 0.0) && first >= 30, "{model}");
+            let agrees = |epoch: &Epoch| match model {
+                // The total has the edge loss times lambda_E, and the agreement loss as it is.
+                "supergat-mx" => (epoch.train.label + LAMBDA_E * epoch.train.edge - epoch.train.total).abs() > 1e-6,
+                _ => epoch.train.edge > 0.0,
+            };
+            let first = history.iter().position(agrees).expect("a later round");
+            assert!(history[first..].iter().all(agrees) && first >= 30, "{model}");
             assert!(trained.outcome.test.metric > 0.45, "{model}: {:?}", trained.outcome);
             assert_eq!(trained.outcome.epochs, history.len());
             assert!(history[trained.outcome.best_epoch].best);
@@ -401,10 +472,11 @@ mod tests {
     fn results_do_not_depend_on_threads() {
         let with = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| train("gcn", 3))
+            pool.install(|| ["gcn", "sage", "gat-go", "supergat-mx"].map(|model| train(model, 3)))
         };
-        let ((history, one), (again, three)) = (with(1), with(3));
-        assert!(history == again && one.logits == three.logits);
+        for ((history, one), (again, three)) in with(1).into_iter().zip(with(3)) {
+            assert!(history == again && one.logits == three.logits);
+        }
     }
 
     #[test]
@@ -434,7 +506,7 @@ mod tests {
 
     #[test]
     fn rejects_several_graphs_and_several_classes() {
-        let example = example();
+        let example = example::<f32>();
         let architecture = Architecture::new("gcn".parse().unwrap(), &example);
         let two = Prepared::new(&[example.clone(), example.clone()], architecture, TrainConfig::default()).unwrap();
         let error = GamTrainer::new(&two, config(2), 0).unwrap_err().to_string();
