@@ -48,6 +48,7 @@ p.add_argument("--select", choices=["validation", "loss"], default="validation",
                help="score that selects the epoch [default: validation]")
 p.add_argument("--split", choices=["published", "glcn", "shuffled", "random"], default="published",
                help="split [default: published]")
+p.add_argument("--seed", type=int, default=0, help="first seed [default: 0]")
 p.add_argument("--seeds", type=int, default=1, help="number of seeds [default: 1]")
 p.add_argument("--threads", type=int, default=1, help="number of threads [default: 1]")
 a = p.parse_args()
@@ -357,19 +358,12 @@ def train_once():
 
 
 def links_of(known):
-    """Returns the links with one labelled node, that node first, with its label, and the links without one."""
-    has = known >= 0
-    if authors:
-        mixed = (has[source] != has[target]).nonzero().ravel()
-        first, second = source[mixed], target[mixed]
-        return (first, second, torch.where(has, known, labels)[first]), links_without(has)
-    mixed = (has[source] & ~has[target]).nonzero().ravel()
-    return (source[mixed], target[mixed], known[source[mixed]]), links_without(has)
-
-
-def links_without(has):
-    unlabelled = (~has[source] & ~has[target] & (source < target)).nonzero().ravel()
-    return source[unlabelled], target[unlabelled]
+    """Returns the links of a labelled and an unlabelled node with the label of the first, and unlabelled links."""
+    from_known, to_known = known[source] >= 0, known[target] >= 0
+    mixed = from_known != to_known if authors else from_known & ~to_known
+    label = torch.where(known >= 0, known, labels) if authors else known
+    neither = ~from_known & ~to_known & (source < target)
+    return (source[mixed], target[mixed], label[source[mixed]]), (source[neither], target[neither])
 
 
 def train_rounds():
@@ -448,7 +442,7 @@ def split():
 
 
 results, highest = [], []
-for seed in range(a.seeds):
+for seed in range(a.seed, a.seed + a.seeds):
     torch.manual_seed(seed)
     train, validation, test = split()
     selection = train_rounds() if a.system == "gam" else train_once()
