@@ -18,7 +18,7 @@ Models: glcn, neuralsparse and gcn-gam. Formulas: docs/models.md.
                 unlabelled nodes are read, those of test nodes too. Predicted labels of validation nodes replace their
                 true ones when accuracy is measured.
 
---set NAME=VALUE changes a setting, such as --set lr=0.005.
+--set NAME=VALUE changes settings, such as --set lr=0.005 dropout=0.6.
 --select chooses the epoch by validation accuracy or by validation loss.
 --split glcn: training nodes 0 to 139, validation nodes 200 to 499 and test nodes 500 to 1499, the numbers in the
 authors' implementation of GLCN on Cora. --split shuffled: the same numbers after a permutation of all nodes by the
@@ -43,7 +43,7 @@ p.add_argument("converted", help="dataset written by supergat convert")
 p.add_argument("config", help="settings written by supergat train --print-config")
 p.add_argument("--system", choices=["glcn", "neuralsparse", "gam"], required=True, help="model")
 p.add_argument("--form", choices=["supergat", "authors"], default="supergat", help="form [default: supergat]")
-p.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="change a setting")
+p.add_argument("--set", nargs="+", action="extend", default=[], metavar="NAME=VALUE", help="change settings")
 p.add_argument("--select", choices=["validation", "loss"], default="validation",
                help="score that selects the epoch [default: validation]")
 p.add_argument("--split", choices=["published", "glcn", "shuffled", "random"], default="published",
