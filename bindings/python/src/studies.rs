@@ -183,7 +183,7 @@ pub fn benchmark(
         true => FAMILIES.to_vec(),
         false => families.iter().map(|name| name.parse::<Family>()).collect::<Result<_, _>>().map_err(|error| failed(&error))?,
     };
-    let request = Request { families, metric, seed, keep_split };
+    let request = Request { families, metric, seed, keep_split, memory: None };
     let limit = Limit::minutes(minutes);
     let dataset = Arc::clone(&graph.dataset);
     let folder = tempfile::tempdir()?;
