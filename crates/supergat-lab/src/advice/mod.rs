@@ -27,7 +27,7 @@
 //! use std::ops::ControlFlow;
 //! use supergat_lab::advice::{Question, advise};
 //! let dataset = supergat_data::load("random-partition:classes=3,nodes=180,degree=6,homophily=0.9").unwrap();
-//! let advice = advise(&dataset, &Question { seconds: 1.0, ..Question::default() }, 2, |_| ControlFlow::Continue(()))?;
+//! let advice = advise(&dataset, &Question { seconds: 5.0, ..Question::default() }, 2, |_| ControlFlow::Continue(()))?;
 //! println!("{}", advice.answer);
 //! assert!(advice.measured.is_some_and(|measured| measured.families.len() > 1));
 //! # Ok::<(), String>(())

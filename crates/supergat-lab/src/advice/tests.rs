@@ -20,7 +20,7 @@ fn ask(dataset: &Dataset, seconds: f64) -> Advice {
 /// Links of these graphs say more than the features.
 #[test]
 fn measures_what_the_map_cannot_know() {
-    let advice = ask(&dataset(0.9), 3.0);
+    let advice = ask(&dataset(0.9), 12.0);
     let measured = advice.measured.as_ref().unwrap();
     let names: Vec<&str> = measured.families.iter().map(|family| family.family.name).collect();
     assert!(["label-propagation", "mlp", "gcn", "sage", "gat-go"].iter().all(|name| names.contains(name)), "{names:?}");
