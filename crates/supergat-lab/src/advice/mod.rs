@@ -229,7 +229,7 @@ impl<'a> Field<'a> {
                 let name = question.metric.as_deref();
                 let wanted = Wanted::new(dataset, name, question.known != Known::Training)?;
                 match draw(wanted.choice) {
-                    // A metric that nobody has named is replaced by accuracy.
+                    // A metric that was chosen here, not by the user, is replaced by accuracy.
                     Err(reason) if name.is_none() && wanted.choice != plain => {
                         (plain, wanted.notes(false, &reason), draw(plain))
                     }
