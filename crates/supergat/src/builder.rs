@@ -22,7 +22,7 @@ type Observer<'a> = Box<dyn Fn(Observation<'_>) -> ControlFlow<()> + Sync + 'a>;
 
 /// Builder that trains a [`Classifier`], made by [`Classifier::builder`].
 ///
-/// Everything has a default: the model is the network that does best on validation nodes (or the paper's best for its own datasets),
+/// Everything has a default: the model is the network that does best on held-out nodes (or the paper's best for its own datasets),
 /// hyperparameters are the published ones for known datasets and general ones otherwise, the seed is 0 and all cores are used.
 ///
 /// ```

@@ -46,7 +46,7 @@ class SuperGATClassifier:
     graph : Graph, optional
         Graph of the nodes. Without one, X is a matrix of features, and the samples have no links.
     model : str
-        One of :func:`supergat.model_names`, or ``auto`` for the network that does best on validation nodes.
+        One of :func:`supergat.model_names`, or ``auto`` for the network that does best on held-out nodes.
     random_state : int, RandomState or None
         Seed; ``None`` is 0. The same seed gives the same bits.
     n_seeds : int

@@ -124,7 +124,7 @@ def recommend(
     random_state: int = 0,
     n_jobs: int | None = None,
 ) -> Recommendation:
-    """Recommend a model: compare families on validation nodes, with the paper's map as prior knowledge.
+    """Recommend a model: compare families on held-out labelled nodes, with the paper's map as prior knowledge.
 
     Every family is trained with its default settings on redrawn parts of the labelled nodes. Labels of test nodes are not
     used. The confidence is the probability that the model is the best one of those compared.
@@ -222,7 +222,7 @@ def benchmark(
     """Compare families of models on a graph: which one to use, and how much better it is.
 
     Every family gets the same search on validation nodes; its selected settings run on redrawn splits. The answer is the
-    simplest family that is not significantly worse than the best.
+    simplest family that is not significantly worse than the best, and within one standard error of it.
 
     Parameters
     ----------
@@ -294,7 +294,7 @@ def tune(
     ----------
     graph : Graph
     model : str
-        One of :func:`supergat.model_names`, or ``auto`` for the network that does best on validation nodes.
+        One of :func:`supergat.model_names`, or ``auto`` for the network that does best on held-out nodes.
     trials, seeds : int
         Number of settings to try, and number of seeds of each.
     also : list of str

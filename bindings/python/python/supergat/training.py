@@ -445,7 +445,7 @@ def train(
     ----------
     graph : Graph
     model : str, optional
-        One of :func:`supergat.model_names`, or ``auto`` for the network that does best on validation nodes.
+        One of :func:`supergat.model_names`, or ``auto`` for the network that does best on held-out nodes.
         By default the paper's best model for its own datasets, otherwise ``auto``.
     seeds : int or list of int
         Number of seeds, or the seeds themselves.

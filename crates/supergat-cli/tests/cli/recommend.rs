@@ -98,7 +98,7 @@ fn graph_without_preset_is_trained_with_the_best_network() {
     assert_eq!(model(&workspace.good(&["train", SMALL, "--print-config"])), "supergat-mx", "a preset of the paper");
     let done = workspace.good(&["train", "mine", "--max-epochs", "3", "--out", "run"]);
     let mut lines = done.stderr.lines();
-    assert!(lines.next().unwrap().starts_with("comparing models on validation nodes"), "{done:?}");
+    assert!(lines.next().unwrap().starts_with("comparing models on held-out labelled nodes"), "{done:?}");
     let chosen = format!("model: {named}, chosen among ");
     assert!(lines.next().unwrap().starts_with(&chosen), "{done:?}");
     assert!(workspace.read("run/config.toml").contains(&format!("model = \"{named}\"")));

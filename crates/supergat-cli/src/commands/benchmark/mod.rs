@@ -36,7 +36,7 @@ const MINUTES: f64 = 10.0;
 const METHOD: &str = "\
 Every family has the same search: trials with two layers and with deep blocks, in turn, halved by their validation metric on the first \
 split. The selected settings run on all splits, and the family with the best mean test metric is compared with all others in pairs. The \
-answer is the simplest family that is not significantly worse than the best.";
+answer is the simplest family that is not significantly worse than the best, and within one standard error of it.";
 
 /// Result printed by `--json`.
 #[derive(Debug, Serialize)]

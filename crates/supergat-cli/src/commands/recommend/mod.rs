@@ -89,19 +89,20 @@ fn arguments(dataset: &str, split: SplitChoice, reading: &Values) -> String {
 }
 
 /// Line before the model is chosen by a comparison.
-pub const CHOOSING: &str = "comparing models on validation nodes; --model names one instead";
+pub const CHOOSING: &str = "comparing models on held-out labelled nodes; --model names one instead";
 
 /// Returns the first lines of the log when the model was chosen by recommendation.
 pub fn opening(advice: &Advice) -> Vec<String> {
     let model = advice.recommendation;
     let first = match &advice.measured {
         Some(measured) => {
-            let compared = output::count(measured.families.len(), "family").replace("familys", "families");
+            let networks = measured.families.iter().filter(|family| family.settings.model.is_network());
+            let compared = output::count(networks.count(), "network");
             let sure = advice.confidence.map_or_else(String::new, |sure| {
                 format!("; {} probability of the best {} among them", percent(sure), measured.metric)
             });
             format!(
-                "model: {model}, chosen among {compared} on validation nodes{sure}; for more see `supergat recommend`"
+                "model: {model}, chosen among {compared} on held-out labelled nodes{sure}; for more see `supergat recommend`"
             )
         }
         None => {
