@@ -1,6 +1,6 @@
 //! The runs of the study.
 
-use crate::defaults::candidates::{Candidate, FAMILIES, family};
+use crate::defaults::candidates::{CANDIDATES, Candidate, FAMILIES, family};
 use crate::defaults::graphs::StudyGraph;
 use crate::defaults::traits::Traits;
 use crate::fitted::Fitted;
@@ -21,6 +21,8 @@ pub struct DefaultsPlan {
     pub graphs: Vec<StudyGraph>,
     /// Names of the families, those that this build does not have excepted.
     pub families: Vec<String>,
+    /// Names of the candidates for default settings. Models that are not networks have their general settings only.
+    pub candidates: Vec<String>,
     /// Number of splits of each graph.
     pub splits: u64,
     /// Seconds in which `recommend` answers, on one thread; 0 if it is not asked.
@@ -31,7 +33,8 @@ impl DefaultsPlan {
     /// Plans a study of these graphs with all families of this build.
     pub fn new(graphs: Vec<StudyGraph>, splits: u64) -> Self {
         let families = FAMILIES.into_iter().filter(|name| family(name).is_some()).map(str::to_owned).collect();
-        Self { graphs, families, splits, seconds: 20 }
+        let candidates = CANDIDATES.iter().map(|candidate| candidate.name.to_owned()).collect();
+        Self { graphs, families, candidates, splits, seconds: 20 }
     }
 
     /// Returns all runs: the first split of all graphs, then the next.
@@ -40,7 +43,7 @@ impl DefaultsPlan {
         for split in 0..self.splits {
             for graph in &self.graphs {
                 for name in &self.families {
-                    let count = self.candidates(name).len();
+                    let count = self.candidates_of(name).len();
                     jobs.extend((0..count).filter_map(|candidate| self.job(graph, name, candidate, split)));
                 }
             }
@@ -49,14 +52,16 @@ impl DefaultsPlan {
     }
 
     /// Returns the candidates of a family.
-    pub(super) fn candidates(&self, name: &str) -> &'static [Candidate] {
-        family(name).map_or(&[], |(_, kind)| Candidate::of(kind))
+    pub(super) fn candidates_of(&self, name: &str) -> Vec<&'static Candidate> {
+        let Some((_, kind)) = family(name) else { return Vec::new() };
+        let is_wanted = |found: &&Candidate| !kind.is_network() || self.candidates.iter().any(|name| name == found.name);
+        Candidate::of(kind).iter().filter(is_wanted).collect()
     }
 
     /// Returns the settings of a candidate of a family on a graph.
     pub(super) fn settings(&self, graph: &StudyGraph, name: &str, candidate: usize) -> Option<Settings> {
         let (family, kind) = family(name)?;
-        let settings = Candidate::of(kind).get(candidate)?.settings(kind);
+        let settings = self.candidates_of(name).get(candidate)?.settings(kind);
         Some(Settings { select: graph.select(), ..family.applied(settings) })
     }
 

@@ -1,6 +1,5 @@
 //! Results of the study of defaults as text tables.
 
-use crate::defaults::candidates::CANDIDATES;
 use crate::defaults::table::{CandidateResult, DefaultsStudy, FamilyDefaults, Rule, RuleResult};
 use crate::defaults::traits::TRAITS;
 use crate::defaults::tree::Tree;
@@ -53,12 +52,15 @@ pub fn rules(study: &DefaultsStudy) -> Sheet {
 
 /// Returns the mean regret of the candidates for default settings.
 pub fn defaults(study: &DefaultsStudy) -> Sheet {
-    let names: Vec<&str> = CANDIDATES.iter().map(|candidate| candidate.name).collect();
+    let names = &study.plan.candidates;
     let rows = study.defaults.iter().filter(|found| found.regrets.len() > 1).map(|found| {
         let mut row = vec![found.family.clone(), found.chosen.into()];
-        let regret =
-            |candidate: usize| found.regrets.get(candidate).map_or("-".into(), |regret| format!("{regret:.2}"));
-        row.extend((0..CANDIDATES.len()).map(regret));
+        let own = study.plan.candidates_of(&found.family);
+        let regret = |name: &String| {
+            let place = own.iter().position(|candidate| candidate.name == name);
+            place.map_or("-".into(), |place| format!("{:.2}", found.regrets[place]))
+        };
+        row.extend(names.iter().map(regret));
         row.extend([format!("{:.2}", found.held_out), format!("{:.2} ({})", found.worst.0, found.worst.1)]);
         row.push(found.changes.to_string());
         (Tone::Plain, row)

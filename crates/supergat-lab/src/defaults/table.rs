@@ -1,6 +1,6 @@
 //! Results of the study: defaults of every family, and rules that name a family.
 
-use crate::defaults::candidates::{Candidate, family};
+use crate::defaults::candidates::family;
 use crate::defaults::graphs::StudyGraph;
 use crate::defaults::plan::{DefaultsPlan, DefaultsTask, PROPAGATION};
 use crate::defaults::recommended::RecommendTask;
@@ -313,10 +313,9 @@ fn defaults(overall: &View<'_>, views: &[View<'_>], family: usize) -> FamilyDefa
     let choice = overall.candidates[family];
     let own = all.iter().map(|&graph| regrets(&graphs[graph], family)[views[graph].candidates[family]]);
     let worst = all.iter().map(|&graph| (regrets(&graphs[graph], family)[choice], graphs[graph].graph.name()));
-    let candidates: &[Candidate] = plan.candidates(&plan.families[family]);
     FamilyDefaults {
         family: plan.families[family].clone(),
-        chosen: candidates[choice].name,
+        chosen: plan.candidates_of(&plan.families[family])[choice].name,
         regrets: mean_regrets(graphs, all, family),
         held_out: Summary::of(own.collect()).mean,
         worst: worst.max_by(|a, b| a.0.total_cmp(&b.0)).unwrap_or_default(),
@@ -372,13 +371,13 @@ impl<'a> Records<'a> {
             let scores: Vec<[f64; 2]> = scores.collect::<Option<_>>()?;
             let percent = |part: usize| Summary::of(scores.iter().map(|score| 100.0 * score[part]).collect());
             Some(CandidateResult {
-                name: plan.candidates(name)[number].name,
+                name: plan.candidates_of(name)[number].name,
                 validation: percent(0),
                 test: percent(1),
                 seconds: runs.iter().map(|record| record.seconds).sum::<f64>() / runs.len().max(1) as f64,
             })
         };
-        let family = |name: &String| (0..plan.candidates(name).len()).map(|number| candidate(name, number)).collect();
+        let family = |name: &String| (0..plan.candidates_of(name).len()).map(|number| candidate(name, number)).collect();
         let families: Vec<Vec<CandidateResult>> = plan.families.iter().map(family).collect::<Option<_>>()?;
         let place = |name: &str| plan.families.iter().position(|family| family == name);
         let traits_of = |split: u64| {

@@ -10,7 +10,7 @@ const SOURCE: &str = "random-partition:classes=2,nodes=170,degree=4,homophily=0.
 fn plan(graphs: u64, families: &[&str]) -> DefaultsPlan {
     let graph = |seed| StudyGraph::new(&format!("{SOURCE},seed={seed}"), "40/30/30", false);
     let families = families.iter().map(|&name| name.to_owned()).collect();
-    DefaultsPlan { graphs: (0..graphs).map(graph).collect(), families, splits: 4, seconds: 1 }
+    DefaultsPlan { families, seconds: 1, ..DefaultsPlan::new((0..graphs).map(graph).collect(), 4) }
 }
 
 /// Returns a results file with these validation and test metrics of graph, family, candidate and split.
@@ -23,7 +23,7 @@ fn forged(
     for (number, graph) in plan.graphs.iter().enumerate() {
         let traits = Traits::of(&supergat_data::load(&graph.source).unwrap());
         for name in &plan.families {
-            for candidate in 0..plan.candidates(name).len() {
+            for candidate in 0..plan.candidates_of(name).len() {
                 for split in 0..plan.splits {
                     let settings = plan.settings(graph, name, candidate).unwrap();
                     let job = crate::sweep::Job {
@@ -69,14 +69,14 @@ fn candidates_are_valid_for_all_families() {
     let dataset = supergat_data::load(SOURCE).unwrap();
     let plan = DefaultsPlan::new(vec![StudyGraph::new(SOURCE, "40/30/30", true)], 1);
     for name in &plan.families {
-        for candidate in 0..plan.candidates(name).len() {
+        for candidate in 0..plan.candidates_of(name).len() {
             let settings = plan.settings(&plan.graphs[0], name, candidate).unwrap();
             settings.check(&dataset).unwrap();
             assert!(settings.select.is_some());
             assert_eq!(settings.correct_and_smooth == Some(true), name == "mlp-correct-and-smooth");
         }
     }
-    assert_eq!(plan.jobs().len(), plan.families.iter().map(|name| plan.candidates(name).len()).sum::<usize>());
+    assert_eq!(plan.jobs().len(), plan.families.iter().map(|name| plan.candidates_of(name).len()).sum::<usize>());
 }
 
 /// One candidate is best on all graphs but one; that graph must not choose its own.

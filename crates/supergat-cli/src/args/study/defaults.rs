@@ -47,6 +47,9 @@ pub struct DefaultsArgs {
     /// Only these families, separated by commas [default: all of this build]
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub families: Vec<String>,
+    /// Only these candidates for default settings, separated by commas [default: all]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub candidates: Vec<String>,
     /// Number of splits of every graph
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = value_parser!(u64).range(2..=100))]
     pub splits: u64,

@@ -9,7 +9,7 @@ use crate::{process, sweep};
 use serde::Serialize;
 use std::process::ExitCode;
 use supergat::lab::defaults::{
-    DefaultsPlan, DefaultsStudy, DefaultsTask, FAMILIES, RecommendTask, Rule, StudyGraph, sheet,
+    CANDIDATES, DefaultsPlan, DefaultsStudy, DefaultsTask, FAMILIES, RecommendTask, Rule, StudyGraph, sheet,
 };
 use supergat::lab::sheet::{Sheet, csv, markdown};
 use supergat::lab::sweep::{ResultsFile, SweepOutcome, Task};
@@ -85,9 +85,8 @@ pub fn run(args: &DefaultsArgs) -> Result<ExitCode> {
 
 /// Returns the requested study.
 fn plan(args: &DefaultsArgs) -> Result<DefaultsPlan> {
-    if let Some(unknown) = args.families.iter().find(|name| !FAMILIES.contains(&name.as_str())) {
-        return Err(CliError::usage(format!("--families {unknown}: expected some of {}", FAMILIES.join(", "))));
-    }
+    known("families", &args.families, &FAMILIES)?;
+    known("candidates", &args.candidates, &CANDIDATES.map(|candidate| candidate.name))?;
     let is_wanted =
         |graph: &StudyGraph| args.only.is_empty() || args.only.iter().any(|word| graph.name().contains(word.as_str()));
     let graphs = match &args.datasets {
@@ -105,7 +104,16 @@ fn plan(args: &DefaultsArgs) -> Result<DefaultsPlan> {
     // Traits of the graphs are measured with label propagation.
     let is_kept = |name: &String| args.families.is_empty() || name == FAMILIES[0] || args.families.contains(name);
     plan.families.retain(is_kept);
+    plan.candidates.retain(|name| args.candidates.is_empty() || args.candidates.contains(name));
     Ok(plan)
+}
+
+/// Checks that an option names known things.
+fn known(option: &str, names: &[String], all: &[&str]) -> Result<()> {
+    match names.iter().find(|name| !all.contains(&name.as_str())) {
+        Some(unknown) => Err(CliError::usage(format!("--{option} {unknown}: expected some of {}", all.join(", ")))),
+        None => Ok(()),
+    }
 }
 
 /// Plots the regrets of the rules, one mark per graph.
