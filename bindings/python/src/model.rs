@@ -43,13 +43,18 @@ pub fn model_names() -> Vec<String> {
 pub fn hyperparameters() -> PyResult<String> {
     let model = supergat::DEFAULT_MODEL.parse().map_err(|_| PyValueError::new_err("no default model"))?;
     let row = |h: &Hyperparameter| {
-        let default = match h.default(model) {
+        let value = |default: Value| match default {
             Value::Whole(value) => json!(value),
             Value::Number(value) => json!(value),
             Value::Switch(value) => json!(value),
             Value::Choice(name) => json!(name),
         };
-        json!({ "name": h.name, "group": h.group.heading(), "meaning": h.meaning, "range": h.range.to_string(), "default": default })
+        let [default, paper] = [h.default_on_new_graphs(model), h.default(model)].map(value);
+        let meaning = h.meaning;
+        json!({
+            "name": h.name, "group": h.group.heading(), "meaning": meaning, "range": h.range.to_string(),
+            "default": default, "paper": paper,
+        })
     };
     Ok(json!(HYPERPARAMETERS.iter().map(row).collect::<Vec<_>>()).to_string())
 }

@@ -281,6 +281,24 @@ const MANY: u64 = 100_000_000;
 const STEPS: (u64, u64) = (1, 1_000_000);
 const HEADS: (u64, u64) = (1, MAX_HEADS as u64);
 
+/// Defaults on graphs that the paper has no settings for, where they differ: of networks with attention, and of other
+/// networks. They were chosen by a study of many graphs (docs/defaults.md).
+const ON_NEW_GRAPHS: [(&str, Value, Value); 13] = [
+    ("hidden", Value::Whole(16), Value::Whole(64)),
+    ("heads", Value::Whole(4), Value::Whole(1)),
+    ("output_heads", Value::Whole(1), Value::Whole(1)),
+    ("dropout", Value::Number(0.5), Value::Number(0.5)),
+    ("residual", Value::Choice("linear"), Value::Choice("linear")),
+    ("norm", Value::Choice("layer"), Value::Choice("layer")),
+    ("activation", Value::Choice("relu"), Value::Choice("relu")),
+    ("output_layer", Value::Switch(true), Value::Switch(true)),
+    ("attention_dropout", Value::Switch(false), Value::Switch(false)),
+    ("lr", Value::Number(0.005), Value::Number(0.005)),
+    ("lambda_2", Value::Number(5e-4), Value::Number(5e-4)),
+    ("early_stop", Value::Switch(false), Value::Switch(false)),
+    ("patience", Value::Whole(100), Value::Whole(100)),
+];
+
 /// All hyperparameters, in the order of documentation and help texts. See [`Hyperparameter`] for an example.
 pub const HYPERPARAMETERS: [Hyperparameter; 84] = [
     whole("layers", Group::Network, (1, 1000), 2, "Number of layers (L)"),
@@ -728,12 +746,29 @@ impl Hyperparameter {
         })
     }
 
-    /// Returns the default for a model on a graph without a published preset.
+    /// Returns the default for a model in the style of the paper, on which its settings of single datasets are based.
     pub fn default(&self, model: ModelKind) -> Value {
         match self.defaults {
             Defaults::Same(value) => value,
             Defaults::ByAttention(with, without) => Value::Whole(if model.form().is_some() { with } else { without }),
         }
+    }
+
+    /// Returns the default for a model on a graph that the paper has no settings for.
+    ///
+    /// ```
+    /// use supergat_core::hyperparameters::{Hyperparameter, Value};
+    /// let norm = Hyperparameter::named("norm").unwrap();
+    /// let of = |model: &str| norm.default_on_new_graphs(model.parse().unwrap());
+    /// assert_eq!([of("gat-go"), of("cgat")], [Value::Choice("layer"), Value::Choice("none")]);
+    /// ```
+    pub fn default_on_new_graphs(&self, model: ModelKind) -> Value {
+        let is_measured = model.is_network() && !matches!(model, ModelKind::Constrained { .. });
+        let changed = ON_NEW_GRAPHS.iter().find(|(name, ..)| is_measured && *name == self.name);
+        changed.map_or_else(
+            || self.default(model),
+            |&(_, with, without)| if model.form().is_some() { with } else { without },
+        )
     }
 
     /// Returns the value as the type of this hyperparameter, or an error with the allowed range.

@@ -122,8 +122,9 @@ pub(crate) fn choose(
             (advice.recommendation, Some(advice))
         }
     };
-    let published = Settings::published(preset, model).is_some();
-    let mut settings = Settings::usual(preset, model);
+    let recommended = recommendation.as_ref().and_then(|advice: &Advice| advice.settings);
+    let published = recommended.is_none() && Settings::published(preset, model).is_some();
+    let mut settings = recommended.unwrap_or_else(|| Settings::usual(preset, model));
     let mut unused = Vec::new();
     for (name, value) in values {
         let hyperparameter = Hyperparameter::find(name)?;

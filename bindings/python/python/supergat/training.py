@@ -528,7 +528,7 @@ def train(
     for name in found["unused"]:
         log.info("%s has no effect on this model", name)
     if preset is not None and not found["published"]:
-        log.warning("%s has no published hyperparameters for this model; the general ones were used", preset)
+        log.warning("%s has no published hyperparameters for this model; defaults were used", preset)
     training = Training(graph, found)
     for warning in training.warnings:
         log.warning("%s", warning)

@@ -79,9 +79,7 @@ fn arguments(key: &'static Key) -> Vec<Arg> {
 fn argument(key: &Key) -> Arg {
     let default = default_value(key).map(|value| format!(" [default: {value}]")).unwrap_or_default();
     let help = match key.name {
-        "early_stop" => "Train for max_epochs epochs, without early stopping".to_owned(),
         "self_loops" => "Attention without self-loops; gat and supergat models only".to_owned(),
-        "attention_dropout" => "Dropout of layer inputs only, not of attention coefficients".to_owned(),
         _ => format!("{}{default}", key.description),
     };
     let argument = Arg::new(key.name).help(help);

@@ -68,6 +68,9 @@ pub static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
     let hyperparameters = HYPERPARAMETERS.iter().map(|hyperparameter| {
         let kind = match hyperparameter.range {
             Range::Whole(..) => Kind::Whole,
+            Range::Switch if hyperparameter.default(model) != hyperparameter.default_on_new_graphs(model) => {
+                Kind::Toggle { off: format!("no-{}", hyperparameter.name.replace('_', "-")).leak() }
+            }
             Range::Switch if hyperparameter.default(model) == hyperparameters::Value::Switch(false) => Kind::Flag,
             Range::Switch => Kind::Switch,
             Range::Choice(names) => Kind::Choice(names),

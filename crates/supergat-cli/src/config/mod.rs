@@ -1,6 +1,6 @@
 //! Settings of a run, resolved from options, a configuration file and presets, and written back to a file.
 //!
-//! In order of increasing precedence: general defaults, the paper's preset for the dataset and model, the
+//! In order of increasing precedence: default settings, the paper's for the dataset and model, the
 //! configuration file, the options.
 
 mod contradiction;
@@ -182,9 +182,14 @@ impl Choices {
     pub fn origin(&self, choice: &Choice, name: &str) -> String {
         let model = choice.settings.model;
         let hyperparameters = || KEYS.iter().filter(|key| key.is_setting() && choice.settings.get(key.name).is_some());
-        let mut parts = vec![match choice.published {
-            true => format!("the paper's for {name} and {model}"),
-            false => format!("general ones (the paper has none for {name} and {model})"),
+        let recommended = choice.recommendation.as_ref().is_some_and(|advice| advice.settings.is_some());
+        let mut parts = vec![match (choice.published, recommended) {
+            (true, _) => format!("the paper's for {name} and {model}"),
+            (_, true) => "the recommended ones".to_owned(),
+            _ if Settings::are_published_for(name) => {
+                format!("general ones (the paper has none for {name} and {model})")
+            }
+            _ => format!("the defaults on new graphs (the paper has none for {name})"),
         }];
         if let Some((path, values)) = &self.file {
             let names: Vec<&str> =
@@ -199,6 +204,8 @@ impl Choices {
             let value = self.options.get(key.name)?;
             Some(match (key.kind, value) {
                 (Kind::Switch | Kind::Flag, _) => format!("--{}", key.option()),
+                (Kind::Toggle { off }, Value::Boolean(false)) => format!("--{off}"),
+                (Kind::Toggle { .. }, _) => format!("--{}", key.option()),
                 (Kind::Choice(_), Value::String(name)) => format!("--{} {name}", key.option()),
                 _ => format!("--{} {}", key.option(), shown(value)),
             })
@@ -311,7 +318,8 @@ pub fn table_options(base: TableOptions, given: &Values) -> Result<TableOptions>
     table.try_into().map_err(|error: toml::de::Error| CliError::usage(error.message()))
 }
 
-/// Returns the default value of a key where the paper has no preset; `None` if the key then has no value.
+/// Returns the default value of a key; `None` if the key has no value unless one is given. Published settings of single
+/// datasets differ.
 pub fn default_value(key: &Key) -> Option<String> {
     let model = DEFAULT_MODEL.parse().expect("a model name");
     match key.name {
@@ -326,7 +334,10 @@ pub fn default_value(key: &Key) -> Option<String> {
         "calibrate" => Some("temperature if there are 50 validation nodes".to_owned()),
         "seeds" => Some("1".to_owned()),
         NODE_ORDER => Some(NodeOrderChoice::default().to_string()),
-        name => Hyperparameter::named(name).map(|hyperparameter| hyperparameter.default(model).to_string()),
+        name => Hyperparameter::named(name).map(|hyperparameter| {
+            let [paper, new] = [hyperparameter.default(model), hyperparameter.default_on_new_graphs(model)];
+            if paper == new { paper.to_string() } else { format!("{new}; {paper} for the paper's datasets") }
+        }),
     }
 }
 
@@ -436,7 +447,9 @@ pub(super) mod tests {
         assert!(origin.ends_with("run.toml; --lr 0.5"), "{origin}");
         let choice = choices.choose(&dataset("karate")).unwrap();
         assert_eq!(choice.settings.lambda_e, 1.0);
-        assert!(choices.origin(&choice, "karate").starts_with("general ones (the paper has none for karate"));
+        assert!(
+            choices.origin(&choice, "karate").starts_with("the defaults on new graphs (the paper has none for karate)")
+        );
     }
 
     #[test]

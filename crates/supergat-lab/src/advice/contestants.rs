@@ -1,6 +1,6 @@
 //! Which families are compared, and with which settings.
 
-use crate::benchmark::{Family, LeftOut, MetricChoice};
+use crate::benchmark::{DEEP, Family, LeftOut, MetricChoice};
 use crate::recipe::{PreferredForm, Recommendation};
 use crate::settings::Settings;
 use supergat_core::ModelKind;
@@ -26,7 +26,7 @@ pub(super) fn of(dataset: &Dataset, map: &Recommendation, metric: MetricChoice) 
     let forms = forms(map);
     let names = ALWAYS.into_iter().chain(forms);
     let (mut contestants, mut left_out) = (Vec::new(), Vec::new());
-    for family in names.filter_map(Family::named) {
+    for family in names.filter_map(Family::named).chain([DEEP]) {
         let found = family.kind().and_then(|kind| contestant(dataset, family, kind, map, metric));
         match found {
             Ok(contestant) => contestants.push(contestant),
@@ -49,7 +49,7 @@ fn contestant(
     if dataset.is_multi_label() && kind == ModelKind::LabelPropagation {
         return Err("nodes may have several classes".into());
     }
-    let mut settings = Settings::usual(&dataset.name, kind);
+    let mut settings = family.usual(&dataset.name, kind);
     (settings.select, settings.positive, settings.early_stop) = (metric.select, metric.positive, false);
     settings.check(dataset).map_err(|error| error.to_string())?;
     Ok(Contestant { family, settings, by_map: map.chance_of(kind) })

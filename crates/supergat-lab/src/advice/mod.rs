@@ -55,6 +55,7 @@ pub use posterior::{Gain, MeasuredFamily};
 use crate::benchmark::{Family, LeftOut, MetricChoice, Wanted};
 use crate::device::Resources;
 use crate::recipe::{Known, Recommendation, recommend};
+use crate::settings::Settings;
 use contestants::Contestant;
 use redraws::{Redraws, redraws};
 use serde::Serialize;
@@ -137,6 +138,9 @@ pub struct Advice {
     pub answer: String,
     /// The recommended model.
     pub recommendation: ModelKind,
+    /// Its settings if others than its default ones are recommended.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub settings: Option<Settings>,
     /// Probability that it is the best one of what was compared, from 0 to 1; by the map if nothing was measured. `None`
     /// if there was nothing to compare.
     pub confidence: Option<f64>,
@@ -152,6 +156,13 @@ pub struct Advice {
     pub measured: Option<Measured>,
     /// The paper's map, consulted about forms of attention.
     pub map: Recommendation,
+}
+
+impl Advice {
+    /// Returns the recommended model in words, such as `sage-root with 8 layers and batch norm`.
+    pub fn model_in_words(&self) -> String {
+        words::model(self.recommendation, self.settings.as_ref())
+    }
 }
 
 /// Recommends a model for a dataset. Measurements use the threads of the CPU and end about when the time is over; an

@@ -123,9 +123,8 @@ pub(super) fn by_size(field: &Field<'_>, question: &Question) -> Result<Measurin
     });
     let too_large = || "the graph is too large to measure without a time; `supergat recommend` measures it".to_owned();
     let costed: Vec<Costed> = costed.collect();
-    let all = costed.len();
     let plan = fill(field, question, costed, Vec::new(), &LADDER[BY_SIZE..=USEFUL], BUDGET).map_err(|_| too_large())?;
-    if plan.families.len() == all { Ok(plan) } else { Err(too_large()) }
+    if plan.left_out.iter().all(|left| left.family.is_deep()) { Ok(plan) } else { Err(too_large()) }
 }
 
 /// Returns the best plan whose runs cost no more than there is. If there is none, families that cost most are left out.

@@ -96,6 +96,16 @@ pub(super) fn measured(field: &Field<'_>, plan: MeasuringPlan, scores: Scores) -
     }
 }
 
+impl MeasuredFamily {
+    /// Returns the name of its model, and the number of layers if it is deep, such as `sage-root, 8 layers`.
+    pub fn model_in_words(&self) -> String {
+        match self.family.is_deep() {
+            true => format!("{}, {} layers", self.settings.model, self.settings.layers),
+            false => self.settings.model.to_string(),
+        }
+    }
+}
+
 impl Measured {
     /// Returns the results of a family.
     pub fn of(&self, family: Family) -> Option<&MeasuredFamily> {

@@ -29,10 +29,13 @@ fn measures_what_the_map_cannot_know() {
     assert_ne!(advice.recommendation.to_string(), "mlp");
     let over = |name: &str| measured.gains.iter().find(|gain| gain.over == name).unwrap();
     assert!(over("majority").low > 0.0, "{:?}", measured.gains);
-    assert!(advice.answer.starts_with(&format!("Use {}: with ", advice.recommendation)), "{}", advice.answer);
+    assert!(advice.answer.starts_with(&format!("Use {}: with ", advice.model_in_words())), "{}", advice.answer);
     assert!(advice.answer.contains(&format!("of the {} compared families", names.len())), "{}", advice.answer);
     assert!(advice.notes[0].contains("No test node was used"), "{:?}", advice.notes);
-    let best = measured.families.iter().find(|family| family.settings.model == advice.recommendation).unwrap();
+    let is_best = |family: &&MeasuredFamily| {
+        family.settings.model == advice.recommendation && family.family.is_deep() == advice.settings.is_some()
+    };
+    let best = measured.families.iter().find(is_best).unwrap();
     assert_eq!(advice.confidence, Some(best.chance));
 }
 
@@ -84,6 +87,33 @@ fn networks_are_chosen_among_networks() {
     assert!(advice.answer.contains("of the 2 compared networks") && !advice.answer.contains("about as likely"));
     assert!(advice.confidence.is_some_and(|chance| chance > 0.5), "{:?}", advice.confidence);
     assert!(advice.notes.iter().any(|note| note.starts_with("label-propagation was better")), "{:?}", advice.notes);
+}
+
+/// A deep network is recommended with its settings.
+#[test]
+fn deep_networks_are_recommended_with_their_settings() {
+    let dataset = dataset(0.9);
+    let question = Question::default();
+    let map = recommend(&dataset, Known::TrainingAndValidation);
+    let field = Field::new(&dataset, &question, map).unwrap().unwrap_or_else(|_| panic!("labels are enough"));
+    let mut plan = plan::by_size(&field, &question).unwrap();
+    plan.redraws = 3;
+    let scores_of = |name: &str| match name {
+        "sage" => Some(vec![80.0, 80.4, 79.8]),
+        "sage-deep" => Some(vec![90.0, 90.4, 89.8]),
+        _ => None,
+    };
+    let found = field.contestants.iter().filter_map(|one| Some((*one, scores_of(one.family.name)?)));
+    let scores = run::Scores { families: found.collect(), majority: vec![33.0; 3], failed: Vec::new() };
+    let measured = posterior::measured(&field, plan, scores);
+    let advice = words::of_measurement(field, measured, true);
+    assert!(advice.answer.starts_with("Use sage-root with 8 layers and batch norm: with "), "{}", advice.answer);
+    let settings = advice.settings.unwrap();
+    assert_eq!((settings.model, settings.layers), (advice.recommendation, 8));
+    assert_eq!((settings.max_epochs, settings.select), (500, None));
+    assert!(advice.alternatives.is_empty());
+    let names: Vec<String> = advice.measured.unwrap().families.iter().map(MeasuredFamily::model_in_words).collect();
+    assert_eq!(names, ["sage-root", "sage-root, 8 layers"]);
 }
 
 /// Labels of test nodes change nothing.

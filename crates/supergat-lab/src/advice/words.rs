@@ -4,6 +4,7 @@ use crate::advice::posterior::{Gain, MeasuredFamily, chances};
 use crate::advice::{Advice, Field, Measured, NAMED, OPEN};
 use crate::benchmark::LeftOut;
 use crate::recipe::Recommendation;
+use crate::settings::Settings;
 use supergat_core::ModelKind;
 
 /// Reason of no measurement if none is wanted.
@@ -36,6 +37,7 @@ pub(super) fn of_map(map: Recommendation, reason: String, left_out: Vec<LeftOut>
     Advice {
         answer,
         recommendation: model,
+        settings: None,
         confidence: map.confidence,
         close_call: map.close_call,
         alternatives: map.alternatives.iter().map(|other| other.model).collect(),
@@ -61,18 +63,27 @@ pub(super) fn of_measurement(field: Field<'_>, mut measured: Measured, networks_
     let mut others: Vec<&MeasuredFamily> =
         choices.iter().filter(|other| other.family != best.family && other.chance >= NAMED).collect();
     others.sort_by(|a, b| b.chance.total_cmp(&a.chance));
-    let alternatives: Vec<ModelKind> = others.iter().map(|other| other.settings.model).collect();
+    let recommendation = best.settings.model;
+    let mut alternatives: Vec<ModelKind> = Vec::new();
+    for model in others.iter().map(|other| other.settings.model) {
+        if model != recommendation && !alternatives.contains(&model) {
+            alternatives.push(model);
+        }
+    }
+    let settings = best.family.is_deep().then(|| best.family.usual(&field.dataset.name, recommendation));
     let confidence = (choices.len() > 1).then_some(best.chance);
     let close_call = best.chance < OPEN && choices.len() > 1;
     let compared = format!("{} compared {}", choices.len(), if networks_only { "networks" } else { "families" });
-    let answer = answer(&measured, best, &others, &compared);
+    let name = model(recommendation, settings.as_ref());
+    let answer = answer(&measured, best, &name, &others, &compared);
     let mut notes = limits(&field, &measured);
     notes.extend(better_without_network(&measured, best, networks_only));
     notes.extend(not_compared(&field.left_out));
     notes.extend(field.notes);
     Advice {
         answer,
-        recommendation: best.settings.model,
+        recommendation,
+        settings,
         confidence,
         close_call,
         alternatives,
@@ -83,10 +94,23 @@ pub(super) fn of_measurement(field: Field<'_>, mut measured: Measured, networks_
     }
 }
 
+/// Describes a model with recommended settings; `None` for its default ones.
+pub(super) fn model(model: ModelKind, settings: Option<&Settings>) -> String {
+    match settings {
+        Some(Settings { layers, norm, .. }) => format!("{model} with {layers} layers and {} norm", norm.name()),
+        None => model.to_string(),
+    }
+}
+
 /// Returns the answer of a measurement.
-fn answer(measured: &Measured, best: &MeasuredFamily, others: &[&MeasuredFamily], compared: &str) -> String {
+fn answer(
+    measured: &Measured,
+    best: &MeasuredFamily,
+    name: &str,
+    others: &[&MeasuredFamily],
+    compared: &str,
+) -> String {
     let Measured { metric, scored, families, .. } = measured;
-    let name = best.settings.model;
     let mut answer = match families.len() {
         1 => format!("Only {name} ran ({metric} {:.1} % on held-out nodes), so nothing was compared.", best.mean),
         _ => {
@@ -155,7 +179,7 @@ fn limits(field: &Field<'_>, measured: &Measured) -> Vec<String> {
         notes.push(format!("{redraws} few, so errors are rough{more}."));
     }
     if field.map.degree > 0.0 {
-        notes.push("Tuned or deeper networks were not compared; `supergat benchmark` does that.".into());
+        notes.push("Tuned networks were not compared; `supergat benchmark` does that.".into());
     }
     notes
 }

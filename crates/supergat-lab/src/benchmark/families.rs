@@ -7,7 +7,7 @@ use crate::tune::Space;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::str::FromStr;
 use supergat_core::random::{Purpose, Stream};
-use supergat_core::{Activation, ModelKind, Norm, Residual};
+use supergat_core::{ModelKind, Norm, Residual};
 use supergat_data::ClassWeight;
 
 /// A family of models: one architecture with all its sizes and hyperparameters.
@@ -26,10 +26,12 @@ pub struct Family {
     model: &'static str,
     /// Whether its predictions are corrected and smoothed.
     correct_and_smooth: bool,
+    /// Whether its networks have eight blocks.
+    is_deep: bool,
 }
 
 const fn family(name: &'static str, model: &'static str) -> Family {
-    Family { name, model, correct_and_smooth: false }
+    Family { name, model, correct_and_smooth: false, is_deep: false }
 }
 
 /// All families, the simplest first.
@@ -46,6 +48,10 @@ pub const FAMILIES: [Family; 11] = [
     family("supergat-mx", "supergat-mx"),
     family("supergat-v2", "supergat-v2"),
 ];
+
+/// Deep GraphSAGE. `recommend` compares it with the other families, because depth helps much on some graphs; `benchmark`
+/// searches the depth of every family.
+pub(crate) const DEEP: Family = Family { is_deep: true, ..family("sage-deep", "sage-root") };
 
 impl FromStr for Family {
     type Err = String;
@@ -117,11 +123,25 @@ impl Family {
 
     /// Returns settings of its model as the family uses them.
     pub(crate) fn applied(self, mut settings: Settings) -> Settings {
+        if self.is_deep {
+            let (layers, norm) = (8, Norm::Batch);
+            settings = Settings { layers, norm, dropout: 0.2, lr: 0.01, lambda_2: 0.0, ..settings };
+        }
         if self.correct_and_smooth {
             let is_set = settings.set("correct_and_smooth", true);
             debug_assert!(matches!(is_set, Ok(true)), "every model may be corrected");
         }
         settings
+    }
+
+    /// Returns the default settings on a dataset.
+    pub(crate) fn usual(self, dataset: &str, kind: ModelKind) -> Settings {
+        self.applied(if self.is_deep { Settings::on_new_graphs(kind) } else { Settings::usual(dataset, kind) })
+    }
+
+    /// Returns whether its networks are deeper than those that the model has by default.
+    pub(crate) fn is_deep(self) -> bool {
+        self.is_deep
     }
 
     /// Returns the kind of model; the reason if this build does not have it.
@@ -155,35 +175,19 @@ impl Family {
         Trial { number, settings, balanced }
     }
 
-    /// Returns the usual settings: the published ones of the dataset or the general ones, or deep blocks.
+    /// Returns the settings that random ones are drawn around: the published ones of the dataset or the general ones, or
+    /// the blocks of the defaults on new graphs.
     fn base(self, kind: ModelKind, is_deep: bool, epochs: usize, context: &TrialContext<'_>) -> Settings {
-        let mut settings = if is_deep { deep(kind) } else { Settings::usual(context.dataset, kind) };
-        settings.early_stop = false;
+        let mut settings = match is_deep {
+            true => Settings::on_new_graphs(kind),
+            false => Settings::published(context.dataset, kind).unwrap_or_else(|| Settings::general(kind)),
+        };
+        (settings.early_stop, settings.patience) = (false, 0);
         (settings.select, settings.positive) = (context.metric.select, context.metric.positive);
         if kind.is_network() {
             settings.max_epochs = epochs;
         }
         self.applied(settings)
-    }
-}
-
-/// Returns the usual deep network: four blocks with layer norm and a linear shortcut.
-fn deep(kind: ModelKind) -> Settings {
-    Settings {
-        layers: 4,
-        hidden: 64,
-        heads: 1,
-        output_heads: 1,
-        norm: Norm::Layer,
-        residual: Residual::Linear,
-        activation: Activation::Relu,
-        output_layer: true,
-        attention_dropout: false,
-        dropout: 0.5,
-        lr: 0.005,
-        lambda_2: 5e-4,
-        lambda_e: 0.1,
-        ..Settings::general(kind)
     }
 }
 

@@ -57,6 +57,7 @@ mod splits;
 mod table;
 
 pub(crate) use cost::{fits, time};
+pub(crate) use families::DEEP;
 pub use families::{FAMILIES, Family, Trial};
 pub(crate) use metric::Wanted;
 pub use metric::{METRICS, MetricChoice};

@@ -1,11 +1,11 @@
 //! Families of models, and candidates for their default settings.
 
-use crate::benchmark::Family;
+use crate::benchmark::{DEEP, Family};
 use crate::settings::Settings;
 use supergat_core::{Activation, ModelKind, Norm, Residual};
 
 /// Families of the study, the simplest first. `gat-mx` is there to see what self-supervision adds to `supergat-mx`.
-pub const FAMILIES: [&str; 10] = [
+pub const FAMILIES: [&str; 11] = [
     "label-propagation",
     "mlp",
     "trees",
@@ -16,6 +16,7 @@ pub const FAMILIES: [&str; 10] = [
     "gat-mx",
     "supergat-sd",
     "supergat-mx",
+    "sage-deep",
 ];
 
 /// Most epochs of a run of a candidate.
@@ -76,9 +77,10 @@ pub const CANDIDATES: [Candidate; 9] = [
 const FOR_ALL: usize = 7;
 
 impl Candidate {
-    /// Returns the candidates of a model.
-    pub fn of(kind: ModelKind) -> &'static [Self] {
+    /// Returns the candidates of a family.
+    pub(super) fn of(family: Family, kind: ModelKind) -> &'static [Self] {
         match (kind.is_network(), kind.is_self_supervised()) {
+            _ if family.is_deep() => &CANDIDATES[FOR_ALL - 1..FOR_ALL],
             (true, true) => &CANDIDATES,
             (true, false) => &CANDIDATES[..FOR_ALL],
             (false, _) => &CANDIDATES[..1],
@@ -123,6 +125,7 @@ impl Candidate {
 
 /// Returns the family of a name; `None` if this build does not have it.
 pub(super) fn family(name: &str) -> Option<(Family, ModelKind)> {
-    let family = Family::named(name).or_else(|| (name == "gat-mx").then(|| Family::of_model("gat-mx")))?;
+    let others = [DEEP, Family::of_model("gat-mx")];
+    let family = Family::named(name).or_else(|| others.into_iter().find(|family| family.name == name))?;
     Some((family, family.kind().ok()?))
 }

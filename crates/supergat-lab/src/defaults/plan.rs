@@ -21,7 +21,7 @@ pub struct DefaultsPlan {
     pub graphs: Vec<StudyGraph>,
     /// Names of the families, those that this build does not have excepted.
     pub families: Vec<String>,
-    /// Names of the candidates for default settings. Models that are not networks have their general settings only.
+    /// Names of the candidates for default settings, for families that have several.
     pub candidates: Vec<String>,
     /// Number of splits of each graph.
     pub splits: u64,
@@ -53,9 +53,10 @@ impl DefaultsPlan {
 
     /// Returns the candidates of a family.
     pub(super) fn candidates_of(&self, name: &str) -> Vec<&'static Candidate> {
-        let Some((_, kind)) = family(name) else { return Vec::new() };
-        let is_wanted = |found: &&Candidate| !kind.is_network() || self.candidates.iter().any(|name| name == found.name);
-        Candidate::of(kind).iter().filter(is_wanted).collect()
+        let Some((family, kind)) = family(name) else { return Vec::new() };
+        let all = Candidate::of(family, kind);
+        let is_wanted = |found: &&Candidate| all.len() == 1 || self.candidates.iter().any(|name| name == found.name);
+        all.iter().filter(is_wanted).collect()
     }
 
     /// Returns the settings of a candidate of a family on a graph.

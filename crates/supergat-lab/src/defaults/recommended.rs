@@ -1,12 +1,11 @@
 //! What `recommend` names on the graphs of the study.
 
 use crate::advice::{Question, advise};
-use crate::benchmark::FAMILIES;
+use crate::benchmark::{DEEP, FAMILIES};
 use crate::defaults::graphs::StudyGraph;
 use crate::defaults::plan::{DefaultsPlan, PROPAGATION};
 use crate::device::Resources;
 use crate::fitted::Fitted;
-use crate::settings::Settings;
 use crate::sweep::{Job, Task};
 use serde_json::Value;
 use std::ops::ControlFlow;
@@ -33,8 +32,9 @@ impl RecommendTask {
     /// taken for those with newer ones.
     fn new(seconds: u64, auroc: bool) -> Self {
         let mut defaults = Fnv::default();
-        for kind in FAMILIES.iter().filter_map(|family| family.kind().ok()) {
-            let settings = Settings::usual("", kind);
+        for family in FAMILIES.iter().chain([&DEEP]) {
+            let Ok(kind) = family.kind() else { continue };
+            let settings = family.usual("", kind);
             defaults.add(serde_json::to_string(&settings).expect("settings are an object").as_bytes());
         }
         let name = format!("recommend-{seconds}s-{}-{:016x}", metric(auroc), defaults.value());
@@ -59,7 +59,7 @@ impl Task for RecommendTask {
         &self.name
     }
 
-    /// Returns the name of the recommended model.
+    /// Returns the name of the recommended family or model.
     fn measure(&self, dataset: &Dataset, seed: u64, _: &Fitted) -> supergat_core::Result<Value> {
         // A graph without a name has no published settings.
         let unknown = Dataset { name: String::new(), ..dataset.clone() };
@@ -67,6 +67,6 @@ impl Task for RecommendTask {
         let question = Question { seconds: self.seconds, seed, metric: Some(metric.into()), ..Question::default() };
         let advice = advise(&unknown, &question, Resources::from(1), |_| ControlFlow::Continue(()));
         let advice = advice.map_err(|reason| Error::Hyperparameter { name: "metric", value: metric.into(), reason })?;
-        Ok(Value::from(advice.recommendation.to_string()))
+        Ok(Value::from(advice.settings.map_or_else(|| advice.recommendation.to_string(), |_| DEEP.name.to_owned())))
     }
 }

@@ -280,7 +280,7 @@ fn is_worse(best: &[f64], named: &[f64]) -> bool {
 
 /// Returns the family of a recommended model.
 fn answered(plan: &DefaultsPlan, model: &str) -> Option<usize> {
-    let is_answer = |name: &String| family(name).is_some_and(|(_, kind)| kind.to_string() == model);
+    let is_answer = |name: &String| name == model || family(name).is_some_and(|(_, kind)| kind.to_string() == model);
     plan.families.iter().position(is_answer)
 }
 
@@ -377,7 +377,8 @@ impl<'a> Records<'a> {
                 seconds: runs.iter().map(|record| record.seconds).sum::<f64>() / runs.len().max(1) as f64,
             })
         };
-        let family = |name: &String| (0..plan.candidates_of(name).len()).map(|number| candidate(name, number)).collect();
+        let family =
+            |name: &String| (0..plan.candidates_of(name).len()).map(|number| candidate(name, number)).collect();
         let families: Vec<Vec<CandidateResult>> = plan.families.iter().map(family).collect::<Option<_>>()?;
         let place = |name: &str| plan.families.iter().position(|family| family == name);
         let traits_of = |split: u64| {

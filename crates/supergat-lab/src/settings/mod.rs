@@ -274,15 +274,33 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Returns the defaults of [`supergat_core::hyperparameters`], for graphs without a published preset.
+    /// Returns general settings in the style of the paper, on which its settings of single datasets are based.
     pub fn general(model: ModelKind) -> Self {
+        Self::from_defaults(model, |hyperparameter| hyperparameter.default(model))
+    }
+
+    /// Returns the settings for graphs that the paper has none for, chosen by a study of many graphs.
+    ///
+    /// ```
+    /// use supergat_core::{ModelKind, Norm};
+    /// use supergat_lab::Settings;
+    /// let of = |model| Settings::on_new_graphs(model);
+    /// assert_eq!([of(ModelKind::Mlp).norm, Settings::general(ModelKind::Mlp).norm], [Norm::Layer, Norm::None]);
+    /// assert_eq!(of(ModelKind::Trees), Settings::general(ModelKind::Trees));
+    /// ```
+    pub fn on_new_graphs(model: ModelKind) -> Self {
+        Self::from_defaults(model, |hyperparameter| hyperparameter.default_on_new_graphs(model))
+    }
+
+    fn from_defaults(model: ModelKind, default: impl Fn(&Hyperparameter) -> Value) -> Self {
         let value = |name: &str| {
             let found = Hyperparameter::named(name).expect("settings are hyperparameters");
-            (found.group.applies_to(model), found.default(model))
+            (found.group.applies_to(model), default(found))
         };
         let whole = |name: &str| if let (_, Value::Whole(number)) = value(name) { number as usize } else { 0 };
         let number = |name: &str| if let (_, Value::Number(number)) = value(name) { number } else { f64::NAN };
         let switch = |name: &str| matches!(value(name), (_, Value::Switch(true)));
+        let choice = |name: &str| if let (_, Value::Choice(chosen)) = value(name) { chosen } else { "" };
         let optional = |name: &str| value(name).0.then(|| number(name));
         let optional_whole = |name: &str| value(name).0.then(|| whole(name));
         let optional_switch = |name: &str| value(name).0.then(|| switch(name));
@@ -295,9 +313,9 @@ impl Settings {
             dropout: number("dropout"),
             negative_slope: number("negative_slope"),
             edge_messages: switch("edge_messages"),
-            residual: Residual::default(),
-            norm: Norm::default(),
-            activation: Activation::default(),
+            residual: choice("residual").parse().expect("a name of the table"),
+            norm: choice("norm").parse().expect("a name of the table"),
+            activation: choice("activation").parse().expect("a name of the table"),
             input_layer: switch("input_layer"),
             output_layer: switch("output_layer"),
             self_loops: switch("self_loops"),

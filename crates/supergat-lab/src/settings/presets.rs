@@ -10,20 +10,29 @@ const PRESETS: &str = include_str!("presets.json");
 /// Settings of systems by model and dataset, with notes on where each number is from.
 const SYSTEM_PRESETS: &str = include_str!("system_presets.json");
 
+/// Returns the published settings, by dataset.
+fn presets() -> &'static Json {
+    static PARSED: LazyLock<Json> = LazyLock::new(|| serde_json::from_str(PRESETS).expect("checked by a test"));
+    &PARSED
+}
+
 impl Settings {
     /// Returns the published settings of a dataset and model for node classification, if there are any.
     pub fn published(dataset: &str, model: ModelKind) -> Option<Self> {
         Self::published_for("node", dataset, model)
     }
 
-    /// Returns the settings that a training of a model on a dataset has by default: the published ones of a dataset of the
-    /// paper, else the general ones. Systems that have no settings for any dataset have those of the network inside them,
-    /// with the general ones of the system.
+    /// Returns the settings that a training of a model on a dataset has by default: on a dataset of the paper the
+    /// published ones, or general ones in their style; on other graphs those for new graphs. Systems that have no
+    /// settings for any dataset have those of the network inside them, with the general ones of the system.
     ///
     /// ```
     /// use supergat_lab::Settings;
     /// let model = "gat-go".parse().unwrap();
-    /// assert_eq!(Settings::usual("karate", model), Settings::general(model));
+    /// assert_eq!(Settings::usual("karate", model), Settings::on_new_graphs(model));
+    /// // The paper has no settings of an MLP.
+    /// let mlp = "mlp".parse().unwrap();
+    /// assert_eq!(Settings::usual("cora", mlp), Settings::general(mlp));
     /// assert_eq!(Some(Settings::usual("cora", model)), Settings::published("cora", model));
     /// let system = Settings::usual("cora", "gat-go-gam".parse().unwrap());
     /// assert_eq!((system.lr, system.rounds), (Settings::usual("cora", model).lr, Some(30)));
@@ -35,7 +44,16 @@ impl Settings {
             let has_rounds = model.system().is_some_and(System::has_rounds);
             return Self { early_stop: network.early_stop && !has_rounds, ..network.with_model(model) };
         }
-        Self::published(dataset, model).unwrap_or_else(|| Self::general(model))
+        let others = match Self::are_published_for(dataset) {
+            true => Self::general,
+            false => Self::on_new_graphs,
+        };
+        Self::published(dataset, model).unwrap_or_else(|| others(model))
+    }
+
+    /// Returns whether the paper has settings of some models for a dataset.
+    pub fn are_published_for(dataset: &str) -> bool {
+        presets().get(dataset).is_some()
     }
 
     /// Returns the published settings for a task: `node`, `link`, `attention`, `node-4-layer` or
@@ -44,8 +62,7 @@ impl Settings {
         if model.system().is_some() {
             return if task == "node" { Self::of_system(dataset, model) } else { None };
         }
-        static PARSED: LazyLock<Json> = LazyLock::new(|| serde_json::from_str(PRESETS).expect("checked by a test"));
-        let entry = PARSED.get(dataset)?.get(task)?.get(model.to_string())?;
+        let entry = presets().get(dataset)?.get(task)?.get(model.to_string())?;
         let mut settings = Self::general(model);
         let attends = model.form().is_some();
         if dataset == supergat_data::random_partition::NAME {

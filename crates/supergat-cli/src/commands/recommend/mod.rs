@@ -3,7 +3,7 @@
 mod progress;
 
 use crate::args::RecommendArgs;
-use crate::config::keys::{Key, Kind};
+use crate::config::keys::{KEYS, Key, Kind};
 use crate::config::{Values, load_options};
 use crate::error::{CliError, Result};
 use crate::files;
@@ -18,6 +18,8 @@ use std::process::ExitCode;
 use supergat::SplitChoice;
 use supergat::data::Dataset;
 use supergat::engine::ModelKind;
+use supergat::engine::hyperparameters::Value as Hyper;
+use supergat::lab::Settings;
 use supergat::lab::advice::{Advice, Measured, Question, advise, percent};
 use supergat::lab::recipe::{Known, Recommendation, figure};
 use supergat_figure::Page;
@@ -93,7 +95,7 @@ pub const CHOOSING: &str = "comparing models on held-out labelled nodes; --model
 
 /// Returns the first lines of the log when the model was chosen by recommendation.
 pub fn opening(advice: &Advice) -> Vec<String> {
-    let model = advice.recommendation;
+    let model = advice.model_in_words();
     let first = match &advice.measured {
         Some(measured) => {
             let networks = measured.families.iter().filter(|family| family.settings.model.is_network());
@@ -154,6 +156,21 @@ fn needs_labels(advice: &Advice) -> bool {
     advice.measured.is_none() && advice.map.degree > 0.0 && advice.map.homophily.is_none()
 }
 
+/// Returns the recommended settings that differ from the default ones, as options.
+fn options(dataset: &Dataset, advice: &Advice) -> String {
+    let Some(settings) = advice.settings else { return String::new() };
+    let usual = Settings::usual(&dataset.name, advice.recommendation);
+    let option = |key: &Key| {
+        let value = settings.get(key.name).filter(|value| usual.get(key.name) != Some(*value))?;
+        Some(match (key.kind, value) {
+            (Kind::Toggle { off }, Hyper::Switch(false)) => format!(" --{off}"),
+            (_, Hyper::Switch(_)) => format!(" --{}", key.option()),
+            (_, value) => format!(" --{} {value}", key.option()),
+        })
+    };
+    KEYS.iter().filter(|key| key.is_setting()).filter_map(option).collect()
+}
+
 /// Returns the commands to run next: a training of the recommended model, and a benchmark if the choice is open.
 fn next(source: &str, dataset: &Dataset, advice: &Advice) -> Vec<String> {
     let model = advice.recommendation;
@@ -166,7 +183,8 @@ fn next(source: &str, dataset: &Dataset, advice: &Advice) -> Vec<String> {
     let option = |name: &str| select.as_ref().map_or_else(String::new, |select| format!(" --{name} {select}"));
     let class = best.and_then(|best| dataset.class_names.get(best.settings.positive?));
     let positive = class.map_or_else(String::new, |class| format!(" --positive {}", quoted(class)));
-    let mut commands = vec![format!("supergat train {source} --model {model}{}{positive}", option("select"))];
+    let settings = options(dataset, advice);
+    let mut commands = vec![format!("supergat train {source} --model {model}{settings}{}{positive}", option("select"))];
     if advice.close_call && !advice.alternatives.is_empty() {
         let is_named = |name: &ModelKind| families.clone().find(|family| family.settings.model == *name);
         let name =
@@ -193,7 +211,7 @@ fn next_lines(source: &str, dataset: &Dataset, advice: &Advice) -> String {
 fn text(dataset: &Dataset, source: &str, advice: &Advice) -> String {
     let map = &advice.map;
     let mut text = format!("{BOLD}{}{BOLD:#}\n{}\n", dataset.name, advice.answer);
-    text += &row("recommendation", &advice.recommendation.to_string(), "");
+    text += &row("recommendation", &advice.model_in_words(), "");
     if let Some(measured) = &advice.measured {
         text += &row("expected gain", &gains(measured), "");
         text += &format!("{BOLD}compared on {} labelled nodes{BOLD:#}\n", measured.scored);
@@ -203,12 +221,8 @@ fn text(dataset: &Dataset, source: &str, advice: &Advice) -> String {
         };
         text += &line("most frequent class", measured.majority, String::new(), String::new());
         for family in &measured.families {
-            text += &line(
-                &family.settings.model.to_string(),
-                family.mean,
-                format!("{:.1}", family.error),
-                percent(family.chance),
-            );
+            text +=
+                &line(&family.model_in_words(), family.mean, format!("{:.1}", family.error), percent(family.chance));
         }
     }
     if !advice.notes.is_empty() {
@@ -226,10 +240,10 @@ fn text(dataset: &Dataset, source: &str, advice: &Advice) -> String {
 fn write(folder: &Path, dataset: &Dataset, source: &str, advice: &Advice) -> Result<()> {
     let name = &dataset.name;
     let svg = figure(name, &advice.map);
-    let mut facts = vec![("recommendation", advice.recommendation.to_string()), ("confidence", confidence(advice))];
+    let mut facts = vec![("recommendation", advice.model_in_words()), ("confidence", confidence(advice))];
     facts.extend(advice.measured.as_ref().map(|measured| ("expected gain", gains(measured))));
     facts.extend([("average degree", format!("{:.2}", advice.map.degree)), ("homophily", homophily(&advice.map))]);
-    let mut page = Page::new(format!("{name}: {}", advice.recommendation), &advice.answer).facts(&facts);
+    let mut page = Page::new(format!("{name}: {}", advice.model_in_words()), &advice.answer).facts(&facts);
     if let Some(measured) = &advice.measured {
         let each = measured.families.iter().map(|family| {
             let (name, chance) = (family.family.name, percent(family.chance));
