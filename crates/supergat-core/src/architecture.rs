@@ -201,7 +201,10 @@ impl Architecture {
     pub fn weights_per_edge(&self) -> usize {
         match self.model {
             ModelKind::System(system @ (System::Glcn | System::NeuralSparse(_))) if system.has_own_layers() => 1,
-            model if model.form().is_some() => (self.layers - 1) * self.heads + self.output_heads,
+            model if model.form().is_some() => {
+                let last = if self.blocks.output_layer { self.heads } else { self.output_heads };
+                (self.layers - 1) * self.heads + last
+            }
             _ => 0,
         }
     }

@@ -36,12 +36,13 @@ impl EdgeAttention {
 ///     .labels(&[Some(0), Some(0), Some(1)])
 ///     .split(&[0, 2], &[1], &[])
 ///     .build()?;
-/// let model = Classifier::builder().model("supergat-mx").heads(2).output_heads(1).max_epochs(5).fit(&dataset)?;
+/// let model = Classifier::builder().model("supergat-mx").layers(2).heads(2).max_epochs(5).fit(&dataset)?;
 /// let attention = model.attention(&dataset, 0)?;
-/// // Node 1 attends to nodes 0, 2 and itself, with two heads in the first layer and one in the second.
+/// // Node 1 attends to nodes 0, 2 and itself, with two heads in each of two layers.
 /// let edges = attention.of(1);
-/// assert_eq!(edges.len(), 3 * (2 + 1));
-/// let sum: f32 = edges.iter().filter(|edge| edge.layer == 1).map(|edge| edge.coefficient).sum();
+/// assert_eq!(edges.len(), 3 * 2 * 2);
+/// let first = |edge: &&supergat::EdgeAttention| edge.layer == 1 && edge.head == 0;
+/// let sum: f32 = edges.iter().filter(first).map(|edge| edge.coefficient).sum();
 /// assert!((sum - 1.0).abs() < 1e-5);
 /// # Ok::<(), supergat::Error>(())
 /// ```

@@ -472,7 +472,7 @@ pub(super) mod tests {
         let options = [("lambda_g", Value::Float(0.5)), ("lambda_b", Value::Integer(2)), ("p_e", Value::Float(0.4))];
         let of = |model: &str| choices(&format!("model = '{model}'"), &options).unwrap();
         let settings = |model: &str| settings(&of(model), "x");
-        assert_eq!(settings("gat-go"), Settings { p_e: 0.4, ..Settings::general("gat-go".parse().unwrap()) });
+        assert_eq!(settings("gat-go"), Settings { p_e: 0.4, ..Settings::on_new_graphs("gat-go".parse().unwrap()) });
         assert_eq!((settings("cgat").lambda_g, settings("cgat").lambda_b), (Some(0.5), None));
         assert_eq!(settings("cgat-full-supervised").lambda_b, Some(2.0));
         let choice = |model: &str| of(model).choose(&dataset("x")).unwrap();
