@@ -5,6 +5,7 @@ use crate::plot::{Plot, Shape};
 use crate::text::{FONT_SIZE, coordinate, escaped, fitted};
 use crate::{legend, marks, style};
 use std::fmt::Write as _;
+use std::slice;
 
 /// Width of a figure in its own units.
 const WIDTH: f64 = 720.0;
@@ -12,18 +13,22 @@ const WIDTH: f64 = 720.0;
 impl Plot {
     /// Draws the plot as an SVG figure.
     pub fn svg(&self) -> String {
-        figure(&self.title, self.height, &self.body([0.0, 0.0, WIDTH, self.height], 17.0))
+        figure(&self.title, self.height, &self.body([0.0, 0.0, WIDTH, self.height], 17.0, true))
     }
 
-    /// Draws title, legend, frame and marks within a rectangle `[left, top, width, height]` of a figure.
-    fn body(&self, [left, top, wide, high]: [f64; 4], title_size: f64) -> String {
+    /// Draws title, legend, frame and marks within a rectangle `[left, top, width, height]` of a figure. The
+    /// legend has the names of the series only if `named`.
+    fn body(&self, [left, top, wide, high]: [f64; 4], title_size: f64, named: bool) -> String {
         let mut text = String::new();
         let mut y = top;
         if !self.title.is_empty() {
             y += title_size + 7.0;
             heading(&mut text, &self.title, title_size, left, y, wide);
         }
-        y += legend::draw(&mut text, self, left + 12.0, y + 6.0, wide - 24.0);
+        if named {
+            y += legend::names(&mut text, slice::from_ref(self), left + 12.0, y + 6.0, wide - 24.0);
+        }
+        y += legend::colour_scale(&mut text, self, left + 12.0, y + 6.0);
         // The text of vertical lines is above the frame.
         let marked = self.items.iter().any(|item| matches!(item.shape, Shape::Vertical(..)));
         let gap = if marked { 20.0 } else { 14.0 };
@@ -36,6 +41,16 @@ impl Plot {
 
 /// Draws plots as one SVG figure, `columns` per row. Each row is as high as its highest plot.
 pub fn panels(title: &str, columns: usize, plots: &[Plot]) -> String {
+    arranged(title, columns, plots, false)
+}
+
+/// Draws plots as [`panels`] does, but with a single legend above all of them if they have the same series in
+/// the same order (see [`Plot::series`]).
+pub fn panels_with_shared_legend(title: &str, columns: usize, plots: &[Plot]) -> String {
+    arranged(title, columns, plots, plots.windows(2).all(|pair| pair[0].names == pair[1].names))
+}
+
+fn arranged(title: &str, columns: usize, plots: &[Plot], shared: bool) -> String {
     let columns = columns.clamp(1, plots.len().max(1));
     let wide = WIDTH / columns as f64;
     let mut body = String::new();
@@ -44,12 +59,15 @@ pub fn panels(title: &str, columns: usize, plots: &[Plot]) -> String {
         y = 34.0;
         heading(&mut body, title, 17.0, 0.0, 24.0, WIDTH);
     }
+    if shared {
+        y += legend::names(&mut body, plots, 12.0, y, WIDTH - 24.0) + 6.0;
+    }
     for row in plots.chunks(columns) {
         // Narrow plots need less height, but not in proportion to their width.
         let heights = row.iter().map(|plot| if columns > 1 { (0.72 * plot.height).max(160.0) } else { plot.height });
         let high = heights.fold(0.0, f64::max).round();
         for (column, plot) in row.iter().enumerate() {
-            body += &plot.body([column as f64 * wide, y, wide, high], 14.0);
+            body += &plot.body([column as f64 * wide, y, wide, high], 14.0, !shared);
         }
         y += high + 8.0;
     }

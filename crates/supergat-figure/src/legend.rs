@@ -1,4 +1,4 @@
-//! The legend, in rows above the frame.
+//! The legend, in rows above the frame: names of series, and a colour scale.
 
 use crate::plot::{Plot, PlotItem, Shape};
 use crate::style::{min_max, opacity, series};
@@ -10,11 +10,13 @@ const ROW: f64 = 20.0;
 /// Maximum length of a name, in characters.
 const MAX_NAME: usize = 40;
 
-/// Draws the legend from `(left, top)` over at most `wide` units, and returns its height.
-pub(crate) fn draw(text: &mut String, plot: &Plot, left: f64, top: f64, wide: f64) -> f64 {
+/// Draws the names of the series of plots from `(left, top)` over at most `wide` units, and returns their
+/// height. All plots have the same series.
+pub(crate) fn names(text: &mut String, plots: &[Plot], left: f64, top: f64, wide: f64) -> f64 {
     let (mut x, mut y) = (left, top);
-    for (k, name) in plot.names.iter().enumerate() {
-        let items: Vec<&PlotItem> = plot.items.iter().filter(|item| item.series == Some(k)).collect();
+    for (k, name) in plots.first().map_or(&[][..], |plot| &plot.names).iter().enumerate() {
+        let items = plots.iter().flat_map(|plot| &plot.items).filter(|item| item.series == Some(k));
+        let items: Vec<&PlotItem> = items.collect();
         // A name without items only reserves its colour for other panels.
         let Some(first) = items.first() else { continue };
         let name = shortened(name, MAX_NAME);
@@ -33,8 +35,7 @@ pub(crate) fn draw(text: &mut String, plot: &Plot, left: f64, top: f64, wide: f6
         );
         x += room;
     }
-    let named = if x > left { y - top + ROW } else { 0.0 };
-    named + colour_scale(text, plot, left, top + named)
+    if x > left { y - top + ROW } else { 0.0 }
 }
 
 /// Draws the symbol of an entry: a line for lines, a square for everything else.
@@ -54,7 +55,7 @@ fn symbol(text: &mut String, k: usize, line: bool, right: bool, x: f64, y: f64) 
 
 /// Draws the colour scale of cells and shaded dots, from the smallest to the largest value; returns its
 /// height.
-fn colour_scale(text: &mut String, plot: &Plot, left: f64, top: f64) -> f64 {
+pub(crate) fn colour_scale(text: &mut String, plot: &Plot, left: f64, top: f64) -> f64 {
     let values = plot.items.iter().flat_map(|item| match &item.shape {
         Shape::Cells(cells) => cells.iter().map(|cell| cell.value).collect(),
         Shape::Shaded(dots) => dots.iter().map(|dot| dot.value).collect(),

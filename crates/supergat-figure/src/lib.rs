@@ -31,7 +31,7 @@ mod text;
 
 pub use axis::Axis;
 pub use density::Density;
-pub use figure::panels;
+pub use figure::{panels, panels_with_shared_legend};
 pub use page::{Page, Tone};
 pub use plot::{Cell, Plot, Shaded};
 pub use quartiles::Quartiles;

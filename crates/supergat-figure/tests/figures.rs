@@ -1,6 +1,6 @@
 //! Figures as SVG: drawn marks, skipped values and escaped text.
 
-use supergat_figure::{Axis, Cell, Density, Plot, Quartiles, Shaded, panels};
+use supergat_figure::{Axis, Cell, Density, Plot, Quartiles, Shaded, panels, panels_with_shared_legend};
 
 fn linear() -> Plot {
     Plot::new("t", Axis::linear("x"), Axis::linear("y"))
@@ -99,6 +99,19 @@ fn marks_of_one_name_share_colour_and_legend_entry() {
     assert_eq!(svg.matches(">b<").count(), 1, "{svg}");
     // The first colour is reserved for a series that is not drawn.
     assert!(svg.contains("class=\"s1 line\"") && !svg.contains("class=\"s0") && !svg.contains(">a<"), "{svg}");
+}
+
+#[test]
+fn panels_share_a_legend_if_their_series_are_equal() {
+    let plot = |name: &str| linear().series(&["a", "b"]).dots(name, &[[0.0, 1.0]]);
+    // Each panel has one of the two series; the legend has both.
+    let svg = panels_with_shared_legend("p", 2, &[plot("a"), plot("b"), plot("b")]);
+    assert_eq!((svg.matches(">a</text>").count(), svg.matches(">b</text>").count()), (1, 1), "{svg}");
+    assert_balanced(&svg);
+    let other = linear().dots("b", &[[0.0, 1.0]]);
+    let svg = panels_with_shared_legend("p", 2, &[plot("b"), other]);
+    assert_eq!(svg.matches(">b</text>").count(), 2, "{svg}");
+    assert_balanced(&panels_with_shared_legend("", 3, &[]));
 }
 
 #[test]

@@ -1,13 +1,16 @@
 //! Figures of the study of depth.
 
 use supergat::engine::ModelKind;
-use supergat::lab::depth::{Depth, DepthStudy, Question, twin};
-use supergat_figure::{Axis, Plot, panels};
+use supergat::lab::depth::{Depth, DepthGraph, DepthStudy, Question, twin};
+use supergat::lab::statistics::Interval;
+use supergat_figure::{Axis, Plot, panels_with_shared_legend};
 
-/// Number of panels side by side; names of models and datasets need the whole width.
-const PANELS: usize = 1;
-/// Height of a panel.
+/// Height of a panel of the test metric: one per row, because the names of all models need the whole width.
 const HEIGHT: f64 = 220.0;
+/// Number of panels of gains side by side.
+const GAIN_PANELS: usize = 2;
+/// Height of a panel of gains.
+const GAIN_HEIGHT: f64 = 400.0;
 /// Distance of the marks of a depth from the middle of their category.
 const OFFSET: f64 = 0.12;
 
@@ -23,57 +26,56 @@ fn place(category: usize, depth: Depth) -> f64 {
     category as f64 + if depth == Depth::Deep { OFFSET } else { -OFFSET }
 }
 
-/// A mean with its interval, at a position.
-type Point = (f64, f64, Option<[f64; 2]>);
+/// Adds the points of all depths to a plot. `find` returns mean and interval of a model at a depth.
+fn add<F>(plot: Plot, study: &DepthStudy, models: &[ModelKind], find: F) -> Plot
+where
+    F: Fn(Depth, ModelKind) -> Option<(f64, Option<Interval>)>,
+{
+    let depths = &study.plan.depths;
+    let plot = plot.series(&depths.iter().map(|&depth| name(depth)).collect::<Vec<_>>());
+    depths.iter().fold(plot, |plot, &depth| {
+        let found = models.iter().enumerate().filter_map(|(k, &model)| Some((place(k, depth), find(depth, model)?)));
+        let found: Vec<_> = found.collect();
+        let intervals = found.iter().filter_map(|(x, (_, interval))| interval.map(|of| [*x, of.low, of.high]));
+        let dots: Vec<[f64; 2]> = found.iter().map(|(x, (mean, _))| [*x, *mean]).collect();
+        plot.intervals(name(depth), &intervals.collect::<Vec<_>>()).dots(name(depth), &dots)
+    })
+}
 
-/// Adds the points of a depth to a plot.
-fn add(plot: Plot, depth: Depth, points: &[Point]) -> Plot {
-    let intervals: Vec<[f64; 3]> =
-        points.iter().filter_map(|(x, _, interval)| interval.map(|[low, high]| [*x, low, high])).collect();
-    let dots: Vec<[f64; 2]> = points.iter().map(|(x, mean, _)| [*x, *mean]).collect();
-    plot.intervals(name(depth), &intervals).dots(name(depth), &dots)
+/// Returns the title of a dataset's panel.
+fn title(graph: &DepthGraph) -> String {
+    let metric = if graph.metric == "auroc" { "AUROC" } else { &graph.metric };
+    format!("{} ({metric})", graph.dataset)
 }
 
 /// Plots the test metric of every model at both depths, one panel per dataset.
 pub fn depth(study: &DepthStudy) -> String {
-    let plan = &study.plan;
-    let plot = |dataset: &str, metric: &str| {
-        let x = Axis::categories("", plan.models.iter().map(ToString::to_string));
-        let empty = Plot::new(dataset, x, Axis::linear(format!("test {metric} (%)"))).height(HEIGHT);
-        plan.depths.iter().fold(
-            empty.series(&plan.depths.iter().map(|&d| name(d)).collect::<Vec<_>>()),
-            |plot, &depth| {
-                let point = |(k, &model): (usize, &ModelKind)| {
-                    let test = &study.cell(dataset, depth, model)?.test;
-                    Some((place(k, depth), test.mean, test.interval().ok().map(|found| [found.low, found.high])))
-                };
-                add(plot, depth, &plan.models.iter().enumerate().filter_map(point).collect::<Vec<_>>())
-            },
-        )
+    let models = &study.plan.models;
+    let plot = |graph: &DepthGraph| {
+        let x = Axis::categories("", models.iter().map(ToString::to_string));
+        let plot = Plot::new(title(graph), x, Axis::linear("test metric (%)")).height(HEIGHT);
+        add(plot, study, models, |depth, model| {
+            let test = &study.cell(&graph.dataset, depth, model)?.test;
+            Some((test.mean, test.interval().ok()))
+        })
     };
-    let plots: Vec<Plot> = plan.graphs.iter().map(|graph| plot(&graph.dataset, &graph.metric)).collect();
-    panels("Test metric of all models at both depths", PANELS, &plots)
+    let plots: Vec<Plot> = study.plan.graphs.iter().map(plot).collect();
+    panels_with_shared_legend("Test metric of all models (bars: 95 % intervals; scales differ)", 1, &plots)
 }
 
-/// Plots the gain of self-supervision over the same attention without it, one panel per self-supervised model.
+/// Plots the gain of self-supervision over the same attention without it, one panel per dataset.
 pub fn gains(study: &DepthStudy) -> String {
-    let plan = &study.plan;
-    let plot = |model: ModelKind, twin: ModelKind| {
-        let x = Axis::categories("", plan.graphs.iter().map(|graph| graph.dataset.clone()));
-        let empty = Plot::new(format!("{model} - {twin}"), x, Axis::linear("gain (points)")).height(HEIGHT);
-        let empty = empty.series(&plan.depths.iter().map(|&d| name(d)).collect::<Vec<_>>());
-        let plot = plan.depths.iter().fold(empty, |plot, &depth| {
-            let found = study.of(Question::SelfSupervision).filter(|found| found.depth == Some(depth));
-            let found: Vec<_> = found.filter(|found| found.a == model.to_string()).collect();
-            let points = plan.graphs.iter().enumerate().filter_map(|(k, graph)| {
-                let found = found.iter().find(|found| found.dataset == graph.dataset)?;
-                Some((place(k, depth), found.difference, found.interval.map(|found| [found.low, found.high])))
-            });
-            add(plot, depth, &points.collect::<Vec<_>>())
-        });
-        plot.mark_y(0.0, "")
+    let models: Vec<ModelKind> = study.plan.models.iter().copied().filter(|&model| twin(model).is_some()).collect();
+    let plot = |graph: &DepthGraph| {
+        let x = Axis::categories("", models.iter().map(ToString::to_string));
+        let plot = Plot::new(title(graph), x, Axis::linear("gain (points)")).height(GAIN_HEIGHT);
+        // The line at zero is behind the points.
+        add(plot.mark_y(0.0, ""), study, &models, |depth, model| {
+            let mut found = study.of(Question::SelfSupervision).filter(|found| found.dataset == graph.dataset);
+            let found = found.find(|found| found.depth == Some(depth) && found.a == model.to_string())?;
+            Some((found.difference, found.interval))
+        })
     };
-    let pairs = plan.models.iter().filter_map(|&model| Some((model, twin(model)?)));
-    let plots: Vec<Plot> = pairs.map(|(model, twin)| plot(model, twin)).collect();
-    panels("Gain of self-supervision at both depths", PANELS, &plots)
+    let plots: Vec<Plot> = study.plan.graphs.iter().map(plot).collect();
+    panels_with_shared_legend("Gain of self-supervision (bars: 95 % intervals; scales differ)", GAIN_PANELS, &plots)
 }
