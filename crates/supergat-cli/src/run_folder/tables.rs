@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn counts_the_rows_of_attention() {
-        for (name, rows) in [("supergat-mx", 2 * 7 * 4), ("mlp", 0)] {
+        for (name, rows) in [("supergat-mx", 2 * 7 * 9), ("mlp", 0)] {
             let (dataset, model) = trained(name);
             let edges = dataset.examples.iter().map(|example| example.graph.edges()).sum();
             assert_eq!(attention_rows(edges, model.architecture()), rows);
