@@ -138,6 +138,8 @@ pub struct Advice {
     pub answer: String,
     /// The recommended model.
     pub recommendation: ModelKind,
+    /// Family of the recommended model; `None` if nothing was measured.
+    pub family: Option<Family>,
     /// Its settings if others than its default ones are recommended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub settings: Option<Settings>,

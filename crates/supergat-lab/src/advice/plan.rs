@@ -3,24 +3,25 @@
 use crate::advice::contestants::Contestant;
 use crate::advice::{AdviceEvent, Field, Question};
 use crate::baselines::tree_width;
-use crate::benchmark::{Family, LeftOut, fits, time};
+use crate::benchmark::{DEEP, Family, LeftOut, fits, time};
 use crate::device::Resources;
 use crate::settings::Settings;
 use serde::Serialize;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, RangeInclusive};
 use std::time::{Duration, Instant};
 use supergat_core::ModelKind;
 use supergat_data::Dataset;
 
-/// Possible plans, the best first: epochs, and redraws that there must be time for.
+/// Possible plans, the best first: epochs, and redraws that there must be time for. Networks that have not converged are
+/// misjudged, so redraws are given up before epochs.
 const LADDER: [[usize; 2]; 10] =
-    [[200, 4], [200, 3], [150, 3], [100, 3], [60, 3], [60, 2], [30, 2], [30, 1], [15, 1], [5, 1]];
+    [[200, 4], [200, 3], [150, 3], [100, 3], [100, 2], [100, 1], [60, 1], [30, 1], [15, 1], [5, 1]];
 /// Position of the last plan that is better for all families than a better plan for some.
-const USEFUL: usize = 7;
+const USEFUL: usize = 5;
 /// Number of families that a worse plan than [`USEFUL`] is made for.
 const FEW: usize = 3;
-/// Position of the best plan that is made from the size of a graph.
-const BY_SIZE: usize = 3;
+/// Positions of the plans that are made from the size of a graph.
+const BY_SIZE: RangeInclusive<usize> = 3..=7;
 /// Share of the time that measurements of costs may take; families that are not measured then are left out.
 const TIMED: f64 = 0.3;
 /// Share of the time that the redraws of a plan may fill; the rest is for more redraws.
@@ -31,8 +32,8 @@ const PARALLEL: f64 = 0.85;
 const TREES: [usize; 2] = [1, 6];
 /// Seconds of a small fit of trees, per node and column.
 const SECONDS_PER_CELL: f64 = 3e-6;
-/// Multiplications of all runs of a plan that is made from the size of a graph: about ten seconds on one core at most.
-const BUDGET: f64 = 7e10;
+/// Multiplications of all runs of a plan that is made from the size of a graph: about twenty seconds on one core at most.
+const BUDGET: f64 = 1.4e11;
 /// Multiplications that take as long as the least epoch.
 const LEAST: f64 = 3e5;
 
@@ -123,8 +124,8 @@ pub(super) fn by_size(field: &Field<'_>, question: &Question) -> Result<Measurin
     });
     let too_large = || "the graph is too large to measure without a time; `supergat recommend` measures it".to_owned();
     let costed: Vec<Costed> = costed.collect();
-    let plan = fill(field, question, costed, Vec::new(), &LADDER[BY_SIZE..=USEFUL], BUDGET).map_err(|_| too_large())?;
-    if plan.left_out.iter().all(|left| left.family.is_deep()) { Ok(plan) } else { Err(too_large()) }
+    let plan = fill(field, question, costed, Vec::new(), &LADDER[BY_SIZE], BUDGET).map_err(|_| too_large())?;
+    if plan.left_out.iter().all(|left| left.family == DEEP) { Ok(plan) } else { Err(too_large()) }
 }
 
 /// Returns the best plan whose runs cost no more than there is. If there is none, families that cost most are left out.

@@ -97,11 +97,18 @@ pub(super) fn measured(field: &Field<'_>, plan: MeasuringPlan, scores: Scores) -
 }
 
 impl MeasuredFamily {
-    /// Returns the name of its model, and the number of layers if it is deep, such as `sage-root, 8 layers`.
+    /// Returns whether it is a network alone, which predicts nodes of other graphs too, and runs on all devices.
+    pub fn is_network(&self) -> bool {
+        self.settings.model.is_network() && self.settings.correct_and_smooth != Some(true)
+    }
+
+    /// Returns the name of its model with what differs from the default settings, such as `sage-root, 8 layers`.
     pub fn model_in_words(&self) -> String {
-        match self.family.is_deep() {
-            true => format!("{}, {} layers", self.settings.model, self.settings.layers),
-            false => self.settings.model.to_string(),
+        let model = self.settings.model;
+        match (self.family.has_own_settings(), self.settings.correct_and_smooth) {
+            (true, Some(true)) => format!("{model}, smoothed"),
+            (true, _) => format!("{model}, {} layers", self.settings.layers),
+            (false, _) => model.to_string(),
         }
     }
 }

@@ -33,7 +33,7 @@ fn measures_what_the_map_cannot_know() {
     assert!(advice.answer.contains(&format!("of the {} compared families", names.len())), "{}", advice.answer);
     assert!(advice.notes[0].contains("No test node was used"), "{:?}", advice.notes);
     let is_best = |family: &&MeasuredFamily| {
-        family.settings.model == advice.recommendation && family.family.is_deep() == advice.settings.is_some()
+        family.settings.model == advice.recommendation && Some(family.family) == advice.family
     };
     let best = measured.families.iter().find(is_best).unwrap();
     assert_eq!(advice.confidence, Some(best.chance));

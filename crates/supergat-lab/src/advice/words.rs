@@ -37,6 +37,7 @@ pub(super) fn of_map(map: Recommendation, reason: String, left_out: Vec<LeftOut>
     Advice {
         answer,
         recommendation: model,
+        family: None,
         settings: None,
         confidence: map.confidence,
         close_call: map.close_call,
@@ -51,7 +52,7 @@ pub(super) fn of_map(map: Recommendation, reason: String, left_out: Vec<LeftOut>
 /// Returns the advice of a measurement.
 pub(super) fn of_measurement(field: Field<'_>, mut measured: Measured, networks_only: bool) -> Advice {
     // Families that can be chosen, with their chances among themselves.
-    let may_win = |family: &&MeasuredFamily| !networks_only || family.settings.model.is_network();
+    let may_win = |family: &&MeasuredFamily| !networks_only || family.is_network();
     let mut choices: Vec<MeasuredFamily> = measured.families.iter().filter(may_win).cloned().collect();
     let effects: Vec<(f64, f64)> = choices.iter().map(|family| (family.expected, family.deviation)).collect();
     choices.iter_mut().zip(chances(&effects)).for_each(|(family, chance)| family.chance = chance);
@@ -70,7 +71,7 @@ pub(super) fn of_measurement(field: Field<'_>, mut measured: Measured, networks_
             alternatives.push(model);
         }
     }
-    let settings = best.family.is_deep().then(|| best.family.usual(&field.dataset.name, recommendation));
+    let settings = best.family.has_own_settings().then(|| best.family.usual(&field.dataset.name, recommendation));
     let confidence = (choices.len() > 1).then_some(best.chance);
     let close_call = best.chance < OPEN && choices.len() > 1;
     let compared = format!("{} compared {}", choices.len(), if networks_only { "networks" } else { "families" });
@@ -83,6 +84,7 @@ pub(super) fn of_measurement(field: Field<'_>, mut measured: Measured, networks_
     Advice {
         answer,
         recommendation,
+        family: Some(best.family),
         settings,
         confidence,
         close_call,
@@ -97,6 +99,7 @@ pub(super) fn of_measurement(field: Field<'_>, mut measured: Measured, networks_
 /// Describes a model with recommended settings; `None` for its default ones.
 pub(super) fn model(model: ModelKind, settings: Option<&Settings>) -> String {
     match settings {
+        Some(Settings { correct_and_smooth: Some(true), .. }) => format!("{model} with Correct and Smooth"),
         Some(Settings { layers, norm, .. }) => format!("{model} with {layers} layers and {} norm", norm.name()),
         None => model.to_string(),
     }
@@ -186,7 +189,7 @@ fn limits(field: &Field<'_>, measured: &Measured) -> Vec<String> {
 
 /// Says so if a model that is no network was better than the recommended one, but could not be recommended.
 fn better_without_network(measured: &Measured, best: &MeasuredFamily, networks_only: bool) -> Option<String> {
-    let better = measured.families.iter().filter(|family| networks_only && !family.settings.model.is_network());
+    let better = measured.families.iter().filter(|family| networks_only && !family.is_network());
     let better =
         better.max_by(|a, b| a.expected.total_cmp(&b.expected)).filter(|other| other.expected > best.expected)?;
     Some(format!(

@@ -139,9 +139,9 @@ impl Family {
         self.applied(if self.is_deep { Settings::on_new_graphs(kind) } else { Settings::usual(dataset, kind) })
     }
 
-    /// Returns whether its networks are deeper than those that the model has by default.
-    pub(crate) fn is_deep(self) -> bool {
-        self.is_deep
+    /// Returns whether its settings are others than those that its model has by default.
+    pub(crate) fn has_own_settings(self) -> bool {
+        self.is_deep || self.correct_and_smooth
     }
 
     /// Returns the kind of model; the reason if this build does not have it.

@@ -80,7 +80,7 @@ impl Candidate {
     /// Returns the candidates of a family.
     pub(super) fn of(family: Family, kind: ModelKind) -> &'static [Self] {
         match (kind.is_network(), kind.is_self_supervised()) {
-            _ if family.is_deep() => &CANDIDATES[FOR_ALL - 1..FOR_ALL],
+            _ if family == DEEP => &CANDIDATES[FOR_ALL - 1..FOR_ALL],
             (true, true) => &CANDIDATES,
             (true, false) => &CANDIDATES[..FOR_ALL],
             (false, _) => &CANDIDATES[..1],

@@ -67,6 +67,7 @@ impl Task for RecommendTask {
         let question = Question { seconds: self.seconds, seed, metric: Some(metric.into()), ..Question::default() };
         let advice = advise(&unknown, &question, Resources::from(1), |_| ControlFlow::Continue(()));
         let advice = advice.map_err(|reason| Error::Hyperparameter { name: "metric", value: metric.into(), reason })?;
-        Ok(Value::from(advice.settings.map_or_else(|| advice.recommendation.to_string(), |_| DEEP.name.to_owned())))
+        let family = advice.family.map(|family| family.name.to_owned());
+        Ok(Value::from(family.unwrap_or_else(|| advice.recommendation.to_string())))
     }
 }

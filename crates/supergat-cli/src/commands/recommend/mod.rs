@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use supergat::SplitChoice;
 use supergat::data::Dataset;
 use supergat::engine::ModelKind;
-use supergat::engine::hyperparameters::Value as Hyper;
+use supergat::engine::hyperparameters::{Hyperparameter, Value as Hyper};
 use supergat::lab::Settings;
 use supergat::lab::advice::{Advice, Measured, Question, advise, percent};
 use supergat::lab::recipe::{Known, Recommendation, figure};
@@ -98,7 +98,7 @@ pub fn opening(advice: &Advice) -> Vec<String> {
     let model = advice.model_in_words();
     let first = match &advice.measured {
         Some(measured) => {
-            let networks = measured.families.iter().filter(|family| family.settings.model.is_network());
+            let networks = measured.families.iter().filter(|family| family.is_network());
             let compared = output::count(networks.count(), "network");
             let sure = advice.confidence.map_or_else(String::new, |sure| {
                 format!("; {} probability of the best {} among them", percent(sure), measured.metric)
@@ -161,7 +161,8 @@ fn options(dataset: &Dataset, advice: &Advice) -> String {
     let Some(settings) = advice.settings else { return String::new() };
     let usual = Settings::usual(&dataset.name, advice.recommendation);
     let option = |key: &Key| {
-        let value = settings.get(key.name).filter(|value| usual.get(key.name) != Some(*value))?;
+        let default = || Hyperparameter::named(key.name).map(|found| found.default(advice.recommendation));
+        let value = settings.get(key.name).filter(|value| usual.get(key.name).or_else(default) != Some(*value))?;
         Some(match (key.kind, value) {
             (Kind::Toggle { off }, Hyper::Switch(false)) => format!(" --{off}"),
             (_, Hyper::Switch(_)) => format!(" --{}", key.option()),
