@@ -9,6 +9,7 @@ fn trains_all_candidates_and_judges_rules() {
     let done = workspace.good(&args);
     assert!(done.stdout.contains("always gcn") && done.stdout.contains("layer-2"), "{}", done.stdout);
     let files = [
+        "costs.csv",
         "defaults.csv",
         "gains.csv",
         "gains.svg",

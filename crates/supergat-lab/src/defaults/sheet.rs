@@ -96,6 +96,29 @@ pub fn graphs(study: &DefaultsStudy) -> Sheet {
     sheet("Families on all graphs", &header, rows.collect(), notes)
 }
 
+/// Returns how far the chosen defaults are ahead of the best other candidate, or behind it, on every graph.
+pub fn costs(study: &DefaultsStudy) -> Sheet {
+    let has_choice = |place: &usize| study.defaults[*place].regrets.len() > 1;
+    let places: Vec<usize> = (0..study.defaults.len()).filter(has_choice).collect();
+    let rows = study.graphs.iter().map(|result| {
+        let lead = |place: &usize| {
+            let (chosen, others): (Vec<&CandidateResult>, Vec<_>) =
+                result.families[*place].iter().partition(|candidate| candidate.name == study.defaults[*place].chosen);
+            let best = |of: Vec<&CandidateResult>| of.iter().map(|one| one.test.mean).fold(f64::NEG_INFINITY, f64::max);
+            format!("{:+.1}", best(chosen) - best(others))
+        };
+        let row = [result.graph.name()].into_iter().chain(places.iter().map(lead)).collect();
+        (Tone::Plain, row)
+    });
+    let names: Vec<&str> = places.iter().map(|place| study.plan.families[*place].as_str()).collect();
+    let notes = vec![
+        "Test metric of the chosen default minus that of the best other candidate, in percentage points. What a default \
+         costs is negative."
+            .into(),
+    ];
+    sheet("What the defaults cost", &format!("graph,{}", names.join(",")), rows.collect(), notes)
+}
+
 /// Returns what self-supervision adds on every graph, with the traits of the graph.
 pub fn gains(study: &DefaultsStudy) -> Sheet {
     let rows = study.gains.iter().zip(&study.graphs).map(|(gain, result)| {

@@ -94,6 +94,11 @@ fn defaults_are_judged_on_graphs_that_did_not_choose_them() {
     assert!((mlp.held_out - 10.0 / 6.0).abs() < 1e-9 && (mlp.worst.0 - 10.0).abs() < 1e-9, "{mlp:?}");
     assert!(mlp.worst.1.contains("seed=5"));
     assert!((mlp.regrets[0] - 10.0).abs() < 1e-9 && (mlp.regrets[2] - 10.0 / 6.0).abs() < 1e-9);
+    let costs = csv(&sheet::costs(&study));
+    assert!(
+        costs.lines().nth(1).unwrap().ends_with("+10.0") && costs.lines().last().unwrap().ends_with("-10.0"),
+        "{costs}"
+    );
     let text = markdown(&[sheet::defaults(&study), sheet::graphs(&study), sheet::rules(&study), sheet::gains(&study)]);
     assert!(text.contains("layer-2") && !text.contains("NaN"), "{text}");
     assert!(csv(&sheet::rules(&study)).lines().count() == 5);

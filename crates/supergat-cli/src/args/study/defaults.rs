@@ -24,7 +24,7 @@ The output folder contains:
   report.html    figures and tables on one page
   regrets.svg    regret of the rules on all graphs
   gains.svg      what self-supervision adds on all graphs
-  table.md       rules, defaults, families on all graphs, gains of self-supervision
+  table.md       rules, defaults and their costs, families on all graphs, gains of self-supervision
   recipe.txt     the rules by traits of a graph
   *.csv          the tables
   results.jsonl  all runs

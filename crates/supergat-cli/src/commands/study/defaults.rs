@@ -64,10 +64,10 @@ pub fn run(args: &DefaultsArgs) -> Result<ExitCode> {
     if study.graphs.is_empty() && !outcome.interrupted {
         return Err(CliError::job(format!("no graph has all its results; see the errors in {}", path.display())));
     }
-    let sheets = [sheet::rules(&study), sheet::defaults(&study), sheet::graphs(&study), sheet::gains(&study)];
+    let sheets = [sheet::rules, sheet::defaults, sheet::costs, sheet::graphs, sheet::gains].map(|of| of(&study));
     let recipe = sheet::recipe(&study);
     let (regrets, gains) = (regrets(&study), gains(&study));
-    let names = ["rules.csv", "defaults.csv", "graphs.csv", "gains.csv"];
+    let names = ["rules.csv", "defaults.csv", "costs.csv", "graphs.csv", "gains.csv"];
     let mut files: Vec<(&str, String)> =
         names.into_iter().zip(&sheets).map(|(name, sheet)| (name, csv(sheet))).collect();
     files.push(("table.md", format!("{}\n## Recipe\n\n```text\n{recipe}```\n", markdown(&sheets))));
