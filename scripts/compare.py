@@ -17,7 +17,8 @@ CASES = {
     "arxiv-gat": dict(random="169343,14,128,40", form="go", epochs=2, hidden=16, out_heads=1),
 }
 # Defaults of the peer, passed to supergat so that both do the same work.
-SAME = ["--dropout", "0.6", "--lr", "0.005", "--lambda-e", "10", "--lambda-2", "5e-4", "--p-e", "0.8", "--p-n", "0.5"]
+SAME = ["--heads", "8", "--dropout", "0.6", "--attention-dropout", "--residual", "none", "--norm", "none", "--activation", "elu",
+        "--no-output-layer", "--lr", "0.005", "--lambda-e", "10", "--lambda-2", "5e-4", "--p-e", "0.8", "--p-n", "0.5"]
 
 
 def run(command):

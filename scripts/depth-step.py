@@ -119,7 +119,8 @@ def main() -> None:
         ours = [
             given.supergat, "bench", str(pathlib.Path(given.data) / name), "--model", "gat-go", "--layers", str(layers),
             "--hidden", str(width), "--heads", "1", "--norm", norm, "--residual", "linear" if residual else "none",
-            "--activation", "relu", "--output-layer", "--dropout", str(drop), "--epochs", str(3 * epochs), "--json", *same,
+            "--activation", "relu", "--output-layer", "--dropout", str(drop), "--attention-dropout", "--epochs", str(3 * epochs),
+            "--json", *same,
         ]
         rounds = [(run(theirs), run(ours)) for _ in range(given.rounds)]
 

@@ -14,7 +14,8 @@ edge needs counts as read from memory (gathered), so the share can exceed 1 if a
 import argparse, json, pathlib, subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-SETTINGS = ["--dropout", "0.6", "--lr", "0.005", "--lambda-e", "10", "--lambda-2", "5e-4", "--p-e", "0.8", "--p-n", "0.5", "--model", "supergat-mx"]
+SETTINGS = ["--heads", "8", "--attention-dropout", "--residual", "none", "--norm", "none", "--activation", "elu", "--no-output-layer",
+            "--dropout", "0.6", "--lr", "0.005", "--lambda-e", "10", "--lambda-2", "5e-4", "--p-e", "0.8", "--p-n", "0.5", "--model", "supergat-mx"]
 # Graph, features per node, total number of entries if sparse, and (heads, features per head) of both layers.
 CASES = {
     "pubmed-mx": dict(graph=["{data}/pubmed"], columns=500, entries=988031, layers=[(8, 8), (8, 3)]),

@@ -26,8 +26,10 @@ CASES = [
     ("random-120k", RANDOM.format(120_000, 20, 100, 16), 32, [(1, 1), (2, 1), (4, 1)], False),
     ("local-250k", COMMUNITIES.format(250_000, 10, 100, 12, 1000), 32, [(1, 1), (2, 1), (4, 1)], False),
 ]
-# Architecture of the default settings: two layers of 8 heads; the hidden layer has 8 features per head.
+# Architecture in the style of the paper: two layers of 8 heads; the hidden layer has 8 features per head.
 HEADS, HIDDEN, P_E, P_N = 8, 8, 0.8, 0.5
+NETWORK = ["--hidden", str(HIDDEN), "--heads", str(HEADS), "--output-heads", str(HEADS), "--dropout", "0.6", "--attention-dropout",
+           "--residual", "none", "--norm", "none", "--activation", "elu", "--no-output-layer", "--p-e", str(P_E), "--p-n", str(P_N)]
 PARTS_OF_GROUP = 8
 JOINED_ROWS, JOINED_SHARE = 2048, 3
 
@@ -142,7 +144,8 @@ def solve(lines, values):
 
 def bench(arguments, path, processes, threads, epochs, launcher=MPIRUN):
     command = [*launcher] if launcher is not MPIRUN else [*MPIRUN, "-n", str(processes)]
-    command += [arguments.supergat, "bench", str(path), "--model", "supergat-mx", "--epochs", str(epochs), "--threads", str(threads), "--json"]
+    command += [arguments.supergat, "bench", str(path), "--model", "supergat-mx", *NETWORK]
+    command += ["--epochs", str(epochs), "--threads", str(threads), "--json"]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"{' '.join(command)}\n{done.stderr}")

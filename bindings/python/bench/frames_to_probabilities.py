@@ -60,7 +60,9 @@ def frames(count: int, seed: int = 7) -> tuple[pd.DataFrame, pd.DataFrame, np.nd
 def with_supergat(nodes, edges, seed, epochs):
     """Return the probabilities of the test nodes."""
     graph = supergat.Graph.from_frames(nodes, edges)
-    training = supergat.train(graph, "supergat-mx", seeds=[seed], max_epochs=epochs, early_stop=False)
+    network = dict(hidden=8, heads=8, output_heads=8, dropout=0.6, attention_dropout=True, activation="elu")
+    network |= dict(residual="none", norm="none", output_layer=False, lr=0.01, lambda_2=0.002, patience=0)
+    training = supergat.train(graph, "supergat-mx", seeds=[seed], max_epochs=epochs, early_stop=False, **network)
     return training.probabilities[graph.positions(graph.split["test"])]
 
 

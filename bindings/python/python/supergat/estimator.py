@@ -266,7 +266,7 @@ class SuperGATClassifier:
     Notes
     -----
     A hyperparameter that is ``None`` has its default: the published value for a dataset of the paper, otherwise the
-    general one.
+    default for new graphs, which was chosen on many graphs.
 
     Examples
     --------
