@@ -27,6 +27,7 @@ fn json_contains_the_documented_fields() {
         "close_call",
         "confidence",
         "dataset",
+        "family",
         "labels",
         "left_out",
         "map",
@@ -35,6 +36,7 @@ fn json_contains_the_documented_fields() {
         "notes",
         "recommendation",
         "schema",
+        "settings",
     ];
     assert_eq!(keys(&object), documented);
     let of_map =

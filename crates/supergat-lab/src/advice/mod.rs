@@ -141,7 +141,6 @@ pub struct Advice {
     /// Family of the recommended model; `None` if nothing was measured.
     pub family: Option<Family>,
     /// Its settings if others than its default ones are recommended.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub settings: Option<Settings>,
     /// Probability that it is the best one of what was compared, from 0 to 1; by the map if nothing was measured. `None`
     /// if there was nothing to compare.
