@@ -162,14 +162,15 @@ impl Family {
         self.kind().is_ok_and(|kind| kind.is_network() && kind != ModelKind::Mlp)
     }
 
-    /// Returns a trial with some epochs: even numbers have two layers, odd ones have deep blocks. The first two have the usual
-    /// settings, the others random ones. Models that are not networks have one form.
+    /// Returns a trial with some epochs: even numbers have two layers, odd ones have blocks. The first two have the usual
+    /// settings, the fourth those of a deep network, the others random ones. Models that are not networks have one form.
     pub(super) fn trial(self, kind: ModelKind, number: usize, epochs: usize, context: &TrialContext<'_>) -> Trial {
         let is_deep = kind.is_network() && !number.is_multiple_of(2);
         let base = self.base(kind, is_deep, epochs, context);
-        let settings = match number < if kind.is_network() { 2 } else { 1 } {
-            true => base,
-            false => random(&space(kind, is_deep), &base, context.seed, number),
+        let settings = match (number, kind.is_network()) {
+            (0, _) | (1, true) => base,
+            (3, true) => Self { is_deep: true, ..self }.applied(base),
+            _ => random(&space(kind, is_deep), &base, context.seed, number),
         };
         let balanced = context.class_weights && kind.is_network() && number / 2 % 2 == 1;
         Trial { number, settings, balanced }
