@@ -152,6 +152,12 @@ impl Family {
         Ok(kind)
     }
 
+    /// Returns the family of [`FAMILIES`] whose search contains its networks: its own, or that of its model.
+    pub fn searched(self) -> Self {
+        let of_model = || FAMILIES.into_iter().find(|family| family.model == self.model);
+        if FAMILIES.contains(&self) { self } else { of_model().unwrap_or(self) }
+    }
+
     /// Returns the position among [`FAMILIES`]: simpler families are the first.
     pub fn rank(self) -> usize {
         FAMILIES.iter().position(|family| *family == self).unwrap_or(FAMILIES.len())

@@ -17,10 +17,9 @@ use std::path::Path;
 use std::process::ExitCode;
 use supergat::SplitChoice;
 use supergat::data::Dataset;
-use supergat::engine::ModelKind;
 use supergat::engine::hyperparameters::{Hyperparameter, Value as Hyper};
 use supergat::lab::Settings;
-use supergat::lab::advice::{Advice, Measured, Question, advise, percent};
+use supergat::lab::advice::{Advice, Measured, MeasuredFamily, Question, advise, percent};
 use supergat::lab::recipe::{Known, Recommendation, figure};
 use supergat_figure::Page;
 use toml::Value;
@@ -187,11 +186,18 @@ fn next(source: &str, dataset: &Dataset, advice: &Advice) -> Vec<String> {
     let settings = options(dataset, advice);
     let mut commands = vec![format!("supergat train {source} --model {model}{settings}{}{positive}", option("select"))];
     if advice.close_call && !advice.alternatives.is_empty() {
-        let is_named = |name: &ModelKind| families.clone().find(|family| family.settings.model == *name);
-        let name =
-            |model: &ModelKind| is_named(model).map_or_else(|| model.to_string(), |found| found.family.name.into());
-        let names: Vec<String> = [model].iter().chain(advice.alternatives.iter().take(MOST_NAMED)).map(name).collect();
-        let names = names.join(",");
+        let mut likely: Vec<&MeasuredFamily> = families.collect();
+        likely.sort_by(|a, b| b.chance.total_cmp(&a.chance));
+        let mut names: Vec<String> = match advice.family {
+            Some(family) => vec![family.searched().name.to_owned()],
+            None => [model].iter().chain(&advice.alternatives).map(ToString::to_string).collect(),
+        };
+        for name in likely.iter().map(|family| family.family.searched().name) {
+            if !names.iter().any(|named| named == name) {
+                names.push(name.to_owned());
+            }
+        }
+        let names = names[..names.len().min(1 + MOST_NAMED)].join(",");
         commands.push(format!("supergat benchmark {source} --families {names} --minutes 10{}", option("metric")));
     }
     commands
