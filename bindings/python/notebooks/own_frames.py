@@ -87,7 +87,7 @@ print(*advice["notes"], sep="\n")
 # The same seed gives the same bits. A model without links (`mlp`) shows what the columns achieve alone.
 
 # %%
-training = supergat.train(graph, advice.model, seeds=SEEDS)
+training = supergat.train(graph, **advice.settings, seeds=SEEDS)
 columns_alone = supergat.train(graph, "mlp", seeds=SEEDS)
 print(training)
 print(columns_alone)
@@ -126,11 +126,12 @@ print(f"{accuracy:.0%} of {len(unlabelled)} members without a label are classifi
 # %% [markdown]
 # ## Explain a node
 #
-# Which neighbours does the member attend to? `mean` is the attention of the last layer, averaged over its heads.
+# Networks with attention say which neighbours a member attends to. `mean` is the attention of the last layer, averaged
+# over its heads.
 
 # %%
 node = unlabelled.iloc[0]
-attention = model.explain(node, graph)
+attention = supergat.train(graph, "supergat-mx").model.explain(node, graph)
 attention = attention[(attention["layer"] == attention["layer"].max()) & (attention["head"] == 0)]
 attention = attention.assign(predicted=predicted[attention["source"]].to_numpy())
 print(f"{node} is predicted to like {predicted[node]}")

@@ -309,7 +309,7 @@ def test_tuning(graph: Graph) -> None:
 def test_tuning_of_deep_networks(graph: Graph) -> None:
     options: dict[str, Any] = {
         "also": ["residual", "output_layer"],
-        "search": {"model": ["gat-go", "supergat-mx"], "layers": "1..3", "norm": ["batch", "none"], "self_loops": [True]},
+        "search": {"model": ["gat-go", "supergat-mx"], "layers": "1..3", "norm": ["layer", "none"], "self_loops": [True]},
     }
     found = [
         supergat.tune(graph, "gat-go", trials=12, seeds=1, max_epochs=16, prune=True, n_jobs=jobs, **options)
@@ -318,7 +318,7 @@ def test_tuning_of_deep_networks(graph: Graph) -> None:
     assert found[0] == found[1]
     trials = found[0]["trials"]
     assert all(1 <= trial["settings"]["layers"] <= 3 and trial["settings"]["self_loops"] for trial in trials)
-    assert {trial["settings"]["norm"] for trial in trials} <= {"batch", "none"}
+    assert {trial["settings"]["norm"] for trial in trials} <= {"layer", "none"}
     assert any(trial["pruned"] is not None for trial in trials) and trials[found[0]["best"]]["pruned"] is None
     settings = {name: value for name, value in found[0].settings.items() if value is not None}
     assert supergat.train(graph, **settings).runs[0].epochs <= 16

@@ -439,7 +439,7 @@ pub const HYPERPARAMETERS: [Hyperparameter; 84] = [
         "early_stop",
         Group::EarlyStopping,
         true,
-        "Whether to stop before max_epochs once the validation loss or metric has settled",
+        "Whether to stop before max_epochs once the validation loss or metric has settled; if turned off, patience is 0 unless given",
     ),
     whole(
         "early_stop_patience",

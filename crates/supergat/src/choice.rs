@@ -134,5 +134,10 @@ pub(crate) fn choose(
         }
     }
     unused.sort_unstable();
+    // Who turns early stopping off wants all epochs, unless patience is given as well.
+    let given = |name: &str| values.iter().rev().find(|(given, _)| given == name).map(|(_, value)| *value);
+    if given("early_stop") == Some(Value::Switch(false)) && given("patience").is_none() {
+        settings.patience = 0;
+    }
     Ok(Choice { settings, published, recommendation, unused })
 }

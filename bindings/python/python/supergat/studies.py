@@ -40,6 +40,12 @@ class Recommendation(_Result):
         return found
 
     @property
+    def settings(self) -> dict[str, Any]:
+        """Recommended model, and its settings if others than its default ones are recommended, for :func:`supergat.train`."""
+        own = self["settings"] or {}
+        return {"model": self.model} | {name: value for name, value in own.items() if value is not None}
+
+    @property
     def answer(self) -> str:
         """The answer in one or two sentences."""
         found: str = self["answer"]
@@ -48,7 +54,7 @@ class Recommendation(_Result):
     def _rows(self) -> dict[str, str]:
         confidence, measured = self["confidence"], self["measured"] or {"families": [], "metric": ""}
         scores = {
-            family["settings"]["model"]: f"{measured['metric']} {family['mean']:.1f} %, standard error {family['error']:.1f}"
+            family["family"]: f"{measured['metric']} {family['mean']:.1f} %, standard error {family['error']:.1f}"
             for family in measured["families"]
         }
         return {
