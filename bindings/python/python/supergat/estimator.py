@@ -146,7 +146,8 @@ class SuperGATClassifier:
     margin_b : float, optional
         Minimum margin between the scores of edges within and between classes; cgat-full-supervised only.
     early_stop : bool, optional
-        Whether to stop before max_epochs once the validation loss or metric has settled.
+        Whether to stop before max_epochs once the validation loss or metric has settled; if turned off, patience
+        is 0 unless given.
     early_stop_patience : int, optional
         No early stop up to this epoch, counted from 0.
     early_stop_window : int, optional
