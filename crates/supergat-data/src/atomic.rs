@@ -15,6 +15,9 @@ use std::path::{Path, PathBuf};
 /// Number of symbolic links that are followed, as in Linux.
 const MAX_LINKS: usize = 40;
 
+/// First characters of the names of temporary files. One that is found later was left by a process that was killed.
+pub const TEMPORARY: &str = ".supergat-";
+
 /// Destination of a write, after following symbolic links.
 #[derive(Debug, PartialEq)]
 enum Destination {
@@ -38,7 +41,7 @@ pub fn replace(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>)
         Destination::Stdout => return buffered(io::stdout().lock(), fill),
     };
     let mut builder = tempfile::Builder::new();
-    builder.prefix(".supergat-");
+    builder.prefix(TEMPORARY);
     // Temporary files are private by default; this one becomes an ordinary file.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));

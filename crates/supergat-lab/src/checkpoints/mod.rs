@@ -44,7 +44,10 @@ const MOST_KEPT: usize = 64 << 20;
 /// };
 /// assert!(train(4)?.interrupted);
 /// let resumed = train(usize::MAX)?;
+/// // A process that is killed while it writes leaves a temporary file.
+/// std::fs::write(folder.join(".supergat-x1y2"), "part").unwrap();
 /// Checkpoints::in_folder(&folder, Interval::default()).remove().unwrap();
+/// assert!(!folder.exists());
 ///
 /// let whole = run_seeds(&dataset, &settings, &[0, 1], 2, |_| ControlFlow::Continue(()))?;
 /// assert_eq!((resumed.logits, resumed.runs[1].history.len()), (whole.logits, 9));
@@ -200,13 +203,14 @@ impl<'a> Checkpoints<'a> {
         }
     }
 
-    /// Removes all checkpoints, and the folder if it is empty then.
+    /// Removes all checkpoints, with what a killed training has left of one, and the folder if it is empty then.
     pub fn remove(&self) -> io::Result<()> {
         let Some(folder) = self.folder() else { return Ok(()) };
         for entry in fs::read_dir(&folder)? {
-            let path = entry?.path();
-            if seed_of(&path).is_some() {
-                fs::remove_file(path)?;
+            let entry = entry?;
+            let is_left = entry.file_name().to_str().is_some_and(|name| name.starts_with(atomic::TEMPORARY));
+            if is_left || seed_of(&entry.path()).is_some() {
+                fs::remove_file(entry.path())?;
             }
         }
         match fs::remove_dir(&folder) {
