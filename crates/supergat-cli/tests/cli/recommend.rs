@@ -44,7 +44,7 @@ fn json_contains_the_documented_fields() {
     assert_eq!(keys(&object["map"]), of_map);
     let measured = ["families", "gains", "majority", "metric", "parts", "plan", "scored"];
     assert_eq!(keys(&object["measured"]), measured);
-    let plan = ["epochs", "families", "keeps_training", "left_out", "redraws", "seconds", "seed"];
+    let plan = ["epochs", "families", "first_epochs", "keeps_training", "left_out", "redraws", "seconds", "seed"];
     assert_eq!(keys(&object["measured"]["plan"]), plan);
     let homophily = |object: &serde_json::Value| object["map"]["homophily"].clone();
     assert_eq!(keys(&homophily(&object)), ["error", "estimate", "from", "high", "labelled", "links", "low"]);

@@ -28,6 +28,27 @@ pub(super) struct Contestant {
     pub(super) by_map: Option<f64>,
 }
 
+/// Epochs below which a training has a higher learning rate.
+const SHORT: usize = 100;
+/// Highest learning rate of short trainings.
+const HIGHEST: f64 = 0.02;
+
+impl Contestant {
+    /// Returns it with settings for some epochs. Short trainings have a higher learning rate:
+    ///
+    /// ```text
+    /// lr(epochs) = max(lr, min(lr * 100 / epochs, 0.02))
+    /// ```
+    pub(super) fn trained_for(mut self, epochs: usize) -> Self {
+        let settings = &mut self.settings;
+        if settings.model.is_network() {
+            let faster = settings.lr * (SHORT as f64 / epochs.max(1) as f64).max(1.0);
+            (settings.max_epochs, settings.lr) = (epochs, faster.min(HIGHEST).max(settings.lr));
+        }
+        self
+    }
+}
+
 /// Returns the compared families, the simplest first, and those that cannot be compared.
 pub(super) fn of(dataset: &Dataset, map: &Recommendation, metric: MetricChoice) -> (Vec<Contestant>, Vec<LeftOut>) {
     let (mut contestants, mut left_out) = (Vec::new(), Vec::new());

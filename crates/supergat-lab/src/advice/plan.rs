@@ -7,33 +7,45 @@ use crate::benchmark::{DEEP, Family, LeftOut, fits, time};
 use crate::device::Resources;
 use crate::settings::Settings;
 use serde::Serialize;
-use std::ops::{ControlFlow, RangeInclusive};
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use supergat_core::ModelKind;
 use supergat_data::Dataset;
 
 /// Possible plans, the best first: epochs, and redraws that there must be time for. Networks that have not converged are
 /// misjudged, so redraws are given up before epochs.
-const LADDER: [[usize; 2]; 10] =
-    [[200, 4], [200, 3], [150, 3], [100, 3], [100, 2], [100, 1], [60, 1], [30, 1], [15, 1], [5, 1]];
-/// Position of the last plan that is better for all families than a better plan for some.
+const LADDER: [[usize; 2]; 11] =
+    [[200, 4], [200, 3], [150, 3], [100, 3], [100, 2], [100, 1], [60, 1], [40, 1], [25, 1], [15, 1], [5, 1]];
+/// Position of the last plan of the ladder that is better than two rounds.
 const USEFUL: usize = 5;
-/// Number of families that a worse plan than [`USEFUL`] is made for.
-const FEW: usize = 3;
-/// Positions of the plans that are made from the size of a graph.
-const BY_SIZE: RangeInclusive<usize> = 3..=7;
+/// Possible plans of two rounds for large graphs, the best first: epochs of all networks, and epochs of the best that there
+/// must be time for.
+const ROUNDS: [[usize; 2]; 3] = [[30, 100], [20, 60], [15, 30]];
+/// Number of networks that go on to the second round.
+pub(super) const KEPT: usize = 4;
+/// Number of families that a worse plan of the ladder than [`USEFUL`] is made for.
+const FEW: usize = 4;
+/// Position of the best plan that is made from the size of a graph.
+const BY_SIZE: usize = 3;
+/// Families that are left out first if there is no time for all, from the one that is missed least.
+const DISPENSABLE: [&str; 5] = ["sage-deep", "mlp-correct-and-smooth", "supergat-mx", "supergat-sd", "gat-go"];
+/// Share of the time from which on a family is too long to be compared with others.
+const TOO_LONG: f64 = 0.4;
 /// Share of the time that measurements of costs may take; families that are not measured then are left out.
 const TIMED: f64 = 0.3;
 /// Share of the time that the redraws of a plan may fill; the rest is for more redraws.
-const FILLED: f64 = 0.8;
-/// Share of the time of all threads that parallel runs use.
-const PARALLEL: f64 = 0.85;
+const FILLED: f64 = 0.9;
 /// Trees of the two fits from which the time of all trees is estimated.
 const TREES: [usize; 2] = [1, 6];
 /// Seconds of a small fit of trees, per node and column.
 const SECONDS_PER_CELL: f64 = 3e-6;
-/// Multiplications of all runs of a plan that is made from the size of a graph: about twenty seconds on one core at most.
-const BUDGET: f64 = 1.4e11;
+/// Multiplications of all runs of a plan that is made from the size of a graph: about twenty seconds on one core at most,
+/// or as many as a training of the longest network has on a large graph, up to the second number.
+const BUDGET: [f64; 2] = [1.4e11, 2e12];
+/// Epochs of a training.
+const TRAINING: f64 = 500.0;
 /// Multiplications that take as long as the least epoch.
 const LEAST: f64 = 3e5;
 
@@ -44,8 +56,10 @@ pub struct MeasuringPlan {
     pub families: Vec<Family>,
     /// Families that there is no time or memory for.
     pub left_out: Vec<LeftOut>,
-    /// Epochs of every network.
+    /// Epochs of every network; in two rounds, of the best networks, as many as there was time for.
     pub epochs: usize,
+    /// Epochs of every network in the first of two rounds; `None` if there is one round.
+    pub first_epochs: Option<usize>,
     /// Redraws of the labelled nodes; every family has a run on each.
     pub redraws: usize,
     /// Whether the training nodes of the split are kept, and only validation nodes are redrawn.
@@ -60,8 +74,10 @@ pub struct MeasuringPlan {
 }
 
 /// A family and the cost of a run: without its epochs, and of an epoch.
+#[derive(Clone, Copy)]
 struct Costed {
     family: Family,
+    is_network: bool,
     fixed: f64,
     epoch: f64,
 }
@@ -82,84 +98,155 @@ pub(super) fn timed(
     let started = Instant::now();
     let used = || started.elapsed().as_secs_f64() / question.seconds;
     let split = field.redraws.dataset(0);
-    let (mut costed, mut left_out): (Vec<Costed>, Vec<LeftOut>) = (Vec::new(), Vec::new());
     // Trees are the last, because their fits cannot be stopped.
     let is_trees = |contestant: &&Contestant| contestant.settings.model == ModelKind::Trees;
     let (trees, others): (Vec<&Contestant>, Vec<&Contestant>) = field.contestants.iter().partition(is_trees);
-    for contestant in others.into_iter().chain(trees) {
-        let family = contestant.family;
-        let least = match contestant.settings.model {
-            ModelKind::Trees => seconds_of_trees(&split, &contestant.settings) / question.seconds,
+    let measure = |contestant: &Contestant| {
+        let Contestant { family, settings, .. } = contestant;
+        let least = match settings.model {
+            ModelKind::Trees => seconds_of_trees(&split, settings) / question.seconds,
             _ => 0.0,
         };
-        let found = if observe(AdviceEvent::Timing(family)).is_break() || used() + least > TIMED {
-            Err("there was no time to measure it".into())
-        } else {
-            let keep_on = || used() < TIMED && observe(AdviceEvent::Epoch).is_continue();
-            fits(&split, &contestant.settings, threads, question.memory)
-                .and_then(|()| cost(&split, &contestant.settings, keep_on))
-        };
+        if observe(AdviceEvent::Timing(*family)).is_break() || used() + least > TIMED {
+            return Err(LeftOut { family: *family, reason: "there was no time to measure it".into() });
+        }
+        let keep_on = || used() < TIMED && observe(AdviceEvent::Epoch).is_continue();
+        let found = fits(&split, settings, threads, question.memory).and_then(|()| cost(&split, settings, keep_on));
         match found {
-            Ok((fixed, epoch)) => costed.push(Costed { family, fixed, epoch }),
-            Err(reason) => left_out.push(LeftOut { family, reason }),
+            Ok((fixed, epoch)) => Ok(Costed { family: *family, is_network: settings.model.is_network(), fixed, epoch }),
+            Err(reason) => Err(LeftOut { family: *family, reason }),
+        }
+    };
+    // Several at a time, as in the runs.
+    let mut found = in_parallel(&others, threads, measure);
+    found.extend(in_parallel(&trees, threads, measure));
+    let (mut costed, mut left_out): (Vec<Costed>, Vec<LeftOut>) = (Vec::new(), Vec::new());
+    for found in found {
+        match found {
+            Ok(found) => costed.push(found),
+            Err(left) => left_out.push(left),
         }
     }
     costed.sort_by_key(|costed| costed.family.rank());
-    let workers = (PARALLEL * threads as f64).max(1.0);
-    let time = ((FILLED - used()) * question.seconds).max(0.0) * workers;
+    let time = ((FILLED - used()) * question.seconds).max(0.0);
     let end = started + Duration::from_secs_f64(question.seconds);
-    let plan = fill(field, question, costed, left_out, &LADDER, time)?;
+    let plan = fill(field, question, costed, left_out, &LADDER, Budget { cost: time, threads })?;
     // As many redraws as there is time for.
-    Ok(MeasuringPlan { redraws: field.redraws.count(), seconds: Some(question.seconds), end: Some(end), ..plan })
+    let redraws = if plan.first_epochs.is_some() { 1 } else { field.redraws.count() };
+    Ok(MeasuringPlan { redraws, seconds: Some(question.seconds), end: Some(end), ..plan })
+}
+
+/// Returns what `of` returns for all items, in their order.
+fn in_parallel<I: Sync, T: Send>(items: &[&I], threads: usize, of: impl Fn(&I) -> T + Sync) -> Vec<T> {
+    let (next, found) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let work = || {
+        loop {
+            let place = next.fetch_add(1, Ordering::Relaxed);
+            let Some(item) = items.get(place) else { return };
+            let result = of(item);
+            found.lock().unwrap_or_else(PoisonError::into_inner).push((place, result));
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..threads.clamp(1, items.len().max(1)) {
+            scope.spawn(work);
+        }
+    });
+    let mut found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
+    found.sort_by_key(|(place, _)| *place);
+    found.into_iter().map(|(_, result)| result).collect()
 }
 
 /// Makes a plan from the size of the dataset. Returns the reason if the graph is too large.
 pub(super) fn by_size(field: &Field<'_>, question: &Question) -> Result<MeasuringPlan, String> {
     let costed = field.contestants.iter().map(|Contestant { family, settings, .. }| {
         let cost = multiplications(field.dataset, settings).max(LEAST);
-        match settings.model.is_network() {
-            true => Costed { family: *family, fixed: 2.0 * cost, epoch: cost },
-            false => Costed { family: *family, fixed: cost, epoch: 0.0 },
-        }
+        let is_network = settings.model.is_network();
+        let (fixed, epoch) = if is_network { (2.0 * cost, cost) } else { (cost, 0.0) };
+        Costed { family: *family, is_network, fixed, epoch }
     });
-    let too_large = || "the graph is too large to measure without a time; `supergat recommend` measures it".to_owned();
     let costed: Vec<Costed> = costed.collect();
-    let plan = fill(field, question, costed, Vec::new(), &LADDER[BY_SIZE], BUDGET).map_err(|_| too_large())?;
+    let usual = costed.iter().filter(|costed| costed.family != DEEP).map(|costed| costed.epoch);
+    let training = TRAINING * usual.fold(0.0, f64::max);
+    let too_large = || "the graph is too large to measure without a time; `supergat recommend` measures it".to_owned();
+    let budget = Budget { cost: training.clamp(BUDGET[0], BUDGET[1]), threads: 1 };
+    let plan = fill(field, question, costed, Vec::new(), &LADDER[BY_SIZE..], budget).map_err(|_| too_large())?;
     if plan.left_out.iter().all(|left| left.family == DEEP) { Ok(plan) } else { Err(too_large()) }
 }
 
-/// Returns the best plan whose runs cost no more than there is. If there is none, families that cost most are left out.
+/// What the runs of a plan may cost, if one runs on each thread at a time.
+#[derive(Clone, Copy)]
+struct Budget {
+    cost: f64,
+    threads: usize,
+}
+
+/// Returns the cost of runs until the last one ends, if each begins in its turn on the first free thread.
+pub(super) fn together(costs: impl IntoIterator<Item = f64>, threads: usize) -> f64 {
+    let mut ends = vec![0.0_f64; threads.max(1)];
+    for cost in costs {
+        ends.sort_by(f64::total_cmp);
+        ends[0] += cost;
+    }
+    ends.into_iter().fold(0.0, f64::max)
+}
+
+/// Returns the best plan whose runs cost no more than there is. If there is none, families are left out.
 fn fill(
     field: &Field<'_>,
     question: &Question,
     mut costed: Vec<Costed>,
     mut left_out: Vec<LeftOut>,
     ladder: &[[usize; 2]],
-    budget: f64,
+    budget: Budget,
 ) -> Result<MeasuringPlan, String> {
     let most = field.redraws.count();
-    loop {
-        let steps = if costed.len() > FEW { &ladder[..ladder.len().min(USEFUL + 1)] } else { ladder };
-        let cost = |[epochs, redraws]: [usize; 2]| {
-            redraws.min(most) as f64 * costed.iter().map(|costed| costed.of(epochs)).sum::<f64>()
+    let plan = |costed: &[Costed], [epochs, redraws]: [usize; 2], first_epochs: Option<usize>| MeasuringPlan {
+        families: costed.iter().map(|costed| costed.family).collect(),
+        left_out: Vec::new(),
+        epochs,
+        first_epochs,
+        redraws: redraws.min(most),
+        keeps_training: field.redraws.keeps_training,
+        seed: question.seed,
+        seconds: None,
+        end: None,
+    };
+    while !costed.is_empty() {
+        let of_all = |epochs: usize, redraws: usize| {
+            let runs = (0..redraws.min(most)).flat_map(|_| &costed).map(|costed| costed.of(epochs));
+            together(runs, budget.threads)
         };
-        let found = steps.iter().find(|step| cost(**step) <= budget);
-        if let Some(&[epochs, redraws]) = found.filter(|_| !costed.is_empty()) {
-            return Ok(MeasuringPlan {
-                families: costed.iter().map(|costed| costed.family).collect(),
-                left_out,
-                epochs,
-                redraws: redraws.min(most),
-                keeps_training: field.redraws.keeps_training,
-                seed: question.seed,
-                seconds: None,
-                end: None,
-            });
+        let worse = LADDER.len() - USEFUL - 1;
+        let steps = &ladder[..ladder.len() - if costed.len() > FEW { worse } else { 0 }];
+        let step = steps.iter().find(|&&[epochs, redraws]| of_all(epochs, redraws) <= budget.cost);
+        let whole = step.map(|step| plan(&costed, *step, None));
+        let of_longest = |epochs: usize| {
+            let networks = costed.iter().filter(|costed| costed.is_network);
+            let mut costs: Vec<f64> = networks.map(|costed| costed.of(epochs)).collect();
+            costs.sort_by(|a, b| b.total_cmp(a));
+            if costs.len() > KEPT { together(costs[..KEPT].iter().copied(), budget.threads) } else { f64::INFINITY }
+        };
+        let rounds = ROUNDS.iter().find(|[first, epochs]| of_all(*first, 1) + of_longest(*epochs) <= budget.cost);
+        let rounds = rounds.map(|&[first, epochs]| plan(&costed, [epochs, 1], Some(first)));
+        if let Some(found) = whole.or(rounds) {
+            return Ok(MeasuringPlan { left_out, ..found });
         }
-        let longest = (0..costed.len()).max_by(|&a, &b| costed[a].of(100).total_cmp(&costed[b].of(100)));
-        let Some(longest) = longest else { return Err("there was no time for any family".into()) };
-        let family = costed.remove(longest).family;
+        let family = costed.remove(missed_least(&costed, budget.cost)).family;
         left_out.push(LeftOut { family, reason: "there was no time for it".into() });
+    }
+    Err("there was no time for any family".into())
+}
+
+/// Returns the place of the family that is left out first: one that takes much of the cost that there may be, a dispensable
+/// one, or the longest.
+fn missed_least(costed: &[Costed], most: f64) -> usize {
+    let cost = |place: &usize| costed[*place].of(ROUNDS[ROUNDS.len() - 1][0]);
+    let longest = (0..costed.len()).max_by(|a, b| cost(a).total_cmp(&cost(b))).unwrap_or(0);
+    let place_of = |name: &&str| costed.iter().position(|costed| costed.family.name == *name);
+    match DISPENSABLE.iter().find_map(place_of) {
+        Some(place) if cost(&longest) <= TOO_LONG * most => place,
+        _ => longest,
     }
 }
 

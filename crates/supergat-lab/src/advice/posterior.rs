@@ -33,7 +33,7 @@ const MAJORITY: &str = "majority";
 pub struct MeasuredFamily {
     /// Family.
     pub family: Family,
-    /// Settings of its runs, with the epochs of the plan.
+    /// Settings of its runs. Trainings of fewer than 100 epochs have a higher learning rate.
     pub settings: Settings,
     /// Score of each redraw in percent.
     pub scores: Vec<f64>,
@@ -73,10 +73,9 @@ pub(super) fn measured(field: &Field<'_>, plan: MeasuringPlan, scores: Scores) -
     let by_map: Vec<Option<f64>> = scores.families.iter().map(|(contestant, _)| contestant.by_map).collect();
     let effects = effects(&means, &errors, &by_map);
     let chances = chances(&effects);
-    let epochs = plan.epochs;
     let family = |(k, (Contestant { family, settings, .. }, values)): (usize, (Contestant, Vec<f64>))| MeasuredFamily {
         family,
-        settings: if settings.model.is_network() { Settings { max_epochs: epochs, ..settings } } else { settings },
+        settings,
         scores: values,
         mean: means[k],
         error: errors[k],

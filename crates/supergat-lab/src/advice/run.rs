@@ -1,7 +1,7 @@
 //! The runs of a plan: redraw by redraw, all families on each.
 
 use crate::advice::contestants::Contestant;
-use crate::advice::plan::MeasuringPlan;
+use crate::advice::plan::{KEPT, MeasuringPlan, together};
 use crate::advice::{AdviceEvent, Field};
 use crate::benchmark::LeftOut;
 use crate::device::Resources;
@@ -20,15 +20,28 @@ const LATE: f64 = 0.5;
 
 /// Scores in percent, one per redraw.
 pub(super) struct Scores {
+    /// Families with the settings of their runs.
     pub(super) families: Vec<(Contestant, Vec<f64>)>,
     pub(super) majority: Vec<f64>,
     /// Families without a score on every redraw.
     pub(super) failed: Vec<LeftOut>,
 }
 
+/// Most epochs of a second round that fills the time.
+const LONGEST: usize = 100;
+/// Share of the remaining time that a second round fills.
+const FILLED: f64 = 0.9;
+/// Time of a redraw relative to the one before, in which a run may still go on.
+const SLOWER: f64 = 1.25;
+
+/// A finished run: its score in percent, and its seconds.
+type Finished = Result<(f64, f64), String>;
+/// Finished runs, by redraw and place of the family.
+type Found = BTreeMap<(usize, usize), Finished>;
+
 /// Executes the runs of a plan, each on one thread. A redraw begins if there is time for it. If the observer stops, or runs are
-/// much later than planned, only complete redraws count, or only the families that have finished the first. The plan records what
-/// remains.
+/// much later than planned, only complete redraws count, or only the families that have finished the first. If the second of two
+/// rounds does not end, the first counts. The plan records what remains.
 pub(super) fn run(
     field: &Field<'_>,
     plan: &mut MeasuringPlan,
@@ -36,69 +49,44 @@ pub(super) fn run(
     observe: &(impl Fn(AdviceEvent<'_>) -> ControlFlow<()> + Sync),
 ) -> Scores {
     let is_planned = |contestant: &&Contestant| plan.families.contains(&contestant.family);
-    let contestants: Vec<Contestant> = field.contestants.iter().filter(is_planned).copied().collect();
+    let first_epochs = plan.first_epochs.unwrap_or(plan.epochs);
+    let planned: Vec<Contestant> = field.contestants.iter().filter(is_planned).copied().collect();
+    let mut contestants: Vec<Contestant> = planned.iter().map(|one| one.trained_for(first_epochs)).collect();
     let splits: Vec<Dataset> = (0..plan.redraws).map(|redraw| field.redraws.dataset(redraw)).collect();
-    let (families, jobs) = (contestants.len(), splits.len() * contestants.len());
-    let started = Instant::now();
-    let stopped = AtomicBool::new(observe(AdviceEvent::Planned(plan)).is_break());
-    let (next, done) = (Mutex::new(0_usize), AtomicUsize::new(0));
-    let found: Mutex<BTreeMap<usize, Result<f64, String>>> = Mutex::default();
-    // Begins the next job, unless it is the first of a redraw that there is no time for.
-    let begin = || {
-        let mut next = next.lock().unwrap_or_else(PoisonError::into_inner);
-        let (job, done) = (*next, done.load(Ordering::Relaxed));
-        let is_first = job > 0 && job.is_multiple_of(families);
-        let each = started.elapsed().div_f64(done.max(1) as f64) * families as u32;
-        let is_late = is_first && plan.end.is_some_and(|end| Instant::now() + each > end);
-        if is_late {
-            *next = jobs;
-        }
-        if is_late || job >= jobs || stopped.load(Ordering::Relaxed) {
-            return None;
-        }
-        *next += 1;
-        Some(job)
+    let second = if plan.first_epochs.is_some() { KEPT } else { 0 };
+    let clock = Clock {
+        stopped: AtomicBool::new(observe(AdviceEvent::Planned(plan)).is_break()),
+        done: AtomicUsize::new(0),
+        all: splits.len() * contestants.len() + second,
+        end: plan.end,
+        much_later: plan.end.zip(plan.seconds).map(|(end, seconds)| end + Duration::from_secs_f64(LATE * seconds)),
+        observe,
     };
-    let much_later = plan.end.zip(plan.seconds).map(|(end, seconds)| end + Duration::from_secs_f64(LATE * seconds));
-    let flow = |event: AdviceEvent<'_>| {
-        let is_over = much_later.is_some_and(|end| Instant::now() > end);
-        if stopped.load(Ordering::Relaxed) || observe(event).is_break() || is_over {
-            stopped.store(true, Ordering::Relaxed);
-            return ControlFlow::Break(());
+    let mut found = clock.round(&contestants, &splits, plan.seed, threads);
+    if plan.first_epochs.is_some() {
+        let best = best(&contestants, &found);
+        if let Some(end) = plan.end {
+            let seconds: Vec<f64> =
+                best.iter().filter_map(|&place| Some(found.get(&(0, place))?.as_ref().ok()?.1)).collect();
+            let left = FILLED * end.saturating_duration_since(Instant::now()).as_secs_f64();
+            let times = left / together(seconds, threads).max(1e-9);
+            plan.epochs = ((times * first_epochs as f64) as usize).min(LONGEST);
         }
-        ControlFlow::Continue(())
-    };
-    let work = || {
-        while let Some(job) = begin() {
-            let redraw = job / families;
-            // In later redraws, the longest run does not begin last.
-            let place = if redraw == 0 { job % families } else { families - 1 - job % families };
-            let settings = Settings { max_epochs: plan.epochs, ..contestants[place].settings };
-            let seed = plan.seed.saturating_add(redraw as u64);
-            let runs = run_seeds(&splits[redraw], &settings, &[seed], Resources::from(1), |event| match event {
-                Observation::Epoch(..) => flow(AdviceEvent::Epoch),
-                Observation::Done(..) => ControlFlow::Continue(()),
-            });
-            let score = match runs {
-                Ok(runs) if runs.interrupted => return,
-                Ok(runs) => Ok(100.0 * runs.runs[0].outcome.test.metric),
-                Err(error) => Err(error.to_string()),
-            };
-            found.lock().unwrap_or_else(PoisonError::into_inner).insert(redraw * families + place, score);
-            let count = done.fetch_add(1, Ordering::Relaxed) + 1;
-            if flow(AdviceEvent::Run(count, jobs)).is_break() {
-                return;
+        let again: Vec<Contestant> = best.iter().map(|&place| planned[place].trained_for(plan.epochs)).collect();
+        let is_longer = plan.epochs > first_epochs;
+        let more = if is_longer { clock.round(&again, &splits, plan.seed, threads) } else { Found::new() };
+        match more.len() == again.len() && !again.is_empty() {
+            true => {
+                for ((place, contestant), score) in best.into_iter().zip(again).zip(more.into_values()) {
+                    contestants[place] = contestant;
+                    found.insert((0, place), score);
+                }
             }
+            false => (plan.epochs, plan.first_epochs) = (first_epochs, None),
         }
-    };
-    std::thread::scope(|scope| {
-        for _ in 0..threads.clamp(1, jobs.max(1)) {
-            scope.spawn(work);
-        }
-    });
-    let found = found.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let of = |redraw: usize, place: usize| found.get(&(redraw * families + place));
-    let finished: Vec<usize> = (0..families).filter(|&place| of(0, place).is_some()).collect();
+    }
+    let of = |redraw: usize, place: usize| found.get(&(redraw, place));
+    let finished: Vec<usize> = (0..contestants.len()).filter(|&place| of(0, place).is_some()).collect();
     let is_complete = |redraw: &usize| finished.iter().all(|&place| of(*redraw, place).is_some());
     plan.redraws = if finished.is_empty() { 0 } else { (0..splits.len()).take_while(is_complete).count() };
     let mut result = Scores { families: Vec::new(), majority: Vec::new(), failed: Vec::new() };
@@ -108,7 +96,7 @@ pub(super) fn run(
             leave("it has not finished in time".into());
             continue;
         }
-        let scores = (0..plan.redraws).filter_map(|redraw| of(redraw, place).cloned());
+        let scores = (0..plan.redraws).filter_map(|redraw| Some(of(redraw, place)?.clone().map(|(score, _)| score)));
         match scores.collect::<Result<Vec<f64>, String>>() {
             Ok(values) if values.iter().all(|value| value.is_finite()) => result.families.push((*contestant, values)),
             Ok(_) => leave("its training diverged".into()),
@@ -119,6 +107,97 @@ pub(super) fn run(
     let majority = splits.iter().take(plan.redraws).map(|split| majority(split, field));
     result.majority = majority.collect();
     result
+}
+
+/// Returns the places of the best networks of a first round, the best first.
+fn best(contestants: &[Contestant], found: &Found) -> Vec<usize> {
+    let score = |place: usize| match found.get(&(0, place)) {
+        Some(Ok((score, _))) if contestants[place].settings.model.is_network() && score.is_finite() => {
+            Some((place, *score))
+        }
+        _ => None,
+    };
+    let mut scores: Vec<(usize, f64)> = (0..contestants.len()).filter_map(score).collect();
+    scores.sort_by(|a, b| b.1.total_cmp(&a.1));
+    scores.into_iter().take(KEPT).map(|(place, _)| place).collect()
+}
+
+/// What all rounds have in common: their time and their observer.
+struct Clock<'a, O> {
+    stopped: AtomicBool,
+    /// Number of ended runs.
+    done: AtomicUsize,
+    /// Number of all runs.
+    all: usize,
+    /// Time after which no redraw begins.
+    end: Option<Instant>,
+    /// Time at which runs stop.
+    much_later: Option<Instant>,
+    observe: &'a O,
+}
+
+impl<O: Fn(AdviceEvent<'_>) -> ControlFlow<()> + Sync> Clock<'_, O> {
+    fn flow(&self, event: AdviceEvent<'_>) -> ControlFlow<()> {
+        let is_over = self.much_later.is_some_and(|end| Instant::now() > end);
+        if self.stopped.load(Ordering::Relaxed) || (self.observe)(event).is_break() || is_over {
+            self.stopped.store(true, Ordering::Relaxed);
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Runs all families on all splits, split by split.
+    fn round(&self, contestants: &[Contestant], splits: &[Dataset], seed: u64, threads: usize) -> Found {
+        let (families, jobs) = (contestants.len(), splits.len() * contestants.len());
+        let (started, before) = (Instant::now(), self.done.load(Ordering::Relaxed));
+        let (next, found) = (Mutex::new(0_usize), Mutex::new(Found::new()));
+        // Begins the next job, unless it is the first of a redraw that there is no time for.
+        let begin = || {
+            let mut next = next.lock().unwrap_or_else(PoisonError::into_inner);
+            let (job, done) = (*next, self.done.load(Ordering::Relaxed) - before);
+            let is_first = job > 0 && job.is_multiple_of(families);
+            let each = started.elapsed().mul_f64(SLOWER * families as f64 / done.max(1) as f64);
+            let is_late = is_first && self.end.is_some_and(|end| Instant::now() + each > end);
+            if is_late {
+                *next = jobs;
+            }
+            if is_late || job >= jobs || self.stopped.load(Ordering::Relaxed) {
+                return None;
+            }
+            *next += 1;
+            Some(job)
+        };
+        let work = || {
+            while let Some(job) = begin() {
+                let redraw = job / families;
+                // In later redraws, the longest run does not begin last.
+                let place = if redraw == 0 { job % families } else { families - 1 - job % families };
+                let seed = seed.saturating_add(redraw as u64);
+                let (split, settings) = (&splits[redraw], &contestants[place].settings);
+                let began = Instant::now();
+                let runs = run_seeds(split, settings, &[seed], Resources::from(1), |event| match event {
+                    Observation::Epoch(..) => self.flow(AdviceEvent::Epoch),
+                    Observation::Done(..) => ControlFlow::Continue(()),
+                });
+                let score = match runs {
+                    Ok(runs) if runs.interrupted => return,
+                    Ok(runs) => Ok((100.0 * runs.runs[0].outcome.test.metric, began.elapsed().as_secs_f64())),
+                    Err(error) => Err(error.to_string()),
+                };
+                found.lock().unwrap_or_else(PoisonError::into_inner).insert((redraw, place), score);
+                let count = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+                if self.flow(AdviceEvent::Run(count, self.all)).is_break() {
+                    return;
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..threads.clamp(1, jobs.max(1)) {
+                scope.spawn(work);
+            }
+        });
+        found.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Returns the score of predicting the shares of the classes among the training nodes for every node, in percent.

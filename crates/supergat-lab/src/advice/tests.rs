@@ -63,26 +63,73 @@ fn advice_by_size_has_the_same_bits_with_any_number_of_threads() {
     assert!(measured.families.iter().any(|family| family.family.name == "label-propagation"));
 }
 
+fn field(dataset: &Dataset) -> Field<'_> {
+    let map = recommend(dataset, Known::TrainingAndValidation);
+    Field::new(dataset, &Question::default(), map).unwrap().unwrap_or_else(|_| panic!("labels are enough"))
+}
+
+/// Returns the advice of three redraws in which some families have these scores, and the others did not run.
+fn advice_of(scores_of: impl Fn(&str) -> Option<Vec<f64>>) -> Advice {
+    let dataset = dataset(0.9);
+    let field = field(&dataset);
+    let mut plan = plan::by_size(&field, &Question::default()).unwrap();
+    plan.redraws = 3;
+    let found = field.contestants.iter().filter_map(|one| Some((*one, scores_of(one.family.name)?)));
+    let scores = run::Scores { families: found.collect(), majority: vec![33.0; 3], failed: Vec::new() };
+    let measured = posterior::measured(&field, plan, scores);
+    words::of_measurement(field, measured, true)
+}
+
+/// In two rounds, the best networks of the first are trained again for longer.
+#[test]
+fn two_rounds_train_the_best_networks_again() {
+    let dataset = dataset(0.9);
+    let field = field(&dataset);
+    let mut plan = plan::by_size(&field, &Question::default()).unwrap();
+    (plan.first_epochs, plan.epochs, plan.redraws) = (Some(4), 60, 1);
+    let run_with = |threads| {
+        let mut plan = plan.clone();
+        let scores = run::run(&field, &mut plan, threads, &|_| ControlFlow::Continue(()));
+        let of = |(one, values): &(Contestant, Vec<f64>)| (one.settings.max_epochs, one.settings.lr, values.clone());
+        (plan, scores.families.iter().map(of).collect::<Vec<_>>())
+    };
+    let (after, families) = run_with(1);
+    assert_eq!((after, families.clone()), run_with(3));
+    let trained_for = |epochs| families.iter().filter(|(of, ..)| *of == epochs).count();
+    assert_eq!((trained_for(60), trained_for(4)), (plan::KEPT, families.len() - plan::KEPT - 1));
+    // Short trainings have a higher learning rate.
+    assert!(families.iter().all(|(epochs, lr, _)| (*epochs != 4 || *lr == 0.02) && (*epochs != 60 || *lr < 0.02)));
+    // A second round that does not end changes nothing.
+    let stop = |event: AdviceEvent<'_>| match event {
+        AdviceEvent::Run(done, all) if done > all - plan::KEPT => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    };
+    let mut cut = plan.clone();
+    let scores = run::run(&field, &mut cut, 1, &stop);
+    assert_eq!((cut.first_epochs, cut.epochs, scores.families.len()), (None, 4, families.len()));
+    assert!(scores.families.iter().all(|(one, _)| !one.settings.model.is_network() || one.settings.max_epochs == 4));
+}
+
+/// Large graphs are compared in two rounds.
+#[test]
+fn plans_of_large_graphs_have_two_rounds() {
+    let large = supergat_data::load("random-partition:classes=3,nodes=6000,degree=10,homophily=0.8").unwrap();
+    let plan = plan::by_size(&field(&large), &Question::default()).unwrap();
+    let names: Vec<&str> = plan.families.iter().map(|family| family.name).collect();
+    assert!(plan.first_epochs.is_some_and(|first| first < plan.epochs) && plan.redraws == 1, "{plan:?}");
+    assert!(["mlp", "gcn", "sage", "supergat-mx"].iter().all(|name| names.contains(name)), "{names:?}");
+}
+
 /// A family that cannot be chosen does not change the order of the others, however good it is.
 #[test]
 fn networks_are_chosen_among_networks() {
-    let dataset = dataset(0.9);
-    let question = Question::default();
-    let map = recommend(&dataset, Known::TrainingAndValidation);
-    let field = Field::new(&dataset, &question, map).unwrap().unwrap_or_else(|_| panic!("labels are enough"));
-    let mut plan = plan::by_size(&field, &question).unwrap();
-    plan.redraws = 3;
-    let scores_of = |name: &str| match name {
+    let advice = advice_of(|name| match name {
         "label-propagation" => Some(vec![95.0, 95.3, 94.9]),
         "gcn" => Some(vec![80.0, 80.4, 79.8]),
         // The larger error makes it more likely than gcn to be better than label propagation.
         "mlp" => Some(vec![79.0, 84.0, 74.0]),
         _ => None,
-    };
-    let found = field.contestants.iter().filter_map(|one| Some((*one, scores_of(one.family.name)?)));
-    let scores = run::Scores { families: found.collect(), majority: vec![33.0; 3], failed: Vec::new() };
-    let measured = posterior::measured(&field, plan, scores);
-    let advice = words::of_measurement(field, measured, true);
+    });
     assert_eq!(advice.recommendation.to_string(), "gcn", "{}", advice.answer);
     assert!(advice.answer.contains("of the 2 compared networks") && !advice.answer.contains("about as likely"));
     assert!(advice.confidence.is_some_and(|chance| chance > 0.5), "{:?}", advice.confidence);
@@ -92,21 +139,11 @@ fn networks_are_chosen_among_networks() {
 /// A deep network is recommended with its settings.
 #[test]
 fn deep_networks_are_recommended_with_their_settings() {
-    let dataset = dataset(0.9);
-    let question = Question::default();
-    let map = recommend(&dataset, Known::TrainingAndValidation);
-    let field = Field::new(&dataset, &question, map).unwrap().unwrap_or_else(|_| panic!("labels are enough"));
-    let mut plan = plan::by_size(&field, &question).unwrap();
-    plan.redraws = 3;
-    let scores_of = |name: &str| match name {
+    let advice = advice_of(|name| match name {
         "sage" => Some(vec![80.0, 80.4, 79.8]),
         "sage-deep" => Some(vec![90.0, 90.4, 89.8]),
         _ => None,
-    };
-    let found = field.contestants.iter().filter_map(|one| Some((*one, scores_of(one.family.name)?)));
-    let scores = run::Scores { families: found.collect(), majority: vec![33.0; 3], failed: Vec::new() };
-    let measured = posterior::measured(&field, plan, scores);
-    let advice = words::of_measurement(field, measured, true);
+    });
     assert!(advice.answer.starts_with("Use sage-root with 8 layers and batch norm: with "), "{}", advice.answer);
     let settings = advice.settings.unwrap();
     assert_eq!((settings.model, settings.layers), (advice.recommendation, 8));

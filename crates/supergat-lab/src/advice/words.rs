@@ -1,5 +1,6 @@
 //! The answer as sentences, which claim no more than was compared.
 
+use crate::advice::plan::KEPT;
 use crate::advice::posterior::{Gain, MeasuredFamily, chances};
 use crate::advice::{Advice, Field, Measured, NAMED, OPEN};
 use crate::benchmark::LeftOut;
@@ -167,14 +168,18 @@ fn limits(field: &Field<'_>, measured: &Measured) -> Vec<String> {
             "{train} labelled nodes were trained on, {select} selected the epoch and {score} were scored, redrawn {redraws}"
         ),
     };
-    let mut notes = vec![format!(
-        "Every family ran with its default settings, networks for {} epochs: {nodes}. No test node was used.",
-        plan.epochs
-    )];
+    let networks = match plan.first_epochs {
+        Some(first) => format!("networks for {first} epochs and the best {KEPT} again for {}", plan.epochs),
+        None => format!("networks for {} epochs", plan.epochs),
+    };
+    let mut notes =
+        vec![format!("Every family ran with its default settings, {networks}: {nodes}. No test node was used.")];
     let more = if plan.seconds.is_some() { "; give more --seconds" } else { "" };
-    if plan.epochs < FEW_EPOCHS {
-        notes
-            .push(format!("{} epochs are few: other families may be better after longer training{more}.", plan.epochs));
+    let fewest = plan.first_epochs.unwrap_or(plan.epochs);
+    if fewest < FEW_EPOCHS {
+        notes.push(format!(
+            "{fewest} epochs are few, also with a higher learning rate: other families may be better after longer training{more}."
+        ));
     }
     if plan.redraws < FEW_REDRAWS {
         let redraws =

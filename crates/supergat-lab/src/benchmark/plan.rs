@@ -49,7 +49,9 @@ const MEASURED: f64 = 0.2;
 /// Share of the time that a plan may fill.
 const FILLED: f64 = 0.8;
 /// Share of the time of all threads that parallel runs use.
-const PARALLEL: f64 = 0.85;
+const PARALLEL: f64 = 0.75;
+/// Fewest splits of the final runs.
+const FEWEST: usize = 3;
 /// Most rungs of a search.
 const RUNGS: usize = 3;
 
@@ -162,8 +164,10 @@ pub struct Plan {
     pub left_out: Vec<LeftOut>,
     /// Rungs of the search of every family.
     pub rungs: Vec<RungPlan>,
-    /// Splits of the final runs. The search uses the first.
+    /// Splits of the final runs, as far as there is time. The search uses the first.
     pub splits: Vec<SplitPlan>,
+    /// Seconds of all threads together for the final runs. They decide the number of splits when the search has ended.
+    pub final_seconds: f64,
     /// What the splits are.
     pub splits_are: String,
     /// Notes on the choices.
@@ -172,7 +176,7 @@ pub struct Plan {
     pub search_share: f64,
     /// End of the search, if it was late.
     pub search_cut: Option<SearchCut>,
-    /// Number of splits that count, if the benchmark was late.
+    /// Number of splits that count; `None` before the final runs.
     pub splits_kept: Option<usize>,
 }
 
@@ -232,16 +236,23 @@ impl Plan {
         TrialContext { dataset, metric: *choice, seed: *seed, class_weights: *class_weights }
     }
 
-    /// Sets rungs and splits to those of the ladder; returns the estimated seconds of all runs.
+    /// Returns the number of splits that there is time for, if every family runs with one of its trials.
+    pub(super) fn splits_for(&self, selected: &[(Family, usize)]) -> usize {
+        let epochs = self.rungs.last().map_or(1, |rung| rung.epochs);
+        let seconds = |&(family, number): &(Family, usize)| {
+            let cost = self.families.iter().find(|of| of.family == family)?.cost;
+            let [trial, usual] = [number, number % 2].map(|number| self.trial(family, number, epochs));
+            Some(cost.of(number, relative_size(&trial?, &usual?), epochs))
+        };
+        let each: f64 = selected.iter().filter_map(seconds).sum();
+        let splits = self.splits.len();
+        ((self.final_seconds / each.max(1e-9)) as usize).clamp(FEWEST.min(splits), splits)
+    }
+
+    /// Sets the rungs to those of the ladder; returns the estimated seconds of the search and of the final runs.
     ///
     /// `sizes` are the relative sizes of the networks of all trials, by family.
-    fn set(
-        &mut self,
-        [trials, epochs, most_splits]: [usize; 3],
-        all: &[SplitPlan],
-        sizes: &HashMap<&'static str, Vec<f64>>,
-        workers: f64,
-    ) -> f64 {
+    fn set(&mut self, [trials, epochs, splits]: [usize; 3], sizes: &HashMap<&'static str, Vec<f64>>) -> [f64; 2] {
         let mut rungs = vec![trials];
         while rungs.len() < RUNGS && rungs[rungs.len() - 1] > 1 {
             rungs.push(rungs[rungs.len() - 1] / 2);
@@ -249,7 +260,6 @@ impl Plan {
         let last = rungs.len() - 1;
         let rung = |(k, trials): (usize, usize)| RungPlan { trials, epochs: (epochs >> (last - k)).max(1) };
         self.rungs = rungs.into_iter().enumerate().map(rung).collect();
-        self.splits = all[..most_splits.min(all.len())].to_vec();
         let (mut search, mut finals) = (0.0, 0.0);
         for FamilyPlan { family, cost } in &self.families {
             let sizes = sizes.get(family.name).map_or(&[][..], Vec::as_slice);
@@ -259,10 +269,10 @@ impl Plan {
                 seconds.sum::<f64>() / trials as f64
             };
             search += self.rungs.iter().map(|rung| rung.trials as f64 * mean(rung.epochs)).sum::<f64>();
-            finals += self.splits.len() as f64 * mean(epochs);
+            finals += splits.min(self.splits.len()) as f64 * mean(epochs);
         }
         self.search_share = search / (search + finals).max(1e-9);
-        (search + finals) / workers
+        [search, finals]
     }
 }
 
@@ -285,8 +295,9 @@ pub fn plan(dataset: &Dataset, request: &Request, resources: Resources, limit: L
         families: Vec::new(),
         left_out: Vec::new(),
         rungs: Vec::new(),
-        splits: Vec::new(),
+        splits: all[..all.len().min(MOST)].to_vec(),
         splits_are,
+        final_seconds: 0.0,
         notes,
         search_share: 0.0,
         search_cut: None,
@@ -311,8 +322,7 @@ pub fn plan(dataset: &Dataset, request: &Request, resources: Resources, limit: L
         true => (PARALLEL * resources.threads as f64).max(1.0),
         false => 1.0,
     };
-    let time = ((FILLED - limit.used()) * limit.time.as_secs_f64()).max(0.0);
-    let all = &all[..all.len().min(MOST)];
+    let time = ((FILLED - limit.used()) * limit.time.as_secs_f64()).max(0.0) * workers;
     let mut sizes: HashMap<&'static str, Vec<f64>> = HashMap::new();
     for FamilyPlan { family, .. } in &plan.families {
         let trial = |number| plan.trial(*family, number, 1);
@@ -322,7 +332,14 @@ pub fn plan(dataset: &Dataset, request: &Request, resources: Resources, limit: L
     loop {
         let few = plan.families.len() <= FEW;
         let steps = if few { &LADDER[..] } else { &LADDER[..=USEFUL] };
-        if steps.iter().any(|&step| plan.set(step, all, &sizes, workers) <= time) || plan.families.len() <= 1 {
+        for &step in steps {
+            let [search, finals] = plan.set(step, &sizes);
+            plan.final_seconds = (time - search).max(0.0);
+            if search + finals <= time {
+                return Ok(plan);
+            }
+        }
+        if plan.families.len() <= 1 {
             return Ok(plan);
         }
         // The family that takes most time.

@@ -2,7 +2,7 @@
 
 use crate::benchmark::BenchmarkError;
 use crate::benchmark::families::{Family, Trial};
-use crate::benchmark::plan::{LeftOut, Limit, Plan, SearchCut};
+use crate::benchmark::plan::{FamilyPlan, LeftOut, Limit, Plan, SearchCut};
 use crate::benchmark::splits::SplitPlan;
 use crate::device::{DeviceChoice, DeviceKind, Resources};
 use crate::sweep::{
@@ -16,8 +16,8 @@ use supergat_data::{Dataset, SplitChoice};
 /// Time of the search beyond its planned share, as a share of all time.
 const SEARCH_SLACK: f64 = 0.1;
 /// Share of the time after which a split is not begun, and one after which runs are stopped.
-const LAST_START: f64 = 1.0;
-const END: f64 = 1.05;
+const LAST_START: f64 = 0.97;
+const END: f64 = 0.98;
 
 /// Event of a benchmark, as reported to its observer.
 #[derive(Debug)]
@@ -147,6 +147,12 @@ where
     /// Runs the selected settings split by split; `false` if it was interrupted.
     fn finals(&mut self, plan: &mut Plan) -> Result<bool, BenchmarkError> {
         let kind = self.resources.kind();
+        if plan.splits_kept.is_none() {
+            let number = |of: &FamilyPlan| Some((of.family, selected_number(plan, of.family, self.results, kind)?));
+            let selected: Vec<(Family, usize)> = plan.families.iter().filter_map(number).collect();
+            plan.splits_kept = Some(plan.splits_for(&selected));
+            (self.save)(plan)?;
+        }
         let begun = self.limit.map_or(0.0, |limit| limit.used());
         let mut new_splits = 0;
         let splits = plan.final_splits().to_vec();
@@ -331,6 +337,11 @@ fn scored(
 
 /// Returns the trial that the search of a family has selected, with the epochs of the last rung; `None` if no trial succeeded.
 pub(super) fn selected(plan: &Plan, family: Family, results: &ResultsFile, kind: DeviceKind) -> Option<Trial> {
+    plan.trial(family, selected_number(plan, family, results, kind)?, plan.rungs.last()?.epochs)
+}
+
+/// Returns the number of the selected trial.
+fn selected_number(plan: &Plan, family: Family, results: &ResultsFile, kind: DeviceKind) -> Option<usize> {
     let last = plan.search_cut.as_ref().map_or(plan.rungs.len() - 1, |cut| cut.rung);
     for rung in (0..=last).rev() {
         let numbers = candidates(plan, family, rung, results, kind);
@@ -338,8 +349,7 @@ pub(super) fn selected(plan: &Plan, family: Family, results: &ResultsFile, kind:
             continue;
         }
         let (number, score) = scored(plan, family, rung, &numbers, results, kind).into_iter().next()?;
-        let epochs = plan.rungs.last()?.epochs;
-        return plan.trial(family, number, epochs).filter(|_| score > f64::NEG_INFINITY);
+        return Some(number).filter(|_| score > f64::NEG_INFINITY);
     }
     None
 }

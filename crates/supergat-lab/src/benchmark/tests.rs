@@ -89,7 +89,7 @@ fn result_depends_on_plan_and_seed_only() {
     let (_folder, mut at_once) = results();
     let before = plan.clone();
     let outcome = execute(&dataset, &mut plan, &mut at_once, 2, None);
-    assert!(!outcome.interrupted && outcome.ran > 20 && plan == before);
+    assert!(!outcome.interrupted && outcome.ran > 20 && plan == Plan { splits_kept: Some(3), ..before });
     let expected = Benchmark::new(&plan, &at_once);
     assert_eq!((expected.families.len(), expected.splits, expected.comparisons.len()), (4, 3, 3));
     assert!(
@@ -168,6 +168,22 @@ fn plans_fit_the_time_and_the_dataset() {
     for wrong in ["{}", "", "[1]"] {
         assert!(Plan::from_json(wrong).is_err());
     }
+}
+
+/// Long trials leave time for fewer splits, and the clock does not matter.
+#[test]
+fn selected_trials_decide_the_number_of_splits() {
+    let dataset = dataset();
+    let mut plan = plan(&dataset, &request(&["mlp", "gcn"]), 1.into(), Limit::minutes(10.0)).unwrap();
+    let cost = cost::Cost { fixed: 0.0, epoch: [0.01, 0.02] };
+    plan.families.iter_mut().for_each(|of| of.cost = cost);
+    plan.rungs = vec![RungPlan { trials: 4, epochs: 100 }];
+    plan.final_seconds = 24.0;
+    let splits =
+        |number: usize| plan.splits_for(&[plan.families[0].family, plan.families[1].family].map(|of| (of, number)));
+    // Two layers take 1 s, blocks 2 s, and eight blocks four times as long as two.
+    assert_eq!([0, 1, 3].map(splits), [10, 6, 3]);
+    assert_eq!(plan.splits_for(&[]), 10);
 }
 
 #[test]

@@ -210,7 +210,7 @@ fn summary(plan: &Plan) -> String {
     let rungs: Vec<String> =
         plan.rungs.iter().map(|rung| format!("{} x {} epochs", rung.trials, rung.epochs)).collect();
     format!(
-        "plan: {}, each with {} on validation nodes, then {} ({})",
+        "plan: {}, each with {} on validation nodes, then up to {} ({})",
         output::count(plan.families.len(), "model"),
         rungs.join(", "),
         output::count(plan.final_splits().len(), "split"),

@@ -24,12 +24,11 @@ impl AdviceProgress {
             AdviceEvent::Epoch => return,
             AdviceEvent::Timing(family) => format!("measuring the time of {}", family.name),
             AdviceEvent::Planned(plan) => {
-                let text = format!(
-                    "comparing {} families: {} epochs, up to {}",
-                    plan.families.len(),
-                    plan.epochs,
-                    output::count(plan.redraws, "redraw"),
-                );
+                let epochs = match plan.first_epochs {
+                    Some(first) => format!("{first} epochs, then more of the best"),
+                    None => format!("{} epochs, up to {}", plan.epochs, output::count(plan.redraws, "redraw")),
+                };
+                let text = format!("comparing {} families: {epochs}", plan.families.len());
                 return self.status.line(&text);
             }
             AdviceEvent::Run(done, all) => {
