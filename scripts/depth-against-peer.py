@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Print the table "Against PyTorch Geometric" of docs/depth-study.md from the runs of `supergat study depth`.
 
-  python3 scripts/depth-against-peer.py [docs/studies/depth.jsonl]
+  python3 scripts/depth-against-peer.py [docs/studies/depth.jsonl] [docs/studies/depth-long.jsonl]
 
 For every dataset, the self-supervised cell (model and depth) with the highest mean validation metric over its final runs
-is selected. Its mean test metric is compared with that of a deep GAT in PyTorch Geometric. Needs only the standard
-library.
+is selected, among the cells of the study and networks that were trained for longer. Its mean test metric is compared
+with that of a deep GAT in PyTorch Geometric. Needs only the standard library.
 """
 import argparse
 import collections
@@ -14,7 +14,7 @@ import math
 import pathlib
 import statistics
 
-RUNS = pathlib.Path(__file__).resolve().parent.parent / "docs" / "studies" / "depth.jsonl"
+STUDIES = pathlib.Path(__file__).resolve().parent.parent / "docs" / "studies"
 MODELS = ["supergat-sd", "supergat-mx", "supergat-v2"]
 TRIALS, SPLITS = "12", 10
 # Deep GAT of PyTorch Geometric, tuned by hand. Name: test metric in per cent, number of its splits.
@@ -30,8 +30,12 @@ PEER = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("runs", nargs="?", type=pathlib.Path, default=RUNS, help="results file [docs/studies/depth.jsonl]")
-    cells = final_runs(parser.parse_args().runs)
+    parser.add_argument("runs", nargs="?", type=pathlib.Path, default=STUDIES / "depth.jsonl",
+                        help="results of the study [docs/studies/depth.jsonl]")
+    parser.add_argument("long", nargs="?", type=pathlib.Path, default=STUDIES / "depth-long.jsonl",
+                        help="results of longer trainings [docs/studies/depth-long.jsonl]")
+    args = parser.parse_args()
+    cells = final_runs(args.runs) | long_runs(args.long)
     rows = [compare(name, cells) for name in PEER]
     for row, alone, both in zip(rows, holm([row["p"] for row in rows]), holm([row["p_both"] for row in rows])):
         row["p (Holm)"], row["p (Holm), peer's error included"] = chance(alone), chance(both)
@@ -57,6 +61,16 @@ def final_runs(path: pathlib.Path) -> dict:
         # A repeated run has the same result.
         if cells[run["dataset"], task[1], run["model"]].setdefault(run["split"], scores) != scores:
             raise SystemExit(f"{path}: two results for {run['dataset']}, {task[1]}, {run['model']}, split {run['split']}")
+    return {cell: list(splits.values()) for cell, splits in cells.items() if len(splits) == SPLITS}
+
+
+def long_runs(path: pathlib.Path) -> dict:
+    """Returns (validation, test) in per cent of every split, for every complete self-supervised network."""
+    cells = collections.defaultdict(dict)
+    for line in path.read_text(encoding="utf-8").splitlines():
+        run = json.loads(line)
+        if run["model"].startswith("supergat"):
+            cells[run["dataset"], "long", run["name"]][run["split"]] = run["validation"], run["test"]
     return {cell: list(splits.values()) for cell, splits in cells.items() if len(splits) == SPLITS}
 
 
