@@ -44,8 +44,7 @@ pub fn panels(title: &str, columns: usize, plots: &[Plot]) -> String {
     arranged(title, columns, plots, false)
 }
 
-/// Draws plots as [`panels`] does, but with a single legend above all of them if they have the same series in
-/// the same order (see [`Plot::series`]).
+/// Draws plots as [`panels`] does, but with one legend above all of them if their series have the same names.
 pub fn panels_with_shared_legend(title: &str, columns: usize, plots: &[Plot]) -> String {
     arranged(title, columns, plots, plots.windows(2).all(|pair| pair[0].names == pair[1].names))
 }

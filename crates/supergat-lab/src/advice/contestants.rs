@@ -29,7 +29,7 @@ pub(super) struct Contestant {
 }
 
 /// Epochs below which a training has a higher learning rate.
-const SHORT: usize = 100;
+pub(super) const SHORT: usize = 100;
 /// Highest learning rate of short trainings.
 const HIGHEST: f64 = 0.02;
 
@@ -42,7 +42,7 @@ impl Contestant {
     pub(super) fn trained_for(mut self, epochs: usize) -> Self {
         let settings = &mut self.settings;
         if settings.model.is_network() {
-            let faster = settings.lr * (SHORT as f64 / epochs.max(1) as f64).max(1.0);
+            let faster = settings.lr * SHORT as f64 / epochs.max(1) as f64;
             (settings.max_epochs, settings.lr) = (epochs, faster.min(HIGHEST).max(settings.lr));
         }
         self

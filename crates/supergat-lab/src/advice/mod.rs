@@ -2,8 +2,9 @@
 //! knowledge.
 //!
 //! Let `x(f, k)` be the score of family f on redraw k of the labelled nodes: its default settings are trained on the
-//! training part, the epoch is selected on a second part, and a third part, which nothing has seen, is scored. No part
-//! contains test nodes. With J redraws and the mean `x(f)`:
+//! training part, the epoch is selected on a second part, and a third part is scored. No part contains test nodes. On
+//! large graphs there is one redraw with two rounds: all networks are trained for a few epochs, and those with the best
+//! scores again for longer, which gives their scores. With J redraws and the mean `x(f)`:
 //!
 //! ```text
 //! error(f)^2  = max(s(f)^2 (1/J + n/(m - n)), p (1 - p) / 2d)      s(f)^2: F / (F - 1) times the variance of
@@ -63,6 +64,8 @@ use std::ops::ControlFlow;
 use supergat_core::ModelKind;
 use supergat_data::Dataset;
 
+/// Version of the comparison. Stored answers of other versions do not count.
+pub(crate) const METHOD: u32 = 2;
 /// Chance below which the choice between the compared families is open.
 const OPEN: f64 = 0.5;
 /// Chance from which on another family is named as an alternative.

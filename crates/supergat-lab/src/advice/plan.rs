@@ -18,24 +18,22 @@ use supergat_data::Dataset;
 /// misjudged, so redraws are given up before epochs.
 const LADDER: [[usize; 2]; 11] =
     [[200, 4], [200, 3], [150, 3], [100, 3], [100, 2], [100, 1], [60, 1], [40, 1], [25, 1], [15, 1], [5, 1]];
-/// Position of the last plan of the ladder that is better than two rounds.
+/// Position of the last plan of the ladder that is better than two rounds. Worse ones are for few networks.
 const USEFUL: usize = 5;
 /// Possible plans of two rounds for large graphs, the best first: epochs of all networks, and epochs of the best that there
 /// must be time for.
 const ROUNDS: [[usize; 2]; 3] = [[30, 100], [20, 60], [15, 30]];
 /// Number of networks that go on to the second round.
 pub(super) const KEPT: usize = 4;
-/// Number of families that a worse plan of the ladder than [`USEFUL`] is made for.
-const FEW: usize = 4;
 /// Position of the best plan that is made from the size of a graph.
 const BY_SIZE: usize = 3;
 /// Families that are left out first if there is no time for all, from the one that is missed least.
 const DISPENSABLE: [&str; 5] = ["sage-deep", "mlp-correct-and-smooth", "supergat-mx", "supergat-sd", "gat-go"];
-/// Share of the time from which on a family is too long to be compared with others.
+/// A family whose first round takes more than this share of the time is left out first.
 const TOO_LONG: f64 = 0.4;
 /// Share of the time that measurements of costs may take; families that are not measured then are left out.
 const TIMED: f64 = 0.3;
-/// Share of the time that the redraws of a plan may fill; the rest is for more redraws.
+/// Share of the time that a plan may fill.
 const FILLED: f64 = 0.9;
 /// Trees of the two fits from which the time of all trees is estimated.
 const TREES: [usize; 2] = [1, 6];
@@ -217,17 +215,19 @@ fn fill(
             let runs = (0..redraws.min(most)).flat_map(|_| &costed).map(|costed| costed.of(epochs));
             together(runs, budget.threads)
         };
-        let worse = LADDER.len() - USEFUL - 1;
-        let steps = &ladder[..ladder.len() - if costed.len() > FEW { worse } else { 0 }];
+        let has_rounds = costed.iter().filter(|costed| costed.is_network).count() > KEPT;
+        let worse = if has_rounds { LADDER.len() - USEFUL - 1 } else { 0 };
+        let steps = &ladder[..ladder.len() - worse];
         let step = steps.iter().find(|&&[epochs, redraws]| of_all(epochs, redraws) <= budget.cost);
         let whole = step.map(|step| plan(&costed, *step, None));
         let of_longest = |epochs: usize| {
             let networks = costed.iter().filter(|costed| costed.is_network);
             let mut costs: Vec<f64> = networks.map(|costed| costed.of(epochs)).collect();
             costs.sort_by(|a, b| b.total_cmp(a));
-            if costs.len() > KEPT { together(costs[..KEPT].iter().copied(), budget.threads) } else { f64::INFINITY }
+            together(costs.into_iter().take(KEPT), budget.threads)
         };
-        let rounds = ROUNDS.iter().find(|[first, epochs]| of_all(*first, 1) + of_longest(*epochs) <= budget.cost);
+        let fits = |[first, epochs]: &&[usize; 2]| of_all(*first, 1) + of_longest(*epochs) <= budget.cost;
+        let rounds = ROUNDS.iter().filter(|_| has_rounds).find(fits);
         let rounds = rounds.map(|&[first, epochs]| plan(&costed, [epochs, 1], Some(first)));
         if let Some(found) = whole.or(rounds) {
             return Ok(MeasuringPlan { left_out, ..found });

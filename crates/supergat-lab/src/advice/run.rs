@@ -1,4 +1,4 @@
-//! The runs of a plan: redraw by redraw, all families on each.
+//! The runs of a plan: redraw by redraw, all families on each; or two rounds on one redraw.
 
 use crate::advice::contestants::Contestant;
 use crate::advice::plan::{KEPT, MeasuringPlan, together};
@@ -30,8 +30,10 @@ pub(super) struct Scores {
 /// Most epochs of a second round that fills the time.
 const LONGEST: usize = 100;
 /// Share of the remaining time that a second round fills.
-const FILLED: f64 = 0.9;
-/// Time of a redraw relative to the one before, in which a run may still go on.
+const SECOND: f64 = 0.9;
+/// A second round has at least this many times the epochs of the first.
+const LONGER: f64 = 1.5;
+/// A redraw may take this many times as long as those before it.
 const SLOWER: f64 = 1.25;
 
 /// A finished run: its score in percent, and its seconds.
@@ -54,7 +56,7 @@ pub(super) fn run(
     let mut contestants: Vec<Contestant> = planned.iter().map(|one| one.trained_for(first_epochs)).collect();
     let splits: Vec<Dataset> = (0..plan.redraws).map(|redraw| field.redraws.dataset(redraw)).collect();
     let second = if plan.first_epochs.is_some() { KEPT } else { 0 };
-    let clock = Clock {
+    let course = Course {
         stopped: AtomicBool::new(observe(AdviceEvent::Planned(plan)).is_break()),
         done: AtomicUsize::new(0),
         all: splits.len() * contestants.len() + second,
@@ -62,24 +64,27 @@ pub(super) fn run(
         much_later: plan.end.zip(plan.seconds).map(|(end, seconds)| end + Duration::from_secs_f64(LATE * seconds)),
         observe,
     };
-    let mut found = clock.round(&contestants, &splits, plan.seed, threads);
+    let mut found = course.round(&contestants, &splits, plan.seed, threads);
     if plan.first_epochs.is_some() {
-        let best = best(&contestants, &found);
+        let best = best_networks(&contestants, &found);
         if let Some(end) = plan.end {
             let seconds: Vec<f64> =
                 best.iter().filter_map(|&place| Some(found.get(&(0, place))?.as_ref().ok()?.1)).collect();
-            let left = FILLED * end.saturating_duration_since(Instant::now()).as_secs_f64();
+            let left = SECOND * end.saturating_duration_since(Instant::now()).as_secs_f64();
             let times = left / together(seconds, threads).max(1e-9);
             plan.epochs = ((times * first_epochs as f64) as usize).min(LONGEST);
         }
         let again: Vec<Contestant> = best.iter().map(|&place| planned[place].trained_for(plan.epochs)).collect();
-        let is_longer = plan.epochs > first_epochs;
-        let more = if is_longer { clock.round(&again, &splits, plan.seed, threads) } else { Found::new() };
+        let is_longer = plan.epochs as f64 >= LONGER * first_epochs as f64;
+        let more = if is_longer { course.round(&again, &splits, plan.seed, threads) } else { Found::new() };
         match more.len() == again.len() && !again.is_empty() {
             true => {
-                for ((place, contestant), score) in best.into_iter().zip(again).zip(more.into_values()) {
-                    contestants[place] = contestant;
-                    found.insert((0, place), score);
+                // A training that failed or diverged leaves the score of the first round.
+                for ((place, contestant), run) in best.into_iter().zip(again).zip(more.into_values()) {
+                    if matches!(run, Ok((score, _)) if score.is_finite()) {
+                        contestants[place] = contestant;
+                        found.insert((0, place), run);
+                    }
                 }
             }
             false => (plan.epochs, plan.first_epochs) = (first_epochs, None),
@@ -110,7 +115,7 @@ pub(super) fn run(
 }
 
 /// Returns the places of the best networks of a first round, the best first.
-fn best(contestants: &[Contestant], found: &Found) -> Vec<usize> {
+fn best_networks(contestants: &[Contestant], found: &Found) -> Vec<usize> {
     let score = |place: usize| match found.get(&(0, place)) {
         Some(Ok((score, _))) if contestants[place].settings.model.is_network() && score.is_finite() => {
             Some((place, *score))
@@ -123,11 +128,11 @@ fn best(contestants: &[Contestant], found: &Found) -> Vec<usize> {
 }
 
 /// What all rounds have in common: their time and their observer.
-struct Clock<'a, O> {
+struct Course<'a, O> {
     stopped: AtomicBool,
     /// Number of ended runs.
     done: AtomicUsize,
-    /// Number of all runs.
+    /// Number of all runs, at most.
     all: usize,
     /// Time after which no redraw begins.
     end: Option<Instant>,
@@ -136,7 +141,7 @@ struct Clock<'a, O> {
     observe: &'a O,
 }
 
-impl<O: Fn(AdviceEvent<'_>) -> ControlFlow<()> + Sync> Clock<'_, O> {
+impl<O: Fn(AdviceEvent<'_>) -> ControlFlow<()> + Sync> Course<'_, O> {
     fn flow(&self, event: AdviceEvent<'_>) -> ControlFlow<()> {
         let is_over = self.much_later.is_some_and(|end| Instant::now() > end);
         if self.stopped.load(Ordering::Relaxed) || (self.observe)(event).is_break() || is_over {

@@ -1,5 +1,6 @@
 //! The answer as sentences, which claim no more than was compared.
 
+use crate::advice::contestants::SHORT;
 use crate::advice::plan::KEPT;
 use crate::advice::posterior::{Gain, MeasuredFamily, chances};
 use crate::advice::{Advice, Field, Measured, NAMED, OPEN};
@@ -172,14 +173,13 @@ fn limits(field: &Field<'_>, measured: &Measured) -> Vec<String> {
         Some(first) => format!("networks for {first} epochs and the best {KEPT} again for {}", plan.epochs),
         None => format!("networks for {} epochs", plan.epochs),
     };
+    let fewest = plan.first_epochs.unwrap_or(plan.epochs);
+    let networks = if fewest < SHORT { format!("{networks} with a higher learning rate") } else { networks };
     let mut notes =
         vec![format!("Every family ran with its default settings, {networks}: {nodes}. No test node was used.")];
     let more = if plan.seconds.is_some() { "; give more --seconds" } else { "" };
-    let fewest = plan.first_epochs.unwrap_or(plan.epochs);
     if fewest < FEW_EPOCHS {
-        notes.push(format!(
-            "{fewest} epochs are few, also with a higher learning rate: other families may be better after longer training{more}."
-        ));
+        notes.push(format!("{fewest} epochs are few: other families may be better after longer training{more}."));
     }
     if plan.redraws < FEW_REDRAWS {
         let redraws =

@@ -15,7 +15,7 @@ use supergat_core::ModelKind;
 use supergat_data::Dataset;
 
 /// Version of plan files.
-const SCHEMA: u32 = 1;
+const SCHEMA: u32 = 2;
 
 /// Possible plans, the best first: trials per family, epochs of the last rung, splits.
 const LADDER: [[usize; 3]; 20] = [
@@ -36,9 +36,9 @@ const LADDER: [[usize; 3]; 20] = [
     [4, 100, 3],
     [2, 60, 3],
     [2, 30, 3],
-    [1, 30, 2],
-    [1, 10, 2],
-    [1, 3, 2],
+    [1, 30, 3],
+    [1, 10, 3],
+    [1, 3, 3],
 ];
 /// Position of the last plan that is better for all families than a better plan for some.
 const USEFUL: usize = 14;
@@ -183,13 +183,17 @@ pub struct Plan {
 impl Plan {
     /// Reads a plan.
     pub fn from_json(text: &str) -> Result<Self, String> {
-        let plan: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        let is_valid = plan.schema == SCHEMA
-            && plan.rungs.iter().all(|rung| rung.trials > 0 && rung.epochs > 0)
+        let other = || "not a plan of this version".to_owned();
+        let value: serde_json::Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        if value["schema"] != SCHEMA {
+            return Err(other());
+        }
+        let plan: Self = serde_json::from_value(value).map_err(|error| error.to_string())?;
+        let is_valid = plan.rungs.iter().all(|rung| rung.trials > 0 && rung.epochs > 0)
             && !plan.rungs.is_empty()
             && plan.rungs.is_sorted_by(|a, b| a.trials >= b.trials)
             && !plan.splits.is_empty();
-        if is_valid { Ok(plan) } else { Err("not a plan of this version".into()) }
+        if is_valid { Ok(plan) } else { Err(other()) }
     }
 
     /// Returns the plan as text.

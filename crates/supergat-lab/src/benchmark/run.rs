@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use supergat_data::{Dataset, SplitChoice};
 
-/// Time of the search beyond its planned share, as a share of all time.
+/// Share of the planned time of the final runs that the search may use in addition to its own.
 const SEARCH_SLACK: f64 = 0.1;
 /// Share of the time after which a split is not begun, and one after which runs are stopped.
 const LAST_START: f64 = 0.97;
@@ -60,7 +60,7 @@ enum Ended {
 }
 
 /// Runs what is missing of a plan. With a limit, the rest is left out for all families alike if the time is over; `save` is
-/// called when the plan changes thereby. `observe` is called from all threads and may stop the benchmark; finished runs are
+/// called when the plan changes. `observe` is called from all threads and may stop the benchmark; finished runs are
 /// kept, and the same call resumes it.
 pub fn run(
     dataset: &Arc<Dataset>,
@@ -97,7 +97,7 @@ where
 {
     /// Runs the rungs of all searches; `false` if it was interrupted.
     fn search(&mut self, plan: &mut Plan) -> Result<bool, BenchmarkError> {
-        let share = (plan.search_share + SEARCH_SLACK).min(1.0);
+        let share = END * (plan.search_share + SEARCH_SLACK * (1.0 - plan.search_share));
         for rung in 0..plan.rungs.len() {
             if plan.search_cut.as_ref().is_some_and(|cut| cut.rung < rung) {
                 break;
@@ -204,7 +204,7 @@ where
 
     /// Records in the plan that later splits are left out.
     fn cut_splits(&mut self, plan: &mut Plan, kept: usize) -> Result<(), BenchmarkError> {
-        let text = format!("{kept} of {} splits are used", plan.splits.len());
+        let text = format!("{kept} of {} splits are used", plan.final_splits().len());
         plan.splits_kept = Some(kept);
         let _ = (self.observe)(BenchmarkEvent::Late(&text));
         (self.save)(plan)

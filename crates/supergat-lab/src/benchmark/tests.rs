@@ -89,7 +89,7 @@ fn result_depends_on_plan_and_seed_only() {
     let (_folder, mut at_once) = results();
     let before = plan.clone();
     let outcome = execute(&dataset, &mut plan, &mut at_once, 2, None);
-    assert!(!outcome.interrupted && outcome.ran > 20 && plan == Plan { splits_kept: Some(3), ..before });
+    assert!(!outcome.interrupted && outcome.ran > 20 && plan == Plan { splits_kept: Some(3), ..before.clone() });
     let expected = Benchmark::new(&plan, &at_once);
     assert_eq!((expected.families.len(), expected.splits, expected.comparisons.len()), (4, 3, 3));
     assert!(
@@ -97,6 +97,7 @@ fn result_depends_on_plan_and_seed_only() {
     );
     // Interrupted after every few runs, with another number of threads.
     let (_folder, mut piecewise) = results();
+    let mut plan = before;
     let shared = Arc::new(dataset.clone());
     for round in 0.. {
         let left = AtomicUsize::new(5);
@@ -155,7 +156,7 @@ fn plans_fit_the_time_and_the_dataset() {
         plan(&dataset, &request(&["mlp", "gcn", "gat-go"]), Resources::from(2), Limit::minutes(minutes)).unwrap()
     };
     let (short, long) = (of(0.01), of(100.0));
-    assert!(short.rungs[0].trials < long.rungs[0].trials && short.splits.len() <= long.splits.len());
+    assert!(short.rungs[0].trials < long.rungs[0].trials && short.final_seconds < long.final_seconds);
     assert_eq!((long.rungs.len(), long.splits.len()), (3, 10));
     assert!(long.check(&dataset).is_ok());
     let other = supergat_data::load("random-partition:classes=3,nodes=180,degree=6,homophily=0.7").unwrap();

@@ -1,6 +1,6 @@
 //! What `recommend` names on the graphs of the study.
 
-use crate::advice::{Question, advise};
+use crate::advice::{METHOD, Question, advise};
 use crate::benchmark::{DEEP, FAMILIES};
 use crate::defaults::graphs::StudyGraph;
 use crate::defaults::plan::{DefaultsPlan, PROPAGATION};
@@ -28,8 +28,8 @@ impl RecommendTask {
         [false, true].map(|auroc| Self::new(plan.seconds, auroc))
     }
 
-    /// The name depends on the time and on the default settings of all families, so answers with older defaults are not
-    /// taken for those with newer ones.
+    /// The name depends on the comparison, on its time and on the default settings of all families, so older answers are
+    /// not taken for newer ones.
     fn new(seconds: u64, auroc: bool) -> Self {
         let mut defaults = Fnv::default();
         for family in FAMILIES.iter().chain([&DEEP]) {
@@ -37,7 +37,7 @@ impl RecommendTask {
             let settings = family.usual("", kind);
             defaults.add(serde_json::to_string(&settings).expect("settings are an object").as_bytes());
         }
-        let name = format!("recommend-{seconds}s-{}-{:016x}", metric(auroc), defaults.value());
+        let name = format!("recommend-{METHOD}-{seconds}s-{}-{:016x}", metric(auroc), defaults.value());
         Self { name, auroc, seconds: seconds as f64 }
     }
 

@@ -35,7 +35,7 @@ const MINUTES: f64 = 10.0;
 
 const METHOD: &str = "\
 Every family has the same search: trials with two layers and with deep blocks, in turn, halved by their validation metric on the first \
-split. The selected settings run on all splits, and the family with the best mean test metric is compared with all others in pairs. The \
+split. The selected settings run on several splits, and the family with the best mean test metric is compared with all others in pairs. The \
 answer is the simplest family that is not significantly worse than the best, and within one standard error of it.";
 
 /// Result printed by `--json`.
@@ -153,7 +153,8 @@ fn stored(args: &BenchmarkArgs, folder: &Path, dataset: &Dataset) -> Result<Opti
         ))
     };
     if let (Some(given), Some(own)) = (&given, &own) {
-        let planned = |plan: &Plan| (plan.rungs.clone(), plan.splits.clone(), plan.metric.clone(), plan.seed);
+        let planned =
+            |plan: &Plan| (plan.rungs.clone(), plan.splits.clone(), plan.final_seconds, plan.metric.clone(), plan.seed);
         if planned(given) != planned(own) {
             return Err(differs("plan"));
         }
