@@ -22,6 +22,7 @@ fn write_plan(workspace: &Workspace, dataset: &str, families: &str) {
     plan["left_out"] = serde_json::json!([]);
     plan["search_cut"] = serde_json::Value::Null;
     plan["splits_kept"] = serde_json::Value::Null;
+    plan["seconds"] = serde_json::json!(0.0);
     plan["splits"].as_array_mut().unwrap().truncate(2);
     workspace.write("plan.json", plan.to_string());
 }

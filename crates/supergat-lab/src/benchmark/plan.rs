@@ -166,8 +166,9 @@ pub struct Plan {
     pub rungs: Vec<RungPlan>,
     /// Splits of the final runs, as far as there is time. The search uses the first.
     pub splits: Vec<SplitPlan>,
-    /// Seconds of all threads together for the final runs. They decide the number of splits when the search has ended.
-    pub final_seconds: f64,
+    /// Seconds of all threads together for all runs. With the measured times, they decide when the search has ended whether it
+    /// goes on with more trials, and the number of splits.
+    pub seconds: f64,
     /// What the splits are.
     pub splits_are: String,
     /// Notes on the choices.
@@ -240,44 +241,87 @@ impl Plan {
         TrialContext { dataset, metric: *choice, seed: *seed, class_weights: *class_weights }
     }
 
+    /// Adds trials to a finished search if there is time for them besides the final runs, in which every family runs with one of
+    /// its trials. Returns whether there is.
+    pub(super) fn extend(&mut self, selected: &[(Family, usize)]) -> bool {
+        let (Some(first), Some(last)) = (self.rungs.first(), self.rungs.last()) else { return false };
+        let sizes = self.sizes();
+        let finals = self.splits.len() as f64 * self.seconds_of_split(selected);
+        let longer = LADDER.iter().map(|[trials, ..]| *trials).filter(|trials| *trials > first.trials);
+        let mut rungs = longer.map(|trials| rungs(trials, last.epochs));
+        let Some(found) = rungs.find(|rungs| self.seconds_of_search(rungs, &sizes) + finals < self.seconds) else {
+            return false;
+        };
+        let search = self.seconds_of_search(&found, &sizes);
+        (self.rungs, self.search_share) = (found, search / (search + finals).max(1e-9));
+        true
+    }
+
     /// Returns the number of splits that there is time for, if every family runs with one of its trials.
     pub(super) fn splits_for(&self, selected: &[(Family, usize)]) -> usize {
+        let left = self.seconds - self.seconds_of_search(&self.rungs, &self.sizes());
+        let splits = self.splits.len();
+        ((left / self.seconds_of_split(selected).max(1e-9)) as usize).clamp(FEWEST.min(splits), splits)
+    }
+
+    /// Returns the estimated seconds of the final runs on a split.
+    fn seconds_of_split(&self, selected: &[(Family, usize)]) -> f64 {
         let epochs = self.rungs.last().map_or(1, |rung| rung.epochs);
         let seconds = |&(family, number): &(Family, usize)| {
             let cost = self.families.iter().find(|of| of.family == family)?.cost;
             let [trial, usual] = [number, number % 2].map(|number| self.trial(family, number, epochs));
             Some(cost.of(number, relative_size(&trial?, &usual?), epochs))
         };
-        let each: f64 = selected.iter().filter_map(seconds).sum();
-        let splits = self.splits.len();
-        ((self.final_seconds / each.max(1e-9)) as usize).clamp(FEWEST.min(splits), splits)
+        selected.iter().filter_map(seconds).sum()
     }
 
-    /// Sets the rungs to those of the ladder; returns the estimated seconds of the search and of the final runs.
-    ///
-    /// `sizes` are the relative sizes of the networks of all trials, by family.
-    fn set(&mut self, [trials, epochs, splits]: [usize; 3], sizes: &HashMap<&'static str, Vec<f64>>) -> [f64; 2] {
-        let mut rungs = vec![trials];
-        while rungs.len() < RUNGS && rungs[rungs.len() - 1] > 1 {
-            rungs.push(rungs[rungs.len() - 1] / 2);
-        }
-        let last = rungs.len() - 1;
-        let rung = |(k, trials): (usize, usize)| RungPlan { trials, epochs: (epochs >> (last - k)).max(1) };
-        self.rungs = rungs.into_iter().enumerate().map(rung).collect();
-        let (mut search, mut finals) = (0.0, 0.0);
-        for FamilyPlan { family, cost } in &self.families {
-            let sizes = sizes.get(family.name).map_or(&[][..], Vec::as_slice);
-            let mean = |epochs: usize| {
-                let seconds =
-                    sizes.iter().enumerate().take(trials).map(|(number, &size)| cost.of(number, size, epochs));
-                seconds.sum::<f64>() / trials as f64
-            };
-            search += self.rungs.iter().map(|rung| rung.trials as f64 * mean(rung.epochs)).sum::<f64>();
-            finals += splits.min(self.splits.len()) as f64 * mean(epochs);
-        }
-        self.search_share = search / (search + finals).max(1e-9);
-        [search, finals]
+    /// Returns the estimated seconds of the rungs of all searches.
+    fn seconds_of_search(&self, rungs: &[RungPlan], sizes: &Sizes) -> f64 {
+        let of = |rung: &RungPlan| rung.trials as f64 * self.mean_seconds(rungs[0].trials, rung.epochs, sizes);
+        rungs.iter().map(of).sum()
     }
+
+    /// Returns the estimated seconds of one run of every family, in the mean over its first trials.
+    fn mean_seconds(&self, trials: usize, epochs: usize, sizes: &Sizes) -> f64 {
+        let mean = |FamilyPlan { family, cost }: &FamilyPlan| {
+            let sizes = sizes.get(family.name).map_or(&[][..], Vec::as_slice);
+            let seconds = sizes.iter().enumerate().take(trials).map(|(number, &size)| cost.of(number, size, epochs));
+            seconds.sum::<f64>() / trials as f64
+        };
+        self.families.iter().map(mean).sum()
+    }
+
+    fn sizes(&self) -> Sizes {
+        let of = |FamilyPlan { family, .. }: &FamilyPlan| {
+            let trial = |number| self.trial(*family, number, 1);
+            let size = |number| Some(relative_size(&trial(number)?, &trial(number % 2)?));
+            (family.name, (0..LADDER[0][0]).filter_map(size).collect())
+        };
+        self.families.iter().map(of).collect()
+    }
+
+    /// Sets the rungs to those of the ladder; returns the estimated seconds of all runs.
+    fn set(&mut self, [trials, epochs, splits]: [usize; 3], sizes: &Sizes) -> f64 {
+        self.rungs = rungs(trials, epochs);
+        let search = self.seconds_of_search(&self.rungs, sizes);
+        let finals = splits.min(self.splits.len()) as f64 * self.mean_seconds(trials, epochs, sizes);
+        self.search_share = search / (search + finals).max(1e-9);
+        search + finals
+    }
+}
+
+/// Relative sizes of the networks of all trials, by family.
+type Sizes = HashMap<&'static str, Vec<f64>>;
+
+/// Returns the rungs of a search: in each, half of the trials go on with twice the epochs.
+fn rungs(trials: usize, epochs: usize) -> Vec<RungPlan> {
+    let mut counts = vec![trials];
+    while counts.len() < RUNGS && counts[counts.len() - 1] > 1 {
+        counts.push(counts[counts.len() - 1] / 2);
+    }
+    let last = counts.len() - 1;
+    let rung = |(k, trials): (usize, usize)| RungPlan { trials, epochs: (epochs >> (last - k)).max(1) };
+    counts.into_iter().enumerate().map(rung).collect()
 }
 
 /// Measures the families on a dataset and makes the plan that fills the time.
@@ -301,7 +345,7 @@ pub fn plan(dataset: &Dataset, request: &Request, resources: Resources, limit: L
         rungs: Vec::new(),
         splits: all[..all.len().min(MOST)].to_vec(),
         splits_are,
-        final_seconds: 0.0,
+        seconds: 0.0,
         notes,
         search_share: 0.0,
         search_cut: None,
@@ -327,23 +371,12 @@ pub fn plan(dataset: &Dataset, request: &Request, resources: Resources, limit: L
         false => 1.0,
     };
     let time = ((FILLED - limit.used()) * limit.time.as_secs_f64()).max(0.0) * workers;
-    let mut sizes: HashMap<&'static str, Vec<f64>> = HashMap::new();
-    for FamilyPlan { family, .. } in &plan.families {
-        let trial = |number| plan.trial(*family, number, 1);
-        let size = |number| Some(relative_size(&trial(number)?, &trial(number % 2)?));
-        sizes.insert(family.name, (0..LADDER[0][0]).filter_map(size).collect());
-    }
+    plan.seconds = time;
+    let sizes = plan.sizes();
     loop {
         let few = plan.families.len() <= FEW;
         let steps = if few { &LADDER[..] } else { &LADDER[..=USEFUL] };
-        for &step in steps {
-            let [search, finals] = plan.set(step, &sizes);
-            plan.final_seconds = (time - search).max(0.0);
-            if search + finals <= time {
-                return Ok(plan);
-            }
-        }
-        if plan.families.len() <= 1 {
+        if steps.iter().any(|&step| plan.set(step, &sizes) <= time) || plan.families.len() <= 1 {
             return Ok(plan);
         }
         // The family that takes most time.

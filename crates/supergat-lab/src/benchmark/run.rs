@@ -95,8 +95,27 @@ where
     S: FnMut(&Plan) -> Result<(), BenchmarkError>,
     F: Fn(BenchmarkEvent<'_>) -> ControlFlow<()> + Sync,
 {
-    /// Runs the rungs of all searches; `false` if it was interrupted.
+    /// Runs all searches, and adds trials as long as there is time; `false` if it was interrupted.
     fn search(&mut self, plan: &mut Plan) -> Result<bool, BenchmarkError> {
+        loop {
+            let is_complete = self.rungs(plan)?;
+            let is_over = plan.search_cut.is_some() || plan.splits_kept.is_some();
+            if !is_complete || is_over || !plan.extend(&self.selected_numbers(plan)) {
+                return Ok(is_complete);
+            }
+            (self.save)(plan)?;
+        }
+    }
+
+    /// Returns the numbers of the trials that the searches have selected.
+    fn selected_numbers(&self, plan: &Plan) -> Vec<(Family, usize)> {
+        let kind = self.resources.kind();
+        let number = |of: &FamilyPlan| Some((of.family, selected_number(plan, of.family, self.results, kind)?));
+        plan.families.iter().filter_map(number).collect()
+    }
+
+    /// Runs the rungs of all searches; `false` if it was interrupted.
+    fn rungs(&mut self, plan: &mut Plan) -> Result<bool, BenchmarkError> {
         let share = END * (plan.search_share + SEARCH_SLACK * (1.0 - plan.search_share));
         for rung in 0..plan.rungs.len() {
             if plan.search_cut.as_ref().is_some_and(|cut| cut.rung < rung) {
@@ -148,9 +167,7 @@ where
     fn finals(&mut self, plan: &mut Plan) -> Result<bool, BenchmarkError> {
         let kind = self.resources.kind();
         if plan.splits_kept.is_none() {
-            let number = |of: &FamilyPlan| Some((of.family, selected_number(plan, of.family, self.results, kind)?));
-            let selected: Vec<(Family, usize)> = plan.families.iter().filter_map(number).collect();
-            plan.splits_kept = Some(plan.splits_for(&selected));
+            plan.splits_kept = Some(plan.splits_for(&self.selected_numbers(plan)));
             (self.save)(plan)?;
         }
         let begun = self.limit.map_or(0.0, |limit| limit.used());

@@ -22,6 +22,8 @@ fn small_plan(dataset: &Dataset, names: &[&str]) -> Plan {
     let mut plan = plan(dataset, &request(names), 1.into(), Limit::minutes(10.0)).unwrap();
     plan.rungs = [(4, 2), (2, 4), (1, 8)].map(|(trials, epochs)| RungPlan { trials, epochs }).to_vec();
     plan.splits.truncate(3);
+    // No time for more trials.
+    plan.seconds = 0.0;
     plan
 }
 
@@ -156,7 +158,7 @@ fn plans_fit_the_time_and_the_dataset() {
         plan(&dataset, &request(&["mlp", "gcn", "gat-go"]), Resources::from(2), Limit::minutes(minutes)).unwrap()
     };
     let (short, long) = (of(0.01), of(100.0));
-    assert!(short.rungs[0].trials < long.rungs[0].trials && short.final_seconds < long.final_seconds);
+    assert!(short.rungs[0].trials < long.rungs[0].trials && short.seconds < long.seconds);
     assert_eq!((long.rungs.len(), long.splits.len()), (3, 10));
     assert!(long.check(&dataset).is_ok());
     let other = supergat_data::load("random-partition:classes=3,nodes=180,degree=6,homophily=0.7").unwrap();
@@ -178,13 +180,20 @@ fn selected_trials_decide_the_number_of_splits() {
     let mut plan = plan(&dataset, &request(&["mlp", "gcn"]), 1.into(), Limit::minutes(10.0)).unwrap();
     let cost = cost::Cost { fixed: 0.0, epoch: [0.01, 0.02] };
     plan.families.iter_mut().for_each(|of| of.cost = cost);
-    plan.rungs = vec![RungPlan { trials: 4, epochs: 100 }];
-    plan.final_seconds = 24.0;
+    plan.rungs = vec![RungPlan { trials: 1, epochs: 100 }];
+    // The search takes 2 s: two layers take 1 s, blocks 2 s, and eight blocks four times as long as two.
+    plan.seconds = 26.0;
     let splits =
         |number: usize| plan.splits_for(&[plan.families[0].family, plan.families[1].family].map(|of| (of, number)));
-    // Two layers take 1 s, blocks 2 s, and eight blocks four times as long as two.
     assert_eq!([0, 1, 3].map(splits), [10, 6, 3]);
     assert_eq!(plan.splits_for(&[]), 10);
+    // Time that is left besides the final runs on all splits is for more trials.
+    let selected = [plan.families[0].family, plan.families[1].family].map(|of| (of, 0));
+    assert!(!plan.clone().extend(&selected));
+    let mut longer = Plan { seconds: 200.0, ..plan };
+    assert!(longer.extend(&selected) && longer.rungs.len() == 3 && longer.rungs[0].trials > 1);
+    assert_eq!(longer.rungs[2].epochs, 100);
+    assert!(!longer.clone().extend(&selected) && longer.splits_for(&selected) == 10);
 }
 
 #[test]

@@ -153,8 +153,9 @@ fn stored(args: &BenchmarkArgs, folder: &Path, dataset: &Dataset) -> Result<Opti
         ))
     };
     if let (Some(given), Some(own)) = (&given, &own) {
-        let planned =
-            |plan: &Plan| (plan.rungs.clone(), plan.splits.clone(), plan.final_seconds, plan.metric.clone(), plan.seed);
+        // A search may have been extended.
+        let epochs = |plan: &Plan| plan.rungs.last().map(|rung| rung.epochs);
+        let planned = |plan: &Plan| (epochs(plan), plan.splits.clone(), plan.seconds, plan.metric.clone(), plan.seed);
         if planned(given) != planned(own) {
             return Err(differs("plan"));
         }

@@ -23,6 +23,8 @@ rules that name a family, are judged on a graph that was left out when they were
 const MOST: f64 = 30.0;
 /// Height of a figure.
 const HEIGHT: f64 = 260.0;
+/// Height of the figure of regrets, whose axis has long names.
+const REGRETS_HEIGHT: f64 = 460.0;
 
 /// Result printed by `--json`.
 #[derive(Debug, Serialize)]
@@ -137,7 +139,7 @@ fn regrets(study: &DefaultsStudy) -> String {
         })
         .collect();
     let title = format!("Regret of every rule on every graph, {MOST} at most");
-    panels("Regret of the rules", 1, &[Plot::new(title, x, y).height(HEIGHT).dots("graph", &dots)])
+    panels("Regret of the rules", 1, &[Plot::new(title, x, y).height(REGRETS_HEIGHT).dots("graph", &dots)])
 }
 
 /// Plots what self-supervision adds on every graph, against the homophily.
