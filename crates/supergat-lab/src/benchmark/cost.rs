@@ -19,6 +19,8 @@ const EPOCHS: usize = 8;
 const ENOUGH: f64 = 0.3;
 /// Smallest size of a network relative to the measured one; smaller ones take hardly less time.
 const LEAST: f64 = 0.25;
+/// Exponent of the time of a network by its size: deep and wide ones have a larger share of dense products.
+const GROWTH: f64 = 1.2;
 
 /// Seconds that runs of a family take: `fixed + epochs * epoch`, on one thread or GPU.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -50,16 +52,16 @@ impl Cost {
         Ok(cost)
     }
 
-    /// Returns the seconds of a run of trial `number`, whose network has some size relative to the usual one.
-    pub(super) fn of(&self, number: usize, size: f64, epochs: usize) -> f64 {
-        self.fixed + epochs as f64 * self.epoch[number % 2] * size
+    /// Returns the seconds of a run of trial `number`, whose epochs take `time` times as long as the usual ones.
+    pub(super) fn of(&self, number: usize, time: f64, epochs: usize) -> f64 {
+        self.fixed + epochs as f64 * self.epoch[number % 2] * time
     }
 }
 
-/// Returns the size of the network of a trial, relative to that of the usual trial of the same form.
-pub(super) fn relative_size(trial: &Trial, usual: &Trial) -> f64 {
+/// Returns about how many times as long an epoch of a trial takes as one of the usual trial of the same form.
+pub(super) fn relative_time(trial: &Trial, usual: &Trial) -> f64 {
     let size = |settings: &Settings| (settings.layers * settings.hidden * settings.heads) as f64;
-    (size(&trial.settings) / size(&usual.settings)).max(LEAST)
+    (size(&trial.settings) / size(&usual.settings)).powf(GROWTH).max(LEAST)
 }
 
 /// Fails if parallel runs, one per thread, do not fit into memory.

@@ -1,7 +1,7 @@
 //! The plan of a benchmark: numbers of trials, epochs and splits, chosen from measured times.
 
 use crate::benchmark::BenchmarkError;
-use crate::benchmark::cost::{Cost, relative_size};
+use crate::benchmark::cost::{Cost, relative_time};
 use crate::benchmark::families::{FAMILIES, Family, Trial, TrialContext};
 use crate::benchmark::metric::{MetricChoice, is_imbalanced};
 use crate::benchmark::splits::{MOST, SplitPlan, sizes, splits};
@@ -49,7 +49,7 @@ const MEASURED: f64 = 0.2;
 /// Share of the time that a plan may fill.
 const FILLED: f64 = 0.8;
 /// Share of the time of all threads that parallel runs use.
-const PARALLEL: f64 = 0.75;
+const PARALLEL: f64 = 0.7;
 /// Fewest splits of the final runs.
 const FEWEST: usize = 3;
 /// Most rungs of a search.
@@ -245,21 +245,21 @@ impl Plan {
     /// its trials. Returns whether there is.
     pub(super) fn extend(&mut self, selected: &[(Family, usize)]) -> bool {
         let (Some(first), Some(last)) = (self.rungs.first(), self.rungs.last()) else { return false };
-        let sizes = self.sizes();
+        let times = self.times();
         let finals = self.splits.len() as f64 * self.seconds_of_split(selected);
         let longer = LADDER.iter().map(|[trials, ..]| *trials).filter(|trials| *trials > first.trials);
         let mut rungs = longer.map(|trials| rungs(trials, last.epochs));
-        let Some(found) = rungs.find(|rungs| self.seconds_of_search(rungs, &sizes) + finals < self.seconds) else {
+        let Some(found) = rungs.find(|rungs| self.seconds_of_search(rungs, &times) + finals < self.seconds) else {
             return false;
         };
-        let search = self.seconds_of_search(&found, &sizes);
+        let search = self.seconds_of_search(&found, &times);
         (self.rungs, self.search_share) = (found, search / (search + finals).max(1e-9));
         true
     }
 
     /// Returns the number of splits that there is time for, if every family runs with one of its trials.
     pub(super) fn splits_for(&self, selected: &[(Family, usize)]) -> usize {
-        let left = self.seconds - self.seconds_of_search(&self.rungs, &self.sizes());
+        let left = self.seconds - self.seconds_of_search(&self.rungs, &self.times());
         let splits = self.splits.len();
         ((left / self.seconds_of_split(selected).max(1e-9)) as usize).clamp(FEWEST.min(splits), splits)
     }
@@ -270,48 +270,48 @@ impl Plan {
         let seconds = |&(family, number): &(Family, usize)| {
             let cost = self.families.iter().find(|of| of.family == family)?.cost;
             let [trial, usual] = [number, number % 2].map(|number| self.trial(family, number, epochs));
-            Some(cost.of(number, relative_size(&trial?, &usual?), epochs))
+            Some(cost.of(number, relative_time(&trial?, &usual?), epochs))
         };
         selected.iter().filter_map(seconds).sum()
     }
 
     /// Returns the estimated seconds of the rungs of all searches.
-    fn seconds_of_search(&self, rungs: &[RungPlan], sizes: &Sizes) -> f64 {
-        let of = |rung: &RungPlan| rung.trials as f64 * self.mean_seconds(rungs[0].trials, rung.epochs, sizes);
+    fn seconds_of_search(&self, rungs: &[RungPlan], times: &Times) -> f64 {
+        let of = |rung: &RungPlan| rung.trials as f64 * self.mean_seconds(rungs[0].trials, rung.epochs, times);
         rungs.iter().map(of).sum()
     }
 
     /// Returns the estimated seconds of one run of every family, in the mean over its first trials.
-    fn mean_seconds(&self, trials: usize, epochs: usize, sizes: &Sizes) -> f64 {
+    fn mean_seconds(&self, trials: usize, epochs: usize, times: &Times) -> f64 {
         let mean = |FamilyPlan { family, cost }: &FamilyPlan| {
-            let sizes = sizes.get(family.name).map_or(&[][..], Vec::as_slice);
-            let seconds = sizes.iter().enumerate().take(trials).map(|(number, &size)| cost.of(number, size, epochs));
+            let times = times.get(family.name).map_or(&[][..], Vec::as_slice);
+            let seconds = times.iter().enumerate().take(trials).map(|(number, &time)| cost.of(number, time, epochs));
             seconds.sum::<f64>() / trials as f64
         };
         self.families.iter().map(mean).sum()
     }
 
-    fn sizes(&self) -> Sizes {
+    fn times(&self) -> Times {
         let of = |FamilyPlan { family, .. }: &FamilyPlan| {
             let trial = |number| self.trial(*family, number, 1);
-            let size = |number| Some(relative_size(&trial(number)?, &trial(number % 2)?));
-            (family.name, (0..LADDER[0][0]).filter_map(size).collect())
+            let time = |number| Some(relative_time(&trial(number)?, &trial(number % 2)?));
+            (family.name, (0..LADDER[0][0]).filter_map(time).collect())
         };
         self.families.iter().map(of).collect()
     }
 
     /// Sets the rungs to those of the ladder; returns the estimated seconds of all runs.
-    fn set(&mut self, [trials, epochs, splits]: [usize; 3], sizes: &Sizes) -> f64 {
+    fn set(&mut self, [trials, epochs, splits]: [usize; 3], times: &Times) -> f64 {
         self.rungs = rungs(trials, epochs);
-        let search = self.seconds_of_search(&self.rungs, sizes);
-        let finals = splits.min(self.splits.len()) as f64 * self.mean_seconds(trials, epochs, sizes);
+        let search = self.seconds_of_search(&self.rungs, times);
+        let finals = splits.min(self.splits.len()) as f64 * self.mean_seconds(trials, epochs, times);
         self.search_share = search / (search + finals).max(1e-9);
         search + finals
     }
 }
 
-/// Relative sizes of the networks of all trials, by family.
-type Sizes = HashMap<&'static str, Vec<f64>>;
+/// Times of an epoch of all trials relative to the usual ones, by family.
+type Times = HashMap<&'static str, Vec<f64>>;
 
 /// Returns the rungs of a search: in each, half of the trials go on with twice the epochs.
 fn rungs(trials: usize, epochs: usize) -> Vec<RungPlan> {
@@ -372,11 +372,11 @@ pub fn plan(dataset: &Dataset, request: &Request, resources: Resources, limit: L
     };
     let time = ((FILLED - limit.used()) * limit.time.as_secs_f64()).max(0.0) * workers;
     plan.seconds = time;
-    let sizes = plan.sizes();
+    let times = plan.times();
     loop {
         let few = plan.families.len() <= FEW;
         let steps = if few { &LADDER[..] } else { &LADDER[..=USEFUL] };
-        if steps.iter().any(|&step| plan.set(step, &sizes) <= time) || plan.families.len() <= 1 {
+        if steps.iter().any(|&step| plan.set(step, &times) <= time) || plan.families.len() <= 1 {
             return Ok(plan);
         }
         // The family that takes most time.

@@ -181,7 +181,7 @@ fn selected_trials_decide_the_number_of_splits() {
     let cost = cost::Cost { fixed: 0.0, epoch: [0.01, 0.02] };
     plan.families.iter_mut().for_each(|of| of.cost = cost);
     plan.rungs = vec![RungPlan { trials: 1, epochs: 100 }];
-    // The search takes 2 s: two layers take 1 s, blocks 2 s, and eight blocks four times as long as two.
+    // The search takes 2 s: two layers take 1 s, blocks 2 s, and eight blocks about five times as long as two.
     plan.seconds = 26.0;
     let splits =
         |number: usize| plan.splits_for(&[plan.families[0].family, plan.families[1].family].map(|of| (of, number)));
