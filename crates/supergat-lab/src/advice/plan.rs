@@ -238,8 +238,8 @@ fn fill(
     Err("there was no time for any family".into())
 }
 
-/// Returns the place of the family that is left out first: one that takes much of the cost that there may be, a dispensable
-/// one, or the longest.
+/// Returns the place of the family that is left out next: the longest if it takes too much of the budget, else a dispensable
+/// one if there is any, else the longest.
 fn missed_least(costed: &[Costed], most: f64) -> usize {
     let cost = |place: &usize| costed[*place].of(ROUNDS[ROUNDS.len() - 1][0]);
     let longest = (0..costed.len()).max_by(|a, b| cost(a).total_cmp(&cost(b))).unwrap_or(0);

@@ -166,8 +166,7 @@ pub struct Plan {
     pub rungs: Vec<RungPlan>,
     /// Splits of the final runs, as far as there is time. The search uses the first.
     pub splits: Vec<SplitPlan>,
-    /// Seconds of all threads together for all runs. With the measured times, they decide when the search has ended whether it
-    /// goes on with more trials, and the number of splits.
+    /// Seconds for all runs, summed over the threads. What the search leaves of them is used for more trials, or for more splits.
     pub seconds: f64,
     /// What the splits are.
     pub splits_are: String,
