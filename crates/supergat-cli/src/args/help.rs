@@ -34,12 +34,13 @@ Exit codes:
 /// Text after the options of `supergat benchmark`.
 pub const BENCHMARK: &str = "\
 Which model for my graph? Every family of models gets the same search on validation nodes. Its trials have two layers or deep blocks with \
-norms and residuals, and the better half of them is trained longer (successive halving). The selected settings then run on redrawn splits, \
+norms and residuals, and the better ones are trained longer (successive halving). The selected settings then run on redrawn splits, \
 or on those of the files. Paired t-tests with Holm's correction compare the best family with all others. The answer is one sentence; it \
-recommends the simplest family that is not significantly worse than the best, and within one standard error of it.
+recommends the simplest family that is at most half a point worse than the best, or within one standard error of it and not significantly \
+worse.
 
-Times are measured once, and numbers of trials, epochs and splits are chosen from them. They are written to plan.json; plan and seed \
-determine everything else. After Ctrl-C or a crash, the same command resumes with the same result. If the time is over early, the rest is \
+Times are measured, and numbers of trials, epochs and splits are chosen from them. They are settled after the first trials and written to \
+plan.json; plan and seed determine everything else. After Ctrl-C or a crash, the same command resumes with the same result. If the time is over early, the rest is \
 left out for all families alike, and plan.json records that. --plan repeats a benchmark elsewhere.
 
 If one of two classes is rare, the metric is AUROC, half of the trials have balanced class weights, and best.toml chooses the threshold by \

@@ -16,13 +16,13 @@ fn write_plan(workspace: &Workspace, dataset: &str, families: &str) {
     workspace.good(&["benchmark", dataset, "--minutes", "0.02", "--families", families, "--out", "first", "--quiet"]);
     let mut plan = workspace.json("first/plan.json");
     plan["rungs"] =
-        serde_json::json!([{ "trials": 4, "epochs": 5 }, { "trials": 2, "epochs": 10 }, { "trials": 1, "epochs": 20 }]);
+        serde_json::json!([{ "trials": 4, "epochs": 5, "splits": 1 }, { "trials": 2, "epochs": 20, "splits": 2 }]);
     let family = |name| serde_json::json!({ "family": name, "cost": { "fixed": 0.0, "epoch": [0.0, 0.0] } });
     plan["families"] = families.split(',').map(family).collect();
     plan["left_out"] = serde_json::json!([]);
     plan["search_cut"] = serde_json::Value::Null;
     plan["splits_kept"] = serde_json::Value::Null;
-    plan["seconds"] = serde_json::json!(0.0);
+    plan["spent"] = serde_json::json!(0.0);
     plan["splits"].as_array_mut().unwrap().truncate(2);
     workspace.write("plan.json", plan.to_string());
 }

@@ -56,6 +56,11 @@ impl Cost {
     pub(super) fn of(&self, number: usize, time: f64, epochs: usize) -> f64 {
         self.fixed + epochs as f64 * self.epoch[number % 2] * time
     }
+
+    /// Returns the cost if everything takes `factor` times as long.
+    pub(super) fn times(&self, factor: f64) -> Self {
+        Self { fixed: factor * self.fixed, epoch: self.epoch.map(|epoch| factor * epoch) }
+    }
 }
 
 /// Returns about how many times as long an epoch of a trial takes as one of the usual trial of the same form.

@@ -163,6 +163,11 @@ impl Family {
         FAMILIES.iter().position(|family| *family == self).unwrap_or(FAMILIES.len())
     }
 
+    /// Returns whether its models are trained in epochs. A run of the others is the same in all rungs.
+    pub(super) fn has_epochs(self) -> bool {
+        self.kind().is_ok_and(ModelKind::is_network)
+    }
+
     /// Returns whether its models are networks whose layers use links.
     pub fn is_graph_network(self) -> bool {
         self.kind().is_ok_and(|kind| kind.is_network() && kind != ModelKind::Mlp)

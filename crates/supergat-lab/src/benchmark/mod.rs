@@ -1,22 +1,24 @@
 //! The benchmark: which model for a graph?
 //!
 //! Every family of models gets the same search on validation nodes; its selected settings then run on redrawn splits. Let
-//! `v_r(t)` be the validation metric of trial t after the epochs `e_r` of rung r, and `test(f, k)` the test metric of the
-//! settings of family f on split k, at the epoch with the best validation metric:
+//! `v_r(t)` be the mean validation metric of trial t on the splits of rung r, after its epochs `e_r`, and `test(f, k)` the test
+//! metric of the settings of family f on split k, at the epoch with the best validation metric:
 //!
 //! ```text
 //! T_0     = trials 0, ..., n_0 - 1 of the family: settings of two layers and of deep blocks, in turn
 //! T_r     = the n_r trials of T_(r-1) with the largest v_(r-1)          (successive halving)
 //! t*      = argmax of v_R(t) over T_R, the last rung
 //! best    = argmax over f of the mean of test(f, k) over the splits k
-//! tied    = best, and every family that is not significantly worse (paired t-test over k, with Holm's correction) and whose
-//!           mean is at most one standard error of the paired difference below
+//! tied    = best; every family whose mean is at most 0.5 points below, and at most a tenth of what the best lacks to 100; and
+//!           every family that is not significantly worse (paired t-test over k, with Holm's correction) and whose mean is
+//!           at most one standard error of the paired difference below
 //! answer  = the simplest family of `tied`
 //! ```
 //!
-//! Numbers of trials, epochs and splits are the same for all families. They are chosen once, from measured times, and
-//! written down as a [`Plan`]. Plan and seed determine everything else, so a benchmark can be interrupted, resumed and
-//! repeated. If it is late, the rest is left out for all families alike, and the plan records that.
+//! Numbers of trials, epochs and splits are the same for all families. They are chosen from measured times, settled after
+//! the first rung from the times of its runs, and written down as a [`Plan`]. Plan and seed determine everything else, so
+//! a benchmark can be interrupted, resumed and repeated. If it is late, the rest is left out for all families alike, and
+//! the plan records that.
 //!
 //! ```
 //! use std::ops::ControlFlow;
@@ -42,7 +44,8 @@
 //! | `metric.rs` | the metric, and whether classes are imbalanced |
 //! | `splits.rs` | the redrawn splits |
 //! | `cost.rs` | measured times of the families |
-//! | `plan.rs` | the choice of trials, epochs and splits |
+//! | `plan.rs` | the plan |
+//! | `size.rs` | numbers of trials, epochs and splits that there is time for |
 //! | `run.rs` | execution of the missing runs |
 //! | `table.rs` | results, tests and the answer |
 //! | `sheet.rs` | results as text |
@@ -53,6 +56,7 @@ mod metric;
 mod plan;
 mod run;
 pub mod sheet;
+mod size;
 mod splits;
 mod table;
 

@@ -1,60 +1,31 @@
 //! The plan of a benchmark: numbers of trials, epochs and splits, chosen from measured times.
 
 use crate::benchmark::BenchmarkError;
-use crate::benchmark::cost::{Cost, relative_time};
+use crate::benchmark::cost::{Cost, fits};
 use crate::benchmark::families::{FAMILIES, Family, Trial, TrialContext};
 use crate::benchmark::metric::{MetricChoice, is_imbalanced};
+use crate::benchmark::size;
 use crate::benchmark::splits::{MOST, SplitPlan, sizes, splits};
 use crate::checkpoints::dataset_hash;
 use crate::device::Resources;
 use crate::settings::Settings;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
 use std::time::{Duration, Instant};
 use supergat_core::ModelKind;
 use supergat_data::Dataset;
 
 /// Version of plan files.
-const SCHEMA: u32 = 2;
+const SCHEMA: u32 = 3;
+/// Limits of plan files.
+const MOST_RUNGS: usize = 8;
+const MOST_TRIALS: usize = 1024;
+const MOST_EPOCHS: usize = 1_000_000;
+const MOST_SPLITS: usize = 1024;
 
-/// Possible plans, the best first: trials per family, epochs of the last rung, splits.
-const LADDER: [[usize; 3]; 20] = [
-    [64, 500, 10],
-    [48, 500, 10],
-    [32, 500, 10],
-    [32, 400, 10],
-    [24, 400, 10],
-    [16, 400, 10],
-    [16, 300, 10],
-    [12, 300, 10],
-    [12, 200, 10],
-    [8, 200, 10],
-    [8, 200, 5],
-    [8, 150, 5],
-    [4, 150, 5],
-    [4, 100, 5],
-    [4, 100, 3],
-    [2, 60, 3],
-    [2, 30, 3],
-    [1, 30, 3],
-    [1, 10, 3],
-    [1, 3, 3],
-];
-/// Position of the last plan that is better for all families than a better plan for some.
-const USEFUL: usize = 14;
-/// Number of families that a worse plan than [`USEFUL`] is made for.
-const FEW: usize = 3;
+/// Share of the time of all threads that parallel runs use.
+const PARALLEL: f64 = 0.85;
 /// Share of the time that measurements may take; families that are not measured then are left out.
 const MEASURED: f64 = 0.2;
-/// Share of the time that a plan may fill.
-const FILLED: f64 = 0.8;
-/// Share of the time of all threads that parallel runs use.
-const PARALLEL: f64 = 0.7;
-/// Fewest splits of the final runs.
-const FEWEST: usize = 3;
-/// Most rungs of a search.
-const RUNGS: usize = 3;
-
 /// The time of a benchmark.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limit {
@@ -118,13 +89,15 @@ pub struct FamilyPlan {
     pub cost: Cost,
 }
 
-/// A rung of the search: how many trials of each family run, and for how many epochs.
+/// A rung of the search: how many trials of each family run, for how many epochs, and on how many splits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RungPlan {
     /// Number of trials.
     pub trials: usize,
     /// Number of epochs.
     pub epochs: usize,
+    /// Number of splits, whose mean validation metric counts.
+    pub splits: usize,
 }
 
 /// The end of a search that was late. Later rungs are left out.
@@ -164,10 +137,14 @@ pub struct Plan {
     pub left_out: Vec<LeftOut>,
     /// Rungs of the search of every family.
     pub rungs: Vec<RungPlan>,
-    /// Splits of the final runs, as far as there is time. The search uses the first.
+    /// Splits of the final runs, as far as there is time. The search uses the first ones.
     pub splits: Vec<SplitPlan>,
-    /// Seconds for all runs, summed over the threads. What the search leaves of them is used for more trials, or for more splits.
+    /// Seconds for all runs, summed over the threads.
     pub seconds: f64,
+    /// Seconds of runs that the search does not use any more; `None` before its size is settled.
+    pub spent: Option<f64>,
+    /// Most trials per family that a larger search may have, because of memory.
+    pub most_trials: usize,
     /// What the splits are.
     pub splits_are: String,
     /// Notes on the choices.
@@ -189,10 +166,16 @@ impl Plan {
             return Err(other());
         }
         let plan: Self = serde_json::from_value(value).map_err(|error| error.to_string())?;
-        let is_valid = plan.rungs.iter().all(|rung| rung.trials > 0 && rung.epochs > 0)
-            && !plan.rungs.is_empty()
+        let is_rung = |rung: &RungPlan| {
+            (1..=MOST_TRIALS).contains(&rung.trials)
+                && (1..=MOST_EPOCHS).contains(&rung.epochs)
+                && (1..=plan.splits.len()).contains(&rung.splits)
+        };
+        let is_valid = plan.rungs.iter().all(is_rung)
+            && (1..=MOST_RUNGS).contains(&plan.rungs.len())
+            && plan.search_cut.as_ref().is_none_or(|cut| cut.rung < plan.rungs.len())
             && plan.rungs.is_sorted_by(|a, b| a.trials >= b.trials)
-            && !plan.splits.is_empty();
+            && (1..=MOST_SPLITS).contains(&plan.splits.len());
         if is_valid { Ok(plan) } else { Err(other()) }
     }
 
@@ -221,8 +204,22 @@ impl Plan {
     /// Returns the settings of the largest trial of a family; `None` if this build does not have its model.
     pub fn largest(&self, family: Family) -> Option<Settings> {
         let trials = (0..self.rungs[0].trials).filter_map(|number| self.trial(family, number, self.rungs[0].epochs));
-        let settings = trials.map(|trial| trial.settings);
-        settings.max_by_key(|settings| settings.layers * settings.hidden * settings.heads)
+        trials.map(|trial| trial.settings).max_by_key(network_size)
+    }
+
+    /// Limits larger searches to the trials that fit into memory.
+    pub fn limit_trials(&mut self, fits: impl Fn(&Settings) -> bool) {
+        let fitting = |of: &FamilyPlan| {
+            let mut largest = 0;
+            (0..self.most_trials).find(|&number| {
+                let trial = self.trial(of.family, number, self.rungs[0].epochs).map(|trial| trial.settings);
+                trial.filter(|settings| network_size(settings) > largest).is_some_and(|settings| {
+                    largest = network_size(&settings);
+                    !fits(&settings)
+                })
+            })
+        };
+        self.most_trials = self.families.iter().filter_map(fitting).min().unwrap_or(self.most_trials);
     }
 
     /// Returns the splits that count.
@@ -239,88 +236,6 @@ impl Plan {
         let Self { dataset, choice, seed, class_weights, .. } = self;
         TrialContext { dataset, metric: *choice, seed: *seed, class_weights: *class_weights }
     }
-
-    /// Adds trials to a finished search if there is time for them besides the final runs, in which every family runs with one of
-    /// its trials. Returns whether there is.
-    pub(super) fn extend(&mut self, selected: &[(Family, usize)]) -> bool {
-        let (Some(first), Some(last)) = (self.rungs.first(), self.rungs.last()) else { return false };
-        let times = self.times();
-        let finals = self.splits.len() as f64 * self.seconds_of_split(selected);
-        let longer = LADDER.iter().map(|[trials, ..]| *trials).filter(|trials| *trials > first.trials);
-        let mut rungs = longer.map(|trials| rungs(trials, last.epochs));
-        let Some(found) = rungs.find(|rungs| self.seconds_of_search(rungs, &times) + finals < self.seconds) else {
-            return false;
-        };
-        let search = self.seconds_of_search(&found, &times);
-        (self.rungs, self.search_share) = (found, search / (search + finals).max(1e-9));
-        true
-    }
-
-    /// Returns the number of splits that there is time for, if every family runs with one of its trials.
-    pub(super) fn splits_for(&self, selected: &[(Family, usize)]) -> usize {
-        let left = self.seconds - self.seconds_of_search(&self.rungs, &self.times());
-        let splits = self.splits.len();
-        ((left / self.seconds_of_split(selected).max(1e-9)) as usize).clamp(FEWEST.min(splits), splits)
-    }
-
-    /// Returns the estimated seconds of the final runs on a split.
-    fn seconds_of_split(&self, selected: &[(Family, usize)]) -> f64 {
-        let epochs = self.rungs.last().map_or(1, |rung| rung.epochs);
-        let seconds = |&(family, number): &(Family, usize)| {
-            let cost = self.families.iter().find(|of| of.family == family)?.cost;
-            let [trial, usual] = [number, number % 2].map(|number| self.trial(family, number, epochs));
-            Some(cost.of(number, relative_time(&trial?, &usual?), epochs))
-        };
-        selected.iter().filter_map(seconds).sum()
-    }
-
-    /// Returns the estimated seconds of the rungs of all searches.
-    fn seconds_of_search(&self, rungs: &[RungPlan], times: &Times) -> f64 {
-        let of = |rung: &RungPlan| rung.trials as f64 * self.mean_seconds(rungs[0].trials, rung.epochs, times);
-        rungs.iter().map(of).sum()
-    }
-
-    /// Returns the estimated seconds of one run of every family, in the mean over its first trials.
-    fn mean_seconds(&self, trials: usize, epochs: usize, times: &Times) -> f64 {
-        let mean = |FamilyPlan { family, cost }: &FamilyPlan| {
-            let times = times.get(family.name).map_or(&[][..], Vec::as_slice);
-            let seconds = times.iter().enumerate().take(trials).map(|(number, &time)| cost.of(number, time, epochs));
-            seconds.sum::<f64>() / trials as f64
-        };
-        self.families.iter().map(mean).sum()
-    }
-
-    fn times(&self) -> Times {
-        let of = |FamilyPlan { family, .. }: &FamilyPlan| {
-            let trial = |number| self.trial(*family, number, 1);
-            let time = |number| Some(relative_time(&trial(number)?, &trial(number % 2)?));
-            (family.name, (0..LADDER[0][0]).filter_map(time).collect())
-        };
-        self.families.iter().map(of).collect()
-    }
-
-    /// Sets the rungs to those of the ladder; returns the estimated seconds of all runs.
-    fn set(&mut self, [trials, epochs, splits]: [usize; 3], times: &Times) -> f64 {
-        self.rungs = rungs(trials, epochs);
-        let search = self.seconds_of_search(&self.rungs, times);
-        let finals = splits.min(self.splits.len()) as f64 * self.mean_seconds(trials, epochs, times);
-        self.search_share = search / (search + finals).max(1e-9);
-        search + finals
-    }
-}
-
-/// Times of an epoch of all trials relative to the usual ones, by family.
-type Times = HashMap<&'static str, Vec<f64>>;
-
-/// Returns the rungs of a search: in each, half of the trials go on with twice the epochs.
-fn rungs(trials: usize, epochs: usize) -> Vec<RungPlan> {
-    let mut counts = vec![trials];
-    while counts.len() < RUNGS && counts[counts.len() - 1] > 1 {
-        counts.push(counts[counts.len() - 1] / 2);
-    }
-    let last = counts.len() - 1;
-    let rung = |(k, trials): (usize, usize)| RungPlan { trials, epochs: (epochs >> (last - k)).max(1) };
-    counts.into_iter().enumerate().map(rung).collect()
 }
 
 /// Measures the families on a dataset and makes the plan that fills the time.
@@ -345,6 +260,8 @@ pub fn plan(dataset: &Dataset, request: &Request, resources: Resources, limit: L
         splits: all[..all.len().min(MOST)].to_vec(),
         splits_are,
         seconds: 0.0,
+        spent: None,
+        most_trials: size::MOST_TRIALS,
         notes,
         search_share: 0.0,
         search_cut: None,
@@ -369,21 +286,13 @@ pub fn plan(dataset: &Dataset, request: &Request, resources: Resources, limit: L
         true => (PARALLEL * resources.threads as f64).max(1.0),
         false => 1.0,
     };
-    let time = ((FILLED - limit.used()) * limit.time.as_secs_f64()).max(0.0) * workers;
-    plan.seconds = time;
-    let times = plan.times();
-    loop {
-        let few = plan.families.len() <= FEW;
-        let steps = if few { &LADDER[..] } else { &LADDER[..=USEFUL] };
-        if steps.iter().any(|&step| plan.set(step, &times) <= time) || plan.families.len() <= 1 {
-            return Ok(plan);
-        }
-        // The family that takes most time.
-        let seconds = |cost: &Cost| cost.fixed + 100.0 * (cost.epoch[0] + cost.epoch[1]);
-        let longest = (0..plan.families.len())
-            .max_by(|&a, &b| seconds(&plan.families[a].cost).total_cmp(&seconds(&plan.families[b].cost)));
-        if let Some(longest) = longest {
-            plan.leave_out(plan.families[longest].family, "there was no time for it".into());
-        }
-    }
+    plan.seconds = ((1.0 - limit.used()) * limit.time.as_secs_f64()).max(0.0) * workers;
+    plan.choose();
+    plan.limit_trials(|settings| fits(dataset, settings, resources.threads, request.memory).is_ok());
+    Ok(plan)
+}
+
+/// Returns a measure of the size of a network.
+fn network_size(settings: &Settings) -> usize {
+    settings.layers * settings.hidden * settings.heads
 }

@@ -2,7 +2,8 @@
 
 use crate::benchmark::BenchmarkError;
 use crate::benchmark::families::{Family, Trial};
-use crate::benchmark::plan::{FamilyPlan, LeftOut, Limit, Plan, SearchCut};
+use crate::benchmark::plan::{FamilyPlan, LeftOut, Limit, Plan, RungPlan, SearchCut};
+use crate::benchmark::size::{FEWEST, FirstRun};
 use crate::benchmark::splits::SplitPlan;
 use crate::device::{DeviceChoice, DeviceKind, Resources};
 use crate::sweep::{
@@ -18,6 +19,8 @@ const SEARCH_SLACK: f64 = 0.1;
 /// Share of the time after which a split is not begun, and one after which runs are stopped.
 const LAST_START: f64 = 0.97;
 const END: f64 = 0.98;
+/// Fewest runs per thread that run without a pause, so that few threads wait for the last one.
+const AT_ONCE: usize = 4;
 
 /// Event of a benchmark, as reported to its observer.
 #[derive(Debug)]
@@ -28,6 +31,8 @@ pub enum BenchmarkEvent<'a> {
     Epoch,
     /// A run ended: number of ended runs, and of all runs of the current part.
     Run(usize, usize),
+    /// The size of the search is settled.
+    Settled(&'a Plan),
     /// The benchmark is late; this was left out.
     Late(&'a str),
 }
@@ -47,7 +52,8 @@ struct Wanted<'a> {
     family: Family,
     trial: Trial,
     split: &'a SplitPlan,
-    /// Place in the order of trials. Runs of one place go before those of the next, so that all families are equally far.
+    /// Place in the order of trials. Runs of a few places go before those of the next, so that all families are about
+    /// equally far.
     place: usize,
 }
 
@@ -72,6 +78,10 @@ pub fn run(
     observe: impl Fn(BenchmarkEvent<'_>) -> ControlFlow<()> + Sync,
 ) -> Result<BenchmarkOutcome, BenchmarkError> {
     plan.check(dataset)?;
+    if limit.is_none() {
+        // Times do not matter.
+        plan.spent.get_or_insert(0.0);
+    }
     let resources = resources.resolved();
     results.select(resources.kind());
     let ran = AtomicUsize::new(0);
@@ -95,33 +105,13 @@ where
     S: FnMut(&Plan) -> Result<(), BenchmarkError>,
     F: Fn(BenchmarkEvent<'_>) -> ControlFlow<()> + Sync,
 {
-    /// Runs all searches, and adds trials as long as there is time; `false` if it was interrupted.
+    /// Runs all searches, whose size is settled after the first rung; `false` if it was interrupted.
     fn search(&mut self, plan: &mut Plan) -> Result<bool, BenchmarkError> {
-        loop {
-            let is_complete = self.rungs(plan)?;
-            let is_over = plan.search_cut.is_some() || plan.splits_kept.is_some();
-            if !is_complete || is_over || !plan.extend(&self.selected_numbers(plan)) {
-                return Ok(is_complete);
-            }
-            (self.save)(plan)?;
-        }
-    }
-
-    /// Returns the numbers of the trials that the searches have selected.
-    fn selected_numbers(&self, plan: &Plan) -> Vec<(Family, usize)> {
-        let kind = self.resources.kind();
-        let number = |of: &FamilyPlan| Some((of.family, selected_number(plan, of.family, self.results, kind)?));
-        plan.families.iter().filter_map(number).collect()
-    }
-
-    /// Runs the rungs of all searches; `false` if it was interrupted.
-    fn rungs(&mut self, plan: &mut Plan) -> Result<bool, BenchmarkError> {
-        let share = END * (plan.search_share + SEARCH_SLACK * (1.0 - plan.search_share));
-        for rung in 0..plan.rungs.len() {
-            if plan.search_cut.as_ref().is_some_and(|cut| cut.rung < rung) {
-                break;
-            }
-            let kind = self.resources.kind();
+        let (kind, begun) = (self.resources.kind(), self.limit.map_or(0.0, |limit| limit.used()));
+        let mut rung = 0;
+        while rung < plan.rungs.len() && plan.search_cut.as_ref().is_none_or(|cut| cut.rung >= rung) {
+            let share = plan.search_share + SEARCH_SLACK * (1.0 - plan.search_share);
+            let share = END * (begun + (1.0 - begun) * share);
             let wanted = rung_runs(plan, rung, self.results, kind);
             let epochs = plan.rungs[rung].epochs;
             let text = format!("search, rung {} of {}: {epochs} epochs", rung + 1, plan.rungs.len());
@@ -135,8 +125,50 @@ where
                 self.cut_search(plan, rung)?;
                 break;
             }
+            let is_settled = rung > 0 || plan.search_cut.is_some() || plan.spent.is_some();
+            if is_settled || !self.settle(plan)? {
+                rung += 1;
+            }
         }
         Ok(true)
+    }
+
+    /// Settles the size of the search after its first rung; returns whether it is larger.
+    fn settle(&mut self, plan: &mut Plan) -> Result<bool, BenchmarkError> {
+        let kind = self.resources.kind();
+        let best = |of: &FamilyPlan| Some((of.family, best_of_rung(plan, of.family, 0, self.results, kind)?));
+        let mut best: Vec<(Family, (usize, f64))> = plan.families.iter().filter_map(best).collect();
+        best.retain(|(_, (_, score))| *score > f64::NEG_INFINITY);
+        best.sort_by(|(_, (_, a)), (_, (_, b))| b.total_cmp(a));
+        let best: Vec<(Family, usize)> = best.into_iter().map(|(family, (number, _))| (family, number)).collect();
+        let is_larger = plan.settle(&self.first_runs(plan), &best);
+        let _ = (self.observe)(BenchmarkEvent::Settled(plan));
+        (self.save)(plan)?;
+        Ok(is_larger)
+    }
+
+    /// Returns the runs of the first rung whose times count: those that shared the CPU with as many others as later ones.
+    fn first_runs(&self, plan: &Plan) -> Vec<FirstRun> {
+        let (kind, trials) = (self.resources.kind(), plan.rungs[0].trials);
+        if !kind.is_cpu() || trials * plan.families.len() < self.resources.threads {
+            return Vec::new();
+        }
+        let mut runs = Vec::new();
+        for family in plan.families.iter().map(|of| of.family) {
+            for number in 0..trials {
+                let records = records_of_trial(plan, family, number, 0, self.results, kind).into_iter().flatten();
+                let succeeded = records.filter(|record| record.test().is_some());
+                runs.extend(succeeded.map(|record| FirstRun { family, number, seconds: record.seconds }));
+            }
+        }
+        runs
+    }
+
+    /// Returns the numbers of the trials that the searches have selected.
+    fn selected_numbers(&self, plan: &Plan) -> Vec<(Family, usize)> {
+        let kind = self.resources.kind();
+        let number = |of: &FamilyPlan| Some((of.family, selected_number(plan, of.family, self.results, kind)?));
+        plan.families.iter().filter_map(number).collect()
     }
 
     /// Records the end of a late search in the plan.
@@ -144,8 +176,8 @@ where
         let kind = self.resources.kind();
         let finished = |plan: &Plan, family: Family| -> Vec<usize> {
             let wanted = candidates(plan, family, rung, self.results, kind);
-            let is_done = |number: usize| record_of_trial(plan, family, number, rung, self.results, kind).is_some();
-            (0..wanted.len()).filter(|&place| is_done(wanted[place])).collect()
+            let records = |place: usize| records_of_trial(plan, family, wanted[place], rung, self.results, kind);
+            (0..wanted.len()).filter(|&place| records(place).iter().all(Option::is_some)).collect()
         };
         if rung == 0 {
             let (kept, late): (Vec<_>, Vec<_>) =
@@ -171,52 +203,66 @@ where
             (self.save)(plan)?;
         }
         let begun = self.limit.map_or(0.0, |limit| limit.used());
-        let mut new_splits = 0;
         let splits = plan.final_splits().to_vec();
-        for (k, split) in splits.iter().enumerate() {
-            let selected = plan.families.iter().filter_map(|of| {
-                let trial = selected(plan, of.family, self.results, kind)?;
-                Some(Wanted { family: of.family, trial, split, place: 0 })
-            });
-            let mut wanted: Vec<Wanted<'_>> = selected.collect();
-            if k > 0 {
-                // The longest run does not begin last.
-                wanted.reverse();
-            }
+        let at_once = (AT_ONCE * self.resources.threads).div_ceil(plan.families.len().max(1));
+        let (mut begin, mut new_splits) = (0, 0);
+        while begin < splits.len() {
+            let count = match (begin, &plan.search_cut) {
+                (0, None) => FEWEST,
+                (0, Some(_)) => 1,
+                _ => at_once.clamp(1, FEWEST),
+            };
+            let end = splits.len().min(begin + count);
+            let wanted = final_runs(plan, &splits[begin..end], begin, self.results, kind);
             let is_missing = |wanted: &Wanted<'_>| {
                 self.results.get(&key(plan, wanted, kind)).is_none_or(|found| found.test().is_none())
             };
-            if !wanted.iter().any(is_missing) {
-                continue;
-            }
-            let each = self.limit.map_or(0.0, |limit| (limit.used() - begun) / f64::from(new_splits.max(1)));
-            if k > 1 && self.limit.is_some_and(|limit| limit.is_over(LAST_START - each)) {
-                self.cut_splits(plan, k)?;
-                break;
-            }
-            let text = format!("final runs, split {} of {}", k + 1, splits.len());
-            match self.part(&text, plan, &wanted, END, k == 0)? {
-                Ended::Interrupted => return Ok(false),
-                Ended::Complete => new_splits += 1,
-                Ended::Late => {
-                    if k == 0 {
-                        let is_done = |family: Family| {
-                            let wanted = wanted.iter().find(|wanted| wanted.family == family);
-                            wanted.is_none_or(|wanted| self.results.get(&key(plan, wanted, kind)).is_some())
-                        };
-                        let (kept, late): (Vec<_>, Vec<_>) =
-                            plan.families.iter().copied().partition(|of| is_done(of.family));
-                        plan.families = kept;
-                        let reason = "there was no time for its final runs";
-                        plan.left_out
-                            .extend(late.into_iter().map(|of| LeftOut { family: of.family, reason: reason.into() }));
-                    }
-                    self.cut_splits(plan, k.max(1))?;
+            if wanted.iter().any(is_missing) {
+                let used = self.limit.map_or(0.0, |limit| limit.used());
+                let expected = (used - begun) * (end - begin) as f64 / new_splits.max(1) as f64;
+                if begin >= FEWEST && used + expected > LAST_START {
+                    self.cut_splits(plan, begin)?;
                     break;
                 }
+                let text = match end - begin {
+                    1 => format!("final runs, split {end} of {}", splits.len()),
+                    _ => format!("final runs, splits {} to {end} of {}", begin + 1, splits.len()),
+                };
+                match self.part(&text, plan, &wanted, END, begin == 0)? {
+                    Ended::Interrupted => return Ok(false),
+                    Ended::Complete => new_splits += end - begin,
+                    Ended::Late => {
+                        self.cut_finals(plan, &wanted, &splits[..end], begin)?;
+                        break;
+                    }
+                }
             }
+            begin = end;
         }
         Ok(true)
+    }
+
+    /// Keeps the splits that all families have finished, at least those before `begin`. If there are none, keeps the first
+    /// split and the families that have finished it.
+    fn cut_finals(
+        &mut self,
+        plan: &mut Plan,
+        wanted: &[Wanted<'_>],
+        splits: &[SplitPlan],
+        begin: usize,
+    ) -> Result<(), BenchmarkError> {
+        let kind = self.resources.kind();
+        let is_done = |wanted: &&Wanted<'_>| self.results.get(&key(plan, wanted, kind)).is_some();
+        let is_complete = |split: &&SplitPlan| wanted.iter().filter(|of| of.split == *split).all(|of| is_done(&of));
+        let complete = begin + splits[begin..].iter().take_while(is_complete).count();
+        if complete == 0 {
+            let of_first = wanted.iter().filter(|of| of.split == &splits[0]);
+            let late: Vec<Family> = of_first.filter(|of| !is_done(of)).map(|of| of.family).collect();
+            for family in late {
+                plan.leave_out(family, "there was no time for its final runs".into());
+            }
+        }
+        self.cut_splits(plan, complete.max(1))
     }
 
     /// Records in the plan that later splits are left out.
@@ -252,12 +298,13 @@ where
             }
             ControlFlow::Break(())
         };
+        let places = wanted.iter().map(|wanted| wanted.place + 1).max().unwrap_or(0);
+        let at_once = (AT_ONCE * self.resources.threads * places / wanted.len().max(1)).max(1);
         // Models that are not networks run on the CPU.
-        let places = 0..=wanted.iter().map(|wanted| wanted.place).max().unwrap_or(0);
-        'runs: for place in places {
+        'runs: for first in (0..places).step_by(at_once) {
             for (is_network, balanced) in [(false, false), (false, true), (true, false), (true, true)] {
                 let is_here = |wanted: &&Wanted<'_>| {
-                    wanted.place == place
+                    (first..first + at_once).contains(&wanted.place)
                         && wanted.trial.settings.model.is_network() == is_network
                         && wanted.trial.balanced == balanced
                 };
@@ -298,18 +345,42 @@ where
 
 /// Returns the runs of a rung, trial by trial and the simplest family first, so that all families are equally far at any time.
 fn rung_runs<'a>(plan: &'a Plan, rung: usize, results: &ResultsFile, kind: DeviceKind) -> Vec<Wanted<'a>> {
-    let split = &plan.splits[0];
-    let epochs = plan.rungs[rung].epochs;
+    let RungPlan { trials, epochs, splits } = plan.rungs[rung];
     let of_families: Vec<(Family, Vec<usize>)> =
         plan.families.iter().map(|of| (of.family, candidates(plan, of.family, rung, results, kind))).collect();
     let mut wanted = Vec::new();
-    for place in 0..plan.rungs[rung].trials {
-        for (family, numbers) in &of_families {
-            let trial = numbers.get(place).and_then(|&number| plan.trial(*family, number, epochs));
-            wanted.extend(trial.map(|trial| Wanted { family: *family, trial, split, place }));
+    for place in 0..trials {
+        for split in plan.splits.iter().take(splits) {
+            for (family, numbers) in &of_families {
+                let trial = numbers.get(place).and_then(|&number| plan.trial(*family, number, epochs));
+                wanted.extend(trial.map(|trial| Wanted { family: *family, trial, split, place }));
+            }
         }
     }
     wanted
+}
+
+/// Returns the final runs on some splits, split by split. `begin` is the number of the first of them.
+fn final_runs<'a>(
+    plan: &Plan,
+    splits: &'a [SplitPlan],
+    begin: usize,
+    results: &ResultsFile,
+    kind: DeviceKind,
+) -> Vec<Wanted<'a>> {
+    let of_split = |(k, split): (usize, &'a SplitPlan)| {
+        let run = |of: &FamilyPlan| {
+            let trial = selected(plan, of.family, results, kind)?;
+            Some(Wanted { family: of.family, trial, split, place: 0 })
+        };
+        let mut runs: Vec<Wanted<'a>> = plan.families.iter().filter_map(run).collect();
+        if k > 0 {
+            // The longest run does not begin last.
+            runs.reverse();
+        }
+        runs
+    };
+    (begin..).zip(splits).flat_map(of_split).collect()
 }
 
 /// Returns the numbers of the trials of a family in a rung: the best ones of the rung before, in their order. If the search was
@@ -330,7 +401,8 @@ fn candidates(plan: &Plan, family: Family, rung: usize, results: &ResultsFile, k
     }
 }
 
-/// Returns trials of a rung with their validation metric, the best first; failed trials are the last. Ties go to the lower number.
+/// Returns trials of a rung with their validation metric, the mean over its splits, the best first; failed trials are the last.
+/// Ties go to the lower number.
 fn scored(
     plan: &Plan,
     family: Family,
@@ -339,13 +411,15 @@ fn scored(
     results: &ResultsFile,
     kind: DeviceKind,
 ) -> Vec<(usize, f64)> {
+    let validation = |record: Option<&Record>| match &record?.status {
+        Status::Ok { validation, .. } => Some(validation.metric).filter(|metric| metric.is_finite()),
+        Status::Failed { .. } => None,
+    };
     let score = |&number: &usize| {
-        let record = record_of_trial(plan, family, number, rung, results, kind);
-        let found = record.and_then(|record| match &record.status {
-            Status::Ok { validation, .. } => Some(validation.metric),
-            Status::Failed { .. } => None,
-        });
-        (number, found.filter(|metric| metric.is_finite()).unwrap_or(f64::NEG_INFINITY))
+        let records = records_of_trial(plan, family, number, rung, results, kind);
+        let (splits, metrics) = (records.len(), records.into_iter().map(validation));
+        let sum: Option<f64> = metrics.sum();
+        (number, sum.map_or(f64::NEG_INFINITY, |sum| sum / splits as f64))
     };
     let mut scored: Vec<(usize, f64)> = numbers.iter().map(score).collect();
     scored.sort_by(|(a, left), (b, right)| right.total_cmp(left).then(a.cmp(b)));
@@ -360,15 +434,20 @@ pub(super) fn selected(plan: &Plan, family: Family, results: &ResultsFile, kind:
 /// Returns the number of the selected trial.
 fn selected_number(plan: &Plan, family: Family, results: &ResultsFile, kind: DeviceKind) -> Option<usize> {
     let last = plan.search_cut.as_ref().map_or(plan.rungs.len() - 1, |cut| cut.rung);
-    for rung in (0..=last).rev() {
-        let numbers = candidates(plan, family, rung, results, kind);
-        if numbers.is_empty() && rung > 0 {
-            continue;
-        }
-        let (number, score) = scored(plan, family, rung, &numbers, results, kind).into_iter().next()?;
-        return Some(number).filter(|_| score > f64::NEG_INFINITY);
-    }
-    None
+    let best = |rung| best_of_rung(plan, family, rung, results, kind).filter(|(_, score)| *score > f64::NEG_INFINITY);
+    (0..=last).rev().find_map(best).map(|(number, _)| number)
+}
+
+/// Returns the best trial of a rung with its validation metric; `None` if the rung has no trials.
+fn best_of_rung(
+    plan: &Plan,
+    family: Family,
+    rung: usize,
+    results: &ResultsFile,
+    kind: DeviceKind,
+) -> Option<(usize, f64)> {
+    let numbers = candidates(plan, family, rung, results, kind);
+    scored(plan, family, rung, &numbers, results, kind).into_iter().next()
 }
 
 /// Returns the number of trials of a family that ran in the search, and the reason of a failure.
@@ -380,7 +459,7 @@ pub(super) fn search_summary(
 ) -> (usize, Option<String>) {
     let records = candidates(plan, family, 0, results, kind)
         .into_iter()
-        .filter_map(|number| record_of_trial(plan, family, number, 0, results, kind));
+        .filter_map(|number| records_of_trial(plan, family, number, 0, results, kind).into_iter().next().flatten());
     let (mut count, mut failure) = (0, None);
     for record in records {
         count += 1;
@@ -391,17 +470,19 @@ pub(super) fn search_summary(
     (count, failure)
 }
 
-/// Returns the record of a trial in a rung.
-fn record_of_trial<'a>(
+/// Returns the records of a trial in a rung, one for each of its splits.
+fn records_of_trial<'a>(
     plan: &Plan,
     family: Family,
     number: usize,
     rung: usize,
     results: &'a ResultsFile,
     kind: DeviceKind,
-) -> Option<&'a Record> {
-    let trial = plan.trial(family, number, plan.rungs[rung].epochs)?;
-    results.get(&key(plan, &Wanted { family, trial, split: &plan.splits[0], place: 0 }, kind))
+) -> Vec<Option<&'a Record>> {
+    let RungPlan { epochs, splits, .. } = plan.rungs[rung];
+    let Some(trial) = plan.trial(family, number, epochs) else { return vec![None] };
+    let of = |split| results.get(&key(plan, &Wanted { family, trial, split, place: 0 }, kind));
+    plan.splits.iter().take(splits).map(of).collect()
 }
 
 /// Returns the record of a final run.

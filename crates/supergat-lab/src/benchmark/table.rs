@@ -18,6 +18,11 @@ const FEW_SPLITS: usize = 5;
 /// Number of validation or test nodes below which the notes say that metrics are coarse.
 const FEW_NODES: usize = 50;
 
+/// A simpler family is preferred if the best is better by at most this many points, and by at most this share of what the best
+/// lacks to 100.
+const SMALL: f64 = 0.5;
+const SMALL_SHARE: f64 = 0.1;
+
 /// Results of a family over splits.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FamilyResult {
@@ -145,11 +150,14 @@ impl Benchmark {
             return;
         };
         let (best, words, mean) = (best.family, &best.words, best.test.mean);
+        let is_within_error = |comparison: &FamilyComparison| {
+            let error = self.standard_error(best, comparison.family);
+            comparison.verdict == Verdict::Open && comparison.difference <= error
+        };
+        let small = SMALL.min(SMALL_SHARE * (100.0 - mean));
         let is_tied = |family: Family| {
             let found = self.comparisons.iter().find(|comparison| comparison.family == family);
-            found.is_none_or(|comparison| {
-                comparison.verdict == Verdict::Open && comparison.difference <= self.standard_error(best, family)
-            })
+            found.is_none_or(|comparison| comparison.difference <= small || is_within_error(comparison))
         };
         let untested = self.comparisons.iter().any(|comparison| comparison.verdict == Verdict::Untested);
         let simplest = self.families.iter().map(|result| result.family).find(|&family| is_tied(family));
@@ -181,14 +189,19 @@ impl Benchmark {
                 "No family is significantly better than another (best mean test {metric} {mean:.1} %; largest difference: {widest}): use \
                  {}, {}.",
                 self.of(recommended).map_or(recommended.name, |result| &result.words),
-                if recommended == best { "the best" } else { "the simplest within one standard error of the best" },
+                match comparison(recommended) {
+                    None => "the best",
+                    Some(other) if is_within_error(other) => "the simplest within one standard error of the best",
+                    Some(_) => "the simplest that is hardly worse than the best",
+                },
             )
-        } else if let Some(open) = comparison(recommended) {
+        } else if let Some(other) = comparison(recommended) {
             format!(
-                "Use {}: it is simpler than {}, which is best (test {metric} {mean:.1} %), and within one standard error of it ({}).",
+                "Use {}: it is simpler than {}, which is best (test {metric} {mean:.1} %), and {} ({}).",
                 self.of(recommended).map_or(recommended.name, |result| &result.words),
                 best.name,
-                points(open, "difference "),
+                if is_within_error(other) { "within one standard error of it" } else { "hardly worse" },
+                points(other, "difference "),
             )
         } else if let Some(rival) = simpler {
             let kind = if best.is_graph_network() && !rival.family.is_graph_network() {
@@ -471,6 +484,15 @@ mod tests {
         );
         let expected = ": use gcn with 2 layers, the simplest within one standard error of the best.";
         assert!(found.answer.ends_with(expected), "{}", found.answer);
+        // A small difference is not worth another model, even if it is significant.
+        let low: [f64; 5] = [79.8, 80.7, 80.12, 79.28, 79.8];
+        let found = benchmark(&[("mlp", &LOW), ("gcn", &low), ("gat-go", &HIGH)]);
+        assert_eq!((found.recommended.unwrap().name, found.comparisons[1].verdict), ("gcn", Verdict::Worse));
+        assert!(found.answer.contains("and hardly worse (difference 0.3 points"), "{}", found.answer);
+        // It is where little is lacking.
+        let [low, high] = [low, HIGH].map(|metrics| metrics.map(|metric| metric + 18.0));
+        let found = benchmark(&[("mlp", &LOW), ("gcn", &low), ("gat-go", &high)]);
+        assert_eq!((found.recommended.unwrap().name, found.comparisons[1].verdict), ("gat-go", Verdict::Worse));
         // Three points are not significant here, but too many to give away.
         let varied: [f64; 5] = [77.0, 82.0, 75.0, 76.0, 77.5];
         let found = benchmark(&[("mlp", &LOW), ("gcn", &varied), ("gat-go", &HIGH)]);

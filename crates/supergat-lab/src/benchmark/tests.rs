@@ -20,10 +20,10 @@ fn request(names: &[&str]) -> Request {
 /// Returns a plan with four trials, eight epochs and three splits.
 fn small_plan(dataset: &Dataset, names: &[&str]) -> Plan {
     let mut plan = plan(dataset, &request(names), 1.into(), Limit::minutes(10.0)).unwrap();
-    plan.rungs = [(4, 2), (2, 4), (1, 8)].map(|(trials, epochs)| RungPlan { trials, epochs }).to_vec();
+    let rung = |(trials, epochs, splits)| RungPlan { trials, epochs, splits };
+    plan.rungs = [(4, 2, 1), (3, 4, 1), (2, 8, 2)].map(rung).to_vec();
     plan.splits.truncate(3);
-    // No time for more trials.
-    plan.seconds = 0.0;
+    plan.spent = Some(0.0);
     plan
 }
 
@@ -42,6 +42,24 @@ fn execute(
 ) -> BenchmarkOutcome {
     let dataset = Arc::new(dataset.clone());
     run(&dataset, plan, results, threads.into(), limit, |_| Ok(()), |_| ControlFlow::Continue(())).unwrap()
+}
+
+/// Interrupts a benchmark after every fifth run; returns the number of interruptions. The plan is read from its file each time.
+fn execute_in_parts(dataset: &Dataset, plan: &mut Plan, results: &mut ResultsFile, limit: Option<Limit>) -> usize {
+    let dataset = Arc::new(dataset.clone());
+    for count in 0.. {
+        let left = AtomicUsize::new(5);
+        let observe = |event: BenchmarkEvent<'_>| match event {
+            BenchmarkEvent::Run(..) if left.fetch_sub(1, Ordering::Relaxed) <= 1 => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        };
+        let outcome = run(&dataset, plan, results, 1.into(), limit, |_| Ok(()), observe).unwrap();
+        if !outcome.interrupted {
+            return count;
+        }
+        *plan = Plan::from_json(&plan.to_json()).unwrap();
+    }
+    unreachable!("a benchmark ends")
 }
 
 #[test]
@@ -91,7 +109,8 @@ fn result_depends_on_plan_and_seed_only() {
     let (_folder, mut at_once) = results();
     let before = plan.clone();
     let outcome = execute(&dataset, &mut plan, &mut at_once, 2, None);
-    assert!(!outcome.interrupted && outcome.ran > 20 && plan == Plan { splits_kept: Some(3), ..before.clone() });
+    assert!(!outcome.interrupted && outcome.ran > 20 && plan.splits_kept == Some(3));
+    assert_eq!(Plan { splits_kept: None, ..plan.clone() }, before);
     let expected = Benchmark::new(&plan, &at_once);
     assert_eq!((expected.families.len(), expected.splits, expected.comparisons.len()), (4, 3, 3));
     assert!(
@@ -100,26 +119,7 @@ fn result_depends_on_plan_and_seed_only() {
     // Interrupted after every few runs, with another number of threads.
     let (_folder, mut piecewise) = results();
     let mut plan = before;
-    let shared = Arc::new(dataset.clone());
-    for round in 0.. {
-        let left = AtomicUsize::new(5);
-        let outcome = run(
-            &shared,
-            &mut plan,
-            &mut piecewise,
-            1.into(),
-            None,
-            |_| Ok(()),
-            |event| match event {
-                BenchmarkEvent::Run(..) if left.fetch_sub(1, Ordering::Relaxed) <= 1 => ControlFlow::Break(()),
-                _ => ControlFlow::Continue(()),
-            },
-        );
-        if !outcome.unwrap().interrupted {
-            assert!(round > 3);
-            break;
-        }
-    }
+    assert!(execute_in_parts(&dataset, &mut plan, &mut piecewise, None) > 3);
     assert_eq!(Benchmark::new(&plan, &piecewise), expected);
     assert_eq!(execute(&dataset, &mut plan, &mut piecewise, 1, None).ran, 0);
     let sheets = [sheet::families(&expected), sheet::comparisons(&expected)];
@@ -142,12 +142,14 @@ fn late_benchmarks_leave_out_the_same_for_all() {
     execute(&dataset, &mut plan, &mut file, 1, None);
     assert_eq!(plan.search_cut, Some(cut));
 
-    // Late after the search: later splits are left out for all families.
+    // Late after the search, which has finished two splits: the third is left out for all families.
     let mut plan = small_plan(&dataset, &["mlp", "gcn"]);
     plan.splits_kept = Some(2);
     execute(&dataset, &mut plan, &mut file, 1, None);
+    plan.splits_kept = None;
+    execute(&dataset, &mut plan, &mut file, 1, Some(Limit::minutes(0.0)));
     let found = Benchmark::new(&plan, &file);
-    assert_eq!((found.splits, found.families.len()), (2, 2));
+    assert_eq!((plan.splits_kept, found.splits, found.families.len()), (Some(2), 2, 2));
     assert!(found.notes.iter().any(|note| note.contains("on 2 of 3 redrawn splits")), "{:?}", found.notes);
 }
 
@@ -171,29 +173,128 @@ fn plans_fit_the_time_and_the_dataset() {
     for wrong in ["{}", "", "[1]"] {
         assert!(Plan::from_json(wrong).is_err());
     }
+    let rung = long.rungs[0];
+    let rungs = [
+        vec![],
+        vec![rung; 100],
+        vec![RungPlan { trials: usize::MAX, ..rung }],
+        vec![RungPlan { epochs: 0, ..rung }],
+        vec![RungPlan { splits: 11, ..rung }],
+    ];
+    let mut wrong: Vec<Plan> = rungs.map(|rungs| Plan { rungs, ..long.clone() }).to_vec();
+    wrong.push(Plan { search_cut: Some(SearchCut { rung: 3, places: vec![] }), ..long.clone() });
+    wrong.push(Plan { splits: vec![], ..long.clone() });
+    assert!(Plan::from_json(&long.to_json()).is_ok());
+    for plan in wrong {
+        assert!(Plan::from_json(&plan.to_json()).is_err(), "{plan:?}");
+    }
+    // Larger searches have only trials that fit into memory.
+    let mut limited = long.clone();
+    limited.limit_trials(|settings| settings.layers < 8);
+    assert_eq!((long.most_trials, limited.most_trials), (64, 3), "the fourth trial has eight layers");
+}
+
+/// Returns a plan of two families with known times: 0.01 s per epoch of two layers, 0.02 s of blocks.
+fn timed_plan(rungs: Vec<RungPlan>, seconds: f64) -> (Plan, [Family; 2]) {
+    let mut plan = plan(&dataset(), &request(&["mlp", "gcn"]), 1.into(), Limit::minutes(10.0)).unwrap();
+    plan.families.iter_mut().for_each(|of| of.cost = cost::Cost { fixed: 0.0, epoch: [0.01, 0.02] });
+    let families = [plan.families[0].family, plan.families[1].family];
+    (Plan { rungs, seconds, ..plan }, families)
 }
 
 /// Long trials leave time for fewer splits, and the clock does not matter.
 #[test]
 fn selected_trials_decide_the_number_of_splits() {
-    let dataset = dataset();
-    let mut plan = plan(&dataset, &request(&["mlp", "gcn"]), 1.into(), Limit::minutes(10.0)).unwrap();
-    let cost = cost::Cost { fixed: 0.0, epoch: [0.01, 0.02] };
-    plan.families.iter_mut().for_each(|of| of.cost = cost);
-    plan.rungs = vec![RungPlan { trials: 1, epochs: 100 }];
     // The search takes 2 s: two layers take 1 s, blocks 2 s, and eight blocks about five times as long as two.
-    plan.seconds = 26.0;
-    let splits =
-        |number: usize| plan.splits_for(&[plan.families[0].family, plan.families[1].family].map(|of| (of, number)));
+    let (plan, families) = timed_plan(vec![RungPlan { trials: 1, epochs: 100, splits: 1 }], 26.0);
+    let splits = |number: usize| plan.splits_for(&families.map(|of| (of, number)));
     assert_eq!([0, 1, 3].map(splits), [10, 6, 3]);
     assert_eq!(plan.splits_for(&[]), 10);
-    // Time that is left besides the final runs on all splits is for more trials.
-    let selected = [plan.families[0].family, plan.families[1].family].map(|of| (of, 0));
-    assert!(!plan.clone().extend(&selected));
-    let mut longer = Plan { seconds: 200.0, ..plan };
-    assert!(longer.extend(&selected) && longer.rungs.len() == 3 && longer.rungs[0].trials > 1);
-    assert_eq!(longer.rungs[2].epochs, 100);
-    assert!(!longer.clone().extend(&selected) && longer.splits_for(&selected) == 10);
+}
+
+/// The times of the first rung decide the size of the search.
+#[test]
+fn quick_searches_become_larger() {
+    let rungs = vec![RungPlan { trials: 4, epochs: 50, splits: 1 }, RungPlan { trials: 1, epochs: 100, splits: 1 }];
+    let (plan, families) = timed_plan(rungs.clone(), 60.0);
+    let selected = families.map(|of| (of, 0));
+    // All runs took `factor` times as long as estimated.
+    let settled = |factor: f64| {
+        let runs = families.map(|family| size::FirstRun { family, number: 0, seconds: 0.5 * factor });
+        let mut plan = plan.clone();
+        let is_larger = plan.settle(&runs, &selected);
+        assert_eq!(is_larger, plan.rungs != rungs);
+        assert!((plan.families[0].cost.epoch[1] - 0.02 * factor).abs() < 1e-12);
+        plan
+    };
+    let [slow, quick, quicker] = [4.0, 0.5, 0.1].map(settled);
+    assert_eq!((&slow.rungs, slow.spent, slow.splits_for(&selected)), (&rungs, Some(0.0), 3));
+    let size = |plan: &Plan| (plan.rungs[0].trials, plan.rungs[plan.rungs.len() - 1].epochs);
+    assert!(size(&quick) > (4, 100) && size(&quicker) > size(&quick), "{quick:?}");
+    // Runs of the last rung are final ones too. Those of the first one are lost if the new one has other epochs.
+    assert_eq!((quicker.rungs[2].splits, quicker.splits_for(&selected)), (3, 10));
+    for plan in [quick, quicker] {
+        let is_found = plan.rungs[0].epochs == 50;
+        assert_eq!(plan.spent.unwrap() == 0.0, is_found, "{plan:?}");
+    }
+    // A slow search becomes smaller before families are left out.
+    let rung = |(trials, epochs, splits)| RungPlan { trials, epochs, splits };
+    let (mut plan, _) = timed_plan([(8, 100, 1), (4, 200, 1), (2, 400, 3)].map(rung).to_vec(), 80.0);
+    assert!(!plan.settle(&[], &selected));
+    assert_eq!(plan.rungs, [(8, 100, 1), (1, 200, 1)].map(rung).to_vec());
+    assert!(plan.left_out.is_empty() && plan.splits_for(&selected) >= 3);
+}
+
+/// The size of a search is settled once, also if it is interrupted before and after.
+#[test]
+fn settled_searches_are_resumed() {
+    let dataset = dataset();
+    let mut planned = plan(&dataset, &request(&["label-propagation", "mlp"]), 1.into(), Limit::minutes(10.0)).unwrap();
+    planned.rungs = vec![RungPlan { trials: 2, epochs: 25, splits: 1 }, RungPlan { trials: 1, epochs: 50, splits: 1 }];
+    planned.splits.truncate(5);
+    (planned.most_trials, planned.seconds) = (4, 1e6);
+    let limit = Some(Limit::minutes(1e4));
+    let (_folder, mut at_once) = results();
+    let mut whole = planned.clone();
+    execute(&dataset, &mut whole, &mut at_once, 2, limit);
+    let sizes: Vec<_> = whole.rungs.iter().map(|rung| (rung.trials, rung.epochs, rung.splits)).collect();
+    assert_eq!((sizes, whole.splits_kept), (vec![(4, 50, 1), (2, 200, 3)], Some(5)));
+    let (_folder, mut piecewise) = results();
+    let mut parts = planned.clone();
+    assert!(execute_in_parts(&dataset, &mut parts, &mut piecewise, limit) > 3);
+    assert_eq!((&parts.rungs, parts.splits_kept), (&whole.rungs, whole.splits_kept));
+    assert_eq!(Benchmark::new(&parts, &piecewise), Benchmark::new(&whole, &at_once));
+    // Without a limit, times do not matter.
+    let (_folder, mut file) = results();
+    let mut given = Plan { splits_kept: Some(2), ..planned.clone() };
+    execute(&dataset, &mut given, &mut file, 1, None);
+    assert_eq!((given.rungs, given.spent), (planned.rungs, Some(0.0)));
+}
+
+/// If there is no time for all families, those that were worse in the first rung are left out.
+#[test]
+fn bad_families_are_left_out_of_late_searches() {
+    let mut plan = plan(
+        &dataset(),
+        &request(&["label-propagation", "mlp", "gcn", "sage", "gat-go"]),
+        1.into(),
+        Limit::minutes(10.0),
+    )
+    .unwrap();
+    let family = |name: &str| Family::named(name).unwrap();
+    for of in &mut plan.families {
+        let epoch = if of.family.name == "label-propagation" { 0.0 } else { 0.01 };
+        of.cost = cost::Cost { fixed: 0.001, epoch: [epoch; 2] };
+    }
+    plan.rungs = vec![RungPlan { trials: 1, epochs: 50, splits: 1 }, RungPlan { trials: 1, epochs: 100, splits: 1 }];
+    // Three splits take 3.5 s for each of four families. One of them is too much, and its first rung takes 0.5 s.
+    plan.seconds = 13.0;
+    let selected = ["gcn", "gat-go", "sage", "mlp", "label-propagation"].map(|name| (family(name), 0));
+    assert!(!plan.settle(&[], &selected));
+    let names = |plan: &Plan| plan.families.iter().map(|of| of.family.name).collect::<Vec<_>>();
+    assert_eq!((names(&plan), plan.left_out.len()), (vec!["label-propagation", "gcn", "sage", "gat-go"], 1));
+    assert!(plan.left_out[0].reason.contains("in which others were better"));
+    assert!((plan.spent.unwrap() - 0.501).abs() < 1e-9 && plan.search_share < 1.0, "{plan:?}");
 }
 
 #[test]

@@ -21,7 +21,8 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use supergat::lab::Resources;
 use supergat::lab::benchmark::{
-    self, Benchmark, BenchmarkError, BenchmarkOutcome, FAMILIES, Family, Limit, MetricChoice, Plan, Request, sheet,
+    self, Benchmark, BenchmarkError, BenchmarkOutcome, FAMILIES, Family, Limit, MetricChoice, Plan, Request, RungPlan,
+    sheet,
 };
 use supergat::lab::sheet::{Sheet, csv, markdown};
 use supergat::{ClassWeight, Dataset, NodeOrderChoice};
@@ -34,9 +35,10 @@ const BEST: &str = "best.toml";
 const MINUTES: f64 = 10.0;
 
 const METHOD: &str = "\
-Every family has the same search: trials with two layers and with deep blocks, in turn, halved by their validation metric on the first \
-split. The selected settings run on several splits, and the family with the best mean test metric is compared with all others in pairs. The \
-answer is the simplest family that is not significantly worse than the best, and within one standard error of it.";
+Every family has the same search: trials with two layers and with deep blocks, in turn, of which those with the better validation metric \
+are trained longer. The selected settings run on several splits, and the family with the best mean test metric is compared with all others \
+in pairs. The answer is the simplest family that is hardly worse than the best, or within one standard error of it and not significantly \
+worse.";
 
 /// Result printed by `--json`.
 #[derive(Debug, Serialize)]
@@ -153,9 +155,8 @@ fn stored(args: &BenchmarkArgs, folder: &Path, dataset: &Dataset) -> Result<Opti
         ))
     };
     if let (Some(given), Some(own)) = (&given, &own) {
-        // A search may have been extended.
-        let epochs = |plan: &Plan| plan.rungs.last().map(|rung| rung.epochs);
-        let planned = |plan: &Plan| (epochs(plan), plan.splits.clone(), plan.seconds, plan.metric.clone(), plan.seed);
+        let planned =
+            |plan: &Plan| (plan.rungs.clone(), plan.splits.clone(), plan.seconds, plan.metric.clone(), plan.seed);
         if planned(given) != planned(own) {
             return Err(differs("plan"));
         }
@@ -195,22 +196,29 @@ fn planned(args: &BenchmarkArgs, dataset: &Dataset, resources: Resources, limit:
     };
     let mut plan = benchmark::plan(dataset, &request, resources, limit)?;
     let place = Place::find(resources)?;
+    let (seeds, seed) = (resources.threads as u64, plan.seed);
+    let fits = |settings: supergat::Settings| {
+        let resolved = Resolved { seeds, ..resolved(args, settings, Values::new(), seed) };
+        Fit::of(dataset, &resolved, &place, 0, None, false).and_then(|fit| fit.check())
+    };
     let families: Vec<Family> = plan.families.iter().map(|of| of.family).collect();
     for family in families {
         let Some(settings) = plan.largest(family) else { continue };
-        let resolved =
-            Resolved { seeds: resources.threads as u64, ..resolved(args, settings, Values::new(), plan.seed) };
-        if let Err(error) = Fit::of(dataset, &resolved, &place, 0, None, false).and_then(|fit| fit.check()) {
+        if let Err(error) = fits(settings) {
             plan.leave_out(family, error.message);
         }
     }
+    plan.limit_trials(|settings| fits(*settings).is_ok());
     Ok(plan)
 }
 
 /// Describes a plan in one line.
 fn summary(plan: &Plan) -> String {
-    let rungs: Vec<String> =
-        plan.rungs.iter().map(|rung| format!("{} x {} epochs", rung.trials, rung.epochs)).collect();
+    let rung = |RungPlan { trials, epochs, splits }: &RungPlan| match splits {
+        1 => format!("{trials} x {epochs} epochs"),
+        _ => format!("{trials} x {epochs} epochs on {splits} splits"),
+    };
+    let rungs: Vec<String> = plan.rungs.iter().map(rung).collect();
     format!(
         "plan: {}, each with {} on validation nodes, then up to {} ({})",
         output::count(plan.families.len(), "model"),

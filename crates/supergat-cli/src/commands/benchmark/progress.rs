@@ -1,5 +1,6 @@
 //! Progress of a benchmark: a bar on a terminal, lines elsewhere.
 
+use crate::commands::benchmark::summary;
 use crate::status_line::{RESUMES, StatusLine};
 use std::sync::{Mutex, PoisonError};
 use supergat::lab::benchmark::BenchmarkEvent;
@@ -31,6 +32,7 @@ impl BenchmarkProgress {
                 self.status.advance(*done, *all);
                 format!("{current}, run {done}/{all}")
             }
+            BenchmarkEvent::Settled(plan) => return self.status.line(&summary(plan)),
             BenchmarkEvent::Late(text) => return self.status.line(&format!("late: {text}")),
         };
         self.status.show(&text);
