@@ -228,7 +228,7 @@ def benchmark(
     """Compare families of models on a graph: which one to use, and how much better it is.
 
     Every family gets the same search on validation nodes; its selected settings run on redrawn splits. The answer is the
-    simplest family that is at most half a point worse than the best, or within one standard error of it and not
+    best family, or a simpler one that is at most half a point worse, or within one standard error of it and not
     significantly worse.
 
     Parameters

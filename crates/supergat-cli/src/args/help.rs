@@ -36,7 +36,7 @@ pub const BENCHMARK: &str = "\
 Which model for my graph? Every family of models gets the same search on validation nodes. Its trials have two layers or deep blocks with \
 norms and residuals, and the better ones are trained longer (successive halving). The selected settings then run on redrawn splits, \
 or on those of the files. Paired t-tests with Holm's correction compare the best family with all others. The answer is one sentence; it \
-recommends the simplest family that is at most half a point worse than the best, or within one standard error of it and not significantly \
+recommends the best family, or a simpler one that is at most half a point worse, or within one standard error of it and not significantly \
 worse.
 
 Times are measured, and numbers of trials, epochs and splits are chosen from them. They are settled after the first trials and written to \

@@ -163,6 +163,15 @@ impl Family {
         FAMILIES.iter().position(|family| *family == self).unwrap_or(FAMILIES.len())
     }
 
+    /// Returns how complex its models are: 0 if no graph network, 1 for convolution, 2 for attention, 3 for self-supervised attention.
+    pub fn complexity(self) -> usize {
+        match self.kind() {
+            Ok(kind) if kind.is_self_supervised() => 3,
+            Ok(kind) if kind.form().is_some() => 2,
+            _ => usize::from(self.is_graph_network()),
+        }
+    }
+
     /// Returns whether its models are trained in epochs. A run of the others is the same in all rungs.
     pub(super) fn has_epochs(self) -> bool {
         self.kind().is_ok_and(ModelKind::is_network)

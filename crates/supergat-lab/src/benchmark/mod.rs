@@ -12,7 +12,7 @@
 //! tied    = best; every family whose mean is at most 0.5 points below, and at most a tenth of what the best lacks to 100; and
 //!           every family that is not significantly worse (paired t-test over k, with Holm's correction) and whose mean is
 //!           at most one standard error of the paired difference below
-//! answer  = the simplest family of `tied`
+//! answer  = of the least complex families of `tied`, the one with the best mean
 //! ```
 //!
 //! Numbers of trials, epochs and splits are the same for all families. They are chosen from measured times, settled after

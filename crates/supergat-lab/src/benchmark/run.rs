@@ -147,10 +147,15 @@ where
         Ok(is_larger)
     }
 
-    /// Returns the runs of the first rung whose times count: those that shared the CPU with as many others as later ones.
+    /// Returns whether the times of so many runs can be compared with others: whether they share the CPU, one on each thread.
+    fn is_timed(&self, runs: usize) -> bool {
+        self.resources.kind().is_cpu() && runs >= self.resources.threads
+    }
+
+    /// Returns the runs of the first rung whose times count.
     fn first_runs(&self, plan: &Plan) -> Vec<FirstRun> {
         let (kind, trials) = (self.resources.kind(), plan.rungs[0].trials);
-        if !kind.is_cpu() || trials * plan.families.len() < self.resources.threads {
+        if !self.is_timed(trials * plan.families.len()) {
             return Vec::new();
         }
         let mut runs = Vec::new();
@@ -162,6 +167,31 @@ where
             }
         }
         runs
+    }
+
+    /// Returns the seconds of all runs of the search, and of the final runs on a split; `None` if they are not known.
+    fn known_seconds(&self, plan: &Plan) -> Option<[f64; 2]> {
+        let (kind, last) = (self.resources.kind(), plan.rungs.len() - 1);
+        if plan.search_cut.is_some() || !self.is_timed(plan.families.len()) {
+            return None;
+        }
+        let seconds = |family, number, rung| -> Vec<f64> {
+            let records = records_of_trial(plan, family, number, rung, self.results, kind);
+            records.into_iter().flatten().map(|record| record.seconds).collect()
+        };
+        let (mut search, mut split) = (0.0, 0.0);
+        for family in plan.families.iter().map(|of| of.family) {
+            for rung in 0..=last {
+                let known = usize::from(rung > 0 && !family.has_epochs());
+                let numbers = candidates(plan, family, rung, self.results, kind);
+                let runs = numbers.into_iter().flat_map(|number| seconds(family, number, rung).into_iter().skip(known));
+                search += runs.sum::<f64>();
+            }
+            let Some(number) = selected_number(plan, family, self.results, kind) else { continue };
+            let runs = seconds(family, number, last);
+            split += runs.iter().sum::<f64>() / runs.len().max(1) as f64;
+        }
+        Some([search, split])
     }
 
     /// Returns the numbers of the trials that the searches have selected.
@@ -199,7 +229,7 @@ where
     fn finals(&mut self, plan: &mut Plan) -> Result<bool, BenchmarkError> {
         let kind = self.resources.kind();
         if plan.splits_kept.is_none() {
-            plan.splits_kept = Some(plan.splits_for(&self.selected_numbers(plan)));
+            plan.splits_kept = Some(plan.splits_for(&self.selected_numbers(plan), self.known_seconds(plan)));
             (self.save)(plan)?;
         }
         let begun = self.limit.map_or(0.0, |limit| limit.used());

@@ -43,6 +43,9 @@ pub(super) const FEWEST: usize = 3;
 const SEVERAL: usize = 5;
 const LAST_SPLITS: usize = 3;
 const FINALISTS: usize = 3;
+/// Epochs of final runs that are preferred to final runs of all families, and the fewest families then.
+const ENOUGH_EPOCHS: usize = 200;
+const SOME: usize = 4;
 /// Share of the time below which leaving out a family does not help.
 const LITTLE: f64 = 0.04;
 
@@ -86,8 +89,8 @@ impl Plan {
 
     /// Settles the size after the first rung, whose best trials, one of every family, are given in the order of their
     /// validation metric. The times of its runs correct the estimates. If trials like the best ones leave time for a larger
-    /// size, or for longer final runs, it is chosen. If there is no time for the fewest splits, later rungs become smaller, and then
-    /// families are left out. Returns whether the first rung is another one now.
+    /// size, it is chosen. Otherwise the rungs after the first one are chosen, and families are left out if there is no time
+    /// for them. Returns whether the first rung is another one now.
     pub(super) fn settle(&mut self, runs: &[FirstRun], best: &[(Family, usize)]) -> bool {
         let times = self.times();
         self.correct(runs, &times);
@@ -108,42 +111,67 @@ impl Plan {
                 return true;
             }
         }
-        let one = |epochs| vec![first, RungPlan { trials: 1, epochs, splits: 1 }];
-        let mut smaller = match self.rungs.len() {
-            1 => vec![one(2 * last.epochs), self.rungs.clone()],
-            _ => vec![self.rungs.clone()],
-        };
-        if self.rungs.len() > 1 && last.trials > 1 {
-            smaller.push(one(last.epochs));
+        let (rungs, bad) = self.smaller(best, seconds, &times);
+        self.rungs = rungs;
+        for family in bad {
+            let lost = self.families.iter().find(|of| of.family == family);
+            let lost = lost.map_or(0.0, |of| of.search_seconds(&self.rungs[..1], best, &times));
+            self.spent = self.spent.map(|spent| spent + lost);
+            let reason = "there was no time for more than the first rung, in which others were better";
+            self.leave_out(family, reason.into());
         }
-        if last.epochs > 2 * first.epochs {
-            smaller.push(one(last.epochs / 2));
-        }
-        let fitting = smaller.iter().find(|rungs| self.needed(rungs, FEWEST, best, &times) <= seconds);
-        if let Some(rungs) = fitting.or(smaller.last()) {
-            self.rungs.clone_from(rungs);
-        }
-        self.shorten(best, seconds, &times);
-        self.set_share(self.splits_for(best), best, &times);
+        self.set_share(self.splits_for(best, None), best, &times);
         false
     }
 
-    /// Leaves out the families with the worst validation metric until the fewest splits take at most some seconds. Families that
-    /// take little time stay.
-    fn shorten(&mut self, best: &[(Family, usize)], seconds: f64, times: &Times) {
-        loop {
-            let spent = self.spent.unwrap_or(0.0);
-            let needed = spent + self.needed(&self.rungs, FEWEST, best, times);
-            let takes = |of: &&FamilyPlan| of.search_seconds(&self.rungs, best, times) > LITTLE * needed;
-            if needed <= seconds || self.families.iter().filter(takes).count() <= FEW {
-                return;
+    /// Returns rungs after the same first one, and families to leave out, so that the fewest splits take at most some seconds.
+    fn smaller(&self, best: &[(Family, usize)], seconds: f64, times: &Times) -> (Vec<RungPlan>, Vec<Family>) {
+        let [first, last] = [self.rungs[0], self.rungs[self.rungs.len() - 1]];
+        let one = |epochs| vec![first, RungPlan { trials: 1, epochs, splits: 1 }];
+        let mut choices = vec![(self.rungs.clone(), usize::MAX)];
+        if self.rungs.len() == 1 {
+            // Longer final runs of some families are better than short ones of all.
+            let some = if last.epochs < ENOUGH_EPOCHS { SOME } else { usize::MAX };
+            choices.insert(0, (one(2 * last.epochs), some));
+        } else if last.trials > 1 {
+            choices.push((one(last.epochs), usize::MAX));
+        }
+        if last.epochs > 2 * first.epochs {
+            choices.push((one(last.epochs / 2), usize::MAX));
+        }
+        for (rungs, least) in &choices {
+            let (bad, is_enough) = self.bad(rungs, *least, best, seconds, times);
+            if is_enough {
+                return (rungs.clone(), bad);
             }
-            let of = |family: Family| self.families.iter().find(|of| of.family == family);
-            let worst = best.iter().rev().find_map(|&(family, _)| of(family).filter(takes));
-            let Some(worst) = worst else { return };
-            self.spent = Some(spent + worst.search_seconds(&self.rungs[..1], best, times));
-            let reason = "there was no time for more than the first rung, in which others were better";
-            self.leave_out(worst.family, reason.into());
+        }
+        let smallest = choices.pop().map_or_else(Vec::new, |(rungs, _)| rungs);
+        let (bad, _) = self.bad(&smallest, FEW, best, seconds, times);
+        (smallest, bad)
+    }
+
+    /// Returns the families with the worst validation metric that have to be left out, so that the fewest splits take at most some
+    /// seconds, and whether they do. At least `least` families that take much time remain, and all that take little.
+    fn bad(
+        &self,
+        rungs: &[RungPlan],
+        least: usize,
+        best: &[(Family, usize)],
+        seconds: f64,
+        times: &Times,
+    ) -> (Vec<Family>, bool) {
+        let (mut plan, mut bad, mut lost) = (self.clone(), Vec::new(), 0.0);
+        loop {
+            let needed = lost + plan.needed(rungs, FEWEST, best, times);
+            let is_long = |of: &&FamilyPlan| of.search_seconds(rungs, best, times) > LITTLE * needed;
+            let of = |family: Family| plan.families.iter().find(|of| of.family == family);
+            let worst = best.iter().rev().find_map(|&(family, _)| of(family).filter(is_long));
+            let may_leave = needed > seconds && plan.families.iter().filter(is_long).count() > least;
+            let Some(worst) = worst.filter(|_| may_leave) else { return (bad, needed <= seconds) };
+            lost += worst.search_seconds(&rungs[..1], best, times);
+            let worst = worst.family;
+            plan.families.retain(|of| of.family != worst);
+            bad.push(worst);
         }
     }
 
@@ -160,15 +188,17 @@ impl Plan {
         self.families = self.families.iter().map(corrected).collect();
     }
 
-    /// Returns the number of splits that there is time for, if every family runs with one of its trials.
-    pub(super) fn splits_for(&self, selected: &[(Family, usize)]) -> usize {
-        let times = self.times();
+    /// Returns the number of splits that there is time for, if every family runs with one of its trials: by the seconds of the
+    /// search and of the final runs on a split where they are known, else by estimates.
+    pub(super) fn splits_for(&self, selected: &[(Family, usize)], known: Option<[f64; 2]>) -> usize {
         let [epochs, searched] = self.rungs.last().map_or([1, 0], |rung| [rung.epochs, rung.splits]);
-        let search = self.spent.unwrap_or(0.0) + self.seconds_of_search(&self.rungs, selected, &times);
-        let left = (FILLED_LATER * self.seconds - search).max(0.0);
-        let more = (left / self.seconds_of_split(selected, epochs, &times).max(1e-9)) as usize;
+        let [search, split] = known.unwrap_or_else(|| {
+            let times = self.times();
+            [self.seconds_of_search(&self.rungs, selected, &times), self.seconds_of_split(selected, epochs, &times)]
+        });
+        let left = (FILLED_LATER * self.seconds - self.spent.unwrap_or(0.0) - search).max(0.0);
         let splits = self.splits.len();
-        searched.saturating_add(more).clamp(FEWEST.min(splits), splits)
+        searched.saturating_add((left / split.max(1e-9)) as usize).clamp(FEWEST.min(splits), splits)
     }
 
     /// Records the share of the time of all runs that the search takes, if the final runs have some splits.

@@ -12,7 +12,7 @@ use serde::Serialize;
 /// Number of trials per family below which the notes say that the search was small.
 const FEW_TRIALS: usize = 8;
 /// Number of epochs below which the notes say that trainings were short.
-const FEW_EPOCHS: usize = 100;
+const FEW_EPOCHS: usize = 200;
 /// Number of splits below which the notes say that intervals are wide.
 const FEW_SPLITS: usize = 5;
 /// Number of validation or test nodes below which the notes say that metrics are coarse.
@@ -160,15 +160,20 @@ impl Benchmark {
             found.is_none_or(|comparison| comparison.difference <= small || is_within_error(comparison))
         };
         let untested = self.comparisons.iter().any(|comparison| comparison.verdict == Verdict::Untested);
-        let simplest = self.families.iter().map(|result| result.family).find(|&family| is_tied(family));
-        let recommended = if untested { best } else { simplest.unwrap_or(best) };
+        // The best of the simplest ones; with equal means, the first.
+        let tied = self.families.iter().rev().filter(|result| is_tied(result.family));
+        let simplest = tied.max_by(|a, b| {
+            let complexity = |result: &FamilyResult| result.family.complexity();
+            complexity(b).cmp(&complexity(a)).then(a.test.mean.total_cmp(&b.test.mean))
+        });
+        let recommended = if untested { best } else { simplest.map_or(best, |result| result.family) };
         let comparison = |family: Family| self.comparisons.iter().find(|comparison| comparison.family == family);
-        let rank = best.rank();
         let largest = |families: &mut dyn Iterator<Item = &FamilyResult>| {
             let found = families.max_by(|a, b| a.test.mean.total_cmp(&b.test.mean));
             found.and_then(|result| comparison(result.family))
         };
-        let simpler = largest(&mut self.families.iter().filter(|result| result.family.rank() < rank));
+        let simpler =
+            largest(&mut self.families.iter().filter(|result| result.family.complexity() < best.complexity()));
         let answer = if self.comparisons.is_empty() {
             format!("Only {words} ran (test {metric} {mean:.1} %), so nothing was compared.")
         } else if untested {
@@ -484,6 +489,10 @@ mod tests {
         );
         let expected = ": use gcn with 2 layers, the simplest within one standard error of the best.";
         assert!(found.answer.ends_with(expected), "{}", found.answer);
+        // Of equally simple families, the best is used.
+        let found = benchmark(&[("mlp", &LOW), ("gcn", &ALSO_HIGH), ("sage", &HIGH), ("gat-go", &ALSO_HIGH)]);
+        assert_eq!(found.recommended.unwrap().name, "sage");
+        assert!(found.answer.contains("better than mlp, the best family without a graph network."), "{}", found.answer);
         // A small difference is not worth another model, even if it is significant.
         let low: [f64; 5] = [79.8, 80.7, 80.12, 79.28, 79.8];
         let found = benchmark(&[("mlp", &LOW), ("gcn", &low), ("gat-go", &HIGH)]);

@@ -207,9 +207,11 @@ fn timed_plan(rungs: Vec<RungPlan>, seconds: f64) -> (Plan, [Family; 2]) {
 fn selected_trials_decide_the_number_of_splits() {
     // The search takes 2 s: two layers take 1 s, blocks 2 s, and eight blocks about five times as long as two.
     let (plan, families) = timed_plan(vec![RungPlan { trials: 1, epochs: 100, splits: 1 }], 26.0);
-    let splits = |number: usize| plan.splits_for(&families.map(|of| (of, number)));
+    let splits = |number: usize| plan.splits_for(&families.map(|of| (of, number)), None);
     assert_eq!([0, 1, 3].map(splits), [10, 6, 3]);
-    assert_eq!(plan.splits_for(&[]), 10);
+    assert_eq!(plan.splits_for(&[], None), 10);
+    // Known times count instead: 23.4 s are for the runs.
+    assert_eq!(plan.splits_for(&[], Some([9.4, 3.0])), 5);
 }
 
 /// The times of the first rung decide the size of the search.
@@ -228,11 +230,11 @@ fn quick_searches_become_larger() {
         plan
     };
     let [slow, quick, quicker] = [4.0, 0.5, 0.1].map(settled);
-    assert_eq!((&slow.rungs, slow.spent, slow.splits_for(&selected)), (&rungs, Some(0.0), 3));
+    assert_eq!((&slow.rungs, slow.spent, slow.splits_for(&selected, None)), (&rungs, Some(0.0), 3));
     let size = |plan: &Plan| (plan.rungs[0].trials, plan.rungs[plan.rungs.len() - 1].epochs);
     assert!(size(&quick) > (4, 100) && size(&quicker) > size(&quick), "{quick:?}");
     // Runs of the last rung are final ones too. Those of the first one are lost if the new one has other epochs.
-    assert_eq!((quicker.rungs[2].splits, quicker.splits_for(&selected)), (3, 10));
+    assert_eq!((quicker.rungs[2].splits, quicker.splits_for(&selected, None)), (3, 10));
     for plan in [quick, quicker] {
         let is_found = plan.rungs[0].epochs == 50;
         assert_eq!(plan.spent.unwrap() == 0.0, is_found, "{plan:?}");
@@ -242,7 +244,7 @@ fn quick_searches_become_larger() {
     let (mut plan, _) = timed_plan([(8, 100, 1), (4, 200, 1), (2, 400, 3)].map(rung).to_vec(), 80.0);
     assert!(!plan.settle(&[], &selected));
     assert_eq!(plan.rungs, [(8, 100, 1), (1, 200, 1)].map(rung).to_vec());
-    assert!(plan.left_out.is_empty() && plan.splits_for(&selected) >= 3);
+    assert!(plan.left_out.is_empty() && plan.splits_for(&selected, None) >= 3);
 }
 
 /// The size of a search is settled once, also if it is interrupted before and after.

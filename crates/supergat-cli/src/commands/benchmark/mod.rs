@@ -37,8 +37,8 @@ const MINUTES: f64 = 10.0;
 const METHOD: &str = "\
 Every family has the same search: trials with two layers and with deep blocks, in turn, of which those with the better validation metric \
 are trained longer. The selected settings run on several splits, and the family with the best mean test metric is compared with all others \
-in pairs. The answer is the simplest family that is hardly worse than the best, or within one standard error of it and not significantly \
-worse.";
+in pairs. The answer is the best family, or a simpler one that is hardly worse, or within one standard error of it and not \
+significantly worse.";
 
 /// Result printed by `--json`.
 #[derive(Debug, Serialize)]
