@@ -147,7 +147,8 @@ where
         Ok(is_larger)
     }
 
-    /// Returns whether the times of so many runs can be compared with others: whether they share the CPU, one on each thread.
+    /// Returns whether a number of runs keeps all threads of the CPU busy. Runs on a GPU, or with several threads each, take
+    /// other times than those that the plan counts with.
     fn is_timed(&self, runs: usize) -> bool {
         self.resources.kind().is_cpu() && runs >= self.resources.threads
     }
@@ -169,10 +170,11 @@ where
         runs
     }
 
-    /// Returns the seconds of all runs of the search, and of the final runs on a split; `None` if they are not known.
+    /// Returns the seconds of all runs of the search, and of the final runs on a split; `None` if they are not known, or if times
+    /// do not matter.
     fn known_seconds(&self, plan: &Plan) -> Option<[f64; 2]> {
         let (kind, last) = (self.resources.kind(), plan.rungs.len() - 1);
-        if plan.search_cut.is_some() || !self.is_timed(plan.families.len()) {
+        if self.limit.is_none() || plan.search_cut.is_some() || !self.is_timed(plan.families.len()) {
             return None;
         }
         let seconds = |family, number, rung| -> Vec<f64> {

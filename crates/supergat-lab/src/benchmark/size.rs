@@ -31,8 +31,8 @@ const LADDER: [[usize; 3]; 18] = [
 pub(super) const MOST_TRIALS: usize = LADDER[0][0];
 /// Position of the last size that is better for all families than a better one for some.
 const USEFUL: usize = 12;
-/// Number of families that a worse size than [`USEFUL`] is used for. So many that take much time remain after the first rung if
-/// there is no time for others.
+/// Sizes after [`USEFUL`] are used for at most this many families. After the first rung, at least this many of the families that
+/// take much time remain.
 const FEW: usize = 3;
 /// Share of the time that may be filled by measured times, and by those of the first rung, which are more accurate.
 const FILLED: f64 = 0.8;
@@ -111,9 +111,9 @@ impl Plan {
                 return true;
             }
         }
-        let (rungs, bad) = self.smaller(best, seconds, &times);
+        let (rungs, worst) = self.later_rungs(best, seconds, &times);
         self.rungs = rungs;
-        for family in bad {
+        for family in worst {
             let lost = self.families.iter().find(|of| of.family == family);
             let lost = lost.map_or(0.0, |of| of.search_seconds(&self.rungs[..1], best, &times));
             self.spent = self.spent.map(|spent| spent + lost);
@@ -124,8 +124,9 @@ impl Plan {
         false
     }
 
-    /// Returns rungs after the same first one, and families to leave out, so that the fewest splits take at most some seconds.
-    fn smaller(&self, best: &[(Family, usize)], seconds: f64, times: &Times) -> (Vec<RungPlan>, Vec<Family>) {
+    /// Keeps the first rung and chooses the later ones. Returns all rungs, and families to leave out, so that the search and the final
+    /// runs on the fewest splits take at most some seconds.
+    fn later_rungs(&self, best: &[(Family, usize)], seconds: f64, times: &Times) -> (Vec<RungPlan>, Vec<Family>) {
         let [first, last] = [self.rungs[0], self.rungs[self.rungs.len() - 1]];
         let one = |epochs| vec![first, RungPlan { trials: 1, epochs, splits: 1 }];
         let mut choices = vec![(self.rungs.clone(), usize::MAX)];
@@ -140,19 +141,20 @@ impl Plan {
             choices.push((one(last.epochs / 2), usize::MAX));
         }
         for (rungs, least) in &choices {
-            let (bad, is_enough) = self.bad(rungs, *least, best, seconds, times);
+            let (worst, is_enough) = self.worst(rungs, *least, best, seconds, times);
             if is_enough {
-                return (rungs.clone(), bad);
+                return (rungs.clone(), worst);
             }
         }
         let smallest = choices.pop().map_or_else(Vec::new, |(rungs, _)| rungs);
-        let (bad, _) = self.bad(&smallest, FEW, best, seconds, times);
-        (smallest, bad)
+        let (worst, _) = self.worst(&smallest, FEW, best, seconds, times);
+        (smallest, worst)
     }
 
-    /// Returns the families with the worst validation metric that have to be left out, so that the fewest splits take at most some
-    /// seconds, and whether they do. At least `least` families that take much time remain, and all that take little.
-    fn bad(
+    /// Returns the families with the worst validation metric that have to be left out, so that search and final runs on the fewest
+    /// splits take at most some seconds, and whether they do then. At least `least` families that take much time remain, and all
+    /// that take little.
+    fn worst(
         &self,
         rungs: &[RungPlan],
         least: usize,
@@ -160,18 +162,18 @@ impl Plan {
         seconds: f64,
         times: &Times,
     ) -> (Vec<Family>, bool) {
-        let (mut plan, mut bad, mut lost) = (self.clone(), Vec::new(), 0.0);
+        let (mut plan, mut left_out, mut lost) = (self.clone(), Vec::new(), 0.0);
         loop {
             let needed = lost + plan.needed(rungs, FEWEST, best, times);
             let is_long = |of: &&FamilyPlan| of.search_seconds(rungs, best, times) > LITTLE * needed;
             let of = |family: Family| plan.families.iter().find(|of| of.family == family);
             let worst = best.iter().rev().find_map(|&(family, _)| of(family).filter(is_long));
             let may_leave = needed > seconds && plan.families.iter().filter(is_long).count() > least;
-            let Some(worst) = worst.filter(|_| may_leave) else { return (bad, needed <= seconds) };
+            let Some(worst) = worst.filter(|_| may_leave) else { return (left_out, needed <= seconds) };
             lost += worst.search_seconds(&rungs[..1], best, times);
             let worst = worst.family;
             plan.families.retain(|of| of.family != worst);
-            bad.push(worst);
+            left_out.push(worst);
         }
     }
 
@@ -287,8 +289,9 @@ impl FamilyPlan {
     }
 }
 
-/// Returns the rungs of a search. With few splits, there is one. With several, it is successive halving: all trials have a quarter of the epochs, the better half has half of them, and the last few have all, on some
-/// of the splits: the validation nodes of one split say too little about trials that are nearly equal.
+/// Returns the rungs of a search. With few splits, there is one. With several, it is successive halving: all trials have a
+/// quarter of the epochs, the better half has half of them, and the last few have all. The last rung uses several splits, because
+/// the validation nodes of one split hardly distinguish trials that are nearly equal.
 fn rungs(trials: usize, epochs: usize, splits: usize) -> Vec<RungPlan> {
     let rung =
         |trials: usize, share: usize, splits: usize| RungPlan { trials, epochs: (epochs / share).max(1), splits };
