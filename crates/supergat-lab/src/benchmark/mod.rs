@@ -47,6 +47,7 @@
 //! | `plan.rs` | the plan |
 //! | `size.rs` | numbers of trials, epochs and splits that there is time for |
 //! | `run.rs` | execution of the missing runs |
+//! | `standing.rs` | the order of trials, and the selected ones |
 //! | `table.rs` | results, tests and the answer |
 //! | `sheet.rs` | results as text |
 
@@ -58,6 +59,7 @@ mod run;
 pub mod sheet;
 mod size;
 mod splits;
+mod standing;
 mod table;
 
 pub(crate) use cost::{fits, time};

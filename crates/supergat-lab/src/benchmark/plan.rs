@@ -15,7 +15,7 @@ use supergat_core::ModelKind;
 use supergat_data::Dataset;
 
 /// Version of plan files.
-const SCHEMA: u32 = 3;
+const SCHEMA: u32 = 4;
 /// Limits of plan files.
 const MOST_RUNGS: usize = 8;
 const MOST_TRIALS: usize = 1024;
@@ -87,6 +87,8 @@ pub struct FamilyPlan {
     pub family: Family,
     /// Seconds of its runs.
     pub cost: Cost,
+    /// Whether its final runs are no longer than those of the first rung, in which it was far behind.
+    pub is_stopped: bool,
 }
 
 /// A rung of the search: how many trials of each family run, for how many epochs, and on how many splits.
@@ -227,6 +229,21 @@ impl Plan {
         &self.splits[..self.splits_kept.unwrap_or(self.splits.len()).min(self.splits.len())]
     }
 
+    /// Returns whether a family was stopped after the first rung.
+    pub(super) fn is_stopped(&self, family: Family) -> bool {
+        self.families.iter().any(|of| of.family == family && of.is_stopped)
+    }
+
+    /// Returns the last rung of a family.
+    pub(super) fn last_rung(&self, family: Family) -> usize {
+        if self.is_stopped(family) { 0 } else { self.rungs.len() - 1 }
+    }
+
+    /// Returns the epochs of the final runs of a family.
+    pub(super) fn final_epochs(&self, family: Family) -> usize {
+        self.rungs[self.last_rung(family)].epochs
+    }
+
     /// Returns a trial of a family; `None` if this build does not have its model.
     pub(super) fn trial(&self, family: Family, number: usize, epochs: usize) -> Option<Trial> {
         Some(family.trial(family.kind().ok()?, number, epochs, &self.context()))
@@ -278,7 +295,7 @@ pub fn plan(dataset: &Dataset, request: &Request, resources: Resources, limit: L
             false => Cost::measure(dataset, family, kind, &plan.context(), resources, request.memory),
         });
         match measured {
-            Ok(cost) => plan.families.push(FamilyPlan { family, cost }),
+            Ok(cost) => plan.families.push(FamilyPlan { family, cost, is_stopped: false }),
             Err(reason) => plan.left_out.push(LeftOut { family, reason }),
         }
     }

@@ -3,12 +3,11 @@
 use crate::benchmark::BenchmarkError;
 use crate::benchmark::families::{Family, Trial};
 use crate::benchmark::plan::{FamilyPlan, LeftOut, Limit, Plan, RungPlan, SearchCut};
-use crate::benchmark::size::{FEWEST, FirstRun};
+use crate::benchmark::size::{FEWEST, FirstRun, Ranked};
 use crate::benchmark::splits::SplitPlan;
-use crate::device::{DeviceChoice, DeviceKind, Resources};
-use crate::sweep::{
-    Event, Job, Key, NodeClassification, Record, ResultsFile, Status, Task, WeighedClassification, run_given_sweep,
-};
+use crate::benchmark::standing::{Standing, task};
+use crate::device::{DeviceChoice, Resources};
+use crate::sweep::{Event, Job, ResultsFile, run_given_sweep};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -107,12 +106,12 @@ where
 {
     /// Runs all searches, whose size is settled after the first rung; `false` if it was interrupted.
     fn search(&mut self, plan: &mut Plan) -> Result<bool, BenchmarkError> {
-        let (kind, begun) = (self.resources.kind(), self.limit.map_or(0.0, |limit| limit.used()));
+        let begun = self.limit.map_or(0.0, |limit| limit.used());
         let mut rung = 0;
         while rung < plan.rungs.len() && plan.search_cut.as_ref().is_none_or(|cut| cut.rung >= rung) {
             let share = plan.search_share + SEARCH_SLACK * (1.0 - plan.search_share);
             let share = END * (begun + (1.0 - begun) * share);
-            let wanted = rung_runs(plan, rung, self.results, kind);
+            let wanted = rung_runs(plan, rung, &self.standing(plan));
             let epochs = plan.rungs[rung].epochs;
             let text = format!("search, rung {} of {}: {epochs} epochs", rung + 1, plan.rungs.len());
             let ended = self.part(&text, plan, &wanted, share, rung == 0)?;
@@ -135,16 +134,23 @@ where
 
     /// Settles the size of the search after its first rung; returns whether it is larger.
     fn settle(&mut self, plan: &mut Plan) -> Result<bool, BenchmarkError> {
-        let kind = self.resources.kind();
-        let best = |of: &FamilyPlan| Some((of.family, best_of_rung(plan, of.family, 0, self.results, kind)?));
-        let mut best: Vec<(Family, (usize, f64))> = plan.families.iter().filter_map(best).collect();
-        best.retain(|(_, (_, score))| *score > f64::NEG_INFINITY);
-        best.sort_by(|(_, (_, a)), (_, (_, b))| b.total_cmp(a));
-        let best: Vec<(Family, usize)> = best.into_iter().map(|(family, (number, _))| (family, number)).collect();
-        let is_larger = plan.settle(&self.first_runs(plan), &best);
+        let standing = self.standing(plan);
+        let ranked = |of: &FamilyPlan| {
+            let scored = standing.scored(of.family, 0);
+            let score = scored.first()?.1;
+            let numbers = scored.into_iter().map(|(number, _)| number).collect();
+            (score > f64::NEG_INFINITY).then_some(Ranked { family: of.family, numbers, score })
+        };
+        let mut ranked: Vec<Ranked> = plan.families.iter().filter_map(ranked).collect();
+        ranked.sort_by(|a, b| b.score.total_cmp(&a.score));
+        let is_larger = plan.settle(&self.first_runs(plan), &ranked);
         let _ = (self.observe)(BenchmarkEvent::Settled(plan));
         (self.save)(plan)?;
         Ok(is_larger)
+    }
+
+    fn standing<'b>(&'b self, plan: &'b Plan) -> Standing<'b> {
+        Standing::new(plan, self.results, self.resources.kind())
     }
 
     /// Returns whether a number of runs keeps all threads of the CPU busy. Runs on a GPU, or with several threads each, take
@@ -155,14 +161,14 @@ where
 
     /// Returns the runs of the first rung whose times count.
     fn first_runs(&self, plan: &Plan) -> Vec<FirstRun> {
-        let (kind, trials) = (self.resources.kind(), plan.rungs[0].trials);
+        let (standing, trials) = (self.standing(plan), plan.rungs[0].trials);
         if !self.is_timed(trials * plan.families.len()) {
             return Vec::new();
         }
         let mut runs = Vec::new();
         for family in plan.families.iter().map(|of| of.family) {
             for number in 0..trials {
-                let records = records_of_trial(plan, family, number, 0, self.results, kind).into_iter().flatten();
+                let records = standing.records(family, number, 0).into_iter().flatten();
                 let succeeded = records.filter(|record| record.test().is_some());
                 runs.extend(succeeded.map(|record| FirstRun { family, number, seconds: record.seconds }));
             }
@@ -173,42 +179,40 @@ where
     /// Returns the seconds of all runs of the search, and of the final runs on a split; `None` if they are not known, or if times
     /// do not matter.
     fn known_seconds(&self, plan: &Plan) -> Option<[f64; 2]> {
-        let (kind, last) = (self.resources.kind(), plan.rungs.len() - 1);
         if self.limit.is_none() || plan.search_cut.is_some() || !self.is_timed(plan.families.len()) {
             return None;
         }
+        let standing = self.standing(plan);
         let seconds = |family, number, rung| -> Vec<f64> {
-            let records = records_of_trial(plan, family, number, rung, self.results, kind);
-            records.into_iter().flatten().map(|record| record.seconds).collect()
+            standing.records(family, number, rung).into_iter().flatten().map(|record| record.seconds).collect()
         };
         let (mut search, mut split) = (0.0, 0.0);
         for family in plan.families.iter().map(|of| of.family) {
-            for rung in 0..=last {
+            for rung in 0..plan.rungs.len() {
                 let known = usize::from(rung > 0 && !family.has_epochs());
-                let numbers = candidates(plan, family, rung, self.results, kind);
-                let runs = numbers.into_iter().flat_map(|number| seconds(family, number, rung).into_iter().skip(known));
-                search += runs.sum::<f64>();
+                let numbers = standing.candidates(family, rung).into_iter();
+                search += numbers.flat_map(|number| seconds(family, number, rung).into_iter().skip(known)).sum::<f64>();
             }
-            let Some(number) = selected_number(plan, family, self.results, kind) else { continue };
-            let runs = seconds(family, number, last);
+            let Some(number) = standing.selected_number(family) else { continue };
+            let runs = seconds(family, number, plan.last_rung(family));
             split += runs.iter().sum::<f64>() / runs.len().max(1) as f64;
         }
         Some([search, split])
     }
 
     /// Returns the numbers of the trials that the searches have selected.
-    fn selected_numbers(&self, plan: &Plan) -> Vec<(Family, usize)> {
-        let kind = self.resources.kind();
-        let number = |of: &FamilyPlan| Some((of.family, selected_number(plan, of.family, self.results, kind)?));
+    fn selected_numbers(&self, plan: &Plan) -> Vec<(Family, Vec<usize>)> {
+        let standing = self.standing(plan);
+        let number = |of: &FamilyPlan| Some((of.family, vec![standing.selected_number(of.family)?]));
         plan.families.iter().filter_map(number).collect()
     }
 
     /// Records the end of a late search in the plan.
     fn cut_search(&mut self, plan: &mut Plan, rung: usize) -> Result<(), BenchmarkError> {
-        let kind = self.resources.kind();
         let finished = |plan: &Plan, family: Family| -> Vec<usize> {
-            let wanted = candidates(plan, family, rung, self.results, kind);
-            let records = |place: usize| records_of_trial(plan, family, wanted[place], rung, self.results, kind);
+            let standing = self.standing(plan);
+            let wanted = standing.candidates(family, rung);
+            let records = |place: usize| standing.records(family, wanted[place], rung);
             (0..wanted.len()).filter(|&place| records(place).iter().all(Option::is_some)).collect()
         };
         if rung == 0 {
@@ -218,7 +222,8 @@ where
             let reason = "there was no time for a trial";
             plan.left_out.extend(late.into_iter().map(|of| LeftOut { family: of.family, reason: reason.into() }));
         }
-        let all: Vec<Vec<usize>> = plan.families.iter().map(|of| finished(plan, of.family)).collect();
+        let searched = plan.families.iter().filter(|of| rung == 0 || !of.is_stopped);
+        let all: Vec<Vec<usize>> = searched.map(|of| finished(plan, of.family)).collect();
         let places: Vec<usize> =
             (0..plan.rungs[rung].trials).filter(|place| all.iter().all(|done| done.contains(place))).collect();
         let text = format!("the search ends at rung {} with {} of its trials", rung + 1, places.len());
@@ -229,7 +234,6 @@ where
 
     /// Runs the selected settings split by split; `false` if it was interrupted.
     fn finals(&mut self, plan: &mut Plan) -> Result<bool, BenchmarkError> {
-        let kind = self.resources.kind();
         if plan.splits_kept.is_none() {
             plan.splits_kept = Some(plan.splits_for(&self.selected_numbers(plan), self.known_seconds(plan)));
             (self.save)(plan)?;
@@ -245,9 +249,10 @@ where
                 _ => at_once.clamp(1, FEWEST),
             };
             let end = splits.len().min(begin + count);
-            let wanted = final_runs(plan, &splits[begin..end], begin, self.results, kind);
+            let standing = self.standing(plan);
+            let wanted = final_runs(plan, &splits[begin..end], begin, &standing);
             let is_missing = |wanted: &Wanted<'_>| {
-                self.results.get(&key(plan, wanted, kind)).is_none_or(|found| found.test().is_none())
+                standing.record(&wanted.trial, wanted.split).is_none_or(|found| found.test().is_none())
             };
             if wanted.iter().any(is_missing) {
                 let used = self.limit.map_or(0.0, |limit| limit.used());
@@ -283,8 +288,8 @@ where
         splits: &[SplitPlan],
         begin: usize,
     ) -> Result<(), BenchmarkError> {
-        let kind = self.resources.kind();
-        let is_done = |wanted: &&Wanted<'_>| self.results.get(&key(plan, wanted, kind)).is_some();
+        let standing = self.standing(plan);
+        let is_done = |wanted: &&Wanted<'_>| standing.record(&wanted.trial, wanted.split).is_some();
         let is_complete = |split: &&SplitPlan| wanted.iter().filter(|of| of.split == *split).all(|of| is_done(&of));
         let complete = begin + splits[begin..].iter().take_while(is_complete).count();
         if complete == 0 {
@@ -369,17 +374,17 @@ where
                 }
             }
         }
-        let kind = self.resources.kind();
-        let is_missing = |wanted: &Wanted<'_>| self.results.get(&key(plan, wanted, kind)).is_none();
+        let standing = self.standing(plan);
+        let is_missing = |wanted: &Wanted<'_>| standing.record(&wanted.trial, wanted.split).is_none();
         Ok(if late.into_inner() && wanted.iter().any(is_missing) { Ended::Late } else { Ended::Complete })
     }
 }
 
 /// Returns the runs of a rung, trial by trial and the simplest family first, so that all families are equally far at any time.
-fn rung_runs<'a>(plan: &'a Plan, rung: usize, results: &ResultsFile, kind: DeviceKind) -> Vec<Wanted<'a>> {
+fn rung_runs<'a>(plan: &'a Plan, rung: usize, standing: &Standing<'_>) -> Vec<Wanted<'a>> {
     let RungPlan { trials, epochs, splits } = plan.rungs[rung];
     let of_families: Vec<(Family, Vec<usize>)> =
-        plan.families.iter().map(|of| (of.family, candidates(plan, of.family, rung, results, kind))).collect();
+        plan.families.iter().map(|of| (of.family, standing.candidates(of.family, rung))).collect();
     let mut wanted = Vec::new();
     for place in 0..trials {
         for split in plan.splits.iter().take(splits) {
@@ -393,16 +398,10 @@ fn rung_runs<'a>(plan: &'a Plan, rung: usize, results: &ResultsFile, kind: Devic
 }
 
 /// Returns the final runs on some splits, split by split. `begin` is the number of the first of them.
-fn final_runs<'a>(
-    plan: &Plan,
-    splits: &'a [SplitPlan],
-    begin: usize,
-    results: &ResultsFile,
-    kind: DeviceKind,
-) -> Vec<Wanted<'a>> {
+fn final_runs<'a>(plan: &Plan, splits: &'a [SplitPlan], begin: usize, standing: &Standing<'_>) -> Vec<Wanted<'a>> {
     let of_split = |(k, split): (usize, &'a SplitPlan)| {
         let run = |of: &FamilyPlan| {
-            let trial = selected(plan, of.family, results, kind)?;
+            let trial = standing.selected(of.family)?;
             Some(Wanted { family: of.family, trial, split, place: 0 })
         };
         let mut runs: Vec<Wanted<'a>> = plan.families.iter().filter_map(run).collect();
@@ -413,134 +412,6 @@ fn final_runs<'a>(
         runs
     };
     (begin..).zip(splits).flat_map(of_split).collect()
-}
-
-/// Returns the numbers of the trials of a family in a rung: the best ones of the rung before, in their order. If the search was
-/// cut in this rung, only those that count.
-fn candidates(plan: &Plan, family: Family, rung: usize, results: &ResultsFile, kind: DeviceKind) -> Vec<usize> {
-    let all: Vec<usize> = match rung {
-        0 => (0..plan.rungs[0].trials).collect(),
-        _ => {
-            let before = candidates(plan, family, rung - 1, results, kind);
-            let mut scored = scored(plan, family, rung - 1, &before, results, kind);
-            scored.truncate(plan.rungs[rung].trials);
-            scored.into_iter().map(|(number, _)| number).collect()
-        }
-    };
-    match &plan.search_cut {
-        Some(cut) if cut.rung == rung => cut.places.iter().filter_map(|&place| all.get(place).copied()).collect(),
-        _ => all,
-    }
-}
-
-/// Returns trials of a rung with their validation metric, the mean over its splits, the best first; failed trials are the last.
-/// Ties go to the lower number.
-fn scored(
-    plan: &Plan,
-    family: Family,
-    rung: usize,
-    numbers: &[usize],
-    results: &ResultsFile,
-    kind: DeviceKind,
-) -> Vec<(usize, f64)> {
-    let validation = |record: Option<&Record>| match &record?.status {
-        Status::Ok { validation, .. } => Some(validation.metric).filter(|metric| metric.is_finite()),
-        Status::Failed { .. } => None,
-    };
-    let score = |&number: &usize| {
-        let records = records_of_trial(plan, family, number, rung, results, kind);
-        let (splits, metrics) = (records.len(), records.into_iter().map(validation));
-        let sum: Option<f64> = metrics.sum();
-        (number, sum.map_or(f64::NEG_INFINITY, |sum| sum / splits as f64))
-    };
-    let mut scored: Vec<(usize, f64)> = numbers.iter().map(score).collect();
-    scored.sort_by(|(a, left), (b, right)| right.total_cmp(left).then(a.cmp(b)));
-    scored
-}
-
-/// Returns the trial that the search of a family has selected, with the epochs of the last rung; `None` if no trial succeeded.
-pub(super) fn selected(plan: &Plan, family: Family, results: &ResultsFile, kind: DeviceKind) -> Option<Trial> {
-    plan.trial(family, selected_number(plan, family, results, kind)?, plan.rungs.last()?.epochs)
-}
-
-/// Returns the number of the selected trial.
-fn selected_number(plan: &Plan, family: Family, results: &ResultsFile, kind: DeviceKind) -> Option<usize> {
-    let last = plan.search_cut.as_ref().map_or(plan.rungs.len() - 1, |cut| cut.rung);
-    let best = |rung| best_of_rung(plan, family, rung, results, kind).filter(|(_, score)| *score > f64::NEG_INFINITY);
-    (0..=last).rev().find_map(best).map(|(number, _)| number)
-}
-
-/// Returns the best trial of a rung with its validation metric; `None` if the rung has no trials.
-fn best_of_rung(
-    plan: &Plan,
-    family: Family,
-    rung: usize,
-    results: &ResultsFile,
-    kind: DeviceKind,
-) -> Option<(usize, f64)> {
-    let numbers = candidates(plan, family, rung, results, kind);
-    scored(plan, family, rung, &numbers, results, kind).into_iter().next()
-}
-
-/// Returns the number of trials of a family that ran in the search, and the reason of a failure.
-pub(super) fn search_summary(
-    plan: &Plan,
-    family: Family,
-    results: &ResultsFile,
-    kind: DeviceKind,
-) -> (usize, Option<String>) {
-    let records = candidates(plan, family, 0, results, kind)
-        .into_iter()
-        .filter_map(|number| records_of_trial(plan, family, number, 0, results, kind).into_iter().next().flatten());
-    let (mut count, mut failure) = (0, None);
-    for record in records {
-        count += 1;
-        if let Status::Failed { reason } = &record.status {
-            failure.get_or_insert_with(|| reason.clone());
-        }
-    }
-    (count, failure)
-}
-
-/// Returns the records of a trial in a rung, one for each of its splits.
-fn records_of_trial<'a>(
-    plan: &Plan,
-    family: Family,
-    number: usize,
-    rung: usize,
-    results: &'a ResultsFile,
-    kind: DeviceKind,
-) -> Vec<Option<&'a Record>> {
-    let RungPlan { epochs, splits, .. } = plan.rungs[rung];
-    let Some(trial) = plan.trial(family, number, epochs) else { return vec![None] };
-    let of = |split| results.get(&key(plan, &Wanted { family, trial, split, place: 0 }, kind));
-    plan.splits.iter().take(splits).map(of).collect()
-}
-
-/// Returns the record of a final run.
-pub(super) fn record_of_split<'a>(
-    plan: &Plan,
-    family: Family,
-    trial: Trial,
-    split: &SplitPlan,
-    results: &'a ResultsFile,
-    kind: DeviceKind,
-) -> Option<&'a Record> {
-    results.get(&key(plan, &Wanted { family, trial, split, place: 0 }, kind))
-}
-
-fn key(plan: &Plan, wanted: &Wanted<'_>, kind: DeviceKind) -> Key {
-    let Wanted { trial, split, .. } = wanted;
-    let kind = if trial.settings.model.is_network() { kind } else { DeviceKind::Cpu };
-    let key = Key::new(&plan.dataset, &split.hash, &trial.settings, split.seed);
-    key.with_task(task(trial.balanced).name()).with_device(kind)
-}
-
-fn task(balanced: bool) -> Box<dyn Task> {
-    match balanced {
-        true => Box::new(WeighedClassification::new(supergat_data::ClassWeight::Balanced)),
-        false => Box::new(NodeClassification),
-    }
 }
 
 fn job(plan: &Plan, wanted: &Wanted<'_>) -> Job {

@@ -5,49 +5,51 @@ use crate::benchmark::families::Family;
 use crate::benchmark::plan::{FamilyPlan, Plan, RungPlan};
 use std::collections::HashMap;
 
-/// Possible sizes, the best first: trials per family, epochs of the last rung, splits. Epochs come before trials: networks that
-/// start slowly are misjudged by short trainings, in any number.
-const LADDER: [[usize; 3]; 18] = [
-    [64, 800, 10],
-    [32, 800, 10],
-    [32, 400, 10],
-    [24, 400, 10],
-    [16, 400, 10],
-    [8, 400, 10],
-    [8, 400, 5],
-    [12, 200, 10],
-    [8, 200, 10],
-    [8, 200, 5],
-    [4, 200, 5],
-    [4, 200, 3],
-    [4, 100, 3],
-    [2, 60, 3],
-    [2, 30, 3],
-    [1, 30, 3],
-    [1, 10, 3],
-    [1, 3, 3],
+/// Possible sizes, the best first: trials per family and their epochs in the first rung, trials and epochs in the last one, and
+/// splits. Epochs come before trials: networks that start slowly are misjudged by short trainings, in any number.
+const LADDER: [[usize; 5]; 19] = [
+    [64, 200, 3, 800, 10],
+    [32, 200, 3, 800, 10],
+    [32, 100, 3, 400, 10],
+    [24, 100, 3, 400, 10],
+    [16, 100, 3, 400, 10],
+    [8, 100, 2, 400, 10],
+    [8, 100, 2, 400, 5],
+    [12, 100, 3, 200, 10],
+    [8, 100, 2, 200, 10],
+    [8, 100, 2, 200, 5],
+    [4, 100, 2, 200, 5],
+    [4, 100, 2, 200, 3],
+    [4, 100, 1, 200, 3],
+    [4, 100, 4, 100, 3],
+    [2, 60, 2, 60, 3],
+    [2, 30, 2, 30, 3],
+    [1, 30, 1, 30, 3],
+    [1, 10, 1, 10, 3],
+    [1, 3, 1, 3, 3],
 ];
 /// Most trials of the sizes.
 pub(super) const MOST_TRIALS: usize = LADDER[0][0];
-/// Position of the last size that is better for all families than a better one for some.
-const USEFUL: usize = 12;
-/// Sizes after [`USEFUL`] are used for at most this many families. After the first rung, at least this many of the families that
-/// take much time remain.
-const FEW: usize = 3;
+/// Position of the first size that is used for at most [`FEW`] families. For more, fewer families are better.
+const SMALL: usize = 14;
 /// Share of the time that may be filled by measured times, and by those of the first rung, which are more accurate.
 const FILLED: f64 = 0.8;
 const FILLED_LATER: f64 = 0.9;
-/// Fewest splits of the final runs.
+/// Fewest splits of the final runs. Sizes with as few are for the best families only if there is no time for all: after the first
+/// rung, at least [`SOME`] that take much time remain, or [`FEW`] if epochs are fewer than [`ENOUGH_EPOCHS`].
 pub(super) const FEWEST: usize = 3;
-/// Number of splits from which on the last rung uses [`LAST_SPLITS`] of them, with at most [`FINALISTS`] trials.
+const SOME: usize = 4;
+const FEW: usize = 2;
+const ENOUGH_EPOCHS: usize = 200;
+/// Number of splits from which on the last rung uses [`LAST_SPLITS`] of them.
 const SEVERAL: usize = 5;
 const LAST_SPLITS: usize = 3;
-const FINALISTS: usize = 3;
-/// Epochs of final runs that are preferred to final runs of all families, and the fewest families then.
-const ENOUGH_EPOCHS: usize = 200;
-const SOME: usize = 4;
+/// Trials from which on there is a rung between the first and the last one.
+const MANY: usize = 8;
 /// Share of the time below which leaving out a family does not help.
 const LITTLE: f64 = 0.04;
+/// Difference of validation metrics from which on a family is far behind.
+pub(super) const FAR: f64 = 0.2;
 
 /// A run of the first rung.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -58,21 +60,36 @@ pub(super) struct FirstRun {
     pub(super) seconds: f64,
 }
 
+/// The trials of a family in the order of the first rung.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Ranked {
+    pub(super) family: Family,
+    /// Numbers of its trials, the best first.
+    pub(super) numbers: Vec<usize>,
+    /// Validation metric of the best one.
+    pub(super) score: f64,
+}
+
+/// Numbers of the trials of families, the best first.
+pub(super) type Order = [(Family, Vec<usize>)];
+
 /// Times of an epoch of all trials relative to the usual ones, by family.
 type Times = HashMap<&'static str, Vec<f64>>;
 
 impl Plan {
     /// Chooses the best size that there is time for by measured times. If there is none, the family that takes most time is left
-    /// out.
+    /// out, and a note says how much time there should be.
     pub(super) fn choose(&mut self) {
         let times = self.times();
+        self.note_time(&times);
         loop {
-            let steps = if self.families.len() <= FEW { &LADDER[..] } else { &LADDER[..=USEFUL] };
-            for (step, &[trials, epochs, splits]) in steps.iter().enumerate() {
-                self.rungs = rungs(trials, epochs, splits.min(self.splits.len()));
-                let needed = match step < USEFUL {
-                    true => self.needed(&self.rungs, splits, &[], &times),
-                    false => self.needed_by_few(splits, &times),
+            let sizes = if self.families.len() <= FEW { &LADDER[..] } else { &LADDER[..SMALL] };
+            for &size in sizes {
+                let [.., splits] = size;
+                self.rungs = rungs(size, self.splits.len());
+                let needed = match least(size) {
+                    usize::MAX => self.needed(&self.rungs, splits, &[], &times),
+                    least => self.needed_by(least, splits, &times),
                 };
                 if needed <= FILLED * self.seconds {
                     return self.set_share(splits, &[], &times);
@@ -87,93 +104,88 @@ impl Plan {
         }
     }
 
-    /// Settles the size after the first rung, whose best trials, one of every family, are given in the order of their
-    /// validation metric. The times of its runs correct the estimates. If trials like the best ones leave time for a larger
-    /// size, it is chosen. Otherwise the rungs after the first one are chosen, and families are left out if there is no time
-    /// for them. Returns whether the first rung is another one now.
-    pub(super) fn settle(&mut self, runs: &[FirstRun], best: &[(Family, usize)]) -> bool {
+    /// Says in a note how much time all families need, if it is more than there is.
+    fn note_time(&mut self, times: &Times) {
+        let rungs = rungs(LADDER[SMALL - 1], self.splits.len());
+        let smallest = Self { rungs, ..self.clone() };
+        let minutes = self.minutes * smallest.needed_by(FEW, FEWEST, times) / (FILLED * self.seconds);
+        if self.families.len() > FEW && minutes > self.minutes && minutes.is_finite() {
+            self.notes.push(format!("There is time for all families with about {:.0} minutes.", minutes.ceil()));
+        }
+    }
+
+    /// Settles the size after the first rung, in which the families are ranked by their validation metric. The times of its runs
+    /// correct the estimates. Then the best size is chosen for which there is time with trials like the best ones, and
+    /// families are stopped or left out if it needs that. Returns whether the first rung is another one now.
+    pub(super) fn settle(&mut self, runs: &[FirstRun], ranked: &[Ranked]) -> bool {
         let times = self.times();
         self.correct(runs, &times);
-        let (Some(&first), Some(&last)) = (self.rungs.first(), self.rungs.last()) else { return false };
-        let first_seconds = self.seconds_of_search(&self.rungs[..1], best, &times);
-        let seconds = FILLED_LATER * self.seconds;
-        self.spent = Some(0.0);
-        for [trials, epochs, splits] in LADDER {
+        let before = self.rungs.clone();
+        let (Some(&first), Some(&last)) = (before.first(), before.last()) else { return false };
+        let order = order(ranked);
+        let first_seconds = self.seconds_of_search(&before[..1], &order, &times);
+        let (mut settled, mut smallest) = (None, (before, FEWEST, 0.0));
+        for size in LADDER {
+            let [trials, epochs, _, last_epochs, splits] = size;
+            let is_same = [trials, epochs] == [first.trials, first.epochs];
             let is_larger = (first.trials..=self.most_trials).contains(&trials)
-                && epochs >= last.epochs
-                && trials * epochs > first.trials * last.epochs;
-            let larger = rungs(trials, epochs, splits.min(self.splits.len()));
+                && epochs >= first.epochs
+                && last_epochs >= last.epochs;
+            if !is_same && !is_larger {
+                continue;
+            }
             // Runs with as many epochs are found again.
-            let spent = if larger[0].epochs == first.epochs { 0.0 } else { first_seconds };
-            if is_larger && spent + self.needed(&larger, splits, best, &times) <= seconds {
-                (self.rungs, self.spent) = (larger, Some(spent));
-                self.set_share(splits, best, &times);
-                return true;
-            }
-        }
-        let (rungs, worst) = self.later_rungs(best, seconds, &times);
-        self.rungs = rungs;
-        for family in worst {
-            let lost = self.families.iter().find(|of| of.family == family);
-            let lost = lost.map_or(0.0, |of| of.search_seconds(&self.rungs[..1], best, &times));
-            self.spent = self.spent.map(|spent| spent + lost);
-            let reason = "there was no time for more than the first rung, in which others were better";
-            self.leave_out(family, reason.into());
-        }
-        self.set_share(self.splits_for(best, None), best, &times);
-        false
-    }
-
-    /// Keeps the first rung and chooses the later ones. Returns all rungs, and families to leave out, so that the search and the final
-    /// runs on the fewest splits take at most some seconds.
-    fn later_rungs(&self, best: &[(Family, usize)], seconds: f64, times: &Times) -> (Vec<RungPlan>, Vec<Family>) {
-        let [first, last] = [self.rungs[0], self.rungs[self.rungs.len() - 1]];
-        let one = |epochs| vec![first, RungPlan { trials: 1, epochs, splits: 1 }];
-        let mut choices = vec![(self.rungs.clone(), usize::MAX)];
-        if self.rungs.len() == 1 {
-            // Longer final runs of some families are better than short ones of all.
-            let some = if last.epochs < ENOUGH_EPOCHS { SOME } else { usize::MAX };
-            choices.insert(0, (one(2 * last.epochs), some));
-        } else if last.trials > 1 {
-            choices.push((one(last.epochs), usize::MAX));
-        }
-        if last.epochs > 2 * first.epochs {
-            choices.push((one(last.epochs / 2), usize::MAX));
-        }
-        for (rungs, least) in &choices {
-            let (worst, is_enough) = self.worst(rungs, *least, best, seconds, times);
+            let spent = if epochs == first.epochs { 0.0 } else { first_seconds };
+            let tried = (rungs(size, self.splits.len()), splits, spent);
+            let least = if is_same { least(size) } else { usize::MAX };
+            let (plan, is_enough) = self.fitted(&tried, least, ranked, &times);
             if is_enough {
-                return (rungs.clone(), worst);
+                settled = Some(plan);
+                break;
+            }
+            if is_same {
+                smallest = tried;
             }
         }
-        let smallest = choices.pop().map_or_else(Vec::new, |(rungs, _)| rungs);
-        let (worst, _) = self.worst(&smallest, FEW, best, seconds, times);
-        (smallest, worst)
+        *self = settled.unwrap_or_else(|| self.fitted(&smallest, FEW, ranked, &times).0);
+        self.set_share(self.splits_for(&order, None), &order, &times);
+        self.rungs[0] != first
     }
 
-    /// Returns the families with the worst validation metric that have to be left out, so that search and final runs on the fewest
-    /// splits take at most some seconds, and whether they do then. At least `least` families that take much time remain, and all
-    /// that take little.
-    fn worst(
+    /// Returns the plan with other rungs, for some splits and with some seconds of runs that these do not use, and whether there
+    /// is time for it. If there is too little, families with the worst validation metric that take much time are stopped if
+    /// they are far behind, and left out if more than `least` others remain.
+    fn fitted(
         &self,
-        rungs: &[RungPlan],
+        (rungs, splits, spent): &(Vec<RungPlan>, usize, f64),
         least: usize,
-        best: &[(Family, usize)],
-        seconds: f64,
+        ranked: &[Ranked],
         times: &Times,
-    ) -> (Vec<Family>, bool) {
-        let (mut plan, mut left_out, mut lost) = (self.clone(), Vec::new(), 0.0);
+    ) -> (Self, bool) {
+        let mut plan = Self { rungs: rungs.clone(), spent: Some(*spent), ..self.clone() };
+        let order = order(ranked);
         loop {
-            let needed = lost + plan.needed(rungs, FEWEST, best, times);
-            let is_long = |of: &&FamilyPlan| of.search_seconds(rungs, best, times) > LITTLE * needed;
-            let of = |family: Family| plan.families.iter().find(|of| of.family == family);
-            let worst = best.iter().rev().find_map(|&(family, _)| of(family).filter(is_long));
-            let may_leave = needed > seconds && plan.families.iter().filter(is_long).count() > least;
-            let Some(worst) = worst.filter(|_| may_leave) else { return (left_out, needed <= seconds) };
-            lost += worst.search_seconds(&rungs[..1], best, times);
-            let worst = worst.family;
-            plan.families.retain(|of| of.family != worst);
-            left_out.push(worst);
+            let needed = plan.spent.unwrap_or(0.0) + plan.needed(rungs, *splits, &order, times);
+            let is_enough = needed <= FILLED_LATER * plan.seconds;
+            let is_long = |of: &FamilyPlan| !of.is_stopped && of.search_seconds(rungs, &order, times) > LITTLE * needed;
+            let of = |family: Family| plan.families.iter().position(|of| of.family == family && is_long(of));
+            let worst = ranked.iter().rev().find_map(|found| Some((of(found.family)?, found)));
+            let Some((position, found)) = worst.filter(|_| !is_enough) else { return (plan, is_enough) };
+            if rungs.len() > 1 && ranked[0].score - found.score > FAR {
+                plan.families[position].is_stopped = true;
+            } else if plan.families.iter().filter(|of| is_long(of)).count() > least {
+                let lost = plan.families[position].search_seconds(&rungs[..1], &order, times);
+                plan.spent = plan.spent.map(|spent| spent + lost);
+                let reason = format!(
+                    "there was no time for more than the first rung, in which {} was better: {:.1} against {:.1}",
+                    ranked[0].family.name,
+                    100.0 * ranked[0].score,
+                    100.0 * found.score
+                );
+                plan.leave_out(found.family, reason);
+            } else {
+                return (plan, false);
+            }
         }
     }
 
@@ -185,63 +197,70 @@ impl Plan {
             let actual: f64 = runs().map(|run| run.seconds).sum();
             let estimated: f64 = runs().map(|run| of.seconds(run.number, epochs, times)).sum();
             let factor = if actual > 0.0 && estimated > 0.0 { actual / estimated } else { 1.0 };
-            FamilyPlan { family: of.family, cost: of.cost.times(factor) }
+            FamilyPlan { cost: of.cost.times(factor), ..*of }
         };
         self.families = self.families.iter().map(corrected).collect();
     }
 
     /// Returns the number of splits that there is time for, if every family runs with one of its trials: by the seconds of the
     /// search and of the final runs on a split where they are known, else by estimates.
-    pub(super) fn splits_for(&self, selected: &[(Family, usize)], known: Option<[f64; 2]>) -> usize {
-        let [epochs, searched] = self.rungs.last().map_or([1, 0], |rung| [rung.epochs, rung.splits]);
+    pub(super) fn splits_for(&self, order: &Order, known: Option<[f64; 2]>) -> usize {
+        let searched = self.rungs.last().map_or(0, |rung| rung.splits);
+        let times = self.times();
         let [search, split] = known.unwrap_or_else(|| {
-            let times = self.times();
-            [self.seconds_of_search(&self.rungs, selected, &times), self.seconds_of_split(selected, epochs, &times)]
+            [self.seconds_of_search(&self.rungs, order, &times), self.seconds_of_split(order, |_| true, &times)]
         });
-        let left = (FILLED_LATER * self.seconds - self.spent.unwrap_or(0.0) - search).max(0.0);
+        // Stopped families have run on one of the splits of the search.
+        let more = searched.saturating_sub(1) as f64 * self.seconds_of_split(order, |of| of.is_stopped, &times);
+        let left = (FILLED_LATER * self.seconds - self.spent.unwrap_or(0.0) - search - more).max(0.0);
         let splits = self.splits.len();
         searched.saturating_add((left / split.max(1e-9)) as usize).clamp(FEWEST.min(splits), splits)
     }
 
     /// Records the share of the time of all runs that the search takes, if the final runs have some splits.
-    fn set_share(&mut self, splits: usize, best: &[(Family, usize)], times: &Times) {
+    fn set_share(&mut self, splits: usize, order: &Order, times: &Times) {
         let spent = self.spent.unwrap_or(0.0);
-        let search = spent + self.seconds_of_search(&self.rungs, best, times);
-        let all = spent + self.needed(&self.rungs, splits, best, times);
+        let search = spent + self.seconds_of_search(&self.rungs, order, times);
+        let all = spent + self.needed(&self.rungs, splits, order, times);
         self.search_share = search / all.max(1e-9);
     }
 
     /// Returns the estimated seconds of a search and its final runs on some splits. Those of the last rung are final runs too.
-    fn needed(&self, rungs: &[RungPlan], splits: usize, best: &[(Family, usize)], times: &Times) -> f64 {
-        let Some(last) = rungs.last() else { return 0.0 };
-        let more = splits.min(self.splits.len()).saturating_sub(last.splits) as f64;
-        let of_family = |of: &FamilyPlan| of.later_seconds(rungs[0].trials, last.epochs, best, times);
-        let finals = more * self.families.iter().map(of_family).sum::<f64>();
-        self.seconds_of_search(rungs, best, times) + finals
+    fn needed(&self, rungs: &[RungPlan], splits: usize, order: &Order, times: &Times) -> f64 {
+        let of_family = |of: &FamilyPlan| {
+            let Some(last) = of.rungs(rungs).last() else { return 0.0 };
+            let more = splits.min(self.splits.len()).saturating_sub(last.splits) as f64;
+            more * of.later_seconds(rungs[0].trials, 1, last.epochs, order, times)
+        };
+        let finals: f64 = self.families.iter().map(of_family).sum();
+        self.seconds_of_search(rungs, order, times) + finals
     }
 
-    /// Returns the estimated seconds if bad families are left out after the first rung, and the longest trials are the best.
-    fn needed_by_few(&self, splits: usize, times: &Times) -> f64 {
+    /// Returns the estimated seconds if only some families remain after the first rung, and the longest trials are the best.
+    fn needed_by(&self, some: usize, splits: usize, times: &Times) -> f64 {
         let longest = |of: &FamilyPlan| {
             let seconds = |&number: &usize| of.seconds(number, self.rungs[0].epochs, times);
             let number = (0..self.rungs[0].trials).max_by(|a, b| seconds(a).total_cmp(&seconds(b)));
-            (of.family, number.unwrap_or(0))
+            (of.family, vec![number.unwrap_or(0)])
         };
-        let longest: Vec<(Family, usize)> = self.families.iter().map(longest).collect();
+        let longest: Vec<(Family, Vec<usize>)> = self.families.iter().map(longest).collect();
         let first = self.seconds_of_search(&self.rungs[..1], &[], times);
         let later = self.needed(&self.rungs, splits, &longest, times) - first;
-        first + later * (FEW as f64 / self.families.len() as f64).min(1.0)
+        first + later * (some as f64 / self.families.len() as f64).min(1.0)
     }
 
-    /// Returns the estimated seconds of the final runs on a split.
-    fn seconds_of_split(&self, selected: &[(Family, usize)], epochs: usize, times: &Times) -> f64 {
-        let of = |family: Family| self.families.iter().find(|of| of.family == family);
-        selected.iter().filter_map(|&(family, number)| Some(of(family)?.seconds(number, epochs, times))).sum()
+    /// Returns the estimated seconds of the final runs of some families on a split.
+    fn seconds_of_split(&self, order: &Order, is_wanted: impl Fn(&FamilyPlan) -> bool, times: &Times) -> f64 {
+        let of = |family: Family| self.families.iter().find(|of| of.family == family && is_wanted(of));
+        let seconds = |(family, numbers): &(Family, Vec<usize>)| {
+            Some(of(*family)?.seconds(*numbers.first()?, self.final_epochs(*family), times))
+        };
+        order.iter().filter_map(seconds).sum()
     }
 
     /// Returns the estimated seconds of all searches.
-    fn seconds_of_search(&self, rungs: &[RungPlan], best: &[(Family, usize)], times: &Times) -> f64 {
-        self.families.iter().map(|of| of.search_seconds(rungs, best, times)).sum()
+    fn seconds_of_search(&self, rungs: &[RungPlan], order: &Order, times: &Times) -> f64 {
+        self.families.iter().map(|of| of.search_seconds(rungs, order, times)).sum()
     }
 
     fn times(&self) -> Times {
@@ -269,37 +288,55 @@ impl FamilyPlan {
     }
 
     /// Returns the estimated seconds of a search. A run of models without epochs is the same in all rungs.
-    fn search_seconds(&self, rungs: &[RungPlan], best: &[(Family, usize)], times: &Times) -> f64 {
+    fn search_seconds(&self, rungs: &[RungPlan], order: &Order, times: &Times) -> f64 {
         let seconds = |(k, &RungPlan { trials, epochs, splits }): (usize, &RungPlan)| match k {
             0 => (trials * splits) as f64 * self.mean_seconds(trials, epochs, times),
             _ => {
                 let runs = trials * (splits - usize::from(!self.family.has_epochs()));
-                runs as f64 * self.later_seconds(rungs[0].trials, epochs, best, times)
+                runs as f64 * self.later_seconds(rungs[0].trials, trials, epochs, order, times)
             }
         };
-        rungs.iter().enumerate().map(seconds).sum()
+        self.rungs(rungs).iter().enumerate().map(seconds).sum()
     }
 
-    /// Returns the estimated seconds of a run after the first rung: of the best trial if it is known, else in the mean.
-    fn later_seconds(&self, trials: usize, epochs: usize, best: &[(Family, usize)], times: &Times) -> f64 {
-        match best.iter().find(|(family, _)| *family == self.family) {
-            Some(&(_, number)) => self.seconds(number, epochs, times),
-            None => self.mean_seconds(trials, epochs, times),
+    /// Returns those of some rungs that the family has.
+    fn rungs<'a>(&self, rungs: &'a [RungPlan]) -> &'a [RungPlan] {
+        if self.is_stopped { &rungs[..1] } else { rungs }
+    }
+
+    /// Returns the estimated seconds of a run after the first rung, in the mean over the best few trials if they are known,
+    /// else over all trials of the first rung.
+    fn later_seconds(&self, all: usize, few: usize, epochs: usize, order: &Order, times: &Times) -> f64 {
+        match order.iter().find(|(family, _)| *family == self.family) {
+            Some((_, numbers)) if !numbers.is_empty() => {
+                let few = &numbers[..few.min(numbers.len())];
+                few.iter().map(|&number| self.seconds(number, epochs, times)).sum::<f64>() / few.len() as f64
+            }
+            _ => self.mean_seconds(all, epochs, times),
         }
     }
 }
 
-/// Returns the rungs of a search. With few splits, there is one. With several, it is successive halving: all trials have a
-/// quarter of the epochs, the better half has half of them, and the last few have all. The last rung uses several splits, because
-/// the validation nodes of one split hardly distinguish trials that are nearly equal.
-fn rungs(trials: usize, epochs: usize, splits: usize) -> Vec<RungPlan> {
-    let rung =
-        |trials: usize, share: usize, splits: usize| RungPlan { trials, epochs: (epochs / share).max(1), splits };
-    if splits >= SEVERAL && trials > 2 {
-        let last = (trials / 4).clamp(2, FINALISTS);
-        let better = (trials / 2 > last).then(|| rung(trials / 2, 2, 1));
-        [Some(rung(trials, 4, 1)), better, Some(rung(last, 1, LAST_SPLITS))].into_iter().flatten().collect()
-    } else {
-        vec![rung(trials, 1, 1)]
+/// Returns the numbers of the trials of all families.
+fn order(ranked: &[Ranked]) -> Vec<(Family, Vec<usize>)> {
+    ranked.iter().map(|of| (of.family, of.numbers.clone())).collect()
+}
+
+/// Returns the fewest families that take much time and remain after the first rung, if there is no time for all of them.
+fn least([.., epochs, splits]: [usize; 5]) -> usize {
+    match splits == FEWEST {
+        true if epochs >= ENOUGH_EPOCHS => SOME,
+        true => FEW,
+        false => usize::MAX,
     }
+}
+
+/// Returns the rungs of a size. With several splits, the last rung uses some of them, because the validation nodes of one split
+/// hardly distinguish trials that are nearly equal. With many trials, there is a rung between the first and the last one.
+fn rungs([trials, first, last, epochs, splits]: [usize; 5], most_splits: usize) -> Vec<RungPlan> {
+    let rung = |trials, epochs, splits| RungPlan { trials, epochs, splits };
+    let last_splits = if splits.min(most_splits) >= SEVERAL { LAST_SPLITS } else { 1 };
+    let between = (trials >= MANY && epochs > 2 * first).then(|| rung(trials / 2, epochs / 2, 1));
+    let last = (epochs > first).then(|| rung(last, epochs, last_splits));
+    [Some(rung(trials, first, 1)), between, last].into_iter().flatten().collect()
 }

@@ -2,7 +2,8 @@
 
 use crate::benchmark::families::{Family, describe};
 use crate::benchmark::plan::{LeftOut, Plan};
-use crate::benchmark::run::{record_of_split, search_summary, selected};
+use crate::benchmark::size::FAR;
+use crate::benchmark::standing::Standing;
 use crate::device::DeviceKind;
 use crate::settings::Settings;
 use crate::statistics::{ALPHA, Interval, Summary, holm, paired_t, wilcoxon};
@@ -255,6 +256,15 @@ impl Benchmark {
             plan.splits.len(),
             plan.splits_are
         ));
+        let stopped: Vec<&str> = plan.families.iter().filter(|of| of.is_stopped).map(|of| of.family.name).collect();
+        if !stopped.is_empty() {
+            notes.push(format!(
+                "Far behind after {} epochs, by more than {:.0} points on validation nodes, and not trained longer: {}.",
+                plan.rungs[0].epochs,
+                100.0 * FAR,
+                stopped.join(", ")
+            ));
+        }
         let mut small = Vec::new();
         if trials < FEW_TRIALS {
             small.push(format!("{searched} per family"));
@@ -326,12 +336,12 @@ fn better(comparison: &FamilyComparison) -> String {
 /// Collects the results of all families on the splits that all of them have. Families with results on less than half of the
 /// splits are left out instead.
 fn collect(plan: &Plan, results: &ResultsFile, kind: DeviceKind, left_out: &mut Vec<LeftOut>) -> Vec<FamilyResult> {
-    let splits = plan.final_splits();
+    let (splits, standing) = (plan.final_splits(), Standing::new(plan, results, kind));
     let mut found = Vec::new();
     for family in plan.families.iter().map(|of| of.family) {
-        let (trials, failure) = search_summary(plan, family, results, kind);
+        let (trials, failure) = standing.summary(family);
         let mut leave = |reason: String| left_out.push(LeftOut { family, reason });
-        let Some(trial) = selected(plan, family, results, kind) else {
+        let Some(trial) = standing.selected(family) else {
             leave(
                 failure.map_or_else(
                     || "its search is not complete".into(),
@@ -340,8 +350,7 @@ fn collect(plan: &Plan, results: &ResultsFile, kind: DeviceKind, left_out: &mut 
             );
             continue;
         };
-        let records: Vec<_> =
-            splits.iter().map(|split| record_of_split(plan, family, trial, split, results, kind)).collect();
+        let records: Vec<_> = splits.iter().map(|split| standing.record(&trial, split)).collect();
         let scores: Vec<Option<[f64; 2]>> = records
             .iter()
             .map(|record| match record.map(|record| &record.status) {

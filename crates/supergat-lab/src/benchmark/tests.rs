@@ -207,43 +207,50 @@ fn timed_plan(rungs: Vec<RungPlan>, seconds: f64) -> (Plan, [Family; 2]) {
 fn selected_trials_decide_the_number_of_splits() {
     // The search takes 2 s: two layers take 1 s, blocks 2 s, and eight blocks about five times as long as two.
     let (plan, families) = timed_plan(vec![RungPlan { trials: 1, epochs: 100, splits: 1 }], 26.0);
-    let splits = |number: usize| plan.splits_for(&families.map(|of| (of, number)), None);
+    let splits = |number: usize| plan.splits_for(&families.map(|of| (of, vec![number])), None);
     assert_eq!([0, 1, 3].map(splits), [10, 6, 3]);
     assert_eq!(plan.splits_for(&[], None), 10);
     // Known times count instead: 23.4 s are for the runs.
     assert_eq!(plan.splits_for(&[], Some([9.4, 3.0])), 5);
 }
 
+/// Returns families whose first trial is the best one.
+fn ranked<const N: usize>(scores: [(Family, f64); N]) -> [size::Ranked; N] {
+    scores.map(|(family, score)| size::Ranked { family, numbers: vec![0, 2, 1, 3], score })
+}
+
 /// The times of the first rung decide the size of the search.
 #[test]
 fn quick_searches_become_larger() {
-    let rungs = vec![RungPlan { trials: 4, epochs: 50, splits: 1 }, RungPlan { trials: 1, epochs: 100, splits: 1 }];
+    let rung = |(trials, epochs, splits)| RungPlan { trials, epochs, splits };
+    let rungs = [(4, 100, 1), (1, 200, 1)].map(rung).to_vec();
     let (plan, families) = timed_plan(rungs.clone(), 60.0);
-    let selected = families.map(|of| (of, 0));
+    let selected = families.map(|of| (of, vec![0]));
+    let ranked = ranked(families.map(|of| (of, 0.8)));
     // All runs took `factor` times as long as estimated.
     let settled = |factor: f64| {
-        let runs = families.map(|family| size::FirstRun { family, number: 0, seconds: 0.5 * factor });
+        let runs = families.map(|family| size::FirstRun { family, number: 0, seconds: factor });
         let mut plan = plan.clone();
-        let is_larger = plan.settle(&runs, &selected);
-        assert_eq!(is_larger, plan.rungs != rungs);
+        let is_other = plan.settle(&runs, &ranked);
+        assert_eq!(is_other, plan.rungs[0] != rungs[0]);
         assert!((plan.families[0].cost.epoch[1] - 0.02 * factor).abs() < 1e-12);
         plan
     };
-    let [slow, quick, quicker] = [4.0, 0.5, 0.1].map(settled);
-    assert_eq!((&slow.rungs, slow.spent, slow.splits_for(&selected, None)), (&rungs, Some(0.0), 3));
+    let [slow, usual, quick, quicker] = [4.0, 1.0, 0.5, 0.1].map(settled);
+    assert_eq!((&slow.rungs[..], slow.spent, slow.splits_for(&selected, None)), (&rungs[..1], Some(0.0), 3));
+    assert_eq!((&usual.rungs[0], usual.rungs[1].epochs), (&rungs[0], 200));
     let size = |plan: &Plan| (plan.rungs[0].trials, plan.rungs[plan.rungs.len() - 1].epochs);
-    assert!(size(&quick) > (4, 100) && size(&quicker) > size(&quick), "{quick:?}");
+    assert!(size(&quick) > (4, 200) && size(&quicker) > size(&quick), "{quick:?}");
     // Runs of the last rung are final ones too. Those of the first one are lost if the new one has other epochs.
     assert_eq!((quicker.rungs[2].splits, quicker.splits_for(&selected, None)), (3, 10));
     for plan in [quick, quicker] {
-        let is_found = plan.rungs[0].epochs == 50;
+        let is_found = plan.rungs[0].epochs == 100;
         assert_eq!(plan.spent.unwrap() == 0.0, is_found, "{plan:?}");
     }
     // A slow search becomes smaller before families are left out.
-    let rung = |(trials, epochs, splits)| RungPlan { trials, epochs, splits };
-    let (mut plan, _) = timed_plan([(8, 100, 1), (4, 200, 1), (2, 400, 3)].map(rung).to_vec(), 80.0);
-    assert!(!plan.settle(&[], &selected));
-    assert_eq!(plan.rungs, [(8, 100, 1), (1, 200, 1)].map(rung).to_vec());
+    let (mut plan, _) = timed_plan([(8, 100, 1), (4, 200, 1), (2, 400, 3)].map(rung).to_vec(), 110.0);
+    assert!(!plan.settle(&[], &ranked));
+    assert_eq!(plan.rungs, [(8, 100, 1), (2, 200, 3)].map(rung).to_vec());
     assert!(plan.left_out.is_empty() && plan.splits_for(&selected, None) >= 3);
 }
 
@@ -260,7 +267,7 @@ fn settled_searches_are_resumed() {
     let mut whole = planned.clone();
     execute(&dataset, &mut whole, &mut at_once, 2, limit);
     let sizes: Vec<_> = whole.rungs.iter().map(|rung| (rung.trials, rung.epochs, rung.splits)).collect();
-    assert_eq!((sizes, whole.splits_kept), (vec![(4, 50, 1), (2, 200, 3)], Some(5)));
+    assert_eq!((sizes, whole.splits_kept), (vec![(4, 100, 1), (2, 200, 3)], Some(5)));
     let (_folder, mut piecewise) = results();
     let mut parts = planned.clone();
     assert!(execute_in_parts(&dataset, &mut parts, &mut piecewise, limit) > 3);
@@ -290,14 +297,43 @@ fn bad_families_are_left_out_of_late_searches() {
         of.cost = cost::Cost { fixed: 0.001, epoch: [epoch; 2] };
     }
     plan.rungs = vec![RungPlan { trials: 1, epochs: 50, splits: 1 }, RungPlan { trials: 1, epochs: 100, splits: 1 }];
+    let scores = |mlp| {
+        let scores = [("gcn", 0.8), ("gat-go", 0.7), ("sage", 0.7), ("mlp", mlp), ("label-propagation", 0.5)];
+        ranked(scores.map(|(name, score)| (family(name), score)))
+    };
+    let names = |plan: &Plan| plan.families.iter().map(|of| of.family.name).collect::<Vec<_>>();
     // Three splits take 3.5 s for each of four families. One of them is too much, and its first rung takes 0.5 s.
     plan.seconds = 13.0;
-    let selected = ["gcn", "gat-go", "sage", "mlp", "label-propagation"].map(|name| (family(name), 0));
-    assert!(!plan.settle(&[], &selected));
-    let names = |plan: &Plan| plan.families.iter().map(|of| of.family.name).collect::<Vec<_>>();
-    assert_eq!((names(&plan), plan.left_out.len()), (vec!["label-propagation", "gcn", "sage", "gat-go"], 1));
-    assert!(plan.left_out[0].reason.contains("in which others were better"));
-    assert!((plan.spent.unwrap() - 0.501).abs() < 1e-9 && plan.search_share < 1.0, "{plan:?}");
+    let mut settled = plan.clone();
+    assert!(!settled.settle(&[], &scores(0.65)));
+    assert_eq!((names(&settled), settled.left_out.len()), (vec!["label-propagation", "gcn", "sage", "gat-go"], 1));
+    let expected = "there was no time for more than the first rung, in which gcn was better: 80.0 against 65.0";
+    assert_eq!(settled.left_out[0].reason, expected);
+    assert!((settled.spent.unwrap() - 0.501).abs() < 1e-9 && settled.search_share < 1.0, "{settled:?}");
+    // Far behind: it is compared, but its final runs are short.
+    plan.seconds = 14.0;
+    assert!(!plan.settle(&[], &scores(0.55)));
+    assert!(plan.left_out.is_empty() && plan.is_stopped(family("mlp")) && !plan.is_stopped(family("sage")));
+    assert_eq!([plan.final_epochs(family("mlp")), plan.final_epochs(family("gcn"))], [50, 100]);
+}
+
+/// Families that are far behind have results with the epochs of the first rung.
+#[test]
+fn stopped_families_are_compared() {
+    let dataset = dataset();
+    let mut plan = small_plan(&dataset, &["label-propagation", "mlp", "gcn"]);
+    plan.families[1].is_stopped = true;
+    let (_folder, mut file) = results();
+    execute(&dataset, &mut plan, &mut file, 2, None);
+    let found = Benchmark::new(&plan, &file);
+    let epochs = |name: &str| found.of(Family::named(name).unwrap()).unwrap().settings.max_epochs;
+    assert_eq!((found.families.len(), found.splits, epochs("mlp"), epochs("gcn")), (3, 3, 2, 8));
+    let note = "Far behind after 2 epochs, by more than 20 points on validation nodes, and not trained longer: mlp.";
+    assert!(found.notes.iter().any(|found| found == note), "{:?}", found.notes);
+    let (_folder, mut piecewise) = results();
+    let mut parts = Plan { splits_kept: None, ..plan.clone() };
+    assert!(execute_in_parts(&dataset, &mut parts, &mut piecewise, None) > 2);
+    assert_eq!(Benchmark::new(&parts, &piecewise), found);
 }
 
 #[test]
