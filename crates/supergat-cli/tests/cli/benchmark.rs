@@ -17,7 +17,8 @@ fn write_plan(workspace: &Workspace, dataset: &str, families: &str) {
     let mut plan = workspace.json("first/plan.json");
     plan["rungs"] =
         serde_json::json!([{ "trials": 4, "epochs": 5, "splits": 1 }, { "trials": 2, "epochs": 20, "splits": 2 }]);
-    let family = |name| serde_json::json!({ "family": name, "cost": { "fixed": 0.0, "epoch": [0.0, 0.0] } });
+    let cost = serde_json::json!({ "fixed": 0.0, "epoch": [0.0, 0.0] });
+    let family = |name| serde_json::json!({ "family": name, "cost": cost, "is_stopped": false });
     plan["families"] = families.split(',').map(family).collect();
     plan["left_out"] = serde_json::json!([]);
     plan["search_cut"] = serde_json::Value::Null;

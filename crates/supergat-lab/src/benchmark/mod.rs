@@ -16,9 +16,10 @@
 //! ```
 //!
 //! Numbers of trials, epochs and splits are the same for all families. They are chosen from measured times, settled after
-//! the first rung from the times of its runs, and written down as a [`Plan`]. Plan and seed determine everything else, so
-//! a benchmark can be interrupted, resumed and repeated. If it is late, the rest is left out for all families alike, and
-//! the plan records that.
+//! the first rung from the times of its runs, and written down as a [`Plan`]. If there is not enough time, the search of
+//! families that are far behind ends with the first rung, and other bad ones are left out. Plan and seed determine
+//! everything else, so a benchmark can be interrupted, resumed and repeated. If it is late, the rest is left out for all
+//! families alike, and the plan records that.
 //!
 //! ```
 //! use std::ops::ControlFlow;

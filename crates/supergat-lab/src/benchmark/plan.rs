@@ -21,6 +21,7 @@ const MOST_RUNGS: usize = 8;
 const MOST_TRIALS: usize = 1024;
 const MOST_EPOCHS: usize = 1_000_000;
 const MOST_SPLITS: usize = 1024;
+const MOST_SECONDS: f64 = 1e12;
 
 /// Share of the time of all threads that parallel runs use.
 const PARALLEL: f64 = 0.85;
@@ -87,7 +88,7 @@ pub struct FamilyPlan {
     pub family: Family,
     /// Seconds of its runs.
     pub cost: Cost,
-    /// Whether its final runs are no longer than those of the first rung, in which it was far behind.
+    /// Whether its search ended with the first rung, in which it was far behind. Its final runs have the epochs of that rung.
     pub is_stopped: bool,
 }
 
@@ -173,7 +174,11 @@ impl Plan {
                 && (1..=MOST_EPOCHS).contains(&rung.epochs)
                 && (1..=plan.splits.len()).contains(&rung.splits)
         };
-        let is_valid = plan.rungs.iter().all(is_rung)
+        let is_time = |seconds: &f64| (0.0..=MOST_SECONDS).contains(seconds);
+        let costs = plan.families.iter().flat_map(|of| [of.cost.fixed, of.cost.epoch[0], of.cost.epoch[1]]);
+        let mut times = costs.chain([plan.seconds, plan.search_share]).chain(plan.spent);
+        let is_valid = times.all(|seconds| is_time(&seconds))
+            && plan.rungs.iter().all(is_rung)
             && (1..=MOST_RUNGS).contains(&plan.rungs.len())
             && plan.search_cut.as_ref().is_none_or(|cut| cut.rung < plan.rungs.len())
             && plan.rungs.is_sorted_by(|a, b| a.trials >= b.trials)
@@ -213,7 +218,7 @@ impl Plan {
     pub fn limit_trials(&mut self, fits: impl Fn(&Settings) -> bool) {
         let fitting = |of: &FamilyPlan| {
             let mut largest = 0;
-            (0..self.most_trials).find(|&number| {
+            (0..size::MOST_TRIALS).find(|&number| {
                 let trial = self.trial(of.family, number, self.rungs[0].epochs).map(|trial| trial.settings);
                 trial.filter(|settings| network_size(settings) > largest).is_some_and(|settings| {
                     largest = network_size(&settings);
@@ -221,7 +226,7 @@ impl Plan {
                 })
             })
         };
-        self.most_trials = self.families.iter().filter_map(fitting).min().unwrap_or(self.most_trials);
+        self.most_trials = self.families.iter().filter_map(fitting).min().unwrap_or(size::MOST_TRIALS);
     }
 
     /// Returns the splits that count.
@@ -304,6 +309,10 @@ pub fn plan(dataset: &Dataset, request: &Request, resources: Resources, limit: L
         false => 1.0,
     };
     plan.seconds = ((1.0 - limit.used()) * limit.time.as_secs_f64()).max(0.0) * workers;
+    let minutes = plan.minutes + (plan.least_seconds() - plan.seconds) / (60.0 * workers);
+    if minutes > plan.minutes && !limit.is_over(MEASURED) {
+        plan.notes.push(format!("With about {:.0} minutes, all families take part in the search.", minutes.ceil()));
+    }
     plan.choose();
     plan.limit_trials(|settings| fits(dataset, settings, resources.threads, request.memory).is_ok());
     Ok(plan)

@@ -15,6 +15,8 @@ use supergat_data::{Dataset, SplitChoice};
 
 /// Share of the planned time of the final runs that the search may use in addition to its own.
 const SEARCH_SLACK: f64 = 0.1;
+/// Share of the time that the first rung may use before the size of the search is settled by its times.
+const FIRST_RUNG: f64 = 0.75;
 /// Share of the time after which a split is not begun, and one after which runs are stopped.
 const LAST_START: f64 = 0.97;
 const END: f64 = 0.98;
@@ -110,7 +112,8 @@ where
         let mut rung = 0;
         while rung < plan.rungs.len() && plan.search_cut.as_ref().is_none_or(|cut| cut.rung >= rung) {
             let share = plan.search_share + SEARCH_SLACK * (1.0 - plan.search_share);
-            let share = END * (begun + (1.0 - begun) * share);
+            let least = if rung == 0 && plan.spent.is_none() { FIRST_RUNG } else { 0.0 };
+            let share = END * (begun + (1.0 - begun) * share.max(least));
             let wanted = rung_runs(plan, rung, &self.standing(plan));
             let epochs = plan.rungs[rung].epochs;
             let text = format!("search, rung {} of {}: {epochs} epochs", rung + 1, plan.rungs.len());
@@ -132,7 +135,7 @@ where
         Ok(true)
     }
 
-    /// Settles the size of the search after its first rung; returns whether it is larger.
+    /// Settles the size of the search after its first rung; returns whether the first rung is another one now.
     fn settle(&mut self, plan: &mut Plan) -> Result<bool, BenchmarkError> {
         let standing = self.standing(plan);
         let ranked = |of: &FamilyPlan| {
@@ -143,10 +146,10 @@ where
         };
         let mut ranked: Vec<Ranked> = plan.families.iter().filter_map(ranked).collect();
         ranked.sort_by(|a, b| b.score.total_cmp(&a.score));
-        let is_larger = plan.settle(&self.first_runs(plan), &ranked);
+        let is_other = plan.settle(&self.first_runs(plan), &ranked);
         let _ = (self.observe)(BenchmarkEvent::Settled(plan));
         (self.save)(plan)?;
-        Ok(is_larger)
+        Ok(is_other)
     }
 
     fn standing<'b>(&'b self, plan: &'b Plan) -> Standing<'b> {

@@ -30,8 +30,9 @@ const LADDER: [[usize; 5]; 19] = [
 ];
 /// Most trials of the sizes.
 pub(super) const MOST_TRIALS: usize = LADDER[0][0];
-/// Position of the first size that is used for at most [`FEW`] families. For more, fewer families are better.
+/// Position of the first size that is used for at most [`SMALL_FAMILIES`]. If there are more, leaving out some is better.
 const SMALL: usize = 14;
+const SMALL_FAMILIES: usize = 3;
 /// Share of the time that may be filled by measured times, and by those of the first rung, which are more accurate.
 const FILLED: f64 = 0.8;
 const FILLED_LATER: f64 = 0.9;
@@ -78,16 +79,15 @@ type Times = HashMap<&'static str, Vec<f64>>;
 
 impl Plan {
     /// Chooses the best size that there is time for by measured times. If there is none, the family that takes most time is left
-    /// out, and a note says how much time there should be.
+    /// out.
     pub(super) fn choose(&mut self) {
         let times = self.times();
-        self.note_time(&times);
         loop {
-            let sizes = if self.families.len() <= FEW { &LADDER[..] } else { &LADDER[..SMALL] };
+            let sizes = if self.families.len() <= SMALL_FAMILIES { &LADDER[..] } else { &LADDER[..SMALL] };
             for &size in sizes {
                 let [.., splits] = size;
                 self.rungs = rungs(size, self.splits.len());
-                let needed = match least(size) {
+                let needed = match self.least(size) {
                     usize::MAX => self.needed(&self.rungs, splits, &[], &times),
                     least => self.needed_by(least, splits, &times),
                 };
@@ -104,28 +104,33 @@ impl Plan {
         }
     }
 
-    /// Says in a note how much time all families need, if it is more than there is.
-    fn note_time(&mut self, times: &Times) {
+    /// Returns the seconds that a plan with all families needs at least: first rungs of all, and final runs of few.
+    pub(super) fn least_seconds(&self) -> f64 {
         let rungs = rungs(LADDER[SMALL - 1], self.splits.len());
         let smallest = Self { rungs, ..self.clone() };
-        let minutes = self.minutes * smallest.needed_by(FEW, FEWEST, times) / (FILLED * self.seconds);
-        if self.families.len() > FEW && minutes > self.minutes && minutes.is_finite() {
-            self.notes.push(format!("There is time for all families with about {:.0} minutes.", minutes.ceil()));
-        }
+        smallest.needed_by(FEW, FEWEST, &self.times()) / FILLED
     }
 
     /// Settles the size after the first rung, in which the families are ranked by their validation metric. The times of its runs
-    /// correct the estimates. Then the best size is chosen for which there is time with trials like the best ones, and
-    /// families are stopped or left out if it needs that. Returns whether the first rung is another one now.
+    /// correct the estimates. Then the best size is chosen for which there is time with trials like the best ones. If its
+    /// first rung is the present one, families may be stopped or left out for it. Returns whether the first rung is another
+    /// one now.
     pub(super) fn settle(&mut self, runs: &[FirstRun], ranked: &[Ranked]) -> bool {
         let times = self.times();
         self.correct(runs, &times);
-        let before = self.rungs.clone();
-        let (Some(&first), Some(&last)) = (before.first(), before.last()) else { return false };
-        let order = order(ranked);
-        let first_seconds = self.seconds_of_search(&before[..1], &order, &times);
-        let (mut settled, mut smallest) = (None, (before, FEWEST, 0.0));
-        for size in LADDER {
+        let (Some(&first), Some(&last)) = (self.rungs.first(), self.rungs.last()) else { return false };
+        let order: Vec<(Family, Vec<usize>)> = ranked.iter().map(|of| (of.family, of.numbers.clone())).collect();
+        let first_seconds = self.seconds_of_search(&self.rungs[..1], &order, &times);
+        let smaller = |trials, epochs, splits| [first.trials, first.epochs, trials, epochs, splits];
+        let smaller = [
+            smaller(last.trials, last.epochs, SEVERAL),
+            smaller(last.trials.min(2), last.epochs, FEWEST),
+            smaller(1, last.epochs, FEWEST),
+            smaller(1, 2 * first.epochs, FEWEST),
+            smaller(first.trials, first.epochs, FEWEST),
+        ];
+        let mut settled = None;
+        for size in LADDER.into_iter().chain(smaller) {
             let [trials, epochs, _, last_epochs, splits] = size;
             let is_same = [trials, epochs] == [first.trials, first.epochs];
             let is_larger = (first.trials..=self.most_trials).contains(&trials)
@@ -135,57 +140,64 @@ impl Plan {
                 continue;
             }
             // Runs with as many epochs are found again.
-            let spent = if epochs == first.epochs { 0.0 } else { first_seconds };
-            let tried = (rungs(size, self.splits.len()), splits, spent);
-            let least = if is_same { least(size) } else { usize::MAX };
-            let (plan, is_enough) = self.fitted(&tried, least, ranked, &times);
+            let spent = Some(if epochs == first.epochs { 0.0 } else { first_seconds });
+            let mut plan = Self { rungs: rungs(size, self.splits.len()), spent, ..self.clone() };
+            let is_enough = match is_same {
+                true => plan.shrink(splits, self.least(size), ranked, &order, &times),
+                false => plan.is_enough(splits, &order, &times),
+            };
+            settled = Some(plan);
             if is_enough {
-                settled = Some(plan);
                 break;
             }
-            if is_same {
-                smallest = tried;
-            }
         }
-        *self = settled.unwrap_or_else(|| self.fitted(&smallest, FEW, ranked, &times).0);
+        *self = settled.expect("the first rung may remain");
         self.set_share(self.splits_for(&order, None), &order, &times);
         self.rungs[0] != first
     }
 
-    /// Returns the plan with other rungs, for some splits and with some seconds of runs that these do not use, and whether there
-    /// is time for it. If there is too little, families with the worst validation metric that take much time are stopped if
-    /// they are far behind, and left out if more than `least` others remain.
-    fn fitted(
-        &self,
-        (rungs, splits, spent): &(Vec<RungPlan>, usize, f64),
-        least: usize,
-        ranked: &[Ranked],
-        times: &Times,
-    ) -> (Self, bool) {
-        let mut plan = Self { rungs: rungs.clone(), spent: Some(*spent), ..self.clone() };
-        let order = order(ranked);
-        loop {
-            let needed = plan.spent.unwrap_or(0.0) + plan.needed(rungs, *splits, &order, times);
-            let is_enough = needed <= FILLED_LATER * plan.seconds;
-            let is_long = |of: &FamilyPlan| !of.is_stopped && of.search_seconds(rungs, &order, times) > LITTLE * needed;
-            let of = |family: Family| plan.families.iter().position(|of| of.family == family && is_long(of));
-            let worst = ranked.iter().rev().find_map(|found| Some((of(found.family)?, found)));
-            let Some((position, found)) = worst.filter(|_| !is_enough) else { return (plan, is_enough) };
-            if rungs.len() > 1 && ranked[0].score - found.score > FAR {
-                plan.families[position].is_stopped = true;
-            } else if plan.families.iter().filter(|of| is_long(of)).count() > least {
-                let lost = plan.families[position].search_seconds(&rungs[..1], &order, times);
-                plan.spent = plan.spent.map(|spent| spent + lost);
+    /// Stops and leaves out families until there is time for the others; returns whether there is. Those with the worst validation
+    /// metric that take much time are the first. They are stopped if they are far behind and have further rungs, else left
+    /// out, as long as more than `least` of them remain.
+    fn shrink(&mut self, splits: usize, least: usize, ranked: &[Ranked], order: &Order, times: &Times) -> bool {
+        while !self.is_enough(splits, order, times) {
+            let needed = self.needed(&self.rungs, splits, order, times);
+            let is_long =
+                |of: &FamilyPlan| !of.is_stopped && of.search_seconds(&self.rungs, order, times) > LITTLE * needed;
+            let long = |found: &Ranked| self.families.iter().position(|of| of.family == found.family && is_long(of));
+            let Some((position, worst)) = ranked.iter().rev().find_map(|found| Some((long(found)?, found))) else {
+                return false;
+            };
+            if self.rungs.len() > 1 && ranked[0].score - worst.score > FAR {
+                self.families[position].is_stopped = true;
+            } else if ranked.iter().filter(|found| long(found).is_some()).count() > least {
+                let lost = self.families[position].search_seconds(&self.rungs[..1], order, times);
+                self.spent = self.spent.map(|spent| spent + lost);
                 let reason = format!(
                     "there was no time for more than the first rung, in which {} was better: {:.1} against {:.1}",
                     ranked[0].family.name,
                     100.0 * ranked[0].score,
-                    100.0 * found.score
+                    100.0 * worst.score
                 );
-                plan.leave_out(found.family, reason);
+                self.leave_out(worst.family, reason);
             } else {
-                return (plan, false);
+                return false;
             }
+        }
+        true
+    }
+
+    /// Returns whether there is time for the search and final runs on some splits.
+    fn is_enough(&self, splits: usize, order: &Order, times: &Times) -> bool {
+        self.spent.unwrap_or(0.0) + self.needed(&self.rungs, splits, order, times) <= FILLED_LATER * self.seconds
+    }
+
+    /// Returns the fewest families that take much time and remain after the first rung, if there is no time for all of them.
+    fn least(&self, [.., epochs, splits]: [usize; 5]) -> usize {
+        match splits == FEWEST && self.families.len() > SMALL_FAMILIES {
+            true if epochs >= ENOUGH_EPOCHS => SOME,
+            true => FEW,
+            false => usize::MAX,
         }
     }
 
@@ -236,7 +248,8 @@ impl Plan {
         self.seconds_of_search(rungs, order, times) + finals
     }
 
-    /// Returns the estimated seconds if only some families remain after the first rung, and the longest trials are the best.
+    /// Returns the estimated seconds if only some families of mean time remain after the first rung, and their longest trials are
+    /// the best.
     fn needed_by(&self, some: usize, splits: usize, times: &Times) -> f64 {
         let longest = |of: &FamilyPlan| {
             let seconds = |&number: &usize| of.seconds(number, self.rungs[0].epochs, times);
@@ -314,20 +327,6 @@ impl FamilyPlan {
             }
             _ => self.mean_seconds(all, epochs, times),
         }
-    }
-}
-
-/// Returns the numbers of the trials of all families.
-fn order(ranked: &[Ranked]) -> Vec<(Family, Vec<usize>)> {
-    ranked.iter().map(|of| (of.family, of.numbers.clone())).collect()
-}
-
-/// Returns the fewest families that take much time and remain after the first rung, if there is no time for all of them.
-fn least([.., epochs, splits]: [usize; 5]) -> usize {
-    match splits == FEWEST {
-        true if epochs >= ENOUGH_EPOCHS => SOME,
-        true => FEW,
-        false => usize::MAX,
     }
 }
 

@@ -256,7 +256,9 @@ impl Benchmark {
             plan.splits.len(),
             plan.splits_are
         ));
-        let stopped: Vec<&str> = plan.families.iter().filter(|of| of.is_stopped).map(|of| of.family.name).collect();
+        let is_stopped = |family: Family| plan.is_stopped(family) && family.has_epochs();
+        let stopped = self.families.iter().map(|result| result.family).filter(|family| is_stopped(*family));
+        let stopped: Vec<&str> = stopped.map(|family| family.name).collect();
         if !stopped.is_empty() {
             notes.push(format!(
                 "Far behind after {} epochs, by more than {:.0} points on validation nodes, and not trained longer: {}.",

@@ -184,6 +184,7 @@ fn plans_fit_the_time_and_the_dataset() {
     let mut wrong: Vec<Plan> = rungs.map(|rungs| Plan { rungs, ..long.clone() }).to_vec();
     wrong.push(Plan { search_cut: Some(SearchCut { rung: 3, places: vec![] }), ..long.clone() });
     wrong.push(Plan { splits: vec![], ..long.clone() });
+    wrong.push(Plan { seconds: 1e300, ..long.clone() });
     assert!(Plan::from_json(&long.to_json()).is_ok());
     for plan in wrong {
         assert!(Plan::from_json(&plan.to_json()).is_err(), "{plan:?}");
@@ -247,10 +248,14 @@ fn quick_searches_become_larger() {
         let is_found = plan.rungs[0].epochs == 100;
         assert_eq!(plan.spent.unwrap() == 0.0, is_found, "{plan:?}");
     }
+    // Memory limits trials.
+    let mut limited = Plan { most_trials: 4, ..plan.clone() };
+    limited.settle(&families.map(|family| size::FirstRun { family, number: 0, seconds: 0.01 }), &ranked);
+    assert_eq!(limited.rungs[0], rungs[0]);
     // A slow search becomes smaller before families are left out.
     let (mut plan, _) = timed_plan([(8, 100, 1), (4, 200, 1), (2, 400, 3)].map(rung).to_vec(), 110.0);
     assert!(!plan.settle(&[], &ranked));
-    assert_eq!(plan.rungs, [(8, 100, 1), (2, 200, 3)].map(rung).to_vec());
+    assert_eq!(plan.rungs, [(8, 100, 1), (1, 200, 1)].map(rung).to_vec());
     assert!(plan.left_out.is_empty() && plan.splits_for(&selected, None) >= 3);
 }
 
@@ -315,6 +320,26 @@ fn bad_families_are_left_out_of_late_searches() {
     assert!(!plan.settle(&[], &scores(0.55)));
     assert!(plan.left_out.is_empty() && plan.is_stopped(family("mlp")) && !plan.is_stopped(family("sage")));
     assert_eq!([plan.final_epochs(family("mlp")), plan.final_epochs(family("gcn"))], [50, 100]);
+}
+
+/// Searches with many trials have fewer splits and finalists before families are left out.
+#[test]
+fn large_searches_shrink() {
+    let names = ["mlp", "gcn", "sage", "gat-go", "gatv2", "supergat-mx"];
+    let mut plan = plan(&dataset(), &request(&names), 1.into(), Limit::minutes(10.0)).unwrap();
+    plan.families.iter_mut().for_each(|of| of.cost = cost::Cost { fixed: 0.0, epoch: [0.01; 2] });
+    let rung = |(trials, epochs, splits)| RungPlan { trials, epochs, splits };
+    plan.rungs = [(12, 100, 1), (3, 200, 3)].map(rung).to_vec();
+    plan.most_trials = 12;
+    let scores = ranked(names.map(|name| (Family::named(name).unwrap(), 0.8)));
+    let splits = |seconds: f64| {
+        let mut plan = Plan { seconds, ..plan.clone() };
+        assert!(!plan.settle(&[], &scores) && plan.left_out.is_empty(), "{plan:?}");
+        (plan.rungs[1], plan.splits_for(&names.map(|name| (Family::named(name).unwrap(), vec![0])), None))
+    };
+    let [all, fewer, fewest] = [600.0, 400.0, 280.0].map(splits);
+    assert_eq!((all, fewer.0), ((rung((3, 200, 3)), 10), all.0));
+    assert!(fewer.1 < 10 && fewest == (rung((2, 200, 1)), 4), "{fewer:?} {fewest:?}");
 }
 
 /// Families that are far behind have results with the epochs of the first rung.
