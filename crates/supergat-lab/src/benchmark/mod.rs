@@ -49,9 +49,11 @@
 //! | `size.rs` | numbers of trials, epochs and splits that there is time for |
 //! | `run.rs` | execution of the missing runs |
 //! | `standing.rs` | the order of trials, and the selected ones |
-//! | `table.rs` | results, tests and the answer |
+//! | `table.rs` | results and tests |
+//! | `answer.rs` | the recommended family, and what limits the answer |
 //! | `sheet.rs` | results as text |
 
+mod answer;
 mod cost;
 mod families;
 mod metric;

@@ -24,7 +24,7 @@ const MOST_SPLITS: usize = 1024;
 const MOST_SECONDS: f64 = 1e12;
 
 /// Share of the time of all threads that parallel runs use.
-const PARALLEL: f64 = 0.85;
+const PARALLEL: f64 = 0.9;
 /// Share of the time that measurements may take; families that are not measured then are left out.
 const MEASURED: f64 = 0.2;
 /// The time of a benchmark.
@@ -144,6 +144,8 @@ pub struct Plan {
     pub splits: Vec<SplitPlan>,
     /// Seconds for all runs, summed over the threads.
     pub seconds: f64,
+    /// Number of threads that run at a time in the mean; 1 on a GPU.
+    pub workers: f64,
     /// Seconds of runs that the search does not use any more; `None` before its size is settled.
     pub spent: Option<f64>,
     /// Most trials per family that a larger search may have, because of memory.
@@ -176,7 +178,7 @@ impl Plan {
         };
         let is_time = |seconds: &f64| (0.0..=MOST_SECONDS).contains(seconds);
         let costs = plan.families.iter().flat_map(|of| [of.cost.fixed, of.cost.epoch[0], of.cost.epoch[1]]);
-        let mut times = costs.chain([plan.seconds, plan.search_share]).chain(plan.spent);
+        let mut times = costs.chain([plan.seconds, plan.workers, plan.search_share]).chain(plan.spent);
         let is_valid = times.all(|seconds| is_time(&seconds))
             && plan.rungs.iter().all(is_rung)
             && (1..=MOST_RUNGS).contains(&plan.rungs.len())
@@ -282,6 +284,7 @@ pub fn plan(dataset: &Dataset, request: &Request, resources: Resources, limit: L
         splits: all[..all.len().min(MOST)].to_vec(),
         splits_are,
         seconds: 0.0,
+        workers: 1.0,
         spent: None,
         most_trials: size::MOST_TRIALS,
         notes,
@@ -304,12 +307,11 @@ pub fn plan(dataset: &Dataset, request: &Request, resources: Resources, limit: L
             Err(reason) => plan.left_out.push(LeftOut { family, reason }),
         }
     }
-    let workers = match resources.kind().is_cpu() {
-        true => (PARALLEL * resources.threads as f64).max(1.0),
-        false => 1.0,
-    };
-    plan.seconds = ((1.0 - limit.used()) * limit.time.as_secs_f64()).max(0.0) * workers;
-    let minutes = plan.minutes + (plan.least_seconds() - plan.seconds) / (60.0 * workers);
+    if resources.kind().is_cpu() {
+        plan.workers = (PARALLEL * resources.threads as f64).max(1.0);
+    }
+    plan.seconds = ((1.0 - limit.used()) * limit.time.as_secs_f64()).max(0.0) * plan.workers;
+    let minutes = plan.minutes + (plan.least_seconds() - plan.seconds) / (60.0 * plan.workers);
     if minutes > plan.minutes && !limit.is_over(MEASURED) {
         plan.notes.push(format!("With about {:.0} minutes, all families take part in the search.", minutes.ceil()));
     }

@@ -179,9 +179,9 @@ where
         runs
     }
 
-    /// Returns the seconds of all runs of the search, and of the final runs on a split; `None` if they are not known, or if times
-    /// do not matter.
-    fn known_seconds(&self, plan: &Plan) -> Option<[f64; 2]> {
+    /// Returns the seconds of the search, and of each final run on a split; `None` if they are not known, or if times do not
+    /// matter.
+    fn known_seconds(&self, plan: &Plan) -> Option<(f64, Vec<f64>)> {
         if self.limit.is_none() || plan.search_cut.is_some() || !self.is_timed(plan.families.len()) {
             return None;
         }
@@ -189,18 +189,20 @@ where
         let seconds = |family, number, rung| -> Vec<f64> {
             standing.records(family, number, rung).into_iter().flatten().map(|record| record.seconds).collect()
         };
-        let (mut search, mut split) = (0.0, 0.0);
-        for family in plan.families.iter().map(|of| of.family) {
-            for rung in 0..plan.rungs.len() {
-                let known = usize::from(rung > 0 && !family.has_epochs());
-                let numbers = standing.candidates(family, rung).into_iter();
-                search += numbers.flat_map(|number| seconds(family, number, rung).into_iter().skip(known)).sum::<f64>();
-            }
-            let Some(number) = standing.selected_number(family) else { continue };
-            let runs = seconds(family, number, plan.last_rung(family));
-            split += runs.iter().sum::<f64>() / runs.len().max(1) as f64;
-        }
-        Some([search, split])
+        let of_rung = |rung| {
+            let of_family = |of: &FamilyPlan| -> Vec<f64> {
+                let known = usize::from(rung > 0 && !of.family.has_epochs());
+                let numbers = standing.candidates(of.family, rung).into_iter();
+                numbers.flat_map(|number| seconds(of.family, number, rung).into_iter().skip(known)).collect()
+            };
+            plan.together(&plan.families.iter().flat_map(of_family).collect::<Vec<_>>())
+        };
+        let of_split = |of: &FamilyPlan| {
+            let runs = seconds(of.family, standing.selected_number(of.family)?, plan.last_rung(of.family));
+            Some(runs.iter().sum::<f64>() / runs.len().max(1) as f64)
+        };
+        let search = (0..plan.rungs.len()).map(of_rung).sum();
+        Some((search, plan.families.iter().filter_map(of_split).collect()))
     }
 
     /// Returns the numbers of the trials that the searches have selected.
@@ -383,19 +385,25 @@ where
     }
 }
 
-/// Returns the runs of a rung, trial by trial and the simplest family first, so that all families are equally far at any time.
+/// Returns the runs of a rung, trial by trial, so that all families are equally far at any time. The first trial of the simplest
+/// family is the first. Later, those of simple families, which are short, are the last, so that no thread waits long.
 fn rung_runs<'a>(plan: &'a Plan, rung: usize, standing: &Standing<'_>) -> Vec<Wanted<'a>> {
     let RungPlan { trials, epochs, splits } = plan.rungs[rung];
     let of_families: Vec<(Family, Vec<usize>)> =
         plan.families.iter().map(|of| (of.family, standing.candidates(of.family, rung))).collect();
     let mut wanted = Vec::new();
     for place in 0..trials {
+        let mut of_place = Vec::new();
         for split in plan.splits.iter().take(splits) {
             for (family, numbers) in &of_families {
                 let trial = numbers.get(place).and_then(|&number| plan.trial(*family, number, epochs));
-                wanted.extend(trial.map(|trial| Wanted { family: *family, trial, split, place }));
+                of_place.extend(trial.map(|trial| Wanted { family: *family, trial, split, place }));
             }
         }
+        if (rung, place) != (0, 0) {
+            of_place.reverse();
+        }
+        wanted.extend(of_place);
     }
     wanted
 }

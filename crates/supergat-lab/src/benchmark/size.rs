@@ -33,7 +33,8 @@ pub(super) const MOST_TRIALS: usize = LADDER[0][0];
 /// Position of the first size that is used for at most [`SMALL_FAMILIES`]. If there are more, leaving out some is better.
 const SMALL: usize = 14;
 const SMALL_FAMILIES: usize = 3;
-/// Share of the time that may be filled by measured times, and by those of the first rung, which are more accurate.
+/// Share of the time that may be filled by measured times, and by those of the first rung, which are more accurate. If families can
+/// be left out after the first rung, it is the latter from the beginning.
 const FILLED: f64 = 0.8;
 const FILLED_LATER: f64 = 0.9;
 /// Fewest splits of the final runs. Sizes with as few are for the best families only if there is no time for all: after the first
@@ -88,10 +89,10 @@ impl Plan {
                 let [.., splits] = size;
                 self.rungs = rungs(size, self.splits.len());
                 let needed = match self.least(size) {
-                    usize::MAX => self.needed(&self.rungs, splits, &[], &times),
-                    least => self.needed_by(least, splits, &times),
+                    usize::MAX => self.needed(&self.rungs, splits, &[], &times) / FILLED,
+                    least => self.needed_by(least, splits, &times) / FILLED_LATER,
                 };
-                if needed <= FILLED * self.seconds {
+                if needed <= self.seconds {
                     return self.set_share(splits, &[], &times);
                 }
             }
@@ -108,7 +109,7 @@ impl Plan {
     pub(super) fn least_seconds(&self) -> f64 {
         let rungs = rungs(LADDER[SMALL - 1], self.splits.len());
         let smallest = Self { rungs, ..self.clone() };
-        smallest.needed_by(FEW, FEWEST, &self.times()) / FILLED
+        smallest.needed_by(FEW, FEWEST, &self.times()) / FILLED_LATER
     }
 
     /// Settles the size after the first rung, in which the families are ranked by their validation metric. The times of its runs
@@ -215,18 +216,23 @@ impl Plan {
     }
 
     /// Returns the number of splits that there is time for, if every family runs with one of its trials: by the seconds of the
-    /// search and of the final runs on a split where they are known, else by estimates.
-    pub(super) fn splits_for(&self, order: &Order, known: Option<[f64; 2]>) -> usize {
+    /// search and of each final run on a split where they are known, else by estimates.
+    pub(super) fn splits_for(&self, order: &Order, known: Option<(f64, Vec<f64>)>) -> usize {
         let searched = self.rungs.last().map_or(0, |rung| rung.splits);
         let times = self.times();
-        let [search, split] = known.unwrap_or_else(|| {
-            [self.seconds_of_search(&self.rungs, order, &times), self.seconds_of_split(order, |_| true, &times)]
+        let (search, split) = known.unwrap_or_else(|| {
+            (self.seconds_of_search(&self.rungs, order, &times), self.runs_of_split(order, |_| true, &times))
         });
         // Stopped families have run on one of the splits of the search.
-        let more = searched.saturating_sub(1) as f64 * self.seconds_of_split(order, |of| of.is_stopped, &times);
+        let stopped: f64 = self.runs_of_split(order, |of| of.is_stopped, &times).iter().sum();
+        let more = searched.saturating_sub(1) as f64 * stopped;
         let left = (FILLED_LATER * self.seconds - self.spent.unwrap_or(0.0) - search - more).max(0.0);
+        let fitting = match self.together(&split) <= left {
+            true => (left / split.iter().sum::<f64>().max(1e-9)) as usize,
+            false => 0,
+        };
         let splits = self.splits.len();
-        searched.saturating_add((left / split.max(1e-9)) as usize).clamp(FEWEST.min(splits), splits)
+        searched.saturating_add(fitting).clamp(FEWEST.min(splits), splits)
     }
 
     /// Records the share of the time of all runs that the search takes, if the final runs have some splits.
@@ -237,15 +243,21 @@ impl Plan {
         self.search_share = search / all.max(1e-9);
     }
 
+    /// Returns the seconds that runs take together, summed over the threads: those without work wait for the longest run.
+    pub(super) fn together(&self, runs: &[f64]) -> f64 {
+        let longest = runs.iter().copied().fold(0.0, f64::max);
+        runs.iter().sum::<f64>().max(self.workers * longest)
+    }
+
     /// Returns the estimated seconds of a search and its final runs on some splits. Those of the last rung are final runs too.
     fn needed(&self, rungs: &[RungPlan], splits: usize, order: &Order, times: &Times) -> f64 {
         let of_family = |of: &FamilyPlan| {
-            let Some(last) = of.rungs(rungs).last() else { return 0.0 };
-            let more = splits.min(self.splits.len()).saturating_sub(last.splits) as f64;
-            more * of.later_seconds(rungs[0].trials, 1, last.epochs, order, times)
+            let last = of.rungs(rungs).last().copied().unwrap_or(rungs[0]);
+            let more = splits.min(self.splits.len()).saturating_sub(last.splits);
+            vec![of.later_seconds(rungs[0].trials, 1, last.epochs, order, times)[0]; more]
         };
-        let finals: f64 = self.families.iter().map(of_family).sum();
-        self.seconds_of_search(rungs, order, times) + finals
+        let finals: Vec<f64> = self.families.iter().flat_map(of_family).collect();
+        self.seconds_of_search(rungs, order, times) + self.together(&finals)
     }
 
     /// Returns the estimated seconds if only some families of mean time remain after the first rung, and their longest trials are
@@ -262,18 +274,22 @@ impl Plan {
         first + later * (some as f64 / self.families.len() as f64).min(1.0)
     }
 
-    /// Returns the estimated seconds of the final runs of some families on a split.
-    fn seconds_of_split(&self, order: &Order, is_wanted: impl Fn(&FamilyPlan) -> bool, times: &Times) -> f64 {
+    /// Returns the estimated seconds of each final run of some families on a split.
+    fn runs_of_split(&self, order: &Order, is_wanted: impl Fn(&FamilyPlan) -> bool, times: &Times) -> Vec<f64> {
         let of = |family: Family| self.families.iter().find(|of| of.family == family && is_wanted(of));
         let seconds = |(family, numbers): &(Family, Vec<usize>)| {
             Some(of(*family)?.seconds(*numbers.first()?, self.final_epochs(*family), times))
         };
-        order.iter().filter_map(seconds).sum()
+        order.iter().filter_map(seconds).collect()
     }
 
     /// Returns the estimated seconds of all searches.
     fn seconds_of_search(&self, rungs: &[RungPlan], order: &Order, times: &Times) -> f64 {
-        self.families.iter().map(|of| of.search_seconds(rungs, order, times)).sum()
+        let of_rung = |rung| {
+            let runs = self.families.iter().flat_map(|of| of.runs_of_rung(rung, rungs, order, times));
+            self.together(&runs.collect::<Vec<_>>())
+        };
+        (0..rungs.len()).map(of_rung).sum()
     }
 
     fn times(&self) -> Times {
@@ -295,21 +311,22 @@ impl FamilyPlan {
         self.cost.of(number, time.copied().unwrap_or(1.0), epochs)
     }
 
-    /// Returns the estimated seconds of a run, in the mean over its first trials.
-    fn mean_seconds(&self, trials: usize, epochs: usize, times: &Times) -> f64 {
-        (0..trials).map(|number| self.seconds(number, epochs, times)).sum::<f64>() / trials as f64
+    /// Returns the estimated seconds of a search, summed over its runs.
+    fn search_seconds(&self, rungs: &[RungPlan], order: &Order, times: &Times) -> f64 {
+        (0..rungs.len()).flat_map(|rung| self.runs_of_rung(rung, rungs, order, times)).sum()
     }
 
-    /// Returns the estimated seconds of a search. A run of models without epochs is the same in all rungs.
-    fn search_seconds(&self, rungs: &[RungPlan], order: &Order, times: &Times) -> f64 {
-        let seconds = |(k, &RungPlan { trials, epochs, splits }): (usize, &RungPlan)| match k {
-            0 => (trials * splits) as f64 * self.mean_seconds(trials, epochs, times),
+    /// Returns the estimated seconds of each run of a rung. Later runs of models without epochs are the same as in the first rung.
+    fn runs_of_rung(&self, rung: usize, rungs: &[RungPlan], order: &Order, times: &Times) -> Vec<f64> {
+        let Some(&RungPlan { trials, epochs, splits }) = self.rungs(rungs).get(rung) else { return Vec::new() };
+        let (runs, splits) = match rung {
+            0 => ((0..trials).map(|number| self.seconds(number, epochs, times)).collect(), splits),
             _ => {
-                let runs = trials * (splits - usize::from(!self.family.has_epochs()));
-                runs as f64 * self.later_seconds(rungs[0].trials, trials, epochs, order, times)
+                let known = usize::from(!self.family.has_epochs());
+                (self.later_seconds(rungs[0].trials, trials, epochs, order, times), splits - known)
             }
         };
-        self.rungs(rungs).iter().enumerate().map(seconds).sum()
+        runs.repeat(splits)
     }
 
     /// Returns those of some rungs that the family has.
@@ -317,15 +334,15 @@ impl FamilyPlan {
         if self.is_stopped { &rungs[..1] } else { rungs }
     }
 
-    /// Returns the estimated seconds of a run after the first rung, in the mean over the best few trials if they are known,
-    /// else over all trials of the first rung.
-    fn later_seconds(&self, all: usize, few: usize, epochs: usize, order: &Order, times: &Times) -> f64 {
+    /// Returns the estimated seconds of runs of a few trials after the first rung: of the best ones if they are known, else the
+    /// mean over all trials of the first rung.
+    fn later_seconds(&self, all: usize, few: usize, epochs: usize, order: &Order, times: &Times) -> Vec<f64> {
+        let seconds = |number: usize| self.seconds(number, epochs, times);
         match order.iter().find(|(family, _)| *family == self.family) {
             Some((_, numbers)) if !numbers.is_empty() => {
-                let few = &numbers[..few.min(numbers.len())];
-                few.iter().map(|&number| self.seconds(number, epochs, times)).sum::<f64>() / few.len() as f64
+                numbers.iter().cycle().take(few).map(|&number| seconds(number)).collect()
             }
-            _ => self.mean_seconds(all, epochs, times),
+            _ => vec![(0..all).map(seconds).sum::<f64>() / all as f64; few],
         }
     }
 }

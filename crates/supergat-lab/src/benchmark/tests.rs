@@ -212,7 +212,11 @@ fn selected_trials_decide_the_number_of_splits() {
     assert_eq!([0, 1, 3].map(splits), [10, 6, 3]);
     assert_eq!(plan.splits_for(&[], None), 10);
     // Known times count instead: 23.4 s are for the runs.
-    assert_eq!(plan.splits_for(&[], Some([9.4, 3.0])), 5);
+    assert_eq!(plan.splits_for(&[], Some((9.4, vec![1.0, 2.0]))), 5);
+    // Of eight threads, six have nothing to do.
+    let plan = Plan { workers: 8.0, ..plan };
+    assert_eq!([0.5, 2.0].map(|longest| plan.splits_for(&[], Some((9.4, vec![3.0 - longest, longest])))), [3, 3]);
+    assert_eq!(plan.splits_for(&[], Some((1.4, vec![0.5; 6]))), 8);
 }
 
 /// Returns families whose first trial is the best one.
