@@ -46,6 +46,7 @@
 //! | `splits.rs` | the redrawn splits |
 //! | `cost.rs` | measured times of the families |
 //! | `plan.rs` | the plan |
+//! | `forecast.rs` | estimated times of the runs of a plan |
 //! | `size.rs` | numbers of trials, epochs and splits that there is time for |
 //! | `run.rs` | execution of the missing runs |
 //! | `standing.rs` | the order of trials, and the selected ones |
@@ -56,6 +57,7 @@
 mod answer;
 mod cost;
 mod families;
+mod forecast;
 mod metric;
 mod plan;
 mod run;

@@ -22,6 +22,7 @@ const MOST_TRIALS: usize = 1024;
 const MOST_EPOCHS: usize = 1_000_000;
 const MOST_SPLITS: usize = 1024;
 const MOST_SECONDS: f64 = 1e12;
+const MOST_THREADS: usize = 1 << 20;
 
 /// Share of the time of all threads that parallel runs use.
 const PARALLEL: f64 = 0.9;
@@ -144,8 +145,8 @@ pub struct Plan {
     pub splits: Vec<SplitPlan>,
     /// Seconds for all runs, summed over the threads.
     pub seconds: f64,
-    /// Number of threads that run at a time in the mean; 1 on a GPU.
-    pub workers: f64,
+    /// Number of threads of the runs; 1 on a GPU.
+    pub threads: usize,
     /// Seconds of runs that the search does not use any more; `None` before its size is settled.
     pub spent: Option<f64>,
     /// Most trials per family that a larger search may have, because of memory.
@@ -178,8 +179,9 @@ impl Plan {
         };
         let is_time = |seconds: &f64| (0.0..=MOST_SECONDS).contains(seconds);
         let costs = plan.families.iter().flat_map(|of| [of.cost.fixed, of.cost.epoch[0], of.cost.epoch[1]]);
-        let mut times = costs.chain([plan.seconds, plan.workers, plan.search_share]).chain(plan.spent);
+        let mut times = costs.chain([plan.seconds, plan.search_share]).chain(plan.spent);
         let is_valid = times.all(|seconds| is_time(&seconds))
+            && (1..=MOST_THREADS).contains(&plan.threads)
             && plan.rungs.iter().all(is_rung)
             && (1..=MOST_RUNGS).contains(&plan.rungs.len())
             && plan.search_cut.as_ref().is_none_or(|cut| cut.rung < plan.rungs.len())
@@ -236,6 +238,11 @@ impl Plan {
         &self.splits[..self.splits_kept.unwrap_or(self.splits.len()).min(self.splits.len())]
     }
 
+    /// Returns the number of threads that are busy in the mean.
+    pub(super) fn workers(&self) -> f64 {
+        (PARALLEL * self.threads as f64).max(1.0)
+    }
+
     /// Returns whether a family was stopped after the first rung.
     pub(super) fn is_stopped(&self, family: Family) -> bool {
         self.families.iter().any(|of| of.family == family && of.is_stopped)
@@ -284,7 +291,7 @@ pub fn plan(dataset: &Dataset, request: &Request, resources: Resources, limit: L
         splits: all[..all.len().min(MOST)].to_vec(),
         splits_are,
         seconds: 0.0,
-        workers: 1.0,
+        threads: if resources.kind().is_cpu() { resources.threads } else { 1 },
         spent: None,
         most_trials: size::MOST_TRIALS,
         notes,
@@ -307,11 +314,8 @@ pub fn plan(dataset: &Dataset, request: &Request, resources: Resources, limit: L
             Err(reason) => plan.left_out.push(LeftOut { family, reason }),
         }
     }
-    if resources.kind().is_cpu() {
-        plan.workers = (PARALLEL * resources.threads as f64).max(1.0);
-    }
-    plan.seconds = ((1.0 - limit.used()) * limit.time.as_secs_f64()).max(0.0) * plan.workers;
-    let minutes = plan.minutes + (plan.least_seconds() - plan.seconds) / (60.0 * plan.workers);
+    plan.seconds = ((1.0 - limit.used()) * limit.time.as_secs_f64()).max(0.0) * plan.workers();
+    let minutes = plan.minutes + (plan.least_seconds() - plan.seconds) / (60.0 * plan.workers());
     if minutes > plan.minutes && !limit.is_over(MEASURED) {
         plan.notes.push(format!("With about {:.0} minutes, all families take part in the search.", minutes.ceil()));
     }

@@ -2,6 +2,7 @@
 
 use crate::benchmark::BenchmarkError;
 use crate::benchmark::families::{Family, Trial};
+use crate::benchmark::forecast::places_at_once;
 use crate::benchmark::plan::{FamilyPlan, LeftOut, Limit, Plan, RungPlan, SearchCut};
 use crate::benchmark::size::{FEWEST, FirstRun, Ranked};
 use crate::benchmark::splits::SplitPlan;
@@ -20,8 +21,6 @@ const FIRST_RUNG: f64 = 0.75;
 /// Share of the time after which a split is not begun, and one after which runs are stopped.
 const LAST_START: f64 = 0.97;
 const END: f64 = 0.98;
-/// Fewest runs per thread that run without a pause, so that few threads wait for the last one.
-const AT_ONCE: usize = 4;
 
 /// Event of a benchmark, as reported to its observer.
 #[derive(Debug)]
@@ -195,7 +194,7 @@ where
                 let numbers = standing.candidates(of.family, rung).into_iter();
                 numbers.flat_map(|number| seconds(of.family, number, rung).into_iter().skip(known)).collect()
             };
-            plan.together(&plan.families.iter().flat_map(of_family).collect::<Vec<_>>())
+            plan.together(plan.families.iter().flat_map(of_family))
         };
         let of_split = |of: &FamilyPlan| {
             let runs = seconds(of.family, standing.selected_number(of.family)?, plan.last_rung(of.family));
@@ -245,7 +244,7 @@ where
         }
         let begun = self.limit.map_or(0.0, |limit| limit.used());
         let splits = plan.final_splits().to_vec();
-        let at_once = (AT_ONCE * self.resources.threads).div_ceil(plan.families.len().max(1));
+        let at_once = places_at_once(self.resources.threads, 1, plan.families.len());
         let (mut begin, mut new_splits) = (0, 0);
         while begin < splits.len() {
             let count = match (begin, &plan.search_cut) {
@@ -341,7 +340,7 @@ where
             ControlFlow::Break(())
         };
         let places = wanted.iter().map(|wanted| wanted.place + 1).max().unwrap_or(0);
-        let at_once = (AT_ONCE * self.resources.threads * places / wanted.len().max(1)).max(1);
+        let at_once = places_at_once(self.resources.threads, places, wanted.len());
         // Models that are not networks run on the CPU.
         'runs: for first in (0..places).step_by(at_once) {
             for (is_network, balanced) in [(false, false), (false, true), (true, false), (true, true)] {

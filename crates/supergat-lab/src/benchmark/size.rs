@@ -1,9 +1,8 @@
 //! The size of a search: the trials, epochs and splits that there is time for.
 
-use crate::benchmark::cost::relative_time;
 use crate::benchmark::families::Family;
+use crate::benchmark::forecast::{Order, Times};
 use crate::benchmark::plan::{FamilyPlan, Plan, RungPlan};
-use std::collections::HashMap;
 
 /// Possible sizes, the best first: trials per family and their epochs in the first rung, trials and epochs in the last one, and
 /// splits. Epochs come before trials: networks that start slowly are misjudged by short trainings, in any number.
@@ -71,12 +70,6 @@ pub(super) struct Ranked {
     /// Validation metric of the best one.
     pub(super) score: f64,
 }
-
-/// Numbers of the trials of families, the best first.
-pub(super) type Order = [(Family, Vec<usize>)];
-
-/// Times of an epoch of all trials relative to the usual ones, by family.
-type Times = HashMap<&'static str, Vec<f64>>;
 
 impl Plan {
     /// Chooses the best size that there is time for by measured times. If there is none, the family that takes most time is left
@@ -227,10 +220,8 @@ impl Plan {
         let stopped: f64 = self.runs_of_split(order, |of| of.is_stopped, &times).iter().sum();
         let more = searched.saturating_sub(1) as f64 * stopped;
         let left = (FILLED_LATER * self.seconds - self.spent.unwrap_or(0.0) - search - more).max(0.0);
-        let fitting = match self.together(&split) <= left {
-            true => (left / split.iter().sum::<f64>().max(1e-9)) as usize,
-            false => 0,
-        };
+        let is_enough = self.together(split.iter().copied()) <= left;
+        let fitting = if is_enough { (left / split.iter().sum::<f64>().max(1e-9)) as usize } else { 0 };
         let splits = self.splits.len();
         searched.saturating_add(fitting).clamp(FEWEST.min(splits), splits)
     }
@@ -241,109 +232,6 @@ impl Plan {
         let search = spent + self.seconds_of_search(&self.rungs, order, times);
         let all = spent + self.needed(&self.rungs, splits, order, times);
         self.search_share = search / all.max(1e-9);
-    }
-
-    /// Returns the seconds that runs take together, summed over the threads: those without work wait for the longest run.
-    pub(super) fn together(&self, runs: &[f64]) -> f64 {
-        let longest = runs.iter().copied().fold(0.0, f64::max);
-        runs.iter().sum::<f64>().max(self.workers * longest)
-    }
-
-    /// Returns the estimated seconds of a search and its final runs on some splits. Those of the last rung are final runs too.
-    fn needed(&self, rungs: &[RungPlan], splits: usize, order: &Order, times: &Times) -> f64 {
-        let of_family = |of: &FamilyPlan| {
-            let last = of.rungs(rungs).last().copied().unwrap_or(rungs[0]);
-            let more = splits.min(self.splits.len()).saturating_sub(last.splits);
-            vec![of.later_seconds(rungs[0].trials, 1, last.epochs, order, times)[0]; more]
-        };
-        let finals: Vec<f64> = self.families.iter().flat_map(of_family).collect();
-        self.seconds_of_search(rungs, order, times) + self.together(&finals)
-    }
-
-    /// Returns the estimated seconds if only some families of mean time remain after the first rung, and their longest trials are
-    /// the best.
-    fn needed_by(&self, some: usize, splits: usize, times: &Times) -> f64 {
-        let longest = |of: &FamilyPlan| {
-            let seconds = |&number: &usize| of.seconds(number, self.rungs[0].epochs, times);
-            let number = (0..self.rungs[0].trials).max_by(|a, b| seconds(a).total_cmp(&seconds(b)));
-            (of.family, vec![number.unwrap_or(0)])
-        };
-        let longest: Vec<(Family, Vec<usize>)> = self.families.iter().map(longest).collect();
-        let first = self.seconds_of_search(&self.rungs[..1], &[], times);
-        let later = self.needed(&self.rungs, splits, &longest, times) - first;
-        first + later * (some as f64 / self.families.len() as f64).min(1.0)
-    }
-
-    /// Returns the estimated seconds of each final run of some families on a split.
-    fn runs_of_split(&self, order: &Order, is_wanted: impl Fn(&FamilyPlan) -> bool, times: &Times) -> Vec<f64> {
-        let of = |family: Family| self.families.iter().find(|of| of.family == family && is_wanted(of));
-        let seconds = |(family, numbers): &(Family, Vec<usize>)| {
-            Some(of(*family)?.seconds(*numbers.first()?, self.final_epochs(*family), times))
-        };
-        order.iter().filter_map(seconds).collect()
-    }
-
-    /// Returns the estimated seconds of all searches.
-    fn seconds_of_search(&self, rungs: &[RungPlan], order: &Order, times: &Times) -> f64 {
-        let of_rung = |rung| {
-            let runs = self.families.iter().flat_map(|of| of.runs_of_rung(rung, rungs, order, times));
-            self.together(&runs.collect::<Vec<_>>())
-        };
-        (0..rungs.len()).map(of_rung).sum()
-    }
-
-    fn times(&self) -> Times {
-        let most = self.rungs.first().map_or(0, |rung| rung.trials).max(MOST_TRIALS);
-        let of = |FamilyPlan { family, .. }: &FamilyPlan| {
-            let trial = |number| self.trial(*family, number, 1);
-            let usual = [trial(0), trial(1)];
-            let time = |number: usize| Some(relative_time(&trial(number)?, usual[number % 2].as_ref()?));
-            (family.name, (0..most).filter_map(time).collect())
-        };
-        self.families.iter().map(of).collect()
-    }
-}
-
-impl FamilyPlan {
-    /// Returns the estimated seconds of a run of a trial.
-    fn seconds(&self, number: usize, epochs: usize, times: &Times) -> f64 {
-        let time = times.get(self.family.name).and_then(|times| times.get(number));
-        self.cost.of(number, time.copied().unwrap_or(1.0), epochs)
-    }
-
-    /// Returns the estimated seconds of a search, summed over its runs.
-    fn search_seconds(&self, rungs: &[RungPlan], order: &Order, times: &Times) -> f64 {
-        (0..rungs.len()).flat_map(|rung| self.runs_of_rung(rung, rungs, order, times)).sum()
-    }
-
-    /// Returns the estimated seconds of each run of a rung. Later runs of models without epochs are the same as in the first rung.
-    fn runs_of_rung(&self, rung: usize, rungs: &[RungPlan], order: &Order, times: &Times) -> Vec<f64> {
-        let Some(&RungPlan { trials, epochs, splits }) = self.rungs(rungs).get(rung) else { return Vec::new() };
-        let (runs, splits) = match rung {
-            0 => ((0..trials).map(|number| self.seconds(number, epochs, times)).collect(), splits),
-            _ => {
-                let known = usize::from(!self.family.has_epochs());
-                (self.later_seconds(rungs[0].trials, trials, epochs, order, times), splits - known)
-            }
-        };
-        runs.repeat(splits)
-    }
-
-    /// Returns those of some rungs that the family has.
-    fn rungs<'a>(&self, rungs: &'a [RungPlan]) -> &'a [RungPlan] {
-        if self.is_stopped { &rungs[..1] } else { rungs }
-    }
-
-    /// Returns the estimated seconds of runs of a few trials after the first rung: of the best ones if they are known, else the
-    /// mean over all trials of the first rung.
-    fn later_seconds(&self, all: usize, few: usize, epochs: usize, order: &Order, times: &Times) -> Vec<f64> {
-        let seconds = |number: usize| self.seconds(number, epochs, times);
-        match order.iter().find(|(family, _)| *family == self.family) {
-            Some((_, numbers)) if !numbers.is_empty() => {
-                numbers.iter().cycle().take(few).map(|&number| seconds(number)).collect()
-            }
-            _ => vec![(0..all).map(seconds).sum::<f64>() / all as f64; few],
-        }
     }
 }
 

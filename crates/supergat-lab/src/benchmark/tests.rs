@@ -213,8 +213,8 @@ fn selected_trials_decide_the_number_of_splits() {
     assert_eq!(plan.splits_for(&[], None), 10);
     // Known times count instead: 23.4 s are for the runs.
     assert_eq!(plan.splits_for(&[], Some((9.4, vec![1.0, 2.0]))), 5);
-    // Of eight threads, six have nothing to do.
-    let plan = Plan { workers: 8.0, ..plan };
+    // Of many threads, most have nothing to do.
+    let plan = Plan { threads: 9, ..plan };
     assert_eq!([0.5, 2.0].map(|longest| plan.splits_for(&[], Some((9.4, vec![3.0 - longest, longest])))), [3, 3]);
     assert_eq!(plan.splits_for(&[], Some((1.4, vec![0.5; 6]))), 8);
 }
@@ -222,6 +222,18 @@ fn selected_trials_decide_the_number_of_splits() {
 /// Returns families whose first trial is the best one.
 fn ranked<const N: usize>(scores: [(Family, f64); N]) -> [size::Ranked; N] {
     scores.map(|(family, score)| size::Ranked { family, numbers: vec![0, 2, 1, 3], score })
+}
+
+/// A rung takes as long as its longest run, however many threads there are.
+#[test]
+fn many_threads_do_not_shorten_runs() {
+    let (plan, _) = timed_plan(Vec::new(), 400.0);
+    let [few, many] = [1, 64].map(|threads| {
+        let mut plan = Plan { threads, ..plan.clone() };
+        plan.choose();
+        plan.rungs[0]
+    });
+    assert!(few.epochs >= 100 && many.epochs < 100, "{few:?} {many:?}");
 }
 
 /// The times of the first rung decide the size of the search.
