@@ -220,8 +220,12 @@ where
             (0..wanted.len()).filter(|&place| records(place).iter().all(Option::is_some)).collect()
         };
         if rung == 0 {
+            // With many threads, families may have finished different trials. One that most have finished decides.
+            let all: Vec<Vec<usize>> = plan.families.iter().map(|of| finished(plan, of.family)).collect();
+            let families = |place: &usize| all.iter().filter(|done| done.contains(place)).count();
+            let place = (0..plan.rungs[0].trials).rev().max_by_key(families).unwrap_or(0);
             let (kept, late): (Vec<_>, Vec<_>) =
-                plan.families.iter().copied().partition(|of| !finished(plan, of.family).is_empty());
+                plan.families.iter().copied().partition(|of| finished(plan, of.family).contains(&place));
             plan.families = kept;
             let reason = "there was no time for a trial";
             plan.left_out.extend(late.into_iter().map(|of| LeftOut { family: of.family, reason: reason.into() }));
