@@ -135,6 +135,9 @@ impl Benchmark {
             let each = self.left_out.iter().map(|left| format!("{} ({})", left.family.name, left.reason));
             notes.push(format!("Not compared: {}.", each.collect::<Vec<_>>().join("; ")));
         }
+        if self.families.is_empty() {
+            return notes;
+        }
         let (trials, epochs) = effort(plan);
         let searched = if trials == 1 { "1 trial".to_owned() } else { format!("{trials} trials") };
         notes.push(format!(

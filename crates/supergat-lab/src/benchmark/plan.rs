@@ -38,7 +38,10 @@ pub struct Limit {
 impl Limit {
     /// Starts a time limit now.
     pub fn minutes(minutes: f64) -> Self {
-        Self { started: Instant::now(), time: Duration::from_secs_f64((60.0 * minutes).clamp(0.0, 1e9)) }
+        Self {
+            started: Instant::now(),
+            time: Duration::try_from_secs_f64((60.0 * minutes).clamp(0.0, 1e9)).unwrap_or_default(),
+        }
     }
 
     /// Returns whether a share of the time is over.
@@ -316,10 +319,11 @@ pub fn plan(dataset: &Dataset, request: &Request, resources: Resources, limit: L
     }
     plan.seconds = ((1.0 - limit.used()) * limit.time.as_secs_f64()).max(0.0) * plan.workers();
     let minutes = plan.minutes + (plan.least_seconds() - plan.seconds) / (60.0 * plan.workers());
-    if minutes > plan.minutes && !limit.is_over(MEASURED) {
+    let measured = plan.families.len();
+    plan.choose();
+    if plan.families.len() < measured && !limit.is_over(MEASURED) {
         plan.notes.push(format!("With about {:.0} minutes, all families take part in the search.", minutes.ceil()));
     }
-    plan.choose();
     plan.limit_trials(|settings| fits(dataset, settings, resources.threads, request.memory).is_ok());
     Ok(plan)
 }

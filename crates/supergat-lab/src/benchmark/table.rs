@@ -123,8 +123,8 @@ impl Benchmark {
     }
 }
 
-/// Collects the results of all families on the splits that all of them have. Families with results on less than half of the
-/// splits are left out instead.
+/// Collects the results of all families on the splits that all of them have. Families with
+/// failures on more than half of the splits that they ran on are left out instead.
 fn collect(plan: &Plan, results: &ResultsFile, kind: DeviceKind, left_out: &mut Vec<LeftOut>) -> Vec<FamilyResult> {
     let (splits, standing) = (plan.final_splits(), Standing::new(plan, results, kind));
     let mut found = Vec::new();
