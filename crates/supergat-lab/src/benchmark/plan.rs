@@ -322,7 +322,7 @@ pub fn plan(dataset: &Dataset, request: &Request, resources: Resources, limit: L
     let measured = plan.families.len();
     plan.choose();
     if plan.families.len() < measured && !limit.is_over(MEASURED) {
-        plan.notes.push(format!("With about {:.0} minutes, all families take part in the search.", minutes.ceil()));
+        plan.notes.push(format!("With about --minutes {:.0}, all families take part in the search.", minutes.ceil()));
     }
     plan.limit_trials(|settings| fits(dataset, settings, resources.threads, request.memory).is_ok());
     Ok(plan)
