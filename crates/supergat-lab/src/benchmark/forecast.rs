@@ -4,7 +4,7 @@ use crate::benchmark::cost::relative_time;
 use crate::benchmark::families::Family;
 use crate::benchmark::plan::{FamilyPlan, Plan, RungPlan};
 use crate::benchmark::size::MOST_TRIALS;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// Fewest runs per thread that run without a pause, so that few threads wait for the last one.
 const AT_ONCE: usize = 4;
@@ -85,17 +85,17 @@ impl Plan {
             let runs = self.families.iter().flat_map(|of| of.runs_of_rung(rung, rungs, order, times));
             let runs: Vec<EstimatedRun> = runs.collect();
             let at_once = places_at_once(self.threads, rungs[rung].trials, runs.len());
-            let mut parts: HashMap<(usize, bool), Vec<f64>> = HashMap::new();
+            // Each part ends before the next one begins.
+            let mut parts: BTreeMap<(usize, bool), Vec<f64>> = BTreeMap::new();
             for EstimatedRun { place, balanced, seconds } in runs {
                 parts.entry((place / at_once, balanced)).or_default().push(seconds);
             }
-            let mut parts: Vec<f64> = parts.into_values().map(|runs| self.together(runs.into_iter())).collect();
-            parts.sort_by(f64::total_cmp);
-            parts.iter().sum()
+            parts.into_values().map(|runs| self.together(runs.into_iter())).sum()
         };
         (0..rungs.len()).map(of_rung).sum()
     }
 
+    /// Returns the times of all trials that a search may have.
     pub(super) fn times(&self) -> Times {
         let most = self.rungs.first().map_or(0, |rung| rung.trials).max(MOST_TRIALS);
         let of = |FamilyPlan { family, .. }: &FamilyPlan| {

@@ -180,10 +180,9 @@ impl Plan {
                 && (1..=MOST_EPOCHS).contains(&rung.epochs)
                 && (1..=plan.splits.len()).contains(&rung.splits)
         };
-        let is_time = |seconds: &f64| (0.0..=MOST_SECONDS).contains(seconds);
         let costs = plan.families.iter().flat_map(|of| [of.cost.fixed, of.cost.epoch[0], of.cost.epoch[1]]);
         let mut times = costs.chain([plan.seconds, plan.search_share]).chain(plan.spent);
-        let is_valid = times.all(|seconds| is_time(&seconds))
+        let is_valid = times.all(|seconds| (0.0..=MOST_SECONDS).contains(&seconds))
             && (1..=MOST_THREADS).contains(&plan.threads)
             && plan.rungs.iter().all(is_rung)
             && (1..=MOST_RUNGS).contains(&plan.rungs.len())

@@ -151,6 +151,7 @@ where
         Ok(is_other)
     }
 
+    /// Returns what the finished runs say.
     fn standing<'b>(&'b self, plan: &'b Plan) -> Standing<'b> {
         Standing::new(plan, self.results, self.resources.kind())
     }

@@ -4,9 +4,12 @@ use crate::benchmark::families::Family;
 use crate::benchmark::forecast::{Order, Times};
 use crate::benchmark::plan::{FamilyPlan, Plan, RungPlan};
 
-/// Possible sizes, the best first: trials per family and their epochs in the first rung, trials and epochs in the last one, and
-/// splits. Epochs come before trials: networks that start slowly are misjudged by short trainings, in any number.
-const LADDER: [[usize; 5]; 19] = [
+/// A size: trials per family and their epochs in the first rung, trials and epochs in the last one, and splits.
+type Size = [usize; 5];
+
+/// Possible sizes, the best first. Epochs come before trials: networks that start slowly are misjudged by short trainings, in any
+/// number.
+const LADDER: [Size; 19] = [
     [64, 200, 3, 800, 10],
     [32, 200, 3, 800, 10],
     [32, 100, 3, 400, 10],
@@ -32,12 +35,12 @@ pub(super) const MOST_TRIALS: usize = LADDER[0][0];
 /// Position of the first size that is used for at most [`SMALL_FAMILIES`]. If there are more, leaving out some is better.
 const SMALL: usize = 14;
 const SMALL_FAMILIES: usize = 3;
-/// Share of the time that may be filled by measured times, and by those of the first rung, which are more accurate. If families can
-/// be left out after the first rung, it is the latter from the beginning.
+/// Share of the time that a plan may fill. The second one is for estimates by the times of the first rung, which are more accurate,
+/// and for plans that can leave out families after that rung.
 const FILLED: f64 = 0.8;
 const FILLED_LATER: f64 = 0.9;
-/// Fewest splits of the final runs. Sizes with as few are for the best families only if there is no time for all: after the first
-/// rung, at least [`SOME`] that take much time remain, or [`FEW`] if epochs are fewer than [`ENOUGH_EPOCHS`].
+/// Fewest splits of the final runs. A search with so few may leave out families after the first rung. Of those that take much time,
+/// at least [`SOME`] remain, or [`FEW`] if it has less than [`ENOUGH_EPOCHS`].
 pub(super) const FEWEST: usize = 3;
 const SOME: usize = 4;
 const FEW: usize = 2;
@@ -187,7 +190,7 @@ impl Plan {
     }
 
     /// Returns the fewest families that take much time and remain after the first rung, if there is no time for all of them.
-    fn least(&self, [.., epochs, splits]: [usize; 5]) -> usize {
+    fn least(&self, [.., epochs, splits]: Size) -> usize {
         match splits == FEWEST && self.families.len() > SMALL_FAMILIES {
             true if epochs >= ENOUGH_EPOCHS => SOME,
             true => FEW,
@@ -237,7 +240,7 @@ impl Plan {
 
 /// Returns the rungs of a size. With several splits, the last rung uses some of them, because the validation nodes of one split
 /// hardly distinguish trials that are nearly equal. With many trials, there is a rung between the first and the last one.
-fn rungs([trials, first, last, epochs, splits]: [usize; 5], most_splits: usize) -> Vec<RungPlan> {
+fn rungs([trials, first, last, epochs, splits]: Size, most_splits: usize) -> Vec<RungPlan> {
     let rung = |trials, epochs, splits| RungPlan { trials, epochs, splits };
     let last_splits = if splits.min(most_splits) >= SEVERAL { LAST_SPLITS } else { 1 };
     let between = (trials >= MANY && epochs > 2 * first).then(|| rung(trials / 2, epochs / 2, 1));
