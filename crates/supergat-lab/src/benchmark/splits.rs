@@ -50,6 +50,7 @@ pub(super) fn splits(
     for (choice, seed) in choices.iter().zip(seeds()) {
         if let Ok(split) = taken(dataset, *choice)
             && is_usable(&split, metric)
+            && is_testable(&split, metric)
         {
             found.push(SplitPlan { split: choice.to_string(), hash: split_hash(&split), seed });
         }
@@ -95,6 +96,14 @@ fn redrawn(dataset: &Dataset, seeds: impl Iterator<Item = u64>) -> (Vec<SplitCho
 /// Returns whether all parts of a split have nodes, and the metric is defined.
 fn is_usable(dataset: &Dataset, metric: MetricChoice) -> bool {
     !sizes(dataset).contains(&0) && metric.is_defined(dataset)
+}
+
+/// Returns whether the metric is defined for the test nodes.
+fn is_testable(dataset: &Dataset, metric: MetricChoice) -> bool {
+    // Graphs and features are shared.
+    let mut tested = dataset.clone();
+    tested.examples.iter_mut().for_each(|example| example.validation.clone_from(&example.test));
+    metric.is_defined(&tested)
 }
 
 /// Returns the numbers of training, validation and test nodes.

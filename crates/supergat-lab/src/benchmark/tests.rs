@@ -421,4 +421,13 @@ fn rare_classes_choose_metric_and_weights() {
     assert!(plan.notes[0].contains("have the class 0; --metric average-precision"), "{:?}", plan.notes);
     let (named, _) = MetricChoice::new(&dataset, Some("average-precision")).unwrap();
     assert_eq!(named.positive, Some(0));
+    // A split whose test nodes lack the rare class is not used: the metric is undefined there.
+    let published = dataset.examples[0].clone();
+    let test: Vec<u32> = published.test.iter().copied().filter(|&node| of[node as usize] != 0).collect();
+    dataset.splits = [published.test.clone(), published.test.clone(), test]
+        .map(|test| [published.train.clone(), published.validation.clone(), test])
+        .to_vec();
+    let splits = super::plan(&dataset, &request(&["mlp"]), 1.into(), Limit::minutes(1.0)).unwrap();
+    assert_eq!(splits.splits.len(), 2);
+    assert!(splits.notes.iter().any(|note| note.starts_with("1 of 3 splits are not used")), "{:?}", splits.notes);
 }
