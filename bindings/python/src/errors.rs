@@ -1,6 +1,6 @@
 //! Errors of the library as exceptions of Python.
 
-use pyo3::exceptions::{PyFileNotFoundError, PyMemoryError, PyOSError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyFileNotFoundError, PyKeyboardInterrupt, PyMemoryError, PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use std::io::ErrorKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,6 +19,7 @@ pub fn exception(error: supergat::Error) -> PyErr {
         | supergat::Error::Write { .. } => PyOSError::new_err(text),
         supergat::Error::Model(engine::Error::Device { .. }) => PyRuntimeError::new_err(text),
         supergat::Error::Open { path, .. } if !path.exists() => PyFileNotFoundError::new_err(text),
+        supergat::Error::Interrupted => PyKeyboardInterrupt::new_err(text),
         _ => PyValueError::new_err(text),
     }
 }

@@ -17,6 +17,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 use supergat::hyperparameters::{HYPERPARAMETERS, Hyperparameter, Value};
 use supergat::lab::Saving;
+use supergat::lab::advice::AdviceEvent;
 use supergat::lab::report::{EpochLine, Report, Run};
 use supergat::{
     Calibrate, Checkpoints, Classifier, DeviceChoice, Epoch, Interval, Observation, Predictions, SeedMetrics, SeedRun,
@@ -115,10 +116,50 @@ pub fn interruptible<T: Send>(
     }
 }
 
-/// Trains once per seed. `progress(done, epoch, metric)` is called while it runs. Checkpoints are written to the
+/// State of a comparison of models, for a progress line.
+#[derive(Default)]
+pub struct Comparing {
+    /// Names of the families, numbers of ended and of all runs, and about how many seconds are left. `None` before and after.
+    state: Mutex<Option<(String, usize, usize, Option<f64>)>>,
+}
+
+impl Comparing {
+    /// Records an event.
+    pub fn see(&self, event: AdviceEvent<'_>) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let (names, done, all, left) = state.get_or_insert_default();
+        match event {
+            AdviceEvent::Timing(_) => {}
+            AdviceEvent::Planned(plan) => {
+                let families: Vec<&str> = plan.families.iter().map(|family| family.name).collect();
+                *names = families.join(", ");
+            }
+            AdviceEvent::Epoch(time) => *left = time.map(|time| time.as_secs_f64()),
+            AdviceEvent::Run(ended, runs) => (*done, *all) = (ended, runs),
+        }
+    }
+
+    /// Forgets the comparison, which has ended.
+    pub fn end(&self) {
+        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Calls `progress.choosing` if models are compared now, and returns whether they are.
+    pub fn tell(&self, py: Python<'_>, progress: Option<&Py<PyAny>>) -> PyResult<bool> {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some((names, done, all, left)) = state else { return Ok(false) };
+        if let Some(progress) = progress {
+            progress.call_method1(py, "choosing", (names, (done + 1).min(all), all, left))?;
+        }
+        Ok(true)
+    }
+}
+
+/// Trains once per seed. `progress(done, epoch, metric)` is called while it runs, and `progress.choosing` while models are
+/// compared. Checkpoints are written to the
 /// folder `checkpoint`, and removed when the training is finished.
 #[pyfunction]
-#[pyo3(signature = (graph, *, model=None, preset=None, values=None, seeds, threads=None, device="cpu", tf32=false,
+#[pyo3(signature = (graph, *, model=None, choose_seconds=None, preset=None, values=None, seeds, threads=None, device="cpu", tf32=false,
     checkpoint=None, checkpoint_every="10m",
     class_weight=None, positive=None, calibrate="auto", threshold=None, select=None, ensemble=false, progress=None))]
 #[allow(clippy::too_many_arguments)]
@@ -126,6 +167,7 @@ pub fn train<'py>(
     py: Python<'py>,
     graph: &Graph,
     model: Option<&str>,
+    choose_seconds: Option<f64>,
     preset: Option<&str>,
     values: Option<&Bound<'py, PyDict>>,
     seeds: Vec<u64>,
@@ -175,7 +217,11 @@ pub fn train<'py>(
         let name: String = name.extract()?;
         given.push((name.clone(), value(&name, &found)?));
     }
+    let comparing = Comparing::default();
     let tell = |py: Python<'_>| {
+        if comparing.tell(py, progress.as_ref())? {
+            return Ok(());
+        }
         let load = |value: &AtomicU64| value.load(Ordering::Relaxed);
         let state = (load(&done), load(&epochs), f64::from_bits(load(&metric)));
         progress.as_ref().map_or(Ok(()), |progress| progress.call1(py, state).map(drop))
@@ -183,6 +229,13 @@ pub fn train<'py>(
     let dataset = &graph.dataset;
     let training = interruptible(py, &stop, &tell, || {
         let mut builder = Classifier::builder().seeds(seeds).device(device).tf32(tf32).observe(observe);
+        builder = builder.observe_choice(|event| {
+            comparing.see(event);
+            if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        if let Some(seconds) = choose_seconds {
+            builder = builder.choose_seconds(seconds);
+        }
         if let Some(name) = model {
             builder = builder.model(name);
         }
@@ -208,8 +261,10 @@ pub fn train<'py>(
         for (name, value) in given {
             builder = builder.set(&name, value)?;
         }
+        // Models are compared once.
         let choice = builder.choose(dataset)?;
-        builder.train(dataset).map(|training| (training, choice))
+        comparing.end();
+        builder.settings(choice.settings).train(dataset).map(|training| (training, choice))
     })?;
     let (training, choice) = training.map_err(exception)?;
     if let Some(checkpoints) = checkpoints.as_ref().filter(|_| !training.interrupted) {
@@ -221,7 +276,7 @@ pub fn train<'py>(
     found.set_item("runs", training.runs.iter().map(|run| run_of(py, run)).collect::<PyResult<Vec<_>>>()?)?;
     found.set_item("best", training.best)?;
     found.set_item("interrupted", training.interrupted)?;
-    found.set_item("recommendation", training.recommendation.as_ref().map(|found| json!(found).to_string()))?;
+    found.set_item("recommendation", choice.recommendation.as_ref().map(|found| json!(found).to_string()))?;
     found.set_item("settings", settings_of(&choice.settings, &dataset.class_names).to_string())?;
     found.set_item("published", choice.published)?;
     found.set_item("unused", choice.unused)?;

@@ -2,6 +2,7 @@
 
 use crate::errors::{exception, guarded};
 use crate::graph::Graph;
+use crate::model::Comparing;
 use crate::options::{self, Weights, settings_of, value};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -21,7 +22,8 @@ use supergat::{Classifier, DeviceChoice};
 
 /// Recommends a model for a graph: compares families on validation nodes within some seconds.
 #[pyfunction]
-#[pyo3(signature = (graph, *, seconds, seed, threads, metric=None))]
+#[pyo3(signature = (graph, *, seconds, seed, threads, metric=None, device="cpu", tf32=false, progress=None))]
+#[allow(clippy::too_many_arguments)]
 pub fn recommend(
     py: Python<'_>,
     graph: &Graph,
@@ -29,15 +31,22 @@ pub fn recommend(
     seed: u64,
     threads: usize,
     metric: Option<String>,
+    device: &str,
+    tf32: bool,
+    progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let dataset = Arc::clone(&graph.dataset);
-    let question = Question { seconds, metric, seed, ..Question::default() };
-    let stop = AtomicBool::new(false);
-    let observe = |_: AdviceEvent<'_>| match stop.load(Ordering::Relaxed) {
-        true => ControlFlow::Break(()),
-        false => ControlFlow::Continue(()),
+    let device: DeviceChoice = device.parse().map_err(|reason| PyValueError::new_err(format!("device: {reason}")))?;
+    let resources = Resources { device, tf32, ..threads.into() }.resolved();
+    resources.check().map_err(|error| exception(error.into()))?;
+    let question = Question { seconds: Some(seconds), metric, seed, ..Question::default() };
+    let (stop, comparing) = (AtomicBool::new(false), Comparing::default());
+    let observe = |event: AdviceEvent<'_>| {
+        comparing.see(event);
+        if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let found = crate::model::interruptible(py, &stop, &|_| Ok(()), || advise(&dataset, &question, threads, observe))?;
+    let tell = |py: Python<'_>| comparing.tell(py, progress.as_ref()).map(drop);
+    let found = crate::model::interruptible(py, &stop, &tell, || advise(&dataset, &question, resources, observe))?;
     let advice = found.map_err(PyValueError::new_err)?;
     let mut result = json!(advice);
     for (place, found) in advice.measured.iter().flat_map(|measured| measured.families.iter().enumerate()) {

@@ -10,7 +10,7 @@ use supergat_core::example::ExampleShape;
 /// A dataset: one graph with three lists of nodes, or many graphs that each belong to one list.
 #[derive(Debug, Clone)]
 pub struct Dataset {
-    /// Name such as `cora`, by which presets are chosen.
+    /// Name such as `cora`, for people.
     pub name: String,
     /// Graphs with features, labels and splits.
     pub examples: Vec<Example<f32>>,
@@ -30,6 +30,9 @@ pub struct Dataset {
     pub splits: Vec<[Vec<u32>; 3]>,
     /// Source and options that it was read with; `None` for graphs made in memory.
     pub origin: Option<Origin>,
+    /// Published dataset that this one is, whose published settings apply: recognised by the contents of its files
+    /// ([`crate::registry::recognised`]), never by its name. `None` for all others.
+    pub preset: Option<String>,
 }
 
 impl Dataset {
@@ -116,6 +119,7 @@ mod tests {
             link_schema: None,
             splits: Vec::new(),
             origin: None,
+            preset: None,
         };
         assert_eq!((dataset.nodes(), dataset.features(), dataset.classes()), (4, 3, 2));
         assert_eq!(dataset.class_names, ["0", "1"]);

@@ -274,6 +274,7 @@ impl DatasetBuilder {
             link_schema: None,
             splits: Vec::new(),
             origin: None,
+            preset: None,
         };
         self.computed.apply(&self.name, &mut dataset)?;
         dataset.order_nodes(&LoadOptions { node_order: self.node_order, ..LoadOptions::default() });

@@ -84,6 +84,7 @@ pub fn parse(npz: &Npz, name: String, options: &LoadOptions) -> Result<Dataset> 
         link_schema: None,
         splits: Vec::new(),
         origin: None,
+        preset: None,
     })
 }
 

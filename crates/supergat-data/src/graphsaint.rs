@@ -102,6 +102,7 @@ pub fn parse(
         link_schema: None,
         splits: Vec::new(),
         origin: None,
+        preset: None,
     })
 }
 

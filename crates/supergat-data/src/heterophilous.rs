@@ -46,6 +46,7 @@ pub fn parse(npz: &Npz, name: String, options: &LoadOptions) -> Result<Dataset> 
         link_schema: None,
         splits,
         origin: None,
+        preset: None,
     })
 }
 

@@ -101,6 +101,7 @@ impl Files {
             link_schema: None,
             splits: Vec::new(),
             origin: None,
+            preset: None,
         })
     }
 

@@ -70,6 +70,7 @@ pub fn read(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
         link_schema: None,
         splits: Vec::new(),
         origin: None,
+        preset: None,
     })
 }
 

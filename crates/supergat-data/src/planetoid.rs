@@ -142,6 +142,7 @@ impl Files<'_> {
             link_schema: None,
             splits: Vec::new(),
             origin: None,
+            preset: None,
         })
     }
 

@@ -109,6 +109,7 @@ fn build(path: &Path, files: &Files<'_>, name: String, options: &LoadOptions) ->
         link_schema: None,
         splits: Vec::new(),
         origin: None,
+        preset: None,
     };
     for (split, name) in SPLITS.into_iter().enumerate() {
         SplitData::read(files, name)?.append_to(&mut dataset, split, path)?;

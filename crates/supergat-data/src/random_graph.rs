@@ -103,6 +103,7 @@ impl RandomGraph {
             link_schema: None,
             splits: Vec::new(),
             origin: None,
+            preset: None,
         })
     }
 

@@ -81,6 +81,7 @@ impl RandomPartition {
             link_schema: None,
             splits: Vec::new(),
             origin: None,
+            preset: Some(NAME.to_owned()),
         })
     }
 

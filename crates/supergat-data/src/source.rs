@@ -158,6 +158,16 @@ fn load_from(source: &str, roots: &[PathBuf], options: &LoadOptions) -> Result<D
         }
         _ => {}
     }
+    let mut dataset = read_from(source, roots, options)?;
+    if dataset.preset.is_none() {
+        dataset.preset = registry::recognised(&dataset).map(|entry| entry.name.to_owned());
+    }
+    Ok(dataset)
+}
+
+/// Reads a dataset from a folder, a file or the folder of a known name.
+fn read_from(source: &str, roots: &[PathBuf], options: &LoadOptions) -> Result<Dataset> {
+    let path = Path::new(source);
     if path.is_dir() {
         return read_folder(path, options);
     }

@@ -107,6 +107,7 @@ impl Variant {
             link_schema: None,
             splits: Vec::new(),
             origin: None,
+            preset: None,
         };
         dataset.draw_by_shares(Path::new(&path), SHARES.parse()?, self.seed)?;
         Ok(dataset)

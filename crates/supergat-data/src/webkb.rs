@@ -86,6 +86,7 @@ pub fn parse(path: &Path, bytes: &[u8], name: String, options: &LoadOptions) -> 
         link_schema: None,
         splits: Vec::new(),
         origin: None,
+        preset: None,
         notes: vec![
             "links as listed, repetitions and direction kept".into(),
             format!("features: TF-IDF of the {} most frequent terms", vocabulary.len()),

@@ -97,6 +97,7 @@ pub fn parse(path: &Path, bytes: &[u8], name: String, options: &LoadOptions) -> 
         link_schema: None,
         splits: of_files,
         origin: None,
+        preset: None,
     })
 }
 

@@ -78,7 +78,8 @@ impl Divided {
         }
         let columns = [dataset.features(), dataset.edge_features()];
         let labels = dataset.examples[0].labels.is_multi();
-        let outline = outline(&dataset.name, &dataset.class_names, columns, labels, shares.len())?;
+        let mut outline = outline(&dataset.name, &dataset.class_names, columns, labels, shares.len())?;
+        outline.preset.clone_from(&dataset.preset);
         Ok(Some(Self::new(peers, outline, shares, outer)?))
     }
 
@@ -94,8 +95,9 @@ impl Divided {
             shares.push(share(&graph, partition, peers.rank())?);
         }
         let (labels, columns) = (file.is_multi_label(), [file.features(), file.edge_features()]);
-        let outline = outline(file.name(), file.class_names(), columns, labels, shares.len());
-        Self::new(peers, outline.map_err(core)?, shares, outer).map_err(core)
+        let mut outline = outline(file.name(), file.class_names(), columns, labels, shares.len()).map_err(core)?;
+        outline.preset = file.preset().map(str::to_owned);
+        Self::new(peers, outline, shares, outer).map_err(core)
     }
 
     fn new(peers: Arc<dyn Peers>, outline: Dataset, shares: Vec<Share<f32>>, outer: Vec<Vec<u32>>) -> Result<Self> {
@@ -322,6 +324,7 @@ fn outline(
         link_schema: None,
         splits: Vec::new(),
         origin: None,
+        preset: None,
     })
 }
 

@@ -103,6 +103,7 @@ mod tests {
             link_schema: None,
             splits: Vec::new(),
             origin: None,
+            preset: None,
         }
     }
 

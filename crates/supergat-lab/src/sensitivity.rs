@@ -85,11 +85,12 @@ pub struct SensitivityPlan {
 
 impl SensitivityPlan {
     /// Plans variations of the published settings of a dataset and model, or of the general ones if there are
-    /// none. Loads the dataset to obtain its name.
+    /// none. Loads the dataset to recognise it.
     pub fn new(source: &str, model: Option<ModelKind>, seeds: u64) -> supergat_data::Result<Self> {
         let dataset = supergat_data::load(source)?;
-        let model = model.unwrap_or_else(|| best_model(&dataset.name));
-        let centre = Settings::published(&dataset.name, model).unwrap_or_else(|| Settings::general(model));
+        let preset = dataset.preset.as_deref().unwrap_or_default();
+        let model = model.unwrap_or_else(|| best_model(preset));
+        let centre = Settings::published(preset, model).unwrap_or_else(|| Settings::general(model));
         let metric = if dataset.is_multi_label() { "micro-f1" } else { "accuracy" };
         Ok(Self { source: source.to_owned(), dataset: dataset_name(source, &dataset), metric, centre, seeds })
     }

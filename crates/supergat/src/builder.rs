@@ -1,6 +1,6 @@
 //! Training: the builder of a [`Classifier`].
 
-use crate::choice::{self, Choice, ModelChoice};
+use crate::choice::{self, Choice, ChoiceObserver, Comparison, ModelChoice};
 use crate::classifier::Classifier;
 use crate::error::{Error, Result};
 use crate::training::{Measured, Training};
@@ -12,6 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use supergat_core::Select;
 use supergat_core::hyperparameters::{Hyperparameter, Value};
 use supergat_data::{ClassWeight, Dataset};
+use supergat_lab::advice::AdviceEvent;
 use supergat_lab::{
     Calibrate, Checkpoints, DecisionOptions, DeviceChoice, Ensemble, Observation, Resources, Settings, resume_seeds,
     resume_splits, run_seeds, run_splits,
@@ -38,6 +39,8 @@ type Observer<'a> = Box<dyn Fn(Observation<'_>) -> ControlFlow<()> + Sync + 'a>;
 pub struct ClassifierBuilder<'a> {
     model: Result<ModelChoice>,
     preset: Option<String>,
+    choose_seconds: Option<f64>,
+    choice_observer: Option<Box<ChoiceObserver<'a>>>,
     settings: Option<Settings>,
     values: Vec<(String, Value)>,
     seeds: Vec<u64>,
@@ -56,6 +59,8 @@ impl fmt::Debug for ClassifierBuilder<'_> {
         let Self {
             model,
             preset,
+            choose_seconds,
+            choice_observer,
             settings,
             values,
             seeds,
@@ -71,6 +76,8 @@ impl fmt::Debug for ClassifierBuilder<'_> {
         f.debug_struct("ClassifierBuilder")
             .field("model", model)
             .field("preset", preset)
+            .field("choose_seconds", choose_seconds)
+            .field("choice_observed", &choice_observer.is_some())
             .field("settings", settings)
             .field("values", values)
             .field("seeds", seeds)
@@ -107,6 +114,8 @@ impl<'a> ClassifierBuilder<'a> {
         Self {
             model: Ok(ModelChoice::Default),
             preset: None,
+            choose_seconds: None,
+            choice_observer: None,
             settings: None,
             values: Vec::new(),
             seeds: vec![0],
@@ -122,13 +131,48 @@ impl<'a> ClassifierBuilder<'a> {
     }
 
     /// Names the model: one of [`crate::model_names`], or `auto` for the network that does best on validation
-    /// nodes, compared as [`supergat_lab::advice::advise_by_size`] does.
+    /// nodes. The comparison takes about as long as one training, unless [`Self::choose_seconds`] sets its time.
     pub fn model(mut self, name: &str) -> Self {
         self.model = choice::parse(name);
         self
     }
 
-    /// Uses the published hyperparameters of this dataset of the paper instead of those of the training dataset's name.
+    /// Sets the time for comparing models, if none is named; 0 consults the paper's map alone. The answer then depends on the
+    /// speed of the machine. Without this, a comparison takes about as long as one training, on small graphs up to about twenty
+    /// seconds of one core, and its answer depends on the dataset alone.
+    ///
+    /// ```
+    /// use supergat::Classifier;
+    /// let mut dataset = supergat::load("random-partition:classes=2,nodes=170,degree=4")?;
+    /// dataset.preset = None; // As a graph that the paper does not have.
+    /// let choice = Classifier::builder().choose_seconds(0.0).choose(&dataset)?;
+    /// assert!(choice.recommendation.unwrap().measured.is_none());
+    /// # Ok::<(), supergat::Error>(())
+    /// ```
+    pub fn choose_seconds(mut self, seconds: f64) -> Self {
+        self.choose_seconds = Some(seconds);
+        self
+    }
+
+    /// Calls `observer` while models are compared. With [`ControlFlow::Break`], no model is chosen, and training fails with
+    /// [`Error::Interrupted`].
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    /// use supergat::{Classifier, Error};
+    /// let mut dataset = supergat::load("random-partition:classes=2,nodes=170,degree=4")?;
+    /// dataset.preset = None;
+    /// let builder = Classifier::builder().observe_choice(|_| ControlFlow::Break(()));
+    /// assert!(matches!(builder.train(&dataset), Err(Error::Interrupted)));
+    /// # Ok::<(), supergat::Error>(())
+    /// ```
+    pub fn observe_choice(mut self, observer: impl Fn(AdviceEvent<'_>) -> ControlFlow<()> + Sync + 'a) -> Self {
+        self.choice_observer = Some(Box::new(observer));
+        self
+    }
+
+    /// Uses the published hyperparameters of this dataset of the paper instead of those of the training dataset, if
+    /// it is one of them itself.
     pub fn preset(mut self, dataset: &str) -> Self {
         self.preset = Some(dataset.to_owned());
         self
@@ -414,8 +458,13 @@ impl<'a> ClassifierBuilder<'a> {
         if let Some(settings) = self.settings {
             return Ok(Choice { settings, published: false, recommendation: None, unused: Vec::new() });
         }
-        let mut choice =
-            choice::choose(dataset, model, self.preset.as_deref(), &self.values, self.select, self.resources)?;
+        let comparison = Comparison {
+            select: self.select,
+            seconds: self.choose_seconds,
+            resources: self.resources,
+            observer: self.choice_observer.as_deref(),
+        };
+        let mut choice = choice::choose(dataset, model, self.preset.as_deref(), &self.values, comparison)?;
         choice.settings.select = self.select;
         choice.settings.positive = self.positive.as_deref().map_or(Ok(None), |name| positive_class(dataset, name))?;
         Ok(choice)

@@ -2,10 +2,11 @@
 
 use crate::error::{Error, Result};
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
 use supergat_core::hyperparameters::{Hyperparameter, Value};
 use supergat_core::{ModelKind, Select};
 use supergat_data::Dataset;
-use supergat_lab::advice::{Advice, Question, advise, advise_by_size};
+use supergat_lab::advice::{Advice, AdviceEvent, Question, advise};
 use supergat_lab::{Resources, Settings};
 
 /// Name that stands for the model recommended for a graph, in [`crate::ClassifierBuilder::model`].
@@ -78,29 +79,65 @@ pub(crate) fn parse(name: &str) -> Result<ModelChoice> {
     })
 }
 
-/// Returns whether the model of a dataset is chosen by comparing networks on validation nodes, unless one is named: the
-/// dataset is none of the paper.
+/// Returns whether the model of a dataset is chosen by comparing networks on validation nodes, unless one is named. The
+/// datasets of the paper have a default model.
 ///
 /// ```
-/// assert!(supergat::compares_models("my-folder") && !supergat::compares_models("cora"));
+/// let mut dataset = supergat::load("random-partition:classes=2,nodes=170,degree=4")?;
+/// assert!(!supergat::compares_models(&dataset));
+/// dataset.preset = None;
+/// assert!(supergat::compares_models(&dataset));
+/// # Ok::<(), supergat::Error>(())
 /// ```
-pub fn compares_models(dataset: &str) -> bool {
-    let default: ModelKind = DEFAULT_MODEL.parse().expect("a model name");
-    Settings::published(dataset, default).is_none()
+pub fn compares_models(dataset: &Dataset) -> bool {
+    !has_default_model(dataset.preset.as_deref())
 }
 
-/// Recommends a model: by the map for datasets of the paper, by a comparison for others. The comparison depends on the dataset
-/// alone, not on time or threads.
-fn advice(dataset: &Dataset, preset: &str, select: Option<Select>, resources: Resources) -> Advice {
-    let map = Question { seconds: 0.0, ..Question::default() };
-    let ask = || advise(dataset, &map, resources, |_| ControlFlow::Continue(())).expect("the map has an answer");
-    if !compares_models(preset) {
-        return ask();
+/// Returns whether the paper has settings of the default model for a dataset.
+fn has_default_model(preset: Option<&str>) -> bool {
+    let default: ModelKind = DEFAULT_MODEL.parse().expect("a model name");
+    preset.is_some_and(|dataset| Settings::published(dataset, default).is_some())
+}
+
+/// How the model of a dataset is compared with others, if it is chosen automatically.
+pub(crate) struct Comparison<'a> {
+    /// Score that compares, if one is set.
+    pub(crate) select: Option<Select>,
+    /// Seconds; `None` for about as long as one training, with an answer that depends on the dataset alone.
+    pub(crate) seconds: Option<f64>,
+    pub(crate) resources: Resources,
+    pub(crate) observer: Option<&'a ChoiceObserver<'a>>,
+}
+
+/// Observer of a comparison.
+pub(crate) type ChoiceObserver<'a> = dyn Fn(AdviceEvent<'_>) -> ControlFlow<()> + Sync + 'a;
+
+impl Comparison<'_> {
+    /// Recommends a network: by the map for datasets of the paper, by a comparison for others.
+    fn advice(&self, dataset: &Dataset, preset: Option<&str>) -> Result<Advice> {
+        let stopped = AtomicBool::new(false);
+        let observe = |event: AdviceEvent<'_>| {
+            let flow = self.observer.map_or(ControlFlow::Continue(()), |observer| observer(event));
+            stopped.fetch_or(flow.is_break(), Ordering::Relaxed);
+            flow
+        };
+        let metric = self.select.filter(|select| *select != Select::Loss).map(|select| select.to_string());
+        let map = Question { seconds: Some(0.0), ..Question::default() };
+        let question = match has_default_model(preset) {
+            true => map.clone(),
+            false => Question { seconds: self.seconds, networks_only: true, metric, ..Question::default() },
+        };
+        if let Some(seconds) = self.seconds.filter(|seconds| !(0.0..1e7).contains(seconds)) {
+            return Err(Error::ChooseSeconds(seconds));
+        }
+        // An undefined metric is refused by the training.
+        let advice = advise(dataset, &question, self.resources, observe);
+        let advice = advice.or_else(|_| advise(dataset, &map, self.resources, |_| ControlFlow::Continue(())));
+        match stopped.into_inner() {
+            true => Err(Error::Interrupted),
+            false => Ok(advice.expect("the map has an answer")),
+        }
     }
-    let metric = select.filter(|select| *select != Select::Loss).map(|select| select.to_string());
-    let question = Question { metric, ..Question::default() };
-    // An undefined metric is refused by the training.
-    advise_by_size(dataset, &question, resources).unwrap_or_else(|_| ask())
 }
 
 /// Chooses model and base settings for a dataset, then applies `values` in order.
@@ -109,21 +146,21 @@ pub(crate) fn choose(
     model: ModelChoice,
     preset: Option<&str>,
     values: &[(String, Value)],
-    select: Option<Select>,
-    resources: Resources,
+    comparison: Comparison<'_>,
 ) -> Result<Choice> {
-    let preset = preset.unwrap_or(&dataset.name);
+    let preset = preset.or(dataset.preset.as_deref());
     let default: ModelKind = DEFAULT_MODEL.parse().expect("a model name");
     let (model, recommendation) = match model {
         ModelChoice::Kind(kind) => (kind, None),
-        ModelChoice::Default if !compares_models(preset) => (default, None),
+        ModelChoice::Default if has_default_model(preset) => (default, None),
         ModelChoice::Default | ModelChoice::Auto => {
-            let advice = advice(dataset, preset, select, resources);
+            let advice = comparison.advice(dataset, preset)?;
             (advice.recommendation, Some(advice))
         }
     };
     let recommended = recommendation.as_ref().and_then(|advice: &Advice| advice.settings);
-    let published = recommended.is_none() && Settings::published(preset, model).is_some();
+    let is_published = |dataset| Settings::published(dataset, model).is_some();
+    let published = recommended.is_none() && preset.is_some_and(is_published);
     let mut settings = recommended.unwrap_or_else(|| Settings::usual(preset, model));
     let mut unused = Vec::new();
     for (name, value) in values {

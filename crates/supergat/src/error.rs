@@ -27,6 +27,12 @@ pub enum Error {
         /// All names, the most similar first.
         known: Vec<String>,
     },
+    /// The observer of a comparison of models stopped it, so no model was chosen.
+    #[error("the comparison of models was stopped before a model was chosen; name a model to train without it")]
+    Interrupted,
+    /// Time for a comparison of models that is not a number of seconds.
+    #[error("choose_seconds = {0}: must be 0 or more, and below 10000000")]
+    ChooseSeconds(f64),
     /// A saved model that cannot be opened.
     #[error("{}: {reason}", path.display())]
     Open {

@@ -10,7 +10,7 @@ from types import TracebackType
 class Progress:
     """Line such as ``training:  40 % |####      | 4/10 seeds [epoch 120, validation 81.2 %, 3 s]``.
 
-    ``show`` is ``True``, ``False``, or ``None`` for terminals and notebooks only.
+    While models are compared, it says which, and about how many seconds are left. ``show`` is ``True``, ``False``, or ``None`` for terminals and notebooks only.
     """
 
     #: Seconds before the line is drawn for the first time.
@@ -27,8 +27,6 @@ class Progress:
     def __call__(self, done: int, epoch: int, metric: float) -> None:
         """Draw the line; the extension calls this while it trains."""
         seconds = time.monotonic() - self.started
-        if not self.show or seconds < self.DELAY:
-            return
         share = done / self.seeds
         bar = "#" * int(10 * share)
         unit = "seed" if self.seeds == 1 else "seeds"
@@ -36,6 +34,16 @@ class Progress:
             f"training: {100 * share:3.0f} % |{bar:<10}| {done}/{self.seeds} {unit} "
             f"[epoch {epoch}, validation {100 * metric:.1f} %, {seconds:.0f} s]"
         )
+        self._draw(line)
+
+    def choosing(self, names: str, run: int, runs: int, left: float | None) -> None:
+        """Draw the line of a comparison; the extension calls this while it compares models."""
+        remaining = f"{time.monotonic() - self.started:.0f} s" if left is None else f"about {left:.0f} s left"
+        self._draw(f"comparing models: run {run}/{runs} [{remaining}; {names}]" if runs else f"comparing models [{remaining}]")
+
+    def _draw(self, line: str) -> None:
+        if not self.show or time.monotonic() - self.started < self.DELAY:
+            return
         sys.stderr.write("\r" + line.ljust(self.width))
         sys.stderr.flush()
         self.width = len(line)

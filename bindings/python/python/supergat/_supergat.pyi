@@ -1,10 +1,12 @@
 """Types of the extension module: arrays and frames in, arrays and JSON out."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict, final
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ._progress import Progress
 
 __version__: str
 
@@ -131,6 +133,7 @@ def train(
     graph: Graph,
     *,
     model: str | None = None,
+    choose_seconds: float | None = None,
     preset: str | None = None,
     values: dict[str, float | bool] | None = None,
     seeds: Sequence[int],
@@ -145,10 +148,18 @@ def train(
     threshold: str | None = None,
     select: str | None = None,
     ensemble: bool = False,
-    progress: Callable[[int, int, float], object] | None = None,
+    progress: Progress | None = None,
 ) -> Trained: ...
 def recommend(
-    graph: Graph, *, seconds: float, seed: int, threads: int, metric: str | None = None
+    graph: Graph,
+    *,
+    seconds: float,
+    seed: int,
+    threads: int,
+    metric: str | None = None,
+    device: str = "cpu",
+    tf32: bool = False,
+    progress: Progress | None = None,
 ) -> str: ...
 def compare(
     a: tuple[str, Sequence[tuple[int, float]]], b: tuple[str, Sequence[tuple[int, float]]], dataset: str, metric: str

@@ -35,6 +35,11 @@ HYPERPARAMETERS = (
 )
 
 
+def default_model(graph: Graph | None) -> str:
+    """Return the model of an estimator that names none."""
+    return "mlp" if graph is None else "supergat-mx"
+
+
 class SuperGATClassifier:
     """Graph attention network as a scikit-learn classifier. The samples are nodes, given by their ids.
 
@@ -45,8 +50,10 @@ class SuperGATClassifier:
     ----------
     graph : Graph, optional
         Graph of the nodes. Without one, X is a matrix of features, and the samples have no links.
-    model : str
-        One of :func:`supergat.model_names`, or ``auto`` for the network that does best on held-out nodes.
+    model : str, optional
+        One of :func:`supergat.model_names`; by default ``supergat-mx``, or ``mlp`` without a graph. ``auto`` compares
+        networks on held-out nodes of every call of :meth:`fit`, also in every fold of a cross-validation. To compare once,
+        name the model that :func:`supergat.recommend` found.
     random_state : int, RandomState or None
         Seed; ``None`` is 0. The same seed gives the same bits.
     n_seeds : int
@@ -284,7 +291,7 @@ class SuperGATClassifier:
     def __init__(
         self,
         graph: Graph | None = None,
-        model: str = "auto",
+        model: str | None = None,
         random_state: Any = None,
         n_seeds: int = 1,
         validation: float = 0.2,
@@ -520,7 +527,7 @@ class SuperGATClassifier:
         values = {name: plain(getattr(self, name)) for name in HYPERPARAMETERS if getattr(self, name) is not None}
         seeds = range(seed, seed + check_seed(self.n_seeds, "n_seeds"))
         self.training_: Training = train(
-            labelled, self.model, seeds=seeds, preset=self.preset, n_jobs=self.n_jobs, device=self.device,
+            labelled, self.model or default_model(self.graph), seeds=seeds, preset=self.preset, n_jobs=self.n_jobs, device=self.device,
             tf32=self.tf32, class_weight=self._class_weight(classes, names),
             positive=None if self.positive is None else named_class(self.positive, classes, names, "positive"),
             calibrate=self.calibrate, threshold=self.threshold, select=self.select, ensemble=self.ensemble,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _frames, _supergat
+from ._progress import Progress
 from .graph import Graph, check_seed, html_table
 from .training import Training, expect_graph, plain, thread_count, train, weight_pairs
 
@@ -129,6 +130,9 @@ def recommend(
     metric: str | None = None,
     random_state: int = 0,
     n_jobs: int | None = None,
+    device: str = "cpu",
+    tf32: bool = False,
+    progress: bool | None = None,
 ) -> Recommendation:
     """Recommend a model: compare families on held-out labelled nodes, with the paper's map as prior knowledge.
 
@@ -146,6 +150,10 @@ def recommend(
         Seed of redrawn nodes and of runs.
     n_jobs : int, optional
         Number of threads; all cores by default.
+    device, tf32
+        Device that trains networks, as for :func:`supergat.train`.
+    progress : bool, optional
+        Whether a progress line is shown; by default in terminals and notebooks.
 
     Examples
     --------
@@ -162,7 +170,11 @@ def recommend(
     if not 0 <= seconds < 1e7:
         raise ValueError(f"seconds: expected 0 or a positive number, found {seconds!r}")
     seed = check_seed(random_state, "random_state")
-    found = _supergat.recommend(inner, seconds=float(seconds), seed=seed, threads=threads, metric=metric)
+    with Progress(1, progress) as line:
+        found = _supergat.recommend(
+            inner, seconds=float(seconds), seed=seed, threads=threads, metric=metric, device=device, tf32=tf32,
+            progress=line if line.show else None,
+        )  # fmt: skip
     return Recommendation(json.loads(found))
 
 

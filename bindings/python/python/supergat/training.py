@@ -422,6 +422,7 @@ def train(
     model: str | None = None,
     *,
     seeds: int | Iterable[int] = 1,
+    choose_seconds: float | None = None,
     preset: str | None = None,
     n_jobs: int | None = None,
     device: str = "cpu",
@@ -446,7 +447,11 @@ def train(
     graph : Graph
     model : str, optional
         One of :func:`supergat.model_names`, or ``auto`` for the network that does best on held-out nodes.
-        By default the paper's best model for its own datasets, otherwise ``auto``.
+        By default the paper's best model for its own datasets, otherwise ``auto``. ``Training.recommendation`` has
+        what was compared. Ctrl-C during the comparison raises ``KeyboardInterrupt``.
+    choose_seconds : float, optional
+        Time for comparing models, if none is named; the answer then depends on the speed of the machine. By default
+        about as long as one training, on small graphs up to about twenty seconds of one core.
     seeds : int or list of int
         Number of seeds, or the seeds themselves.
     preset : str, optional
@@ -514,10 +519,12 @@ def train(
         raise TypeError(f"positive: expected the name of a class, found {positive!r}")
     if preset is not None and preset not in preset_names():
         raise ValueError(f"preset: expected a dataset of the paper ({', '.join(preset_names())}), found {preset!r}")
+    if choose_seconds is not None and not 0 <= choose_seconds < 1e7:
+        raise ValueError(f"choose_seconds: expected 0 or a positive number, found {choose_seconds!r}")
     values = {name: plain(value) for name, value in hyperparameters.items() if value is not None}
     with Progress(len(listed), progress) as line:
         found = _supergat.train(
-            inner, model=model, preset=preset, values=values, seeds=listed, threads=thread_count(n_jobs),
+            inner, model=model, choose_seconds=choose_seconds, preset=preset, values=values, seeds=listed, threads=thread_count(n_jobs),
             device=device, tf32=bool(tf32), checkpoint=None if checkpoint is None else os.fspath(checkpoint),
             checkpoint_every=checkpoint_every, class_weight=weight_pairs(class_weight), positive=positive, calibrate=calibrate,
             threshold=None if threshold is None else str(threshold), select=select, ensemble=bool(ensemble),
@@ -530,6 +537,8 @@ def train(
     if preset is not None and not found["published"]:
         log.warning("%s has no published hyperparameters for this model; defaults were used", preset)
     training = Training(graph, found)
+    if training.recommendation is not None:
+        log.info("%s", training.recommendation["answer"])
     for warning in training.warnings:
         log.warning("%s", warning)
     if training.interrupted:

@@ -211,7 +211,8 @@ The answer is the family with the largest probability of being the best of those
 searches and on test nodes:
   supergat benchmark DATASET --families NAMES --minutes 10
 
-`supergat train --model auto` compares networks in the same way, with a number of runs that depends on the size of the graph only.
+`supergat train` without a model compares networks in the same way, for about as long as one training takes. The number of runs then depends on \
+the size of the graph only.
 
 Examples:
   supergat recommend my-folder

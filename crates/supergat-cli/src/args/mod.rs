@@ -154,6 +154,10 @@ pub struct TrainArgs {
     /// Device that trains.
     #[command(flatten)]
     pub device: DeviceArgs,
+    /// Time for comparing models, if none is named; the answer then depends on the speed of the machine
+    /// [default: about as long as one training]
+    #[arg(long, value_name = "X", help_heading = RUN)]
+    pub choose_seconds: Option<f64>,
     /// Print an estimate of the memory that training needs, and exit
     #[arg(long, help_heading = RUN)]
     pub estimate: bool,
@@ -403,6 +407,10 @@ pub struct TuneArgs {
     /// Device that trains.
     #[command(flatten)]
     pub device: DeviceArgs,
+    /// Time for comparing models, if none is named; the answer then depends on the speed of the machine
+    /// [default: about as long as one training]
+    #[arg(long, value_name = "X", help_heading = RUN)]
+    pub choose_seconds: Option<f64>,
     /// Output folder; an interrupted search in it is resumed [default: tune/<dataset>-<model>]
     #[arg(long, value_name = "DIR", help_heading = OUTPUT)]
     pub out: Option<PathBuf>,

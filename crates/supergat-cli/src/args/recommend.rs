@@ -1,7 +1,7 @@
 //! Command line of `supergat recommend`.
 
-use super::ReadingArgs;
 use super::help;
+use super::{DeviceArgs, ReadingArgs};
 use clap::Args;
 use std::path::PathBuf;
 use supergat::data::SplitChoice;
@@ -35,6 +35,9 @@ pub struct RecommendArgs {
     /// Number of threads [default: one per core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
+    /// Device that trains networks.
+    #[command(flatten)]
+    pub device: DeviceArgs,
     /// Print the recommendation as one JSON object
     #[arg(long)]
     pub json: bool,

@@ -59,7 +59,8 @@ pub fn run(args: BenchArgs, peers: Arc<dyn Peers>) -> Result<ExitCode> {
         _ => Work::open(&source, &choices, &resources, &peers)?,
     };
     let load_ms = 1000.0 * started.elapsed().as_secs_f64();
-    let resolved = choices.resolve(&choices.choose(work.dataset())?)?;
+    let resolved =
+        choices.resolve(&choices.choose(work.dataset(), supergat::Classifier::builder().resources(resources))?)?;
     let (settings, epochs, seed) = (&resolved.settings, args.epochs as usize, resolved.seed);
     let timing = match &work {
         Work::Whole(dataset) => bench(dataset, settings, epochs, resources, seed)?,

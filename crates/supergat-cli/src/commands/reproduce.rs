@@ -134,7 +134,7 @@ fn wall_clock(
         };
         for model in &models {
             let model = model.parse().map_err(CliError::usage)?;
-            let settings = Settings::usual(name, model);
+            let settings = Settings::usual(Some(name), model);
             let seeds = args.seeds.unwrap_or_else(WallClock::seeds);
             let Some(seconds) = clock.measure(&dataset, &settings, seeds, || !interrupt.requested())? else {
                 return Ok((clock, false));

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use supergat::hyperparameters::Hyperparameter;
 use supergat::lab::Resources;
 use supergat::{
-    AUTO, Choice, ClassWeight, Classifier, DEFAULT_MODEL, Dataset, DecisionOptions, FeatureChoice, LoadOptions,
+    AUTO, Choice, ClassWeight, ClassifierBuilder, DEFAULT_MODEL, Dataset, DecisionOptions, FeatureChoice, LoadOptions,
     NodeOrderChoice, Settings, SplitChoice, TableOptions,
 };
 use toml::{Table, Value};
@@ -80,7 +80,7 @@ impl Choices {
     /// Returns whether the model is chosen by a comparison on validation nodes.
     pub fn compares_models(&self, dataset: &Dataset) -> bool {
         let is_open = self.given("model").is_none_or(|model| model.as_str() == Some(AUTO));
-        is_open && supergat::compares_models(&dataset.name)
+        is_open && supergat::compares_models(dataset)
     }
 
     /// Returns the options for loading the dataset.
@@ -133,9 +133,8 @@ impl Choices {
         keys.filter_map(|key| Some((key.name, self.given(key.name)?.clone()))).collect()
     }
 
-    /// Chooses model and settings for a dataset.
-    pub fn choose(&self, dataset: &Dataset) -> Result<Choice> {
-        let mut builder = Classifier::builder().threads(rayon::current_num_threads());
+    /// Chooses model and settings for a dataset. `builder` has the resources and the observer of a comparison.
+    pub fn choose(&self, dataset: &Dataset, mut builder: ClassifierBuilder<'_>) -> Result<Choice> {
         if let Some(model) = self.given("model").and_then(Value::as_str) {
             builder = builder.model(model);
         }
@@ -178,18 +177,17 @@ impl Choices {
         })
     }
 
-    /// Describes where the settings for the dataset called `name` come from.
-    pub fn origin(&self, choice: &Choice, name: &str) -> String {
+    /// Describes where the settings for a dataset come from.
+    pub fn origin(&self, choice: &Choice, dataset: &Dataset) -> String {
         let model = choice.settings.model;
         let hyperparameters = || KEYS.iter().filter(|key| key.is_setting() && choice.settings.get(key.name).is_some());
         let recommended = choice.recommendation.as_ref().is_some_and(|advice| advice.settings.is_some());
-        let mut parts = vec![match (choice.published, recommended) {
-            (true, _) => format!("the paper's for {name} and {model}"),
+        let preset = dataset.preset.as_deref().filter(|name| Settings::are_published_for(name));
+        let mut parts = vec![match (preset, recommended) {
             (_, true) => "the recommended ones".to_owned(),
-            _ if Settings::are_published_for(name) => {
-                format!("general ones (the paper has none for {name} and {model})")
-            }
-            _ => format!("the defaults on new graphs (the paper has none for {name})"),
+            (Some(name), _) if choice.published => format!("the paper's for {name} and {model}"),
+            (Some(name), _) => format!("general ones (the paper has none for {name} and {model})"),
+            (None, _) => "the defaults on new graphs".to_owned(),
         }];
         if let Some((path, values)) = &self.file {
             let names: Vec<&str> =
@@ -384,13 +382,20 @@ fn read(path: &Path) -> Result<Values> {
 pub(super) mod tests {
     use super::*;
 
-    /// A graph with the name of a dataset, so that its presets are found.
+    /// A graph with the presets of a dataset.
     fn dataset(name: &str) -> Dataset {
-        Dataset { name: name.into(), ..supergat::load("random-partition:classes=2,nodes=170,degree=2").unwrap() }
+        Dataset {
+            preset: Some(name.into()),
+            ..supergat::load("random-partition:classes=2,nodes=170,degree=2").unwrap()
+        }
+    }
+
+    fn choose(choices: &Choices, name: &str) -> Result<Choice> {
+        choices.choose(&dataset(name), supergat::Classifier::builder())
     }
 
     fn settings(choices: &Choices, name: &str) -> Settings {
-        choices.choose(&dataset(name)).unwrap().settings
+        choose(choices, name).unwrap().settings
     }
 
     pub(crate) fn choices(file: &str, options: &[(&'static str, Value)]) -> Result<Choices> {
@@ -427,7 +432,7 @@ pub(super) mod tests {
                 decisions: [("threshold", "recall=0.8".into()), ("ensemble", true.into())].into(),
             };
             let choices = choices(&resolved.to_toml(), &[]).unwrap();
-            let back = choices.resolve(&choices.choose(&dataset("cora")).unwrap()).unwrap();
+            let back = choices.resolve(&choose(&choices, "cora").unwrap()).unwrap();
             // The early-stopping keys in the same file must not override an explicit switch.
             assert_eq!(back, resolved);
         }
@@ -437,25 +442,23 @@ pub(super) mod tests {
     fn options_override_the_file_and_the_file_overrides_presets() {
         let options = [("lr", Value::Float(0.5)), ("seed", Value::Integer(9))];
         let choices = choices("lr = 1\np_e = 0.3\nseed = 2\nseeds = 4\nmodel = 'supergat-mx'", &options).unwrap();
-        let choice = choices.choose(&dataset("cora")).unwrap();
+        let choice = choose(&choices, "cora").unwrap();
         let resolved = choices.resolve(&choice).unwrap();
         assert_eq!((resolved.settings.lr, resolved.settings.p_e), (0.5, 0.3));
         assert_eq!(resolved.settings.lambda_e, 11.346574532931719);
         assert_eq!(resolved.all_seeds(), [9, 10, 11, 12]);
-        let origin = choices.origin(&choice, "cora");
+        let origin = choices.origin(&choice, &dataset("cora"));
         assert!(origin.starts_with("the paper's for cora and supergat-mx; lr, p_e from "), "{origin}");
         assert!(origin.ends_with("run.toml; --lr 0.5"), "{origin}");
-        let choice = choices.choose(&dataset("karate")).unwrap();
+        let choice = choose(&choices, "karate").unwrap();
         assert_eq!(choice.settings.lambda_e, 1.0);
-        assert!(
-            choices.origin(&choice, "karate").starts_with("the defaults on new graphs (the paper has none for karate)")
-        );
+        assert!(choices.origin(&choice, &dataset("karate")).starts_with("the defaults on new graphs; lr, p_e from "));
     }
 
     #[test]
     fn all_splits_exclude_other_splits_and_seeds() {
         let all = choices("splits = 'all'\nseed = 4", &[]).unwrap();
-        let resolved = all.resolve(&all.choose(&dataset("x")).unwrap()).unwrap();
+        let resolved = all.resolve(&choose(&all, "x").unwrap()).unwrap();
         assert!(resolved.all_splits && all.refuse_all_splits().is_err());
         let text = resolved.to_toml();
         assert!(text.contains("\nsplits = \"all\"\n") && !text.contains("\nseeds ="), "{text}");
@@ -475,12 +478,12 @@ pub(super) mod tests {
         assert_eq!(settings("gat-go"), Settings { p_e: 0.4, ..Settings::on_new_graphs("gat-go".parse().unwrap()) });
         assert_eq!((settings("cgat").lambda_g, settings("cgat").lambda_b), (Some(0.5), None));
         assert_eq!(settings("cgat-full-supervised").lambda_b, Some(2.0));
-        let choice = |model: &str| of(model).choose(&dataset("x")).unwrap();
+        let choice = |model: &str| choose(&of(model), "x").unwrap();
         let unread = |model: &str| of(model).unread(&choice(model));
         assert_eq!(unread("gat-go"), ["lambda_b", "lambda_g", "p_e"]);
         assert_eq!((unread("supergat-mx"), unread("cgat")), (vec!["lambda_b", "lambda_g"], vec!["lambda_b", "p_e"]));
         assert_eq!(unread("cgat-full-supervised"), ["p_e"]);
-        assert_eq!(of("cgat").origin(&choice("cgat"), "x").matches("--lambda").count(), 1);
+        assert_eq!(of("cgat").origin(&choice("cgat"), &dataset("x")).matches("--lambda").count(), 1);
     }
 
     #[test]

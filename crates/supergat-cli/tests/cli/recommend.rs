@@ -100,14 +100,44 @@ fn graph_without_preset_is_trained_with_the_best_network() {
     assert_eq!(model(&workspace.good(&["train", SMALL, "--print-config"])), "supergat-mx", "a preset of the paper");
     let done = workspace.good(&["train", "mine", "--max-epochs", "3", "--out", "run"]);
     let mut lines = done.stderr.lines();
-    assert!(lines.next().unwrap().starts_with("comparing models on held-out labelled nodes"), "{done:?}");
+    assert!(lines.next().unwrap().starts_with("no model is named: comparing networks on held-out"), "{done:?}");
+    assert!(lines.next().unwrap().starts_with("comparing label-propagation, mlp, "), "{done:?}");
     let chosen = format!("model: {named}, chosen among ");
     assert!(lines.next().unwrap().starts_with(&chosen), "{done:?}");
     assert!(workspace.read("run/config.toml").contains(&format!("model = \"{named}\"")));
     // The map alone chooses for a graph of the paper.
     workspace.write("auto.toml", "model = 'auto'\nmax_epochs = 3\n");
     let done = workspace.good(&["train", SMALL, "--config", "auto.toml", "--out", "again"]);
-    assert!(done.stderr.starts_with("model: ") && done.stderr.contains("chosen for degree"), "{done:?}");
+    assert!(done.stderr.starts_with("model: ") && done.stderr.contains("not measured, chosen for degree"), "{done:?}");
+    assert!(done.stderr.contains("; votes of the paper's map: "), "{done:?}");
+}
+
+/// The time of a comparison can be set, and a named model needs none.
+#[test]
+fn the_time_for_choosing_a_model_is_an_option() {
+    let workspace = Workspace::new();
+    tables(&workspace, true, halves);
+    let train =
+        |more: &[&str]| workspace.run(&[&["train", "mine", "--max-epochs", "3", "--out", "run"], more].concat());
+    let done = train(&["--choose-seconds", "0", "--estimate"]);
+    assert!(done.code == 0 && !done.stderr.contains("comparing label-propagation"), "{done:?}");
+    let done = train(&["--choose-seconds", "1"]);
+    assert!(done.code == 0 && done.stderr.contains("comparing networks on held-out labelled nodes, 1 s"), "{done:?}");
+    assert!(done.stderr.contains("comparing label-propagation, ") && !done.stderr.contains("trees"), "{done:?}");
+    let done = workspace.run(&["train", "mine", "--max-epochs", "3", "--model", "mlp", "--choose-seconds", "9"]);
+    assert!(done.stderr.contains("--choose-seconds has no effect"), "{done:?}");
+    let done = train(&["--choose-seconds=nan"]);
+    assert!(done.code == 2 && done.stderr.contains("choose_seconds = NaN: must be 0 or more"), "{done:?}");
+}
+
+/// Networks are compared on the device. Without a GPU, the reason is the error.
+#[test]
+fn the_device_is_an_option() {
+    let workspace = Workspace::new();
+    workspace.good(&["recommend", SMALL, "--device", "cpu", "--seconds", "0"]);
+    let done = workspace.run(&["recommend", SMALL, "--device", "cuda:99", "--seconds", "1"]);
+    assert!(done.code != 0 && done.stderr.starts_with("error: "), "{done:?}");
+    assert!(done.stderr.contains("GPU") || done.stderr.contains("cuda:99"), "{done:?}");
 }
 
 /// Missing labels and links are reported, and the answer says how little was compared.
@@ -127,7 +157,7 @@ fn answers_where_little_is_known() {
         tables(&workspace, true, label);
         let object = recommend(["--seconds", "1"]);
         assert!(object["measured"].is_null() && object["answer"].as_str().unwrap().contains(part), "{object}");
-        assert!(object["answer"].as_str().unwrap().starts_with("By the paper's map alone"), "{object}");
+        assert!(object["answer"].as_str().unwrap().starts_with("Nothing was measured: "), "{object}");
         assert_eq!(object["next"][0].as_str(), Some("supergat recommend mine"));
         let map = &object["map"];
         assert!(map["homophily"].is_null() && map["reasons"][0].as_str().unwrap().contains(part), "{object}");

@@ -24,6 +24,21 @@ fn people(workspace: &Workspace, folder: &str, first: usize, count: usize, label
     workspace.write(&format!("{folder}/edges.csv"), edges);
 }
 
+/// Published settings belong to published datasets. Tables in a folder with the name of one are the user's.
+#[test]
+fn tables_in_a_folder_with_a_known_name_have_no_published_settings() {
+    let workspace = Workspace::new();
+    for name in ["photo", "cs", "cora", "random-partition"] {
+        people(&workspace, name, 0, 60, true);
+        let folder = format!("./{name}");
+        let train = ["train", folder.as_str(), "--model", "gat-go", "--max-epochs", "2", "--out"];
+        let done = workspace.good(&[&train[..], &[&format!("run-{name}")], &ROLES].concat());
+        assert!(done.stderr.contains("settings: the defaults on new graphs; --max-epochs 2"), "{}", done.stderr);
+        let config = workspace.good(&[&["train", &folder, "--print-config"][..], &ROLES].concat());
+        assert!(config.stderr.contains("no model is named: comparing networks"), "{}", config.stderr);
+    }
+}
+
 const ROLES: [&str; 4] = ["--label-column", "team", "--id-column", "person"];
 
 /// A GraphML file is trained on like a folder of tables.

@@ -70,6 +70,8 @@ fn places_of(list: &str) -> String {
 struct Header {
     version: u32,
     name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    preset: Option<String>,
     class_names: Vec<String>,
     several_labels: bool,
     listed_links: u64,

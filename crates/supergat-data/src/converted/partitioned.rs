@@ -101,6 +101,11 @@ impl PartitionedFile {
         &self.index.header.name
     }
 
+    /// Returns the published dataset that it is ([`crate::Dataset::preset`]).
+    pub fn preset(&self) -> Option<&str> {
+        self.index.header.preset.as_deref()
+    }
+
     /// Returns the names of the classes.
     pub fn class_names(&self) -> &[String] {
         &self.index.header.class_names

@@ -34,6 +34,7 @@ pub fn parse(path: &Path, bytes: &[u8]) -> Result<Dataset> {
         link_schema: header.link_schema.clone().filter(|schema| schema.width() == header.edge_features),
         splits: Vec::new(),
         origin: None,
+        preset: header.preset.clone(),
     })
 }
 

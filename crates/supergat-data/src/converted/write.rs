@@ -38,6 +38,7 @@ pub fn write(dataset: &Dataset, out: &mut dyn Write) -> io::Result<()> {
     let header = Header {
         version: if stored.iter().any(|graph| graph.order.is_some()) { PARTITIONED } else { VERSION },
         name: dataset.name.clone(),
+        preset: dataset.preset.clone(),
         class_names: dataset.class_names.clone(),
         several_labels: dataset.is_multi_label(),
         listed_links: dataset.listed_links,

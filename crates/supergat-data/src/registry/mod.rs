@@ -4,6 +4,7 @@ mod entries;
 
 pub use entries::{ENTRIES, HETEROPHILOUS};
 
+use crate::dataset::Dataset;
 use std::path::PathBuf;
 
 /// Environment variable with the folder that contains the datasets.
@@ -75,6 +76,16 @@ pub fn entry(name: &str) -> Option<&'static Entry> {
     all().find(|entry| entry.name == name)
 }
 
+/// Recognises a published dataset by its contents: numbers of nodes, of links as listed, and of classes. Tables of the user
+/// are never recognised: their features are prepared in another way.
+pub fn recognised(dataset: &Dataset) -> Option<&'static Entry> {
+    let is_it = |entry: &&Entry| {
+        let expected = (entry.nodes, entry.edges as u64, entry.classes);
+        expected == (dataset.nodes(), dataset.listed_links, dataset.classes())
+    };
+    all().find(is_it).filter(|_| dataset.schema.is_none())
+}
+
 /// Returns the folders that are searched for datasets, in order: `$SUPERGAT_DATA`, `./data` and the user's
 /// cache folder.
 pub fn roots() -> Vec<PathBuf> {
@@ -108,6 +119,22 @@ pub(crate) fn cache() -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn recognises_datasets_by_contents_not_by_name() {
+        let cora = entry("cora").unwrap();
+        let edges = [(0, 1); 2];
+        let mut dataset = crate::DatasetBuilder::new(cora.nodes)
+            .edges(&edges)
+            .dense_features(&vec![0.0; cora.nodes], 1)
+            .class_names((0..cora.classes).map(|class| class.to_string()))
+            .build()
+            .unwrap();
+        dataset.name = "cora".into();
+        assert!(recognised(&dataset).is_none());
+        (dataset.name, dataset.listed_links) = ("mine".into(), cora.edges as u64);
+        assert_eq!(recognised(&dataset).map(|entry| entry.name), Some("cora"));
+    }
 
     #[test]
     fn entries_are_valid() {

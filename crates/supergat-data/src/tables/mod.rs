@@ -292,6 +292,7 @@ impl<'a> Tables<'a> {
             link_schema,
             splits: Vec::new(),
             origin: None,
+            preset: None,
         };
         // As the features of the trained model that reads the tables.
         if is_row_normalised {

@@ -45,6 +45,7 @@ fn odd(direction: Direction, features: fn(usize) -> Features<f32>, several: bool
         link_schema: None,
         splits: Vec::new(),
         origin: None,
+        preset: None,
     }
 }
 

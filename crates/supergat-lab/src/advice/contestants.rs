@@ -75,7 +75,7 @@ fn contestant(
     if dataset.is_multi_label() && matches!(family.name, "label-propagation" | "mlp-correct-and-smooth") {
         return Err("nodes may have several classes".into());
     }
-    let mut settings = family.usual(&dataset.name, kind);
+    let mut settings = family.usual(dataset.preset.as_deref(), kind);
     (settings.select, settings.positive, settings.early_stop) = (metric.select, metric.positive, false);
     settings.check(dataset).map_err(|error| error.to_string())?;
     Ok(Contestant { family, settings, by_map: map.chance_of(kind) })

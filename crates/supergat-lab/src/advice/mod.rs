@@ -22,13 +22,14 @@
 //! node added.
 //!
 //! A [`MeasuringPlan`] determines all scores. It is made for a time from measured costs, or from the size of the graph
-//! alone. `benchmark` compares the same families with searches, on test nodes.
+//! alone: its runs then take about as long as one training. `benchmark` compares the same families with searches, on test
+//! nodes.
 //!
 //! ```
 //! use std::ops::ControlFlow;
 //! use supergat_lab::advice::{Question, advise};
 //! let dataset = supergat_data::load("random-partition:classes=3,nodes=180,degree=6,homophily=0.9").unwrap();
-//! let advice = advise(&dataset, &Question { seconds: 5.0, ..Question::default() }, 2, |_| ControlFlow::Continue(()))?;
+//! let advice = advise(&dataset, &Question { seconds: Some(5.0), ..Question::default() }, 2, |_| ControlFlow::Continue(()))?;
 //! println!("{}", advice.answer);
 //! assert!(advice.measured.is_some_and(|measured| measured.families.len() > 1));
 //! # Ok::<(), String>(())
@@ -54,13 +55,14 @@ pub use plan::MeasuringPlan;
 pub use posterior::{Gain, MeasuredFamily};
 
 use crate::benchmark::{Family, LeftOut, MetricChoice, Wanted};
-use crate::device::Resources;
+use crate::device::{DeviceChoice, Resources};
 use crate::recipe::{Known, Recommendation, recommend};
 use crate::settings::Settings;
 use contestants::Contestant;
 use redraws::{Redraws, redraws};
 use serde::Serialize;
 use std::ops::ControlFlow;
+use std::time::Duration;
 use supergat_core::ModelKind;
 use supergat_data::Dataset;
 
@@ -74,8 +76,12 @@ const NAMED: f64 = 0.05;
 /// What is asked about a graph.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
-    /// Seconds for measurements; 0 for the map alone.
-    pub seconds: f64,
+    /// Seconds for measurements, 0 for the map alone. `None` for about as long as one training: the plan then depends on the
+    /// size of the dataset alone, so the answer has the same bits on all machines with the same instruction set.
+    pub seconds: Option<f64>,
+    /// Whether networks alone are recommended: they predict nodes of other graphs too, and run on all devices. Others are
+    /// compared, but boosted trees, which not all builds have, are left out.
+    pub networks_only: bool,
     /// Metric, one of [`METRICS`](crate::benchmark::METRICS); `None` for the usual one of the dataset.
     pub metric: Option<String>,
     /// Labels that may be used.
@@ -88,7 +94,14 @@ pub struct Question {
 
 impl Default for Question {
     fn default() -> Self {
-        Self { seconds: 20.0, metric: None, known: Known::TrainingAndValidation, seed: 0, memory: None }
+        Self {
+            seconds: Some(20.0),
+            networks_only: false,
+            metric: None,
+            known: Known::TrainingAndValidation,
+            seed: 0,
+            memory: None,
+        }
     }
 }
 
@@ -109,8 +122,8 @@ pub enum AdviceEvent<'a> {
     Timing(Family),
     /// The plan is made; its runs begin.
     Planned(&'a MeasuringPlan),
-    /// A run finished an epoch.
-    Epoch,
+    /// A run finished an epoch: about how much time is left, if that is known.
+    Epoch(Option<Duration>),
     /// A run ended: number of ended runs, and of all runs.
     Run(usize, usize),
 }
@@ -145,8 +158,8 @@ pub struct Advice {
     pub family: Option<Family>,
     /// Its settings if others than its default ones are recommended.
     pub settings: Option<Settings>,
-    /// Probability that it is the best one of what was compared, from 0 to 1; by the map if nothing was measured. `None`
-    /// if there was nothing to compare.
+    /// Probability that it is the best one of what was compared, from 0 to 1; `None` if nothing was compared. `map` has the
+    /// votes of the map.
     pub confidence: Option<f64>,
     /// Whether the choice is open between several models.
     pub close_call: bool,
@@ -169,53 +182,69 @@ impl Advice {
     }
 }
 
-/// Recommends a model for a dataset. Measurements use the threads of the CPU and end about when the time is over; an
-/// observer may stop them, and what has finished is used. Fails if the metric is undefined or the time is not a number.
+/// Recommends a model for a dataset. Measurements use the threads of the CPU, or a GPU for networks, and end about when the
+/// time is over; an observer may stop them, and what has finished is used. Fails if the metric is undefined or the time is
+/// not a number.
 pub fn advise(
     dataset: &Dataset,
     question: &Question,
     resources: impl Into<Resources>,
     observe: impl Fn(AdviceEvent<'_>) -> ControlFlow<()> + Sync,
 ) -> Result<Advice, String> {
-    if !(question.seconds >= 0.0 && question.seconds < 1e7) {
-        return Err(format!("seconds = {}: must be 0 or more, and below 10000000", question.seconds));
+    if let Some(seconds) = question.seconds.filter(|seconds| !(*seconds >= 0.0 && *seconds < 1e7)) {
+        return Err(format!("seconds = {seconds}: must be 0 or more, and below 10000000"));
     }
     let map = recommend(dataset, question.known);
-    if question.seconds == 0.0 {
+    if question.seconds == Some(0.0) {
         return Ok(words::of_map(map, words::NOT_WANTED.into(), Vec::new()));
+    }
+    if question.networks_only && map.degree == 0.0 {
+        return Ok(words::of_map(map, words::NO_CHOICE.into(), Vec::new()));
     }
     let field = match Field::new(dataset, question, map)? {
         Ok(field) => field,
         Err(advice) => return Ok(*advice),
     };
-    let threads = resources.into().threads;
-    let timed = plan::timed(&field, question, threads, &observe);
-    field.answer(timed, threads, false, &observe)
+    let workers = Workers::of(dataset, resources.into());
+    let plan = match question.seconds {
+        Some(seconds) => plan::timed(&field, question, seconds, workers, &observe),
+        None => plan::by_size(&field, question),
+    };
+    field.answer(plan, workers, question.networks_only, &observe)
 }
 
-/// Recommends a network for a dataset by a plan that depends on the size of the dataset alone, so the answer has the same
-/// bits on all machines with the same instruction set. Nothing is measured on large graphs.
-///
-/// Other models are compared, but not recommended: networks predict nodes of other graphs too, and run on all devices.
-/// Boosted trees are left out, because not all builds have them.
-pub fn advise_by_size(
-    dataset: &Dataset,
-    question: &Question,
-    resources: impl Into<Resources>,
-) -> Result<Advice, String> {
-    let map = recommend(dataset, question.known);
-    if map.degree == 0.0 {
-        return Ok(words::of_map(map, words::NO_CHOICE.into(), Vec::new()));
+/// Number of nodes, or of directed edges, from which on a graph is large: one network is then trained at a time, which
+/// takes less memory.
+const LARGE: [usize; 2] = [50_000, 2_000_000];
+
+fn is_large(dataset: &Dataset) -> bool {
+    let edges: usize = dataset.examples.iter().map(|example| example.graph.edges()).sum();
+    dataset.nodes() >= LARGE[0] || edges >= LARGE[1]
+}
+
+/// How runs share threads and device. Results do not depend on it.
+#[derive(Clone, Copy)]
+struct Workers {
+    /// Number of runs at a time.
+    count: usize,
+    /// What each run may use.
+    each: Resources,
+}
+
+impl Workers {
+    /// Returns one run per thread on the CPU; one at a time on a GPU and on large graphs.
+    fn of(dataset: &Dataset, resources: Resources) -> Self {
+        match resources.kind().is_cpu() && !is_large(dataset) {
+            true => Self { count: resources.threads, each: Resources { threads: 1, processes: None, ..resources } },
+            false => Self { count: 1, each: Resources { processes: None, ..resources } },
+        }
     }
-    let mut field = match Field::new(dataset, question, map)? {
-        Ok(field) => field,
-        Err(advice) => return Ok(*advice),
-    };
-    let trees = |contestant: &Contestant| contestant.settings.model == ModelKind::Trees;
-    field.contestants.retain(|contestant| !trees(contestant));
-    field.left_out.retain(|left| left.family.name != "trees");
-    let plan = plan::by_size(&field, question);
-    field.answer(plan, resources.into().threads, true, &|_| ControlFlow::Continue(()))
+
+    /// Returns what a run of a model may use: others than networks have no device.
+    fn of_run(&self, model: ModelKind) -> Resources {
+        let device = if model.is_network() { self.each.device } else { DeviceChoice::Cpu };
+        Resources { device, ..self.each }
+    }
 }
 
 /// What can be measured on a dataset.
@@ -256,7 +285,11 @@ impl<'a> Field<'a> {
             Ok(redraws) => redraws,
             Err(reason) => return Ok(Err(Box::new(words::of_map(map, reason, Vec::new())))),
         };
-        let (contestants, left_out) = contestants::of(dataset, &map, metric);
+        let (mut contestants, mut left_out) = contestants::of(dataset, &map, metric);
+        if question.networks_only {
+            contestants.retain(|contestant| contestant.settings.model != ModelKind::Trees);
+            left_out.retain(|left| left.family.name != "trees");
+        }
         Ok(Ok(Self { dataset, map, metric, notes, redraws, contestants, left_out }))
     }
 
@@ -264,7 +297,7 @@ impl<'a> Field<'a> {
     fn answer(
         mut self,
         plan: Result<MeasuringPlan, String>,
-        threads: usize,
+        workers: Workers,
         networks_only: bool,
         observe: &(impl Fn(AdviceEvent<'_>) -> ControlFlow<()> + Sync),
     ) -> Result<Advice, String> {
@@ -273,7 +306,7 @@ impl<'a> Field<'a> {
             Err(reason) => return Ok(words::of_map(self.map, reason, self.left_out)),
         };
         self.left_out.append(&mut plan.left_out.clone());
-        let scores = run::run(&self, &mut plan, threads, observe);
+        let scores = run::run(&self, &mut plan, workers, observe);
         self.left_out.extend(scores.failed.iter().cloned());
         if plan.redraws == 0 || scores.families.is_empty() {
             let reason = if scores.failed.is_empty() { "no run has finished" } else { "no family has results" };

@@ -1,10 +1,10 @@
 //! The plan of a measurement: families, numbers of epochs and redraws.
 
 use crate::advice::contestants::Contestant;
-use crate::advice::{AdviceEvent, Field, Question};
+use crate::advice::{AdviceEvent, Field, Question, Workers, is_large};
 use crate::baselines::tree_width;
 use crate::benchmark::{DEEP, Family, LeftOut, fits, time};
-use crate::device::Resources;
+use crate::recipe::PreferredForm;
 use crate::settings::Settings;
 use serde::Serialize;
 use std::ops::ControlFlow;
@@ -23,11 +23,14 @@ const USEFUL: usize = 5;
 /// Possible plans of two rounds for large graphs, the best first: epochs of all networks, and epochs of the best that there
 /// must be time for.
 const ROUNDS: [[usize; 2]; 3] = [[30, 100], [20, 60], [15, 30]];
+/// A further plan of two rounds, for large graphs that there is no time for otherwise.
+const SHORTEST: [usize; 2] = [10, 20];
 /// Number of networks that go on to the second round.
 pub(super) const KEPT: usize = 4;
 /// Position of the best plan that is made from the size of a graph.
 const BY_SIZE: usize = 3;
-/// Families that are left out first if there is no time for all, from the one that is missed least.
+/// Families that are left out first if there is no time for all, from the one that is missed least. On large graphs, the
+/// self-supervised form with fewer votes of the map is the first of the two.
 const DISPENSABLE: [&str; 5] = ["sage-deep", "mlp-correct-and-smooth", "supergat-mx", "supergat-sd", "gat-go"];
 /// A family whose first round takes more than this share of the time is left out first.
 const TOO_LONG: f64 = 0.4;
@@ -39,11 +42,11 @@ const FILLED: f64 = 0.9;
 const TREES: [usize; 2] = [1, 6];
 /// Seconds of a small fit of trees, per node and column.
 const SECONDS_PER_CELL: f64 = 3e-6;
-/// Multiplications of all runs of a plan that is made from the size of a graph: about twenty seconds on one core at most,
-/// or as many as a training of the longest network has on a large graph, up to the second number.
-const BUDGET: [f64; 2] = [1.4e11, 2e12];
-/// Epochs of a training.
-const TRAINING: f64 = 500.0;
+/// Least number of multiplications of all runs of a plan that is made from the size of a graph: about twenty seconds on one
+/// core. On larger graphs, as many as a training of a usual network.
+const BUDGET: f64 = 1.4e11;
+/// Epochs of a training that stops early, as most do.
+const TRAINING: f64 = 300.0;
 /// Multiplications that take as long as the least epoch.
 const LEAST: f64 = 3e5;
 
@@ -69,6 +72,21 @@ pub struct MeasuringPlan {
     /// End of the time, after which no redraw begins.
     #[serde(skip)]
     pub(super) end: Option<Instant>,
+    /// Costs of a run of each family: without its epochs, and of an epoch. Their unit is that of the plan.
+    #[serde(skip)]
+    pub(super) costs: Vec<[f64; 2]>,
+}
+
+impl MeasuringPlan {
+    /// Returns the cost of all runs, at most: in a second round, those that cost most.
+    pub(super) fn work(&self) -> f64 {
+        let of = |epochs: usize| self.costs.iter().map(move |[fixed, epoch]| fixed + epochs as f64 * epoch);
+        let first: f64 = of(self.first_epochs.unwrap_or(self.epochs)).sum();
+        let mut longest: Vec<f64> = of(self.epochs).collect();
+        longest.sort_by(|a, b| b.total_cmp(a));
+        let kept = if self.first_epochs.is_some() { KEPT } else { 0 };
+        self.redraws as f64 * first + longest.into_iter().take(kept).sum::<f64>()
+    }
 }
 
 /// A family and the cost of a run: without its epochs, and of an epoch.
@@ -90,34 +108,51 @@ impl Costed {
 pub(super) fn timed(
     field: &Field<'_>,
     question: &Question,
-    threads: usize,
+    seconds: f64,
+    workers: Workers,
     observe: &(impl Fn(AdviceEvent<'_>) -> ControlFlow<()> + Sync),
 ) -> Result<MeasuringPlan, String> {
     let started = Instant::now();
-    let used = || started.elapsed().as_secs_f64() / question.seconds;
+    let used = || started.elapsed().as_secs_f64() / seconds;
+    let left = || Some(Duration::from_secs_f64((seconds - started.elapsed().as_secs_f64()).max(0.0)));
     let split = field.redraws.dataset(0);
     // Trees are the last, because their fits cannot be stopped.
     let is_trees = |contestant: &&Contestant| contestant.settings.model == ModelKind::Trees;
     let (trees, others): (Vec<&Contestant>, Vec<&Contestant>) = field.contestants.iter().partition(is_trees);
+    let keep_on = || used() < TIMED && observe(AdviceEvent::Epoch(left())).is_continue();
+    // Fixed costs of large graphs leave no time to measure every family: one is measured, and the others follow from it.
+    let rate = match (is_large(field.dataset), others.iter().find(|one| one.family.name == "gat-go")) {
+        (true, Some(one)) if observe(AdviceEvent::Timing(one.family)).is_continue() => {
+            cost(&split, &one.settings, workers, keep_on)
+                .map(|(_, epoch)| epoch / multiplications(&split, &one.settings))
+                .ok()
+        }
+        _ => None,
+    };
     let measure = |contestant: &Contestant| {
         let Contestant { family, settings, .. } = contestant;
         let least = match settings.model {
-            ModelKind::Trees => seconds_of_trees(&split, settings) / question.seconds,
+            ModelKind::Trees => seconds_of_trees(&split, settings) / seconds,
             _ => 0.0,
         };
         if observe(AdviceEvent::Timing(*family)).is_break() || used() + least > TIMED {
             return Err(LeftOut { family: *family, reason: "there was no time to measure it".into() });
         }
-        let keep_on = || used() < TIMED && observe(AdviceEvent::Epoch).is_continue();
-        let found = fits(&split, settings, threads, question.memory).and_then(|()| cost(&split, settings, keep_on));
+        let found = fits(&split, settings, workers.count, question.memory).and_then(|()| match rate {
+            Some(rate) if settings.model != ModelKind::Trees => {
+                let [fixed, epoch] = estimated(&split, settings).map(|cost| rate * cost);
+                Ok((fixed, epoch))
+            }
+            _ => cost(&split, settings, workers, keep_on),
+        });
         match found {
             Ok((fixed, epoch)) => Ok(Costed { family: *family, is_network: settings.model.is_network(), fixed, epoch }),
             Err(reason) => Err(LeftOut { family: *family, reason }),
         }
     };
     // Several at a time, as in the runs.
-    let mut found = in_parallel(&others, threads, measure);
-    found.extend(in_parallel(&trees, threads, measure));
+    let mut found = in_parallel(&others, workers.count, measure);
+    found.extend(in_parallel(&trees, workers.count, measure));
     let (mut costed, mut left_out): (Vec<Costed>, Vec<LeftOut>) = (Vec::new(), Vec::new());
     for found in found {
         match found {
@@ -126,12 +161,12 @@ pub(super) fn timed(
         }
     }
     costed.sort_by_key(|costed| costed.family.rank());
-    let time = ((FILLED - used()) * question.seconds).max(0.0);
-    let end = started + Duration::from_secs_f64(question.seconds);
-    let plan = fill(field, question, costed, left_out, &LADDER, Budget { cost: time, threads })?;
+    let time = ((FILLED - used()) * seconds).max(0.0);
+    let end = started + Duration::from_secs_f64(seconds);
+    let plan = fill(field, question, costed, left_out, &LADDER, Budget { cost: time, threads: workers.count })?;
     // As many redraws as there is time for.
     let redraws = if plan.first_epochs.is_some() { 1 } else { field.redraws.count() };
-    Ok(MeasuringPlan { redraws, seconds: Some(question.seconds), end: Some(end), ..plan })
+    Ok(MeasuringPlan { redraws, seconds: Some(seconds), end: Some(end), ..plan })
 }
 
 /// Returns what `of` returns for all items, in their order.
@@ -155,21 +190,25 @@ fn in_parallel<I: Sync, T: Send>(items: &[&I], threads: usize, of: impl Fn(&I) -
     found.into_iter().map(|(_, result)| result).collect()
 }
 
-/// Makes a plan from the size of the dataset. Returns the reason if the graph is too large.
+/// Makes a plan from the size of the dataset. Returns the reason if nothing can be compared.
 pub(super) fn by_size(field: &Field<'_>, question: &Question) -> Result<MeasuringPlan, String> {
     let costed = field.contestants.iter().map(|Contestant { family, settings, .. }| {
-        let cost = multiplications(field.dataset, settings).max(LEAST);
-        let is_network = settings.model.is_network();
-        let (fixed, epoch) = if is_network { (2.0 * cost, cost) } else { (cost, 0.0) };
-        Costed { family: *family, is_network, fixed, epoch }
+        let [fixed, epoch] = estimated(field.dataset, settings);
+        Costed { family: *family, is_network: settings.model.is_network(), fixed, epoch }
     });
     let costed: Vec<Costed> = costed.collect();
-    let usual = costed.iter().filter(|costed| costed.family != DEEP).map(|costed| costed.epoch);
-    let training = TRAINING * usual.fold(0.0, f64::max);
-    let too_large = || "the graph is too large to measure without a time; `supergat recommend` measures it".to_owned();
-    let budget = Budget { cost: training.clamp(BUDGET[0], BUDGET[1]), threads: 1 };
-    let plan = fill(field, question, costed, Vec::new(), &LADDER[BY_SIZE..], budget).map_err(|_| too_large())?;
-    if plan.left_out.iter().all(|left| left.family == DEEP) { Ok(plan) } else { Err(too_large()) }
+    let usual = costed.iter().filter(|costed| costed.is_network && costed.family != DEEP);
+    let mut epochs: Vec<f64> = usual.map(|costed| costed.epoch).collect();
+    epochs.sort_by(f64::total_cmp);
+    let training = TRAINING * epochs.get(epochs.len() / 2).copied().unwrap_or(0.0);
+    let budget = Budget { cost: training.max(BUDGET), threads: 1 };
+    fill(field, question, costed, Vec::new(), &LADDER[BY_SIZE..], budget)
+}
+
+/// Estimates the cost of a run in multiplications: without its epochs, and of an epoch.
+fn estimated(dataset: &Dataset, settings: &Settings) -> [f64; 2] {
+    let cost = multiplications(dataset, settings).max(LEAST);
+    if settings.model.is_network() { [2.0 * cost, cost] } else { [cost, 0.0] }
 }
 
 /// What the runs of a plan may cost, if one runs on each thread at a time.
@@ -209,7 +248,9 @@ fn fill(
         seed: question.seed,
         seconds: None,
         end: None,
+        costs: costed.iter().map(|costed| [costed.fixed, costed.epoch]).collect(),
     };
+    let shortest = is_large(field.dataset).then_some(&SHORTEST);
     while !costed.is_empty() {
         let of_all = |epochs: usize, redraws: usize| {
             let runs = (0..redraws.min(most)).flat_map(|_| &costed).map(|costed| costed.of(epochs));
@@ -227,12 +268,12 @@ fn fill(
             together(costs.into_iter().take(KEPT), budget.threads)
         };
         let fits = |[first, epochs]: &&[usize; 2]| of_all(*first, 1) + of_longest(*epochs) <= budget.cost;
-        let rounds = ROUNDS.iter().filter(|_| has_rounds).find(fits);
+        let rounds = ROUNDS.iter().chain(shortest).filter(|_| has_rounds).find(fits);
         let rounds = rounds.map(|&[first, epochs]| plan(&costed, [epochs, 1], Some(first)));
         if let Some(found) = whole.or(rounds) {
             return Ok(MeasuringPlan { left_out, ..found });
         }
-        let family = costed.remove(missed_least(&costed, budget.cost)).family;
+        let family = costed.remove(missed_least(field, &costed, budget.cost)).family;
         left_out.push(LeftOut { family, reason: "there was no time for it".into() });
     }
     Err("there was no time for any family".into())
@@ -240,11 +281,16 @@ fn fill(
 
 /// Returns the place of the family that is left out next: the longest if it takes too much of the budget, else a dispensable
 /// one if there is any, else the longest.
-fn missed_least(costed: &[Costed], most: f64) -> usize {
+fn missed_least(field: &Field<'_>, costed: &[Costed], most: f64) -> usize {
+    let mut dispensable = DISPENSABLE;
+    let votes = |form| field.map.share_of(form);
+    if is_large(field.dataset) && votes(PreferredForm::Mx) >= votes(PreferredForm::Sd) {
+        dispensable.swap(2, 3);
+    }
     let cost = |place: &usize| costed[*place].of(ROUNDS[ROUNDS.len() - 1][0]);
     let longest = (0..costed.len()).max_by(|a, b| cost(a).total_cmp(&cost(b))).unwrap_or(0);
     let place_of = |name: &&str| costed.iter().position(|costed| costed.family.name == *name);
-    match DISPENSABLE.iter().find_map(place_of) {
+    match dispensable.iter().find_map(place_of) {
         Some(place) if cost(&longest) <= TOO_LONG * most => place,
         _ => longest,
     }
@@ -256,14 +302,19 @@ fn seconds_of_trees(dataset: &Dataset, settings: &Settings) -> f64 {
 }
 
 /// Returns the seconds of a run without its epochs, and of one epoch.
-fn cost(dataset: &Dataset, settings: &Settings, keep_on: impl Fn() -> bool + Sync) -> Result<(f64, f64), String> {
-    let alone = Resources::from(1);
+fn cost(
+    dataset: &Dataset,
+    settings: &Settings,
+    workers: Workers,
+    keep_on: impl Fn() -> bool + Sync,
+) -> Result<(f64, f64), String> {
+    let each = workers.of_run(settings.model);
     if settings.model != ModelKind::Trees {
-        return time(dataset, &Settings { max_epochs: 8, ..*settings }, alone, keep_on);
+        return time(dataset, &Settings { max_epochs: 8, ..*settings }, each, keep_on);
     }
     // Trees are one epoch; their time grows with their number, which is seldom more than half of the most.
     let fit = |count: usize| {
-        let found = time(dataset, &Settings { tree_count: Some(count), ..*settings }, alone, &keep_on);
+        let found = time(dataset, &Settings { tree_count: Some(count), ..*settings }, each, &keep_on);
         found.map(|(fixed, epoch)| fixed + epoch)
     };
     let [few, more] = TREES.map(fit);
@@ -284,11 +335,11 @@ fn multiplications(dataset: &Dataset, settings: &Settings) -> f64 {
         return steps * links * dataset.classes() as f64;
     }
     let width = (settings.hidden * settings.heads.max(1)) as f64;
-    // Scores of attention, and those of the edge loss for as many edges and non-edges.
+    // Measured times of an edge. Self-supervised models also compute scores of as many edges and non-edges.
     let of_links = match model {
         ModelKind::Mlp => 0.0,
-        _ if model.is_self_supervised() => 4.0,
-        _ if model.form().is_some() => 2.0,
+        _ if model.is_self_supervised() => 8.0,
+        _ if model.form().is_some() => 3.5,
         _ => 1.0,
     };
     let layers = settings.layers as f64;

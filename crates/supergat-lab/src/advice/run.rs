@@ -2,9 +2,8 @@
 
 use crate::advice::contestants::Contestant;
 use crate::advice::plan::{KEPT, MeasuringPlan, together};
-use crate::advice::{AdviceEvent, Field};
+use crate::advice::{AdviceEvent, Field, Workers};
 use crate::benchmark::LeftOut;
-use crate::device::Resources;
 use crate::runs::{Observation, run_seeds, scores};
 use crate::settings::Settings;
 use std::collections::BTreeMap;
@@ -27,6 +26,8 @@ pub(super) struct Scores {
     pub(super) failed: Vec<LeftOut>,
 }
 
+/// Share of the work after which the remaining time is estimated.
+const KNOWN: f64 = 0.05;
 /// Most epochs of a second round that fills the time.
 const LONGEST: usize = 100;
 /// Share of the remaining time that a second round fills.
@@ -41,13 +42,13 @@ type Finished = Result<(f64, f64), String>;
 /// Finished runs, by redraw and place of the family.
 type Found = BTreeMap<(usize, usize), Finished>;
 
-/// Executes the runs of a plan, each on one thread. A redraw begins if there is time for it. If the observer stops, or runs are
+/// Executes the runs of a plan. A redraw begins if there is time for it. If the observer stops, or runs are
 /// much later than planned, only complete redraws count, or only the families that have finished the first. If the second of two
 /// rounds does not end, the first counts. The plan records what remains.
 pub(super) fn run(
     field: &Field<'_>,
     plan: &mut MeasuringPlan,
-    threads: usize,
+    workers: Workers,
     observe: &(impl Fn(AdviceEvent<'_>) -> ControlFlow<()> + Sync),
 ) -> Scores {
     let is_planned = |contestant: &&Contestant| plan.families.contains(&contestant.family);
@@ -60,23 +61,33 @@ pub(super) fn run(
         stopped: AtomicBool::new(observe(AdviceEvent::Planned(plan)).is_break()),
         done: AtomicUsize::new(0),
         all: splits.len() * contestants.len() + second,
+        workers,
+        started: Instant::now(),
+        work: plan.work(),
+        spent: Mutex::new(0.0),
         end: plan.end,
         much_later: plan.end.zip(plan.seconds).map(|(end, seconds)| end + Duration::from_secs_f64(LATE * seconds)),
         observe,
     };
-    let mut found = course.round(&contestants, &splits, plan.seed, threads);
+    let cost_of = |contestant: &Contestant| {
+        let place = plan.families.iter().position(|family| *family == contestant.family);
+        place.map_or([0.0; 2], |place| plan.costs[place])
+    };
+    let costs: Vec<[f64; 2]> = contestants.iter().map(cost_of).collect();
+    let mut found = course.round(&contestants, &costs, &splits, plan.seed);
     if plan.first_epochs.is_some() {
         let best = best_networks(&contestants, &found);
         if let Some(end) = plan.end {
             let seconds: Vec<f64> =
                 best.iter().filter_map(|&place| Some(found.get(&(0, place))?.as_ref().ok()?.1)).collect();
             let left = SECOND * end.saturating_duration_since(Instant::now()).as_secs_f64();
-            let times = left / together(seconds, threads).max(1e-9);
+            let times = left / together(seconds, workers.count).max(1e-9);
             plan.epochs = ((times * first_epochs as f64) as usize).min(LONGEST);
         }
         let again: Vec<Contestant> = best.iter().map(|&place| planned[place].trained_for(plan.epochs)).collect();
         let is_longer = plan.epochs as f64 >= LONGER * first_epochs as f64;
-        let more = if is_longer { course.round(&again, &splits, plan.seed, threads) } else { Found::new() };
+        let costs: Vec<[f64; 2]> = best.iter().map(|&place| costs[place]).collect();
+        let more = if is_longer { course.round(&again, &costs, &splits, plan.seed) } else { Found::new() };
         match more.len() == again.len() && !again.is_empty() {
             true => {
                 // A training that failed or diverged leaves the score of the first round.
@@ -134,6 +145,12 @@ struct Course<'a, O> {
     done: AtomicUsize,
     /// Number of all runs, at most.
     all: usize,
+    workers: Workers,
+    started: Instant,
+    /// Cost of all runs, at most.
+    work: f64,
+    /// Cost of the epochs so far.
+    spent: Mutex<f64>,
     /// Time after which no redraw begins.
     end: Option<Instant>,
     /// Time at which runs stop.
@@ -151,8 +168,19 @@ impl<O: Fn(AdviceEvent<'_>) -> ControlFlow<()> + Sync> Course<'_, O> {
         ControlFlow::Continue(())
     }
 
-    /// Runs all families on all splits, split by split.
-    fn round(&self, contestants: &[Contestant], splits: &[Dataset], seed: u64, threads: usize) -> Found {
+    /// Returns about how much time is left after further work of some cost; `None` at the beginning of a plan without an end.
+    fn left_after(&self, cost: f64) -> Option<Duration> {
+        if let Some(end) = self.end {
+            return Some(end.saturating_duration_since(Instant::now()));
+        }
+        let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+        *spent += cost;
+        let share = (*spent / self.work.max(1e-9)).min(1.0);
+        (share >= KNOWN).then(|| self.started.elapsed().mul_f64((1.0 - share) / share))
+    }
+
+    /// Runs all families, with the costs of their runs, on all splits, split by split.
+    fn round(&self, contestants: &[Contestant], costs: &[[f64; 2]], splits: &[Dataset], seed: u64) -> Found {
         let (families, jobs) = (contestants.len(), splits.len() * contestants.len());
         let (started, before) = (Instant::now(), self.done.load(Ordering::Relaxed));
         let (next, found) = (Mutex::new(0_usize), Mutex::new(Found::new()));
@@ -180,9 +208,13 @@ impl<O: Fn(AdviceEvent<'_>) -> ControlFlow<()> + Sync> Course<'_, O> {
                 let seed = seed.saturating_add(redraw as u64);
                 let (split, settings) = (&splits[redraw], &contestants[place].settings);
                 let began = Instant::now();
-                let runs = run_seeds(split, settings, &[seed], Resources::from(1), |event| match event {
-                    Observation::Epoch(..) => self.flow(AdviceEvent::Epoch),
-                    Observation::Done(..) => ControlFlow::Continue(()),
+                let resources = self.workers.of_run(settings.model);
+                let runs = run_seeds(split, settings, &[seed], resources, |event| match event {
+                    Observation::Epoch(..) => self.flow(AdviceEvent::Epoch(self.left_after(costs[place][1]))),
+                    Observation::Done(..) => {
+                        self.left_after(costs[place][0]);
+                        ControlFlow::Continue(())
+                    }
                 });
                 let score = match runs {
                     Ok(runs) if runs.interrupted => return,
@@ -197,7 +229,7 @@ impl<O: Fn(AdviceEvent<'_>) -> ControlFlow<()> + Sync> Course<'_, O> {
             }
         };
         std::thread::scope(|scope| {
-            for _ in 0..threads.clamp(1, jobs.max(1)) {
+            for _ in 0..self.workers.count.clamp(1, jobs.max(1)) {
                 scope.spawn(work);
             }
         });

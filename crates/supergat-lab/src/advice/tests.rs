@@ -7,14 +7,18 @@ use std::time::Instant;
 fn dataset(homophily: f64) -> Dataset {
     let mut dataset =
         supergat_data::load(&format!("random-partition:classes=3,nodes=180,degree=8,homophily={homophily}")).unwrap();
-    // A name without published settings.
-    dataset.name = "mine".into();
+    dataset.preset = None;
     dataset
 }
 
 fn ask(dataset: &Dataset, seconds: f64) -> Advice {
-    let question = Question { seconds, ..Question::default() };
+    let question = Question { seconds: Some(seconds), ..Question::default() };
     advise(dataset, &question, 2, |_| ControlFlow::Continue(())).unwrap()
+}
+
+fn by_size(dataset: &Dataset, threads: usize) -> Advice {
+    let question = Question { seconds: None, networks_only: true, ..Question::default() };
+    advise(dataset, &question, threads, |_| ControlFlow::Continue(())).unwrap()
 }
 
 /// Links of these graphs say more than the features.
@@ -45,17 +49,24 @@ fn zero_seconds_consult_the_map_alone() {
     let advice = ask(&dataset, 0.0);
     let map = recommend(&dataset, Known::TrainingAndValidation);
     assert!(advice.measured.is_none() && advice.map == map && advice.recommendation == map.recommendation);
-    assert!(advice.answer.contains("By the paper's map alone") && advice.answer.contains("Nothing was measured"));
+    // The answer claims no probability, since the map knows nothing of other models.
+    let start =
+        "Nothing was measured: no time was given. The paper's map of forms of attention alone suggests supergat-";
     assert!(
-        advise(&dataset, &Question { seconds: -1.0, ..Question::default() }, 1, |_| ControlFlow::Continue(())).is_err()
+        advice.answer.starts_with(start) && advice.answer.contains("; its votes are SuperGAT-"),
+        "{}",
+        advice.answer
     );
+    assert!(advice.confidence.is_none() && !advice.answer.contains("probability"));
+    let question = Question { seconds: Some(-1.0), ..Question::default() };
+    assert!(advise(&dataset, &question, 1, |_| ControlFlow::Continue(())).is_err());
 }
 
 /// The plan depends on the size of the graph alone, and the scores on the plan.
 #[test]
 fn advice_by_size_has_the_same_bits_with_any_number_of_threads() {
     let dataset = dataset(0.5);
-    let [one, three] = [1, 3].map(|threads| advise_by_size(&dataset, &Question::default(), threads).unwrap());
+    let [one, three] = [1, 3].map(|threads| by_size(&dataset, threads));
     assert_eq!(one, three);
     let measured = one.measured.unwrap();
     assert!(measured.plan.seconds.is_none() && measured.plan.left_out.is_empty());
@@ -89,7 +100,8 @@ fn two_rounds_train_the_best_networks_again() {
     (plan.first_epochs, plan.epochs, plan.redraws) = (Some(4), 60, 1);
     let run_with = |threads| {
         let mut plan = plan.clone();
-        let scores = run::run(&field, &mut plan, threads, &|_| ControlFlow::Continue(()));
+        let workers = Workers::of(&dataset, Resources::from(threads));
+        let scores = run::run(&field, &mut plan, workers, &|_| ControlFlow::Continue(()));
         let of = |(one, values): &(Contestant, Vec<f64>)| (one.settings.max_epochs, one.settings.lr, values.clone());
         (plan, scores.families.iter().map(of).collect::<Vec<_>>())
     };
@@ -105,7 +117,7 @@ fn two_rounds_train_the_best_networks_again() {
         _ => ControlFlow::Continue(()),
     };
     let mut cut = plan.clone();
-    let scores = run::run(&field, &mut cut, 1, &stop);
+    let scores = run::run(&field, &mut cut, Workers::of(&dataset, Resources::from(1)), &stop);
     assert_eq!((cut.first_epochs, cut.epochs, scores.families.len()), (None, 4, families.len()));
     assert!(scores.families.iter().all(|(one, _)| !one.settings.model.is_network() || one.settings.max_epochs == 4));
 }
@@ -161,7 +173,7 @@ fn test_labels_are_not_read() {
     let example = &mut changed.examples[0];
     let supergat_core::Labels::Single { of, .. } = &mut example.labels else { panic!("one class per node") };
     example.test.iter().for_each(|&node| of[node as usize] = (of[node as usize] + 1) % 3);
-    let [before, after] = [&dataset, &changed].map(|dataset| advise_by_size(dataset, &Question::default(), 2).unwrap());
+    let [before, after] = [&dataset, &changed].map(|dataset| by_size(dataset, 2));
     assert_eq!(before, after);
 }
 
@@ -194,7 +206,7 @@ fn answers_where_little_can_be_compared() {
 fn an_observer_stops_and_finished_redraws_count() {
     let dataset = dataset(0.9);
     let (runs, started) = (AtomicUsize::new(0), Instant::now());
-    let question = Question { seconds: 1000.0, ..Question::default() };
+    let question = Question { seconds: Some(1000.0), ..Question::default() };
     let stop_at = |most: usize| {
         advise(&dataset, &question, 1, |event| match event {
             AdviceEvent::Run(..) if runs.fetch_add(1, Ordering::Relaxed) + 1 >= most => ControlFlow::Break(()),
@@ -234,4 +246,23 @@ fn rare_classes_choose_the_metric() {
     assert!(advice.notes.iter().any(|note| note.starts_with("The metric is auroc")), "{:?}", advice.notes);
     let question = Question { metric: Some("speed".into()), ..Question::default() };
     assert!(advise(&dataset, &question, 1, |_| ControlFlow::Continue(())).unwrap_err().contains("expected one of"));
+}
+
+/// On a large graph, a plan without a time costs no more than a training, and still compares networks of every kind.
+#[test]
+fn a_plan_by_size_costs_no_more_than_a_training() {
+    let mut dataset = supergat_data::load("random-partition:classes=3,nodes=20000,degree=8,homophily=0.8").unwrap();
+    dataset.preset = None;
+    assert!(is_large(&dataset));
+    let question = Question { seconds: None, networks_only: true, ..Question::default() };
+    let field = Field::new(&dataset, &question, recommend(&dataset, question.known)).unwrap();
+    let Ok(field) = field else { panic!("can be measured") };
+    let plan = plan::by_size(&field, &question).unwrap();
+    let names: Vec<&str> = plan.families.iter().map(|family| family.name).collect();
+    assert!(["mlp", "gcn", "sage", "gat-go"].iter().all(|name| names.contains(name)), "{names:?}");
+    assert!(names.iter().any(|name| name.starts_with("supergat-")), "{names:?}");
+    // A training of 300 epochs of the network in the middle.
+    let mut epochs: Vec<f64> = plan.costs.iter().map(|[_, epoch]| *epoch).filter(|epoch| *epoch > 0.0).collect();
+    epochs.sort_by(f64::total_cmp);
+    assert!(plan.work() <= 300.0 * epochs[epochs.len() / 2] * 1.1, "{plan:?}");
 }

@@ -25,23 +25,19 @@ const EQUAL: f64 = 0.9;
 /// Returns the advice of the map alone, with the reason why nothing was measured.
 pub(super) fn of_map(map: Recommendation, reason: String, left_out: Vec<LeftOut>) -> Advice {
     let model = map.recommendation;
-    let answer = match map.confidence {
-        Some(confidence) => {
-            let others: Vec<String> = map.alternatives.iter().map(|other| other.model.to_string()).collect();
-            format!(
-                "By the paper's map alone, use {model}: with {} neither {} is better. Nothing was measured: {reason}.",
-                probability(confidence),
-                others.join(" nor "),
-            )
-        }
-        None => format!("Use {model}: there are no links. Nothing was measured: {reason}."),
+    let answer = match map.forms.is_empty() {
+        false => format!(
+            "Nothing was measured: {reason}. The paper's map of forms of attention alone suggests {model}; its votes are {}.",
+            map.votes()
+        ),
+        true => format!("Use {model}: there are no links. Nothing was measured: {reason}."),
     };
     Advice {
         answer,
         recommendation: model,
         family: None,
         settings: None,
-        confidence: map.confidence,
+        confidence: None,
         close_call: map.close_call,
         alternatives: map.alternatives.iter().map(|other| other.model).collect(),
         notes: not_compared(&left_out).into_iter().collect(),
@@ -73,7 +69,8 @@ pub(super) fn of_measurement(field: Field<'_>, mut measured: Measured, networks_
             alternatives.push(model);
         }
     }
-    let settings = best.family.has_own_settings().then(|| best.family.usual(&field.dataset.name, recommendation));
+    let settings =
+        best.family.has_own_settings().then(|| best.family.usual(field.dataset.preset.as_deref(), recommendation));
     let confidence = (choices.len() > 1).then_some(best.chance);
     let close_call = best.chance < OPEN && choices.len() > 1;
     let compared = format!("{} compared {}", choices.len(), if networks_only { "networks" } else { "families" });

@@ -132,7 +132,9 @@ impl AgreementPlan {
     /// Loads the dataset to obtain its name.
     pub fn new(source: &str, seeds: u64) -> supergat_data::Result<Self> {
         let dataset = supergat_data::load(source)?;
-        let all = DEPTHS.iter().flat_map(|&depth| FORMS.map(|form| settings(&dataset.name, form, depth)));
+        let all = DEPTHS
+            .iter()
+            .flat_map(|&depth| FORMS.map(|form| settings(dataset.preset.as_deref().unwrap_or_default(), form, depth)));
         Ok(Self { source: source.to_owned(), dataset: dataset_name(source, &dataset), settings: all.collect(), seeds })
     }
 

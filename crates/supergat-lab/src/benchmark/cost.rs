@@ -41,11 +41,12 @@ impl Cost {
         resources: Resources,
         memory: Option<u64>,
     ) -> Result<Self, String> {
+        let alone = Resources { threads: 1, processes: None, ..resources };
         let mut cost = Self { fixed: 0.0, epoch: [0.0; 2] };
         for form in 0..if kind.is_network() { 2 } else { 1 } {
             let trial = family.trial(kind, form, EPOCHS, context);
             fits(dataset, &trial.settings, 1, memory)?;
-            let (fixed, epoch) = time(dataset, &trial.settings, resources, || true)?;
+            let (fixed, epoch) = time(dataset, &trial.settings, alone, || true)?;
             cost.fixed = cost.fixed.max(fixed);
             cost.epoch[form] = epoch;
         }
@@ -88,10 +89,10 @@ pub(crate) fn time(
     keep_on: impl Fn() -> bool + Sync,
 ) -> Result<(f64, f64), String> {
     let device = if settings.model.is_network() { resources.device } else { DeviceChoice::Cpu };
-    let alone = Resources { threads: 1, device, processes: None, ..resources };
+    let resources = Resources { device, ..resources };
     settings.check(dataset).map_err(|error| error.to_string())?;
     let (started, ends) = (Instant::now(), Mutex::new(Vec::new()));
-    run_seeds(dataset, settings, &[0], alone, |observation| {
+    run_seeds(dataset, settings, &[0], resources, |observation| {
         let now = started.elapsed().as_secs_f64();
         match (observation, ends.lock()) {
             (Observation::Epoch(..), Ok(mut ends)) => {

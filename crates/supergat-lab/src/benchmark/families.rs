@@ -97,8 +97,8 @@ impl Trial {
 /// What determines the trials of a benchmark, besides their family and number.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TrialContext<'a> {
-    /// Name of the dataset, by which published settings are found.
-    pub(super) dataset: &'a str,
+    /// Published dataset whose settings apply.
+    pub(super) preset: Option<&'a str>,
     pub(super) metric: MetricChoice,
     pub(super) seed: u64,
     /// Whether every second pair of trials has balanced classes.
@@ -134,9 +134,9 @@ impl Family {
         settings
     }
 
-    /// Returns the default settings on a dataset.
-    pub(crate) fn usual(self, dataset: &str, kind: ModelKind) -> Settings {
-        self.applied(if self.is_deep { Settings::on_new_graphs(kind) } else { Settings::usual(dataset, kind) })
+    /// Returns the default settings on a dataset with this preset.
+    pub(crate) fn usual(self, preset: Option<&str>, kind: ModelKind) -> Settings {
+        self.applied(if self.is_deep { Settings::on_new_graphs(kind) } else { Settings::usual(preset, kind) })
     }
 
     /// Returns whether its settings are others than those that its model has by default.
@@ -201,7 +201,10 @@ impl Family {
     fn base(self, kind: ModelKind, is_deep: bool, epochs: usize, context: &TrialContext<'_>) -> Settings {
         let mut settings = match is_deep {
             true => Settings::on_new_graphs(kind),
-            false => Settings::published(context.dataset, kind).unwrap_or_else(|| Settings::general(kind)),
+            false => {
+                let published = context.preset.and_then(|dataset| Settings::published(dataset, kind));
+                published.unwrap_or_else(|| Settings::general(kind))
+            }
         };
         (settings.early_stop, settings.patience) = (false, 0);
         (settings.select, settings.positive) = (context.metric.select, context.metric.positive);

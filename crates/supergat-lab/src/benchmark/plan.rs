@@ -15,7 +15,7 @@ use supergat_core::ModelKind;
 use supergat_data::Dataset;
 
 /// Version of plan files.
-const SCHEMA: u32 = 4;
+const SCHEMA: u32 = 5;
 /// Limits of plan files.
 const MOST_RUNGS: usize = 8;
 const MOST_TRIALS: usize = 1024;
@@ -124,6 +124,8 @@ pub struct Plan {
     pub schema: u32,
     /// Name of the dataset.
     pub dataset: String,
+    /// Published dataset that it is, whose settings apply.
+    pub preset: Option<String>,
     /// Hash of the whole dataset.
     pub content: String,
     /// Number of nodes for training, validation and testing in the given split.
@@ -266,8 +268,8 @@ impl Plan {
     }
 
     fn context(&self) -> TrialContext<'_> {
-        let Self { dataset, choice, seed, class_weights, .. } = self;
-        TrialContext { dataset, metric: *choice, seed: *seed, class_weights: *class_weights }
+        let Self { preset, choice, seed, class_weights, .. } = self;
+        TrialContext { preset: preset.as_deref(), metric: *choice, seed: *seed, class_weights: *class_weights }
     }
 }
 
@@ -280,6 +282,7 @@ pub fn plan(dataset: &Dataset, request: &Request, resources: Resources, limit: L
     let mut plan = Plan {
         schema: SCHEMA,
         dataset: dataset.name.clone(),
+        preset: dataset.preset.clone(),
         content: dataset_hash(dataset),
         sizes: sizes(dataset),
         metric: choice.name(dataset),

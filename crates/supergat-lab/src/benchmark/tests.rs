@@ -68,7 +68,7 @@ fn every_trial_of_every_family_is_valid() {
     for family in FAMILIES {
         let Ok(kind) = family.kind() else { continue };
         let choice = MetricChoice { select: Some(Select::MacroF1), positive: None };
-        let context = families::TrialContext { dataset: "cora", metric: choice, seed: 3, class_weights: true };
+        let context = families::TrialContext { preset: Some("cora"), metric: choice, seed: 3, class_weights: true };
         let trials: Vec<Trial> = (0..40).map(|number| family.trial(kind, number, 50, &context)).collect();
         for trial in &trials {
             trial.settings.check(&dataset).unwrap();
@@ -87,7 +87,7 @@ fn every_trial_of_every_family_is_valid() {
     assert!(count >= 400);
     // Families share the random numbers of what both search.
     let context = |seed| families::TrialContext {
-        dataset: "x",
+        preset: None,
         metric: MetricChoice { select: None, positive: None },
         seed,
         class_weights: false,

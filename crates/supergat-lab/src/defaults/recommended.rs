@@ -34,7 +34,7 @@ impl RecommendTask {
         let mut defaults = Fnv::default();
         for family in FAMILIES.iter().chain([&DEEP]) {
             let Ok(kind) = family.kind() else { continue };
-            let settings = family.usual("", kind);
+            let settings = family.usual(None, kind);
             defaults.add(serde_json::to_string(&settings).expect("settings are an object").as_bytes());
         }
         let name = format!("recommend-{METHOD}-{seconds}s-{}-{:016x}", metric(auroc), defaults.value());
@@ -61,10 +61,10 @@ impl Task for RecommendTask {
 
     /// Returns the name of the recommended family or model.
     fn measure(&self, dataset: &Dataset, seed: u64, _: &Fitted) -> supergat_core::Result<Value> {
-        // A graph without a name has no published settings.
-        let unknown = Dataset { name: String::new(), ..dataset.clone() };
+        let unknown = Dataset { preset: None, ..dataset.clone() };
         let metric = metric(self.auroc);
-        let question = Question { seconds: self.seconds, seed, metric: Some(metric.into()), ..Question::default() };
+        let question =
+            Question { seconds: Some(self.seconds), seed, metric: Some(metric.into()), ..Question::default() };
         let advice = advise(&unknown, &question, Resources::from(1), |_| ControlFlow::Continue(()));
         let advice = advice.map_err(|reason| Error::Hyperparameter { name: "metric", value: metric.into(), reason })?;
         let family = advice.family.map(|family| family.name.to_owned());

@@ -86,9 +86,10 @@ impl DepthGraph {
             }
             false => {
                 let dataset = supergat_data::load(source)?;
-                let settings = Settings { select: select(&dataset.name), ..Settings::general(GAT) };
+                let name = dataset.preset.clone().unwrap_or_default();
+                let settings = Settings { select: select(&name), ..Settings::general(GAT) };
                 let metric = metric_of(&dataset, &settings).to_string();
-                (dataset.name.clone(), dataset_name(source, &dataset), metric)
+                (name, dataset_name(source, &dataset), metric)
             }
         };
         Ok(Self {

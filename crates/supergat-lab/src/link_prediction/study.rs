@@ -39,15 +39,16 @@ pub struct LinkPredictionResult {
 }
 
 impl LinkPredictionPlan {
-    /// Plans every model with every weight of the edge loss. Loads the dataset to obtain its name.
+    /// Plans every model with every weight of the edge loss. Loads the dataset to recognise it.
     pub fn new(source: &str, models: &[ModelKind], lambdas: &[f64], seeds: u64) -> supergat_data::Result<Self> {
         let dataset = supergat_data::load(source)?;
+        let preset = dataset.preset.as_deref().unwrap_or_default();
         let all = models.iter().flat_map(|&model| lambdas.iter().map(move |&lambda_e| (model, lambda_e)));
         Ok(Self {
             source: source.to_owned(),
             dataset: dataset_name(source, &dataset),
             metric: if dataset.is_multi_label() { "micro-f1" } else { "accuracy" },
-            settings: all.map(|(model, lambda_e)| settings(&dataset.name, model, lambda_e)).collect(),
+            settings: all.map(|(model, lambda_e)| settings(preset, model, lambda_e)).collect(),
             seeds,
         })
     }

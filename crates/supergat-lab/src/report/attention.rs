@@ -92,6 +92,7 @@ fn only<'a>(dataset: &'a Dataset, graphs: &[usize]) -> Cow<'a, Dataset> {
         link_schema: None,
         splits: Vec::new(),
         origin: None,
+        preset: None,
     })
 }
 

@@ -123,7 +123,7 @@ impl TablePlan {
     fn settings(&self, dataset: &str, model: &str) -> Option<Settings> {
         let model = model.parse().ok()?;
         let full = if self.published == SplitChoice::FullSupervised { fully_supervised(dataset, model) } else { None };
-        Some(full.unwrap_or_else(|| Settings::usual(dataset, model)))
+        Some(full.unwrap_or_else(|| Settings::usual(Some(dataset), model)))
     }
 
     fn seeds_for(&self, dataset: &str) -> u64 {

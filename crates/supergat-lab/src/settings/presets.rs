@@ -29,26 +29,25 @@ impl Settings {
     /// ```
     /// use supergat_lab::Settings;
     /// let model = "gat-go".parse().unwrap();
-    /// assert_eq!(Settings::usual("karate", model), Settings::on_new_graphs(model));
+    /// assert_eq!(Settings::usual(None, model), Settings::on_new_graphs(model));
     /// // The paper has no settings of an MLP.
     /// let mlp = "mlp".parse().unwrap();
-    /// assert_eq!(Settings::usual("cora", mlp), Settings::general(mlp));
-    /// assert_eq!(Some(Settings::usual("cora", model)), Settings::published("cora", model));
-    /// let system = Settings::usual("cora", "gat-go-gam".parse().unwrap());
-    /// assert_eq!((system.lr, system.rounds), (Settings::usual("cora", model).lr, Some(30)));
+    /// assert_eq!(Settings::usual(Some("cora"), mlp), Settings::general(mlp));
+    /// assert_eq!(Some(Settings::usual(Some("cora"), model)), Settings::published("cora", model));
+    /// let system = Settings::usual(Some("cora"), "gat-go-gam".parse().unwrap());
+    /// assert_eq!((system.lr, system.rounds), (Settings::usual(Some("cora"), model).lr, Some(30)));
     /// ```
-    pub fn usual(dataset: &str, model: ModelKind) -> Self {
+    pub fn usual(preset: Option<&str>, model: ModelKind) -> Self {
         let classifier = model.classifier();
         if classifier != model && !system_presets().contains_key(&model.to_string()) {
-            let network = Self::usual(dataset, classifier);
+            let network = Self::usual(preset, classifier);
             let has_rounds = model.system().is_some_and(System::has_rounds);
             return Self { early_stop: network.early_stop && !has_rounds, ..network.with_model(model) };
         }
-        let others = match Self::are_published_for(dataset) {
-            true => Self::general,
-            false => Self::on_new_graphs,
-        };
-        Self::published(dataset, model).unwrap_or_else(|| others(model))
+        match preset.filter(|dataset| Self::are_published_for(dataset)) {
+            Some(dataset) => Self::published(dataset, model).unwrap_or_else(|| Self::general(model)),
+            None => Self::on_new_graphs(model),
+        }
     }
 
     /// Returns whether the paper has settings of some models for a dataset.
@@ -183,7 +182,8 @@ mod tests {
             assert_eq!(Settings::published_for("link", "cora", model), None);
             let Some(of_model) = all.get(model.to_string()) else {
                 // Such systems have the settings of the network inside them.
-                let (settings, network) = (Settings::usual("cora", model), Settings::usual("cora", model.classifier()));
+                let (settings, network) =
+                    (Settings::usual(Some("cora"), model), Settings::usual(Some("cora"), model.classifier()));
                 assert_eq!(Settings { early_stop: network.early_stop, ..settings.with_model(network.model) }, network);
                 settings.system().unwrap().check().unwrap();
                 continue;

@@ -4,23 +4,23 @@ mod progress;
 
 use crate::args::RecommendArgs;
 use crate::config::keys::{KEYS, Key, Kind};
-use crate::config::{Values, load_options};
+use crate::config::{Choices, Values, load_options};
 use crate::error::{CliError, Result};
 use crate::files;
 use crate::output::{self, BOLD, SCHEMA, row};
-use crate::process::{memory, threads};
+use crate::process::{memory, resources};
 use crate::run_folder::quoted;
 use progress::AdviceProgress;
 use serde::Serialize;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::ExitCode;
-use supergat::SplitChoice;
 use supergat::data::Dataset;
 use supergat::engine::hyperparameters::{Hyperparameter, Value as Hyper};
-use supergat::lab::Settings;
 use supergat::lab::advice::{Advice, Measured, MeasuredFamily, Question, advise, percent};
 use supergat::lab::recipe::{Known, Recommendation, figure};
+use supergat::lab::{Resources, Settings};
+use supergat::{Choice, Classifier, SplitChoice};
 use supergat_figure::Page;
 use toml::Value;
 
@@ -43,16 +43,18 @@ struct RecommendOutput<'a> {
 
 /// Recommends a model for a dataset.
 pub fn run(args: &RecommendArgs) -> Result<ExitCode> {
-    let threads = threads(args.threads)?;
+    let resources = resources(args.threads, args.device)?;
+    resources.check()?;
     let mut options = load_options(args.split, &args.reading.0)?;
     // Without labels, the recommendation is based on the degree alone.
     options.tables.labels_optional = true;
     let dataset = supergat::data::load_with(&args.dataset, &options)?;
     let known = if args.training_labels { Known::Training } else { Known::TrainingAndValidation };
     let (metric, memory) = (args.metric.clone(), memory::free());
-    let question = Question { seconds: args.seconds, metric, known, seed: args.seed, memory };
-    let progress = AdviceProgress::new(args.quiet || args.seconds <= AT_ONCE);
-    let advice = advise(&dataset, &question, threads, |event| {
+    let seconds = Some(args.seconds);
+    let question = Question { seconds, metric, known, seed: args.seed, memory, ..Question::default() };
+    let progress = AdviceProgress::new(args.quiet || args.seconds <= AT_ONCE, "measuring the time of every family");
+    let advice = advise(&dataset, &question, resources, |event| {
         progress.observe(event);
         ControlFlow::Continue(())
     });
@@ -89,8 +91,33 @@ fn arguments(dataset: &str, split: SplitChoice, reading: &Values) -> String {
     quoted(dataset) + &split + &reading.iter().map(option).collect::<String>()
 }
 
-/// Line before the model is chosen by a comparison.
-pub const CHOOSING: &str = "comparing models on held-out labelled nodes; --model names one instead";
+/// Chooses model and settings for a dataset, with progress while models are compared.
+pub fn choose(
+    choices: &Choices,
+    dataset: &Dataset,
+    resources: Resources,
+    seconds: Option<f64>,
+    quiet: bool,
+) -> Result<Choice> {
+    let builder = Classifier::builder().resources(resources);
+    if !choices.compares_models(dataset) {
+        if seconds.is_some() && !quiet {
+            output::note("note: --choose-seconds has no effect, because no models are compared");
+        }
+        return choices.choose(dataset, builder);
+    }
+    let time = seconds.map_or_else(|| "about as long as one training takes".to_owned(), |time| format!("{time} s"));
+    let start = format!("no model is named: comparing networks on held-out labelled nodes, {time}");
+    let progress = AdviceProgress::new(quiet, &start);
+    let builder = builder.observe_choice(|event| {
+        progress.observe(event);
+        ControlFlow::Continue(())
+    });
+    let choice =
+        choices.choose(dataset, seconds.into_iter().fold(builder, |builder, time| builder.choose_seconds(time)));
+    progress.finish();
+    choice
+}
 
 /// Returns the first lines of the log when the model was chosen by recommendation.
 pub fn opening(advice: &Advice) -> Vec<String> {
@@ -107,9 +134,10 @@ pub fn opening(advice: &Advice) -> Vec<String> {
             )
         }
         None => {
-            let sure = advice.confidence.map_or_else(String::new, |_| format!("; {}", confidence(advice)));
+            let votes = advice.map.votes();
+            let votes = if votes.is_empty() { votes } else { format!("; votes of the paper's map: {votes}") };
             format!(
-                "model: {model}, chosen for degree {:.1} and homophily {}{sure}; for reasons see `supergat recommend`",
+                "model: {model}, not measured, chosen for degree {:.1} and homophily {}{votes}",
                 advice.map.degree,
                 homophily(&advice.map)
             )
@@ -126,11 +154,8 @@ fn confidence(advice: &Advice) -> String {
             let (count, metric) = (measured.families.len(), &measured.metric);
             format!("{} probability of the best {metric} among {count} compared families", percent(sure))
         }
-        (Some(sure), None) => {
-            let others: Vec<String> = advice.alternatives.iter().map(ToString::to_string).collect();
-            format!("{} probability by the map that neither {} is better", percent(sure), others.join(" nor "))
-        }
-        (None, _) => "nothing was compared".to_owned(),
+        _ if advice.map.forms.is_empty() => "nothing was compared".to_owned(),
+        _ => format!("nothing was compared; votes of the paper's map: {}", advice.map.votes()),
     }
 }
 
@@ -158,7 +183,7 @@ fn needs_labels(advice: &Advice) -> bool {
 /// Returns the recommended settings that differ from the default ones, as options.
 fn options(dataset: &Dataset, advice: &Advice) -> String {
     let Some(settings) = advice.settings else { return String::new() };
-    let usual = Settings::usual(&dataset.name, advice.recommendation);
+    let usual = Settings::usual(dataset.preset.as_deref(), advice.recommendation);
     let option = |key: &Key| {
         let default = || Hyperparameter::named(key.name).map(|found| found.default(advice.recommendation));
         let value = settings.get(key.name).filter(|value| usual.get(key.name).or_else(default) != Some(*value))?;

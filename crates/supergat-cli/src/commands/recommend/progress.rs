@@ -2,38 +2,46 @@
 
 use crate::output;
 use crate::status_line::StatusLine;
+use std::sync::{Mutex, PoisonError};
 use supergat::lab::advice::AdviceEvent;
 
 /// Reports the progress on standard error.
 #[derive(Debug)]
 pub struct AdviceProgress {
     status: StatusLine,
+    /// Number of ended runs, and of all runs, once they are planned.
+    runs: Mutex<Option<(usize, usize)>>,
 }
 
 impl AdviceProgress {
-    /// Creates the progress of a recommendation.
-    pub fn new(quiet: bool) -> Self {
+    /// Creates the progress of a recommendation, which begins with a line.
+    pub fn new(quiet: bool, start: &str) -> Self {
         let status = StatusLine::with_bar(quiet, "{bar:8} {wide_msg}", 1);
-        status.line("measuring the time of every family");
-        Self { status }
+        status.line(start);
+        Self { status, runs: Mutex::default() }
     }
 
     /// Reports an event.
     pub fn observe(&self, event: AdviceEvent<'_>) {
+        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         let text = match event {
-            AdviceEvent::Epoch => return,
             AdviceEvent::Timing(family) => format!("measuring the time of {}", family.name),
             AdviceEvent::Planned(plan) => {
                 let epochs = match plan.first_epochs {
                     Some(first) => format!("{first} epochs, then more of the best"),
                     None => format!("{} epochs, up to {}", plan.epochs, output::count(plan.redraws, "redraw")),
                 };
-                let text = format!("comparing {} families: {epochs}", plan.families.len());
-                return self.status.line(&text);
+                let names: Vec<&str> = plan.families.iter().map(|family| family.name).collect();
+                return self.status.line(&format!("comparing {}: {epochs}", names.join(", ")));
             }
             AdviceEvent::Run(done, all) => {
-                self.status.advance(done, all);
-                format!("run {done}/{all}")
+                *runs = Some((done, all));
+                return self.status.advance(done, all);
+            }
+            AdviceEvent::Epoch(left) => {
+                let Some((done, all)) = *runs else { return };
+                let left = left.map_or_else(String::new, |left| format!(", about {:.0} s left", left.as_secs_f64()));
+                format!("run {}/{all}{left}", (done + 1).min(all))
             }
         };
         self.status.show(&text);

@@ -64,10 +64,7 @@ pub fn run(mut args: TrainArgs, peers: Arc<dyn Peers>) -> Result<ExitCode> {
         None => error,
     })?;
     let dataset = &splits[0];
-    if !args.quiet && choices.compares_models(dataset) {
-        output::note(recommend::CHOOSING);
-    }
-    let choice = choices.choose(dataset)?;
+    let choice = recommend::choose(&choices, dataset, resources, args.choose_seconds, args.quiet)?;
     let mut resolved = choices.resolve(&choice)?;
     if resolved.all_splits {
         resolved.seeds = splits.len() as u64;
@@ -229,7 +226,7 @@ fn load(choices: &Choices) -> Result<Vec<Dataset>> {
 /// Returns the first lines of the progress: model, settings, and notes about the dataset and unused options.
 fn first_lines(choices: &Choices, choice: &Choice, dataset: &Dataset) -> Vec<String> {
     let mut lines = choice.recommendation.as_ref().map(recommend::opening).unwrap_or_default();
-    lines.push(format!("settings: {}", choices.origin(choice, &dataset.name)));
+    lines.push(format!("settings: {}", choices.origin(choice, dataset)));
     lines.extend(dataset.notes.iter().map(|note| format!("note: {note}")));
     lines.extend(output::node_order(dataset));
     let unread = choices.unread(choice);

@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use supergat::engine::peers::Peers;
 use supergat::lab::{Checkpoints, Divided, Ensemble, Observation, measure, metric_of};
-use supergat::{SeedRun, Training};
+use supergat::{Classifier, SeedRun, Training};
 
 /// Trains a model on a dataset that is divided into parts. `resumed` and `saved` are the training to resume, if any.
 pub fn run(
@@ -36,7 +36,7 @@ pub fn run(
     processes::agree(&*peers, &file)?;
     let divided = Divided::read(&file, Arc::clone(&peers))?.weigh_classes(&choices.class_weight())?;
     let outline = divided.outline();
-    let choice = choices.choose(outline)?;
+    let choice = choices.choose(outline, Classifier::builder().resources(resources))?;
     let resolved = choices.resolve(&choice)?;
     let settings = &resolved.settings;
     settings.training().check()?;

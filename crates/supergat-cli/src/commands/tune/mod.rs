@@ -45,10 +45,7 @@ pub fn run(args: TuneArgs) -> Result<ExitCode> {
     let resources = Resources { node_order: load_options.node_order, ..resources };
     let mut dataset = supergat::data::load_with(choices.dataset(), &load_options)?;
     dataset.weigh_classes(&choices.class_weight())?;
-    if !args.quiet && choices.compares_models(&dataset) {
-        output::note(recommend::CHOOSING);
-    }
-    let choice = choices.choose(&dataset)?;
+    let choice = recommend::choose(&choices, &dataset, resources, args.choose_seconds, args.quiet)?;
     let resolved = choices.resolve(&choice)?;
     let names: Vec<&str> = resolved.reading.keys().copied().filter(|name| *name != NODE_ORDER).collect();
     if !names.is_empty() {
@@ -72,7 +69,7 @@ pub fn run(args: TuneArgs) -> Result<ExitCode> {
         args.prune,
     )?;
     let mut opening = choice.recommendation.as_ref().map(recommend::opening).unwrap_or_default();
-    opening.push(format!("starting from: {}", choices.origin(&choice, &dataset.name)));
+    opening.push(format!("starting from: {}", choices.origin(&choice, &dataset)));
     opening.extend(output::node_order(&dataset));
     if is_tf32_unused(&resources) {
         opening.push(NO_TF32.into());
