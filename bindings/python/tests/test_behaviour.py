@@ -18,6 +18,7 @@ import pytest
 
 import supergat
 from supergat import Graph, SuperGATClassifier, _supergat
+from supergat._progress import Progress
 from supergat.estimator import HYPERPARAMETERS
 
 
@@ -346,6 +347,52 @@ def test_recommendation(graph: Graph) -> None:
     for wrong in ({"seconds": -1}, {"seconds": float("nan")}, {"metric": "speed"}):
         with pytest.raises(ValueError):
             supergat.recommend(graph, **wrong)
+
+
+class Comparing(Progress):
+    """Progress that records what is compared, and may press Ctrl-C."""
+
+    def __init__(self, interrupt: bool) -> None:
+        super().__init__(1, True)
+        self.interrupt = interrupt
+        self.lines: list[tuple[str, int, int, float | None]] = []
+
+    def choosing(self, names: str, run: int, runs: int, left: float | None) -> None:
+        self.lines.append((names, run, runs, left))
+        super().choosing(names, run, runs, left)
+        if self.interrupt:
+            signal.raise_signal(signal.SIGINT)
+
+
+def unknown_graph() -> Graph:
+    """Return a graph without published settings, on which a comparison takes some seconds."""
+    rng = np.random.default_rng(0)
+    y = np.arange(2000) % 2
+    edges = rng.integers(0, 2000, (2, 8000))
+    return Graph.from_edge_index(edges, rng.normal(size=(2000, 64)) + y[:, None], labels=y, name="cora")
+
+
+def test_a_comparison_of_models_is_shown_and_counted() -> None:
+    line = Comparing(False)
+    found = _supergat.train(unknown_graph()._inner, seeds=[0], values={"max_epochs": 2}, progress=line)
+    assert json.loads(found["recommendation"])["measured"]["families"]
+    names, run, runs, _ = line.lines[-1]
+    assert "sage" in names and "gcn" in names and 0 < run <= runs
+    assert any(left is not None for *_, left in line.lines)
+
+
+def test_ctrl_c_during_a_comparison_returns_no_model() -> None:
+    with pytest.raises(KeyboardInterrupt, match="before a model was chosen"):
+        _supergat.train(unknown_graph()._inner, seeds=[0], progress=Comparing(True))
+
+
+def test_the_time_for_choosing_a_model_can_be_set() -> None:
+    training = supergat.train(unknown_graph(), max_epochs=2, choose_seconds=0)
+    assert training.recommendation is not None and training.recommendation["measured"] is None
+    assert training.recommendation["answer"].startswith("Nothing was measured: ")
+    for wrong in (-1, float("nan")):
+        with pytest.raises(ValueError, match="choose_seconds: expected 0 or a positive number"):
+            supergat.train(unknown_graph(), choose_seconds=wrong)
 
 
 def test_datasets() -> None:

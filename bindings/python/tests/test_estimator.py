@@ -45,6 +45,13 @@ def fitted(classifier: SuperGATClassifier, graph: Graph, y: np.ndarray) -> Super
     return clone(classifier).fit(graph.ids[:40], y[:40])
 
 
+def test_the_default_model_is_named_and_not_compared(graph: Graph, y: np.ndarray) -> None:
+    fitted = SuperGATClassifier(graph=graph, max_epochs=3).fit(graph.ids, y)
+    assert fitted.model_.card["model"] == "supergat-mx" and fitted.training_.recommendation is None
+    without = SuperGATClassifier(max_epochs=3).fit(np.random.default_rng(0).normal(size=(40, 3)), np.arange(40) % 2)
+    assert without.model_.card["model"] == "mlp"
+
+
 def test_cross_validation_learns(classifier: SuperGATClassifier, graph: Graph, y: np.ndarray) -> None:
     scores = cross_val_score(classifier, graph.ids, y, cv=5, scoring="f1_macro")
     assert scores.shape == (5,)
