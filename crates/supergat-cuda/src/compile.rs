@@ -5,6 +5,7 @@ use crate::library;
 use cudarc::nvrtc::{result, sys};
 use std::ffi::CString;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Write;
 use std::path::PathBuf;
 use supergat_core::{Error, Result};
 
@@ -54,7 +55,9 @@ fn store(path: &std::path::Path, code: &[u8]) -> std::io::Result<()> {
         std::fs::create_dir_all(folder)?;
     }
     let part = path.with_extension(format!("part{}", std::process::id()));
-    std::fs::write(&part, code)?;
+    // A new file: a symbolic link of this name is not followed.
+    let _ = std::fs::remove_file(&part);
+    std::fs::File::create_new(&part)?.write_all(code)?;
     std::fs::rename(&part, path)
 }
 

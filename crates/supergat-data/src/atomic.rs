@@ -29,7 +29,7 @@ enum Destination {
     Stdout,
 }
 
-/// Writes a file so that readers see either the old content or the complete new content.
+/// Writes a file that the user has named, so that readers see either the old content or the complete new content.
 ///
 /// `fill` writes to a temporary file beside the destination, which is synced and renamed. Symbolic links are
 /// followed: the link stays, and its target is replaced. Special files, such as a FIFO or `/dev/stdout`, are
@@ -40,20 +40,58 @@ pub fn replace(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>)
         Destination::InPlace(path) => return buffered(OpenOptions::new().append(true).open(path)?, fill),
         Destination::Stdout => return buffered(io::stdout().lock(), fill),
     };
+    rename_over(&path, permissions, fill)
+}
+
+/// Writes a file of a folder as [`replace`] does, but follows no symbolic link: the link is replaced, and its target
+/// stays as it is. Programs use it for names that the user has not given, because the folder may come from others.
+pub fn replace_entry(path: &Path, fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let existing = match fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
+        Ok(metadata) => Some(metadata).filter(fs::Metadata::is_file),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    rename_over(path, existing.map(|metadata| metadata.permissions()), fill)
+}
+
+/// Opens a file of a folder for reading and appending, and creates it if it is missing. A symbolic link is an error:
+/// its target may be a file of someone else.
+pub fn append_entry(path: &Path) -> io::Result<File> {
+    match fs::symlink_metadata(path).is_ok_and(|about| about.is_symlink()) {
+        true => Err(io::Error::other("it is a symbolic link, which is not followed: replace it by a copy of the file")),
+        false => OpenOptions::new().read(true).append(true).create(true).open(path),
+    }
+}
+
+/// Creates a folder in another one, unless it is there. A symbolic link is an error.
+pub fn create_folder_entry(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path).is_ok_and(|about| about.is_symlink()) {
+        true => Err(io::Error::other("it is a symbolic link, which is not followed: remove it")),
+        false => fs::create_dir_all(path),
+    }
+}
+
+/// Writes a temporary file beside `path` and renames it.
+fn rename_over(
+    path: &Path,
+    permissions: Option<fs::Permissions>,
+    fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(TEMPORARY);
     // Temporary files are private by default; this one becomes an ordinary file.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     // The full error names the temporary file, which is of no use to the user.
-    let file = builder.tempfile_in(parent(&path)).map_err(|error| io::Error::from(error.kind()))?;
+    let file = builder.tempfile_in(parent(path)).map_err(|error| io::Error::from(error.kind()))?;
     buffered(file.as_file(), fill)?;
     if let Some(permissions) = permissions {
         file.as_file().set_permissions(permissions)?;
     }
     file.as_file().sync_all()?;
-    file.persist(&path)?;
-    sync_folder(parent(&path));
+    file.persist(path)?;
+    sync_folder(parent(path));
     Ok(())
 }
 
@@ -162,6 +200,26 @@ mod tests {
         symlink("circle", at("circle")).unwrap();
         assert!(write(&at("circle"), "").is_err());
         assert_eq!((names(folder.path()), names(&at("inner"))), (3, 2));
+    }
+
+    #[test]
+    fn entries_of_folders_replace_links_and_keep_targets() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("target"), "mine").unwrap();
+        symlink("target", at("file")).unwrap();
+        symlink("missing", at("dangling")).unwrap();
+        symlink(".", at("folder")).unwrap();
+        for name in ["file", "dangling", "new", "new"] {
+            replace_entry(&at(name), |out| out.write_all(b"new")).unwrap();
+            assert!(!at(name).is_symlink());
+            assert_eq!(fs::read_to_string(at(name)).unwrap(), "new");
+        }
+        assert_eq!(fs::read_to_string(at("target")).unwrap(), "mine");
+        assert!(!at("missing").exists());
+        symlink("target", at("log")).unwrap();
+        assert!(append_entry(&at("log")).is_err() && append_entry(&at("new")).is_ok());
+        assert!(create_folder_entry(&at("folder")).is_err() && create_folder_entry(&at("other")).is_ok());
     }
 
     #[test]

@@ -4,12 +4,13 @@
 //! needs no build time. This module collects the files of a dataset in a hidden folder, resumes interrupted
 //! transfers, compares checksums, unpacks archives, and renames the folder when it is complete.
 
+use crate::atomic;
 use crate::error::{Error, Result};
 use crate::file;
 use crate::registry::{Entry, RemoteFile, Unpack};
 use crate::zip::Zip;
 use sha2::{Digest, Sha256};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Component, Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -116,7 +117,7 @@ impl Fetch<'_> {
     /// Opens one connection and appends the bytes after the first `from` to the partial file.
     fn attempt(&self, part: &Path, from: u64, observe: &mut impl FnMut(Progress<'_>)) -> Result<Ended> {
         let io = |source| Error::Write { path: part.to_owned(), source };
-        let mut out = OpenOptions::new().create(true).append(true).open(part).map_err(io)?;
+        let mut out = atomic::append_entry(part).map_err(io)?;
         let headers = tempfile::NamedTempFile::new_in(self.staging).map_err(io)?;
         let mut child = self.curl(from, headers.path())?;
         let mut stream = child.stdout.take().expect("it was piped");

@@ -51,7 +51,7 @@ pub fn run(args: &ReportArgs) -> Result<ExitCode> {
 /// Writes the figures and then the page, each file atomically.
 fn write(folder: &Path, report: &Report, config: &str) -> Result<ReportOutput> {
     let figures = folder.join(FIGURES);
-    std::fs::create_dir_all(&figures).map_err(|error| CliError::cannot_write(&figures, error))?;
+    files::create_folder_entry(&figures).map_err(|error| CliError::cannot_write(&figures, error))?;
     let svgs = report.figures().iter().map(|(name, svg)| (format!("{name}.svg"), svg.clone()));
     let names = svgs.clone().map(|(name, _)| figures.join(name).display().to_string()).collect();
     files::write(&figures, svgs)?;

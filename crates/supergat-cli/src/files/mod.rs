@@ -1,6 +1,8 @@
 //! Writing result files: folders are checked before hours of work, and every file is complete or absent.
 
-pub use supergat::data::atomic::{create, parent, replace, sync_folder};
+pub use supergat::data::atomic::{
+    append_entry, create, create_folder_entry, parent, replace, replace_entry, sync_folder,
+};
 
 use crate::error::{CliError, Result};
 use std::io::Write;
@@ -19,11 +21,12 @@ pub fn probe(folder: &Path) -> Result<()> {
     written.map_err(|error| CliError::cannot_write(folder, error))
 }
 
-/// Writes texts to files of a folder, each of them atomically.
+/// Writes texts to files of a folder, each of them atomically. Symbolic links in the folder are replaced.
 pub fn write<N: AsRef<str>>(folder: &Path, files: impl IntoIterator<Item = (N, String)>) -> Result<()> {
     for (name, text) in files {
         let path = folder.join(name.as_ref());
-        replace(&path, |out| out.write_all(text.as_bytes())).map_err(|error| CliError::cannot_write(&path, error))?;
+        let written = replace_entry(&path, |out| out.write_all(text.as_bytes()));
+        written.map_err(|error| CliError::cannot_write(&path, error))?;
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use crate::error::{CliError, Result};
 use crate::files::{self, parent, sync_folder};
 use crate::output::json;
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -208,7 +208,7 @@ fn read(path: &Path) -> io::Result<String> {
 }
 
 fn lock(path: &Path) -> std::result::Result<File, TryLockError> {
-    let file = OpenOptions::new().append(true).create(true).open(path.join(LOCK)).map_err(TryLockError::Error)?;
+    let file = files::append_entry(&path.join(LOCK)).map_err(TryLockError::Error)?;
     match file.try_lock() {
         Err(TryLockError::Error(error)) if error.kind() != io::ErrorKind::Unsupported => {
             Err(TryLockError::Error(error))

@@ -29,6 +29,29 @@ fn regenerates_an_identical_report() {
 }
 
 #[test]
+#[cfg(unix)]
+fn replaces_links_in_the_run_folder_and_keeps_their_targets() {
+    use std::os::unix::fs::symlink;
+    let workspace = Workspace::new();
+    workspace.train("run", &["--model", "mlp"]);
+    for name in ["report.html", "figures/curves.svg"] {
+        workspace.write("mine", "my own file");
+        std::fs::remove_file(workspace.path("run").join(name)).unwrap();
+        symlink(workspace.path("mine"), workspace.path("run").join(name)).unwrap();
+        workspace.good(&["report", "run"]);
+        assert_eq!(workspace.read("mine"), "my own file", "{name}");
+        assert!(workspace.read(&format!("run/{name}")).len() > 100, "{name}");
+    }
+    std::fs::remove_dir_all(workspace.path("run/figures")).unwrap();
+    std::fs::create_dir(workspace.path("elsewhere")).unwrap();
+    symlink(workspace.path("elsewhere"), workspace.path("run/figures")).unwrap();
+    let done = workspace.run(&["report", "run"]);
+    assert_eq!(done.code, 1, "{done:?}");
+    assert!(done.stderr.contains("cannot write run/figures: it is a symbolic link"), "{done:?}");
+    assert!(workspace.list("elsewhere").is_empty());
+}
+
+#[test]
 fn names_missing_and_damaged_files() {
     let workspace = Workspace::new();
     workspace.train("run", &["--model", "mlp"]);

@@ -301,7 +301,7 @@ impl<'a> Checkpoints<'a> {
             (None, Place::Elsewhere(..)) => unreachable!("checkpoints are sent"),
         };
         let write = |(seed, bytes): &(u64, Vec<u8>)| {
-            atomic::replace(&folder.join(file_name(*seed)), |out| out.write_all(bytes))
+            atomic::replace_entry(&folder.join(file_name(*seed)), |out| out.write_all(bytes))
         };
         while let Some(file) = state.kept.files.last() {
             write(file)?;

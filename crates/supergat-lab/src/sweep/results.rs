@@ -4,9 +4,10 @@ use crate::device::DeviceKind;
 use crate::sweep::record::{Key, Record};
 use serde::Deserialize;
 use std::collections::HashMap;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
+use supergat_data::atomic::append_entry;
 
 /// An error that ends a sweep. A failed run does not end it; a results file that cannot be written does.
 #[derive(Debug, thiserror::Error)]
@@ -72,7 +73,7 @@ impl ResultsFile {
     /// Opens a file for appending, creating it if it does not exist. Locks it against other processes.
     pub fn open(path: &Path) -> Result<Self, SweepError> {
         let cannot_write = |source| SweepError::Write { path: path.to_owned(), source };
-        let mut file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(cannot_write)?;
+        let mut file = append_entry(path).map_err(cannot_write)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(SweepError::Locked { path: path.to_owned() }),
