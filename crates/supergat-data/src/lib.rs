@@ -14,7 +14,7 @@
 //! # Ok::<(), supergat_data::Error>(())
 //! ```
 
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 
 pub mod atomic;
 pub mod cache;
@@ -34,7 +34,6 @@ pub mod graphml;
 pub mod graphsaint;
 pub mod heterophilous;
 mod lines;
-mod map;
 pub mod matrix_market;
 pub mod musae;
 pub mod node_order;
@@ -49,6 +48,7 @@ pub mod ppi;
 mod prepare;
 pub mod random_graph;
 pub mod random_partition;
+mod read_at;
 pub mod registry;
 mod row_normalise;
 pub mod schema;

@@ -6,7 +6,8 @@
 use super::Cache;
 use super::key::Key;
 use crate::dataset::Dataset;
-use crate::{atomic, converted, map};
+use crate::read_at::ReadAt;
+use crate::{atomic, converted, read_at};
 use flate2::Crc;
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -16,6 +17,8 @@ use std::time::{Duration, SystemTime};
 const ENDING: &str = ".prepared";
 /// Number of hexadecimal digits of the key in the name of a file.
 pub(super) const DIGITS: usize = 32;
+/// Number of bytes that are read at once to compute a checksum.
+const CHUNK: usize = 1 << 20;
 /// Age from which a temporary file is taken for one that a killed process left behind.
 const ABANDONED: Duration = Duration::from_secs(60 * 60);
 
@@ -74,11 +77,7 @@ impl Cache {
     pub(super) fn write(&self, name: &str, key: &Key, dataset: &Dataset) -> io::Result<()> {
         fs::create_dir_all(&self.folder)?;
         let path = self.path(name, key);
-        // The atomic writer would follow a link and write into a pipe.
-        if fs::symlink_metadata(&path).is_ok_and(|about| !about.is_file()) {
-            remove(&path)?;
-        }
-        atomic::replace(&path, |out| {
+        atomic::replace_entry(&path, |out| {
             let mut out = Checked::new(out, self.limit);
             converted::write(dataset, &mut out)?;
             out.write_all(key)?;
@@ -155,13 +154,26 @@ fn name_before(path: &Path, ending: &str) -> Option<String> {
 }
 
 fn parse(path: &Path, key: &Key) -> Option<Dataset> {
-    let bytes = map::open(path).ok()?;
-    let (bytes, crc) = bytes.split_last_chunk()?;
-    let (content, found) = bytes.split_last_chunk()?;
-    let mut expected = Crc::new();
-    expected.update(bytes);
-    let is_intact = found == key && u32::from_le_bytes(*crc) == expected.sum();
-    is_intact.then(|| converted::parse(path, content).ok())?
+    let (file, length) = read_at::open(path).ok()?;
+    let mut crc = [0; 4];
+    let (mut found, mut sum) = ([0; size_of::<Key>()], Crc::new());
+    let covered = length.checked_sub(crc.len() as u64)?;
+    let content = covered.checked_sub(found.len() as u64)?;
+    file.read_at(&mut crc, covered).ok()?;
+    file.read_at(&mut found, content).ok()?;
+    if found != *key {
+        return None;
+    }
+    let mut buffer = vec![0; CHUNK];
+    let mut at = 0;
+    while at < covered {
+        let bytes = &mut buffer[..CHUNK.min((covered - at) as usize)];
+        file.read_at(bytes, at).ok()?;
+        sum.update(bytes);
+        at += bytes.len() as u64;
+    }
+    let is_intact = u32::from_le_bytes(crc) == sum.sum();
+    is_intact.then(|| converted::parse_part(path, &file, content).ok())?
 }
 
 /// Sets the time of the last use.

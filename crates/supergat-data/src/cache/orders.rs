@@ -7,7 +7,7 @@
 use super::files::{Checked, DIGITS, remove, touch};
 use super::key::Key;
 use super::{Cache, CacheChoice, chosen, key};
-use crate::{atomic, map};
+use crate::{atomic, file};
 use flate2::Crc;
 use sha2::{Digest, Sha256};
 use std::fs;
@@ -49,10 +49,7 @@ impl Cache {
 
     fn write_order(&self, path: &Path, key: &Key, order: &NodeOrder) -> io::Result<()> {
         fs::create_dir_all(&self.folder)?;
-        if fs::symlink_metadata(path).is_ok_and(|about| !about.is_file()) {
-            remove(path)?;
-        }
-        atomic::replace(path, |out| {
+        atomic::replace_entry(path, |out| {
             let mut out = Checked::new(out, self.limit);
             for chunk in order.outer().chunks(CHUNK) {
                 out.write_all(chunk.iter().map(|node| node.to_le_bytes()).collect::<Vec<_>>().as_flattened())?;
@@ -92,7 +89,7 @@ fn read(path: &Path, key: &Key, nodes: usize) -> Option<NodeOrder> {
 }
 
 fn parse(path: &Path, key: &Key, nodes: usize) -> Option<NodeOrder> {
-    let bytes = map::open(path).ok()?;
+    let bytes = file::read(path, file::MAX_BYTES).ok()?;
     let (bytes, crc) = bytes.split_last_chunk()?;
     let (content, found) = bytes.split_last_chunk()?;
     let mut expected = Crc::new();

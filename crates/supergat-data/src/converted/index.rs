@@ -4,15 +4,22 @@
 use super::{Header, METADATA_KEY, PARTITIONED, VERSION};
 use crate::error::{Error, Result};
 use crate::file;
+use crate::read_at::ReadAt;
 use rayon::prelude::*;
-use safetensors::tensor::{Dtype, SafeTensors, TensorInfo};
+use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 use std::collections::HashMap;
+use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use supergat_core::graph::Adjacency;
 
-/// Minimum number of values that a thread copies at once.
+/// Minimum number of values that a thread decodes at once.
 const MIN_CHUNK: usize = 1 << 16;
+/// Number of bytes that are read before they are decoded, and of those that a thread reads at once.
+const BLOCK: usize = 1 << 24;
+const MIN_READ: usize = 1 << 20;
+/// Largest header that is read, in bytes.
+const MAX_HEADER: u64 = 100_000_000;
 
 /// Header of a file, and the place of each array.
 #[derive(Debug)]
@@ -21,14 +28,20 @@ pub(super) struct Index {
     pub(super) header: Header,
     arrays: HashMap<String, TensorInfo>,
     /// Position of the first byte of the arrays.
-    start: usize,
+    start: u64,
 }
 
 /// A file with its index.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(super) struct Arrays<'a> {
     pub(super) index: &'a Index,
-    bytes: &'a [u8],
+    bytes: &'a dyn ReadAt,
+}
+
+impl std::fmt::Debug for Arrays<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Arrays").field("index", &self.index).finish_non_exhaustive()
+    }
 }
 
 pub(super) fn mismatch(path: &Path, what: &str, expected: &str, found: &str) -> Error {
@@ -36,12 +49,24 @@ pub(super) fn mismatch(path: &Path, what: &str, expected: &str, found: &str) -> 
 }
 
 impl Index {
-    /// Reads the header of a file; `path` is only used in error messages.
-    pub(super) fn of(path: &Path, bytes: &[u8]) -> Result<Self> {
-        let invalid = |error: safetensors::SafeTensorError| {
-            mismatch(path, "file", "a complete safetensors file", &format!("something else ({error})"))
+    /// Reads the header of a file of this length; `path` is only used in error messages.
+    pub(super) fn of(path: &Path, bytes: &dyn ReadAt, length: u64) -> Result<Self> {
+        let invalid = |reason: &dyn std::fmt::Display| {
+            mismatch(path, "file", "a complete safetensors file", &format!("something else ({reason})"))
         };
-        let (length, metadata) = SafeTensors::read_metadata(bytes).map_err(invalid)?;
+        let cannot_read = |error: io::Error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => invalid(&"it ends in its header"),
+            _ => Error::Io { path: path.to_owned(), source: error },
+        };
+        let mut size = [0; 8];
+        bytes.read_at(&mut size, 0).map_err(cannot_read)?;
+        let size = u64::from_le_bytes(size);
+        if size > MAX_HEADER || size > length {
+            return Err(invalid(&format!("a header of {size} bytes")));
+        }
+        let mut text: Vec<u8> = file::filled(path, 0, size as usize)?;
+        bytes.read_at(&mut text, 8).map_err(cannot_read)?;
+        let metadata: Metadata = serde_json::from_slice(&text).map_err(|error| invalid(&error))?;
         let entry = metadata.metadata().as_ref().and_then(|entries| entries.get(METADATA_KEY)).ok_or_else(|| {
             let found = "another file with this extension, such as a trained model";
             mismatch(path, "file", "a dataset that `supergat convert` wrote", found)
@@ -53,11 +78,9 @@ impl Index {
         }
         let arrays: HashMap<String, TensorInfo> =
             metadata.tensors().into_iter().map(|(name, info)| (name, info.clone())).collect();
-        let start = length + size_of::<u64>();
-        let end = arrays.values().map(|info| info.data_offsets.1).max().unwrap_or(0);
-        if start.checked_add(end) != Some(bytes.len()) {
-            let found = "something else (its length is not that of its arrays)";
-            return Err(mismatch(path, "file", "a complete safetensors file", found));
+        let start = 8 + size;
+        if start.checked_add(metadata.data_len() as u64) != Some(length) {
+            return Err(invalid(&"its length is not that of its arrays"));
         }
         match header.directed.len() {
             0 => Err(mismatch(path, "graphs", "at least one", "none")),
@@ -69,7 +92,7 @@ impl Index {
     }
 
     /// Adds the bytes of the file that this is the index of.
-    pub(super) fn arrays<'a>(&'a self, bytes: &'a [u8]) -> Arrays<'a> {
+    pub(super) fn arrays<'a>(&'a self, bytes: &'a dyn ReadAt) -> Arrays<'a> {
         Arrays { index: self, bytes }
     }
 }
@@ -108,13 +131,6 @@ impl<'a> Arrays<'a> {
         Ok((end - start) / (dtype.bitsize() / 8).max(1))
     }
 
-    /// Returns the bytes of an array.
-    pub(super) fn data(&self, k: usize, name: &str, dtype: Dtype) -> Result<&'a [u8]> {
-        let (start, end) = self.info(k, name, dtype)?.data_offsets;
-        let data = self.bytes.get(self.index.start + start..self.index.start + end);
-        data.ok_or_else(|| self.wrong(k, name, "all of its bytes", "the end of the file"))
-    }
-
     pub(super) fn u32s(&self, k: usize, name: &str) -> Result<Vec<u32>> {
         self.u32s_in(k, name, 0..self.length(k, name, Dtype::U32)?)
     }
@@ -148,14 +164,40 @@ impl<'a> Arrays<'a> {
         range: Range<usize>,
         decode: fn([u8; N]) -> T,
     ) -> Result<Vec<T>> {
-        let (all, _) = self.data(k, name, dtype)?.as_chunks::<N>();
-        let found = || format!("{} values", all.len());
-        let bytes = all
-            .get(range.clone())
-            .ok_or_else(|| self.wrong(k, name, &format!("at least {} values", range.end), &found()))?;
-        let mut numbers = file::with_capacity(self.path(), bytes.len())?;
-        numbers.par_extend(bytes.par_iter().with_min_len(MIN_CHUNK).map(|bytes| decode(*bytes)));
+        let (first, length) = (self.info(k, name, dtype)?.data_offsets.0, self.length(k, name, dtype)?);
+        if range.start > range.end || range.end > length {
+            return Err(self.wrong(k, name, &format!("at least {} values", range.end), &format!("{length} values")));
+        }
+        let mut numbers = file::with_capacity(self.path(), range.len())?;
+        let mut block = file::filled(self.path(), 0, BLOCK.min(N * range.len()))?;
+        while numbers.len() < range.len() {
+            let at = self.index.start + (first + N * (range.start + numbers.len())) as u64;
+            let bytes = &mut block[..BLOCK.min(N * (range.len() - numbers.len()))];
+            let read = match bytes.len() <= MIN_READ {
+                true => self.bytes.read_at(bytes, at),
+                false => {
+                    let parts = bytes.par_chunks_mut(MIN_READ).enumerate();
+                    parts.map(|(k, part)| self.bytes.read_at(part, at + (k * MIN_READ) as u64)).collect()
+                }
+            };
+            read.map_err(|error| match error.kind() {
+                io::ErrorKind::UnexpectedEof => {
+                    let found = "the end of the file, which another program has shortened meanwhile";
+                    self.wrong(k, name, "all of its bytes", found)
+                }
+                _ => Error::Io { path: self.path().to_owned(), source: error },
+            })?;
+            let (values, _) = bytes.as_chunks::<N>();
+            match values.len() <= MIN_CHUNK {
+                true => numbers.extend(values.iter().map(|value| decode(*value))),
+                false => numbers.par_extend(values.par_iter().with_min_len(MIN_CHUNK).map(|value| decode(*value))),
+            }
+        }
         Ok(numbers)
+    }
+
+    pub(super) fn u8s(&self, k: usize, name: &str) -> Result<Vec<u8>> {
+        self.numbers(k, name, Dtype::U8, 0..self.length(k, name, Dtype::U8)?, |[byte]| byte)
     }
 
     /// Returns 0/1 labels in a range of the values of their matrix.

@@ -38,6 +38,7 @@ mod read;
 mod write;
 
 pub use partitioned::{NodeLists, PartitionedFile, PartitionedGraph};
+pub(crate) use read::parse_part;
 pub use read::{parse, read};
 pub use write::write;
 

@@ -3,7 +3,7 @@
 use super::index::{Arrays, Index, mismatch};
 use super::{EDGE_FEATURES, EDGE_WEIGHTS, LISTS};
 use crate::error::{Error, Result};
-use crate::map;
+use crate::read_at::{self, ReadAt};
 use safetensors::tensor::Dtype;
 use std::fmt;
 use std::ops::Range;
@@ -13,9 +13,8 @@ use supergat_core::{Direction, EdgeAttributes, Features, Labels, SparseMatrix};
 
 /// A converted file whose nodes are stored in an internal order, divided into parts.
 ///
-/// The file is mapped into memory, and every function reads the values of the given nodes only. The file is
-/// untrusted: values are copied out of it and validated after the copy, as far as those nodes tell. All numbers of
-/// nodes are internal ones; [`PartitionedGraph::order`] returns the outer ones.
+/// The file stays open, and every function reads the values of the given nodes only. The file is untrusted: values are
+/// validated after they are read, as far as those nodes tell. All numbers of nodes are internal ones; [`PartitionedGraph::order`] returns the outer ones.
 ///
 /// ```
 /// use supergat_core::NodeOrder;
@@ -39,7 +38,7 @@ use supergat_core::{Direction, EdgeAttributes, Features, Labels, SparseMatrix};
 /// ```
 pub struct PartitionedFile {
     index: Index,
-    bytes: Box<dyn AsRef<[u8]> + Send + Sync>,
+    bytes: Box<dyn ReadAt>,
     graphs: Vec<Shape>,
 }
 
@@ -80,15 +79,21 @@ impl fmt::Debug for PartitionedFile {
 impl PartitionedFile {
     /// Opens a file that `supergat partition` or `supergat convert --parts` wrote.
     pub fn open(path: &Path) -> Result<Self> {
-        Self::from_bytes(path, map::open(path)?)
+        let (file, length) = read_at::open(path)?;
+        Self::of(path, Box::new(file), length)
     }
 
     /// Reads from the bytes of a file; `path` is only used in error messages.
-    pub fn from_bytes(path: &Path, bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Result<Self> {
-        let index = Index::of(path, bytes.as_ref())?;
-        let arrays = index.arrays(bytes.as_ref());
+    pub fn from_bytes(path: &Path, bytes: Vec<u8>) -> Result<Self> {
+        let length = bytes.len() as u64;
+        Self::of(path, Box::new(bytes), length)
+    }
+
+    fn of(path: &Path, bytes: Box<dyn ReadAt>, length: u64) -> Result<Self> {
+        let index = Index::of(path, &*bytes, length)?;
+        let arrays = index.arrays(&*bytes);
         let graphs = (0..index.header.directed.len()).map(|k| Shape::of(arrays, k)).collect::<Result<_>>()?;
-        Ok(Self { index, bytes: Box::new(bytes), graphs })
+        Ok(Self { index, bytes, graphs })
     }
 
     /// Returns the path of the file.
@@ -133,7 +138,7 @@ impl PartitionedFile {
 
     /// Returns a graph. Panics if there is none of this number.
     pub fn graph(&self, k: usize) -> PartitionedGraph<'_> {
-        PartitionedGraph { arrays: self.index.arrays((*self.bytes).as_ref()), shape: &self.graphs[k], k }
+        PartitionedGraph { arrays: self.index.arrays(&*self.bytes), shape: &self.graphs[k], k }
     }
 }
 
@@ -375,9 +380,7 @@ impl PartitionedGraph<'_> {
         let labels = self.labels(nodes.clone())?;
         let mut splits = [Vec::new(), Vec::new(), Vec::new()];
         for (name, split) in LISTS.into_iter().zip(&mut splits) {
-            let (list, _) = self.arrays.data(self.k, name, Dtype::U32)?.as_chunks::<4>();
-            let before = |end: usize| list.partition_point(|node| (u32::from_le_bytes(*node) as usize) < end);
-            let (start, end) = (before(nodes.start), before(nodes.end));
+            let (start, end) = (self.before(name, nodes.start)?, self.before(name, nodes.end)?);
             *split = self.arrays.u32s_in(self.k, name, start..end.max(start))?;
             let is_valid = |node: &u32| {
                 let at = (*node as usize).checked_sub(nodes.start).filter(|at| *at < nodes.len());
@@ -391,6 +394,19 @@ impl PartitionedGraph<'_> {
             }
         }
         Ok(splits)
+    }
+
+    /// Returns how many nodes of an ascending list are before `node`.
+    fn before(&self, name: &str, node: usize) -> Result<usize> {
+        let (mut low, mut high) = (0, self.arrays.length(self.k, name, Dtype::U32)?);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match (self.arrays.u32s_in(self.k, name, middle..middle + 1)?[0] as usize) < node {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        Ok(low)
     }
 
     fn outgoing_name(&self) -> &'static str {

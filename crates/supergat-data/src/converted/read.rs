@@ -5,7 +5,7 @@ use super::{EDGE_FEATURES, EDGE_WEIGHTS, LISTS, places_of};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::file;
-use crate::map;
+use crate::read_at::{self, ReadAt};
 use safetensors::tensor::Dtype;
 use std::path::Path;
 use supergat_core::graph::GraphArrays;
@@ -13,12 +13,18 @@ use supergat_core::{Direction, EdgeAttributes, Example, Features, Graph, Labels,
 
 /// Reads a dataset from a file.
 pub fn read(path: &Path) -> Result<Dataset> {
-    parse(path, &map::open(path)?)
+    let (file, length) = read_at::open(path)?;
+    parse_part(path, &file, length)
 }
 
 /// Parses a dataset from the bytes of a file; `path` is only used in error messages.
 pub fn parse(path: &Path, bytes: &[u8]) -> Result<Dataset> {
-    let index = Index::of(path, bytes)?;
+    parse_part(path, &bytes, bytes.len() as u64)
+}
+
+/// Parses a dataset from the first `length` bytes of a file; `path` is only used in error messages.
+pub(crate) fn parse_part(path: &Path, bytes: &dyn ReadAt, length: u64) -> Result<Dataset> {
+    let index = Index::of(path, bytes, length)?;
     let (arrays, header) = (index.arrays(bytes), &index.header);
     let examples = (0..header.directed.len()).map(|k| arrays.example(k)).collect::<Result<Vec<_>>>()?;
     let node_ids =
@@ -140,8 +146,8 @@ impl Arrays<'_> {
         }
         let wrong = |found: &str| self.wrong(k, "ids", "an id of every node, in UTF-8", found);
         let ends = self.u64s(k, "ids.ends")?;
-        let text = self.data(k, "ids.text", Dtype::U8)?;
-        let text = std::str::from_utf8(text).map_err(|error| wrong(&error.to_string()))?;
+        let text = self.u8s(k, "ids.text")?;
+        let text = std::str::from_utf8(&text).map_err(|error| wrong(&error.to_string()))?;
         if ends.len() != nodes || ends.last().map_or(0, |end| *end) != text.len() as u64 {
             return Err(wrong(&format!("{} ids", ends.len())));
         }

@@ -183,3 +183,17 @@ fn survives_damaged_files() {
         assert!(2 * rejected > good.len(), "{rejected} of {} changes were found", 2 * good.len());
     }
 }
+
+#[test]
+fn file_that_is_shortened_while_it_is_read_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("parts.supergat.safetensors");
+    let dataset = ordered(load("random-graph:nodes=5000,degree=8,features=20,classes=2").unwrap());
+    convert(&dataset, &path).unwrap();
+    let file = PartitionedFile::open(&path).unwrap();
+    let last = file.graph(0).part(2);
+    assert!(file.graph(0).features(last.clone()).is_ok());
+    std::fs::File::options().write(true).open(&path).unwrap().set_len(8192).unwrap();
+    let error = file.graph(0).features(last).unwrap_err().to_string();
+    assert!(error.contains("parts.supergat.safetensors") && error.contains("shortened"), "{error}");
+}
