@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn failed_jobs_exit_with_one_and_invalid_input_with_two() {
-        let diverged = supergat::engine::Error::Diverged { epoch: 3, loss: f64::NAN };
+        let diverged = supergat::engine::Error::Diverged { epoch: 3, loss: f64::NAN, has_edge_loss: false };
         assert_eq!(CliError::from(diverged).code, 1);
         assert_eq!(CliError::from(supergat::engine::Error::Device { message: "no GPU".into() }).code, 1);
         assert_eq!(CliError::from(supergat::engine::Error::Peers { reason: "lost".into() }).code, 1);

@@ -94,12 +94,17 @@ pub enum Error {
         nodes: usize,
     },
     /// A loss that became infinite or NaN.
-    #[error("the loss became {loss} in epoch {epoch}: lower lr or lambda_e, or check the features for extreme values")]
+    #[error(
+        "the loss became {loss} in epoch {epoch}: lower lr{}, or check the features for extreme values",
+        if *has_edge_loss { " or lambda_e" } else { "" }
+    )]
     Diverged {
         /// Epoch in which it happened, counted from 0.
         epoch: usize,
         /// Value of the loss.
         loss: f64,
+        /// Whether the model has an edge loss, which lambda_e weighs.
+        has_edge_loss: bool,
     },
     /// A split without labelled nodes that training needs.
     #[error("the {split} split holds no labelled node")]

@@ -790,7 +790,12 @@ impl Hyperparameter {
             (_, Value::Number(x)) if within(x) => Ok(value),
             (_, Value::Whole(x)) if within(x as f64) => Ok(Value::Number(x as f64)),
             _ => {
-                Err(Error::Hyperparameter { name: self.name, value: value.to_string(), reason: self.range.to_string() })
+                let is_number = !matches!(self.range, Range::Whole(..) | Range::Switch | Range::Choice(_));
+                let reason = match value {
+                    Value::Number(x) if is_number && !x.is_finite() => "must be a finite number".to_owned(),
+                    _ => self.range.to_string(),
+                };
+                Err(Error::Hyperparameter { name: self.name, value: value.to_string(), reason })
             }
         }
     }
@@ -865,7 +870,17 @@ mod tests {
         assert_eq!(message("heads", 2.5.into()), "heads = 2.5: must be a whole number from 1 to 64");
         assert_eq!(message("heads", Value::from(-2)), "heads = -2: must be a whole number from 1 to 64");
         assert_eq!(message("dropout", 1.into()), "dropout = 1: must lie in [0, 1)");
-        assert_eq!(message("lr", f64::NAN.into()), "lr = NaN: must be positive");
+        assert_eq!(message("lr", 0.into()), "lr = 0: must be positive");
+        for hyperparameter in &HYPERPARAMETERS {
+            for value in [f64::INFINITY, f64::NEG_INFINITY, f64::NAN] {
+                let expected = match hyperparameter.range {
+                    range @ (Range::Whole(..) | Range::Switch | Range::Choice(_)) => range.to_string(),
+                    _ => "must be a finite number".to_owned(),
+                };
+                let name = hyperparameter.name;
+                assert_eq!(message(name, value.into()), format!("{name} = {value}: {expected}"));
+            }
+        }
         assert_eq!(message("early_stop", 1.into()), "early_stop = 1: must be true or false");
         assert_eq!(message("norm", "group".into()), "norm = group: must be one of none, layer, batch");
         assert_eq!(message("norm", true.into()), "norm = true: must be one of none, layer, batch");

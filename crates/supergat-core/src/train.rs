@@ -178,14 +178,14 @@ impl<'p, D: Device> Trainer<'p, D> {
         for &example in &self.order {
             let loss = self.session.step_loss(example, lambda_e);
             if !loss.total.is_finite() {
-                return Err(Error::Diverged { epoch, loss: loss.total });
+                return Err(Error::Diverged { epoch, loss: loss.total, has_edge_loss: lambda_e.is_some() });
             }
             train.label += loss.label * share;
             train.edge += loss.edge * share;
             train.total += loss.total * share;
         }
         if !validation.loss.is_finite() {
-            return Err(Error::Diverged { epoch, loss: validation.loss });
+            return Err(Error::Diverged { epoch, loss: validation.loss, has_edge_loss: lambda_e.is_some() });
         }
         let best = self.selection.count(validation, test);
         if best {

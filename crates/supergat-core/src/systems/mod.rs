@@ -381,16 +381,17 @@ impl<'p, T: SystemNumber> SystemTrainer<'p, T> {
             return Ok(None);
         }
         let epoch = self.selection.epoch;
+        let has_edge_loss = self.prepared.architecture().model.is_self_supervised();
         self.learner.forward(Some(&self.clock))?;
         let train = self.learner.backward(&self.clock)?;
         if !train.total.is_finite() {
-            return Err(Error::Diverged { epoch, loss: train.total });
+            return Err(Error::Diverged { epoch, loss: train.total, has_edge_loss });
         }
         self.learner.update(&self.clock)?;
         self.clock.step += 1;
         let [validation, test] = self.evaluate()?;
         if !validation.loss.is_finite() {
-            return Err(Error::Diverged { epoch, loss: validation.loss });
+            return Err(Error::Diverged { epoch, loss: validation.loss, has_edge_loss });
         }
         let best = self.selection.count(validation, test);
         if best {

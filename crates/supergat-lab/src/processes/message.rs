@@ -267,7 +267,9 @@ pub(crate) fn status(report: StatusReport, data: &[u8]) -> Result<Status> {
 /// Returns the report of an error.
 pub(crate) fn of_error(error: &Error) -> (Report, Vec<u8>) {
     let (diverged, data) = match error {
-        Error::Diverged { epoch, loss } => (Some(*epoch), bytes(&[*loss])),
+        Error::Diverged { epoch, loss, has_edge_loss } => {
+            (Some(*epoch), bytes(&[*loss, f64::from(u8::from(*has_edge_loss))]))
+        }
         _ => (None, Vec::new()),
     };
     // The first process adds what the error of processes begins with.
@@ -280,8 +282,8 @@ pub(crate) fn of_error(error: &Error) -> (Report, Vec<u8>) {
 
 /// Reads the report of an error of a process.
 pub(crate) fn error(process: usize, failure: Failure, data: &[u8]) -> Error {
-    match (failure.diverged, numbers(data).first()) {
-        (Some(epoch), Some(&loss)) => Error::Diverged { epoch, loss },
+    match (failure.diverged, &numbers(data)[..]) {
+        (Some(epoch), &[loss, edge]) => Error::Diverged { epoch, loss, has_edge_loss: edge == 1.0 },
         _ => Error::Peers { reason: format!("process {process}: {}", failure.message) },
     }
 }

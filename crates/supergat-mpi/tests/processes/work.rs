@@ -180,7 +180,7 @@ fn a_failure_meanwhile_leaves_peers_usable(peers: &dyn Peers, others: &[usize]) 
         let outgoing: Vec<Outgoing<'_>> = others.iter().map(|&to| (to, &*sent)).collect();
         let memory = received.iter_mut().map(|bytes| &mut **bytes);
         let mut incoming: Vec<Incoming<'_>> = others.iter().copied().zip(memory).collect();
-        let error = Error::Diverged { epoch: 3, loss: 1.0 };
+        let error = Error::Diverged { epoch: 3, loss: 1.0, has_edge_loss: true };
         // Without the hook of the crate, which would end all processes.
         let hook = take_hook();
         set_hook(Box::new(|_| {}));

@@ -190,7 +190,8 @@ impl<'p, T: Primitives> GamTrainer<'p, T> {
             let [validation, test] = self.evaluate(&session)?;
             let epoch = self.epoch;
             if let Some(loss) = [train.total, validation.loss].into_iter().find(|loss| !loss.is_finite()) {
-                return Err(Error::Diverged { epoch, loss });
+                let has_edge_loss = self.prepared.architecture().model.is_self_supervised();
+                return Err(Error::Diverged { epoch, loss, has_edge_loss });
             }
             since += 1;
             if validation.metric >= best_of_round {

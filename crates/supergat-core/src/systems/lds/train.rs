@@ -214,7 +214,7 @@ impl<'e, T: Primitives> LdsTrainer<'e, T> {
             };
             let (validation, test) = (score(&self.halves[1]), score(&self.example.test));
             if let Some(loss) = [train.total, validation.loss].into_iter().find(|loss| !loss.is_finite()) {
-                return Err(Error::Diverged { epoch, loss });
+                return Err(Error::Diverged { epoch, loss, has_edge_loss: false });
             }
             epochs += 1;
             since += 1;
