@@ -10,6 +10,8 @@
 //! model. So it predicts nodes of the graph that it was trained on.
 //!
 //! Time and memory grow with the square of the number of nodes.
+//!
+//! The implementation was written from the paper's description; nothing was copied from the authors' code.
 
 mod gcn;
 mod hypergradient;
