@@ -26,7 +26,8 @@ use supergat::engine::peers::Peers;
 
 fn main() -> ExitCode {
     process::interrupt::block_signals();
-    let result = processes::connect().and_then(start).and_then(|code| {
+    let checked = supergat::engine::kernels::Simd::requested().map_err(CliError::from);
+    let result = checked.and_then(|_| processes::connect()).and_then(start).and_then(|code| {
         processes::finish()?;
         supergat::lab::mpi::finish()?;
         Ok(code)

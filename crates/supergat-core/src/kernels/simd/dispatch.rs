@@ -6,6 +6,7 @@ use super::avx2::Avx2;
 use super::avx512::Avx512;
 use super::lanes::{Isa, Real};
 use super::portable::Portable;
+use crate::error::{Error, Result};
 use std::sync::OnceLock;
 
 /// A unit of work that is compiled for each instruction set.
@@ -40,18 +41,44 @@ pub enum Simd {
 }
 
 impl Simd {
-    /// Returns the instruction set in use: the best one that the processor supports, or a lesser one
-    /// requested by the environment variable `SUPERGAT_SIMD` (`portable` or `avx2`).
+    const VARIABLE: &str = "SUPERGAT_SIMD";
+    const ALL: [Self; 3] = [Self::Portable, Self::Avx2, Self::Avx512];
+
+    /// Returns the instruction set in use: the best one that the processor supports, or the one that the environment
+    /// variable `SUPERGAT_SIMD` requests (`portable`, `avx2` or `avx512`). A value that [`Simd::requested`] refuses is
+    /// ignored here.
     pub fn active() -> Self {
         static ACTIVE: OnceLock<Simd> = OnceLock::new();
-        *ACTIVE.get_or_init(|| {
-            let most = match std::env::var("SUPERGAT_SIMD").as_deref() {
-                Ok("portable") => return Self::Portable,
-                Ok("avx2") => Self::Avx2,
-                _ => Self::Avx512,
-            };
-            Self::detect().min(most)
-        })
+        *ACTIVE.get_or_init(|| Self::requested().ok().flatten().unwrap_or_else(Self::detect))
+    }
+
+    /// Returns the instruction set that the environment variable `SUPERGAT_SIMD` requests, if it is set. Fails if there
+    /// is none of this name, or if the processor does not support it. Programs call it once, before they compute.
+    pub fn requested() -> Result<Option<Self>> {
+        let value = std::env::var_os(Self::VARIABLE).filter(|value| !value.is_empty());
+        value.map(|value| Self::named(&value.to_string_lossy(), Self::detect())).transpose()
+    }
+
+    /// Returns the instruction set of a name, if it is at most the best one of the processor.
+    fn named(name: &str, best: Self) -> Result<Self> {
+        let names = |sets: &mut dyn Iterator<Item = Self>| sets.map(Self::name).collect::<Vec<_>>().join(", ");
+        let reason = match Self::ALL.into_iter().find(|simd| simd.name() == name) {
+            Some(simd) if simd <= best => return Ok(simd),
+            Some(_) => {
+                let supported = names(&mut Self::ALL.into_iter().filter(|simd| *simd <= best));
+                format!("this processor supports {supported} only")
+            }
+            None => format!("must be one of {}", names(&mut Self::ALL.into_iter())),
+        };
+        Err(Error::Hyperparameter { name: Self::VARIABLE, value: name.to_owned(), reason })
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Portable => "portable",
+            Self::Avx2 => "avx2",
+            Self::Avx512 => "avx512",
+        }
     }
 
     #[cfg(target_arch = "x86_64")]
@@ -186,6 +213,17 @@ mod tests {
             let rows = [[1.0f64; 8], [2.0; 8], [3.0; 8]];
             assert_eq!(dot::<f64, I>(&rows, &rows).array(), [14.0; 8]);
         }
+    }
+
+    #[test]
+    fn instruction_sets_are_requested_by_name() {
+        assert_eq!(Simd::named("portable", Simd::Portable), Ok(Simd::Portable));
+        assert_eq!(Simd::named("avx2", Simd::Avx512), Ok(Simd::Avx2));
+        let refused = |name, best| Simd::named(name, best).unwrap_err().to_string();
+        let unknown = "SUPERGAT_SIMD = bogus: must be one of portable, avx2, avx512";
+        assert_eq!(refused("bogus", Simd::Avx512), unknown);
+        let unsupported = "SUPERGAT_SIMD = avx512: this processor supports portable, avx2 only";
+        assert_eq!(refused("avx512", Simd::Avx2), unsupported);
     }
 
     #[test]
