@@ -1,5 +1,6 @@
 //! `supergat benchmark`
 
+use crate::running::Running;
 use crate::support::{SMALL, Workspace, table};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -68,7 +69,7 @@ fn killed_benchmarks_give_the_same_bytes() {
     for _ in 0..3 {
         let before = lines();
         let mut command = workspace.command(&[&args("parts")[..], &["--threads", "1"]].concat());
-        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let mut child = Running::start(command.stdout(Stdio::null()).stderr(Stdio::null()));
         let started = Instant::now();
         while lines() < before + 3 && child.try_wait().unwrap().is_none() && started.elapsed() < Duration::from_secs(60)
         {

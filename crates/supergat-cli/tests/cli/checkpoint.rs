@@ -1,11 +1,12 @@
 //! `supergat train --checkpoint-every` and `--resume`: killed, interrupted and failed trainings, and bad input.
 
 use crate::interrupt::{in_shell, send, started};
+use crate::running::Running;
 use crate::support::{Done, SMALL, Workspace};
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 /// Files of a run folder that contain no times.
@@ -24,7 +25,7 @@ fn assert_same(workspace: &Workspace, a: &str, b: &str) {
 }
 
 /// Waits until so many checkpoint files have been replaced.
-fn wait_for_checkpoints(workspace: &Workspace, child: &mut Child, count: usize) {
+fn wait_for_checkpoints(workspace: &Workspace, child: &mut Running, count: usize) {
     let folder = workspace.path("run.checkpoint");
     let files = || -> BTreeSet<(u64, i64, i64)> {
         let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
@@ -56,7 +57,7 @@ fn resumes_after_ten_kills_with_the_same_bytes() {
         let threads = ["1", "2"][kill % 2];
         let resume = ["train", "--resume", ["run", "run.checkpoint"][kill % 2], "--threads", threads];
         let mut command = workspace.command(if kill == 0 { &first } else { &resume });
-        let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let mut child = Running::start(command.stdout(Stdio::null()).stderr(Stdio::null()));
         wait_for_checkpoints(&workspace, &mut child, 1 + below(5) as usize);
         std::thread::sleep(Duration::from_millis(below(9)));
         assert_eq!(child.try_wait().unwrap(), None, "the training ended before it was killed");
@@ -224,7 +225,7 @@ fn rejects_a_dataset_that_has_changed() {
     workspace.write("data/edges.csv", format!("source,target\n{edges}"));
     let args = ["train", "data", "--model", "gat-go", "--out", "run", "--max-epochs", "1000000", "--no-early-stop"];
     let mut child = workspace.command(&[&args[..], &["--checkpoint-every", "5e"]].concat());
-    let mut child = child.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut child = Running::start(child.stdout(Stdio::null()).stderr(Stdio::null()));
     wait_for_checkpoints(&workspace, &mut child, 2);
     child.kill().unwrap();
     child.wait().unwrap();

@@ -73,7 +73,7 @@ fn known_datasets_are_found_and_use_presets() {
     let Some(folder) = published("cora") else { return };
     let workspace = Workspace::new();
     let mut command = workspace.command(&["train", "cora", "--print-config"]);
-    let output = command.env("SUPERGAT_DATA", folder.parent().unwrap()).output().unwrap();
+    let output = crate::running::output(command.env("SUPERGAT_DATA", folder.parent().unwrap()));
     let config: toml::Table = String::from_utf8(output.stdout).unwrap().parse().unwrap();
     assert_eq!(config["dataset"].as_str(), Some("cora"));
     assert_eq!(config["lambda_e"].as_float(), Some(11.346574532931719));

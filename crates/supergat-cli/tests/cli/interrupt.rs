@@ -1,16 +1,29 @@
 //! Signals: Ctrl-C, SIGTERM, SIGHUP and the file size limit.
 
+use crate::running::Running;
 use crate::support::{Done, SMALL, Workspace};
+use nix::sys::signal::{SigHandler, Signal, signal};
 use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, ChildStderr, Command, Stdio};
+use std::os::unix::process::CommandExt;
+use std::process::{ChildStderr, Command, Stdio};
 
 const ENDLESS: [&str; 8] =
     ["--model", "supergat-mx", "--max-epochs", "10000000", "--no-early-stop", "--json", "--out", "run"];
 
-/// Starts a training and waits for its first epoch.
-pub fn started(mut command: Command) -> (Child, BufReader<ChildStderr>) {
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut stderr = BufReader::new(child.stderr.take().unwrap());
+/// Starts a training and waits for its first epoch. Signals have their usual effect on it: tests that are started with
+/// `nohup` ignore SIGHUP, and their processes would inherit that.
+pub fn started(mut command: Command) -> (Running, BufReader<ChildStderr>) {
+    let restore = || {
+        for kind in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
+            // SAFETY: the default action is no function of this program.
+            unsafe { signal(kind, SigHandler::SigDfl) }?;
+        }
+        Ok(())
+    };
+    // SAFETY: the closure only calls `signal`, which is allowed between fork and exec.
+    unsafe { command.pre_exec(restore) };
+    let mut child = Running::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
+    let mut stderr = BufReader::new(child.child().stderr.take().unwrap());
     let mut line = String::new();
     stderr.read_line(&mut line).unwrap();
     assert!(line.starts_with("settings: "), "{line}");
@@ -18,11 +31,11 @@ pub fn started(mut command: Command) -> (Child, BufReader<ChildStderr>) {
 }
 
 /// Starts a training that does not end by itself.
-fn training(workspace: &Workspace, dataset: &str) -> (Child, BufReader<ChildStderr>) {
+fn training(workspace: &Workspace, dataset: &str) -> (Running, BufReader<ChildStderr>) {
     started(workspace.command(&[&["train", dataset], &ENDLESS[..]].concat()))
 }
 
-pub fn send(signal: &str, child: &Child) {
+pub fn send(signal: &str, child: &Running) {
     let sent = Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status().unwrap();
     assert!(sent.success());
 }

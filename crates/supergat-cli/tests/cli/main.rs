@@ -27,6 +27,7 @@ mod reproduce;
 mod rounds;
 mod saved;
 mod splits;
+mod running;
 mod study_appendix;
 mod study_attention;
 mod study_defaults;

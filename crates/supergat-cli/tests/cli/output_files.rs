@@ -1,5 +1,6 @@
 //! Destinations of `predict --out` and `predict --picture`: symbolic links, FIFOs and devices.
 
+use crate::running::Running;
 use crate::support::Workspace;
 use std::fs::{self, File};
 use std::os::unix::fs::{FileTypeExt, symlink};
@@ -23,7 +24,7 @@ fn writes_into_fifos() {
     for (option, name, expected) in [("--out", "table", table), ("--picture", "picture", picture)] {
         let fifo = workspace.path(name);
         assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
-        let mut child = workspace.command(&["predict", "run", option, name]).stdout(Stdio::null()).spawn().unwrap();
+        let mut child = Running::start(workspace.command(&["predict", "run", option, name]).stdout(Stdio::null()));
         let path = fifo.clone();
         let reader = std::thread::spawn(move || fs::read_to_string(path).unwrap());
         assert!(child.wait().unwrap().success(), "{option}");
@@ -76,7 +77,7 @@ fn writes_to_standard_output_without_replacing_the_redirected_file() {
     workspace.write("log", "before\n");
     let log = File::options().append(true).open(workspace.path("log")).unwrap();
     let mut command = workspace.command(&["predict", "run", "--out", "/dev/stdout"]);
-    let status = command.stdout(log).status().unwrap();
+    let status = Running::start(command.stdout(log)).wait().unwrap();
     assert!(status.success());
     let text = workspace.read("log");
     let rest = text.strip_prefix("before\n").and_then(|text| text.strip_prefix(table.as_str()));

@@ -1,9 +1,10 @@
 //! `supergat reproduce`
 
+use crate::running::Running;
 use crate::support::{Done, Workspace, published, table};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Writes tables of a small graph called cora, so that the presets of the paper apply.
@@ -84,8 +85,8 @@ fn writes_tables_and_skips_finished_runs() {
     assert_eq!(found["mean"].as_f64().unwrap().to_string(), mx["mean"]);
 }
 
-fn start(workspace: &Workspace) -> Child {
-    workspace.command(&SMALL).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+fn start(workspace: &Workspace) -> Running {
+    Running::start(workspace.command(&SMALL).stdout(Stdio::null()).stderr(Stdio::null()))
 }
 
 /// A sweep that is killed several times ends with identical tables.

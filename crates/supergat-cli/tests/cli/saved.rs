@@ -61,6 +61,6 @@ fn finds_the_dataset_from_another_working_directory() {
     let cora = folder.to_str().unwrap();
     workspace.good(&["train", cora, "--model", "gat-go", "--max-epochs", "2", "--out", "run"]);
     let mut command = workspace.command(&["predict", "../run"]);
-    let output = command.current_dir(workspace.path("elsewhere")).output().unwrap();
+    let output = crate::running::output(command.current_dir(workspace.path("elsewhere")));
     assert!(output.stdout == workspace.bytes("run/predictions.csv"));
 }

@@ -1,5 +1,6 @@
 //! Temporary working folder and the command under test.
 
+use crate::running;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -96,7 +97,7 @@ impl Workspace {
 
 impl Done {
     pub fn of(mut command: Command) -> Self {
-        let output = command.output().unwrap();
+        let output = running::output(&mut command);
         Self {
             code: output.status.code().expect("not killed"),
             stdout: String::from_utf8(output.stdout).unwrap(),

@@ -1,5 +1,6 @@
 //! `supergat train`: output and run folder.
 
+use crate::running::Running;
 use crate::support::{Done, SMALL, Workspace, keys, table};
 use std::collections::BTreeMap;
 use std::process::Stdio;
@@ -228,7 +229,7 @@ fn closed_pipe_is_not_an_error() {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);
         let mut command = workspace.command(args);
-        let output = command.stdout(writer).stderr(Stdio::piped()).output().unwrap();
+        let output = Running::start(command.stdout(writer).stderr(Stdio::piped())).wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{args:?}");
         assert_eq!(String::from_utf8(output.stderr).unwrap(), "", "{args:?}");
     }

@@ -2,8 +2,9 @@
 
 use crate::killed::{wait_for_checkpoints, writes_checkpoints};
 use crate::mpirun::{command, divided, errors, good, ranks, run, send, turn, wrapped};
+use crate::running::Running;
 use crate::support::{Done, SMALL, Workspace};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 const GRAPH: &str = "random-partition:classes=2,nodes=170,degree=5";
@@ -29,13 +30,13 @@ fn endless() -> [Vec<&'static str>; 2] {
 }
 
 /// Starts a command in three processes and waits for its first checkpoints.
-fn started(workspace: &Workspace, mut command: Command) -> Child {
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+fn started(workspace: &Workspace, mut command: Command) -> Running {
+    let mut child = Running::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
     wait_for_checkpoints(workspace, &mut child, 1);
     child
 }
 
-fn ended(child: Child) -> Done {
+fn ended(child: Running) -> Done {
     let output = child.wait_with_output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
     Done { code: output.status.code().expect("not killed"), stdout: text(output.stdout), stderr: text(output.stderr) }
@@ -57,7 +58,7 @@ fn assert_can_be_resumed(workspace: &Workspace) {
     let started = Instant::now();
     let done = loop {
         let mut command = workspace.command(&["train", "--resume", "run", "--json"]);
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child = Running::start(command.stdout(Stdio::piped()).stderr(Stdio::piped()));
         if writes_checkpoints(workspace, &mut child, 1) {
             send("TERM", child.id());
         }

@@ -1,22 +1,23 @@
 //! Trainings that are killed and resumed.
 
 use crate::mpirun::{FILES, assert_same, command, divided, good, ranks, send, turn};
+use crate::running::Running;
 use crate::support::{SMALL, Workspace};
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 const KILLS: usize = 5;
 
 /// Waits until so many checkpoint files have been replaced.
-pub fn wait_for_checkpoints(workspace: &Workspace, child: &mut Child, count: usize) {
+pub fn wait_for_checkpoints(workspace: &Workspace, child: &mut Running, count: usize) {
     assert!(writes_checkpoints(workspace, child, count), "the training ended too early");
 }
 
 /// Waits until so many checkpoint files have been replaced; `false` if the training ends before.
-pub fn writes_checkpoints(workspace: &Workspace, child: &mut Child, count: usize) -> bool {
+pub fn writes_checkpoints(workspace: &Workspace, child: &mut Running, count: usize) -> bool {
     let folder = workspace.path("run.checkpoint");
     let files = || -> BTreeSet<(u64, i64, i64)> {
         let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
@@ -53,7 +54,7 @@ fn survives_kills(workspace: &Workspace, args: &[&str], seed: u64) {
         let resume = ["train", "--resume", "run"];
         let args = if kill == 0 { &first[..] } else { &resume };
         let mut child = if count == 1 { workspace.command(args) } else { command(workspace, count, args) };
-        let mut child = child.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let mut child = Running::start(child.stdout(Stdio::null()).stderr(Stdio::null()));
         wait_for_checkpoints(workspace, &mut child, 1 + below(3) as usize);
         std::thread::sleep(Duration::from_millis(below(30)));
         assert_eq!(child.try_wait().unwrap(), None, "the training ended before it was killed");

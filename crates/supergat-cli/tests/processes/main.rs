@@ -5,6 +5,9 @@
 mod accidents;
 mod killed;
 mod mpirun;
+#[allow(dead_code, reason = "the tests of one process use all of it")]
+#[path = "../cli/running.rs"]
+mod running;
 mod runs;
 #[allow(dead_code, reason = "the tests of one process use all of it")]
 #[path = "../cli/support.rs"]

@@ -1,8 +1,9 @@
 //! Starting the command in several processes.
 
+use crate::running::Running;
 use crate::support::{Done, Workspace};
 use std::fs;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Files of a run folder that contain no times.
@@ -72,7 +73,7 @@ pub fn assert_same(workspace: &Workspace, a: &str, b: &str, files: &[&str]) {
 }
 
 /// Returns the processes that `mpirun` has started, in the order of their numbers.
-pub fn ranks(mpirun: &Child) -> Vec<u32> {
+pub fn ranks(mpirun: &Running) -> Vec<u32> {
     let parent = |pid: u32| -> Option<u32> {
         let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         // The name of the program, in brackets, may contain anything.

@@ -3,6 +3,9 @@
 //! A test starts this program again in several processes, each of which runs one function of `work` or `failures`.
 
 mod failures;
+#[allow(dead_code, reason = "tests of the command use all of it")]
+#[path = "../../../supergat-cli/tests/cli/running.rs"]
+mod running;
 mod work;
 
 use std::process::Command;
@@ -38,7 +41,7 @@ fn mpirun(processes: usize, case: &str, variables: &[(&str, &str)]) -> Option<Jo
     command.envs([("OMPI_MCA_rmaps_base_oversubscribe", "1"), ("OMPI_MCA_hwloc_base_binding_policy", "none")]);
     command.envs([("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe")]);
     let start = Instant::now();
-    let done = command.output().unwrap();
+    let done = running::output(&mut command);
     let output = [done.stdout, done.stderr].concat();
     let output = String::from_utf8_lossy(&output).into_owned();
     Some(Job { code: done.status.code(), output, time: start.elapsed() })
