@@ -1,30 +1,104 @@
 //! Standard streams: results go to standard output, progress and errors to standard error.
 //!
 //! Styles are removed if the stream is not a terminal or `NO_COLOR` is set. A closed pipe (`| head`) is not an error.
+//!
+//! Names of nodes, classes, columns and files come from others. Everything that is printed for people passes through
+//! [`visible`], which shows control characters and marks of the writing direction as escapes such as `\u001b`: a
+//! terminal would obey them. Files and pipes of CSV contain the data as it is.
 
 use crate::error::{CliError, Result};
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
-use std::io::{self, Write};
+use std::fmt::{self, Display, Formatter};
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use supergat::Dataset;
 
 /// Version of all JSON objects that the command prints. It rises when a field changes its meaning or is removed.
 pub const SCHEMA: u32 = 1;
 /// Style of names and headings.
-pub const BOLD: Style = Style::new().bold();
-const DIM: Style = Style::new().dimmed();
-const RED: Style = AnsiColor::Red.on_default().bold();
+pub const BOLD: Mark = Mark('\u{fdd0}');
+const DIM: Mark = Mark('\u{fdd1}');
+const RED: Mark = Mark('\u{fdd2}');
+const OFF: char = '\u{fdd3}';
+
+/// Beginning of a style in a text; the alternate form is its end.
+///
+/// It is written as a code point that Unicode reserves for use inside programs, and becomes an escape sequence when the
+/// text is printed. So the sequences of this program differ from those in names of the user.
+#[derive(Debug, Clone, Copy)]
+pub struct Mark(char);
+
+impl Display for Mark {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", if f.alternate() { OFF } else { self.0 })
+    }
+}
+
+/// Replaces marks by escape sequences, and shows all other characters that a terminal would obey. Line breaks are kept
+/// outside of styles if `keeps_lines` is set.
+fn styled(text: &str, keeps_lines: bool) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut is_styled = false;
+    for c in text.chars() {
+        let style = match c {
+            '\u{fdd0}' => Style::new().bold(),
+            '\u{fdd1}' => Style::new().dimmed(),
+            '\u{fdd2}' => AnsiColor::Red.on_default().bold(),
+            OFF => {
+                is_styled = false;
+                shown += &anstyle::Reset.render().to_string();
+                continue;
+            }
+            '\n' if keeps_lines && !is_styled => {
+                shown.push(c);
+                continue;
+            }
+            _ => {
+                push_visible(&mut shown, c);
+                continue;
+            }
+        };
+        is_styled = true;
+        shown += &style.render().to_string();
+    }
+    shown
+}
+
+/// Shows characters that a terminal would obey instead of printing them as escapes, in the form of JSON: `\u001b`.
+pub fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    text.chars().for_each(|c| push_visible(&mut shown, c));
+    shown
+}
+
+fn push_visible(shown: &mut String, c: char) {
+    if !is_obeyed(c) {
+        return shown.push(c);
+    }
+    for unit in c.encode_utf16(&mut [0; 2]) {
+        *shown += &format!("\\u{unit:04x}");
+    }
+}
+
+/// Returns whether terminals obey a character instead of showing it: control characters, marks of the writing direction,
+/// separators of lines, and characters without a width that hide in names.
+fn is_obeyed(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{feff}')
+        || matches!(c, '\u{2060}'..='\u{206f}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
 
 /// Writes a text with styles to standard output.
 pub fn print(text: &str) -> Result<()> {
     let mut stream = anstream::stdout().lock();
-    unless_closed(stream.write_all(text.as_bytes()).and_then(|()| stream.flush()))
+    unless_closed(stream.write_all(styled(text, true).as_bytes()).and_then(|()| stream.flush()))
 }
 
 /// Writes one JSON object and a line break to standard output.
 pub fn print_json(object: &impl Serialize) -> Result<()> {
-    to_stdout(|out| writeln!(out, "{}", json(object)))
+    let text = json(object).split('\n').map(visible).collect::<Vec<_>>().join("\n");
+    to_stdout(|out| writeln!(out, "{text}"))
 }
 
 /// Formats an object as indented JSON.
@@ -32,10 +106,21 @@ pub fn json(object: &impl Serialize) -> String {
     serde_json::to_string_pretty(object).expect("keys are strings")
 }
 
-/// Lets `fill` write unchanged bytes to standard output.
+/// Lets `fill` write to standard output: unchanged bytes, unless it is a terminal.
 pub fn to_stdout(fill: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
     let mut stream = io::BufWriter::new(io::stdout().lock());
-    unless_closed(fill(&mut stream).and_then(|()| stream.flush()))
+    if !io::stdout().is_terminal() {
+        return unless_closed(fill(&mut stream).and_then(|()| stream.flush()));
+    }
+    let mut bytes = Vec::new();
+    let written = fill(&mut bytes).and_then(|()| {
+        let text = String::from_utf8_lossy(&bytes);
+        text.split_inclusive('\n').try_for_each(|line| match line.strip_suffix('\n') {
+            Some(line) => writeln!(stream, "{}", visible(line)),
+            None => write!(stream, "{}", visible(line)),
+        })
+    });
+    unless_closed(written.and_then(|()| stream.flush()))
 }
 
 fn unless_closed(result: io::Result<()>) -> Result<()> {
@@ -49,7 +134,7 @@ fn unless_closed(result: io::Result<()>) -> Result<()> {
 
 /// Writes a line to standard error. Errors are ignored: a closed stream must not end the work.
 pub fn note(text: &str) {
-    let _ = writeln!(anstream::stderr(), "{text}");
+    let _ = writeln!(anstream::stderr(), "{}", styled(text, false));
 }
 
 /// Returns a note about the order of the nodes inside the engine, unless it is the given one.
@@ -64,9 +149,13 @@ pub fn node_order(dataset: &Dataset) -> Option<String> {
 
 /// Writes an error to standard error as one line and returns its exit code.
 pub fn failed(error: &CliError) -> ExitCode {
-    let line = error.message.split_whitespace().collect::<Vec<_>>().join(" ");
-    note(&format!("{RED}error:{RED:#} {line}"));
+    note(&format!("{RED}error:{RED:#} {}", one_line(&error.message)));
     error.code.into()
+}
+
+/// Returns a message as one line.
+pub fn one_line(message: &str) -> String {
+    message.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Formats a table row: name, value and explanation.
@@ -78,4 +167,31 @@ pub fn row(name: &str, value: &str, explanation: &str) -> String {
 /// Formats a count with its noun: `12 epochs`, `1 epoch`.
 pub fn count(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shows_what_terminals_would_obey() {
+        for (hostile, shown) in [
+            ("\x1b[31mred\x1b[0m", "\\u001b[31mred\\u001b[0m"),
+            ("\x1b]0;title\x07", "\\u001b]0;title\\u0007"),
+            ("\u{9b}2J a\rb\tc", "\\u009b2J a\\u000db\\u0009c"),
+            ("\u{202e}gpj.exe\u{2066}\u{200f}", "\\u202egpj.exe\\u2066\\u200f"),
+            ("\u{e0041}", "\\udb40\\udc41"),
+            ("Größe 日本語 עברית \u{1f600}", "Größe 日本語 עברית \u{1f600}"),
+        ] {
+            assert_eq!(visible(hostile), shown);
+            assert_eq!(styled(hostile, true), shown);
+        }
+    }
+
+    #[test]
+    fn only_styles_of_this_program_reach_the_terminal() {
+        let text = styled(&format!("{BOLD}a\x1b[1m\nb{BOLD:#}\nc"), true);
+        assert_eq!(text, "\x1b[1ma\\u001b[1m\\u000ab\x1b[0m\nc");
+        assert_eq!(styled("a\nb", false), "a\\u000ab");
+    }
 }

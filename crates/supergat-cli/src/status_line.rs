@@ -63,7 +63,7 @@ impl StatusLine {
     /// Shows the state: beside the bar, or as a line if the last one was a while ago.
     pub fn show(&self, text: &str) {
         match &self.bar {
-            Some(bar) => bar.set_message(text.to_owned()),
+            Some(bar) => bar.set_message(output::visible(text)),
             None if self.is_due() => self.line(text),
             None => {}
         }

@@ -32,7 +32,8 @@ use supergat::data::{NodeOrderChoice, SplitChoice, size};
 use supergat::lab::Interval;
 use supergat::{DeviceChoice, NamedMetric};
 
-const STYLES: Styles = Styles::styled().header(output::BOLD).usage(output::BOLD).literal(output::BOLD);
+const BOLD: anstyle::Style = anstyle::Style::new().bold();
+const STYLES: Styles = Styles::styled().header(BOLD).usage(BOLD).literal(BOLD);
 
 /// SuperGAT: self-supervised graph attention networks.
 #[derive(Debug, Parser)]

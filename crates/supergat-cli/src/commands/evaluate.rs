@@ -133,13 +133,15 @@ fn table(evaluation: &EvaluateOutput) -> String {
 /// Formats the metrics of every class as a table.
 fn class_table(split: &str, classes: &[ClassScore]) -> String {
     let title = format!("{split} nodes by class");
-    let width = classes.iter().map(|score| score.class.chars().count()).chain([title.len()]).max().unwrap_or(0);
+    let names: Vec<String> = classes.iter().map(|score| output::visible(&score.class)).collect();
+    let width = names.iter().map(|name| name.chars().count()).chain([title.len()]).max().unwrap_or(0);
     let mut text = format!(
         "\n  {title:<width$}{:>10}{:>13}{:>12}{:>12}{:>12}\n",
         "nodes", "predictions", "precision", "recall", "f1"
     );
     let percent = |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{share:.2} %"));
-    for ClassScore { class, nodes, predictions, precision, recall, f1 } in classes {
+    for (class, score) in names.iter().zip(classes) {
+        let ClassScore { nodes, predictions, precision, recall, f1, .. } = score;
         let [precision, recall, f1] = [*precision, *recall, *f1].map(percent);
         text += &format!("  {class:<width$}{nodes:>10}{predictions:>13}{precision:>12}{recall:>12}{f1:>12}\n");
     }

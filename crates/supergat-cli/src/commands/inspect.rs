@@ -104,7 +104,11 @@ fn column_list(heading: &str, columns: &[Decision]) -> String {
             0 => "-".to_owned(),
             count => count.to_string(),
         };
-        text += &format!("  {name:<width$}  {:<8}  {features:>5}  {}\n", column.kind.name(), column.reason);
+        text += &format!(
+            "  {name:<width$}  {:<8}  {features:>5}  {}\n",
+            column.kind.name(),
+            output::visible(&column.reason)
+        );
     }
     if columns.len() > MAX_COLUMNS {
         text += &format!("  and {} more, listed by --json\n", columns.len() - MAX_COLUMNS);
@@ -114,7 +118,7 @@ fn column_list(heading: &str, columns: &[Decision]) -> String {
 
 /// Shortens the name of a column for a table.
 fn short(name: &str) -> String {
-    let mut short: String = name.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MAX_NAME).collect();
+    let mut short: String = output::visible(name).chars().take(MAX_NAME).collect();
     if short.is_empty() {
         short.push_str("(no name)");
     }
@@ -126,6 +130,6 @@ fn notes(notes: &[String]) -> String {
     if notes.is_empty() {
         return String::new();
     }
-    let lines: Vec<String> = notes.iter().map(|note| format!("  - {note}\n")).collect();
+    let lines: Vec<String> = notes.iter().map(|note| format!("  - {}\n", output::visible(note))).collect();
     format!("{BOLD}as read{BOLD:#}\n{}", lines.concat())
 }

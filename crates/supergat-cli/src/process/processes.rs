@@ -111,7 +111,7 @@ pub fn fail(error: &CliError) -> ExitCode {
     if supergat::lab::mpi::connect().is_ok_and(|peers| peers.rank() > 0) {
         std::thread::sleep(FIRST_REPORTS);
     }
-    supergat::lab::mpi::abort_with(&error.message, error.code)
+    supergat::lab::mpi::abort_with(&output::visible(&output::one_line(&error.message)), error.code)
 }
 
 /// Trains runs for the first process, until its command ends. A first signal does not end this process: the first

@@ -282,7 +282,7 @@ impl RunSummary {
     pub fn table(&self) -> String {
         let Self { dataset, model, metric, .. } = self;
         let several = self.seeds.len() > 1;
-        let warning = |warning: &String| format!("{BOLD}warning:{BOLD:#} {warning}\n");
+        let warning = |warning: &String| format!("{BOLD}warning:{BOLD:#} {}\n", output::visible(warning));
         let mut text: String = self.warnings.iter().map(warning).collect();
         text += &format!("{BOLD}{model} on {dataset}{BOLD:#}");
         text += if self.interrupted { ", interrupted\n" } else { "\n" };

@@ -1,5 +1,6 @@
 //! Progress of a sweep: a bar on a terminal, a line every few seconds elsewhere.
 
+use crate::output;
 use crate::process::interrupt::Interrupt;
 use crate::status_line::{RESUMES, StatusLine};
 use std::ops::ControlFlow;
@@ -41,7 +42,7 @@ impl SweepProgress {
         match event {
             Event::Loading(source) => {
                 if let Some(bar) = self.status.bar() {
-                    bar.set_message(format!("loading {source}"));
+                    bar.set_message(format!("loading {}", output::visible(source)));
                 }
             }
             Event::Unavailable(source, reason, _) if !missing.iter().any(|name| name == source) => {
@@ -70,7 +71,7 @@ impl SweepProgress {
             }
         };
         match self.status.bar() {
-            Some(bar) => bar.set_message(text),
+            Some(bar) => bar.set_message(output::visible(&text)),
             None if self.status.is_due() || tally.settled == tally.jobs => {
                 self.status.line(&format!("run {}/{}: {text}", tally.settled, tally.jobs));
             }
