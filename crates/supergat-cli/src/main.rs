@@ -17,7 +17,6 @@ mod status_line;
 mod sweep;
 
 use args::{Cli, Command, Sharing};
-use clap::Parser;
 use error::CliError;
 use process::processes;
 use std::process::ExitCode;
@@ -41,7 +40,7 @@ fn main() -> ExitCode {
 /// Runs the command. Of several processes, the first one reports wrong arguments, and runs commands that the others
 /// only train for.
 fn start(peers: Arc<dyn Peers>) -> error::Result<ExitCode> {
-    let cli = Cli::try_parse();
+    let cli = args::parse(std::env::args_os());
     if cli.as_ref().is_ok_and(|cli| cli.no_cache) {
         supergat::data::cache::turn_off();
     }

@@ -22,10 +22,10 @@ pub use sweep::SweepArgs;
 
 use crate::config::keys::RUN;
 use crate::error::{CliError, Result};
-use crate::output;
 use clap::builder::styling::Styles;
-use clap::error::ErrorKind;
-use clap::{Args, Parser, Subcommand, value_parser};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, value_parser};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use supergat::data::{NodeOrderChoice, SplitChoice, size};
@@ -164,13 +164,13 @@ pub struct TrainArgs {
     pub estimate: bool,
     /// Exit with an error if training needs more memory than SIZE, such as 8GiB; of the GPU, if it trains
     /// [default: free memory]
-    #[arg(long, value_name = "SIZE", help_heading = RUN, value_parser = size::parse)]
+    #[arg(long, value_name = "SIZE", help_heading = RUN, value_parser = size::parse, allow_hyphen_values = true)]
     pub max_memory: Option<u64>,
     /// Continue an interrupted training, given its run folder or checkpoint folder; no other option is needed
     #[arg(long, value_name = "RUN", help_heading = RUN)]
     pub resume: Option<PathBuf>,
     /// Interval between checkpoints: a time such as 10m or 30s, a number of epochs such as 100e, or none [default: 10m]
-    #[arg(long, value_name = "INTERVAL", help_heading = OUTPUT)]
+    #[arg(long, value_name = "INTERVAL", help_heading = OUTPUT, allow_hyphen_values = true)]
     pub checkpoint_every: Option<Interval>,
     /// Run folder to create [default: runs/<dataset>-<model>, numbered if it exists]
     #[arg(long, value_name = "DIR", help_heading = OUTPUT)]
@@ -477,7 +477,37 @@ pub fn refuse(error: &clap::Error) -> Result<ExitCode> {
             let _ = error.print();
             Ok(if error.use_stderr() { 2.into() } else { ExitCode::SUCCESS })
         }
-        _ => Err(CliError::usage(one_line(&error.render().to_string()))),
+/// Parses a command line, whose first word is the name of the program.
+pub fn parse(words: impl IntoIterator<Item = OsString>) -> std::result::Result<Cli, clap::Error> {
+    let mut command = with_negative_values(Cli::command());
+    let matches = command.try_get_matches_from_mut(words)?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+}
+
+/// Lets all options take negative numbers as values, so that their own checks explain what is wrong. Without it, the
+/// parser takes them for unknown options.
+fn with_negative_values(command: clap::Command) -> clap::Command {
+    let with = |arg: clap::Arg| match arg.get_action().takes_values() && !arg.is_positional() {
+        true => arg.allow_negative_numbers(true),
+        false => arg,
+    };
+    command.mut_args(with).mut_subcommands(with_negative_values)
+}
+
+/// Returns the error of an option whose value is a negative number that its parser refuses.
+fn negative(error: &clap::Error) -> Option<String> {
+    let word = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    let (option, value) = (word(ContextKind::InvalidArg)?.split(' ').next()?, word(ContextKind::InvalidValue)?);
+    let number = value.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let is_negative = error.kind() == ErrorKind::ValueValidation && number.parse::<f64>().is_ok_and(|x| x < 0.0);
+    let rule = if ["--seed", "--seconds"].contains(&option) { "must not be negative" } else { "must be positive" };
+    is_negative.then(|| format!("{option} {value}: {rule}"))
+}
+
+        _ => Err(CliError::usage(negative(error).unwrap_or_else(|| one_line(&error.render().to_string())))),
     }
 }
 
@@ -491,7 +521,6 @@ fn one_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn command_definitions_are_valid() {
@@ -506,6 +535,35 @@ mod tests {
             "unexpected argument '--sedes' found; tip: a similar argument exists: '--seeds'"
         );
         let error = Cli::try_parse_from(["supergat", "evaluate"]).unwrap_err();
+    fn refused(words: &[&str]) -> String {
+        let error = parse(["supergat"].iter().chain(words).map(OsString::from)).unwrap_err();
+        refuse(&error).unwrap_err().message
+    }
+
+    #[test]
+    fn negative_values_are_explained_by_every_option() {
+        fn check(command: &clap::Command, path: &[&str]) -> usize {
+            let mut checked = 0;
+            for arg in command.get_arguments().filter(|arg| arg.get_action().takes_values() && !arg.is_positional()) {
+                let option = format!("--{}", arg.get_long().unwrap());
+                let words = [path, &[&option, "-3"]].concat();
+                if let Err(error) = parse(["supergat"].iter().chain(&words).map(OsString::from)) {
+                    let message = refuse(&error).unwrap_err().message;
+                    let is_fine = !message.contains("-- -3") && !message.contains("invalid digit");
+                    assert!(is_fine, "{words:?}: {message}");
+                    checked += usize::from(message.contains("must"));
+                }
+            }
+            let subcommands = command.get_subcommands();
+            checked + subcommands.map(|sub| check(sub, &[path, &[sub.get_name()]].concat())).sum::<usize>()
+        }
+        assert!(check(&Cli::command(), &[]) > 20, "every option that counts something refuses -3");
+        assert_eq!(refused(&["bench", "x", "--epochs", "-3"]), "--epochs -3: must be positive");
+        assert_eq!(refused(&["partition", "x", "--out", "y", "--parts", "-3"]), "--parts -3: must be positive");
+        assert_eq!(refused(&["train", "x", "--max-memory", "-3GiB"]), "--max-memory -3GiB: must be positive");
+        assert_eq!(refused(&["benchmark", "x", "--seed", "-1"]), "--seed -1: must not be negative");
+    }
+
         assert_eq!(one_line(&error.render().to_string()), "the following required arguments were not provided: <RUN>");
     }
 }
