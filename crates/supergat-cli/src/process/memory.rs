@@ -40,7 +40,7 @@ pub fn free() -> Option<u64> {
     limit().map(|limit| limit.bytes.saturating_sub(usage().map_or(0, |usage| usage.now)))
 }
 
-/// Returns the lowest limit: free memory of the machine, or the limit of a control group of this process.
+/// Returns the lowest limit: free memory of the machine, the limit of a control group, or one that `ulimit` sets.
 pub fn limit() -> Option<Limit> {
     limit_under(Path::new("/"), usage().map_or(0, |usage| usage.now))
 }
@@ -58,7 +58,26 @@ fn limit_under(root: &Path, own: u64) -> Option<Limit> {
         let bytes = most.saturating_sub(used.saturating_sub(own));
         Some(Limit { bytes, from: format!("limit of the control group {}", folder.display()) })
     });
-    machine.into_iter().chain(groups).min_by_key(|limit| limit.bytes)
+    machine.into_iter().chain(groups).chain(set_limits(root, own)).min_by_key(|limit| limit.bytes)
+}
+
+/// Returns the limits of this process that `ulimit -v` and `ulimit -d` set. They count memory that is reserved but not
+/// used, such as the stacks of threads; the process cannot use that much.
+fn set_limits(root: &Path, own: u64) -> Vec<Limit> {
+    let read = |name: &str| std::fs::read_to_string(root.join("proc/self").join(name)).unwrap_or_default();
+    let (limits, status) = (read("limits"), read("status"));
+    let set = |(name, counted, from): (&str, &str, &str)| {
+        let line = limits.lines().find_map(|line| line.strip_prefix(name))?;
+        // Without a limit, the line contains "unlimited".
+        let most = line.split_whitespace().next()?.parse::<u64>().ok()?;
+        let reserved = kilobytes(&status, counted)?.saturating_sub(own);
+        Some(Limit { bytes: most.saturating_sub(reserved), from: from.into() })
+    };
+    let kinds = [
+        ("Max address space", "VmSize:", "limit of the address space, ulimit -v"),
+        ("Max data size", "VmData:", "limit of the data segment, ulimit -d"),
+    ];
+    kinds.into_iter().filter_map(set).collect()
 }
 
 /// Returns the folders of the control group in a line of /proc/self/cgroup and of its ancestors, with the names of
@@ -121,5 +140,25 @@ mod tests {
             ("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"),
         ];
         assert_eq!(limit(&first), Some(2 << 20));
+    }
+
+    #[test]
+    fn limits_of_ulimit_count() {
+        let of = |address: &str, data: &str| {
+            let limits = format!(
+                "Limit                     Soft Limit           Hard Limit           Units\n\
+                 Max data size             {data:<20} unlimited            bytes\n\
+                 Max address space         {address:<20} unlimited            bytes\n"
+            );
+            let status = "VmSize:\t    3072 kB\nVmRSS:\t    1024 kB\nVmData:\t    2048 kB\n";
+            let files = [("proc/self/limits", &*limits), ("proc/self/status", status)];
+            limit_under(machine(&files).path(), 1 << 20)
+        };
+        assert_eq!(of("unlimited", "unlimited"), None);
+        // 2 MiB of the address space are reserved and not used.
+        let address = of("8388608", "unlimited").unwrap();
+        assert_eq!((address.bytes, &*address.from), (6 << 20, "limit of the address space, ulimit -v"));
+        assert_eq!(of("8388608", "5242880").unwrap().bytes, 4 << 20);
+        assert_eq!(of("1048576", "unlimited").unwrap().bytes, 0);
     }
 }
