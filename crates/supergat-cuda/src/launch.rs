@@ -41,6 +41,8 @@ pub(crate) struct Inner {
     _workspace: CudaSlice<u8>,
     architecture: String,
     multiprocessors: usize,
+    /// Free memory in bytes when the GPU was opened.
+    pub(crate) free_at_start: usize,
     modules: Mutex<HashMap<String, Arc<CudaModule>>>,
     functions: Mutex<HashMap<String, CudaFunction>>,
 }
@@ -103,6 +105,7 @@ impl Cuda {
         library::compatible(driver)?;
         library::blas()?;
         let context = CudaContext::new(index).map_err(|e| failed("open the GPU", e))?;
+        let (free_at_start, _) = context.mem_get_info().map_err(|e| failed("ask the GPU for its memory", e))?;
         // SAFETY: all memory of this context is used by its one stream only.
         unsafe { context.disable_event_tracking() };
         let stream = context.new_stream().map_err(|e| failed("create a stream", e))?;
@@ -128,6 +131,7 @@ impl Cuda {
                 _workspace: workspace,
                 architecture: format!("sm_{major}{minor}"),
                 multiprocessors: multiprocessors.max(1) as usize,
+                free_at_start,
                 modules: Mutex::default(),
                 functions: Mutex::default(),
             }),
@@ -234,7 +238,8 @@ pub(crate) fn failed(what: &str, error: DriverError) -> Error {
     device_error(match error.0 {
         sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY => {
             format!(
-                "the GPU has too little free memory to {what}: end other programs that use it, or use a smaller network"
+                "the GPU has too little free memory to {what}: use a smaller network or graph, or end other programs if \
+                 they use it (`supergat devices` shows its free memory)"
             )
         }
         _ => format!("the GPU could not {what}: {text} ({name})"),

@@ -64,13 +64,25 @@ impl Cuda {
         if error.0 != sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY {
             return failed("allocate memory", error);
         }
-        let free = self.inner.context.mem_get_info().map_or(0, |(free, _)| free);
-        device_error(format!(
-            "the GPU has too little memory: {} asked for, {} free; end other programs that use it, use a smaller network, or train on the CPU",
-            in_words(bytes),
-            in_words(free)
-        ))
+        let (free, total) = self.inner.context.mem_get_info().unwrap_or((0, 0));
+        let others = total.saturating_sub(self.inner.free_at_start);
+        device_error(too_little(bytes, free, others))
     }
+}
+
+/// Memory of a GPU that drivers, displays and this program use before anything is placed on it.
+const IDLE: usize = 2 << 30;
+
+/// Describes memory that could not be allocated. `others` bytes were in use when the GPU was opened.
+fn too_little(bytes: usize, free: usize, others: usize) -> String {
+    let end = match others > IDLE {
+        true => format!("end other programs, which use {}, ", in_words(others)),
+        false => String::new(),
+    };
+    let (bytes, free) = (in_words(bytes), in_words(free));
+    format!(
+        "the GPU has too little memory: {bytes} asked for, {free} free; {end}use a smaller network or graph, or train on the CPU"
+    )
 }
 
 /// Returns a number of bytes in a readable unit.
@@ -87,6 +99,14 @@ fn in_words(bytes: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn other_programs_are_named_only_if_they_use_memory() {
+        let alone = too_little(5_000_000_000, 1_000_000_000, 500_000_000);
+        assert!(!alone.contains("other programs") && alone.contains("5.0 GB asked for, 1.0 GB free"), "{alone}");
+        let shared = too_little(5_000_000_000, 1_000_000_000, 60_000_000_000);
+        assert!(shared.contains("end other programs, which use 60.0 GB, use a smaller"), "{shared}");
+    }
 
     #[test]
     fn writes_bytes_in_readable_units() {

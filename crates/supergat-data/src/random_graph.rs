@@ -107,6 +107,26 @@ impl RandomGraph {
         })
     }
 
+    /// Returns a lower bound of the memory of the graph with its features, in bytes, without generating it.
+    ///
+    /// ```
+    /// use supergat_data::RandomGraph;
+    /// let graph = RandomGraph { nodes: 1000, degree: 20, features: 50, ..RandomGraph::default() };
+    /// let found = graph.generate()?;
+    /// let (edges, features) = (found.examples[0].graph.bytes(), 4 * 1000 * 50);
+    /// assert!((features..=features + edges).contains(&graph.least_bytes()));
+    /// # Ok::<(), supergat_data::Error>(())
+    /// ```
+    pub fn least_bytes(&self) -> u64 {
+        let (nodes, links) = (self.nodes as f64, self.nodes as f64 * self.degree as f64 / 2.0);
+        // Links that are drawn twice are merged. Hubs and communities have many of them.
+        let is_uniform = self.skew == 1.0 && self.communities == 1;
+        let pairs = (nodes * nodes / 2.0).max(1.0);
+        let distinct = if is_uniform { 0.95 * pairs * -(-links / pairs).exp_m1() } else { 0.0 };
+        // Two directions of four bytes each, and the place of each edge in the other list.
+        (4.0 * nodes * (self.features as f64 + 1.0) + 16.0 * distinct) as u64
+    }
+
     fn check(&self) -> Result<()> {
         let require = |valid: bool, expected: &str, found: String| {
             if valid { Ok(()) } else { Err(Error::Spec { spec: self.to_string(), expected: expected.into(), found }) }

@@ -4,12 +4,15 @@ use crate::args::BenchArgs;
 use crate::config::Choices;
 use crate::error::{CliError, Result};
 use crate::output;
+use crate::process::fit::{Fit, Place};
 use crate::process::memory;
 use crate::process::{NO_TF32, is_tf32_unused, processes, resources};
+use crate::status_line::StatusLine;
 use serde::Serialize;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+use supergat::data::RandomGraph;
 use supergat::engine::Form;
 use supergat::engine::peers::{Peers, gather_one};
 use supergat::lab::{BenchResult, Divided, KernelTiming, Resources, bench};
@@ -53,15 +56,20 @@ pub fn run(args: BenchArgs, peers: Arc<dyn Peers>) -> Result<ExitCode> {
     if is_tf32_unused(&resources) {
         output::note(NO_TF32);
     }
+    let place = Place::find(resources)?;
+    place.check_source(&source)?;
     let started = Instant::now();
     let work = match peers.count() {
-        1 => Work::Whole(supergat::data::load_with(&source, &choices.load_options()?)?),
+        1 => Work::Whole(load(&source, &choices)?),
         _ => Work::open(&source, &choices, &resources, &peers)?,
     };
     let load_ms = 1000.0 * started.elapsed().as_secs_f64();
     let resolved =
         choices.resolve(&choices.choose(work.dataset(), supergat::Classifier::builder().resources(resources))?)?;
     let (settings, epochs, seed) = (&resolved.settings, args.epochs as usize, resolved.seed);
+    if let Work::Whole(dataset) = &work {
+        Fit::of(dataset, &resolved, &place, 0, None, false)?.check()?;
+    }
     let timing = match &work {
         Work::Whole(dataset) => bench(dataset, settings, epochs, resources, seed)?,
         Work::Divided { divided, .. } => divided.bench(settings, epochs, resources.threads, seed)?,
@@ -95,6 +103,28 @@ pub fn run(args: BenchArgs, peers: Arc<dyn Peers>) -> Result<ExitCode> {
         output::print(&table(&measured))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Number of nodes, links and feature values of a generated graph from which on it is announced.
+const MANY: usize = 50_000_000;
+
+/// Loads the dataset, and shows that a large graph is being generated.
+fn load(source: &str, choices: &Choices) -> Result<Dataset> {
+    let graph = source.parse::<RandomGraph>().ok();
+    let is_large = graph.is_some_and(|graph| graph.nodes.saturating_mul(graph.degree + graph.features) >= MANY);
+    let status = StatusLine::with_spinner(!is_large);
+    if let Some(graph) = graph {
+        let links = graph.nodes.saturating_mul(graph.degree) / 2;
+        let text = format!("generating {} nodes and about {links} links", graph.nodes);
+        match status.bar() {
+            Some(bar) => bar.enable_steady_tick(Duration::from_millis(200)),
+            None => status.line(&text),
+        }
+        status.show(&text);
+    }
+    let dataset = supergat::data::load_with(source, &choices.load_options()?);
+    status.finish();
+    Ok(dataset?)
 }
 
 /// What is timed: a dataset, or the share of this process of a divided one.

@@ -5,8 +5,8 @@ use crate::error::{CliError, Result};
 use crate::output::{BOLD, SCHEMA, row};
 use crate::process::memory::{self, Limit, Usage};
 use serde::Serialize;
-use supergat::data::Dataset;
 use supergat::data::size::text;
+use supergat::data::{Dataset, RandomGraph};
 use supergat::lab::{Estimate, GpuEstimate, Resources, estimate, gpu_workspace};
 use supergat::{DeviceChoice, DeviceInfo};
 
@@ -26,6 +26,45 @@ pub struct Fit {
     #[serde(skip_serializing_if = "Option::is_none")]
     gpu_limit_from: Option<String>,
     fits: bool,
+    /// Advice about other programs on the GPU; empty if there are none.
+    #[serde(skip)]
+    gpu_advice: String,
+}
+
+/// Memory of a GPU that its driver and display use without any program.
+const IDLE_GPU: u64 = 1 << 30;
+
+/// Returns the advice to end other programs, if they use much of a GPU; empty otherwise.
+fn gpu_advice(total: u64, free: u64) -> String {
+    match total.saturating_sub(free) {
+        used if used > IDLE_GPU => format!("end other programs, which use {} of {}; ", text(used), text(total)),
+        _ => String::new(),
+    }
+}
+
+/// Returns an error if a generated graph that needs at least `needed` bytes exceeds a limit of the process or of the GPU,
+/// given as name, total and free memory.
+fn check_graph(source: &str, needed: u64, limit: Option<Limit>, gpu: Option<(&str, u64, u64)>) -> Result<()> {
+    if let Some((name, total, free)) = gpu
+        && needed > free
+    {
+        return Err(CliError::job(format!(
+            "{source} would need at least {} of GPU memory, but {} of {} are free ({name}): {}use a smaller graph, or \
+             --device cpu",
+            text(needed),
+            text(free),
+            text(total),
+            gpu_advice(total, free)
+        )));
+    }
+    match limit {
+        Some(Limit { bytes, from }) if needed > bytes => Err(CliError::job(format!(
+            "{source} would need at least {}, but may use {} ({from}): use a smaller graph",
+            text(needed),
+            text(bytes)
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Place of a training: threads, and a GPU if it is the device.
@@ -47,6 +86,13 @@ impl Place {
         }
         Ok(Self { resources, gpu: Some(found.swap_remove(number)) })
     }
+
+    /// Returns an error if a generated graph does not fit into memory, before it is generated. Other sources pass.
+    pub fn check_source(&self, source: &str) -> Result<()> {
+        let Ok(graph) = source.parse::<RandomGraph>() else { return Ok(()) };
+        let gpu = self.gpu.as_ref().map(|gpu| (&*gpu.name, gpu.total_memory, gpu.free_memory));
+        check_graph(source, graph.least_bytes(), memory::limit(), gpu)
+    }
 }
 
 impl Fit {
@@ -65,7 +111,15 @@ impl Fit {
         let seeds = resolved.all_seeds().len();
         let (settings, memory) = (&resolved.settings, (usage.now, usage.peak));
         let Place { resources, gpu } = place;
-        let mut estimate = estimate(dataset, settings, seeds, *resources, attention_rows, memory)?;
+        let parameters = settings.architecture(dataset).parameter_bytes::<f32>();
+        let mut estimate = match memory::limit() {
+            // Counting the workspace would allocate the parameters.
+            Some(limit) if settings.model.is_network() && usage.now.saturating_add(parameters) > limit.bytes => {
+                let peak = usage.now.saturating_add(parameters);
+                Estimate { loaded: usage.now, parameters, workspace: 0, runs_at_once: 1, results: 0, peak, gpu: None }
+            }
+            _ => estimate(dataset, settings, seeds, *resources, attention_rows, memory)?,
+        };
         if let (Some(needed), Some(gpu)) = (&mut estimate.gpu, gpu) {
             // A dataset that does not fit cannot be placed.
             let placeable = needed.dataset + needed.parameters < gpu.free_memory;
@@ -93,6 +147,7 @@ impl Fit {
             limit_from: limit.map(|limit| limit.from),
             gpu_limit: gpu_limit.as_ref().map(|limit| limit.bytes),
             gpu_limit_from: gpu_limit.map(|limit| limit.from),
+            gpu_advice: gpu.as_ref().map(|gpu| gpu_advice(gpu.total_memory, gpu.free_memory)).unwrap_or_default(),
         })
     }
 
@@ -104,11 +159,12 @@ impl Fit {
             && gpu.peak > limit
         {
             return Err(CliError::job(format!(
-                "this training would need {} of GPU memory ({runs} of {} each), but may use {} ({from}): \
+                "this training would need {} of GPU memory ({runs} of {} each), but may use {} ({from}): {}\
                  use a smaller --hidden, --heads or --layers, fewer --seeds, or --device cpu",
                 text(gpu.peak),
                 text(gpu.peak / gpu.runs_at_once),
                 text(limit),
+                self.gpu_advice,
             )));
         }
         let (false, Some(limit), Some(from)) = (self.fits, self.limit, &self.limit_from) else {
@@ -154,5 +210,29 @@ impl Fit {
             }
         }
         table
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIB: u64 = 1 << 30;
+
+    #[test]
+    fn graphs_are_checked_before_they_are_generated() {
+        let check = |needed, limit: Option<u64>, gpu: Option<(u64, u64)>| {
+            let limit = limit.map(|bytes| Limit { bytes, from: "free memory of this machine".into() });
+            let gpu = gpu.map(|(total, free)| ("H200", total, free));
+            check_graph("random-graph:nodes=9", needed, limit, gpu).err().map(|error| error.message)
+        };
+        assert_eq!(check(GIB, None, None), None);
+        assert_eq!(check(GIB, Some(2 * GIB), Some((2 * GIB, 2 * GIB))), None);
+        let idle = check(20 * GIB, Some(30 * GIB), Some((16 * GIB, 16 * GIB - GIB / 2))).unwrap();
+        assert!(idle.contains("15.50 GiB of 16.00 GiB are free (H200): use a smaller graph"), "{idle}");
+        let shared = check(20 * GIB, Some(30 * GIB), Some((16 * GIB, 6 * GIB))).unwrap();
+        assert!(shared.contains("end other programs, which use 10.00 GiB of 16.00 GiB"), "{shared}");
+        let host = check(20 * GIB, Some(10 * GIB), Some((160 * GIB, 160 * GIB))).unwrap();
+        assert!(host.contains("may use 10.00 GiB (free memory of this machine)"), "{host}");
     }
 }

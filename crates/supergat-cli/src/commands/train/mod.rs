@@ -59,6 +59,7 @@ pub fn run(mut args: TrainArgs, peers: Arc<dyn Peers>) -> Result<ExitCode> {
     let resources = resources(args.threads, args.device)?;
     choices.check_device(&resources)?;
     let place = Place::find(resources)?;
+    place.check_source(choices.dataset())?;
     let splits = load(&choices).map_err(|error| match &resumed {
         Some(resumed) => resumed.explained(error),
         None => error,
