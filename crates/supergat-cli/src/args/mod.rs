@@ -178,6 +178,10 @@ pub struct TrainArgs {
     /// Write attention.csv even if it has more than a million rows
     #[arg(long, help_heading = OUTPUT)]
     pub attention: bool,
+    /// Put ' before ids and class names in CSV files that a spreadsheet would run as formulas: those that begin with
+    /// = + - @, a tab or a line break
+    #[arg(long, help_heading = OUTPUT)]
+    pub safe_csv: bool,
     /// Print the result as one JSON object on standard output
     #[arg(long, help_heading = OUTPUT)]
     pub json: bool,
@@ -239,6 +243,10 @@ pub struct PredictArgs {
     /// neighbours that they attend to
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub top: Option<u32>,
+    /// Put ' before ids and class names that a spreadsheet would run as formulas: those that begin with = + - @, a tab or
+    /// a line break
+    #[arg(long)]
+    pub safe_csv: bool,
     /// Class of --top [default: the positive one of two classes]
     #[arg(long, value_name = "CLASS", requires = "top")]
     pub class: Option<String>,
@@ -469,14 +477,6 @@ pub enum CacheAction {
     Clear,
 }
 
-/// Handles an error of the parser: prints help and version, and turns everything else into a usage error of one line.
-pub fn refuse(error: &clap::Error) -> Result<ExitCode> {
-    match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            // A closed pipe is not an error.
-            let _ = error.print();
-            Ok(if error.use_stderr() { 2.into() } else { ExitCode::SUCCESS })
-        }
 /// Parses a command line, whose first word is the name of the program.
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> std::result::Result<Cli, clap::Error> {
     let mut command = with_negative_values(Cli::command());
@@ -507,6 +507,14 @@ fn negative(error: &clap::Error) -> Option<String> {
     is_negative.then(|| format!("{option} {value}: {rule}"))
 }
 
+/// Handles an error of the parser: prints help and version, and turns everything else into a usage error of one line.
+pub fn refuse(error: &clap::Error) -> Result<ExitCode> {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            // A closed pipe is not an error.
+            let _ = error.print();
+            Ok(if error.use_stderr() { 2.into() } else { ExitCode::SUCCESS })
+        }
         _ => Err(CliError::usage(negative(error).unwrap_or_else(|| one_line(&error.render().to_string())))),
     }
 }
@@ -527,14 +535,6 @@ mod tests {
         Cli::command().debug_assert();
     }
 
-    #[test]
-    fn parser_errors_become_one_line() {
-        let error = Cli::try_parse_from(["supergat", "train", "--sedes", "3"]).unwrap_err();
-        assert_eq!(
-            one_line(&error.render().to_string()),
-            "unexpected argument '--sedes' found; tip: a similar argument exists: '--seeds'"
-        );
-        let error = Cli::try_parse_from(["supergat", "evaluate"]).unwrap_err();
     fn refused(words: &[&str]) -> String {
         let error = parse(["supergat"].iter().chain(words).map(OsString::from)).unwrap_err();
         refuse(&error).unwrap_err().message
@@ -564,6 +564,14 @@ mod tests {
         assert_eq!(refused(&["benchmark", "x", "--seed", "-1"]), "--seed -1: must not be negative");
     }
 
+    #[test]
+    fn parser_errors_become_one_line() {
+        let error = Cli::try_parse_from(["supergat", "train", "--sedes", "3"]).unwrap_err();
+        assert_eq!(
+            one_line(&error.render().to_string()),
+            "unexpected argument '--sedes' found; tip: a similar argument exists: '--seeds'"
+        );
+        let error = Cli::try_parse_from(["supergat", "evaluate"]).unwrap_err();
         assert_eq!(one_line(&error.render().to_string()), "the following required arguments were not provided: <RUN>");
     }
 }

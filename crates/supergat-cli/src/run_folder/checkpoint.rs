@@ -35,6 +35,9 @@ pub struct Manifest {
     pub threads: Option<u16>,
     /// Whether attention.csv was asked for.
     pub attention: bool,
+    /// Whether texts in CSV files must not be formulas.
+    #[serde(default)]
+    pub safe_csv: bool,
     /// Interval between checkpoints.
     pub checkpoint_every: String,
     /// Folder in which the command was started; relative paths of datasets start there.

@@ -23,6 +23,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use summary::RunSummary;
 use supergat::lab::report::{EpochLine, Report};
 use supergat::{Classifier, Dataset, MODEL_FILE, SplitChoice, Training};
+use tables::Texts;
 
 /// Name of the configuration file.
 pub const CONFIG: &str = "config.toml";
@@ -78,6 +79,8 @@ pub struct Contents<'a> {
     pub attention: bool,
 }
 
+    /// How ids and names of classes are written.
+    pub texts: Texts,
 impl RunFolder {
     /// Takes a folder named by the user, which must be new or empty.
     pub fn named(out: &Path) -> Result<Self> {
@@ -201,12 +204,16 @@ impl Contents<'_> {
     fn write(&self, folder: &Path) -> io::Result<()> {
         files::create(&folder.join(CONFIG), |out| out.write_all(self.config.as_bytes()))?;
         files::create(&folder.join(METRICS), |out| self.metrics(out))?;
-        let Training { classifier, predictions, ensemble, .. } = self.training;
+        let (Training { classifier, predictions, ensemble, .. }, texts) = (self.training, self.texts);
         let predictions = ensemble.as_ref().map_or(predictions, |(mean, _)| mean);
         files::create(&folder.join(MODEL_FILE), |out| out.write_all(&classifier.to_bytes()))?;
-        files::create(&folder.join("predictions.csv"), |out| tables::predictions(out, self.dataset, predictions))?;
+        files::create(&folder.join("predictions.csv"), |out| {
+            tables::predictions(out, self.dataset, predictions, texts)
+        })?;
         if self.attention {
-            files::create(&folder.join("attention.csv"), |out| tables::attention(out, self.dataset, classifier))?;
+            files::create(&folder.join("attention.csv"), |out| {
+                tables::attention(out, self.dataset, classifier, texts)
+            })?;
         }
         let figures = folder.join(FIGURES);
         fs::create_dir(&figures)?;

@@ -1,6 +1,6 @@
 //! List of the nodes with the highest probability of a class, with reasons, as CSV.
 
-use super::tables::{exact, label, record, splits};
+use super::tables::{Texts, exact, label, record, splits};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -28,6 +28,7 @@ impl Ranking {
         dataset: &Dataset,
         model: &Classifier,
         predictions: &Predictions,
+        texts: Texts,
     ) -> io::Result<()> {
         let mut table = csv::Writer::from_writer(out);
         let several = dataset.examples.len() > 1;
@@ -43,11 +44,11 @@ impl Ranking {
             let example = &dataset.examples[k];
             let reasons = attention.get(k).map(|attention| reasons(dataset, k, node, attention)).unwrap_or_default();
             let row = [
-                dataset.node_id(k, node),
+                texts.field(dataset.node_id(k, node)),
                 splits(example)[node].into(),
-                label(dataset, &example.labels, node),
+                texts.field(label(dataset, &example.labels, node)),
                 exact(probability),
-                reasons.into(),
+                texts.field(reasons),
             ];
             let graph = several.then(|| Cow::from(k.to_string()));
             record(&mut table, [Cow::from((rank + 1).to_string())].into_iter().chain(graph).chain(row))?;

@@ -5,11 +5,36 @@ use std::io::{self, Write};
 use supergat::engine::{Architecture, Example, Labels};
 use supergat::{Classifier, Dataset, Predictions};
 
+/// How texts of the user, such as ids and names of classes, are written to CSV.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Texts {
+    /// As they are.
+    Exact,
+    /// With `'` in front of texts that a spreadsheet would run as a formula (`--safe-csv`).
+    Safe,
+}
+
+impl Texts {
+    /// Returns the way that `--safe-csv` chooses.
+    pub fn of(safe_csv: bool) -> Self {
+        if safe_csv { Self::Safe } else { Self::Exact }
+    }
+
+    /// Returns a field with a text of the user.
+    pub(super) fn field<'a>(self, text: impl Into<Cow<'a, str>>) -> Cow<'a, str> {
+        let text = text.into();
+        match self == Self::Safe && text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']) {
+            true => format!("'{text}").into(),
+            false => text,
+        }
+    }
+}
+
 /// Separator of several classes of a node.
 const SEPARATOR: &str = "|";
 
 /// Writes a row per node: graph (if there are several), node, split, label, predicted class, probabilities.
-pub fn predictions(out: &mut dyn Write, dataset: &Dataset, predictions: &Predictions) -> io::Result<()> {
+pub fn predictions(out: &mut dyn Write, dataset: &Dataset, predictions: &Predictions, texts: Texts) -> io::Result<()> {
     let mut table = csv::Writer::from_writer(out);
     let several = dataset.examples.len() > 1;
     let columns = several.then_some("graph").into_iter().chain(["node", "split", "label", "predicted"]);
@@ -22,7 +47,8 @@ pub fn predictions(out: &mut dyn Write, dataset: &Dataset, predictions: &Predict
         for (node, split) in splits(example).into_iter().enumerate() {
             let predicted: Vec<&str> = predictions.labels(row).into_iter().map(|class| names[class].as_str()).collect();
             let label = label(dataset, &example.labels, node);
-            let described = [dataset.node_id(k, node), split.into(), label, predicted.join(SEPARATOR).into()];
+            let [id, label] = [dataset.node_id(k, node), label].map(|text| texts.field(text));
+            let described = [id, split.into(), label, texts.field(predicted.join(SEPARATOR))];
             let probabilities = predictions.probabilities_of(row).iter().map(|p| exact(*p));
             let graph = several.then(|| Cow::from(k.to_string()));
             record(&mut table, graph.into_iter().chain(described).chain(probabilities))?;
@@ -38,7 +64,7 @@ pub fn attention_rows(edges: usize, a: &Architecture) -> usize {
 }
 
 /// Writes a row per edge, layer and head: the links in the order of the dataset, then the self-loops.
-pub fn attention(out: &mut dyn Write, dataset: &Dataset, model: &Classifier) -> io::Result<()> {
+pub fn attention(out: &mut dyn Write, dataset: &Dataset, model: &Classifier, texts: Texts) -> io::Result<()> {
     let mut table = csv::Writer::from_writer(out);
     let several = dataset.examples.len() > 1;
     let columns = ["source", "target", "layer", "head", "coefficient", "edge_logit", "self_loop"];
@@ -46,8 +72,8 @@ pub fn attention(out: &mut dyn Write, dataset: &Dataset, model: &Classifier) -> 
     for k in 0..dataset.examples.len() {
         for edge in model.attention(dataset, k).map_err(io::Error::other)?.edges() {
             let row = [
-                dataset.node_id(k, edge.source),
-                dataset.node_id(k, edge.target),
+                texts.field(dataset.node_id(k, edge.source)),
+                texts.field(dataset.node_id(k, edge.target)),
                 (edge.layer + 1).to_string().into(),
                 (edge.head + 1).to_string().into(),
                 exact(edge.coefficient),
@@ -132,7 +158,7 @@ mod tests {
     fn writes_a_row_per_node_of_every_graph() {
         let (dataset, model) = trained("gat-go");
         let found = model.predict(&dataset).unwrap();
-        let text = text(|out| predictions(out, &dataset, &found));
+        let text = text(|out| predictions(out, &dataset, &found, Texts::Exact));
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 1 + 6);
         assert_eq!(lines[0], "graph,node,split,label,predicted,\"p_a,b\",p_c");
@@ -144,13 +170,36 @@ mod tests {
     }
 
     #[test]
+    fn safe_texts_are_no_formulas_and_numbers_are_not_changed() {
+        for formula in ["=1+1", "+1", "-1", "@a", "\t=1", "\r=1"] {
+            assert_eq!(Texts::Safe.field(formula), format!("'{formula}"));
+            assert_eq!(Texts::Exact.field(formula), formula);
+        }
+        assert_eq!(Texts::Safe.field("a=1"), "a=1");
+        let (mut dataset, model) = trained("supergat-mx");
+        dataset.node_ids.as_mut().unwrap()[0][0] = "=HYPERLINK(1)".into();
+        let found = model.predict(&dataset).unwrap();
+        let (exact, safe) = (
+            text(|out| predictions(out, &dataset, &found, Texts::Exact)),
+            text(|out| predictions(out, &dataset, &found, Texts::Safe)),
+        );
+        assert_eq!(safe, exact.replace("=HYPERLINK", "'=HYPERLINK"));
+        let (exact, safe) = (
+            text(|out| attention(out, &dataset, &model, Texts::Exact)),
+            text(|out| attention(out, &dataset, &model, Texts::Safe)),
+        );
+        assert!(exact.contains(",-"), "some logit is negative");
+        assert_eq!(safe, exact.replace("=HYPERLINK", "'=HYPERLINK"));
+    }
+
+    #[test]
     fn counts_the_rows_of_attention() {
         for (name, rows) in [("supergat-mx", 2 * 7 * 9), ("mlp", 0)] {
             let (dataset, model) = trained(name);
             let edges = dataset.examples.iter().map(|example| example.graph.edges()).sum();
             assert_eq!(attention_rows(edges, model.architecture()), rows);
             if rows > 0 {
-                assert_eq!(text(|out| attention(out, &dataset, &model)).lines().count(), rows + 1);
+                assert_eq!(text(|out| attention(out, &dataset, &model, Texts::Exact)).lines().count(), rows + 1);
             }
         }
     }

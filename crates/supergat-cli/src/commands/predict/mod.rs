@@ -59,9 +59,10 @@ pub fn run(args: &PredictArgs, peers: Arc<dyn Peers>) -> Result<ExitCode> {
             .map_err(|error| CliError::cannot_write(path, error))?;
     }
     let ranking = ranking(args, &model)?;
+    let texts = tables::Texts::of(args.safe_csv);
     let write = |out: &mut dyn Write| match ranking {
-        Some(ranking) => ranking.write(out, &dataset, &model, &predictions),
-        None => tables::predictions(out, &dataset, &predictions),
+        Some(ranking) => ranking.write(out, &dataset, &model, &predictions, texts),
+        None => tables::predictions(out, &dataset, &predictions, texts),
     };
     let Some(path) = &args.out else {
         output::to_stdout(write)?;

@@ -167,8 +167,9 @@ impl Results<'_> {
         let lines = report::lines(&training.runs);
         let report = report::make(dataset, &training.classifier, &training.predictions, &lines, &summary)?;
         let config = resolved.to_toml();
-        let contents = Contents { config, dataset, training, lines: &lines, report: &report, attention };
-        folder.write(&contents, &mut summary, interrupt).inspect_err(|error| {
+        let texts = tables::Texts::of(args.safe_csv);
+        let contents = Contents { config, dataset, training, lines: &lines, report: &report, attention, texts };
+        folder.write(&contents, &mut summary, interrupt).or_else(|error| {
             interrupt.unless_quitting();
             // The training need not be repeated once the folder can be written.
             checkpoints.flush();

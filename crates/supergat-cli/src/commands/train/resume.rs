@@ -33,6 +33,7 @@ pub fn plan(args: &TrainArgs, resolved: &Resolved, resources: Resources) -> Plan
         tf32: resources.tf32,
         threads: args.threads,
         attention: args.attention,
+        safe_csv: args.safe_csv,
         checkpoint_every: args.checkpoint_every.unwrap_or_default().to_string(),
         started_in: std::env::current_dir().unwrap_or_default(),
         instructions: instructions(),
@@ -77,6 +78,7 @@ impl Resumed {
         args.config = Some(folder.config());
         args.threads = args.threads.or(manifest.threads);
         args.attention |= manifest.attention;
+        args.safe_csv |= manifest.safe_csv;
         if args.checkpoint_every.is_none() {
             args.checkpoint_every = Some(manifest.checkpoint_every.parse().map_err(unreadable)?);
         }
