@@ -74,6 +74,16 @@ pub fn path_of(run: &Path) -> PathBuf {
     run.with_file_name(name)
 }
 
+/// Writes the files of a plan to a folder of checkpoints, if they were removed meanwhile. Errors are ignored: the
+/// training itself does not need them.
+pub fn restore(folder: &Path, plan: &Plan) {
+    for (name, text) in [(CONFIG, plan.config.clone()), (MANIFEST, json(&plan.manifest))] {
+        if !folder.join(name).exists() {
+            let _ = files::write(folder, [(name, text)]);
+        }
+    }
+}
+
 /// Returns the command that resumes a run.
 pub fn command(run: &Path) -> String {
     format!("supergat train --resume {}", quoted(&run.display().to_string()))

@@ -56,6 +56,8 @@ pub fn open(
 #[derive(Debug)]
 pub struct RunFolder {
     path: PathBuf,
+    /// The path from the root, in case that the current folder is removed meanwhile.
+    absolute: Option<PathBuf>,
     /// Whether an interrupted run in this place is replaced.
     replaces: bool,
     /// Folder of the checkpoints of this run, once there are any. It reserves the name of the run folder.
@@ -77,10 +79,10 @@ pub struct Contents<'a> {
     pub report: &'a Report,
     /// Whether to write attention.csv.
     pub attention: bool,
-}
-
     /// How ids and names of classes are written.
     pub texts: Texts,
+}
+
 impl RunFolder {
     /// Takes a folder named by the user, which must be new or empty.
     pub fn named(out: &Path) -> Result<Self> {
@@ -111,12 +113,13 @@ impl RunFolder {
 
     /// Takes the folder of a training that is resumed. An interrupted run in this place is replaced.
     pub fn resumed(checkpoint: CheckpointFolder) -> Result<Self> {
-        let path = checkpoint.run().to_owned();
-        Self { path, replaces: true, checkpoint: Mutex::new(Some(checkpoint)) }.probed()
+        let folder = Self::at(checkpoint.run().to_owned());
+        Self { replaces: true, checkpoint: Mutex::new(Some(checkpoint)), ..folder }.probed()
     }
 
     fn at(path: PathBuf) -> Self {
-        Self { path, replaces: false, checkpoint: Mutex::new(None) }
+        let absolute = std::path::absolute(&path).ok();
+        Self { path, absolute, replaces: false, checkpoint: Mutex::new(None) }
     }
 
     /// Returns an unfinished training that would have the same folder, unless a process is working on it.
@@ -124,9 +127,13 @@ impl RunFolder {
         checkpoint::is_abandoned(&checkpoint::path_of(&self.path)).then(|| self.path.clone())
     }
 
-    /// Creates the folder of the checkpoints, beside the run folder, and returns its path.
+    /// Creates the folder of the checkpoints, beside the run folder, and returns its path. Called again if the folder was
+    /// removed meanwhile.
     pub fn reserve(&self, plan: &Plan) -> io::Result<PathBuf> {
         fs::create_dir_all(parent(&self.path))?;
+        if self.replaces {
+            return Ok(self.checkpoint().insert(CheckpointFolder::create(&self.path, plan)?).path());
+        }
         let mut number = 1;
         loop {
             let run = self.numbered(number);
@@ -159,12 +166,27 @@ impl RunFolder {
         Ok(self)
     }
 
-    /// Writes all files and sets `run_dir` of the summary.
+    /// Writes the files to the folder for temporary files, if they cannot be written to their place.
+    pub fn write_elsewhere(
+        &self,
+        contents: &Contents<'_>,
+        summary: &mut RunSummary,
+        interrupt: &Interrupt,
+    ) -> Result<()> {
+        let name = self.path.file_name().unwrap_or_default();
+        Self::at(std::env::temp_dir().join(name)).write(contents, summary, interrupt)
+    }
+
+    /// Writes all files and sets `run_dir` of the summary. Folders that were removed meanwhile are created again.
     pub fn write(&self, contents: &Contents<'_>, summary: &mut RunSummary, interrupt: &Interrupt) -> Result<()> {
         let failed = |error: io::Error| CliError::cannot_write(&self.path, error);
+        // Relative paths lead nowhere if the current folder was removed.
+        if let (true, Err(_), Some(path)) = (self.path.is_relative(), std::env::current_dir(), &self.absolute) {
+            return Self::at(path.clone()).write(contents, summary, interrupt);
+        }
         fs::create_dir_all(parent(&self.path)).map_err(failed)?;
         // What a killed process leaves in the folder of the checkpoints is removed with it.
-        let place = self.checkpoint().as_ref().map(CheckpointFolder::path);
+        let place = self.checkpoint().as_ref().map(CheckpointFolder::path).filter(|place| place.is_dir());
         let folder = temporary(place.as_deref().unwrap_or(parent(&self.path))).map_err(failed)?;
         interrupt.writing(folder.path());
         contents.write(folder.path()).map_err(failed)?;

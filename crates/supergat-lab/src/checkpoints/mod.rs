@@ -124,15 +124,19 @@ impl<'a> Checkpoints<'a> {
     /// Uses a folder, which is created with the first checkpoint. Trainings that it contains are resumed.
     pub fn in_folder(folder: &Path, every: Interval) -> Self {
         let path = folder.to_owned();
-        let checkpoints = Self::created_by(every, move || fs::create_dir_all(&path).map(|()| path.clone()));
+        Self::created_by(every, move || fs::create_dir_all(&path).map(|()| path.clone())).resuming(folder)
+    }
+
+    /// Resumes the trainings in a folder, if it exists.
+    pub fn resuming(self, folder: &Path) -> Self {
         if folder.is_dir() {
-            checkpoints.state().folder = Some(folder.to_owned());
+            self.state().folder = Some(folder.to_owned());
         }
-        checkpoints
+        self
     }
 
     /// Uses a folder that `create` creates and names before the first checkpoint is written. It is called again if
-    /// it fails.
+    /// it fails, and if the folder was removed meanwhile.
     pub fn created_by(every: Interval, create: impl Fn() -> io::Result<PathBuf> + Send + Sync + 'a) -> Self {
         Self::new(every, Place::Folder(Box::new(create)))
     }
@@ -296,9 +300,9 @@ impl<'a> Checkpoints<'a> {
 
     fn try_write_all(&self, state: &mut State, further: Option<(u64, Vec<u8>)>) -> io::Result<()> {
         let folder = match (&state.folder, &self.place) {
-            (Some(folder), _) => folder.clone(),
-            (None, Place::Folder(create)) => state.folder.insert(create()?).clone(),
-            (None, Place::Elsewhere(..)) => unreachable!("checkpoints are sent"),
+            (Some(folder), _) if folder.is_dir() => folder.clone(),
+            (_, Place::Folder(create)) => state.folder.insert(create()?).clone(),
+            (_, Place::Elsewhere(..)) => unreachable!("checkpoints are sent"),
         };
         let write = |(seed, bytes): &(u64, Vec<u8>)| {
             atomic::replace_entry(&folder.join(file_name(*seed)), |out| out.write_all(bytes))

@@ -124,10 +124,10 @@ pub fn run(mut args: TrainArgs, peers: Arc<dyn Peers>) -> Result<ExitCode> {
     let progress = Progress::new(args.quiet, &resolved, metric_of(dataset, settings).name(), opening, look_for_gpu);
     let (every, plan) = (args.checkpoint_every.unwrap_or_default(), resume::plan(&args, &resolved, resources));
     let checkpoints = match &resumed {
-        Some(resumed) => Checkpoints::in_folder(&resumed.path, every),
+        Some(resumed) => Checkpoints::created_by(every, || folder.reserve(&plan)).resuming(&resumed.path),
         None => Checkpoints::created_by(every, || folder.reserve(&plan)),
     };
-    let checkpoints = checkpoints.report_to(|saving| progress.saving(saving));
+    let checkpoints = checkpoints.report_to(|saving| progress.saving(saving, &plan));
     if let Some(resumed) = &resumed {
         progress.open_with(resumed.opening(&checkpoints.found()?, resolved.seeds as usize));
     }
@@ -173,7 +173,12 @@ impl Results<'_> {
             interrupt.unless_quitting();
             // The training need not be repeated once the folder can be written.
             checkpoints.flush();
-            report_checkpoint(checkpoints, error, args.quiet);
+            if command(checkpoints).is_none() && folder.write_elsewhere(&contents, &mut summary, interrupt).is_ok() {
+                let (message, place) = (error.message, &summary.run_dir);
+                return Err(CliError { message: format!("{message}; the run folder is in {place} instead"), ..error });
+            }
+            report_checkpoint(checkpoints, &error, args.quiet);
+            Err(error)
         })?;
         if !training.interrupted {
             folder.remove_checkpoint();
@@ -240,7 +245,7 @@ fn first_lines(choices: &Choices, choice: &Choice, dataset: &Dataset) -> Vec<Str
 
 /// Returns the command that resumes the training, if it has a checkpoint.
 fn command(checkpoints: &Checkpoints<'_>) -> Option<String> {
-    let run = checkpoint::run_of(&checkpoints.folder()?)?;
+    let run = checkpoint::run_of(&checkpoints.folder().filter(|folder| folder.is_dir())?)?;
     Some(checkpoint::command(&run))
 }
 

@@ -1,9 +1,10 @@
 //! Progress of a training: a bar on a terminal, a line every few seconds elsewhere.
 
 use crate::config::Resolved;
-use crate::run_folder::checkpoint;
+use crate::run_folder::checkpoint::{self, Plan};
 use crate::run_folder::summary::percent;
 use crate::status_line::StatusLine;
+use std::io::ErrorKind;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use supergat::DeviceChoice;
@@ -101,19 +102,26 @@ impl Progress {
         self.state().opening.extend(lines);
     }
 
-    /// Reports the first checkpoint, and the first of several failed attempts to write one.
-    pub fn saving(&self, saving: Saving<'_>) {
+    /// Reports the first checkpoint, and the first of several failed attempts to write one. Completes the folder of
+    /// checkpoints with its plan.
+    pub fn saving(&self, saving: Saving<'_>, plan: &Plan) {
         let mut state = self.state();
         let line = match saving {
             Saving::Saved(folder) => {
                 state.failed = false;
+                checkpoint::restore(folder, plan);
                 let run = checkpoint::run_of(folder).unwrap_or_default();
                 (!std::mem::replace(&mut state.saved, true)).then(|| {
                     format!("checkpoint: {}; after an interruption: {}", folder.display(), checkpoint::command(&run))
                 })
             }
             Saving::Failed(error) => {
-                let kept = if state.saved { ", and the previous one is kept" } else { "" };
+                // Without its folder, the previous one is lost as well.
+                let kept = if state.saved && error.kind() != ErrorKind::NotFound {
+                    ", and the previous one is kept"
+                } else {
+                    ""
+                };
                 (!std::mem::replace(&mut state.failed, true))
                     .then(|| format!("note: no checkpoint could be written ({error}); training continues{kept}"))
             }

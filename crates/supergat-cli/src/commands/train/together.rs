@@ -59,12 +59,15 @@ pub fn run(
     let progress = Progress::new(args.quiet, &resolved, metric_of(outline, settings).name(), opening, false);
     let (every, plan) = (args.checkpoint_every.unwrap_or_default(), resume::plan(&args, &resolved, resources));
     let checkpoints = match (&resumed, &folder) {
-        (Some(resumed), _) => Checkpoints::in_folder(&resumed.path, every),
+        (Some(resumed), Some(folder)) => {
+            Checkpoints::created_by(every, || folder.reserve(&plan)).resuming(&resumed.path)
+        }
+        (Some(resumed), None) => Checkpoints::in_folder(&resumed.path, every),
         (None, Some(folder)) => Checkpoints::created_by(every, || folder.reserve(&plan)),
         // Only the first process writes checkpoints.
         (None, None) => Checkpoints::created_by(every, || Err(std::io::ErrorKind::Unsupported.into())),
     };
-    let checkpoints = checkpoints.report_to(|saving| progress.saving(saving));
+    let checkpoints = checkpoints.report_to(|saving| progress.saving(saving, &plan));
     if let Some(resumed) = &resumed {
         progress.open_with(resumed.opening(&checkpoints.found()?, resolved.seeds as usize));
     }
