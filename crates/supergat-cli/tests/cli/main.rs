@@ -13,6 +13,8 @@ mod depth;
 mod devices;
 mod errors;
 mod graph_features;
+#[cfg(unix)]
+mod hostile;
 mod inspect;
 #[cfg(unix)]
 mod interrupt;
@@ -25,9 +27,9 @@ mod recommend;
 mod report;
 mod reproduce;
 mod rounds;
+mod running;
 mod saved;
 mod splits;
-mod running;
 mod study_appendix;
 mod study_attention;
 mod study_defaults;
