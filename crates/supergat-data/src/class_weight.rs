@@ -40,7 +40,7 @@ impl FromStr for ClassWeight {
             if is_valid {
                 Ok((name.trim().to_owned(), weight))
             } else {
-                Err(format!("weight {weight}: must not be negative"))
+                Err(format!("weight {weight}: must be a finite number, 0 or more"))
             }
         };
         match text {

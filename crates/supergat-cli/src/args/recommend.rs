@@ -18,7 +18,7 @@ pub struct RecommendArgs {
     #[arg(long, value_name = "SPLIT", default_value_t = SplitChoice::Published)]
     pub split: SplitChoice,
     /// Time for comparing families of models on held-out labelled nodes; 0 consults the paper's map alone
-    #[arg(long, value_name = "X", default_value_t = 20.0, value_parser = seconds)]
+    #[arg(long, value_name = "X", default_value_t = 20.0)]
     pub seconds: f64,
     /// Metric that compares [default: accuracy, micro-f1 with several classes per node, auroc if one of two classes is rare]
     #[arg(long, value_name = "METRIC", value_parser = METRICS)]
@@ -47,13 +47,4 @@ pub struct RecommendArgs {
     /// Options for reading the dataset.
     #[command(flatten)]
     pub reading: ReadingArgs,
-}
-
-/// Parses a number of seconds.
-fn seconds(text: &str) -> Result<f64, String> {
-    let seconds: f64 = text.parse().map_err(|_| "expected a number of seconds")?;
-    match seconds.is_finite() && seconds >= 0.0 {
-        true => Ok(seconds),
-        false => Err("must be a finite number, 0 or more".into()),
-    }
 }

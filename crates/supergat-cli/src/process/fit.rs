@@ -130,7 +130,10 @@ impl Fit {
         }
         let wanted = wanted.map(|bytes| Limit { bytes, from: "--max-memory".into() });
         let (limit, gpu_limit) = match gpu {
-            None => (wanted.or_else(memory::limit), None),
+            None => {
+                let fixed = memory::fixed_limit().map_or(u64::MAX, |limit| limit.bytes);
+                (wanted.filter(|wanted| wanted.bytes <= fixed).or_else(memory::limit), None)
+            }
             Some(gpu) => {
                 let free = Limit { bytes: gpu.free_memory, from: format!("free memory of {}", gpu.name) };
                 (memory::limit(), wanted.filter(|wanted| wanted.bytes < free.bytes).or(Some(free)))

@@ -45,6 +45,12 @@ pub fn limit() -> Option<Limit> {
     limit_under(Path::new("/"), usage().map_or(0, |usage| usage.now))
 }
 
+/// Returns the lowest limit that `ulimit` sets, which the system enforces.
+pub fn fixed_limit() -> Option<Limit> {
+    let own = usage().map_or(0, |usage| usage.now);
+    set_limits(Path::new("/"), own).into_iter().min_by_key(|limit| limit.bytes)
+}
+
 fn limit_under(root: &Path, own: u64) -> Option<Limit> {
     let read = |path: &Path| std::fs::read_to_string(path).ok();
     let free = read(&root.join("proc/meminfo")).and_then(|text| kilobytes(&text, "MemAvailable:"));

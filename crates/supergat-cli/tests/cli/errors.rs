@@ -101,7 +101,8 @@ fn rejects_invalid_hyperparameters() {
     for (option, value, expected) in [
         ("--p-n", "100000", "self-supervision asks for "),
         ("--p-e", "0", "p_e = 0: must lie in (0, 1]"),
-        ("--lr", "nan", "lr = NaN: must be positive"),
+        ("--lr", "nan", "lr = NaN: must be a finite number"),
+        ("--lr", "inf", "lr = inf: must be a finite number"),
         ("--lr", "-1", "lr = -1: must be positive"),
         ("--dropout", "1", "dropout = 1: must lie in [0, 1)"),
         ("--layers", "0", "layers = 0: must be a whole number from 1 to 1000"),

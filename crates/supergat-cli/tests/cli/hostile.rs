@@ -161,6 +161,9 @@ fn limits_of_ulimit_are_seen_before_training() {
         assert_eq!((done.code, done.stderr.lines().count()), (1, 1), "{done:?}");
         assert!(done.stderr.contains("this training would need") && done.stderr.contains(name), "{done:?}");
     }
+    let more = [&large[..], &["--max-memory", "900GiB"]].concat();
+    let done = Done::of(in_shell(&workspace, "ulimit -v 600000; exec", &more));
+    assert!(done.code == 1 && done.stderr.contains("ulimit -v"), "{done:?}");
     let done = Done::of(in_shell(&workspace, "ulimit -v 600000; exec", &["bench", "--random", "20000000,10,20,2"]));
     assert_eq!((done.code, done.stderr.lines().count()), (1, 1), "{done:?}");
     assert!(done.stderr.contains("would need at least") && done.stderr.contains("ulimit -v"), "{done:?}");

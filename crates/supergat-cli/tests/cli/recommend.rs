@@ -78,7 +78,7 @@ fn writes_text_map_and_page() {
 #[test]
 fn the_time_and_the_metric_are_checked() {
     let workspace = Workspace::new();
-    let done = workspace.run(&["recommend", SMALL, "--seconds=-1"]);
+    let done = workspace.run(&["recommend", SMALL, "--seconds", "-1"]);
     assert!(done.code == 2 && done.stderr.contains("seconds = -1: must be 0 or more"), "{done:?}");
     let done = workspace.run(&["recommend", SMALL, "--metric", "micro-f1"]);
     assert!(done.code == 2 && done.stderr.contains("use accuracy"), "{done:?}");
