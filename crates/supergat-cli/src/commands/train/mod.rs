@@ -169,16 +169,16 @@ impl Results<'_> {
         let config = resolved.to_toml();
         let texts = tables::Texts::of(args.safe_csv);
         let contents = Contents { config, dataset, training, lines: &lines, report: &report, attention, texts };
-        folder.write(&contents, &mut summary, interrupt).or_else(|error| {
+        folder.write(&contents, &mut summary, interrupt).map_err(|error| {
             interrupt.unless_quitting();
             // The training need not be repeated once the folder can be written.
             checkpoints.flush();
             if command(checkpoints).is_none() && folder.write_elsewhere(&contents, &mut summary, interrupt).is_ok() {
                 let (message, place) = (error.message, &summary.run_dir);
-                return Err(CliError { message: format!("{message}; the run folder is in {place} instead"), ..error });
+                return CliError { message: format!("{message}; the run folder is in {place} instead"), ..error };
             }
             report_checkpoint(checkpoints, &error, args.quiet);
-            Err(error)
+            error
         })?;
         if !training.interrupted {
             folder.remove_checkpoint();
