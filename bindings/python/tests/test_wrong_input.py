@@ -67,6 +67,14 @@ def test_labels(graph: Graph, labels: Any) -> None:
     refused(ValueError, "labels: expected", graph.with_labels, labels)
 
 
+def test_words_for_missing_values() -> None:
+    nodes = {"id": [1, 2, 3, 4], "label": ["a", "b", "?", "Unknown"], "x": [1.0, -999.0, 3.0, 2.0], "y": [1, 2, -999, 4]}
+    edges = {"source": [1, 2], "target": [2, 3]}
+    graph = Graph.from_frames(nodes, edges, missing_words=["unknown", -999])
+    assert graph.classes == ["a", "b"]
+    assert any("2 missing values in `x` (1), `y` (1)" in note for note in graph.notes)
+
+
 @pytest.mark.parametrize(
     "split", [([0], [1], [99]), ([0], [1], [-1]), ([0, 1], [1], [2]), ([0], [1]), ([0.5], [1], [2]), ([[0]], [1], [2])]
 )

@@ -58,6 +58,8 @@ pub struct TableOptions {
     pub text: Option<String>,
     /// Treatment of missing values.
     pub missing: Missing,
+    /// Further words for missing values, separated by commas. A number also stands for equal numbers.
+    pub missing_words: Option<String>,
     /// Whether links are directed.
     pub directed: bool,
     /// Whether numeric columns are standardised to mean 0 and standard deviation 1 over the nodes of the
@@ -134,7 +136,7 @@ impl TableOptions {
     }
 }
 
-/// Returns the column names of a list that is separated by commas.
+/// Returns the names of a list that is separated by commas.
 pub(crate) fn names(list: &Option<String>) -> impl Iterator<Item = &str> {
     list.iter().flat_map(|all| all.split(',')).map(str::trim).filter(|name| !name.is_empty())
 }

@@ -12,6 +12,9 @@ pub struct Schema {
     /// Treatment of missing values.
     #[serde(default)]
     pub missing: Missing,
+    /// Words for missing values besides the usual ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing_words: Vec<String>,
     /// Whether the features of each node are divided by their sum.
     #[serde(default, skip_serializing_if = "is_false")]
     pub row_normalised: bool,

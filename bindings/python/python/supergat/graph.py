@@ -26,7 +26,7 @@ def _options(tables: Mapping[str, Any], **others: Any) -> str:
     """Return options of reading as JSON, without those that are not given."""
 
     def text(value: Any) -> Any:
-        return ",".join(value) if isinstance(value, (list, tuple)) else value
+        return ",".join(map(str, value)) if isinstance(value, (list, tuple)) else value
 
     given = {name: text(value) for name, value in tables.items() if value is not None}
     return json.dumps({"tables": given} | {name: value for name, value in others.items() if value is not None})
@@ -126,6 +126,7 @@ class Graph:
         date: str | Sequence[str] | None = None,
         text: str | Sequence[str] | None = None,
         missing: str | None = None,
+        missing_words: str | Sequence[str | float] | None = None,
         standardise: bool | None = None,
         directed: bool = False,
         duplicates: str = "sum",
@@ -153,6 +154,8 @@ class Graph:
             Columns to leave out, or to read as a type.
         missing : {"mean", "zero", "propagate", "error"}, optional
             Treatment of missing values; the default is the mean and a column that marks them.
+        missing_words : str or list of str and numbers, optional
+            Further words and numbers for missing values, such as ``["unknown", -999]``, also in the column of labels.
         standardise : bool, optional
             Whether numeric columns are standardised; by default those with large values.
         directed : bool
@@ -187,7 +190,7 @@ class Graph:
         tables = {
             "id_column": id, "label_column": label, "split_column": split, "source_column": source,
             "target_column": target, "edge_weight": edge_weight, "ignore_columns": ignore, "numeric": numeric, "categorical": categorical,
-            "date": date, "text": text, "missing": missing, "standardise": standardise, "directed": directed,
+            "date": date, "text": text, "missing": missing, "missing_words": missing_words, "standardise": standardise, "directed": directed,
             "duplicates": duplicates, "two_way": two_way, "skip_unknown": skip_unknown, "split_seed": split_seed, "keep_rare": True,
         }  # fmt: skip
         if split_seed is not None:

@@ -89,6 +89,7 @@ fn argument(key: &Key) -> Arg {
     let argument = argument.long(key.option()).help_heading(key.heading);
     match key.kind {
         Kind::Text if key.name == "delimiter" => argument.value_name("CHARACTER").allow_hyphen_values(true),
+        Kind::Text if key.name == "missing_words" => argument.value_name("WORDS").allow_hyphen_values(true),
         Kind::Text if key.name == "missing" => {
             argument.value_name("TREATMENT").value_parser(["mean", "zero", "propagate", "error"])
         }

@@ -157,7 +157,7 @@ const FEATURE_KEYS: [Key; 3] = [
     ),
 ];
 
-const TABLE_KEYS: [Key; 20] = [
+const TABLE_KEYS: [Key; 21] = [
     key("delimiter", Kind::Text, TABLES, "Field delimiter: one character, tab or space"),
     key("id_column", Kind::Text, TABLES, "Column with node ids: its name, or its number counted from 1"),
     key("label_column", Kind::Text, TABLES, "Column with the class of each node"),
@@ -182,6 +182,12 @@ const TABLE_KEYS: [Key; 20] = [
         Kind::Text,
         TABLES,
         "Missing values become the mean, with a feature that marks them (mean); 0 (zero); computed from neighbours (propagate); or an error",
+    ),
+    key(
+        "missing_words",
+        Kind::Text,
+        TABLES,
+        "Further words for missing values, such as unknown,-999 (besides empty, NA, N/A, NaN, null, None, ? and \\N)",
     ),
     key("directed", Kind::Flag, TABLES, "Treat links as directed (default: undirected)"),
     key(

@@ -84,6 +84,28 @@ impl FrameColumn {
         }
     }
 
+    /// Returns the column with the given numbers as missing values. Booleans and texts have no numbers.
+    pub(crate) fn without(&self, missing: &[f64]) -> Cow<'_, Self> {
+        let is_missing = |value: f64| missing.contains(&value);
+        let is_missing_32 = |value: f32| missing.iter().any(|number| *number as f32 == value);
+        match self {
+            Self::Numbers(values) if values.iter().any(|value| is_missing(*value)) => {
+                let kept = values.iter().map(|value| if is_missing(*value) { f64::NAN } else { *value });
+                Cow::Owned(Self::Numbers(kept.collect()))
+            }
+            Self::Float32(values) if values.iter().any(|value| is_missing_32(*value)) => {
+                let kept = values.iter().map(|value| if is_missing_32(*value) { f32::NAN } else { *value });
+                Cow::Owned(Self::Float32(kept.collect()))
+            }
+            Self::Integers { values, known } if values.iter().any(|value| is_missing(*value as f64)) => {
+                let is_known = |row: usize| known.as_ref().is_none_or(|known| known[row]);
+                let kept = values.iter().enumerate().map(|(row, value)| is_known(row) && !is_missing(*value as f64));
+                Cow::Owned(Self::Integers { known: Some(kept.collect()), values: values.clone() })
+            }
+            _ => Cow::Borrowed(self),
+        }
+    }
+
     /// Returns the text of a value, as a file would contain it; empty if it is missing.
     pub(crate) fn text(&self, row: usize) -> Cow<'_, str> {
         if self.known().is_some_and(|known| !known[row]) {
@@ -185,6 +207,21 @@ mod tests {
         );
         assert_eq!(text(vec![true, false].into()), ["true", "false"]);
         assert_eq!(text([Some(" a "), None].into_iter().collect::<Strings>().into()), ["a", ""]);
+    }
+
+    #[test]
+    fn numbers_that_denote_missing_values_are_missing() {
+        let numbers = |column: FrameColumn| {
+            let mut found = Vec::new();
+            column.without(&[-999.0, 0.1]).for_each_number(|number| found.push(number));
+            found
+        };
+        assert_eq!(numbers(vec![1.0, -999.0, 0.1].into()), [Some(1.0), None, None]);
+        assert_eq!(numbers(vec![1.0f32, -999.0, 0.1].into()), [Some(1.0), None, None]);
+        let known = Some(vec![false, true, true]);
+        assert_eq!(numbers(FrameColumn::Integers { values: vec![1, -999, 3].into(), known }), [None, None, Some(3.0)]);
+        let untouched = FrameColumn::from(vec![1.0, 2.0]);
+        assert!(matches!(untouched.without(&[-999.0]), Cow::Borrowed(_)));
     }
 
     proptest! {

@@ -74,7 +74,7 @@ pub(super) fn detect(sheet: &Sheet, at: usize, profile: &Profile, requested: Opt
         Some(Requested::Text) => Ok((Content::Text, because("--text"))),
         Some(Requested::Number) => {
             let (best, _) = best_number(profile);
-            let content = whole_column(sheet, at, best)?;
+            let content = whole_column(sheet, at, profile, best, Some("--numeric"))?;
             Ok((content, because("--numeric")))
         }
         Some(Requested::Date) => {
@@ -84,7 +84,7 @@ pub(super) fn detect(sheet: &Sheet, at: usize, profile: &Profile, requested: Opt
                 return Err(sheet.at(0, at).error(expected, found, "write the dates as 2024-03-01"));
             }
             let best = profile.words.readings[..3].iter().rev().max_by_key(|reading| reading.sums.count);
-            let content = whole_column(sheet, at, best.unwrap_or(&profile.plain))?;
+            let content = whole_column(sheet, at, profile, best.unwrap_or(&profile.plain), Some("--date"))?;
             Ok((content, because("--date")))
         }
         None if profile.plain.sums.count == profile.filled => Ok(detect_numbers(sheet, at, profile)),
@@ -92,18 +92,33 @@ pub(super) fn detect(sheet: &Sheet, at: usize, profile: &Profile, requested: Opt
     }
 }
 
-/// Returns the numbers of a column in a notation, or an error at the first value in another one.
-fn whole_column(sheet: &Sheet, at: usize, reading: &Reading) -> Result<Content> {
+/// Returns the numbers of a column in a notation, or an error at the first value in another one. `option` requests the
+/// notation.
+fn whole_column(
+    sheet: &Sheet,
+    at: usize,
+    profile: &Profile,
+    reading: &Reading,
+    option: Option<&str>,
+) -> Result<Content> {
     let Some((line, word)) = &reading.failure else {
         return Ok(Content::Numbers(reading.notation, reading.sums.clone()));
     };
-    let what = match reading.notation.column_type() {
-        ColumnType::Date => "a date",
-        _ => "a number",
+    let (one, many) = match reading.notation.column_type() {
+        ColumnType::Date => ("a date", "dates"),
+        _ => ("a number", "numbers"),
     };
-    let expected = format!("{what}, as in {} other rows", reading.sums.count);
-    let advice = "fix the value, leave it empty if it is not known, or leave the column out with --ignore-columns";
-    Err(sheet.at(*line, at).error(expected, format!("`{}`", shown(word)), advice))
+    let (filled, others) = (profile.filled, profile.filled - reading.sums.count);
+    let share = match others {
+        _ if others == filled => format!("no value of the column is {one}"),
+        1 => format!("the only one of {filled} values that is not {one}"),
+        _ => format!("the first of {others} values, of {filled}, that are not {many}"),
+    };
+    let unless = option.map_or("leave the column out with --ignore-columns".to_owned(), |option| {
+        format!("do not name the column in {option}")
+    });
+    let advice = format!("fix the value, leave it empty or name it in --missing-words if it is not known, or {unless}");
+    Err(sheet.at(*line, at).error(one, format!("`{}` ({share})", shown(word)), advice))
 }
 
 /// Returns the notation of numbers that most values have, and whether several notations fit all values.
@@ -192,7 +207,7 @@ fn detect_words(sheet: &Sheet, at: usize, profile: &Profile) -> Result<Detected>
     }
     let plain = profile.plain.sums.count;
     if profile.leading_zeros == 0 && 2 * plain >= profile.filled {
-        return Ok((whole_column(sheet, at, &profile.plain)?, String::new()));
+        return Ok((whole_column(sheet, at, profile, &profile.plain, None)?, String::new()));
     }
     let best = words.readings.iter().rev().max_by_key(|reading| reading.sums.count);
     if let Some((best, (line, word))) = best.and_then(|best| Some((best, best.failure.as_ref()?)))

@@ -1,8 +1,8 @@
 //! Encodes the fields of a table as the features of a schema.
 
 use super::features::first_few;
-use super::missing;
-use super::parse::{feature, is_missing};
+use super::missing::{self, MissingWords};
+use super::parse::feature;
 use super::records::Records;
 use super::row::Row;
 use super::sheet::Sheet;
@@ -83,7 +83,8 @@ pub(super) fn encode(
     let (sheet, count) = (records.sheet(), records.count());
     let mut matrix = allocate(records, schema)?;
     let mut unseen: BTreeMap<String, usize> = BTreeMap::new();
-    let (typed, texts) = split_columns(sheet, schema, columns);
+    let words = MissingWords::of_schema(schema);
+    let (typed, texts) = split_columns(sheet, schema, columns, &words);
     let mut missing = vec![0; columns.len()];
     for (column, count) in typed.iter().zip(typed::encode(sheet, &typed, schema.missing, &mut matrix)?) {
         missing[column.number] = count;
@@ -95,15 +96,22 @@ pub(super) fn encode(
         filled[record] = true;
         for &Target { number: k, at, column, first } in &texts {
             let field = &row[at];
+            // A word that training saw as a category is one, even if it is among those for missing values.
+            if let Column::Category { values, .. } = column
+                && let Ok(category) = values.binary_search_by(|word| word.as_str().cmp(field))
+            {
+                matrix.set(record, first + category, 1.0)?;
+                continue;
+            }
             match column {
                 Column::Text { terms: known, weights, .. } => {
                     let mut document = Vec::new();
-                    terms.append(if is_missing(field) { "" } else { field }, &mut document);
+                    terms.append(if words.include(field) { "" } else { field }, &mut document);
                     for (term, weight) in tf_idf_row(&document, known, weights) {
                         matrix.set(record, first + term as usize, weight)?;
                     }
                 }
-                _ if is_missing(field) => {
+                _ if words.include(field) => {
                     if schema.missing == Missing::Error {
                         return Err(missing::refused(sheet.at(line, at)));
                     }
@@ -114,13 +122,8 @@ pub(super) fn encode(
                     let value = number(sheet, line, at, field, *notation)?;
                     matrix.set(record, first, deviation.map_or(value, |deviation| (value - mean) / deviation))?;
                 }
-                Column::Category { name, values, .. } => {
-                    match values.binary_search_by(|word| word.as_str().cmp(field)) {
-                        Ok(category) => matrix.set(record, first + category, 1.0)?,
-                        Err(_) => {
-                            *unseen.entry(format!("`{}` in `{}`", shown(field), shown(name))).or_default() += 1;
-                        }
-                    }
+                Column::Category { name, .. } => {
+                    *unseen.entry(format!("`{}` in `{}`", shown(field), shown(name))).or_default() += 1;
                 }
             }
         }
@@ -173,12 +176,17 @@ fn allocate<'a>(records: &'a dyn Records, schema: &Schema) -> Result<Matrix<'a>>
 
 /// Divides the columns of a schema into those that are encoded from typed values and those that are encoded from
 /// texts.
-fn split_columns<'a>(sheet: &'a Sheet, schema: &'a Schema, columns: &[usize]) -> (Vec<Typed<'a>>, Vec<Target<'a>>) {
+fn split_columns<'a>(
+    sheet: &'a Sheet,
+    schema: &'a Schema,
+    columns: &[usize],
+    words: &MissingWords,
+) -> (Vec<Typed<'a>>, Vec<Target<'a>>) {
     let (mut typed, mut texts) = (Vec::new(), Vec::new());
     let mut first = 0;
     for (number, (column, &at)) in schema.columns.iter().zip(columns).enumerate() {
         let target = Target { number, at, column, first };
-        match sheet.typed(at).and_then(|values| Typed::new(target, values)) {
+        match sheet.typed(at).and_then(|values| Typed::new(target, values, words.numbers())) {
             Some(column) => typed.push(column),
             None => texts.push(target),
         }

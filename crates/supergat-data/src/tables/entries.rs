@@ -2,9 +2,9 @@
 
 use super::encode::{number, sparse};
 use super::features::{FeatureTable, first_few};
+use super::missing::MissingWords;
 use super::node_ids::Nodes;
 use super::nodes::NodeTable;
-use super::parse::is_missing;
 use crate::error::{Error, Result, shown};
 use crate::file;
 use crate::options::TableOptions;
@@ -30,6 +30,8 @@ pub(super) fn build(
         Some(expected) => expected.schema.clone(),
         None => named_schema(table, feature)?,
     };
+    let words = MissingWords::of_options(options);
+    let schema = schema.map(|schema| Schema { missing_words: words.clone().into_words(), ..schema });
     let index_of: Option<HashMap<&str, u32>> =
         schema.as_ref().map(|schema| schema.columns.iter().map(Column::name).zip(0..).collect());
     let known = schema.as_ref().map(Schema::width).or(expected.map(|expected| expected.features)).or(columns);
@@ -50,7 +52,7 @@ pub(super) fn build(
                 })?,
             ),
         };
-        let number = match is_missing(&row[value]) {
+        let number = match words.include(&row[value]) {
             true if options.missing == Missing::Error => {
                 return Err(super::missing::refused(table.sheet.at(line, value)));
             }

@@ -2,7 +2,7 @@
 
 use super::column_types::{Content, WORDS, detect, is_id_name, requested};
 use super::encode::{Encoded, encode};
-use super::parse::is_missing;
+use super::missing::MissingWords;
 use super::profile::{Profile, Sums, profiles};
 use super::records::Records;
 use crate::error::{Result, shown};
@@ -60,10 +60,12 @@ pub(super) fn build(
     stated: Stated,
 ) -> Result<FeatureTable> {
     let mut notes = Vec::new();
-    let (schema, columns) = match known {
+    let words = MissingWords::of_options(options);
+    let (mut schema, columns) = match known {
         Some(schema) => (schema.clone(), match_columns(records, schema, &mut notes)?),
-        None => Inference { records, options, stated }.schema(&mut notes)?,
+        None => Inference { records, options, stated, words: &words }.schema(&mut notes)?,
     };
+    schema.missing_words = words.into_words();
     let Encoded { features, known } = encode(records, &schema, &columns, &mut notes)?;
     Ok(FeatureTable { features, known, schema: Some(schema), notes })
 }
@@ -98,6 +100,7 @@ struct Inference<'a> {
     records: &'a dyn Records,
     options: &'a TableOptions,
     stated: Stated,
+    words: &'a MissingWords,
 }
 
 /// A column of the schema, and the number of its feature values that are not zero.
@@ -108,7 +111,8 @@ impl Inference<'_> {
     fn schema(&self, notes: &mut Vec<String>) -> Result<(Schema, Vec<usize>)> {
         let (sheet, prepared) = (self.records.sheet(), self.stated.prepared);
         let requested = requested(sheet, self.options)?;
-        let profiles = profiles(self.records, &|name| !prepared && (requested.contains_key(name) || is_id_name(name)))?;
+        let needs_words = |name: &str| !prepared && (requested.contains_key(name) || is_id_name(name));
+        let profiles = profiles(self.records, self.words, &needs_words)?;
         let mut decisions = self.records.role_decisions(self.options);
         let (mut columns, mut kept, mut filled) = (Vec::new(), Vec::new(), 0.0);
         let mut standardised = Vec::new();
@@ -166,7 +170,7 @@ impl Inference<'_> {
         let decisions =
             if prepared { Vec::new() } else { decisions.into_iter().map(|(_, decision)| decision).collect() };
         let missing = self.options.missing;
-        Ok((Schema { columns, sparse, missing, row_normalised: false, decisions }, kept))
+        Ok((Schema { columns, sparse, missing, decisions, ..Schema::default() }, kept))
     }
 
     /// Returns whether a column of links would need much memory.
@@ -218,7 +222,7 @@ impl Inference<'_> {
         let terms = Terms::default();
         let mut documents = vec![Vec::new(); self.records.count()];
         self.records.for_each(&mut |node, _, row| {
-            if !is_missing(&row[at]) {
+            if !self.words.include(&row[at]) {
                 terms.append(&row[at], &mut documents[node]);
             }
             Ok(())

@@ -1,8 +1,8 @@
 //! Builds classes from the words of a column.
 
 use super::features::first_few;
+use super::missing::MissingWords;
 use super::nodes::{Cell, NodeTable};
-use super::parse::is_missing;
 use super::sidecar::Sidecar;
 use crate::error::{Result, shown};
 use crate::file;
@@ -33,7 +33,9 @@ pub(super) fn build(table: &NodeTable, cells: &[Cell], options: &TableOptions, s
     let several = several.unwrap_or_else(|| cells.iter().any(|(_, word)| word.contains(SEPARATOR)));
     let given = expected.map(|expected| &expected.classes).or(sidecar.classes.as_ref());
     // A class that is known by name may be called `none`.
-    let is_class = |word: &&str| !is_missing(word) || given.is_some_and(|names| names.iter().any(|name| name == word));
+    let missing = MissingWords::of_options(options);
+    let is_class =
+        |word: &&str| !missing.include(word) || given.is_some_and(|names| names.iter().any(|name| name == word));
     let mut counts = Counts::new();
     let mut unknown_words: BTreeMap<&str, usize> = BTreeMap::new();
     for (line, cell) in cells {

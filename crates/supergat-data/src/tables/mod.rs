@@ -241,7 +241,10 @@ impl<'a> Tables<'a> {
         let with_split = tables.into_iter().flatten().find_map(|table| Some((table, table.split.as_ref()?)));
         let mut splits = match (&self.splits, with_split) {
             (Some(path), _) => splits::from_table(path, &nodes, &self.options, &mut notes)?,
-            (None, Some((table, columns))) => splits::from_columns(table, columns, &nodes, &mut notes)?,
+            (None, Some((table, columns))) => {
+                let missing = missing::MissingWords::of_options(&self.options);
+                splits::from_columns(table, columns, &nodes, &missing, &mut notes)?
+            }
             // A trained model is tested on all labelled nodes of a new graph.
             (None, None) if self.options.expected.is_some() => splits::all_for_test(&classes.known),
             (None, None) => {

@@ -6,14 +6,6 @@ use crate::schema::Notation;
 const UNITS: [&str; 11] = ["$", "€", "£", "¥", "₹", "%", "EUR", "USD", "GBP", "CHF", "JPY"];
 /// Words for false and true.
 pub(super) const BOOLEANS: [[&str; 2]; 4] = [["false", "true"], ["no", "yes"], ["f", "t"], ["n", "y"]];
-/// Words for missing values, in any case.
-const MISSING: [&str; 7] = ["", "na", "n/a", "nan", "null", "none", "?"];
-
-/// Returns whether a field denotes a missing value.
-pub(super) fn is_missing(field: &str) -> bool {
-    MISSING.iter().any(|word| word.eq_ignore_ascii_case(field))
-}
-
 /// Parses a field in a notation.
 pub(super) fn parse(notation: Notation, field: &str) -> Option<f64> {
     match notation {
@@ -45,10 +37,9 @@ pub(super) fn boolean(field: &str) -> Option<(usize, bool)> {
     BOOLEANS.iter().enumerate().find_map(|(pair, words)| value(words).map(|at| (pair, at == 1)))
 }
 
-/// Returns the value of a field of a mask: a boolean, 0 or 1; missing values are false.
+/// Returns the value of a field of a mask: a boolean, 0 or 1.
 pub(super) fn mask(field: &str) -> Option<bool> {
     match field.parse::<f64>() {
-        _ if is_missing(field) => Some(false),
         Ok(0.0) => Some(false),
         Ok(1.0) => Some(true),
         Ok(_) => None,
@@ -208,9 +199,8 @@ mod tests {
     }
 
     #[test]
-    fn recognises_missing_values_masks_and_leading_zeros() {
-        assert!(["", "None", "NaN", "NA", "null", "N/A", "?"].into_iter().all(is_missing) && !is_missing("no"));
-        assert_eq!(["True", "0", "1.0", "", "2"].map(mask), [Some(true), Some(false), Some(true), Some(false), None]);
+    fn recognises_masks_and_leading_zeros() {
+        assert_eq!(["True", "0", "1.0", "", "2"].map(mask), [Some(true), Some(false), Some(true), None, None]);
         assert!(has_leading_zero("01234") && !has_leading_zero("0") && !has_leading_zero("0.5"));
     }
 }

@@ -1,6 +1,7 @@
 //! Statistics of the columns of a table, from which their types are detected.
 
-use super::parse::{BOOLEANS, boolean, has_leading_zero, is_missing, parse, unit};
+use super::missing::MissingWords;
+use super::parse::{BOOLEANS, boolean, has_leading_zero, parse, unit};
 use super::records::Records;
 use crate::error::Result;
 use crate::frames::FrameColumn;
@@ -64,16 +65,21 @@ pub(super) struct Words {
 
 /// Reads the statistics of the feature columns. `needs_words` tells for the name of a column whether its words
 /// are needed even if all its values are numbers.
-pub(super) fn profiles(records: &dyn Records, needs_words: &dyn Fn(&str) -> bool) -> Result<Vec<Profile>> {
+pub(super) fn profiles(
+    records: &dyn Records,
+    missing: &MissingWords,
+    needs_words: &dyn Fn(&str) -> bool,
+) -> Result<Vec<Profile>> {
     let (sheet, columns) = (records.sheet(), records.columns());
     let typed: Vec<Option<&FrameColumn>> = columns.iter().map(|at| sheet.typed(*at)).collect();
-    let profile = |column: &Option<&FrameColumn>| column.map_or_else(Profile::default, Profile::of_column);
+    let of_column = |column: &FrameColumn| Profile::of_column(&column.without(missing.numbers()));
+    let profile = |column: &Option<&FrameColumn>| column.map_or_else(Profile::default, of_column);
     let mut profiles: Vec<Profile> = typed.par_iter().map(profile).collect();
     let texts = columns.iter().zip(&mut profiles).zip(&typed).filter(|(_, column)| column.is_none());
     let mut texts: Vec<(usize, &mut Profile)> = texts.map(|((at, profile), _)| (*at, profile)).collect();
     if !texts.is_empty() {
         records.for_each(&mut |_, line, row| {
-            texts.iter_mut().for_each(|(at, profile)| profile.add(line, &row[*at]));
+            texts.iter_mut().for_each(|(at, profile)| profile.add(line, &row[*at], missing));
             Ok(())
         })?;
     }
@@ -84,7 +90,7 @@ pub(super) fn profiles(records: &dyn Records, needs_words: &dyn Fn(&str) -> bool
         columns.iter().copied().zip(&mut profiles).filter(|(at, profile)| needed(*at, profile)).collect();
     if !unclear.is_empty() {
         records.for_each(&mut |_, line, row| {
-            unclear.iter_mut().for_each(|(at, profile)| profile.words.add(line, &row[*at]));
+            unclear.iter_mut().for_each(|(at, profile)| profile.words.add(line, &row[*at], missing));
             Ok(())
         })?;
     }
@@ -144,8 +150,8 @@ impl Profile {
         first.sort_unstable();
         for row in first.into_iter().flatten() {
             let (line, field) = (row as u64 + 1, column.text(row));
-            profile.add(line, &field);
-            profile.words.add(line, &field);
+            profile.add(line, &field, &MissingWords::default());
+            profile.words.add(line, &field, &MissingWords::default());
         }
         (profile.filled, profile.missing, profile.words.tokens) = (booleans.count, missing, booleans.count);
         profile.words.booleans = booleans;
@@ -153,8 +159,8 @@ impl Profile {
     }
 
     /// Adds a field of the column.
-    fn add(&mut self, line: u64, field: &str) {
-        if is_missing(field) {
+    fn add(&mut self, line: u64, field: &str, missing: &MissingWords) {
+        if missing.include(field) {
             self.missing += 1;
             return;
         }
@@ -194,8 +200,8 @@ impl Profile {
 }
 
 impl Words {
-    fn add(&mut self, line: u64, field: &str) {
-        if is_missing(field) {
+    fn add(&mut self, line: u64, field: &str, missing: &MissingWords) {
+        if missing.include(field) {
             return;
         }
         if !self.values.contains(field) {

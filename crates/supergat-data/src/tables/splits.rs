@@ -1,8 +1,9 @@
 //! Train/validation/test split of nodes in tables.
 
+use super::missing::MissingWords;
 use super::node_ids::Nodes;
 use super::nodes::NodeTable;
-use super::parse::{is_missing, mask};
+use super::parse::mask;
 use super::roles::{FOLD, GRAPH, ID, SPLIT};
 use super::sheet::Sheet;
 use crate::error::{Result, shown};
@@ -24,11 +25,11 @@ const EXPECTED: &str = "train, validation, test or nothing";
 const FEW: usize = 5;
 
 /// Returns the index of the split that a word names, `None` for no split, or an error for an unknown word.
-fn split_index(word: &str) -> std::result::Result<Option<usize>, ()> {
+fn split_index(word: &str, missing: &MissingWords) -> std::result::Result<Option<usize>, ()> {
     let is = |names: &[&str]| names.iter().any(|name| name.eq_ignore_ascii_case(word));
     match NAMES.iter().position(|names| is(names)) {
         Some(split) => Ok(Some(split)),
-        None if is(&NONE) || is_missing(word) => Ok(None),
+        None if is(&NONE) || missing.include(word) => Ok(None),
         None => Err(()),
     }
 }
@@ -57,21 +58,23 @@ pub(super) fn from_columns(
     table: &NodeTable,
     columns: &SplitColumns,
     nodes: &Nodes,
+    missing: &MissingWords,
     notes: &mut Vec<String>,
 ) -> Result<Splits> {
     match columns {
-        SplitColumns::Names(column) => from_names(table, *column, nodes, notes),
-        SplitColumns::Masks(masks) => from_masks(table, masks, nodes),
+        SplitColumns::Names(column) => from_names(table, *column, nodes, missing, notes),
+        SplitColumns::Masks(masks) => from_masks(table, masks, nodes, missing),
     }
 }
 
-/// Reads boolean columns. A node may be in one split only.
-fn from_masks(table: &NodeTable, masks: &[Option<usize>; 3], nodes: &Nodes) -> Result<Splits> {
+/// Reads boolean columns. A node may be in one split only; missing values are false.
+fn from_masks(table: &NodeTable, masks: &[Option<usize>; 3], nodes: &Nodes, missing: &MissingWords) -> Result<Splits> {
     let mut splits = Splits::default();
     table.for_each(nodes, &mut |node, line, row| {
         let mut earlier: Option<usize> = None;
         for (split, at) in masks.iter().enumerate().filter_map(|(split, at)| Some((split, (*at)?))) {
-            let member = mask(&row[at]).ok_or_else(|| {
+            let member = if missing.include(&row[at]) { Some(false) } else { mask(&row[at]) };
+            let member = member.ok_or_else(|| {
                 let found = format!("`{}`", shown(&row[at]));
                 table.sheet.at(line, at).error("true or false", found, "fix it, or name a --split-column")
             })?;
@@ -111,11 +114,20 @@ fn from_folds(folds: &[Option<i64>]) -> std::result::Result<(Splits, [i64; 2]), 
 }
 
 /// Reads a column with the names of splits, or with the numbers of folds if it is called `fold`.
-fn from_names(table: &NodeTable, column: usize, nodes: &Nodes, notes: &mut Vec<String>) -> Result<Splits> {
+fn from_names(
+    table: &NodeTable,
+    column: usize,
+    nodes: &Nodes,
+    missing: &MissingWords,
+    notes: &mut Vec<String>,
+) -> Result<Splits> {
     let cells = table.cells(nodes, Some(column))?;
     let whole = |word: &str| word.parse::<f64>().ok().filter(|fold| fold.fract() == 0.0).map(|fold| fold as i64);
-    if FOLD.is(&table.sheet.header[column]) && cells.iter().all(|(_, word)| is_missing(word) || whole(word).is_some()) {
-        let folds: Vec<Option<i64>> = cells.iter().map(|(_, word)| whole(word)).collect();
+    if FOLD.is(&table.sheet.header[column])
+        && cells.iter().all(|(_, word)| missing.include(word) || whole(word).is_some())
+    {
+        let folds: Vec<Option<i64>> =
+            cells.iter().map(|(_, word)| whole(word).filter(|_| !missing.include(word))).collect();
         let (splits, [test, validation]) = from_folds(&folds).map_err(|count| {
             let advice = "add folds, or leave the column out with --ignore-columns";
             table.sheet.at(0, column).error("at least three folds", count.to_string(), advice)
@@ -128,7 +140,7 @@ fn from_names(table: &NodeTable, column: usize, nodes: &Nodes, notes: &mut Vec<S
     }
     let mut splits = Splits::default();
     for (node, (line, word)) in cells.iter().enumerate() {
-        let split = split_index(word).map_err(|()| {
+        let split = split_index(word, missing).map_err(|()| {
             let advice = "fix it, or name another --split-column";
             table.sheet.at(*line, column).error(EXPECTED, format!("`{}`", shown(word)), advice)
         })?;
@@ -156,6 +168,7 @@ pub(super) fn from_table(
     };
     let (split_column, id) = (column(&SPLIT)?, column(&ID)?);
     let graph = if nodes.graph_of.is_some() { Some(column(&GRAPH)?) } else { None };
+    let missing = MissingWords::of_options(options);
     let mut splits = Splits::default();
     sheet.for_each(&mut |line, row| {
         let name = graph.map(|at| &row[at]);
@@ -163,7 +176,7 @@ pub(super) fn from_table(
             sheet.at(line, id).error("the id of a node", format!("`{}`", shown(&row[id])), "remove the row")
         })?;
         let word = &row[split_column];
-        let split = split_index(word)
+        let split = split_index(word, &missing)
             .map_err(|()| sheet.at(line, split_column).error(EXPECTED, format!("`{}`", shown(word)), "fix it"))?;
         if let Some(split) = split {
             splits[split].push(node);
@@ -234,9 +247,9 @@ mod tests {
 
     #[test]
     fn accepts_alternative_split_names() {
-        assert_eq!(split_index("Train"), Ok(Some(0)));
-        assert_eq!(split_index("val"), Ok(Some(1)));
-        assert_eq!((split_index("TEST"), split_index(""), split_index("tset")), (Ok(Some(2)), Ok(None), Err(())));
+        let index = |word: &str| split_index(word, &MissingWords::default());
+        assert_eq!([index("Train"), index("val"), index("TEST")], [Ok(Some(0)), Ok(Some(1)), Ok(Some(2))]);
+        assert_eq!([index(""), index("tset")], [Ok(None), Err(())]);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::frames::FrameColumn;
 use crate::schema::{Column, Missing, Notation};
 use rayon::prelude::*;
+use std::borrow::Cow;
 
 /// Rows that one task encodes.
 const BLOCK: usize = 512;
@@ -17,20 +18,21 @@ pub(super) struct Typed<'a> {
     target: Target<'a>,
     /// Position in the schema.
     pub number: usize,
-    values: &'a FrameColumn,
+    values: Cow<'a, FrameColumn>,
     mean: f32,
     deviation: Option<f32>,
 }
 
 impl<'a> Typed<'a> {
-    /// Returns `None` if the schema does not read the values as what they are.
-    pub fn new(target: Target<'a>, values: &'a FrameColumn) -> Option<Self> {
+    /// Returns `None` if the schema does not read the values as what they are. The numbers in `missing` denote missing
+    /// values.
+    pub fn new(target: Target<'a>, values: &'a FrameColumn, missing: &[f64]) -> Option<Self> {
         let booleans = matches!(values, FrameColumn::Booleans { .. });
         match *target.column {
             Column::Number { mean, deviation, notation, .. }
                 if notation == if booleans { Notation::Boolean } else { Notation::Plain } =>
             {
-                Some(Self { target, number: target.number, values, mean, deviation })
+                Some(Self { target, number: target.number, values: values.without(missing), mean, deviation })
             }
             _ => None,
         }

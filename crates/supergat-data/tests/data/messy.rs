@@ -240,11 +240,12 @@ fn types_can_be_requested() {
         ),
         (
             TableOptions { numeric: Some("name".into()), ..Default::default() },
-            "nodes.csv, line 2, column `name`: expected a number, as in 0 other rows, found `Person 0`; ",
+            "nodes.csv, line 2, column `name`: expected a number, found `Person 0` (no value of the column is a number); fix the value, \
+             leave it empty or name it in --missing-words if it is not known, or do not name the column in --numeric",
         ),
         (
             TableOptions { date: Some("name".into()), ..Default::default() },
-            "nodes.csv, line 2, column `name`: expected a date, as in 0 other rows, found `Person 0`; ",
+            "nodes.csv, line 2, column `name`: expected a date, found `Person 0` (no value of the column is a date); ",
         ),
         (
             TableOptions { text: Some("name".into()), categorical: Some("name".into()), ..Default::default() },
@@ -309,6 +310,56 @@ fn words_for_missing_values_are_not_classes() {
     assert_eq!(dataset.class_names, ["x", "y"]);
     assert!(notes(&dataset).contains("2 labels are `None`: read as not known"), "{}", notes(&dataset));
     assert!(notes(&dataset).contains("4 of 9 nodes have a label"));
+}
+
+/// Exports of databases write `\N`; other words are given as options, and a trained model remembers them.
+#[test]
+fn words_for_missing_values_can_be_added() {
+    let nodes = "id,label,age,town\na,x,30,Ulm\nb,y,\\N,\\N\nc,x,-999,Bonn\nd,y,20,unknown\ne,unknown,-999.0,Ulm\n";
+    let edges = b"source,target,kind\na,b,calls\nb,c,Unknown\nc,a,visits\n";
+    let files = [("nodes.csv", nodes.as_bytes().to_vec()), ("edges.csv", edges.to_vec())];
+    let options = TableOptions { missing_words: Some("unknown, -999".into()), ..Default::default() };
+    let dataset = load(&files, &options);
+    assert!(notes(&dataset).contains("5 missing values in `age` (3), `town` (2)"), "{}", notes(&dataset));
+    assert_eq!((&dataset.class_names[..], dataset.features()), (&["x".to_owned(), "y".to_owned()][..], 5));
+    // age and whether it is missing, Bonn, Ulm, and whether the town is missing
+    assert_eq!(rows_by_id(&dataset)[1].1[1..], [1.0, 0.0, 0.0, 1.0]);
+    let links = dataset.link_schema.clone().unwrap();
+    assert_eq!(links.feature_names(), ["kind=calls", "kind=visits", "kind is missing"]);
+    let usual = load(&files, &TableOptions { keep_rare: true, ..Default::default() });
+    assert_eq!(usual.schema.unwrap().columns.len(), 2, "`\\N` is no number, and the column is one");
+
+    let expected = Expected {
+        features: dataset.features(),
+        schema: dataset.schema.clone(),
+        links,
+        classes: dataset.class_names.clone(),
+        several: false,
+    };
+    let trained = TableOptions { expected: Some(expected), ..Default::default() };
+    let again = load(&files, &trained);
+    assert_eq!(rows_by_id(&again), rows_by_id(&dataset));
+    assert_eq!(again.examples[0].edges, dataset.examples[0].edges);
+    assert_eq!(again.examples[0].labels, dataset.examples[0].labels);
+}
+
+/// A model that was trained before `\N` was a missing value may have it among its categories.
+#[test]
+fn a_category_of_a_model_stays_one() {
+    let trained = "id,label,town\na,x,Ulm\nb,y,u\nc,x,Ulm\nd,y,u\n";
+    let files = |text: &str| [("nodes.csv", text.as_bytes().to_vec()), ("edges.csv", b"a b\n".to_vec())];
+    let dataset = load(&files(trained), &TableOptions::default());
+    let schema = serde_json::to_string(&dataset.schema).unwrap().replace(r#"["Ulm","u"]"#, r#"["Ulm","\\N"]"#);
+    let expected = Expected {
+        features: 2,
+        schema: serde_json::from_str(&schema).unwrap(),
+        links: Default::default(),
+        classes: dataset.class_names,
+        several: false,
+    };
+    let options = TableOptions { expected: Some(expected), ..Default::default() };
+    let again = load(&files(&trained.replace(",u", ",\\N")), &options);
+    assert_eq!(rows_by_id(&again)[1].1, [0.0, 1.0]);
 }
 
 #[test]

@@ -231,7 +231,7 @@ fn errors_of_nodes_name_the_position() {
         ),
         (
             "id,label,a\nann,x,1\nbob,y,2\ncat,x,three\n",
-            "nodes.csv, line 4, column `a`: expected a number, as in 2 other rows, found `three`; fix the value",
+            "nodes.csv, line 4, column `a`: expected a number, found `three` (the only one of 3 values that is not a number); fix the value, leave it empty or name it in --missing-words if it is not known, or leave the column out with --ignore-columns",
         ),
         (
             "id,label,a\nann,x,1\nbob,y,2\nann,x,3\n",
