@@ -67,6 +67,16 @@ def test_labels(graph: Graph, labels: Any) -> None:
     refused(ValueError, "labels: expected", graph.with_labels, labels)
 
 
+def test_labels_that_are_a_quantity(graph: Graph) -> None:
+    quantity = np.arange(60) / 7
+    message = "found 51 different numbers such as 0.14285714285714285, which look like a quantity to predict"
+    refused(ValueError, message, graph.with_labels, quantity)
+    nodes = {"id": [*range(60)], "label": quantity, "x": [1.0, 2.0] * 30}
+    refused(ValueError, message.replace("0.142", "`0.142").replace("285,", "285`,"), Graph.from_frames, nodes, {"source": [0], "target": [1]})
+    assert len(graph.with_labels(np.arange(60) % 4 / 2).classes) == 4
+    assert len(graph.with_labels(np.arange(60) % 30 * 1.0).classes) == 30
+
+
 def test_words_for_missing_values() -> None:
     nodes = {"id": [1, 2, 3, 4], "label": ["a", "b", "?", "Unknown"], "x": [1.0, -999.0, 3.0, 2.0], "y": [1, 2, -999, 4]}
     edges = {"source": [1, 2], "target": [2, 3]}

@@ -799,6 +799,14 @@ def encode_labels(labels: ArrayLike, nodes: int) -> tuple[NDArray[Any], NDArray[
     if not known.any():
         raise ValueError("labels: expected some that are known, all are missing")
     classes, positions = distinct(array[known], "labels")
+    # The rule of tables.
+    fractions = [one for one in classes.tolist() if isinstance(one, float) and not one.is_integer()]
+    if len(fractions) > 20 or 2 * len(fractions) > np.count_nonzero(known):
+        raise ValueError(
+            f"labels: expected classes, found {len(fractions)} different numbers such as {fractions[0]}, which look like a "
+            "quantity to predict, as in regression; replace them by a few ranges, such as numpy.digitize(labels, [1, 10]), "
+            "or by words if they are names of classes"
+        )
     index = np.full(nodes, -1, dtype=np.int64)
     index[known] = positions
     return classes, index

@@ -13,6 +13,9 @@ use supergat_core::Labels;
 /// Separator of several classes of a node.
 pub(crate) const SEPARATOR: char = '|';
 
+/// Maximum number of classes whose names are numbers with a fraction.
+const MAX_FRACTIONS: usize = 20;
+
 /// Classes of all nodes.
 #[derive(Debug)]
 pub(super) struct Classes {
@@ -62,6 +65,7 @@ pub(super) fn build(table: &NodeTable, cells: &[Cell], options: &TableOptions, s
         None => sorted(counts.keys().map(|word| (*word).to_owned()).collect()),
     };
     if given.is_none() {
+        reject_quantities(table, &counts)?;
         check_labels(table, &counts, options)?;
     }
     let of_name: HashMap<&str, u32> = names.iter().map(String::as_str).zip(0..).collect();
@@ -112,6 +116,24 @@ fn sorted(mut names: Vec<String>) -> Vec<String> {
         None => names.sort_unstable(),
     }
     names
+}
+
+/// Returns an error if the labels are a quantity: many numbers with a fraction, or about one per node.
+fn reject_quantities(table: &NodeTable, counts: &Counts<'_>) -> Result<()> {
+    let is_fraction =
+        |word: &&&str| word.parse::<f64>().is_ok_and(|number| number.is_finite() && number.fract() != 0.0);
+    let fractions = counts.keys().filter(is_fraction).count();
+    let labelled: usize = counts.values().map(|(count, _)| count).sum();
+    let Some(first) = counts.keys().find(is_fraction) else { return Ok(()) };
+    if fractions <= MAX_FRACTIONS && 2 * fractions <= labelled {
+        return Ok(());
+    }
+    let numbers = if fractions == 1 { "number" } else { "different numbers" };
+    let found =
+        format!("{fractions} {numbers} such as `{first}`, which look like a quantity to predict, as in regression");
+    let advice = "only classes can be predicted: replace the numbers by a few ranges, such as low and high; write them \
+                  as words if they are names of classes; or name another --label-column";
+    Err(table.label_error(0, "the classes of the nodes", found, advice))
 }
 
 /// Returns an error if labels are missing, or if classes are too few or too rare.

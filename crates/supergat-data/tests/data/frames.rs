@@ -362,6 +362,10 @@ fn errors_name_the_frame_the_row_and_the_column() {
         message_of(no_label),
         "nodes: expected a column with the classes of the nodes, called label or class, found 2 columns (id, base); name it with --label-column, or add labels.csv"
     );
+    let quantity = vec![("id", integers(|k| k as i64)), base(), ("label", numbers(|k| k as f64 / 8.0))];
+    assert!(message_of(quantity).starts_with(
+        "nodes, column `label`: expected the classes of the nodes, found 52 different numbers such as `0.125`"
+    ));
     let number = words(|k| Some(if k == 9 { "x".into() } else { k.to_string() }));
     assert!(message_of(nodes(vec![("n", number)])).starts_with(
         "nodes, row 10, column `n`: expected a number, found `x` (the only one of 60 values that is not a number);"

@@ -362,6 +362,34 @@ fn a_category_of_a_model_stays_one() {
     assert_eq!(rows_by_id(&again)[1].1, [0.0, 1.0]);
 }
 
+/// Labels that are a quantity are refused; a few fractions, and whole numbers, are classes.
+#[test]
+fn numbers_to_predict_are_not_classes() {
+    let read_labels = |label: &dyn Fn(usize) -> String| {
+        let row = |k: usize| format!("n{k},{},{}\n", label(k), k % 7);
+        let nodes = format!("id,label,f\n{}", (0..300).map(row).collect::<String>());
+        let folder = folder(&[("nodes.csv", nodes.into_bytes()), ("edges.csv", b"n0 n1\n".to_vec())]);
+        // As frames are read.
+        let options = TableOptions { keep_rare: true, labels_optional: true, ..Default::default() };
+        let found = read(folder.path(), &options).map(|dataset| dataset.classes());
+        found.map_err(|error| error.to_string().replace(&format!("{}/", folder.path().display()), ""))
+    };
+    let quantity = |k: usize| format!("{}.5", k % 150);
+    assert_eq!(
+        read_labels(&quantity).unwrap_err(),
+        "nodes.csv, column `label`: expected the classes of the nodes, found 150 different numbers such as `0.5`, which \
+         look like a quantity to predict, as in regression; only classes can be predicted: replace the numbers by a few \
+         ranges, such as low and high; write them as words if they are names of classes; or name another --label-column"
+    );
+    // A few other words do not make the numbers classes, nor does it help if few nodes are labelled.
+    assert!(read_labels(&|k| if k < 9 { "other".into() } else { quantity(k) }).is_err());
+    assert!(read_labels(&|k| if k < 9 { quantity(k) } else { String::new() }).is_err());
+    let stars = |k: usize| format!("{:.1}", 0.5 * (k % 10) as f64);
+    assert_eq!(read_labels(&stars), Ok(10));
+    assert_eq!(read_labels(&|k| format!("{}.0", k % 60)), Ok(60));
+    assert_eq!(read_labels(&|k| format!("v{}.5", k % 60)), Ok(60));
+}
+
 #[test]
 fn masks_and_folds_are_splits() {
     let split = |columns: &str, rows: [&str; 5]| {
