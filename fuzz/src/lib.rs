@@ -81,7 +81,7 @@ pub fn matrix_market_file(bytes: &[u8]) {
     }
 }
 
-/// Reads Wikipedia pages: links, traffic, words.
+/// Reads pages of Wikipedia or users of Twitch: links, classes, features.
 pub fn musae_files(bytes: &[u8]) {
     let files = musae::Files { edges: "edges".into(), target: "target".into(), words: "words".into() };
     let _ = files.parse(split_files(bytes), "chameleon", &LoadOptions::default());

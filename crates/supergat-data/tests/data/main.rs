@@ -26,3 +26,4 @@ mod support;
 mod tables;
 #[path = "../../../../fuzz/src/lib.rs"]
 mod targets;
+mod twitch;
