@@ -73,6 +73,8 @@ def test_warnings_name_arguments(fraud: Graph, caplog: pytest.LogCaptureFixture)
     training = supergat.train(fraud, **OPTIONS, threshold=1.0)
     assert any("select='balanced-accuracy'" in warning for warning in training.warnings)
     assert training.warnings[0] in caplog.text
+    training = supergat.train(fraud, **OPTIONS, threshold="recall=0.9", positive="fraud")
+    assert any("for recall=0.9 rests on" in warning for warning in training.warnings)
 
 
 def test_the_positive_class_can_be_chosen(fraud: Graph) -> None:

@@ -39,6 +39,7 @@ pub mod sheet;
 pub mod statistics;
 pub mod sweep;
 pub mod synthetic;
+pub mod threshold_basis;
 pub mod tune;
 pub mod variance;
 

@@ -3,6 +3,7 @@
 //! Temperature and threshold are fitted on the validation nodes. Test labels are read for metrics only.
 
 use crate::statistics::Summary;
+use crate::threshold_basis::ThresholdBasis;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -204,6 +205,8 @@ pub struct SeedMetrics {
     pub only_class: Option<usize>,
     /// Metrics of predicting the most frequent class for all validation nodes; `None` with several labels per node.
     pub baseline: Option<Metrics>,
+    /// Validation nodes that the choice of the threshold rests on; `None` without a choice.
+    pub threshold_basis: Option<ThresholdBasis>,
 }
 
 /// Fits temperature and threshold on the validation nodes, and computes all metrics of validation and test nodes.
@@ -216,16 +219,6 @@ pub fn measure(
     options: &DecisionOptions,
 ) -> Result<SeedMetrics> {
     let decision = Decision::fit(dataset, architecture, logits, options)?;
-    measure_with(dataset, architecture, logits, decision)
-}
-
-/// Computes all metrics of validation and test nodes with a fitted decision.
-pub fn measure_with(
-    dataset: &Dataset,
-    architecture: &Architecture,
-    logits: &[Vec<f32>],
-    decision: Decision,
-) -> Result<SeedMetrics> {
     let calibrated = decision.all_probabilities(architecture, logits)?;
     let plain = match decision.temperature {
         Some(_) => Some(Decision::default().all_probabilities(architecture, logits)?),
@@ -238,9 +231,13 @@ pub fn measure_with(
     });
     let [validation, test] = lists.map(|list| metrics_of(dataset, logits, &calibrated, &decision, list));
     let baseline = validation.as_ref().and_then(|part| baseline(&part.labels, decision.positive_class()));
+    let rule = options.threshold.filter(|_| decision.threshold.is_some());
+    let threshold_basis = rule
+        .zip(validation.as_ref())
+        .and_then(|(rule, part)| ThresholdBasis::of(rule, &part.labels, &part.predicted, decision.positive_class()));
     let only_class = test.as_ref().or(validation.as_ref()).and_then(Part::only_class);
     let [validation, test] = [validation, test].map(|part| part.map(|part| part.metrics));
-    Ok(SeedMetrics { decision, validation, test, uncalibrated, only_class, baseline })
+    Ok(SeedMetrics { decision, validation, test, uncalibrated, only_class, baseline, threshold_basis })
 }
 
 /// Labels, predictions and metrics of some nodes.
@@ -357,7 +354,8 @@ pub fn metric_summaries<'a>(metrics: impl Iterator<Item = Option<&'a Metrics>> +
 }
 
 /// Returns sentences about useless models: those that predict one class, or are not better than the most frequent
-/// class on the validation nodes, by the metric of the runs. The last one names what to try.
+/// class on the validation nodes, by the metric of the runs. The last of them names what to try. A further sentence is
+/// about thresholds that rest on few validation nodes.
 pub fn warnings(seeds: &[SeedMetrics], class_names: &[String], metric: Metric) -> Vec<String> {
     let mut found = Vec::new();
     let constant: Vec<&str> =
@@ -381,6 +379,14 @@ pub fn warnings(seeds: &[SeedMetrics], class_names: &[String], metric: Metric) -
     }
     let advice = "try class weights, another metric for selection (--select balanced-accuracy), or further features";
     found.last_mut().into_iter().for_each(|last| *last += &format!("; {advice}"));
+    let few = |seed: &SeedMetrics| {
+        let basis = seed.threshold_basis.filter(|basis| basis.nodes < ENOUGH_NODES)?;
+        Some((basis, class_names.get(seed.decision.positive_class())?))
+    };
+    let few: Vec<_> = seeds.iter().filter_map(few).collect();
+    if let Some((least, class)) = few.iter().min_by_key(|(basis, _)| basis.nodes) {
+        found.push(least.warning(class, &of_seeds(few.len(), seeds.len())));
+    }
     found
 }
 
@@ -508,6 +514,36 @@ mod tests {
         good.only_class = Some(0);
         let found = warned(&[good, useless]);
         assert!(found[0].starts_with("the model of 2 of 2 seeds predicts one class"), "{found:?}");
+    }
+
+    #[test]
+    fn warns_about_thresholds_that_rest_on_few_nodes() {
+        let mut dataset = dataset();
+        let (architecture, logits) = untrained(&dataset);
+        let warned = |dataset: &Dataset, rule: &str, seeds: usize| {
+            let options = DecisionOptions { threshold: Some(rule.parse().unwrap()), ..Default::default() };
+            let measured = measure(dataset, &architecture, &logits, &options).unwrap();
+            let good = SeedMetrics { only_class: None, baseline: None, ..measured };
+            warnings(&vec![good; seeds], &["no".to_owned(), "yes".to_owned()], Metric::Accuracy)
+        };
+        assert_eq!(warned(&dataset, "recall=0.8", 1), Vec::<String>::new(), "50 nodes are enough");
+        let Labels::Single { of, .. } = &dataset.examples[0].labels else { panic!() };
+        let positive: Vec<bool> = of.iter().map(|class| *class == 1).collect();
+        let mut kept = 0;
+        dataset.examples[0].validation.retain(|node| {
+            kept += usize::from(positive[*node as usize]);
+            !positive[*node as usize] || kept <= 5
+        });
+        let found = warned(&dataset, "recall=0.8", 1);
+        let expected = "the threshold for recall=0.8 rests on 5 validation nodes of the class `yes`: ";
+        assert!(found.len() == 1 && found[0].starts_with(expected), "{found:?}");
+        assert!(found[0].contains("has a 95 % interval from "), "{found:?}");
+        let found = warned(&dataset, "recall=0.8", 3);
+        assert!(found[0].starts_with("the threshold of 3 of 3 seeds for recall=0.8 rests on 5 "), "{found:?}");
+        assert!(
+            warned(&dataset, "f1", 1)[0].contains("for f1 rests on 5 validation nodes of the class `yes`: the F1 of ")
+        );
+        assert_eq!(warned(&dataset, "0.3", 1), Vec::<String>::new(), "the user chose it");
     }
 
     #[test]
