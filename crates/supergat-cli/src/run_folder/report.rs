@@ -91,6 +91,7 @@ mod tests {
             interrupted: false,
             run_dir: String::new(),
             warnings: vec!["the model is useless".into()],
+            notes: Vec::new(),
             metrics: Default::default(),
             correct_and_smooth: None,
             calibration: None,

@@ -51,9 +51,12 @@ pub struct RunSummary {
     pub interrupted: bool,
     /// Path of the run folder.
     pub run_dir: String,
-    /// Sentences about useless models, and what to try.
+    /// Sentences about useless models and unreliable thresholds, and what to try.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+    /// Notes of the reader of the dataset: what it recognised, counted and skipped.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// All metrics over the seeds, with the temperature and the threshold of each.
     #[serde(default)]
     pub metrics: SplitMetrics,
@@ -265,6 +268,7 @@ impl RunSummary {
             interrupted: training.interrupted,
             run_dir: String::new(),
             warnings: training.warnings(),
+            notes: dataset.notes.clone(),
             metrics: SplitMetrics::of(&training.metrics, class_names),
             correct_and_smooth: CorrectionSummary::of(&training.runs),
             calibration: Calibration::of(&training.metrics),

@@ -313,4 +313,13 @@ fn warns_about_useless_models_first() {
     let summary = workspace.json("run/summary.json");
     assert_eq!(summary["warnings"].as_array().unwrap().len(), 2);
     assert!(workspace.read("run/report.html").contains("for every test node"));
+    assert!(summary["notes"].as_array().unwrap().iter().any(|note| note.as_str().unwrap().contains("have a label")));
+
+    let few =
+        ["train", "data", "--model", "gcn", "--max-epochs", "30", "--threshold", "recall=0.8", "--out", "few", "-q"];
+    let text = workspace.good(&[&few[..], &["--positive", "rare"]].concat()).stdout;
+    let warning = "the threshold for recall=0.8 rests on 6 validation nodes of the class `rare`: the recall of ";
+    assert!(text.contains(&format!("warning: {warning}")), "{text}");
+    assert!(workspace.json("few/summary.json")["warnings"].to_string().contains(warning));
+    assert!(workspace.read("few/report.html").contains("rests on 6 validation nodes"));
 }

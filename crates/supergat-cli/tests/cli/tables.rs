@@ -124,7 +124,12 @@ fn trains_on_columns_of_all_types() {
     let mut nodes = String::from("id,label,since,paid,member,zip,note,score,name\n");
     let mut edges = String::from("source,target\n");
     for k in 0..48 {
-        let (label, score) = (["x", "y"][k % 2], if k % 4 == 1 { String::new() } else { format!("0.{}", k % 10) });
+        let score = match k % 8 {
+            1 => "\\N".to_owned(),
+            5 => "unknown".to_owned(),
+            _ => format!("0.{}", k % 10),
+        };
+        let label = ["x", "y"][k % 2];
         let (date, paid) =
             (format!("2024-{:02}-{:02}", 1 + k % 12, 1 + k % 28), format!("\"${},{:03}.5\"", 1 + k % 3, k));
         let (member, zip, note) = (k % 3 == 0, 1200 + k % 4, ["old red ships", "new green trees"][k % 2]);
@@ -133,7 +138,9 @@ fn trains_on_columns_of_all_types() {
     }
     workspace.write("club/nodes.csv", nodes.clone());
     workspace.write("club/edges.csv", edges.clone());
-    let text = workspace.good(&["inspect", "club"]).stdout;
+    let done = workspace.run(&["inspect", "club"]);
+    assert!(done.code == 2 && done.stderr.contains("or name it in --missing-words if it is not known"), "{done:?}");
+    let text = workspace.good(&["inspect", "club", "--missing-words", "unknown"]).stdout;
     for expected in [
         "since  date          1  all values are dates with the year",
         "zip    category      4  48 values begin with 0, as codes do",
@@ -144,13 +151,14 @@ fn trains_on_columns_of_all_types() {
         let listed = text.lines().any(|line| line.split_whitespace().take(words.len()).eq(words.iter().copied()));
         assert!(listed, "{expected} is not in {text}");
     }
-    let object = workspace.good(&["inspect", "club", "--json", "--missing", "propagate"]).json();
+    let object =
+        workspace.good(&["inspect", "club", "--json", "--missing", "propagate", "--missing-words", "unknown"]).json();
     let types: Vec<&str> =
         object["columns"].as_array().unwrap().iter().map(|column| column["type"].as_str().unwrap()).collect();
     assert_eq!(types, ["role", "role", "date", "number", "boolean", "category", "text", "number", "id"]);
     for (missing, out) in [("mean", "a"), ("propagate", "b")] {
         let train = ["train", "club", "--model", "gcn", "--max-epochs", "10", "--missing", missing, "--out", out];
-        let done = workspace.good(&train);
+        let done = workspace.good(&[&train[..], &["--missing-words", "unknown,-999"]].concat());
         assert!(done.stderr.contains("missing values in `score` (12)"), "{}", done.stderr);
         assert!(workspace.good(&["predict", out]).stdout == workspace.read(&format!("{out}/predictions.csv")));
         // New tables give the same features as the training tables, so the probabilities are the same.
@@ -160,13 +168,18 @@ fn trains_on_columns_of_all_types() {
         let copy = workspace.good(&["predict", out, "--data", "copy"]).stdout;
         assert_eq!(probabilities(copy), probabilities(workspace.read(&format!("{out}/predictions.csv"))));
     }
-    assert!(workspace.read("b/config.toml").contains("missing = \"propagate\""));
+    let config = workspace.read("b/config.toml");
+    assert!(
+        config.contains("missing = \"propagate\"") && config.contains("missing_words = \"unknown,-999\""),
+        "{config}"
+    );
     let done = workspace.run(&["inspect", "club", "--ignore-columns", "nmae"]);
     assert!(done.code == 2 && done.stderr.contains("did you mean `name`?"), "{done:?}");
-    let done = workspace.run(&["inspect", "club", "--missing", "error"]);
+    let done = workspace.run(&["inspect", "club", "--missing", "error", "--missing-words", "unknown"]);
     assert!(done.code == 2 && done.stderr.contains("nodes.csv, line 3, column `score`"), "{done:?}");
-    let done = workspace.good(&["recommend", "club", "--no-standardise", "--seconds", "1"]);
-    assert!(done.stdout.contains("supergat train club --no-standardise --model "), "{done:?}");
+    let given = ["--missing-words", "unknown", "--no-standardise"];
+    let done = workspace.good(&[&["recommend", "club", "--seconds", "1"], &given[..]].concat());
+    assert!(done.stdout.contains("supergat train club --missing-words unknown --no-standardise --model "), "{done:?}");
 }
 
 #[test]

@@ -71,6 +71,8 @@ pub(crate) const EDGES: &str = "edges";
 pub(crate) const FEATURES: &str = "features";
 pub(crate) const LABELS: &str = "labels";
 pub(crate) const SPLITS: &str = "splits";
+/// File of sparse features.
+const MATRIX: &str = "features.npz";
 
 /// Name of a dataset from frames, and its place in errors.
 pub(crate) const FRAMES: &str = "frames";
@@ -180,7 +182,7 @@ impl<'a> Tables<'a> {
             };
             return Err(Error::NotFound { path: folder.join("nodes.csv"), advice: advice.into() });
         }
-        let matrix = Some(folder.join("features.npz")).filter(|path| features.is_none() && path.is_file());
+        let matrix = Some(folder.join(MATRIX)).filter(|path| features.is_none() && path.is_file());
         let (edges, splits) = (Edges::File(edges), file_of(folder, SPLITS));
         let tables = Self { folder, edges, link_columns, options, sidecar, nodes, features, labels, matrix, splits };
         tables.check_column_lists()?;
@@ -326,12 +328,14 @@ impl<'a> Tables<'a> {
 
     /// Builds features from the matrix, the table of features or the table of nodes.
     fn build_features(&self, nodes: &Nodes, matrix: Option<supergat_core::Features<f32>>) -> Result<FeatureTable> {
-        let note_unused = |notes: &mut Vec<String>| {
-            if let Some(table) = self.nodes.as_ref().filter(|table| !table.features.is_empty()) {
-                let columns = table.features.len();
+        let note_unused = |notes: &mut Vec<String>, file: &str| {
+            if let Some(NodeTable { sheet, features, .. }) = self.nodes.as_ref().filter(|t| !t.features.is_empty()) {
+                let columns: Vec<String> =
+                    features.iter().map(|at| format!("`{}`", shown(&sheet.header[*at]))).collect();
+                let columns = features::first_few(&columns);
                 notes.push(format!(
-                    "{}: {columns} further columns not used, since there is a table of features",
-                    table.sheet.name()
+                    "{}: not used, since {file} has the features: {columns}; move them there",
+                    sheet.name()
                 ));
             }
         };
@@ -343,13 +347,13 @@ impl<'a> Tables<'a> {
         }
         if let Some(features) = matrix {
             if features.rows() != nodes.len() {
-                let path = self.folder.join("features.npz");
+                let path = self.folder.join(MATRIX);
                 let expected = format!("{} rows, one per node", nodes.len());
                 let advice = "the rows must be in the order of the nodes";
                 return Err(Location::file(&path).error(expected, features.rows().to_string(), advice));
             }
-            let mut notes = vec![format!("features.npz: {} features, kept sparse", features.columns())];
-            note_unused(&mut notes);
+            let mut notes = vec![format!("{MATRIX}: {} features, kept sparse", features.columns())];
+            note_unused(&mut notes, MATRIX);
             return Ok(FeatureTable { features, known: None, schema: None, notes });
         }
         let table = match [&self.features, &self.nodes].into_iter().flatten().next() {
@@ -371,8 +375,11 @@ impl<'a> Tables<'a> {
                 features::build(&NodeRecords { table, nodes }, known, &self.options, stated)?
             }
         };
-        if self.features.is_some() {
-            note_unused(&mut built.notes);
+        if let Some(table) = &self.features {
+            note_unused(&mut built.notes, &table.sheet.name());
+            if self.folder.join(MATRIX).is_file() {
+                built.notes.push(format!("{MATRIX}: not used, since {} has the features", table.sheet.name()));
+            }
         }
         if built.features.columns() == 0 && given == GivenFeatures::Required {
             let advice = "add a column that describes the nodes, such as a number or a category, \

@@ -385,6 +385,19 @@ fn reads_features_from_a_scipy_matrix() {
     let dataset = load(&folder);
     assert_eq!((dataset.nodes(), dataset.features(), classes(&dataset)), (4, 3, &[0, 1, 1, 0][..]));
     assert!(matches!(&*dataset.examples[0].features, Features::Sparse(matrix) if matrix.column_of() == [0, 2, 1]));
+    // One of several sources of features is used, and notes name the others.
+    std::fs::write(folder.path().join("nodes.csv"), "id,age,town\n0,1,x\n1,2,y\n2,3,x\n3,4,y\n").unwrap();
+    let notes = load(&folder).notes;
+    let expected = "nodes.csv: not used, since features.npz has the features: `age`, `town`; move them there";
+    assert!(notes.iter().any(|note| note == expected), "{notes:?}");
+    std::fs::write(folder.path().join("features.csv"), "1\n2\n3\n4\n").unwrap();
+    let notes = load(&folder).notes;
+    let expected = [
+        "nodes.csv: not used, since features.csv has the features: `age`, `town`; move them there",
+        "features.npz: not used, since features.csv has the features",
+    ];
+    assert!(expected.iter().all(|expected| notes.iter().any(|note| note == expected)), "{notes:?}");
+    ["nodes.csv", "features.csv"].map(|file| std::fs::remove_file(folder.path().join(file)).unwrap());
     std::fs::write(folder.path().join("features.npz"), matrix(&[0, 2, 3])).unwrap();
     let error = read(folder.path(), &TableOptions::default()).unwrap_err().to_string();
     assert!(error.contains("labels.csv, line 4: expected 2 rows, one per node"), "{error}");
