@@ -6,6 +6,7 @@ use crate::schema::Notation;
 const UNITS: [&str; 11] = ["$", "€", "£", "¥", "₹", "%", "EUR", "USD", "GBP", "CHF", "JPY"];
 /// Words for false and true.
 pub(super) const BOOLEANS: [[&str; 2]; 4] = [["false", "true"], ["no", "yes"], ["f", "t"], ["n", "y"]];
+
 /// Parses a field in a notation.
 pub(super) fn parse(notation: Notation, field: &str) -> Option<f64> {
     match notation {
@@ -15,6 +16,13 @@ pub(super) fn parse(notation: Notation, field: &str) -> Option<f64> {
         Notation::Boolean => boolean(field).map(|(_, value)| f64::from(u8::from(value))),
         Notation::YearFirst | Notation::DayFirst | Notation::MonthFirst => days(notation, field),
     }
+}
+
+/// Returns whether a field may have one of the notations but booleans: it has a digit, and begins with one, with a
+/// minus sign, or as a unit does. This is quicker than to parse it. Plain numbers may also begin in another way.
+pub(super) fn may_be_number(field: &str) -> bool {
+    let begins = |c: char| c.is_ascii_digit() || c == '-' || UNITS.iter().any(|unit| unit.starts_with(c));
+    field.trim_start().chars().next().is_some_and(begins) && field.bytes().any(|byte| byte.is_ascii_digit())
 }
 
 /// Parses a field as a feature. Plain numbers are rounded once, to single precision.
@@ -147,7 +155,9 @@ fn day_fraction(time: &str) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::profile::OTHERS;
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn parses_numbers_with_separators_and_units() {
@@ -195,6 +205,15 @@ mod tests {
             (Notation::DayFirst, "1.2", None),
         ] {
             assert_eq!(parse(notation, field), expected, "{field}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_may_be_numbers(field in "[-+$€%EURUSDT 0-9.,'/:]{0,12}|[0-9]{1,4}[-/.][0-9]{1,2}[-/.][0-9]{1,4}|[-$€ ]{0,2}[0-9]{1,3}[,. ][0-9]{3} ?(EUR|%)?") {
+            for notation in OTHERS {
+                prop_assert!(may_be_number(&field) || parse(notation, &field).is_none(), "{field:?} {notation:?}");
+            }
         }
     }
 

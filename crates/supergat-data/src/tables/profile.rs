@@ -1,7 +1,7 @@
 //! Statistics of the columns of a table, from which their types are detected.
 
 use super::missing::MissingWords;
-use super::parse::{BOOLEANS, boolean, has_leading_zero, parse, unit};
+use super::parse::{BOOLEANS, boolean, has_leading_zero, may_be_number, parse, unit};
 use super::records::Records;
 use crate::error::Result;
 use crate::frames::FrameColumn;
@@ -208,14 +208,17 @@ impl Words {
             self.values.insert(field.to_owned());
         }
         self.tokens += field.split_whitespace().count();
-        self.readings.iter_mut().for_each(|reading| {
-            reading.add(line, field);
-        });
         if let Some((pair, value)) = boolean(field) {
             self.boolean_words[pair][usize::from(value)] = true;
             self.booleans.add(f64::from(u8::from(value)));
         }
-        self.units.extend(unit(field));
+        // Most words are no numbers in any notation. Units matter in columns of numbers only.
+        if may_be_number(field) {
+            self.readings.iter_mut().for_each(|reading| _ = reading.add(line, field));
+            self.units.extend(unit(field));
+        } else {
+            self.readings.iter_mut().for_each(|reading| reading.fail(line, field));
+        }
     }
 }
 
@@ -229,10 +232,16 @@ impl Reading {
         let number = parse(self.notation, field);
         match number {
             Some(number) => self.sums.add(number),
-            None if self.failure.is_none() => self.failure = Some((line, field.to_owned())),
-            None => {}
+            None => self.fail(line, field),
         }
         number
+    }
+
+    /// Adds a field that is not in this notation.
+    fn fail(&mut self, line: u64, field: &str) {
+        if self.failure.is_none() {
+            self.failure = Some((line, field.to_owned()));
+        }
     }
 }
 
