@@ -105,15 +105,10 @@ impl Architecture {
         check("negative_slope", self.negative_slope)?;
         check("label_input", self.label_input)?;
         check("label_reuse", self.label_reuse)?;
+        between("input_features", self.input_features, 1 << 24)?;
+        self.check_classes()?;
         let refuse =
             |name, value: usize, reason: String| Err(Error::Hyperparameter { name, value: value.to_string(), reason });
-        for (name, value, most) in
-            [("input_features", self.input_features, 1 << 24), ("classes", self.classes, 1 << 20)]
-        {
-            if !(1..=most).contains(&value) {
-                return refuse(name, value, format!("must lie between 1 and {most}"));
-            }
-        }
         if self.model.system().is_some_and(System::has_own_layers) {
             let slope = default_number("negative_slope", self.model);
             let refused = |name, value: &str| {
@@ -178,6 +173,11 @@ impl Architecture {
             return refuse("hidden", self.hidden, "a weight matrix would have more than 2^31 elements".into());
         }
         Ok(())
+    }
+
+    /// Validates the number of classes, which every model has.
+    pub(crate) fn check_classes(&self) -> Result<()> {
+        between("classes", self.classes, 1 << 20)
     }
 
     /// Returns the architecture of the network inside a system, or this one if the model is a network.
@@ -276,6 +276,37 @@ impl Architecture {
         weights * (5 * size_of::<T>() as u64 + 4)
     }
 
+    /// Returns a lower bound of the number of weights: the elements of all matrices, without vectors and biases. A file
+    /// with fewer weights is damaged, and memory is not allocated for it.
+    pub(crate) fn least_weights(&self) -> u64 {
+        let product = |factors: &[usize]| factors.iter().fold(1u64, |product, &x| product.saturating_mul(x as u64));
+        let Blocks { residual, input_layer, output_layer, separate_ego, .. } = self.blocks;
+        let (hidden, attends) = (self.heads * self.hidden, self.model.form().is_some());
+        let mut weights = if input_layer { product(&[self.input_width(), hidden]) } else { 0 };
+        let mut rows = if input_layer { hidden } else { self.input_width() };
+        for index in 0..self.layers {
+            let is_last = index + 1 == self.layers && !output_layer;
+            let heads = if is_last { self.output_heads } else { self.heads };
+            let columns = match (is_last, attends) {
+                (false, _) => hidden,
+                (true, true) => heads * self.classes,
+                (true, false) => self.classes,
+            };
+            let of_edges = if attends { heads + if self.edge_messages { columns } else { 0 } } else { 0 };
+            let skip = usize::from(!is_last && residual == Residual::Linear);
+            let own = usize::from(!is_last && separate_ego);
+            weights = [
+                product(&[self.projections() + skip + own, rows, columns]),
+                product(&[2 * own, columns, columns]),
+                product(&[self.edge_features, of_edges]),
+            ]
+            .into_iter()
+            .fold(weights, u64::saturating_add);
+            rows = columns;
+        }
+        weights.saturating_add(if output_layer { product(&[rows, self.classes]) } else { 0 })
+    }
+
     /// Checks that an example has the features and classes of this architecture.
     pub fn accepts(&self, example: &impl ExampleShape) -> Result<()> {
         self.accepts_features(example)?;
@@ -329,6 +360,14 @@ impl Architecture {
     }
 }
 
+/// Returns an error unless a number lies between 1 and `most`.
+fn between(name: &'static str, value: usize, most: usize) -> Result<()> {
+    if (1..=most).contains(&value) {
+        return Ok(());
+    }
+    Err(Error::Hyperparameter { name, value: value.to_string(), reason: format!("must lie between 1 and {most}") })
+}
+
 fn is_zero(number: &usize) -> bool {
     *number == 0
 }
@@ -341,4 +380,55 @@ fn is_none(share: &f64) -> bool {
 /// Returns an error unless the number in the data is that of the model.
 fn fits(what: &'static str, expected: usize, found: usize) -> Result<()> {
     if expected == found { Ok(()) } else { Err(Error::Incompatible { what, expected, found }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::features::Features;
+    use crate::graph::{Direction, Graph};
+    use crate::labels::Labels;
+    use crate::model::Model;
+
+    /// The bound counts every matrix, and only one of both halves of GraphSAGE's with root weight.
+    #[test]
+    fn least_weights_are_the_elements_of_matrices() {
+        let graph = Graph::from_edges(2, &[(0, 1)], Direction::Undirected).unwrap();
+        let labels = Labels::Single { classes: 3, of: vec![0, 1] };
+        let features = Features::dense(2, 5, vec![1.0f32; 10]).unwrap();
+        let example = Example::new(graph, features, labels, [vec![0], vec![1], vec![]]).unwrap();
+        for name in ["gcn", "mlp", "sage", "gat-go", "supergat-mx", "supergat-sd", "gatv2", "cgat"] {
+            let plain = Architecture::new(name.parse().unwrap(), &example);
+            let attends = plain.model.is_attention();
+            for (layers, deep, label_input) in [(1, false, 0.0), (3, false, 0.5), (3, true, 0.0), (1, true, 0.5)] {
+                let blocks = Blocks {
+                    residual: if deep { Residual::Linear } else { Residual::None },
+                    norm: if deep { Norm::Batch } else { Norm::None },
+                    input_layer: deep,
+                    output_layer: deep,
+                    separate_ego: deep && attends,
+                    ..Blocks::default()
+                };
+                let (heads, hidden, edge_features) = (3, 7, if attends { 4 } else { 0 });
+                let architecture = Architecture {
+                    layers,
+                    heads,
+                    hidden,
+                    output_heads: 2,
+                    edge_features,
+                    edge_messages: attends && deep,
+                    label_input,
+                    blocks,
+                    ..plain
+                };
+                let model = Model::<f32>::zeros(architecture).unwrap();
+                let is_matrix = |name: &str| {
+                    ![".a", ".b", ".weight", ".bias", ".mean", ".variance"].iter().any(|end| name.ends_with(end))
+                };
+                let matrices = model.parameters().filter(|parameter| is_matrix(&parameter.name));
+                let elements: usize = matrices.map(|parameter| parameter.elements()).sum();
+                assert_eq!(architecture.least_weights(), elements as u64, "{architecture:?}");
+            }
+        }
+    }
 }

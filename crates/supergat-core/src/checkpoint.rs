@@ -4,14 +4,22 @@
 use crate::architecture::Architecture;
 use crate::error::{Error, Result};
 use crate::model::Model;
+use crate::sealed::{CHECKSUM, DAMAGED, is_sealed, sealed, split};
 use crate::systems::Weights;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 const FORMAT: &str = "supergat";
-/// Version of written files. Files of version 1, which have no lists, can still be read.
+/// Version of files with one model. Files of version 1, which have no lists, can still be read.
 const VERSION: &str = "2";
 const READABLE: [&str; 2] = ["1", VERSION];
+/// Version of files with several models, which earlier programs would take for one.
+const VERSION_OF_SEVERAL: &str = "3";
+/// Entries of the metadata.
+const ARCHITECTURE: &str = "architecture";
+const MEMBERS: &str = "members";
+/// Beginning of the names of all models but the first, before their number.
+const PREFIX: &str = "member";
 
 /// A model with the metadata and lists that its file also stores.
 ///
@@ -68,11 +76,39 @@ impl Checkpoint {
 
     /// Returns the bytes of a safetensors file. Equal checkpoints give equal bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut metadata = self.metadata.clone();
+        Self::join(std::slice::from_ref(self))
+    }
+
+    /// Returns the bytes of a file of several models, which predict together. Names of tensors and metadata of all but
+    /// the first have a prefix, such as `member1.layer1.w`.
+    ///
+    /// See [`Checkpoint::members`].
+    pub fn join(members: &[Self]) -> Vec<u8> {
+        let (mut metadata, mut tensors) = (HashMap::new(), Vec::new());
+        for (number, member) in members.iter().enumerate() {
+            let prefix = prefix(number);
+            let named = |key: &str| format!("{prefix}{key}");
+            metadata.extend(member.metadata.iter().map(|(key, value)| (named(key), value.clone())));
+            let architecture = serde_json::to_string(&member.architecture).expect("plain numbers and names");
+            metadata.insert(named(ARCHITECTURE), architecture);
+            tensors.extend(member.tensors().map(|(name, dtype, shape, bytes)| (named(&name), dtype, shape, bytes)));
+        }
+        let is_one = members.len() == 1;
         metadata.insert("format".into(), FORMAT.into());
-        metadata.insert("format_version".into(), VERSION.into());
-        let architecture = serde_json::to_string(&self.architecture).expect("plain numbers and names");
-        metadata.insert("architecture".into(), architecture);
+        metadata.insert("format_version".into(), if is_one { VERSION } else { VERSION_OF_SEVERAL }.into());
+        if !is_one {
+            metadata.insert(MEMBERS.into(), members.len().to_string());
+        }
+        let views = tensors.iter().map(|(name, dtype, shape, bytes)| {
+            (name.as_str(), TensorView::new(*dtype, shape.clone(), bytes).expect("bytes of that shape"))
+        });
+        let file = safetensors::serialize(views, Some(metadata)).expect("names are distinct");
+        let (header, data) = split(&file).expect("a safetensors file has a header");
+        sealed(header, data.len(), |file| file.extend(data))
+    }
+
+    /// Returns name, type, shape and bytes of all tensors.
+    fn tensors(&self) -> impl Iterator<Item = (String, Dtype, Vec<usize>, Vec<u8>)> {
         let weights = self.network.iter().flat_map(|network| {
             network.parameters().map(|p| {
                 let rows = p.to_rows(network.device()).expect("the CPU can read its memory");
@@ -90,74 +126,165 @@ impl Checkpoint {
             let bytes = list.iter().flat_map(|v| v.to_le_bytes()).collect();
             (name.clone(), Dtype::U32, vec![list.len()], bytes)
         });
-        let tensors: Vec<(String, Dtype, Vec<usize>, Vec<u8>)> = weights.chain(matrices).chain(lists).collect();
-        let views = tensors.iter().map(|(name, dtype, shape, bytes)| {
-            (name.as_str(), TensorView::new(*dtype, shape.clone(), bytes).expect("bytes of that shape"))
-        });
-        sorted(&safetensors::serialize(views, Some(metadata)).expect("names are distinct"))
+        weights.chain(matrices).chain(lists)
     }
 
-    /// Reads the bytes of a safetensors file of this or an older version.
+    /// Reads the bytes of a safetensors file of this or an older version, as [`Checkpoint::members`] does. Fails if it
+    /// has several models.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        let refuse = |reason: String| Error::Checkpoint { reason };
+        let mut members = Self::members(bytes)?;
+        match members.pop().filter(|_| members.is_empty()) {
+            Some(member) => Ok(member),
+            None => Err(refused("it has several models".into())),
+        }
+    }
+
+    /// Reads all models of a safetensors file of this or an older version. Fails if its checksum is wrong, which older
+    /// files do not have, if a weight is not finite, or if there are fewer weights than an architecture needs.
+    ///
+    /// ```
+    /// # use std::collections::HashMap;
+    /// # use supergat_core::{Architecture, Direction, Example, Features, Graph, Labels, Model};
+    /// # use supergat_core::checkpoint::Checkpoint;
+    /// # let graph = Graph::from_edges(2, &[(0, 1)], Direction::Undirected)?;
+    /// # let labels = Labels::Single { classes: 2, of: vec![0, 1] };
+    /// # let example = Example::new(graph, Features::dense(2, 1, vec![1.0f32, 2.0])?, labels, [vec![0], vec![1], vec![]])?;
+    /// let architecture = Architecture::new("gcn".parse().unwrap(), &example);
+    /// let member = |seed| -> supergat_core::Result<_> {
+    ///     Ok(Checkpoint::of(Model::new(architecture, seed)?, HashMap::new(), HashMap::new()))
+    /// };
+    /// let members = Checkpoint::members(&Checkpoint::join(&[member(0)?, member(1)?]))?;
+    /// let predicted = members[1].network.as_ref().unwrap().predict(&example)?;
+    /// assert_eq!(predicted, Model::new(architecture, 1)?.predict(&example)?);
+    /// # Ok::<(), supergat_core::Error>(())
+    /// ```
+    pub fn members(bytes: &[u8]) -> Result<Vec<Self>> {
         let (_, header) =
-            SafeTensors::read_metadata(bytes).map_err(|e| refuse(format!("no safetensors file ({e})")))?;
+            SafeTensors::read_metadata(bytes).map_err(|e| refused(format!("no safetensors file ({e})")))?;
         let metadata = header.metadata().clone().unwrap_or_default();
-        match (metadata.get("format").map(String::as_str), metadata.get("format_version").map(String::as_str)) {
-            (Some(FORMAT), Some(version)) if READABLE.contains(&version) => {}
+        let count = match (metadata.get("format").map(String::as_str), metadata.get("format_version")) {
+            (Some(FORMAT), Some(version)) if READABLE.contains(&version.as_str()) => 1,
+            (Some(FORMAT), Some(version)) if version == VERSION_OF_SEVERAL => metadata
+                .get(MEMBERS)
+                .and_then(|count| count.parse().ok())
+                .filter(|&count| count > 1)
+                .ok_or_else(|| refused("its number of models is unreadable".into()))?,
             (Some(FORMAT), version) => {
-                return Err(refuse(format!(
-                    "expected format version {}, found {}: use the version of supergat that wrote it, or a newer one",
-                    READABLE.join(" or "),
-                    version.unwrap_or("none")
+                return Err(refused(format!(
+                    "expected format version {VERSION_OF_SEVERAL} or older, found {}: use the version of supergat that \
+                     wrote it, or a newer one",
+                    version.map_or("none", String::as_str)
                 )));
             }
-            _ => return Err(refuse("it was not written by supergat (no `format` in its metadata)".into())),
+            _ => return Err(refused("it was not written by supergat (no `format` in its metadata)".into())),
+        };
+        if metadata.contains_key(CHECKSUM) && !is_sealed(bytes) {
+            return Err(refused(format!("{DAMAGED}; restore it, or train the model again")));
         }
+        let file = SafeTensors::deserialize(bytes).map_err(|e| refused(format!("damaged safetensors file ({e})")))?;
+        let mut parts: BTreeMap<usize, Part<'_>> = BTreeMap::new();
+        for (key, value) in metadata {
+            let (member, key) = unprefixed(&key, count);
+            parts.entry(member).or_default().metadata.insert(key.to_owned(), value);
+        }
+        for (name, tensor) in file.tensors() {
+            check_finite(&name, &tensor)?;
+            let (member, name) = unprefixed(&name, count);
+            parts.entry(member).or_default().tensors.insert(name.to_owned(), tensor);
+        }
+        if parts.len() != count {
+            return Err(refused(format!("it has {} of {count} models", parts.len())));
+        }
+        parts.into_values().map(Self::of_part).collect()
+    }
+
+    /// Reads one model of a file.
+    fn of_part(part: Part<'_>) -> Result<Self> {
+        let text = part.metadata.get(ARCHITECTURE).ok_or_else(|| refused("its metadata has no architecture".into()))?;
         let architecture: Architecture =
-            metadata.get("architecture").ok_or_else(|| refuse("its metadata has no architecture".into())).and_then(
-                |text| serde_json::from_str(text).map_err(|e| refuse(format!("its architecture is unreadable: {e}"))),
-            )?;
-        let file = SafeTensors::deserialize(bytes).map_err(|e| refuse(format!("damaged safetensors file ({e})")))?;
-        let network = architecture.model.is_network().then(|| read_network(architecture, &file)).transpose()?;
-        let weights = if network.is_none() { read_weights(&file) } else { Vec::new() };
-        let lists = file.tensors().into_iter().filter(|(_, tensor)| tensor.dtype() == Dtype::U32);
+            serde_json::from_str(text).map_err(|e| refused(format!("its architecture is unreadable: {e}")))?;
+        architecture.check_classes()?;
+        let network = architecture.model.is_network().then(|| read_network(architecture, &part.tensors)).transpose()?;
+        let weights = if network.is_none() { read_weights(&part.tensors) } else { Vec::new() };
+        let lists = part.tensors.iter().filter(|(_, tensor)| tensor.dtype() == Dtype::U32);
         let lists = lists.map(|(name, tensor)| {
             let (numbers, _) = tensor.data().as_chunks::<4>();
-            (name, numbers.iter().map(|b| u32::from_le_bytes(*b)).collect())
+            (name.clone(), numbers.iter().map(|b| u32::from_le_bytes(*b)).collect())
         });
         let lists = lists.collect();
-        Ok(Self { architecture, network, weights, metadata, lists })
+        Ok(Self { architecture, network, weights, metadata: part.metadata, lists })
     }
 }
 
+/// Metadata and tensors of one model of a file.
+#[derive(Default)]
+struct Part<'f> {
+    metadata: HashMap<String, String>,
+    tensors: Tensors<'f>,
+}
+
+/// Tensors of a model by name.
+type Tensors<'f> = HashMap<String, TensorView<'f>>;
+
+fn refused(reason: String) -> Error {
+    Error::Checkpoint { reason }
+}
+
+/// Returns the beginning of the names of a model in the file of several.
+fn prefix(member: usize) -> String {
+    if member == 0 { String::new() } else { format!("{PREFIX}{member}.") }
+}
+
+/// Returns the number of the model that a name belongs to, out of `count`, and the name without prefix.
+fn unprefixed(name: &str, count: usize) -> (usize, &str) {
+    let found = name.strip_prefix(PREFIX).and_then(|rest| rest.split_once('.'));
+    let number = |(member, rest): (&str, _)| member.parse().ok().map(|member: usize| (member, rest));
+    found.and_then(number).filter(|(member, _)| (1..count).contains(member)).unwrap_or((0, name))
+}
+
 /// Reads all matrices of numbers, in the order of their names.
-fn read_weights(file: &SafeTensors<'_>) -> Vec<Weights<f32>> {
-    let tensors = file.tensors().into_iter().filter(|(_, tensor)| tensor.dtype() == Dtype::F32);
-    let matrix = |(name, tensor): (String, TensorView<'_>)| {
+fn read_weights(tensors: &Tensors<'_>) -> Vec<Weights<f32>> {
+    let tensors = tensors.iter().filter(|(_, tensor)| tensor.dtype() == Dtype::F32);
+    let matrix = |(name, tensor): (&String, &TensorView<'_>)| {
         let shape = tensor.shape().try_into().ok()?;
         let (numbers, _) = tensor.data().as_chunks::<4>();
-        Some(Weights { name, shape, elements: numbers.iter().map(|b| f32::from_le_bytes(*b)).collect() })
+        let elements = numbers.iter().map(|b| f32::from_le_bytes(*b)).collect();
+        Some(Weights { name: name.clone(), shape, elements })
     };
     let mut weights: Vec<_> = tensors.filter_map(matrix).collect();
     weights.sort_unstable_by(|a, b| a.name.cmp(&b.name));
     weights
 }
 
-/// Reads the weights of a network. Those of the declared shapes must be in the file before memory is allocated for them.
-fn read_network(architecture: Architecture, file: &SafeTensors<'_>) -> Result<Model<f32>> {
-    let refuse = |reason: String| Error::Checkpoint { reason };
-    let stored: usize = file.tensors().iter().map(|(_, t)| t.data().len() / 4).sum();
-    let widest = architecture.hidden.max(architecture.classes);
-    if architecture.input_features.saturating_mul(widest) > stored.max(1) * 64 {
-        return Err(refuse("its architecture has far more weights than the file".into()));
+/// Checks that the numbers of a tensor of weights are finite.
+fn check_finite(name: &str, tensor: &TensorView<'_>) -> Result<()> {
+    let is_finite = |bytes: &[u8; 4]| f32::from_le_bytes(*bytes).is_finite();
+    if tensor.dtype() != Dtype::F32 || tensor.data().as_chunks().0.iter().all(is_finite) {
+        return Ok(());
     }
+    Err(refused(format!("`{name}` has numbers that are not finite")))
+}
+
+/// Fails if an architecture has more weights than the file of a model, or sizes that are out of range.
+pub(crate) fn check_size(architecture: &Architecture, further: u64, stored: usize) -> Result<()> {
+    architecture.check()?;
+    let least = architecture.least_weights().saturating_add(further);
+    if least > stored as u64 {
+        return Err(refused(format!("its architecture needs at least {least} weights, and the file has {stored}")));
+    }
+    Ok(())
+}
+
+/// Reads the weights of a network. There must be as many in the file before memory is allocated for them.
+fn read_network(architecture: Architecture, tensors: &Tensors<'_>) -> Result<Model<f32>> {
+    let weights = tensors.values().filter(|tensor| tensor.dtype() == Dtype::F32);
+    check_size(&architecture, 0, weights.map(|tensor| tensor.data().len() / size_of::<f32>()).sum())?;
     let mut model = Model::zeros(architecture)?;
     let device = *model.device();
     model.for_each_parameter(|parameter| {
-        let tensor = file.tensor(&parameter.name).map_err(|_| refuse(format!("it has no `{}`", parameter.name)))?;
+        let tensor = tensors.get(&parameter.name).ok_or_else(|| refused(format!("it has no `{}`", parameter.name)))?;
         if tensor.dtype() != Dtype::F32 || tensor.shape() != parameter.shape {
-            return Err(refuse(format!(
+            return Err(refused(format!(
                 "`{}`: expected f32 {:?}, found {:?} {:?}",
                 parameter.name,
                 parameter.shape,
@@ -172,98 +299,5 @@ fn read_network(architecture: Architecture, file: &SafeTensors<'_>) -> Result<Mo
     Ok(model)
 }
 
-/// Sorts the entries of a file's header, whose order is otherwise random, so that equal models give equal
-/// files.
-fn sorted(bytes: &[u8]) -> Vec<u8> {
-    let (length, rest) = bytes.split_first_chunk().expect("a file begins with the length of its header");
-    let (header, weights) = rest.split_at(u64::from_le_bytes(*length) as usize);
-    let header: serde_json::Value = serde_json::from_slice(header).expect("the header is JSON");
-    let mut header = header.to_string().into_bytes();
-    header.resize(header.len().next_multiple_of(8), b' ');
-    [&(header.len() as u64).to_le_bytes()[..], &header, weights].concat()
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::kernels::Form;
-    use crate::model_kind::ModelKind;
-
-    fn model() -> Model<f32> {
-        let architecture = Architecture {
-            model: ModelKind::Attention { form: Form::Mx, self_supervised: true },
-            input_features: 5,
-            classes: 3,
-            multi_label: false,
-            layers: 3,
-            hidden: 3,
-            heads: 3,
-            output_heads: 2,
-            dropout: 0.5,
-            negative_slope: 0.2,
-            edge_features: 0,
-            edge_messages: false,
-            label_input: 0.0,
-            label_reuse: 0,
-            blocks: Default::default(),
-        };
-        Model::new(architecture, 4).unwrap()
-    }
-
-    fn checkpoint(metadata: HashMap<String, String>) -> Checkpoint {
-        Checkpoint::of(model(), metadata, HashMap::from([("split.train".to_owned(), vec![3, 1])]))
-    }
-
-    #[test]
-    fn reads_written_file() {
-        let metadata = HashMap::from([("classes".to_owned(), "a,b,c".to_owned())]);
-        let read = Checkpoint::from_bytes(&checkpoint(metadata).to_bytes()).unwrap();
-        assert_eq!(read.metadata["classes"], "a,b,c");
-        assert_eq!(read.lists["split.train"], [3, 1]);
-        assert_eq!(&read.architecture, model().architecture());
-        for (a, b) in read.network.unwrap().parameters().zip(model().parameters()) {
-            let device = crate::Cpu::default();
-            assert_eq!((&a.name, a.shape, a.to_rows(&device)), (&b.name, b.shape, b.to_rows(&device)));
-        }
-    }
-
-    #[test]
-    fn reads_models_that_are_not_networks() {
-        let architecture = Architecture { model: ModelKind::LabelPropagation, ..*model().architecture() };
-        let lists = HashMap::from([("known".to_owned(), vec![7])]);
-        let weights = vec![Weights { name: "graph.p".into(), shape: [1, 2], elements: vec![0.5, -1.0] }];
-        let written = Checkpoint { architecture, network: None, weights, metadata: HashMap::new(), lists };
-        let read = Checkpoint::from_bytes(&written.to_bytes()).unwrap();
-        assert!(read.architecture == architecture && read.network.is_none() && read.lists == written.lists);
-        assert_eq!(read.weights, written.weights);
-    }
-
-    #[test]
-    fn equal_models_give_equal_files() {
-        let metadata: HashMap<String, String> = (0..9).map(|k| (format!("key{k}"), k.to_string())).collect();
-        let first = checkpoint(metadata.clone()).to_bytes();
-        // Every hash map has its own order, so a few repetitions reveal an unsorted header.
-        assert!((0..4).all(|_| checkpoint(metadata.clone().into_iter().collect()).to_bytes() == first));
-    }
-
-    #[test]
-    fn rejects_damaged_and_foreign_files() {
-        let bytes = checkpoint(HashMap::new()).to_bytes();
-        let rejected = |bytes: &[u8]| matches!(Checkpoint::from_bytes(bytes), Err(Error::Checkpoint { .. }));
-        for cut in [0, 7, 8, 50, bytes.len() - 1] {
-            assert!(rejected(&bytes[..cut]), "cut at {cut}");
-        }
-        let changed = |key: &str, by: u8| {
-            let at = bytes.windows(key.len()).position(|window| window == key.as_bytes()).expect("it is in the header");
-            let mut other = bytes.clone();
-            other[at + key.len()] = by;
-            other
-        };
-        assert!(rejected(&changed("\\\"classes\\\":", b'4')));
-        let foreign = safetensors::serialize(Vec::<(&str, TensorView<'_>)>::new(), None).unwrap();
-        assert!(rejected(&foreign));
-        let other = changed("\"format_version\":\"", b'9');
-        let message = Checkpoint::from_bytes(&other).unwrap_err().to_string();
-        assert!(message.contains("expected format version 1 or 2, found 9"), "{message}");
-    }
-}
+mod tests;

@@ -36,6 +36,7 @@ pub mod peers;
 pub mod prepared;
 pub mod random;
 pub mod sampling;
+mod sealed;
 pub mod session;
 pub mod stopwatch;
 pub mod systems;

@@ -6,8 +6,8 @@
 use crate::architecture::Architecture;
 use crate::config::{Select, TrainConfig};
 use crate::error::{Error, Result};
-use crate::hash::Fnv;
 use crate::model::StepLoss;
+use crate::sealed::{CHECKSUM, DAMAGED, is_sealed, sealed};
 use crate::train::{Epoch, Score};
 use safetensors::tensor::{Dtype, SafeTensors};
 use serde::Serialize;
@@ -23,7 +23,7 @@ const COLUMNS: usize = 7;
 /// Number of matrices per parameter: elements, two moments, elements of the best epoch.
 const PARTS: usize = 4;
 /// Keys of the metadata that are not the caller's.
-const KEYS: [&str; 7] = ["format", "format_version", "architecture", "config", "seed", "steps", "checksum"];
+const KEYS: [&str; 7] = ["format", "format_version", "architecture", "config", "seed", "steps", CHECKSUM];
 
 /// State of a training after an epoch: everything that the following epochs depend on, and the history.
 ///
@@ -121,7 +121,6 @@ impl TrainState<f32> {
             self.steps.to_string(),
         ];
         metadata.extend(KEYS.map(str::to_owned).into_iter().zip(values));
-        metadata.insert("checksum".into(), String::new());
         let mut header = serde_json::Map::from_iter([("__metadata__".to_owned(), serde_json::json!(metadata))]);
         let mut length = 0;
         let mut add = |name: &str, dtype: &str, shape: &[usize], bytes: usize| {
@@ -158,7 +157,7 @@ impl TrainState<f32> {
             _ => return Err(refused("it is no checkpoint of a training".into())),
         }
         if !is_sealed(bytes) {
-            return Err(refused("it is damaged: its checksum is wrong".into()));
+            return Err(refused(DAMAGED.into()));
         }
         let file = SafeTensors::deserialize(bytes).map_err(|error| refused(format!("it is damaged ({error})")))?;
         let config: TrainConfig = field(&metadata, "config")?;
@@ -174,7 +173,10 @@ impl TrainState<f32> {
                     let (numbers, _) = tensor.data().as_chunks::<4>();
                     let part = |k: usize| &numbers[k * rows * columns..][..rows * columns];
                     let read = |k: usize| part(k).iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
-                    let parts = std::array::from_fn(read);
+                    let parts: [Vec<f32>; PARTS] = std::array::from_fn(read);
+                    if parts.iter().flatten().any(|number| !number.is_finite()) {
+                        return Err(refused(format!("`{name}` has numbers that are not finite")));
+                    }
                     parameters.push(ParameterState { name, shape: [rows, columns], parts });
                 }
                 (dtype, shape) => return Err(refused(format!("`{name}`: found {dtype:?} {shape:?}"))),
@@ -230,53 +232,6 @@ fn epochs(bytes: &[u8], select: Option<Select>) -> Result<Vec<Epoch>> {
     Ok(epochs.collect())
 }
 
-/// Splits a file into the header, as JSON, and the data of the tensors.
-fn split(bytes: &[u8]) -> Option<(serde_json::Value, &[u8])> {
-    let (length, rest) = bytes.split_first_chunk()?;
-    let (header, data) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
-    Some((serde_json::from_slice(header).ok()?, data))
-}
-
-/// Returns the file of a header, whose checksum is empty, and of `length` bytes of data that `fill` appends. It
-/// contains the checksum of both.
-fn sealed(mut header: serde_json::Value, length: usize, fill: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
-    let unsealed = header.to_string();
-    let mut text = |checksum: String| {
-        header["__metadata__"]["checksum"] = checksum.into();
-        let mut text = header.to_string().into_bytes();
-        text.resize(text.len().next_multiple_of(8), b' ');
-        text
-    };
-    // All checksums have the same length.
-    let place = text(Fnv::default().digits());
-    let start = size_of::<u64>() + place.len();
-    let mut file = Vec::with_capacity(start + length);
-    file.extend((place.len() as u64).to_le_bytes());
-    file.extend(place);
-    fill(&mut file);
-    let checksum = checksum(&unsealed, &file[start..]);
-    file[size_of::<u64>()..start].copy_from_slice(&text(checksum));
-    file
-}
-
-/// Returns whether the checksum of a file is right.
-fn is_sealed(bytes: &[u8]) -> bool {
-    let Some((mut header, data)) = split(bytes) else { return false };
-    let Some(found) = header.get_mut("__metadata__").and_then(|metadata| metadata.get_mut("checksum")) else {
-        return false;
-    };
-    let found = std::mem::replace(found, "".into());
-    found == checksum(&header.to_string(), data).as_str()
-}
-
-/// Returns the checksum of a header, whose entries are sorted and whose checksum is empty, and of the data.
-fn checksum(header: &str, data: &[u8]) -> String {
-    let mut hash = Fnv::default();
-    hash.add(header.as_bytes());
-    hash.add(data);
-    hash.digits()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -285,6 +240,7 @@ mod tests {
     use crate::graph::{Direction, Graph};
     use crate::labels::Labels;
     use crate::prepared::Prepared;
+    use crate::sealed::split;
     use crate::train::Trainer;
     use crate::{Cpu, EarlyStop};
 
@@ -346,7 +302,6 @@ mod tests {
         let bytes = state().to_bytes();
         let (mut header, data) = split(&bytes).unwrap();
         change(&mut header);
-        header["__metadata__"]["checksum"] = "".into();
         sealed(header, data.len(), |file| file.extend(data))
     }
 
@@ -393,10 +348,16 @@ mod tests {
     }
 
     #[test]
-    fn rejects_histories_that_are_not_finite() {
-        let mut state = state();
-        state.history[1].validation.loss = f64::NAN;
-        let reason = reason(TrainState::from_bytes(&state.to_bytes()));
-        assert_eq!(reason, "its history has numbers that are not finite");
+    fn rejects_numbers_that_are_not_finite() {
+        let mut other = state();
+        other.history[1].validation.loss = f64::NAN;
+        let read = |state: &TrainState<f32>| reason(TrainState::from_bytes(&state.to_bytes()));
+        assert_eq!(read(&other), "its history has numbers that are not finite");
+        for part in 0..PARTS {
+            let mut other = state();
+            other.parameters[1].parts[part][0] = f32::NAN;
+            let name = &other.parameters[1].name;
+            assert_eq!(read(&other), format!("`{name}` has numbers that are not finite"));
+        }
     }
 }

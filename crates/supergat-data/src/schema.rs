@@ -205,6 +205,19 @@ impl Column {
         }
     }
 
+    /// Returns whether features can be computed with the numbers of the column.
+    fn is_usable(&self) -> bool {
+        match self {
+            Self::Number { mean, deviation, .. } => {
+                mean.is_finite() && deviation.is_none_or(|deviation| deviation > 0.0 && deviation.is_finite())
+            }
+            Self::Category { .. } => true,
+            Self::Text { terms, weights, .. } => {
+                terms.len() == weights.len() && weights.iter().all(|weight| weight.is_finite())
+            }
+        }
+    }
+
     /// Returns the name of each feature.
     fn feature_names(&self) -> Vec<String> {
         let (mut names, marked): (Vec<String>, bool) = match self {
@@ -225,6 +238,11 @@ impl Schema {
     /// Returns the number of features.
     pub fn width(&self) -> usize {
         self.columns.iter().map(Column::width).sum()
+    }
+
+    /// Returns the name of a column whose mean, standard deviation or weights are damaged, if there is one.
+    pub fn damaged_column(&self) -> Option<&str> {
+        self.columns.iter().find(|column| !column.is_usable()).map(Column::name)
     }
 
     /// Returns the name of each feature: the column name, `column=category`, `column:term` or
@@ -251,6 +269,23 @@ impl LinkSchema {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn damaged_columns_are_found() {
+        let damaged = |text: &str| {
+            let columns = serde_json::from_str(text).unwrap();
+            Schema { columns, ..Schema::default() }.damaged_column().map(str::to_owned)
+        };
+        let number = |rest: &str| damaged(&format!(r#"[{{"kind": "number", "name": "age", {rest}}}]"#));
+        assert_eq!(number(r#""mean": 1.5, "deviation": 0.5"#), None);
+        for rest in
+            [r#""mean": 1e39, "deviation": null"#, r#""mean": 0, "deviation": 0"#, r#""mean": 0, "deviation": -1"#]
+        {
+            assert_eq!(number(rest).as_deref(), Some("age"), "{rest}");
+        }
+        let text = damaged(r#"[{"kind": "text", "name": "about", "terms": ["a", "b"], "weights": [1.0]}]"#);
+        assert_eq!(text.as_deref(), Some("about"));
+    }
 
     #[test]
     fn names_the_features_of_each_column_type() {

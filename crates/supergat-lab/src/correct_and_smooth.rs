@@ -5,11 +5,12 @@
 //! of validation nodes themselves, so validation scores, temperatures and thresholds stay meaningful.
 
 use crate::jobs::Finished;
-use crate::known_labels::{KnownLabels, logits_of_scores, propagation};
+use crate::known_labels::{KnownLabels, check_nodes, logits_of_scores, propagation};
 use crate::runs::scores;
 use crate::settings::Settings;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
+use supergat_core::hyperparameters::{Hyperparameter, Value};
 use supergat_core::{Architecture, Error, Result, Score, Select};
 use supergat_data::Dataset;
 use supergat_numerics::propagation::{Correction, Known, Propagation, Steps, correct, smooth};
@@ -112,6 +113,18 @@ impl CorrectAndSmooth {
         Some(first.iter().map(group).collect())
     }
 
+    /// Validates every number.
+    fn check(&self) -> Result<()> {
+        let values: [(&str, Value); 5] = [
+            ("correct_alpha", self.correct_alpha.into()),
+            ("correct_iterations", self.correct_iterations.into()),
+            ("correct_scale", self.scale.unwrap_or(0.0).into()),
+            ("smooth_alpha", self.smooth_alpha.into()),
+            ("smooth_iterations", self.smooth_iterations.into()),
+        ];
+        values.into_iter().try_for_each(|(name, value)| Hyperparameter::find(name)?.check(value).map(drop))
+    }
+
     fn correction(&self) -> Correction {
         Correction { steps: Steps { alpha: self.correct_alpha, count: self.correct_iterations }, scale: self.scale }
     }
@@ -143,6 +156,10 @@ impl Corrector {
     /// Returns improved logits of the graphs whose labels are stored. Fails for other graphs.
     pub fn apply(&self, dataset: &Dataset, architecture: &Architecture, logits: &[Vec<f32>]) -> Result<Vec<Vec<f32>>> {
         self.train.check(dataset, "Correct and Smooth")?;
+        if let Some(both) = &self.both {
+            both.check(dataset, "Correct and Smooth")?;
+            check_nodes(self.validation.iter().map(|nodes| &nodes[..]), dataset)?;
+        }
         let graphs = Graphs::new(dataset, architecture, logits)?;
         Ok(self.smoothed(&graphs, &graphs.corrected(&self.method, &self.train)))
     }
@@ -181,6 +198,7 @@ impl Corrector {
         let Some(entry) = metadata.get(ENTRY) else { return Ok(None) };
         let damaged = || Error::Checkpoint { reason: "its entry of Correct and Smooth is damaged".into() };
         let method: CorrectAndSmooth = serde_json::from_str(entry).map_err(|_| damaged())?;
+        method.check()?;
         let train = KnownLabels::restore(LISTS[0], lists, classes)?.ok_or_else(damaged)?;
         let both = KnownLabels::restore(LISTS[1], lists, classes)?;
         if both.is_some() != method.validation {

@@ -72,9 +72,7 @@ impl KnownLabels {
         let known = self.0.get(graph).filter(|known| known.hash == graph_hash(example));
         let known = known.ok_or_else(|| Error::OtherGraph { what: what.to_owned() })?;
         let (nodes, classes) = (example.graph.nodes(), architecture.classes);
-        if known.nodes.iter().any(|&node| node as usize >= nodes) {
-            return Err(damaged());
-        }
+        check_range(&known.nodes, example)?;
         let rows = known
             .nodes
             .iter()
@@ -96,13 +94,13 @@ impl KnownLabels {
         Ok(Example { labels, train, validation: none(), test: none(), class_weights: None, ..example.clone() })
     }
 
-    /// Fails unless the graphs of a dataset are those of the labels. `what` uses them.
+    /// Fails unless the graphs of a dataset are those of the labels and have the known nodes. `what` uses them.
     pub(crate) fn check(&self, dataset: &Dataset, what: &str) -> Result<()> {
         let is_same = |(known, example): (&KnownGraph, &Example<f32>)| known.hash == graph_hash(example);
-        match self.0.len() == dataset.examples.len() && self.0.iter().zip(&dataset.examples).all(is_same) {
-            true => Ok(()),
-            false => Err(Error::OtherGraph { what: what.to_owned() }),
+        if self.0.len() != dataset.examples.len() || !self.0.iter().zip(&dataset.examples).all(is_same) {
+            return Err(Error::OtherGraph { what: what.to_owned() });
         }
+        check_nodes(self.0.iter().map(|known| &known.nodes[..]), dataset)
     }
 
     /// Returns the known nodes of each graph.
@@ -136,7 +134,7 @@ impl KnownLabels {
             let mut list = |what| lists.remove(&name(prefix, graphs.len(), what)).unwrap_or_default();
             let (nodes, labels) = (list("nodes"), list("classes"));
             let is_class = |class: &u32| multi_label || (*class as usize) < classes;
-            let is_whole = nodes.len() * words(classes, multi_label) == labels.len();
+            let is_whole = nodes.len().checked_mul(words(classes, multi_label)) == Some(labels.len());
             let ([low, high], true) = (&hash[..], is_whole && labels.iter().all(is_class)) else {
                 return Err(damaged());
             };
@@ -145,6 +143,20 @@ impl KnownLabels {
         }
         Ok((!graphs.is_empty()).then_some(Self(graphs)))
     }
+}
+
+/// Fails unless there is a list per graph of a dataset, of nodes that the graph has.
+pub(crate) fn check_nodes<'a>(lists: impl ExactSizeIterator<Item = &'a [u32]>, dataset: &Dataset) -> Result<()> {
+    if lists.len() != dataset.examples.len() {
+        return Err(damaged());
+    }
+    lists.zip(&dataset.examples).try_for_each(|(nodes, example)| check_range(nodes, example))
+}
+
+/// Fails unless a graph has all nodes of a list.
+fn check_range(nodes: &[u32], example: &Example<f32>) -> Result<()> {
+    let is_node = |&node: &u32| (node as usize) < example.graph.nodes();
+    if nodes.iter().all(is_node) { Ok(()) } else { Err(damaged()) }
 }
 
 fn damaged() -> Error {
@@ -205,6 +217,12 @@ mod tests {
         damaged.get_mut("known.0.classes").unwrap().pop();
         assert!(restore(&mut damaged, 2).is_err());
         assert!(known.check(&dataset(4), "x").is_ok());
+        let mut outside = HashMap::new();
+        known.store("known", &mut outside);
+        outside.get_mut("known.0.nodes").unwrap()[0] = 340;
+        let outside = restore(&mut outside, 2).unwrap().unwrap();
+        let error = outside.check(&dataset(4), "x").unwrap_err().to_string();
+        assert_eq!(error, "the saved model cannot be used: its known labels are damaged");
         let error = known.check(&dataset(5), "label-propagation").unwrap_err().to_string();
         assert_eq!(
             error,

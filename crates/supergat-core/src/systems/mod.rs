@@ -32,6 +32,7 @@ pub use rounds::LearnedGraphs;
 use learner::Learner;
 
 use crate::architecture::Architecture;
+use crate::checkpoint::check_size;
 use crate::device::{Cpu, Device, Place, Readings};
 use crate::error::{Error, Result};
 use crate::example::{Example, ExampleShape};
@@ -113,6 +114,19 @@ impl Options {
         T::learner(*self, prepared, training, arena)
     }
 
+    /// Returns a lower bound of the number of weights that the system adds to those of its layers.
+    fn least_weights(&self, architecture: &Architecture) -> u64 {
+        let Architecture { input_features, edge_features, .. } = *architecture;
+        let (rows, columns) = match self {
+            Self::Glcn(options) => (input_features, options.graph_hidden),
+            Self::NeuralSparse(options) => {
+                (input_features.saturating_mul(2).saturating_add(edge_features), options.sampler_hidden)
+            }
+            Self::Gam(_) | Self::Lds(_) => (0, 0),
+        };
+        (rows as u64).saturating_mul(columns as u64)
+    }
+
     /// Returns the number of bytes of all weights in training, with gradients, optimiser state and a copy of the best
     /// epoch, and the number of bytes of passes.
     pub fn bytes<T: SystemNumber>(&self, prepared: &Prepared<Cpu<T>>) -> Result<[u64; 2]> {
@@ -189,11 +203,12 @@ pub struct SystemModel<T> {
 }
 
 impl<T: SystemNumber> SystemModel<T> {
-    /// Validates the architecture and the options.
+    /// Validates the architecture and the options. Fails if there are fewer weights than they need.
     pub fn check(&self) -> Result<()> {
-        self.architecture.check()?;
         self.options.fit(self.architecture.model)?;
-        self.options.check()
+        self.options.check()?;
+        let further = self.options.least_weights(&self.architecture);
+        check_size(&self.architecture, further, self.weights.iter().map(|weights| weights.elements.len()).sum())
     }
 
     /// Returns the logits of all nodes of an example, one row of classes per node.

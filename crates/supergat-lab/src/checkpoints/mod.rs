@@ -9,7 +9,7 @@ mod seed;
 pub use interval::Interval;
 pub(crate) use seed::{Origin, SeedCheckpoints, dataset_hash};
 
-use seed::{ELAPSED, FINISHED};
+use seed::{ELAPSED, FINISHED, seconds_of};
 use std::fmt;
 use std::fs;
 use std::io;
@@ -175,9 +175,8 @@ impl<'a> Checkpoints<'a> {
         let mut found = Vec::new();
         for seed in seeds {
             let Some(state) = self.read(seed)? else { continue };
-            let metadata = |key: &str| state.metadata.get(key).map(String::as_str);
-            let elapsed = metadata(ELAPSED).and_then(|text| text.parse().ok()).unwrap_or(0.0);
-            let is_finished = metadata(FINISHED) == Some("true");
+            let elapsed = seconds_of(&state, ELAPSED);
+            let is_finished = state.metadata.get(FINISHED).is_some_and(|text| text == "true");
             found.push(FoundSeed { seed, epochs: state.history.len(), is_finished, elapsed });
         }
         self.state().earlier = found.iter().map(|seed| seed.elapsed).fold(0.0, f64::max);

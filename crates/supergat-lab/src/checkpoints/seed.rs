@@ -139,7 +139,7 @@ impl<'a> SeedCheckpoints<'a> {
         if state.metadata.get(POSITIVE_CLASS) != positive.as_ref() {
             return refused("it has another positive class: name the same one, or start anew".into());
         }
-        self.earlier = found(SECONDS).parse().unwrap_or(0.0);
+        self.earlier = seconds_of(&state, SECONDS);
         self.last.1 = state.history.len();
         Ok(Some(state))
     }
@@ -201,6 +201,12 @@ impl<'a> SeedCheckpoints<'a> {
         self.last = (Instant::now(), history.len());
         Ok(())
     }
+}
+
+/// Returns a duration in the metadata of a file, in seconds; 0 if it is missing or unreadable.
+pub(super) fn seconds_of(state: &TrainState<f32>, key: &str) -> f64 {
+    let seconds = state.metadata.get(key).and_then(|text| text.parse().ok());
+    seconds.filter(|seconds: &f64| seconds.is_finite() && *seconds >= 0.0).unwrap_or(0.0)
 }
 
 #[cfg(test)]
