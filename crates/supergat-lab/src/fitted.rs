@@ -23,7 +23,7 @@ use supergat_data::Dataset;
 /// }
 /// # Ok::<(), supergat_core::Error>(())
 /// ```
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Fitted {
     /// A network of the engine.
     Network(Model<f32>),

@@ -212,7 +212,7 @@ pub(crate) fn run_jobs<'a>(
         let dataset = datasets.get(k).unwrap_or(&datasets[0]);
         let Finished { run, model, logits } =
             correct_and_smooth::finish(dataset, settings, trained.with_labels(dataset))?;
-        if observe(Observation::Done(&run, &logits)).is_break() {
+        if observe(Observation::Done(&run, &logits, &model)).is_break() {
             stop.store(true, Ordering::Relaxed);
         }
         let metric = match settings.select {

@@ -85,8 +85,8 @@ pub enum Observation<'a> {
     /// The run with this seed finished an epoch.
     Epoch(u64, &'a Epoch),
     /// A run finished. Its model has these logits of all nodes, one list per graph; with several processes, only the
-    /// first one has any.
-    Done(&'a SeedRun, &'a [Vec<f32>]),
+    /// first one has any. Correct and Smooth has changed them, if the run has it.
+    Done(&'a SeedRun, &'a [Vec<f32>], &'a Fitted),
 }
 
 /// Returns the mean loss and the metric of the nodes that `list` selects; zeros if it selects none.

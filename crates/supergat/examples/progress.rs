@@ -15,7 +15,7 @@ fn main() -> supergat::Result<()> {
                     let (loss, accuracy) = (epoch.train.total, 100.0 * epoch.validation.metric);
                     println!("seed {seed}, epoch {}: loss {loss:.3}, validation {accuracy:.1} %", epoch.epoch);
                 }
-                Observation::Done(run, _) => println!("seed {} took {:.1} s", run.seed, run.seconds),
+                Observation::Done(run, ..) => println!("seed {} took {:.1} s", run.seed, run.seconds),
                 _ => {}
             }
             if started.elapsed() < Duration::from_secs(10) { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }

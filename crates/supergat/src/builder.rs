@@ -5,6 +5,7 @@ use crate::classifier::Classifier;
 use crate::error::{Error, Result};
 use crate::training::{Measured, Training};
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::num::NonZero;
 use std::ops::ControlFlow;
@@ -14,8 +15,8 @@ use supergat_core::hyperparameters::{Hyperparameter, Value};
 use supergat_data::{ClassWeight, Dataset};
 use supergat_lab::advice::AdviceEvent;
 use supergat_lab::{
-    Calibrate, Checkpoints, DecisionOptions, DeviceChoice, Ensemble, Observation, Resources, Settings, resume_seeds,
-    resume_splits, run_seeds, run_splits,
+    Calibrate, Checkpoints, DecisionOptions, DeviceChoice, Ensemble, Fitted, Observation, Resources, Settings,
+    resume_seeds, resume_splits, run_seeds, run_splits,
 };
 use supergat_numerics::metrics::{POSITIVE, ThresholdRule};
 
@@ -310,7 +311,8 @@ impl<'a> ClassifierBuilder<'a> {
         self
     }
 
-    /// Sets whether [`Training::ensemble`] has the mean probabilities of all seeds. Has no effect on [`Self::train_splits`], where
+    /// Sets whether [`Training::ensemble`] has the mean probabilities of all seeds. The classifier then has the models of
+    /// all seeds, also in its file, and predicts the mean. Has no effect on [`Self::train_splits`], where
     /// every seed has nodes of its own to be tested on.
     ///
     /// ```
@@ -491,10 +493,12 @@ impl<'a> ClassifierBuilder<'a> {
         let dataset = &*weighed;
         let measured = Measured::default();
         let ensemble = self.ensemble.then(|| Mutex::new(Ensemble::new(settings.architecture(dataset))));
+        let models: Mutex<BTreeMap<u64, Fitted>> = Mutex::default();
         let observe = |event: Observation<'_>| {
             measured.see(event, dataset, settings, &decision);
-            if let (Observation::Done(run, logits), Some(ensemble)) = (event, &ensemble) {
+            if let (Observation::Done(run, logits, model), Some(ensemble)) = (event, &ensemble) {
                 measured.join(run, logits, &self.seeds, ensemble);
+                models.lock().unwrap_or_else(PoisonError::into_inner).insert(run.seed, model.clone());
             }
             self.notify(event)
         };
@@ -505,7 +509,10 @@ impl<'a> ClassifierBuilder<'a> {
         let metrics = measured.of(&runs)?;
         let training = Training::of(dataset, choice, runs, metrics)?;
         match ensemble.map(|ensemble| ensemble.into_inner().unwrap_or_else(PoisonError::into_inner)) {
-            Some(ensemble) => training.with_ensemble(dataset, ensemble, &decision),
+            Some(ensemble) => {
+                let models = models.into_inner().unwrap_or_else(PoisonError::into_inner);
+                training.with_ensemble(dataset, ensemble, &models, &decision)
+            }
             None => Ok(training),
         }
     }
@@ -538,7 +545,7 @@ impl<'a> ClassifierBuilder<'a> {
         let splits = weighed.as_deref().unwrap_or(splits);
         let measured = Measured::default();
         let observe = |event: Observation<'_>| {
-            if let Observation::Done(run, _) = event {
+            if let Observation::Done(run, ..) = event {
                 let split = &splits[(run.seed - first_seed) as usize];
                 measured.see(event, split, &choice.settings, &decision);
             }

@@ -2,12 +2,10 @@
 
 use crate::attention::Attention;
 use crate::error::{Error, Result};
+use crate::members::{Member, mean_attention, mean_logits};
 use crate::predictions::Predictions;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
-use supergat_core::peers::Alone;
-use supergat_core::{Architecture, Example, Network, Score};
-use supergat_cuda::Cuda;
+use supergat_core::{Architecture, Example, Score};
 use supergat_data::options::{Expected, Origin};
 use supergat_data::schema::{LinkSchema, Schema};
 use supergat_data::{Dataset, Frame, LoadOptions, NodeOrderChoice, SplitChoice, TableOptions};
@@ -34,14 +32,11 @@ use supergat_numerics::metrics::Metrics;
 /// ```
 #[derive(Debug)]
 pub struct Classifier {
-    pub(crate) model: Fitted,
-    /// Copy of the model on the GPU that predicts; one thread at a time may use it.
-    pub(crate) gpu: Option<Mutex<Network<Cuda>>>,
+    /// Models of one architecture, at least one, whose mean probabilities are the prediction.
+    pub(crate) members: Vec<Member>,
     pub(crate) card: Card,
     /// Training, validation and test nodes of every graph of the training data.
     pub(crate) splits: Vec<[Vec<u32>; 3]>,
-    /// Correct and Smooth with the labels that it uses.
-    pub(crate) corrector: Option<Corrector>,
 }
 
 /// Record of how a model was made, stored in its file.
@@ -68,7 +63,7 @@ pub struct Card {
     pub link_columns: Option<LinkSchema>,
     /// Model and hyperparameters; `None` in files of version 1.
     pub settings: Option<Settings>,
-    /// Seed of the run.
+    /// Seed of the run; that of the best one if the predictions are the mean of several.
     pub seed: Option<u64>,
     /// Epoch with the best validation metric, from 0.
     pub best_epoch: Option<usize>,
@@ -117,6 +112,8 @@ impl Classifier {
         decision: Decision,
         correction: Option<CorrectAndSmooth>,
     ) -> Result<Self> {
+        let corrector = correction.map(|method| Corrector::new(dataset, method)).transpose()?;
+        let member = Member::new(model, corrector, Some(seed), Some(best_epoch), decision.clone());
         let card = Card {
             dataset: dataset.name.clone(),
             origin: dataset.origin.clone(),
@@ -130,8 +127,7 @@ impl Classifier {
             version: env!("CARGO_PKG_VERSION").to_owned(),
         };
         let nodes = |example: &Example<f32>| [&example.train, &example.validation, &example.test].map(Clone::clone);
-        let corrector = correction.map(|method| Corrector::new(dataset, method)).transpose()?;
-        Ok(Self { model, gpu: None, card, splits: dataset.examples.iter().map(nodes).collect(), corrector })
+        Ok(Self { members: vec![member], card, splits: dataset.examples.iter().map(nodes).collect() })
     }
 
     /// Record of how the model was made.
@@ -146,7 +142,25 @@ impl Classifier {
 
     /// Shape of the network.
     pub fn architecture(&self) -> &Architecture {
-        self.model.architecture()
+        self.best().model.architecture()
+    }
+
+    /// Number of trained networks whose mean probabilities are the prediction: 1, or the number of seeds of an ensemble.
+    ///
+    /// ```
+    /// let dataset = supergat::load("random-partition:classes=2,nodes=170,degree=4")?;
+    /// let builder = || supergat::Classifier::builder().model("gcn").max_epochs(2).seeds(0..3);
+    /// assert_eq!(builder().fit(&dataset)?.member_count(), 1);
+    /// assert_eq!(builder().ensemble(true).fit(&dataset)?.member_count(), 3);
+    /// # Ok::<(), supergat::Error>(())
+    /// ```
+    pub fn member_count(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Member with the best validation metric.
+    fn best(&self) -> &Member {
+        self.members.iter().find(|member| member.seed == self.card.seed).unwrap_or(&self.members[0])
     }
 
     /// Names of the classes.
@@ -163,7 +177,7 @@ impl Classifier {
     }
 
     /// Correct and Smooth of the predictions, with its numbers; `None` without it. A model with it predicts the graph
-    /// that it was trained on.
+    /// that it was trained on. Of an ensemble, these are the numbers of the best network.
     ///
     /// ```
     /// let dataset = supergat::load("random-partition:classes=2,nodes=250,degree=8,homophily=0.9")?;
@@ -173,7 +187,7 @@ impl Classifier {
     /// # Ok::<(), supergat::Error>(())
     /// ```
     pub fn correction(&self) -> Option<&CorrectAndSmooth> {
-        self.corrector.as_ref().map(Corrector::method)
+        self.best().corrector.as_ref().map(Corrector::method)
     }
 
     /// Training, validation and test nodes of every graph of the training data. Empty in files of version 1.
@@ -181,9 +195,9 @@ impl Classifier {
         &self.splits
     }
 
-    /// Model behind the classifier, for studies of the network itself.
+    /// Model behind the classifier, for studies of the network itself; of an ensemble, the best one.
     pub fn engine(&self) -> &Fitted {
-        &self.model
+        &self.best().model
     }
 
     /// Chooses the device that predicts, evaluates and computes attention. The CPU does, unless another one is
@@ -199,11 +213,8 @@ impl Classifier {
     /// # Ok::<(), supergat::Error>(())
     /// ```
     pub fn on(mut self, device: DeviceChoice) -> Result<Self> {
-        self.gpu = match (device.resolved(), self.model.network()) {
-            (DeviceChoice::Cuda(number), Some(network)) => Some(Mutex::new(network.to_device(&Cuda::new(number)?)?)),
-            // Other models predict on the CPU.
-            _ => None,
-        };
+        let members = self.members.into_iter().map(|member| member.on(device));
+        self.members = members.collect::<supergat_core::Result<_>>()?;
         Ok(self)
     }
 
@@ -288,12 +299,10 @@ impl Classifier {
     pub fn predict_divided(&self, divided: &Divided) -> Result<Predictions> {
         let outline = divided.outline();
         self.check_labels(&outline.name, outline)?;
-        let network = self
-            .model
-            .network()
-            .filter(|_| self.corrector.is_none())
-            .ok_or_else(|| Error::NotDivided { model: self.model_name() })?;
-        let logits = divided.logits(network)?;
+        let logits = mean_logits(&self.members, |member| match member.divided_logits(divided) {
+            Some(logits) => logits.map_err(Error::from),
+            None => Err(Error::NotDivided { model: self.model_name() }),
+        })?;
         Predictions::new(self.architecture(), self.card.class_names.clone(), logits, &self.card.decision)
     }
 
@@ -327,41 +336,19 @@ impl Classifier {
     }
 
     /// Returns the attention on all edges of a graph of the dataset; for systems, the weights of edges that they learn or
-    /// choose. See [`Attention`] for an example.
+    /// choose. Of an ensemble, it is the mean of all networks. See [`Attention`] for an example.
     pub fn attention<'d>(&self, dataset: &'d Dataset, graph: usize) -> Result<Attention<'d>> {
         if self.architecture().weights_per_edge() == 0 {
             return Err(Error::NoAttention { model: self.model_name() });
         }
         let count = dataset.examples.len();
         let example = dataset.examples.get(graph).ok_or(Error::OutOfRange { what: "graph", found: graph, count })?;
-        let values = match &self.gpu {
-            Some(gpu) => {
-                let input = self.model.input(graph, example)?;
-                gpu.lock().unwrap_or_else(PoisonError::into_inner).attention(&input)?
-            }
-            None => self.model.attention(graph, example)?,
-        };
-        Ok(Attention::new(&example.graph, values))
+        Ok(Attention::new(&example.graph, mean_attention(&self.members, graph, example)?))
     }
 
     fn logits(&self, dataset: &Dataset) -> Result<Vec<Vec<f32>>> {
         let incompatible = |source| Error::Incompatible { data: dataset.name.clone(), source };
-        let logits = match &self.gpu {
-            Some(gpu) => self.model.inputs(dataset).and_then(|examples| {
-                let gpu = gpu.lock().unwrap_or_else(PoisonError::into_inner);
-                examples.iter().map(|example| gpu.predict(example)).collect()
-            }),
-            None => match (Divided::of(dataset, Arc::new(Alone))?, self.model.network()) {
-                // As it was trained, with the same bits.
-                (Some(divided), Some(network)) => divided.logits(network),
-                _ => self.model.logits(dataset),
-            },
-        };
-        let corrected = logits.and_then(|logits| match &self.corrector {
-            Some(corrector) => corrector.apply(dataset, self.architecture(), &logits),
-            None => Ok(logits),
-        });
-        corrected.map_err(|error| match error {
+        mean_logits(&self.members, |member| member.logits(dataset)).map_err(|error| match error {
             supergat_core::Error::Device { .. } => error.into(),
             other => incompatible(other),
         })

@@ -29,6 +29,7 @@ mod builder;
 mod choice;
 mod classifier;
 mod error;
+mod members;
 mod predictions;
 mod saved;
 mod training;

@@ -2,14 +2,18 @@
 
 use crate::classifier::{Card, Classifier};
 use crate::error::{Error, Result};
+use crate::members::Member;
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::path::Path;
 use supergat_core::Architecture;
 use supergat_core::checkpoint::Checkpoint;
 use supergat_data::atomic;
 use supergat_data::options::Origin;
+use supergat_data::schema::Schema;
 use supergat_data::{FeatureChoice, NodeOrderChoice, SplitChoice, TableOptions};
 use supergat_lab::{Corrector, Decision, Fitted};
+use supergat_numerics::metrics::{COLDEST, HOTTEST};
 
 /// Name of the model file in a run folder, which [`Classifier::load`] opens.
 pub const MODEL_FILE: &str = "model.safetensors";
@@ -28,7 +32,17 @@ const SEED: &str = "seed";
 const BEST_EPOCH: &str = "best_epoch";
 const DECISION: &str = "decision";
 const SUPERGAT_VERSION: &str = "supergat_version";
+/// Entry of each member of an ensemble.
+const MEMBER: &str = "member";
 const LISTS: [&str; 3] = ["train", "validation", "test"];
+
+/// Run of a member of an ensemble. A single model has these values in its card.
+#[derive(Debug, Serialize, Deserialize)]
+struct MemberEntry {
+    seed: Option<u64>,
+    best_epoch: Option<usize>,
+    decision: Decision,
+}
 
 impl Classifier {
     /// Opens the model of a run folder, or a model file.
@@ -81,7 +95,7 @@ fn list_name(graph: usize, list: &str) -> String {
 }
 
 fn to_bytes(classifier: &Classifier) -> Vec<u8> {
-    let Classifier { model, card, splits, corrector, .. } = classifier;
+    let Classifier { members, card, splits } = classifier;
     let mut metadata = HashMap::from([
         (NAME, card.dataset.clone()),
         (CLASS_NAMES, json(&card.class_names)),
@@ -104,22 +118,41 @@ fn to_bytes(classifier: &Classifier) -> Vec<u8> {
     let lists = splits.iter().enumerate().flat_map(|(graph, lists)| {
         LISTS.iter().zip(lists).map(move |(name, nodes)| (list_name(graph, name), nodes.clone()))
     });
-    let mut lists = lists.collect();
-    let mut metadata = metadata.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
-    if let Some(corrector) = corrector {
-        corrector.store(&mut metadata, &mut lists);
-    }
-    model.checkpoint(metadata, lists).to_bytes()
+    let mut lists: HashMap<String, Vec<u32>> = lists.collect();
+    let mut metadata: HashMap<String, String> =
+        metadata.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+    let checkpoint = |member: &Member| {
+        // The first member has the entries that all share.
+        let (mut metadata, mut lists) = (std::mem::take(&mut metadata), std::mem::take(&mut lists));
+        if members.len() > 1 {
+            let Member { seed, best_epoch, ref decision, .. } = *member;
+            let entry = MemberEntry { seed, best_epoch, decision: decision.clone() };
+            metadata.insert(MEMBER.into(), json(&entry));
+        }
+        if let Some(corrector) = &member.corrector {
+            corrector.store(&mut metadata, &mut lists);
+        }
+        member.model.checkpoint(metadata, lists)
+    };
+    Checkpoint::join(&members.iter().map(checkpoint).collect::<Vec<_>>())
 }
 
 fn from_bytes(bytes: &[u8]) -> Result<Classifier> {
-    let mut checkpoint = Checkpoint::from_bytes(bytes)?;
-    let model = Fitted::read(&mut checkpoint)?;
-    let Checkpoint { metadata, mut lists, .. } = checkpoint;
+    let mut checkpoints = Checkpoint::members(bytes)?;
+    let (architecture, count) = (checkpoints[0].architecture, checkpoints.len());
+    if checkpoints.iter().any(|checkpoint| checkpoint.architecture != architecture) {
+        return Err(damaged("its models have different architectures".into()));
+    }
+    let metadata = checkpoints[0].metadata.clone();
     let text = |key: &str| metadata.get(key).map(String::as_str);
-    // A file of version 1 lacks some entries.
+    // A file of version 1 lacks some entries, and has a network.
     let class_names: Option<Vec<String>> = parsed(text(CLASS_NAMES))?;
-    let numbered = || (0..model.architecture().classes).map(|class| class.to_string()).collect();
+    let numbered = || (0..architecture.classes).map(|class| class.to_string()).collect();
+    let class_names = class_names.or_else(|| architecture.model.is_network().then(numbered)).unwrap_or_default();
+    if class_names.len() != architecture.classes {
+        let (expected, found) = (architecture.classes, class_names.len());
+        return Err(damaged(format!("expected the names of {expected} classes, found {found}")));
+    }
     let origin = match text(SOURCE) {
         Some(source) => Some(Origin {
             source: source.to_owned(),
@@ -133,33 +166,53 @@ fn from_bytes(bytes: &[u8]) -> Result<Classifier> {
     let card = Card {
         dataset: text(NAME).unwrap_or_default().to_owned(),
         origin,
-        class_names: class_names.unwrap_or_else(numbered),
+        class_names,
         columns: parsed(text(FEATURE_COLUMNS))?,
         link_columns: parsed(text(LINK_COLUMNS))?,
         settings: parsed(text(SETTINGS))?,
         seed: text(SEED).and_then(|seed| seed.parse().ok()),
         best_epoch: text(BEST_EPOCH).and_then(|epoch| epoch.parse().ok()),
-        decision: checked(parsed::<Decision>(text(DECISION))?.unwrap_or_default(), model.architecture())?,
+        decision: checked(parsed::<Decision>(text(DECISION))?.unwrap_or_default(), &architecture)?,
         version: text(SUPERGAT_VERSION).unwrap_or("unknown").to_owned(),
     };
+    let schemas = [card.columns.as_ref(), card.link_columns.as_ref().map(|links| &links.columns)];
+    if let Some(name) = schemas.into_iter().flatten().find_map(Schema::damaged_column) {
+        return Err(damaged(format!("the numbers of its column `{name}` are not usable")));
+    }
     let mut splits = Vec::new();
+    let lists = &mut checkpoints[0].lists;
     while lists.contains_key(&list_name(splits.len(), LISTS[0])) {
         splits.push(LISTS.map(|list| lists.remove(&list_name(splits.len(), list)).unwrap_or_default()));
     }
-    let corrector = Corrector::restore(&metadata, &mut lists, &splits, model.architecture().classes)?;
-    Ok(Classifier { model, gpu: None, card, splits, corrector })
+    let member = |mut checkpoint: Checkpoint| {
+        let model = Fitted::read(&mut checkpoint)?;
+        let Checkpoint { metadata, mut lists, .. } = checkpoint;
+        let corrector = Corrector::restore(&metadata, &mut lists, &splits, architecture.classes)?;
+        let entry = match parsed::<MemberEntry>(metadata.get(MEMBER).map(String::as_str))?.filter(|_| count > 1) {
+            Some(entry) => MemberEntry { decision: checked(entry.decision, &architecture)?, ..entry },
+            None if count > 1 => return Err(damaged("one of its models has no seed".into())),
+            None => MemberEntry { seed: card.seed, best_epoch: card.best_epoch, decision: card.decision.clone() },
+        };
+        Ok(Member::new(model, corrector, entry.seed, entry.best_epoch, entry.decision))
+    };
+    let members = checkpoints.into_iter().map(member).collect::<Result<_>>()?;
+    Ok(Classifier { members, card, splits })
+}
+
+fn damaged(reason: String) -> Error {
+    supergat_core::Error::Checkpoint { reason }.into()
 }
 
 /// Checks that a decision of a file can be used with the model.
 fn checked(decision: Decision, architecture: &Architecture) -> Result<Decision> {
-    let is_usable = |temperature: f64| temperature > 0.0 && temperature.is_finite();
+    let is_usable = |temperature: f64| (COLDEST..=HOTTEST).contains(&temperature);
     let is_binary = architecture.classes == 2 && !architecture.multi_label;
     let is_of_two = decision.threshold.is_none() && decision.positive.is_none() || is_binary;
     if !decision.temperature.is_none_or(is_usable) || !is_of_two || decision.positive_class() > 1 {
-        let reason =
-            "its temperature is not a positive number, or its threshold or positive class is not of two classes"
-                .to_owned();
-        return Err(supergat_core::Error::Checkpoint { reason }.into());
+        return Err(damaged(format!(
+            "its temperature is not between {COLDEST} and {HOTTEST}, or its threshold or positive class is not of two \
+             classes"
+        )));
     }
     Ok(decision)
 }
@@ -167,11 +220,9 @@ fn checked(decision: Decision, architecture: &Architecture) -> Result<Decision> 
 /// Parses an entry of the metadata, where it is present.
 fn parsed<T: serde::de::DeserializeOwned>(text: Option<&str>) -> Result<Option<T>> {
     let read = |text: &str| {
-        serde_json::from_str(text).map_err(|error| supergat_core::Error::Checkpoint {
-            reason: format!("an entry of its metadata is unreadable ({error})"),
-        })
+        serde_json::from_str(text).map_err(|error| damaged(format!("an entry of its metadata is unreadable ({error})")))
     };
-    Ok(text.map(read).transpose()?)
+    text.map(read).transpose()
 }
 
 fn json(value: &impl serde::Serialize) -> String {

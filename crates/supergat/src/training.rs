@@ -3,21 +3,23 @@
 use crate::choice::Choice;
 use crate::classifier::Classifier;
 use crate::error::Result;
+use crate::members::Member;
 use crate::predictions::Predictions;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use supergat_data::Dataset;
 use supergat_lab::measure::metric_summary;
 use supergat_lab::{
-    ClassSummary, DecisionOptions, Ensemble, Observation, Runs, SeedMetrics, SeedRun, Settings, Summary,
-    class_summaries, measure, metric_of,
+    ClassSummary, Corrector, DecisionOptions, Ensemble, Fitted, Observation, Runs, SeedMetrics, SeedRun, Settings,
+    Summary, class_summaries, measure, metric_of,
 };
 use supergat_numerics::metrics::Metric;
 
 /// A finished training: the best model, and what happened with every seed. See [`crate::ClassifierBuilder`] for an example.
 #[derive(Debug)]
 pub struct Training {
-    /// Model of the seed with the best validation metric.
+    /// Model of the seed with the best validation metric; with an ensemble, the models of all seeds, which predict the
+    /// mean of their probabilities.
     pub classifier: Classifier,
     /// Result of every seed, in the order of the seeds.
     pub runs: Vec<SeedRun>,
@@ -27,7 +29,7 @@ pub struct Training {
     pub metrics: Vec<SeedMetrics>,
     /// Index into `runs` of the best seed; the earlier seed wins a tie.
     pub best: usize,
-    /// Predictions of the best model for the training dataset.
+    /// Predictions of the model of the best seed for the training dataset.
     pub predictions: Predictions,
     /// Predictions with the mean probabilities of all seeds, and their metrics, if they were wanted.
     pub ensemble: Option<(Predictions, SeedMetrics)>,
@@ -59,15 +61,38 @@ impl Training {
         Ok(Self { classifier, runs, metric, metrics, best, predictions, ensemble: None, recommendation, interrupted })
     }
 
-    /// Adds predictions with the mean probabilities of all seeds, whose models are in the ensemble.
-    pub fn with_ensemble(mut self, dataset: &Dataset, ensemble: Ensemble, options: &DecisionOptions) -> Result<Self> {
-        let Some(settings) = &self.classifier.card.settings else { return Ok(self) };
-        if let Some((logits, metrics)) = ensemble.measured(dataset, settings, options)? {
+    /// Adds predictions with the mean probabilities of all seeds, whose probabilities are in the ensemble. The classifier
+    /// then has all of their `models`, by seed.
+    pub fn with_ensemble(
+        mut self,
+        dataset: &Dataset,
+        ensemble: Ensemble,
+        models: &BTreeMap<u64, Fitted>,
+        options: &DecisionOptions,
+    ) -> Result<Self> {
+        let Some(settings) = self.classifier.card.settings else { return Ok(self) };
+        if let [metrics] = &self.metrics[..] {
+            // The mean of one is the model itself.
+            self.ensemble = Some((self.predictions.clone(), metrics.clone()));
+        } else if let Some((logits, metrics)) = ensemble.measured(dataset, &settings, options)? {
             let (architecture, names) = (self.classifier.architecture(), dataset.class_names.clone());
             let predictions = Predictions::new(architecture, names, logits, &metrics.decision)?;
+            let member = |(run, metrics): (&SeedRun, &SeedMetrics)| {
+                let corrector =
+                    run.correction.map(|correction| Corrector::new(dataset, correction.method)).transpose()?;
+                let (model, best_epoch) = (models[&run.seed].clone(), Some(run.outcome.best_epoch));
+                Ok(Member::new(model, corrector, Some(run.seed), best_epoch, metrics.decision.clone()))
+            };
+            self.classifier.members = self.runs.iter().zip(&self.metrics).map(member).collect::<Result<_>>()?;
+            self.classifier.card.decision = metrics.decision.clone();
             self.ensemble = Some((predictions, metrics));
         }
         Ok(self)
+    }
+
+    /// Predictions of the classifier for the training dataset: those of the best seed, or of the ensemble.
+    pub fn predicted(&self) -> &Predictions {
+        self.ensemble.as_ref().map_or(&self.predictions, |(mean, _)| mean)
     }
 
     /// Summarises the test metric of all seeds, in percent.
@@ -139,7 +164,7 @@ impl Measured {
         settings: &Settings,
         options: &DecisionOptions,
     ) {
-        if let Observation::Done(run, logits) = event {
+        if let Observation::Done(run, logits, _) = event {
             let measured = measure(dataset, &settings.architecture(dataset), logits, options);
             let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             all.insert(run.seed, measured.map_err(Into::into));

@@ -84,8 +84,7 @@ class SuperGATClassifier:
         Score that chooses the best epoch and seed: ``accuracy``, ``balanced-accuracy``, ``macro-f1``, ``auroc``,
         ``average-precision`` or ``loss``.
     ensemble : bool
-        Whether nodes of ``graph`` are predicted by the mean probabilities of all seeds. Only the best model is kept,
-        so it alone predicts on other graphs, and without a graph.
+        Whether predictions are the mean probabilities of the models of all seeds.
     layers : int, optional
         Number of layers (L).
     hidden : int, optional
@@ -611,8 +610,7 @@ class SuperGATClassifier:
     def predict_proba(self, X: ArrayLike, *, graph: Graph | None = None) -> NDArray[np.float32]:
         """Return the probabilities of nodes, a column per class of ``classes_``.
 
-        ``graph`` is another graph with the same features, which may never have been seen. With ``ensemble``, nodes of the
-        training graph have the mean probabilities of all seeds; on other graphs, the best model predicts.
+        ``graph`` is another graph with the same features, which may never have been seen.
         """
         self._check_fitted()
         if self.graph is None and graph is None:

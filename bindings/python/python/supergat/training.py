@@ -286,7 +286,7 @@ class Training:
     best : int
         Index of the best run.
     probabilities : array of shape (nodes, classes)
-        Predictions of the best model for the training graph.
+        Predictions of the model of the best seed for the training graph.
     ensemble : array of shape (nodes, classes), optional
         Mean probabilities of all seeds, with ``train(..., ensemble=True)``; ``ensemble_metrics`` has their metrics.
     metric : str
@@ -484,7 +484,8 @@ def train(
         Score that chooses the best epoch and seed: ``accuracy``, ``balanced-accuracy``, ``macro-f1``, ``auroc``,
         ``average-precision`` or ``loss``.
     ensemble : bool
-        Whether the mean probabilities of all seeds are kept in ``Training.ensemble``.
+        Whether the model predicts the mean probabilities of the models of all seeds, which its file then contains.
+        ``Training.ensemble`` has those of the training graph.
     progress : bool, optional
         Whether a progress line is shown; by default in terminals and notebooks.
     **hyperparameters

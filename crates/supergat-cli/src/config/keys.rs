@@ -138,7 +138,12 @@ const DECISION_KEYS: [Key; 5] = [
         DECISIONS,
         "Positive one of two classes, for the threshold, AUROC, average precision and the precision of the first nodes",
     ),
-    key("ensemble", Kind::Flag, DECISIONS, "Write the mean probabilities of all seeds to predictions.csv"),
+    key(
+        "ensemble",
+        Kind::Flag,
+        DECISIONS,
+        "Predict the mean probabilities of all seeds, whose networks the model file then contains",
+    ),
 ];
 
 const FEATURE_KEYS: [Key; 3] = [

@@ -226,8 +226,7 @@ impl Contents<'_> {
     fn write(&self, folder: &Path) -> io::Result<()> {
         files::create(&folder.join(CONFIG), |out| out.write_all(self.config.as_bytes()))?;
         files::create(&folder.join(METRICS), |out| self.metrics(out))?;
-        let (Training { classifier, predictions, ensemble, .. }, texts) = (self.training, self.texts);
-        let predictions = ensemble.as_ref().map_or(predictions, |(mean, _)| mean);
+        let (classifier, predictions, texts) = (&self.training.classifier, self.training.predicted(), self.texts);
         files::create(&folder.join(MODEL_FILE), |out| out.write_all(&classifier.to_bytes()))?;
         files::create(&folder.join("predictions.csv"), |out| {
             tables::predictions(out, self.dataset, predictions, texts)

@@ -11,7 +11,7 @@ pub fn lines(runs: &[SeedRun]) -> Vec<EpochLine> {
     runs.iter().flat_map(|run| run.history.iter().map(|epoch| EpochLine::new(run.seed, epoch))).collect()
 }
 
-/// Builds the report of a run from the predictions of its best model.
+/// Builds the report of a run from the predictions of its model.
 pub fn make(
     dataset: &Dataset,
     model: &Classifier,

@@ -274,6 +274,13 @@ fn ensemble_has_the_mean_probabilities() {
         let mean = seeds.iter().map(|seed| seed[node].1).sum::<f64>() / 3.0;
         assert!((p - mean).abs() < 1e-6 && ((mean - 0.5).abs() < 1e-6 || (class == "1") == (mean > 0.5)), "{p} {mean}");
     }
+    // The saved model contains all networks.
+    assert!(workspace.good(&["predict", "all"]).stdout == workspace.read("all/predictions.csv"));
+    let evaluated = workspace.good(&["evaluate", "all", "--json"]).json();
+    for metric in ["accuracy", "log_loss", "auroc"] {
+        let (found, expected) = (&evaluated["test"]["metrics"][metric], &summary["ensemble"]["test"][metric]["mean"]);
+        assert!((number(found) - number(expected)).abs() < 1e-9, "{metric}: {found} {expected}");
+    }
 }
 
 #[test]

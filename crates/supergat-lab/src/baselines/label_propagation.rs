@@ -5,6 +5,7 @@ use crate::settings::Settings;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use supergat_core::checkpoint::Checkpoint;
+use supergat_core::hyperparameters::Hyperparameter;
 use supergat_core::{Architecture, Error, Example, Result};
 use supergat_data::Dataset;
 use supergat_numerics::propagation::{Steps, propagate_labels};
@@ -16,7 +17,7 @@ const NAME: &str = "label-propagation";
 /// Label propagation with the known labels of a graph; see [`supergat_numerics::propagation`] for the equations.
 ///
 /// It predicts nodes of the graph that it was fitted on.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct LabelPropagation {
     architecture: Architecture,
     parameters: Parameters,
@@ -60,6 +61,8 @@ impl LabelPropagation {
         let entry = checkpoint.metadata.remove(ENTRY).ok_or_else(|| refuse("it has no parameters"))?;
         let parameters: Parameters =
             serde_json::from_str(&entry).map_err(|_| refuse("its parameters are unreadable"))?;
+        Hyperparameter::find("propagation_alpha")?.check(parameters.alpha.into())?;
+        Hyperparameter::find("propagation_iterations")?.check(parameters.iterations.into())?;
         let known = KnownLabels::restore("known", &mut checkpoint.lists, checkpoint.architecture.classes)?;
         let known = known.ok_or_else(|| refuse("it has no known labels"))?;
         Ok(Self { architecture: checkpoint.architecture, parameters, known })

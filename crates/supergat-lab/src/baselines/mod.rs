@@ -31,7 +31,7 @@ use supergat_data::Dataset;
 /// A fitted model that is not a network.
 ///
 /// See [`Fitted`] for an example.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Baseline {
     /// Label propagation.
     LabelPropagation(LabelPropagation),

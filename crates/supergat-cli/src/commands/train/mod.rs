@@ -165,7 +165,7 @@ impl Results<'_> {
             summary.splits = summary.seeds.iter().map(|&seed| (seed - resolved.seed) as usize).collect();
         }
         let lines = report::lines(&training.runs);
-        let report = report::make(dataset, &training.classifier, &training.predictions, &lines, &summary)?;
+        let report = report::make(dataset, &training.classifier, training.predicted(), &lines, &summary)?;
         let config = resolved.to_toml();
         let texts = tables::Texts::of(args.safe_csv);
         let contents = Contents { config, dataset, training, lines: &lines, report: &report, attention, texts };

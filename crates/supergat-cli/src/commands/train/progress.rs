@@ -88,7 +88,7 @@ impl Progress {
         std::mem::take(&mut state.opening).iter().for_each(|text| self.status.line(text));
         match observation {
             Observation::Epoch(seed, epoch) => self.epoch(&mut state, seed, epoch),
-            Observation::Done(run, _) => self.done(&mut state, run),
+            Observation::Done(run, ..) => self.done(&mut state, run),
         }
     }
 

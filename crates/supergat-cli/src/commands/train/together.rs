@@ -17,7 +17,7 @@ use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use supergat::engine::peers::Peers;
-use supergat::lab::{Checkpoints, Divided, Ensemble, Observation, measure, metric_of};
+use supergat::lab::{Checkpoints, Divided, Ensemble, Fitted, Observation, measure, metric_of};
 use supergat::{Classifier, SeedRun, Training};
 
 /// Trains a model on a dataset that is divided into parts. `resumed` and `saved` are the training to resume, if any.
@@ -73,9 +73,13 @@ pub fn run(
     }
     // Labels are read after the training, so the logits of every seed are kept until then.
     let logits: Mutex<BTreeMap<u64, Vec<Vec<f32>>>> = Mutex::default();
+    let models: Mutex<BTreeMap<u64, Fitted>> = Mutex::default();
     let observe = |observation: Observation<'_>| {
-        if let Observation::Done(run, found) = observation {
+        if let Observation::Done(run, found, model) = observation {
             logits.lock().unwrap_or_else(PoisonError::into_inner).insert(run.seed, found.to_vec());
+            if resolved.is_ensemble() {
+                models.lock().unwrap_or_else(PoisonError::into_inner).insert(run.seed, model.clone());
+            }
         }
         progress.observe(observation);
         if interrupt.requested() {
@@ -106,7 +110,8 @@ pub fn run(
         for (k, (run, metrics)) in training.runs.iter().zip(&training.metrics).enumerate() {
             ensemble.add(k, &logits[&run.seed], &metrics.decision)?;
         }
-        training = training.with_ensemble(&dataset, ensemble, &decision)?;
+        let models = models.into_inner().unwrap_or_else(PoisonError::into_inner);
+        training = training.with_ensemble(&dataset, ensemble, &models, &decision)?;
     }
     let results =
         Results { args: &args, resolved: &resolved, dataset: &dataset, training: &training, attention, seconds };

@@ -33,7 +33,7 @@ const DIRECTION_COLUMNS: &str = "trees.directions.columns";
 /// Boosted trees. They predict the nodes of any graph with the same columns.
 ///
 /// See [`crate::Fitted`] for an example of a trained model.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Trees {
     architecture: Architecture,
     /// Directions of the principal components that replace the columns of a node, if there are many.
