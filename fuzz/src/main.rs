@@ -3,12 +3,10 @@
 #![no_main]
 
 use std::sync::LazyLock;
-use supergat_fuzz::{TARGETS, Target};
 
-static READER: LazyLock<Target> = LazyLock::new(|| {
+static READER: LazyLock<fn(&[u8])> = LazyLock::new(|| {
     let name = std::env::var("TARGET").unwrap_or_default();
-    let known = || TARGETS.map(|(known, _)| known).join(", ");
-    TARGETS.into_iter().find(|(known, _)| *known == name).unwrap_or_else(|| panic!("TARGET must be one of {}", known())).1
+    supergat_fuzz::target(&name).unwrap_or_else(|known| panic!("TARGET must be one of {known}"))
 });
 
 libfuzzer_sys::fuzz_target!(|bytes: &[u8]| READER(bytes));

@@ -6,13 +6,12 @@ use std::path::Path;
 #[test]
 fn targets_read_their_corpus() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
-    let mut read = 0;
     for (name, target) in TARGETS {
+        let mut read = 0;
         for entry in std::fs::read_dir(corpus.join(name)).unwrap() {
             target(&std::fs::read(entry.unwrap().path()).unwrap());
             read += 1;
         }
+        assert!(read > 0, "{name}");
     }
-    let folders = std::fs::read_dir(&corpus).unwrap().count();
-    assert!(folders == TARGETS.len() && read >= 2 * folders, "{folders} folders, {read} files");
 }

@@ -24,6 +24,6 @@ mod random_partition;
 mod shares;
 mod support;
 mod tables;
-#[path = "../../../../fuzz/src/lib.rs"]
+#[path = "../../../../fuzz/src/data.rs"]
 mod targets;
 mod twitch;

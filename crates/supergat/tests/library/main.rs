@@ -2,7 +2,10 @@
 
 mod after_training;
 mod arrays;
+mod corpus;
 mod examples;
 mod links;
 mod node_order;
 mod saved;
+#[path = "../../../../fuzz/src/models.rs"]
+mod targets;

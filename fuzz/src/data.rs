@@ -1,0 +1,195 @@
+//! Targets of datasets: one function per reader, which must return for any bytes. The tests of supergat-data include this
+//! file.
+//!
+//! For readers of several files, the bytes are split at the separator `\n==\n`; missing files are empty.
+
+use std::path::Path;
+use supergat_data::converted::PartitionedFile;
+use supergat_data::pickle::{Limits, Pickle, Value};
+use supergat_data::{
+    LoadOptions, graphml, graphsaint, matrix_market, musae, npy, npz, npz_dataset, ppi, webkb, wiki_cs,
+};
+
+/// Separator of the files of a dataset.
+pub const SEPARATOR: &[u8] = b"\n==\n";
+
+/// A reader under test.
+pub type Target = fn(&[u8]);
+
+/// All targets of datasets by the name of their folder in the corpus.
+pub const TARGETS: [(&str, Target); 14] = [
+    ("npy", npy_file),
+    ("npz", npz_file),
+    ("gnn_benchmark", gnn_benchmark_file),
+    ("musae", musae_files),
+    ("webkb", webkb_file),
+    ("ppi", ppi_file),
+    ("wiki_cs", wiki_cs_file),
+    ("graphsaint", graphsaint_files),
+    ("pickle", pickle_file),
+    ("folder", folder_files),
+    ("tables", table_files),
+    ("converted", converted_file),
+    ("graphml", graphml_file),
+    ("matrix_market", matrix_market_file),
+];
+
+fn here() -> &'static Path {
+    Path::new("fuzz")
+}
+
+/// Splits the bytes into `N` files.
+fn split_files<const N: usize>(bytes: &[u8]) -> [&[u8]; N] {
+    let mut rest = bytes;
+    std::array::from_fn(|_| {
+        let end = rest.windows(SEPARATOR.len()).position(|window| window == SEPARATOR);
+        let (file, after) = end.map_or((rest, &rest[rest.len()..]), |at| (&rest[..at], &rest[at + SEPARATOR.len()..]));
+        rest = after;
+        file
+    })
+}
+
+/// Reads a numpy array.
+pub fn npy_file(bytes: &[u8]) {
+    if let Ok(array) = npy::Array::parse(here(), bytes.to_vec()) {
+        let _ = (array.numbers(), array.integers(), array.texts());
+    }
+}
+
+/// Reads a scipy matrix.
+pub fn npz_file(bytes: &[u8]) {
+    if let Ok(npz) = npz::Npz::parse(here(), bytes.to_vec()) {
+        let _ = npz::sparse_matrix(&npz);
+    }
+}
+
+/// Reads a dataset in one npz file.
+pub fn gnn_benchmark_file(bytes: &[u8]) {
+    if let Ok(npz) = npz::Npz::parse(here(), bytes.to_vec()) {
+        let _ = npz_dataset::parse(&npz, "fuzz".into(), &LoadOptions::default());
+    }
+}
+
+/// Reads a GraphML file.
+pub fn graphml_file(bytes: &[u8]) {
+    let _ = graphml::parse(here(), bytes.to_vec(), "fuzz".into(), &LoadOptions::default());
+}
+
+/// Reads a Matrix Market file.
+pub fn matrix_market_file(bytes: &[u8]) {
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        let _ = matrix_market::as_table(here(), text, false);
+    }
+}
+
+/// Reads pages of Wikipedia or users of Twitch: links, classes, features.
+pub fn musae_files(bytes: &[u8]) {
+    let files = musae::Files { edges: "edges".into(), target: "target".into(), words: "words".into() };
+    let _ = files.parse(split_files(bytes), "chameleon", &LoadOptions::default());
+}
+
+/// Reads an archive of web pages.
+pub fn webkb_file(bytes: &[u8]) {
+    let _ = webkb::parse(here(), bytes, "fuzz".into(), &LoadOptions::default());
+}
+
+/// Reads an archive of protein interactions.
+pub fn ppi_file(bytes: &[u8]) {
+    let _ = ppi::parse(here(), bytes.to_vec(), "fuzz".into(), &LoadOptions::default());
+}
+
+/// Reads articles on computer science.
+pub fn wiki_cs_file(bytes: &[u8]) {
+    let _ = wiki_cs::parse(here(), bytes, "fuzz".into(), &LoadOptions::default());
+}
+
+/// Reads the four files of GraphSAINT.
+pub fn graphsaint_files(bytes: &[u8]) {
+    let [adjacency, features, classes, roles] = split_files::<4>(bytes).map(<[u8]>::to_vec);
+    let files = [adjacency, classes, roles];
+    let _ = graphsaint::parse(here(), files, Some(features), "fuzz".into(), &LoadOptions::default());
+}
+
+/// Reads a pickle and its arrays.
+pub fn pickle_file(bytes: &[u8]) {
+    let Ok(pickle) = Pickle::parse(here(), bytes, Limits::default()) else { return };
+    match pickle.value(pickle.root()) {
+        Value::Csr(_) => drop(pickle.csr(pickle.root())),
+        _ => drop(pickle.array(pickle.root()).map(|array| array.values().count())),
+    }
+}
+
+/// Reads a dataset from a folder; the first line names the format, the rest are the files.
+pub fn folder_files(bytes: &[u8]) {
+    const OGB: [&str; 7] = [
+        "raw/edge.csv",
+        "raw/node-feat.csv",
+        "raw/node-label.csv",
+        "raw/num-node-list.csv",
+        "split/time/train.csv",
+        "split/time/valid.csv",
+        "split/time/test.csv",
+    ];
+    const PLANETOID: [&str; 8] = ["x", "tx", "allx", "y", "ty", "ally", "graph", "test.index"];
+    let [kind, rest] = {
+        let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len());
+        [&bytes[..end], bytes.get(end + 1..).unwrap_or_default()]
+    };
+    let root = std::env::temp_dir().join(format!("supergat-fuzz-{}", std::process::id()));
+    let files: Vec<(String, Vec<u8>)> = if kind == b"planetoid" {
+        let files = PLANETOID.iter().zip(split_files::<8>(rest));
+        files.map(|(part, bytes)| (format!("ind.fuzz.{part}"), bytes.to_vec())).collect()
+    } else {
+        OGB.iter().zip(split_files::<7>(rest)).map(|(name, bytes)| (format!("{name}.gz"), stored(bytes))).collect()
+    };
+    for (name, bytes) in files {
+        let path = root.join(name);
+        std::fs::create_dir_all(path.parent().expect("within the folder")).expect("a temporary folder");
+        std::fs::write(path, bytes).expect("a temporary file");
+    }
+    let _ = supergat_data::load(root.to_str().expect("a plain path"));
+    std::fs::remove_dir_all(root).expect("the folder was just made");
+}
+
+/// Reads a folder of tables; empty files are not written.
+pub fn table_files(bytes: &[u8]) {
+    const NAMES: [&str; 6] = ["nodes.csv", "edges.csv", "features.csv", "labels.csv", "splits.csv", "dataset.toml"];
+    let root = std::env::temp_dir().join(format!("supergat-fuzz-tables-{}", std::process::id()));
+    std::fs::create_dir_all(&root).expect("a temporary folder");
+    for (name, bytes) in NAMES.iter().zip(split_files::<6>(bytes)).filter(|(_, bytes)| !bytes.is_empty()) {
+        std::fs::write(root.join(name), bytes).expect("a temporary file");
+    }
+    let _ = supergat_data::load(root.to_str().expect("a plain path"));
+    std::fs::remove_dir_all(root).expect("the folder was just made");
+}
+
+/// Reads a converted dataset, and its parts if it has any.
+pub fn converted_file(bytes: &[u8]) {
+    let _ = supergat_data::converted::parse(here(), bytes);
+    let Ok(file) = PartitionedFile::from_bytes(here(), bytes.to_vec()) else { return };
+    for graph in (0..file.graphs()).map(|k| file.graph(k)) {
+        for nodes in (0..graph.parts()).map(|part| graph.part(part)) {
+            let _ = (graph.order(nodes.clone()), graph.place_at_target(nodes.clone()));
+            let _ = (graph.features(nodes.clone()), graph.splits(nodes));
+        }
+    }
+}
+
+/// Returns a gzip file of the bytes without compression.
+fn stored(bytes: &[u8]) -> Vec<u8> {
+    let mut file = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
+    let bytes = &bytes[..bytes.len().min(65_535)];
+    let length = bytes.len() as u16;
+    file.push(1);
+    file.extend(length.to_le_bytes());
+    file.extend((!length).to_le_bytes());
+    file.extend(bytes);
+    let mut crc = !0u32;
+    for byte in bytes {
+        crc ^= u32::from(*byte);
+        (0..8).for_each(|_| crc = crc >> 1 ^ (0xEDB8_8320 & (crc & 1).wrapping_neg()));
+    }
+    file.extend((!crc).to_le_bytes());
+    file.extend(u32::from(length).to_le_bytes());
+    file
+}

@@ -1,0 +1,81 @@
+//! Targets of saved models, checkpoints of trainings and files of benchmarks. The tests of supergat include this file.
+//!
+//! In fuzzers every checksum is right, so that they get past it.
+
+use std::sync::LazyLock;
+use supergat::engine::{Cpu, Prepared, TrainState, Trainer};
+use supergat::lab::benchmark::{Benchmark, Plan, sheet};
+use supergat::lab::sweep::ResultsFile;
+use supergat::{Checkpoints, Classifier, Dataset, Interval, Settings};
+
+/// A reader under test.
+pub type Target = fn(&[u8]);
+
+/// All targets of models by the name of their folder in the corpus.
+pub const TARGETS: [(&str, Target); 3] =
+    [("model", model_file), ("train_state", train_state_file), ("benchmark", benchmark_files)];
+
+/// Separator of the files of a benchmark.
+pub const SEPARATOR: &[u8] = b"\n==\n";
+
+/// Graph that the models of the corpus were trained on.
+static GRAPH: LazyLock<Dataset> = LazyLock::new(|| {
+    let builder = Dataset::builder(6).edges(&[(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5), (2, 3)]);
+    let builder = builder.dense_features(&[1.0, 0.8, 0.9, -1.0, -0.7, -0.9], 1);
+    let labels = [Some(0), Some(0), None, Some(1), Some(1), Some(1)];
+    builder.labels(&labels).split(&[0, 5], &[1, 4], &[3]).build().expect("a small graph")
+});
+
+/// Settings of the trainings of the corpus.
+fn settings() -> Settings {
+    let general = Settings::general("supergat-mx".parse().expect("a model"));
+    Settings { hidden: 1, heads: 1, output_heads: 1, max_epochs: 9, ..general }
+}
+
+/// The graph, prepared for these trainings.
+static PREPARED: LazyLock<Prepared<Cpu<f32>>> = LazyLock::new(|| {
+    let (settings, examples) = (settings(), &GRAPH.examples);
+    Prepared::new(examples, settings.architecture(&GRAPH), settings.training()).expect("settings of the graph")
+});
+
+/// Opens a model and predicts a graph.
+pub fn model_file(bytes: &[u8]) {
+    let Ok(model) = Classifier::from_bytes(bytes) else { return };
+    if let Ok(predictions) = model.predict(&GRAPH) {
+        assert!(predictions.probabilities().iter().all(|p| p.is_finite()), "a probability is no number");
+    }
+    let _ = (model.evaluate(&GRAPH), model.attention(&GRAPH, 0), model.correction());
+    Classifier::from_bytes(&model.to_bytes()).expect("a model that was read can be saved");
+}
+
+/// Resumes a training, as a state in memory and as a file of its folder.
+pub fn train_state_file(bytes: &[u8]) {
+    let Ok(state) = TrainState::from_bytes(bytes) else { return };
+    TrainState::from_bytes(&state.to_bytes()).expect("a state that was read can be saved");
+    if let Ok(mut trainer) = Trainer::resume(&PREPARED, &state) {
+        let _ = trainer.next_epoch();
+    }
+    let folder = std::env::temp_dir().join(format!("supergat-fuzz-state-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a temporary folder");
+    std::fs::write(folder.join("seed-0.safetensors"), bytes).expect("a temporary file");
+    let checkpoints = Checkpoints::in_folder(&folder, Interval::Never);
+    assert!(checkpoints.found().is_ok() && checkpoints.seconds().is_finite());
+    let builder = Classifier::builder().settings(settings()).threads(1).checkpoints(&checkpoints);
+    let _ = builder.train(&GRAPH);
+    std::fs::remove_dir_all(folder).expect("the folder was just made");
+}
+
+/// Reads the plan of a benchmark and its results, and compares the families.
+pub fn benchmark_files(bytes: &[u8]) {
+    let end = bytes.windows(SEPARATOR.len()).position(|window| window == SEPARATOR).unwrap_or(bytes.len());
+    let (plan, results) = (&bytes[..end], bytes.get(end + SEPARATOR.len()..).unwrap_or_default());
+    let path = std::env::temp_dir().join(format!("supergat-fuzz-results-{}.jsonl", std::process::id()));
+    std::fs::write(&path, results).expect("a temporary file");
+    let results = ResultsFile::read(&path).expect("the file was just written");
+    std::fs::remove_file(path).expect("the file was just written");
+    let Some(plan) = std::str::from_utf8(plan).ok().and_then(|text| Plan::from_json(text).ok()) else { return };
+    Plan::from_json(&plan.to_json()).expect("a plan that was read can be written");
+    let _ = (plan.check(&GRAPH), plan.families.iter().map(|of| plan.largest(of.family)).count());
+    let benchmark = Benchmark::new(&plan, &results);
+    let _ = (sheet::families(&benchmark), sheet::comparisons(&benchmark));
+}
