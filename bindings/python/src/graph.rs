@@ -135,7 +135,10 @@ impl Graph {
         if let Some(ids) = ids {
             builder = builder.node_ids(ids);
         }
-        let dataset = guarded(py, || Ok(builder.build()?))?;
+        let mut dataset = guarded(py, || Ok(builder.build()?))?;
+        if weights.is_some() {
+            dataset.notes.push(format!("{name}: weights of links are used"));
+        }
         Ok(Self::new(dataset))
     }
 

@@ -203,6 +203,25 @@ def test_adjacency_equals_edge_index(arrays: Graph, convert: Any) -> None:
     check_equal(Graph.from_scipy(convert(matrix), Arrays.features, labels=Arrays.labels, directed=False), arrays)
 
 
+def test_entries_of_an_adjacency_are_weights(arrays: Graph) -> None:
+    matrix = np.zeros((6, 6))
+    matrix[LINKS[0], LINKS[1]] = matrix[LINKS[1], LINKS[0]] = [0.5, 1, 2, 1, 3]
+    found = Graph.from_scipy(scipy.sparse.csr_array(matrix), Arrays.features)
+    expected = Graph.from_edge_index(LINKS, Arrays.features, edge_weight=[0.5, 1, 2, 1, 3])
+    assert found.edge_weight is not None and not found.directed
+    assert np.array_equal(found.edge_weight, expected.edge_weight)
+    assert any("weights of links" in note for note in found.notes)
+    assert any("weights of links" in note for note in found.with_labels(Arrays.labels).notes)
+    plain = Graph.from_scipy(scipy.sparse.csr_array(matrix), Arrays.features, labels=Arrays.labels, weighted=False)
+    check_equal(plain, arrays)
+    assert plain.edge_weight is None and not any("weights" in note for note in plain.notes)
+    # Entries of the same place are added.
+    twice = scipy.sparse.coo_array((np.ones(4), ([0, 0, 1, 1], [1, 1, 0, 0])), shape=(6, 6))
+    assert Graph.from_scipy(twice, Arrays.features).edge_weight.tolist() == [2, 2]
+    matrix[0, 1] = 4
+    assert Graph.from_scipy(scipy.sparse.csr_array(matrix), Arrays.features).directed
+
+
 @pytest.mark.parametrize("dtype", [np.int32, np.uint64, np.int8])
 def test_edge_index_may_have_any_whole_type(arrays: Graph, dtype: Any) -> None:
     both = np.concatenate([LINKS, LINKS[::-1]], axis=1).astype(dtype)

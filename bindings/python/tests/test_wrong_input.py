@@ -92,6 +92,16 @@ def test_splits(graph: Graph, y: np.ndarray, split: Any) -> None:
     refused(ValueError, "split: expected", graph.with_labels, y, split=split)
 
 
+def test_weights_of_an_adjacency() -> None:
+    def matrix(there: float, back: float) -> scipy.sparse.csr_array:
+        return scipy.sparse.csr_array(np.array([[0, there, 0], [back, 0, 0], [0, 0, 0]], dtype=float))
+
+    for wrong in (-1, np.nan, np.inf):
+        refused(ValueError, "weighted=False", Graph.from_scipy, matrix(wrong, wrong), EYE)
+    refused(ValueError, "found 2.0 from 0 to 1 and 3.0 back", Graph.from_scipy, matrix(2, 3), EYE, directed=False)
+    refused(TypeError, "entries of the matrix", Graph.from_scipy, matrix(2, 2), EYE, edge_weight=[1, 1])
+
+
 def test_objects_that_are_no_graphs(graph: Graph, training: supergat.Training) -> None:
     for call in (supergat.train, supergat.recommend, supergat.tune, training.model.predict, training.model.evaluate):
         refused(TypeError, "expected a supergat.Graph, found list", call, [1, 2])

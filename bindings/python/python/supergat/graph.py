@@ -267,7 +267,7 @@ class Graph:
 
     @classmethod
     def from_scipy(
-        cls, adjacency: Any, features: Any, *, directed: bool | None = None, weighted: bool = False, **options: Any
+        cls, adjacency: Any, features: Any, *, directed: bool | None = None, weighted: bool = True, **options: Any
     ) -> Graph:
         """Build a graph from a scipy sparse adjacency matrix and features.
 
@@ -279,23 +279,54 @@ class Graph:
         directed : bool, optional
             By default, links are directed if the matrix is not symmetric.
         weighted : bool
-            Whether the entries are the weights of the links.
+            Whether the entries are the weights of the links, which a note says; entries that are all 1 are no weights.
+            ``False`` makes every entry a link of weight 1.
         **options
-            ``labels``, ``ids`` and ``name`` of :meth:`from_edge_index`.
+            ``labels``, ``ids``, ``duplicates``, ``name`` and ``node_order`` of :meth:`from_edge_index`.
+
+        Examples
+        --------
+        >>> import numpy as np, scipy.sparse, supergat
+        >>> adjacency = scipy.sparse.csr_array([[0, 2], [2, 0]])
+        >>> supergat.Graph.from_scipy(adjacency, np.eye(2)).edge_weight.tolist()
+        [2.0, 2.0]
+        >>> supergat.Graph.from_scipy(adjacency, np.eye(2), weighted=False).edge_weight is None
+        True
         """
         if not hasattr(adjacency, "tocoo"):
             raise TypeError(f"adjacency: expected a scipy sparse matrix, found {type(adjacency).__name__}")
-        matrix = adjacency.tocoo()
-        if matrix.shape[0] != matrix.shape[1]:
-            raise ValueError(f"adjacency: expected as many rows as columns, found {matrix.shape}")
+        if "edge_weight" in options:
+            raise TypeError("edge_weight: expected the weights as entries of the matrix")
+        if adjacency.shape[0] != adjacency.shape[1]:
+            raise ValueError(f"adjacency: expected as many rows as columns, found {adjacency.shape}")
+        matrix = adjacency.tocsr(copy=True)
+        matrix.sum_duplicates()
+        matrix.eliminate_zeros()
+        weighted = weighted and bool((matrix.data != 1).any())
+        pattern = (matrix != 0).astype(np.int8)
         if directed is None:
-            pattern = adjacency if weighted else (adjacency != 0).astype(np.int8)
-            directed = bool((pattern != pattern.T).nnz)
-        kept = matrix.data != 0
-        links = np.stack([matrix.row[kept], matrix.col[kept]])
+            compared = matrix if weighted else pattern
+            directed = bool((compared != compared.T).nnz)
+        listed = matrix.tocoo()
+        links, weights = np.stack([listed.row, listed.col]), listed.data
         if weighted:
-            # Undirected links are listed in both directions, and their weights are equal.
-            options |= {"edge_weight": matrix.data[kept]} | ({} if directed else {"duplicates": "first"})
+            wrong = ~(np.isfinite(weights) & (weights > 0))
+            if wrong.any():
+                raise ValueError(
+                    f"adjacency: expected weights of links, numbers that are not negative, found {weights[wrong][0]}; "
+                    "weighted=False reads every entry as a link without weight"
+                )
+            options["edge_weight"] = weights
+            if not directed and "duplicates" not in options:
+                # Links that are listed in both directions must have equal weights there.
+                unequal = (matrix != matrix.T).multiply(pattern).multiply(pattern.T).tocoo()
+                if unequal.nnz:
+                    row, column = int(unequal.row[0]), int(unequal.col[0])
+                    raise ValueError(
+                        f"adjacency: expected equal weights in both directions, found {matrix[row, column]} from {row} "
+                        f"to {column} and {matrix[column, row]} back; give directed=True, duplicates='sum', or weighted=False"
+                    )
+                options["duplicates"] = "first"
         elif not directed:
             links = _once(links, matrix.shape[0])
         return cls.from_edge_index(links, features, directed=directed, **options)
