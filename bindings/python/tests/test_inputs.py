@@ -307,6 +307,17 @@ def test_frames_round_trip(arrays: Graph, library: str) -> None:
     check_equal(found, arrays)
 
 
+@pytest.mark.parametrize("ids", [["c", "a", "b", "f", "d", "e"], [2, 0, 1, 5, 3, 4], [20, 0, 10, 50, 30, 40], None])
+def test_splits_are_given_by_ids(ids: list[Any] | None) -> None:
+    graph = Graph.from_edge_index(LINKS, Arrays.features, ids=ids)
+    parts = [np.array(graph.ids[part]) for part in ([4, 0, 1], [2, 5], [3])]
+    expected = dict(zip(("train", "validation", "test"), [sorted(part.tolist()) for part in parts]))
+    masks = [np.isin(np.arange(6), part) for part in ([4, 0, 1], [2, 5], [3])]
+    found = graph.with_labels(Arrays.labels, split=parts)
+    for again in (found, found.with_labels(Arrays.labels, split=found.split), found.with_labels(Arrays.labels, split=masks)):
+        assert {part: sorted(nodes.tolist()) for part, nodes in again.split.items()} == expected
+
+
 def test_order_of_nodes_changes_no_result() -> None:
     source = "random-partition:classes=3,nodes=180,degree=8"
     graphs = {order: supergat.load(source, node_order=order) for order in ("auto", "given", "local")}

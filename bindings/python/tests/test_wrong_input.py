@@ -86,10 +86,21 @@ def test_words_for_missing_values() -> None:
 
 
 @pytest.mark.parametrize(
-    "split", [([0], [1], [99]), ([0], [1], [-1]), ([0, 1], [1], [2]), ([0], [1]), ([0.5], [1], [2]), ([[0]], [1], [2])]
-)
+    "split",
+    [
+        ([0], [1], [99]), ([0], [1], [-1]), ([0, 1], [1], [2]), ([0], [1]), ([0.5], [1], [2]), ([[0, 3]], [1], [2]),
+        ([True, False], [1], [2]), {"train": [0], "val": [1], "test": [2]},
+    ],
+)  # fmt: skip
 def test_splits(graph: Graph, y: np.ndarray, split: Any) -> None:
     refused(ValueError, "split: expected", graph.with_labels, y, split=split)
+
+
+def test_splits_by_ids() -> None:
+    named = Graph.from_edge_index(LINK, EYE, ids=["a", "b", "c"])
+    refused(ValueError, "such as 'a', found 1 other, such as 'd'", named.with_labels, [0, 1, 0], split=(["a"], ["b"], ["d"]))
+    refused(ValueError, "graph.ids[numbers]", named.with_labels, [0, 1, 0], split=([0], [1], [2]))
+    refused(ValueError, "found node 'b' again", named.with_labels, [0, 1, 0], split=(["a"], ["b"], ["b"]))
 
 
 def test_weights_of_an_adjacency() -> None:

@@ -604,15 +604,21 @@ class Graph:
 
     # Other labels
 
-    def with_labels(self, labels: ArrayLike, *, split: Sequence[ArrayLike] | None = None, seed: int = 0) -> Graph:
+    def with_labels(
+        self,
+        labels: ArrayLike,
+        *,
+        split: Sequence[ArrayLike] | Mapping[str, ArrayLike] | None = None,
+        seed: int = 0,
+    ) -> Graph:
         """Return the same graph with other classes: one per node, with ``None``, ``NaN`` or -1 where unknown.
 
         Parameters
         ----------
         labels : array of length nodes
-        split : three arrays, optional
-            Training, validation and test nodes: their numbers, counted from 0, or masks; by default they are drawn at random, 60, 20 and
-            20 % of every class.
+        split : three arrays, or a dictionary such as :attr:`split`, optional
+            Training, validation and test nodes: their ids, or masks. The ids of a graph without ids are the numbers
+            of its nodes, counted from 0. By default, nodes are drawn at random, 60, 20 and 20 % of every class.
         seed : int
             Seed of the random split.
         """
@@ -620,14 +626,30 @@ class Graph:
         if split is None:
             lists = draw_split(index, (0.6, 0.2, 0.2), check_seed(seed, "seed"))
         else:
-            lists = [_node_list(nodes, self.num_nodes) for nodes in split]
+            if isinstance(split, Mapping):
+                if set(split) != set(SPLITS):
+                    raise ValueError(f"split: expected the keys {', '.join(SPLITS)}, found {', '.join(map(str, split))}")
+                split = [split[name] for name in SPLITS]
+            lists = [self._split_nodes(nodes) for nodes in split]
             if len(lists) != 3:
                 raise ValueError(f"split: expected training, validation and test nodes, found {len(lists)} arrays")
             listed = np.bincount(np.concatenate(lists), minlength=self.num_nodes)
             if listed.max(initial=0) > 1:
-                raise ValueError(f"split: expected every node in one part, once, found node {int(listed.argmax())} again")
+                again = self.ids[[listed.argmax()]].tolist()[0]
+                raise ValueError(f"split: expected every node in one part, once, found node {again!r} again")
         inner = self._inner.with_labels(index, [str(name) for name in classes], lists)
         return Graph(inner, labelled=True, library=self._library)
+
+    def _split_nodes(self, nodes: ArrayLike) -> NDArray[np.uint32]:
+        """Return the numbers of nodes from their ids or from a mask."""
+        array = np.asarray(nodes)
+        if array.dtype != np.bool_:
+            found = self._positions(array, "split")
+        elif array.shape == (self.num_nodes,):
+            found = np.flatnonzero(array)
+        else:
+            raise ValueError(f"split: expected masks of length {self.num_nodes}, found the shape {array.shape}")
+        return np.ascontiguousarray(found, dtype=np.uint32)
 
     def redrawn(self, seed: int, *, shares: str | None = None) -> Graph:
         """Return the same graph with another random split.
@@ -657,11 +679,15 @@ class Graph:
 
     def positions(self, nodes: ArrayLike) -> NDArray[np.int64]:
         """Return the numbers of nodes, counted from 0, by their ids."""
+        return self._positions(nodes, "nodes")
+
+    def _positions(self, nodes: ArrayLike, name: str) -> NDArray[np.int64]:
+        """Return the numbers of nodes by their ids; errors name the argument."""
         asked = np.asarray(nodes)
         if asked.ndim == 2 and asked.shape[1] == 1:
             asked = asked[:, 0]
         if asked.ndim != 1:
-            raise ValueError(f"nodes: expected ids in one dimension, found the shape {asked.shape}")
+            raise ValueError(f"{name}: expected ids in one dimension, found the shape {asked.shape}")
         if not asked.size:
             return np.zeros(0, dtype=np.int64)
         if self.ids.dtype != object and asked.dtype.kind in "iu":
@@ -675,9 +701,11 @@ class Graph:
         if unknown.any():
             shown = asked[unknown][:3].tolist()
             count = int(unknown.sum())
+            numbers = self.ids.dtype == object and asked.dtype.kind in "iu"
+            advice = "; graph.ids[numbers] returns the ids of numbers of nodes" if numbers else ""
             raise ValueError(
-                f"nodes: {count} {'id is not a node' if count == 1 else 'ids are not nodes'} of the graph, such as {', '.join(map(repr, shown))}; "
-                f"ids look like {self.ids[:1].tolist()[0]!r}"
+                f"{name}: expected ids of nodes of the graph, such as {self.ids[:1].tolist()[0]!r}, "
+                f"found {count} {'other' if count == 1 else 'others'}, such as {', '.join(map(repr, shown))}{advice}"
             )
         return found
 
@@ -771,19 +799,6 @@ def _text(one: Any) -> str:
 
 def _has_labels(inner: _supergat.Graph) -> bool:
     return inner.multi_label or bool((inner.labels() >= 0).any())
-
-
-def _node_list(nodes: ArrayLike, count: int) -> NDArray[np.uint32]:
-    """Return numbers of nodes from numbers or from a mask."""
-    array = np.asarray(nodes)
-    if array.dtype == np.bool_ and array.shape == (count,):
-        array = np.flatnonzero(array)
-    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-        raise ValueError(f"split: expected numbers of nodes or masks of length {count}, found {array.dtype} of {array.shape}")
-    if array.size and (array.min() < 0 or array.max() >= count):
-        found = array.min() if array.min() < 0 else array.max()
-        raise ValueError(f"split: expected nodes from 0 to {count - 1}, found {found}")
-    return np.ascontiguousarray(array, dtype=np.uint32)
 
 
 def _feature_arguments(features: Any) -> tuple[dict[str, Any], int]:
