@@ -4,7 +4,8 @@
 use arrow_array::cast::AsArray;
 use arrow_array::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStreamReader};
 use arrow_array::types::{
-    Date32Type, Date64Type, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    Date32Type, Date64Type, DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType,
+    DurationSecondType, Float16Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
     TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type,
     UInt16Type, UInt32Type, UInt64Type,
 };
@@ -18,6 +19,8 @@ use std::ffi::CStr;
 use std::sync::Arc;
 use supergat::{Frame, FrameColumn, Strings, Values};
 
+/// Largest number up to which floating-point numbers represent all whole numbers.
+const EXACT: f64 = (1u64 << 53) as f64;
 const STREAM: &CStr = c"arrow_array_stream";
 
 /// Reads a frame: an object with `__arrow_c_stream__`, or a dictionary of columns.
@@ -33,7 +36,9 @@ fn from_dictionary(frame: &str, columns: &Bound<'_, PyDict>) -> PyResult<Vec<(St
     let column = |(name, values): (Bound<'_, PyAny>, Bound<'_, PyAny>)| {
         let name: String = name.extract()?;
         let column = from_values(&values).map_err(|_| {
-            let message = format!("{frame}: column `{name}`: expected numbers, booleans, or strings with None where they are missing");
+            let message = format!(
+                "{frame}: column `{name}`: expected numbers, booleans, or strings with None where they are missing"
+            );
             PyTypeError::new_err(message)
         })?;
         Ok((name, column))
@@ -44,6 +49,11 @@ fn from_dictionary(frame: &str, columns: &Bound<'_, PyDict>) -> PyResult<Vec<(St
 fn from_values(values: &Bound<'_, PyAny>) -> PyResult<FrameColumn> {
     if let Ok((values, known)) = values.extract::<(PyReadonlyArray1<'_, i64>, PyReadonlyArray1<'_, bool>)>() {
         return Ok(FrameColumn::Integers { values: numpy(&values), known: Some(known.as_array().to_vec()) });
+    }
+    if let Ok((codes, words)) = values.extract::<(PyReadonlyArray1<'_, i64>, Vec<String>)>() {
+        // Missing values have the code -1.
+        let word = |code: &i64| usize::try_from(*code).ok().and_then(|code| words.get(code));
+        return Ok(FrameColumn::Categories(codes.as_array().iter().map(word).collect()));
     }
     if let Ok(array) = values.extract::<PyReadonlyArray1<'_, f64>>() {
         return Ok(FrameColumn::Numbers(numpy(&array)));
@@ -122,7 +132,7 @@ fn from_arrow(frame: &str, from: &Bound<'_, PyAny>) -> PyResult<Vec<(String, Fra
 
 fn unsupported(frame: &str, column: &str, kind: &DataType) -> PyErr {
     let message = format!(
-        "{frame}: column `{column}` has the type {kind}: expected numbers, booleans, strings, categories or dates; convert or drop it"
+        "{frame}: column `{column}` has the type {kind}: expected numbers, booleans, strings, categories, dates or durations; convert or drop it"
     );
     PyTypeError::new_err(message)
 }
@@ -156,7 +166,26 @@ fn from_parts(parts: &[&dyn Array]) -> Result<FrameColumn, DataType> {
             let values = fields().map(Option::unwrap_or_default).collect();
             FrameColumn::Booleans { values, known: known(parts) }
         }
-        DataType::Null => FrameColumn::Text((0..parts.iter().map(|part| part.len()).sum()).map(|_| None::<&str>).collect()),
+        DataType::Duration(unit) => FrameColumn::Numbers(match unit {
+            TimeUnit::Second => numbers::<DurationSecondType, f64>(parts, f64::NAN, |value| value as f64),
+            TimeUnit::Millisecond => {
+                numbers::<DurationMillisecondType, f64>(parts, f64::NAN, |value| value as f64 / 1e3)
+            }
+            TimeUnit::Microsecond => {
+                numbers::<DurationMicrosecondType, f64>(parts, f64::NAN, |value| value as f64 / 1e6)
+            }
+            TimeUnit::Nanosecond => numbers::<DurationNanosecondType, f64>(parts, f64::NAN, |value| value as f64 / 1e9),
+        }),
+        DataType::Dictionary(..) => {
+            let mut strings = Strings::default();
+            for part in parts {
+                push_categories(*part, &mut strings)?;
+            }
+            FrameColumn::Categories(strings)
+        }
+        DataType::Null => {
+            FrameColumn::Text((0..parts.iter().map(|part| part.len()).sum()).map(|_| None::<&str>).collect())
+        }
         _ => {
             let mut strings = Strings::default();
             for part in parts {
@@ -191,22 +220,31 @@ fn known(parts: &[&dyn Array]) -> Option<Vec<bool>> {
     missing.then(|| parts.iter().flat_map(|part| (0..part.len()).map(|row| part.is_valid(row))).collect())
 }
 
-/// Adds strings, categories or dates.
+/// Adds categories as text. Those that are whole numbers are written without a decimal point, because missing values
+/// turn whole numbers into floating ones in some libraries.
+fn push_categories(part: &dyn Array, to: &mut Strings) -> Result<(), DataType> {
+    let dictionary = part.as_any_dictionary();
+    let values = match from_parts(&[&**dictionary.values()])? {
+        FrameColumn::Numbers(values) if values.iter().all(|value| value.fract() == 0.0 && value.abs() < EXACT) => {
+            FrameColumn::from(values.iter().map(|value| *value as i64).collect::<Vec<i64>>())
+        }
+        values => values,
+    };
+    // Without values, every key is null.
+    let keys = if values.is_empty() { vec![0; part.len()] } else { dictionary.normalized_keys() };
+    for (row, key) in keys.into_iter().enumerate() {
+        let word = part.is_valid(row).then(|| values.text(key)).filter(|word| !word.is_empty());
+        to.push(word.as_deref());
+    }
+    Ok(())
+}
+
+/// Adds strings or dates.
 fn push_strings(part: &dyn Array, to: &mut Strings) -> Result<(), DataType> {
     match part.data_type() {
         DataType::Utf8 => part.as_string::<i32>().iter().for_each(|text| to.push(text)),
         DataType::LargeUtf8 => part.as_string::<i64>().iter().for_each(|text| to.push(text)),
         DataType::Utf8View => part.as_string_view().iter().for_each(|text| to.push(text)),
-        DataType::Dictionary(..) => {
-            let dictionary = part.as_any_dictionary();
-            let mut values = Strings::default();
-            push_strings(&**dictionary.values(), &mut values)?;
-            // Without values, every key is null.
-            let keys = if values.is_empty() { vec![0; part.len()] } else { dictionary.normalized_keys() };
-            for (row, key) in keys.into_iter().enumerate() {
-                to.push(if part.is_valid(row) { values.get(key) } else { None });
-            }
-        }
         DataType::Date32 => dates::<Date32Type>(part, to, |days| i64::from(days) * 86_400),
         DataType::Date64 => dates::<Date64Type>(part, to, |milliseconds| milliseconds.div_euclid(1000)),
         DataType::Timestamp(TimeUnit::Second, _) => dates::<TimestampSecondType>(part, to, |seconds| seconds),

@@ -124,6 +124,92 @@ def test_frames_equal_files(tmp_path: pathlib.Path, kind: str, ids: str, values:
     assert found.num_features >= 7
 
 
+WAITS = [datetime.timedelta(seconds=1.5), datetime.timedelta(days=2), None, *[datetime.timedelta(milliseconds=at) for at in range(3)]]
+SECONDS = [1.5, 172800.0, None, 0.0, 0.001, 0.002]
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        dict,
+        pd.DataFrame,
+        lambda frame: pd.DataFrame(frame).astype({"wait": "timedelta64[ns]"}),
+        lambda frame: pd.DataFrame(frame).astype({"wait": pd.ArrowDtype(pa.duration("us"))}),
+        lambda frame: pd.DataFrame(frame).astype({"wait": object}),
+        lambda frame: dict(pd.DataFrame(frame)),
+        lambda frame: frame | {"wait": np.array(frame["wait"], dtype="timedelta64[ms]")},
+        pl.DataFrame,
+        lambda frame: pl.DataFrame(frame).with_columns(pl.col("wait").cast(pl.Duration("ms"))),
+        lambda frame: pa.table(frame | {"wait": pa.array(frame["wait"], pa.duration("ns"))}),
+        lambda frame: pa.table(frame | {"wait": pa.array([wait and 1 for wait in frame["wait"]], pa.duration("s"))}),
+    ],
+    ids=[
+        "dictionary", "pandas", "pandas in nanoseconds", "pandas with Arrow", "pandas objects", "series", "numpy",
+        "polars", "polars in milliseconds", "pyarrow in nanoseconds", "pyarrow in seconds",
+    ],
+)  # fmt: skip
+def test_durations_are_seconds(request: pytest.FixtureRequest, convert: Any) -> None:
+    nodes, edges = columns("text", COMPLETE | {"wait": WAITS})
+    found = Graph.from_frames(convert(nodes), edges, missing="zero", standardise=False)
+    seconds = SECONDS
+    if "in seconds" in request.node.name:
+        seconds = [None if wait is None else 1.0 if wait else 0.0 for wait in SECONDS]
+    _, expected = nodes.pop("wait"), Graph.from_frames(nodes | {"wait": seconds}, edges, missing="zero", standardise=False)
+    check_equal(found, expected)
+    assert {"name": "wait", "type": "number"}.items() <= found.summary()["columns"][-1].items()
+
+
+CODES = [3, 10, None, 3, 7, 10]
+ARROW = pd.ArrowDtype(pa.dictionary(pa.int8(), pa.int64()))
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        lambda frame: pd.DataFrame(frame).astype({"code": "category"}),
+        lambda frame: pd.DataFrame(frame).astype({"code": "Int64"}).astype({"code": "category"}),
+        lambda frame: pd.DataFrame(frame | {"code": [code and str(code) for code in CODES]}).astype({"code": "category"}),
+        lambda frame: pd.DataFrame(frame).assign(code=pd.Series(CODES, dtype=ARROW)),
+        lambda frame: dict(pd.DataFrame(frame).astype({"code": "category"})),
+        lambda frame: pa.table(frame | {"code": pa.array(CODES).dictionary_encode()}),
+        lambda frame: pa.table(frame | {"code": pa.array(CODES, pa.uint8()).dictionary_encode()}),
+        lambda frame: pa.table(frame | {"code": pa.array(CODES, pa.float64()).dictionary_encode()}),
+        lambda frame: pl.DataFrame(frame).with_columns(pl.col("code").cast(pl.String).cast(pl.Categorical)),
+        lambda frame: pl.DataFrame(frame).with_columns(pl.col("code").cast(pl.String).cast(pl.Enum(["10", "3", "7", "8"]))),
+    ],
+    ids=[
+        "pandas", "pandas with types", "pandas strings", "pandas with Arrow", "series", "pyarrow", "pyarrow, 8 bits",
+        "pyarrow floats", "polars categorical", "polars enum",
+    ],
+)  # fmt: skip
+def test_categories_may_be_numbers(tmp_path: pathlib.Path, convert: Any) -> None:
+    nodes, edges = columns("text", COMPLETE | {"code": CODES})
+    found = Graph.from_frames(convert(nodes), edges)
+    check_equal(found, Graph.from_frames(nodes, edges, categorical="code"))
+    decided = found.summary()["columns"][-1]
+    assert (decided["name"], decided["type"], decided["features"]) == ("code", "category", 4)  # one marks missing values
+    # A model reads new frames by the categories of training, whatever the type of the new column.
+    model = supergat.train(found, "mlp", max_epochs=2).model
+    model.save(tmp_path / "model.safetensors")
+    model = supergat.Model.load(tmp_path / "model.safetensors")
+    for new in (convert(nodes), pa.table(nodes), pd.DataFrame(nodes), pl.DataFrame(nodes)):
+        assert np.array_equal(dense(model.read_frames(new, edges)), dense(found))
+
+
+def test_categories_are_never_dates_or_codes_to_note() -> None:
+    words: dict[str, Any] = {
+        "answer": ["yes", "no", "no", "yes", "no", "no"],
+        "day": [str(day) for day in DAYS],
+        "code": ["01", "02", "01", "02", "01", "01"],
+    }
+    nodes, edges = columns("text", {"label": COMPLETE["label"]} | words)
+    frame = pd.DataFrame(nodes)
+    kinds = {"answer": "category", "day": "category", "code": "category"}
+    found = Graph.from_frames(frame.astype(kinds), edges)
+    assert [column["type"] for column in found.summary()["columns"][2:]] == ["boolean", "category", "category"]
+    assert not any("read as categories" in note for note in found.notes)
+
+
 @pytest.mark.parametrize("kind", FRAMES)
 def test_classes_may_be_numbers(kind: str) -> None:
     nodes, edges = columns("text", COMPLETE | {"label": [1, 2, None, 2, 1, 2]})

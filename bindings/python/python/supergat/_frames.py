@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import importlib
 import importlib.util
 from collections.abc import Mapping
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 #: Libraries of frames. Results are frames of the first one that is installed, unless frames were given.
 LIBRARIES = ("pandas", "polars", "pyarrow")
+#: Unit of durations as numbers.
+SECOND = np.timedelta64(1, "s")
 #: Rows of strided columns that are copied at once.
 BLOCK = 8192
 
@@ -80,7 +83,7 @@ def is_text(dtype: Any) -> bool:
 
 
 def pandas_columns(columns: dict[str, Any]) -> dict[str, Any]:
-    """Return columns of pandas: arrays, whole numbers with marks of the known ones, or strings and None."""
+    """Return columns of pandas: arrays, whole numbers with marks of the known ones, categories, or strings and None."""
     numbers = {
         name: series.to_numpy()
         for name, series in columns.items()
@@ -122,7 +125,13 @@ def whole_where_missing(array: NDArray[Any]) -> Any:
 
 def pandas_column(series: Any) -> Any:
     """Return a column of pandas that is no array of numbers."""
+    if str(series.dtype).startswith("dictionary<"):  # of pyarrow
+        series = series.astype(object).astype("category")
+    if hasattr(series, "cat"):
+        return series.cat.codes.to_numpy(dtype=np.int64), category_words(series.cat.categories)
     kind = series.dtype.kind
+    if kind == "m":
+        return column(series.to_numpy(dtype="timedelta64[ns]" if not isinstance(series.dtype, np.dtype) else None))
     missing = series.isna().to_numpy()
     if kind == "i" and not isinstance(series.dtype, np.dtype):
         return series.to_numpy(dtype=np.int64, na_value=0), ~missing
@@ -132,18 +141,32 @@ def pandas_column(series: Any) -> Any:
     return [None if gone else word(value) for value, gone in zip(series.tolist(), missing)]
 
 
+def category_words(categories: Any) -> list[str]:
+    """Return categories of pandas as words, whole numbers without a decimal point.
+
+    Missing values turn whole numbers into floating ones before they become categories.
+    """
+    if categories.dtype.kind == "f" and is_whole(categories.to_numpy(dtype=np.float64)):
+        categories = categories.astype(np.int64)
+    return [word(value) for value in categories.tolist()]
+
+
 def is_whole(values: NDArray[Any]) -> bool:
     """Return whether there are numbers, and all are whole."""
     return values.size > 0 and bool((np.abs(values) < 2**53).all() and (values == np.floor(values)).all())
 
 
 def word(value: Any) -> str:
-    """Return a value as a word of a table; booleans as the extension writes them."""
+    """Return a value as a word of a table; booleans as the extension writes them, durations in seconds."""
+    if isinstance(value, (datetime.timedelta, np.timedelta64)):
+        return str(float(np.timedelta64(value) / SECOND))
     return str(value).lower() if isinstance(value, (bool, np.bool_)) else str(value)
 
 
 def named_column(values: Any, frame: str, name: str) -> Any:
     """Return a column as :func:`column` does; errors name it."""
+    if package_of(values) == "pandas" and not isinstance(values.dtype, np.dtype):
+        return pandas_column(importlib.import_module("pandas").Series(values))
     try:
         return column(values)
     except ValueError as error:
@@ -161,6 +184,8 @@ def column(values: Any) -> Any:
         return np.ascontiguousarray(array, dtype=np.int64)
     if array.dtype.kind in "fu":
         return np.ascontiguousarray(array, dtype=np.float64)
+    if array.dtype.kind == "m":
+        return array / SECOND
     if array.dtype.kind == "M":
         return [None if np.isnat(value) else str(value.astype("datetime64[s]")) for value in array]
     # Mixed lists are read from the values themselves, because arrays turn them into text.

@@ -141,7 +141,8 @@ class Graph:
         """Read a frame of nodes and a frame of links, as the command line reads ``nodes.csv`` and ``edges.csv``.
 
         Columns are recognised by name and position, and their types are detected; ``summary()["columns"]`` lists
-        the decisions and ``notes`` says what was done.
+        the decisions and ``notes`` says what was done. Columns of a categorical type are categories, also if they
+        are numbers. Durations are read as seconds.
 
         Parameters
         ----------

@@ -27,6 +27,8 @@ pub enum FrameColumn {
     },
     /// Texts. They are read like the fields of a text file, so they may also contain numbers or dates.
     Text(Strings),
+    /// Texts of a categorical type. They are never read as numbers or dates.
+    Categories(Strings),
 }
 
 impl From<Vec<f64>> for FrameColumn {
@@ -67,7 +69,7 @@ impl FrameColumn {
             Self::Float32(values) => values.len(),
             Self::Integers { values, .. } => values.len(),
             Self::Booleans { values, .. } => values.len(),
-            Self::Text(values) => values.len(),
+            Self::Text(values) | Self::Categories(values) => values.len(),
         }
     }
 
@@ -107,7 +109,7 @@ impl FrameColumn {
     }
 
     /// Returns the text of a value, as a file would contain it; empty if it is missing.
-    pub(crate) fn text(&self, row: usize) -> Cow<'_, str> {
+    pub fn text(&self, row: usize) -> Cow<'_, str> {
         if self.known().is_some_and(|known| !known[row]) {
             return Cow::Borrowed("");
         }
@@ -118,7 +120,7 @@ impl FrameColumn {
             Self::Float32(values) => Cow::Owned(format!("{:?}", values[row])),
             Self::Integers { values, .. } => Cow::Owned(values[row].to_string()),
             Self::Booleans { values, .. } => Cow::Borrowed(if values[row] { "true" } else { "false" }),
-            Self::Text(values) => Cow::Borrowed(values.get(row).unwrap_or("").trim()),
+            Self::Text(values) | Self::Categories(values) => Cow::Borrowed(values.get(row).unwrap_or("").trim()),
         }
     }
 
@@ -135,7 +137,7 @@ impl FrameColumn {
             Self::Booleans { values, known } => {
                 marked(values, known, 0..values.len(), |_, value| visit(value.map(|value| f64::from(u8::from(value)))));
             }
-            Self::Text(_) => {}
+            Self::Text(_) | Self::Categories(_) => {}
         }
     }
 
@@ -157,7 +159,7 @@ impl FrameColumn {
             Self::Booleans { values, known } => {
                 marked(values, known, rows, |row, value| visit(row, value.map(|value| f32::from(u8::from(value)))));
             }
-            Self::Text(_) => {}
+            Self::Text(_) | Self::Categories(_) => {}
         }
     }
 }

@@ -5,6 +5,8 @@
 //!
 //! Texts are trimmed. A missing value is read as an empty field.
 //!
+//! Columns of a categorical type are categories, whatever their values look like.
+//!
 //! Ids, classes and categories are texts. Whole numbers become `1`, floating-point numbers `1.0`, and booleans
 //! `true` and `false`.
 //!

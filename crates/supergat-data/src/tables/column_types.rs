@@ -87,6 +87,7 @@ pub(super) fn detect(sheet: &Sheet, at: usize, profile: &Profile, requested: Opt
             let content = whole_column(sheet, at, profile, best.unwrap_or(&profile.plain), Some("--date"))?;
             Ok((content, because("--date")))
         }
+        None if profile.categorical => Ok(detect_booleans(profile).unwrap_or_else(|| detect_texts(profile))),
         None if profile.plain.sums.count == profile.filled => Ok(detect_numbers(sheet, at, profile)),
         None => detect_words(sheet, at, profile),
     }
@@ -165,17 +166,25 @@ pub(super) fn is_id_name(name: &str) -> bool {
         || name.ends_with("Id")
 }
 
+/// Returns booleans, if all values are the two words of a pair.
+fn detect_booleans(profile: &Profile) -> Option<Detected> {
+    let words = &profile.words;
+    let both = |pair: &[bool; 2]| pair[0] && pair[1];
+    let pairs = words.boolean_words.iter().filter(|pair| pair[0] || pair[1]).count();
+    let pair = words.boolean_words.iter().position(both)?;
+    (words.booleans.count == profile.filled && pairs == 1).then(|| {
+        let [no, yes] = BOOLEANS[pair];
+        let why = format!("all values are {yes} or {no}");
+        (Content::Numbers(Notation::Boolean, words.booleans.clone()), why)
+    })
+}
+
 /// Detects the type of a column with values that are not plain numbers.
 fn detect_words(sheet: &Sheet, at: usize, profile: &Profile) -> Result<Detected> {
     let words = &profile.words;
     let whole = |reading: &&Reading| reading.sums.count == profile.filled;
-    let both = |pair: &[bool; 2]| pair[0] && pair[1];
-    let pairs = words.boolean_words.iter().filter(|pair| pair[0] || pair[1]).count();
-    if words.booleans.count == profile.filled && pairs == 1 && words.boolean_words.iter().any(both) {
-        let pair = words.boolean_words.iter().position(both).unwrap_or(0);
-        let [no, yes] = BOOLEANS[pair];
-        let why = format!("all values are {yes} or {no}");
-        return Ok((Content::Numbers(Notation::Boolean, words.booleans.clone()), why));
+    if let Some(booleans) = detect_booleans(profile) {
+        return Ok(booleans);
     }
     if is_ambiguous(profile) {
         let why = "dates in which day and month cannot be told apart; write them as 2024-03-01".to_owned();
@@ -218,14 +227,20 @@ fn detect_words(sheet: &Sheet, at: usize, profile: &Profile) -> Result<Detected>
         let why = format!("{count} of {filled} values are {what}, but not `{word}` in {unit} {line}");
         return Ok(categories_or_ids(profile, why));
     }
+    Ok(detect_texts(profile))
+}
+
+/// Returns free text, categories or ids.
+fn detect_texts(profile: &Profile) -> Detected {
+    let words = &profile.words;
     if words.values.len() >= MIN_TEXTS
         && 2 * words.values.len() > profile.filled
         && words.tokens >= TEXT_WORDS * profile.filled
     {
         let average = words.tokens as f64 / profile.filled as f64;
-        return Ok((Content::Text, format!("{} different texts of {average:.0} words on average", words.values.len())));
+        return (Content::Text, format!("{} different texts of {average:.0} words on average", words.values.len()));
     }
-    Ok(categories_or_ids(profile, WORDS.to_owned()))
+    categories_or_ids(profile, WORDS.to_owned())
 }
 
 /// Returns categories, or ids if almost every row has another value.

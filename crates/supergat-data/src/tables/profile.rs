@@ -43,6 +43,8 @@ pub(super) struct Profile {
     pub leading_zeros: usize,
     /// Smallest and largest number if all are whole.
     whole: Option<(i64, i64)>,
+    /// Whether the column has a categorical type.
+    pub categorical: bool,
     /// Statistics of words, for columns that may not be plain numbers.
     pub words: Words,
 }
@@ -75,6 +77,7 @@ pub(super) fn profiles(
     let of_column = |column: &FrameColumn| Profile::of_column(&column.without(missing.numbers()));
     let profile = |column: &Option<&FrameColumn>| column.map_or_else(Profile::default, of_column);
     let mut profiles: Vec<Profile> = typed.par_iter().map(profile).collect();
+    profiles.iter_mut().zip(columns).for_each(|(profile, at)| profile.categorical = sheet.is_categorical(*at));
     let texts = columns.iter().zip(&mut profiles).zip(&typed).filter(|(_, column)| column.is_none());
     let mut texts: Vec<(usize, &mut Profile)> = texts.map(|((at, profile), _)| (*at, profile)).collect();
     if !texts.is_empty() {
@@ -108,7 +111,7 @@ impl Default for Profile {
             units: BTreeSet::new(),
         };
         let (plain, whole) = (Reading::new(Notation::Plain), Some((i64::MAX, i64::MIN)));
-        Self { filled: 0, missing: 0, plain, leading_zeros: 0, whole, words }
+        Self { filled: 0, missing: 0, plain, leading_zeros: 0, whole, categorical: false, words }
     }
 }
 
@@ -179,7 +182,7 @@ impl Profile {
 
     /// Returns whether words are needed to decide on the type.
     fn is_unclear(&self) -> bool {
-        self.plain.sums.count < self.filled || self.leading_zeros > 0 || self.may_number_rows()
+        self.plain.sums.count < self.filled || self.leading_zeros > 0 || self.categorical || self.may_number_rows()
     }
 
     /// Returns whether all numbers are whole.

@@ -36,7 +36,7 @@ impl<'a> FrameRow<'a> {
 
     fn field(&self, at: usize) -> &str {
         match &self.frame.columns()[at].1 {
-            FrameColumn::Text(strings) => strings.get(self.row).unwrap_or("").trim(),
+            FrameColumn::Text(strings) | FrameColumn::Categories(strings) => strings.get(self.row).unwrap_or("").trim(),
             other => self.texts[at].get_or_init(|| other.text(self.row).into_owned()),
         }
     }

@@ -182,7 +182,12 @@ impl Sheet {
     /// Returns a column of a frame whose values are numbers or booleans and not texts.
     pub fn typed(&self, at: usize) -> Option<&FrameColumn> {
         let column = self.frame().map(|frame| &frame.columns()[at].1);
-        column.filter(|column| !matches!(column, FrameColumn::Text(_)))
+        column.filter(|column| !matches!(column, FrameColumn::Text(_) | FrameColumn::Categories(_)))
+    }
+
+    /// Returns whether a column of a frame has a categorical type.
+    pub fn is_categorical(&self, at: usize) -> bool {
+        self.frame().is_some_and(|frame| matches!(frame.columns()[at].1, FrameColumn::Categories(_)))
     }
 
     /// Describes the columns in words: `3 columns (a, b, c)`.

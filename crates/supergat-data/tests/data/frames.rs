@@ -77,7 +77,7 @@ fn field(column: &FrameColumn, row: usize) -> String {
         FrameColumn::Integers { values, known: marks } if known(marks) => values[row].to_string(),
         FrameColumn::Booleans { values, known: marks } if known(marks) => values[row].to_string(),
         FrameColumn::Integers { .. } | FrameColumn::Booleans { .. } => String::new(),
-        FrameColumn::Text(strings) => strings.get(row).unwrap_or("").to_owned(),
+        FrameColumn::Text(strings) | FrameColumn::Categories(strings) => strings.get(row).unwrap_or("").to_owned(),
     }
 }
 
@@ -207,6 +207,35 @@ fn options_apply_as_for_files() {
     let computed = LoadOptions { features: FeatureChoice::add("structural").unwrap(), ..Default::default() };
     same(nodes(traits()), ring(), &computed);
     same(nodes(vec![]), ring(), &LoadOptions { features: FeatureChoice::replace("structural").unwrap(), ..computed });
+}
+
+#[test]
+fn categorical_columns_are_no_numbers_and_no_dates() {
+    let categories =
+        |value: &dyn Fn(usize) -> String| FrameColumn::Categories((0..ROWS).map(|k| Some(value(k))).collect());
+    let columns = || {
+        vec![
+            ("code", categories(&|k| mixed(k).to_string())),
+            ("day", categories(&|k| format!("2024-01-{:02}", 1 + mixed(k)))),
+            ("answer", categories(&|k| ["no", "yes"][k % 2].to_owned())),
+            ("name", categories(&|k| (1000 + k).to_string())),
+        ]
+    };
+    let options = LoadOptions::default();
+    let training = read_frames(frame("nodes", nodes(columns())), frame("edges", ring()), &options).unwrap();
+    let schema = training.schema.clone().unwrap();
+    let kinds: Vec<ColumnType> = schema.decisions[2..].iter().map(|decision| decision.kind).collect();
+    assert_eq!(kinds, [ColumnType::Category, ColumnType::Category, ColumnType::Boolean, ColumnType::Id]);
+    assert!(!training.notes.iter().any(|note| note.contains("read as categories")), "{:?}", training.notes);
+    // The model reads numbers and texts in the same way.
+    let plain = vec![
+        ("code", integers(|k| mixed(k) as i64)),
+        ("day", words(|k| Some(format!("2024-01-{:02}", 1 + mixed(k))))),
+        ("answer", booleans(|k| k % 2 == 1)),
+    ];
+    let reading = with(TableOptions { schema: Some(schema), ..Default::default() });
+    let found = read_frames(frame("nodes", nodes(plain)), frame("edges", ring()), &reading).unwrap();
+    assert_eq!(bits(&found), bits(&training));
 }
 
 #[test]
