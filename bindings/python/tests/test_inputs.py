@@ -171,6 +171,8 @@ ARROW = pd.ArrowDtype(pa.dictionary(pa.int8(), pa.int64()))
         lambda frame: pd.DataFrame(frame | {"code": [code and str(code) for code in CODES]}).astype({"code": "category"}),
         lambda frame: pd.DataFrame(frame).assign(code=pd.Series(CODES, dtype=ARROW)),
         lambda frame: dict(pd.DataFrame(frame).astype({"code": "category"})),
+        lambda frame: frame | {"code": pa.array(CODES).dictionary_encode()},
+        lambda frame: frame | {"code": pl.Series(CODES).cast(pl.String).cast(pl.Categorical)},
         lambda frame: pa.table(frame | {"code": pa.array(CODES).dictionary_encode()}),
         lambda frame: pa.table(frame | {"code": pa.array(CODES, pa.uint8()).dictionary_encode()}),
         lambda frame: pa.table(frame | {"code": pa.array(CODES, pa.float64()).dictionary_encode()}),
@@ -178,8 +180,8 @@ ARROW = pd.ArrowDtype(pa.dictionary(pa.int8(), pa.int64()))
         lambda frame: pl.DataFrame(frame).with_columns(pl.col("code").cast(pl.String).cast(pl.Enum(["10", "3", "7", "8"]))),
     ],
     ids=[
-        "pandas", "pandas with types", "pandas strings", "pandas with Arrow", "series", "pyarrow", "pyarrow, 8 bits",
-        "pyarrow floats", "polars categorical", "polars enum",
+        "pandas", "pandas with types", "pandas strings", "pandas with Arrow", "pandas series", "pyarrow array",
+        "polars series", "pyarrow", "pyarrow, 8 bits", "pyarrow floats", "polars categorical", "polars enum",
     ],
 )  # fmt: skip
 def test_categories_may_be_numbers(tmp_path: pathlib.Path, convert: Any) -> None:
@@ -208,6 +210,12 @@ def test_categories_are_never_dates_or_codes_to_note() -> None:
     found = Graph.from_frames(frame.astype(kinds), edges)
     assert [column["type"] for column in found.summary()["columns"][2:]] == ["boolean", "category", "category"]
     assert not any("read as categories" in note for note in found.notes)
+
+
+def test_bytes_are_words() -> None:
+    nodes, edges = columns("text", COMPLETE)
+    found = Graph.from_frames(nodes | {name: np.array(nodes[name], dtype="S") for name in ("id", "kind")}, edges)
+    check_equal(found, Graph.from_frames(nodes, edges))
 
 
 @pytest.mark.parametrize("kind", FRAMES)
@@ -368,6 +376,8 @@ def test_networkx_equals_frames(matrix: bool) -> None:
     graph.add_edges_from(zip(edges["source"], edges["target"]))
     check_equal(Graph.from_networkx(graph, label="label"), Graph.from_frames(nodes, edges))
     assert Graph.from_networkx(graph.to_directed(), label="label").directed
+    nx.set_edge_attributes(graph, 0.5, "source")
+    assert Graph.from_networkx(graph, label="label").edge_attr.tolist() == [[0.5]] * 10
 
 
 def test_columns_of_a_matrix_equal_separate_columns(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -125,8 +125,8 @@ def whole_where_missing(array: NDArray[Any]) -> Any:
 
 def pandas_column(series: Any) -> Any:
     """Return a column of pandas that is no array of numbers."""
-    if str(series.dtype).startswith("dictionary<"):  # of pyarrow
-        series = series.astype(object).astype("category")
+    if is_categorical(series.dtype):
+        return categories(series.astype(object).where(series.notna(), None).tolist())
     if hasattr(series, "cat"):
         return series.cat.codes.to_numpy(dtype=np.int64), category_words(series.cat.categories)
     kind = series.dtype.kind
@@ -139,6 +139,17 @@ def pandas_column(series: Any) -> Any:
         series = series.dt.tz_convert("UTC") if series.dt.tz is not None else series
         series = series.dt.strftime("%Y-%m-%dT%H:%M:%S")
     return [None if gone else word(value) for value, gone in zip(series.tolist(), missing)]
+
+
+def is_categorical(dtype: Any) -> bool:
+    """Return whether a type of polars or pyarrow is that of categories."""
+    return str(dtype).startswith(("Categorical", "Enum", "dictionary<"))
+
+
+def categories(values: list[Any]) -> tuple[NDArray[np.int64], list[str]]:
+    """Return the category of every value as a number, -1 where it is missing, and the words of the categories."""
+    words = {value: at for at, value in enumerate(dict.fromkeys(value for value in values if value is not None))}
+    return np.array([words.get(value, -1) for value in values], dtype=np.int64), [word(value) for value in words]
 
 
 def category_words(categories: Any) -> list[str]:
@@ -158,6 +169,8 @@ def is_whole(values: NDArray[Any]) -> bool:
 
 def word(value: Any) -> str:
     """Return a value as a word of a table; booleans as the extension writes them, durations in seconds."""
+    if isinstance(value, bytes):
+        return value.decode()
     if isinstance(value, (datetime.timedelta, np.timedelta64)):
         return str(float(np.timedelta64(value) / SECOND))
     return str(value).lower() if isinstance(value, (bool, np.bool_)) else str(value)
@@ -167,6 +180,8 @@ def named_column(values: Any, frame: str, name: str) -> Any:
     """Return a column as :func:`column` does; errors name it."""
     if package_of(values) == "pandas" and not isinstance(values.dtype, np.dtype):
         return pandas_column(importlib.import_module("pandas").Series(values))
+    if is_categorical(getattr(values, "dtype", getattr(values, "type", ""))):
+        return categories(values.to_pylist() if hasattr(values, "to_pylist") else values.to_list())
     try:
         return column(values)
     except ValueError as error:

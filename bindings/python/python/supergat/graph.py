@@ -358,16 +358,14 @@ class Graph:
             else:
                 nodes[str(kind)] = values
         links = list(graph.edges())
-        edges: dict[str, Any] = {
-            "source": [_name(pair[0]) for pair in links],
-            "target": [_name(pair[1]) for pair in links],
-        }
         described = [attributes for *_, attributes in graph.edges(data=True)]
-        for kind in dict.fromkeys(key for attributes in described for key in attributes):
-            if str(kind) not in edges:
-                edges[str(kind)] = [attributes.get(kind) for attributes in described]
+        kinds = dict.fromkeys(key for attributes in described for key in attributes)
+        # Attributes of links may be called source or target, too.
+        source, target = ("networkx_" * (end in kinds) + end for end in ("source", "target"))
+        edges: dict[str, Any] = {source: [_name(pair[0]) for pair in links], target: [_name(pair[1]) for pair in links]}
+        edges |= {str(kind): [attributes.get(kind) for attributes in described] for kind in kinds}
         options.setdefault("directed", bool(graph.is_directed()))
-        return cls.from_frames(nodes, edges, id=id_column, label=label, **options)
+        return cls.from_frames(nodes, edges, id=id_column, label=label, source=source, target=target, **options)
 
     @classmethod
     def from_pyg(cls, data: Any, *, split: int = 0) -> Graph:
