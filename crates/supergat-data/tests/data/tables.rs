@@ -397,7 +397,9 @@ fn reads_features_from_a_scipy_matrix() {
         "features.npz: not used, since features.csv has the features",
     ];
     assert!(expected.iter().all(|expected| notes.iter().any(|note| note == expected)), "{notes:?}");
-    ["nodes.csv", "features.csv"].map(|file| std::fs::remove_file(folder.path().join(file)).unwrap());
+    for file in ["nodes.csv", "features.csv"] {
+        std::fs::remove_file(folder.path().join(file)).unwrap();
+    }
     std::fs::write(folder.path().join("features.npz"), matrix(&[0, 2, 3])).unwrap();
     let error = read(folder.path(), &TableOptions::default()).unwrap_err().to_string();
     assert!(error.contains("labels.csv, line 4: expected 2 rows, one per node"), "{error}");
