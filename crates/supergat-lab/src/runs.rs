@@ -187,8 +187,11 @@ pub fn run_seeds(
     resources: impl Into<Resources>,
     observe: impl Fn(Observation<'_>) -> ControlFlow<()> + Sync,
 ) -> Result<Runs> {
-    seeds_from(dataset, settings, seeds, resources.into(), None, observe)
+    seeds_from(dataset, settings, seeds, resources.into(), None, &observe)
 }
+
+/// Observer of a training. It is a trait object, so that only this crate compiles the trainings.
+type Observer<'a> = dyn Fn(Observation<'_>) -> ControlFlow<()> + Sync + 'a;
 
 /// Trains once per seed as [`run_seeds`] does, and writes checkpoints. Seeds that have one are resumed, and
 /// finished ones are not trained again; results have the same bits as without interruption. All checkpoints are
@@ -203,7 +206,7 @@ pub fn resume_seeds(
     checkpoints: &Checkpoints<'_>,
     observe: impl Fn(Observation<'_>) -> ControlFlow<()> + Sync,
 ) -> Result<Runs> {
-    seeds_from(dataset, settings, seeds, resources.into(), Some(checkpoints), observe)
+    seeds_from(dataset, settings, seeds, resources.into(), Some(checkpoints), &observe)
 }
 
 fn seeds_from(
@@ -212,7 +215,7 @@ fn seeds_from(
     seeds: &[u64],
     resources: Resources,
     checkpoints: Option<&Checkpoints<'_>>,
-    observe: impl Fn(Observation<'_>) -> ControlFlow<()> + Sync,
+    observe: &Observer<'_>,
 ) -> Result<Runs> {
     if !settings.model.is_network() {
         let jobs = Jobs { seeds, settings, datasets: &[dataset], checkpoints: None };
@@ -267,7 +270,7 @@ pub fn run_splits(
     resources: impl Into<Resources>,
     observe: impl Fn(Observation<'_>) -> ControlFlow<()> + Sync,
 ) -> Result<Runs> {
-    splits_from(splits, settings, first_seed, resources.into(), None, observe)
+    splits_from(splits, settings, first_seed, resources.into(), None, &observe)
 }
 
 /// Trains once per dataset as [`run_splits`] does, with checkpoints as in [`resume_seeds`].
@@ -281,7 +284,7 @@ pub fn resume_splits(
     checkpoints: &Checkpoints<'_>,
     observe: impl Fn(Observation<'_>) -> ControlFlow<()> + Sync,
 ) -> Result<Runs> {
-    splits_from(splits, settings, first_seed, resources.into(), Some(checkpoints), observe)
+    splits_from(splits, settings, first_seed, resources.into(), Some(checkpoints), &observe)
 }
 
 fn splits_from(
@@ -290,7 +293,7 @@ fn splits_from(
     first_seed: u64,
     resources: Resources,
     checkpoints: Option<&Checkpoints<'_>>,
-    observe: impl Fn(Observation<'_>) -> ControlFlow<()> + Sync,
+    observe: &Observer<'_>,
 ) -> Result<Runs> {
     let seeds: Vec<u64> = (first_seed..).take(splits.len()).collect();
     let datasets: Vec<&Dataset> = splits.iter().collect();

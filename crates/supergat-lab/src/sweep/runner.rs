@@ -124,7 +124,7 @@ pub fn run_task_sweep(
     resources: impl Into<Resources>,
     observe: impl Fn(Event<'_>, Tally) -> ControlFlow<()> + Sync,
 ) -> Result<SweepOutcome, SweepError> {
-    sweep(task, jobs, None, results, resources.into(), observe)
+    sweep(task, jobs, None, results, resources.into(), &observe)
 }
 
 /// Runs the jobs of a task that have no result in the file, on splits of a dataset in memory. Their source is its name;
@@ -138,7 +138,7 @@ pub(crate) fn run_given_sweep(
     observe: impl Fn(Event<'_>, Tally) -> ControlFlow<()> + Sync,
 ) -> Result<SweepOutcome, SweepError> {
     let resources = Resources { processes: None, ..resources };
-    sweep(task, jobs, Some(Arc::clone(given)), results, resources, observe)
+    sweep(task, jobs, Some(Arc::clone(given)), results, resources, &observe)
 }
 
 fn sweep(
@@ -147,7 +147,7 @@ fn sweep(
     given: Option<Arc<Dataset>>,
     results: &mut ResultsFile,
     resources: Resources,
-    observe: impl Fn(Event<'_>, Tally) -> ControlFlow<()> + Sync,
+    observe: &(dyn Fn(Event<'_>, Tally) -> ControlFlow<()> + Sync),
 ) -> Result<SweepOutcome, SweepError> {
     let resources = resources.resolved();
     let (threads, device) = (resources.threads, resources.kind());
@@ -216,7 +216,7 @@ impl Gpu {
 }
 
 /// State shared by all threads.
-struct Sweep<'a, F> {
+struct Sweep<'a> {
     task: &'a dyn Task,
     resources: Resources,
     /// Locked for writing by a run that needs the GPU for itself, and for reading by other runs on it.
@@ -225,10 +225,10 @@ struct Sweep<'a, F> {
     stop: AtomicBool,
     outcome: Mutex<SweepOutcome>,
     failure: Mutex<Option<SweepError>>,
-    observe: F,
+    observe: &'a (dyn Fn(Event<'_>, Tally) -> ControlFlow<()> + Sync),
 }
 
-impl<F: Fn(Event<'_>, Tally) -> ControlFlow<()> + Sync> Sweep<'_, F> {
+impl Sweep<'_> {
     /// Counts the jobs settled by an event, and reports the event to the observer.
     fn notify(&self, event: Event<'_>, jobs: &[Job]) {
         let tally = {
