@@ -114,7 +114,9 @@ fn rejects_sizes_that_the_weights_do_not_have() {
     for value in [1 << 20, 1 << 32, u64::MAX / 3, u64::MAX] {
         let found = large("edge_features", value);
         assert!(found.contains("its architecture needs at least"), "{value}: {found}");
-        assert!(["layers", "hidden", "heads", "input_features", "classes"].iter().all(|key| large(key, value) != ""));
+        for key in ["layers", "hidden", "heads", "input_features", "classes"] {
+            assert!(!large(key, value).is_empty(), "{key}: {value}");
+        }
     }
 }
 
