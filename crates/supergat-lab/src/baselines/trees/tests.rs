@@ -59,8 +59,12 @@ fn hostile_files_are_refused() {
     refused(&|of| of.lists.get_mut("trees.0").unwrap()[5] = 0xffff_fffe);
     refused(&|of| of.architecture.input_features = 2);
     refused(&|of| of.architecture.input_features = usize::MAX);
-    refused(&|of| of.architecture.classes = 0);
-    refused(&|of| of.architecture.classes = usize::MAX);
+    for classes in [0, usize::MAX] {
+        let mut checkpoint = stored();
+        checkpoint.architecture.classes = classes;
+        let error = Checkpoint::from_bytes(&checkpoint.to_bytes()).unwrap_err().to_string();
+        assert_eq!(error, format!("classes = {classes}: must lie between 1 and 1048576"));
+    }
     refused(&|of| drop(of.lists.insert(DIRECTIONS.into(), vec![0; 4])));
     for (values, used) in
         [(vec![0; 4], vec![0]), (vec![0; 2], vec![1, 0]), (vec![u32::MAX; 2], vec![0, 1]), (vec![], vec![])]
