@@ -360,7 +360,8 @@ class Comparing(Progress):
     def choosing(self, names: str, run: int, runs: int, left: float | None) -> None:
         self.lines.append((names, run, runs, left))
         super().choosing(names, run, runs, left)
-        if self.interrupt:
+        # A second Ctrl-C would raise at once.
+        if self.interrupt and len(self.lines) == 1:
             signal.raise_signal(signal.SIGINT)
 
 

@@ -185,11 +185,11 @@ fn a_failed_write_keeps_the_previous_checkpoint() {
     let folder = base.path().join("run");
     let saved = AtomicUsize::new(0);
     let checkpoints = Checkpoints::in_folder(&folder, Interval::Epochs(4)).report_to(|saving| match saving {
-        // A file takes the place of the folder after the first checkpoint, so that further ones fail.
+        // A link to nothing takes the place of the folder after the first checkpoint, so that further ones fail.
         Saving::Saved(folder) => {
             saved.fetch_add(1, Ordering::Relaxed);
             fs::rename(folder, folder.with_extension("moved")).unwrap();
-            fs::write(folder, "").unwrap();
+            std::os::unix::fs::symlink("nothing", folder).unwrap();
         }
         Saving::Failed(error) => assert_eq!(error.kind(), io::ErrorKind::AlreadyExists),
     });
