@@ -177,7 +177,7 @@ impl Classifier {
     }
 
     /// Correct and Smooth of the predictions, with its numbers; `None` without it. A model with it predicts the graph
-    /// that it was trained on. Of an ensemble, these are the numbers of the best network.
+    /// that it was trained on. For an ensemble, returns the numbers of its best network.
     ///
     /// ```
     /// let dataset = supergat::load("random-partition:classes=2,nodes=250,degree=8,homophily=0.9")?;
