@@ -55,9 +55,16 @@ pub fn good(workspace: &Workspace, processes: usize, args: &[&str]) -> Done {
     done
 }
 
-/// Returns the errors that a command has printed, without the lines of Open MPI.
+/// Returns the errors that a command has printed, without the lines of Open MPI. An error of several processes is
+/// returned once, as the first of them reports it: on a busy machine, others also report it before they are ended.
 pub fn errors(done: &Done) -> Vec<&str> {
-    done.stderr.lines().filter(|line| line.starts_with("error: ")).collect()
+    let mut lines: Vec<&str> = done.stderr.lines().filter(|line| line.starts_with("error: ")).collect();
+    lines.sort();
+    lines.dedup_by_key(|line| {
+        let message = line.strip_prefix("error: process ").and_then(|line| line.split_once(": "));
+        message.map_or(*line, |(_, message)| message)
+    });
+    lines
 }
 
 /// Writes a generated graph, divided into eight parts.

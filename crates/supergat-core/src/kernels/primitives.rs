@@ -1,4 +1,5 @@
-//! The kernels of the CPU that layers are made of, compiled once for `f32` and once for `f64`.
+//! The kernels of the CPU that layers are made of, compiled once for `f32`, and once for `f64` with the feature
+//! `f64`, which tests use.
 //!
 //! The CPU calls them as methods of its number type ([`crate::device::Cpu`]). They are not generic functions,
 //! because every crate that calls those would compile all kernels again, for all instruction sets.
@@ -29,6 +30,7 @@ macro_rules! primitives {
             $($(#[$doc])* #[allow(clippy::too_many_arguments)] fn $name($($arg: $type),*) $(-> $result)?;)*
         }
         primitives!(@impl f32 $($module::$name($($arg: $type),*) $(-> $result)?;)*);
+        #[cfg(feature = "f64")]
         primitives!(@impl f64 $($module::$name($($arg: $type),*) $(-> $result)?;)*);
     };
     (@impl $number:ident $($module:ident::$name:ident($($arg:ident: $type:ty),*) $(-> $result:ty)?;)*) => {

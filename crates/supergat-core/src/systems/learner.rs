@@ -95,4 +95,6 @@ macro_rules! numbers {
         })*
     };
 }
-numbers!(f32, f64);
+numbers!(f32);
+#[cfg(feature = "f64")]
+numbers!(f64);
