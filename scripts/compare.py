@@ -49,7 +49,7 @@ def main():
                 "--hidden", shape[0], "--out-heads", shape[1]]
         model = "gat-go" if case["form"] == "go" else f"supergat-{case['form']}"
         ours_graph = graph if "random" in case else graph[1:]
-        ours = [a.supergat, "bench", *ours_graph, "--model", model, "--epochs", str(5 * case["epochs"]), "--threads", a.threads,
+        ours = [a.supergat, "profile", *ours_graph, "--model", model, "--epochs", str(5 * case["epochs"]), "--threads", a.threads,
                 "--hidden", shape[0], "--output-heads", shape[1], *SAME, "--json"]
         rounds = [(run(peer), run(ours)) for _ in range(a.rounds)]
         def of(side, key):

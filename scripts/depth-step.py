@@ -117,7 +117,7 @@ def main() -> None:
         same = ["--device", given.device, "--threads", str(given.threads)]
         theirs = [sys.executable, __file__, "--peer", "--data", given.data, "--cases", name, "--epochs", str(epochs), *same]
         ours = [
-            given.supergat, "bench", str(pathlib.Path(given.data) / name), "--model", "gat-go", "--layers", str(layers),
+            given.supergat, "profile", str(pathlib.Path(given.data) / name), "--model", "gat-go", "--layers", str(layers),
             "--hidden", str(width), "--heads", "1", "--norm", norm, "--residual", "linear" if residual else "none",
             "--activation", "relu", "--output-layer", "--dropout", str(drop), "--attention-dropout", "--epochs", str(3 * epochs),
             "--json", *same,

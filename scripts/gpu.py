@@ -90,7 +90,7 @@ def main() -> None:
         graph = ["--random", source] if random else [str(folder) if "--features" in options else source]
         network = NETWORK if options else []
         ours, found = time_step(
-            [supergat, "bench", *graph, "--model", model, "--device", "cuda", "--epochs", str(epochs), "--json", *options, *network]
+            [supergat, "profile", *graph, "--model", model, "--device", "cuda", "--epochs", str(epochs), "--json", *options, *network]
         )
         evaluation = f"{found['eval_ms']['median']:.3f}" if found else ""
         theirs, peer = "", {}

@@ -38,7 +38,7 @@ def count(binary, options, data):
     with tempfile.TemporaryDirectory() as folder:
         out = f"{folder}/callgrind.out"
         environment = {**os.environ, "SUPERGAT_SIMD": "avx2", **({"SUPERGAT_DATA": data} if data else {})}
-        command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", binary, "bench", *options, "--epochs", str(STEPS), "--threads", "1"]
+        command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", binary, "profile", *options, "--epochs", str(STEPS), "--threads", "1"]
         done = subprocess.run(command, capture_output=True, text=True, env=environment)
         if done.returncode != 0:
             sys.exit(f"{' '.join(command)}\n{done.stderr}")

@@ -81,10 +81,10 @@ def main():
         case = CASES[name]
         graph = [part.format(data=str(pathlib.Path(a.data).resolve())) for part in case["graph"]]
         options = case.get("options", []) + ["--epochs", str(case.get("epochs", 40)), "--threads", "2", "--json"]
-        bench = json.loads(run(["target/release/supergat", "bench", *graph, *SETTINGS, *options]))
-        n, e = bench["nodes"], bench["edges"] + bench["nodes"]
-        kernels = {k["name"]: k["ms"]["min"] for k in bench["kernels"]}
-        step = bench["train_ms"]["min"]
+        profile = json.loads(run(["target/release/supergat", "profile", *graph, *SETTINGS, *options]))
+        n, e = profile["nodes"], profile["edges"] + profile["nodes"]
+        kernels = {k["name"]: k["ms"]["min"] for k in profile["kernels"]}
+        step = profile["train_ms"]["min"]
         print(f"\n**{name}**: {n} nodes, {e} edges with self-loops, {step:.1f} ms\n")
         print("| primitive | gathered MB | streamed MB | Mflop | limit ms | by | measured ms | share reached |\n|---|---|---|---|---|---|---|---|")
         left = step

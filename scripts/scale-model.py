@@ -142,9 +142,9 @@ def solve(lines, values):
         chosen &= x > 0
 
 
-def bench(arguments, path, processes, threads, epochs, launcher=MPIRUN):
+def profile(arguments, path, processes, threads, epochs, launcher=MPIRUN):
     command = [*launcher] if launcher is not MPIRUN else [*MPIRUN, "-n", str(processes)]
-    command += [arguments.supergat, "bench", str(path), "--model", "supergat-mx", *NETWORK]
+    command += [arguments.supergat, "profile", str(path), "--model", "supergat-mx", *NETWORK]
     command += ["--epochs", str(epochs), "--threads", str(threads), "--json"]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
@@ -166,7 +166,7 @@ def measure(arguments):
             options = dict(pair.split("=") for pair in source.split(":")[1].split(","))
             widths = layers(int(options["features"]), int(options["classes"]))
             for processes, threads in runs_of_case:
-                measured = bench(arguments, path, processes, threads, arguments.epochs)
+                measured = profile(arguments, path, processes, threads, arguments.epochs)
                 run = {"case": name, "processes": processes, "threads": threads, "fitted": fitted, "layers": widths, "shape": shape(path, processes), **measured}
                 runs.append(run)
                 print(json.dumps({k: v for k, v in run.items() if k not in ("shape", "layers")}), flush=True)
@@ -246,7 +246,7 @@ def network(arguments, runs):
             options = dict(pair.split("=") for pair in source.split(":")[1].split(","))
             widths, work = layers(int(options["features"]), int(options["classes"])), shape(path, 2)
             for limit in ["none", arguments.rate] if per_byte == 0.0 else [arguments.rate]:
-                measured = bench(arguments, path, 2, 1, arguments.epochs, [str(HERE / "mpi-namespaces"), "2", limit])
+                measured = profile(arguments, path, 2, 1, arguments.epochs, [str(HERE / "mpi-namespaces"), "2", limit])
                 bandwidth = math.inf if limit == "none" else rate
                 if limit == "none":
                     missing = measured["step"] - model(constants, work, widths, 1, 1.0, bandwidth)[0]

@@ -3,10 +3,10 @@
 //! In fuzzers every checksum is right, so that they get past it.
 
 use std::sync::LazyLock;
-use supergat::engine::{Cpu, Prepared, TrainState, Trainer};
-use supergat::lab::benchmark::{Benchmark, Plan, sheet};
-use supergat::lab::sweep::ResultsFile;
 use supergat::{Checkpoints, Classifier, Dataset, Interval, Settings};
+use supergat_core::{Cpu, Prepared, TrainState, Trainer};
+use supergat_select::benchmark::{Benchmark, Plan, sheet};
+use supergat_select::sweep::ResultsFile;
 
 /// A reader under test.
 pub type Target = fn(&[u8]);

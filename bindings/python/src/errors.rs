@@ -4,7 +4,8 @@ use pyo3::exceptions::{PyFileNotFoundError, PyKeyboardInterrupt, PyMemoryError, 
 use pyo3::prelude::*;
 use std::io::ErrorKind;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use supergat::{data, engine};
+use supergat_core as engine;
+use supergat_data as data;
 
 /// Converts an error of the library; the message is the library's sentence.
 pub fn exception(error: supergat::Error) -> PyErr {

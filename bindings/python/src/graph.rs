@@ -8,8 +8,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::json;
 use std::sync::Arc;
-use supergat::engine::{Example, Features, Labels};
-use supergat::lab::GraphStatistics;
+use supergat_core::{Example, Features, Labels};
+use supergat_train::GraphStatistics;
 use supergat::{CacheChoice, Dataset, FeatureChoice, LoadOptions, NodeOrderChoice, TableOptions};
 
 /// Lists of training, validation and test nodes.
@@ -219,7 +219,7 @@ impl Graph {
 
     #[getter]
     fn directed(&self) -> bool {
-        use supergat::engine::Direction;
+        use supergat_core::Direction;
         self.dataset.examples.iter().any(|example| example.graph.direction() == Direction::Directed)
     }
 
@@ -360,7 +360,7 @@ impl Graph {
         let bytes = guarded(py, || {
             let folder = tempfile::tempdir().map_err(|source| supergat::Error::Write { path: "graph".into(), source })?;
             let path = folder.path().join("graph.safetensors");
-            supergat::data::convert(dataset, &path)?;
+            supergat_data::convert(dataset, &path)?;
             std::fs::read(&path).map_err(|source| supergat::Error::Write { path, source })
         })?;
         Ok(bytes)
@@ -373,7 +373,7 @@ impl Graph {
         let path = folder.path().join("graph.safetensors");
         std::fs::write(&path, bytes)?;
         // With the order of nodes that the graph had.
-        guarded(py, || Ok(supergat::data::converted::read(&path)?)).map(Self::new)
+        guarded(py, || Ok(supergat_data::converted::read(&path)?)).map(Self::new)
     }
 }
 

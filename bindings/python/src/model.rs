@@ -16,9 +16,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 use supergat::hyperparameters::{HYPERPARAMETERS, Hyperparameter, Value};
-use supergat::lab::Saving;
-use supergat::lab::advice::AdviceEvent;
-use supergat::lab::report::{EpochLine, Report, Run};
+use supergat_train::Saving;
+use supergat_select::advice::AdviceEvent;
+use supergat_studies::report::{EpochLine, Report, Run};
 use supergat::{
     Calibrate, Checkpoints, Classifier, DeviceChoice, Epoch, Interval, Observation, Predictions, SeedMetrics, SeedRun,
     ThresholdRule,
@@ -454,7 +454,7 @@ impl Model {
 fn lines(seed: u64, epochs: &[[f64; 7]]) -> impl Iterator<Item = EpochLine> + '_ {
     use supergat::Score;
     epochs.iter().enumerate().map(move |(epoch, &[label, edge, total, loss, metric, test_loss, test_metric])| {
-        let train = supergat::engine::StepLoss { label, edge, total };
+        let train = supergat_core::StepLoss { label, edge, total };
         let (validation, test) = (Score { loss, metric }, Score { loss: test_loss, metric: test_metric });
         EpochLine::new(seed, &Epoch { epoch, train, validation, test, best: false })
     })

@@ -11,13 +11,13 @@ use serde_json::json;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use supergat::data::{SplitChoice, registry};
-use supergat::lab::advice::{AdviceEvent, Question, advise};
-use supergat::lab::{self, Resources};
-use supergat::lab::benchmark::{Benchmark, BenchmarkEvent, FAMILIES, Family, Limit, Request};
-use supergat::lab::compare::{ComparedRun, Sample};
-use supergat::lab::sweep::ResultsFile;
-use supergat::lab::tune::{Budget, FINALISTS, Space, TuneEvent, Tuning};
+use supergat_data::{SplitChoice, registry};
+use supergat_select::advice::{AdviceEvent, Question, advise};
+use supergat_train::Resources;
+use supergat_select::benchmark::{Benchmark, BenchmarkEvent, FAMILIES, Family, Limit, Request};
+use supergat_select::compare::{ComparedRun, Sample};
+use supergat_select::sweep::ResultsFile;
+use supergat_select::tune::{Budget, FINALISTS, Space, TuneEvent, Tuning};
 use supergat::{Classifier, DeviceChoice};
 
 /// Recommends a model for a graph: compares families on validation nodes within some seconds.
@@ -67,7 +67,7 @@ pub fn compare(a: (String, Vec<(u64, f64)>), b: (String, Vec<(u64, f64)>), datas
             .map(|(seed, test)| ComparedRun { split: "same".into(), split_hash: None, seed, test })
             .collect(),
     };
-    let comparison = supergat::lab::compare::compare(&sample(a), &sample(b));
+    let comparison = supergat_select::compare::compare(&sample(a), &sample(b));
     Ok(json!(comparison.map_err(|error| PyValueError::new_err(error.to_string()))?).to_string())
 }
 
@@ -131,7 +131,7 @@ pub fn tune(
     }
     let base = builder.choose(&graph.dataset).map_err(exception)?.settings;
     let space = Space::with(base.model, &also, &search).map_err(|error| failed(&error))?;
-    guarded(py, || Ok(supergat::data::convert(&graph.dataset, &path)?))?;
+    guarded(py, || Ok(supergat_data::convert(&graph.dataset, &path)?))?;
     let tuning = Tuning {
         source: path.display().to_string(),
         split: SplitChoice::Published,
@@ -153,11 +153,11 @@ pub fn tune(
         false => ControlFlow::Continue(()),
     };
     let tuned = crate::model::interruptible(py, &stop, &|_| Ok(()), || {
-        supergat::lab::tune::tune(&tuning, &mut results, observe).map_err(|error| error.to_string())
+        supergat_select::tune::tune(&tuning, &mut results, observe).map_err(|error| error.to_string())
     })?;
     let tuned = tuned.map_err(|error| failed(&error))?;
     let names = &graph.dataset.class_names;
-    let trial = |trial: &supergat::lab::tune::Trial| {
+    let trial = |trial: &supergat_select::tune::Trial| {
         json!({
             "settings": settings_of(&trial.settings, names), "validation": trial.scores, "finals": trial.finals,
             "pruned": trial.pruned,
@@ -203,8 +203,8 @@ pub fn benchmark(
         false => ControlFlow::Continue(()),
     };
     let found = crate::model::interruptible(py, &stop, &|_| Ok(()), || {
-        let mut plan = lab::benchmark::plan(&dataset, &request, resources, limit).map_err(|error| error.to_string())?;
-        lab::benchmark::run(&dataset, &mut plan, &mut results, resources, Some(limit), |_| Ok(()), observe)
+        let mut plan = supergat_select::benchmark::plan(&dataset, &request, resources, limit).map_err(|error| error.to_string())?;
+        supergat_select::benchmark::run(&dataset, &mut plan, &mut results, resources, Some(limit), |_| Ok(()), observe)
             .map_err(|error| error.to_string())?;
         Ok::<_, String>(json!({ "benchmark": Benchmark::new(&plan, &results), "plan": plan }))
     })?;

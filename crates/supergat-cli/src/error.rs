@@ -40,13 +40,13 @@ impl CliError {
     }
 }
 
-impl From<supergat::engine::Error> for CliError {
-    fn from(error: supergat::engine::Error) -> Self {
+impl From<supergat_core::Error> for CliError {
+    fn from(error: supergat_core::Error) -> Self {
         match error {
-            supergat::engine::Error::Diverged { .. }
-            | supergat::engine::Error::Threads { .. }
-            | supergat::engine::Error::Peers { .. }
-            | supergat::engine::Error::Device { .. } => Self::job(error.to_string()),
+            supergat_core::Error::Diverged { .. }
+            | supergat_core::Error::Threads { .. }
+            | supergat_core::Error::Peers { .. }
+            | supergat_core::Error::Device { .. } => Self::job(error.to_string()),
             input => Self::usage(input.to_string()),
         }
     }
@@ -63,37 +63,35 @@ impl From<supergat::Error> for CliError {
     }
 }
 
-impl From<supergat::data::Error> for CliError {
-    fn from(error: supergat::data::Error) -> Self {
+impl From<supergat_data::Error> for CliError {
+    fn from(error: supergat_data::Error) -> Self {
         match error {
-            supergat::data::Error::Write { .. } | supergat::data::Error::Download { .. } => {
-                Self::job(error.to_string())
-            }
+            supergat_data::Error::Write { .. } | supergat_data::Error::Download { .. } => Self::job(error.to_string()),
             input => Self::usage(input.to_string()),
         }
     }
 }
 
-impl From<supergat::lab::tune::TuneError> for CliError {
-    fn from(error: supergat::lab::tune::TuneError) -> Self {
+impl From<supergat_select::tune::TuneError> for CliError {
+    fn from(error: supergat_select::tune::TuneError) -> Self {
         match error {
-            supergat::lab::tune::TuneError::Data(error) => error.into(),
-            supergat::lab::tune::TuneError::Sweep(error) => error.into(),
+            supergat_select::tune::TuneError::Data(error) => error.into(),
+            supergat_select::tune::TuneError::Sweep(error) => error.into(),
         }
     }
 }
 
-impl From<supergat::lab::benchmark::BenchmarkError> for CliError {
-    fn from(error: supergat::lab::benchmark::BenchmarkError) -> Self {
+impl From<supergat_select::benchmark::BenchmarkError> for CliError {
+    fn from(error: supergat_select::benchmark::BenchmarkError) -> Self {
         match error {
-            supergat::lab::benchmark::BenchmarkError::Input(message) => Self::usage(message),
-            supergat::lab::benchmark::BenchmarkError::Sweep(error) => error.into(),
+            supergat_select::benchmark::BenchmarkError::Input(message) => Self::usage(message),
+            supergat_select::benchmark::BenchmarkError::Sweep(error) => error.into(),
         }
     }
 }
 
-impl From<supergat::lab::sweep::SweepError> for CliError {
-    fn from(error: supergat::lab::sweep::SweepError) -> Self {
+impl From<supergat_select::sweep::SweepError> for CliError {
+    fn from(error: supergat_select::sweep::SweepError) -> Self {
         Self::job(error.to_string())
     }
 }
@@ -104,11 +102,11 @@ mod tests {
 
     #[test]
     fn failed_jobs_exit_with_one_and_invalid_input_with_two() {
-        let diverged = supergat::engine::Error::Diverged { epoch: 3, loss: f64::NAN, has_edge_loss: false };
+        let diverged = supergat_core::Error::Diverged { epoch: 3, loss: f64::NAN, has_edge_loss: false };
         assert_eq!(CliError::from(diverged).code, 1);
-        assert_eq!(CliError::from(supergat::engine::Error::Device { message: "no GPU".into() }).code, 1);
-        assert_eq!(CliError::from(supergat::engine::Error::Peers { reason: "lost".into() }).code, 1);
-        assert_eq!(CliError::from(supergat::engine::Error::EmptySplit { split: "training" }).code, 2);
+        assert_eq!(CliError::from(supergat_core::Error::Device { message: "no GPU".into() }).code, 1);
+        assert_eq!(CliError::from(supergat_core::Error::Peers { reason: "lost".into() }).code, 1);
+        assert_eq!(CliError::from(supergat_core::Error::EmptySplit { split: "training" }).code, 2);
         assert_eq!(CliError::cannot_write(Path::new("a"), "no").message, "cannot write a: no");
     }
 }

@@ -21,14 +21,14 @@ use error::CliError;
 use process::processes;
 use std::process::ExitCode;
 use std::sync::Arc;
-use supergat::engine::peers::Peers;
+use supergat_core::peers::Peers;
 
 fn main() -> ExitCode {
     process::interrupt::block_signals();
-    let checked = supergat::engine::kernels::Simd::requested().map_err(CliError::from);
+    let checked = supergat_core::kernels::Simd::requested().map_err(CliError::from);
     let result = checked.and_then(|_| processes::connect()).and_then(start).and_then(|code| {
         processes::finish()?;
-        supergat::lab::mpi::finish()?;
+        supergat_train::mpi::finish()?;
         Ok(code)
     });
     match result {
@@ -42,7 +42,7 @@ fn main() -> ExitCode {
 fn start(peers: Arc<dyn Peers>) -> error::Result<ExitCode> {
     let cli = args::parse(std::env::args_os());
     if cli.as_ref().is_ok_and(|cli| cli.no_cache) {
-        supergat::data::cache::turn_off();
+        supergat_data::cache::turn_off();
     }
     let is_divided = cli.as_ref().is_ok_and(|cli| cli.command.sharing() == Sharing::Parts);
     if peers.count() > 1 && !is_divided {
@@ -59,7 +59,7 @@ fn start(peers: Arc<dyn Peers>) -> error::Result<ExitCode> {
 
 fn run(cli: Cli, peers: Arc<dyn Peers>) -> error::Result<ExitCode> {
     if cli.command.reports_searches() {
-        supergat::data::node_order::report_to(output::note);
+        supergat_data::node_order::report_to(output::note);
     }
     if let (Sharing::Nothing(name), count @ 2..) = (cli.command.sharing(), peers.count()) {
         return Err(CliError::usage(format!(
@@ -73,7 +73,7 @@ fn run(cli: Cli, peers: Arc<dyn Peers>) -> error::Result<ExitCode> {
         Command::Report(args) => commands::report::run(&args),
         Command::Inspect(args) => commands::inspect::run(&args),
         Command::Benchmark(args) => commands::benchmark::run(&args),
-        Command::Bench(args) => commands::bench::run(args, peers),
+        Command::Profile(args) => commands::profile::run(args, peers),
         Command::Devices(args) => commands::devices::run(&args),
         Command::Datasets(args) => commands::datasets::run(&args),
         Command::Download(args) => commands::download::run(&args),

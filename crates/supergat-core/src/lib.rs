@@ -52,7 +52,7 @@ pub use error::{Error, Result};
 pub use example::Example;
 pub use features::{Features, SparseMatrix};
 pub use graph::{Direction, Graph};
-pub use kernels::{Activation, Form, Primitives, Real};
+pub use kernels::{Activation, Form, Primitives, Products, Real};
 pub use labels::Labels;
 pub use model::{EdgeValues, Model, Network, StepLoss};
 pub use model_kind::{Convolution, Inner, ModelKind, System};

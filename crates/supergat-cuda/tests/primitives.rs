@@ -13,7 +13,7 @@ use supergat_core::memory::Arena;
 use supergat_core::random::{Purpose, Stream};
 use supergat_core::{
     Architecture, Convolution, Cpu, Direction, EdgeAttributes, Example, Features, Graph, Labels, ModelKind, Primitives,
-    SingleDevice, SparseMatrix,
+    Products, SingleDevice, SparseMatrix,
 };
 use supergat_cuda::{Bits, Cuda, Problem, Recording};
 use support::{close, fetch, gpu, upload};

@@ -26,6 +26,7 @@ mod page;
 mod pen;
 mod plot;
 mod quartiles;
+pub mod sheet;
 mod style;
 mod text;
 
@@ -35,5 +36,6 @@ pub use figure::{panels, panels_with_shared_legend};
 pub use page::{Page, Tone};
 pub use plot::{Cell, Plot, Shaded};
 pub use quartiles::Quartiles;
+pub use sheet::Sheet;
 pub use style::colour;
 pub use text::escaped;

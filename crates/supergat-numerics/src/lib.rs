@@ -1,5 +1,6 @@
 //! Numerical methods around the networks: principal components, homophily, t-SNE, ridge regression, feature
-//! propagation, graph layouts, features computed from a graph, boosted trees, and metrics of classifications.
+//! propagation, graph layouts, features computed from a graph, boosted trees, metrics of
+//! classifications, and statistical tests.
 //!
 //! They are a crate of their own because they need optimised code even in tests.
 
@@ -16,5 +17,6 @@ pub mod propagate;
 pub mod propagation;
 pub mod ridge;
 pub mod spectral;
+pub mod statistics;
 pub mod structural;
 pub mod tsne;

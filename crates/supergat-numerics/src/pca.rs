@@ -7,7 +7,7 @@
 
 use crate::eigen::{Operator, fix_signs, leading};
 use rayon::prelude::*;
-use supergat_core::kernels::{Compressed, Parts, Primitives};
+use supergat_core::kernels::{Compressed, Parts, Products};
 use supergat_core::{Features, SparseMatrix};
 
 /// Largest residual norm of a component, relative to the largest eigenvalue.

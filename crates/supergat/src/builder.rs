@@ -13,12 +13,12 @@ use std::sync::{Mutex, PoisonError};
 use supergat_core::Select;
 use supergat_core::hyperparameters::{Hyperparameter, Value};
 use supergat_data::{ClassWeight, Dataset};
-use supergat_lab::advice::AdviceEvent;
-use supergat_lab::{
+use supergat_numerics::metrics::{POSITIVE, ThresholdRule};
+use supergat_select::advice::AdviceEvent;
+use supergat_train::{
     Calibrate, Checkpoints, DecisionOptions, DeviceChoice, Ensemble, Fitted, Observation, Resources, Settings,
     resume_seeds, resume_splits, run_seeds, run_splits,
 };
-use supergat_numerics::metrics::{POSITIVE, ThresholdRule};
 
 type Observer<'a> = Box<dyn Fn(Observation<'_>) -> ControlFlow<()> + Sync + 'a>;
 
@@ -399,7 +399,7 @@ impl<'a> ClassifierBuilder<'a> {
     /// Sets what the training may use: threads, a device, and other processes.
     ///
     /// ```
-    /// use supergat::{Classifier, lab::Resources};
+    /// use supergat::{Classifier, Resources};
     /// let dataset = supergat::load("random-partition:classes=2,nodes=170,degree=4")?;
     /// let builder = Classifier::builder().model("gat-go").max_epochs(2).resources(Resources::from(1));
     /// assert_eq!(builder.train(&dataset)?.runs.len(), 1);

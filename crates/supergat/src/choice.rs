@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use supergat_core::hyperparameters::{Hyperparameter, Value};
 use supergat_core::{ModelKind, Select};
 use supergat_data::Dataset;
-use supergat_lab::advice::{Advice, AdviceEvent, Question, advise};
-use supergat_lab::{Resources, Settings};
+use supergat_select::advice::{Advice, AdviceEvent, Question, advise};
+use supergat_train::{Resources, Settings};
 
 /// Name that stands for the model recommended for a graph, in [`crate::ClassifierBuilder::model`].
 pub const AUTO: &str = "auto";

@@ -9,9 +9,9 @@ use supergat_core::{Architecture, Example, Score};
 use supergat_data::options::{Expected, Origin};
 use supergat_data::schema::{LinkSchema, Schema};
 use supergat_data::{Dataset, Frame, LoadOptions, NodeOrderChoice, SplitChoice, TableOptions};
-use supergat_lab::measure::split_metrics;
-use supergat_lab::{CorrectAndSmooth, Corrector, Decision, DeviceChoice, Divided, Fitted, Settings};
 use supergat_numerics::metrics::Metrics;
+use supergat_train::measure::split_metrics;
+use supergat_train::{CorrectAndSmooth, Corrector, Decision, DeviceChoice, Divided, Fitted, Settings};
 
 /// A node classifier: trains, predicts, explains, saves and loads.
 ///
@@ -323,7 +323,7 @@ impl Classifier {
             let metrics = split_metrics(dataset, self.architecture(), logits, &self.card.decision, list)?;
             let score = |metrics: Metrics| SplitScore {
                 nodes: metrics.nodes,
-                score: supergat_lab::score(dataset, logits, list),
+                score: supergat_train::score(dataset, logits, list),
                 metrics,
             };
             Ok(metrics.map(score))

@@ -50,27 +50,15 @@ pub use supergat_data::{
     Cache, CacheChoice, ClassWeight, Dataset, DatasetBuilder, FeatureChoice, Frame, FrameColumn, LoadOptions,
     NodeOrderChoice, Shares, SplitChoice, Strings, TableOptions, Values,
 };
-pub use supergat_lab::measure::DecisionOptions;
-pub use supergat_lab::{
-    Calibrate, Checkpoints, ClassSummary, CorrectAndSmooth, Decision, DeviceChoice, Interval, Observation,
-    PartialSummary, SeedCorrection, SeedMetrics, SeedRun, Settings, Summary,
-};
 pub use supergat_numerics::metrics::{
     ClassMetric, ClassMetrics, Metric, Metrics, NamedMetric, Threshold, ThresholdRule,
 };
-
-/// The engine: graphs, features, models and their training. For tools: its interface may change in any release.
-#[doc(no_inline)]
-pub use supergat_core as engine;
-/// Readers and generators of datasets. For tools: its interface may change in any release.
-#[doc(no_inline)]
-pub use supergat_data as data;
-/// Studies, statistics, sweeps and recommendations. For tools: its interface may change in any release.
-#[doc(no_inline)]
-pub use supergat_lab as lab;
-/// Principal components, t-SNE, ridge regression and layouts. For tools: its interface may change in any release.
-#[doc(no_inline)]
-pub use supergat_numerics as numerics;
+pub use supergat_numerics::statistics::Summary;
+pub use supergat_train::measure::DecisionOptions;
+pub use supergat_train::{
+    Calibrate, Checkpoints, ClassSummary, CorrectAndSmooth, Decision, DeviceChoice, Interval, Observation,
+    PartialSummary, SeedCorrection, SeedMetrics, SeedRun, Settings,
+};
 
 /// Loads a dataset: a folder or file of tables or of a published format, a known name such as `cora`, or a generated graph.
 ///

@@ -6,7 +6,7 @@ use supergat_core::peers::Alone;
 use supergat_core::{Architecture, EdgeValues, Error, Example, Network, Result};
 use supergat_cuda::Cuda;
 use supergat_data::Dataset;
-use supergat_lab::{Corrector, Decision, DeviceChoice, Divided, Ensemble, Fitted};
+use supergat_train::{Corrector, Decision, DeviceChoice, Divided, Ensemble, Fitted};
 
 /// A trained model with the steps after it.
 #[derive(Debug)]

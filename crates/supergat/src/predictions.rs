@@ -3,7 +3,7 @@
 use crate::error::Result;
 use supergat_core::Architecture;
 use supergat_core::kernels::argmax;
-use supergat_lab::Decision;
+use supergat_train::Decision;
 
 /// Classes and probabilities of all nodes of a dataset, as [`crate::Classifier::predict`] returns them.
 ///

@@ -12,8 +12,8 @@ use supergat_data::atomic;
 use supergat_data::options::Origin;
 use supergat_data::schema::Schema;
 use supergat_data::{FeatureChoice, NodeOrderChoice, SplitChoice, TableOptions};
-use supergat_lab::{Corrector, Decision, Fitted};
 use supergat_numerics::metrics::{COLDEST, HOTTEST};
+use supergat_train::{Corrector, Decision, Fitted};
 
 /// Name of the model file in a run folder, which [`Classifier::load`] opens.
 pub const MODEL_FILE: &str = "model.safetensors";

@@ -8,12 +8,13 @@ use crate::predictions::Predictions;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use supergat_data::Dataset;
-use supergat_lab::measure::metric_summary;
-use supergat_lab::{
-    ClassSummary, Corrector, DecisionOptions, Ensemble, Fitted, Observation, Runs, SeedMetrics, SeedRun, Settings,
-    Summary, class_summaries, measure, metric_of,
-};
 use supergat_numerics::metrics::Metric;
+use supergat_numerics::statistics::Summary;
+use supergat_train::measure::metric_summary;
+use supergat_train::{
+    ClassSummary, Corrector, DecisionOptions, Ensemble, Fitted, Observation, Runs, SeedMetrics, SeedRun, Settings,
+    class_summaries, measure, metric_of,
+};
 
 /// A finished training: the best model, and what happened with every seed. See [`crate::ClassifierBuilder`] for an example.
 #[derive(Debug)]
@@ -34,7 +35,7 @@ pub struct Training {
     /// Predictions with the mean probabilities of all seeds, and their metrics, if they were wanted.
     pub ensemble: Option<(Predictions, SeedMetrics)>,
     /// Recommendation that named the model, if it was chosen automatically.
-    pub recommendation: Option<supergat_lab::advice::Advice>,
+    pub recommendation: Option<supergat_select::advice::Advice>,
     /// Whether the observer stopped the training. Seeds may then be missing, and the last ones have fewer epochs.
     pub interrupted: bool,
 }
@@ -147,7 +148,7 @@ impl Training {
 
     /// Returns sentences about useless models, such as those that predict one class for all nodes. The last one names what to try.
     pub fn warnings(&self) -> Vec<String> {
-        supergat_lab::measure::warnings(&self.metrics, self.classifier.class_names(), self.metric)
+        supergat_train::measure::warnings(&self.metrics, self.classifier.class_names(), self.metric)
     }
 }
 

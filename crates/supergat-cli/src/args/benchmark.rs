@@ -3,8 +3,8 @@
 use super::{ReadingArgs, SweepArgs, help};
 use clap::Args;
 use std::path::PathBuf;
-use supergat::data::SplitChoice;
-use supergat::lab::benchmark::{Family, METRICS};
+use supergat_data::SplitChoice;
+use supergat_select::benchmark::{Family, METRICS};
 
 /// Arguments of `supergat benchmark`.
 #[derive(Debug, Args)]

@@ -220,16 +220,16 @@ Examples:
   supergat recommend cora --seconds 0 --out recipe
   supergat recommend cora --training-labels --json";
 
-/// Text after the options of `supergat bench`.
-pub const BENCH: &str = "\
+/// Text after the options of `supergat profile`.
+pub const PROFILE: &str = "\
 Trains for --epochs epochs and prints the minimum and median time, in milliseconds, of a training step (forward, backward, optimiser) \
 and of an evaluation pass. It also prints the time of each kernel and the peak memory. Results are not stored.
 
 Models are listed in `supergat train --help`.
 
 Examples:
-  supergat bench cora --model supergat-mx
-  supergat bench --random 169343,14,128,40 --hidden 16 --output-heads 1 --epochs 3 --json";
+  supergat profile cora --model supergat-mx
+  supergat profile --random 169343,14,128,40 --hidden 16 --output-heads 1 --epochs 3 --json";
 
 /// Text after the options of `supergat devices`.
 pub const DEVICES: &str = "\
@@ -383,7 +383,7 @@ Exit codes: 0 success, 1 the job failed, 2 wrong usage or input, 130 interrupted
 #[cfg(test)]
 mod tests {
     use super::TRAIN;
-    use supergat::engine::ModelKind;
+    use supergat_core::ModelKind;
 
     #[test]
     fn train_help_lists_every_model() {

@@ -28,9 +28,9 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, value_parse
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use supergat::data::{NodeOrderChoice, SplitChoice, size};
-use supergat::lab::Interval;
 use supergat::{DeviceChoice, NamedMetric};
+use supergat_data::{NodeOrderChoice, SplitChoice, size};
+use supergat_train::Interval;
 
 const BOLD: anstyle::Style = anstyle::Style::new().bold();
 const STYLES: Styles = Styles::styled().header(BOLD).usage(BOLD).literal(BOLD);
@@ -65,7 +65,7 @@ pub enum Command {
     /// Compare families of models on a graph: which one to use, and how much better it is.
     Benchmark(BenchmarkArgs),
     /// Measure the time of training steps and evaluation passes.
-    Bench(BenchArgs),
+    Profile(ProfileArgs),
     /// List the devices that can train: the CPU and GPUs
     Devices(DevicesArgs),
     /// Convert a dataset to one file that loads fast, or to a folder of tables.
@@ -106,7 +106,7 @@ impl Command {
         match self {
             Self::Train(args) => !args.quiet,
             Self::Tune(args) => !args.quiet,
-            Self::Evaluate(_) | Self::Predict(_) | Self::Report(_) | Self::Bench(_) | Self::Convert(_) => true,
+            Self::Evaluate(_) | Self::Predict(_) | Self::Report(_) | Self::Profile(_) | Self::Convert(_) => true,
             _ => false,
         }
     }
@@ -114,7 +114,7 @@ impl Command {
     /// Returns what several processes do with the command.
     pub fn sharing(&self) -> Sharing {
         match self {
-            Self::Train(_) | Self::Evaluate(_) | Self::Predict(_) | Self::Bench(_) => Sharing::Parts,
+            Self::Train(_) | Self::Evaluate(_) | Self::Predict(_) | Self::Profile(_) => Sharing::Parts,
             Self::Reproduce(args) if args.measures_times() => Sharing::Nothing("the table wall-clock of reproduce"),
             Self::Tune(_) | Self::Reproduce(_) => Sharing::Runs,
             Self::Study(study) => study.sharing(),
@@ -288,12 +288,12 @@ pub struct InspectArgs {
     pub reading: ReadingArgs,
 }
 
-/// Arguments of `supergat bench`.
+/// Arguments of `supergat profile`.
 #[derive(Debug, Args)]
-#[command(after_help = help::BENCH, mut_arg("seeds", |arg| arg.hide(true)), mut_arg("splits", |arg| arg.hide(true)))]
+#[command(after_help = help::PROFILE, mut_arg("seeds", |arg| arg.hide(true)), mut_arg("splits", |arg| arg.hide(true)))]
 #[command(mut_arg("calibrate", |arg| arg.hide(true)), mut_arg("threshold", |arg| arg.hide(true)), mut_arg("ensemble", |arg| arg.hide(true)))]
 #[command(mut_arg("model", |arg| arg.help("Model such as supergat-mx, or auto (recommended for the graph) [default: supergat-mx]")))]
-pub struct BenchArgs {
+pub struct ProfileArgs {
     /// Configuration keys given as options.
     #[command(flatten)]
     pub options: Options,
@@ -558,7 +558,7 @@ mod tests {
             checked + subcommands.map(|sub| check(sub, &[path, &[sub.get_name()]].concat())).sum::<usize>()
         }
         assert!(check(&Cli::command(), &[]) > 20, "every option that counts something refuses -3");
-        assert_eq!(refused(&["bench", "x", "--epochs", "-3"]), "--epochs -3: must be positive");
+        assert_eq!(refused(&["profile", "x", "--epochs", "-3"]), "--epochs -3: must be positive");
         assert_eq!(refused(&["partition", "x", "--out", "y", "--parts", "-3"]), "--parts -3: must be positive");
         assert_eq!(refused(&["train", "x", "--max-memory", "-3GiB"]), "--max-memory -3GiB: must be positive");
         assert_eq!(refused(&["benchmark", "x", "--seed", "-1"]), "--seed -1: must not be negative");

@@ -4,8 +4,8 @@ use super::help;
 use super::{DeviceArgs, ReadingArgs};
 use clap::Args;
 use std::path::PathBuf;
-use supergat::data::SplitChoice;
-use supergat::lab::benchmark::METRICS;
+use supergat_data::SplitChoice;
+use supergat_select::benchmark::METRICS;
 
 /// Arguments of `supergat recommend`.
 #[derive(Debug, Args)]

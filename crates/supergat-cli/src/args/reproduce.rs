@@ -4,7 +4,7 @@ use super::help;
 use crate::args::SweepArgs;
 use clap::{Args, ValueEnum, value_parser};
 use std::path::PathBuf;
-use supergat::lab::reproduce::Splits;
+use supergat_studies::reproduce::Splits;
 
 /// Arguments of `supergat reproduce`.
 #[derive(Debug, Args)]

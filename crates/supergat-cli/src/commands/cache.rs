@@ -6,9 +6,9 @@ use crate::output::{self, BOLD, SCHEMA};
 use serde::Serialize;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
-use supergat::data::Cache;
-use supergat::data::cache::Entry;
-use supergat::data::size::text;
+use supergat_data::Cache;
+use supergat_data::cache::Entry;
+use supergat_data::size::text;
 
 /// Contents of the cache, printed by `--json`.
 #[derive(Debug, Serialize)]

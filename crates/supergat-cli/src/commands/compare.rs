@@ -9,11 +9,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use supergat::lab::Summary;
-use supergat::lab::compare::{Answer, ComparedRun, Comparison, Sample, Side, compare, p_value};
-use supergat::lab::statistics::{Interval, TTest, Wilcoxon};
-use supergat::lab::sweep::{Record, ResultsFile, Status};
 use supergat::{NamedMetric, SplitChoice};
+use supergat_numerics::statistics::Summary;
+use supergat_numerics::statistics::{Interval, TTest, Wilcoxon};
+use supergat_select::compare::{Answer, ComparedRun, Comparison, Sample, Side, compare, p_value};
+use supergat_select::sweep::{Record, ResultsFile};
+use supergat_train::task::Status;
 
 /// Compares two sets of runs.
 pub fn run(args: &CompareArgs) -> Result<ExitCode> {

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::output::{self, SCHEMA};
 use serde::Serialize;
 use std::process::ExitCode;
-use supergat::data::converted::ENDING;
+use supergat_data::converted::ENDING;
 
 /// Summary of the converted dataset, printed by `--json`.
 #[derive(Debug, Serialize)]
@@ -30,11 +30,11 @@ pub fn run(args: &ConvertArgs) -> Result<ExitCode> {
     if args.dest.extension().is_some_and(|extension| extension == ENDING) && args.parts.is_none() {
         options.node_order = args.node_order;
     }
-    let mut dataset = supergat::data::load_with(&args.source, &options)?;
+    let mut dataset = supergat_data::load_with(&args.source, &options)?;
     if let Some(parts) = args.parts {
         divide(&mut dataset, parts)?;
     }
-    supergat::data::convert(&dataset, &args.dest)?;
+    supergat_data::convert(&dataset, &args.dest)?;
     let written = ConvertOutput {
         schema: SCHEMA,
         dataset: dataset.name.clone(),

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::output::{self, BOLD, SCHEMA};
 use serde::Serialize;
 use std::process::ExitCode;
-use supergat::data::registry::{self, Entry};
+use supergat_data::registry::{self, Entry};
 
 /// List of datasets printed by `--json`.
 #[derive(Debug, Serialize)]

@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::output::{self, SCHEMA};
 use serde::Serialize;
 use std::process::ExitCode;
-use supergat::data::size::text;
+use supergat_data::size::text;
 
 /// Devices, printed by `--json`.
 #[derive(Debug, Serialize)]

@@ -8,8 +8,8 @@ use crate::status_line::StatusLine;
 use serde::Serialize;
 use std::path::Path;
 use std::process::ExitCode;
-use supergat::data::download::{Progress, download};
-use supergat::data::registry::{self, Entry};
+use supergat_data::download::{Progress, download};
+use supergat_data::registry::{self, Entry};
 
 /// Environment variable with the address of a mirror.
 const MIRROR: &str = "SUPERGAT_MIRROR";

@@ -8,8 +8,8 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::Arc;
-use supergat::engine::peers::Peers;
 use supergat::{ClassMetrics, Evaluation, Metric, Metrics};
+use supergat_core::peers::Peers;
 
 /// Scores of a model on a dataset, printed by `--json`.
 #[derive(Debug, Serialize)]

@@ -6,8 +6,8 @@ use crate::error::Result;
 use crate::output::{self, BOLD, SCHEMA};
 use serde::Serialize;
 use std::process::ExitCode;
-use supergat::data::schema::Decision;
-use supergat::lab::GraphStatistics;
+use supergat_data::schema::Decision;
+use supergat_train::GraphStatistics;
 
 /// Maximum number of columns that are listed as text.
 const MAX_COLUMNS: usize = 60;
@@ -31,7 +31,7 @@ struct InspectOutput<'a> {
 
 /// Describes a dataset.
 pub fn run(args: &InspectArgs) -> Result<ExitCode> {
-    let dataset = supergat::data::load_with(&args.dataset, &load_options(args.split, &args.reading.0)?)?;
+    let dataset = supergat_data::load_with(&args.dataset, &load_options(args.split, &args.reading.0)?)?;
     let statistics = &GraphStatistics::of(&dataset);
     let columns = dataset.schema.as_ref().map_or(&[][..], |schema| &schema.decisions);
     let link_columns = dataset.link_schema.as_ref().map_or(&[][..], |schema| &schema.columns.decisions);

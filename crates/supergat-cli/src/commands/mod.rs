@@ -1,6 +1,5 @@
 //! Implementation of the commands, one file per command.
 
-pub mod bench;
 pub mod benchmark;
 pub mod cache;
 pub mod compare;
@@ -12,6 +11,7 @@ pub mod evaluate;
 pub mod inspect;
 pub mod partition;
 pub mod predict;
+pub mod profile;
 pub mod recommend;
 pub mod report;
 pub mod reproduce;

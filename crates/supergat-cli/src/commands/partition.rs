@@ -7,7 +7,7 @@ use crate::output::{self, BOLD, SCHEMA, row};
 use serde::Serialize;
 use std::process::ExitCode;
 use supergat::Dataset;
-use supergat::numerics::locality::{PartitionQuality, partition};
+use supergat_numerics::locality::{PartitionQuality, partition};
 
 /// Sizes and quality of the parts, printed by `--json`.
 #[derive(Debug, Serialize)]
@@ -27,9 +27,9 @@ pub fn run(args: &PartitionArgs) -> Result<ExitCode> {
         return Err(CliError::usage(format!("--out {out}: the name of the file must end in .safetensors")));
     }
     let started = std::time::Instant::now();
-    let mut dataset = supergat::data::load_with(&args.source, &load_options(args.split, &args.reading.0)?)?;
+    let mut dataset = supergat_data::load_with(&args.source, &load_options(args.split, &args.reading.0)?)?;
     let graphs = divide(&mut dataset, args.parts)?;
-    supergat::data::convert(&dataset, &args.out)?;
+    supergat_data::convert(&dataset, &args.out)?;
     let written = PartitionOutput {
         schema: SCHEMA,
         dataset: dataset.name.clone(),

@@ -12,7 +12,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::process::ExitCode;
 use supergat::Classifier;
-use supergat::lab::report::{EpochLine, Report};
+use supergat_studies::report::{EpochLine, Report};
 
 /// Written files, printed by `--json`.
 #[derive(Debug, Serialize)]

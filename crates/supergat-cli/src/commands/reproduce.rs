@@ -10,10 +10,10 @@ use crate::process::interrupt::Interrupt;
 use crate::sweep::{self, open, sweep, told};
 use clap::ValueEnum;
 use std::process::ExitCode;
-use supergat::lab::reproduce::{Table, TablePlan, WallClock, tables};
-use supergat::lab::sheet::{Sheet, csv, html, json, markdown};
-use supergat::lab::sweep::ResultsFile;
-use supergat::lab::{Resources, Settings};
+use supergat_figure::sheet::{Sheet, csv, html, json, markdown};
+use supergat_select::sweep::ResultsFile;
+use supergat_studies::reproduce::{Table, TablePlan, WallClock, tables};
+use supergat_train::{Resources, Settings};
 
 /// Trains the missing runs and writes the tables.
 pub fn run(args: &ReproduceArgs) -> Result<ExitCode> {
@@ -61,7 +61,7 @@ pub fn run(args: &ReproduceArgs) -> Result<ExitCode> {
 
 /// Returns the requested tables that are made from stored runs, reduced to the requested datasets and models.
 fn plans(args: &ReproduceArgs) -> Result<Vec<TablePlan>> {
-    let known = supergat::data::KNOWN.map(str::to_owned).to_vec();
+    let known = supergat_data::KNOWN.map(str::to_owned).to_vec();
     args.datasets.iter().try_for_each(|name| check("dataset", name, known.clone()))?;
     args.models.iter().try_for_each(|name| check("model", name, supergat::model_names()))?;
     let requested = |id: &str| args.table == TableChoice::All || TableChoice::from_str(id, false) == Ok(args.table);
@@ -125,7 +125,7 @@ fn wall_clock(
     let mut clock = WallClock::new(resources);
     let models = if args.models.is_empty() { WallClock::models() } else { args.models.clone() };
     for name in datasets {
-        let dataset = match supergat::data::load(name) {
+        let dataset = match supergat_data::load(name) {
             Ok(dataset) => dataset,
             Err(error) => {
                 clock.note(format!("{name} skipped: {error}."));

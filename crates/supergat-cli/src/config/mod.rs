@@ -11,14 +11,14 @@ use keys::{DECISIONS, KEYS, Key, Kind, NODE_ORDER, ROW_NORMALISE, hyperparameter
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use supergat::hyperparameters::Hyperparameter;
-use supergat::lab::Resources;
 use supergat::{
     AUTO, Choice, ClassWeight, ClassifierBuilder, DEFAULT_MODEL, Dataset, DecisionOptions, FeatureChoice, LoadOptions,
     NodeOrderChoice, Settings, SplitChoice, TableOptions,
 };
+use supergat_train::Resources;
 use toml::{Table, Value};
 
-const DATASET: &str = supergat::data::random_partition::NAME;
+const DATASET: &str = supergat_data::random_partition::NAME;
 
 /// Values from one source, such as the options or a file, by the name of their key.
 pub type Values = BTreeMap<&'static str, Value>;

@@ -1,6 +1,6 @@
 //! Writing result files: folders are checked before hours of work, and every file is complete or absent.
 
-pub use supergat::data::atomic::{
+pub use supergat_data::atomic::{
     append_entry, create, create_folder_entry, parent, replace, replace_entry, sync_folder,
 };
 

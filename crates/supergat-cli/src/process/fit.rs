@@ -5,10 +5,10 @@ use crate::error::{CliError, Result};
 use crate::output::{BOLD, SCHEMA, row};
 use crate::process::memory::{self, Limit, Usage};
 use serde::Serialize;
-use supergat::data::size::text;
-use supergat::data::{Dataset, RandomGraph};
-use supergat::lab::{Estimate, GpuEstimate, Resources, estimate, gpu_workspace};
 use supergat::{DeviceChoice, DeviceInfo};
+use supergat_data::size::text;
+use supergat_data::{Dataset, RandomGraph};
+use supergat_train::{Estimate, GpuEstimate, Resources, estimate, gpu_workspace};
 
 /// Memory that a training needs, and the limit that applies to it.
 #[derive(Debug, Serialize)]

@@ -9,7 +9,7 @@ use crate::args::DeviceArgs;
 use crate::error::{CliError, Result};
 use std::sync::OnceLock;
 use supergat::DeviceChoice;
-use supergat::lab::Resources;
+use supergat_train::Resources;
 
 /// Starts the global thread pool with `wanted` threads, or one per core, and returns their number. Commands call
 /// this before they load a dataset, which uses the pool too; later calls return the same number.

@@ -14,15 +14,15 @@ use std::process::ExitCode;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use supergat::SplitChoice;
-use supergat::data::converted::PartitionedFile;
-use supergat::engine::Error;
-use supergat::engine::peers::{self, Peers, gather};
-use supergat::lab::Resources;
-use supergat::lab::processes::{Processes, serve};
+use supergat_core::Error;
+use supergat_core::peers::{self, Peers, gather};
+use supergat_data::converted::PartitionedFile;
+use supergat_train::Resources;
+use supergat_train::processes::{Processes, serve};
 
 /// Returns the processes that were started together, after a check that all run the same command.
 pub fn connect() -> Result<Arc<dyn Peers>> {
-    let peers = supergat::lab::mpi::connect()?;
+    let peers = supergat_train::mpi::connect()?;
     let values = [
         ("program", env!("CARGO_PKG_VERSION").to_owned()),
         ("command line", std::env::args().skip(1).collect::<Vec<_>>().join(" ")),
@@ -105,20 +105,20 @@ const FIRST_REPORTS: Duration = Duration::from_millis(300);
 
 /// Reports an error. Ends all processes, which would otherwise wait for this one.
 pub fn fail(error: &CliError) -> ExitCode {
-    if supergat::lab::mpi::launched().is_none() || cfg!(not(feature = "mpi")) {
+    if supergat_train::mpi::launched().is_none() || cfg!(not(feature = "mpi")) {
         return output::failed(error);
     }
-    if supergat::lab::mpi::connect().is_ok_and(|peers| peers.rank() > 0) {
+    if supergat_train::mpi::connect().is_ok_and(|peers| peers.rank() > 0) {
         std::thread::sleep(FIRST_REPORTS);
     }
-    supergat::lab::mpi::abort_with(&output::visible(&output::one_line(&error.message)), error.code)
+    supergat_train::mpi::abort_with(&output::visible(&output::one_line(&error.message)), error.code)
 }
 
 /// Trains runs for the first process, until its command ends. A first signal does not end this process: the first
 /// process decides what is saved.
 pub fn help(peers: Arc<dyn Peers>) -> Result<ExitCode> {
     let _interrupt = Interrupt::listen()?;
-    serve(peers, |wanted| {
+    serve(peers, supergat_studies::task_named, |wanted| {
         let wanted = wanted.and_then(|threads| u16::try_from(threads).ok());
         threads(wanted).map_err(|error| Error::Peers { reason: error.message })
     })?;

@@ -21,8 +21,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use summary::RunSummary;
-use supergat::lab::report::{EpochLine, Report};
 use supergat::{Classifier, Dataset, MODEL_FILE, SplitChoice, Training};
+use supergat_studies::report::{EpochLine, Report};
 use tables::Texts;
 
 /// Name of the configuration file.

@@ -6,9 +6,9 @@ use crate::process::processes;
 use crate::run_folder::open;
 use std::path::Path;
 use std::sync::Arc;
-use supergat::engine::peers::Peers;
-use supergat::lab::Divided;
 use supergat::{Classifier, Dataset, DeviceChoice, Predictions, SplitChoice};
+use supergat_core::peers::Peers;
+use supergat_train::Divided;
 
 /// What to predict.
 #[derive(Debug)]

@@ -4,8 +4,8 @@ use super::tables::{Texts, exact, label, record, splits};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use supergat::data::schema::Column;
 use supergat::{Attention, Classifier, Dataset, Predictions};
+use supergat_data::schema::Column;
 
 /// Number of neighbours in the reason of a node.
 const REASONS: usize = 3;

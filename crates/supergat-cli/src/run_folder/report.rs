@@ -3,8 +3,8 @@
 use crate::error::{CliError, Result};
 use crate::output::count;
 use crate::run_folder::summary::{RunSummary, percent};
-use supergat::lab::report::{EpochLine, Report, Run};
 use supergat::{Classifier, Dataset, Predictions, SeedRun};
+use supergat_studies::report::{EpochLine, Report, Run};
 
 /// Returns the epochs of all runs.
 pub fn lines(runs: &[SeedRun]) -> Vec<EpochLine> {
@@ -68,7 +68,7 @@ fn links(dataset: &Dataset) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use supergat::lab::Summary;
+    use supergat_numerics::statistics::Summary;
 
     #[test]
     fn shows_the_epochs_of_the_best_seed() {

@@ -3,13 +3,14 @@
 use crate::config::keys::nearest_first;
 use crate::output::{self, BOLD, SCHEMA, count};
 use serde::{Deserialize, Serialize};
-use supergat::data::Dataset;
-use supergat::lab::measure::{MetricSummaries, metric_summaries};
-use supergat::lab::{Summary, class_summaries};
 use supergat::{
     ClassMetric, ClassSummary, CorrectAndSmooth, Metric, Metrics, NamedMetric, Score, SeedCorrection, SeedMetrics,
     SeedRun, Training,
 };
+use supergat_data::Dataset;
+use supergat_numerics::statistics::Summary;
+use supergat_train::class_summaries;
+use supergat_train::measure::{MetricSummaries, metric_summaries};
 
 /// Width of the list with the values of all seeds, in characters.
 const LIST_WIDTH: usize = 60;

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 use std::io::{self, Write};
-use supergat::engine::{Architecture, Example, Labels};
 use supergat::{Classifier, Dataset, Predictions};
+use supergat_core::{Architecture, Example, Labels};
 
 /// How texts of the user, such as ids and names of classes, are written to CSV.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,8 +10,9 @@ use crate::process;
 use crate::process::interrupt::Interrupt;
 use progress::SweepProgress;
 use std::path::Path;
-use supergat::lab::Resources;
-use supergat::lab::sweep::{Job, NodeClassification, ResultsFile, SweepOutcome, Task, run_task_sweep};
+use supergat_select::sweep::{Job, ResultsFile, SweepOutcome, run_task_sweep};
+use supergat_train::Resources;
+use supergat_train::task::{NodeClassification, Task};
 
 /// Returns what the runs of a sweep may use. Fails if the device cannot be used.
 pub fn resources(args: &SweepArgs) -> Result<Resources> {

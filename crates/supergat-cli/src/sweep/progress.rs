@@ -6,7 +6,8 @@ use crate::status_line::{RESUMES, StatusLine};
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
-use supergat::lab::sweep::{Event, Record, Status, Tally};
+use supergat_select::sweep::{Event, Record, Tally};
+use supergat_train::task::Status;
 
 /// Reports the progress of a sweep on standard error.
 #[derive(Debug)]

@@ -57,7 +57,7 @@ fn label_propagation_has_hyperparameters_of_its_own() {
     let other = SMALL.replace("degree=6", "degree=7");
     let done = workspace.run(&["predict", "a", &other]);
     assert!(done.code == 2 && done.stderr.contains("this is another graph: train a model on it"), "{done:?}");
-    let done = workspace.run(&["bench", SMALL, "--model", "label-propagation"]);
+    let done = workspace.run(&["profile", SMALL, "--model", "label-propagation"]);
     assert!(done.code == 2 && done.stderr.contains("is not a network"), "{done:?}");
 }
 

@@ -38,8 +38,8 @@ fn has_the_options_of_other_forms() {
 #[test]
 fn is_measured_and_tuned() {
     let workspace = Workspace::new();
-    let bench = ["bench", "--random", "300,6,5,3", "--epochs", "2", "--model", "gatv2", "--json"];
-    let measured = workspace.good(&bench).json();
+    let profile = ["profile", "--random", "300,6,5,3", "--epochs", "2", "--model", "gatv2", "--json"];
+    let measured = workspace.good(&profile).json();
     assert_eq!((measured["model"].as_str(), measured["form"].as_str()), (Some("gatv2"), Some("v2")));
     let search = ["tune", SMALL, "--model", "supergat-v2", "--max-epochs", "3", "--trials", "4", "--out", "search"];
     workspace.good(&search);

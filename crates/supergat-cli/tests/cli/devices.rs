@@ -6,7 +6,7 @@ use crate::support::{SMALL, Workspace, keys};
 /// Commands with a choice of device.
 const COMMANDS: [&[&str]; 9] = [
     &["train", SMALL],
-    &["bench", SMALL],
+    &["profile", SMALL],
     &["tune", SMALL],
     &["reproduce", "planetoid"],
     &["study", "grid", "--quick"],

@@ -17,7 +17,7 @@ pub fn refused(workspace: &Workspace, code: i32, args: &[&str]) -> String {
 fn unknown_model_lists_the_nearest_names_first() {
     let error = refused(&Workspace::new(), 2, &["train", SMALL, "--model", "supergatmx"]);
     assert!(error.starts_with("unknown model `supergatmx`: expected one of supergat-mx, "), "{error}");
-    assert!(supergat::engine::ModelKind::ALL.iter().all(|model| error.contains(&model.to_string())), "{error}");
+    assert!(supergat_core::ModelKind::ALL.iter().all(|model| error.contains(&model.to_string())), "{error}");
 }
 
 #[test]

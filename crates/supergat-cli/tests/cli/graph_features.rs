@@ -73,7 +73,7 @@ fn every_command_that_reads_a_dataset_computes_features() {
     let inspected = workspace.good(&[&["inspect", "shapes", "--json"][..], &features].concat()).json();
     assert_eq!(inspected["features"], 12, "{inspected}");
     workspace.good(&[&["recommend", "shapes", "--seconds", "1"][..], &features].concat());
-    workspace.good(&[&["bench", "shapes", "--epochs", "1", "--model", "gcn"][..], &features].concat());
+    workspace.good(&[&["profile", "shapes", "--epochs", "1", "--model", "gcn"][..], &features].concat());
     workspace.good(&[&["convert", "shapes", "shapes.safetensors"][..], &features].concat());
     assert_eq!(workspace.good(&["inspect", "shapes.safetensors", "--json"]).json()["features"], 12);
     let added = ["inspect", "shapes.safetensors", "--json", "--add-features", "structural"];

@@ -164,7 +164,7 @@ fn limits_of_ulimit_are_seen_before_training() {
     let more = [&large[..], &["--max-memory", "900GiB"]].concat();
     let done = Done::of(in_shell(&workspace, "ulimit -v 600000; exec", &more));
     assert!(done.code == 1 && done.stderr.contains("ulimit -v"), "{done:?}");
-    let done = Done::of(in_shell(&workspace, "ulimit -v 600000; exec", &["bench", "--random", "20000000,10,20,2"]));
+    let done = Done::of(in_shell(&workspace, "ulimit -v 600000; exec", &["profile", "--random", "20000000,10,20,2"]));
     assert_eq!((done.code, done.stderr.lines().count()), (1, 1), "{done:?}");
     assert!(done.stderr.contains("would need at least") && done.stderr.contains("ulimit -v"), "{done:?}");
 }

@@ -2,7 +2,6 @@
 
 mod after_training;
 mod attention_v2;
-mod bench;
 mod benchmark;
 mod cache;
 #[cfg(unix)]
@@ -23,6 +22,7 @@ mod node_order;
 #[cfg(unix)]
 mod output_files;
 mod processes;
+mod profile;
 mod recommend;
 mod report;
 mod reproduce;

@@ -36,7 +36,7 @@ fn converted_files_store_the_order() {
     assert_eq!(convert("tables", &["--node-order", "local"]), "given");
     assert_eq!(convert("parts.safetensors", &["--node-order", "local", "--parts", "3"]), "parts");
     let order = |file: &str, more: &[&str]| {
-        let args = ["bench", file, "--epochs", "1", "--json"];
+        let args = ["profile", file, "--epochs", "1", "--json"];
         workspace.good(&[&args[..], more].concat()).json()["node_order"].clone()
     };
     assert_eq!(order("plain.safetensors", &[]), "given");
@@ -48,8 +48,8 @@ fn converted_files_store_the_order() {
 #[test]
 fn order_is_stored_in_the_cache() {
     let workspace = Workspace::new();
-    let bench = |more: &[&str]| {
-        let mut command = workspace.command(&["bench", SMALL, "--node-order", "local", "--epochs", "1", "--json"]);
+    let profile = |more: &[&str]| {
+        let mut command = workspace.command(&["profile", SMALL, "--node-order", "local", "--epochs", "1", "--json"]);
         let done = Done::of({
             command.args(more).env("SUPERGAT_CACHE_SECONDS", "0");
             command
@@ -60,10 +60,10 @@ fn order_is_stored_in_the_cache() {
         let list = workspace.good(&["cache", "--json"]).json();
         list["datasets"].as_array().unwrap().iter().map(|entry| entry["dataset"].clone()).collect::<Vec<_>>()
     };
-    bench(&["--no-cache"]);
+    profile(&["--no-cache"]);
     assert!(names().is_empty());
-    bench(&[]);
-    bench(&[]);
+    profile(&[]);
+    profile(&[]);
     assert_eq!(names(), ["random-partition (order of nodes)"]);
 }
 

@@ -9,7 +9,7 @@ const COMMANDS: [&[&str]; 11] = [
     &["train", SMALL],
     &["evaluate", "run"],
     &["predict", "run"],
-    &["bench", SMALL],
+    &["profile", SMALL],
     &["tune", SMALL],
     &["reproduce", "planetoid"],
     &["study", "grid", "--quick"],

@@ -93,7 +93,7 @@ fn options_that_systems_do_not_have_are_refused() {
         let part = "glcn runs on the CPU only: use --device cpu, or another model";
         assert!(done.code != 0 && done.stderr.contains(part), "{done:?}");
     }
-    let done = workspace.run(&["bench", SMALL, "--model", "glcn"]);
+    let done = workspace.run(&["profile", SMALL, "--model", "glcn"]);
     assert!(done.code == 2 && done.stderr.contains("is not a network of layers"), "{done:?}");
 }
 

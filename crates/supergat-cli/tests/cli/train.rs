@@ -252,7 +252,7 @@ fn memory_estimate_matches_the_peak() {
         let options = ["--model", model, "--max-epochs", "2", "--hidden", "16", "--threads", "2"];
         let estimate = workspace.good(&[&["train", graph, "--estimate", "--json"], &options[..]].concat()).json();
         let run =
-            workspace.good(&[&["bench", graph, "--json", "--epochs", "2"], &options[..2], &options[4..]].concat());
+            workspace.good(&[&["profile", graph, "--json", "--epochs", "2"], &options[..2], &options[4..]].concat());
         let (predicted, used) = (estimate["peak"].as_f64().unwrap(), run.json()["peak_rss_mib"].as_f64().unwrap());
         let ratio = predicted / 1024.0 / 1024.0 / used;
         assert!((0.8..1.2).contains(&ratio), "{model}: predicted {predicted}, used {used} MiB");

@@ -3,7 +3,7 @@
 use crate::mpirun::{FILES, assert_same, divided, errors, good, run, turn};
 use crate::support::Workspace;
 use supergat::Dataset;
-use supergat::engine::{Duplicates, EdgeAttributes};
+use supergat_core::{Duplicates, EdgeAttributes};
 
 /// Early stopping after a few epochs.
 const STOPS: [&str; 8] =
@@ -77,7 +77,7 @@ fn many_graphs(workspace: &Workspace) {
         let list = |is_here: bool| if is_here { nodes.clone() } else { Vec::new() };
         (example.train, example.validation, example.test) = (list(k < 3), list(k == 3), list(k == 4));
     }
-    supergat::data::convert(&all, &workspace.path("many.safetensors")).unwrap();
+    supergat_data::convert(&all, &workspace.path("many.safetensors")).unwrap();
     divided(workspace, "graph.safetensors", "many.safetensors");
 }
 
@@ -137,7 +137,7 @@ fn with_attributes(workspace: &Workspace, name: &str, weighted: bool, width: usi
     let weights = weighted.then_some(&weights[..]);
     let edges = EdgeAttributes::of_links(&example.graph, weights, width, &features, Duplicates::Sum).unwrap();
     dataset.examples.push(example.with_edges(edges).unwrap());
-    supergat::data::convert(&dataset, &workspace.path("attributes.safetensors")).unwrap();
+    supergat_data::convert(&dataset, &workspace.path("attributes.safetensors")).unwrap();
     divided(workspace, name, "attributes.safetensors");
 }
 

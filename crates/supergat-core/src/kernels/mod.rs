@@ -48,7 +48,7 @@ pub use neighbours::{BlockRows, Neighbours};
 pub use output::{OutputGradient, sum_columns, sum_parts};
 pub(crate) use parts::{EdgeRows, PerPart, Rows};
 pub use parts::{MOST_PARTS, Parts, for_each_part};
-pub use primitives::Primitives;
+pub use primitives::{Primitives, Products};
 pub use samples::{REJECTED, for_each_pair, group_pairs, mark_sample, offer_pairs};
 pub(crate) use simd::prefetch;
 pub use simd::{Real, Simd};

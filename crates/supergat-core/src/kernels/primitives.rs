@@ -24,17 +24,26 @@ use crate::labels::Labels;
 use crate::stopwatch::timed;
 
 macro_rules! primitives {
-    ($($(#[$doc:meta])* $module:ident::$name:ident($($arg:ident: $type:ty),* $(,)?) $(-> $result:ty)?;)*) => {
-        /// Numbers with the primitives of layers. See the modules of the functions for formulas and layouts.
-        pub trait Primitives: Real {
+    (
+        $(#[$about:meta])* $trait:ident: $super:ident;
+        $($(#[$doc:meta])* $module:ident::$name:ident($($arg:ident: $type:ty),* $(,)?) $(-> $result:ty)?;)*
+    ) => {
+        $(#[$about])*
+        pub trait $trait: $super {
             $($(#[$doc])* #[allow(clippy::too_many_arguments)] fn $name($($arg: $type),*) $(-> $result)?;)*
         }
-        primitives!(@impl f32 $($module::$name($($arg: $type),*) $(-> $result)?;)*);
-        #[cfg(feature = "f64")]
-        primitives!(@impl f64 $($module::$name($($arg: $type),*) $(-> $result)?;)*);
+        primitives!(@impl $trait f32 $($module::$name($($arg: $type),*) $(-> $result)?;)*);
+        primitives!(@double $trait $($module::$name($($arg: $type),*) $(-> $result)?;)*);
     };
-    (@impl $number:ident $($module:ident::$name:ident($($arg:ident: $type:ty),*) $(-> $result:ty)?;)*) => {
-        impl Primitives for $number {
+    (@double Products $($methods:tt)*) => {
+        primitives!(@impl Products f64 $($methods)*);
+    };
+    (@double Primitives $($methods:tt)*) => {
+        #[cfg(feature = "f64")]
+        primitives!(@impl Primitives f64 $($methods)*);
+    };
+    (@impl $trait:ident $number:ident $($module:ident::$name:ident($($arg:ident: $type:ty),*) $(-> $result:ty)?;)*) => {
+        impl $trait for $number {
             $(#[inline(never)] fn $name($($arg: $type),*) $(-> $result)? {
                 timed(stringify!($name), || $module::$name($($arg),*))
             })*
@@ -43,6 +52,8 @@ macro_rules! primitives {
 }
 
 primitives! {
+    /// Numbers with products of matrices. Numerical methods need them in `f64` too.
+    Products: Real;
     /// Computes `out = X M` for sparse `X` under a dropout mask.
     sparse::sparse_product(
         parts: &Parts, x: Compressed<'_, Self>, mask: Option<Mask<'_, Self>>, m: &[Self], stride: usize, out: &mut [Self],
@@ -61,6 +72,11 @@ primitives! {
         parts: &Parts, x: Dense<'_, Self>, mask: Option<Mask<'_, Self>>, g: &[Self], stride: usize, copies: &mut [Self],
         out: &mut [Self],
     );
+}
+
+primitives! {
+    /// Numbers with the primitives of layers. See the modules of the functions for formulas and layouts.
+    Primitives: Products;
     /// Computes `a_target . z_i` and `a_source . z_i` of every node.
     attention::attention_scores(
         parts: &Parts, layout: HeadLayout, z: &[Self], a_target: &[Self], a_source: &[Self], state: &mut [Self],

@@ -6,7 +6,7 @@
 //! eigenvectors of the matrix, the leading ones first.
 
 use super::symmetric::{Eigen, dot};
-use supergat_core::kernels::{Dense, Parts, Primitives};
+use supergat_core::kernels::{Dense, Parts, Products};
 use supergat_core::random::{Purpose, Stream};
 
 /// A symmetric positive semidefinite matrix.

@@ -1,7 +1,7 @@
 //! Label propagation, Correct and Smooth, and labels as input, through the public interface.
 
-use supergat::engine::Labels;
 use supergat::{Classifier, ClassifierBuilder, Dataset};
+use supergat_core::Labels;
 
 fn dataset() -> Dataset {
     supergat::load("random-partition:classes=3,nodes=180,degree=6,homophily=0.8").unwrap()
@@ -97,7 +97,7 @@ fn labels_as_input_are_those_of_each_graph() {
 fn files_without_the_labels_of_their_input_are_refused() {
     let builder = Classifier::builder().model("mlp").max_epochs(1).set("label_input", 0.5).unwrap();
     let model = builder.fit(&dataset()).unwrap();
-    let mut checkpoint = supergat::engine::checkpoint::Checkpoint::from_bytes(&model.to_bytes()).unwrap();
+    let mut checkpoint = supergat_core::checkpoint::Checkpoint::from_bytes(&model.to_bytes()).unwrap();
     checkpoint.lists.retain(|name, _| !name.starts_with("input."));
     let refused = Classifier::from_bytes(&checkpoint.to_bytes()).unwrap_err().to_string();
     assert!(refused.contains("it has no labels for its input"), "{refused}");

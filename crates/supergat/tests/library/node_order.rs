@@ -68,7 +68,7 @@ fn stored_order_is_the_one_that_is_found() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ordered.safetensors");
     let local = load(SOURCE, NodeOrderChoice::Local);
-    supergat::data::convert(&local, &path).unwrap();
+    supergat_data::convert(&local, &path).unwrap();
     let stored = load(path.to_str().unwrap(), NodeOrderChoice::Auto);
     assert_eq!(stored.examples[0].order.as_ref().unwrap().outer(), local.examples[0].order.as_ref().unwrap().outer());
     assert_eq!(stored.examples[0].graph.incoming(), local.examples[0].graph.incoming());

@@ -4,7 +4,7 @@ use super::sources::{Sources, sources};
 use crate::args::SweepArgs;
 use clap::{Args, value_parser};
 use std::path::PathBuf;
-use supergat::data::Shares;
+use supergat_data::Shares;
 
 const HELP: &str = "\
 Which settings and which family of models suit a new graph? Every family is trained on many graphs, with a few candidates for its \

@@ -4,8 +4,8 @@ use super::sources::{Sources, sources};
 use crate::args::SweepArgs;
 use clap::{Args, value_parser};
 use std::path::PathBuf;
-use supergat::engine::ModelKind;
-use supergat::lab::depth::Depth;
+use supergat_core::ModelKind;
+use supergat_studies::depth::Depth;
 
 const HELP: &str = "\
 Does self-supervision help beyond depth, where, and how much? Each cell is a dataset, a model and a depth: two layers as published, or deep \

@@ -4,7 +4,7 @@ use super::sources::{Sources, sources};
 use crate::args::SweepArgs;
 use clap::{Args, value_parser};
 use std::path::PathBuf;
-use supergat::engine::ModelKind;
+use supergat_core::ModelKind;
 
 const HELP: &str = "\
 For each seed, 10 % of the edges are held out for testing and 5 % for validation; training uses the other 85 %. The edge probabilities of \

@@ -3,7 +3,7 @@
 use crate::args::SweepArgs;
 use clap::{Args, value_parser};
 use std::path::PathBuf;
-use supergat::engine::ModelKind;
+use supergat_core::ModelKind;
 
 const HELP: &str = "\
 Varies the weight of the edge loss (lambda_E, 8 values), the negative samples per edge (p_n, 5 values) and the fraction of sampled edges \

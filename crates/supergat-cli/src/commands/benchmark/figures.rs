@@ -1,7 +1,7 @@
 //! Figures of a benchmark.
 
-use supergat::lab::benchmark::Benchmark;
 use supergat_figure::{Axis, Plot, panels};
+use supergat_select::benchmark::Benchmark;
 
 /// Height of a figure.
 const HEIGHT: f64 = 260.0;

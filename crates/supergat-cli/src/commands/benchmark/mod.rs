@@ -19,14 +19,14 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use supergat::lab::Resources;
-use supergat::lab::benchmark::{
+use supergat::{ClassWeight, Dataset, NodeOrderChoice};
+use supergat_figure::Page;
+use supergat_figure::sheet::{Sheet, csv, markdown};
+use supergat_select::benchmark::{
     self, Benchmark, BenchmarkError, BenchmarkOutcome, FAMILIES, Family, Limit, MetricChoice, Plan, Request, RungPlan,
     sheet,
 };
-use supergat::lab::sheet::{Sheet, csv, markdown};
-use supergat::{ClassWeight, Dataset, NodeOrderChoice};
-use supergat_figure::Page;
+use supergat_train::Resources;
 use toml::Value;
 
 const PLAN: &str = "plan.json";
@@ -58,7 +58,7 @@ pub fn run(args: &BenchmarkArgs) -> Result<ExitCode> {
     let resources = resources(&args.sweep)?;
     let options = load_options(args.split, &args.reading.0)?;
     let options = supergat::LoadOptions { node_order: NodeOrderChoice::default(), ..options };
-    let dataset = Arc::new(supergat::data::load_with(&args.dataset, &options)?);
+    let dataset = Arc::new(supergat_data::load_with(&args.dataset, &options)?);
     let (metric, _) = MetricChoice::new(&dataset, args.metric.as_deref()).map_err(CliError::usage)?;
     let default = || PathBuf::from("benchmarks").join(folder_name(&dataset.name, &metric.name(&dataset)));
     let folder = args.out.clone().unwrap_or_else(default);

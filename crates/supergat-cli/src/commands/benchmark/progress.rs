@@ -3,7 +3,7 @@
 use crate::commands::benchmark::summary;
 use crate::status_line::{RESUMES, StatusLine};
 use std::sync::{Mutex, PoisonError};
-use supergat::lab::benchmark::BenchmarkEvent;
+use supergat_select::benchmark::BenchmarkEvent;
 
 /// Reports the progress on standard error.
 #[derive(Debug)]

@@ -3,10 +3,10 @@
 
 use crate::error::{CliError, Result};
 use std::fmt::Write as _;
-use supergat::engine::{Graph, Labels, System};
-use supergat::numerics::layout::{MAX_NODES, layout};
 use supergat::{Classifier, Dataset, Predictions};
+use supergat_core::{Graph, Labels, System};
 use supergat_figure::{colour, escaped};
+use supergat_numerics::layout::{MAX_NODES, layout};
 
 const PAGE: f32 = 1000.0;
 const MARGIN: f32 = 30.0;
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn draws_each_node_and_link_once() {
-        let mut dataset = supergat::data::load("random-graph:nodes=60,degree=4,classes=3,features=2").unwrap();
+        let mut dataset = supergat_data::load("random-graph:nodes=60,degree=4,classes=3,features=2").unwrap();
         dataset.class_names[1] = "<a & \"b\">".into();
         let model = supergat::Classifier::builder().model("gat-go").max_epochs(1).fit(&dataset).unwrap();
         let predictions = model.predict(&dataset).unwrap();
@@ -142,13 +142,13 @@ mod tests {
         assert_eq!(text.matches('M').count(), (dataset.examples[0].graph.edges() - 60) / 2);
         assert!(text.contains("&lt;a &amp; &quot;b&quot;&gt; (") && text.ends_with("</svg>\n"));
         assert_eq!(text, svg(&dataset, "gat-go", &predictions, None));
-        let large = supergat::data::load("random-graph:nodes=5001,degree=1,features=1").unwrap();
+        let large = supergat_data::load("random-graph:nodes=5001,degree=1,features=1").unwrap();
         assert!(check(&large).is_err());
     }
 
     #[test]
     fn draws_chosen_links_only() {
-        let dataset = supergat::data::load("random-graph:nodes=60,degree=8,classes=3,features=2").unwrap();
+        let dataset = supergat_data::load("random-graph:nodes=60,degree=8,classes=3,features=2").unwrap();
         let builder = Classifier::builder().model("neuralsparse").max_epochs(1);
         let model = builder.set("sampled_neighbours", 1).unwrap().fit(&dataset).unwrap();
         let kept = chosen(&dataset, &model).unwrap().unwrap();

@@ -15,13 +15,13 @@ use serde::Serialize;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::process::ExitCode;
-use supergat::data::Dataset;
-use supergat::engine::hyperparameters::{Hyperparameter, Value as Hyper};
-use supergat::lab::advice::{Advice, Measured, MeasuredFamily, Question, advise, percent};
-use supergat::lab::recipe::{Known, Recommendation, figure};
-use supergat::lab::{Resources, Settings};
 use supergat::{Choice, Classifier, SplitChoice};
+use supergat_core::hyperparameters::{Hyperparameter, Value as Hyper};
+use supergat_data::Dataset;
 use supergat_figure::Page;
+use supergat_select::advice::{Advice, Measured, MeasuredFamily, Question, advise, percent};
+use supergat_select::recipe::{Known, Recommendation, figure};
+use supergat_train::{Resources, Settings};
 use toml::Value;
 
 /// Most alternatives in the command of a benchmark.
@@ -48,7 +48,7 @@ pub fn run(args: &RecommendArgs) -> Result<ExitCode> {
     let mut options = load_options(args.split, &args.reading.0)?;
     // Without labels, the recommendation is based on the degree alone.
     options.tables.labels_optional = true;
-    let dataset = supergat::data::load_with(&args.dataset, &options)?;
+    let dataset = supergat_data::load_with(&args.dataset, &options)?;
     let known = if args.training_labels { Known::Training } else { Known::TrainingAndValidation };
     let (metric, memory) = (args.metric.clone(), memory::free());
     let seconds = Some(args.seconds);

@@ -3,7 +3,7 @@
 use crate::output;
 use crate::status_line::StatusLine;
 use std::sync::{Mutex, PoisonError};
-use supergat::lab::advice::AdviceEvent;
+use supergat_select::advice::AdviceEvent;
 
 /// Reports the progress on standard error.
 #[derive(Debug)]

@@ -8,12 +8,13 @@ use crate::output::{self, SCHEMA};
 use crate::{process, sweep};
 use serde::Serialize;
 use std::process::ExitCode;
-use supergat::lab::defaults::{
+use supergat_figure::sheet::{Sheet, csv, markdown};
+use supergat_figure::{Axis, Page, Plot, panels};
+use supergat_select::sweep::{ResultsFile, SweepOutcome};
+use supergat_studies::defaults::{
     CANDIDATES, DefaultsPlan, DefaultsStudy, DefaultsTask, FAMILIES, RecommendTask, Rule, StudyGraph, sheet,
 };
-use supergat::lab::sheet::{Sheet, csv, markdown};
-use supergat::lab::sweep::{ResultsFile, SweepOutcome, Task};
-use supergat_figure::{Axis, Page, Plot, panels};
+use supergat_train::task::Task;
 
 const METHOD: &str = "\
 Every graph is trained with every family of models and a few candidates for its default settings, on several splits. Defaults, and \

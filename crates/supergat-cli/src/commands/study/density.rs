@@ -7,10 +7,10 @@ use crate::files::probe;
 use crate::output::{self, SCHEMA, count};
 use serde::Serialize;
 use std::process::ExitCode;
-use supergat::lab::density::{COLUMNS, Density, points};
-use supergat::lab::mixture::{Mode, is_mixture, modes};
-use supergat::lab::sheet::{Sheet, csv, markdown};
+use supergat_figure::sheet::{Sheet, csv, markdown};
 use supergat_figure::{Axis, Page, Plot, Tone, panels};
+use supergat_select::density::{COLUMNS, Density, points};
+use supergat_select::mixture::{Mode, is_mixture, modes};
 
 /// Result printed by `--json`.
 #[derive(Debug, Serialize)]
@@ -81,7 +81,7 @@ pub fn run(args: &DensityArgs) -> Result<ExitCode> {
 
 /// Loads a dataset, and estimates its density and modes.
 fn estimate(source: &str) -> Result<DatasetDensity> {
-    let dataset = supergat::data::load(source)?;
+    let dataset = supergat_data::load(source)?;
     let density = Density::of(&points(&dataset)).ok_or_else(|| {
         CliError::usage(format!("{source}: no node has a labelled neighbour, so homophily is undefined; expected a labelled graph with links"))
     })?;

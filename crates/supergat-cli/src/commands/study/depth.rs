@@ -15,12 +15,12 @@ use serde::Serialize;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
-use supergat::engine::ModelKind;
-use supergat::lab::Resources;
-use supergat::lab::depth::{DepthGraph, DepthOutcome, DepthPlan, DepthStudy, run_depth, sheet};
-use supergat::lab::sheet::{Sheet, csv, markdown};
-use supergat::lab::sweep::ResultsFile;
+use supergat_core::ModelKind;
 use supergat_figure::Page;
+use supergat_figure::sheet::{Sheet, csv, markdown};
+use supergat_select::sweep::ResultsFile;
+use supergat_studies::depth::{DepthGraph, DepthOutcome, DepthPlan, DepthStudy, run_depth, sheet};
+use supergat_train::Resources;
 
 const METHOD: &str = "\
 In every cell (dataset, model, depth), a search with the same number of trials selects settings by the validation metric of \
@@ -99,7 +99,7 @@ fn check(args: &DepthArgs) -> Result<()> {
 fn plan(args: &DepthArgs) -> Result<DepthPlan> {
     let graphs = args.datasets.0.iter().map(|source| DepthGraph::new(source));
     Ok(DepthPlan {
-        graphs: graphs.collect::<supergat::data::Result<_>>()?,
+        graphs: graphs.collect::<supergat_data::Result<_>>()?,
         depths: args.depths.clone(),
         models: args.models.clone(),
         trials: args.trials as usize,

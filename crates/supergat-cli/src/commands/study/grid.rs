@@ -13,13 +13,13 @@ use crate::sweep::progress::SweepProgress;
 use crate::sweep::{open, told};
 use serde::Serialize;
 use std::process::ExitCode;
-use supergat::data::RandomPartition;
-use supergat::engine::ModelKind;
-use supergat::lab::Resources;
-use supergat::lab::grid::{GridPlan, GridStudy, run_grid, sheet};
-use supergat::lab::sheet::{Sheet, csv, markdown};
-use supergat::lab::sweep::{ResultsFile, SweepOutcome};
+use supergat_core::ModelKind;
+use supergat_data::RandomPartition;
 use supergat_figure::Page;
+use supergat_figure::sheet::{Sheet, csv, markdown};
+use supergat_select::sweep::{ResultsFile, SweepOutcome};
+use supergat_studies::grid::{GridPlan, GridStudy, run_grid, sheet};
+use supergat_train::Resources;
 
 const METHOD: &str = "\
 Each graph is a random partition graph with 10 classes of 500 nodes, drawn once. On each graph, one run per setting \

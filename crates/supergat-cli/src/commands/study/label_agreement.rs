@@ -13,10 +13,10 @@ use serde::Serialize;
 use std::path::Path;
 use std::process::ExitCode;
 use supergat::Classifier;
-use supergat::lab::Resources;
-use supergat::lab::agreement::{Agreement, AgreementPlan, LabelAgreement, Network, Profile};
-use supergat::lab::sheet::{Sheet, csv, markdown};
 use supergat_figure::Page;
+use supergat_figure::sheet::{Sheet, csv, markdown};
+use supergat_studies::agreement::{Agreement, AgreementPlan, LabelAgreement, Network, Profile};
+use supergat_train::Resources;
 
 const TITLE: &str = "Label agreement";
 const CAPTION: &str = "Boxes contain the middle half of all nodes and heads; whiskers reach from 5 % to 95 %. A small divergence means \
@@ -98,7 +98,7 @@ fn one_run(args: &LabelAgreementArgs, run: &Path) -> Result<ExitCode> {
 fn published(args: &LabelAgreementArgs, resources: Resources, sources: &[String]) -> Result<ExitCode> {
     let seeds = args.seeds.unwrap_or(1);
     let plans = sources.iter().map(|source| AgreementPlan::new(source, seeds));
-    let plans: Vec<AgreementPlan> = plans.collect::<supergat::data::Result<_>>()?;
+    let plans: Vec<AgreementPlan> = plans.collect::<supergat_data::Result<_>>()?;
     let path = args.out.join("results.jsonl");
     let jobs = plans.iter().flat_map(AgreementPlan::jobs).collect();
     let (results, outcome) = sweep::study(&LabelAgreement, jobs, &path, resources, args.sweep.quiet)?;

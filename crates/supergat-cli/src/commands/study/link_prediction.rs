@@ -7,12 +7,12 @@ use crate::output::{self, SCHEMA};
 use crate::sweep;
 use serde::Serialize;
 use std::process::ExitCode;
-use supergat::engine::{Form, ModelKind};
-use supergat::lab::Summary;
-use supergat::lab::link_prediction::{LinkPrediction, LinkPredictionPlan, LinkPredictionResult};
-use supergat::lab::sheet::{Sheet, csv, markdown};
-use supergat::lab::statistics::paired_t;
+use supergat_core::{Form, ModelKind};
+use supergat_figure::sheet::{Sheet, csv, markdown};
 use supergat_figure::{Axis, Page, Plot, Tone, panels};
+use supergat_numerics::statistics::Summary;
+use supergat_numerics::statistics::paired_t;
+use supergat_studies::link_prediction::{LinkPrediction, LinkPredictionPlan, LinkPredictionResult};
 
 const FIGURE: &str = "link-prediction.svg";
 const CAPTION: &str =
@@ -33,7 +33,7 @@ pub fn run(args: &LinkPredictionArgs) -> Result<ExitCode> {
     let resources = sweep::resources(&args.sweep)?;
     let plans =
         args.datasets.0.iter().map(|source| LinkPredictionPlan::new(source, &args.forms, &args.lambda_e.0, args.seeds));
-    let plans: Vec<LinkPredictionPlan> = plans.collect::<supergat::data::Result<_>>()?;
+    let plans: Vec<LinkPredictionPlan> = plans.collect::<supergat_data::Result<_>>()?;
     let path = args.out.join("results.jsonl");
     let jobs = plans.iter().flat_map(LinkPredictionPlan::jobs).collect();
     let (results, outcome) = sweep::study(&LinkPrediction, jobs, &path, resources, args.sweep.quiet)?;

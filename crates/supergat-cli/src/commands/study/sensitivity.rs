@@ -7,10 +7,10 @@ use crate::output::{self, SCHEMA};
 use crate::sweep;
 use serde::Serialize;
 use std::process::ExitCode;
-use supergat::lab::sensitivity::{Curve, Hyperparameter, SensitivityPlan, SensitivityPoint};
-use supergat::lab::sheet::{Sheet, csv, markdown};
-use supergat::lab::sweep::NodeClassification;
+use supergat_figure::sheet::{Sheet, csv, markdown};
 use supergat_figure::{Axis, Page, Plot, Tone, panels};
+use supergat_studies::sensitivity::{Curve, Hyperparameter, SensitivityPlan, SensitivityPoint};
+use supergat_train::task::NodeClassification;
 
 /// Result printed by `--json`.
 #[derive(Debug, Serialize)]
@@ -31,7 +31,7 @@ pub fn run(args: &SensitivityArgs) -> Result<ExitCode> {
     }
     let resources = sweep::resources(&args.sweep)?;
     let plans = args.datasets.iter().map(|source| SensitivityPlan::new(source, args.model, args.seeds));
-    let plans: Vec<SensitivityPlan> = plans.collect::<supergat::data::Result<_>>()?;
+    let plans: Vec<SensitivityPlan> = plans.collect::<supergat_data::Result<_>>()?;
     let path = args.out.join("results.jsonl");
     let jobs = plans.iter().flat_map(SensitivityPlan::jobs).collect();
     let (results, outcome) = sweep::study(&NodeClassification, jobs, &path, resources, args.sweep.quiet)?;

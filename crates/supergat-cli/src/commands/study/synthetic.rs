@@ -7,9 +7,9 @@ use crate::files::probe;
 use crate::output::{self, SCHEMA};
 use serde::Serialize;
 use std::process::ExitCode;
-use supergat::lab::sheet::{Sheet, csv, markdown};
-use supergat::lab::synthetic::{CLASSES, HOMOPHILIES, NODES, Picture, pictures};
+use supergat_figure::sheet::{Sheet, csv, markdown};
 use supergat_figure::{Axis, Page, Plot, Tone, panels};
+use supergat_studies::synthetic::{CLASSES, HOMOPHILIES, NODES, Picture, pictures};
 
 /// Result printed by `--json`.
 #[derive(Debug, Serialize)]

@@ -8,13 +8,13 @@ use crate::output::{self, SCHEMA};
 use crate::sweep;
 use serde::Serialize;
 use std::process::ExitCode;
-use supergat::data::Dataset;
-use supergat::engine::ModelKind;
-use supergat::lab::Settings;
-use supergat::lab::sheet::{Sheet, csv, markdown};
-use supergat::lab::statistics::Summary;
-use supergat::lab::variance::{Case, LayerVariances, VarianceEstimate, Varied, cases, layer_variances};
+use supergat_core::ModelKind;
+use supergat_data::Dataset;
+use supergat_figure::sheet::{Sheet, csv, markdown};
 use supergat_figure::{Axis, Page, Plot, Tone, panels};
+use supergat_numerics::statistics::Summary;
+use supergat_studies::variance::{Case, LayerVariances, VarianceEstimate, Varied, cases, layer_variances};
+use supergat_train::Settings;
 
 /// Number of layers of the measured models, as in the paper.
 const LAYERS: usize = 4;
@@ -42,7 +42,7 @@ struct Network {
 /// Runs the simulation, trains the models, and writes figures and tables.
 pub fn run(args: &VarianceArgs) -> Result<ExitCode> {
     let resources = sweep::resources(&args.sweep)?;
-    let dataset = supergat::data::load(&args.dataset)?;
+    let dataset = supergat_data::load(&args.dataset)?;
     probe(&args.out)?;
     let note = |text: String| {
         if !args.sweep.quiet {

@@ -23,9 +23,9 @@ use resume::Resumed;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::sync::Arc;
-use supergat::engine::peers::Peers;
-use supergat::lab::{Checkpoints, Interval, Resources, metric_of};
 use supergat::{Choice, Classifier, Dataset, Observation, Training};
+use supergat_core::peers::Peers;
+use supergat_train::{Checkpoints, Interval, Resources, metric_of};
 
 /// Number of edges from which on a GPU is worth a note.
 const MANY_EDGES: usize = 1_000_000;

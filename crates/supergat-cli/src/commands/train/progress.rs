@@ -8,8 +8,9 @@ use std::io::ErrorKind;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use supergat::DeviceChoice;
-use supergat::engine::Epoch;
-use supergat::lab::{Observation, Saving, SeedRun, Summary};
+use supergat_core::Epoch;
+use supergat_numerics::statistics::Summary;
+use supergat_train::{Observation, Saving, SeedRun};
 
 /// Time after which the speed of a training is known.
 const WARM_UP: Duration = Duration::from_secs(2);

@@ -6,9 +6,9 @@ use crate::error::{CliError, Result};
 use crate::run_folder::checkpoint::{CheckpointFolder, Manifest, Plan};
 use std::path::{Path, PathBuf};
 use supergat::DeviceChoice;
-use supergat::engine::kernels::Simd;
-use supergat::lab::Resources;
-use supergat::lab::checkpoints::FoundSeed;
+use supergat_core::kernels::Simd;
+use supergat_train::Resources;
+use supergat_train::checkpoints::FoundSeed;
 
 /// A training that is resumed.
 #[derive(Debug)]

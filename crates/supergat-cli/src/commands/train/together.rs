@@ -16,9 +16,9 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
-use supergat::engine::peers::Peers;
-use supergat::lab::{Checkpoints, Divided, Ensemble, Fitted, Observation, measure, metric_of};
 use supergat::{Classifier, SeedRun, Training};
+use supergat_core::peers::Peers;
+use supergat_train::{Checkpoints, Divided, Ensemble, Fitted, Observation, measure, metric_of};
 
 /// Trains a model on a dataset that is divided into parts. `resumed` and `saved` are the training to resume, if any.
 pub fn run(
@@ -103,7 +103,7 @@ pub fn run(
     let logits = logits.into_inner().unwrap_or_else(PoisonError::into_inner);
     let decision = resolved.decision();
     let measured = |run: &SeedRun| measure(&dataset, &settings.architecture(&dataset), &logits[&run.seed], &decision);
-    let metrics = runs.runs.iter().map(measured).collect::<supergat::engine::Result<Vec<_>>>()?;
+    let metrics = runs.runs.iter().map(measured).collect::<supergat_core::Result<Vec<_>>>()?;
     let mut training = Training::of(&dataset, choice, runs, metrics)?;
     if resolved.is_ensemble() {
         let mut ensemble = Ensemble::new(*training.classifier.architecture());
@@ -119,7 +119,7 @@ pub fn run(
 }
 
 /// Refuses options that need one process or the whole dataset.
-fn check(args: &TrainArgs, choices: &Choices, resources: &supergat::lab::Resources) -> Result<()> {
+fn check(args: &TrainArgs, choices: &Choices, resources: &supergat_train::Resources) -> Result<()> {
     processes::refuse_other_options("train", choices, resources)?;
     if args.estimate || args.print_config || args.max_memory.is_some() {
         return Err(processes::refused(

@@ -10,8 +10,8 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use supergat::hyperparameters::Value;
-use supergat::lab::sweep::ResultsFile;
-use supergat::lab::tune::{Choice, Space, Trial, Tuned};
+use supergat_select::sweep::ResultsFile;
+use supergat_select::tune::{Choice, Space, Trial, Tuned};
 
 const RESULTS: &str = "results.jsonl";
 const BEST: &str = "best.toml";

@@ -20,8 +20,8 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
-use supergat::lab::tune::{Budget, FINALISTS, Space, Tuning, tune};
-use supergat::lab::{Resources, metric_of};
+use supergat_select::tune::{Budget, FINALISTS, Space, Tuning, tune};
+use supergat_train::{Resources, metric_of};
 use toml::Value;
 
 /// Default number of seeds per trial, as in the paper.
@@ -43,7 +43,7 @@ pub fn run(args: TuneArgs) -> Result<ExitCode> {
     let place = Place::find(resources)?;
     let load_options = choices.load_options()?;
     let resources = Resources { node_order: load_options.node_order, ..resources };
-    let mut dataset = supergat::data::load_with(choices.dataset(), &load_options)?;
+    let mut dataset = supergat_data::load_with(choices.dataset(), &load_options)?;
     dataset.weigh_classes(&choices.class_weight())?;
     let choice = recommend::choose(&choices, &dataset, resources, args.choose_seconds, args.quiet)?;
     let resolved = choices.resolve(&choice)?;

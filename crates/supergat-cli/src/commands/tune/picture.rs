@@ -1,7 +1,7 @@
 //! Figure of a search (SVG): validation metric by trial and by hyperparameters.
 
-use supergat::lab::tune::{Choice, Dimension, Space, Trial, Values};
 use supergat_figure::{Axis, Plot, Shaded, panels};
+use supergat_select::tune::{Choice, Dimension, Space, Trial, Values};
 
 /// Draws a search. `best` is an index into `trials`, which must not be empty.
 pub fn svg(title: &str, metric: &str, space: &Space, trials: &[Trial], best: usize) -> String {
@@ -90,7 +90,7 @@ impl Picture {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use supergat::lab::Settings;
+    use supergat_train::Settings;
 
     fn picture(model: &str) -> String {
         let base = Settings::general(model.parse().unwrap());

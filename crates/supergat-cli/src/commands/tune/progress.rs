@@ -6,8 +6,8 @@ use crate::sweep::progress::time;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use supergat::hyperparameters::Value;
-use supergat::lab::Settings;
-use supergat::lab::tune::{Budget, Choice, Space, Trial, TuneEvent, Tuning};
+use supergat_select::tune::{Budget, Choice, Space, Trial, TuneEvent, Tuning};
+use supergat_train::Settings;
 
 /// Reports the progress of a search on standard error.
 #[derive(Debug)]

@@ -1,9 +1,9 @@
 //! Figures of the study of depth.
 
-use supergat::engine::ModelKind;
-use supergat::lab::depth::{Depth, DepthGraph, DepthStudy, Question, twin};
-use supergat::lab::statistics::Interval;
+use supergat_core::ModelKind;
 use supergat_figure::{Axis, Plot, panels_with_shared_legend};
+use supergat_numerics::statistics::Interval;
+use supergat_studies::depth::{Depth, DepthGraph, DepthStudy, Question, twin};
 
 /// Height of a panel of the test metric: one per row, because the names of all models need the whole width.
 const HEIGHT: f64 = 220.0;

@@ -2,7 +2,7 @@
 
 use crate::status_line::{RESUMES, StatusLine};
 use std::sync::{Mutex, PoisonError};
-use supergat::lab::depth::{Cell, DepthEvent, DepthPlan};
+use supergat_studies::depth::{Cell, DepthEvent, DepthPlan};
 
 /// Reports the progress on standard error.
 #[derive(Debug)]

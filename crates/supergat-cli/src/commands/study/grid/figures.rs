@@ -1,9 +1,9 @@
 //! Figures of the grid study.
 
-use supergat::lab::grid::{BestForm, GAT, GCN, GridPoint, GridRow, GridStudy, MX, REAL_GRAPHS, SD};
-use supergat::lab::recipe::{PreferredForm, Square, plane};
-use supergat::lab::reproduce::printed_name;
 use supergat_figure::{Axis, Plot, panels};
+use supergat_select::recipe::{PreferredForm, Square, plane};
+use supergat_studies::grid::{BestForm, GAT, GCN, GridPoint, GridRow, GridStudy, MX, REAL_GRAPHS, SD};
+use supergat_studies::reproduce::printed_name;
 
 const PANELS: usize = 3;
 

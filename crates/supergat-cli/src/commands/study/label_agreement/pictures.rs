@@ -1,9 +1,9 @@
 //! Figures of the study: box plots of divergences and entropy by layer.
 
 use crate::run_folder::folder_name;
-use supergat::lab::agreement::{Network, Profile, Spreads};
-use supergat::lab::statistics::Spread;
 use supergat_figure::{Axis, Plot, Quartiles, panels};
+use supergat_numerics::statistics::Spread;
+use supergat_studies::agreement::{Network, Profile, Spreads};
 
 /// Measure to plot: the name of the axis, and the field with its spread.
 type Measure = (&'static str, fn(&Spreads) -> &Spread);

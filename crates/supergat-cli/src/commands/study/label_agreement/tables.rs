@@ -1,10 +1,10 @@
 //! Tables of the study.
 
-use supergat::engine::Form;
-use supergat::lab::agreement::{Network, Profile, Spreads};
-use supergat::lab::sheet::Sheet;
-use supergat::lab::statistics::Spread;
+use supergat_core::Form;
 use supergat_figure::Tone;
+use supergat_figure::sheet::Sheet;
+use supergat_numerics::statistics::Spread;
+use supergat_studies::agreement::{Network, Profile, Spreads};
 
 /// Divergence: its name, its spread in a layer, and its mean in the last layer for each seed.
 type Divergence = (&'static str, fn(&Spreads) -> &Spread, fn(&Network) -> &[f64]);

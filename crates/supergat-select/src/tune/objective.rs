@@ -1,0 +1,101 @@
+//! Runs of a search, reduced to their validation metric. Only this file reads results; test metrics are not
+//! passed on.
+
+use crate::sweep::{
+    Event, Job, Key, Pruned, Reached, Record, ResultsFile, RowNormalised, Rung, SweepError, WeighedClassification,
+    run_task_sweep,
+};
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use supergat_data::{ClassWeight, SplitChoice};
+use supergat_train::device::Resources;
+use supergat_train::settings::Settings;
+use supergat_train::task::{NodeClassification, Status, Task};
+
+/// A requested run: settings and seed.
+pub(super) type RunRequest = (Settings, u64);
+
+/// Source of validation metrics: a results file and the runs missing in it.
+#[derive(Debug)]
+pub(super) struct Objective<'a> {
+    pub(super) results: &'a mut ResultsFile,
+    pub(super) class_weight: &'a ClassWeight,
+    pub(super) row_normalise: bool,
+    pub(super) source: &'a str,
+    pub(super) split: SplitChoice,
+    /// Name of the dataset in the results.
+    pub(super) dataset: String,
+    pub(super) split_hash: String,
+    pub(super) resources: Resources,
+}
+
+/// Validation metrics of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct RunScore {
+    /// Validation metric of the best epoch; 0 if the run failed.
+    pub(super) validation: f64,
+    /// Validation metrics at the rungs, in their order.
+    pub(super) reached: Vec<f64>,
+    /// Number of epochs after which the run was stopped because it was hopeless.
+    pub(super) pruned: Option<usize>,
+}
+
+/// Returns the validation metric of a run, or 0 if it failed (it diverged, or its settings are invalid).
+fn validation(record: &Record) -> f64 {
+    match &record.status {
+        Status::Ok { validation, .. } => validation.metric,
+        Status::Failed { .. } => 0.0,
+    }
+}
+
+/// Returns the validation metrics of a run that was compared at some rungs.
+fn run_score(record: &Record, rungs: usize) -> RunScore {
+    let Reached { reached, pruned } =
+        record.measured().unwrap_or_else(|| Reached { reached: vec![0.0; rungs], pruned: None });
+    RunScore { validation: validation(record), reached, pruned }
+}
+
+impl Objective<'_> {
+    /// Returns the validation metrics of all requested runs, running those missing in the results file;
+    /// `None` if `observe` stopped them. Runs stop at the first of the `rungs` at which they are hopeless. `observe` is
+    /// called after every epoch, and with the validation metric of every finished run.
+    pub(super) fn scores(
+        &mut self,
+        requests: &[RunRequest],
+        rungs: &[Rung],
+        observe: impl Fn(Option<f64>) -> ControlFlow<()> + Sync,
+    ) -> Result<Option<Vec<RunScore>>, SweepError> {
+        let task = self.task(rungs);
+        let key = |(settings, seed): &RunRequest| {
+            let key = Key::new(&self.dataset, &self.split_hash, settings, *seed);
+            key.with_task(task.name()).with_device(self.resources.kind())
+        };
+        let missing: Vec<Job> = requests
+            .iter()
+            .filter(|request| !self.results.contains_result(&key(request)))
+            .map(|&(settings, seed)| Job { source: self.source.to_owned(), split: self.split, settings, seed })
+            .collect();
+        if !missing.is_empty() {
+            run_task_sweep(&*task, missing, self.results, self.resources, |event, _| match event {
+                Event::Epoch(_) => observe(None),
+                Event::Done(record) => observe(Some(validation(record))),
+                _ => ControlFlow::Continue(()),
+            })?;
+        }
+        let known: HashMap<Key, &Record> = self.results.records().map(|record| (record.key(), record)).collect();
+        let score = |request| known.get(&key(request)).map(|record| run_score(record, rungs.len()));
+        Ok(requests.iter().map(score).collect())
+    }
+
+    /// Returns the task of runs that are compared at these rungs.
+    fn task(&self, rungs: &[Rung]) -> Box<dyn Task> {
+        let mut task: Box<dyn Task> = match self.class_weight {
+            ClassWeight::None => Box::new(NodeClassification),
+            weights => Box::new(WeighedClassification::new(weights.clone())),
+        };
+        if self.row_normalise {
+            task = Box::new(RowNormalised::new(task));
+        }
+        if rungs.is_empty() { task } else { Box::new(Pruned::new(task, rungs.to_vec())) }
+    }
+}

@@ -1,0 +1,4 @@
+//! Tests of sweeps and hyperparameter searches.
+
+mod sweep;
+mod tune;

@@ -1,0 +1,188 @@
+//! Results of the study of defaults as text tables.
+
+use crate::defaults::table::{CandidateResult, DefaultsStudy, FamilyDefaults, Rule, RuleResult};
+use crate::defaults::traits::TRAITS;
+use crate::defaults::tree::Tree;
+use supergat_figure::Tone;
+use supergat_figure::sheet::Sheet;
+use supergat_numerics::statistics::Summary;
+
+/// Returns the name of a rule.
+fn name(rule: &Rule) -> String {
+    match rule {
+        Rule::Measured => "best on validation nodes".into(),
+        Rule::Recommended => "answer of recommend".into(),
+        Rule::Recipe => "recipe of traits".into(),
+        Rule::Always(family) => format!("always {family}"),
+    }
+}
+
+/// Returns how rules that name a family do on graphs that they have not seen.
+pub fn rules(study: &DefaultsStudy) -> Sheet {
+    let row = |result: &RuleResult| {
+        let all = Summary::of(result.regrets.clone());
+        let worst = result.regrets.iter().copied().fold(0.0, f64::max);
+        let share = 100.0 * result.not_worse() as f64 / result.worse.len().max(1) as f64;
+        let row = vec![
+            name(&result.rule),
+            format!("{} of {}", result.not_worse(), result.worse.len()),
+            format!("{share:.0} %"),
+            format!("{:.2}", result.median()),
+            format!("{:.2}", all.mean),
+            format!("{worst:.2}"),
+        ];
+        (Tone::Plain, row)
+    };
+    let header = "rule,not worse,share,median regret,mean regret,largest regret";
+    let notes = vec![
+        format!(
+            "{} graphs with {} splits each. Regret: test metric of the best family minus that of the named one, in \
+             percentage points.",
+            study.graphs.len(),
+            study.plan.splits
+        ),
+        "Default settings and recipes are chosen without the graph on which they are judged, and without all graphs that \
+         are derived from the same dataset."
+            .into(),
+        "not worse: the best family is not significantly better in a paired t-test over the splits, at level 0.05."
+            .into(),
+    ];
+    sheet("Rules that name a family", header, study.rules.iter().map(row).collect(), notes)
+}
+
+/// Returns the mean regret of the candidates for default settings.
+pub fn defaults(study: &DefaultsStudy) -> Sheet {
+    let names = &study.plan.candidates;
+    let rows = study.defaults.iter().filter(|found| found.regrets.len() > 1).map(|found| {
+        let mut row = vec![found.family.clone(), found.chosen.into()];
+        let own = study.plan.candidates_of(&found.family);
+        let regret = |name: &String| {
+            let place = own.iter().position(|candidate| candidate.name == name);
+            place.map_or("-".into(), |place| format!("{:.2}", found.regrets[place]))
+        };
+        row.extend(names.iter().map(regret));
+        row.extend([format!("{:.2}", found.held_out), format!("{:.2} ({})", found.worst.0, found.worst.1)]);
+        row.push(found.changes.to_string());
+        (Tone::Plain, row)
+    });
+    let header = format!("family,chosen,{},held out,largest regret of the chosen,changes", names.join(","));
+    let notes = vec![
+        "Mean regret in percentage points: test metric of the family's best candidate on a graph minus that of the \
+         candidate."
+            .into(),
+        "held out: mean regret of the candidate that is chosen without the graph. changes: graphs without which another \
+         candidate is chosen."
+            .into(),
+    ];
+    sheet("Candidates for default settings", &header, rows.collect(), notes)
+}
+
+/// Returns the test metric of every family on every graph, with defaults that were chosen over all graphs.
+pub fn graphs(study: &DefaultsStudy) -> Sheet {
+    let rows = study.graphs.iter().map(|result| {
+        let chosen = |(candidates, defaults): (&Vec<CandidateResult>, &FamilyDefaults)| {
+            candidates.iter().find(|candidate| candidate.name == defaults.chosen).map(|found| found.test.clone())
+        };
+        let tests: Vec<Option<Summary>> = result.families.iter().zip(&study.defaults).map(chosen).collect();
+        let mean = |family: &usize| tests[*family].as_ref().map_or(f64::NEG_INFINITY, |test| test.mean);
+        let best = (0..tests.len()).rev().max_by(|a, b| mean(a).total_cmp(&mean(b))).unwrap_or(0);
+        let mut row = vec![result.graph.name(), study.plan.families[best].clone()];
+        let text = |test: &Summary| format!("{:.1} ± {:.1}", test.mean, test.std);
+        row.extend(tests.iter().map(|test| test.as_ref().map_or_else(|| "-".into(), text)));
+        (Tone::Plain, row)
+    });
+    let header = format!("graph,best,{}", study.plan.families.join(","));
+    let notes = vec!["Test metric in percent with the chosen defaults, mean and deviation over splits.".into()];
+    sheet("Families on all graphs", &header, rows.collect(), notes)
+}
+
+/// Returns how far the chosen defaults are ahead of the best other candidate, or behind it, on every graph.
+pub fn costs(study: &DefaultsStudy) -> Sheet {
+    let has_choice = |place: &usize| study.defaults[*place].regrets.len() > 1;
+    let places: Vec<usize> = (0..study.defaults.len()).filter(has_choice).collect();
+    let rows = study.graphs.iter().map(|result| {
+        let lead = |place: &usize| {
+            let (chosen, others): (Vec<&CandidateResult>, Vec<_>) =
+                result.families[*place].iter().partition(|candidate| candidate.name == study.defaults[*place].chosen);
+            let best = |of: Vec<&CandidateResult>| of.iter().map(|one| one.test.mean).fold(f64::NEG_INFINITY, f64::max);
+            format!("{:+.1}", best(chosen) - best(others))
+        };
+        let row = [result.graph.name()].into_iter().chain(places.iter().map(lead)).collect();
+        (Tone::Plain, row)
+    });
+    let names: Vec<&str> = places.iter().map(|place| study.plan.families[*place].as_str()).collect();
+    let notes = vec![
+        "Test metric of the chosen default minus that of the best other candidate, in percentage points. What a default \
+         costs is negative."
+            .into(),
+    ];
+    sheet("What the defaults cost", &format!("graph,{}", names.join(",")), rows.collect(), notes)
+}
+
+/// Returns what self-supervision adds on every graph, with the traits of the graph.
+pub fn gains(study: &DefaultsStudy) -> Sheet {
+    let rows = study.gains.iter().zip(&study.graphs).map(|(gain, result)| {
+        let interval =
+            gain.interval.map_or_else(|| "-".into(), |found| format!("{:+.2} to {:+.2}", found.low, found.high));
+        let mut row = vec![gain.graph.clone(), format!("{:+.2}", gain.difference), interval];
+        row.extend(result.traits.iter().map(|value| format!("{value:.2}")));
+        (Tone::Plain, row)
+    });
+    let header = format!("graph,gain,95 % interval,{}", TRAITS.join(","));
+    let notes = vec![
+        "Test metric of supergat-mx minus that of gat-mx, in percentage points.".into(),
+        format!(
+            "A tree of traits, grown without the graph and its relatives, is right about the sign on {} of {} graphs.",
+            study.gain_hits,
+            study.gains.len()
+        ),
+    ];
+    sheet("What self-supervision adds", &header, rows.collect(), notes)
+}
+
+/// Returns the recipe as indented lines.
+pub fn recipe(study: &DefaultsStudy) -> String {
+    let families: Vec<&str> = study.plan.families.iter().map(String::as_str).collect();
+    let mut text = lines(study.recipe.as_ref(), &families, 0);
+    text.push('\n');
+    text.push_str(&lines(study.gain_recipe.as_ref(), &["self-supervision does not help", "self-supervision helps"], 0));
+    text
+}
+
+fn lines(tree: Option<&Tree>, options: &[&str], depth: usize) -> String {
+    let indent = "  ".repeat(depth);
+    match tree {
+        None => String::new(),
+        Some(Tree::Leaf { option, graphs }) => {
+            let graphs = if *graphs == 1 { "1 graph".to_owned() } else { format!("{graphs} graphs") };
+            format!("{indent}{} ({graphs})\n", options[*option])
+        }
+        Some(Tree::Split(decision)) => {
+            let (name, limit) = (TRAITS[decision.feature], digits(decision.at_most));
+            let answer = |tree: &Tree| lines(Some(tree), options, depth + 1);
+            format!(
+                "{indent}{name} up to {limit}:\n{}{indent}{name} above {limit}:\n{}",
+                answer(&decision.low),
+                answer(&decision.high)
+            )
+        }
+    }
+}
+
+/// Returns a number with about three digits.
+fn digits(value: f64) -> String {
+    if value.abs() >= 100.0 { format!("{value:.0}") } else { format!("{value:.2}") }
+}
+
+fn sheet(title: &str, header: &str, rows: Vec<(Tone, Vec<String>)>, notes: Vec<String>) -> Sheet {
+    let csv_rows = rows.iter().map(|(_, row)| row.clone()).collect();
+    let csv_header = header.to_owned();
+    Sheet {
+        title: title.into(),
+        header: header.split(',').map(Into::into).collect(),
+        rows,
+        csv_header,
+        csv_rows,
+        notes,
+    }
+}

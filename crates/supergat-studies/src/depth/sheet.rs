@@ -1,0 +1,232 @@
+//! Results of the study of depth as text tables.
+
+use crate::depth::plan::Depth;
+use crate::depth::table::{CellResult, DepthComparison, DepthStudy, Question, Verdict};
+use supergat_figure::Tone;
+use supergat_figure::sheet::Sheet;
+use supergat_numerics::statistics::Summary;
+
+const TESTS: &str = "Paired t-tests over splits; Holm's correction is over all tests of a question. Splits of one \
+                     graph share nodes, so p-values are too small rather than too large.";
+
+/// Returns the answers in short: how often the first side is better or worse, and by how much.
+pub fn summary(study: &DepthStudy) -> Sheet {
+    let mut rows = Vec::new();
+    for question in Question::ALL {
+        for depth in [Some(Depth::Published), Some(Depth::Deep), None] {
+            let all: Vec<&DepthComparison> = study.of(question).filter(|found| found.depth == depth).collect();
+            if !all.is_empty() {
+                rows.push(summary_row(question, depth, &all));
+            }
+        }
+    }
+    let cells = study.plan.cells().len();
+    let complete = study.cells.iter().filter(|cell| cell.splits.len() as u64 == study.plan.splits).count();
+    let notes = vec![
+        format!(
+            "{complete} of {cells} cells are complete. Each has a search of {} trials on split 0, by validation only, and \
+             final runs on {} splits.",
+            study.plan.trials, study.plan.splits
+        ),
+        "better, worse: significant at level 0.05 after Holm's correction. Differences are in percentage points."
+            .into(),
+        TESTS.into(),
+    ];
+    sheet("Answers", "question,depth,comparisons,better,worse,mean difference,largest,smallest", rows, notes)
+}
+
+fn summary_row(question: Question, depth: Option<Depth>, all: &[&DepthComparison]) -> (Tone, Vec<String>) {
+    let count = |verdict| all.iter().filter(|found| found.verdict == verdict).count().to_string();
+    let by_difference = |a: &&&DepthComparison, b: &&&DepthComparison| a.difference.total_cmp(&b.difference);
+    let place = |found: Option<&&DepthComparison>| {
+        found.map_or_else(dash, |found| format!("{:+.2} ({})", found.difference, at(found)))
+    };
+    let mean = Summary::of(all.iter().map(|found| found.difference).collect()).mean;
+    let row = vec![
+        question.text().into(),
+        depth.map_or_else(dash, |depth| depth.name().into()),
+        all.len().to_string(),
+        count(Verdict::Better),
+        count(Verdict::Worse),
+        format!("{mean:+.2}"),
+        place(all.iter().max_by(by_difference)),
+        place(all.iter().min_by(by_difference)),
+    ];
+    (Tone::Plain, row)
+}
+
+/// Returns where a comparison was made, such as `supergat-mx on photo`.
+fn at(found: &DepthComparison) -> String {
+    let model = found.a.split([',', ' ']).next().unwrap_or_default();
+    format!("{model} on {}", found.dataset)
+}
+
+/// Returns all comparisons.
+pub fn comparisons(study: &DepthStudy) -> Sheet {
+    let row = |found: &DepthComparison| {
+        let tone = match found.verdict {
+            Verdict::Better => Tone::Good,
+            Verdict::Worse => Tone::Bad,
+            Verdict::Open | Verdict::Untested => Tone::Plain,
+        };
+        let number = |value: Option<f64>, text: fn(f64) -> String| value.map_or_else(dash, text);
+        let row = vec![
+            found.dataset.clone(),
+            found.depth.map_or_else(dash, |depth| depth.name().into()),
+            found.a.clone(),
+            found.b.clone(),
+            format!("{:+.2}", found.difference),
+            found.interval.map_or_else(dash, |interval| format!("{:+.2} to {:+.2}", interval.low, interval.high)),
+            number(found.effect, |d| format!("{d:+.2}")),
+            number(found.p, p_value),
+            number(found.holm, p_value),
+            number(found.wilcoxon, p_value),
+            found.pairs.to_string(),
+            verdict(found.verdict).into(),
+        ];
+        (tone, row)
+    };
+    let numbers = |found: &DepthComparison| {
+        let number = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
+        vec![
+            question_name(found.question).into(),
+            found.dataset.clone(),
+            found.depth.map_or("", Depth::name).into(),
+            found.a.clone(),
+            found.b.clone(),
+            found.difference.to_string(),
+            number(found.interval.map(|interval| interval.low)),
+            number(found.interval.map(|interval| interval.high)),
+            number(found.effect),
+            number(found.p),
+            number(found.holm),
+            number(found.wilcoxon),
+            found.pairs.to_string(),
+            verdict(found.verdict).into(),
+        ]
+    };
+    let plain = sheet(
+        "Comparisons, in percentage points",
+        "dataset,depth,a,b,a - b,95 % interval,d,p,p (Holm),p (Wilcoxon),n,verdict",
+        study.comparisons.iter().map(row).collect(),
+        vec!["d: mean difference in standard deviations of the differences.".into(), TESTS.into()],
+    );
+    Sheet {
+        csv_header: "question,dataset,depth,a,b,difference,low,high,d,p,p_holm,p_wilcoxon,n,verdict".into(),
+        csv_rows: study.comparisons.iter().map(numbers).collect(),
+        ..plain
+    }
+}
+
+/// Returns the results of all cells with the selected settings.
+pub fn cells(study: &DepthStudy) -> Sheet {
+    let row = |cell: &CellResult| {
+        let s = &cell.settings;
+        let supervised = |value: f64| if cell.model.is_self_supervised() { three_digits(value) } else { dash() };
+        let n = cell.splits.len();
+        let wanted = study.plan.splits as usize;
+        let row = vec![
+            cell.dataset.clone(),
+            cell.depth.name().into(),
+            cell.model.to_string(),
+            format!("{:.2} ± {:.2}", cell.test.mean, cell.test.std),
+            if n == wanted { n.to_string() } else { format!("{n}/{wanted}") },
+            format!("{} x {} x {}", s.layers, s.heads, s.hidden),
+            s.norm.name().into(),
+            s.residual.name().into(),
+            three_digits(s.dropout),
+            three_digits(s.lr),
+            three_digits(s.lambda_2),
+            supervised(s.lambda_e),
+            supervised(s.p_n),
+            supervised(s.p_e),
+        ];
+        (Tone::Plain, row)
+    };
+    let numbers = |cell: &CellResult| {
+        let s = &cell.settings;
+        let mut row = vec![cell.dataset.clone(), cell.depth.name().into(), cell.model.to_string(), cell.metric.clone()];
+        let summary = [cell.test.mean, cell.test.std, cell.validation.mean, cell.validation.std];
+        row.extend(summary.map(|number| number.to_string()));
+        row.push(cell.splits.len().to_string());
+        row.extend([s.layers, s.heads, s.hidden].map(|number| number.to_string()));
+        row.extend([s.norm.name(), s.residual.name()].map(str::to_owned));
+        row.extend([s.dropout, s.lr, s.lambda_2].map(|number| number.to_string()));
+        let supervised = |value: f64| if cell.model.is_self_supervised() { value.to_string() } else { String::new() };
+        row.extend([s.lambda_e, s.p_n, s.p_e].map(supervised));
+        row
+    };
+    let mut metrics: Vec<&str> = study.plan.graphs.iter().map(|graph| graph.metric.as_str()).collect();
+    metrics.sort_unstable();
+    metrics.dedup();
+    let plain = sheet(
+        "Test metric in percent, and selected settings",
+        "dataset,depth,model,test,n,layers x heads x hidden,norm,residual,dropout,lr,lambda_2,lambda_E,p_n,p_e",
+        study.cells.iter().map(row).collect(),
+        vec![format!("Mean ± standard deviation over n splits. Metric: {}.", metric_note(study, &metrics))],
+    );
+    Sheet {
+        csv_header: "dataset,depth,model,metric,test,test_std,validation,validation_std,n,layers,heads,hidden,norm,\
+                     residual,dropout,lr,lambda_2,lambda_e,p_n,p_e"
+            .into(),
+        csv_rows: study.cells.iter().map(numbers).collect(),
+        ..plain
+    }
+}
+
+/// Returns the metrics with their datasets, if there are several.
+fn metric_note(study: &DepthStudy, metrics: &[&str]) -> String {
+    if let [one] = metrics {
+        return (*one).to_owned();
+    }
+    let of = |metric: &&str| {
+        let graphs = study.plan.graphs.iter().filter(|graph| graph.metric == **metric);
+        format!("{metric} on {}", graphs.map(|graph| graph.dataset.as_str()).collect::<Vec<_>>().join(", "))
+    };
+    metrics.iter().map(of).collect::<Vec<_>>().join("; ")
+}
+
+fn question_name(question: Question) -> &'static str {
+    match question {
+        Question::SelfSupervision => "self-supervision",
+        Question::OverGat => "over-gat",
+        Question::Depth => "depth",
+        Question::Change => "change",
+    }
+}
+
+fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Better => "better",
+        Verdict::Worse => "worse",
+        Verdict::Open => "not significant",
+        Verdict::Untested => "not tested",
+    }
+}
+
+fn sheet(title: &str, header: &str, rows: Vec<(Tone, Vec<String>)>, notes: Vec<String>) -> Sheet {
+    Sheet {
+        title: title.into(),
+        header: header.split(',').map(Into::into).collect(),
+        csv_header: header.into(),
+        csv_rows: rows.iter().map(|(_, row)| row.clone()).collect(),
+        rows,
+        notes,
+    }
+}
+
+fn dash() -> String {
+    "-".into()
+}
+
+fn p_value(p: f64) -> String {
+    if p < 1e-4 { "<0.0001".into() } else { format!("{p:.4}") }
+}
+
+/// Formats a number with about three digits.
+fn three_digits(value: f64) -> String {
+    match value.abs() {
+        size if size != 0.0 && size < 0.001 => format!("{value:.1e}"),
+        _ => format!("{value:.3}").trim_end_matches('0').trim_end_matches('.').to_owned(),
+    }
+}

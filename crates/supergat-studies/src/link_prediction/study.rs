@@ -1,0 +1,136 @@
+//! The published study: AUC and node metric against the weight of the edge loss, for several attention forms.
+
+use crate::link_prediction::{LinkPrediction, LinkScore};
+use serde::Serialize;
+use supergat_core::{Form, ModelKind};
+use supergat_numerics::statistics::Summary;
+use supergat_select::sweep::{Job, Record, ResultsFile, dataset_name};
+use supergat_train::settings::Settings;
+use supergat_train::task::Task;
+
+/// Runs of the study on one dataset.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LinkPredictionPlan {
+    source: String,
+    /// Name of the dataset in results.
+    pub dataset: String,
+    /// Metric of the nodes: `accuracy` or `micro-f1`.
+    pub metric: &'static str,
+    settings: Vec<Settings>,
+    seeds: u64,
+}
+
+/// Results of one dataset, model and weight of the edge loss over seeds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LinkPredictionResult {
+    /// Dataset.
+    pub dataset: String,
+    /// Model.
+    pub model: ModelKind,
+    /// Weight of the edge loss.
+    pub lambda_e: f64,
+    /// Seeds with a result; all values are in this order.
+    pub seeds: Vec<u64>,
+    /// Area under the ROC curve of the held-out edges.
+    pub auc: Summary,
+    /// Average precision of the held-out edges.
+    pub average_precision: Summary,
+    /// Test metric of the nodes, in percent.
+    pub test: Summary,
+}
+
+impl LinkPredictionPlan {
+    /// Plans every model with every weight of the edge loss. Loads the dataset to recognise it.
+    pub fn new(source: &str, models: &[ModelKind], lambdas: &[f64], seeds: u64) -> supergat_data::Result<Self> {
+        let dataset = supergat_data::load(source)?;
+        let preset = dataset.preset.as_deref().unwrap_or_default();
+        let all = models.iter().flat_map(|&model| lambdas.iter().map(move |&lambda_e| (model, lambda_e)));
+        Ok(Self {
+            source: source.to_owned(),
+            dataset: dataset_name(source, &dataset),
+            metric: if dataset.is_multi_label() { "micro-f1" } else { "accuracy" },
+            settings: all.map(|(model, lambda_e)| settings(preset, model, lambda_e)).collect(),
+            seeds,
+        })
+    }
+
+    /// Returns all runs, with seeds from 0.
+    pub fn jobs(&self) -> Vec<Job> {
+        Job::for_seeds(&self.source, &self.settings, self.seeds)
+    }
+
+    /// Returns the results in a file by model and weight; those without a run are omitted.
+    pub fn points(&self, results: &ResultsFile) -> Vec<LinkPredictionResult> {
+        self.settings.iter().filter_map(|settings| self.point(settings, results)).collect()
+    }
+
+    fn point(&self, settings: &Settings, results: &ResultsFile) -> Option<LinkPredictionResult> {
+        let matches = |record: &&Record| {
+            (record.task.as_str(), &record.dataset, &record.settings)
+                == (LinkPrediction.name(), &self.dataset, settings)
+                && record.seed < self.seeds
+        };
+        let mut runs: Vec<(u64, [f64; 3])> = results.records().filter(matches).filter_map(numbers).collect();
+        runs.sort_by_key(|(seed, _)| *seed);
+        let summary = |k: usize| Summary::of(runs.iter().map(|(_, numbers)| numbers[k]).collect());
+        (!runs.is_empty()).then(|| LinkPredictionResult {
+            dataset: self.dataset.clone(),
+            model: settings.model,
+            lambda_e: settings.lambda_e,
+            seeds: runs.iter().map(|(seed, _)| *seed).collect(),
+            auc: summary(0),
+            average_precision: summary(1),
+            test: summary(2),
+        })
+    }
+}
+
+/// Returns seed, AUC, average precision and test metric in percent of a run; `None` if it failed or has no
+/// scores.
+fn numbers(record: &Record) -> Option<(u64, [f64; 3])> {
+    let test = 100.0 * record.test()?.metric;
+    let LinkScore { auc, average_precision } = record.measured()?;
+    Some((record.seed, [auc, average_precision, test]))
+}
+
+/// Returns the published settings of the task, with all edges as positives and equally many negatives. SD has
+/// no published settings on the citation graphs and uses those of DP. Graphs that are not in the paper use
+/// the general settings.
+fn settings(dataset: &str, model: ModelKind, lambda_e: f64) -> Settings {
+    let published = |model| Settings::published_for("link", dataset, model);
+    let dp = ModelKind::Attention { form: Form::Dp, self_supervised: true };
+    let substitute = if model.form() == Some(Form::Sd) { published(dp) } else { None };
+    let settings = published(model).or(substitute).unwrap_or_else(|| Settings::general(model));
+    Settings { model, lambda_e, p_e: 1.0, p_n: 1.0, ..settings }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kind(name: &str) -> ModelKind {
+        name.parse().unwrap()
+    }
+
+    #[test]
+    fn uses_published_settings() {
+        let of = |name| settings("cora", kind(name), 0.1);
+        assert_eq!((of("supergat-go").lambda_2, of("supergat-dp").lambda_2), (0.015, 0.015));
+        assert_eq!((of("supergat-sd").lambda_2, of("supergat-sd").max_epochs), (0.015, 450));
+        assert_eq!((of("supergat-mx").lambda_2, of("supergat-mx").max_epochs), (0.008228864972965771, 490));
+        assert_eq!(settings("ppi", kind("supergat-sd"), 0.1).max_epochs, 399);
+        let unknown = settings("karate", kind("supergat-go"), 3.0);
+        assert_eq!((unknown.lambda_e, unknown.p_e, unknown.p_n, unknown.model), (3.0, 1.0, 1.0, kind("supergat-go")));
+    }
+
+    #[test]
+    fn combines_every_model_with_every_weight() {
+        let source = "random-partition:classes=2,nodes=180,degree=2";
+        let plan =
+            LinkPredictionPlan::new(source, &[kind("supergat-go"), kind("supergat-sd")], &[0.1, 1.0], 3).unwrap();
+        let jobs = plan.jobs();
+        let one = |job: &&Job| job.settings.model == kind("supergat-sd") && job.settings.lambda_e == 1.0;
+        assert_eq!((jobs.len(), jobs.iter().filter(one).map(|job| job.seed).collect::<Vec<_>>()), (12, vec![0, 1, 2]));
+        assert_eq!((plan.dataset.as_str(), plan.metric), (source, "accuracy"));
+    }
+}

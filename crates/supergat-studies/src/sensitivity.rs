@@ -1,0 +1,280 @@
+//! Sensitivity of results to the three hyperparameters of self-supervision: the weight of the edge loss
+//! (lambda_E), the negatives per edge (p_n) and the share of sampled edges (p_e).
+//!
+//! Each one is varied alone, over the values of the paper's figures and the published value. All other
+//! settings stay as published. A point of a curve is the mean test metric over seeds, with Student's 95 %
+//! confidence interval. The summary of a curve is the range of its means.
+
+use serde::Serialize;
+use supergat_core::ModelKind;
+use supergat_data::SplitChoice;
+use supergat_numerics::statistics::{Interval, Summary};
+use supergat_select::sweep::{Job, ResultsFile, dataset_name};
+use supergat_train::settings::Settings;
+
+/// A hyperparameter of self-supervision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Hyperparameter {
+    /// Weight of the edge loss.
+    LambdaE,
+    /// Number of negatives per sampled edge.
+    PN,
+    /// Share of the edges sampled in each step.
+    PE,
+}
+
+impl Hyperparameter {
+    /// All three, in the order of the paper's figures.
+    pub const ALL: [Self; 3] = [Self::LambdaE, Self::PN, Self::PE];
+
+    /// Returns the name in configuration files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::LambdaE => "lambda_e",
+            Self::PN => "p_n",
+            Self::PE => "p_e",
+        }
+    }
+
+    /// Returns the values in the paper's figures.
+    pub fn values(self) -> &'static [f64] {
+        match self {
+            Self::LambdaE => &[1e-4, 1e-3, 1e-2, 1e-1, 1e0, 1e1, 1e2, 1e3],
+            Self::PN => &[0.1, 0.5, 1.0, 2.5, 5.0],
+            Self::PE => &[0.1, 0.3, 0.5, 0.7, 0.9],
+        }
+    }
+
+    /// Returns the value in `settings`.
+    pub fn get(self, settings: &Settings) -> f64 {
+        match self {
+            Self::LambdaE => settings.lambda_e,
+            Self::PN => settings.p_n,
+            Self::PE => settings.p_e,
+        }
+    }
+
+    /// Returns a copy of `settings` with another value.
+    fn with(self, settings: Settings, value: f64) -> Settings {
+        match self {
+            Self::LambdaE => Settings { lambda_e: value, ..settings },
+            Self::PN => Settings { p_n: value, ..settings },
+            Self::PE => Settings { p_e: value, ..settings },
+        }
+    }
+}
+
+/// Returns the model in the paper's figures for a dataset, which is its best one.
+pub fn best_model(dataset: &str) -> ModelKind {
+    let name = if dataset == "ppi" { "supergat-sd" } else { "supergat-mx" };
+    name.parse().expect("a known model")
+}
+
+/// Runs of the study on one dataset.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SensitivityPlan {
+    source: String,
+    /// Name of the dataset in results.
+    pub dataset: String,
+    /// Metric: `accuracy` or `micro-f1`.
+    pub metric: &'static str,
+    centre: Settings,
+    seeds: u64,
+}
+
+impl SensitivityPlan {
+    /// Plans variations of the published settings of a dataset and model, or of the general ones if there are
+    /// none. Loads the dataset to recognise it.
+    pub fn new(source: &str, model: Option<ModelKind>, seeds: u64) -> supergat_data::Result<Self> {
+        let dataset = supergat_data::load(source)?;
+        let preset = dataset.preset.as_deref().unwrap_or_default();
+        let model = model.unwrap_or_else(|| best_model(preset));
+        let centre = Settings::published(preset, model).unwrap_or_else(|| Settings::general(model));
+        let metric = if dataset.is_multi_label() { "micro-f1" } else { "accuracy" };
+        Ok(Self { source: source.to_owned(), dataset: dataset_name(source, &dataset), metric, centre, seeds })
+    }
+
+    /// Returns the model.
+    pub fn model(&self) -> ModelKind {
+        self.centre.model
+    }
+
+    /// Returns the values of a hyperparameter in ascending order, including the published one.
+    fn values(&self, hyperparameter: Hyperparameter) -> Vec<f64> {
+        let mut values = hyperparameter.values().to_vec();
+        values.push(hyperparameter.get(&self.centre));
+        values.sort_by(f64::total_cmp);
+        values.dedup();
+        values
+    }
+
+    /// Returns all runs. The published settings occur once.
+    pub fn jobs(&self) -> Vec<Job> {
+        let mut all: Vec<Settings> = Vec::new();
+        for hyperparameter in Hyperparameter::ALL {
+            for settings in self.values(hyperparameter).into_iter().map(|value| hyperparameter.with(self.centre, value))
+            {
+                if !all.contains(&settings) {
+                    all.push(settings);
+                }
+            }
+        }
+        Job::for_seeds(&self.source, &all, self.seeds)
+    }
+
+    /// Returns the curves of all hyperparameters from the results in a file.
+    pub fn curves(&self, results: &ResultsFile) -> Vec<Curve> {
+        Hyperparameter::ALL.into_iter().map(|hyperparameter| self.curve(hyperparameter, results)).collect()
+    }
+
+    fn curve(&self, hyperparameter: Hyperparameter, results: &ResultsFile) -> Curve {
+        let point = |value| {
+            let settings = hyperparameter.with(self.centre, value);
+            let tests = self.tests(&settings, results);
+            (!tests.is_empty()).then(|| SensitivityPoint::new(value, Summary::of(tests)))
+        };
+        Curve {
+            dataset: self.dataset.clone(),
+            model: self.centre.model.to_string(),
+            metric: self.metric,
+            hyperparameter,
+            published: hyperparameter.get(&self.centre),
+            points: self.values(hyperparameter).into_iter().filter_map(point).collect(),
+        }
+    }
+
+    /// Returns test metrics in percent, in the order of the seeds.
+    fn tests(&self, settings: &Settings, results: &ResultsFile) -> Vec<f64> {
+        let split = SplitChoice::Published.to_string();
+        let matching = results.records().filter(|record| {
+            record.dataset == self.dataset
+                && record.split == split
+                && record.settings == *settings
+                && record.seed < self.seeds
+        });
+        let mut tests: Vec<(u64, f64)> =
+            matching.filter_map(|record| Some((record.seed, record.test()?.metric))).collect();
+        tests.sort_by_key(|(seed, _)| *seed);
+        tests.into_iter().map(|(_, metric)| 100.0 * metric).collect()
+    }
+}
+
+/// Results of one value of a hyperparameter.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SensitivityPoint {
+    /// Value of the hyperparameter.
+    pub value: f64,
+    /// Test metrics in percent.
+    pub test: Summary,
+    /// 95 % confidence interval of the mean; `None` for a single seed.
+    pub interval: Option<Interval>,
+}
+
+impl SensitivityPoint {
+    fn new(value: f64, test: Summary) -> Self {
+        let interval = test.interval().ok();
+        Self { value, test, interval }
+    }
+}
+
+/// The test metric against one hyperparameter.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Curve {
+    /// Dataset.
+    pub dataset: String,
+    /// Model.
+    pub model: String,
+    /// Metric: `accuracy` or `micro-f1`.
+    pub metric: &'static str,
+    /// Varied hyperparameter.
+    #[serde(rename = "knob")]
+    pub hyperparameter: Hyperparameter,
+    /// Published value of the hyperparameter.
+    pub published: f64,
+    /// Points in ascending order of values. Values without a result are omitted.
+    pub points: Vec<SensitivityPoint>,
+}
+
+impl Curve {
+    /// Returns the points with the lowest and the highest mean.
+    pub fn extremes(&self) -> Option<[&SensitivityPoint; 2]> {
+        let by_mean = |a: &&SensitivityPoint, b: &&SensitivityPoint| a.test.mean.total_cmp(&b.test.mean);
+        Some([self.points.iter().min_by(by_mean)?, self.points.iter().max_by(by_mean)?])
+    }
+
+    /// Returns the difference between the highest and the lowest mean, in percentage points.
+    pub fn range(&self) -> Option<f64> {
+        self.extremes().map(|[lowest, highest]| highest.test.mean - lowest.test.mean)
+    }
+
+    /// Returns the point of the published value.
+    pub fn at_published(&self) -> Option<&SensitivityPoint> {
+        self.points.iter().find(|point| point.value == self.published)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ops::ControlFlow;
+    use supergat_select::sweep::run_sweep;
+
+    const SOURCE: &str = "random-partition:classes=2,nodes=200,degree=4,homophily=0.9";
+
+    /// Returns a plan with very short runs.
+    fn plan(seeds: u64) -> SensitivityPlan {
+        let mut plan = SensitivityPlan::new(SOURCE, None, seeds).unwrap();
+        plan.centre = Settings { max_epochs: 2, hidden: 2, heads: 1, output_heads: 1, ..plan.centre };
+        plan
+    }
+
+    #[test]
+    fn varies_each_hyperparameter_alone() {
+        let plan = plan(3);
+        let jobs = plan.jobs();
+        let centre = plan.centre;
+        // The paper has 8 + 5 + 5 values. The published 1 and 0.5 are among them, 0.8 is not; the centre is
+        // run once.
+        assert_eq!(jobs.len(), 3 * (8 + 4 + 5));
+        for job in &jobs {
+            let differs = Hyperparameter::ALL
+                .map(|hyperparameter| hyperparameter.get(&job.settings) != hyperparameter.get(&centre));
+            assert!(differs.iter().filter(|differs| **differs).count() <= 1, "{:?}", job.settings);
+        }
+        assert_eq!(jobs.iter().filter(|job| job.settings == centre).count(), 3);
+        assert_eq!(plan.values(Hyperparameter::PE), [0.1, 0.3, 0.5, 0.7, 0.8, 0.9]);
+    }
+
+    #[test]
+    fn builds_curves_from_sweep_results() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut results = ResultsFile::open(&folder.path().join("results.jsonl")).unwrap();
+        let plan = plan(2);
+        assert!(plan.curves(&results).iter().all(|curve| curve.points.is_empty() && curve.range().is_none()));
+        let jobs = plan.jobs();
+        run_sweep(jobs, &mut results, 2, |_, _| ControlFlow::Continue(())).unwrap();
+        let curves = plan.curves(&results);
+        let [lambda, p_n, p_e] = &curves[..] else { panic!("three curves") };
+        assert_eq!([lambda, p_n, p_e].map(|curve| curve.points.len()), [8, 5, 6]);
+        // All three curves contain the published settings.
+        let centre = lambda.at_published().unwrap().test.clone();
+        assert!(centre.values.len() == 2 && (0.0..=100.0).contains(&centre.mean));
+        assert!([p_n, p_e].iter().all(|curve| curve.at_published().unwrap().test == centre));
+        let means = lambda.points.iter().map(|point| point.test.mean);
+        let (least, most) = means.fold((f64::MAX, f64::MIN), |(least, most), mean| (least.min(mean), most.max(mean)));
+        assert_eq!(lambda.range(), Some(most - least));
+        let contains_mean = |point: &SensitivityPoint| {
+            point.interval.is_some_and(|i| i.low <= point.test.mean && point.test.mean <= i.high)
+        };
+        assert!(lambda.points.iter().all(contains_mean));
+        // A plan with fewer seeds uses the first ones; a single seed has no interval.
+        let one = &SensitivityPlan { seeds: 1, ..plan }.curves(&results)[0].points[0];
+        assert!(one.test.values == lambda.points[0].test.values[..1] && one.interval.is_none());
+    }
+
+    #[test]
+    fn best_model_is_that_of_the_paper() {
+        assert_eq!(["cora", "ppi"].map(|name| best_model(name).to_string()), ["supergat-mx", "supergat-sd"]);
+    }
+}

@@ -1,0 +1,247 @@
+//! Baselines: classifiers that are not networks, and systems, which have their own training.
+//!
+//! A baseline is fitted in one call, and returns logits like a network. A system is also observed epoch by epoch. Everything after the logits is the same for
+//! both: calibration, metrics, selection of the best seed, run folders, sweeps, predictions. To add one:
+//!
+//! 1. a variant of [`supergat_core::ModelKind`], with its name, for which `is_network` is false;
+//! 2. its hyperparameters in [`supergat_core::hyperparameters`], in a group of their own, and in [`Settings`];
+//! 3. a file in this folder with its type: `fit`, `logits`, `store` and `restore`;
+//! 4. a variant of [`Baseline`].
+
+mod label_propagation;
+mod trees;
+
+pub use label_propagation::LabelPropagation;
+pub use trees::Trees;
+pub use trees::width as tree_width;
+
+use crate::device::Resources;
+use crate::fitted::Fitted;
+use crate::jobs::Finished;
+use crate::runs::{SeedRun, prepare, score, scores};
+use crate::settings::Settings;
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::time::Instant;
+use supergat_core::checkpoint::Checkpoint;
+use supergat_core::systems::{self, LearnedGraphs, SystemModel, Weights};
+use supergat_core::{Architecture, EdgeValues, Epoch, Error, Example, ModelKind, Outcome, Result, StepLoss};
+use supergat_data::Dataset;
+
+/// A fitted model that is not a network.
+///
+/// See [`Fitted`] for an example.
+#[derive(Debug, Clone)]
+pub enum Baseline {
+    /// Label propagation.
+    LabelPropagation(LabelPropagation),
+    /// Gradient-boosted trees.
+    Trees(Trees),
+    /// A system.
+    System(SystemModel<f32>),
+}
+
+/// Entry of the metadata of a model file: options of a system.
+const SYSTEM: &str = "system";
+
+impl Baseline {
+    /// Fits the model that the settings name. Labels of test nodes are not read; those of validation nodes only select, such
+    /// as the number of trees. A model with random numbers takes them from streams of the seed.
+    fn fit(dataset: &Dataset, settings: &Settings, seed: u64) -> Result<Self> {
+        match settings.model {
+            ModelKind::LabelPropagation => LabelPropagation::fit(dataset, settings).map(Self::LabelPropagation),
+            ModelKind::Trees => Trees::fit(dataset, settings, seed).map(Self::Trees),
+            other => unreachable!("{other} is trained in epochs"),
+        }
+    }
+
+    /// Returns the kind of the model and its classes. The shape of a network in it has no meaning.
+    pub fn architecture(&self) -> &Architecture {
+        match self {
+            Self::LabelPropagation(model) => model.architecture(),
+            Self::Trees(model) => model.architecture(),
+            Self::System(model) => &model.architecture,
+        }
+    }
+
+    /// Returns the logits of all nodes, one list per graph.
+    pub fn logits(&self, dataset: &Dataset) -> Result<Vec<Vec<f32>>> {
+        match self {
+            Self::LabelPropagation(model) => model.logits(dataset),
+            Self::Trees(model) => model.logits(dataset),
+            Self::System(model) => dataset.examples.iter().map(|example| model.predict(example)).collect(),
+        }
+    }
+
+    /// Adds the model to the metadata and lists of a model file.
+    pub(crate) fn store(&self, metadata: &mut HashMap<String, String>, lists: &mut HashMap<String, Vec<u32>>) {
+        match self {
+            Self::LabelPropagation(model) => model.store(metadata, lists),
+            Self::Trees(model) => model.store(lists),
+            Self::System(model) => {
+                metadata.insert(SYSTEM.into(), serde_json::to_string(&model.options).expect("plain numbers"));
+                model.graphs.iter().for_each(|graphs| store_graphs(graphs, lists));
+            }
+        }
+    }
+
+    /// Returns the matrices of weights of a model file.
+    pub(crate) fn weights(&self) -> Vec<Weights<f32>> {
+        if let Self::System(model) = self { model.weights.clone() } else { Vec::new() }
+    }
+
+    /// Returns the weight and the score of every edge of a graph; nothing for models that do not learn them.
+    pub(crate) fn edges(&self, example: &Example<f32>) -> Result<Vec<EdgeValues<f32>>> {
+        match self {
+            Self::System(model) => model.edges(example),
+            Self::LabelPropagation(_) | Self::Trees(_) => Ok(Vec::new()),
+        }
+    }
+
+    /// Takes the model out of the content of a model file.
+    pub(crate) fn restore(checkpoint: &mut Checkpoint) -> Result<Self> {
+        match checkpoint.architecture.model {
+            ModelKind::LabelPropagation => LabelPropagation::restore(checkpoint).map(Self::LabelPropagation),
+            ModelKind::Trees => Trees::restore(checkpoint).map(Self::Trees),
+            ModelKind::System(_) => {
+                let refuse = |reason: &str| Error::Checkpoint { reason: reason.into() };
+                let entry = checkpoint.metadata.remove(SYSTEM).ok_or_else(|| refuse("it has no options"))?;
+                let options = serde_json::from_str(&entry).map_err(|_| refuse("its options are unreadable"))?;
+                let weights = std::mem::take(&mut checkpoint.weights);
+                let graphs = restore_graphs(&mut checkpoint.lists)?;
+                let model = SystemModel { architecture: checkpoint.architecture, options, weights, graphs };
+                model.check().map(|()| Self::System(model))
+            }
+            network => unreachable!("{network} is a network"),
+        }
+    }
+}
+
+/// List of a model file with the hash and the number of nodes of a graph, and the number of graphs sampled for it.
+const GRAPHS: &str = "graphs";
+
+/// Returns the name of the list with the links of a sampled graph.
+fn graph_name(number: usize) -> String {
+    format!("{GRAPHS}.{number}")
+}
+
+/// Adds sampled graphs to the lists of a model file.
+fn store_graphs(graphs: &LearnedGraphs, lists: &mut HashMap<String, Vec<u32>>) {
+    let LearnedGraphs { hash, nodes, links } = graphs;
+    lists.insert(GRAPHS.into(), vec![*hash as u32, (*hash >> 32) as u32, *nodes as u32, links.len() as u32]);
+    for (number, links) in links.iter().enumerate() {
+        lists.insert(graph_name(number), links.concat());
+    }
+}
+
+/// Takes sampled graphs out of the lists of a model file, if it has any.
+fn restore_graphs(lists: &mut HashMap<String, Vec<u32>>) -> Result<Option<LearnedGraphs>> {
+    let Some(entry) = lists.remove(GRAPHS) else { return Ok(None) };
+    let refuse = || Error::Checkpoint { reason: "its sampled graphs are unreadable".into() };
+    let &[low, high, nodes, count] = &entry[..] else { return Err(refuse()) };
+    let links = |number| {
+        let list = lists.remove(&graph_name(number)).ok_or_else(refuse)?;
+        let (pairs, rest) = list.as_chunks::<2>();
+        if rest.is_empty() { Ok(pairs.to_vec()) } else { Err(refuse()) }
+    };
+    let links = (0..count as usize).map(links).collect::<Result<_>>()?;
+    Ok(Some(LearnedGraphs { hash: u64::from(high) << 32 | u64::from(low), nodes: nodes as usize, links }))
+}
+
+/// Fails if this build cannot train a model, for want of a cargo feature.
+pub fn check_available(model: ModelKind) -> Result<()> {
+    if model == ModelKind::Trees && cfg!(not(feature = "trees")) {
+        let reason = "this build does not train it; install supergat with `cargo install --profile dist --path \
+                      crates/supergat-cli --features trees`";
+        return Err(Error::Hyperparameter { name: "model", value: model.to_string(), reason: reason.into() });
+    }
+    Ok(())
+}
+
+/// Trains a system, or fits a model that is not a network, whose history is one epoch. The observer may stop the run after
+/// every epoch.
+pub fn train<B>(
+    dataset: &Dataset,
+    settings: &Settings,
+    seed: u64,
+    mut observe: impl FnMut(&Epoch) -> ControlFlow<B>,
+) -> Result<Finished> {
+    let started = Instant::now();
+    check_available(settings.model)?;
+    if let Some(options) = settings.system() {
+        let prepared = prepare(dataset, settings)?;
+        let mut history = Vec::new();
+        let trained = systems::train(&prepared, options, seed, |epoch| {
+            history.push(*epoch);
+            observe(epoch).map_break(drop)
+        })?;
+        let (outcome, seconds) = (trained.outcome, started.elapsed().as_secs_f64());
+        let run = SeedRun { seed, outcome, history, seconds, correction: None };
+        let model = Fitted::Baseline(Baseline::System(trained.model));
+        return Ok(Finished { run, model, logits: vec![trained.logits] });
+    }
+    for (split, is_empty) in [
+        ("training", dataset.examples.iter().all(|example| example.train.is_empty())),
+        ("validation", dataset.examples.iter().all(|example| example.validation.is_empty())),
+    ] {
+        if is_empty {
+            return Err(Error::EmptySplit { split });
+        }
+    }
+    let baseline = Baseline::fit(dataset, settings, seed)?;
+    let logits = baseline.logits(dataset)?;
+    let [validation, test] = scores(dataset, settings, &logits)?;
+    let loss = score(dataset, &logits, |example| &example.train).loss;
+    let train = StepLoss { label: loss, edge: 0.0, total: loss };
+    let epoch = Epoch { epoch: 0, train, validation, test, best: true };
+    let interrupted = observe(&epoch).is_break();
+    let outcome = Outcome { epochs: 1, best_epoch: 0, validation, test, interrupted };
+    let seconds = started.elapsed().as_secs_f64();
+    let run = SeedRun { seed, outcome, history: vec![epoch], seconds, correction: None };
+    Ok(Finished { run, model: Fitted::Baseline(baseline), logits })
+}
+
+/// Returns how many models are fitted at once. Fails if the device is a GPU and the model is not a network.
+pub fn workers(resources: &Resources, settings: &Settings, jobs: usize) -> Result<usize> {
+    resources.check_model(settings.model)?;
+    Ok(resources.threads.clamp(1, jobs.max(1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::DeviceChoice;
+    use crate::run_seeds;
+
+    #[test]
+    fn systems_refuse_gpus() {
+        let dataset = supergat_data::load("random-partition:classes=2,nodes=170,degree=4,homophily=0.9").unwrap();
+        let settings = Settings::general("glcn".parse().unwrap());
+        let resources = Resources { device: DeviceChoice::Cuda(0), ..Resources::from(1) };
+        let error = run_seeds(&dataset, &settings, &[0], resources, |_| ControlFlow::Continue(())).unwrap_err();
+        assert_eq!(error.to_string(), "glcn runs on the CPU only: use --device cpu, or another model");
+    }
+
+    /// A system reports every epoch, is stopped by its observer, and is read back with the same predictions.
+    #[test]
+    fn systems_are_observed_and_stored() {
+        let dataset = supergat_data::load("random-partition:classes=3,nodes=180,degree=6,homophily=0.8").unwrap();
+        for model in ["glcn", "neuralsparse", "gat-go-neuralsparse", "supergat-mx-neuralsparse", "gatv2-neuralsparse"] {
+            let settings = Settings { max_epochs: 12, ..Settings::general(model.parse().unwrap()) };
+            let stop = |event: crate::Observation<'_>| match event {
+                crate::Observation::Epoch(_, epoch) if epoch.epoch == 7 => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            };
+            let runs = run_seeds(&dataset, &settings, &[3], 2, stop).unwrap();
+            assert!(runs.interrupted && runs.runs[0].history.len() == 8);
+            let bytes = runs.model.checkpoint(HashMap::new(), HashMap::new()).to_bytes();
+            let read = Fitted::read(&mut Checkpoint::from_bytes(&bytes).unwrap()).unwrap();
+            assert_eq!(read.logits(&dataset).unwrap(), runs.logits);
+            let example = &dataset.examples[0];
+            assert_eq!(read.attention(0, example).unwrap(), runs.model.attention(0, example).unwrap());
+            for layer in read.attention(0, example).unwrap() {
+                assert_eq!(layer.coefficients.len(), layer.heads * example.graph.edges());
+            }
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! Tests of whole trainings: checkpoints, and systems that train in rounds.
+
+mod checkpoints;
+mod rounds;

@@ -1,0 +1,97 @@
+//! GAM and LDS as models: trainings, files, estimates, and what they refuse.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use supergat_core::checkpoint::Checkpoint;
+use supergat_data::Dataset;
+use supergat_train::{DeviceChoice, Fitted, Observation, Resources, Runs, Settings, estimate, run_seeds};
+
+fn dataset() -> Dataset {
+    supergat_data::load("random-partition:classes=3,nodes=180,degree=6,homophily=0.8").unwrap()
+}
+
+fn settings(model: &str) -> Settings {
+    let general = Settings::general(model.parse().unwrap());
+    match model {
+        "lds" => Settings { max_epochs: 2, inner_steps: Some(40), graph_samples: Some(3), ..general },
+        _ => Settings { max_epochs: 30, rounds: Some(3), agreement_steps: Some(50), ..general },
+    }
+}
+
+fn trained(model: &str, seeds: &[u64], threads: usize) -> Runs {
+    run_seeds(&dataset(), &settings(model), seeds, threads, |_| ControlFlow::Continue(())).unwrap()
+}
+
+const MODELS: [&str; 7] = ["gcn-gam", "mlp-gam", "sage-gam", "sage-root-gam", "gat-go-gam", "supergat-mx-gam", "lds"];
+
+#[test]
+fn results_do_not_depend_on_threads_or_other_seeds() {
+    for model in MODELS {
+        let (both, alone) = (trained(model, &[4, 5], 2), trained(model, &[5], 3));
+        assert_eq!(both.runs[1].history, alone.runs[0].history, "{model}");
+        assert!(alone.runs[0].outcome.test.metric > 0.5, "{model}: {:?}", alone.runs[0].outcome);
+    }
+}
+
+#[test]
+fn models_are_saved_and_predict_the_same_bits() {
+    let dataset = dataset();
+    let other = supergat_data::load("random-partition:classes=3,nodes=180,degree=7,homophily=0.8").unwrap();
+    for model in MODELS {
+        let runs = trained(model, &[1], 2);
+        let bytes = runs.model.checkpoint(HashMap::new(), HashMap::new()).to_bytes();
+        let read = Fitted::read(&mut Checkpoint::from_bytes(&bytes).unwrap()).unwrap();
+        assert_eq!(read.architecture().model.to_string(), model);
+        assert_eq!(read.logits(&dataset).unwrap(), runs.logits, "{model}");
+        let layers = read.attention(0, &dataset.examples[0]).unwrap();
+        assert_eq!(layers.len(), if model.contains("gat") { 2 } else { 0 }, "{model}");
+        // A network can predict another graph, and the graphs of LDS belong to one.
+        match (model, read.logits(&other)) {
+            ("lds", Err(error)) => assert!(error.to_string().contains("this is another one"), "{error}"),
+            (_, logits) => assert_eq!(logits.unwrap()[0].len(), runs.logits[0].len()),
+        }
+    }
+}
+
+#[test]
+fn observers_see_every_epoch_and_stop_trainings() {
+    for (model, last) in [("gcn-gam", 34), ("lds", 0)] {
+        let runs = run_seeds(&dataset(), &settings(model), &[0], 1, |observation| match observation {
+            Observation::Epoch(_, epoch) if epoch.epoch == last => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        });
+        let runs = runs.unwrap();
+        assert!(runs.interrupted && runs.runs[0].history.len() == last + 1, "{model}");
+    }
+}
+
+#[test]
+fn memory_is_estimated_and_large_graphs_are_refused() {
+    let dataset = dataset();
+    let bytes = |settings: &Settings| estimate(&dataset, settings, 1, 1, 0, (0, 0)).unwrap().workspace;
+    let pairs = 540 * 539 / 2 * 4;
+    assert!(bytes(&settings("lds")) > pairs && bytes(&settings("gcn-gam")) > bytes(&settings("glcn")) / 100);
+    let more = Settings { agreement_hidden: Some(512), ..settings("gcn-gam") };
+    assert!(bytes(&more) > bytes(&settings("gcn-gam")));
+    let large = supergat_data::load("random-graph:nodes=9000,degree=2,features=4,classes=2").unwrap();
+    for error in [
+        estimate(&large, &settings("lds"), 1, 1, 0, (0, 0)).unwrap_err(),
+        run_seeds(&large, &settings("lds"), &[0], 1, |_| ControlFlow::Continue(())).unwrap_err(),
+    ] {
+        let error = error.to_string();
+        assert!(error.contains("at most 8000 nodes; 9000 nodes would need 0.2 GB"), "{error}");
+    }
+}
+
+#[test]
+fn gpus_and_options_without_effect_are_refused() {
+    let gpu = Resources { device: DeviceChoice::Cuda(0), ..Resources::from(1) };
+    for model in MODELS {
+        let error = run_seeds(&dataset(), &settings(model), &[0], gpu, |_| ControlFlow::Continue(())).unwrap_err();
+        assert_eq!(error.to_string(), format!("{model} runs on the CPU only: use --device cpu, or another model"));
+    }
+    let deep = Settings { layers: 3, ..settings("lds") };
+    assert_eq!(deep.check(&dataset()).unwrap_err().to_string(), "layers = 3: lds has 2 layers; use another model");
+    let zero = Settings { rounds: Some(0), ..settings("gcn-gam") };
+    assert!(zero.check(&dataset()).unwrap_err().to_string().starts_with("rounds = 0: must be"));
+}
