@@ -63,7 +63,7 @@ def test_the_blocks_about_fraud_run(tmp_path, monkeypatch):
     script = ROOT / "scripts" / "fraud-tables.py"
     subprocess.run([sys.executable, script, tmp_path / "fraud", "--accounts", "4000"], check=True)
     monkeypatch.chdir(tmp_path)
-    page = ROOT / "docs" / "fraud.md"
+    page = ROOT / "docs" / "studies" / "fraud.md"
     namespace = {}
     found = blocks(page.read_text(encoding="utf-8"))
     assert len(found) == 2
