@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prints the table of docs/datasets.md: statistics by `supergat inspect`, compared with the paper.
+"""Prints the table of docs/studies/datasets.md: statistics by `supergat inspect`, compared with the paper.
 
     scripts/datasets.py --supergat target/release/supergat DATA_FOLDER
 """

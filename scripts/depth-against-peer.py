@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Print the table "Against PyTorch Geometric" of docs/depth-study.md from the runs of `supergat study depth`.
+"""Print the table "Against PyTorch Geometric" of docs/studies/depth.md from the runs of `supergat study depth`.
 
-  python3 scripts/depth-against-peer.py [docs/studies/depth.jsonl] [docs/studies/depth-long.jsonl]
+  python3 scripts/depth-against-peer.py [RUNS] [LONG]
 
 For every dataset, the self-supervised cell (model and depth) with the highest mean validation metric over its final runs
 is selected, among the cells of the study and networks that were trained for longer. Its mean test metric is compared
@@ -9,12 +9,13 @@ with that of a deep GAT in PyTorch Geometric. Needs only the standard library.
 """
 import argparse
 import collections
+import gzip
 import json
 import math
 import pathlib
 import statistics
 
-STUDIES = pathlib.Path(__file__).resolve().parent.parent / "docs" / "studies"
+RUNS = pathlib.Path(__file__).resolve().parent.parent / "docs" / "studies" / "runs"
 MODELS = ["supergat-sd", "supergat-mx", "supergat-v2"]
 TRIALS, SPLITS = "12", 10
 # Deep GAT of PyTorch Geometric, tuned by hand. Name: test metric in per cent, number of its splits.
@@ -30,10 +31,10 @@ PEER = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("runs", nargs="?", type=pathlib.Path, default=STUDIES / "depth.jsonl",
-                        help="results of the study [docs/studies/depth.jsonl]")
-    parser.add_argument("long", nargs="?", type=pathlib.Path, default=STUDIES / "depth-long.jsonl",
-                        help="results of longer trainings [docs/studies/depth-long.jsonl]")
+    parser.add_argument("runs", nargs="?", type=pathlib.Path, default=RUNS / "depth.jsonl.gz",
+                        help="results of the study [docs/studies/runs/depth.jsonl.gz]")
+    parser.add_argument("long", nargs="?", type=pathlib.Path, default=RUNS / "depth-long.jsonl.gz",
+                        help="results of longer trainings [docs/studies/runs/depth-long.jsonl.gz]")
     args = parser.parse_args()
     cells = final_runs(args.runs) | long_runs(args.long)
     rows = [compare(name, cells) for name in PEER]
@@ -49,10 +50,16 @@ def main() -> None:
     print(f"\nNot complete, so not selected from: {', '.join(missing) or 'none'}.")
 
 
+def lines(path: pathlib.Path) -> list:
+    """Returns the lines of a results file, which may be compressed."""
+    content = path.read_bytes()
+    return (gzip.decompress(content) if path.suffix == ".gz" else content).splitlines()
+
+
 def final_runs(path: pathlib.Path) -> dict:
     """Returns (validation, test) in per cent of every split, for every complete self-supervised cell."""
     cells = collections.defaultdict(dict)
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in lines(path):
         run = json.loads(line)
         task = run["task"].split(":")
         if task[0] != "depth" or task[2] != TRIALS or run["model"] not in MODELS or run["status"] != "ok":
@@ -67,7 +74,7 @@ def final_runs(path: pathlib.Path) -> dict:
 def long_runs(path: pathlib.Path) -> dict:
     """Returns (validation, test) in per cent of every split, for every complete self-supervised network."""
     cells = collections.defaultdict(dict)
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in lines(path):
         run = json.loads(line)
         if run["model"].startswith("supergat"):
             cells[run["dataset"], "long", run["name"]][run["split"]] = run["validation"], run["test"]

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write the messy tables of docs/fraud.md: accounts, of which 1 in 200 commits fraud, and the links between them.
+"""Write the messy tables of docs/studies/fraud.md: accounts, of which 1 in 200 commits fraud, and the links between them.
 
   scripts/fraud-tables.py FOLDER [--accounts 24000] [--seed 1]     write the tables
   scripts/fraud-tables.py FOLDER --check suspicious.csv             count the fraudulent accounts of a list

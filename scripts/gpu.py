@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the tests of the GPU and prints the tables of docs/gpu.md, on a machine with an NVIDIA GPU.
+"""Runs the tests of the GPU and prints the tables of docs/studies/performance.md, on a machine with an NVIDIA GPU.
 
   python3 scripts/gpu.py                                       # tests, and supergat alone
   python3 scripts/gpu.py --peer path/to/pyg_supergat.py --data path/to/data

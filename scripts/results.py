@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Runs the experiments of docs/results.md and writes its tables.
+"""Runs the experiments of docs/studies/results.md and writes its tables.
 
-    scripts/results.py --run           run what is missing in docs/results, then write the tables; resumable
-    scripts/results.py                 write the tables from the runs in docs/results
+    scripts/results.py --run           run what is missing in docs/studies/runs, then write the tables; resumable
+    scripts/results.py                 write the tables from the runs in docs/studies/runs
 
 Datasets are found as by `supergat train` (`SUPERGAT_DATA`).
 """
@@ -13,9 +13,11 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
+from packed_runs import pack, unpack
+
+STUDIES = Path(__file__).resolve().parent.parent / "docs" / "studies"
 MODELS = "gcn,sage,gat-go,supergat-sd,supergat-mx"
-# Section of docs/results.md, then the arguments of `supergat reproduce`: table, datasets, models, seeds. Shorter runs first.
+# Section of docs/studies/results.md, then the arguments of `supergat reproduce`: table, datasets, models, seeds. Shorter runs first.
 STAGES = [
     ("planetoid", "planetoid", "cora,citeseer", MODELS, "100"),
     ("real-world", "real-world", "four-univ,cora-ml", MODELS, "100"),
@@ -40,10 +42,11 @@ def reproduce(supergat: str, results: Path, out: str, *more: str) -> dict:
         tables.setdefault(section, [])
         split = ["--split", "redrawn"] if section == "redrawn" else []
         for dataset in datasets.split(","):
-            if "--table-only" in more and not (results / f"{dataset}.jsonl").exists():
+            file = unpack(results / f"{dataset}.jsonl")
+            if "--table-only" in more and not file.exists():
                 continue
             asked = [table, "--datasets", dataset, "--models", models, "--seeds", seeds, *split]
-            place = ["--results", results / f"{dataset}.jsonl", "--out", out]
+            place = ["--results", file, "--out", out]
             subprocess.run([supergat, "reproduce", *asked, *place, *more], check=True, stdout=subprocess.DEVNULL)
             known = tables[section]
             known += [row for row in rows((Path(out) / f"{table}.md").read_text()) if row not in known]
@@ -70,13 +73,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--run", action="store_true", help="run what is missing first")
     parser.add_argument("--supergat", default="supergat", help="supergat command [default: supergat]")
-    parser.add_argument("--results", type=Path, default=DOCS / "results", help="folder with the runs [default: docs/results]")
+    parser.add_argument("--results", type=Path, default=STUDIES / "runs", help="folder with the runs [default: docs/studies/runs]")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as out:
         if args.run:
             reproduce(args.supergat, args.results, out)
         tables = reproduce(args.supergat, args.results, out, "--table-only", "--quiet")
-    page = DOCS / "results.md"
+    for file in args.results.glob("*.jsonl"):
+        pack(file)
+    page = STUDIES / "results.md"
     text = put(page.read_text(), "summary", summary(tables))
     for section, table in tables.items():
         line = "|" + "---|" * (table[0].count("|") - 1) if table else ""

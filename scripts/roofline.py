@@ -86,7 +86,7 @@ def main():
         kernels = {k["name"]: k["ms"]["min"] for k in profile["kernels"]}
         step = profile["train_ms"]["min"]
         print(f"\n**{name}**: {n} nodes, {e} edges with self-loops, {step:.1f} ms\n")
-        print("| primitive | gathered MB | streamed MB | Mflop | limit ms | by | measured ms | share reached |\n|---|---|---|---|---|---|---|---|")
+        print("| primitive | gathered MB | streamed MB | Mflop | limit ms | by | measured ms | fraction of the limit |\n|---|---|---|---|---|---|---|---|")
         left = step
         for kernel, (gathered, streamed, operations) in work(n, e, case).items():
             row = max(padded(*shape)[0] for shape in case["layers"])

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Model of the time, the memory and the traffic of SuperGAT-MX over several processes (see docs/scale.md).
+"""Model of the time, the memory and the traffic of SuperGAT-MX over several processes (see docs/studies/scale.md).
 
   scripts/scale-model.py measure runs.json [--supergat PATH] [--epochs 5]   measure all cases below
   scripts/scale-model.py fit runs.json                fit the constants to some cases and check them on the others

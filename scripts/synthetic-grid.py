@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Runs the experiments of docs/synthetic-grid.md and writes its figures and tables.
+"""Runs the experiments of docs/studies/synthetic-grid.md and writes its figures and tables.
 
-    scripts/synthetic-grid.py --run    run what is missing in docs/results/grid, then write; resumable
-    scripts/synthetic-grid.py          write the figures and tables from the runs in docs/results/grid
+    scripts/synthetic-grid.py --run    run what is missing in docs/studies/runs/grid, then write; resumable
+    scripts/synthetic-grid.py          write the figures and tables from the runs in docs/studies/runs/grid
 
 Options that are not listed below are passed to `supergat study grid`.
 """
@@ -15,8 +15,10 @@ import tempfile
 import textwrap
 from pathlib import Path
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
-RUNS = DOCS / "results/grid"
+from packed_runs import pack, unpack
+
+STUDIES = Path(__file__).resolve().parent.parent / "docs" / "studies"
+RUNS = STUDIES / "runs" / "grid"
 
 
 def main() -> None:
@@ -29,7 +31,7 @@ def main() -> None:
     parser.add_argument("--seeds", default="30", help="graphs per cell")
     args, more = parser.parse_known_args()
     asked = [args.supergat, "study", "grid", "--redrawn", "--homophilies", args.homophilies, "--seeds", args.seeds, *more]
-    files = {degree: RUNS / f"degree-{degree}.jsonl" for degree in args.degrees.split(",")}
+    files = {degree: unpack(RUNS / f"degree-{degree}.jsonl") for degree in args.degrees.split(",")}
     with tempfile.TemporaryDirectory() as folder:
         if args.run:
             RUNS.mkdir(exist_ok=True)
@@ -37,13 +39,14 @@ def main() -> None:
                 subprocess.run([*asked, "--degrees", degree, "--results", file, "--out", folder], check=True, stdout=subprocess.DEVNULL)
         results = Path(folder) / "all.jsonl"
         results.write_text("".join(file.read_text() for file in files.values() if file.exists()))
+        for file in filter(Path.exists, files.values()):
+            pack(file)
         table = ["--degrees", args.degrees, "--results", results, "--out", folder, "--table-only", "--quiet"]
         subprocess.run([*asked, *table], check=True, stdout=subprocess.DEVNULL)
-        (DOCS / "figures").mkdir(exist_ok=True)
         for name in ["gains", "recipe"]:
-            shutil.copyfile(f"{folder}/{name}.svg", DOCS / f"figures/grid-{name}.svg")
+            shutil.copyfile(f"{folder}/{name}.svg", STUDIES / f"figures/grid-{name}.svg")
         tables = (Path(folder) / "table.md").read_text()
-    page = DOCS / "synthetic-grid.md"
+    page = STUDIES / "synthetic-grid.md"
     # Remove the padding of cells and the rows of graphs that were not run, and wrap notes at 110 columns.
     lines = [re.sub(r" *\| *", " | ", line).strip() for line in tables.splitlines() if " | missing" not in line]
     lines = [re.sub(r"\| -+ (?=\|)", "|---", line) if set(line) <= set("| -") else line for line in lines]

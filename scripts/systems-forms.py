@@ -6,7 +6,7 @@
     python3 scripts/systems-forms.py cora.supergat.safetensors glcn.toml --system glcn --seeds 5
     python3 scripts/systems-forms.py cora.supergat.safetensors glcn.toml --system glcn --form authors --seeds 5
 
-Models: glcn, neuralsparse and gcn-gam. Formulas: docs/models.md.
+Models: glcn, neuralsparse and gcn-gam. Formulas: docs/studies/systems.md.
 
 --form supergat: as in supergat.
 --form authors:

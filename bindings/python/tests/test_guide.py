@@ -1,4 +1,4 @@
-"""Executes the Python blocks of docs/python.md in order, in one namespace."""
+"""Executes the Python blocks of the manual in order, in one namespace."""
 
 import importlib.util
 import re
@@ -12,6 +12,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 GUIDE = ROOT / "docs" / "python.md"
+PAGES = [ROOT / "docs" / "first-steps.md", ROOT / "docs" / "choosing-a-model.md", GUIDE]
 BLOCK = re.compile(r"^```python([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 pytestmark = pytest.mark.skipif(not GUIDE.exists(), reason="needs a clone of the repository")
@@ -43,17 +44,17 @@ def pyg_like():
     )
 
 
-def test_every_block_of_the_guide_runs(tmp_path, monkeypatch):
+def test_every_block_of_the_manual_runs(tmp_path, monkeypatch):
     for name in ("pandas", "scipy", "sklearn", "networkx"):
         pytest.importorskip(name)
     subprocess.run([sys.executable, ROOT / "scripts" / "example-tables.py", tmp_path / "library"], check=True)
     monkeypatch.chdir(tmp_path)
     namespace = {"data": pyg_like()}
-    found = blocks(GUIDE.read_text(encoding="utf-8"))
-    assert len(found) > 20
-    for line, code in found:
-        # Blank lines in front keep the line numbers of the guide in tracebacks.
-        exec(compile("\n" * line + code, str(GUIDE), "exec"), namespace)
+    found = [(page, *block) for page in PAGES for block in blocks(page.read_text(encoding="utf-8"))]
+    assert len(found) > 22
+    for page, line, code in found:
+        # Blank lines in front keep the line numbers of the page in tracebacks.
+        exec(compile("\n" * line + code, str(page), "exec"), namespace)
     assert str(namespace["training"]) in GUIDE.read_text(encoding="utf-8")
     assert (tmp_path / "report.html").stat().st_size > 1000
 
@@ -63,7 +64,7 @@ def test_the_blocks_about_fraud_run(tmp_path, monkeypatch):
     script = ROOT / "scripts" / "fraud-tables.py"
     subprocess.run([sys.executable, script, tmp_path / "fraud", "--accounts", "4000"], check=True)
     monkeypatch.chdir(tmp_path)
-    page = ROOT / "docs" / "fraud.md"
+    page = ROOT / "docs" / "studies" / "fraud.md"
     namespace = {}
     found = blocks(page.read_text(encoding="utf-8"))
     assert len(found) == 2

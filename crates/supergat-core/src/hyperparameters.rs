@@ -282,7 +282,7 @@ const STEPS: (u64, u64) = (1, 1_000_000);
 const HEADS: (u64, u64) = (1, MAX_HEADS as u64);
 
 /// Defaults on graphs that the paper has no settings for, where they differ: of networks with attention, and of other
-/// networks. They were chosen by a study of many graphs (docs/defaults.md).
+/// networks. They were chosen by a study of many graphs (docs/studies/defaults.md).
 const ON_NEW_GRAPHS: [(&str, Value, Value); 13] = [
     ("hidden", Value::Whole(16), Value::Whole(64)),
     ("heads", Value::Whole(4), Value::Whole(1)),

@@ -17,7 +17,7 @@ use supergat_core::{Example, Graph, NodeOrder};
 use supergat_numerics::locality::{local_order, share_within_blocks};
 
 /// Smallest number of nodes of a graph that is ordered automatically. The rows of a layer (64 numbers) then take
-/// 16 MiB. docs/performance.md has the measurements.
+/// 16 MiB. docs/studies/performance.md has the measurements.
 const MANY_NODES: usize = 1 << 16;
 /// Smallest average number of neighbours of such a graph.
 const MEAN_DEGREE: usize = 2;

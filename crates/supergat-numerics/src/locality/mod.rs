@@ -10,7 +10,7 @@
 //!
 //! Label propagation reads each edge a few times, in parallel, and reduces a graph of 100 million edges to one that
 //! METIS divides within seconds. METIS alone takes several times as long; the order is hardly better (see
-//! docs/performance.md).
+//! docs/studies/performance.md).
 
 mod bisection;
 mod clusters;
