@@ -49,7 +49,7 @@ F1 on the validation nodes.
 Families, the simplest first:
   label-propagation                      labels of training nodes, spread over links
   mlp                                    features only
-  trees                                  boosted trees of features, if this build has them
+  trees                                  boosted trees of features
   mlp-correct-and-smooth                 mlp, corrected and smoothed over links
   gcn, sage                              graph convolution; sage with root weights
   gat-go, gatv2                          attention

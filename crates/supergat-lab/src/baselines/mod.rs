@@ -151,8 +151,7 @@ fn restore_graphs(lists: &mut HashMap<String, Vec<u32>>) -> Result<Option<Learne
 /// Fails if this build cannot train a model, for want of a cargo feature.
 pub(crate) fn check_available(model: ModelKind) -> Result<()> {
     if model == ModelKind::Trees && cfg!(not(feature = "trees")) {
-        let reason = "this build does not train it; install supergat with `cargo install --profile dist --path \
-                      crates/supergat-cli --features trees`";
+        let reason = "this build does not train it; build supergat with the feature `trees`";
         return Err(Error::Hyperparameter { name: "model", value: model.to_string(), reason: reason.into() });
     }
     Ok(())
