@@ -156,9 +156,7 @@ impl Architecture {
             let reason = "features have another width than hidden layers; use input_layer, or a linear residual".into();
             return refuse_choice("residual", "identity", reason);
         }
-        let keeps_loops =
-            matches!(self.model, ModelKind::System(System::NeuralSparse(_))) || !self.model.is_attention();
-        if !self.blocks.self_loops && keeps_loops {
+        if !self.blocks.self_loops && !self.model.is_attention() {
             let reason = format!("{} always has self-loops; use a gat or supergat model", self.model);
             return refuse_choice("self_loops", "false", reason);
         }
@@ -180,11 +178,6 @@ impl Architecture {
         between("classes", self.classes, 1 << 20)
     }
 
-    /// Returns the architecture of the network inside a system, or this one if the model is a network.
-    pub(crate) fn of_classifier(&self) -> Self {
-        Self { model: self.model.classifier(), ..*self }
-    }
-
     /// Returns how many weights the model gives to each edge: one per attention layer and head, and one in systems that learn
     /// or choose edges. Other models have none.
     ///
@@ -200,7 +193,7 @@ impl Architecture {
     /// ```
     pub fn weights_per_edge(&self) -> usize {
         match self.model {
-            ModelKind::System(system @ (System::Glcn | System::NeuralSparse(_))) if system.has_own_layers() => 1,
+            ModelKind::System(System::Glcn | System::NeuralSparse) => 1,
             model if model.form().is_some() => {
                 let last = if self.blocks.output_layer { self.heads } else { self.output_heads };
                 (self.layers - 1) * self.heads + last

@@ -58,9 +58,9 @@ pub enum Group {
     Trees,
     /// Graph learning of `glcn`.
     GraphLearning,
-    /// Choice of neighbours of `neuralsparse` and `*-neuralsparse`.
+    /// Choice of neighbours of `neuralsparse`.
     Sparsification,
-    /// Agreement and self-labelling of `*-gam`.
+    /// Agreement and self-labelling of `gcn-gam`.
     Agreement,
     /// Edges learned by `lds`.
     EdgeLearning,
@@ -80,8 +80,8 @@ impl Group {
             Self::Propagation => model == ModelKind::LabelPropagation,
             Self::Trees => model == ModelKind::Trees,
             Self::GraphLearning => model == ModelKind::System(System::Glcn),
-            Self::Sparsification => matches!(model, ModelKind::System(System::NeuralSparse(_))),
-            Self::Agreement => matches!(model, ModelKind::System(System::Gam(_))),
+            Self::Sparsification => model == ModelKind::System(System::NeuralSparse),
+            Self::Agreement => model == ModelKind::System(System::Gam),
             Self::EdgeLearning => model == ModelKind::System(System::Lds),
             Self::CorrectAndSmooth => true,
         }
@@ -98,8 +98,8 @@ impl Group {
             Self::Propagation => "Label propagation (label-propagation only)",
             Self::Trees => "Boosted trees (trees only)",
             Self::GraphLearning => "Graph learning (glcn only)",
-            Self::Sparsification => "Choice of neighbours (neuralsparse and *-neuralsparse only)",
-            Self::Agreement => "Graph Agreement Models (*-gam only)",
+            Self::Sparsification => "Choice of neighbours (neuralsparse only)",
+            Self::Agreement => "Graph Agreement Models (gcn-gam only)",
             Self::EdgeLearning => "Learned edges (lds only)",
             Self::CorrectAndSmooth => "Correct and Smooth",
         }

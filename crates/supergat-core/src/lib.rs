@@ -55,7 +55,7 @@ pub use graph::{Direction, Graph};
 pub use kernels::{Activation, Form, Primitives, Products, Real};
 pub use labels::Labels;
 pub use model::{EdgeValues, Model, Network, StepLoss};
-pub use model_kind::{Convolution, Inner, ModelKind, System};
+pub use model_kind::{Convolution, ModelKind, System};
 pub use order::NodeOrder;
 pub use prepared::{Prepared, Scorer};
 pub use session::Session;

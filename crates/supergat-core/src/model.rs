@@ -207,8 +207,7 @@ impl<D: Device> Network<D> {
         Ok(arena.bytes())
     }
 
-    /// Allocates memory for prepared examples of a size in an arena.
-    pub(crate) fn workspace_in(&self, prepared: &Prepared<D>, size: Size, arena: &mut Arena) -> Result<Workspace<D>> {
+    fn workspace_in(&self, prepared: &Prepared<D>, size: Size, arena: &mut Arena) -> Result<Workspace<D>> {
         let device = &self.device;
         let mut mask_bytes = size.feature_mask;
         let mut caches = Vec::with_capacity(self.layers.len());
@@ -377,17 +376,13 @@ impl<D: Device> Network<D> {
     /// Returns the coefficient and the edge logit of every edge and head, for each attention layer, without
     /// dropout.
     pub fn attention(&self, example: &D::Example) -> Result<Vec<EdgeValues<D::Number>>> {
-        self.with_attention(example, |layers| layers.map(EdgeValues::of).collect())
-    }
-
-    /// Returns the coefficient and the edge logit of every edge and head in the last forward pass over a context, for each
-    /// attention layer.
-    pub(crate) fn attention_values(
-        &self,
-        context: Context<'_, D>,
-        workspace: &Workspace<D>,
-    ) -> Result<Vec<EdgeValues<D::Number>>> {
-        self.attended(context, workspace).map(EdgeValues::of).collect()
+        self.with_attention(example, |layers| {
+            let values = |attended: Attended<'_, D>| {
+                let [coefficients, logits] = attended.edge_values()?;
+                Ok(EdgeValues { heads: attended.heads(), coefficients, logits })
+            };
+            layers.map(values).collect()
+        })
     }
 
     /// Returns the edge logit of each pair `[source, target]`: the mean over the heads of the last attention
@@ -472,14 +467,6 @@ pub struct EdgeValues<T> {
     pub coefficients: Vec<T>,
     /// Edge logits. The sigmoid of their mean over heads is the probability of an edge.
     pub logits: Vec<T>,
-}
-
-impl<T> EdgeValues<T> {
-    /// Reads the attention of a layer.
-    fn of<D: Device<Number = T>>(attended: Attended<'_, D>) -> Result<Self> {
-        let [coefficients, logits] = attended.edge_values()?;
-        Ok(Self { heads: attended.heads(), coefficients, logits })
-    }
 }
 
 #[cfg(test)]

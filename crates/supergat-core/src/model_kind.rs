@@ -46,28 +46,35 @@ pub enum ModelKind {
 
 impl ModelKind {
     /// All model kinds.
-    pub const ALL: [Self; 47] = {
-        const SYSTEMS: usize = Inner::ALL.len() + 2;
-        const LAST: usize = SYSTEMS + 3 + Inner::ATTENTION + Inner::ALL.len();
-        // Networks, systems of their own, systems around networks, and models that are not networks.
-        let mut all = [Self::LabelPropagation; LAST + 2];
-        all[Inner::ALL.len()] = Self::Constrained { by_classes: false };
-        all[Inner::ALL.len() + 1] = Self::Constrained { by_classes: true };
-        all[SYSTEMS] = Self::System(System::Glcn);
-        all[SYSTEMS + 1] = Self::System(System::Lds);
-        all[SYSTEMS + 2] = Self::System(System::NeuralSparse(Inner::Convolution(Convolution::Gcn)));
-        let mut number = 0;
-        while number < Inner::ALL.len() {
-            let inner = Inner::ALL[number];
-            all[number] = inner.model();
-            if number < Inner::ATTENTION {
-                all[SYSTEMS + 3 + number] = Self::System(System::NeuralSparse(inner));
-            }
-            all[SYSTEMS + 3 + Inner::ATTENTION + number] = Self::System(System::Gam(inner));
-            number += 1;
+    pub const ALL: [Self; 23] = {
+        const fn attention(form: Form, self_supervised: bool) -> ModelKind {
+            ModelKind::Attention { form, self_supervised }
         }
-        all[LAST + 1] = Self::Trees;
-        all
+        [
+            attention(Form::Go, false),
+            attention(Form::Dp, false),
+            attention(Form::Sd, false),
+            attention(Form::Mx, false),
+            attention(Form::V2, false),
+            attention(Form::Go, true),
+            attention(Form::Dp, true),
+            attention(Form::Sd, true),
+            attention(Form::Mx, true),
+            attention(Form::V2, true),
+            Self::Convolution(Convolution::Gcn),
+            Self::Convolution(Convolution::GcnIncoming),
+            Self::Convolution(Convolution::Sage),
+            Self::Convolution(Convolution::SageRoot),
+            Self::Mlp,
+            Self::Constrained { by_classes: false },
+            Self::Constrained { by_classes: true },
+            Self::System(System::Glcn),
+            Self::System(System::Lds),
+            Self::System(System::NeuralSparse),
+            Self::System(System::Gam),
+            Self::LabelPropagation,
+            Self::Trees,
+        ]
     };
 
     /// Returns whether models of this kind are networks of layers, which [`crate::Trainer`] trains.
@@ -97,31 +104,20 @@ impl ModelKind {
         self.is_network() || self.system().is_some()
     }
 
-    /// Returns the network inside a system, if it has one, else the model itself.
-    ///
-    /// ```
-    /// use supergat_core::ModelKind;
-    /// let of = |name: &str| name.parse::<ModelKind>().unwrap().classifier().to_string();
-    /// assert_eq!([of("supergat-mx-gam"), of("neuralsparse"), of("gat-go")], ["supergat-mx", "gcn", "gat-go"]);
-    /// ```
-    pub fn classifier(self) -> Self {
-        self.system().and_then(System::inner).map_or(self, Inner::model)
-    }
-
-    /// Returns whether the network, alone or inside a system, is graph attention that nothing constrains.
+    /// Returns whether the model is graph attention that nothing constrains.
     pub fn is_attention(self) -> bool {
-        matches!(self.classifier(), Self::Attention { .. })
+        matches!(self, Self::Attention { .. })
     }
 
-    /// Returns the form of attention, also of a network inside a system; `None` without attention.
+    /// Returns the form of attention; `None` without attention.
     ///
     /// ```
     /// use supergat_core::{Form, ModelKind};
     /// let form = |name: &str| name.parse::<ModelKind>().unwrap().form();
-    /// assert_eq!([form("gat-dp"), form("supergat-dp-gam"), form("gcn-gam")], [Some(Form::Dp), Some(Form::Dp), None]);
+    /// assert_eq!([form("gat-dp"), form("cgat"), form("gcn-gam")], [Some(Form::Dp), Some(Form::Go), None]);
     /// ```
     pub fn form(self) -> Option<Form> {
-        match self.classifier() {
+        match self {
             Self::Attention { form, .. } => Some(form),
             Self::Constrained { .. } => Some(Form::Go),
             Self::Convolution(_) | Self::Mlp | Self::System(_) | Self::LabelPropagation | Self::Trees => None,
@@ -130,7 +126,7 @@ impl ModelKind {
 
     /// Returns whether attention, or the choice of neighbours, has terms of the features of edges.
     pub fn reads_edge_features(self) -> bool {
-        self.is_attention() || matches!(self, Self::System(System::NeuralSparse(_)))
+        self.is_attention() || self == Self::System(System::NeuralSparse)
     }
 
     /// Fails if networks of this kind do not read weights of edges although they have attention: those of CGAT.
@@ -145,9 +141,9 @@ impl ModelKind {
         }
     }
 
-    /// Returns whether attention, alone or inside a system, also learns to predict edges.
+    /// Returns whether attention also learns to predict edges.
     pub fn is_self_supervised(self) -> bool {
-        matches!(self.classifier(), Self::Attention { self_supervised: true, .. })
+        matches!(self, Self::Attention { self_supervised: true, .. })
     }
 }
 
@@ -166,9 +162,8 @@ impl fmt::Display for ModelKind {
             Self::Convolution(Convolution::SageRoot) => f.pad("sage-root"),
             Self::Mlp => f.pad("mlp"),
             Self::System(System::Glcn) => f.pad("glcn"),
-            Self::System(System::NeuralSparse(Inner::Convolution(Convolution::Gcn))) => f.pad("neuralsparse"),
-            Self::System(System::NeuralSparse(inner)) => f.pad(&format!("{}-neuralsparse", inner.model())),
-            Self::System(System::Gam(inner)) => f.pad(&format!("{}-gam", inner.model())),
+            Self::System(System::NeuralSparse) => f.pad("neuralsparse"),
+            Self::System(System::Gam) => f.pad("gcn-gam"),
             Self::System(System::Lds) => f.pad("lds"),
             Self::LabelPropagation => f.pad("label-propagation"),
             Self::Trees => f.pad("trees"),
@@ -219,111 +214,41 @@ pub enum Convolution {
     SageRoot,
 }
 
-/// Network inside a system: the one that Graph Agreement Models train, or the one that reads the neighbours that
-/// NeuralSparse chooses.
-///
-/// ```
-/// use supergat_core::{Inner, ModelKind, System};
-/// assert_eq!(ModelKind::System(System::Gam(Inner::Mlp)).to_string(), "mlp-gam");
-/// assert_eq!(Inner::Mlp.model(), ModelKind::Mlp);
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Inner {
-    /// Graph attention.
-    Attention {
-        /// Form of attention.
-        form: Form,
-        /// Whether attention also learns to predict edges.
-        self_supervised: bool,
-    },
-    /// Graph convolution.
-    Convolution(Convolution),
-    /// Multilayer perceptron.
-    Mlp,
-}
-
-impl Inner {
-    /// Number of networks with attention, which are the first of [`Inner::ALL`].
-    const ATTENTION: usize = 10;
-    /// All networks that a system may have.
-    pub const ALL: [Self; 15] = {
-        const fn of(form: Form, self_supervised: bool) -> Inner {
-            Inner::Attention { form, self_supervised }
-        }
-        [
-            of(Form::Go, false),
-            of(Form::Dp, false),
-            of(Form::Sd, false),
-            of(Form::Mx, false),
-            of(Form::V2, false),
-            of(Form::Go, true),
-            of(Form::Dp, true),
-            of(Form::Sd, true),
-            of(Form::Mx, true),
-            of(Form::V2, true),
-            Self::Convolution(Convolution::Gcn),
-            Self::Convolution(Convolution::GcnIncoming),
-            Self::Convolution(Convolution::Sage),
-            Self::Convolution(Convolution::SageRoot),
-            Self::Mlp,
-        ]
-    };
-
-    /// Returns the model that the network is without the system.
-    pub const fn model(self) -> ModelKind {
-        match self {
-            Self::Attention { form, self_supervised } => ModelKind::Attention { form, self_supervised },
-            Self::Convolution(convolution) => ModelKind::Convolution(convolution),
-            Self::Mlp => ModelKind::Mlp,
-        }
-    }
-}
-
 /// System: a network, and a part that learns or chooses edges or labels; see [`crate::systems`].
 ///
 /// ```
-/// use supergat_core::{Convolution, Inner, ModelKind, System};
+/// use supergat_core::{ModelKind, System};
 /// assert_eq!("glcn".parse(), Ok(ModelKind::System(System::Glcn)));
-/// let gcn = Inner::Convolution(Convolution::Gcn);
-/// assert_eq!(ModelKind::System(System::NeuralSparse(gcn)).to_string(), "neuralsparse");
-/// assert_eq!("gcn-gam".parse(), Ok(ModelKind::System(System::Gam(gcn))));
+/// assert_eq!(ModelKind::System(System::Gam).to_string(), "gcn-gam");
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum System {
     /// GLCN (Jiang et al. 2019): learns the weights of edges from differences of projected features.
     Glcn,
-    /// NeuralSparse (Zheng et al. 2020) before a GCN or graph attention: chooses a few neighbours of each node.
-    NeuralSparse(Inner),
-    /// A network trained by Graph Agreement Models (Stretcu et al. 2019), which learn what nodes have the same class.
-    Gam(Inner),
+    /// NeuralSparse (Zheng et al. 2020): chooses a few neighbours of each node for a GCN.
+    NeuralSparse,
+    /// A GCN trained by Graph Agreement Models (Stretcu et al. 2019), which learn what nodes have the same class.
+    Gam,
     /// LDS (Franceschi et al. 2019): learns the probability of every edge of a GCN.
     Lds,
 }
 
 impl System {
-    /// Returns the network inside the system; `None` for GLCN and LDS, whose networks are their own.
-    pub fn inner(self) -> Option<Inner> {
-        match self {
-            Self::NeuralSparse(inner) | Self::Gam(inner) => Some(inner),
-            Self::Glcn | Self::Lds => None,
-        }
-    }
-
     /// Returns whether the layers are those of the system: GCN layers over weighted edges, without options of deep networks.
-    /// Other systems have a network as it is without them.
+    /// GAM has the GCN of the engine.
     ///
     /// ```
-    /// use supergat_core::{Inner, System};
-    /// assert!(System::Glcn.has_own_layers() && !System::Gam(Inner::Mlp).has_own_layers());
+    /// use supergat_core::System;
+    /// assert!(System::Glcn.has_own_layers() && !System::Gam.has_own_layers());
     /// ```
     pub fn has_own_layers(self) -> bool {
-        matches!(self, Self::Glcn | Self::Lds | Self::NeuralSparse(Inner::Convolution(_) | Inner::Mlp))
+        self != Self::Gam
     }
 
     /// Returns whether a training consists of rounds, each of which trains a network from new weights. Such systems have
     /// rules of their own for early stopping.
     pub fn has_rounds(self) -> bool {
-        matches!(self, Self::Gam(_) | Self::Lds)
+        matches!(self, Self::Gam | Self::Lds)
     }
 }
 
@@ -337,12 +262,5 @@ mod tests {
         let names: HashSet<String> = ModelKind::ALL.iter().map(ToString::to_string).collect();
         assert_eq!(names.len(), ModelKind::ALL.len());
         assert!(ModelKind::ALL.into_iter().all(|kind| kind.to_string().parse() == Ok(kind)));
-        for name in ["gat-go-gam", "supergat-v2-gam", "sage-root-gam", "supergat-mx-neuralsparse", "gatv2-neuralsparse"]
-        {
-            assert!(names.contains(name), "{name}");
-        }
-        for name in ["cgat-gam", "gcn-neuralsparse", "mlp-neuralsparse", "glcn-gam"] {
-            assert!(name.parse::<ModelKind>().is_err(), "{name}");
-        }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::architecture::Architecture;
 use crate::config::TrainConfig;
-use crate::device::{Cpu, CpuProblem, Device, SingleDevice};
+use crate::device::{Cpu, Device, SingleDevice};
 use crate::error::{Error, Result};
 use crate::example::{Example, ExampleShape};
 use crate::kernels::Primitives;
@@ -99,13 +99,6 @@ impl<T: Primitives> Prepared<Cpu<T>> {
     }
 }
 
-impl<T: Primitives> Prepared<Cpu<T>> {
-    /// Returns an example in the memory of the CPU, mutably.
-    pub(crate) fn problem_mut(&mut self, example: usize) -> &mut CpuProblem<T> {
-        &mut self.problems[example]
-    }
-}
-
 impl<D: SingleDevice> Prepared<D> {
     /// Returns the number of bytes of the copies with internal numbers, for examples with an order.
     pub fn renumbered_bytes(&self) -> u64 {
@@ -129,8 +122,7 @@ impl<D: Device> Prepared<D> {
         examples.iter().try_for_each(|example| architecture.accepts(example))?;
         let loss = match config.contrast {
             Some(contrast) => AttentionLoss::Margins(contrast),
-            // The network inside a system is prepared by the system.
-            None if architecture.model.is_self_supervised() && architecture.model.is_network() => {
+            None if architecture.model.is_self_supervised() => {
                 AttentionLoss::Edges { p_e: config.p_e, p_n: config.p_n }
             }
             None => AttentionLoss::None,

@@ -1,9 +1,8 @@
 //! A network with the memory for its passes over prepared examples.
 
-use crate::device::{Adam, Cpu, Device, Place, Readings};
+use crate::device::{Adam, Device, Place, Readings};
 use crate::error::{Error, Result};
 use crate::example::ExampleShape;
-use crate::kernels::Primitives;
 use crate::layers::Attended;
 use crate::model::{Network, StepLoss, Workspace};
 use crate::prepared::Prepared;
@@ -48,13 +47,6 @@ pub struct Session<'p, D: Device> {
     record: D::Record,
     readings: Readings,
     training: bool,
-}
-
-impl<T: Primitives> Session<'_, Cpu<T>> {
-    /// Sets the recorded losses of an example to zero. [`Session::backward_from`] adds to them.
-    pub(crate) fn forget_losses(&mut self, example: usize) {
-        self.record.losses[example] = [0.0; 2];
-    }
 }
 
 impl<'p, D: Device> Session<'p, D> {

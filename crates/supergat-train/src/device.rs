@@ -154,8 +154,8 @@ impl Resources {
     /// use supergat_train::{DeviceChoice, Resources};
     /// let gpu = Resources { device: DeviceChoice::Cuda(0), ..Resources::from(2) };
     /// assert!(gpu.check_model("gat-go".parse().unwrap()).is_ok());
-    /// let error = gpu.check_model("gat-go-gam".parse().unwrap()).unwrap_err();
-    /// assert_eq!(error.to_string(), "gat-go-gam runs on the CPU only: use --device cpu, or another model");
+    /// let error = gpu.check_model("gcn-gam".parse().unwrap()).unwrap_err();
+    /// assert_eq!(error.to_string(), "gcn-gam runs on the CPU only: use --device cpu, or another model");
     /// ```
     pub fn check_model(&self, model: ModelKind) -> Result<()> {
         match self.device.resolved() {

@@ -4,18 +4,6 @@ use crate::support::{SMALL, Workspace};
 
 const TREES: [&str; 6] = ["train", SMALL, "--model", "trees", "--tree-count", "20"];
 
-#[cfg(not(feature = "trees"))]
-#[test]
-fn trees_are_refused_without_the_feature() {
-    let done = Workspace::new().run(&TREES);
-    let expected = "model = trees: this build does not train it; install supergat with `cargo install --profile dist \
-                    --path crates/supergat-cli --features trees`";
-    assert!(done.code == 2 && done.stderr.contains(expected), "{done:?}");
-    let done = Workspace::new().run(&["tune", SMALL, "--model", "trees", "--trials", "4"]);
-    assert!(done.code == 2 && done.stderr.contains(expected), "{done:?}");
-}
-
-#[cfg(feature = "trees")]
 #[test]
 fn trees_are_trained_evaluated_and_compared_like_a_network() {
     let workspace = Workspace::new();
@@ -41,7 +29,6 @@ fn trees_are_trained_evaluated_and_compared_like_a_network() {
     assert!(done.code == 2 && done.stderr.contains("tree_depth = 0: must be a whole number from 1 to 64"), "{done:?}");
 }
 
-#[cfg(feature = "trees")]
 #[test]
 fn tunes_trees() {
     let tuned = Workspace::new().good(&[

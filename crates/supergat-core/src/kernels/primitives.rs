@@ -121,14 +121,6 @@ primitives! {
     );
     /// Computes the mean edge logits of pairs of nodes.
     attention::pair_logits(input: Attention<'_, Self>, state: &[Self], pairs: &[[u32; 2]], out: &mut [Self]);
-    /// Adds the gradient of the logarithm of every edge's weight in attention.
-    attention::attention_weight_gradient(
-        parts: &Parts, input: Attention<'_, Self>, gradient: Gradient<'_, Self>, out: &mut [Self],
-    );
-    /// Adds the gradient of the logarithm of every edge's weight in GATv2 attention.
-    attention::v2_weight_gradient(
-        parts: &Parts, input: AttentionV2<'_, Self>, gradient: GradientV2<'_, Self>, out: &mut [Self],
-    );
     /// Computes GATv2 attention: softmax of the scores, dropout, weighted sum.
     attention::attention_v2_forward(
         parts: &Parts, input: AttentionV2<'_, Self>, state: &mut [Self], out: &mut [Self], feature_sums: &mut [Self],

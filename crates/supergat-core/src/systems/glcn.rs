@@ -133,7 +133,7 @@ impl<'p, T: Primitives> Glcn<'p, T> {
     }
 
     /// Computes the learned weights of the edges, and the logits.
-    fn run(&mut self, context: &Context<'_, Cpu<T>>) -> Result<()> {
+    fn forward(&mut self, context: &Context<'_, Cpu<T>>) -> Result<()> {
         if let Some(random) = context.random(GRAPH_LAYER, Purpose::InputDropout).filter(|_| !self.dropout.is_none()) {
             let bytes = self.keep.len();
             context.device.draw_mask(random, self.dropout, bytes, &mut self.keep)?;
@@ -166,7 +166,7 @@ impl<'p, T: Primitives> Glcn<'p, T> {
     }
 
     /// Computes all gradients, and returns the losses of labels and of the graph.
-    fn differentiate(&mut self, context: &Context<'_, Cpu<T>>) -> Result<[f64; 2]> {
+    fn backward(&mut self, context: &Context<'_, Cpu<T>>) -> Result<[f64; 2]> {
         let Self { options, projection, vector, convolutions, dropout, keep, h, scores, weights, .. } = self;
         let (of_weights, of_h, of_vector, losses) =
             (&mut self.of_weights, &mut self.of_h, &mut self.of_vector, &mut self.losses);
@@ -285,12 +285,11 @@ impl<T: Primitives> Learner<T> for Glcn<'_, T> {
         self.convolutions.initialise(device, seed)
     }
 
-    fn forward(&mut self, clock: Option<&Draw>) -> Result<()> {
-        self.run(&self.prepared.context(0, clock))
-    }
-
-    fn backward(&mut self, clock: &Draw) -> Result<StepLoss> {
-        let [label, edge] = self.differentiate(&self.prepared.context(0, Some(clock)))?;
+    fn differentiate(&mut self, clock: &Draw) -> Result<StepLoss> {
+        let prepared = self.prepared;
+        let context = prepared.context(0, Some(clock));
+        self.forward(&context)?;
+        let [label, edge] = self.backward(&context)?;
         Ok(StepLoss { label, edge, total: label + edge })
     }
 
@@ -304,15 +303,17 @@ impl<T: Primitives> Learner<T> for Glcn<'_, T> {
         self.convolutions.update(device, adam, clock)
     }
 
+    fn evaluate(&mut self) -> Result<()> {
+        let prepared = self.prepared;
+        self.forward(&prepared.context(0, None))
+    }
+
     fn logits(&self) -> &Buffer<T> {
         self.convolutions.logits()
     }
 
-    fn edges(&self) -> Result<Vec<EdgeValues<T>>> {
-        let context = self.prepared.context(0, None);
-        let [coefficients, logits] =
-            [&self.weights, &self.scores].map(|values| context.edges_to_outer(values.to_vec(), 1));
-        Ok(vec![EdgeValues { heads: 1, coefficients, logits }])
+    fn edges(&self) -> EdgeValues<T> {
+        EdgeValues { heads: 1, coefficients: self.weights.to_vec(), logits: self.scores.to_vec() }
     }
 
     fn for_each_parameter(&mut self, f: &mut dyn FnMut(&mut Parameter<Cpu<T>>)) {

@@ -17,16 +17,16 @@ use std::ops::ControlFlow;
 pub trait Learner<T: Primitives>: Debug + Send {
     /// Draws all weights.
     fn initialise(&mut self, seed: u64) -> Result<()>;
-    /// Runs the forward pass of a training step; without a clock, one without random numbers.
-    fn forward(&mut self, clock: Option<&Draw>) -> Result<()>;
-    /// Computes the gradients of all weights after a forward pass with the same clock.
-    fn backward(&mut self, clock: &Draw) -> Result<StepLoss>;
+    /// Runs the forward pass of a training step and computes the gradients of all weights.
+    fn differentiate(&mut self, clock: &Draw) -> Result<StepLoss>;
     /// Updates all weights by their gradients.
     fn update(&mut self, clock: &Draw) -> Result<()>;
+    /// Runs the forward pass without random numbers.
+    fn evaluate(&mut self) -> Result<()>;
     /// Returns the logits of the last pass.
     fn logits(&self) -> &Buffer<T>;
-    /// Returns the weight and the score of every edge in the last pass, in the given order of edges, by layer.
-    fn edges(&self) -> Result<Vec<EdgeValues<T>>>;
+    /// Returns the weight and the score of every edge in the last pass.
+    fn edges(&self) -> EdgeValues<T>;
     /// Calls `f` with every matrix of weights.
     fn for_each_parameter(&mut self, f: &mut dyn FnMut(&mut Parameter<Cpu<T>>));
 }
@@ -51,8 +51,6 @@ pub trait SystemNumber: Primitives {
     ) -> Result<TrainedSystem<Self>>;
     /// Returns the logits of a model that was trained in rounds.
     fn predict_rounds(model: &SystemModel<Self>, example: &Example<Self>) -> Result<Vec<Self>>;
-    /// Returns the attention of a network that was trained in rounds, by layer.
-    fn attention_of_rounds(model: &SystemModel<Self>, example: &Example<Self>) -> Result<Vec<EdgeValues<Self>>>;
 }
 
 macro_rules! numbers {
@@ -87,10 +85,6 @@ macro_rules! numbers {
 
             fn predict_rounds(model: &SystemModel<Self>, example: &Example<Self>) -> Result<Vec<Self>> {
                 rounds::predict(model, example)
-            }
-
-            fn attention_of_rounds(model: &SystemModel<Self>, example: &Example<Self>) -> Result<Vec<EdgeValues<Self>>> {
-                rounds::attention(model, example)
             }
         })*
     };

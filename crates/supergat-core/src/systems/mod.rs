@@ -1,6 +1,5 @@
 //! Systems: networks beside a part that learns or chooses edges or labels. Each has its own step of training, and shares
-//! everything else: kernels, dropout, Adam, choice of the best epoch, early stopping, files. NeuralSparse and GAM have a
-//! network of the engine inside them ([`crate::Inner`]).
+//! everything else: kernels, dropout, Adam, choice of the best epoch, early stopping, files.
 //!
 //! To add one:
 //!
@@ -20,7 +19,6 @@ pub mod lds;
 mod learned;
 mod learner;
 mod neural_sparse;
-mod readers;
 mod rounds;
 
 pub use glcn::GlcnOptions;
@@ -40,7 +38,7 @@ use crate::kernels::{Buffer, Counts, Primitives};
 use crate::layers::{Context, Draw};
 use crate::memory::Arena;
 use crate::model::EdgeValues;
-use crate::model_kind::{Convolution, Inner, ModelKind, System};
+use crate::model_kind::{ModelKind, System};
 use crate::prepared::Prepared;
 use crate::train::{Epoch, Outcome, Score, Selection, check_selection};
 use serde::{Deserialize, Serialize};
@@ -54,29 +52,23 @@ use std::ops::ControlFlow;
 pub enum Options {
     /// GLCN.
     Glcn(GlcnOptions),
-    /// NeuralSparse, before a GCN or any attention.
+    /// NeuralSparse.
     NeuralSparse(NeuralSparseOptions),
-    /// Graph Agreement Models, around any classifier.
+    /// Graph Agreement Models.
     Gam(gam::GamOptions),
     /// LDS.
     Lds(lds::LdsOptions),
 }
 
 impl Options {
-    /// Returns the system that the options belong to; of NeuralSparse and GAM, that with a GCN.
+    /// Returns the system that the options belong to.
     pub fn system(&self) -> System {
-        let gcn = Inner::Convolution(Convolution::Gcn);
         match self {
             Self::Glcn(_) => System::Glcn,
-            Self::NeuralSparse(_) => System::NeuralSparse(gcn),
-            Self::Gam(_) => System::Gam(gcn),
+            Self::NeuralSparse(_) => System::NeuralSparse,
+            Self::Gam(_) => System::Gam,
             Self::Lds(_) => System::Lds,
         }
-    }
-
-    /// Returns whether the options are those of a system.
-    pub fn belong_to(&self, system: System) -> bool {
-        std::mem::discriminant(&self.system()) == std::mem::discriminant(&system)
     }
 
     /// Validates every number.
@@ -91,7 +83,7 @@ impl Options {
 
     /// Fails if the options are those of another system.
     fn fit(&self, model: ModelKind) -> Result<()> {
-        if model.system().is_some_and(|system| self.belong_to(system)) {
+        if model == ModelKind::System(self.system()) {
             return Ok(());
         }
         Err(Error::OtherArchitecture { expected: format!("{self:?}"), found: model.to_string() })
@@ -222,14 +214,17 @@ impl<T: SystemNumber> SystemModel<T> {
         })
     }
 
-    /// Returns the weight and the score of every edge of an example, in the order of the graph's incoming lists: of the
-    /// system, or of every attention layer of the network inside it. Models that do not weigh edges have none.
+    /// Returns the weight and the score of every edge of an example, in the order of the graph's incoming lists. Models
+    /// that do not weigh edges have none.
     pub fn edges(&self, example: &Example<T>) -> Result<Vec<EdgeValues<T>>> {
-        match self.options {
-            Options::Gam(_) => T::attention_of_rounds(self, example),
-            Options::Lds(_) => Ok(Vec::new()),
-            Options::Glcn(_) | Options::NeuralSparse(_) => self.evaluated(example, |_, learner| learner.edges())?,
+        if let Options::Gam(_) | Options::Lds(_) = self.options {
+            return Ok(Vec::new());
         }
+        self.evaluated(example, |context, learner| {
+            let EdgeValues { heads, coefficients, logits } = learner.edges();
+            let [coefficients, logits] = [coefficients, logits].map(|values| context.edges_to_outer(values, 1));
+            vec![EdgeValues { heads, coefficients, logits }]
+        })
     }
 
     /// Runs a pass over an example without random numbers, and returns what `read` reads.
@@ -251,7 +246,7 @@ impl<T: SystemNumber> SystemModel<T> {
         if let Some(reason) = missing {
             return Err(Error::Checkpoint { reason });
         }
-        learner.forward(None)?;
+        learner.evaluate()?;
         Ok(read(&prepared.context(0, None), &*learner))
     }
 }
@@ -382,7 +377,7 @@ impl<'p, T: SystemNumber> SystemTrainer<'p, T> {
             let elements = parameter.to_rows(device).expect("the CPU can read its memory");
             weights.push(Weights { name: parameter.name.clone(), shape: parameter.shape, elements });
         });
-        learner.forward(None)?;
+        learner.evaluate()?;
         let logits = self.outer_logits();
         let model =
             SystemModel { architecture: *self.prepared.architecture(), options: self.options, weights, graphs: None };
@@ -396,17 +391,15 @@ impl<'p, T: SystemNumber> SystemTrainer<'p, T> {
             return Ok(None);
         }
         let epoch = self.selection.epoch;
-        let has_edge_loss = self.prepared.architecture().model.is_self_supervised();
-        self.learner.forward(Some(&self.clock))?;
-        let train = self.learner.backward(&self.clock)?;
+        let train = self.learner.differentiate(&self.clock)?;
         if !train.total.is_finite() {
-            return Err(Error::Diverged { epoch, loss: train.total, has_edge_loss });
+            return Err(Error::Diverged { epoch, loss: train.total, has_edge_loss: false });
         }
         self.learner.update(&self.clock)?;
         self.clock.step += 1;
         let [validation, test] = self.evaluate()?;
         if !validation.loss.is_finite() {
-            return Err(Error::Diverged { epoch, loss: validation.loss, has_edge_loss });
+            return Err(Error::Diverged { epoch, loss: validation.loss, has_edge_loss: false });
         }
         let best = self.selection.count(validation, test);
         if best {
@@ -420,7 +413,7 @@ impl<'p, T: SystemNumber> SystemTrainer<'p, T> {
 
     /// Returns the scores of the validation and the test nodes.
     fn evaluate(&mut self) -> Result<[Score; 2]> {
-        self.learner.forward(None)?;
+        self.learner.evaluate()?;
         let context = self.prepared.context(0, None);
         let place = Place { record: &mut self.readings, example: 0 };
         context.device.evaluate(context.problem, self.learner.logits(), place)?;

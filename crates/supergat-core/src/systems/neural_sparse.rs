@@ -1,5 +1,5 @@
-//! NeuralSparse: a learned choice of a few neighbours of each node, which a network then reads (Zheng et al., "Robust graph
-//! representation learning via neural sparsification", ICML 2020). `readers.rs` has the networks.
+//! NeuralSparse: a learned choice of a few neighbours of each node, before graph convolutions (Zheng et al., "Robust graph
+//! representation learning via neural sparsification", ICML 2020).
 //!
 //! ```text
 //! m_e = ReLU(W_1^T x_i + W_2^T x_j + B^T f_e + b)    for every edge e = (j -> i) without self-loops, with features f_e
@@ -14,24 +14,24 @@
 //! p^l_e     = softmax of q^l_e / tau                 l = 1 ... k
 //! q^(l+1)_e = q^l_e + ln(1 - p^l_e)
 //! y_e       = sum over l of p^l_e                    in evaluation, 1 for the k edges with the largest z_e, 0 for others
+//! w_e       = y_e / sqrt(d_i d_j),  d_i = 1 + min(k, neighbours of i)
 //! ```
 //!
-//! The network reads y_e. With D_e the gradient of y_e and c^(k+1) = 0, backwards over l:
+//! The rows p^l sum to one, so the degrees d are constant. With D_e the gradient of y_e and c^(k+1) = 0, backwards over l:
 //!
 //! ```text
 //! D^l_e = D_e - c^(l+1)_e / (1 - p^l_e)
 //! c^l_e = c^(l+1)_e + p^l_e (D^l_e - sum of p^l_f D^l_f over f) / tau       c^1 is the gradient of z
 //! ```
 
-use super::convolutions::{dot, per_edge, position_of_outgoing, width_of};
+use super::convolutions::{Convolutions, dot, per_edge, position_of_outgoing, width_of};
 use super::edge_weights;
 use super::learner::Learner;
-use super::readers::{Reader, reader};
-use crate::device::{Adam, Cpu, CpuScratch, Device, Input};
+use crate::device::{Adam, Cpu, Device, Input};
 use crate::error::Result;
 use crate::example::ExampleShape;
 use crate::hyperparameters::check;
-use crate::kernels::{Buffer, EdgeRows, HeadLayout, Parts, PerPart, Primitives, Rows, sum_columns};
+use crate::kernels::{Buffer, EdgeRows, HeadLayout, PerPart, Primitives, Rows, sum_columns};
 use crate::layers::{Context, Draw, Parameter};
 use crate::memory::Arena;
 use crate::model::{EdgeValues, StepLoss};
@@ -97,23 +97,22 @@ pub(super) struct NeuralSparse<'p, T: Primitives> {
     vector: Parameter<Cpu<T>>,
     /// B, if edges have features.
     of_edges: Option<Parameter<Cpu<T>>>,
-    /// Network that reads the chosen neighbours.
-    reader: Box<dyn Reader<T> + 'p>,
-    /// Division of nodes by their edges.
-    parts: Parts,
-    scratch: CpuScratch<T>,
+    convolutions: Convolutions<T>,
     /// Numbers per row of W_1^T x.
     stride: usize,
+    /// 1 / sqrt(d) of each node.
+    factors: Buffer<T>,
     /// W_1^T x and W_2^T x of each node, then their gradients.
     rows: Buffer<T>,
     of_rows: Buffer<T>,
-    /// z_e and y_e.
+    /// z_e, y_e and w_e.
     scores: Buffer<T>,
     kept: Buffer<T>,
+    weights: Buffer<T>,
     /// p^l_e: k rows for each node.
     draws: Buffer<T>,
-    /// Gradients of y_e and of z_e. The latter is q_e while neighbours are drawn.
-    of_kept: Buffer<T>,
+    /// Gradients of w_e, then of z_e.
+    of_weights: Buffer<T>,
     of_scores: Buffer<T>,
     /// Gradients of bias, vector and B, by part.
     sums: Buffer<T>,
@@ -130,8 +129,7 @@ impl<'p, T: Primitives> NeuralSparse<'p, T> {
     ) -> Result<Self> {
         let (device, a) = (prepared.device(), prepared.architecture());
         let example = prepared.context(0, None).example;
-        let (nodes, graph) = (example.nodes(), &*example.graph);
-        let edges = graph.edges();
+        let (nodes, edges) = (example.nodes(), example.graph.edges());
         let layout = HeadLayout::plain(options.sampler_hidden);
         let stride = layout.stride();
         let ends =
@@ -143,14 +141,16 @@ impl<'p, T: Primitives> NeuralSparse<'p, T> {
                 Some(Parameter::weight(device, "sampler.edges".into(), input, false, layout, 1)?)
             }
         };
-        let work = graph.incoming().offsets.iter().zip(&graph.outgoing().offsets).map(|(a, b)| a + b);
-        let parts = Parts::by_offsets(&work.collect::<Vec<u64>>());
-        let sums = parts.len() * (2 + a.edge_features) * stride;
+        let convolutions = Convolutions::new(prepared, Some(width_of(&ends, 2 * stride)), training, arena)?;
+        let mut factors = arena.numbers(nodes);
+        for (node, factor) in factors.iter_mut().enumerate() {
+            let kept = example.graph.degree(node).min(options.sampled_neighbours);
+            *factor = T::from_f64(1.0 / (1.0 + kept as f64).sqrt());
+        }
+        let sums = convolutions.parts.len() * (2 + a.edge_features) * stride;
         let mut if_training = |len: usize| arena.numbers(if training { len } else { 0 });
-        let [of_rows, draws, of_kept, of_scores, sums] =
+        let [of_rows, draws, of_weights, of_scores, sums] =
             [2 * nodes * stride, options.sampled_neighbours * edges, edges, edges, sums].map(&mut if_training);
-        let reader = reader(prepared, options.sampled_neighbours, training, arena)?;
-        let scratch = device.scratch(prepared.problems(), &[width_of(&ends, 2 * stride)], training, arena)?;
         Ok(Self {
             prepared,
             options,
@@ -158,31 +158,31 @@ impl<'p, T: Primitives> NeuralSparse<'p, T> {
             bias: Parameter::row(device, "sampler.bias".into(), layout)?,
             vector: Parameter::row(device, "sampler.vector".into(), layout)?,
             of_edges,
-            reader,
-            parts,
-            scratch,
+            convolutions,
             stride,
+            factors,
             rows: arena.numbers(2 * nodes * stride),
             of_rows,
             scores: arena.numbers(edges),
             kept: arena.numbers(edges),
+            weights: arena.numbers(edges),
             draws,
-            of_kept,
+            of_weights,
             of_scores,
             sums,
             order: arena.list(edges),
         })
     }
 
-    /// Computes the scores and the choice of neighbours.
-    fn choose(&mut self, context: &Context<'_, Cpu<T>>) -> Result<()> {
+    /// Computes the scores, the choice of neighbours and the logits.
+    fn forward(&mut self, context: &Context<'_, Cpu<T>>) -> Result<()> {
         let (graph, k) = (&*context.example.graph, self.options.sampled_neighbours);
         let lists = graph.incoming();
         let stride = self.stride;
         context.device.product(context.problem, Input::Features, None, &self.ends.value, 2 * stride, &mut self.rows)?;
         let hidden = Hidden::of(&self.rows, stride, &self.bias.value, self.of_edges.as_ref(), context);
         let (vector, given) = (&self.vector.value, edge_weights(context));
-        let parts = &self.parts;
+        let parts = &self.convolutions.parts;
         parts.for_each(per_edge(lists, &mut self.scores), |nodes, out| {
             let first = lists.range(nodes.start).start;
             for i in nodes {
@@ -202,7 +202,7 @@ impl<'p, T: Primitives> NeuralSparse<'p, T> {
                 let tau = self.options.temperature_at(clock.step);
                 let stream = Stream::new(clock.seed, clock.step, SAMPLER_LAYER, Purpose::SampledNeighbours);
                 let draws = EdgeRows { data: &mut self.draws, offsets: &lists.offsets, width: k };
-                let outputs = (per_edge(lists, &mut self.kept), per_edge(lists, &mut self.of_scores), draws);
+                let outputs = (per_edge(lists, &mut self.kept), per_edge(lists, &mut self.weights), draws);
                 parts.for_each(outputs, |nodes, (kept, noisy, draws)| {
                     let first = lists.range(nodes.start).start;
                     for i in nodes {
@@ -237,18 +237,29 @@ impl<'p, T: Primitives> NeuralSparse<'p, T> {
                 });
             }
         }
-        Ok(())
+        let (kept, factors) = (&self.kept, &self.factors);
+        parts.for_each(per_edge(lists, &mut self.weights), |nodes, out| {
+            let first = lists.range(nodes.start).start;
+            for i in nodes {
+                for e in lists.range(i) {
+                    out.data[e - first] = kept[e] * factors[i] * factors[lists.neighbours[e] as usize];
+                }
+            }
+        });
+        self.convolutions.forward(context, &self.weights)
     }
 
-    /// Computes the gradients of the weights of the choice from those of y.
-    fn choice_backward(&mut self, context: &Context<'_, Cpu<T>>, clock: &Draw) -> Result<()> {
+    /// Computes all gradients, and returns the loss of the labels.
+    fn backward(&mut self, context: &Context<'_, Cpu<T>>, clock: &Draw) -> Result<f64> {
         let (graph, k) = (&*context.example.graph, self.options.sampled_neighbours);
         let (lists, outgoing) = (graph.incoming(), graph.outgoing());
-        let (stride, parts) = (self.stride, &self.parts);
+        let stride = self.stride;
+        let label = self.convolutions.backward(context, &self.weights, Some(&mut self.of_weights))?;
+        let parts = &self.convolutions.parts;
         let per_temperature = T::from_f64(1.0 / self.options.temperature_at(clock.step));
-        let draws = &self.draws;
+        let (draws, factors) = (&self.draws, &self.factors);
         parts.for_each(
-            (per_edge(lists, &mut self.of_kept), per_edge(lists, &mut self.of_scores)),
+            (per_edge(lists, &mut self.of_weights), per_edge(lists, &mut self.of_scores)),
             |nodes, (of_kept, out)| {
                 let first = lists.range(nodes.start).start;
                 for i in nodes {
@@ -259,7 +270,11 @@ impl<'p, T: Primitives> NeuralSparse<'p, T> {
                     if out.len() <= k + 1 {
                         continue;
                     }
-                    of_kept[place_of_self(lists.of(i), i)] = T::ZERO;
+                    let own = place_of_self(lists.of(i), i);
+                    for (d, &j) in of_kept.iter_mut().zip(lists.of(i)) {
+                        *d *= factors[i] * factors[j as usize];
+                    }
+                    of_kept[own] = T::ZERO;
                     draw_backward(&draws[range.start * k..range.end * k], per_temperature, of_kept, out);
                 }
             },
@@ -315,8 +330,10 @@ impl<'p, T: Primitives> NeuralSparse<'p, T> {
         if let Some(of_edges) = &mut self.of_edges {
             sum_columns(parts.len(), &self.sums, width, 2 * stride, &mut of_edges.gradient);
         }
-        let (of_rows, scratch, to) = (&self.of_rows, &mut self.scratch, &mut self.ends.gradient);
-        context.device.weight_gradient(context.problem, Input::Features, None, of_rows, 2 * stride, scratch, to)
+        let (of_rows, scratch) = (&self.of_rows, &mut self.convolutions.scratch);
+        let to = &mut self.ends.gradient;
+        context.device.weight_gradient(context.problem, Input::Features, None, of_rows, 2 * stride, scratch, to)?;
+        Ok(label)
     }
 }
 
@@ -424,18 +441,15 @@ impl<T: Primitives> Learner<T> for NeuralSparse<'_, T> {
         if let Some(of_edges) = &mut self.of_edges {
             of_edges.glorot(device, stream(Purpose::EdgeVectors))?;
         }
-        self.reader.initialise(seed)
+        self.convolutions.initialise(device, seed)
     }
 
-    fn forward(&mut self, clock: Option<&Draw>) -> Result<()> {
-        self.choose(&self.prepared.context(0, clock))?;
-        self.reader.forward(clock, &self.kept)
-    }
-
-    fn backward(&mut self, clock: &Draw) -> Result<StepLoss> {
-        let loss = self.reader.backward(clock, &self.kept, &mut self.of_kept)?;
-        self.choice_backward(&self.prepared.context(0, Some(clock)), clock)?;
-        Ok(loss)
+    fn differentiate(&mut self, clock: &Draw) -> Result<StepLoss> {
+        let prepared = self.prepared;
+        let context = prepared.context(0, Some(clock));
+        self.forward(&context)?;
+        let label = self.backward(&context, clock)?;
+        Ok(StepLoss { label, edge: 0.0, total: label })
     }
 
     fn update(&mut self, clock: &Draw) -> Result<()> {
@@ -443,20 +457,31 @@ impl<T: Primitives> Learner<T> for NeuralSparse<'_, T> {
         let adam = Adam { lr: config.lr, lambda_2: config.lambda_2 };
         let parameters = [&mut self.ends, &mut self.bias, &mut self.vector].into_iter().chain(&mut self.of_edges);
         device.adam(adam, clock, parameters.map(Parameter::memory))?;
-        self.reader.update(adam, clock)
+        self.convolutions.update(device, adam, clock)
+    }
+
+    fn evaluate(&mut self) -> Result<()> {
+        let prepared = self.prepared;
+        self.forward(&prepared.context(0, None))
     }
 
     fn logits(&self) -> &Buffer<T> {
-        self.reader.logits()
+        self.convolutions.logits()
     }
 
-    fn edges(&self) -> Result<Vec<EdgeValues<T>>> {
-        self.reader.edges([&self.kept, &self.scores])
+    /// Returns an equal weight for every kept edge of a node, 0 for the others, and the scores.
+    fn edges(&self) -> EdgeValues<T> {
+        let lists = self.prepared.context(0, None).example.graph.incoming();
+        let mut coefficients = self.kept.to_vec();
+        for i in 0..self.factors.len() {
+            coefficients[lists.range(i)].iter_mut().for_each(|kept| *kept *= self.factors[i] * self.factors[i]);
+        }
+        EdgeValues { heads: 1, coefficients, logits: self.scores.to_vec() }
     }
 
     fn for_each_parameter(&mut self, f: &mut dyn FnMut(&mut Parameter<Cpu<T>>)) {
         [&mut self.ends, &mut self.bias, &mut self.vector].into_iter().chain(&mut self.of_edges).for_each(&mut *f);
-        self.reader.for_each_parameter(f);
+        self.convolutions.for_each_parameter(f);
     }
 }
 

@@ -10,7 +10,8 @@ use crate::example::Example;
 use crate::graph::Graph;
 use crate::hash::Fnv;
 use crate::kernels::Primitives;
-use crate::model::{EdgeValues, Model};
+use crate::model::Model;
+use crate::model_kind::{Convolution, ModelKind};
 use crate::prepared::Prepared;
 use crate::train::{Epoch, Trained, check_selection};
 use std::ops::ControlFlow;
@@ -58,12 +59,12 @@ pub(super) fn predict<T: Primitives>(model: &SystemModel<T>, example: &Example<T
     }
 }
 
-/// Returns the attention of the network that GAM trained, by layer.
-pub(super) fn attention<T: Primitives>(model: &SystemModel<T>, example: &Example<T>) -> Result<Vec<EdgeValues<T>>> {
-    network(model)?.attention(example)
+/// Returns the architecture of the GCN that GAM trains.
+fn of_gcn(architecture: &Architecture) -> Architecture {
+    Architecture { model: ModelKind::Convolution(Convolution::Gcn), ..*architecture }
 }
 
-/// Trains a classifier by GAM.
+/// Trains a GCN by GAM.
 fn train_gam<T: Primitives>(
     prepared: &Prepared<Cpu<T>>,
     options: GamOptions,
@@ -71,9 +72,8 @@ fn train_gam<T: Primitives>(
     observe: impl FnMut(&Epoch) -> ControlFlow<()>,
 ) -> Result<TrainedSystem<T>> {
     check_selection(prepared)?;
-    let network = prepared.with_architecture(prepared.architecture().of_classifier())?;
-    let trainer = GamTrainer::new(&network, options.config(), seed).map_err(|error| renamed(error, prepared))?;
-    let Trained { model, outcome, mut logits } = trainer.run(observe)?;
+    let network = prepared.with_architecture(of_gcn(prepared.architecture()))?;
+    let Trained { model, outcome, mut logits } = GamTrainer::new(&network, options.config(), seed)?.run(observe)?;
     let device = network.device();
     let matrix = |p: &crate::layers::Parameter<Cpu<T>>| {
         Ok(Weights { name: p.name.clone(), shape: p.shape, elements: p.to_rows(device)? })
@@ -84,19 +84,9 @@ fn train_gam<T: Primitives>(
     Ok(TrainedSystem { model, outcome, logits: logits.pop().expect("one graph") })
 }
 
-/// Names the model of the user in an error about its classifier.
-fn renamed<T: Primitives>(error: Error, prepared: &Prepared<Cpu<T>>) -> Error {
-    match error {
-        Error::Hyperparameter { name: "model", reason, .. } => {
-            Error::Hyperparameter { name: "model", value: prepared.architecture().model.to_string(), reason }
-        }
-        other => other,
-    }
-}
-
-/// Returns the network of a model that GAM trained.
+/// Returns the GCN of a model that GAM trained.
 fn network<T: Primitives>(model: &SystemModel<T>) -> Result<Model<T>> {
-    let mut network = Model::zeros(model.architecture.of_classifier())?;
+    let mut network = Model::zeros(of_gcn(&model.architecture))?;
     let device = *network.device();
     network.for_each_parameter(|parameter| {
         let is_saved = |saved: &&Weights<T>| saved.name == parameter.name && saved.shape == parameter.shape;
@@ -110,7 +100,7 @@ fn network<T: Primitives>(model: &SystemModel<T>) -> Result<Model<T>> {
 
 /// Returns the bytes of weights and of passes of GAM.
 pub(super) fn gam_bytes<T: Primitives>(prepared: &Prepared<Cpu<T>>, options: GamOptions) -> Result<[u64; 2]> {
-    let network = prepared.with_architecture(prepared.architecture().of_classifier())?;
+    let network = prepared.with_architecture(of_gcn(prepared.architecture()))?;
     let workspace = Model::<T>::zeros(*network.architecture())?.workspace_bytes(&network, true)?;
     let own = network.examples().iter().map(|example| GamTrainer::<T>::bytes(example, &options.config())).sum::<u64>();
     Ok([network.architecture().parameter_bytes::<T>(), workspace + own])

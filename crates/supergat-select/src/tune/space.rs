@@ -246,7 +246,6 @@ impl Dimension {
         match self.name {
             MODEL => model.is_network(),
             "heads" | "output_heads" | "negative_slope" | "attention_dropout" => model.form().is_some(),
-            "self_loops" if matches!(model, ModelKind::System(System::NeuralSparse(_))) => false,
             "self_loops" | "separate_ego" => model.is_attention(),
             "norm" | "residual" | "activation" | "input_layer" | "output_layer"
                 if model.system().is_some_and(System::has_own_layers) =>

@@ -106,14 +106,14 @@ impl Settings {
                 graph_from_labels,
                 lr_decay
             })),
-            System::NeuralSparse(_) => Options::NeuralSparse(all!(NeuralSparseOptions {
+            System::NeuralSparse => Options::NeuralSparse(all!(NeuralSparseOptions {
                 sampled_neighbours,
                 sampler_hidden,
                 temperature,
                 temperature_decay,
                 least_temperature
             })),
-            System::Gam(_) => Options::Gam(all!(GamOptions {
+            System::Gam => Options::Gam(all!(GamOptions {
                 agreement_hidden,
                 agreement_lr,
                 agreement_steps,

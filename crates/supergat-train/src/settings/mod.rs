@@ -172,55 +172,55 @@ pub struct Settings {
     /// Factor of both learning rates after every 100 epochs; `glcn` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lr_decay: Option<f64>,
-    /// Maximum number of neighbours that each node keeps; `neuralsparse` and `*-neuralsparse` only.
+    /// Maximum number of neighbours that each node keeps; `neuralsparse` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampled_neighbours: Option<usize>,
-    /// Number of hidden features of the scores of neighbours; `neuralsparse` and `*-neuralsparse` only.
+    /// Number of hidden features of the scores of neighbours; `neuralsparse` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sampler_hidden: Option<usize>,
-    /// Temperature of the Gumbel-softmax in the first epoch; `neuralsparse` and `*-neuralsparse` only.
+    /// Temperature of the Gumbel-softmax in the first epoch; `neuralsparse` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-    /// Rate at which the temperature falls; `neuralsparse` and `*-neuralsparse` only.
+    /// Rate at which the temperature falls; `neuralsparse` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature_decay: Option<f64>,
-    /// Lowest temperature; `neuralsparse` and `*-neuralsparse` only.
+    /// Lowest temperature; `neuralsparse` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub least_temperature: Option<f64>,
-    /// Number of hidden features of the agreement model; `*-gam` only.
+    /// Number of hidden features of the agreement model; `gcn-gam` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agreement_hidden: Option<usize>,
-    /// Learning rate of the agreement model; `*-gam` only.
+    /// Learning rate of the agreement model; `gcn-gam` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agreement_lr: Option<f64>,
-    /// Maximum number of training steps of the agreement model in each round; `*-gam` only.
+    /// Maximum number of training steps of the agreement model in each round; `gcn-gam` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agreement_steps: Option<usize>,
-    /// Number of links of each kind that the agreement loss samples; `*-gam` only.
+    /// Number of links of each kind that the agreement loss samples; `gcn-gam` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agreement_edges: Option<usize>,
-    /// Weight of the agreement loss between labelled nodes; `*-gam` only.
+    /// Weight of the agreement loss between labelled nodes; `gcn-gam` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lambda_ll: Option<f64>,
-    /// Weight of the agreement loss between a labelled and an unlabelled node; `*-gam` only.
+    /// Weight of the agreement loss between a labelled and an unlabelled node; `gcn-gam` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lambda_lu: Option<f64>,
-    /// Weight of the agreement loss between unlabelled nodes; `*-gam` only.
+    /// Weight of the agreement loss between unlabelled nodes; `gcn-gam` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lambda_uu: Option<f64>,
-    /// Maximum number of nodes that are labelled after each round; `*-gam` only.
+    /// Maximum number of nodes that are labelled after each round; `gcn-gam` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub self_labels: Option<usize>,
-    /// Smallest probability of a predicted class that becomes a label; `*-gam` only.
+    /// Smallest probability of a predicted class that becomes a label; `gcn-gam` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub self_label_certainty: Option<f64>,
-    /// Whether new labels have the classes in the shares of the training nodes; `*-gam` only.
+    /// Whether new labels have the classes in the shares of the training nodes; `gcn-gam` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keep_class_shares: Option<bool>,
-    /// Maximum number of rounds; `*-gam` only.
+    /// Maximum number of rounds; `gcn-gam` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds: Option<usize>,
-    /// Number of epochs without improvement after which a round ends; `*-gam` only.
+    /// Number of epochs without improvement after which a round ends; `gcn-gam` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round_patience: Option<usize>,
     /// Number of similar nodes that each node is linked with at first; 0 for the given links; `lds` only.

@@ -3,7 +3,7 @@
 use super::Settings;
 use serde_json::Value as Json;
 use std::sync::LazyLock;
-use supergat_core::{ModelKind, System};
+use supergat_core::ModelKind;
 
 /// Published configurations by dataset, task and model.
 const PRESETS: &str = include_str!("presets.json");
@@ -23,8 +23,7 @@ impl Settings {
     }
 
     /// Returns the settings that a training of a model on a dataset has by default: on a dataset of the paper the
-    /// published ones, or general ones in their style; on other graphs those for new graphs. Systems that have no
-    /// settings for any dataset have those of the network inside them, with the general ones of the system.
+    /// published ones, or general ones in their style; on other graphs those for new graphs.
     ///
     /// ```
     /// use supergat_train::Settings;
@@ -34,16 +33,8 @@ impl Settings {
     /// let mlp = "mlp".parse().unwrap();
     /// assert_eq!(Settings::usual(Some("cora"), mlp), Settings::general(mlp));
     /// assert_eq!(Some(Settings::usual(Some("cora"), model)), Settings::published("cora", model));
-    /// let system = Settings::usual(Some("cora"), "gat-go-gam".parse().unwrap());
-    /// assert_eq!((system.lr, system.rounds), (Settings::usual(Some("cora"), model).lr, Some(30)));
     /// ```
     pub fn usual(preset: Option<&str>, model: ModelKind) -> Self {
-        let classifier = model.classifier();
-        if classifier != model && !system_presets().contains_key(&model.to_string()) {
-            let network = Self::usual(preset, classifier);
-            let has_rounds = model.system().is_some_and(System::has_rounds);
-            return Self { early_stop: network.early_stop && !has_rounds, ..network.with_model(model) };
-        }
         match preset.filter(|dataset| Self::are_published_for(dataset)) {
             Some(dataset) => Self::published(dataset, model).unwrap_or_else(|| Self::general(model)),
             None => Self::on_new_graphs(model),
@@ -180,15 +171,7 @@ mod tests {
         assert!(all.as_object().unwrap().keys().all(|name| kind(name).system().is_some()));
         for model in systems {
             assert_eq!(Settings::published_for("link", "cora", model), None);
-            let Some(of_model) = all.get(model.to_string()) else {
-                // Such systems have the settings of the network inside them.
-                let (settings, network) =
-                    (Settings::usual(Some("cora"), model), Settings::usual(Some("cora"), model.classifier()));
-                assert_eq!(Settings { early_stop: network.early_stop, ..settings.with_model(network.model) }, network);
-                settings.system().unwrap().check().unwrap();
-                continue;
-            };
-            let of_model = of_model.as_object().unwrap();
+            let of_model = all[model.to_string()].as_object().unwrap();
             assert!(of_model["notes"].as_array().is_some_and(|notes| !notes.is_empty()), "{model}");
             for dataset in of_model.keys().filter(|name| *name != "notes") {
                 let settings = Settings::published(dataset, model).unwrap_or_else(|| panic!("{model} {dataset}"));

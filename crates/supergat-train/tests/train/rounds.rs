@@ -22,7 +22,7 @@ fn trained(model: &str, seeds: &[u64], threads: usize) -> Runs {
     run_seeds(&dataset(), &settings(model), seeds, threads, |_| ControlFlow::Continue(())).unwrap()
 }
 
-const MODELS: [&str; 7] = ["gcn-gam", "mlp-gam", "sage-gam", "sage-root-gam", "gat-go-gam", "supergat-mx-gam", "lds"];
+const MODELS: [&str; 2] = ["gcn-gam", "lds"];
 
 #[test]
 fn results_do_not_depend_on_threads_or_other_seeds() {
@@ -43,8 +43,7 @@ fn models_are_saved_and_predict_the_same_bits() {
         let read = Fitted::read(&mut Checkpoint::from_bytes(&bytes).unwrap()).unwrap();
         assert_eq!(read.architecture().model.to_string(), model);
         assert_eq!(read.logits(&dataset).unwrap(), runs.logits, "{model}");
-        let layers = read.attention(0, &dataset.examples[0]).unwrap();
-        assert_eq!(layers.len(), if model.contains("gat") { 2 } else { 0 }, "{model}");
+        assert!(read.attention(0, &dataset.examples[0]).unwrap().is_empty(), "{model}");
         // A network can predict another graph, and the graphs of LDS belong to one.
         match (model, read.logits(&other)) {
             ("lds", Err(error)) => assert!(error.to_string().contains("this is another one"), "{error}"),

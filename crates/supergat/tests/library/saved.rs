@@ -138,6 +138,14 @@ fn damaged_files_are_refused_by_name() {
     assert!(message.contains("m.safetensors: the saved model cannot be used: it is damaged"), "{message}");
 }
 
+#[test]
+fn files_of_unknown_models_are_refused() {
+    let bytes = Classifier::builder().model("gcn").max_epochs(1).fit(&small()).unwrap().to_bytes();
+    let change = |header: &mut serde_json::Value| set(header, "architecture", "model", "gat-go-gam".into());
+    let message = Classifier::from_bytes(&forged(&bytes, change)).unwrap_err().to_string();
+    assert!(message.contains("unknown model `gat-go-gam`: expected one of gat-go"), "{message}");
+}
+
 /// Sizes in the files of systems are compared with their weights before memory is allocated for them.
 #[test]
 fn sizes_of_systems_are_those_of_their_weights() {

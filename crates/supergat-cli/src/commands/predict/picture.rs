@@ -29,7 +29,7 @@ pub fn check(dataset: &Dataset) -> Result<()> {
 /// Returns which edges a model that chooses neighbours keeps, in the order of the graph's incoming lists; `None` for other
 /// models.
 pub fn chosen(dataset: &Dataset, model: &Classifier) -> Result<Option<Vec<bool>>> {
-    if !matches!(model.architecture().model.system(), Some(System::NeuralSparse(_))) {
+    if model.architecture().model.system() != Some(System::NeuralSparse) {
         return Ok(None);
     }
     let attention = model.attention(dataset, 0)?;

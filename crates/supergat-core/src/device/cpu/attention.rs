@@ -119,7 +119,7 @@ pub(super) fn backward<T: Primitives>(
     let (graph, lists) = (problem.graph(), problem.lists());
     let (nodes, layout) = (problem.nodes(), attention.layout);
     let stride = layout.stride();
-    let CpuScratch { active, partial, losses, samples, of_log_weights, .. } = scratch;
+    let CpuScratch { active, partial, losses, samples, .. } = scratch;
     let edge_loss = edge_loss(&supervision, samples);
     let pairs = edge_loss.map(|(_, pairs)| pairs);
     let vectors = from.vectors.map_or([&[][..], &[][..]], |a| a.split_at(stride).into());
@@ -144,9 +144,6 @@ pub(super) fn backward<T: Primitives>(
     let losses = &mut losses[..parts.len()];
     let d_z = &mut to.z[..nodes * stride];
     T::attention_backward(parts, &[(attention, gradient)], d_z, &mut [], sums, losses);
-    if !of_log_weights.is_empty() {
-        T::attention_weight_gradient(parts, attention, gradient, of_log_weights);
-    }
     let mut loss = pairs.map_or(0.0, |pairs| losses.iter().sum::<f64>() / pairs.max(1) as f64);
     if let (Supervision::Margins { clock, layer }, Sampler::Margins(plan), Samples::Margins(samples)) =
         (supervision, &problem.supervision, samples)

@@ -55,7 +55,7 @@ pub(super) fn backward<T: Primitives>(
 ) {
     let (nodes, layout, lists) = (problem.nodes(), attention.layout, problem.lists());
     let (parts, stride) = (&problem.edges, layout.stride());
-    let CpuScratch { active, partial, losses, samples, of_log_weights, .. } = scratch;
+    let CpuScratch { active, partial, losses, samples, .. } = scratch;
     let edge_loss = edge_loss(&supervision, samples);
     let gradient = GradientV2 {
         state: state_of(problem, layout, from.state),
@@ -71,9 +71,6 @@ pub(super) fn backward<T: Primitives>(
     let per_part = vector_sums(layout, attention.edges.map_or(0, |terms| terms.width));
     let (sums, losses) = (&mut partial[..parts.len() * per_part], &mut losses[..parts.len()]);
     T::attention_v2_backward(parts, attention, gradient, &mut to.z[..nodes * 2 * stride], sums, losses);
-    if !of_log_weights.is_empty() {
-        T::v2_weight_gradient(parts, attention, gradient, of_log_weights);
-    }
     // The sums of a part are the gradient of the vectors, a row of no meaning, and the gradient of those of edge features.
     for (to, start) in [(to.vectors, 0), (to.edge_vectors, 2 * stride)] {
         if let Some(to) = to {

@@ -125,26 +125,13 @@ impl<T: Primitives> CpuProblem<T> {
         })
     }
 
-    /// Replaces the weights of edges in attention, which must have self-loops: the logarithm of every weight, in the order
-    /// of the graph's incoming lists.
-    pub(crate) fn set_log_weights(&mut self, log_weights: Vec<T>) {
-        assert!(self.no_loops.is_none(), "weights of lists with self-loops");
-        self.log_weights = log_weights;
-    }
-
-    /// Returns the logarithms of the weights of edges in attention, mutably.
-    pub(crate) fn log_weights_mut(&mut self) -> &mut [T] {
-        &mut self.log_weights
-    }
-
     /// Returns the weights and features of edges in attention.
     pub(super) fn edge_terms<'a>(&'a self, vectors: Option<&'a Buffer<T>>) -> Option<EdgeTerms<'a, T>> {
-        let vectors = vectors.map_or(&[][..], |vectors| vectors);
-        let (width, features) = match (&self.example.edges, &self.no_loops) {
-            (Some(edges), _) if vectors.is_empty() || edges.width() == 0 => (0, &[][..]),
-            (Some(edges), Some(_)) => (edges.width(), &self.features_without_loops[..]),
-            (Some(edges), None) => (edges.width(), edges.features()),
-            (None, _) => (0, &[][..]),
+        let (vectors, attributes) = (vectors.map_or(&[][..], |vectors| vectors), self.example.edges.as_ref()?);
+        let (width, features) = match &self.no_loops {
+            _ if vectors.is_empty() => (0, &[][..]),
+            Some(_) => (attributes.width(), &self.features_without_loops[..]),
+            None => (attributes.width(), attributes.features()),
         };
         let is_read = !(vectors.is_empty() && self.log_weights.is_empty());
         is_read.then_some(EdgeTerms { log_weights: &self.log_weights, width, features, vectors })

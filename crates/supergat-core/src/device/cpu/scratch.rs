@@ -22,8 +22,6 @@ pub struct CpuScratch<T> {
     pub(super) copies: Buffer<T>,
     /// A layer's weights, transposed.
     pub(super) transposed: Buffer<T>,
-    /// Gradient of ln w of every edge, which attention adds to; empty if nothing reads it.
-    pub(super) of_log_weights: Buffer<T>,
 }
 
 /// Samples of the loss on attention in one layer and step. The memory is reused in every step.
@@ -90,17 +88,6 @@ impl<T: Primitives> CpuScratch<T> {
             samples,
             copies: arena.numbers(copies),
             transposed: arena.numbers(if training { widest(&|l| l.weight) } else { 0 }),
-            of_log_weights: Buffer::default(),
         }
-    }
-
-    /// Gives memory for the gradient of the logarithm of every edge's weight in attention, a number per edge.
-    pub(crate) fn set_weight_gradient(&mut self, memory: Buffer<T>) {
-        self.of_log_weights = memory;
-    }
-
-    /// Returns the gradient of the logarithm of every edge's weight, to which the backward pass of attention adds.
-    pub(crate) fn weight_gradient_mut(&mut self) -> &mut [T] {
-        &mut self.of_log_weights
     }
 }

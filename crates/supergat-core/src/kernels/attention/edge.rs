@@ -43,8 +43,6 @@ struct EdgeGradient<X> {
     dp: X,
     /// Gradient of the whole score, which the term of the edge's features is part of.
     score: X,
-    /// Gradient of the exponent of the softmax, which the logarithm of the edge's weight is part of.
-    exponent: X,
     weight: X,
 }
 
@@ -231,17 +229,7 @@ impl<'a, T: Real, F: FormKernel, I: Isa, const G: usize, const E: bool> Formulas
         let d_leaky = alpha.mul(d_alpha.sub(shared));
         let d_score = score.if_positive(d_leaky, d_leaky.mul(self.slope));
         let (go, dp) = F::score_backward(d_score, go, dp, self.scale);
-        EdgeGradient { go, dp, score: d_score, exponent: d_leaky, weight: alpha.mul(keep) }
-    }
-
-    /// Returns the gradient of ln w of edge `e`, summed over groups of heads.
-    #[inline(always)]
-    pub(super) fn log_weight_gradient(&self, target: &Node<'_, T>, source: &Node<'_, T>, e: usize) -> V<T, I> {
-        let (go, dp, mut sum) = (self.additive(target, source), self.dots(target, source), V::<T, I>::zero());
-        for g in 0..self.groups() {
-            sum = sum.add(self.through_softmax(target, source, (go[g], dp[g]), e, g).exponent);
-        }
-        sum
+        EdgeGradient { go, dp, score: d_score, weight: alpha.mul(keep) }
     }
 
     /// Returns the mean over heads of the edge logit, in every lane.

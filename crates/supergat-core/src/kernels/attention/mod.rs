@@ -13,7 +13,6 @@ mod input;
 mod messages;
 mod report;
 mod v2;
-mod weights;
 
 pub use backward::{attention_backward, attention_backward_end};
 pub use forward::{attention_begin, attention_end, attention_forward, attention_scores};
@@ -22,4 +21,3 @@ pub(super) use input::{SCORE, SHARED, leaky};
 pub use messages::{messages_backward, messages_end, messages_forward};
 pub use report::{edge_values, pair_logits};
 pub use v2::{AttentionV2, GradientV2, attention_v2_backward, attention_v2_forward, v2_edge_values, v2_pair_logits};
-pub use weights::{attention_weight_gradient, v2_weight_gradient};

@@ -1,7 +1,7 @@
 //! Graph Agreement Models (GAM): a classifier and a model of agreement that teach each other.
 //!
 //! Stretcu, Viswanathan, Movshovitz-Attias, Platanios, Ravi & Tomkins, "Graph Agreement Models for Semi-Supervised
-//! Learning", NeurIPS 2019. The classifier is any network of the engine; in the tables of the paper it is a GCN.
+//! Learning", NeurIPS 2019. The classifier is a GCN.
 //!
 //! Training runs in rounds. Each round
 //!

@@ -16,7 +16,7 @@ use crate::session::Session;
 use crate::train::{Epoch, Outcome, Score, Trained};
 use std::ops::ControlFlow;
 
-/// Hyperparameters of GAM beside those of the network and its training.
+/// Hyperparameters of GAM beside those of the GCN and its training.
 ///
 /// See [`GamTrainer`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -97,7 +97,7 @@ struct Memory<T> {
 }
 
 impl<'p, T: Primitives> GamTrainer<'p, T> {
-    /// Prepares a training. Fails unless there is one graph whose nodes have one class each.
+    /// Prepares a training of a GCN. Fails unless there is one graph whose nodes have one class each.
     pub fn new(prepared: &'p Prepared<Cpu<T>>, config: GamConfig, seed: u64) -> Result<Self> {
         let example = example(prepared)?;
         let Labels::Single { classes, of } = &example.labels else { unreachable!("checked above") };
@@ -141,7 +141,7 @@ impl<'p, T: Primitives> GamTrainer<'p, T> {
         AgreementModel::<T>::bytes(columns, nodes, &config.agreement) + (rows + edges) as u64
     }
 
-    /// Runs all rounds and returns the network of the best epoch. `observe` is called after every epoch and may stop the
+    /// Runs all rounds and returns the GCN of the best epoch. `observe` is called after every epoch and may stop the
     /// training.
     pub fn run(mut self, mut observe: impl FnMut(&Epoch) -> ControlFlow<()>) -> Result<Trained<T>> {
         let (mut interrupted, mut since) = (false, 0);
@@ -170,7 +170,7 @@ impl<'p, T: Primitives> GamTrainer<'p, T> {
         observe: &mut impl FnMut(&Epoch) -> ControlFlow<()>,
     ) -> Result<(bool, ControlFlow<()>)> {
         let example = &self.prepared.examples()[0];
-        // The first round has the random numbers of the same network without GAM.
+        // The first round has the random numbers of a GCN without GAM.
         let seed = match round {
             0 => self.seed,
             _ => Stream::new(self.seed, round as u32, 0, Purpose::RoundSeed).bits(0),
@@ -190,8 +190,7 @@ impl<'p, T: Primitives> GamTrainer<'p, T> {
             let [validation, test] = self.evaluate(&session)?;
             let epoch = self.epoch;
             if let Some(loss) = [train.total, validation.loss].into_iter().find(|loss| !loss.is_finite()) {
-                let has_edge_loss = self.prepared.architecture().model.is_self_supervised();
-                return Err(Error::Diverged { epoch, loss, has_edge_loss });
+                return Err(Error::Diverged { epoch, loss, has_edge_loss: false });
             }
             since += 1;
             if validation.metric >= best_of_round {
@@ -250,8 +249,7 @@ impl<'p, T: Primitives> GamTrainer<'p, T> {
         Ok(loss)
     }
 
-    /// Computes the gradients of all weights of the classifier. The loss of edges is the edge loss of the network, if it has
-    /// one, plus the agreement loss; the total has the edge loss times lambda_E.
+    /// Computes the gradients of all weights of the classifier. The loss of edges is the agreement loss.
     fn differentiate(
         &mut self,
         session: &mut Session<'_, Cpu<T>>,
@@ -270,14 +268,11 @@ impl<'p, T: Primitives> GamTrainer<'p, T> {
         let total = (0..of.len()).filter(|&node| self.is_labelled[node]).map(weight).sum();
         let terms = LabelTerms { class_weights, total, shown: &[], focal_gamma: config.focal_gamma };
         let label = T::label_loss_backward(parts, &self.labels, &self.is_labelled, terms, logits, gradient, partial);
-        let agreement = regulariser.map_or(0.0, |edges| {
+        let edge = regulariser.map_or(0.0, |edges| {
             edges.add_gradient([seed, step as u64], self.config.edges, logits, *classes, probabilities, gradient)
         });
-        let lambda_e = self.prepared.architecture().model.is_self_supervised().then_some(config.lambda_e);
-        session.forget_losses(0);
-        session.backward_from(0, true, lambda_e, gradient)?;
-        let StepLoss { edge, total, .. } = session.loss(0, lambda_e)?;
-        Ok(StepLoss { label, edge: edge + agreement, total: label + total + agreement })
+        session.backward_from(0, true, None, gradient)?;
+        Ok(StepLoss { label, edge, total: label + edge })
     }
 
     /// Returns the scores of the validation and the test nodes after a forward pass.
@@ -312,10 +307,8 @@ impl<'p, T: Primitives> GamTrainer<'p, T> {
 
 /// Returns the only example. Fails if GAM cannot train on the examples.
 fn example<T: Primitives>(prepared: &Prepared<Cpu<T>>) -> Result<&Example<T>> {
-    let refuse = |reason: &str| {
-        let value = prepared.architecture().model.to_string();
-        Err(Error::Hyperparameter { name: "model", value, reason: reason.into() })
-    };
+    let refuse =
+        |reason: &str| Err(Error::Hyperparameter { name: "model", value: "gcn-gam".into(), reason: reason.into() });
     let [example] = prepared.examples() else { return refuse("needs one graph, and the dataset has several") };
     if example.labels.is_multi() {
         return refuse("needs nodes with one class each, and these may have several");
@@ -359,8 +352,6 @@ mod tests {
         Example::new(graph, features, labels, splits).unwrap()
     }
 
-    const LAMBDA_E: f64 = 2.0;
-
     fn config(rounds: usize) -> GamConfig {
         GamConfig {
             agreement: AgreementConfig { hidden: 16, lr: 0.01, batch: 32, patience: 60, max_steps: 150 },
@@ -375,14 +366,14 @@ mod tests {
         }
     }
 
-    fn prepared(example: &Example<f32>, model: &str, max_epochs: usize) -> Prepared<Cpu<f32>> {
-        let architecture = Architecture::new(model.parse().unwrap(), example);
-        let training = TrainConfig { max_epochs, lambda_e: LAMBDA_E, ..TrainConfig::default() };
+    fn prepared(example: &Example<f32>, max_epochs: usize) -> Prepared<Cpu<f32>> {
+        let architecture = Architecture::new("gcn".parse().unwrap(), example);
+        let training = TrainConfig { max_epochs, ..TrainConfig::default() };
         Prepared::new(std::slice::from_ref(example), architecture, training).unwrap()
     }
 
-    fn train(model: &str, rounds: usize) -> (Vec<Epoch>, Trained<f32>) {
-        let prepared = prepared(&example(), model, 60);
+    fn train(rounds: usize) -> (Vec<Epoch>, Trained<f32>) {
+        let prepared = prepared(&example(), 60);
         let mut history = Vec::new();
         let trained = GamTrainer::new(&prepared, config(rounds), 4).unwrap().run(|epoch| {
             history.push(*epoch);
@@ -393,91 +384,73 @@ mod tests {
 
     #[test]
     fn first_round_is_the_network_alone() {
-        for model in ["gcn", "supergat-mx"] {
-            let (history, trained) = train(model, 1);
-            let prepared = prepared(&example(), model, history.len());
-            let mut alone = Vec::new();
-            let outcome = Trainer::new(&prepared, 4).unwrap().run(|epoch| {
-                alone.push(*epoch);
-                ControlFlow::Continue(())
-            });
-            assert_eq!(alone, history);
-            assert_eq!(outcome.unwrap().logits, trained.logits);
-        }
+        let (history, trained) = train(1);
+        let prepared = prepared(&example(), history.len());
+        let mut alone = Vec::new();
+        let outcome = Trainer::new(&prepared, 4).unwrap().run(|epoch| {
+            alone.push(*epoch);
+            ControlFlow::Continue(())
+        });
+        assert_eq!(alone, history);
+        assert_eq!(outcome.unwrap().logits, trained.logits);
     }
 
-    /// The gradient of a later round is that of labels, agreement and, of self-supervised networks, lambda_E times the edge
-    /// loss.
     #[test]
     fn gradients_of_a_later_round_match_differences() {
-        for model in ["gcn", "mlp", "sage-root", "gat-go", "supergat-sd", "supergat-mx", "supergat-v2"] {
-            let example = example::<f64>();
-            let plain = Architecture::new(model.parse().unwrap(), &example);
-            let heads = if plain.heads > 1 { 2 } else { 1 };
-            let shape = Architecture { hidden: 3, heads, output_heads: heads, dropout: 0.3, ..plain };
-            let training = TrainConfig { lambda_e: 0.7, ..TrainConfig::default() };
-            let prepared = Prepared::new(&[example], shape, training).unwrap();
-            let mut trainer = GamTrainer::new(&prepared, config(2), 4).unwrap();
-            let regulariser = trainer.regulariser(&prepared.examples()[0], 4);
-            let network = Network::on(prepared.device(), shape, 4).unwrap();
-            let mut session = Session::new(&prepared, network, 4, true).unwrap();
-            let first = trainer.differentiate(&mut session, 0, 4, Some(&regulariser)).unwrap();
-            let without = trainer.differentiate(&mut session, 0, 4, None).unwrap();
-            assert!(without.total < first.total && (first.total == first.label + first.edge) != (without.edge > 0.0));
-            trainer.differentiate(&mut session, 0, 4, Some(&regulariser)).unwrap();
-            let of = |p: &crate::layers::Parameter<Cpu<f64>>| {
-                let device = prepared.device();
-                (p.name.clone(), p.to_rows(device).unwrap(), p.gradient_to_rows(device).unwrap())
-            };
-            let all: Vec<_> = session.network().parameters().map(of).collect();
-            for (number, (name, values, gradient)) in all.iter().enumerate() {
-                for (element, found) in gradient.iter().enumerate() {
-                    let mut loss = |shift: f64| {
-                        let (mut moved, mut index) = (values.clone(), 0);
-                        moved[element] += shift;
-                        let network = session.network_mut();
-                        let set = |p: &mut crate::layers::Parameter<Cpu<f64>>| {
-                            index += 1;
-                            if index == number + 1 { p.set_rows(prepared.device(), &moved) } else { Ok(()) }
-                        };
-                        network.for_each_parameter(set).unwrap();
-                        trainer.differentiate(&mut session, 0, 4, Some(&regulariser)).unwrap().total
+        let example = example::<f64>();
+        let shape = Architecture { hidden: 3, dropout: 0.3, ..Architecture::new("gcn".parse().unwrap(), &example) };
+        let prepared = Prepared::new(&[example], shape, TrainConfig::default()).unwrap();
+        let mut trainer = GamTrainer::new(&prepared, config(2), 4).unwrap();
+        let regulariser = trainer.regulariser(&prepared.examples()[0], 4);
+        let network = Network::on(prepared.device(), shape, 4).unwrap();
+        let mut session = Session::new(&prepared, network, 4, true).unwrap();
+        let without = trainer.differentiate(&mut session, 0, 4, None).unwrap();
+        let first = trainer.differentiate(&mut session, 0, 4, Some(&regulariser)).unwrap();
+        assert!(without.total < first.total && first.total == first.label + first.edge);
+        let of = |p: &crate::layers::Parameter<Cpu<f64>>| {
+            let device = prepared.device();
+            (p.name.clone(), p.to_rows(device).unwrap(), p.gradient_to_rows(device).unwrap())
+        };
+        let all: Vec<_> = session.network().parameters().map(of).collect();
+        for (number, (name, values, gradient)) in all.iter().enumerate() {
+            for (element, found) in gradient.iter().enumerate() {
+                let mut loss = |shift: f64| {
+                    let (mut moved, mut index) = (values.clone(), 0);
+                    moved[element] += shift;
+                    let network = session.network_mut();
+                    let set = |p: &mut crate::layers::Parameter<Cpu<f64>>| {
+                        index += 1;
+                        if index == number + 1 { p.set_rows(prepared.device(), &moved) } else { Ok(()) }
                     };
-                    let expected = (loss(1e-6) - loss(-1e-6)) / 2e-6;
-                    loss(0.0);
-                    let error = (found - expected).abs() / (1.0 + expected.abs());
-                    assert!(error < 1e-7, "{model} {name}[{element}]: found {found}, central difference {expected}");
-                }
+                    network.for_each_parameter(set).unwrap();
+                    trainer.differentiate(&mut session, 0, 4, Some(&regulariser)).unwrap().total
+                };
+                let expected = (loss(1e-6) - loss(-1e-6)) / 2e-6;
+                loss(0.0);
+                let error = (found - expected).abs() / (1.0 + expected.abs());
+                assert!(error < 1e-7, "{name}[{element}]: found {found}, central difference {expected}");
             }
         }
     }
 
     #[test]
-    fn later_rounds_have_an_agreement_loss_and_every_network_can_be_trained() {
-        for model in ["gcn", "mlp", "sage", "gat-go", "supergat-mx"] {
-            let (history, trained) = train(model, 4);
-            let agrees = |epoch: &Epoch| match model {
-                // The total has the edge loss times lambda_E, and the agreement loss as it is.
-                "supergat-mx" => (epoch.train.label + LAMBDA_E * epoch.train.edge - epoch.train.total).abs() > 1e-6,
-                _ => epoch.train.edge > 0.0,
-            };
-            let first = history.iter().position(agrees).expect("a later round");
-            assert!(history[first..].iter().all(agrees) && first >= 30, "{model}");
-            assert!(trained.outcome.test.metric > 0.45, "{model}: {:?}", trained.outcome);
-            assert_eq!(trained.outcome.epochs, history.len());
-            assert!(history[trained.outcome.best_epoch].best);
-        }
+    fn later_rounds_have_an_agreement_loss() {
+        let (history, trained) = train(4);
+        let first = history.iter().position(|epoch| epoch.train.edge > 0.0).expect("a later round");
+        assert!(history[first..].iter().all(|epoch| epoch.train.edge > 0.0) && first >= 30);
+        assert!(trained.outcome.test.metric > 0.45, "{:?}", trained.outcome);
+        assert_eq!(trained.outcome.epochs, history.len());
+        assert!(history[trained.outcome.best_epoch].best);
     }
 
     #[test]
     fn results_do_not_depend_on_threads() {
         let with = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| ["gcn", "sage", "gat-go", "supergat-mx"].map(|model| train(model, 3)))
+            pool.install(|| train(3))
         };
-        for ((history, one), (again, three)) in with(1).into_iter().zip(with(3)) {
-            assert!(history == again && one.logits == three.logits);
-        }
+        let ((history, one), (again, three)) = (with(1), with(3));
+        assert!(history == again && one.logits == three.logits);
     }
 
     #[test]
@@ -487,7 +460,7 @@ mod tests {
         let Labels::Single { of, .. } = &mut changed.labels else { panic!("one class per node") };
         example.test.iter().for_each(|&node| of[node as usize] = (of[node as usize] + 1) % 3);
         let logits = [example, changed].map(|example| {
-            let prepared = prepared(&example, "gcn", 40);
+            let prepared = prepared(&example, 40);
             let trainer = GamTrainer::new(&prepared, config(3), 1).unwrap();
             trainer.run(|_| ControlFlow::Continue(())).unwrap().logits
         });
@@ -496,7 +469,7 @@ mod tests {
 
     #[test]
     fn observer_stops_training() {
-        let prepared = prepared(&example(), "gcn", 40);
+        let prepared = prepared(&example(), 40);
         let trained = GamTrainer::new(&prepared, config(3), 1).unwrap().run(|epoch| match epoch.epoch {
             44 => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
@@ -511,12 +484,12 @@ mod tests {
         let architecture = Architecture::new("gcn".parse().unwrap(), &example);
         let two = Prepared::new(&[example.clone(), example.clone()], architecture, TrainConfig::default()).unwrap();
         let error = GamTrainer::new(&two, config(2), 0).unwrap_err().to_string();
-        assert_eq!(error, "model = gcn: needs one graph, and the dataset has several");
+        assert_eq!(error, "model = gcn-gam: needs one graph, and the dataset has several");
         let labels = Labels::Multi { classes: 3, of: vec![0; 900] };
         let multi = Example { labels, graph: Arc::clone(&example.graph), ..example };
         let architecture = Architecture::new("gcn".parse().unwrap(), &multi);
         let prepared = Prepared::new(&[multi], architecture, TrainConfig::default()).unwrap();
         let error = GamTrainer::new(&prepared, config(2), 0).unwrap_err().to_string();
-        assert_eq!(error, "model = gcn: needs nodes with one class each, and these may have several");
+        assert_eq!(error, "model = gcn-gam: needs nodes with one class each, and these may have several");
     }
 }

@@ -81,8 +81,7 @@ fn hostile_files_are_refused() {
 fn is_refused_without_the_feature() {
     let error =
         crate::run_seeds(&dataset(), &settings(), &[0], 1, |_| std::ops::ControlFlow::Continue(())).unwrap_err();
-    let expected = "model = trees: this build does not train it; install supergat with `cargo install --profile dist \
-                    --path crates/supergat-cli --features trees`";
+    let expected = "model = trees: this build does not train it; build supergat with the feature `trees`";
     assert_eq!(error.to_string(), expected);
     assert_eq!(settings().check(&dataset()).unwrap_err().to_string(), expected);
 }

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 /// Rows of a node that the formulas read.
 #[derive(Clone, Copy)]
-pub(in crate::kernels::attention) struct Node<'a, T> {
+pub(super) struct Node<'a, T> {
     /// `W_source x`.
     pub(super) source: &'a [[T; LANES]],
     /// `W_target x`.
@@ -25,7 +25,7 @@ pub(in crate::kernels::attention) struct Node<'a, T> {
 }
 
 /// Sums of a node over its edges; see the formulas of the module.
-pub(in crate::kernels::attention) struct Gathered<'a, T> {
+pub(super) struct Gathered<'a, T> {
     /// Gradient of the node as source through messages, `sum_i alpha_ij g_i`.
     pub(super) messages: &'a mut [[T; LANES]],
     /// The sums `p` over incoming edges.
@@ -38,7 +38,7 @@ pub(in crate::kernels::attention) struct Gathered<'a, T> {
 
 /// Formulas of one edge. Per-head values are arrays of `G` vectors, one for each group of heads. `E` tells whether edges
 /// have weights or features.
-pub(in crate::kernels::attention) struct Formulas<'a, T: Real, I: Isa, const G: usize, const E: bool> {
+pub(super) struct Formulas<'a, T: Real, I: Isa, const G: usize, const E: bool> {
     input: AttentionV2<'a, T>,
     z: &'a [[T; LANES]],
     a: &'a [[T; LANES]],
@@ -56,7 +56,7 @@ pub(in crate::kernels::attention) struct Formulas<'a, T: Real, I: Isa, const G: 
 
 impl<'a, T: Real, I: Isa, const G: usize, const E: bool> Formulas<'a, T, I, G, E> {
     #[inline(always)]
-    pub(in crate::kernels::attention) fn new(input: AttentionV2<'a, T>, gradient: &GradientV2<'a, T>) -> Self {
+    pub(super) fn new(input: AttentionV2<'a, T>, gradient: &GradientV2<'a, T>) -> Self {
         let layout = input.layout;
         let weight = gradient.edge_loss.map_or(0.0, |loss| loss.weight / layout.heads as f64);
         let mean = layout.lane_heads as f64 / LANES as f64 / layout.heads as f64;
@@ -76,12 +76,12 @@ impl<'a, T: Real, I: Isa, const G: usize, const E: bool> Formulas<'a, T, I, G, E
     }
 
     #[inline(always)]
-    pub(in crate::kernels::attention) fn groups(&self) -> usize {
+    pub(super) fn groups(&self) -> usize {
         if G == 1 { 1 } else { self.input.layout.groups }
     }
 
     #[inline(always)]
-    pub(in crate::kernels::attention) fn row(&self) -> usize {
+    pub(super) fn row(&self) -> usize {
         self.groups() * self.input.layout.vectors
     }
 
@@ -99,7 +99,7 @@ impl<'a, T: Real, I: Isa, const G: usize, const E: bool> Formulas<'a, T, I, G, E
     }
 
     #[inline(always)]
-    pub(in crate::kernels::attention) fn node(&self, i: usize) -> Node<'a, T> {
+    pub(super) fn node(&self, i: usize) -> Node<'a, T> {
         let (row, groups) = (self.row(), self.groups());
         let (source, target) = self.z[2 * i * row..][..2 * row].split_at(row);
         let features = match self.terms() {
@@ -118,7 +118,7 @@ impl<'a, T: Real, I: Isa, const G: usize, const E: bool> Formulas<'a, T, I, G, E
 
     /// Prefetches the rows of [`Formulas::node`].
     #[inline(always)]
-    pub(in crate::kernels::attention) fn prefetch(&self, i: usize) {
+    pub(super) fn prefetch(&self, i: usize) {
         let node = self.node(i);
         prefetch(node.source);
         prefetch(node.target);
@@ -128,14 +128,14 @@ impl<'a, T: Real, I: Isa, const G: usize, const E: bool> Formulas<'a, T, I, G, E
 
     /// Prefetches the row that a sampled non-edge needs of a node: as source if the other end is the target.
     #[inline(always)]
-    pub(in crate::kernels::attention) fn prefetch_pair(&self, i: usize, is_source: bool) {
+    pub(super) fn prefetch_pair(&self, i: usize, is_source: bool) {
         let node = self.node(i);
         prefetch(if is_source { node.source } else { node.target });
     }
 
     /// Prefetches the dropout bits of an edge, its membership in the sample, its weight and its features.
     #[inline(always)]
-    pub(in crate::kernels::attention) fn prefetch_edge(&self, e: usize) {
+    pub(super) fn prefetch_edge(&self, e: usize) {
         if let Some(mask) = self.input.keep {
             prefetch(&mask.keep[e * self.groups()..][..1]);
         }
@@ -199,21 +199,6 @@ impl<'a, T: Real, I: Isa, const G: usize, const E: bool> Formulas<'a, T, I, G, E
         (alpha.mul(d_weight.mul(keep).sub(shared)), alpha.mul(keep))
     }
 
-    /// Returns the gradient of ln w of edge `e`, summed over groups of heads.
-    #[inline(always)]
-    pub(in crate::kernels::attention) fn log_weight_gradient(
-        &self,
-        target: &Node<'_, T>,
-        source: &Node<'_, T>,
-        e: usize,
-    ) -> V<T, I> {
-        let mut sum = V::<T, I>::zero();
-        for (g, score) in self.scores(target, source).into_iter().enumerate().take(self.groups()) {
-            sum = sum.add(self.through_softmax(target, source, score, e, g).0);
-        }
-        sum
-    }
-
     /// Returns the gradient of every head's score for a sampled edge, (sigmoid(x) - 1) weight, and exp(-|x|).
     #[inline(always)]
     fn edge_gradient(&self, x: V<T, I>) -> (V<T, I>, V<T, I>) {
@@ -227,7 +212,7 @@ impl<'a, T: Real, I: Isa, const G: usize, const E: bool> Formulas<'a, T, I, G, E
     /// Adds the gradients of node `own` from its neighbour `other`: as target of the edge `incoming` (`other`
     /// -> `own`), as source of the edge `outgoing` (`own` -> `other`), or both.
     #[inline(always)]
-    pub(in crate::kernels::attention) fn visit(
+    pub(super) fn visit(
         &self,
         own: &Node<'_, T>,
         other: &Node<'_, T>,
@@ -280,7 +265,7 @@ impl<'a, T: Real, I: Isa, const G: usize, const E: bool> Formulas<'a, T, I, G, E
     /// Adds the gradient of one end of a sampled non-edge to `sums`, its sums over incoming edges if it is the target and
     /// over outgoing edges if it is the source. Returns the mean score x and exp(-|x|).
     #[inline(always)]
-    pub(in crate::kernels::attention) fn visit_negative(
+    pub(super) fn visit_negative(
         &self,
         target: &Node<'_, T>,
         source: &Node<'_, T>,
@@ -297,12 +282,7 @@ impl<'a, T: Real, I: Isa, const G: usize, const E: bool> Formulas<'a, T, I, G, E
     /// Completes the gradients of a node from its sums: replaces `p` by the gradient of the node as target, adds that of
     /// the scores to the one as source, and adds to the gradient of the vectors.
     #[inline(always)]
-    pub(in crate::kernels::attention) fn finish(
-        &self,
-        own: &Node<'_, T>,
-        gathered: Gathered<'_, T>,
-        d_vectors: &mut [[T; LANES]],
-    ) {
+    pub(super) fn finish(&self, own: &Node<'_, T>, gathered: Gathered<'_, T>, d_vectors: &mut [[T; LANES]]) {
         let Gathered { messages, incoming, outgoing, .. } = gathered;
         let sums = messages.iter_mut().zip(incoming).zip(outgoing.iter());
         for (k, (((d_source, d_target), q), d_a)) in sums.zip(d_vectors).enumerate() {

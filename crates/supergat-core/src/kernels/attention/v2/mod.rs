@@ -25,7 +25,6 @@ mod forward;
 mod report;
 
 pub use backward::attention_v2_backward;
-pub(super) use edge::Formulas as FormulasV2;
 pub use forward::attention_v2_forward;
 pub use report::{v2_edge_values, v2_pair_logits};
 
