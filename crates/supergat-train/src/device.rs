@@ -1,5 +1,6 @@
 //! Devices of trainings: the CPU, or a GPU by its number.
 
+use crate::gpu::{self, Cuda, SIDE_BY_SIDE, SMALL_GRAPH};
 use crate::jobs::{Finished, Jobs, Worker};
 use crate::processes::Processes;
 use crate::runs::scored;
@@ -8,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 use supergat_core::{Error, ModelKind, Prepared, Result};
-use supergat_cuda::{Cuda, SIDE_BY_SIDE, SMALL_GRAPH};
 use supergat_data::{Dataset, NodeOrderChoice};
 
 /// Device that trains.
@@ -34,7 +34,7 @@ impl DeviceChoice {
     /// Replaces [`DeviceChoice::Auto`] by a device.
     pub fn resolved(self) -> Self {
         match self {
-            Self::Auto if supergat_cuda::devices().is_ok_and(|found| !found.is_empty()) => Self::Cuda(0),
+            Self::Auto if gpu::devices().is_ok_and(|found| !found.is_empty()) => Self::Cuda(0),
             Self::Auto => Self::Cpu,
             other => other,
         }
@@ -174,11 +174,7 @@ impl Resources {
     /// Opens the GPU, if it is the device.
     pub fn cuda(&self) -> Result<Option<Cuda>> {
         match self.device.resolved() {
-            DeviceChoice::Cuda(number) => {
-                let cuda = Cuda::new(number)?;
-                cuda.set_tf32(self.tf32)?;
-                Ok(Some(cuda))
-            }
+            DeviceChoice::Cuda(number) => gpu::open(number, self.tf32).map(Some),
             _ => Ok(None),
         }
     }

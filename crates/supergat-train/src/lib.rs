@@ -13,6 +13,7 @@ pub mod divided;
 pub mod ensemble;
 pub mod estimate;
 pub mod fitted;
+pub mod gpu;
 pub mod graph_statistics;
 pub mod jobs;
 mod known_labels;

@@ -45,7 +45,6 @@ pub use training::Training;
 
 pub use supergat_core::hyperparameters;
 pub use supergat_core::{Duplicates, Epoch, Outcome, Score, Select};
-pub use supergat_cuda::{DeviceInfo, devices};
 pub use supergat_data::{
     Cache, CacheChoice, ClassWeight, Dataset, DatasetBuilder, FeatureChoice, Frame, FrameColumn, LoadOptions,
     NodeOrderChoice, Shares, SplitChoice, Strings, TableOptions, Values,
@@ -54,6 +53,7 @@ pub use supergat_numerics::metrics::{
     ClassMetric, ClassMetrics, Metric, Metrics, NamedMetric, Threshold, ThresholdRule,
 };
 pub use supergat_numerics::statistics::Summary;
+pub use supergat_train::gpu::{DeviceInfo, devices};
 pub use supergat_train::measure::DecisionOptions;
 pub use supergat_train::{
     Calibrate, Checkpoints, ClassSummary, CorrectAndSmooth, Decision, DeviceChoice, Interval, Observation,

@@ -4,9 +4,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use supergat_core::peers::Alone;
 use supergat_core::{Architecture, EdgeValues, Error, Example, Network, Result};
-use supergat_cuda::Cuda;
 use supergat_data::Dataset;
-use supergat_train::{Corrector, Decision, DeviceChoice, Divided, Ensemble, Fitted};
+use supergat_train::gpu::Cuda;
+use supergat_train::{Corrector, Decision, DeviceChoice, Divided, Ensemble, Fitted, Resources};
 
 /// A trained model with the steps after it.
 #[derive(Debug)]
@@ -38,7 +38,10 @@ impl Member {
     /// Chooses the device of the model.
     pub fn on(mut self, device: DeviceChoice) -> Result<Self> {
         self.gpu = match (device.resolved(), self.model.network()) {
-            (DeviceChoice::Cuda(number), Some(network)) => Some(Mutex::new(network.to_device(&Cuda::new(number)?)?)),
+            (device @ DeviceChoice::Cuda(_), Some(network)) => {
+                let gpu = Resources { device, ..Resources::from(1) }.cuda()?.expect("a GPU is the device");
+                Some(Mutex::new(network.to_device(&gpu)?))
+            }
             // Other models predict on the CPU.
             _ => None,
         };

@@ -90,7 +90,7 @@ fn does_not_take_runs_of_a_gpu_for_those_of_the_cpu() {
 
 #[test]
 fn ends_if_the_gpu_cannot_be_opened() {
-    if supergat_cuda::devices().is_ok_and(|devices| !devices.is_empty()) {
+    if supergat_train::gpu::devices().is_ok_and(|devices| !devices.is_empty()) {
         println!("skipped: this machine has a GPU");
         return;
     }

@@ -1,0 +1,56 @@
+//! NVIDIA GPUs, in programs that are built with the feature `cuda`. Other programs find none.
+
+#[cfg(feature = "cuda")]
+pub use supergat_cuda::{Cuda, DeviceInfo, SIDE_BY_SIDE, SMALL_GRAPH, devices};
+
+#[cfg(feature = "cuda")]
+pub(crate) fn open(number: usize, tf32: bool) -> supergat_core::Result<Cuda> {
+    let cuda = Cuda::new(number)?;
+    cuda.set_tf32(tf32)?;
+    Ok(cuda)
+}
+
+#[cfg(not(feature = "cuda"))]
+pub use without::{Cuda, DeviceInfo, SIDE_BY_SIDE, SMALL_GRAPH, devices, open};
+
+#[cfg(not(feature = "cuda"))]
+mod without {
+    use supergat_core::{Cpu, Error, Result};
+
+    /// Takes the place of a GPU; none is ever opened.
+    pub type Cuda = Cpu<f32>;
+
+    /// Number of small trainings side by side.
+    pub const SIDE_BY_SIDE: usize = 1;
+    /// Largest number of nodes of a small graph.
+    pub const SMALL_GRAPH: usize = 0;
+
+    /// A GPU.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct DeviceInfo {
+        /// Name of the product.
+        pub name: String,
+        /// Memory in bytes.
+        pub total_memory: u64,
+        /// Memory in bytes that no program uses.
+        pub free_memory: u64,
+        /// Compute capability: major and minor number.
+        pub compute_capability: (i32, i32),
+        /// Version of CUDA that the driver supports: major and minor number.
+        pub driver: (i32, i32),
+    }
+
+    /// Fails: this program cannot use GPUs.
+    pub fn devices() -> Result<Vec<DeviceInfo>> {
+        Err(missing())
+    }
+
+    /// Fails: this program cannot use GPUs.
+    pub fn open(_: usize, _: bool) -> Result<Cuda> {
+        Err(missing())
+    }
+
+    fn missing() -> Error {
+        Error::Device { message: "this program was built without the feature `cuda`".into() }
+    }
+}
