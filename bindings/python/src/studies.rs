@@ -55,7 +55,7 @@ pub fn recommend(
     Ok(result.to_string())
 }
 
-/// Compares two lists of test metrics in percent, paired by seed.
+/// Compares two lists of test metrics, paired by seed.
 #[pyfunction]
 pub fn compare(a: (String, Vec<(u64, f64)>), b: (String, Vec<(u64, f64)>), dataset: &str, metric: &str) -> PyResult<String> {
     let sample = |(name, runs): (String, Vec<(u64, f64)>)| Sample {

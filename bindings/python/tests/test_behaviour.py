@@ -293,7 +293,7 @@ def test_comparison(graph: Graph, training: supergat.Training) -> None:
     other = supergat.train(graph, "gcn", seeds=2, max_epochs=10)
     found = supergat.compare(training, other, names=("supergat", "gcn"))
     assert (found["a"]["name"], found["b"]["name"]) == ("supergat", "gcn")
-    assert found["a"]["mean"] == pytest.approx(100 * training.test.mean())
+    assert found["a"]["mean"] == pytest.approx(training.test.mean())
     same = supergat.compare(list(training.test), list(other.test), names=("supergat", "gcn"))
     assert same["a"]["mean"] == found["a"]["mean"]
 
@@ -407,7 +407,7 @@ def test_reproduce_trains_with_published_settings(monkeypatch: pytest.MonkeyPatc
     found = supergat.reproduce("cora", ["gcn"], seeds=2, n_jobs=1)
     assert found["model"].tolist() == ["gcn"]
     assert found["seeds"].tolist() == [2]
-    assert 0 <= found["mean"][0] <= 100
+    assert 0 <= found["mean"][0] <= 1
 
 
 def test_models_read_new_frames(graph: Graph) -> None:

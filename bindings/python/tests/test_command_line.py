@@ -51,12 +51,6 @@ def table_of(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
 
-def in_percent(name: str, value: float | None) -> float | None:
-    """Return a metric as the command line does: shares in percent, losses as they are."""
-    unchanged = ("log_loss", "brier", "nodes", "predictions")
-    return value if value is None or name in unchanged else 100 * value
-
-
 def check_predictions(rows: list[dict[str, str]], model: Model, graph: Graph) -> None:
     """Probabilities are written with as many digits as identify a number of single precision."""
     expected = model.predict_proba(graph)
@@ -81,8 +75,8 @@ def test_summaries_are_equal(run_folder: pathlib.Path, trained: supergat.Trainin
     assert summary["seeds"] == [run.seed for run in trained.runs]
     assert summary["epochs"] == [run.epochs for run in trained.runs]
     assert summary["best_epochs"] == [run.best_epoch for run in trained.runs]
-    assert summary["test"]["values"] == (100 * trained.test).tolist()
-    assert summary["validation"]["values"] == (100 * trained.validation).tolist()
+    assert summary["test"]["values"] == trained.test.tolist()
+    assert summary["validation"]["values"] == trained.validation.tolist()
     assert summary["best_seed"] == trained.runs[trained.best].seed
     assert summary["model"] == trained.settings["model"]
 
@@ -113,11 +107,10 @@ def test_command_line_opens_models_of_python(
     for part, score in trained.model.evaluate(loaded).items():
         assert score is not None
         classes = [
-            {"class": name} | {key: in_percent(key, value) for key, value in values.items()}
-            for name, values in score["metrics"].pop("classes").items()
+            {"class": name} | values for name, values in score["metrics"].pop("classes").items()
         ]
-        metrics = {name: in_percent(name, value) for name, value in score["metrics"].items() if name != "nodes"}
-        expected = {"nodes": score["nodes"], "loss": score["loss"], "metric": 100 * score["metric"], "metrics": metrics}
+        metrics = {name: value for name, value in score["metrics"].items() if name != "nodes"}
+        expected = {"nodes": score["nodes"], "loss": score["loss"], "metric": score["metric"], "metrics": metrics}
         assert found[part] == expected | {"classes": classes}
         # Only two classes have a positive one, whose first nodes are counted.
         undefined = [name for name, value in metrics.items() if value is None]
@@ -141,7 +134,7 @@ def test_weights_and_decisions_are_equal(command_line: CommandLine, tmp_path: pa
     check_predictions(table_of((tmp_path / "out" / "predictions.csv").read_text()), found.model, loaded)
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert summary["metric"] == found.metric == "average-precision"
-    assert summary["validation"]["values"] == (100 * found.validation).tolist()
+    assert summary["validation"]["values"] == found.validation.tolist()
     assert summary["threshold"]["values"] == [run.metrics["threshold"]["value"] for run in found.runs]
     opened = Model.load(tmp_path / "out")
     assert opened.card["positive"] == "0" and opened.card["settings"] == found.model.card["settings"]

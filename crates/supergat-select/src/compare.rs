@@ -18,7 +18,7 @@ pub struct ComparedRun {
     pub split_hash: Option<String>,
     /// The seed.
     pub seed: u64,
-    /// Test metric; in percent, unless it is a loss.
+    /// Test metric.
     pub test: f64,
 }
 
@@ -111,7 +111,7 @@ pub struct Side {
     pub name: String,
     /// Number of runs.
     pub runs: usize,
-    /// Mean test metric; in percent, unless it is a loss.
+    /// Mean test metric.
     pub mean: f64,
     /// Sample standard deviation.
     pub std: f64,
@@ -119,8 +119,7 @@ pub struct Side {
     pub interval: Answer<Interval>,
 }
 
-/// Comparison of two samples. Differences are the first minus the second, in percentage points unless the metric is a
-/// loss.
+/// Comparison of two samples. Differences are the first minus the second, in the unit of the metric.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
     /// The dataset.
@@ -257,13 +256,19 @@ impl Comparison {
         self.paired_t.as_ref().unwrap_or(&self.welch_t)
     }
 
-    /// Returns whether the metric is in percent.
+    /// Returns whether texts show the metric in percent; losses are shown as they are.
     pub fn is_in_percent(&self) -> bool {
         self.metric.parse().map_or(true, |metric: Metric| metric.is_share())
     }
 
+    /// Returns a value as texts show it: in percent, unless it is a loss.
+    pub fn shown(&self, value: f64) -> f64 {
+        if self.is_in_percent() { 100.0 * value } else { value }
+    }
+
     /// Formats a difference with its unit, such as `0.31 points`; losses have none.
     pub fn difference(&self, value: f64) -> String {
+        let value = self.shown(value);
         if self.is_in_percent() { format!("{value:.2} points") } else { format!("{value:.4}") }
     }
 
@@ -281,6 +286,7 @@ impl Comparison {
         let digits = if self.is_in_percent() { 2 } else { 4 };
         let kind = if self.paired { "paired t-test" } else { "Welch's t-test" };
         let TTest { difference, interval: Interval { low, high }, p, .. } = *test;
+        let (low, high) = (self.shown(low), self.shown(high));
         let scope = if self.splits == 1 { " (this split)" } else { "" };
         let seen = match self.detectable.value() {
             Some(least) => {
@@ -330,8 +336,8 @@ mod tests {
         Sample { name: name.into(), dataset: "cora".into(), metric: "accuracy".into(), runs }
     }
 
-    const HIGH: [f64; 6] = [84.0, 84.5, 83.9, 84.8, 84.2, 84.6];
-    const LOW: [f64; 6] = [83.0, 83.6, 83.1, 83.5, 83.3, 83.4];
+    const HIGH: [f64; 6] = [0.840, 0.845, 0.839, 0.848, 0.842, 0.846];
+    const LOW: [f64; 6] = [0.830, 0.836, 0.831, 0.835, 0.833, 0.834];
 
     #[test]
     fn pairs_runs_with_shared_seeds_in_any_order() {
@@ -370,7 +376,8 @@ mod tests {
         assert!(!serde_json::to_string(&one).unwrap().contains("null,"), "{one:?}");
         let same = compare(&sample("mx", &HIGH), &sample("mx", &HIGH)).unwrap();
         assert_eq!(same.conclusion, "mx and mx are the same on cora, run by run.");
-        let near: Vec<f64> = HIGH.iter().zip([0.3, -0.4, 0.2, -0.1, 0.3, -0.2]).map(|(v, d)| v + d).collect();
+        let near: Vec<f64> =
+            HIGH.iter().zip([0.003, -0.004, 0.002, -0.001, 0.003, -0.002]).map(|(v, d)| v + d).collect();
         let unclear = compare(&sample("mx", &HIGH), &sample("sd", &near)).unwrap();
         assert!(unclear.conclusion.starts_with("No difference between mx and sd"), "{}", unclear.conclusion);
         assert!(unclear.conclusion.ends_with("a smaller one may exist."));

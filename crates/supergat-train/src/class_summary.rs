@@ -9,8 +9,8 @@ use supergat_numerics::statistics::Summary;
 ///
 /// ```
 /// use supergat_train::PartialSummary;
-/// let found = PartialSummary::of(vec![Some(50.0), None, Some(70.0)]);
-/// assert_eq!((found.mean, found.values.len()), (Some(60.0), 3));
+/// let found = PartialSummary::of(vec![Some(0.5), None, Some(1.0)]);
+/// assert_eq!((found.mean, found.values.len()), (Some(0.75), 3));
 /// assert_eq!(PartialSummary::of(vec![None]).mean, None);
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -38,7 +38,7 @@ impl PartialSummary {
     }
 }
 
-/// Metrics of one class over seeds. Precision, recall and F1 are in percent.
+/// Metrics of one class over seeds.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -49,7 +49,7 @@ impl PartialSummary {
 /// let metrics = measure(&dataset, runs.model.architecture(), &runs.logits, &DecisionOptions::default())?;
 /// let classes = class_summaries(&dataset.class_names, [metrics.test.as_ref()].into_iter());
 /// assert_eq!((classes.len(), classes[1].class.as_str()), (2, "1"));
-/// assert!(classes[1].recall.mean.unwrap() <= 100.0 && classes[1].nodes.mean > 0.0);
+/// assert!(classes[1].recall.mean.unwrap() <= 1.0 && classes[1].nodes.mean > 0.0);
 /// # Ok::<(), supergat_core::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -91,9 +91,7 @@ pub fn class_summaries<'a>(
     let of_class = |(k, name): (usize, &String)| {
         let of_seeds: Vec<&ClassMetrics> = seeds.iter().map(|seed| seed.classes.get(k)).collect::<Option<_>>()?;
         let count = |of: fn(&ClassMetrics) -> u64| Summary::of(of_seeds.iter().map(|class| of(class) as f64).collect());
-        let share = |metric: ClassMetric| {
-            PartialSummary::of(of_seeds.iter().map(|class| metric.of(class).map(|value| 100.0 * value)).collect())
-        };
+        let share = |metric: ClassMetric| PartialSummary::of(of_seeds.iter().map(|class| metric.of(class)).collect());
         Some(ClassSummary {
             class: name.clone(),
             nodes: count(|class| class.nodes),
@@ -128,15 +126,15 @@ mod tests {
         let seeds = [metrics(&[0, 0, 1, 1], &[0, 1, 1, 0]), metrics(&[0, 0, 1, 1], &[0, 0, 0, 0])];
         let found = class_summaries(&names(), seeds.iter().map(Some));
         let [a, b, c] = &found[..] else { panic!("three classes, found {found:?}") };
-        assert_eq!((a.precision.mean, a.precision.complete()), (Some(50.0), Some(Summary::of(vec![50.0, 50.0]))));
-        assert_eq!(b.precision, PartialSummary { mean: Some(50.0), std: Some(0.0), values: vec![Some(50.0), None] });
+        assert_eq!((a.precision.mean, a.precision.complete()), (Some(0.5), Some(Summary::of(vec![0.5, 0.5]))));
+        assert_eq!(b.precision, PartialSummary { mean: Some(0.5), std: Some(0.0), values: vec![Some(0.5), None] });
         assert_eq!(b.precision.complete(), None);
-        assert_eq!(b.recall.values, [Some(50.0), Some(0.0)]);
-        assert_eq!((b.recall.mean, b.recall.std), (Some(25.0), Some(1250.0f64.sqrt())));
+        assert_eq!(b.recall.values, [Some(0.5), Some(0.0)]);
+        assert_eq!((b.recall.mean, b.recall.std), (Some(0.25), Some(0.125f64.sqrt())));
         assert_eq!((b.nodes.mean, b.predictions.values.as_slice()), (2.0, [2.0, 0.0].as_slice()));
         assert_eq!(c.get(ClassMetric::F1), &PartialSummary { mean: None, std: None, values: vec![None, None] });
         let text = serde_json::to_string(&found).unwrap();
-        assert!(text.contains(r#""precision":{"mean":50.0,"std":0.0,"values":[50.0,null]}"#), "{text}");
+        assert!(text.contains(r#""precision":{"mean":0.5,"std":0.0,"values":[0.5,null]}"#), "{text}");
         assert_eq!(serde_json::from_str::<Vec<ClassSummary>>(&text).unwrap(), found);
     }
 

@@ -337,13 +337,12 @@ fn baseline(labels: &Labels, positive: usize) -> Option<Metrics> {
 }
 
 /// Mean, standard deviation and values of every metric that is defined for all seeds, by its name in files, such as
-/// `macro_f1`. Shares are in percent; the losses are not.
+/// `macro_f1`. Metrics are from 0 to 1; the losses are not.
 pub type MetricSummaries = BTreeMap<String, Summary>;
 
-/// Summarises a metric over seeds; `None` unless it is defined for all of them. A share is given in percent.
+/// Summarises a metric over seeds; `None` unless it is defined for all of them.
 pub fn metric_summary<'a>(metrics: impl Iterator<Item = Option<&'a Metrics>>, metric: Metric) -> Option<Summary> {
-    let scale = if metric.is_share() { 100.0 } else { 1.0 };
-    let values: Option<Vec<f64>> = metrics.map(|metrics| Some(scale * metrics?.get(metric)?)).collect();
+    let values: Option<Vec<f64>> = metrics.map(|metrics| metrics?.get(metric)).collect();
     values.filter(|values| !values.is_empty()).map(Summary::of)
 }
 
@@ -553,7 +552,7 @@ mod tests {
         let measured = measure(&dataset, &architecture, &logits, &DecisionOptions::default()).unwrap();
         let metrics = measured.test.unwrap();
         let all = metric_summaries([Some(&metrics), Some(&metrics)].into_iter());
-        assert_eq!(all["accuracy"].values, [100.0 * metrics.accuracy.unwrap(); 2]);
+        assert_eq!(all["accuracy"].values, [metrics.accuracy.unwrap(); 2]);
         assert_eq!(all["log_loss"].mean, metrics.log_loss.unwrap());
         let mut other = metrics.clone();
         other.auroc = None;

@@ -53,14 +53,14 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// Summarises the test metric of all runs, in percent.
+    /// Summarises the test metric of all runs.
     pub fn test(&self) -> Summary {
-        Summary::of(self.runs.iter().map(|run| 100.0 * run.outcome.test.metric).collect())
+        Summary::of(self.runs.iter().map(|run| run.outcome.test.metric).collect())
     }
 
-    /// Summarises the validation metric of all runs, in percent.
+    /// Summarises the validation metric of all runs.
     pub fn validation(&self) -> Summary {
-        Summary::of(self.runs.iter().map(|run| 100.0 * run.outcome.validation.metric).collect())
+        Summary::of(self.runs.iter().map(|run| run.outcome.validation.metric).collect())
     }
 }
 

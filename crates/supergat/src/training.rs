@@ -96,17 +96,17 @@ impl Training {
         self.ensemble.as_ref().map_or(&self.predictions, |(mean, _)| mean)
     }
 
-    /// Summarises the test metric of all seeds, in percent.
+    /// Summarises the test metric of all seeds.
     pub fn test(&self) -> Summary {
-        Summary::of(self.runs.iter().map(|run| 100.0 * run.outcome.test.metric).collect())
+        Summary::of(self.runs.iter().map(|run| run.outcome.test.metric).collect())
     }
 
-    /// Summarises the validation metric of all seeds, in percent.
+    /// Summarises the validation metric of all seeds.
     pub fn validation(&self) -> Summary {
-        Summary::of(self.runs.iter().map(|run| 100.0 * run.outcome.validation.metric).collect())
+        Summary::of(self.runs.iter().map(|run| run.outcome.validation.metric).collect())
     }
 
-    /// Summarises any metric of the test nodes over all seeds, in percent except for losses; `None` unless it is defined for all.
+    /// Summarises any metric of the test nodes over all seeds; `None` unless it is defined for all.
     ///
     /// ```
     /// use supergat::Metric;
@@ -125,7 +125,7 @@ impl Training {
         metric_summary(self.metrics.iter().map(|seed| seed.validation.as_ref()), metric)
     }
 
-    /// Summarises precision, recall and F1 of every class over all seeds, for the test nodes, in percent and in the order of the
+    /// Summarises precision, recall and F1 of every class over all seeds, for the test nodes, in the order of the
     /// classes. Empty without test nodes. The values of each seed are in [`Training::metrics`].
     ///
     /// ```
@@ -134,7 +134,7 @@ impl Training {
     /// let classes = training.test_classes();
     /// assert_eq!((classes.len(), classes[2].class.as_str(), classes[2].recall.values.len()), (3, "2", 2));
     /// let first = training.metrics[0].test.as_ref().unwrap();
-    /// assert_eq!(classes[2].recall.values[0], first.classes[2].recall.map(|share| 100.0 * share));
+    /// assert_eq!(classes[2].recall.values[0], first.classes[2].recall);
     /// # Ok::<(), supergat::Error>(())
     /// ```
     pub fn test_classes(&self) -> Vec<ClassSummary> {

@@ -198,14 +198,14 @@ def compare(a: Training | ArrayLike, b: Training | ArrayLike, names: Sequence[st
 
     def runs(side: Training | ArrayLike) -> list[tuple[int, float]]:
         if isinstance(side, Training):
-            return [(run.seed, 100 * run.test) for run in side.runs]
+            return [(run.seed, run.test) for run in side.runs]
         try:
             values = np.asarray(side, dtype=np.float64)
         except (TypeError, ValueError):
             values = np.zeros(0)
         if values.ndim != 1 or not values.size or not np.isfinite(values).all():
             raise ValueError("compare: expected trainings, or lists of finite test metrics")
-        return list(enumerate((100 * values).tolist()))
+        return list(enumerate(values.tolist()))
 
     if len(names) != 2:
         raise ValueError(f"names: expected two, found {len(names)}")
@@ -401,7 +401,7 @@ def reproduce(
         model: train(graph, model, seeds=seeds, n_jobs=n_jobs, device=device, tf32=tf32, progress=progress)
         for model in models
     }
-    scores = [100 * training.test for training in trainings.values()]
+    scores = [training.test for training in trainings.values()]
     columns: dict[str, Any] = {
         "model": list(trainings),
         "mean": [values.mean() for values in scores],

@@ -4,7 +4,7 @@ use crate::args::CompareArgs;
 use crate::config::keys::nearest_first;
 use crate::error::{CliError, Result};
 use crate::output::{self, BOLD, SCHEMA, row};
-use crate::run_folder::summary::SplitMetrics;
+use crate::run_folder::summary::{RunSummary, SplitMetrics};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
@@ -70,6 +70,7 @@ fn sample(argument: &str, metric: Option<&NamedMetric>) -> Result<Sample> {
 /// Fields of summary.json used in a comparison.
 #[derive(Deserialize)]
 struct RunFolderSummary {
+    schema: u32,
     dataset: String,
     source: String,
     model: String,
@@ -94,6 +95,14 @@ struct RunFolderConfig {
 fn run_folder(path: &Path, metric: Option<&NamedMetric>) -> Result<Sample> {
     let mut summary: RunFolderSummary = read(path.join("summary.json"), |text| Ok(serde_json::from_str(text)?))?;
     let config: RunFolderConfig = read(path.join("config.toml"), |text| Ok(toml::from_str(text)?))?;
+    if summary.schema != RunSummary::SCHEMA {
+        return Err(CliError::usage(format!(
+            "{}: expected version {} of summary.json, found {}: train again with this version",
+            path.display(),
+            RunSummary::SCHEMA,
+            summary.schema
+        )));
+    }
     if summary.interrupted {
         return Err(CliError::usage(format!("{}: the run was interrupted; train it again to the end", path.display())));
     }
@@ -216,7 +225,7 @@ fn results_file(file: &str, filter: &str) -> Result<Sample> {
         let Status::Ok { metric, test, .. } = &record.status else { continue };
         sample.metric.clone_from(metric);
         let (split, split_hash) = (record.split.clone(), Some(record.split_hash.clone()));
-        sample.runs.push(ComparedRun { split, split_hash, seed: record.seed, test: 100.0 * test.metric });
+        sample.runs.push(ComparedRun { split, split_hash, seed: record.seed, test: test.metric });
     }
     Ok(sample)
 }
@@ -247,20 +256,19 @@ fn example(record: &Record, names: &[String]) -> String {
 
 fn table(comparison: &Comparison) -> String {
     let Comparison { dataset, metric, a, b, .. } = comparison;
-    let digits = if comparison.is_in_percent() { 2 } else { 4 };
     let how = if comparison.paired { "paired: same splits and seeds" } else { "unpaired" };
     let mut text = format!("{BOLD}test {metric} on {dataset}{BOLD:#}, {how}\n");
     for side in [a, b] {
         text += &row(
             &side.name,
-            &mean(side, comparison.is_in_percent()),
-            &format!("({}{})", output::count(side.runs, "run"), interval(&side.interval, digits)),
+            &mean(side, comparison),
+            &format!("({}{})", output::count(side.runs, "run"), interval(&side.interval, comparison)),
         );
     }
     let t = |test: &TTest| format!("{} (t = {:.2}, {:.1} degrees of freedom)", p_value(test.p), test.t, test.df);
     let sign = |value: f64| if value < 0.0 { "" } else { "+" };
     let difference = |test: &TTest| format!("{}{}", sign(test.difference), comparison.difference(test.difference));
-    let ends = comparison.decisive().value().map_or_else(String::new, |test| span(&test.interval, digits));
+    let ends = comparison.decisive().value().map_or_else(String::new, |test| span(&test.interval, comparison));
     text += &row("difference", &comparison.decisive().text(difference), &ends);
     if let Some(test) = &comparison.paired_t {
         text += &row("paired t-test", &test.text(t), "");
@@ -284,19 +292,30 @@ fn table(comparison: &Comparison) -> String {
     text + &format!("\n{}\n", comparison.conclusion)
 }
 
-fn mean(side: &Side, is_in_percent: bool) -> String {
-    let (digits, unit) = if is_in_percent { (2, " %") } else { (4, "") };
+fn digits(comparison: &Comparison) -> usize {
+    if comparison.is_in_percent() { 2 } else { 4 }
+}
+
+fn mean(side: &Side, comparison: &Comparison) -> String {
+    let (digits, unit) = (digits(comparison), if comparison.is_in_percent() { " %" } else { "" });
+    let [mean, std] = [side.mean, side.std].map(|value| comparison.shown(value));
     match side.runs {
-        1 => format!("{:.digits$}{unit}", side.mean),
-        _ => format!("{:.digits$} ± {:.digits$}{unit}", side.mean, side.std),
+        1 => format!("{mean:.digits$}{unit}"),
+        _ => format!("{mean:.digits$} ± {std:.digits$}{unit}"),
     }
 }
 
-fn interval(interval: &Answer<Interval>, digits: usize) -> String {
-    let text = |interval: &Interval| format!(", 95 %: {:.digits$} to {:.digits$}", interval.low, interval.high);
+fn interval(interval: &Answer<Interval>, comparison: &Comparison) -> String {
+    let digits = digits(comparison);
+    let text = |interval: &Interval| {
+        let [low, high] = [interval.low, interval.high].map(|value| comparison.shown(value));
+        format!(", 95 %: {low:.digits$} to {high:.digits$}")
+    };
     interval.value().map_or_else(String::new, text)
 }
 
-fn span(interval: &Interval, digits: usize) -> String {
-    format!("(95 %: {:+.digits$} to {:+.digits$})", interval.low, interval.high)
+fn span(interval: &Interval, comparison: &Comparison) -> String {
+    let digits = digits(comparison);
+    let [low, high] = [interval.low, interval.high].map(|value| comparison.shown(value));
+    format!("(95 %: {low:+.digits$} to {high:+.digits$})")
 }

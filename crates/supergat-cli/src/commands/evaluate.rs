@@ -28,16 +28,16 @@ struct EvaluateOutput {
 #[derive(Debug, Serialize)]
 struct SplitScore {
     nodes: usize,
-    /// Metric in percent.
+    /// Metric.
     metric: f64,
     loss: f64,
-    /// All metrics by name, with the temperature and the threshold of the model. Shares are in percent.
+    /// All metrics by name, with the temperature and the threshold of the model.
     metrics: BTreeMap<String, Option<f64>>,
     /// Metrics of every class, in the order of the classes.
     classes: Vec<ClassScore>,
 }
 
-/// Metrics of one class. Shares are in percent; `None` where undefined.
+/// Metrics of one class; `None` where undefined.
 #[derive(Debug, Serialize)]
 struct ClassScore {
     class: String,
@@ -51,7 +51,6 @@ struct ClassScore {
 impl ClassScore {
     fn of((class, metrics): (&String, &ClassMetrics)) -> Self {
         let ClassMetrics { nodes, predictions, precision, recall, f1 } = *metrics;
-        let [precision, recall, f1] = [precision, recall, f1].map(|share| share.map(|share| 100.0 * share));
         Self { class: class.clone(), nodes, predictions, precision, recall, f1 }
     }
 }
@@ -70,7 +69,7 @@ pub fn run(args: &EvaluateArgs, peers: Arc<dyn Peers>) -> Result<ExitCode> {
     let score = |split: Option<supergat::SplitScore>| {
         split.map(|supergat::SplitScore { nodes, score, metrics }| SplitScore {
             nodes,
-            metric: 100.0 * score.metric,
+            metric: score.metric,
             loss: score.loss,
             metrics: named(&metrics),
             classes: model.class_names().iter().zip(&metrics.classes).map(ClassScore::of).collect(),
@@ -106,7 +105,7 @@ fn table(evaluation: &EvaluateOutput) -> String {
     let splits = [("train", &evaluation.train), ("validation", &evaluation.validation), ("test", &evaluation.test)];
     for (name, score) in splits {
         if let Some(SplitScore { nodes, metric, loss, .. }) = score {
-            text += &format!("  {name:<12}{nodes:>8}{metric:>10.2} %{loss:>10.4}\n");
+            text += &format!("  {name:<12}{nodes:>8}{:>10.2} %{loss:>10.4}\n", 100.0 * metric);
         }
     }
     let measured: Vec<(&str, &SplitScore)> =
@@ -120,7 +119,7 @@ fn table(evaluation: &EvaluateOutput) -> String {
             continue;
         }
         let value = |(_, score): &(&str, &SplitScore)| match score.metrics[&metric.key()] {
-            Some(value) if metric.is_share() => format!("{value:>12.2} %"),
+            Some(value) if metric.is_share() => format!("{:>12.2} %", 100.0 * value),
             Some(value) => format!("{value:>14.4}"),
             None => format!("{:>14}", "-"),
         };
@@ -139,7 +138,7 @@ fn class_table(split: &str, classes: &[ClassScore]) -> String {
         "\n  {title:<width$}{:>10}{:>13}{:>12}{:>12}{:>12}\n",
         "nodes", "predictions", "precision", "recall", "f1"
     );
-    let percent = |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{share:.2} %"));
+    let percent = |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{:.2} %", 100.0 * share));
     for (class, score) in names.iter().zip(classes) {
         let ClassScore { nodes, predictions, precision, recall, f1, .. } = score;
         let [precision, recall, f1] = [*precision, *recall, *f1].map(percent);
@@ -148,9 +147,7 @@ fn class_table(split: &str, classes: &[ClassScore]) -> String {
     text
 }
 
-/// Returns all metrics by name; shares in percent.
+/// Returns all metrics by name.
 fn named(metrics: &Metrics) -> BTreeMap<String, Option<f64>> {
-    let scaled =
-        |metric: Metric| metrics.get(metric).map(|value| if metric.is_share() { 100.0 * value } else { value });
-    Metric::ALL.into_iter().map(|metric| (metric.key(), scaled(metric))).collect()
+    Metric::ALL.into_iter().map(|metric| (metric.key(), metrics.get(metric))).collect()
 }

@@ -83,10 +83,10 @@ fn summary(folder: &Path) -> Result<RunSummary> {
     };
     let value: serde_json::Value = serde_json::from_str(&text).map_err(|error| unreadable(&error))?;
     match value.get("schema").and_then(serde_json::Value::as_u64) {
-        Some(schema) if schema == u64::from(SCHEMA) => {
+        Some(schema) if schema == u64::from(RunSummary::SCHEMA) => {
             serde_json::from_value(value).map_err(|error| unreadable(&error))
         }
-        Some(schema) => Err(unreadable(&format!("its schema is {schema} instead of {SCHEMA}"))),
+        Some(schema) => Err(unreadable(&format!("its schema is {schema} instead of {}", RunSummary::SCHEMA))),
         None => Err(unreadable(&"it has no schema")),
     }
 }

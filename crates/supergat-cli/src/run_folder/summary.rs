@@ -1,7 +1,7 @@
 //! Result of a training: the object in `summary.json` and of `train --json`, also formatted as a table.
 
 use crate::config::keys::nearest_first;
-use crate::output::{self, BOLD, SCHEMA, count};
+use crate::output::{self, BOLD, count};
 use serde::{Deserialize, Serialize};
 use supergat::{
     ClassMetric, ClassSummary, CorrectAndSmooth, Metric, Metrics, NamedMetric, Score, SeedCorrection, SeedMetrics,
@@ -18,7 +18,7 @@ const LIST_WIDTH: usize = 60;
 /// Result of a training.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct RunSummary {
-    /// Version of the object: [`SCHEMA`].
+    /// Version of the object: [`RunSummary::SCHEMA`].
     pub schema: u32,
     /// Name of the dataset.
     pub dataset: String,
@@ -33,9 +33,9 @@ pub struct RunSummary {
     /// Number of the split of each run, if every run has its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub splits: Vec<usize>,
-    /// Test metric of each seed, in percent, at its best validation epoch.
+    /// Test metric of each seed, at its best validation epoch.
     pub test: Summary,
-    /// Validation metric of each seed, in percent, at its best validation epoch.
+    /// Validation metric of each seed, at its best validation epoch.
     pub validation: Summary,
     /// Seed with the best validation metric; the run folder contains its model.
     pub best_seed: u64,
@@ -75,7 +75,7 @@ pub struct RunSummary {
     pub ensemble: Option<SplitMetrics>,
 }
 
-/// Metrics over the seeds, by name. Shares are in percent.
+/// Metrics over the seeds, by name.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct SplitMetrics {
     /// Metrics of the validation nodes.
@@ -87,7 +87,7 @@ pub struct SplitMetrics {
     pub classes: SplitClasses,
 }
 
-/// Metrics of every class over the seeds. Shares are in percent. Files of earlier versions have no classes.
+/// Metrics of every class over the seeds. Files of earlier versions have no classes.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct SplitClasses {
     /// Metrics of the validation nodes.
@@ -147,9 +147,9 @@ pub struct CorrectionSummary {
     pub methods: Vec<CorrectAndSmooth>,
     /// Whether labels of validation nodes are inputs of the predictions of other nodes.
     pub uses_validation_labels: bool,
-    /// Test metric of each seed before, in percent.
+    /// Test metric of each seed before.
     pub test_before: Summary,
-    /// Validation metric of each seed before, in percent.
+    /// Validation metric of each seed before.
     pub validation_before: Summary,
 }
 
@@ -159,7 +159,7 @@ impl CorrectionSummary {
         let all: Option<Vec<_>> = runs.iter().map(|run| run.correction.as_ref()).collect();
         let all = all.filter(|all| !all.is_empty())?;
         let summary = |score: fn(&SeedCorrection) -> Score| {
-            Summary::of(all.iter().map(|correction| 100.0 * score(correction).metric).collect())
+            Summary::of(all.iter().map(|correction| score(correction).metric).collect())
         };
         Some(Self {
             uses_validation_labels: all[0].method.validation,
@@ -183,7 +183,7 @@ pub struct Calibration {
     pub test: Option<BeforeAfter>,
 }
 
-/// Expected calibration error over the seeds, in percent.
+/// Expected calibration error over the seeds.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct BeforeAfter {
     /// Error before calibration.
@@ -195,7 +195,7 @@ pub struct BeforeAfter {
 impl BeforeAfter {
     fn of<'a>(errors: impl Iterator<Item = (Option<f64>, Option<&'a Metrics>)>) -> Option<Self> {
         let both: Option<Vec<[f64; 2]>> =
-            errors.map(|(before, after)| Some([100.0 * before?, 100.0 * after?.calibration_error?])).collect();
+            errors.map(|(before, after)| Some([before?, after?.calibration_error?])).collect();
         let both = both.filter(|both| !both.is_empty())?;
         let summary = |k: usize| Summary::of(both.iter().map(|pair| pair[k]).collect());
         Some(Self { before: summary(0), after: summary(1) })
@@ -239,20 +239,23 @@ fn given() -> String {
     "given".into()
 }
 
-/// Formats the mean and, for several values, the standard deviation.
+/// Formats the mean and, for several values, the standard deviation in percent.
 pub fn percent(summary: &Summary) -> String {
     match summary.values.len() {
-        1 => format!("{:.2} %", summary.mean),
-        _ => format!("{:.2} ± {:.2} %", summary.mean, summary.std),
+        1 => format!("{:.2} %", 100.0 * summary.mean),
+        _ => format!("{:.2} ± {:.2} %", 100.0 * summary.mean, 100.0 * summary.std),
     }
 }
 
 impl RunSummary {
+    /// Current version of the object. Metrics of version 1 were in percent; they are from 0 to 1.
+    pub const SCHEMA: u32 = 2;
+
     /// Summarises the runs. The path of the run folder is set later.
     pub fn of(dataset: &Dataset, source: &str, training: &Training, seconds: f64) -> Self {
         let (class_names, ensemble) = (training.classifier.class_names(), training.ensemble.as_ref());
         Self {
-            schema: SCHEMA,
+            schema: Self::SCHEMA,
             dataset: dataset.name.clone(),
             source: source.to_owned(),
             model: training.classifier.model_name(),
@@ -339,11 +342,11 @@ impl RunSummary {
     }
 }
 
-/// Formats values as lines of limited width.
+/// Formats values in percent, as lines of limited width.
 fn wrapped(values: &[f64]) -> Vec<String> {
     let mut lines = vec![String::new()];
     for value in values {
-        let word = format!("{value:.2}");
+        let word = format!("{:.2}", 100.0 * value);
         if lines.last().is_some_and(|line| line.len() + 1 + word.len() > LIST_WIDTH) {
             lines.push(String::new());
         }
@@ -362,7 +365,7 @@ mod tests {
 
     #[test]
     fn wraps_long_lists() {
-        let values: Vec<f64> = (0..25).map(|k| 80.0 + f64::from(k) / 100.0).collect();
+        let values: Vec<f64> = (0..25).map(|k| 0.8 + f64::from(k) / 10_000.0).collect();
         let lines = wrapped(&values);
         assert_eq!(lines.len(), 3);
         assert!(lines.iter().all(|line| line.len() <= LIST_WIDTH));
@@ -372,7 +375,7 @@ mod tests {
 
     #[test]
     fn omits_deviation_of_a_single_value() {
-        assert_eq!(percent(&Summary::of(vec![81.25])), "81.25 %");
-        assert_eq!(percent(&Summary::of(vec![80.0, 82.0])), "81.00 ± 1.41 %");
+        assert_eq!(percent(&Summary::of(vec![0.8125])), "81.25 %");
+        assert_eq!(percent(&Summary::of(vec![0.8, 0.82])), "81.00 ± 1.41 %");
     }
 }

@@ -9,7 +9,7 @@ fn label_propagation_is_trained_evaluated_and_compared_like_a_network() {
     let workspace = Workspace::new();
     let run = workspace.good(&[&PROPAGATION[..], &["--seeds", "2", "--json", "--out", "lp"]].concat()).json();
     assert_eq!(run["test"]["values"][0], run["test"]["values"][1]);
-    assert!(run["test"]["mean"].as_f64().unwrap() > 40.0, "{run}");
+    assert!(run["test"]["mean"].as_f64().unwrap() > 0.4, "{run}");
     for metric in ["macro_f1", "auroc", "accuracy"] {
         assert!(run["metrics"]["test"][metric]["mean"].is_number(), "{run}");
     }
@@ -124,7 +124,7 @@ fn labels_as_input_are_stored_with_the_run() {
     let workspace = Workspace::new();
     let train = ["train", HOMOPHILOUS, "--model", "gcn", "--max-epochs", "20", "--label-input", "0.5"];
     let run = workspace.good(&[&train[..], &["--label-reuse", "1", "--json", "--out", "run"]].concat()).json();
-    assert!(run["test"]["mean"].as_f64().unwrap() > 40.0, "{run}");
+    assert!(run["test"]["mean"].as_f64().unwrap() > 0.4, "{run}");
     let config = workspace.read("run/config.toml");
     assert!(config.contains("label_input = 0.5") && config.contains("label_reuse = 1"), "{config}");
     workspace.good(&["train", "--config", "run/config.toml", "--out", "again"]);
@@ -165,5 +165,5 @@ fn correct_and_smooth_is_more_accurate_than_the_mlp_on_cora() {
     let args = ["train", cora.to_str().unwrap(), "--model", "mlp", "--max-epochs", "100", "--correct-and-smooth"];
     let run = workspace.good(&[&args[..], &["--json", "--out", "run"]].concat()).json();
     let [before, after] = [&run["correct_and_smooth"]["test_before"], &run["test"]].map(|found| found["mean"].as_f64());
-    assert!(after.unwrap() > before.unwrap() + 10.0, "{before:?} {after:?}");
+    assert!(after.unwrap() > before.unwrap() + 0.1, "{before:?} {after:?}");
 }

@@ -36,7 +36,7 @@ fn summary_has_all_metrics_of_every_seed() {
         let metrics = &summary["metrics"][split];
         assert_eq!(metrics.as_object().unwrap().len(), 10);
         assert_eq!(metrics["accuracy"], summary[split], "accuracy is the metric of the run");
-        assert!(number(&metrics["auroc"]["mean"]) > 50.0 && number(&metrics["log_loss"]["mean"]) < 1.1);
+        assert!(number(&metrics["auroc"]["mean"]) > 0.5 && number(&metrics["log_loss"]["mean"]) < 1.1);
     }
     assert_eq!(summary, workspace.json("run/summary.json"));
     let evaluated = workspace.good(&["evaluate", "run", "--json"]).json();
@@ -72,13 +72,7 @@ fn every_class_has_precision_recall_and_f1() {
         let count = |of: &dyn Fn(&(String, String, f64)) -> bool| nodes.iter().filter(|node| of(node)).count() as f64;
         let (of_class, predicted) = (count(&|node| has(&node.0)), count(&|node| has(&node.1)));
         let right = count(&|node| has(&node.0) && has(&node.1));
-        let expected = [
-            of_class,
-            predicted,
-            100.0 * right / predicted,
-            100.0 * right / of_class,
-            200.0 * right / (of_class + predicted),
-        ];
+        let expected = [of_class, predicted, right / predicted, right / of_class, 2.0 * right / (of_class + predicted)];
         assert_eq!((&class["class"], &evaluated["test"]["classes"][k]["class"]), (&json!(name), &json!(name)));
         for (key, expected) in ["nodes", "predictions", "precision", "recall", "f1"].into_iter().zip(expected) {
             let values = class[key]["values"].as_array().unwrap();
@@ -108,7 +102,7 @@ fn two_classes_have_precisions_of_the_first_nodes() {
     for k in [10, 100] {
         assert!(nodes.len() >= k);
         let hits = nodes[..k].iter().filter(|node| node.0 == "0").count();
-        let expected = 100.0 * hits as f64 / k as f64;
+        let expected = hits as f64 / k as f64;
         let key = format!("precision_at_{k}");
         for found in [
             &evaluated["test"]["metrics"][&key],
@@ -265,7 +259,7 @@ fn tune_uses_weights_of_classes() {
 fn ensemble_has_the_mean_probabilities() {
     let workspace = Workspace::new();
     let summary = train(&workspace, "all", TWO, &["--seeds", "3", "--ensemble"]);
-    assert!(number(&summary["ensemble"]["test"]["accuracy"]["mean"]) > 50.0);
+    assert!(number(&summary["ensemble"]["test"]["accuracy"]["mean"]) > 0.5);
     let seeds = ["0", "1", "2"].map(|seed| {
         train(&workspace, seed, TWO, &["--seed", seed]);
         predicted(&workspace, seed)

@@ -72,7 +72,7 @@ fn names_missing_and_damaged_files() {
     workspace.write("run/metrics.jsonl", metrics);
     let summary = workspace.read("run/summary.json");
     for (changed, expected) in [
-        (summary.replace("\"schema\": 1", "\"schema\": 2"), "run/summary.json: its schema is 2 instead of 1"),
+        (summary.replace("\"schema\": 2", "\"schema\": 3"), "run/summary.json: its schema is 3 instead of 2"),
         (summary.replace("best_seed", "finest_seed"), "missing field `best_seed`"),
         (summary.replace("\"best_seed\": 0", "\"best_seed\": 7"), "has no epoch of seed 7"),
         ("{".to_owned(), "run/summary.json: EOF"),

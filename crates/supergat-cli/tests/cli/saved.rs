@@ -49,7 +49,7 @@ fn evaluate_reproduces_the_summary() {
     assert!((seen.as_f64().unwrap() - found.as_f64().unwrap()).abs() < 1e-9);
 
     let text = workspace.good(&["evaluate", "run"]).stdout;
-    let test = format!("{:.2} %", object["test"]["metric"].as_f64().unwrap());
+    let test = format!("{:.2} %", 100.0 * object["test"]["metric"].as_f64().unwrap());
     assert!(text.lines().any(|line| line.starts_with("  test") && line.contains(&test)), "{text}");
 }
 

@@ -51,7 +51,7 @@ fn run_folder_is_complete() {
     let best =
         (0..20).max_by(|&a, &b| metric(a, "validation_metric").total_cmp(&metric(b, "validation_metric"))).unwrap();
     assert_eq!(summary["best_epochs"], serde_json::json!([best]));
-    assert_eq!(summary["test"]["values"], serde_json::json!([100.0 * metric(best, "test_metric")]));
+    assert_eq!(summary["test"]["values"], serde_json::json!([metric(best, "test_metric")]));
 
     let (header, rows) = table(&workspace.read("run/predictions.csv"));
     assert_eq!(header, ["node", "split", "label", "predicted", "p_0", "p_1", "p_2"]);
@@ -59,7 +59,7 @@ fn run_folder_is_complete() {
     let of_split = |split: &str| rows.iter().filter(|row| row[1] == split).collect::<Vec<_>>();
     assert_eq!(["train", "validation", "test", ""].map(|split| of_split(split).len()), [60, 150, 300, 30]);
     let right = of_split("test").iter().filter(|row| row[2] == row[3]).count();
-    assert_eq!(summary["test"]["mean"].as_f64().unwrap(), 100.0 * (right as f64 / 300.0));
+    assert_eq!(summary["test"]["mean"].as_f64().unwrap(), right as f64 / 300.0);
     for row in &rows {
         let p: Vec<f32> = row[4..].iter().map(|p| p.parse().unwrap()).collect();
         assert!((p.iter().sum::<f32>() - 1.0).abs() < 1e-5);
@@ -119,7 +119,7 @@ fn json_contains_the_documented_fields() {
         ]
     );
     assert_eq!(object, workspace.json("run/summary.json"));
-    assert_eq!((&object["schema"], &object["interrupted"]), (&1.into(), &false.into()));
+    assert_eq!((&object["schema"], &object["interrupted"]), (&2.into(), &false.into()));
     assert_eq!((object["dataset"].as_str(), object["source"].as_str()), (Some("random-partition"), Some(SMALL)));
     assert_eq!((object["model"].as_str(), object["metric"].as_str()), (Some("supergat-mx"), Some("accuracy")));
     assert_eq!(object["run_dir"], "run");
@@ -129,7 +129,7 @@ fn json_contains_the_documented_fields() {
         assert_eq!(keys(&object[name]), ["mean", "std", "values"]);
         let values: Vec<f64> = object[name]["values"].as_array().unwrap().iter().map(|v| v.as_f64().unwrap()).collect();
         assert_eq!(values.len(), 2);
-        assert!(values.iter().all(|value| (1.0..=100.0).contains(value)), "in percent");
+        assert!(values.iter().all(|value| (0.0..=1.0).contains(value)), "{values:?}");
         assert_eq!(object[name]["mean"].as_f64().unwrap(), (values[0] + values[1]) / 2.0);
     }
     assert!([5, 6].contains(&object["best_seed"].as_u64().unwrap()));

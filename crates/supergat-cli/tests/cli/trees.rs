@@ -8,7 +8,7 @@ const TREES: [&str; 6] = ["train", SMALL, "--model", "trees", "--tree-count", "2
 fn trees_are_trained_evaluated_and_compared_like_a_network() {
     let workspace = Workspace::new();
     let run = workspace.good(&[&TREES[..], &["--seeds", "2", "--json", "--out", "trees"]].concat()).json();
-    assert!(run["test"]["mean"].as_f64().unwrap() > 40.0, "{run}");
+    assert!(run["test"]["mean"].as_f64().unwrap() > 0.4, "{run}");
     let config = workspace.read("trees/config.toml");
     assert!(config.contains("tree_count = 20") && config.contains("tree_depth = 6"), "{config}");
     assert!(!config.contains("dropout =") && !config.contains("\nlr ="), "{config}");

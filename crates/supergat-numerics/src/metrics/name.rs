@@ -95,7 +95,7 @@ impl Metric {
         Self::ALL.map(Self::name).join(", ")
     }
 
-    /// Returns whether the metric is a share, which files and tables give in percent. The two losses are not.
+    /// Returns whether the metric is a share, from 0 to 1, which tables show in percent. The two losses are not.
     pub fn is_share(self) -> bool {
         !matches!(self, Self::LogLoss | Self::Brier)
     }

@@ -169,7 +169,7 @@ impl Progress {
 
     fn done(&self, state: &mut State, run: &SeedRun) {
         let outcome = &run.outcome;
-        state.tests.push(100.0 * outcome.test.metric);
+        state.tests.push(outcome.test.metric);
         match self.status.bar() {
             Some(bar) if self.seeds > 1 => bar.inc(1),
             Some(_) => {}

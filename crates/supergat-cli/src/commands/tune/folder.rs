@@ -40,7 +40,7 @@ pub struct TuneSummary {
     /// Number of trials stopped in the middle of their first run; `None` without pruning.
     #[serde(skip_serializing_if = "Option::is_none")]
     pruned: Option<usize>,
-    /// Mean validation metric of the initial settings, in percent.
+    /// Mean validation metric of the initial settings.
     start: Option<f64>,
     best: Option<BestTrial>,
     interrupted: bool,
@@ -50,7 +50,7 @@ pub struct TuneSummary {
 #[derive(Debug, Serialize)]
 struct BestTrial {
     trial: usize,
-    /// Mean validation metric in percent.
+    /// Mean validation metric.
     validation: f64,
     /// Number of seeds of the mean.
     seeds: usize,
@@ -82,10 +82,9 @@ impl TuneFolder {
             let files = [(BEST, resolved.to_toml()), (HISTORY, self.history(tuned)), (PICTURE, picture)];
             files::write(&self.path, files)?;
         }
-        let percent = |trial: &Trial| 100.0 * trial.mean_of_all();
         let best = tuned.best.map(|best| &trials[best]).map(|best| BestTrial {
             trial: best.number,
-            validation: percent(best),
+            validation: best.mean_of_all(),
             seeds: best.scores.len() + best.finals.len(),
             values: self.values(best),
             words: values(&self.space, &best.settings),
@@ -98,7 +97,7 @@ impl TuneFolder {
             trials: trials.len(),
             hopeless: trials.iter().filter(|trial| self.is_hopeless(trial, resolved)).count(),
             pruned: self.pruning.then(|| trials.iter().filter(|trial| trial.pruned.is_some()).count()),
-            start: trials.first().map(percent),
+            start: trials.first().map(Trial::mean_of_all),
             best,
             interrupted: tuned.interrupted,
             folder: self.path.display().to_string(),
@@ -139,7 +138,7 @@ impl TuneFolder {
                 "{},{},{:?},{},{state}\n",
                 trial.number,
                 values.collect::<Vec<_>>().join(","),
-                100.0 * trial.mean_of_all(),
+                trial.mean_of_all(),
                 trial.scores.len() + trial.finals.len()
             );
         }
@@ -163,9 +162,9 @@ impl TuneSummary {
             return text;
         };
         let seeds = format!("(mean of {})", count(best.seeds, "seed"));
-        row(&format!("validation {}", self.metric), &format!("{:.2} %", best.validation), &seeds);
+        row(&format!("validation {}", self.metric), &format!("{:.2} %", 100.0 * best.validation), &seeds);
         if let Some(start) = self.start {
-            row("  at the start", &format!("{} %", short(start)), "");
+            row("  at the start", &format!("{} %", short(100.0 * start)), "");
         }
         row("best settings", &best.words, &format!("(trial {})", best.trial));
         row("folder", &self.folder, "");
