@@ -3,13 +3,14 @@
 use super::ends::{EndColumns, Ends};
 use super::index_column;
 use super::link_columns::{self, LinkColumns};
-use super::location::Location;
 use super::node_ids::Nodes;
 use super::roles::{GRAPH, Role, SOURCE, TARGET};
-use super::sheet::Sheet;
-use crate::error::{Result, shown};
-use crate::matrix_market;
+use super::rows::location::Location;
+use super::rows::sheet::Sheet;
+use crate::containers::matrix_market;
+use crate::error::Result;
 use crate::options::TableOptions;
+use crate::words::shown;
 use std::path::Path;
 
 /// Links of all graphs, in input order.

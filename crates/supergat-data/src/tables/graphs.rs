@@ -1,12 +1,13 @@
 //! Builds one or several graphs from the list of all nodes.
 
-use super::EDGES;
 use super::link_columns::LinkColumns;
-use super::location::Location;
 use super::node_ids::Nodes;
+use super::rows::location::Location;
+use super::rows::names::EDGES;
 use super::splits::Splits;
-use crate::error::{Error, Result, shown};
-use crate::prepare::SELF_LOOPS;
+use crate::dataset::SELF_LOOPS;
+use crate::error::{Error, Result};
+use crate::words::shown;
 use std::path::Path;
 use supergat_core::{Direction, Duplicates, Example, Features, Graph, Labels, SparseMatrix};
 

@@ -1,12 +1,12 @@
 //! Builds classes from the words of a column.
 
-use super::features::first_few;
-use super::missing::MissingWords;
+use super::columns::missing::MissingWords;
 use super::nodes::{Cell, NodeTable};
 use super::sidecar::Sidecar;
-use crate::error::{Result, shown};
-use crate::file;
+use crate::error::Result;
+use crate::files;
 use crate::options::TableOptions;
+use crate::words::{first_few, shown};
 use std::collections::{BTreeMap, HashMap};
 use supergat_core::Labels;
 
@@ -84,7 +84,7 @@ pub(super) fn build(table: &NodeTable, cells: &[Cell], options: &TableOptions, s
     let mut known = vec![false; cells.len()];
     let classes = names.len();
     let labels = if several {
-        let mut of = file::filled(table.sheet.path(), 0u8, cells.len().saturating_mul(classes))?;
+        let mut of = files::filled(table.sheet.path(), 0u8, cells.len().saturating_mul(classes))?;
         for (node, (_, cell)) in cells.iter().enumerate() {
             for class in words(cell, true).filter(is_class).filter_map(|word| of_name.get(word)) {
                 of[node * classes + *class as usize] = 1;

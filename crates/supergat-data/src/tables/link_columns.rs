@@ -1,13 +1,14 @@
 //! Weights and features of links: the columns of their table besides the ends.
 
-use super::features::{self, FeatureTable, Stated, decision};
-use super::records::{Records, Visit};
+use super::columns::features::{self, FeatureTable, Stated, decision};
+use super::columns::records::{Records, Visit};
 use super::roles::WEIGHT;
-use super::sheet::Sheet;
-use crate::error::{Result, shown};
-use crate::file;
+use super::rows::sheet::Sheet;
+use crate::error::Result;
+use crate::files;
 use crate::options::TableOptions;
 use crate::schema::{ColumnType, Decision, LinkSchema, Missing};
+use crate::words::shown;
 use supergat_core::{Duplicates, EdgeAttributes, Features, Graph};
 
 /// Weights and features of all links, in input order.
@@ -130,7 +131,7 @@ pub(super) fn read(
 
 /// Reads the weights of all links.
 fn weights(sheet: &Sheet, at: usize, rows: usize) -> Result<Vec<f64>> {
-    let mut weights = file::with_capacity(sheet.path(), rows)?;
+    let mut weights = files::with_capacity(sheet.path(), rows)?;
     let refused = |line: u64, found: &str| {
         let found = if found.is_empty() { "nothing".to_owned() } else { format!("`{}`", shown(found)) };
         let name = shown(&sheet.header[at]);
@@ -154,7 +155,7 @@ fn weights(sheet: &Sheet, at: usize, rows: usize) -> Result<Vec<f64>> {
     }
     sheet.for_each(&mut |line, row| {
         let weight = row[at].parse().ok().filter(is_weight).ok_or_else(|| refused(line, &row[at]))?;
-        file::push(sheet.path(), &mut weights, weight)
+        files::push(sheet.path(), &mut weights, weight)
     })?;
     Ok(weights)
 }

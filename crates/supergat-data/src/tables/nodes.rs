@@ -1,17 +1,18 @@
 //! Tables with one row per node: ids, labels, splits and feature columns.
 
-use super::features::decision;
+use super::columns::features::decision;
+use super::columns::records::{Records, Visit};
 use super::index_column;
 use super::node_ids::Nodes;
-use super::roles::{FEATURE, GRAPH, ID, LABEL, MASKS, Role, SPLIT, VALUE};
-use super::row::Row;
-use super::sheet::{Sheet, is_table};
-use super::splits::SplitColumns;
-use crate::error::{Result, shown};
+use super::roles::{FEATURE, GRAPH, ID, LABEL, MASKS, Role, SPLIT, SplitColumns, VALUE};
+use super::rows::names::is_table;
+use super::rows::row::Row;
+use super::rows::sheet::Sheet;
+use crate::error::Result;
 use crate::frames::FrameColumn;
-use crate::graph_features::GivenFeatures;
-use crate::options::TableOptions;
+use crate::options::{GivenFeatures, TableOptions};
 use crate::schema::{ColumnType, Decision};
+use crate::words::shown;
 use csv::StringRecord;
 use std::path::Path;
 
@@ -39,15 +40,20 @@ pub(super) type Cell = (u64, String);
 impl NodeTable {
     /// Opens the file of the table `nodes`, `features` or `labels` and assigns roles to its columns.
     pub fn open(path: &Path, options: &TableOptions, graphs: bool) -> Result<Self> {
-        let stems = [super::NODES, super::LABELS, super::FEATURES];
-        let stem = stems.into_iter().find(|stem| is_table(path, stem)).unwrap_or(super::FEATURES);
-        let sheet = Sheet::open(path, options, &|row| is_header(row, options, stem == super::LABELS))?;
+        let stems = [
+            crate::tables::rows::names::NODES,
+            crate::tables::rows::names::LABELS,
+            crate::tables::rows::names::FEATURES,
+        ];
+        let stem = stems.into_iter().find(|stem| is_table(path, stem)).unwrap_or(crate::tables::rows::names::FEATURES);
+        let sheet =
+            Sheet::open(path, options, &|row| is_header(row, options, stem == crate::tables::rows::names::LABELS))?;
         Self::new(sheet, stem, options, graphs)
     }
 
     /// Assigns roles to the columns of the table `stem`: `nodes`, `features` or `labels`.
     pub fn new(sheet: Sheet, stem: &str, options: &TableOptions, graphs: bool) -> Result<Self> {
-        let (main, labels) = (stem == super::NODES, stem == super::LABELS);
+        let (main, labels) = (stem == crate::tables::rows::names::NODES, stem == crate::tables::rows::names::LABELS);
         if main && !sheet.has_header {
             let expected = "a first row that names the columns, such as id, label, age, colour";
             let advice = "add one; numbers cannot name columns unless one of them is called id or label";
@@ -317,4 +323,41 @@ fn first_is_number(sheet: &Sheet) -> Result<bool> {
         Ok(())
     })?;
     Ok(number.unwrap_or(true))
+}
+
+/// Nodes and the table that describes them.
+#[derive(Debug)]
+pub(super) struct NodeRecords<'a> {
+    pub table: &'a NodeTable,
+    pub nodes: &'a Nodes,
+}
+
+impl Records for NodeRecords<'_> {
+    fn sheet(&self) -> &Sheet {
+        &self.table.sheet
+    }
+
+    fn columns(&self) -> &[usize] {
+        &self.table.features
+    }
+
+    fn count(&self) -> usize {
+        self.nodes.len()
+    }
+
+    fn for_each(&self, visit: &mut Visit<'_>) -> Result<()> {
+        self.table.for_each(self.nodes, visit)
+    }
+
+    fn role_decisions(&self, options: &TableOptions) -> Vec<(usize, Decision)> {
+        self.table.role_decisions(options)
+    }
+
+    fn noun(&self) -> &'static str {
+        "node"
+    }
+
+    fn name(&self, record: usize) -> String {
+        self.nodes.ids[record].clone()
+    }
 }

@@ -1,7 +1,8 @@
 //! Roles of columns.
 
-use super::sheet::Sheet;
-use crate::error::{Result, shown};
+use super::rows::sheet::Sheet;
+use crate::error::Result;
+use crate::words::shown;
 
 /// Role of a column that is not a feature.
 #[derive(Debug)]
@@ -74,5 +75,24 @@ impl Role {
                 format!("give {} another name or number, or check --delimiter", self.option),
             )
         })
+    }
+}
+
+/// Columns of a table of nodes that contain the split.
+#[derive(Debug)]
+pub(super) enum SplitColumns {
+    /// Column with the name of the split, or the number of the fold, of each node.
+    Names(usize),
+    /// Boolean columns that mark the training, validation and test nodes.
+    Masks([Option<usize>; 3]),
+}
+
+impl SplitColumns {
+    /// Returns the positions of the columns.
+    pub fn columns(&self) -> Vec<usize> {
+        match self {
+            Self::Names(column) => vec![*column],
+            Self::Masks(masks) => masks.iter().flatten().copied().collect(),
+        }
     }
 }

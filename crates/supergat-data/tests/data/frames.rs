@@ -2,9 +2,9 @@
 
 use crate::support::folder;
 use supergat_core::Features;
-use supergat_data::frames::{Frame, FrameColumn, Strings, read_frames};
+use supergat_data::frames::{Frame, FrameColumn, Strings};
 use supergat_data::schema::{ColumnType, Missing};
-use supergat_data::{Dataset, FeatureChoice, LoadOptions, SplitChoice, TableOptions, load_with};
+use supergat_data::{Dataset, FeatureChoice, LoadOptions, SplitChoice, TableOptions, load_with, read_frames};
 
 const ROWS: usize = 60;
 
