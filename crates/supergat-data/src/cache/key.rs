@@ -10,7 +10,7 @@ use std::time::SystemTime;
 use supergat_core::kernels::Simd;
 
 /// Version of the prepared datasets. Increase it when a reader returns another dataset for the same files.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// Folders that commands write results to, also if they run in the folder of a dataset. They are no input.
 const OUTPUTS: [&str; 2] = ["runs", "tune"];

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::files::decompress;
-use crate::words::shown;
+use crate::words::{count, shown};
 use std::path::Path;
 
 /// Returns whether a file is a Matrix Market file, compressed or not.
@@ -36,7 +36,7 @@ pub fn as_table(path: &Path, text: &str, directed: bool) -> Result<String> {
         return Err(error(1, expected, &banner));
     };
     if directed && symmetry == "symmetric" {
-        return Err(error(1, "a general matrix, since --directed was given", "symmetric"));
+        return Err(error(1, "a general matrix, since parameter `directed` was given", "symmetric"));
     }
     let content = |line: &str| !line.trim().is_empty() && !line.starts_with('%');
     let sizes = "the number of rows, the same number of columns, and the number of entries";
@@ -50,8 +50,8 @@ pub fn as_table(path: &Path, text: &str, directed: bool) -> Result<String> {
     };
     let found = lines.filter(|(line, _)| content(line)).count() as u64;
     if found != entries {
-        let expected = format!("{entries} entries below it");
-        return Err(error(number, &expected, &format!("{found} entries")));
+        let expected = format!("{} below it", count(entries as usize, "entry"));
+        return Err(error(number, &expected, &count(found as usize, "entry")));
     }
     // Both are parts of the same text.
     let start = size.as_ptr() as usize - text.as_ptr() as usize;
@@ -86,12 +86,12 @@ mod tests {
             ("%%MatrixMarket matrix coordinate real hermitian\n".to_owned(), "line 1: "),
             (banner.to_owned(), "expected the number of rows"),
             (format!("{banner}3 2 1\n1 1\n"), "line 2: expected the number of rows, the same number of columns"),
-            (format!("{banner}3 3 2\n1 1\n"), "line 2: expected 2 entries below it, found `1 entries`"),
+            (format!("{banner}3 3 2\n1 1\n"), "line 2: expected 2 entries below it, found `1 entry`"),
         ] {
             let error = table(&text).unwrap_err().to_string();
             assert!(error.contains(part), "{error}");
         }
         let error = as_table(Path::new("g.mtx"), &format!("{banner}1 1 0\n"), true).unwrap_err().to_string();
-        assert!(error.contains("expected a general matrix, since --directed was given"), "{error}");
+        assert!(error.contains("expected a general matrix, since parameter `directed` was given"), "{error}");
     }
 }

@@ -20,8 +20,8 @@ impl FeatureChoice {
             if self.given() == GivenFeatures::Ignored {
                 return Err(Error::Spec {
                     spec: "row_normalise".into(),
-                    expected: "given features (use --add-features to keep them)".into(),
-                    found: "--features".into(),
+                    expected: "given features (use parameter `add_features` to keep them)".into(),
+                    found: "features".into(),
                 });
             }
             row_normalise(Path::new(source), dataset)?;
@@ -105,7 +105,7 @@ pub(crate) fn none(nodes: usize) -> Features<f32> {
 
 /// Returns the error for a missing file of features.
 pub(crate) fn missing(path: &Path) -> Error {
-    let advice = "add the file, or compute features from the graph with --features structural";
+    let advice = "add the file, or compute features from the graph with parameter `features=structural`";
     Error::NotFound { path: path.to_owned(), advice: advice.into() }
 }
 

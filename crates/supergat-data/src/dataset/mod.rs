@@ -12,8 +12,8 @@ use std::borrow::Cow;
 use supergat_core::Example;
 use supergat_core::example::ExampleShape;
 
-/// Note on self-loops in the files, after their number.
-pub(crate) const SELF_LOOPS: &str = "links from a node to itself: replaced by the one self-loop that every node has";
+/// Note on self-loops in the files, after their number, as in `2 links`.
+pub(crate) const SELF_LOOPS: &str = "from a node to itself: replaced by the one self-loop that every node has";
 
 /// Limit on class numbers: memory grows with the largest one, even if most classes are unused.
 pub(crate) const MAX_CLASSES: i64 = 100_000;

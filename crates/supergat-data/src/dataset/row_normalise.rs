@@ -35,7 +35,7 @@ fn divided(path: &Path, features: &Features<f32>) -> Result<supergat_core::Resul
         return Err(Error::Mismatch {
             path: path.to_owned(),
             what: "features to divide by their sum (row_normalise)".into(),
-            expected: "no numbers below 0, as in counts of words; leave it out, or for tables add --no-standardise"
+            expected: "no numbers below 0, as in counts of words; leave it out, or for tables set parameter `standardise=false`"
                 .into(),
             found: found.to_string(),
         });

@@ -191,7 +191,7 @@ pub(crate) fn by_class(labels: &Labels, known: &[bool], names: &[String], seed: 
     splits.iter_mut().for_each(|list| list.sort_unstable());
     let within = if labels.is_multi() { "of the labelled nodes" } else { "of every class" };
     notes.push(format!(
-        "no split column: 60 % {within} for training, 20 % for validation, 20 % for test, drawn with --split-seed {seed}"
+        "no split column: 60 % {within} for training, 20 % for validation, 20 % for test, drawn with parameter `split_seed={seed}`"
     ));
     if !few.is_empty() {
         let what = "these classes have so few labels that their metrics are unreliable; at least one node of each is used for training";

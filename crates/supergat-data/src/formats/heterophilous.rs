@@ -16,6 +16,7 @@ use crate::dataset::split::{self, Split};
 use crate::error::{Error, Result};
 use crate::files;
 use crate::options::LoadOptions;
+use crate::words::count;
 use supergat_core::Example;
 
 const MASKS: [&str; 3] = ["train_masks", "val_masks", "test_masks"];
@@ -56,7 +57,7 @@ fn edges(npz: &Npz, nodes: usize) -> Result<Vec<(u32, u32)>> {
     let array = npz.array("edges")?;
     let [rows, columns] = array.rows_and_columns()?;
     if columns != 2 {
-        return Err(npz.mismatch("edges", "two columns, the nodes of each link", format!("{columns} columns")));
+        return Err(npz.mismatch("edges", "two columns, the nodes of each link", count(columns, "column")));
     }
     let ends = array.integers()?;
     let end = |row: usize, column: usize| {
@@ -78,7 +79,7 @@ fn splits(npz: &Npz, nodes: usize) -> Result<Vec<Split>> {
     for (name, masks) in [(MASKS[1], &validation), (MASKS[2], &test)] {
         if masks.len() != train.len() {
             let expected = format!("{} rows, as in {}", train.len(), MASKS[0]);
-            return Err(npz.mismatch(name, &expected, format!("{} rows", masks.len())));
+            return Err(npz.mismatch(name, &expected, count(masks.len(), "row")));
         }
     }
     let splits: Vec<Split> = train.into_iter().zip(validation).zip(test).map(|((a, b), c)| [a, b, c]).collect();

@@ -20,6 +20,7 @@ use crate::dataset::{Dataset, numbered, split};
 use crate::error::{Error, Result};
 use crate::files;
 use crate::options::LoadOptions;
+use crate::words::count;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -198,9 +199,11 @@ impl SplitData {
         dataset.class_names = numbered(self.classes);
         dataset.listed_links += self.links.len() as u64;
         if self.unknown > 0 {
-            dataset
-                .notes
-                .push(format!("{}: the labels of {} nodes are not known and count as none", self.name, self.unknown));
+            dataset.notes.push(format!(
+                "{}: the labels of {} are not known and count as none",
+                self.name,
+                count(self.unknown, "node")
+            ));
         }
         let mut index_in_graph = vec![0; self.graph_of.len()];
         for nodes in self.graphs.values() {

@@ -3,6 +3,7 @@
 use crate::dataset::{MAX_CLASSES, SELF_LOOPS, numbered};
 use crate::error::{Error, Result};
 use crate::registry;
+use crate::words::count;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use supergat_core::{Direction, Graph, Labels};
@@ -27,7 +28,7 @@ pub(crate) fn undirected_noted(
 ) -> supergat_core::Result<(Graph, u64)> {
     match pairs.iter().filter(|(a, b)| a == b).count() {
         0 => {}
-        loops => notes.push(format!("{loops} {SELF_LOOPS}")),
+        loops => notes.push(format!("{} {SELF_LOOPS}", count(loops, "link"))),
     }
     undirected(nodes, pairs.iter().copied())
 }

@@ -130,14 +130,14 @@ impl TableOptions {
         names(&self.ignore_columns).any(|name| name == column)
     }
 
-    /// Returns the options that list columns, with their names on the command line.
+    /// Returns the options that list columns, with their names.
     pub(crate) fn column_lists(&self) -> [(&'static str, &Option<String>); 5] {
         [
-            ("--numeric", &self.numeric),
-            ("--categorical", &self.categorical),
-            ("--date", &self.date),
-            ("--text", &self.text),
-            ("--ignore-columns", &self.ignore_columns),
+            ("numeric", &self.numeric),
+            ("categorical", &self.categorical),
+            ("date", &self.date),
+            ("text", &self.text),
+            ("ignore_columns", &self.ignore_columns),
         ]
     }
 }

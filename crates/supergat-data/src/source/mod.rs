@@ -73,7 +73,8 @@ pub fn load_splits(source: &str, options: &LoadOptions) -> Result<Vec<Dataset>> 
         return Err(Error::Mismatch {
             path: source.into(),
             what: "splits".into(),
-            expected: "files with several splits, such as masks of ten rows; use --seeds for several runs".into(),
+            expected: "files with several splits, such as masks of ten rows; use parameter `seeds` for several runs"
+                .into(),
             found: "one split".into(),
         });
     }

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::files;
 use crate::options::TableOptions;
 use crate::schema::{Column, Missing, Notation, Schema};
-use crate::words::{first_few, shown};
+use crate::words::{count, first_few, shown};
 use std::collections::{BTreeMap, HashMap};
 use supergat_core::Features;
 
@@ -78,14 +78,15 @@ pub(super) fn build(
     let mut notes =
         vec![format!("{}: {columns} features in {} entries, kept sparse", table.sheet.name(), entries.len())];
     if missing > 0 {
-        notes.push(format!("{}: {missing} entries without a value, read as 0", table.sheet.name()));
+        notes.push(format!("{}: {} without a value, read as 0", table.sheet.name(), count(missing, "entry")));
     }
     if !unknown.is_empty() {
-        let count: usize = unknown.values().sum();
+        let total: usize = unknown.values().sum();
         let names: Vec<String> = unknown.into_keys().collect();
         notes.push(format!(
-            "{}: {count} entries of features that the model does not know, not used: {}",
+            "{}: {} of features that the model does not know, not used: {}",
             table.sheet.name(),
+            count(total, "entry"),
             first_few(&names)
         ));
     }

@@ -59,7 +59,7 @@ impl Records for LinkRecords<'_> {
         let header = &self.sheet.header;
         let of_role = |(at, what): &(usize, &str)| (*at, decision(&header[*at], ColumnType::Role, 0, *what));
         let ignored = (0..header.len()).filter(|at| options.ignores(&header[*at]));
-        let because = "requested with --ignore-columns";
+        let because = "requested with parameter `ignore_columns`";
         let ignored = ignored.map(|at| (at, decision(&header[at], ColumnType::Ignored, 0, because)));
         self.roles.iter().map(of_role).chain(ignored).collect()
     }
@@ -136,8 +136,8 @@ fn weights(sheet: &Sheet, at: usize, rows: usize) -> Result<Vec<f64>> {
         let found = if found.is_empty() { "nothing".to_owned() } else { format!("`{}`", shown(found)) };
         let name = shown(&sheet.header[at]);
         let advice = format!(
-            "give every link a weight (0 removes it), name another column with --edge-weight, or leave the weights out \
-             with --ignore-columns {name}"
+            "give every link a weight (0 removes it), name another column with parameter `edge_weight`, or leave the weights out \
+             with parameter `ignore_columns={name}`"
         );
         sheet.at(line, at).error("the weight of a link, a number that is not negative", found, advice)
     };

@@ -201,10 +201,10 @@ impl<'a> Tables<'a> {
         let Some(first) = tables().next().filter(|_| self.options.expected.is_none()) else { return Ok(()) };
         let of_nodes = tables().flat_map(|table| &table.sheet.header);
         let known: Vec<&str> = of_nodes.chain(&self.link_columns).map(String::as_str).collect();
-        for (option, list) in self.options.column_lists() {
+        for (parameter, list) in self.options.column_lists() {
             if let Some(name) = names(list).find(|name| !known.contains(name)) {
                 let nearest = known.iter().min_by_key(|known| strsim::osa_distance(name, known)).unwrap_or(&"");
-                let expected = format!("a column `{}`, which {option} names", shown(name));
+                let expected = format!("a column `{}`, which parameter `{parameter}` names", shown(name));
                 let advice = format!("did you mean `{}`?", shown(nearest));
                 return Err(first.sheet.at_header().error(expected, first.sheet.columns_in_words(), advice));
             }
@@ -345,7 +345,7 @@ impl<'a> Tables<'a> {
             None if given == GivenFeatures::Optional => return Ok(FeatureTable::none(nodes.len(), Vec::new())),
             None => {
                 let advice = "add features.csv, features.npz, or nodes.csv with columns of features, \
-                              or compute features from the graph with --features structural";
+                              or compute features from the graph with parameter `features=structural`";
                 return Err(Error::NotFound { path: self.folder.join("features.csv"), advice: advice.into() });
             }
         };
@@ -367,7 +367,7 @@ impl<'a> Tables<'a> {
         }
         if built.features.columns() == 0 && given == GivenFeatures::Required {
             let advice = "add a column that describes the nodes, such as a number or a category, \
-                          or compute features from the graph with --features structural";
+                          or compute features from the graph with parameter `features=structural`";
             return Err(table.sheet.at_header().error("columns of features", table.sheet.columns_in_words(), advice));
         }
         Ok(built)

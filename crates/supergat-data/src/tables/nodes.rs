@@ -61,14 +61,14 @@ impl NodeTable {
         }
         let optional_features = options.given_features != GivenFeatures::Required;
         if main && sheet.header.len() == 1 && !optional_features {
-            let advice = "say with --delimiter which character separates the fields";
+            let advice = "say with parameter `delimiter` which character separates the fields";
             return Err(sheet.at_header().error("several columns", sheet.columns_in_words(), advice));
         }
         let optional = options.expected.is_some();
         let find = |role: &Role, named: &Option<String>| match role.find(&sheet, named.as_deref()) {
             // Column options refer to the table of nodes, so other tables need not have these columns. For
             // prediction, labels and splits are optional.
-            Err(_) if !main || optional && role.option != ID.option => Ok(None),
+            Err(_) if !main || optional && role.parameter != ID.parameter => Ok(None),
             found => found,
         };
         let graph = if graphs { GRAPH.find(&sheet, None)? } else { None };
@@ -160,7 +160,7 @@ impl NodeTable {
         all.extend(self.unused_masks.iter().map(|at| ignored(*at, "there is another split column")));
         let taken: Vec<usize> = all.iter().map(|(at, _)| *at).collect();
         let requested = (0..header.len()).filter(|at| options.ignores(&header[*at]) && !taken.contains(at));
-        all.extend(requested.map(|at| ignored(at, "requested with --ignore-columns")));
+        all.extend(requested.map(|at| ignored(at, "requested with parameter `ignore_columns`")));
         all
     }
 
@@ -193,7 +193,7 @@ impl NodeTable {
         let mut lines: Vec<u64> = Vec::new();
         self.sheet.for_each(&mut |line, row| {
             if row[id].is_empty() {
-                let advice = "give the node an id, or name the right column with --id-column";
+                let advice = "give the node an id, or name the right column with parameter `id_column`";
                 return Err(self.sheet.at(line, id).error("an id", "nothing", advice));
             }
             nodes
@@ -212,7 +212,7 @@ impl NodeTable {
     /// Builds the error for an id that occurs twice.
     fn duplicate(&self, column: usize, line: u64, first: u64, id: &str) -> crate::Error {
         let found = format!("`{}` again, first in {} {first}", shown(id), self.sheet.unit());
-        let advice = "remove one of the rows, or name the right column with --id-column";
+        let advice = "remove one of the rows, or name the right column with parameter `id_column`";
         self.sheet.at(line, column).error("an id that occurs once", found, advice)
     }
 
@@ -228,7 +228,7 @@ impl NodeTable {
             let node = match self.id.filter(|_| !rows_are_nodes) {
                 Some(id) => self.find(nodes, id, row).ok_or_else(|| {
                     let advice =
-                        "add it to the table of nodes, remove the row, or name the right column with --id-column";
+                        "add it to the table of nodes, remove the row, or name the right column with parameter `id_column`";
                     let found = format!("`{}`", shown(&row[id]));
                     self.sheet.at(line, id).error("the id of a node", found, advice)
                 })? as usize,
@@ -237,7 +237,7 @@ impl NodeTable {
             next += 1;
             if node >= nodes.len() {
                 let expected = format!("{} rows, one per node", nodes.len());
-                let advice = "remove the rows that are too many, or name an --id-column";
+                let advice = "remove the rows that are too many, or name the column of ids with parameter `id_column`";
                 return Err(self.sheet.at(line, usize::MAX).error(expected, "another", advice));
             }
             if std::mem::replace(&mut seen[node], true) && self.entries.is_none() {

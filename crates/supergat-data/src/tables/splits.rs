@@ -8,7 +8,7 @@ use super::roles::{FOLD, GRAPH, ID, SPLIT, SplitColumns};
 use super::rows::sheet::Sheet;
 use crate::error::Result;
 use crate::options::TableOptions;
-use crate::words::shown;
+use crate::words::{count, shown};
 use std::path::Path;
 
 /// Training, validation and test nodes.
@@ -53,11 +53,15 @@ fn from_masks(table: &NodeTable, masks: &[Option<usize>; 3], nodes: &Nodes, miss
             let member = if missing.include(&row[at]) { Some(false) } else { mask(&row[at]) };
             let member = member.ok_or_else(|| {
                 let found = format!("`{}`", shown(&row[at]));
-                table.sheet.at(line, at).error("true or false", found, "fix it, or name a --split-column")
+                table.sheet.at(line, at).error(
+                    "true or false",
+                    found,
+                    "fix it, or name the right column with parameter `split_column`",
+                )
             })?;
             if let (true, Some(earlier)) = (member, earlier) {
                 let found = format!("a node that is also in `{}`", shown(&table.sheet.header[earlier]));
-                let advice = "fix one of them, or name a --split-column";
+                let advice = "fix one of them, or name the right column with parameter `split_column`";
                 return Err(table.sheet.at(line, at).error("nodes that are in one split", found, advice));
             }
             if member {
@@ -106,7 +110,7 @@ fn from_names(
         let folds: Vec<Option<i64>> =
             cells.iter().map(|(_, word)| whole(word).filter(|_| !missing.include(word))).collect();
         let (splits, [test, validation]) = from_folds(&folds).map_err(|count| {
-            let advice = "add folds, or leave the column out with --ignore-columns";
+            let advice = "add folds, or leave the column out with parameter `ignore_columns`";
             table.sheet.at(0, column).error("at least three folds", count.to_string(), advice)
         })?;
         notes.push(format!(
@@ -118,7 +122,7 @@ fn from_names(
     let mut splits = Splits::default();
     for (node, (line, word)) in cells.iter().enumerate() {
         let split = split_index(word, missing).map_err(|()| {
-            let advice = "fix it, or name another --split-column";
+            let advice = "fix it, or name another column with parameter `split_column`";
             table.sheet.at(*line, column).error(EXPECTED, format!("`{}`", shown(word)), advice)
         })?;
         if let Some(split) = split {
@@ -169,7 +173,11 @@ pub(super) fn remove_unlabelled(splits: &mut Splits, known: &[bool], notes: &mut
         let before = list.len();
         list.retain(|&node| known[node as usize]);
         if list.len() < before {
-            notes.push(format!("{} nodes for {} have no label: only predicted", before - list.len(), names[0]));
+            notes.push(format!(
+                "{} for {} without a label: only predicted",
+                count(before - list.len(), "node"),
+                names[0]
+            ));
         }
     }
 }

@@ -22,7 +22,7 @@ pub(super) struct Parser<'a> {
     key_of: HashMap<String, Option<usize>>,
     /// Text of the innermost `data` or `default`.
     value: String,
-    /// What the text is for.
+    /// Use of the text.
     target: Target,
     in_key: bool,
     /// Whether an element is in a node, or in a link: [`OF_NODES`] or [`OF_EDGES`].

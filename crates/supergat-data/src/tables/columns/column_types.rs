@@ -55,11 +55,11 @@ pub(in crate::tables) fn requested<'a>(
 ) -> Result<HashMap<&'a str, Requested>> {
     let types = [Requested::Number, Requested::Category, Requested::Date, Requested::Text];
     let mut all = HashMap::new();
-    for ((option, list), kind) in options.column_lists().into_iter().zip(types) {
+    for ((parameter, list), kind) in options.column_lists().into_iter().zip(types) {
         for name in names(list) {
             if all.insert(name, kind).is_some_and(|other| other != kind) {
                 let at = sheet.header.iter().position(|column| column == name).unwrap_or(usize::MAX);
-                let advice = format!("remove it from {option} or from the other option");
+                let advice = format!("remove it from parameter `{parameter}` or from the other one");
                 return Err(sheet.at(0, at).error("one type per column", "two types requested", advice));
             }
         }
@@ -77,14 +77,14 @@ pub(in crate::tables) fn detect(
     if profile.filled == 0 {
         return Ok((Content::Unused(ColumnType::Empty), "no values".to_owned()));
     }
-    let because = |option: &str| format!("requested with {option}");
+    let because = |parameter: &str| format!("requested with parameter `{parameter}`");
     match requested {
-        Some(Requested::Category) => Ok((Content::Categories, because("--categorical"))),
-        Some(Requested::Text) => Ok((Content::Text, because("--text"))),
+        Some(Requested::Category) => Ok((Content::Categories, because("categorical"))),
+        Some(Requested::Text) => Ok((Content::Text, because("text"))),
         Some(Requested::Number) => {
             let (best, _) = best_number(profile);
-            let content = whole_column(sheet, at, profile, best, Some("--numeric"))?;
-            Ok((content, because("--numeric")))
+            let content = whole_column(sheet, at, profile, best, Some("numeric"))?;
+            Ok((content, because("numeric")))
         }
         Some(Requested::Date) => {
             if is_ambiguous(profile) {
@@ -93,8 +93,8 @@ pub(in crate::tables) fn detect(
                 return Err(sheet.at(0, at).error(expected, found, "write the dates as 2024-03-01"));
             }
             let best = profile.words.readings[..3].iter().rev().max_by_key(|reading| reading.sums.count);
-            let content = whole_column(sheet, at, profile, best.unwrap_or(&profile.plain), Some("--date"))?;
-            Ok((content, because("--date")))
+            let content = whole_column(sheet, at, profile, best.unwrap_or(&profile.plain), Some("date"))?;
+            Ok((content, because("date")))
         }
         None if profile.categorical => Ok(detect_booleans(profile).unwrap_or_else(|| detect_texts(profile))),
         None if profile.plain.sums.count == profile.filled => Ok(detect_numbers(sheet, at, profile)),
@@ -102,14 +102,14 @@ pub(in crate::tables) fn detect(
     }
 }
 
-/// Returns the numbers of a column in a notation, or an error at the first value in another one. `option` requests the
+/// Returns the numbers of a column in a notation, or an error at the first value in another one. `parameter` requests the
 /// notation.
 fn whole_column(
     sheet: &Sheet,
     at: usize,
     profile: &Profile,
     reading: &Reading,
-    option: Option<&str>,
+    parameter: Option<&str>,
 ) -> Result<Content> {
     let Some((line, word)) = &reading.failure else {
         return Ok(Content::Numbers(reading.notation, reading.sums.clone()));
@@ -124,10 +124,12 @@ fn whole_column(
         1 => format!("the only one of {filled} values that is not {one}"),
         _ => format!("the first of {others} values, of {filled}, that are not {many}"),
     };
-    let unless = option.map_or("leave the column out with --ignore-columns".to_owned(), |option| {
-        format!("do not name the column in {option}")
+    let unless = parameter.map_or("leave the column out with parameter `ignore_columns`".to_owned(), |parameter| {
+        format!("do not name the column in parameter `{parameter}`")
     });
-    let advice = format!("fix the value, leave it empty or name it in --missing-words if it is not known, or {unless}");
+    let advice = format!(
+        "fix the value, leave it empty or name it in parameter `missing_words` if it is not known, or {unless}"
+    );
     Err(sheet.at(*line, at).error(one, format!("`{}` ({share})", shown(word)), advice))
 }
 
@@ -149,16 +151,17 @@ fn is_ambiguous(profile: &Profile) -> bool {
 fn detect_numbers(sheet: &Sheet, at: usize, profile: &Profile) -> Detected {
     let distinct = profile.words.values.len();
     if profile.leading_zeros > 0 {
-        let why = format!("{} values begin with 0, as codes do (--numeric reads numbers)", profile.leading_zeros);
+        let why =
+            format!("{} values begin with 0, as codes do (parameter `numeric` reads numbers)", profile.leading_zeros);
         return categories_or_ids(profile, why);
     }
     if profile.numbers_rows() {
-        let why = "numbers the rows (--numeric uses it)".to_owned();
+        let why = "numbers the rows (parameter `numeric` uses it)".to_owned();
         return (Content::Unused(ColumnType::Id), why);
     }
     let named = is_id_name(&sheet.header[at]) && profile.is_whole();
     if named && distinct == profile.filled && distinct >= MIN_ID_ROWS {
-        let why = "named like an id, and every row has another whole number (--numeric uses it)".to_owned();
+        let why = "named like an id, and every row has another whole number (parameter `numeric` uses it)".to_owned();
         return (Content::Unused(ColumnType::Id), why);
     }
     (Content::Numbers(Notation::Plain, profile.plain.sums.clone()), "all values are numbers".to_owned())

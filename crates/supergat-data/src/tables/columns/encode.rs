@@ -10,7 +10,7 @@ use crate::schema::{Column, Missing, Schema};
 use crate::tables::rows::row::Row;
 use crate::tables::rows::sheet::Sheet;
 use crate::tfidf::{Terms, row as tf_idf_row};
-use crate::words::{first_few, shown};
+use crate::words::{count, first_few, shown};
 use std::collections::BTreeMap;
 use supergat_core::Features;
 
@@ -32,16 +32,16 @@ pub(in crate::tables) fn encode(
     columns: &[usize],
     notes: &mut Vec<String>,
 ) -> Result<Encoded> {
-    let (sheet, count) = (records.sheet(), records.count());
+    let (sheet, rows) = (records.sheet(), records.count());
     let mut matrix = allocate(records, schema)?;
     let mut unseen: BTreeMap<String, usize> = BTreeMap::new();
     let words = MissingWords::of_schema(schema);
     let (typed, texts) = split_columns(sheet, schema, columns, &words);
     let mut missing = vec![0; columns.len()];
-    for (column, count) in typed.iter().zip(typed::encode(sheet, &typed, schema.missing, &mut matrix)?) {
-        missing[column.number] = count;
+    for (column, found) in typed.iter().zip(typed::encode(sheet, &typed, schema.missing, &mut matrix)?) {
+        missing[column.number] = found;
     }
-    let mut filled = vec![false; count];
+    let mut filled = vec![false; rows];
     let terms = Terms::default();
     let read_rows = !texts.is_empty() || sheet.frame().is_none();
     let mut encode_row = |record: usize, line: u64, row: Row<'_>| {
@@ -94,15 +94,16 @@ pub(in crate::tables) fn encode(
         let values: usize = unseen.values().sum();
         let words: Vec<String> = unseen.into_keys().collect();
         notes.push(format!(
-            "{}: {values} values that training did not see, read as unknown: {}",
+            "{}: {} that training did not see, read as unknown: {}",
             sheet.name(),
+            count(values, "value"),
             first_few(&words)
         ));
     }
     let core = |source| Error::Core { path: sheet.path().to_owned(), source };
     let features = match matrix.dense {
-        Some(dense) => Features::dense(count, matrix.width, dense),
-        None => sparse(count, matrix.width, matrix.entries).map(Features::Sparse),
+        Some(dense) => Features::dense(rows, matrix.width, dense),
+        None => sparse(rows, matrix.width, matrix.entries).map(Features::Sparse),
     };
     Ok(Encoded { features: features.map_err(core)?, known: matrix.known })
 }
@@ -115,7 +116,7 @@ fn allocate<'a>(records: &'a dyn Records, schema: &Schema) -> Result<Matrix<'a>>
         let values = count.checked_mul(width).filter(|values| *values <= MAX_VALUES);
         let values = values.ok_or_else(|| {
             let found = format!("{count} {}s with {width} features", records.noun());
-            let advice = "leave columns of many words out with --ignore-columns";
+            let advice = "leave columns of many words out with parameter `ignore_columns`";
             records.sheet().at(0, usize::MAX).error("a table that fits into memory", found, advice)
         })?;
         matrix.dense = Some(files::filled(path, 0.0, values)?);

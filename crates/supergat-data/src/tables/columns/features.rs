@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::options::TableOptions;
 use crate::schema::{Column, ColumnType, Decision, Missing, Notation, Schema};
 use crate::tfidf::{Terms, Vocabulary};
-use crate::words::{first_few, shown};
+use crate::words::{count, first_few, shown};
 use supergat_core::Features;
 
 /// Minimum number of features for sparse storage.
@@ -127,7 +127,7 @@ impl Inference<'_> {
                 match self.is_too_wide(&content, profile) && !requested.contains_key(name.as_str()) {
                     true => (
                         Content::Unused(ColumnType::Ignored),
-                        "too many words for links (--categorical uses it)".to_owned(),
+                        "too many words for links (parameter `categorical` uses it)".to_owned(),
                     ),
                     false => (content, reason),
                 };
@@ -247,7 +247,7 @@ impl Inference<'_> {
             };
             columns.iter().filter(is).map(|c| format!("`{}` ({})", shown(c.name()), c.width())).collect()
         };
-        let mut parts = vec![format!("{} columns of numbers", numbers(ColumnType::Number))];
+        let mut parts = vec![format!("{} of numbers", count(numbers(ColumnType::Number), "column"))];
         for (kind, words) in [(ColumnType::Boolean, "of true and false"), (ColumnType::Date, "of dates")] {
             if numbers(kind) > 0 {
                 parts.push(format!("{} {words}", numbers(kind)));
@@ -269,7 +269,7 @@ impl Inference<'_> {
         automatic.then(|| {
             format!(
                 "{}: scaled to mean 0 and standard deviation 1, since the values are large or dates: {} \
-                 (--no-standardise keeps them)",
+                 (parameter `standardise=false` keeps them)",
                 self.records.sheet().name(),
                 first_few(columns)
             )

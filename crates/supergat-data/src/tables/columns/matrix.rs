@@ -83,7 +83,8 @@ pub(in crate::tables) fn number(sheet: &Sheet, line: u64, at: usize, field: &str
             Notation::DayFirst => "a date with the day first, such as 01.03.2024",
             Notation::MonthFirst => "a date with the month first, such as 03/01/2024",
         };
-        let advice = "fix the value, leave it empty if it is not known, or leave the column out with --ignore-columns";
+        let advice =
+            "fix the value, leave it empty if it is not known, or leave the column out with parameter `ignore_columns`";
         sheet.at(line, at).error(expected, format!("`{}`", shown(field)), advice)
     })
 }

@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use crate::options::{TableOptions, names};
 use crate::schema::{Column, Missing, Schema};
 use crate::tables::rows::location::Location;
-use crate::words::{first_few, shown};
+use crate::words::{count, first_few, shown};
 use std::path::Path;
 use supergat_core::{Direction, Features, Graph};
 use supergat_numerics::propagate::propagate;
@@ -69,8 +69,8 @@ impl MissingWords {
 
 /// Returns the error for a missing value where none is allowed.
 pub(in crate::tables) fn refused(location: Location<'_>) -> Error {
-    let advice = "fill in the value, or choose another treatment with --missing";
-    location.error("a value, since --missing error refuses missing ones", "none", advice)
+    let advice = "fill in the value, or choose another treatment with parameter `missing`";
+    location.error("a value, since parameter `missing=error` refuses missing ones", "none", advice)
 }
 
 /// Describes the missing values of each column; `counts` belong to `columns`.
@@ -91,7 +91,7 @@ pub(in crate::tables) fn note(file: &str, columns: &[Column], counts: &[usize], 
         Missing::Propagate => "computed from the values of neighbours by feature propagation",
         Missing::Error => "refused",
     };
-    (total > 0).then(|| format!("{file}: {total} missing values in {}, {done}", first_few(&listed)))
+    (total > 0).then(|| format!("{file}: {} in {}, {done}", count(total, "missing value"), first_few(&listed)))
 }
 
 /// Computes the values that are not known from those of neighbours. Links count in both directions.

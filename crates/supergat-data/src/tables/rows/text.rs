@@ -153,7 +153,7 @@ impl Text {
             Delimiter::One(b'\t') => "tabs".to_owned(),
             Delimiter::One(byte) => format!("`{}`", byte as char),
         };
-        format!("fix the row, or say with --delimiter which character separates the fields (currently {now})")
+        format!("fix the row, or say with parameter `delimiter` which character separates the fields (currently {now})")
     }
 }
 
@@ -174,7 +174,7 @@ fn delimiter(path: &Path, content: &str, options: &TableOptions) -> Result<Delim
             _ => Err(Location::file(path).error(
                 "a delimiter that is one character, tab or space",
                 format!("`{}`", shown(name)),
-                "give another --delimiter",
+                "change parameter `delimiter`",
             )),
         };
     }
@@ -235,7 +235,7 @@ mod tests {
         assert_eq!(rows(b"a,b\tc\n", &with("tab")).unwrap()[0].1, ["a,b", "c"]);
         assert_eq!(rows(b"a,b c\n", &with("space")).unwrap()[0].1, ["a,b", "c"]);
         let error = rows(b"a\n", &with("xy")).unwrap_err().to_string();
-        assert!(error.contains("found `xy`; give another --delimiter"), "{error}");
+        assert!(error.contains("found `xy`; change parameter `delimiter`"), "{error}");
     }
 
     #[test]
