@@ -4,11 +4,11 @@
 //! For readers of several files, the bytes are split at the separator `\n==\n`; missing files are empty.
 
 use std::path::Path;
+use supergat_data::LoadOptions;
+use supergat_data::containers::pickle::{Limits, Pickle, Value};
+use supergat_data::containers::{matrix_market, npy, npz};
 use supergat_data::converted::PartitionedFile;
-use supergat_data::pickle::{Limits, Pickle, Value};
-use supergat_data::{
-    LoadOptions, graphml, graphsaint, matrix_market, musae, npy, npz, npz_dataset, ppi, webkb, wiki_cs,
-};
+use supergat_data::formats::{graphml, graphsaint, musae, npz_dataset, ppi, webkb, wiki_cs};
 
 /// Separator of the files of a dataset.
 pub const SEPARATOR: &[u8] = b"\n==\n";

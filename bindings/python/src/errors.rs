@@ -7,9 +7,22 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use supergat_core as engine;
 use supergat_data as data;
 
+/// Replaces the parameters that a message of the library names by keywords of Python.
+pub fn in_keywords(message: &str) -> String {
+    engine::parameter::in_words(message, |name, value| match value {
+        None => format!("`{name}`"),
+        Some("true") => format!("`{name}=True`"),
+        Some("false") => format!("`{name}=False`"),
+        Some(value) => match value.parse::<f64>() {
+            Ok(_) => format!("`{name}={value}`"),
+            Err(_) => format!("`{name}=\"{value}\"`"),
+        },
+    })
+}
+
 /// Converts an error of the library; the message is the library's sentence.
 pub fn exception(error: supergat::Error) -> PyErr {
-    let text = error.to_string();
+    let text = in_keywords(&error.to_string());
     match &error {
         supergat::Error::Data(data::Error::NotFound { .. }) => PyFileNotFoundError::new_err(text),
         supergat::Error::Data(data::Error::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {

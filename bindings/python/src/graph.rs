@@ -1,7 +1,7 @@
 //! Graphs: a dataset of the library with its arrays.
 
 use crate::columns;
-use crate::errors::guarded;
+use crate::errors::{guarded, in_keywords};
 use numpy::{IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -10,6 +10,7 @@ use serde_json::json;
 use std::sync::Arc;
 use supergat_core::{Example, Features, Labels};
 use supergat_train::GraphStatistics;
+use supergat_data::schema::Decision;
 use supergat::{CacheChoice, Dataset, FeatureChoice, LoadOptions, NodeOrderChoice, TableOptions};
 
 /// Lists of training, validation and test nodes.
@@ -214,7 +215,7 @@ impl Graph {
 
     #[getter]
     fn notes(&self) -> Vec<String> {
-        self.dataset.notes.clone()
+        self.dataset.notes.iter().map(|note| in_keywords(note)).collect()
     }
 
     #[getter]
@@ -346,9 +347,14 @@ impl Graph {
             let statistics = GraphStatistics::of(dataset);
             let columns = dataset.schema.as_ref().map_or(&[][..], |schema| &schema.decisions);
             let link_columns = dataset.link_schema.as_ref().map_or(&[][..], |schema| &schema.columns.decisions);
+            let in_python = |decisions: &[Decision]| -> Vec<Decision> {
+                let reason = |decision: &Decision| in_keywords(&decision.reason);
+                decisions.iter().map(|decision| Decision { reason: reason(decision), ..decision.clone() }).collect()
+            };
+            let [columns, link_columns] = [columns, link_columns].map(in_python);
             Ok(json!({
                 "dataset": dataset.name, "statistics": statistics, "columns": columns, "link_columns": link_columns,
-                "notes": dataset.notes,
+                "notes": dataset.notes.iter().map(|note| in_keywords(note)).collect::<Vec<_>>(),
             }))
         })
         .map(|summary| summary.to_string())

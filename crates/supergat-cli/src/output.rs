@@ -38,6 +38,7 @@ impl Display for Mark {
 /// Replaces marks by escape sequences, and shows all other characters that a terminal would obey. Line breaks are kept
 /// outside of styles if `keeps_lines` is set.
 fn styled(text: &str, keeps_lines: bool) -> String {
+    let text = in_options(text);
     let mut shown = String::with_capacity(text.len());
     let mut is_styled = false;
     for c in text.chars() {
@@ -63,6 +64,18 @@ fn styled(text: &str, keeps_lines: bool) -> String {
         shown += &style.render().to_string();
     }
     shown
+}
+
+/// Replaces the parameters that a message of the library names by options of the command.
+pub fn in_options(message: &str) -> String {
+    supergat_core::parameter::in_words(message, |name, value| {
+        let name = name.replace('_', "-");
+        match value {
+            None | Some("true") => format!("--{name}"),
+            Some("false") => format!("--no-{name}"),
+            Some(value) => format!("--{name} {value}"),
+        }
+    })
 }
 
 /// Shows characters that a terminal would obey instead of printing them as escapes, in the form of JSON: `\u001b`.
@@ -97,7 +110,7 @@ pub fn print(text: &str) -> Result<()> {
 
 /// Writes one JSON object and a line break to standard output.
 pub fn print_json(object: &impl Serialize) -> Result<()> {
-    let text = json(object).split('\n').map(visible).collect::<Vec<_>>().join("\n");
+    let text = in_options(&json(object)).split('\n').map(visible).collect::<Vec<_>>().join("\n");
     to_stdout(|out| writeln!(out, "{text}"))
 }
 
@@ -186,6 +199,14 @@ mod tests {
             assert_eq!(visible(hostile), shown);
             assert_eq!(styled(hostile, true), shown);
         }
+    }
+
+    #[test]
+    fn parameters_of_the_library_are_shown_as_options() {
+        let message =
+            "name it in parameter `missing_words`, or set parameter `standardise=false` or parameter `missing=zero`";
+        assert_eq!(styled(message, false), "name it in --missing-words, or set --no-standardise or --missing zero");
+        assert_eq!(in_options("column `missing` of parameter `a"), "column `missing` of parameter `a");
     }
 
     #[test]

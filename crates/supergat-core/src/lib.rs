@@ -32,6 +32,7 @@ pub mod memory;
 pub mod model;
 pub mod model_kind;
 pub mod order;
+pub mod parameter;
 pub mod peers;
 pub mod prepared;
 pub mod random;

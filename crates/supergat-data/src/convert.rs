@@ -1,10 +1,9 @@
 //! Writes a dataset as one safetensors file or as a folder of tables.
 
-use crate::atomic;
-use crate::converted;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::tables;
+use crate::files::atomic;
+use crate::{converted, tables};
 use std::io;
 use std::path::Path;
 

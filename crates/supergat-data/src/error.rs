@@ -1,6 +1,7 @@
 //! Error type of the crate. Every message is one sentence that says where, what was expected and what was
 //! found.
 
+use crate::words::shown;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -242,13 +243,6 @@ impl fmt::Display for TableError {
         }
         write!(f, ": expected {}, found {}; {}", self.expected, self.found, self.advice)
     }
-}
-
-/// Shortens text of a file for a message and removes its line breaks.
-pub(crate) fn shown(text: &str) -> String {
-    const MOST: usize = 60;
-    let plain: String = text.chars().take(MOST).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if text.chars().nth(MOST).is_some() { format!("{plain}...") } else { plain }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::status_line::StatusLine;
 use serde::Serialize;
 use std::path::Path;
 use std::process::ExitCode;
-use supergat_data::download::{Progress, download};
+use supergat_data::registry::download::{Progress, download};
 use supergat_data::registry::{self, Entry};
 
 /// Environment variable with the address of a mirror.

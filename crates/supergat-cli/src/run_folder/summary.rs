@@ -272,7 +272,7 @@ impl RunSummary {
             interrupted: training.interrupted,
             run_dir: String::new(),
             warnings: training.warnings(),
-            notes: dataset.notes.clone(),
+            notes: dataset.notes.iter().map(|note| output::in_options(note)).collect(),
             metrics: SplitMetrics::of(&training.metrics, class_names),
             correct_and_smooth: CorrectionSummary::of(&training.runs),
             calibration: Calibration::of(&training.metrics),

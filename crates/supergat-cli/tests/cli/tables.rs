@@ -74,7 +74,7 @@ fn trains_on_tables_and_predicts_on_another_graph() {
     let text = workspace.good(&[&["inspect", "club"][..], &ROLES].concat()).stdout;
     for expected in [
         "nodes.csv: first row names the columns; id is `person`, label is `team`",
-        "3 features from 1 columns of numbers and 1 of words: `town` (2)",
+        "3 features from 1 column of numbers and 1 of words: `town` (2)",
         "60 of 60 nodes have a label; 2 classes: `blue` (30), `red` (30)",
         "edges.csv: 180 links from `who` to `knows`",
     ] {

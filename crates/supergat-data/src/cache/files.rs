@@ -3,11 +3,12 @@
 //! `NAME-HASH.prepared` is a converted dataset, followed by its key (32 bytes) and the CRC-32 of both. The time of
 //! modification is the time of the last use.
 
-use super::Cache;
 use super::key::Key;
+use crate::converted;
 use crate::dataset::Dataset;
-use crate::read_at::ReadAt;
-use crate::{atomic, converted, read_at};
+use crate::files::atomic;
+use crate::files::read_at::{self, ReadAt};
+use crate::options::Cache;
 use flate2::Crc;
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -15,6 +16,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 const ENDING: &str = ".prepared";
+/// Ending of the files of orders of nodes.
+pub(super) const ORDERS: &str = ".order";
 /// Number of hexadecimal digits of the key in the name of a file.
 pub(super) const DIGITS: usize = 32;
 /// Number of bytes that are read at once to compute a checksum.
@@ -144,7 +147,7 @@ fn dataset_name(path: &Path) -> Option<String> {
 
 /// Returns the name of the dataset whose order of nodes is in a file of the cache; `None` for other files.
 fn order_name(path: &Path) -> Option<String> {
-    name_before(path, super::orders::ENDING)
+    name_before(path, crate::cache::files::ORDERS)
 }
 
 /// Returns the name in a file name that consists of a name, a hash and an ending.

@@ -1,10 +1,7 @@
 //! Key of a prepared dataset: a hash of everything that determines it.
 
-use super::CacheChoice;
-use crate::download::sha256;
-use crate::file;
-use crate::node_order::NodeOrderChoice;
-use crate::options::LoadOptions;
+use crate::files::{self, atomic, sha256};
+use crate::options::{CacheChoice, LoadOptions, NodeOrderChoice};
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 use std::fs;
@@ -13,7 +10,7 @@ use std::time::SystemTime;
 use supergat_core::kernels::Simd;
 
 /// Version of the prepared datasets. Increase it when a reader returns another dataset for the same files.
-const VERSION: u32 = 3;
+const VERSION: u32 = 4;
 
 /// Folders that commands write results to, also if they run in the folder of a dataset. They are no input.
 const OUTPUTS: [&str; 2] = ["runs", "tune"];
@@ -23,7 +20,7 @@ const MAX_DEPTH: usize = 8;
 /// Maximum number of files and folders of a dataset.
 const MAX_ENTRIES: usize = 10_000;
 /// Maximum total size of the files of a dataset in bytes.
-const MAX_BYTES: u64 = 4 * file::MAX_BYTES;
+const MAX_BYTES: u64 = 4 * files::MAX_BYTES;
 
 /// Hash that identifies a prepared dataset.
 pub(super) type Key = [u8; 32];
@@ -56,8 +53,8 @@ impl Inputs {
             inputs.add_folder(path, MAX_DEPTH)?;
         } else {
             let stem = stem(&path.file_name()?.to_string_lossy()).to_owned();
-            let folder = crate::atomic::parent(path);
-            for name in file::list(folder).ok()?.iter().filter(|name| self::stem(name) == stem) {
+            let folder = atomic::parent(path);
+            for name in files::list(folder).ok()?.iter().filter(|name| self::stem(name) == stem) {
                 inputs.add_file(folder.join(name))?;
             }
         }
@@ -65,7 +62,7 @@ impl Inputs {
     }
 
     fn add_folder(&mut self, folder: &Path, depth: usize) -> Option<()> {
-        let names = file::list(folder).ok()?;
+        let names = files::list(folder).ok()?;
         for name in names.iter().filter(|name| !name.starts_with('.')) {
             let path = folder.join(name);
             if !path.is_dir() {
@@ -107,7 +104,7 @@ impl Inputs {
         let machine = (std::env::consts::OS, std::env::consts::ARCH, Simd::active().min(Simd::Avx2));
         let about = (program, machine, format, names(path), options);
         let hashes = self.files.par_iter().map(|input| {
-            let name = input.path.strip_prefix(crate::atomic::parent(path)).unwrap_or(&input.path).to_owned();
+            let name = input.path.strip_prefix(atomic::parent(path)).unwrap_or(&input.path).to_owned();
             Some((name, sha256(&input.path).ok()?))
         });
         let hashes: Option<Vec<_>> = hashes.collect();

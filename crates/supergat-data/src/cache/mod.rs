@@ -19,10 +19,11 @@ pub(crate) use orders::order;
 
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::options::LoadOptions;
-use crate::{registry, size};
+use crate::files::size;
+use crate::options::{Cache, CacheChoice, LoadOptions};
+use crate::registry;
 use key::Inputs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -33,35 +34,7 @@ pub const SECONDS_VARIABLE: &str = "SUPERGAT_CACHE_SECONDS";
 /// Environment variable that turns the user's cache off, unless it is empty or `0`.
 pub const OFF_VARIABLE: &str = "SUPERGAT_NO_CACHE";
 
-/// Default size limit: 4 GiB.
-const LIMIT: u64 = 4 << 30;
-/// Default minimum loading time of cached datasets.
-const SLOW: Duration = Duration::from_millis(500);
-
 static OFF: AtomicBool = AtomicBool::new(false);
-
-/// A folder with prepared datasets.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cache {
-    /// Folder with the files; created when the first dataset is stored.
-    pub folder: PathBuf,
-    /// Maximum total size of the files in bytes.
-    pub limit: u64,
-    /// Minimum loading time: datasets that load faster are not stored.
-    pub slow: Duration,
-}
-
-/// Choice of a cache for loading a dataset.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum CacheChoice {
-    /// The user's cache; see [`Cache::user`].
-    #[default]
-    User,
-    /// Another cache.
-    In(Cache),
-    /// No cache: the files are always read.
-    Off,
-}
 
 /// Turns the user's cache off in this process, as the option `--no-cache` does.
 pub fn turn_off() {
@@ -103,11 +76,6 @@ fn variable(name: &str) -> Option<String> {
 }
 
 impl Cache {
-    /// Returns a cache in a folder, with a limit of 4 GiB, for datasets that take half a second or longer to load.
-    pub fn new(folder: impl Into<PathBuf>) -> Self {
-        Self { folder: folder.into(), limit: LIMIT, slow: SLOW }
-    }
-
     /// Returns the user's cache: the folder `prepared` in the user's cache folder, with the limits set by
     /// environment variables. Returns `None` if the user has no cache folder or the limit is 0.
     pub fn user() -> Result<Option<Self>> {

@@ -4,10 +4,11 @@
 //! both. The key is a hash of the graph, so an order serves every dataset with that graph, whatever its features and
 //! splits.
 
-use super::files::{Checked, DIGITS, remove, touch};
-use super::key::Key;
-use super::{Cache, CacheChoice, chosen, key};
-use crate::{atomic, file};
+use super::chosen;
+use super::files::{Checked, DIGITS, ORDERS, remove, touch};
+use super::key::{self, Key};
+use crate::files::{self, atomic};
+use crate::options::{Cache, CacheChoice};
 use flate2::Crc;
 use sha2::{Digest, Sha256};
 use std::fs;
@@ -16,8 +17,6 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 use supergat_core::{Graph, NodeOrder};
 
-/// Ending of the files.
-pub(super) const ENDING: &str = ".order";
 /// Version of the search for orders. Increase it when another order is found for the same graph.
 const VERSION: u32 = 1;
 /// Number of values that are hashed at once.
@@ -44,7 +43,7 @@ pub(crate) fn order(name: &str, graph: &Graph, choice: &CacheChoice, find: impl 
 impl Cache {
     fn order_path(&self, name: &str, key: &Key) -> PathBuf {
         let digits: String = key.iter().take(DIGITS / 2).map(|byte| format!("{byte:02x}")).collect();
-        self.folder.join(format!("{}-{digits}{ENDING}", key::plain(name)))
+        self.folder.join(format!("{}-{digits}{ORDERS}", key::plain(name)))
     }
 
     fn write_order(&self, path: &Path, key: &Key, order: &NodeOrder) -> io::Result<()> {
@@ -89,7 +88,7 @@ fn read(path: &Path, key: &Key, nodes: usize) -> Option<NodeOrder> {
 }
 
 fn parse(path: &Path, key: &Key, nodes: usize) -> Option<NodeOrder> {
-    let bytes = file::read(path, file::MAX_BYTES).ok()?;
+    let bytes = files::read(path, files::MAX_BYTES).ok()?;
     let (bytes, crc) = bytes.split_last_chunk()?;
     let (content, found) = bytes.split_last_chunk()?;
     let mut expected = Crc::new();

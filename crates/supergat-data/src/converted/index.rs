@@ -3,8 +3,8 @@
 
 use super::{Header, METADATA_KEY, PARTITIONED, VERSION};
 use crate::error::{Error, Result};
-use crate::file;
-use crate::read_at::ReadAt;
+use crate::files;
+use crate::files::read_at::ReadAt;
 use rayon::prelude::*;
 use safetensors::tensor::{Dtype, Metadata, TensorInfo};
 use std::collections::HashMap;
@@ -64,7 +64,7 @@ impl Index {
         if size > MAX_HEADER || size > length {
             return Err(invalid(&format!("a header of {size} bytes")));
         }
-        let mut text: Vec<u8> = file::filled(path, 0, size as usize)?;
+        let mut text: Vec<u8> = files::filled(path, 0, size as usize)?;
         bytes.read_at(&mut text, 8).map_err(cannot_read)?;
         let metadata: Metadata = serde_json::from_slice(&text).map_err(|error| invalid(&error))?;
         let entry = metadata.metadata().as_ref().and_then(|entries| entries.get(METADATA_KEY)).ok_or_else(|| {
@@ -168,8 +168,8 @@ impl<'a> Arrays<'a> {
         if range.start > range.end || range.end > length {
             return Err(self.wrong(k, name, &format!("at least {} values", range.end), &format!("{length} values")));
         }
-        let mut numbers = file::with_capacity(self.path(), range.len())?;
-        let mut block = file::filled(self.path(), 0, BLOCK.min(N * range.len()))?;
+        let mut numbers = files::with_capacity(self.path(), range.len())?;
+        let mut block = files::filled(self.path(), 0, BLOCK.min(N * range.len()))?;
         while numbers.len() < range.len() {
             let at = self.index.start + (first + N * (range.start + numbers.len())) as u64;
             let bytes = &mut block[..BLOCK.min(N * (range.len() - numbers.len()))];

@@ -3,7 +3,7 @@
 use super::index::{Arrays, Index, mismatch};
 use super::{EDGE_FEATURES, EDGE_WEIGHTS, LISTS};
 use crate::error::{Error, Result};
-use crate::read_at::{self, ReadAt};
+use crate::files::read_at::{self, ReadAt};
 use safetensors::tensor::Dtype;
 use std::fmt;
 use std::ops::Range;

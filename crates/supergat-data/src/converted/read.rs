@@ -4,8 +4,8 @@ use super::index::{Arrays, Index};
 use super::{EDGE_FEATURES, EDGE_WEIGHTS, LISTS, places_of};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
-use crate::file;
-use crate::read_at::{self, ReadAt};
+use crate::files::read_at::{self, ReadAt};
+use crate::files::{self};
 use safetensors::tensor::Dtype;
 use std::path::Path;
 use supergat_core::graph::GraphArrays;
@@ -95,7 +95,7 @@ impl Arrays<'_> {
             return Ok(given);
         }
         let places = self.u32s(k, &places)?;
-        let mut restored: Vec<Option<u32>> = file::filled(self.path(), None, list.len())?;
+        let mut restored: Vec<Option<u32>> = files::filled(self.path(), None, list.len())?;
         for (&place, &node) in places.iter().zip(&given) {
             if let Some(to @ None) = restored.get_mut(place as usize) {
                 *to = Some(node);

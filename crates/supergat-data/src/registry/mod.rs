@@ -1,5 +1,6 @@
 //! Registry of the published datasets: sizes, licences, download addresses and local folders.
 
+pub mod download;
 mod entries;
 
 pub use entries::{ENTRIES, HETEROPHILOUS};

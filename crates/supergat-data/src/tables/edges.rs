@@ -3,13 +3,14 @@
 use super::ends::{EndColumns, Ends};
 use super::index_column;
 use super::link_columns::{self, LinkColumns};
-use super::location::Location;
 use super::node_ids::Nodes;
 use super::roles::{GRAPH, Role, SOURCE, TARGET};
-use super::sheet::Sheet;
-use crate::error::{Result, shown};
-use crate::matrix_market;
+use super::rows::location::Location;
+use super::rows::sheet::Sheet;
+use crate::containers::matrix_market;
+use crate::error::Result;
 use crate::options::TableOptions;
+use crate::words::{count, shown};
 use std::path::Path;
 
 /// Links of all graphs, in input order.
@@ -52,11 +53,11 @@ pub(super) fn read(sheet: &Sheet, nodes: &Nodes, options: &TableOptions, prepare
         Ends::read(sheet, columns, nodes, options.skip_unknown)?;
     let name = sheet.name();
     let mut notes = vec![format!(
-        "{name}: {} links from `{}` to `{}`, {}",
-        pairs.len(),
+        "{name}: {} from `{}` to `{}`, {}",
+        count(pairs.len(), "link"),
         shown(&sheet.header[source]),
         shown(&sheet.header[target]),
-        if options.directed { "direction kept" } else { "read in both directions (--directed keeps one)" }
+        if options.directed { "direction kept" } else { "read in both directions (parameter `directed` keeps one)" }
     )];
     if !sheet.has_header {
         notes.push(format!("{name}: no header: the first row is a link"));
@@ -80,7 +81,7 @@ pub(super) fn read(sheet: &Sheet, nodes: &Nodes, options: &TableOptions, prepare
     let rows = pairs.len() + unknown;
     let mut columns = link_columns::read(sheet, rows, weight, &roles, options, prepared, &mut notes)?;
     if unknown > 0 {
-        notes.push(format!("{name}: {unknown} links to unknown nodes left out"));
+        notes.push(format!("{name}: {} to unknown nodes left out", count(unknown, "link")));
         columns.retain(&known.unwrap_or_default());
     }
     if let Some(keep) = columns.weights.as_ref().map(|all| all.iter().map(|w| *w > 0.0).collect::<Vec<bool>>())
@@ -89,7 +90,7 @@ pub(super) fn read(sheet: &Sheet, nodes: &Nodes, options: &TableOptions, prepare
         let mut at = 0..;
         pairs.retain(|_| at.next().is_some_and(|at: usize| keep[at]));
         columns.retain(&keep);
-        notes.push(format!("{name}: {} links of weight 0 left out", keep.len() - pairs.len()));
+        notes.push(format!("{name}: {} of weight 0 left out", count(keep.len() - pairs.len(), "link")));
     }
     Ok(Links { pairs, columns, notes })
 }
@@ -111,7 +112,7 @@ fn end_columns(
         _ => Err(sheet.at_header().error(
             "two columns with the ids of a link's ends",
             sheet.columns_in_words(),
-            "say with --delimiter which character separates the fields, or name --source-column and --target-column",
+            "say with parameter `delimiter` which character separates the fields, or name the columns with parameter `source_column` and parameter `target_column`",
         )),
     }
 }

@@ -1,10 +1,11 @@
 //! Looks up the nodes at the ends of links.
 
 use super::node_ids::Nodes;
-use super::sheet::Sheet;
-use crate::error::{Error, Result, shown};
-use crate::file;
+use super::rows::sheet::Sheet;
+use crate::error::{Error, Result};
+use crate::files;
 use crate::frames::{Frame, FrameColumn};
+use crate::words::shown;
 use rayon::prelude::*;
 
 /// Links of a frame that one task looks up.
@@ -64,8 +65,8 @@ impl Ends {
                 (Err(at), _) | (_, Err(at)) => return Err(unknown(sheet, line, at, &row[at])),
             };
             ends.unknown += usize::from(found.is_none());
-            file::push(sheet.path(), &mut known, found.is_some())?;
-            found.map_or(Ok(()), |pair| file::push(sheet.path(), &mut ends.pairs, pair))
+            files::push(sheet.path(), &mut known, found.is_some())?;
+            found.map_or(Ok(()), |pair| files::push(sheet.path(), &mut ends.pairs, pair))
         })?;
         ends.known = Some(known).filter(|_| ends.unknown > 0);
         Ok(ends)
@@ -75,7 +76,7 @@ impl Ends {
     fn of_frame(sheet: &Sheet, frame: &Frame, columns: EndColumns, nodes: &Nodes, skip_unknown: bool) -> Result<Self> {
         let column = |at: usize| &frame.columns()[at].1;
         let at = [columns.source, columns.target];
-        let mut pairs = file::filled(sheet.path(), (UNKNOWN, UNKNOWN), frame.rows())?;
+        let mut pairs = files::filled(sheet.path(), (UNKNOWN, UNKNOWN), frame.rows())?;
         let blocks = pairs.par_chunks_mut(BLOCK).enumerate().map(|(number, pairs)| {
             let mut block = Block::default();
             for (row, pair) in (number * BLOCK..).zip(pairs) {
@@ -137,6 +138,6 @@ fn find(column: &FrameColumn, nodes: &Nodes, row: usize) -> Option<(u32, bool)> 
 
 /// Builds the error for a link to an unknown node.
 fn unknown(sheet: &Sheet, line: u64, at: usize, id: &str) -> Error {
-    let advice = "add the node, remove the link, or leave such links out with --skip-unknown";
+    let advice = "add the node, remove the link, or leave such links out with parameter `skip_unknown`";
     sheet.at(line, at).error("the id of a node", format!("`{}`", shown(id)), advice)
 }

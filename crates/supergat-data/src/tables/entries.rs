@@ -1,14 +1,15 @@
 //! Sparse features listed as entries: node, feature, value.
 
-use super::encode::{number, sparse};
-use super::features::{FeatureTable, first_few};
-use super::missing::MissingWords;
+use super::columns::features::FeatureTable;
+use super::columns::matrix::{number, sparse};
+use super::columns::missing::{MissingWords, refused};
 use super::node_ids::Nodes;
 use super::nodes::NodeTable;
-use crate::error::{Error, Result, shown};
-use crate::file;
+use crate::error::{Error, Result};
+use crate::files;
 use crate::options::TableOptions;
 use crate::schema::{Column, Missing, Notation, Schema};
+use crate::words::{count, first_few, shown};
 use std::collections::{BTreeMap, HashMap};
 use supergat_core::Features;
 
@@ -54,7 +55,7 @@ pub(super) fn build(
         };
         let number = match words.include(&row[value]) {
             true if options.missing == Missing::Error => {
-                return Err(super::missing::refused(table.sheet.at(line, value)));
+                return Err(refused(table.sheet.at(line, value)));
             }
             true => {
                 missing += 1;
@@ -65,8 +66,8 @@ pub(super) fn build(
         match column {
             Some(column) => {
                 largest = largest.max(column as usize + 1);
-                file::push(table.sheet.path(), &mut entries, (node as u32, column, number))?;
-                file::push(table.sheet.path(), &mut lines, line)?;
+                files::push(table.sheet.path(), &mut entries, (node as u32, column, number))?;
+                files::push(table.sheet.path(), &mut lines, line)?;
             }
             None => *unknown.entry(format!("`{}`", shown(&row[feature]))).or_default() += 1,
         }
@@ -77,14 +78,15 @@ pub(super) fn build(
     let mut notes =
         vec![format!("{}: {columns} features in {} entries, kept sparse", table.sheet.name(), entries.len())];
     if missing > 0 {
-        notes.push(format!("{}: {missing} entries without a value, read as 0", table.sheet.name()));
+        notes.push(format!("{}: {} without a value, read as 0", table.sheet.name(), count(missing, "entry")));
     }
     if !unknown.is_empty() {
-        let count: usize = unknown.values().sum();
+        let total: usize = unknown.values().sum();
         let names: Vec<String> = unknown.into_keys().collect();
         notes.push(format!(
-            "{}: {count} entries of features that the model does not know, not used: {}",
+            "{}: {} of features that the model does not know, not used: {}",
             table.sheet.name(),
+            count(total, "entry"),
             first_few(&names)
         ));
     }

@@ -1,12 +1,13 @@
 //! Builds one or several graphs from the list of all nodes.
 
-use super::EDGES;
 use super::link_columns::LinkColumns;
-use super::location::Location;
 use super::node_ids::Nodes;
+use super::rows::location::Location;
+use super::rows::names::EDGES;
 use super::splits::Splits;
-use crate::error::{Error, Result, shown};
-use crate::prepare::SELF_LOOPS;
+use crate::dataset::SELF_LOOPS;
+use crate::error::{Error, Result};
+use crate::words::{count, shown};
 use std::path::Path;
 use supergat_core::{Direction, Duplicates, Example, Features, Graph, Labels, SparseMatrix};
 
@@ -94,7 +95,7 @@ fn with_edges(
     let refused = |source| match source {
         supergat_core::Error::DuplicateLink { from, to, .. } => {
             let found = format!("`{}` to `{}` again", shown(&ids[from as usize]), shown(&ids[to as usize]));
-            let advice = "remove one of the rows, or merge such links with --duplicates sum, max or first";
+            let advice = "remove one of the rows, or merge such links with parameter `duplicates=sum`, max or first";
             Location::file(&folder.join(EDGES)).error("every link once", found, advice)
         }
         source => Error::Core { path: folder.to_owned(), source },
@@ -148,22 +149,20 @@ fn note_anomalies(examples: &[Example<f32>], merged: Duplicates, notes: &mut Vec
     let attributes = examples.iter().any(|example| example.edges.is_some());
     let repeated = match merged {
         Duplicates::Sum if attributes => {
-            "links repeated from an earlier row, in any direction: their weights are added and their features averaged \
-             (--duplicates max or first to change it)"
+            "repeated from an earlier row, in any direction: their weights are added and their features averaged \
+             (parameter `duplicates=max` or first to change it)"
         }
-        Duplicates::Max if attributes => {
-            "links repeated from an earlier row: the largest weights and features are used"
-        }
-        Duplicates::First if attributes => "links repeated from an earlier row: the first is used",
-        _ => "links repeated from an earlier row: counted once",
+        Duplicates::Max if attributes => "repeated from an earlier row: the largest weights and features are used",
+        Duplicates::First if attributes => "repeated from an earlier row: the first is used",
+        _ => "repeated from an earlier row: counted once",
     };
-    for (count, what) in [
-        (loops, SELF_LOOPS),
-        (duplicates, repeated),
-        (isolated, "nodes without a link: classified by their features alone"),
+    for (number, noun, what) in [
+        (loops, "link", SELF_LOOPS),
+        (duplicates, "link", repeated),
+        (isolated, "node", "without a link: classified by their features alone"),
     ] {
-        if count > 0 {
-            notes.push(format!("{count} {what}"));
+        if number > 0 {
+            notes.push(format!("{} {what}", count(number as usize, noun)));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Columns that number the rows, as data frame libraries write them: an unnamed first column with 0, 1, ...
 
-use super::sheet::Sheet;
+use super::rows::sheet::Sheet;
 use crate::error::Result;
 use crate::frames::FrameColumn;
 

@@ -1,12 +1,12 @@
 //! Builds classes from the words of a column.
 
-use super::features::first_few;
-use super::missing::MissingWords;
+use super::columns::missing::MissingWords;
 use super::nodes::{Cell, NodeTable};
 use super::sidecar::Sidecar;
-use crate::error::{Result, shown};
-use crate::file;
+use crate::error::Result;
+use crate::files;
 use crate::options::TableOptions;
+use crate::words::{first_few, shown};
 use std::collections::{BTreeMap, HashMap};
 use supergat_core::Labels;
 
@@ -84,7 +84,7 @@ pub(super) fn build(table: &NodeTable, cells: &[Cell], options: &TableOptions, s
     let mut known = vec![false; cells.len()];
     let classes = names.len();
     let labels = if several {
-        let mut of = file::filled(table.sheet.path(), 0u8, cells.len().saturating_mul(classes))?;
+        let mut of = files::filled(table.sheet.path(), 0u8, cells.len().saturating_mul(classes))?;
         for (node, (_, cell)) in cells.iter().enumerate() {
             for class in words(cell, true).filter(is_class).filter_map(|word| of_name.get(word)) {
                 of[node * classes + *class as usize] = 1;
@@ -132,7 +132,7 @@ fn reject_quantities(table: &NodeTable, counts: &Counts<'_>) -> Result<()> {
     let found =
         format!("{fractions} {numbers} such as `{first}`, which look like a quantity to predict, as in regression");
     let advice = "only classes can be predicted: replace the numbers by a few ranges, such as low and high; write them \
-                  as words if they are names of classes; or name another --label-column";
+                  as words if they are names of classes; or name another column with parameter `label_column`";
     Err(table.label_error(0, "the classes of the nodes", found, advice))
 }
 
@@ -143,16 +143,16 @@ fn check_labels(table: &NodeTable, counts: &Counts<'_>, options: &TableOptions) 
     }
     if !table.has_label() {
         let expected = "a column with the classes of the nodes, called label or class";
-        let advice = "name it with --label-column, or add labels.csv";
+        let advice = "name it with parameter `label_column`, or add labels.csv";
         return Err(table.label_error(table.sheet.header_line(), expected, table.sheet.columns_in_words(), advice));
     }
     if counts.is_empty() {
-        let advice = "fill in the classes of some nodes, or name another --label-column";
+        let advice = "fill in the classes of some nodes, or name another column with parameter `label_column`";
         return Err(table.label_error(0, "labels", "none at all".into(), advice));
     }
     if counts.len() == 1 {
         let found = format!("only `{}`", shown(counts.keys().next().unwrap_or(&"")));
-        let advice = "fill in nodes of another class, or name another --label-column";
+        let advice = "fill in nodes of another class, or name another column with parameter `label_column`";
         return Err(table.label_error(0, "at least two classes", found, advice));
     }
     let alone = counts.iter().filter(|(_, (count, _))| *count == 1).min_by_key(|(_, (_, line))| *line);
@@ -161,7 +161,7 @@ fn check_labels(table: &NodeTable, counts: &Counts<'_>, options: &TableOptions) 
             *line,
             "classes that have at least two nodes",
             format!("`{}` once", shown(word)),
-            "fix the label, leave it empty if it is not known, or say --keep-rare; if many labels occur once, name another --label-column",
+            "fix the label, leave it empty if it is not known, or set parameter `keep_rare`; if many labels occur once, name another column with parameter `label_column`",
         )),
         _ => Ok(()),
     }

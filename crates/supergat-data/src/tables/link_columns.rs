@@ -1,13 +1,14 @@
 //! Weights and features of links: the columns of their table besides the ends.
 
-use super::features::{self, FeatureTable, Stated, decision};
-use super::records::{Records, Visit};
+use super::columns::features::{self, FeatureTable, Stated, decision};
+use super::columns::records::{Records, Visit};
 use super::roles::WEIGHT;
-use super::sheet::Sheet;
-use crate::error::{Result, shown};
-use crate::file;
+use super::rows::sheet::Sheet;
+use crate::error::Result;
+use crate::files;
 use crate::options::TableOptions;
 use crate::schema::{ColumnType, Decision, LinkSchema, Missing};
+use crate::words::shown;
 use supergat_core::{Duplicates, EdgeAttributes, Features, Graph};
 
 /// Weights and features of all links, in input order.
@@ -58,7 +59,7 @@ impl Records for LinkRecords<'_> {
         let header = &self.sheet.header;
         let of_role = |(at, what): &(usize, &str)| (*at, decision(&header[*at], ColumnType::Role, 0, *what));
         let ignored = (0..header.len()).filter(|at| options.ignores(&header[*at]));
-        let because = "requested with --ignore-columns";
+        let because = "requested with parameter `ignore_columns`";
         let ignored = ignored.map(|at| (at, decision(&header[at], ColumnType::Ignored, 0, because)));
         self.roles.iter().map(of_role).chain(ignored).collect()
     }
@@ -130,13 +131,13 @@ pub(super) fn read(
 
 /// Reads the weights of all links.
 fn weights(sheet: &Sheet, at: usize, rows: usize) -> Result<Vec<f64>> {
-    let mut weights = file::with_capacity(sheet.path(), rows)?;
+    let mut weights = files::with_capacity(sheet.path(), rows)?;
     let refused = |line: u64, found: &str| {
         let found = if found.is_empty() { "nothing".to_owned() } else { format!("`{}`", shown(found)) };
         let name = shown(&sheet.header[at]);
         let advice = format!(
-            "give every link a weight (0 removes it), name another column with --edge-weight, or leave the weights out \
-             with --ignore-columns {name}"
+            "give every link a weight (0 removes it), name another column with parameter `edge_weight`, or leave the weights out \
+             with parameter `ignore_columns={name}`"
         );
         sheet.at(line, at).error("the weight of a link, a number that is not negative", found, advice)
     };
@@ -154,7 +155,7 @@ fn weights(sheet: &Sheet, at: usize, rows: usize) -> Result<Vec<f64>> {
     }
     sheet.for_each(&mut |line, row| {
         let weight = row[at].parse().ok().filter(is_weight).ok_or_else(|| refused(line, &row[at]))?;
-        file::push(sheet.path(), &mut weights, weight)
+        files::push(sheet.path(), &mut weights, weight)
     })?;
     Ok(weights)
 }

@@ -15,50 +15,39 @@
 //! by name and position; [`TableOptions`] overrides this. A column `graph` in nodes and links distinguishes
 //! several graphs.
 
-mod column_types;
+mod columns;
 mod edges;
-mod encode;
-mod encoding;
 mod ends;
 mod entries;
-mod features;
 mod graphs;
 mod index_column;
 mod labels;
 mod link_columns;
-mod location;
-mod missing;
 mod node_ids;
 mod nodes;
-#[cfg(feature = "parquet")]
-mod parquet;
-mod parse;
-mod profile;
-mod records;
 mod roles;
-mod row;
-mod sheet;
+mod rows;
 mod sidecar;
-pub(crate) mod splits;
-mod text;
-mod typed;
+mod splits;
 pub(crate) mod write;
 
-use crate::dataset::Dataset;
-use crate::error::{Error, Result, shown};
+pub(crate) use rows::names::{EDGES, NODES};
+
+use crate::containers::matrix_market;
+use crate::dataset::row_normalise::row_normalise;
+use crate::dataset::{Dataset, split};
+use crate::error::{Error, Result};
 use crate::frames::Frame;
-use crate::graph_features::GivenFeatures;
-use crate::matrix_market;
-use crate::options::{LoadOptions, TableOptions, names};
-use crate::row_normalise::row_normalise;
+use crate::options::{GivenFeatures, LoadOptions, SplitChoice, TableOptions, names};
 use crate::schema::Schema;
-use crate::split::{self, SplitChoice};
-use features::{FeatureTable, Stated};
-use location::Location;
+use crate::words::{first_few, shown};
+use columns::features::{FeatureTable, Stated};
+use columns::missing;
 use node_ids::Nodes;
-use nodes::NodeTable;
-use records::NodeRecords;
-use sheet::{Sheet, file_of};
+use nodes::{NodeRecords, NodeTable};
+use rows::location::Location;
+use rows::names::{FEATURES, LABELS, SPLITS, file_of, is_table};
+use rows::sheet::Sheet;
 use sidecar::Sidecar;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -66,11 +55,6 @@ use std::path::{Path, PathBuf};
 /// Expected file names, for error messages.
 pub(crate) const EXPECTED: &str = "nodes.csv and edges.csv, or edges.csv, features.csv and labels.csv";
 
-pub(crate) const NODES: &str = "nodes";
-pub(crate) const EDGES: &str = "edges";
-pub(crate) const FEATURES: &str = "features";
-pub(crate) const LABELS: &str = "labels";
-pub(crate) const SPLITS: &str = "splits";
 /// File of sparse features.
 const MATRIX: &str = "features.npz";
 
@@ -79,12 +63,12 @@ pub(crate) const FRAMES: &str = "frames";
 
 /// Returns whether these file names belong to a folder of tables, even if some files are missing.
 pub(crate) fn recognises(names: &[String]) -> bool {
-    names.iter().map(Path::new).any(|name| sheet::is_table(name, NODES) || sheet::is_table(name, EDGES))
+    names.iter().map(Path::new).any(|name| is_table(name, NODES) || is_table(name, EDGES))
 }
 
 /// Returns whether one of these files is a table of links.
 pub(crate) fn lists_links(names: &[String]) -> bool {
-    names.iter().any(|name| sheet::is_table(Path::new(name), EDGES))
+    names.iter().any(|name| is_table(Path::new(name), EDGES))
 }
 
 /// Reads the tables of a folder.
@@ -217,10 +201,10 @@ impl<'a> Tables<'a> {
         let Some(first) = tables().next().filter(|_| self.options.expected.is_none()) else { return Ok(()) };
         let of_nodes = tables().flat_map(|table| &table.sheet.header);
         let known: Vec<&str> = of_nodes.chain(&self.link_columns).map(String::as_str).collect();
-        for (option, list) in self.options.column_lists() {
+        for (parameter, list) in self.options.column_lists() {
             if let Some(name) = names(list).find(|name| !known.contains(name)) {
                 let nearest = known.iter().min_by_key(|known| strsim::osa_distance(name, known)).unwrap_or(&"");
-                let expected = format!("a column `{}`, which {option} names", shown(name));
+                let expected = format!("a column `{}`, which parameter `{parameter}` names", shown(name));
                 let advice = format!("did you mean `{}`?", shown(nearest));
                 return Err(first.sheet.at_header().error(expected, first.sheet.columns_in_words(), advice));
             }
@@ -229,7 +213,7 @@ impl<'a> Tables<'a> {
     }
 
     fn read(mut self) -> Result<Dataset> {
-        let matrix = self.matrix.as_deref().map(crate::npz::sparse_features).transpose()?;
+        let matrix = self.matrix.as_deref().map(crate::containers::npz::sparse_features).transpose()?;
         let (mut nodes, mut notes) = self.node_list(matrix.as_ref())?;
         let FeatureTable { mut features, known, schema, notes: more } = self.build_features(&nodes, matrix)?;
         notes.extend(more);
@@ -251,7 +235,7 @@ impl<'a> Tables<'a> {
             (None, None) if self.options.expected.is_some() => splits::all_for_test(&classes.known),
             (None, None) => {
                 let seed = self.options.split_seed;
-                splits::random(&classes.labels, &classes.known, &classes.names, seed, &mut notes)
+                split::by_class(&classes.labels, &classes.known, &classes.names, seed, &mut notes)
             }
         };
         // With several classes per node, a node without a class is labelled too.
@@ -332,7 +316,7 @@ impl<'a> Tables<'a> {
             if let Some(NodeTable { sheet, features, .. }) = self.nodes.as_ref().filter(|t| !t.features.is_empty()) {
                 let columns: Vec<String> =
                     features.iter().map(|at| format!("`{}`", shown(&sheet.header[*at]))).collect();
-                let columns = features::first_few(&columns);
+                let columns = first_few(&columns);
                 notes.push(format!(
                     "{}: not used, since {file} has the features: {columns}; move them there",
                     sheet.name()
@@ -361,7 +345,7 @@ impl<'a> Tables<'a> {
             None if given == GivenFeatures::Optional => return Ok(FeatureTable::none(nodes.len(), Vec::new())),
             None => {
                 let advice = "add features.csv, features.npz, or nodes.csv with columns of features, \
-                              or compute features from the graph with --features structural";
+                              or compute features from the graph with parameter `features=structural`";
                 return Err(Error::NotFound { path: self.folder.join("features.csv"), advice: advice.into() });
             }
         };
@@ -372,7 +356,7 @@ impl<'a> Tables<'a> {
                     Stated { sparse: self.sidecar.sparse, prepared: self.sidecar.is_prepared(), of_links: false };
                 let expected = self.options.expected.as_ref().and_then(|expected| expected.schema.as_ref());
                 let known = expected.or(self.options.schema.as_ref());
-                features::build(&NodeRecords { table, nodes }, known, &self.options, stated)?
+                columns::features::build(&NodeRecords { table, nodes }, known, &self.options, stated)?
             }
         };
         if let Some(table) = &self.features {
@@ -383,7 +367,7 @@ impl<'a> Tables<'a> {
         }
         if built.features.columns() == 0 && given == GivenFeatures::Required {
             let advice = "add a column that describes the nodes, such as a number or a category, \
-                          or compute features from the graph with --features structural";
+                          or compute features from the graph with parameter `features=structural`";
             return Err(table.sheet.at_header().error("columns of features", table.sheet.columns_in_words(), advice));
         }
         Ok(built)

@@ -1,17 +1,18 @@
 //! Tables with one row per node: ids, labels, splits and feature columns.
 
-use super::features::decision;
+use super::columns::features::decision;
+use super::columns::records::{Records, Visit};
 use super::index_column;
 use super::node_ids::Nodes;
-use super::roles::{FEATURE, GRAPH, ID, LABEL, MASKS, Role, SPLIT, VALUE};
-use super::row::Row;
-use super::sheet::{Sheet, is_table};
-use super::splits::SplitColumns;
-use crate::error::{Result, shown};
+use super::roles::{FEATURE, GRAPH, ID, LABEL, MASKS, Role, SPLIT, SplitColumns, VALUE};
+use super::rows::names::is_table;
+use super::rows::row::Row;
+use super::rows::sheet::Sheet;
+use crate::error::Result;
 use crate::frames::FrameColumn;
-use crate::graph_features::GivenFeatures;
-use crate::options::TableOptions;
+use crate::options::{GivenFeatures, TableOptions};
 use crate::schema::{ColumnType, Decision};
+use crate::words::shown;
 use csv::StringRecord;
 use std::path::Path;
 
@@ -39,15 +40,20 @@ pub(super) type Cell = (u64, String);
 impl NodeTable {
     /// Opens the file of the table `nodes`, `features` or `labels` and assigns roles to its columns.
     pub fn open(path: &Path, options: &TableOptions, graphs: bool) -> Result<Self> {
-        let stems = [super::NODES, super::LABELS, super::FEATURES];
-        let stem = stems.into_iter().find(|stem| is_table(path, stem)).unwrap_or(super::FEATURES);
-        let sheet = Sheet::open(path, options, &|row| is_header(row, options, stem == super::LABELS))?;
+        let stems = [
+            crate::tables::rows::names::NODES,
+            crate::tables::rows::names::LABELS,
+            crate::tables::rows::names::FEATURES,
+        ];
+        let stem = stems.into_iter().find(|stem| is_table(path, stem)).unwrap_or(crate::tables::rows::names::FEATURES);
+        let sheet =
+            Sheet::open(path, options, &|row| is_header(row, options, stem == crate::tables::rows::names::LABELS))?;
         Self::new(sheet, stem, options, graphs)
     }
 
     /// Assigns roles to the columns of the table `stem`: `nodes`, `features` or `labels`.
     pub fn new(sheet: Sheet, stem: &str, options: &TableOptions, graphs: bool) -> Result<Self> {
-        let (main, labels) = (stem == super::NODES, stem == super::LABELS);
+        let (main, labels) = (stem == crate::tables::rows::names::NODES, stem == crate::tables::rows::names::LABELS);
         if main && !sheet.has_header {
             let expected = "a first row that names the columns, such as id, label, age, colour";
             let advice = "add one; numbers cannot name columns unless one of them is called id or label";
@@ -55,14 +61,14 @@ impl NodeTable {
         }
         let optional_features = options.given_features != GivenFeatures::Required;
         if main && sheet.header.len() == 1 && !optional_features {
-            let advice = "say with --delimiter which character separates the fields";
+            let advice = "say with parameter `delimiter` which character separates the fields";
             return Err(sheet.at_header().error("several columns", sheet.columns_in_words(), advice));
         }
         let optional = options.expected.is_some();
         let find = |role: &Role, named: &Option<String>| match role.find(&sheet, named.as_deref()) {
             // Column options refer to the table of nodes, so other tables need not have these columns. For
             // prediction, labels and splits are optional.
-            Err(_) if !main || optional && role.option != ID.option => Ok(None),
+            Err(_) if !main || optional && role.parameter != ID.parameter => Ok(None),
             found => found,
         };
         let graph = if graphs { GRAPH.find(&sheet, None)? } else { None };
@@ -154,7 +160,7 @@ impl NodeTable {
         all.extend(self.unused_masks.iter().map(|at| ignored(*at, "there is another split column")));
         let taken: Vec<usize> = all.iter().map(|(at, _)| *at).collect();
         let requested = (0..header.len()).filter(|at| options.ignores(&header[*at]) && !taken.contains(at));
-        all.extend(requested.map(|at| ignored(at, "requested with --ignore-columns")));
+        all.extend(requested.map(|at| ignored(at, "requested with parameter `ignore_columns`")));
         all
     }
 
@@ -187,7 +193,7 @@ impl NodeTable {
         let mut lines: Vec<u64> = Vec::new();
         self.sheet.for_each(&mut |line, row| {
             if row[id].is_empty() {
-                let advice = "give the node an id, or name the right column with --id-column";
+                let advice = "give the node an id, or name the right column with parameter `id_column`";
                 return Err(self.sheet.at(line, id).error("an id", "nothing", advice));
             }
             nodes
@@ -206,7 +212,7 @@ impl NodeTable {
     /// Builds the error for an id that occurs twice.
     fn duplicate(&self, column: usize, line: u64, first: u64, id: &str) -> crate::Error {
         let found = format!("`{}` again, first in {} {first}", shown(id), self.sheet.unit());
-        let advice = "remove one of the rows, or name the right column with --id-column";
+        let advice = "remove one of the rows, or name the right column with parameter `id_column`";
         self.sheet.at(line, column).error("an id that occurs once", found, advice)
     }
 
@@ -222,7 +228,7 @@ impl NodeTable {
             let node = match self.id.filter(|_| !rows_are_nodes) {
                 Some(id) => self.find(nodes, id, row).ok_or_else(|| {
                     let advice =
-                        "add it to the table of nodes, remove the row, or name the right column with --id-column";
+                        "add it to the table of nodes, remove the row, or name the right column with parameter `id_column`";
                     let found = format!("`{}`", shown(&row[id]));
                     self.sheet.at(line, id).error("the id of a node", found, advice)
                 })? as usize,
@@ -231,7 +237,7 @@ impl NodeTable {
             next += 1;
             if node >= nodes.len() {
                 let expected = format!("{} rows, one per node", nodes.len());
-                let advice = "remove the rows that are too many, or name an --id-column";
+                let advice = "remove the rows that are too many, or name the column of ids with parameter `id_column`";
                 return Err(self.sheet.at(line, usize::MAX).error(expected, "another", advice));
             }
             if std::mem::replace(&mut seen[node], true) && self.entries.is_none() {
@@ -317,4 +323,41 @@ fn first_is_number(sheet: &Sheet) -> Result<bool> {
         Ok(())
     })?;
     Ok(number.unwrap_or(true))
+}
+
+/// Nodes and the table that describes them.
+#[derive(Debug)]
+pub(super) struct NodeRecords<'a> {
+    pub table: &'a NodeTable,
+    pub nodes: &'a Nodes,
+}
+
+impl Records for NodeRecords<'_> {
+    fn sheet(&self) -> &Sheet {
+        &self.table.sheet
+    }
+
+    fn columns(&self) -> &[usize] {
+        &self.table.features
+    }
+
+    fn count(&self) -> usize {
+        self.nodes.len()
+    }
+
+    fn for_each(&self, visit: &mut Visit<'_>) -> Result<()> {
+        self.table.for_each(self.nodes, visit)
+    }
+
+    fn role_decisions(&self, options: &TableOptions) -> Vec<(usize, Decision)> {
+        self.table.role_decisions(options)
+    }
+
+    fn noun(&self) -> &'static str {
+        "node"
+    }
+
+    fn name(&self, record: usize) -> String {
+        self.nodes.ids[record].clone()
+    }
 }

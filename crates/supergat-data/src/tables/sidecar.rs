@@ -1,9 +1,9 @@
 //! `dataset.toml`: information about a dataset that tables cannot express. The file and all its entries are
 //! optional.
 
-use super::location::Location;
+use super::rows::location::Location;
 use crate::error::Result;
-use crate::file;
+use crate::files;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -48,7 +48,7 @@ impl Sidecar {
         if !path.exists() {
             return Ok(Self::default());
         }
-        let bytes = file::read(&path, MAX_BYTES)?;
+        let bytes = files::read(&path, MAX_BYTES)?;
         let text = String::from_utf8_lossy(&bytes);
         toml::from_str(&text).map_err(|error: toml::de::Error| {
             let start = error.span().map_or(0, |span| span.start.min(bytes.len()));

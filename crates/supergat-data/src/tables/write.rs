@@ -2,8 +2,8 @@
 
 use super::labels::SEPARATOR;
 use super::roles::{GRAPH, ID, LABEL, MASKS, SPLIT};
+use super::rows::names::{EDGES, FEATURES, NODES, SPLITS};
 use super::sidecar::{SIDECAR, Sidecar};
-use super::{EDGES, FEATURES, NODES, SPLITS};
 use crate::dataset::Dataset;
 use crate::schema::Schema;
 use std::collections::{BTreeSet, HashSet};

@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use supergat_data::Error;
-use supergat_data::download::download;
+use supergat_data::registry::download::download;
 use supergat_data::registry::{Entry, RemoteFile, Unpack};
 
 /// Answer of a server to the n-th request, for a path and a first byte.

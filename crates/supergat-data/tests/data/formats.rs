@@ -295,7 +295,7 @@ fn files_of_features_may_be_missing_if_features_are_computed() {
     for (folder, file) in [(saint(), "feats.npy"), (ogb(), "raw/node-feat.csv.gz")] {
         std::fs::remove_file(folder.path().join(file)).unwrap();
         let error = folder.load().unwrap_err().to_string();
-        assert!(error.ends_with("compute features from the graph with --features structural"), "{error}");
+        assert!(error.ends_with("compute features from the graph with parameter `features=structural`"), "{error}");
         let features = FeatureChoice::replace("structural").unwrap();
         let options = LoadOptions { features, ..Default::default() };
         assert_eq!(load_with(folder.path().to_str().unwrap(), &options).unwrap().features(), 9);
@@ -345,9 +345,7 @@ fn reads_ppi() {
         assert_eq!((second.graph.incoming().of(0), second.graph.self_loops()), (&[0, 1][..], 0));
         let sizes = dataset.examples.iter().map(|e| [e.train.len(), e.validation.len(), e.test.len()]);
         assert_eq!(sizes.collect::<Vec<_>>(), [[2, 0, 0], [2, 0, 0], [0, 2, 0], [0, 0, 1]]);
-        assert!(
-            dataset.notes.iter().any(|note| note == "train: the labels of 1 nodes are not known and count as none")
-        );
+        assert!(dataset.notes.iter().any(|note| note == "train: the labels of 1 node are not known and count as none"));
     }
     let error = archive.load_split(SplitChoice::Random { seed: 1 }).unwrap_err().to_string();
     assert!(error.contains("expected published, since whole graphs"), "{error}");

@@ -2,9 +2,9 @@
 
 use crate::support::folder;
 use supergat_core::Features;
-use supergat_data::frames::{Frame, FrameColumn, Strings, read_frames};
+use supergat_data::frames::{Frame, FrameColumn, Strings};
 use supergat_data::schema::{ColumnType, Missing};
-use supergat_data::{Dataset, FeatureChoice, LoadOptions, SplitChoice, TableOptions, load_with};
+use supergat_data::{Dataset, FeatureChoice, LoadOptions, SplitChoice, TableOptions, load_with, read_frames};
 
 const ROWS: usize = 60;
 
@@ -347,40 +347,40 @@ fn errors_name_the_frame_the_row_and_the_column() {
     let unknown = || vec![("source", few(vec![100, 101])), ("target", few(vec![101, 7]))];
     assert_eq!(
         message(good(), unknown(), default()),
-        "edges, row 2, column `target`: expected the id of a node, found `7`; add the node, remove the link, or leave such links out with --skip-unknown"
+        "edges, row 2, column `target`: expected the id of a node, found `7`; add the node, remove the link, or leave such links out with parameter `skip_unknown`"
     );
     let dataset = same(good(), unknown(), &with(TableOptions { skip_unknown: true, ..default() }));
     assert_eq!(dataset.listed_links, 1);
     assert_eq!(
         message(good(), ring(), TableOptions { label_column: Some("klass".into()), ..default() }),
-        "nodes: expected a column `klass` with the class of a node, found 3 columns (id, label, base); give --label-column another name or number, or check --delimiter"
+        "nodes: expected a column `klass` with the class of a node, found 3 columns (id, label, base); give parameter `label_column` another name or number, or check parameter `delimiter`"
     );
     assert_eq!(
         message(good(), ring(), TableOptions { numeric: Some("bse".into()), ..default() }),
-        "nodes: expected a column `bse`, which --numeric names, found 3 columns (id, label, base); did you mean `base`?"
+        "nodes: expected a column `bse`, which parameter `numeric` names, found 3 columns (id, label, base); did you mean `base`?"
     );
     let again = |ids: FrameColumn| vec![("id", ids), ("label", integers(|k| k as i64 % 2)), base()];
     for ids in [integers(|k| k as i64 % 50), words(|k| Some((k % 50).to_string()))] {
         assert_eq!(
             message_of(again(ids)),
-            "nodes, row 51, column `id`: expected an id that occurs once, found `0` again, first in row 1; remove one of the rows, or name the right column with --id-column"
+            "nodes, row 51, column `id`: expected an id that occurs once, found `0` again, first in row 1; remove one of the rows, or name the right column with parameter `id_column`"
         );
     }
     let missing =
         FrameColumn::Integers { values: (0..ROWS as i64).collect(), known: Some((0..ROWS).map(|k| k != 3).collect()) };
     assert_eq!(
         message_of(again(missing)),
-        "nodes, row 4, column `id`: expected an id, found nothing; give the node an id, or name the right column with --id-column"
+        "nodes, row 4, column `id`: expected an id, found nothing; give the node an id, or name the right column with parameter `id_column`"
     );
     let infinite = nodes(vec![base(), ("x", numbers(|k| if k == 8 { f64::INFINITY } else { 0.5 }))]);
     assert_eq!(
         message_of(infinite),
-        "nodes, row 9, column `x`: expected a finite number, found `inf`; fix the value, leave it empty if it is not known, or leave the column out with --ignore-columns"
+        "nodes, row 9, column `x`: expected a finite number, found `inf`; fix the value, leave it empty if it is not known, or leave the column out with parameter `ignore_columns`"
     );
     let gaps = nodes(vec![("x", numbers(|k| if k == 8 { f64::NAN } else { 0.5 }))]);
     assert_eq!(
         message(gaps, ring(), TableOptions { missing: Missing::Error, ..default() }),
-        "nodes, row 9, column `x`: expected a value, since --missing error refuses missing ones, found none; fill in the value, or choose another treatment with --missing"
+        "nodes, row 9, column `x`: expected a value, since parameter `missing=error` refuses missing ones, found none; fill in the value, or choose another treatment with parameter `missing`"
     );
     assert_eq!(
         message_of(nodes(vec![base(), ("base ", integers(|_| 1))])),
@@ -389,7 +389,7 @@ fn errors_name_the_frame_the_row_and_the_column() {
     let no_label = vec![("id", integers(|k| k as i64)), base()];
     assert_eq!(
         message_of(no_label),
-        "nodes: expected a column with the classes of the nodes, called label or class, found 2 columns (id, base); name it with --label-column, or add labels.csv"
+        "nodes: expected a column with the classes of the nodes, called label or class, found 2 columns (id, base); name it with parameter `label_column`, or add labels.csv"
     );
     let quantity = vec![("id", integers(|k| k as i64)), base(), ("label", numbers(|k| k as f64 / 8.0))];
     assert!(message_of(quantity).starts_with(
@@ -417,7 +417,7 @@ fn rejects_empty_and_unequal_frames() {
     let one = vec![("source", integers(|_| 100))];
     assert_eq!(
         message(nodes(vec![base.clone()]), one, TableOptions::default()),
-        "edges: expected two columns with the ids of a link's ends, found 1 column (source); say with --delimiter which character separates the fields, or name --source-column and --target-column"
+        "edges: expected two columns with the ids of a link's ends, found 1 column (source); say with parameter `delimiter` which character separates the fields, or name the columns with parameter `source_column` and parameter `target_column`"
     );
     let no_links = same(nodes(vec![base]), vec![("source", none()), ("target", none())], &LoadOptions::default());
     assert_eq!(no_links.listed_links, 0);

@@ -29,7 +29,7 @@ fn tables_without_features_need_computed_ones() {
     let folder = folder(&[("nodes.csv", NODES), ("edges.csv", EDGES)]);
     let error = load(folder.path().to_str().unwrap()).unwrap_err().to_string();
     assert!(error.contains("expected columns of features, found 2 columns (id, label)"), "{error}");
-    assert!(error.ends_with("or compute features from the graph with --features structural"), "{error}");
+    assert!(error.ends_with("or compute features from the graph with parameter `features=structural`"), "{error}");
 
     let dataset = read(folder.path(), FeatureChoice::replace("structural").unwrap()).unwrap();
     let rows: Vec<&[f32]> = values(&dataset).chunks_exact(9).collect();
@@ -55,7 +55,7 @@ fn tables_without_features_need_computed_ones() {
 fn features_may_be_missing_altogether() {
     let labels = folder(&[("labels.csv", "a,x\nb,x\nc,y\nd,y\n"), ("edges.csv", EDGES)]);
     let error = load(labels.path().to_str().unwrap()).unwrap_err().to_string();
-    assert!(error.ends_with("or compute features from the graph with --features structural"), "{error}");
+    assert!(error.ends_with("or compute features from the graph with parameter `features=structural`"), "{error}");
     for features in [FeatureChoice::replace("structural"), FeatureChoice::add("structural")] {
         assert_eq!(read(labels.path(), features.unwrap()).unwrap().features(), 9);
     }

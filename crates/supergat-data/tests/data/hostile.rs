@@ -4,7 +4,7 @@
 use crate::pickles::{Writer, little};
 use proptest::prelude::*;
 use std::path::Path;
-use supergat_data::pickle::{Limits, Pickle, Value};
+use supergat_data::containers::pickle::{Limits, Pickle, Value};
 use supergat_data::{Error, Result};
 
 fn parse(bytes: &[u8]) -> Result<Pickle<'_>> {

@@ -88,7 +88,10 @@ fn wrong_weights_are_refused_with_their_place() {
             "edges.csv, line 3, column `weight`: expected the weight of a link, a number that is not negative, found {found}"
         );
         assert!(message.starts_with(&expected), "{message}");
-        assert!(message.contains("--edge-weight") && message.contains("--ignore-columns weight"), "{message}");
+        assert!(
+            message.contains("parameter `edge_weight`") && message.contains("parameter `ignore_columns=weight`"),
+            "{message}"
+        );
     }
     let unknown = TableOptions { edge_weight: Some("mass".into()), ..TableOptions::default() };
     assert!(refused(EDGES, &unknown).contains("a column `mass` with the weight of a link"));
@@ -151,7 +154,7 @@ fn a_trained_model_reads_the_columns_that_it_knows() {
     assert_eq!(edge(&found, 0, 1), (2.0, &[0.0, 0.0, 7.0, 1.0, 0.0, 0.0][..]));
     assert_eq!(edge(&found, 1, 2), (1.0, &[0.0, 1.0, 4.0, 0.0, 1.0, 0.0][..]));
     let has = |words: &str| found.notes.iter().any(|note| note.contains(words));
-    assert!(has("1 values that training did not see, read as unknown: `enemy` in `kind`"), "{:?}", found.notes);
+    assert!(has("1 value that training did not see, read as unknown: `enemy` in `kind`"), "{:?}", found.notes);
     assert!(has("the model does not know `new`, not used"), "{:?}", found.notes);
     for (edges, column) in [("from,to,weight,kind,amount\n", "note"), ("from,to,kind,amount,note\n", "weight")] {
         let message = refused(&(edges.to_owned() + "ann,bob,1,2,3\n"), &options);

@@ -230,18 +230,18 @@ fn types_can_be_requested() {
     for (options, expected) in [
         (
             TableOptions { numeric: Some("rwo".into()), ..Default::default() },
-            "nodes.csv, line 1: expected a column `rwo`, which --numeric names, found 7 columns (id, label, base, zip, \
+            "nodes.csv, line 1: expected a column `rwo`, which parameter `numeric` names, found 7 columns (id, label, base, zip, \
              iso, name, row); did you mean `row`?",
         ),
         (
             TableOptions { ignore_columns: Some("ziip".into()), ..Default::default() },
-            "nodes.csv, line 1: expected a column `ziip`, which --ignore-columns names, found 7 columns (id, label, \
+            "nodes.csv, line 1: expected a column `ziip`, which parameter `ignore_columns` names, found 7 columns (id, label, \
              base, zip, iso, name, row); did you mean `zip`?",
         ),
         (
             TableOptions { numeric: Some("name".into()), ..Default::default() },
             "nodes.csv, line 2, column `name`: expected a number, found `Person 0` (no value of the column is a number); fix the value, \
-             leave it empty or name it in --missing-words if it is not known, or do not name the column in --numeric",
+             leave it empty or name it in parameter `missing_words` if it is not known, or do not name the column in parameter `numeric`",
         ),
         (
             TableOptions { date: Some("name".into()), ..Default::default() },
@@ -253,7 +253,7 @@ fn types_can_be_requested() {
         ),
         (
             TableOptions { missing: Missing::Error, ..Default::default() },
-            "nodes.csv, line 2, column `gaps`: expected a value, since --missing error refuses missing ones, found none; ",
+            "nodes.csv, line 2, column `gaps`: expected a value, since parameter `missing=error` refuses missing ones, found none; ",
         ),
     ] {
         let gaps = TRAITS.iter().filter(|t| t.column == "gaps" && options.missing == Missing::Error);
@@ -275,7 +275,7 @@ fn notes_say_why_a_column_is_not_what_it_seems() {
         load(&[("nodes.csv", nodes.into_bytes()), ("edges.csv", b"n0 n1\n".to_vec())], &TableOptions::default());
     for said in [
         "column `due` is read as categories: 29 of 30 values are dates, but not `soon` in line 5",
-        "column `zip` is read as categories: 30 values begin with 0, as codes do (--numeric reads numbers)",
+        "column `zip` is read as categories: 30 values begin with 0, as codes do (parameter `numeric` reads numbers)",
         "column `when` is read as categories: dates in which day and month cannot be told apart",
     ] {
         assert!(notes(&dataset).contains(said), "{said} is not in {}", notes(&dataset));
@@ -379,7 +379,7 @@ fn numbers_to_predict_are_not_classes() {
         read_labels(&quantity).unwrap_err(),
         "nodes.csv, column `label`: expected the classes of the nodes, found 150 different numbers such as `0.5`, which \
          look like a quantity to predict, as in regression; only classes can be predicted: replace the numbers by a few \
-         ranges, such as low and high; write them as words if they are names of classes; or name another --label-column"
+         ranges, such as low and high; write them as words if they are names of classes; or name another column with parameter `label_column`"
     );
     // A few other words do not make the numbers classes, nor does it help if few nodes are labelled.
     assert!(read_labels(&|k| if k < 9 { "other".into() } else { quantity(k) }).is_err());

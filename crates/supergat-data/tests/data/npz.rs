@@ -4,8 +4,8 @@ use crate::arrays::{deflated_zeros, floats, ints, longs, npy, npz, with_header, 
 use proptest::prelude::*;
 use std::path::Path;
 use supergat_core::Features;
-use supergat_data::npy::Array;
-use supergat_data::npz::{Npz, sparse_features, sparse_matrix};
+use supergat_data::containers::npy::Array;
+use supergat_data::containers::npz::{Npz, sparse_features, sparse_matrix};
 use supergat_data::{Error, Result};
 
 fn array(bytes: &[u8]) -> Result<Array> {

@@ -31,7 +31,7 @@ fn reads_gnn_benchmark() {
     assert_eq!(features.values(), [0.5, 3.0, -1.0, 2.0]);
     assert_eq!(dataset.examples[0].graph.incoming().of(1), [0, 1, 2]);
     assert!(dataset.examples[0].graph.is_symmetric());
-    for note in ["features: values kept as in the file", "1 links from a node to itself: replaced"] {
+    for note in ["features: values kept as in the file", "1 link from a node to itself: replaced"] {
         assert!(dataset.notes.iter().any(|found| found.starts_with(note)), "{:?}", dataset.notes);
     }
 
@@ -128,7 +128,7 @@ fn explains_faults_of_heterophilous_benchmark() {
         (
             "val_masks",
             npy("|b1", false, &[1, 4], &[0; 4]),
-            "val_masks: expected 2 rows, as in train_masks, found 1 rows",
+            "val_masks: expected 2 rows, as in train_masks, found 1 row",
         ),
         ("val_masks", npy("|b1", false, &[2, 3], &[0; 6]), "val_masks: expected rows of 4 values, one per node"),
         (

@@ -3,7 +3,8 @@
 use crate::pickles::{Writer, little, one_hot};
 use std::path::{Path, PathBuf};
 use supergat_core::{Features, Labels};
-use supergat_data::{Dataset, Error, LoadOptions, Result, load, planetoid};
+use supergat_data::formats::planetoid;
+use supergat_data::{Dataset, Error, LoadOptions, Result, load};
 
 /// Nodes 0 to 3 are in `allx`, 0 and 1 of them for training; test nodes are 6 and 4, in this order; 5 has no
 /// row.

@@ -132,7 +132,10 @@ fn row_normalisation_comes_before_computed_features() {
     assert_eq!(values.chunks(11).flat_map(|row| &row[..2]).copied().collect::<Vec<_>>(), DIVIDED);
     let features = FeatureChoice::replace("structural").unwrap().row_normalise(true);
     let error = tables.load(&LoadOptions { features, ..Default::default() }).unwrap_err().to_string();
-    assert_eq!(error, "`row_normalise`: expected given features (use --add-features to keep them), found `--features`");
+    assert_eq!(
+        error,
+        "`row_normalise`: expected given features (use parameter `add_features` to keep them), found `features`"
+    );
     let standardised = TableOptions { standardise: Some(true), ..Default::default() };
     let error = tables.load(&LoadOptions { tables: standardised, ..divided() }).unwrap_err().to_string();
     assert!(error.contains("expected no numbers below 0"), "{error}");

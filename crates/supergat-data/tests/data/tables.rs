@@ -68,14 +68,14 @@ fn reads_nodes_and_edges() {
     let notes = dataset.notes.join("\n");
     for said in [
         "nodes.csv: first row names the columns; id is `id`, label is `label`",
-        "4 features from 1 columns of numbers and 1 of words: `colour` (3)",
-        "scaled to mean 0 and standard deviation 1, since the values are large or dates: `age` (--no-standardise",
+        "4 features from 1 column of numbers and 1 of words: `colour` (3)",
+        "scaled to mean 0 and standard deviation 1, since the values are large or dates: `age` (parameter `standardise=false`",
         "5 of 6 nodes have a label; 2 classes: `x` (3), `y` (2)",
         "no split column: 60 % of every class for training",
         "metrics are unreliable; at least one node of each is used for training: `x` (3), `y` (2)",
         "4 links from `from` to `to`, read in both directions",
         "weights of links in `weight`",
-        "1 nodes without a link",
+        "1 node without a link",
     ] {
         assert!(notes.contains(said), "{said} is not in {notes}");
     }
@@ -161,7 +161,7 @@ fn notes_count_unusual_rows() {
     let edges = format!("{EDGES}bob,bob,1\nbob,ann,1\nann,bob,1\n");
     let dataset = load(&folder(&[("nodes.csv", NODES), ("edges.csv", &edges)]));
     let notes = dataset.notes.join("\n");
-    assert!(notes.contains("1 links from a node to itself") && notes.contains("2 links repeated from an earlier row"));
+    assert!(notes.contains("1 link from a node to itself") && notes.contains("2 links repeated from an earlier row"));
     let nodes = "id,label,a,b,name\n".to_owned()
         + &(0..60).map(|k| format!("n{k},{},,{k},person {k}\n", k % 2 * 2 - 1)).collect::<String>();
     let nodes = nodes.replace(",1,,0,", ",0,,0,").replacen(",7,", ",NA,", 1);
@@ -172,7 +172,7 @@ fn notes_count_unusual_rows() {
     let notes = dataset.notes.join("\n");
     for said in [
         "column `a` is empty: not used",
-        "1 missing values in `b` (1), replaced by the mean, and marked by one more feature per column",
+        "1 missing value in `b` (1), replaced by the mean, and marked by one more feature per column",
         "column `name` holds 60 different texts, not categories: not used",
         "30 labels are -1: read as not known",
     ] {
@@ -210,7 +210,7 @@ fn encodes_new_tables_for_a_model() {
     assert_eq!(dense(&dataset)[..8], [20.0, 0.0, 0.0, 1.0, 31.083334, 0.0, 0.0, 0.0]);
     let notes = dataset.notes.join("\n");
     assert!(notes.contains("the model does not know `height`, not used"), "{notes}");
-    assert!(notes.contains("1 values that training did not see, read as unknown: `pink` in `colour`"), "{notes}");
+    assert!(notes.contains("1 value that training did not see, read as unknown: `pink` in `colour`"), "{notes}");
     let error = refused(&[("nodes.csv", "id,age\nu,1\n"), ("edges.csv", "u u\n")], &options);
     assert_eq!(
         error,
@@ -227,15 +227,15 @@ fn errors_of_nodes_name_the_position() {
     for (nodes, expected) in [
         (
             "id,label,a\nann,x,1\nbob,y\n",
-            "nodes.csv, line 3: expected 3 fields, as in the first row, found 2; fix the row, or say with --delimiter",
+            "nodes.csv, line 3: expected 3 fields, as in the first row, found 2; fix the row, or say with parameter `delimiter`",
         ),
         (
             "id,label,a\nann,x,1\nbob,y,2\ncat,x,three\n",
-            "nodes.csv, line 4, column `a`: expected a number, found `three` (the only one of 3 values that is not a number); fix the value, leave it empty or name it in --missing-words if it is not known, or leave the column out with --ignore-columns",
+            "nodes.csv, line 4, column `a`: expected a number, found `three` (the only one of 3 values that is not a number); fix the value, leave it empty or name it in parameter `missing_words` if it is not known, or leave the column out with parameter `ignore_columns`",
         ),
         (
             "id,label,a\nann,x,1\nbob,y,2\nann,x,3\n",
-            "nodes.csv, line 4, column `id`: expected an id that occurs once, found `ann` again, first in line 2; remove one of the rows, or name the right column with --id-column",
+            "nodes.csv, line 4, column `id`: expected an id that occurs once, found `ann` again, first in line 2; remove one of the rows, or name the right column with parameter `id_column`",
         ),
         ("id,label,a\nann,x,1\n,y,2\n", "nodes.csv, line 3, column `id`: expected an id, found nothing; "),
         (
@@ -244,7 +244,7 @@ fn errors_of_nodes_name_the_position() {
         ),
         (
             "id,label,a\nann,,1\nbob,NA,2\n",
-            "nodes.csv, column `label`: expected labels, found none at all; fill in the classes of some nodes, or name another --label-column",
+            "nodes.csv, column `label`: expected labels, found none at all; fill in the classes of some nodes, or name another column with parameter `label_column`",
         ),
         (
             "id,label,a\nann,x,1\nbob,x,2\n",
@@ -252,11 +252,11 @@ fn errors_of_nodes_name_the_position() {
         ),
         (
             "id,a\nann,1\nbob,2\n",
-            "nodes.csv, line 1: expected a column with the classes of the nodes, called label or class, found 2 columns (id, a); name it with --label-column",
+            "nodes.csv, line 1: expected a column with the classes of the nodes, called label or class, found 2 columns (id, a); name it with parameter `label_column`",
         ),
         (
             "id,label,split,a\nann,x,train,1\nbob,x,tset,2\ncat,y,,1\ndan,y,,1\n",
-            "nodes.csv, line 3, column `split`: expected train, validation, test or nothing, found `tset`; fix it, or name another --split-column",
+            "nodes.csv, line 3, column `split`: expected train, validation, test or nothing, found `tset`; fix it, or name another column with parameter `split_column`",
         ),
         (
             "id,label,a\nann,x,1\nbob,x,inf\ncat,y,1\ncat2,y,1\n",
@@ -284,13 +284,13 @@ fn errors_of_links_name_the_position() {
     for (edges, expected) in [
         (
             "from,to\nann,bob\nann,zed\n",
-            "edges.csv, line 3, column `to`: expected the id of a node, found `zed`; add the node, remove the link, or leave such links out with --skip-unknown",
+            "edges.csv, line 3, column `to`: expected the id of a node, found `zed`; add the node, remove the link, or leave such links out with parameter `skip_unknown`",
         ),
         ("ann,zed\nann,bob\n", "edges.csv, line 1, column `2`: expected the id of a node, found `zed`; "),
         ("from,to\nann,bob\nann\n", "edges.csv, line 3: expected 2 fields, as in the first row, found 1; "),
         (
             "from\nann\n",
-            "edges.csv, line 1: expected two columns with the ids of a link's ends, found 1 column (from); say with --delimiter",
+            "edges.csv, line 1: expected two columns with the ids of a link's ends, found 1 column (from); say with parameter `delimiter`",
         ),
         ("", "edges.csv: expected rows, found an empty file; "),
     ] {
@@ -300,7 +300,7 @@ fn errors_of_links_name_the_position() {
     let options = TableOptions { skip_unknown: true, ..Default::default() };
     let folder = folder(&[("nodes.csv", NODES), ("edges.csv", "from,to\nann,bob\nann,zed\n")]);
     let dataset = read(folder.path(), &options).unwrap();
-    assert!(dataset.notes.iter().any(|note| note == "edges.csv: 1 links to unknown nodes left out"));
+    assert!(dataset.notes.iter().any(|note| note == "edges.csv: 1 link to unknown nodes left out"));
 }
 
 #[test]
@@ -310,16 +310,16 @@ fn errors_of_options_name_the_option() {
     assert_eq!(
         error,
         "nodes.csv, line 1: expected a column `klass` with the class of a node, found 4 columns (id, label, age, colour); \
-         give --label-column another name or number, or check --delimiter"
+         give parameter `label_column` another name or number, or check parameter `delimiter`"
     );
     let error = refused(&files, &TableOptions { delimiter: Some(";".into()), ..Default::default() });
     assert_eq!(
         error,
         "nodes.csv, line 1: expected several columns, found 1 column (id,label,age,colour); \
-         say with --delimiter which character separates the fields"
+         say with parameter `delimiter` which character separates the fields"
     );
     let error = refused(&files, &TableOptions { source_column: Some("9".into()), ..Default::default() });
-    assert!(error.contains("give --source-column another name or number"), "{error}");
+    assert!(error.contains("give parameter `source_column` another name or number"), "{error}");
     let rare = [("nodes.csv", "id,label,a\nann,x,1\nbob,x,2\ncat,z,3\n"), ("edges.csv", "ann bob\n")];
     let kept = read(folder(&rare).path(), &TableOptions { keep_rare: true, ..Default::default() }).unwrap();
     assert_eq!(kept.class_names, ["x", "z"]);

@@ -15,7 +15,7 @@ use supergat_core::graph::Adjacency;
 const GROWTH: u32 = 16;
 /// Most rounds per level.
 const ROUNDS: usize = 3;
-/// A level ends when fewer than one node in so many moved in a round.
+/// A level ends when fewer than one node in `SETTLED` moved in a round.
 const SETTLED: usize = 50;
 /// Smallest number of nodes per task.
 const NODES_AT_ONCE: usize = 1 << 8;

@@ -46,7 +46,7 @@ impl Known<'_> {
         self.nodes.iter().zip(self.classes).map(|(&node, &class)| (node as usize, class as usize))
     }
 
-    /// Returns the class of each of so many nodes.
+    /// Returns the known class of each of the nodes `0..nodes`.
     fn by_node(&self, nodes: usize) -> Vec<Option<usize>> {
         let mut of = vec![None; nodes];
         self.pairs().for_each(|(node, class)| of[node] = Some(class));

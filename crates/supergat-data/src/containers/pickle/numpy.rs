@@ -1,0 +1,280 @@
+//! Arrays and sparse matrices in a pickle, decoded on request.
+
+use super::{Id, Pickle, Value};
+use crate::error::{Error, Result};
+use crate::files;
+
+/// Maximum number of axes in NumPy 1.
+const MAX_DIMENSIONS: usize = 32;
+
+/// A numpy array that borrows its data from the file.
+#[derive(Debug)]
+pub struct Array<'p> {
+    /// Length of each axis.
+    pub shape: Vec<usize>,
+    element: Element,
+    big_endian: bool,
+    /// Whether the array is in Fortran order (first axis contiguous).
+    fortran: bool,
+    data: &'p [u8],
+}
+
+/// Type of the elements of an array.
+#[derive(Debug, Clone, Copy)]
+enum Element {
+    F4,
+    F8,
+    I4,
+    I8,
+    I1,
+    U1,
+    Bool,
+}
+
+impl Element {
+    fn find(code: &[u8]) -> Option<Self> {
+        Some(match code {
+            b"f4" => Self::F4,
+            b"f8" => Self::F8,
+            b"i4" => Self::I4,
+            b"i8" => Self::I8,
+            b"i1" => Self::I1,
+            b"u1" => Self::U1,
+            b"b1" => Self::Bool,
+            _ => return None,
+        })
+    }
+
+    fn bytes(self) -> usize {
+        match self {
+            Self::F8 | Self::I8 => 8,
+            Self::F4 | Self::I4 => 4,
+            Self::I1 | Self::U1 | Self::Bool => 1,
+        }
+    }
+}
+
+impl Array<'_> {
+    /// Number of elements.
+    fn len(&self) -> usize {
+        self.data.len() / self.element.bytes()
+    }
+
+    /// Iterates over all elements in C order. 64-bit integers beyond 2^53 are rounded.
+    pub fn values(&self) -> impl Iterator<Item = f64> + '_ {
+        let size = self.element.bytes();
+        (0..self.len()).map(move |index| {
+            let at = if self.fortran { self.fortran_index(index) } else { index };
+            self.decode(&self.data[at * size..(at + 1) * size])
+        })
+    }
+
+    /// Converts an index in C order to one in Fortran order.
+    fn fortran_index(&self, mut index: usize) -> usize {
+        let mut stride = self.len();
+        let mut at = 0;
+        for &length in self.shape.iter().rev() {
+            stride /= length;
+            at += index % length * stride;
+            index /= length;
+        }
+        at
+    }
+
+    fn decode(&self, raw: &[u8]) -> f64 {
+        let mut bytes = [0; 8];
+        for (position, &byte) in raw.iter().enumerate() {
+            bytes[if self.big_endian { raw.len() - 1 - position } else { position }] = byte;
+        }
+        let bits = u64::from_le_bytes(bytes);
+        match self.element {
+            Element::F4 => f32::from_bits(bits as u32).into(),
+            Element::F8 => f64::from_bits(bits),
+            Element::I4 => (bits as i32).into(),
+            Element::I8 => bits as i64 as f64,
+            Element::I1 => (bits as i8).into(),
+            Element::U1 => (bits as u8).into(),
+            Element::Bool => f64::from(bits != 0),
+        }
+    }
+}
+
+/// A sparse matrix in CSR form, with the invariants of [`supergat_core::SparseMatrix`]: columns are strictly
+/// ascending within a row, and no value is zero.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Csr {
+    /// Number of columns.
+    pub columns: usize,
+    /// Row offsets: the entries of row `i` are at `offsets[i]..offsets[i + 1]`.
+    pub offsets: Vec<usize>,
+    /// Column of each entry.
+    pub column_of: Vec<u32>,
+    /// Value of each entry.
+    pub values: Vec<f32>,
+}
+
+impl Csr {
+    /// Returns the number of rows.
+    pub fn rows(&self) -> usize {
+        self.offsets.len().saturating_sub(1)
+    }
+
+    /// Returns the columns and values of a row.
+    pub fn row(&self, row: usize) -> (&[u32], &[f32]) {
+        let range = self.offsets[row]..self.offsets[row + 1];
+        (&self.column_of[range.clone()], &self.values[range])
+    }
+}
+
+impl<'a> Pickle<'a> {
+    /// Decodes a numpy array of numbers.
+    pub fn array(&self, id: Id) -> Result<Array<'_>> {
+        let Value::Array(Some(state)) = self.value(id) else {
+            return Err(self.unexpected(id, "a numpy array"));
+        };
+        let [_version, shape, dtype, fortran, data] = self.tuple(*state)? else {
+            return Err(self.unexpected(*state, "the five parts of a numpy array"));
+        };
+        let shape = self.tuple(*shape)?.iter().map(|&length| self.size(length)).collect::<Result<Vec<_>>>()?;
+        if shape.len() > MAX_DIMENSIONS {
+            return Err(self.error(id, format!("at most {MAX_DIMENSIONS} axes"), shape.len().to_string()));
+        }
+        let (element, big_endian) = self.dtype(*dtype)?;
+        let fortran = match self.value(*fortran) {
+            Value::Bool(fortran) => *fortran,
+            Value::Int(fortran) => *fortran != 0,
+            _ => return Err(self.unexpected(*fortran, "whether the array is in Fortran order")),
+        };
+        let Value::Bytes(data) = self.value(*data) else {
+            return Err(self.unexpected(*data, "the bytes of a numpy array"));
+        };
+        let expected = shape.iter().try_fold(element.bytes(), |bytes, &length| bytes.checked_mul(length));
+        if expected != Some(data.len()) {
+            let expected = expected.map_or("more than memory can hold".into(), |bytes| format!("{bytes} bytes"));
+            let expected = format!("{expected} for an array of shape {shape:?}");
+            return Err(self.error(id, expected, format!("{} bytes", data.len())));
+        }
+        Ok(Array { shape, element, big_endian, fortran, data })
+    }
+
+    /// Decodes a scipy CSR matrix: sorts columns, sums duplicates and drops zeros.
+    pub fn csr(&self, id: Id) -> Result<Csr> {
+        let Value::Csr(Some(state)) = self.value(id) else {
+            return Err(self.unexpected(id, "a scipy csr_matrix"));
+        };
+        let shape = self.entry(*state, "_shape")?;
+        let [rows, columns] = self.tuple(shape)? else {
+            return Err(self.unexpected(shape, "rows and columns of a csr_matrix"));
+        };
+        let (rows, columns) = (self.size(*rows)?, self.size(*columns)?);
+        if columns > self.limits.values as usize {
+            return Err(Error::TooLarge {
+                path: self.path.to_owned(),
+                what: "columns of a csr_matrix",
+                limit: self.limits.values.into(),
+                found: columns as u64,
+            });
+        }
+        let (data, indices, indptr) =
+            (self.entry(*state, "data")?, self.entry(*state, "indices")?, self.entry(*state, "indptr")?);
+        let values = self.array(data)?;
+        let values = files::collect(self.path, values.len(), values.values().map(|value| Ok(value as f32)))?;
+        let column_of = self.indices(indices, "a column", columns)?;
+        let offsets = self.indices(indptr, "a row offset", values.len() + 1)?;
+
+        let size = |id, what: &str, expected: usize, found: usize| {
+            let error = || self.error(id, format!("{expected} {what}"), found.to_string());
+            if expected == found { Ok(()) } else { Err(error()) }
+        };
+        size(indices, "columns, one per value", values.len(), column_of.len())?;
+        size(indptr, "row offsets, one more than rows", rows.saturating_add(1), offsets.len())?;
+        size(indptr, "as first row offset", 0, offsets.first().map_or(0, |&first| first as usize))?;
+        size(indptr, "as last row offset", values.len(), offsets.last().map_or(0, |&last| last as usize))?;
+        if let Some(row) = offsets.windows(2).position(|pair| pair[0] > pair[1]) {
+            return Err(self.error(
+                indptr,
+                "row offsets that do not decrease".into(),
+                format!("a decrease in row {row}"),
+            ));
+        }
+
+        let mut sorted = Csr {
+            columns,
+            offsets: files::with_capacity(self.path, offsets.len())?,
+            column_of: files::with_capacity(self.path, values.len())?,
+            values: files::with_capacity(self.path, values.len())?,
+        };
+        sorted.offsets.push(0);
+        let mut row = Vec::new();
+        for pair in offsets.windows(2) {
+            let range = pair[0] as usize..pair[1] as usize;
+            row.clear();
+            row.extend(range.map(|at| (column_of[at], values[at])));
+            row.sort_by_key(|&(column, _)| column);
+            for same in row.chunk_by(|a, b| a.0 == b.0) {
+                let sum: f32 = same.iter().map(|&(_, value)| value).sum();
+                if sum != 0.0 {
+                    sorted.column_of.push(same[0].0);
+                    sorted.values.push(sum);
+                }
+            }
+            sorted.offsets.push(sorted.values.len());
+        }
+        Ok(sorted)
+    }
+
+    /// Decodes an array of integers from 0 to `end - 1`.
+    fn indices(&self, id: Id, what: &str, end: usize) -> Result<Vec<u32>> {
+        let array = self.array(id)?;
+        let indices = array.values().enumerate().map(|(place, value)| {
+            let valid = value >= 0.0 && value < end as f64 && value.fract() == 0.0 && value <= f64::from(u32::MAX);
+            let error = || self.error(id, format!("{what} below {end} at position {place}"), value.to_string());
+            if valid { Ok(value as u32) } else { Err(error()) }
+        });
+        files::collect(self.path, array.len(), indices)
+    }
+
+    /// Returns the element type of an array and whether it is big-endian.
+    fn dtype(&self, id: Id) -> Result<(Element, bool)> {
+        let Value::Dtype { code, state: Some(state) } = self.value(id) else {
+            return Err(self.unexpected(id, "a numpy dtype"));
+        };
+        let code = self.text(*code).unwrap_or_default();
+        let Some(element) = Element::find(code) else {
+            let found = format!("dtype `{}`", super::cursor::shortened(code));
+            return Err(self.error(id, "elements of type f4, f8, i1, i4, i8, u1 or b1".into(), found));
+        };
+        match self.tuple(*state)?.get(1).and_then(|&order| self.text(order)) {
+            Some(b"<" | b"|") => Ok((element, false)),
+            Some(b">") => Ok((element, true)),
+            _ => Err(self.unexpected(*state, "the byte order `<`, `>` or `|` of a numpy dtype")),
+        }
+    }
+
+    /// Returns the items of a tuple.
+    fn tuple(&self, id: Id) -> Result<&[Id]> {
+        match self.value(id) {
+            Value::Tuple(items) => Ok(items),
+            _ => Err(self.unexpected(id, "a tuple")),
+        }
+    }
+
+    /// Decodes a non-negative size.
+    fn size(&self, id: Id) -> Result<usize> {
+        match self.value(id) {
+            Value::Int(size) => usize::try_from(*size).map_err(|_| self.unexpected(id, "a size")),
+            _ => Err(self.unexpected(id, "a size")),
+        }
+    }
+
+    /// Looks up a key in a dict. The last of several equal keys is valid, as in Python.
+    fn entry(&self, dict: Id, key: &str) -> Result<Id> {
+        let Value::Dict(items) = self.value(dict) else {
+            return Err(self.unexpected(dict, "the attributes of a csr_matrix"));
+        };
+        let found = items.iter().rev().find(|(name, _)| self.text(*name) == Some(key.as_bytes()));
+        let (_, value) =
+            found.ok_or_else(|| self.unexpected(dict, format!("the attribute `{key}` of a csr_matrix")))?;
+        Ok(*value)
+    }
+}

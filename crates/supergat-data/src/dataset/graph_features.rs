@@ -1,0 +1,188 @@
+//! Features computed from the graph, instead of the given features or after them.
+//!
+//! Structural features are standardised over the nodes of all graphs. The means and deviations are recorded
+//! in the choice, so that a trained model applies those of its training data to a new graph.
+
+use super::Dataset;
+use super::row_normalise::row_normalise;
+use crate::error::{Error, Result};
+use crate::options::{FeatureChoice, GivenFeatures, GraphFeatures};
+use std::path::Path;
+use std::sync::Arc;
+use supergat_core::{Features, SparseMatrix};
+use supergat_numerics::spectral::spectral;
+use supergat_numerics::structural::{EXACT, NAMES, PROBES, structural};
+
+impl FeatureChoice {
+    /// Computes the features of a dataset that was read from `source`, and records their scales.
+    pub(crate) fn apply(&mut self, source: &str, dataset: &mut Dataset) -> Result<()> {
+        if self.row_normalise {
+            if self.given() == GivenFeatures::Ignored {
+                return Err(Error::Spec {
+                    spec: "row_normalise".into(),
+                    expected: "given features (use parameter `add_features` to keep them)".into(),
+                    found: "features".into(),
+                });
+            }
+            row_normalise(Path::new(source), dataset)?;
+        }
+        if self.is_of_one_graph() && dataset.examples.len() > 1 {
+            return Err(Error::Mismatch {
+                path: source.into(),
+                what: "graphs".into(),
+                expected: "one, because spectral features of several graphs cannot be compared (use structural)".into(),
+                found: dataset.examples.len().to_string(),
+            });
+        }
+        for kind in self.kinds.clone() {
+            let columns = match kind {
+                GraphFeatures::Structural => self.structural(dataset),
+                GraphFeatures::Spectral(count) => {
+                    dataset.examples.iter().map(|example| spectral(&example.graph, count)).collect()
+                }
+            };
+            let keep = self.keep_given || kind != self.kinds[0];
+            for (example, columns) in dataset.examples.iter_mut().zip(columns) {
+                let before = if keep { &*example.features } else { &none(example.graph.nodes()) };
+                let joined = joined(before, &columns, kind.width());
+                example.features =
+                    Arc::new(joined.map_err(|error| Error::Core { path: source.into(), source: error })?);
+            }
+            dataset.notes.push(kind.note(dataset));
+        }
+        if self.given() == GivenFeatures::Ignored {
+            dataset.schema = None;
+        }
+        Ok(())
+    }
+
+    /// Computes the structural features of each graph, standardised.
+    fn structural(&mut self, dataset: &Dataset) -> Vec<Vec<f32>> {
+        let rows: Vec<Vec<[f64; NAMES.len()]>> =
+            dataset.examples.iter().map(|example| structural(&example.graph)).collect();
+        if self.scales.len() != NAMES.len() {
+            self.scales = (0..NAMES.len()).map(|k| scale(rows.iter().flatten().map(|row| row[k]))).collect();
+        }
+        let standardised = |(value, [mean, deviation]): (&f64, &[f64; 2])| match *deviation > 0.0 {
+            true => ((value - mean) / deviation) as f32,
+            false => 0.0,
+        };
+        let of_graph = |rows: &Vec<[f64; NAMES.len()]>| {
+            rows.iter().flat_map(|row| row.iter().zip(&self.scales).map(standardised)).collect()
+        };
+        rows.iter().map(of_graph).collect()
+    }
+}
+
+impl GraphFeatures {
+    /// Describes the computed features of a dataset.
+    fn note(self, dataset: &Dataset) -> String {
+        match self {
+            Self::Structural => {
+                let exact = dataset.examples.iter().all(|example| example.graph.nodes() <= EXACT);
+                let how = match exact {
+                    true => "exact".to_owned(),
+                    false => format!("of 4 and more steps estimated with {PROBES} random vectors"),
+                };
+                format!(
+                    "{} structural features computed from the graph: degree, clustering, return probabilities of 2 to 8 steps ({how})",
+                    NAMES.len()
+                )
+            }
+            Self::Spectral(count) => {
+                format!(
+                    "{count} spectral features computed from the graph; a model trained with them cannot be applied to another graph"
+                )
+            }
+        }
+    }
+}
+
+/// Returns the features of a dataset that has none.
+pub(crate) fn none(nodes: usize) -> Features<f32> {
+    Features::Dense { rows: nodes, columns: 0, values: Vec::new() }
+}
+
+/// Returns the error for a missing file of features.
+pub(crate) fn missing(path: &Path) -> Error {
+    let advice = "add the file, or compute features from the graph with parameter `features=structural`";
+    Error::NotFound { path: path.to_owned(), advice: advice.into() }
+}
+
+/// Returns mean and standard deviation.
+fn scale(values: impl Iterator<Item = f64> + Clone) -> [f64; 2] {
+    let count = values.clone().count().max(1) as f64;
+    let mean = values.clone().sum::<f64>() / count;
+    let variance = values.map(|value| (value - mean).powi(2)).sum::<f64>() / count;
+    // A constant column has a deviation of rounding errors.
+    let deviation = variance.sqrt();
+    [mean, if deviation > 1e-9 * mean.abs() { deviation } else { 0.0 }]
+}
+
+/// Appends `width` dense columns to features. Sparse features remain sparse.
+fn joined(before: &Features<f32>, columns: &[f32], width: usize) -> supergat_core::Result<Features<f32>> {
+    let rows = before.rows();
+    match before {
+        Features::Dense { columns: old, values, .. } => {
+            let mut all = Vec::with_capacity(values.len() + columns.len());
+            for row in 0..rows {
+                all.extend_from_slice(&values[row * old..(row + 1) * old]);
+                all.extend_from_slice(&columns[row * width..(row + 1) * width]);
+            }
+            Features::dense(rows, old + width, all)
+        }
+        Features::Sparse(matrix) => {
+            let first = matrix.columns();
+            let (mut offsets, mut column_of, mut values) = (vec![0], Vec::new(), Vec::new());
+            for row in 0..rows {
+                let (old, entries) = matrix.row(row);
+                column_of.extend_from_slice(old);
+                values.extend_from_slice(entries);
+                let new =
+                    columns[row * width..(row + 1) * width].iter().enumerate().filter(|(_, value)| **value != 0.0);
+                for (k, value) in new {
+                    column_of.push((first + k) as u32);
+                    values.push(*value);
+                }
+                offsets.push(values.len() as u64);
+            }
+            SparseMatrix::new(first + width, offsets, column_of, values).map(Features::Sparse)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn choices_survive_json() {
+        let choice = FeatureChoice { scales: vec![[0.1, 1.0 / 3.0]], ..FeatureChoice::add("spectral:7").unwrap() };
+        let text = serde_json::to_string(&choice).unwrap();
+        assert_eq!(text, r#"{"kinds":["spectral:7"],"keep_given":true,"scales":[[0.1,0.3333333333333333]]}"#);
+        assert_eq!(serde_json::from_str::<FeatureChoice>(&text).unwrap(), choice);
+        let normalised = FeatureChoice::default().row_normalise(true);
+        let text = serde_json::to_string(&normalised).unwrap();
+        assert_eq!(text, r#"{"kinds":[],"keep_given":false,"scales":[],"row_normalise":true}"#);
+        assert_eq!(serde_json::from_str::<FeatureChoice>(&text).unwrap(), normalised);
+    }
+
+    #[test]
+    fn columns_are_appended_to_dense_and_sparse_features() {
+        let new = [5.0f32, 0.0, 6.0, 7.0];
+        let dense = joined(&Features::dense(2, 1, vec![1.0f32, 0.0]).unwrap(), &new, 2).unwrap();
+        assert_eq!(dense.values(), [1.0, 5.0, 0.0, 0.0, 6.0, 7.0]);
+        let sparse = Features::Sparse(SparseMatrix::new(1, vec![0, 1, 1], vec![0], vec![1.0f32]).unwrap());
+        let Features::Sparse(sparse) = joined(&sparse, &new, 2).unwrap() else { panic!("sparse") };
+        assert_eq!((sparse.columns(), sparse.row(0)), (3, (&[0, 1][..], &[1.0, 5.0][..])));
+        assert_eq!(sparse.row(1), (&[1, 2][..], &[6.0, 7.0][..]));
+        assert_eq!(joined(&none(2), &new, 2).unwrap().values(), new);
+    }
+
+    #[test]
+    fn constant_columns_have_no_deviation() {
+        assert_eq!(scale([2.0, 4.0].into_iter()), [3.0, 1.0]);
+        assert_eq!(scale([0.1; 7].into_iter())[1], 0.0);
+        assert_eq!(scale(std::iter::empty()), [0.0, 0.0]);
+    }
+}

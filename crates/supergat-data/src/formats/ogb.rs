@@ -1,0 +1,103 @@
+//! Reader for node property datasets of the Open Graph Benchmark (Hu et al., 2020), in the published layout:
+//! ogbn-arxiv.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `raw/edge.csv.gz` | links, `source,target` |
+//! | `raw/node-feat.csv.gz` | features, one row per node; may be missing if features are computed |
+//! | `raw/node-label.csv.gz` | class of each node |
+//! | `raw/num-node-list.csv.gz` | number of nodes |
+//! | `split/NAME/{train,valid,test}.csv.gz` | nodes of each split |
+//!
+//! Links are directed, as listed, as in the paper.
+
+use super::prepare;
+use crate::dataset::{Dataset, graph_features, numbered, split};
+use crate::error::{Error, Result};
+use crate::files;
+use crate::files::lines::{self, Table};
+use crate::options::{GivenFeatures, LoadOptions};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use supergat_core::{Direction, Example, Features, Graph};
+
+/// Expected file names, for error messages.
+pub(crate) const EXPECTED: &str =
+    "the folders raw and split with edge.csv.gz, node-feat.csv.gz, node-label.csv.gz and lists of nodes";
+
+/// Returns whether these file names belong to this format, even if some files are missing.
+pub(crate) fn recognises(names: &[String]) -> bool {
+    ["raw", "split"].iter().all(|folder| names.iter().any(|name| name == folder))
+}
+
+/// Reads the dataset from a folder.
+pub fn read(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
+    let raw = |name: &str| folder.join("raw").join(format!("{name}.csv.gz"));
+    let (edge, feat, label) = (raw("edge"), raw("node-feat"), raw("node-label"));
+    let labels = prepare::classes(&label, &table::<i64>(&label, 1)?.values)?;
+    let nodes = labels.nodes();
+    let counted = raw("num-node-list");
+    let count = table::<usize>(&counted, 1)?.values;
+    require(&label, "rows", format!("{count:?}, as num-node-list.csv.gz says"), nodes, count == [nodes])?;
+
+    let features = match options.features.given() {
+        GivenFeatures::Required if !feat.exists() => return Err(graph_features::missing(&feat)),
+        GivenFeatures::Optional if !feat.exists() => graph_features::none(nodes),
+        GivenFeatures::Ignored => graph_features::none(nodes),
+        _ => features(&feat, nodes)?,
+    };
+    let edges: Vec<(u32, u32)> = table(&edge, 2)?.values.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
+    let core = |path: &Path| {
+        let path = path.to_owned();
+        move |source| Error::Core { path: path.clone(), source }
+    };
+    let graph = Graph::from_edges(nodes, &edges, Direction::Directed).map_err(core(&edge))?;
+
+    let lists = split_folder(folder)?;
+    let list = |name: &str| Ok(table(&lists.join(format!("{name}.csv.gz")), 1)?.values);
+    let of_files = [list("train")?, list("valid")?, list("test")?];
+    let name = prepare::name_of(folder);
+    let mut notes = vec!["links as listed, direction kept".to_owned()];
+    let split = split::choose(options.split, folder, &name, &labels, vec![of_files], &mut notes)?;
+    Ok(Dataset {
+        name,
+        class_names: numbered(labels.classes()),
+        examples: vec![Example::new(graph, features, labels, split).map_err(core(folder))?],
+        node_ids: None,
+        listed_links: edges.len() as u64,
+        notes,
+        schema: None,
+        link_schema: None,
+        splits: Vec::new(),
+        origin: None,
+        preset: None,
+    })
+}
+
+/// Reads the features of `nodes` nodes.
+fn features(path: &Path, nodes: usize) -> Result<Features<f32>> {
+    let table = lines::numbers::<f32>(path, &lines::read(path)?, 0, None)?;
+    require(path, "rows", format!("{nodes}, as node-label.csv.gz has"), table.rows(), table.rows() == nodes)?;
+    Features::dense(nodes, table.columns, table.values).map_err(|source| Error::Core { path: path.to_owned(), source })
+}
+
+/// Reads a table with the given number of columns.
+fn table<T: FromStr>(path: &Path, columns: usize) -> Result<Table<T>> {
+    lines::numbers(path, &lines::read(path)?, 0, Some(columns))
+}
+
+/// Returns the only subfolder of `split`, named after the splitting scheme, such as `time`.
+fn split_folder(folder: &Path) -> Result<PathBuf> {
+    let folder = folder.join("split");
+    let names: Vec<String> = files::list(&folder)?.into_iter().filter(|name| folder.join(name).is_dir()).collect();
+    require(&folder, "folders", "one, such as `time`".into(), names.join(", "), names.len() == 1)?;
+    Ok(folder.join(&names[0]))
+}
+
+/// Returns a mismatch error unless `valid`.
+fn require(path: &Path, what: &str, expected: String, found: impl ToString, valid: bool) -> Result<()> {
+    if valid {
+        return Ok(());
+    }
+    Err(Error::Mismatch { path: path.to_owned(), what: what.into(), expected, found: found.to_string() })
+}

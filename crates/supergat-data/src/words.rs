@@ -1,0 +1,35 @@
+//! Words of messages: shortened text of files, lists of names, and numbers of things.
+
+/// Shortens text of a file for a message and removes its line breaks.
+pub(crate) fn shown(text: &str) -> String {
+    const MOST: usize = 60;
+    let plain: String = text.chars().take(MOST).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if text.chars().nth(MOST).is_some() { format!("{plain}...") } else { plain }
+}
+
+/// Joins the first few words of a list, for messages.
+pub(crate) fn first_few(words: &[String]) -> String {
+    const FEW: usize = 6;
+    let shown = words.iter().take(FEW).cloned().collect::<Vec<_>>().join(", ");
+    if words.len() > FEW { format!("{shown} and {} more", words.len() - FEW) } else { shown }
+}
+
+/// Returns a number with its noun: `1 link`, `2 links`, `2 entries`, `2 classes`.
+pub(crate) fn count(number: usize, noun: &str) -> String {
+    match (number, noun.strip_suffix('y')) {
+        (1, _) => format!("1 {noun}"),
+        (_, Some(stem)) => format!("{number} {stem}ies"),
+        _ => format!("{number} {noun}{}", if noun.ends_with("ss") { "es" } else { "s" }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_have_plurals() {
+        let words = [count(1, "entry"), count(0, "entry"), count(1, "class"), count(2, "class"), count(3, "link")];
+        assert_eq!(words, ["1 entry", "0 entries", "1 class", "2 classes", "3 links"]);
+    }
+}
