@@ -10,7 +10,7 @@ use crate::options::{LoadOptions, NodeOrderChoice};
 use std::sync::{Arc, OnceLock, mpsc};
 use std::time::Duration;
 use supergat_core::{Example, Graph, NodeOrder};
-use supergat_numerics::locality::{local_order, share_within_blocks};
+use supergat_numerics::locality::{HAS_METIS, local_order, share_within_blocks};
 
 /// Smallest number of nodes of a graph that is ordered automatically. The rows of a layer (64 numbers) then take
 /// 16 MiB. docs/studies/performance.md has the measurements.
@@ -64,7 +64,7 @@ fn order(example: &Example<f32>, name: &str, options: &LoadOptions) -> Option<Ar
         (_, Some(order)) if order.parts() > 1 => Some(Arc::clone(order)),
         (NodeOrderChoice::Given, _) => None,
         (_, Some(order)) => Some(Arc::clone(order)),
-        (NodeOrderChoice::Auto, None) if is_small(graph) => None,
+        (NodeOrderChoice::Auto, None) if is_small(graph) || !HAS_METIS => None,
         (choice, None) => {
             let find = || reporting(graph, name, REPORT.get(), || local_order(graph));
             let order = cache::order(name, graph, &options.cache, find);

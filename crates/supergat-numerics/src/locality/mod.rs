@@ -16,7 +16,7 @@ mod bisection;
 mod clusters;
 mod quality;
 
-pub use bisection::PartitionError;
+pub use bisection::{HAS_METIS, PartitionError};
 pub use quality::PartitionQuality;
 
 use bisection::{Balance, bisect};
