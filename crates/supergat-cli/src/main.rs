@@ -49,7 +49,7 @@ fn start(peers: Arc<dyn Peers>) -> error::Result<ExitCode> {
         if peers.rank() > 0 {
             return processes::help(peers);
         }
-        processes::hire(Arc::clone(&peers));
+        processes::share_runs(Arc::clone(&peers));
     }
     match cli {
         Ok(cli) => run(cli, peers),

@@ -7,7 +7,7 @@ use crate::order::NodeOrder;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// What is done with links that are listed several times.
+/// Rule for edges that are listed several times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Duplicates {

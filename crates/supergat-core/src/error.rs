@@ -159,13 +159,13 @@ pub enum Error {
     /// Processes that cannot work together.
     #[error("training with several processes failed: {reason}")]
     Peers {
-        /// What happened.
+        /// Cause.
         reason: String,
     },
     /// A device that cannot be used, or that failed.
     #[error("{message}")]
     Device {
-        /// What happened, and what helps.
+        /// Cause and remedy.
         message: String,
     },
 }

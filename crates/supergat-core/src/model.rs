@@ -212,7 +212,8 @@ impl<D: Device> Network<D> {
         let mut mask_bytes = size.feature_mask;
         let mut caches = Vec::with_capacity(self.layers.len());
         for (index, layer) in self.layers.iter().enumerate() {
-            let borrows = size.training && prepared.config().checkpointing && self.lender(index).is_some();
+            let borrows =
+                size.training && prepared.config().checkpointing && self.layer_to_borrow_from(index).is_some();
             caches.push(layer.cache(device, size, mask_bytes, !borrows, arena)?);
             let row = Dense::<D::Number>::mask_bytes(layer.output.width());
             mask_bytes = if size.training { size.nodes * row } else { 0 };
@@ -231,7 +232,7 @@ impl<D: Device> Network<D> {
     }
 
     /// Returns an earlier layer whose values fit into the same memory as those of layer `index`.
-    fn lender(&self, index: usize) -> Option<usize> {
+    fn layer_to_borrow_from(&self, index: usize) -> Option<usize> {
         self.layers[..index].iter().rposition(|layer| layer.shares_values_with(&self.layers[index]))
     }
 
@@ -242,8 +243,8 @@ impl<D: Device> Network<D> {
             return false;
         }
         let fits = |k: &usize| caches[*k].values.is_some() && self.layers[*k].shares_values_with(&self.layers[index]);
-        let lender = (0..caches.len()).find(fits).expect("a layer with memory for values");
-        caches[index].values = caches[lender].values.take();
+        let other = (0..caches.len()).find(fits).expect("a layer with memory for values");
+        caches[index].values = caches[other].values.take();
         true
     }
 

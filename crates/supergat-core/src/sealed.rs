@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// Key of the checksum in the metadata.
 pub(crate) const CHECKSUM: &str = "checksum";
-/// What is wrong with a file whose checksum differs.
+/// Error message for a file whose checksum differs.
 pub(crate) const DAMAGED: &str = "it is damaged: its checksum is wrong";
 
 /// Splits a file into the header, as JSON, and the data of the tensors.

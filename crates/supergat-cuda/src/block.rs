@@ -21,7 +21,7 @@ const BLOCK: Source = Source {
     text: concat!(include_str!("../kernels/columns.cuh"), include_str!("../kernels/block.cu")),
 };
 
-/// What is added to the sums, as kernels take it.
+/// Terms that a block adds to the sums, as arguments of kernels.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Added {

@@ -31,7 +31,7 @@ pub struct Cuda {
     pub(crate) inner: Arc<Inner>,
 }
 
-/// What the clones of a [`Cuda`] share.
+/// State that all clones of a [`Cuda`] share.
 pub(crate) struct Inner {
     pub(crate) context: Arc<CudaContext>,
     stream: Arc<CudaStream>,
@@ -53,7 +53,7 @@ impl fmt::Debug for Cuda {
     }
 }
 
-/// What a GPU offers.
+/// Name, memory and versions of a GPU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceInfo {
     /// Name of the product.

@@ -104,7 +104,7 @@ impl fmt::Display for DeviceKind {
     }
 }
 
-/// What trainings may use, and how they run: threads, a device, the order of nodes, and other processes.
+/// Resources of trainings: threads, a device, the order of nodes, and other processes.
 ///
 /// A number of threads is enough where the CPU trains:
 ///

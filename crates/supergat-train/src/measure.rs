@@ -71,7 +71,7 @@ pub struct DecisionOptions {
     pub calibrate: Calibrate,
     /// Rule for the threshold of two classes; without one, the most probable class is predicted.
     pub threshold: Option<ThresholdRule>,
-    /// Index of the positive one of two classes; the second if `None`.
+    /// Index of the positive class; the second if `None`.
     pub positive: Option<usize>,
 }
 
@@ -99,10 +99,10 @@ pub struct Decision {
     /// Number that logits are divided by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-    /// Probability of the positive one of two classes from which on it is predicted.
+    /// Probability of the positive class from which on it is predicted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold: Option<Threshold>,
-    /// Index of the positive one of two classes; the second if `None`.
+    /// Index of the positive class; the second if `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub positive: Option<usize>,
 }

@@ -168,7 +168,7 @@ impl Classifier {
         &self.card.class_names
     }
 
-    /// Name of the positive one of two classes, which the threshold, AUROC, average precision and the precision of the first
+    /// Name of the positive class, which the threshold, AUROC, average precision and the precision of the first
     /// nodes are about; `None` for other numbers of classes. See [`crate::ClassifierBuilder::positive`] for an example.
     pub fn positive_class(&self) -> Option<&str> {
         let Architecture { classes, multi_label, .. } = *self.architecture();

@@ -69,7 +69,7 @@ impl Predictions {
         &self.class_names
     }
 
-    /// Class of every node: the most probable one, or with a threshold, the positive one of two classes if its probability reaches it.
+    /// Class of every node: the most probable one, or with a threshold, the positive class if its probability reaches it.
     pub fn classes(&self) -> &[usize] {
         &self.classes
     }

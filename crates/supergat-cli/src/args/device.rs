@@ -17,7 +17,7 @@ pub struct DevicesArgs {
 /// Choice of the device that trains.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct DeviceArgs {
-    /// Device that trains: cpu, cuda, cuda:1, or auto (a GPU if there is one). A GPU computes other last digits
+    /// Device that trains: cpu, cuda, cuda:1, or auto (a GPU if there is one). The last digits of results differ between CPU and GPU
     /// [default: cpu]
     #[arg(long, value_name = "DEVICE", help_heading = RUN)]
     pub device: Option<DeviceChoice>,

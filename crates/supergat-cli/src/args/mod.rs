@@ -89,7 +89,7 @@ pub enum Command {
     Study(StudyCommand),
 }
 
-/// What several processes do with a command.
+/// Work of several processes on a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sharing {
     /// They share the parts of a dataset, or in some cases its runs.
@@ -162,7 +162,7 @@ pub struct TrainArgs {
     /// Print an estimate of the memory that training needs, and exit
     #[arg(long, help_heading = RUN)]
     pub estimate: bool,
-    /// Exit with an error if training needs more memory than SIZE, such as 8GiB; of the GPU, if it trains
+    /// Exit with an error if training needs more memory than SIZE, such as 8GiB (memory of the GPU if the GPU trains)
     /// [default: free memory]
     #[arg(long, value_name = "SIZE", help_heading = RUN, value_parser = size::parse, allow_hyphen_values = true)]
     pub max_memory: Option<u64>,
@@ -236,7 +236,7 @@ pub struct PredictArgs {
     /// CSV file to write; overwritten if it exists [default: standard output]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// SVG file to draw the graph to, with nodes coloured by predicted class; of neuralsparse, with chosen links only
+    /// SVG file to draw the graph to, with nodes coloured by predicted class; for neuralsparse, only with the links that it keeps
     #[arg(long, value_name = "FILE")]
     pub picture: Option<PathBuf>,
     /// List only the N nodes with the highest probability of a class, without those of training and validation, and the
@@ -247,7 +247,7 @@ pub struct PredictArgs {
     /// a line break
     #[arg(long)]
     pub safe_csv: bool,
-    /// Class of --top [default: the positive one of two classes]
+    /// Class of --top [default: the positive class]
     #[arg(long, value_name = "CLASS", requires = "top")]
     pub class: Option<String>,
     /// Print the file name and its counts as one JSON object

@@ -127,7 +127,7 @@ fn load(source: &str, choices: &Choices) -> Result<Dataset> {
     Ok(dataset?)
 }
 
-/// What is timed: a dataset, or the share of this process of a divided one.
+/// Subject of the measurement: a dataset, or the share of this process of a divided one.
 enum Work {
     Whole(Dataset),
     Divided { divided: Divided, size: [usize; 2] },

@@ -51,16 +51,16 @@ impl Mode {
         }
     }
 
-    /// Tells the mode to all other processes.
-    pub fn tell(self, peers: &dyn Peers) -> Result<()> {
+    /// Sends the mode to all other processes.
+    pub fn send(self, peers: &dyn Peers) -> Result<()> {
         gather(peers, &[u8::from(self == Self::Together)])?;
         Ok(())
     }
 
-    /// Waits until the first process has told the mode.
-    pub fn hear(peers: &dyn Peers) -> Result<Self> {
-        let told = gather::<u8>(peers, &[])?;
-        Ok(if told[0] == [1] { Self::Together } else { Self::Runs })
+    /// Waits for the mode from the first process.
+    pub fn receive(peers: &dyn Peers) -> Result<Self> {
+        let received = gather::<u8>(peers, &[])?;
+        Ok(if received[0] == [1] { Self::Together } else { Self::Runs })
     }
 }
 
@@ -74,7 +74,7 @@ struct Others {
 static OTHERS: OnceLock<Others> = OnceLock::new();
 
 /// Lets other processes, which call [`help`], train runs of this command.
-pub fn hire(peers: Arc<dyn Peers>) {
+pub fn share_runs(peers: Arc<dyn Peers>) {
     OTHERS.get_or_init(|| Others { peers, started: OnceLock::new() });
 }
 

@@ -10,7 +10,7 @@ use supergat::{Classifier, Dataset, DeviceChoice, Predictions, SplitChoice};
 use supergat_core::peers::Peers;
 use supergat_train::Divided;
 
-/// What to predict.
+/// Model, dataset and device of a prediction.
 #[derive(Debug)]
 pub struct Request<'a> {
     /// Run folder or model file.

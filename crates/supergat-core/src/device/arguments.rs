@@ -125,7 +125,7 @@ pub enum Supervision<'a, D: Device> {
     },
 }
 
-/// What the gradient of attention is computed from.
+/// Inputs of the gradient of attention.
 #[derive(Debug)]
 pub struct AttentionGradient<'a, D: Device> {
     /// State of every node, with its last slot.
@@ -169,7 +169,7 @@ pub struct Output {
     pub join: Join,
 }
 
-/// What the gradient of a layer's output is computed from.
+/// Inputs of the gradient of a layer's output.
 #[derive(Debug)]
 pub struct OutputGradient<'a, D: Device> {
     /// Gradient from above.
@@ -212,7 +212,7 @@ pub struct Block {
     pub activation: Activation,
 }
 
-/// What a hidden block adds to the sums over neighbours.
+/// Shortcut of a hidden block, which is added to the sums over neighbours.
 #[derive(Debug)]
 pub enum Shortcut<'a, D: Device> {
     /// Nothing.
@@ -223,7 +223,7 @@ pub enum Shortcut<'a, D: Device> {
     Rows(&'a D::Numbers, Option<Mask<'a, D>>),
 }
 
-/// What the output of a hidden block is computed from.
+/// Inputs of a hidden block.
 #[derive(Debug)]
 pub struct BlockInput<'a, D: Device> {
     /// Sums over neighbours.
@@ -248,7 +248,7 @@ pub struct NormInput<'a, D: Device> {
     pub running: Option<[&'a D::Numbers; 2]>,
 }
 
-/// What the forward pass of a hidden block writes.
+/// Outputs of the forward pass of a hidden block.
 #[derive(Debug)]
 pub struct BlockOutput<'a, D: Device> {
     /// Output of the layer.
@@ -259,7 +259,7 @@ pub struct BlockOutput<'a, D: Device> {
     pub statistics: &'a mut D::Numbers,
 }
 
-/// What the gradient of a hidden block is computed from.
+/// Inputs of the gradient of a hidden block.
 #[derive(Debug)]
 pub struct BlockGradient<'a, D: Device> {
     /// Dropout mask of the next layer's input.

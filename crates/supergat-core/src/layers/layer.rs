@@ -150,7 +150,7 @@ pub(crate) struct Values<D: Device> {
     block: Option<BlockCache<D>>,
 }
 
-/// What a layer without values is told that is asked for them.
+/// Panic message for a layer whose values are in use by another layer.
 const LENT: &str = "the values of a layer's forward pass";
 
 /// Place of a layer in a network.

@@ -38,7 +38,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use supergat_core::Labels;
 
-/// Index of the positive one of two classes, unless another one is chosen: the second.
+/// Index of the positive class, unless another one is chosen: the second.
 pub const POSITIVE: usize = 1;
 
 /// All metrics of a list of nodes. `None` where a metric is undefined: see [`Metric`], [`ClassMetrics`] and the
@@ -92,7 +92,7 @@ pub struct Metrics {
 
 impl Metrics {
     /// Computes all metrics from the labels of nodes, their predicted labels and their probabilities, a row of classes
-    /// per node. `positive` is the positive one of two classes; it has no effect on other numbers of classes. Nodes
+    /// per node. `positive` is the positive class if there are two; it has no effect on other numbers of classes. Nodes
     /// with equal probabilities are taken in their order for the precision of the first ones.
     ///
     /// # Panics

@@ -26,15 +26,15 @@ pub enum Metric {
     MicroF1,
     /// Mean F1 of the classes, weighted by their nodes.
     WeightedF1,
-    /// Area under the ROC curve: of the positive one of two classes, otherwise the mean of each class against the rest.
+    /// Area under the ROC curve: of the positive class if there are two, otherwise the mean of each class against the rest.
     Auroc,
-    /// Average precision: of the positive one of two classes, otherwise the mean of each class against the rest.
+    /// Average precision: of the positive class if there are two, otherwise the mean of each class against the rest.
     AveragePrecision,
-    /// Share of the positive one of two classes among the 10 nodes with its highest probabilities.
+    /// Share of the positive class among the 10 nodes with its highest probabilities.
     PrecisionAt10,
-    /// Share of the positive one of two classes among the 100 nodes with its highest probabilities.
+    /// Share of the positive class among the 100 nodes with its highest probabilities.
     PrecisionAt100,
-    /// Share of the positive one of two classes among the 1000 nodes with its highest probabilities.
+    /// Share of the positive class among the 1000 nodes with its highest probabilities.
     PrecisionAt1000,
     /// Log loss, also called cross-entropy.
     LogLoss,

@@ -32,7 +32,7 @@ struct Loaded {
 pub(crate) struct Subject {
     pub(crate) ready: Ready,
     hash: String,
-    /// What was done with the features.
+    /// Changes of the features after loading.
     features: FeatureChoice,
     /// Hash of the whole dataset, which other processes must have; computed when one of them trains.
     content: Arc<OnceLock<String>>,
@@ -50,7 +50,7 @@ pub(crate) struct Queue {
     done: HashSet<Key>,
     /// Name of the task.
     task: String,
-    /// What is done with the features of the datasets.
+    /// Changes of the features of all datasets after loading.
     features: FeatureChoice,
     /// Kind of device of the runs.
     device: DeviceKind,

@@ -29,7 +29,7 @@ const PATIENCE: usize = 100;
 pub struct Candidate {
     /// Name in tables.
     pub name: &'static str,
-    /// What differs from the general settings; `None` for the general settings themselves.
+    /// Difference from the general settings; `None` for the general settings themselves.
     changes: Option<Changes>,
 }
 

@@ -26,7 +26,7 @@ pub struct DefaultsPlan {
     pub candidates: Vec<String>,
     /// Number of splits of each graph.
     pub splits: u64,
-    /// Seconds in which `recommend` answers, on one thread; 0 if it is not asked.
+    /// Seconds in which `recommend` answers, on one thread; 0 to skip `recommend`.
     pub seconds: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What `recommend` names on the graphs of the study.
+//! Recommendations for the graphs of the study.
 
 use crate::defaults::graphs::StudyGraph;
 use crate::defaults::plan::{DefaultsPlan, PROPAGATION};

@@ -106,7 +106,7 @@ impl RuleResult {
     }
 }
 
-/// What self-supervision adds to `gat-mx` on a graph, in percentage points.
+/// Gain of self-supervision over `gat-mx` on a graph, in percentage points.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Gain {
     /// Graph.
@@ -134,7 +134,7 @@ pub struct DefaultsStudy {
     pub best: Vec<String>,
     /// Tree of decisions over all graphs, whose options are families.
     pub recipe: Option<Tree>,
-    /// What self-supervision adds.
+    /// Gain of self-supervision.
     pub gains: Vec<Gain>,
     /// Tree of decisions over all graphs, whose options are `gat-mx` and `supergat-mx`.
     pub gain_recipe: Option<Tree>,

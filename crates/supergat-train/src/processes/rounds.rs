@@ -17,7 +17,7 @@ pub(super) fn pause(quiet: Duration) -> Duration {
     (quiet / 16).clamp(PAUSES[0], PAUSES[1])
 }
 
-/// What the first process says to all others in a round.
+/// Message of the first process to all others in a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Beat {
     /// Time until the next round.

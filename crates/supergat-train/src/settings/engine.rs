@@ -1,4 +1,4 @@
-//! What the engine reads from settings: architecture, training configuration, and options of models that are not networks.
+//! Conversion of settings for the engine: architecture, training configuration, and options of models that are not networks.
 
 use super::Settings;
 use supergat_core::layers::{Boundary, Contrast};

@@ -268,7 +268,7 @@ pub struct Settings {
     /// Score by which the best epoch and seed are chosen; accuracy or micro-F1 if `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub select: Option<Select>,
-    /// Index of the positive one of two classes, for metrics and thresholds; the second if `None`.
+    /// Index of the positive class, for metrics and thresholds; the second if `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub positive: Option<usize>,
 }

@@ -53,7 +53,7 @@ pub struct DefaultsArgs {
     /// Number of splits of every graph
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = value_parser!(u64).range(2..=100))]
     pub splits: u64,
-    /// Seconds in which `recommend` answers for every graph and split, on one thread; 0: it is not asked
+    /// Seconds in which `recommend` answers for every graph and split, on one thread; 0 to skip it
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = value_parser!(u64).range(0..=3600))]
     pub seconds: u64,
     /// Output folder; an interrupted study in it is resumed

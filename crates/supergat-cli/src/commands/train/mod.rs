@@ -35,7 +35,7 @@ const MAX_ROWS: usize = 1_000_000;
 /// Trains a model and writes the run folder.
 pub fn run(mut args: TrainArgs, peers: Arc<dyn Peers>) -> Result<ExitCode> {
     let is_first = peers.rank() == 0;
-    if !is_first && Mode::hear(&*peers)? == Mode::Runs {
+    if !is_first && Mode::receive(&*peers)? == Mode::Runs {
         return processes::help(peers);
     }
     let (resumed, saved) = Resumed::open(&mut args, is_first)?.unzip();
@@ -49,11 +49,11 @@ pub fn run(mut args: TrainArgs, peers: Arc<dyn Peers>) -> Result<ExitCode> {
         // Opening a file uses the thread pool.
         threads(args.threads)?;
         let mode = Mode::of(choices.dataset());
-        mode.tell(&*peers)?;
+        mode.send(&*peers)?;
         if mode == Mode::Together {
             return together::run(args, choices, resumed, saved, peers);
         }
-        processes::hire(peers);
+        processes::share_runs(peers);
     }
     // The global thread pool can be configured only before its first use.
     let resources = resources(args.threads, args.device)?;

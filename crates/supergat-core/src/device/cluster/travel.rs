@@ -80,7 +80,7 @@ impl<T: Real> Default for Travel<T> {
     }
 }
 
-/// What one process does in one turn.
+/// Work of one process in one turn.
 #[derive(Debug, Default)]
 struct Turn<'n> {
     /// Run and parts that are computed.

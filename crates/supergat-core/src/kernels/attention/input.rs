@@ -137,7 +137,7 @@ pub struct Gradient<'a, T> {
     pub out: &'a [T],
     /// Whether a node's row of `out` is not all zero.
     pub active: &'a [bool],
-    /// The same of the neighbours.
+    /// Scores of the neighbours.
     pub others: OtherGradients<'a, T>,
     /// `a_target` and `a_source` as rows in the layout of `z`; only read by GO and MX.
     pub vectors: [&'a [T]; 2],

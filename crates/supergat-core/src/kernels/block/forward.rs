@@ -6,7 +6,7 @@ use crate::kernels::heads::HeadLayout;
 use crate::kernels::parts::{Parts, Rows};
 use crate::kernels::simd::{Isa, Kernel, LANES, Lanes, Real, V, dispatch, vectors, vectors_mut};
 
-/// What is added to the sums over neighbours, besides the bias.
+/// Shortcut that is added to the sums over neighbours, besides the bias.
 #[derive(Debug, Clone, Copy)]
 pub enum Shortcut<'a, T> {
     /// Nothing.
