@@ -114,6 +114,11 @@ pub fn print_json(object: &impl Serialize) -> Result<()> {
     to_stdout(|out| writeln!(out, "{text}"))
 }
 
+/// Prints a result: as one JSON object, or as text.
+pub fn print_result(as_json: bool, object: &impl Serialize, text: impl FnOnce() -> String) -> Result<()> {
+    if as_json { print_json(object) } else { print(&text()) }
+}
+
 /// Formats an object as indented JSON.
 pub fn json(object: &impl Serialize) -> String {
     serde_json::to_string_pretty(object).expect("keys are strings")

@@ -32,11 +32,7 @@ struct DatasetInfo {
 /// Lists the published datasets.
 pub fn run(args: &DatasetsArgs) -> Result<ExitCode> {
     let list = DatasetsOutput { schema: SCHEMA, datasets: registry::all().map(dataset_info).collect() };
-    if args.json {
-        output::print_json(&list)?;
-    } else {
-        output::print(&table(&list.datasets))?;
-    }
+    output::print_result(args.json, &list, || table(&list.datasets))?;
     Ok(ExitCode::SUCCESS)
 }
 

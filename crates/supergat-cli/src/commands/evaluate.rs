@@ -90,11 +90,7 @@ pub fn run(args: &EvaluateArgs, peers: Arc<dyn Peers>) -> Result<ExitCode> {
             "no node of {name} has a label to compare with; use `supergat predict` to predict their classes"
         )));
     }
-    if args.json {
-        output::print_json(&evaluation)?;
-    } else {
-        output::print(&table(&evaluation))?;
-    }
+    output::print_result(args.json, &evaluation, || table(&evaluation))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -38,11 +38,7 @@ pub fn run(args: &PartitionArgs) -> Result<ExitCode> {
         seconds: started.elapsed().as_secs_f64(),
         graphs,
     };
-    if args.json {
-        output::print_json(&written)?;
-    } else {
-        output::print(&table(&written))?;
-    }
+    output::print_result(args.json, &written, || table(&written))?;
     Ok(ExitCode::SUCCESS)
 }
 

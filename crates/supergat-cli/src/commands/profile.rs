@@ -97,11 +97,7 @@ pub fn run(args: ProfileArgs, peers: Arc<dyn Peers>) -> Result<ExitCode> {
         timing,
         peak_rss_mib: peak,
     };
-    if args.json {
-        output::print_json(&measured)?;
-    } else {
-        output::print(&table(&measured))?;
-    }
+    output::print_result(args.json, &measured, || table(&measured))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -13,7 +13,7 @@ use crate::process::fit::{Fit, Place};
 use crate::process::interrupt::Interrupt;
 use crate::process::processes::{self, Mode};
 use crate::process::{NO_TF32, is_tf32_unused, resources, threads};
-use crate::run_folder::checkpoint;
+use crate::run_folder::checkpoint::{self, CheckpointFolder};
 use crate::run_folder::report;
 use crate::run_folder::summary::RunSummary;
 use crate::run_folder::tables;
@@ -34,42 +34,95 @@ const MAX_ROWS: usize = 1_000_000;
 
 /// Trains a model and writes the run folder.
 pub fn run(mut args: TrainArgs, peers: Arc<dyn Peers>) -> Result<ExitCode> {
-    let is_first = peers.rank() == 0;
+    let (count, is_first) = (peers.count(), peers.rank() == 0);
     if !is_first && Mode::receive(&*peers)? == Mode::Runs {
         return processes::help(peers);
     }
     let (resumed, saved) = Resumed::open(&mut args, is_first)?.unzip();
     let options = std::mem::take(&mut args.options.0);
     let choices = Choices::new(options, args.config.as_deref())?;
-    if !is_first {
+    if !is_first || count > 1 && is_divided(&args, &choices, &peers)? {
         return together::run(args, choices, resumed, saved, peers);
     }
-    let count = peers.count();
-    if count > 1 {
-        // Opening a file uses the thread pool.
-        threads(args.threads)?;
-        let mode = Mode::of(choices.dataset());
-        mode.send(&*peers)?;
-        if mode == Mode::Together {
-            return together::run(args, choices, resumed, saved, peers);
-        }
-        processes::share_runs(peers);
-    }
-    // The global thread pool can be configured only before its first use.
-    let resources = resources(args.threads, args.device)?;
-    choices.check_device(&resources)?;
-    let place = Place::find(resources)?;
-    place.check_source(choices.dataset())?;
+    let place = place(&args, &choices)?;
+    let resources = place.resources;
     let splits = load(&choices).map_err(|error| match &resumed {
         Some(resumed) => resumed.explained(error),
         None => error,
     })?;
     let dataset = &splits[0];
     let choice = recommend::choose(&choices, dataset, resources, args.choose_seconds, args.quiet)?;
-    let mut resolved = choices.resolve(&choice)?;
+    let resolved = resolve(&choices, &choice, &splits)?;
+    check(&args, &choices, &resolved, dataset, count)?;
+    if args.print_config {
+        output::to_stdout(|out| out.write_all(resolved.to_toml().as_bytes()))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let attention = AttentionTable::of(dataset, &resolved, args.attention);
+    let exact = args.estimate || args.max_memory.is_some();
+    let fit = Fit::of(dataset, &resolved, &place, attention.rows, args.max_memory, exact)?;
+    if args.estimate {
+        output::print_result(args.json, &fit, || fit.table())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    fit.check()?;
+
+    let folder = folder(&args, saved, dataset, &resolved)?;
+    let interrupt = Interrupt::listen()?;
+    let mut opening = first_lines(&choices, &choice, dataset);
+    opening.extend(notes(&resources, count, attention.note.as_deref()));
+    opening.extend(abandoned_note(&folder).filter(|_| resumed.is_none()));
+    let progress = progress(&args, &resolved, dataset, opening);
+    let (every, plan) = (args.checkpoint_every.unwrap_or_default(), resume::plan(&args, &resolved, resources));
+    let mut checkpoints = Checkpoints::created_by(every, || folder.reserve(&plan));
+    if let Some(resumed) = &resumed {
+        checkpoints = checkpoints.resuming(&resumed.path);
+        progress.open_with(resumed.opening(&checkpoints.found()?, resolved.seeds as usize));
+    }
+    let checkpoints = checkpoints.report_to(|saving| progress.saving(saving, &plan));
+    let training = train(&splits, &resolved, resources, &checkpoints, &progress, &interrupt);
+    let training = training.inspect_err(|error| report_checkpoint(&checkpoints, error, args.quiet))?;
+
+    let best = if resolved.all_splits { (training.runs[training.best].seed - resolved.seed) as usize } else { 0 };
+    let (dataset, attention, seconds) = (&splits[best], attention.is_written, checkpoints.seconds());
+    let results = Results { args: &args, resolved: &resolved, dataset, training: &training, attention, seconds };
+    results.write(&folder, &checkpoints, &interrupt)
+}
+
+/// Decides how several processes train, and sends it to the others. Returns whether they train one network together; they
+/// otherwise wait for runs of this process.
+fn is_divided(args: &TrainArgs, choices: &Choices, peers: &Arc<dyn Peers>) -> Result<bool> {
+    // Opening a file uses the thread pool.
+    threads(args.threads)?;
+    let mode = Mode::of(choices.dataset());
+    mode.send(&**peers)?;
+    if mode == Mode::Runs {
+        processes::share_runs(Arc::clone(peers));
+    }
+    Ok(mode == Mode::Together)
+}
+
+/// Finds the threads and the device, and checks that a generated graph fits into their memory.
+fn place(args: &TrainArgs, choices: &Choices) -> Result<Place> {
+    // The global thread pool can be configured only before its first use.
+    let resources = resources(args.threads, args.device)?;
+    choices.check_device(&resources)?;
+    let place = Place::find(resources)?;
+    place.check_source(choices.dataset())?;
+    Ok(place)
+}
+
+/// Returns the settings of the training, with one seed per split if all splits are trained.
+fn resolve(choices: &Choices, choice: &Choice, splits: &[Dataset]) -> Result<Resolved> {
+    let mut resolved = choices.resolve(choice)?;
     if resolved.all_splits {
         resolved.seeds = splits.len() as u64;
     }
+    Ok(resolved)
+}
+
+/// Checks that settings, options and number of processes fit together.
+fn check(args: &TrainArgs, choices: &Choices, resolved: &Resolved, dataset: &Dataset, processes: usize) -> Result<()> {
     let settings = &resolved.settings;
     settings.check(dataset)?;
     if let (Some(every), false) = (args.checkpoint_every, settings.model.is_network())
@@ -80,68 +133,47 @@ pub fn run(mut args: TrainArgs, peers: Arc<dyn Peers>) -> Result<ExitCode> {
             settings.model
         )));
     }
-    if count > 1 && resolved.all_seeds().len() == 1 {
+    if processes > 1 && resolved.all_seeds().len() == 1 {
         let dataset = choices.dataset();
         return Err(CliError::usage(format!(
             "{dataset} is not divided into parts, so several processes cannot train one network on it: write a divided \
              file with `supergat partition {dataset} --out FILE`, or train several runs with --seeds or --splits"
         )));
     }
-    if args.print_config {
-        output::to_stdout(|out| out.write_all(resolved.to_toml().as_bytes()))?;
-        return Ok(ExitCode::SUCCESS);
+    Ok(())
+}
+
+/// Opens the run folder: that of a resumed training, the named one, or the next free one.
+fn folder(
+    args: &TrainArgs,
+    saved: Option<CheckpointFolder>,
+    dataset: &Dataset,
+    resolved: &Resolved,
+) -> Result<RunFolder> {
+    match (saved, &args.out) {
+        (Some(saved), _) => RunFolder::resumed(saved),
+        (None, Some(out)) => RunFolder::named(out),
+        (None, None) => RunFolder::default_for(&dataset.name, &resolved.settings.model.to_string()),
     }
-    let edges = dataset.examples.iter().map(|example| example.graph.edges()).sum();
-    let rows = tables::attention_rows(edges, &settings.architecture(dataset));
-    let (attention, attention_note) = writes_attention(rows, args.attention);
-    let exact = args.estimate || args.max_memory.is_some();
-    let fit = Fit::of(dataset, &resolved, &place, if attention { rows } else { 0 }, args.max_memory, exact)?;
-    if args.estimate {
-        if args.json {
-            output::print_json(&fit)?
-        } else {
-            output::print(&fit.table())?
-        }
-        return Ok(ExitCode::SUCCESS);
-    }
-    fit.check()?;
-    let folder = match (saved, &args.out) {
-        (Some(saved), _) => RunFolder::resumed(saved)?,
-        (None, Some(out)) => RunFolder::named(out)?,
-        (None, None) => RunFolder::default_for(&dataset.name, &settings.model.to_string())?,
-    };
-    let interrupt = Interrupt::listen()?;
-    let mut opening = first_lines(&choices, &choice, dataset);
-    opening.extend(is_tf32_unused(&resources).then(|| NO_TF32.into()));
-    opening.extend((count > 1).then(|| format!("{count} processes train runs of their own")));
-    opening.extend(attention_note);
-    opening.extend(abandoned_note(&folder).filter(|_| resumed.is_none()));
-    let (is_device_open, is_large) = (args.device.device.is_none() && !args.quiet, edges > MANY_EDGES);
+}
+
+/// Starts the progress. A note is printed if a GPU would be faster.
+fn progress(args: &TrainArgs, resolved: &Resolved, dataset: &Dataset, mut opening: Vec<String>) -> Progress {
+    let (is_device_open, is_large) = (args.device.device.is_none() && !args.quiet, edges(dataset) > MANY_EDGES);
     if is_device_open && is_large && has_gpu() {
         opening.push(GPU_NOTE.into());
     }
-    let look_for_gpu = is_device_open && !is_large;
-    let progress = Progress::new(args.quiet, &resolved, metric_of(dataset, settings).name(), opening, look_for_gpu);
-    let (every, plan) = (args.checkpoint_every.unwrap_or_default(), resume::plan(&args, &resolved, resources));
-    let checkpoints = match &resumed {
-        Some(resumed) => Checkpoints::created_by(every, || folder.reserve(&plan)).resuming(&resumed.path),
-        None => Checkpoints::created_by(every, || folder.reserve(&plan)),
-    };
-    let checkpoints = checkpoints.report_to(|saving| progress.saving(saving, &plan));
-    if let Some(resumed) = &resumed {
-        progress.open_with(resumed.opening(&checkpoints.found()?, resolved.seeds as usize));
-    }
-    let training = train(&splits, &resolved, resources, &checkpoints, &progress, &interrupt);
-    let training = training.inspect_err(|error| report_checkpoint(&checkpoints, error, args.quiet))?;
-    let seconds = checkpoints.seconds();
+    let metric = metric_of(dataset, &resolved.settings).name();
+    Progress::new(args.quiet, resolved, metric, opening, is_device_open && !is_large)
+}
 
-    let split_of = |seed: u64| (seed - resolved.seed) as usize;
-    let dataset = if resolved.all_splits { &splits[split_of(training.runs[training.best].seed)] } else { dataset };
-    Results { args: &args, resolved: &resolved, dataset, training: &training, attention, seconds }.write(
-        &folder,
-        &checkpoints,
-        &interrupt,
-    )
+/// Returns notes about the device, the processes and attention.csv.
+fn notes(resources: &Resources, processes: usize, attention: Option<&str>) -> Vec<String> {
+    let mut notes = Vec::new();
+    notes.extend(is_tf32_unused(resources).then(|| NO_TF32.into()));
+    notes.extend((processes > 1).then(|| format!("{processes} processes train runs of their own")));
+    notes.extend(attention.map(Into::into));
+    notes
 }
 
 /// A finished training, before its run folder is written.
@@ -183,11 +215,7 @@ impl Results<'_> {
         if !training.interrupted {
             folder.remove_checkpoint();
         }
-        if args.json {
-            output::print_json(&summary)?;
-        } else {
-            output::print(&summary.table())?;
-        }
+        output::print_result(args.json, &summary, || summary.table())?;
         if !training.interrupted {
             return Ok(ExitCode::SUCCESS);
         }
@@ -198,17 +226,35 @@ impl Results<'_> {
     }
 }
 
-/// Returns whether attention.csv with so many rows is written, and a note if that may be unexpected.
-fn writes_attention(rows: usize, is_wanted: bool) -> (bool, Option<String>) {
-    match (rows, is_wanted) {
-        (0, true) => (false, Some("note: attention.csv is not written, because this model has no attention".into())),
-        (0, false) => (false, None),
-        (_, false) if rows > MAX_ROWS => {
-            let reason = format!("it would have {rows} rows; --attention writes it");
-            (false, Some(format!("note: attention.csv is not written, because {reason}")))
-        }
-        _ => (true, None),
+/// Decision whether attention.csv is written.
+struct AttentionTable {
+    is_written: bool,
+    /// Number of rows; 0 if it is not written.
+    rows: usize,
+    /// Note, if the decision may be unexpected.
+    note: Option<String>,
+}
+
+impl AttentionTable {
+    fn of(dataset: &Dataset, resolved: &Resolved, is_requested: bool) -> Self {
+        Self::with_rows(tables::attention_rows(edges(dataset), &resolved.settings.architecture(dataset)), is_requested)
     }
+
+    fn with_rows(rows: usize, is_requested: bool) -> Self {
+        let reason = match (rows, is_requested) {
+            (0, true) => Some("this model has no attention".to_owned()),
+            (_, false) if rows > MAX_ROWS => Some(format!("it would have {rows} rows; --attention writes it")),
+            _ => None,
+        };
+        let is_written = rows > 0 && reason.is_none();
+        let note = reason.map(|reason| format!("note: attention.csv is not written, because {reason}"));
+        Self { is_written, rows: if is_written { rows } else { 0 }, note }
+    }
+}
+
+/// Returns the number of directed edges of all graphs.
+fn edges(dataset: &Dataset) -> usize {
+    dataset.examples.iter().map(|example| example.graph.edges()).sum()
 }
 
 /// Returns a note about an unfinished training that would have the same folder.

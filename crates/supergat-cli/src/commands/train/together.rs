@@ -2,14 +2,13 @@
 
 use super::progress::Progress;
 use super::resume::{self, Resumed};
-use super::{Results, abandoned_note, first_lines, report_checkpoint, writes_attention};
+use super::{AttentionTable, Results, abandoned_note, first_lines, report_checkpoint};
 use crate::args::TrainArgs;
 use crate::config::Choices;
 use crate::error::{CliError, Result};
 use crate::process::interrupt::Interrupt;
 use crate::process::processes;
 use crate::process::resources;
-use crate::run_folder::RunFolder;
 use crate::run_folder::checkpoint::CheckpointFolder;
 use crate::run_folder::tables;
 use std::collections::BTreeMap;
@@ -42,15 +41,11 @@ pub fn run(
     settings.training().check()?;
     settings.architecture(outline).check()?;
 
-    let folder = match (saved, &args.out) {
-        _ if !is_first => None,
-        (Some(saved), _) => Some(RunFolder::resumed(saved)?),
-        (None, Some(out)) => Some(RunFolder::named(out)?),
-        (None, None) => Some(RunFolder::default_for(&outline.name, &settings.model.to_string())?),
-    };
+    let folder = is_first.then(|| super::folder(&args, saved, outline, &resolved)).transpose()?;
     let edges = (0..file.graphs()).map(|k| file.graph(k).edges()).sum();
     let rows = tables::attention_rows(edges, &settings.architecture(outline));
-    let (attention, attention_note) = writes_attention(rows, args.attention);
+    let AttentionTable { is_written: attention, note: attention_note, .. } =
+        AttentionTable::with_rows(rows, args.attention);
     let interrupt = Interrupt::listen()?;
     let mut opening = first_lines(&choices, &choice, outline);
     opening.push(format!("{} processes of {} threads train together", peers.count(), resources.threads));
