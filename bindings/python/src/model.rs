@@ -36,13 +36,13 @@ pub struct Model {
 /// Names of all models.
 #[pyfunction]
 pub fn model_names() -> Vec<String> {
-    supergat::model_names()
+    supergat::Model::names()
 }
 
 /// Table of all hyperparameters, as JSON: name, meaning, range and default.
 #[pyfunction]
 pub fn hyperparameters() -> PyResult<String> {
-    let model = supergat::DEFAULT_MODEL.parse().map_err(|_| PyValueError::new_err("no default model"))?;
+    let model = supergat::DEFAULT_MODEL;
     let row = |h: &Hyperparameter| {
         let value = |default: Value| match default {
             Value::Whole(value) => json!(value),
@@ -259,7 +259,7 @@ pub fn train<'py>(
             builder = builder.select(select);
         }
         for (name, value) in given {
-            builder = builder.set(&name, value)?;
+            builder = builder.set(&name, value);
         }
         // Models are compared once.
         let choice = builder.choose(dataset)?;

@@ -127,7 +127,7 @@ pub fn tune(
     }
     for (name, found) in values.into_iter().flatten() {
         let name: String = name.extract()?;
-        builder = builder.set(&name, value(&name, &found)?).map_err(exception)?;
+        builder = builder.set(&name, value(&name, &found)?);
     }
     let base = builder.choose(&graph.dataset).map_err(exception)?.settings;
     let space = Space::with(base.model, &also, &search).map_err(|error| failed(&error))?;

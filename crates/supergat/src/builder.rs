@@ -1,8 +1,9 @@
 //! Training: the builder of a [`Classifier`].
 
-use crate::choice::{self, Choice, ChoiceObserver, Comparison, ModelChoice};
+use crate::choice::{self, Choice, ChoiceObserver, Comparison};
 use crate::classifier::Classifier;
 use crate::error::{Error, Result};
+use crate::model::Model;
 use crate::training::{Measured, Training};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -30,7 +31,7 @@ type Observer<'a> = Box<dyn Fn(Observation<'_>) -> ControlFlow<()> + Sync + 'a>;
 /// ```
 /// use supergat::Classifier;
 /// let dataset = supergat::load("random-partition:classes=3,nodes=180,degree=8,homophily=0.9")?;
-/// let builder = Classifier::builder().model("gat-go").hidden(4).set("max_epochs", 30)?.seeds(0..3);
+/// let builder = Classifier::builder().model("gat-go").hidden(4).set("max_epochs", 30).seeds(0..3);
 /// let training = builder.train(&dataset)?;
 /// assert_eq!(training.runs.len(), 3);
 /// assert!(training.test().mean > 0.5);
@@ -38,7 +39,7 @@ type Observer<'a> = Box<dyn Fn(Observation<'_>) -> ControlFlow<()> + Sync + 'a>;
 /// ```
 #[must_use = "call fit or train"]
 pub struct ClassifierBuilder<'a> {
-    model: Result<ModelChoice>,
+    model: Option<Result<Model>>,
     preset: Option<String>,
     choose_seconds: Option<f64>,
     choice_observer: Option<Box<ChoiceObserver<'a>>>,
@@ -105,7 +106,7 @@ macro_rules! setters {
     ($($(#[$doc:meta])* $name:ident: $type:ty;)*) => {
         $($(#[$doc])*
         pub fn $name(self, value: $type) -> Self {
-            self.with(stringify!($name), value)
+            self.set(stringify!($name), value)
         })*
     };
 }
@@ -113,7 +114,7 @@ macro_rules! setters {
 impl<'a> ClassifierBuilder<'a> {
     fn new() -> Self {
         Self {
-            model: Ok(ModelChoice::Default),
+            model: None,
             preset: None,
             choose_seconds: None,
             choice_observer: None,
@@ -131,10 +132,10 @@ impl<'a> ClassifierBuilder<'a> {
         }
     }
 
-    /// Names the model: one of [`crate::model_names`], or `auto` for the network that does best on validation
-    /// nodes. The comparison takes about as long as one training, unless [`Self::choose_seconds`] sets its time.
-    pub fn model(mut self, name: &str) -> Self {
-        self.model = choice::parse(name);
+    /// Sets the model: a [`Model`], a kind, or a name. The comparison of [`Model::Auto`] takes about as long as one training,
+    /// unless [`Self::choose_seconds`] sets its time. An unknown name is an error of the training.
+    pub fn model<M: TryInto<Model, Error: Into<Error>>>(mut self, model: M) -> Self {
+        self.model = Some(model.try_into().map_err(Into::into));
         self
     }
 
@@ -179,21 +180,27 @@ impl<'a> ClassifierBuilder<'a> {
         self
     }
 
-    /// Uses exactly these settings; model, preset and single hyperparameters are then ignored.
+    /// Starts from these settings, which include the model. Single hyperparameters are set on top of them, in any order of
+    /// the calls; a model or a preset besides them is an error of the training.
     pub fn settings(mut self, settings: Settings) -> Self {
         self.settings = Some(settings);
         self
     }
 
-    /// Sets a hyperparameter by name. Fails for an unknown name or a value out of range.
+    /// Sets a hyperparameter by name. An unknown name or a value out of range is an error of the training, as for all other
+    /// setters.
     ///
     /// Hyperparameters that the chosen model does not read are ignored; [`Choice::unused`] lists them.
-    pub fn set(self, name: &str, value: impl Into<Value>) -> Result<Self> {
-        let value = Hyperparameter::find(name)?.check(value.into())?;
-        Ok(self.with(name, value))
-    }
-
-    fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+    ///
+    /// ```
+    /// use supergat::Classifier;
+    /// let dataset = supergat::load("random-partition:classes=2,nodes=170,degree=4")?;
+    /// for builder in [Classifier::builder().dropout(1.5), Classifier::builder().set("dropout", 1.5)] {
+    ///     assert_eq!(builder.train(&dataset).unwrap_err().to_string(), "dropout = 1.5: must lie in [0, 1)");
+    /// }
+    /// # Ok::<(), supergat::Error>(())
+    /// ```
+    pub fn set(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.values.push((name.to_owned(), value.into()));
         self
     }
@@ -286,9 +293,9 @@ impl<'a> ClassifierBuilder<'a> {
         self
     }
 
-    /// Names the positive one of two classes: the one that the threshold, AUROC, average precision and the precision of the
-    /// first nodes are about. The second unless this is called. Training fails if it is unknown, or if there are not two
-    /// classes.
+    /// Names the positive class, for datasets with two classes. The threshold, AUROC, average precision and precision at k
+    /// are about this class. By default it is the second one. Training fails if the class is unknown, or if there are not
+    /// two classes.
     ///
     /// ```
     /// use supergat::Classifier;
@@ -450,26 +457,43 @@ impl<'a> ClassifierBuilder<'a> {
 
     /// Returns the settings that [`Self::train`] would use, and where they come from.
     pub fn choose(&self, dataset: &Dataset) -> Result<Choice> {
+        for (name, value) in &self.values {
+            Hyperparameter::find(name)?.check(*value)?;
+        }
         let model = match &self.model {
-            Ok(model) => *model,
-            Err(Error::UnknownModel { name, known }) => {
+            None => None,
+            Some(Ok(model)) => Some(*model),
+            Some(Err(Error::UnknownModel { name, known })) => {
                 return Err(Error::UnknownModel { name: name.clone(), known: known.clone() });
             }
-            Err(_) => unreachable!("parsing a name fails in one way"),
+            Some(Err(_)) => unreachable!("parsing a name fails in one way"),
         };
-        if let Some(settings) = self.settings {
-            return Ok(Choice { settings, published: false, recommendation: None, unused: Vec::new() });
+        let mut choice = match self.settings {
+            Some(_) if model.is_some() || self.preset.is_some() => return Err(Error::ModelAndSettings),
+            Some(mut settings) => {
+                let unused = choice::apply(&mut settings, &self.values)?;
+                Choice { settings, published: false, recommendation: None, unused }
+            }
+            None => self.compare(dataset, model)?,
+        };
+        if self.select.is_some() || self.settings.is_none() {
+            choice.settings.select = self.select;
         }
+        if let Some(name) = &self.positive {
+            choice.settings.positive = positive_class(dataset, name)?;
+        }
+        Ok(choice)
+    }
+
+    /// Chooses a model, unless one is given, and its settings.
+    fn compare(&self, dataset: &Dataset, model: Option<Model>) -> Result<Choice> {
         let comparison = Comparison {
             select: self.select,
             seconds: self.choose_seconds,
             resources: self.resources,
             observer: self.choice_observer.as_deref(),
         };
-        let mut choice = choice::choose(dataset, model, self.preset.as_deref(), &self.values, comparison)?;
-        choice.settings.select = self.select;
-        choice.settings.positive = self.positive.as_deref().map_or(Ok(None), |name| positive_class(dataset, name))?;
-        Ok(choice)
+        choice::choose(dataset, model, self.preset.as_deref(), &self.values, comparison)
     }
 
     /// Returns the dataset with the weights of the classes, if they were given.

@@ -1,23 +1,14 @@
 //! From names and values to the settings of a training.
 
 use crate::error::{Error, Result};
+use crate::model::{DEFAULT_MODEL, Model};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
+use supergat_core::Select;
 use supergat_core::hyperparameters::{Hyperparameter, Value};
-use supergat_core::{ModelKind, Select};
 use supergat_data::Dataset;
 use supergat_select::advice::{Advice, AdviceEvent, Question, advise};
 use supergat_train::{Resources, Settings};
-
-/// Name that stands for the model recommended for a graph, in [`crate::ClassifierBuilder::model`].
-pub const AUTO: &str = "auto";
-
-/// Default model for the datasets of the paper. Other datasets get the recommended one.
-///
-/// ```
-/// assert!(supergat::model_names().contains(&supergat::DEFAULT_MODEL.to_owned()));
-/// ```
-pub const DEFAULT_MODEL: &str = "supergat-mx";
 
 /// Settings of a training and where they come from, as [`crate::ClassifierBuilder::choose`] returns them.
 ///
@@ -40,45 +31,6 @@ pub struct Choice {
     pub unused: Vec<&'static str>,
 }
 
-/// Model as requested: by name, or chosen for the dataset.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ModelChoice {
-    Default,
-    Auto,
-    Kind(ModelKind),
-}
-
-/// Returns the names of all models.
-///
-/// ```
-/// assert!(supergat::model_names().contains(&"supergat-mx".to_owned()));
-/// ```
-pub fn model_names() -> Vec<String> {
-    ModelKind::ALL.iter().map(ToString::to_string).collect()
-}
-
-/// Checks the name of a model: one of [`model_names`], or [`AUTO`].
-///
-/// ```
-/// assert!(supergat::check_model("gat-go").is_ok());
-/// assert!(supergat::check_model("gat-og").is_err());
-/// ```
-pub fn check_model(name: &str) -> Result<()> {
-    parse(name).map(drop)
-}
-
-pub(crate) fn parse(name: &str) -> Result<ModelChoice> {
-    if name == AUTO {
-        return Ok(ModelChoice::Auto);
-    }
-    name.parse().map(ModelChoice::Kind).map_err(|_| {
-        let mut known = model_names();
-        known.push(AUTO.to_owned());
-        known.sort_by_key(|known| strsim::osa_distance(name, known));
-        Error::UnknownModel { name: name.to_owned(), known }
-    })
-}
-
 /// Returns whether the model of a dataset is chosen by comparing networks on validation nodes, unless one is named. The
 /// datasets of the paper have a default model.
 ///
@@ -95,8 +47,7 @@ pub fn compares_models(dataset: &Dataset) -> bool {
 
 /// Returns whether the paper has settings of the default model for a dataset.
 fn has_default_model(preset: Option<&str>) -> bool {
-    let default: ModelKind = DEFAULT_MODEL.parse().expect("a model name");
-    preset.is_some_and(|dataset| Settings::published(dataset, default).is_some())
+    preset.is_some_and(|dataset| Settings::published(dataset, DEFAULT_MODEL).is_some())
 }
 
 /// How the model of a dataset is compared with others, if it is chosen automatically.
@@ -143,17 +94,16 @@ impl Comparison<'_> {
 /// Chooses model and base settings for a dataset, then applies `values` in order.
 pub(crate) fn choose(
     dataset: &Dataset,
-    model: ModelChoice,
+    model: Option<Model>,
     preset: Option<&str>,
     values: &[(String, Value)],
     comparison: Comparison<'_>,
 ) -> Result<Choice> {
     let preset = preset.or(dataset.preset.as_deref());
-    let default: ModelKind = DEFAULT_MODEL.parse().expect("a model name");
     let (model, recommendation) = match model {
-        ModelChoice::Kind(kind) => (kind, None),
-        ModelChoice::Default if has_default_model(preset) => (default, None),
-        ModelChoice::Default | ModelChoice::Auto => {
+        Some(Model::Kind(kind)) => (kind, None),
+        None if has_default_model(preset) => (DEFAULT_MODEL, None),
+        None | Some(Model::Auto) => {
             let advice = comparison.advice(dataset, preset)?;
             (advice.recommendation, Some(advice))
         }
@@ -162,19 +112,25 @@ pub(crate) fn choose(
     let is_published = |dataset| Settings::published(dataset, model).is_some();
     let published = recommended.is_none() && preset.is_some_and(is_published);
     let mut settings = recommended.unwrap_or_else(|| Settings::usual(preset, model));
+    let unused = apply(&mut settings, values)?;
+    Ok(Choice { settings, published, recommendation, unused })
+}
+
+/// Applies values in their order, and returns the names of those that the model does not read.
+pub(crate) fn apply(settings: &mut Settings, values: &[(String, Value)]) -> Result<Vec<&'static str>> {
     let mut unused = Vec::new();
     for (name, value) in values {
         let hyperparameter = Hyperparameter::find(name)?;
         settings.set(name, *value)?;
-        if !hyperparameter.group.applies_to(model) && !unused.contains(&hyperparameter.name) {
+        if !hyperparameter.group.applies_to(settings.model) && !unused.contains(&hyperparameter.name) {
             unused.push(hyperparameter.name);
         }
     }
     unused.sort_unstable();
-    // Who turns early stopping off wants all epochs, unless patience is given as well.
+    // Without early stopping, a training has all epochs, unless patience is given as well.
     let given = |name: &str| values.iter().rev().find(|(given, _)| given == name).map(|(_, value)| *value);
     if given("early_stop") == Some(Value::Switch(false)) && given("patience").is_none() {
         settings.patience = 0;
     }
-    Ok(Choice { settings, published, recommendation, unused })
+    Ok(unused)
 }

@@ -182,7 +182,7 @@ impl Classifier {
     /// ```
     /// let dataset = supergat::load("random-partition:classes=2,nodes=250,degree=8,homophily=0.9")?;
     /// let builder = supergat::Classifier::builder().model("mlp").max_epochs(5);
-    /// let model = builder.set("correct_and_smooth", true)?.set("smooth_alpha", 0.8)?.fit(&dataset)?;
+    /// let model = builder.set("correct_and_smooth", true).set("smooth_alpha", 0.8).fit(&dataset)?;
     /// assert_eq!(model.correction().unwrap().smooth_alpha, 0.8);
     /// # Ok::<(), supergat::Error>(())
     /// ```

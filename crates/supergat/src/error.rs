@@ -27,6 +27,9 @@ pub enum Error {
         /// All names, the most similar first.
         known: Vec<String>,
     },
+    /// A model or a preset besides settings, which include a model.
+    #[error("settings include a model: give either settings, or a model and a preset")]
+    ModelAndSettings,
     /// The observer of a comparison of models stopped it, so no model was chosen.
     #[error("the comparison of models was stopped before a model was chosen; name a model to train without it")]
     Interrupted,

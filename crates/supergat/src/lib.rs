@@ -30,21 +30,23 @@ mod choice;
 mod classifier;
 mod error;
 mod members;
+mod model;
 mod predictions;
 mod saved;
 mod training;
 
 pub use attention::{Attention, EdgeAttention};
 pub use builder::ClassifierBuilder;
-pub use choice::{AUTO, Choice, DEFAULT_MODEL, check_model, compares_models, model_names};
+pub use choice::{Choice, compares_models};
 pub use classifier::{Card, Classifier, Evaluation, SplitScore};
 pub use error::{Error, Result};
+pub use model::{DEFAULT_MODEL, Model};
 pub use predictions::Predictions;
 pub use saved::MODEL_FILE;
 pub use training::Training;
 
 pub use supergat_core::hyperparameters;
-pub use supergat_core::{Duplicates, Epoch, Outcome, Score, Select};
+pub use supergat_core::{Duplicates, Epoch, ModelKind, Outcome, Score, Select};
 pub use supergat_data::{
     Cache, CacheChoice, ClassWeight, Dataset, DatasetBuilder, FeatureChoice, Frame, FrameColumn, LoadOptions,
     NodeOrderChoice, Shares, SplitChoice, Strings, TableOptions, Values,

@@ -45,7 +45,7 @@ struct BenchOutput {
 /// Measures the time of training steps and evaluation passes.
 pub fn run(args: ProfileArgs, peers: Arc<dyn Peers>) -> Result<ExitCode> {
     let mut options = args.options.0;
-    options.entry("model").or_insert(DEFAULT_MODEL.into());
+    options.entry("model").or_insert(DEFAULT_MODEL.to_string().into());
     let choices = Choices::new(options, None)?;
     choices.refuse_all_splits()?;
     let source = match &args.random {

@@ -63,7 +63,7 @@ pub fn run(args: &ReproduceArgs) -> Result<ExitCode> {
 fn plans(args: &ReproduceArgs) -> Result<Vec<TablePlan>> {
     let known = supergat_data::KNOWN.map(str::to_owned).to_vec();
     args.datasets.iter().try_for_each(|name| check("dataset", name, known.clone()))?;
-    args.models.iter().try_for_each(|name| check("model", name, supergat::model_names()))?;
+    args.models.iter().try_for_each(|name| check("model", name, supergat::Model::names()))?;
     let requested = |id: &str| args.table == TableChoice::All || TableChoice::from_str(id, false) == Ok(args.table);
     let mut plans = Vec::new();
     for table in tables().into_iter().filter(|table| requested(&table.id)) {

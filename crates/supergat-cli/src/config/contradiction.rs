@@ -2,7 +2,7 @@
 
 use super::Choices;
 use super::keys::{Key, Kind, shown};
-use supergat::{AUTO, SplitChoice};
+use supergat::{Model, SplitChoice};
 use toml::Value;
 
 impl Choices {
@@ -44,7 +44,7 @@ fn is_same(name: &str, given: &Value, recorded: &Value) -> bool {
     let split = |value: &Value| value.as_str().and_then(|text| text.parse::<SplitChoice>().ok());
     match name {
         // The recorded model is the one that was recommended.
-        "model" if given.as_str() == Some(AUTO) => true,
+        "model" if given.as_str().is_some_and(|name| name.parse().ok() == Some(Model::Auto)) => true,
         "split" => split(given) == split(recorded),
         _ => given == recorded || (number(given).is_some() && number(given) == number(recorded)),
     }

@@ -64,14 +64,17 @@ const fn key(name: &'static str, kind: Kind, heading: &'static str, description:
 
 /// All keys, in display order: those of the run, the hyperparameters of the library, those for reading the dataset.
 pub static KEYS: LazyLock<Vec<Key>> = LazyLock::new(|| {
-    let model = DEFAULT_MODEL.parse().expect("a model name");
     let hyperparameters = HYPERPARAMETERS.iter().map(|hyperparameter| {
         let kind = match hyperparameter.range {
             Range::Whole(..) => Kind::Whole,
-            Range::Switch if hyperparameter.default(model) != hyperparameter.default_on_new_graphs(model) => {
+            Range::Switch
+                if hyperparameter.default(DEFAULT_MODEL) != hyperparameter.default_on_new_graphs(DEFAULT_MODEL) =>
+            {
                 Kind::Toggle { off: format!("no-{}", hyperparameter.name.replace('_', "-")).leak() }
             }
-            Range::Switch if hyperparameter.default(model) == hyperparameters::Value::Switch(false) => Kind::Flag,
+            Range::Switch if hyperparameter.default(DEFAULT_MODEL) == hyperparameters::Value::Switch(false) => {
+                Kind::Flag
+            }
             Range::Switch => Kind::Switch,
             Range::Choice(names) => Kind::Choice(names),
             _ => Kind::Number,

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use supergat::hyperparameters::Hyperparameter;
 use supergat::{
-    AUTO, Choice, ClassWeight, ClassifierBuilder, DEFAULT_MODEL, Dataset, DecisionOptions, FeatureChoice, LoadOptions,
+    Choice, ClassWeight, ClassifierBuilder, DEFAULT_MODEL, Dataset, DecisionOptions, FeatureChoice, LoadOptions, Model,
     NodeOrderChoice, Settings, SplitChoice, TableOptions,
 };
 use supergat_train::Resources;
@@ -79,7 +79,9 @@ impl Choices {
 
     /// Returns whether the model is chosen by a comparison on validation nodes.
     pub fn compares_models(&self, dataset: &Dataset) -> bool {
-        let is_open = self.given("model").is_none_or(|model| model.as_str() == Some(AUTO));
+        let is_open = self
+            .given("model")
+            .is_none_or(|model| model.as_str().is_some_and(|name| name.parse().ok() == Some(Model::Auto)));
         is_open && supergat::compares_models(dataset)
     }
 
@@ -149,7 +151,7 @@ impl Choices {
                 if let Some(hyperparameter) = Hyperparameter::named(name)
                     && let Some(value) = hyperparameter_value(hyperparameter, value)?
                 {
-                    builder = builder.set(name, value)?;
+                    builder = builder.set(name, value);
                 }
             }
         }
@@ -319,10 +321,10 @@ pub fn table_options(base: TableOptions, given: &Values) -> Result<TableOptions>
 /// Returns the default value of a key; `None` if the key has no value unless one is given. Published settings of single
 /// datasets differ.
 pub fn default_value(key: &Key) -> Option<String> {
-    let model = DEFAULT_MODEL.parse().expect("a model name");
+    let model = DEFAULT_MODEL;
     match key.name {
         "dataset" => Some(DATASET.to_owned()),
-        "model" => Some(format!("{DEFAULT_MODEL} for the paper's datasets, {AUTO} for others")),
+        "model" => Some(format!("{DEFAULT_MODEL} for the paper's datasets, {} for others", Model::Auto)),
         "split" => Some(SplitChoice::default().to_string()),
         "seed" | "split_seed" => Some("0".to_owned()),
         "missing" => Some("mean".to_owned()),
@@ -366,7 +368,7 @@ fn read(path: &Path) -> Result<Values> {
         };
         let value = table.remove(key.name).expect("both forms have the same keys");
         let checked = key.check(&value).and_then(|()| match (key.name, value.as_str()) {
-            ("model", Some(name)) => Ok(supergat::check_model(name)?),
+            ("model", Some(name)) => Ok(name.parse::<Model>().map(drop)?),
             ("split", Some(text)) => Ok(text.parse::<SplitChoice>().map(drop)?),
             (NODE_ORDER, Some(text)) => Ok(text.parse::<NodeOrderChoice>().map(drop)?),
             ("features" | "add_features", Some(list)) => Ok(FeatureChoice::replace(list).map(drop)?),
@@ -418,7 +420,7 @@ pub(super) mod tests {
             ..Settings::general("gat-dp".parse().unwrap())
         };
         let cgat = Settings::published("cora", "cgat-full-supervised".parse().unwrap()).unwrap();
-        for settings in [odd, cgat, Settings::published("cora", DEFAULT_MODEL.parse().unwrap()).unwrap()] {
+        for settings in [odd, cgat, Settings::published("cora", DEFAULT_MODEL).unwrap()] {
             let (split, source) = (SplitChoice::Random { seed: 5 }, "a \"b\" \\ c\n#".into());
             let reading = [("delimiter", "\t".into()), ("directed", true.into()), ("features", "spectral:9".into())];
             let resolved = Resolved {

@@ -11,10 +11,10 @@ fn builders() -> [(&'static str, ClassifierBuilder<'static>); 5] {
     let mlp = || Classifier::builder().model("mlp").max_epochs(10);
     [
         ("label propagation", Classifier::builder().model("label-propagation")),
-        ("Correct and Smooth", mlp().set("correct_and_smooth", true).unwrap()),
-        ("with validation labels", mlp().set("correct_and_smooth_validation", true).unwrap()),
-        ("labels as input", Classifier::builder().model("gcn").max_epochs(10).set("label_input", 0.5).unwrap()),
-        ("label reuse", mlp().set("label_input", 0.5).unwrap().set("label_reuse", 2).unwrap()),
+        ("Correct and Smooth", mlp().set("correct_and_smooth", true)),
+        ("with validation labels", mlp().set("correct_and_smooth_validation", true)),
+        ("labels as input", Classifier::builder().model("gcn").max_epochs(10).set("label_input", 0.5)),
+        ("label reuse", mlp().set("label_input", 0.5).set("label_reuse", 2)),
     ]
 }
 
@@ -77,7 +77,7 @@ fn several_graphs() -> Dataset {
 fn labels_as_input_are_those_of_each_graph() {
     let dataset = several_graphs();
     let builder = Classifier::builder().model("supergat-mx").max_epochs(5);
-    let training = builder.set("label_input", 0.5).unwrap().train(&dataset).unwrap();
+    let training = builder.set("label_input", 0.5).train(&dataset).unwrap();
     let read = Classifier::from_bytes(&training.classifier.to_bytes()).unwrap();
     assert_eq!(read.predict(&dataset).unwrap(), training.predictions);
     let logits = training.predictions.logits();
@@ -95,7 +95,7 @@ fn labels_as_input_are_those_of_each_graph() {
 
 #[test]
 fn files_without_the_labels_of_their_input_are_refused() {
-    let builder = Classifier::builder().model("mlp").max_epochs(1).set("label_input", 0.5).unwrap();
+    let builder = Classifier::builder().model("mlp").max_epochs(1).set("label_input", 0.5);
     let model = builder.fit(&dataset()).unwrap();
     let mut checkpoint = supergat_core::checkpoint::Checkpoint::from_bytes(&model.to_bytes()).unwrap();
     checkpoint.lists.retain(|name, _| !name.starts_with("input."));
@@ -106,7 +106,7 @@ fn files_without_the_labels_of_their_input_are_refused() {
 #[test]
 fn ensembles_and_thresholds_work_on_corrected_predictions() {
     let dataset = supergat::load("random-partition:classes=2,nodes=250,degree=6,homophily=0.8").unwrap();
-    let builder = Classifier::builder().model("mlp").max_epochs(5).set("correct_and_smooth", true).unwrap();
+    let builder = Classifier::builder().model("mlp").max_epochs(5).set("correct_and_smooth", true);
     let training = builder.threshold("f1".parse().unwrap()).seeds(0..2).ensemble(true).train(&dataset).unwrap();
     assert!(training.classifier.card().decision.threshold.is_some() && training.ensemble.is_some());
     assert!(training.runs.iter().all(|run| run.correction.is_some()));

@@ -1,7 +1,7 @@
 //! Training and prediction on arrays.
 
 use std::ops::ControlFlow;
-use supergat::{Classifier, Dataset, Error};
+use supergat::{Classifier, ClassifierBuilder, Dataset, Error};
 
 /// Two cliques of `size` nodes, joined by one link; the feature tells them apart with noise.
 fn cliques(size: u32) -> Dataset {
@@ -66,8 +66,14 @@ fn errors_name_what_was_expected_and_found() {
 
     let builder = || Classifier::builder().model("gat-go");
     assert!(matches!(builder().seeds([]).fit(&dataset), Err(Error::NoSeeds)));
-    assert!(builder().set("lambda_q", 1.0).unwrap_err().to_string().contains("lambda_e"));
-    assert_eq!(builder().set("heads", 0).unwrap_err().to_string(), "heads = 0: must be a whole number from 1 to 64");
+    let refused = |builder: ClassifierBuilder<'_>| builder.fit(&dataset).unwrap_err().to_string();
+    assert!(refused(builder().set("lambda_q", 1.0)).contains("lambda_e"));
+    assert_eq!(refused(builder().set("heads", 0)), "heads = 0: must be a whole number from 1 to 64");
+    let settings = builder().choose(&dataset).unwrap().settings;
+    let of_settings = || Classifier::builder().heads(2).settings(settings).hidden(3);
+    let choice = of_settings().choose(&dataset).unwrap();
+    assert_eq!((choice.settings.heads, choice.settings.hidden), (2, 3), "setters before and after settings count");
+    assert!(matches!(of_settings().model("gcn").choose(&dataset), Err(Error::ModelAndSettings)));
     assert_eq!(builder().dropout(1.0).fit(&dataset).unwrap_err().to_string(), "dropout = 1: must lie in [0, 1)");
     let attention = Classifier::builder().model("gat-go").max_epochs(1).fit(&dataset).unwrap();
     assert!(matches!(attention.attention(&dataset, 1), Err(Error::OutOfRange { what: "graph", found: 1, count: 1 })));

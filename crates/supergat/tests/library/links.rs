@@ -55,7 +55,7 @@ fn friends_and_strangers(with_types: bool) -> Dataset {
 fn attention_uses_the_types_of_links() {
     let accuracy = |model: &str, with_types: bool| {
         let builder = Classifier::builder().model(model).max_epochs(200).lr(0.05).dropout(0.0).seeds([0, 1]);
-        let builder = builder.set("early_stop", false).unwrap();
+        let builder = builder.set("early_stop", false);
         builder.train(&friends_and_strangers(with_types)).unwrap().test().mean
     };
     for model in ["gat-go", "supergat-mx", "supergat-sd"] {

@@ -173,8 +173,8 @@ fn sizes_of_systems_are_those_of_their_weights() {
 fn numbers_of_nodes_in_a_file_are_checked() {
     let dataset = small();
     let builder = |model: &str| Classifier::builder().model(model).max_epochs(2);
-    let corrected = || builder("mlp").set("correct_and_smooth", true).unwrap();
-    let both = || corrected().set("correct_and_smooth_validation", true).unwrap();
+    let corrected = || builder("mlp").set("correct_and_smooth", true);
+    let both = || corrected().set("correct_and_smooth_validation", true);
     let propagation = builder("label-propagation").fit(&dataset).unwrap().to_bytes();
     let correct = corrected().fit(&dataset).unwrap().to_bytes();
     let smooth = both().fit(&dataset).unwrap().to_bytes();
@@ -226,8 +226,8 @@ fn an_ensemble_predicts_the_mean_of_all_networks() {
     let builder = |model: &str| Classifier::builder().model(model).max_epochs(8).seeds(3..6).ensemble(true);
     for builder in [
         builder("gat-go").threshold("f1".parse().unwrap()),
-        builder("mlp").set("correct_and_smooth", true).unwrap(),
-        builder("gcn").set("label_input", 0.5).unwrap(),
+        builder("mlp").set("correct_and_smooth", true),
+        builder("gcn").set("label_input", 0.5),
         builder("label-propagation"),
         builder("glcn").seeds([7]),
     ] {

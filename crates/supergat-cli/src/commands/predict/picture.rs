@@ -150,7 +150,7 @@ mod tests {
     fn draws_chosen_links_only() {
         let dataset = supergat_data::load("random-graph:nodes=60,degree=8,classes=3,features=2").unwrap();
         let builder = Classifier::builder().model("neuralsparse").max_epochs(1);
-        let model = builder.set("sampled_neighbours", 1).unwrap().fit(&dataset).unwrap();
+        let model = builder.set("sampled_neighbours", 1).fit(&dataset).unwrap();
         let kept = chosen(&dataset, &model).unwrap().unwrap();
         let text = svg(&dataset, "neuralsparse", &model.predict(&dataset).unwrap(), Some(&kept));
         let links = text.matches('M').count();
