@@ -4,7 +4,8 @@
 
 use std::sync::LazyLock;
 use supergat::{Checkpoints, Classifier, Dataset, Interval, Settings};
-use supergat_core::{Cpu, Prepared, TrainState, Trainer};
+use supergat_core::{Prepared, TrainState, Trainer};
+use supergat_cpu::Cpu;
 use supergat_select::benchmark::{Benchmark, Plan, sheet};
 use supergat_select::sweep::ResultsFile;
 
@@ -35,7 +36,8 @@ fn settings() -> Settings {
 /// The graph, prepared for these trainings.
 static PREPARED: LazyLock<Prepared<Cpu<f32>>> = LazyLock::new(|| {
     let (settings, examples) = (settings(), &GRAPH.examples);
-    Prepared::new(examples, settings.architecture(&GRAPH), settings.training()).expect("settings of the graph")
+    Prepared::on(&Cpu::default(), examples, settings.architecture(&GRAPH), settings.training())
+        .expect("settings of the graph")
 });
 
 /// Opens a model and predicts a graph.

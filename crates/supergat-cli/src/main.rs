@@ -21,11 +21,11 @@ use error::CliError;
 use process::processes;
 use std::process::ExitCode;
 use std::sync::Arc;
-use supergat_core::peers::Peers;
+use supergat_cluster::peers::Peers;
 
 fn main() -> ExitCode {
     process::interrupt::block_signals();
-    let checked = supergat_core::kernels::Simd::requested().map_err(CliError::from);
+    let checked = supergat_cpu::kernels::Simd::requested().map_err(CliError::from);
     let result = checked.and_then(|_| processes::connect()).and_then(start).and_then(|code| {
         processes::finish()?;
         supergat_train::mpi::finish()?;

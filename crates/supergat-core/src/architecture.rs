@@ -1,11 +1,14 @@
 //! Architecture: the shape of a network and its validation.
 
+use crate::activation::Activation;
 use crate::blocks::{Blocks, Norm, Residual};
 use crate::error::{Error, Result};
 use crate::example::{Example, ExampleShape};
+use crate::form::Form;
+use crate::heads::HeadLayout;
 use crate::hyperparameters::{check, default_number, default_whole};
-use crate::kernels::{Activation, Form, HeadLayout, Real};
 use crate::model_kind::{ModelKind, System};
+use crate::real::Real;
 use serde::{Deserialize, Serialize};
 
 /// Shape of a network. Prediction needs only the architecture and the parameters. Of a model that is not a network, it
@@ -271,7 +274,7 @@ impl Architecture {
 
     /// Returns a lower bound of the number of weights: the elements of all matrices, without vectors and biases. A file
     /// with fewer weights is damaged, and memory is not allocated for it.
-    pub(crate) fn least_weights(&self) -> u64 {
+    pub fn least_weights(&self) -> u64 {
         let product = |factors: &[usize]| factors.iter().fold(1u64, |product, &x| product.saturating_mul(x as u64));
         let Blocks { residual, input_layer, output_layer, separate_ego, .. } = self.blocks;
         let (hidden, attends) = (self.heads * self.hidden, self.model.form().is_some());
@@ -373,55 +376,4 @@ fn is_none(share: &f64) -> bool {
 /// Returns an error unless the number in the data is that of the model.
 fn fits(what: &'static str, expected: usize, found: usize) -> Result<()> {
     if expected == found { Ok(()) } else { Err(Error::Incompatible { what, expected, found }) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::features::Features;
-    use crate::graph::{Direction, Graph};
-    use crate::labels::Labels;
-    use crate::model::Model;
-
-    /// The bound counts every matrix, and only one of both halves of GraphSAGE's with root weight.
-    #[test]
-    fn least_weights_are_the_elements_of_matrices() {
-        let graph = Graph::from_edges(2, &[(0, 1)], Direction::Undirected).unwrap();
-        let labels = Labels::Single { classes: 3, of: vec![0, 1] };
-        let features = Features::dense(2, 5, vec![1.0f32; 10]).unwrap();
-        let example = Example::new(graph, features, labels, [vec![0], vec![1], vec![]]).unwrap();
-        for name in ["gcn", "mlp", "sage", "gat-go", "supergat-mx", "supergat-sd", "gatv2", "cgat"] {
-            let plain = Architecture::new(name.parse().unwrap(), &example);
-            let attends = plain.model.is_attention();
-            for (layers, deep, label_input) in [(1, false, 0.0), (3, false, 0.5), (3, true, 0.0), (1, true, 0.5)] {
-                let blocks = Blocks {
-                    residual: if deep { Residual::Linear } else { Residual::None },
-                    norm: if deep { Norm::Batch } else { Norm::None },
-                    input_layer: deep,
-                    output_layer: deep,
-                    separate_ego: deep && attends,
-                    ..Blocks::default()
-                };
-                let (heads, hidden, edge_features) = (3, 7, if attends { 4 } else { 0 });
-                let architecture = Architecture {
-                    layers,
-                    heads,
-                    hidden,
-                    output_heads: 2,
-                    edge_features,
-                    edge_messages: attends && deep,
-                    label_input,
-                    blocks,
-                    ..plain
-                };
-                let model = Model::<f32>::zeros(architecture).unwrap();
-                let is_matrix = |name: &str| {
-                    ![".a", ".b", ".weight", ".bias", ".mean", ".variance"].iter().any(|end| name.ends_with(end))
-                };
-                let matrices = model.parameters().filter(|parameter| is_matrix(&parameter.name));
-                let elements: usize = matrices.map(|parameter| parameter.elements()).sum();
-                assert_eq!(architecture.least_weights(), elements as u64, "{architecture:?}");
-            }
-        }
-    }
 }

@@ -1,6 +1,6 @@
 //! Options of deep networks: what a hidden layer does after its mixing, and linear layers around the stack.
 
-use crate::kernels::Activation;
+use crate::activation::Activation;
 use serde::{Deserialize, Serialize};
 
 /// Shortcut of a hidden layer, which adds its input to the sums over neighbours.

@@ -2,10 +2,10 @@
 //! and order (head after head), so that other software can load them.
 
 use crate::architecture::Architecture;
+use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::model::Model;
+use crate::model::Network;
 use crate::sealed::{CHECKSUM, DAMAGED, is_sealed, sealed, split};
-use crate::systems::Weights;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use std::collections::{BTreeMap, HashMap};
 
@@ -21,12 +21,26 @@ const MEMBERS: &str = "members";
 /// Beginning of the names of all models but the first, before their number.
 const PREFIX: &str = "member";
 
+/// A matrix of learned weights.
+///
+/// [`Checkpoint`] contains those of models that are not networks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Weights<T> {
+    /// Name within the model, such as `layer1.w`.
+    pub name: String,
+    /// Number of rows and columns.
+    pub shape: [usize; 2],
+    /// Elements, row after row.
+    pub elements: Vec<T>,
+}
+
 /// A model with the metadata and lists that its file also stores.
 ///
 /// ```
 /// use std::collections::HashMap;
-/// use supergat_core::checkpoint::Checkpoint;
-/// use supergat_core::{Architecture, Model, ModelKind};
+/// use supergat_cpu::Checkpoint;
+/// use supergat_core::{Architecture, ModelKind};
+/// use supergat_cpu::Model;
 /// let architecture = Architecture {
 ///     model: ModelKind::Mlp,
 ///     input_features: 3,
@@ -54,12 +68,12 @@ const PREFIX: &str = "member";
 /// # Ok::<(), supergat_core::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct Checkpoint {
+pub struct Checkpoint<D: Device> {
     /// Kind and shape of the model.
     pub architecture: Architecture,
     /// Network with its weights; `None` if the model is not a network. Matrices, metadata and lists then contain all of
     /// it.
-    pub network: Option<Model<f32>>,
+    pub network: Option<Network<D>>,
     /// Weights of a model that is not a network, in the order of their names.
     pub weights: Vec<Weights<f32>>,
     /// Further metadata, such as the names of the classes.
@@ -68,9 +82,9 @@ pub struct Checkpoint {
     pub lists: HashMap<String, Vec<u32>>,
 }
 
-impl Checkpoint {
+impl<D: Device<Number = f32>> Checkpoint<D> {
     /// Creates the checkpoint of a network.
-    pub fn of(network: Model<f32>, metadata: HashMap<String, String>, lists: HashMap<String, Vec<u32>>) -> Self {
+    pub fn of(network: Network<D>, metadata: HashMap<String, String>, lists: HashMap<String, Vec<u32>>) -> Self {
         Self { architecture: *network.architecture(), network: Some(network), weights: Vec::new(), metadata, lists }
     }
 
@@ -111,7 +125,7 @@ impl Checkpoint {
     fn tensors(&self) -> impl Iterator<Item = (String, Dtype, Vec<usize>, Vec<u8>)> {
         let weights = self.network.iter().flat_map(|network| {
             network.parameters().map(|p| {
-                let rows = p.to_rows(network.device()).expect("the CPU can read its memory");
+                let rows = p.to_rows(network.device()).expect("weights were read or written before");
                 let bytes: Vec<u8> = rows.iter().flat_map(|v| v.to_le_bytes()).collect();
                 (p.name.clone(), Dtype::F32, p.shape.to_vec(), bytes)
             })
@@ -128,7 +142,9 @@ impl Checkpoint {
         });
         weights.chain(matrices).chain(lists)
     }
+}
 
+impl<D: Device<Number = f32> + Default> Checkpoint<D> {
     /// Reads the bytes of a safetensors file of this or an older version, as [`Checkpoint::members`] does. Fails if it
     /// has several models.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
@@ -144,8 +160,9 @@ impl Checkpoint {
     ///
     /// ```
     /// # use std::collections::HashMap;
-    /// # use supergat_core::{Architecture, Direction, Example, Features, Graph, Labels, Model};
-    /// # use supergat_core::checkpoint::Checkpoint;
+    /// # use supergat_core::{Architecture, Direction, Example, Features, Graph, Labels};
+    /// # use supergat_cpu::Model;
+    /// # use supergat_cpu::Checkpoint;
     /// # let graph = Graph::from_edges(2, &[(0, 1)], Direction::Undirected)?;
     /// # let labels = Labels::Single { classes: 2, of: vec![0, 1] };
     /// # let example = Example::new(graph, Features::dense(2, 1, vec![1.0f32, 2.0])?, labels, [vec![0], vec![1], vec![]])?;
@@ -266,7 +283,7 @@ fn check_finite(name: &str, tensor: &TensorView<'_>) -> Result<()> {
 }
 
 /// Fails if an architecture has more weights than the file of a model, or sizes that are out of range.
-pub(crate) fn check_size(architecture: &Architecture, further: u64, stored: usize) -> Result<()> {
+pub fn check_size(architecture: &Architecture, further: u64, stored: usize) -> Result<()> {
     architecture.check()?;
     let least = architecture.least_weights().saturating_add(further);
     if least > stored as u64 {
@@ -276,11 +293,14 @@ pub(crate) fn check_size(architecture: &Architecture, further: u64, stored: usiz
 }
 
 /// Reads the weights of a network. There must be as many in the file before memory is allocated for them.
-fn read_network(architecture: Architecture, tensors: &Tensors<'_>) -> Result<Model<f32>> {
+fn read_network<D: Device<Number = f32> + Default>(
+    architecture: Architecture,
+    tensors: &Tensors<'_>,
+) -> Result<Network<D>> {
     let weights = tensors.values().filter(|tensor| tensor.dtype() == Dtype::F32);
     check_size(&architecture, 0, weights.map(|tensor| tensor.data().len() / size_of::<f32>()).sum())?;
-    let mut model = Model::zeros(architecture)?;
-    let device = *model.device();
+    let device = D::default();
+    let mut model = Network::zeros_on(&device, architecture)?;
     model.for_each_parameter(|parameter| {
         let tensor = tensors.get(&parameter.name).ok_or_else(|| refused(format!("it has no `{}`", parameter.name)))?;
         if tensor.dtype() != Dtype::F32 || tensor.shape() != parameter.shape {
@@ -298,6 +318,3 @@ fn read_network(architecture: Architecture, tensors: &Tensors<'_>) -> Result<Mod
     })?;
     Ok(model)
 }
-
-#[cfg(test)]
-mod tests;

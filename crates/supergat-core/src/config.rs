@@ -1,8 +1,8 @@
 //! Training configuration.
 
+use crate::contrast::Contrast;
 use crate::error::Result;
 use crate::hyperparameters::{check, default_number, default_whole};
-use crate::layers::Contrast;
 use crate::model_kind::ModelKind;
 use serde::{Deserialize, Serialize};
 use std::fmt;

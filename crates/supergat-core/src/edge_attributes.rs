@@ -2,8 +2,8 @@
 
 use crate::error::{Error, Result};
 use crate::graph::{Direction, Graph};
-use crate::kernels::Real;
 use crate::order::NodeOrder;
+use crate::real::Real;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -40,7 +40,7 @@ impl std::str::FromStr for Duplicates {
 /// incoming edges, or zeros if there are none.
 ///
 /// ```
-/// use supergat_core::edge_attributes::{Duplicates, EdgeAttributes};
+/// use supergat_core::{Duplicates, EdgeAttributes};
 /// use supergat_core::{Direction, Graph};
 /// let graph = Graph::from_edges(3, &[(0, 1), (1, 2)], Direction::Undirected)?;
 /// let attributes = EdgeAttributes::of_links(&graph, Some(&[2.0, 0.5]), 1, &[1.0f32, 3.0], Duplicates::Sum)?;
@@ -76,7 +76,7 @@ impl<T: Real> EdgeAttributes<T> {
     /// those of the links in their direction, followed by those of the links against it.
     ///
     /// ```
-    /// use supergat_core::edge_attributes::{Duplicates, EdgeAttributes};
+    /// use supergat_core::{Duplicates, EdgeAttributes};
     /// use supergat_core::{Direction, Graph};
     /// let graph = Graph::from_edges(2, &[(0, 1)], Direction::Undirected)?;
     /// let attributes = EdgeAttributes::of_two_way_links(&graph, None, 1, &[3.0f32], Duplicates::Sum)?;
@@ -245,7 +245,7 @@ impl<T: Real> EdgeAttributes<T> {
     }
 
     /// Returns the attributes of consecutive edges.
-    pub(crate) fn slice(&self, edges: Range<usize>) -> Self {
+    pub fn slice(&self, edges: Range<usize>) -> Self {
         let weights = if self.weights.is_empty() { &[][..] } else { &self.weights[edges.clone()] };
         let features = &self.features[edges.start * self.width..edges.end * self.width];
         Self { weights: weights.to_vec(), features: features.to_vec(), width: self.width }
@@ -282,7 +282,7 @@ impl<T: Real> EdgeAttributes<T> {
 /// them.
 ///
 /// ```
-/// use supergat_core::edge_attributes::{Duplicates, EdgeAttributes, EdgeWeights};
+/// use supergat_core::{Duplicates, EdgeAttributes, EdgeWeights};
 /// use supergat_core::{Direction, Graph};
 /// let graph = Graph::from_edges(2, &[(0, 1)], Direction::Directed)?;
 /// let attributes = EdgeAttributes::<f32>::of_links(&graph, Some(&[3.0]), 0, &[], Duplicates::Sum)?;

@@ -4,11 +4,14 @@ use crate::edge_attributes::EdgeAttributes;
 use crate::error::{Error, Result};
 use crate::features::Features;
 use crate::graph::Graph;
-use crate::kernels::{NO_PLACE, Real};
 use crate::labels::Labels;
 use crate::order::NodeOrder;
+use crate::real::Real;
 use std::fmt::Debug;
 use std::sync::Arc;
+
+/// Place of a node that is not a training node.
+pub const NO_PLACE: u32 = u32::MAX;
 
 /// Sizes of an example that networks and training depend on, wherever its rows are stored.
 ///
@@ -255,7 +258,7 @@ impl<T: Real> Example<T> {
         }
     }
 
-    /// Returns the place of each node in the list of training nodes, [`crate::kernels::NO_PLACE`] for other nodes.
+    /// Returns the place of each node in the list of training nodes, [`NO_PLACE`] for other nodes.
     pub fn training_places(&self) -> Vec<u32> {
         let mut places = vec![NO_PLACE; self.graph.nodes()];
         self.train.iter().enumerate().for_each(|(place, &node)| places[node as usize] = place as u32);
@@ -324,12 +327,12 @@ fn refused_class_weight(value: String, reason: &str) -> Error {
 }
 
 /// Returns the error of weights that leave nothing to learn from.
-pub(crate) fn no_training_weight() -> Error {
+pub fn no_training_weight() -> Error {
     refused_class_weight("0".into(), "no training node has a class with a positive weight")
 }
 
 /// Fails if a node may have several classes, and unless there is one finite weight per class that is not negative.
-pub(crate) fn check_class_weights(labels: &Labels, weights: &[f64]) -> Result<()> {
+pub fn check_class_weights(labels: &Labels, weights: &[f64]) -> Result<()> {
     if labels.is_multi() {
         return Err(refused_class_weight("given".into(), "nodes may have several classes"));
     }

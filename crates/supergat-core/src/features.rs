@@ -1,8 +1,10 @@
 //! Node features, dense or sparse. Sparse features remain sparse in training, including dropout.
 
+use crate::dropout::Dropout;
 use crate::error::{Error, Result};
-use crate::kernels::{Dense, Real, in_large_pages};
+use crate::memory::in_large_pages;
 use crate::order::NodeOrder;
+use crate::real::Real;
 
 /// One row of features per node.
 ///
@@ -99,7 +101,7 @@ impl<T: Real> SparseMatrix<T> {
 
     /// Inserts stored values before the first row that belong to no row, so that later ones have other bits in a
     /// dropout mask.
-    pub(crate) fn after(self, count: usize) -> Self {
+    pub fn after(self, count: usize) -> Self {
         let shifted = self.offsets.iter().map(|offset| offset + count as u64).collect();
         let column_of = std::iter::repeat_n(0, count).chain(self.column_of).collect();
         let values = std::iter::repeat_n(T::ZERO, count).chain(self.values).collect();
@@ -190,7 +192,7 @@ impl<T: Real> Features<T> {
     /// new byte.
     pub fn mask_bytes(&self) -> usize {
         match self {
-            Self::Dense { rows, columns, .. } => rows * Dense::<T>::mask_bytes(*columns),
+            Self::Dense { rows, columns, .. } => rows * Dropout::mask_bytes(*columns),
             Self::Sparse(matrix) => matrix.values.len().div_ceil(8),
         }
     }

@@ -3,9 +3,10 @@
 //! Architecture and training are validated against it. Presets, configuration files, options of the command
 //! line and documentation are generated from it or checked against it.
 
+use crate::activation::Activation;
 use crate::blocks::{Norm, Residual};
 use crate::error::{Error, Result};
-use crate::kernels::{Activation, MAX_HEADS, MOST_CHOSEN};
+use crate::heads::{MAX_HEADS, MOST_CHOSEN};
 use crate::model_kind::{ModelKind, System};
 use std::fmt;
 
@@ -821,7 +822,7 @@ impl Hyperparameter {
 }
 
 /// Validates a value against the range of a hyperparameter in the table.
-pub(crate) fn check(name: &str, value: impl Into<Value>) -> Result<()> {
+pub fn check(name: &str, value: impl Into<Value>) -> Result<()> {
     Hyperparameter::named(name).expect("names in this crate are in the table").check(value.into()).map(drop)
 }
 

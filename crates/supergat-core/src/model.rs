@@ -3,24 +3,25 @@
 //! logit per class, or is a hidden layer before a linear one.
 
 use crate::architecture::Architecture;
-use crate::device::{Adam, Cpu, Device, FromAbove, Input, LabelInput, LabelLoss, LayerWidth, Place};
+use crate::device::{Adam, Device, FromAbove, Input, Join, LabelInput, LabelLoss, LayerWidth, Place};
+use crate::dropout::Dropout;
 use crate::error::{Error, Result};
 use crate::example::ExampleShape;
-use crate::kernels::{Dense, Form, HeadLayout, Primitives, Real};
+use crate::form::Form;
+use crate::heads::HeadLayout;
 use crate::layers::{
-    Attended, AttentionMixing, Cache, Context, EdgeInput, Join, Layer, Mixing, Parameter, Scratch, Shape, Site, Size,
+    Attended, AttentionMixing, Cache, Context, EdgeInput, Layer, Mixing, Parameter, Scratch, Shape, Site, Size,
 };
 use crate::memory::Arena;
 use crate::model_kind::ModelKind;
 use crate::prepared::Prepared;
-
-/// A network on the CPU; see [`Network`].
-pub type Model<T> = Network<Cpu<T>>;
+use crate::real::Real;
 
 /// A network and its parameters.
 ///
 /// ```
-/// use supergat_core::{Architecture, Direction, Example, Features, Graph, Labels, Model};
+/// use supergat_core::{Architecture, Direction, Example, Features, Graph, Labels};
+/// use supergat_cpu::Model;
 /// let graph = Graph::from_edges(3, &[(0, 1)], Direction::Undirected)?;
 /// let features = Features::dense(3, 2, vec![1.0f32, 0.0, 0.0, 1.0, 0.5, 0.5])?;
 /// let labels = Labels::Single { classes: 2, of: vec![0, 1, Labels::UNKNOWN] };
@@ -67,21 +68,22 @@ pub struct StepLoss {
     pub total: f64,
 }
 
-impl<T: Primitives> Model<T> {
+impl<D: Device + Default> Network<D> {
     /// Creates a network with weights drawn from `seed`.
     pub fn new(architecture: Architecture, seed: u64) -> Result<Self> {
-        Self::on(&Cpu::default(), architecture, seed)
+        Self::on(&D::default(), architecture, seed)
     }
 
     /// Creates a network with zero parameters, to be filled by the caller.
     pub fn zeros(architecture: Architecture) -> Result<Self> {
-        Self::zeros_on(&Cpu::default(), architecture)
+        Self::zeros_on(&D::default(), architecture)
     }
 }
 
-impl<T: Primitives> Clone for Model<T> {
+/// Networks on devices whose memory can be cloned, which never fails.
+impl<D: Device<Numbers: Clone>> Clone for Network<D> {
     fn clone(&self) -> Self {
-        self.to_device(&self.device).expect("memory of the CPU is allocated or the process ends")
+        self.to_device(&self.device).expect("memory is allocated or the process ends")
     }
 }
 
@@ -215,7 +217,7 @@ impl<D: Device> Network<D> {
             let borrows =
                 size.training && prepared.config().checkpointing && self.layer_to_borrow_from(index).is_some();
             caches.push(layer.cache(device, size, mask_bytes, !borrows, arena)?);
-            let row = Dense::<D::Number>::mask_bytes(layer.output.width());
+            let row = Dropout::mask_bytes(layer.output.width());
             mask_bytes = if size.training { size.nodes * row } else { 0 };
         }
         let gradient = if size.training { size.nodes * self.architecture.classes } else { 0 };
@@ -277,7 +279,7 @@ impl<D: Device> Network<D> {
     }
 
     /// Runs all layers once, on the labels of the workspace.
-    fn run_layers(&self, context: &Context<'_, D>, workspace: &mut Workspace<D>) -> Result<()> {
+    pub(crate) fn run_layers(&self, context: &Context<'_, D>, workspace: &mut Workspace<D>) -> Result<()> {
         let Workspace { caches, labels, .. } = workspace;
         for (index, layer) in self.layers.iter().enumerate() {
             self.borrow_values(index, caches);
@@ -367,7 +369,7 @@ impl<D: Device> Network<D> {
 
     /// Returns the logits of all nodes of an example, one row of classes per node, without dropout.
     pub fn predict(&self, example: &D::Example) -> Result<Vec<D::Number>> {
-        let prepared = Prepared::for_evaluation_on(&self.device, example, self.architecture)?;
+        let prepared = Prepared::for_evaluation(&self.device, example, self.architecture)?;
         let mut workspace = self.workspace(&prepared, false)?;
         let context = prepared.context(0, None);
         self.forward(&context, &mut workspace)?;
@@ -404,7 +406,7 @@ impl<D: Device> Network<D> {
         example: &D::Example,
         read: impl FnOnce(&mut dyn Iterator<Item = Attended<'_, D>>) -> Result<R>,
     ) -> Result<R> {
-        let prepared = Prepared::for_evaluation_on(&self.device, example, self.architecture)?;
+        let prepared = Prepared::for_evaluation(&self.device, example, self.architecture)?;
         let mut workspace = self.workspace(&prepared, false)?;
         let context = prepared.context(0, None);
         self.forward(&context, &mut workspace)?;
@@ -447,7 +449,8 @@ impl<D: Device> Workspace<D> {
 /// head`.
 ///
 /// ```
-/// use supergat_core::{Architecture, Direction, Example, Features, Graph, Labels, Model};
+/// use supergat_core::{Architecture, Direction, Example, Features, Graph, Labels};
+/// use supergat_cpu::Model;
 /// let graph = Graph::from_edges(2, &[(0, 1)], Direction::Undirected)?;
 /// let features = Features::dense(2, 1, vec![1.0f32, 3.0])?;
 /// let labels = Labels::Single { classes: 2, of: vec![0, 1] };
@@ -468,50 +471,4 @@ pub struct EdgeValues<T> {
     pub coefficients: Vec<T>,
     /// Edge logits. The sigmoid of their mean over heads is the probability of an edge.
     pub logits: Vec<T>,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::config::TrainConfig;
-    use crate::device::Readings;
-    use crate::example::Example;
-    use crate::features::Features;
-    use crate::graph::{Direction, Graph};
-    use crate::labels::Labels;
-
-    /// The predicted classes that nodes reuse are constants of the step: no gradient passes through them.
-    #[test]
-    fn gradients_of_label_reuse_match_differences() {
-        let graph = Graph::from_edges(6, &[(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)], Direction::Undirected).unwrap();
-        let features = Features::dense(6, 2, (0..12).map(|k| f64::from(k * 5 % 7) - 3.0).collect()).unwrap();
-        let labels = Labels::Single { classes: 2, of: vec![0, 1, 1, 0, 0, 1] };
-        let example = Example::new(graph, features, labels, [vec![0, 1, 2, 3], vec![4], vec![5]]).unwrap();
-        let plain = Architecture::new("gcn".parse().unwrap(), &example);
-        let architecture = Architecture { hidden: 3, dropout: 0.3, label_input: 0.5, label_reuse: 2, ..plain };
-        let prepared = Prepared::new(&[example], architecture, TrainConfig::default()).unwrap();
-        let mut network = Model::new(architecture, 5).unwrap();
-        let mut workspace = network.workspace(&prepared, true).unwrap();
-        let (device, mut readings) = (Cpu::default(), Readings::new(1));
-        let (clock, mut record) = (device.clock(3).unwrap(), device.record(1).unwrap());
-        let context = prepared.context(0, Some(&clock));
-        network.forward(&context, &mut workspace).unwrap();
-        network.backward(&context, None, &mut workspace, &mut record).unwrap();
-        let gradient = network.layers[0].weight.gradient_to_rows(&device).unwrap();
-        let weights = network.layers[0].weight.to_rows(&device).unwrap();
-        let mut loss = |element: usize, shift: f64| {
-            let mut moved = weights.clone();
-            moved[element] += shift;
-            network.layers[0].weight.set_rows(&device, &moved).unwrap();
-            network.run_layers(&context, &mut workspace).unwrap();
-            network.backward(&context, None, &mut workspace, &mut record).unwrap();
-            device.read(&record, &mut readings).unwrap();
-            readings.losses[0][0]
-        };
-        for (element, found) in gradient.iter().enumerate() {
-            let expected = (loss(element, 1e-6) - loss(element, -1e-6)) / 2e-6;
-            assert!((found - expected).abs() < 1e-8, "{element}: found {found}, central difference {expected}");
-        }
-        assert!(gradient[2 * 3..].iter().any(|slope| slope.abs() > 1e-3), "weights of labels have gradients");
-    }
 }

@@ -1,7 +1,7 @@
 //! Kinds of models and their names.
 
 use crate::error::{Error, Result};
-use crate::kernels::Form;
+use crate::form::Form;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;

@@ -7,7 +7,7 @@
 
 use crate::error::{Error, Result};
 use crate::graph::Graph;
-use crate::kernels::defaults;
+use crate::memory::defaults;
 use crate::random::Permutation;
 use rayon::prelude::*;
 use std::any::Any;
@@ -20,7 +20,7 @@ const CHUNK: usize = 1 << 14;
 /// An order of the nodes of a graph, divided into parts of consecutive nodes.
 ///
 /// ```
-/// use supergat_core::order::NodeOrder;
+/// use supergat_core::NodeOrder;
 /// // The internal nodes 0, 1 and 2 are the outer nodes 2, 0 and 1; the first two are one part.
 /// let order = NodeOrder::new(vec![2, 0, 1], vec![0, 2, 3])?;
 /// assert_eq!((order.to_outer(0), order.to_internal(2)), (2, 0));

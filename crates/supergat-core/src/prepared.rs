@@ -2,11 +2,11 @@
 
 use crate::architecture::Architecture;
 use crate::config::TrainConfig;
-use crate::device::{Cpu, Device, SingleDevice};
+use crate::device::{AttentionLoss, Device, SingleDevice};
 use crate::error::{Error, Result};
 use crate::example::{Example, ExampleShape};
-use crate::kernels::Primitives;
-use crate::layers::{AttentionLoss, Context, Size};
+use crate::layers::{Cache, Context, Layer, Scratch, Size};
+use crate::memory::Arena;
 use crate::model_kind::ModelKind;
 use std::fmt;
 use std::sync::Arc;
@@ -20,13 +20,14 @@ use std::sync::Arc;
 /// use std::ops::ControlFlow;
 /// use supergat_core::{Architecture, Direction, Example, Features, Graph, Labels};
 /// use supergat_core::{Prepared, TrainConfig, Trainer};
+/// use supergat_cpu::Cpu;
 /// let graph = Graph::from_edges(4, &[(0, 1), (1, 2), (2, 3)], Direction::Undirected)?;
 /// let features = Features::dense(4, 1, vec![1.0f32, 0.9, -0.9, -1.0])?;
 /// let labels = Labels::Single { classes: 2, of: vec![0, 0, 1, 1] };
 /// let example = Example::new(graph, features, labels, [vec![0, 3], vec![1], vec![2]])?;
 /// let architecture = Architecture::new("supergat-mx".parse().unwrap(), &example);
 /// let config = TrainConfig { max_epochs: 20, ..TrainConfig::default() };
-/// let prepared = Prepared::new(&[example], architecture, config)?;
+/// let prepared = Prepared::on(&Cpu::default(), &[example], architecture, config)?;
 /// let trained = Trainer::new(&prepared, 0)?.run(|_| ControlFlow::Continue(()))?;
 /// assert_eq!(trained.outcome.epochs, 20);
 /// assert_eq!(trained.logits[0].len(), 4 * 2);
@@ -50,13 +51,14 @@ pub struct Prepared<D: Device> {
 /// ```
 /// use supergat_core::{Architecture, Direction, Example, Features, Graph, Labels};
 /// use supergat_core::{Prepared, Scorer, Select, TrainConfig, Trainer};
+/// use supergat_cpu::Cpu;
 /// let graph = Graph::from_edges(4, &[(0, 1), (1, 2), (2, 3)], Direction::Undirected)?;
 /// let features = Features::dense(4, 1, vec![1.0f32, 0.9, -0.9, -1.0])?;
 /// let labels = Labels::Single { classes: 2, of: vec![0, 0, 1, 1] };
 /// let example = Example::new(graph, features, labels, [vec![0, 3], vec![1], vec![2]])?;
 /// let architecture = Architecture::new("gcn".parse().unwrap(), &example);
 /// let config = TrainConfig { select: Some(Select::Auroc), ..TrainConfig::default() };
-/// let prepared = Prepared::new(&[example], architecture, config)?;
+/// let prepared = Prepared::on(&Cpu::default(), &[example], architecture, config)?;
 /// assert!(Trainer::new(&prepared, 0).is_err(), "there is no scorer");
 /// let prepared = prepared.scored_by(Scorer::new(|logits: &[Vec<f32>]| [logits.len() as f64, 0.25]));
 /// let epoch = Trainer::new(&prepared, 0)?.next_epoch()?.unwrap();
@@ -85,20 +87,6 @@ impl<T> fmt::Debug for Scorer<T> {
     }
 }
 
-impl<T: Primitives> Prepared<Cpu<T>> {
-    /// Validates the architecture and the configuration, checks that every example fits them, and prepares
-    /// the examples for the CPU.
-    pub fn new(examples: &[Example<T>], architecture: Architecture, config: TrainConfig) -> Result<Self> {
-        Self::on(&Cpu::default(), examples, architecture, config)
-    }
-
-    /// Prepares one example for forward passes of a network of this architecture, on the CPU. Labels are read only if
-    /// those of training nodes are input.
-    pub fn for_evaluation(example: &Example<T>, architecture: Architecture) -> Result<Self> {
-        Self::for_evaluation_on(&Cpu::default(), example, architecture)
-    }
-}
-
 impl<D: SingleDevice> Prepared<D> {
     /// Returns the number of bytes of the copies with internal numbers, for examples with an order.
     pub fn renumbered_bytes(&self) -> u64 {
@@ -107,7 +95,8 @@ impl<D: SingleDevice> Prepared<D> {
 }
 
 impl<D: Device> Prepared<D> {
-    /// Like [`Prepared::new`], on any device.
+    /// Validates the architecture and the configuration, checks that every example fits them, and prepares
+    /// the examples for a device.
     pub fn on(device: &D, examples: &[D::Example], architecture: Architecture, config: TrainConfig) -> Result<Self> {
         architecture.check()?;
         config.check()?;
@@ -148,7 +137,7 @@ impl<D: Device> Prepared<D> {
     }
 
     /// Prepares the same examples for another architecture.
-    pub(crate) fn with_architecture(&self, architecture: Architecture) -> Result<Self> {
+    pub fn with_architecture(&self, architecture: Architecture) -> Result<Self> {
         let prepared = Self::on(&self.device, &self.examples, architecture, self.config)?;
         Ok(Self { scorer: self.scorer.as_ref().map(|scorer| Scorer(Arc::clone(&scorer.0))), ..prepared })
     }
@@ -160,12 +149,13 @@ impl<D: Device> Prepared<D> {
     }
 
     /// Returns the scorer of the metrics, if there is one.
-    pub(crate) fn scorer(&self) -> Option<&Scorer<D::Number>> {
+    pub fn scorer(&self) -> Option<&Scorer<D::Number>> {
         self.scorer.as_ref()
     }
 
-    /// Like [`Prepared::for_evaluation`], on any device.
-    pub fn for_evaluation_on(device: &D, example: &D::Example, architecture: Architecture) -> Result<Self> {
+    /// Prepares one example for forward passes of a network of this architecture. Labels are read only if those of
+    /// training nodes are input.
+    pub fn for_evaluation(device: &D, example: &D::Example, architecture: Architecture) -> Result<Self> {
         architecture.accepts_features(example)?;
         if architecture.reads_labels() {
             architecture.accepts(example)?;
@@ -184,8 +174,13 @@ impl<D: Device> Prepared<D> {
     }
 
     /// Returns the examples in the memory of the device.
-    pub(crate) fn problems(&self) -> &[D::Problem] {
+    pub fn problems(&self) -> &[D::Problem] {
         &self.problems
+    }
+
+    /// Returns an example in the memory of the device, mutably.
+    pub fn problem_mut(&mut self, example: usize) -> &mut D::Problem {
+        &mut self.problems[example]
     }
 
     /// Returns the architecture of the network.
@@ -211,81 +206,17 @@ impl<D: Device> Prepared<D> {
         }
     }
 
+    /// Allocates the memory of a single layer, for passes over any of the examples without dropout.
+    pub fn memory_of(&self, layer: &Layer<D>) -> Result<(Cache<D>, Scratch<D>)> {
+        let (size, mut arena) = (self.size(true), Arena::allocating());
+        let cache = layer.cache(&self.device, size, 0, true, &mut arena)?;
+        let widths = [layer.width()];
+        let scratch = Scratch::new(&self.device, &self.problems, size, &widths, layer.has_shortcut(), &mut arena)?;
+        Ok((cache, scratch))
+    }
+
     /// Returns the sizes that memory for all examples must have; `training` includes backward passes.
-    pub(crate) fn size(&self, training: bool) -> Size {
+    pub fn size(&self, training: bool) -> Size {
         Size::of(&self.examples, training)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::features::Features;
-    use crate::graph::{Direction, Graph};
-    use crate::labels::Labels;
-    use crate::layers::Contrast;
-    use crate::model::Model;
-    use crate::session::Session;
-    use crate::train::Trainer;
-
-    fn example(columns: usize) -> Example<f32> {
-        let graph = Graph::from_edges(3, &[(0, 1), (1, 2)], Direction::Undirected).unwrap();
-        let features = Features::dense(3, columns, vec![0.5; 3 * columns]).unwrap();
-        let labels = Labels::Single { classes: 2, of: vec![0, 1, 0] };
-        Example::new(graph, features, labels, [vec![0], vec![1], vec![2]]).unwrap()
-    }
-
-    fn architecture(model: &str, example: &Example<f32>) -> Architecture {
-        Architecture::new(model.parse().unwrap(), example)
-    }
-
-    #[test]
-    fn rejects_examples_of_another_shape() {
-        let (two, three) = (example(2), example(3));
-        let error = Prepared::new(&[two.clone(), three], architecture("gat-go", &two), TrainConfig::default());
-        let message = error.unwrap_err().to_string();
-        assert_eq!(message, "the model expects features per node = 2, but the data has 3");
-    }
-
-    #[test]
-    fn rejects_constraints_for_other_models_than_cgat() {
-        let example = example(2);
-        let contrast = Contrast { top_k: 4, negatives_per_edge: 5, lambda_g: 1.0, margin_g: 0.5, boundary: None };
-        let with = TrainConfig { contrast: Some(contrast), ..TrainConfig::default() };
-        let prepare =
-            |model, config| Prepared::new(std::slice::from_ref(&example), architecture(model, &example), config);
-        assert!(prepare("gat-go", with).is_err() && prepare("cgat", TrainConfig::default()).is_err());
-        assert!(prepare("cgat", with).is_ok());
-    }
-
-    #[test]
-    fn rejects_a_model_of_another_architecture() {
-        let example = example(2);
-        let shape = architecture("gat-go", &example);
-        let prepared = Prepared::new(&[example], shape, TrainConfig::default()).unwrap();
-        let other = Model::new(Architecture { hidden: 3, ..shape }, 0).unwrap();
-        assert!(matches!(Session::new(&prepared, other, 0, false), Err(Error::OtherArchitecture { .. })));
-    }
-
-    #[test]
-    fn shares_graph_and_features() {
-        let example = example(2);
-        let prepared =
-            Prepared::new(std::slice::from_ref(&example), architecture("gat-go", &example), TrainConfig::default());
-        let prepared = prepared.unwrap();
-        assert!(Arc::ptr_eq(&prepared.examples()[0].graph, &example.graph));
-        assert!(Arc::ptr_eq(&prepared.examples()[0].features, &example.features));
-    }
-
-    #[test]
-    fn rejects_empty_training_and_validation_splits() {
-        let full = example(2);
-        let without_training = Example { train: vec![], ..full.clone() };
-        let without_validation = Example { validation: vec![], ..full.clone() };
-        for (example, split) in [(without_training, "training"), (without_validation, "validation")] {
-            let prepared = Prepared::new(&[example], architecture("supergat-go", &full), TrainConfig::default());
-            let error = Trainer::new(&prepared.unwrap(), 0).unwrap_err();
-            assert_eq!(error, Error::EmptySplit { split });
-        }
     }
 }

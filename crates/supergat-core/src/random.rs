@@ -110,12 +110,14 @@ pub struct Stream {
 
 impl Stream {
     /// Creates a stream. `step` is the optimisation step (the epoch, if there is one graph).
+    #[inline]
     pub fn new(seed: u64, step: u32, layer: u16, purpose: Purpose) -> Self {
         Self { key: [seed as u32, (seed >> 32) as u32], step, tag: u32::from(layer) << 16 | purpose as u32 }
     }
 
     /// Returns the Philox key and the two upper counter words, for kernels that compute many blocks at once.
-    pub(crate) fn words(&self) -> ([u32; 2], [u32; 2]) {
+    #[inline]
+    pub fn words(&self) -> ([u32; 2], [u32; 2]) {
         (self.key, [self.step, self.tag])
     }
 
@@ -175,7 +177,7 @@ impl Stream {
 
 const ROUNDS: usize = 6;
 /// Multiplier of the rounds.
-pub(crate) const MIX: u32 = 0xD251_1F53;
+pub const MIX: u32 = 0xD251_1F53;
 
 /// A keyed random permutation of 0..n: a Feistel network whose round keys come from a [`Stream`].
 ///
@@ -264,7 +266,8 @@ impl Permutation {
     }
 
     /// Returns the round keys, for kernels that permute many cells at once.
-    pub(crate) fn keys(&self) -> [u32; ROUNDS] {
+    #[inline]
+    pub fn keys(&self) -> [u32; ROUNDS] {
         self.keys
     }
 }

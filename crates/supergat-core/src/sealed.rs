@@ -4,12 +4,12 @@ use crate::hash::Fnv;
 use serde_json::Value;
 
 /// Key of the checksum in the metadata.
-pub(crate) const CHECKSUM: &str = "checksum";
+pub const CHECKSUM: &str = "checksum";
 /// Error message for a file whose checksum differs.
-pub(crate) const DAMAGED: &str = "it is damaged: its checksum is wrong";
+pub const DAMAGED: &str = "it is damaged: its checksum is wrong";
 
 /// Splits a file into the header, as JSON, and the data of the tensors.
-pub(crate) fn split(bytes: &[u8]) -> Option<(Value, &[u8])> {
+pub fn split(bytes: &[u8]) -> Option<(Value, &[u8])> {
     let (length, rest) = bytes.split_first_chunk()?;
     let (header, data) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
     Some((serde_json::from_slice(header).ok()?, data))
@@ -17,7 +17,7 @@ pub(crate) fn split(bytes: &[u8]) -> Option<(Value, &[u8])> {
 
 /// Returns the file of a header and of `length` bytes of data that `fill` appends. It contains the checksum of both.
 /// Entries of the header are sorted, so equal contents give equal files.
-pub(crate) fn sealed(mut header: Value, length: usize, fill: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+pub fn sealed(mut header: Value, length: usize, fill: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     header["__metadata__"][CHECKSUM] = "".into();
     let unsealed = header.to_string();
     let mut text = |checksum: String| {
@@ -39,7 +39,7 @@ pub(crate) fn sealed(mut header: Value, length: usize, fill: impl FnOnce(&mut Ve
 }
 
 /// Returns whether the checksum of a file is right. In fuzzers it always is, so that they get past it.
-pub(crate) fn is_sealed(bytes: &[u8]) -> bool {
+pub fn is_sealed(bytes: &[u8]) -> bool {
     let Some((mut header, data)) = split(bytes) else { return false };
     let Some(found) = header.get_mut("__metadata__").and_then(|metadata| metadata.get_mut(CHECKSUM)) else {
         return false;

@@ -14,13 +14,14 @@ use crate::prepared::Prepared;
 /// ```
 /// use supergat_core::device::Adam;
 /// use supergat_core::{Architecture, Direction, Example, Features, Graph, Labels};
-/// use supergat_core::{Model, Prepared, Session, TrainConfig};
+/// use supergat_cpu::{Cpu, Model};
+/// use supergat_core::{Prepared, Session, TrainConfig};
 /// let graph = Graph::from_edges(4, &[(0, 1), (1, 2), (2, 3)], Direction::Undirected)?;
 /// let features = Features::dense(4, 1, vec![1.0f32, 0.9, -0.9, -1.0])?;
 /// let labels = Labels::Single { classes: 2, of: vec![0, 0, 1, 1] };
 /// let example = Example::new(graph, features, labels, [vec![0, 3], vec![1], vec![2]])?;
 /// let architecture = Architecture::new("supergat-mx".parse().unwrap(), &example);
-/// let prepared = Prepared::new(&[example], architecture, TrainConfig::default())?;
+/// let prepared = Prepared::on(&Cpu::default(), &[example], architecture, TrainConfig::default())?;
 ///
 /// // With zero weights, both classes have probability 1/2, and so has every edge in both layers.
 /// let mut session = Session::new(&prepared, Model::zeros(architecture)?, 0, true)?;
@@ -101,6 +102,14 @@ impl<'p, D: Device> Session<'p, D> {
         self.network.forward(&context, &mut self.workspace)
     }
 
+    /// Runs all layers once more, on the labels that the last forward pass over the example showed or reused. Tests of
+    /// gradients need it, because the labels are constants of a step.
+    #[doc(hidden)]
+    pub fn forward_again(&mut self, example: usize, training: bool) -> Result<()> {
+        let context = self.prepared.context(example, training.then_some(&self.clock));
+        self.network.run_layers(&context, &mut self.workspace)
+    }
+
     /// Reads the logits of the last forward pass over an example: one row of classes per node.
     pub fn logits(&self, example: usize) -> Result<Vec<D::Number>> {
         self.network.logits(&self.prepared.context(example, None), &self.workspace)
@@ -123,13 +132,14 @@ impl<'p, D: Device> Session<'p, D> {
     ///
     /// ```
     /// # use supergat_core::{Architecture, Direction, Example, Features, Graph, Labels};
-    /// # use supergat_core::{Model, Prepared, Session, TrainConfig};
+    /// # use supergat_cpu::{Cpu, Model};
+    /// # use supergat_core::{Prepared, Session, TrainConfig};
     /// # let graph = Graph::from_edges(2, &[(0, 1)], Direction::Undirected)?;
     /// # let features = Features::dense(2, 1, vec![1.0f32, 2.0])?;
     /// # let labels = Labels::Single { classes: 2, of: vec![0, 1] };
     /// # let example = Example::new(graph, features, labels, [vec![0], vec![1], vec![]])?;
     /// let architecture = Architecture { dropout: 0.0, ..Architecture::new("gcn".parse().unwrap(), &example) };
-    /// let prepared = Prepared::new(&[example], architecture, TrainConfig::default())?;
+    /// let prepared = Prepared::on(&Cpu::default(), &[example], architecture, TrainConfig::default())?;
     /// let mut session = Session::new(&prepared, Model::zeros(architecture)?, 0, true)?;
     /// session.forward(0, true)?;
     /// // A loss that is the sum of all logits of class 0: the bias of that class has gradient 2, one per node.

@@ -32,7 +32,7 @@ pub fn record<R>(work: impl FnOnce() -> R) -> (R, Vec<Lap>) {
 }
 
 /// Runs `work` and records its time under `name`.
-pub(crate) fn timed<R>(name: &'static str, work: impl FnOnce() -> R) -> R {
+pub fn timed<R>(name: &'static str, work: impl FnOnce() -> R) -> R {
     if !is_recording() {
         return work();
     }

@@ -1,13 +1,13 @@
 //! Training: full-batch Adam, validation after every epoch, choice of the best epoch, early stopping, resuming.
 
 use crate::config::{EarlyStop, Select, TrainConfig};
-use crate::device::{Adam, Cpu, Device};
+use crate::counts::Counts;
+use crate::device::{Adam, Device};
 use crate::error::{Error, Result};
 use crate::example::ExampleShape;
-use crate::kernels::{Counts, Primitives};
 use crate::layers::Parameter;
 use crate::memory::Arena;
-use crate::model::{Model, Network, StepLoss};
+use crate::model::{Network, StepLoss};
 use crate::prepared::Prepared;
 use crate::random::{Purpose, Stream};
 use crate::session::Session;
@@ -65,13 +65,13 @@ pub struct Outcome {
 ///
 /// See [`Trainer`] for an example.
 #[derive(Debug)]
-pub struct Trained<T: Primitives> {
+pub struct Trained<D: Device> {
     /// Model with the parameters of the best epoch.
-    pub model: Model<T>,
+    pub model: Network<D>,
     /// Scores of the best epoch.
     pub outcome: Outcome,
     /// Logits of all nodes of every example, computed by the model without dropout.
-    pub logits: Vec<Vec<T>>,
+    pub logits: Vec<Vec<D::Number>>,
 }
 
 /// A training run on prepared examples.
@@ -80,12 +80,13 @@ pub struct Trained<T: Primitives> {
 /// use std::ops::ControlFlow;
 /// use supergat_core::{Architecture, Direction, Example, Features, Graph, Labels};
 /// use supergat_core::{Prepared, TrainConfig, Trainer};
+/// use supergat_cpu::Cpu;
 /// let graph = Graph::from_edges(4, &[(0, 1), (1, 2), (2, 3)], Direction::Undirected)?;
 /// let features = Features::dense(4, 1, vec![1.0f32, 0.9, -0.9, -1.0])?;
 /// let labels = Labels::Single { classes: 2, of: vec![0, 0, 1, 1] };
 /// let example = Example::new(graph, features, labels, [vec![0, 3], vec![1], vec![2]])?;
 /// let architecture = Architecture::new("gat-go".parse().unwrap(), &example);
-/// let prepared = Prepared::new(&[example], architecture, TrainConfig::default())?;
+/// let prepared = Prepared::on(&Cpu::default(), &[example], architecture, TrainConfig::default())?;
 ///
 /// let mut trainer = Trainer::new(&prepared, 0)?;
 /// let epoch = trainer.next_epoch()?.expect("max_epochs is at least 1");
@@ -129,7 +130,7 @@ impl<'p, D: Device> Trainer<'p, D> {
 
     /// Runs the remaining epochs and restores the parameters of the best one. `observe` is called after every
     /// epoch and may stop the run.
-    pub fn run(self, mut observe: impl FnMut(&Epoch) -> ControlFlow<()>) -> Result<Trained<D::Number>> {
+    pub fn run(self, mut observe: impl FnMut(&Epoch) -> ControlFlow<()>) -> Result<Trained<D>> {
         self.run_observed(|_, epoch| Ok(observe(epoch)))
     }
 
@@ -138,7 +139,7 @@ impl<'p, D: Device> Trainer<'p, D> {
     pub fn run_observed(
         mut self,
         mut observe: impl FnMut(&Self, &Epoch) -> Result<ControlFlow<()>>,
-    ) -> Result<Trained<D::Number>> {
+    ) -> Result<Trained<D>> {
         let mut interrupted = false;
         while let Some(epoch) = self.next_epoch()? {
             if observe(&self, &epoch)?.is_break() {
@@ -157,7 +158,7 @@ impl<'p, D: Device> Trainer<'p, D> {
             self.session.forward(example, false)?;
             logits.push(self.session.logits(example)?);
         }
-        Ok(Trained { model: self.session.network().to_device(&Cpu::default())?, outcome, logits })
+        Ok(Trained { model: self.session.into_network(), outcome, logits })
     }
 
     /// Runs one epoch: a step per training graph in shuffled order, then validation. Returns `None` after the
@@ -359,7 +360,7 @@ impl Waiting {
 }
 
 /// Fails if no example has training or validation nodes, or if the metric that selects needs a scorer.
-pub(crate) fn check_selection<D: Device>(prepared: &Prepared<D>) -> Result<()> {
+pub fn check_selection<D: Device>(prepared: &Prepared<D>) -> Result<()> {
     for (k, split) in ["training", "validation"].into_iter().enumerate() {
         if prepared.examples().iter().all(|example| example.split_sizes()[k] == 0) {
             return Err(Error::EmptySplit { split });
@@ -379,7 +380,7 @@ pub(crate) fn check_selection<D: Device>(prepared: &Prepared<D>) -> Result<()> {
 
 /// Choice of the best epoch, and early stopping.
 #[derive(Debug)]
-pub(crate) struct Selection {
+pub struct Selection {
     select: Option<Select>,
     max_epochs: usize,
     stopper: Option<Stopper>,
@@ -387,24 +388,25 @@ pub(crate) struct Selection {
     waiting: Waiting,
     outcome: Option<Outcome>,
     /// Number of epochs so far.
-    pub(crate) epoch: usize,
+    pub epoch: usize,
 }
 
 impl Selection {
-    pub(crate) fn new(config: &TrainConfig) -> Self {
+    /// Starts a selection before the first epoch.
+    pub fn new(config: &TrainConfig) -> Self {
         let &TrainConfig { select, max_epochs, early_stop, patience, .. } = config;
         let stopper = early_stop.map(|rule| Stopper::new(rule, max_epochs));
         Self { select, max_epochs, stopper, patience, waiting: Waiting::default(), outcome: None, epoch: 0 }
     }
 
     /// Returns whether there are no further epochs.
-    pub(crate) fn is_finished(&self) -> bool {
+    pub fn is_finished(&self) -> bool {
         let is_tired = self.patience > 0 && self.waiting.epochs >= self.patience;
         self.epoch >= self.max_epochs || is_tired || self.stopper.as_ref().is_some_and(|stopper| stopper.stopped)
     }
 
     /// Counts an epoch with these scores, and returns whether it is the best one so far.
-    pub(crate) fn count(&mut self, validation: Score, test: Score) -> bool {
+    pub fn count(&mut self, validation: Score, test: Score) -> bool {
         let epoch = self.epoch;
         self.waiting.see(self.select, validation);
         let best = self.outcome.is_none_or(|o| match self.select {
@@ -422,7 +424,7 @@ impl Selection {
     }
 
     /// Returns the scores of the best epoch. Panics before the first one.
-    pub(crate) fn outcome(&self, interrupted: bool) -> Outcome {
+    pub fn outcome(&self, interrupted: bool) -> Outcome {
         Outcome { epochs: self.epoch, interrupted, ..self.outcome.expect("at least one epoch was run") }
     }
 }

@@ -1,9 +1,9 @@
-//! Adam with coupled weight decay; see [`supergat_core::kernels::Adam`]. The number of the step is that of the clock.
+//! Adam with coupled weight decay; see [`supergat_cpu::kernels::Adam`]. The number of the step is that of the clock.
 
 use crate::clock::Clock;
 use crate::compile::{Source, Variant};
 use crate::launch::{Cuda, grid, launch};
-use crate::sparse::address;
+use crate::memory::address;
 use cudarc::driver::DeviceRepr;
 use supergat_core::Result;
 use supergat_core::device::{Adam, ParameterMemory};

@@ -7,16 +7,14 @@
 use crate::compile::{Source, Variant};
 use crate::edges::{self, Terms};
 use crate::launch::{Cuda, grid, launch};
-use crate::memory::{Bits, Numbers};
+use crate::memory::{Bits, Numbers, address, address_of, keep};
 use crate::problem::Problem;
-use crate::samples::LayerSamples;
-use crate::sparse::{address, keep};
-use cudarc::driver::CudaSlice;
-use supergat_core::Result;
-use supergat_core::device::{Attention, AttentionV2, LayerWidth, Lists, Mask};
-use supergat_core::graph::Adjacency;
-use supergat_core::kernels::{Form, HeadLayout};
-use supergat_core::memory::Arena;
+use crate::teams::{
+    Defines, THREADS, defines, layout_defines, light_blocks, representative_defines, representative_v2_defines,
+    teams_per_block,
+};
+use supergat_core::device::{Attention, AttentionV2, Mask};
+use supergat_core::{Form, HeadLayout, Result};
 
 const SCORES: Source = Source {
     name: "attention_scores",
@@ -30,9 +28,6 @@ const FORWARD: Source = Source {
         include_str!("../kernels/attention_forward.cu")
     ),
 };
-/// Threads of a block in the kernels of attention.
-pub(crate) const THREADS: u32 = 256;
-
 /// Inputs of attention of any form.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Inputs<'a> {
@@ -64,200 +59,6 @@ impl<'a> From<AttentionV2<'a, Cuda>> for Inputs<'a> {
         let vectors = Some(vectors);
         Self { form: Form::V2, layout, slope, z, source_score: None, vectors, keep, chosen: None, edge_vectors }
     }
-}
-
-/// Returns the address of numbers, or zero if there are none.
-pub(crate) fn address_of(numbers: Option<&Numbers>) -> u64 {
-    numbers.map_or(0, |numbers| address(&numbers.0))
-}
-
-/// Definitions of a variant of a source.
-pub(crate) type Defines = Vec<(&'static str, i64)>;
-
-/// Division of the work of attention on a graph.
-#[derive(Debug)]
-pub(crate) struct Plan {
-    /// Position of each outgoing edge among the incoming edges.
-    pub(crate) positions: CudaSlice<u32>,
-    /// Nodes with more incoming edges than light nodes have, the heaviest first.
-    heavy_targets: Heavy,
-    /// Nodes with more incoming or outgoing edges than light nodes have; `None` if they are the same, in a symmetric
-    /// graph.
-    heavy: Option<Heavy>,
-    /// Largest number of edges of a light node.
-    pub(crate) most_edges: u32,
-    /// Lanes that share a light node.
-    lanes: i64,
-}
-
-/// Nodes that have a block each.
-#[derive(Debug)]
-pub(crate) struct Heavy {
-    pub(crate) nodes: CudaSlice<u32>,
-    pub(crate) count: usize,
-}
-
-impl Heavy {
-    fn new(cuda: &Cuda, nodes: usize, most_edges: usize, degree: impl Fn(usize) -> usize) -> Result<Self> {
-        let mut heavy: Vec<u32> = (0..nodes as u32).filter(|&i| degree(i as usize) > most_edges).collect();
-        heavy.sort_by_key(|&i| (std::cmp::Reverse(degree(i as usize)), i));
-        Ok(Self { nodes: cuda.uploaded(&heavy)?, count: heavy.len() })
-    }
-
-    /// Returns the number of blocks for these nodes.
-    pub(crate) fn blocks(&self, cuda: &Cuda) -> u32 {
-        self.count.min(HEAVY_BLOCKS * cuda.multiprocessors()) as u32
-    }
-}
-
-/// Largest number of blocks per multiprocessor for heavy and for light nodes.
-const HEAVY_BLOCKS: usize = 4;
-const LIGHT_BLOCKS: usize = 2;
-
-/// Number of nodes from which on a graph alone keeps a GPU busy, so that only much larger nodes need a block.
-const LARGE_GRAPH: usize = 100_000;
-
-impl Plan {
-    /// Divides the work on the edges of a graph.
-    pub(crate) fn new(cuda: &Cuda, lists: Lists<'_>) -> Result<Self> {
-        let Lists { incoming, outgoing, edges, .. } = lists;
-        let nodes = incoming.offsets.len() - 1;
-        let most_edges = if nodes < LARGE_GRAPH { 32 } else { 256 };
-        let degree = |lists: &Adjacency, i: usize| lists.range(i).len();
-        let heavy_targets = Heavy::new(cuda, nodes, most_edges, |i| degree(incoming, i))?;
-        let heavy = match lists.symmetric {
-            true => None,
-            false => Some(Heavy::new(cuda, nodes, most_edges, |i| degree(incoming, i).max(degree(outgoing, i)))?),
-        };
-        let positions: Vec<u32> = outgoing
-            .neighbours
-            .iter()
-            .zip(lists.place_at_target)
-            .map(|(&target, &place)| incoming.offsets[target as usize] as u32 + place)
-            .collect();
-        // Few nodes leave lanes idle unless many lanes share each of them.
-        let is_small = nodes * 16 < cuda.multiprocessors() * 1024;
-        let lanes = if is_small || edges >= 16 * nodes { 32 } else { 16 };
-        Ok(Self { positions: cuda.uploaded(&positions)?, heavy_targets, heavy, most_edges: most_edges as u32, lanes })
-    }
-
-    /// Returns the nodes that have a block each in the backward pass.
-    pub(crate) fn heavy(&self) -> &Heavy {
-        self.heavy.as_ref().unwrap_or(&self.heavy_targets)
-    }
-}
-
-/// Memory of the backward pass of attention.
-#[derive(Debug)]
-pub(crate) struct Scratch {
-    /// Samples of the edge loss, by layer.
-    pub(crate) samples: LayerSamples,
-    /// Gradients of the vectors, per block.
-    pub(crate) partial: CudaSlice<f32>,
-    /// Gradients of the vectors and the matrix of edge features, per block.
-    pub(crate) edge_partial: CudaSlice<f32>,
-    /// Losses per block.
-    pub(crate) losses: CudaSlice<f64>,
-    /// Number of blocks that are done, by part of the features of edges; zero between kernels.
-    pub(crate) counter: CudaSlice<u32>,
-    /// Counts of the terms of a margin loss; zero between losses.
-    pub(crate) counts: CudaSlice<i32>,
-}
-
-impl Scratch {
-    /// Allocates memory for any of the problems.
-    pub(crate) fn new(
-        cuda: &Cuda,
-        problems: &[Problem],
-        layers: &[LayerWidth],
-        training: bool,
-        arena: &mut Arena,
-    ) -> Result<Self> {
-        let problems = if training { problems } else { &[] };
-        let most = |of: &dyn Fn(&Problem) -> usize| problems.iter().map(of).max().unwrap_or(0);
-        let blocks = most(&|problem| most_blocks(cuda, problem));
-        let stride = layers.iter().map(|layer| layer.stride).max().unwrap_or(0);
-        let edge_sums = most(&|problem| most_blocks(cuda, problem) * edges::scratch_len(problem, layers).0);
-        let counters = most(&|problem| edges::scratch_len(problem, layers).1);
-        let counts = most(&|problem| problem.supervision.margins().map_or(0, |_| problem.nodes * COUNTS));
-        Ok(Self {
-            samples: LayerSamples::new(cuda, problems, layers.len(), arena)?,
-            partial: cuda.zeros_in(blocks * 2 * stride, arena)?,
-            edge_partial: cuda.zeros_in(edge_sums, arena)?,
-            losses: cuda.zeros_in(blocks, arena)?,
-            counter: cuda.zeros_in(counters.max(1), arena)?,
-            counts: cuda.zeros_in(counts, arena)?,
-        })
-    }
-}
-
-/// Numbers per node that count the terms of a margin loss in a group of heads.
-const COUNTS: usize = 32;
-
-/// Returns the largest number of blocks that sum over the nodes of a problem. A block has at least eight nodes.
-fn most_blocks(cuda: &Cuda, problem: &Problem) -> usize {
-    problem.nodes.div_ceil(8).min(LIGHT_BLOCKS * cuda.multiprocessors())
-        + problem.attention.heavy().blocks(cuda) as usize
-}
-
-/// Returns the number of lanes of a team, as the kernels compute it.
-fn team(layout: HeadLayout) -> usize {
-    let quads = 2 * layout.vectors;
-    let mut lanes = quads.next_power_of_two().min(8);
-    while lanes < 32 && lanes < quads && layout.groups * quads.div_ceil(lanes) > 2 {
-        lanes *= 2;
-    }
-    lanes
-}
-
-/// Returns the number of heads that a lane owns in all groups together, as the kernels compute it.
-pub(crate) fn owned_heads(layout: HeadLayout) -> usize {
-    layout.groups * layout.lane_heads / team(layout).min(layout.lane_heads)
-}
-
-/// Returns the number of quads of a row that a lane has, as the kernels compute it.
-pub(crate) fn quads_per_lane(layout: HeadLayout) -> usize {
-    layout.groups * (2 * layout.vectors).div_ceil(team(layout))
-}
-
-/// Returns the definitions of a layout.
-pub(crate) fn defines(problem: &Problem, layout: HeadLayout, form: Form) -> Defines {
-    layout_defines(layout, form, problem.attention.lanes)
-}
-
-fn layout_defines(layout: HeadLayout, form: Form, lanes: i64) -> Defines {
-    let number = match form {
-        Form::Go => 0,
-        Form::Dp => 1,
-        Form::Sd => 2,
-        Form::Mx => 3,
-        Form::V2 => 4,
-    };
-    vec![
-        ("FORM", number),
-        ("GROUPS", layout.groups as i64),
-        ("VECTORS", layout.vectors as i64),
-        ("LANE_HEADS", layout.lane_heads as i64),
-        ("FEATURES", layout.features as i64),
-        ("HEADS", layout.heads as i64),
-        ("NODE_LANES", lanes),
-    ]
-}
-
-/// Returns how many nodes a block has at once if a team has a node.
-pub(crate) fn teams_per_block(layout: HeadLayout) -> usize {
-    THREADS as usize / team(layout)
-}
-
-/// Returns the number of blocks for all light nodes.
-pub(crate) fn light_blocks(problem: &Problem, layout: HeadLayout) -> usize {
-    let lanes = team(layout).max(problem.attention.lanes as usize);
-    problem.nodes.div_ceil(THREADS as usize / lanes)
-}
-
-/// Returns the number of blocks for all light nodes if blocks sum over nodes.
-pub(crate) fn light_summing_blocks(cuda: &Cuda, problem: &Problem, layout: HeadLayout) -> usize {
-    light_blocks(problem, layout).min(LIGHT_BLOCKS * cuda.multiprocessors())
 }
 
 /// Writes `a_target . z_i` to the state and `a_source . z_i` to `source_score`.
@@ -350,23 +151,6 @@ pub(crate) fn attention_forward(
     Ok(())
 }
 
-/// Returns layouts and forms for the test of compilation, with all forms of one layout.
-pub(crate) fn representative_defines() -> Vec<Defines> {
-    let forms = [Form::Go, Form::Dp, Form::Sd, Form::Mx].map(|form| (8, 8, form, 32));
-    let shapes = [(1, 7, Form::Mx, 16), (3, 5, Form::Mx, 32), (12, 8, Form::Mx, 16), (8, 32, Form::Mx, 32)];
-    forms.into_iter().chain(shapes).map(defines_of).collect()
-}
-
-/// Returns layouts of GATv2 for the test of compilation, with one wide head.
-pub(crate) fn representative_v2_defines() -> Vec<Defines> {
-    let shapes = [(8, 8, 32), (1, 7, 16), (3, 5, 32), (12, 8, 16), (8, 32, 32), (1, 512, 32)];
-    shapes.map(|(heads, features, lanes)| defines_of((heads, features, Form::V2, lanes))).into()
-}
-
-fn defines_of((heads, features, form, lanes): (usize, usize, Form, i64)) -> Defines {
-    layout_defines(HeadLayout::new(heads, features), form, lanes)
-}
-
 /// Sources for the test of compilation.
 pub(crate) fn variants() -> Vec<Variant> {
     let mut all: Vec<Variant> = Vec::new();
@@ -382,27 +166,4 @@ pub(crate) fn variants() -> Vec<Variant> {
         all.push((&FORWARD, defines));
     }
     all
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn teams_hold_two_quads_per_lane_if_possible() {
-        let of = |heads, features| team(HeadLayout::new(heads, features));
-        assert_eq!([of(1, 7), of(2, 3), of(8, 2), of(8, 8), of(8, 16)], [2, 2, 4, 8, 16]);
-        assert_eq!([of(12, 8), of(64, 1), of(8, 256)], [16, 2, 32]);
-    }
-
-    #[test]
-    fn lanes_own_all_heads_of_a_row_together() {
-        let owned = |heads, features| owned_heads(HeadLayout::new(heads, features));
-        assert_eq!(
-            [owned(1, 7), owned(8, 8), owned(8, 1), owned(8, 2), owned(64, 1), owned(12, 8)],
-            [1, 1, 4, 2, 32, 2]
-        );
-        let quads = |heads, features| quads_per_lane(HeadLayout::new(heads, features));
-        assert_eq!([quads(1, 7), quads(8, 8), quads(12, 8), quads(8, 256), quads(64, 1)], [1, 2, 2, 16, 8]);
-    }
 }

@@ -1,17 +1,16 @@
 //! Gradient of attention, of the edge loss and of the margin losses.
 
-use crate::Scratch;
-use crate::attention::{self, Defines, Inputs, THREADS, address_of};
+use crate::attention::Inputs;
 use crate::compile::{Source, Variant};
 use crate::edges::{self, Terms};
 use crate::launch::{Cuda, grid, launch};
-use crate::margin;
+use crate::memory::{address, address_of, keep};
 use crate::problem::Problem;
-use crate::record;
-use crate::sparse::{address, keep};
-use supergat_core::Result;
+use crate::scratch::Scratch;
+use crate::teams::{self, Defines, THREADS};
+use crate::{margin, record};
 use supergat_core::device::{Attention, AttentionGradient, AttentionV2, Place, ProjectedGradient, Supervision};
-use supergat_core::kernels::Form;
+use supergat_core::{Form, Result};
 
 const BACKWARD: Source = Source {
     name: "attention_backward",
@@ -103,7 +102,7 @@ fn backward(
     };
     let pair_weight = lambda_e.map_or(0.0, |lambda_e| lambda_e / count as f64 / layout.heads as f64) as f32;
     let inverse_count = 1.0 / count.max(1) as f64;
-    let mut defines = attention::defines(problem, layout, attention.form);
+    let mut defines = teams::defines(problem, layout, attention.form);
     defines.push(("DROPS", attention.keep.is_some().into()));
     let (source, kernel) = match attention.form {
         Form::V2 => (&V2_BACKWARD, "attention_v2_backward"),
@@ -120,7 +119,7 @@ fn backward(
     let d_vectors = address_of(to.vectors.as_deref());
     let heavy = problem.attention.heavy();
     let (heavy_count, heavy_blocks) = (heavy.count as u32, heavy.blocks(cuda));
-    let blocks = heavy_blocks as usize + attention::light_summing_blocks(cuda, problem, layout);
+    let blocks = heavy_blocks as usize + teams::light_summing_blocks(cuda, problem, layout);
     let outgoing = problem.outgoing();
     let pass = |supervised: bool, of_edges: Defines, edges: Option<&edges::Arguments>| {
         let supervised = vec![("SUPERVISED", supervised.into())];
@@ -200,7 +199,7 @@ pub(crate) fn variants() -> Vec<Variant> {
         let of_edges = edges::representative_defines().map(|edges| (&V2_BACKWARD, [defines.clone(), edges].concat()));
         [(&V2_BACKWARD, defines)].into_iter().chain(of_edges).collect()
     };
-    let scores = attention::representative_defines().into_iter().enumerate().flat_map(with_flags);
-    let v2 = attention::representative_v2_defines().into_iter().enumerate().flat_map(with_v2_flags);
+    let scores = teams::representative_defines().into_iter().enumerate().flat_map(with_flags);
+    let v2 = teams::representative_v2_defines().into_iter().enumerate().flat_map(with_v2_flags);
     scores.chain(v2).collect()
 }

@@ -3,13 +3,14 @@
 //! The statistics of batch norm are the mean and the variance of each column, followed by room for the sums of blocks
 //! and their tickets. Those of layer norm are the inverse of the standard deviation of each node.
 
-use crate::Scratch;
 use crate::compile::{Source, Variant};
-use crate::launch::{Cuda, failed, grid, launch};
-use crate::memory::Numbers;
+use crate::error::failed;
+use crate::launch::{Cuda, grid, launch};
+use crate::memory::{Numbers, address, keep};
 use crate::output::{self, Shape, column_grid, number};
 use crate::problem::Problem;
-use crate::sparse::{address, keep, lanes};
+use crate::problem::sparse::lanes;
+use crate::scratch::Scratch;
 use cudarc::driver::{DeviceRepr, LaunchConfig};
 use supergat_core::device::{
     Block, BlockGradient, BlockGradients, BlockInput, BlockOutput, FromAbove, OutputGradient, Shortcut, SumsGradient,

@@ -1,6 +1,6 @@
 //! Compilation of kernels by NVRTC for the present GPU. Compiled code is kept in the user's cache folder.
 
-use crate::launch::device_error;
+use crate::error::device_error;
 use crate::library;
 use cudarc::nvrtc::{result, sys};
 use std::ffi::CString;
@@ -70,7 +70,7 @@ fn cache_file(name: &str, text: &str, options: &[String]) -> Option<PathBuf> {
     };
     let mut hash = [DefaultHasher::new(), DefaultHasher::new()];
     for (k, hash) in hash.iter_mut().enumerate() {
-        (k, text, options, version()).hash(hash);
+        (k, text, options, library::compiler_version()).hash(hash);
     }
     Some(folder.join(format!("{name}-{:016x}{:016x}.cubin", hash[0].finish(), hash[1].finish())))
 }
@@ -82,14 +82,6 @@ fn user_cache() -> Option<PathBuf> {
     } else {
         set("XDG_CACHE_HOME").or_else(|| set("HOME").map(|home| home.join(".cache")))
     }
-}
-
-/// Returns the version of NVRTC.
-pub(crate) fn version() -> (i32, i32) {
-    let (mut major, mut minor) = (0, 0);
-    // SAFETY: the library is present, and both numbers are valid places.
-    unsafe { sys::nvrtcVersion(&mut major, &mut minor) };
-    (major, minor)
 }
 
 /// A program of NVRTC, destroyed at the end.

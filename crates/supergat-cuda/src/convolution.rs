@@ -7,65 +7,16 @@
 use crate::compile::{Source, Variant};
 use crate::launch::{Cuda, grid, launch};
 use crate::memory::Numbers;
+use crate::problem::factors::Factors;
+use crate::problem::sparse::{Segments, lanes};
 use crate::problem::{Lists, Problem};
-use crate::sparse::{Segments, lanes};
 use cudarc::driver::CudaSlice;
-use supergat_core::kernels::HeadLayout;
-use supergat_core::{Architecture, Convolution, EdgeWeights, Example, ModelKind, Result};
+use supergat_core::{Convolution, Result};
 
 const CONVOLUTION: Source = Source {
     name: "convolution",
     text: concat!(include_str!("../kernels/segments.cuh"), include_str!("../kernels/convolution.cu")),
 };
-
-/// Weights of the sums of a graph convolution, and the division of its work.
-#[derive(Debug)]
-pub(crate) struct Factors {
-    outer: CudaSlice<f32>,
-    inner: CudaSlice<f32>,
-    incoming: Segments,
-    /// `None` if the graph is symmetric.
-    outgoing: Option<Segments>,
-    /// Weights of edges by incoming and by outgoing list; `None` if all are 1.
-    edge_weights: Option<[CudaSlice<f32>; 2]>,
-    partial: CudaSlice<f32>,
-}
-
-impl Factors {
-    /// Computes the weights of all nodes; `None` for networks without convolutions.
-    pub fn new(cuda: &Cuda, example: &Example<f32>, architecture: &Architecture) -> Result<Option<Self>> {
-        let ModelKind::Convolution(convolution) = architecture.model else { return Ok(None) };
-        let graph = &*example.graph;
-        let weights = EdgeWeights::new(graph, example.edges.as_deref());
-        let factors = convolution.factors(graph.nodes(), |node| weights.degrees(graph, node));
-        let [outer, inner] = factors.map(|factors| factors.iter().map(|&factor| factor as f32).collect::<Vec<_>>());
-        let edge_weights = match weights.by_incoming.is_empty() {
-            true => None,
-            false => Some([cuda.uploaded(&weights.by_incoming)?, cuda.uploaded(&weights.by_outgoing)?]),
-        };
-        let incoming = Segments::new(cuda, graph.incoming().offsets.iter().copied())?;
-        let outgoing = if graph.is_symmetric() {
-            None
-        } else {
-            Some(Segments::new(cuda, graph.outgoing().offsets.iter().copied())?)
-        };
-        let rows = incoming.rows.max(outgoing.as_ref().map_or(0, |o| o.rows));
-        let widths = [
-            architecture.heads * architecture.hidden,
-            architecture.classes,
-            architecture.output_heads * architecture.classes,
-        ];
-        let width = widths.map(|features| HeadLayout::plain(features).stride()).into_iter().max().unwrap_or(0);
-        Ok(Some(Self {
-            outer: cuda.uploaded(&outer)?,
-            inner: cuda.uploaded(&inner)?,
-            incoming,
-            outgoing,
-            edge_weights,
-            partial: cuda.zeros(rows * width)?,
-        }))
-    }
-}
 
 /// Computes the sums of a graph convolution.
 pub(crate) fn convolve(

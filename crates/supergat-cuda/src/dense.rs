@@ -5,12 +5,14 @@
 //! Dense products are those of cuBLAS, which reads matrices by column: a matrix by rows is its transpose. Dropout is
 //! applied to a copy of the input, which the product and the gradient of the weights of a step share.
 
-use crate::Scratch;
 use crate::compile::{Source, Variant};
-use crate::launch::{Cuda, blas_failed, grid, launch};
-use crate::memory::{Bits, Numbers};
+use crate::error::blas_failed;
+use crate::launch::{Cuda, grid, launch};
+use crate::memory::{Bits, Numbers, address};
+use crate::problem::sparse::SparseFeatures;
 use crate::problem::{FeatureMemory, Problem};
-use crate::sparse::{self, SparseFeatures, address};
+use crate::scratch::Scratch;
+use crate::sparse;
 use cudarc::cublas::result::sgemm;
 use cudarc::cublas::sys::cublasOperation_t as Operation;
 use cudarc::driver::CudaSlice;
@@ -184,7 +186,7 @@ fn multiply(
     assert!(a.has_columns(if a.transposed { m } else { k }), "length of the first matrix");
     assert!(b.has_columns(if b.transposed { k } else { n }), "length of the second matrix");
     assert!(c.len() >= first + m * n, "length of the product");
-    cuda.inner.context.bind_to_thread().map_err(|e| crate::launch::failed("be used by this thread", e))?;
+    cuda.inner.context.bind_to_thread().map_err(|e| crate::error::failed("be used by this thread", e))?;
     // SAFETY: the matrices have the sizes checked above.
     unsafe {
         sgemm(

@@ -4,10 +4,9 @@ use crate::compile::{Source, Variant};
 use crate::launch::{Cuda, grid, launch};
 use crate::memory::Bits;
 use crate::problem::Problem;
-use supergat_core::Result;
 use supergat_core::device::Random;
-use supergat_core::kernels::{Dropout, HeadLayout};
 use supergat_core::random::Purpose;
+use supergat_core::{Dropout, HeadLayout, Result};
 
 const DROPOUT: Source = Source { name: "dropout", text: include_str!("../kernels/dropout.cu") };
 

@@ -1,4 +1,4 @@
-//! Weights and features of edges: their memory, the arguments of kernels that read them, and messages that carry them.
+//! Weights and features of edges: the arguments of kernels that read them, and messages that carry them.
 //!
 //! ```text
 //! e_ij  = form(z_i, z_j) + u_h . f_ij          alpha_i = softmax_j(LeakyReLU(e_ij) + ln w_ij)
@@ -7,16 +7,15 @@
 //!
 //! Kernels of attention are compiled with code for edges only where edges have weights or features.
 
-use crate::attention::{self, Defines, THREADS};
 use crate::compile::{Source, Variant};
 use crate::launch::{Cuda, launch};
-use crate::memory::Numbers;
+use crate::memory::{Numbers, address, address_of};
 use crate::problem::Problem;
-use crate::sparse::address;
-use cudarc::driver::{CudaSlice, DeviceRepr, LaunchConfig};
-use supergat_core::device::{LayerWidth, MessageGradient, NoLoops};
-use supergat_core::kernels::{Form, HeadLayout};
-use supergat_core::{Architecture, Example, ModelKind, Result};
+use crate::scratch::AttentionScratch;
+use crate::teams::{self, Defines, THREADS};
+use cudarc::driver::{DeviceRepr, LaunchConfig};
+use supergat_core::device::MessageGradient;
+use supergat_core::{Form, HeadLayout, Result};
 
 const MESSAGES: Source = Source {
     name: "messages",
@@ -26,46 +25,6 @@ const MESSAGES: Source = Source {
         include_str!("../kernels/messages.cu")
     ),
 };
-
-/// Weights and features of the edges of an example, as attention reads them.
-#[derive(Debug)]
-pub(crate) struct EdgeMemory {
-    /// ln of the weight of each edge; `None` if all weights are 1.
-    log_weights: Option<CudaSlice<f32>>,
-    /// Features, a row per edge.
-    features: CudaSlice<f32>,
-    /// Number of features per edge.
-    pub(crate) width: usize,
-    /// Whether messages carry features.
-    pub(crate) messages: bool,
-}
-
-impl EdgeMemory {
-    /// Places what a network reads of the weights and features of edges; `None` if it reads nothing.
-    pub(crate) fn new(
-        cuda: &Cuda,
-        example: &Example<f32>,
-        no_loops: Option<&NoLoops>,
-        architecture: &Architecture,
-    ) -> Result<Option<Self>> {
-        let (Some(edges), ModelKind::Attention { .. }) = (&example.edges, architecture.model) else { return Ok(None) };
-        let logs: Vec<f32> = edges.weights().iter().map(|&weight| f64::from(weight).ln() as f32).collect();
-        if logs.is_empty() && edges.width() == 0 {
-            return Ok(None);
-        }
-        let (logs, without) = match no_loops {
-            Some(lists) => (lists.gathered(&logs, 1), lists.gathered(edges.features(), edges.width())),
-            None => (logs, Vec::new()),
-        };
-        let features = if no_loops.is_some() { &without } else { edges.features() };
-        Ok(Some(Self {
-            log_weights: if logs.is_empty() { None } else { Some(cuda.uploaded(&logs)?) },
-            features: cuda.uploaded(features)?,
-            width: edges.width(),
-            messages: architecture.edge_messages,
-        }))
-    }
-}
 
 /// Arguments of a kernel that reads weights and features of edges: `Edges` in `kernels/edges.cuh`.
 #[repr(C)]
@@ -99,7 +58,7 @@ impl Terms {
     /// Returns what attention reads of the edges; `None` if it reads nothing.
     pub(crate) fn new(problem: &Problem, edge_vectors: Option<&Numbers>, messages: bool) -> Option<Self> {
         let memory = problem.edge_memory.as_ref()?;
-        let vectors = attention::address_of(edge_vectors);
+        let vectors = address_of(edge_vectors);
         let log_weights = memory.log_weights.as_ref().map_or(0, address);
         if vectors == 0 && log_weights == 0 {
             return None;
@@ -154,20 +113,13 @@ const SUMS_PER_THREAD: usize = 24;
 
 /// Returns the features of a launch: as few launches as possible, of similar size.
 fn chunk(layout: HeadLayout, width: u32) -> u32 {
-    let most = (SUMS_PER_THREAD / attention::owned_heads(layout)).max(1) as u32;
+    let most = (SUMS_PER_THREAD / teams::owned_heads(layout)).max(1) as u32;
     width.div_ceil(width.div_ceil(most).max(1))
 }
 
 /// Returns the features that a block has at once in the gradient of messages: as many as registers have rows for.
 fn at_once(layout: HeadLayout) -> usize {
-    (8 / attention::quads_per_lane(layout)).clamp(1, 4)
-}
-
-/// Returns the numbers per block, and the counters, that gradients of the parameters of edge features need.
-pub(crate) fn scratch_len(problem: &Problem, layers: &[LayerWidth]) -> (usize, usize) {
-    let Some(memory) = &problem.edge_memory else { return (0, 0) };
-    let row = |layer: &LayerWidth| if memory.messages { layer.stride.max(layer.heads) } else { layer.heads };
-    (memory.width * layers.iter().map(row).max().unwrap_or(0), memory.width)
+    (8 / teams::quads_per_lane(layout)).clamp(1, 4)
 }
 
 /// Computes the gradients of the weighted sums of features and of their matrix from the gradient of the output.
@@ -177,15 +129,15 @@ pub(crate) fn messages_backward(
     layout: HeadLayout,
     (matrix, sums): (&Numbers, &Numbers),
     gradient: &Numbers,
-    scratch: &attention::Scratch,
+    scratch: &AttentionScratch,
     to: &mut MessageGradient<'_, Cuda>,
 ) -> Result<()> {
     let Some(memory) = &problem.edge_memory else { return Ok(()) };
     let (nodes, width, at_once) = (problem.nodes as u32, memory.width as u32, at_once(layout));
-    let mut defines = attention::defines(problem, layout, Form::Go);
+    let mut defines = teams::defines(problem, layout, Form::Go);
     defines.push(("AT_ONCE", at_once as i64));
-    let teams = attention::teams_per_block(layout);
-    let blocks = problem.nodes.div_ceil(teams).min(attention::light_summing_blocks(cuda, problem, layout));
+    let teams = teams::teams_per_block(layout);
+    let blocks = problem.nodes.div_ceil(teams).min(teams::light_summing_blocks(cuda, problem, layout));
     let config = LaunchConfig {
         grid_dim: (blocks as u32, memory.width.div_ceil(at_once) as u32, 1),
         block_dim: (THREADS, 1, 1),
@@ -221,7 +173,7 @@ pub(crate) fn variants() -> Vec<Variant> {
         defines.push(("AT_ONCE", 2));
         (&MESSAGES, defines)
     };
-    attention::representative_defines().into_iter().map(with_rows).collect()
+    teams::representative_defines().into_iter().map(with_rows).collect()
 }
 
 #[cfg(test)]
@@ -237,7 +189,7 @@ mod tests {
         for heads in [1, 2, 3, 8, 12, 64] {
             for features in [1, 2, 3, 8, 40] {
                 let layout = HeadLayout::new(heads, features);
-                let sums = chunk(layout, 1000) as usize * attention::owned_heads(layout);
+                let sums = chunk(layout, 1000) as usize * teams::owned_heads(layout);
                 // A kernel has 48 KiB; 12 KiB of it are used by other sums.
                 assert!(sums * THREADS as usize * 4 <= 36 << 10, "{heads} heads of {features} features");
             }

@@ -2,12 +2,10 @@
 
 use crate::compile::{Source, Variant};
 use crate::dropout::{tag, threshold};
-use crate::labels::LabelMemory;
 use crate::launch::{Cuda, grid, launch};
-use crate::memory::{Bits, Numbers};
-use crate::problem::Problem;
+use crate::memory::{Bits, Numbers, address};
+use crate::problem::{LabelMemory, Problem};
 use crate::samples::permutation_grid;
-use crate::sparse::address;
 use supergat_core::Result;
 use supergat_core::device::LabelInput;
 use supergat_core::random::Purpose;

@@ -1,17 +1,16 @@
 //! A GPU with its stream of work, its libraries and its compiled kernels, and the launch of kernels.
 
-use crate::compile;
-pub(crate) use crate::compile::Source;
+use crate::compile::{self, Source};
+use crate::error::{blas_failed, device_error, failed};
 use crate::library;
-use crate::recording::FIRST_RUN;
-use cudarc::cublas::CudaBlas;
-use cudarc::cublas::sys as blas;
-use cudarc::driver::{CudaContext, CudaEvent, CudaFunction, CudaModule, CudaSlice, CudaStream, DevicePtr, DriverError};
-use cudarc::driver::{LaunchConfig, sys};
+use cudarc::cublas::{CudaBlas, sys as blas};
+use cudarc::driver::{
+    CudaContext, CudaEvent, CudaFunction, CudaModule, CudaSlice, CudaStream, DevicePtr, LaunchConfig, sys,
+};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
-use supergat_core::{Error, Result};
+use supergat_core::Result;
 
 /// An NVIDIA GPU that runs layers.
 ///
@@ -87,6 +86,9 @@ pub fn devices() -> Result<Vec<DeviceInfo>> {
         })
         .collect()
 }
+
+/// Held by the thread that runs or records a sequence for the first time.
+pub(crate) static FIRST_RUN: Mutex<()> = Mutex::new(());
 
 /// Bytes of memory for cuBLAS; its manual recommends this size for recent GPUs.
 const WORKSPACE: usize = 32 << 20;
@@ -226,31 +228,6 @@ pub(crate) fn grid(blocks: usize, threads: u32) -> LaunchConfig {
     LaunchConfig { grid_dim: (blocks, 1, 1), block_dim: (threads, 1, 1), shared_mem_bytes: 0 }
 }
 
-/// Returns the error of a device.
-pub(crate) fn device_error(message: String) -> Error {
-    Error::Device { message }
-}
-
-/// Returns the error of a call of the driver; `what` completes "the GPU could not ...".
-pub(crate) fn failed(what: &str, error: DriverError) -> Error {
-    let name = error.error_name().ok().and_then(|n| n.to_str().ok()).unwrap_or("unknown error").to_owned();
-    let text = error.error_string().ok().and_then(|n| n.to_str().ok()).unwrap_or("").to_owned();
-    device_error(match error.0 {
-        sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY => {
-            format!(
-                "the GPU has too little free memory to {what}: use a smaller network or graph, or end other programs if \
-                 they use it (`supergat devices` shows its free memory)"
-            )
-        }
-        _ => format!("the GPU could not {what}: {text} ({name})"),
-    })
-}
-
-/// Returns the error of a call of cuBLAS.
-pub(crate) fn blas_failed(what: &str, error: cudarc::cublas::result::CublasError) -> Error {
-    device_error(format!("the GPU could not {what}: {:?}", error.0))
-}
-
 /// Launches a kernel: `launch!(cuda, SOURCE, [defines], "name", configuration, arguments...)`. Arguments are
 /// references to numbers or to memory. After a semicolon there may be an optional last argument.
 macro_rules! launch {
@@ -267,7 +244,7 @@ macro_rules! launch {
         }
         // SAFETY: the callers pass the arguments that the kernel declares, with buffers of the lengths that it
         // reads and writes.
-        unsafe { builder.launch($config) }.map(|_| ()).map_err(|e| $crate::launch::failed("run a kernel", e))
+        unsafe { builder.launch($config) }.map(|_| ()).map_err(|e| $crate::error::failed("run a kernel", e))
     }};
 }
 pub(crate) use launch;
@@ -282,7 +259,7 @@ macro_rules! launch_cooperative {
         // SAFETY: as for `launch!`; the driver starts all blocks at once, or refuses.
         unsafe { builder.launch_cooperative($config) }
             .map(|_| ())
-            .map_err(|e| $crate::launch::failed("run a kernel", e))
+            .map_err(|e| $crate::error::failed("run a kernel", e))
     }};
 }
 pub(crate) use launch_cooperative;

@@ -14,6 +14,7 @@ mod convolution;
 mod dense;
 mod dropout;
 mod edges;
+mod error;
 mod label_input;
 mod labels;
 mod launch;
@@ -26,7 +27,9 @@ mod record;
 mod recording;
 mod report;
 mod samples;
+mod scratch;
 mod sparse;
+mod teams;
 mod top_k;
 
 pub use clock::Clock;
@@ -35,30 +38,15 @@ pub use memory::{Bits, Numbers};
 pub use problem::Problem;
 pub use record::Record;
 pub use recording::Recording;
+pub use scratch::Scratch;
 
-use cudarc::driver::CudaSlice;
 use supergat_core::device::{
-    Adam, Attention, AttentionGradient, AttentionV2, Block, BlockGradient, BlockGradients, BlockInput, BlockOutput,
-    Device, Input, LabelInput, LabelLoss, LayerWidth, Mask, Output, OutputGradient, ParameterMemory, Place,
+    Adam, Attention, AttentionGradient, AttentionLoss, AttentionV2, Block, BlockGradient, BlockGradients, BlockInput,
+    BlockOutput, Input, LabelInput, LabelLoss, LayerWidth, Mask, Output, OutputGradient, ParameterMemory, Place,
     ProjectedGradient, Random, Readings, SumsGradient, Supervision,
 };
-use supergat_core::kernels::{Dropout, Form, HeadLayout};
-use supergat_core::layers::AttentionLoss;
 use supergat_core::memory::Arena;
-use supergat_core::{Architecture, Convolution, Example, Result};
-
-/// Memory of the backward pass that is not visible to layers.
-#[derive(Debug)]
-pub struct Scratch {
-    /// Memory of the gradient of attention.
-    pub(crate) attention: attention::Scratch,
-    /// Sums of the blocks of a kernel.
-    pub(crate) partial: CudaSlice<f32>,
-    /// Losses of the blocks of a kernel.
-    pub(crate) losses: CudaSlice<f64>,
-    /// Number of blocks of a kernel that are done; zero between kernels.
-    pub(crate) tickets: CudaSlice<u32>,
-}
+use supergat_core::{Architecture, Convolution, Device, Dropout, Example, Form, HeadLayout, Result};
 
 impl Device for Cuda {
     type Number = f32;
@@ -117,9 +105,9 @@ impl Device for Cuda {
         let partial = output::partial_len(self, layers).max(sparse::partial_len(problems, layers));
         let partial = if training { partial } else { 0 };
         Ok(Scratch {
-            attention: attention::Scratch::new(self, problems, layers, training, arena)?,
+            attention: scratch::AttentionScratch::new(self, problems, layers, training, arena)?,
             partial: self.zeros_in(partial, arena)?,
-            losses: self.zeros_in(labels::BLOCKS, arena)?,
+            losses: self.zeros_in(problem::labels::BLOCKS, arena)?,
             tickets: self.zeros_in(layers.iter().map(|l| output::tickets(l.stride)).max().unwrap_or(1), arena)?,
         })
     }
@@ -235,19 +223,19 @@ impl Device for Cuda {
     }
 
     fn announce_step(&self, problem: &Problem, clock: &Clock, layers: u16, scratch: &mut Scratch) -> Result<()> {
-        samples::draw_ahead(self, problem, clock, layers, scratch)
+        samples::draw_ahead(self, problem, clock, layers, &mut scratch.attention.samples)
     }
 
     fn draw_samples(&self, problem: &Problem, clock: &Clock, layer: u16, scratch: &mut Scratch) -> Result<()> {
-        samples::draw_samples(self, problem, clock, layer, scratch)
+        samples::draw_samples(self, problem, clock, layer, &mut scratch.attention.samples)
     }
 
     fn set_samples(&self, problem: &Problem, negatives: &[[u32; 2]], scratch: &mut Scratch) -> Result<()> {
-        samples::set_samples(self, problem, negatives, scratch)
+        samples::set_samples(self, problem, negatives, &mut scratch.attention.samples)
     }
 
     fn samples(&self, problem: &Problem, scratch: &Scratch) -> Result<(Vec<u8>, Vec<[u32; 2]>)> {
-        samples::samples(self, problem, scratch)
+        samples::samples(self, problem, &scratch.attention.samples)
     }
 
     fn attention_backward(

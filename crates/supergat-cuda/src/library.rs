@@ -3,8 +3,7 @@
 //! The driver is part of the system. The other two may be installed with the CUDA toolkit or as Python packages,
 //! whose folders are searched as well.
 
-use crate::compile;
-use crate::launch::{device_error, failed};
+use crate::error::{device_error, failed};
 use cudarc::driver::sys as driver_sys;
 use libloading::Library;
 use std::path::{Path, PathBuf};
@@ -44,6 +43,14 @@ fn no_gpu() -> supergat_core::Error {
     device_error("no NVIDIA GPU found: check CUDA_VISIBLE_DEVICES and nvidia-smi, or train on the CPU".into())
 }
 
+/// Returns the version of NVRTC.
+pub(crate) fn compiler_version() -> (i32, i32) {
+    let (mut major, mut minor) = (0, 0);
+    // SAFETY: the library is present, and both numbers are valid places.
+    unsafe { cudarc::nvrtc::sys::nvrtcVersion(&mut major, &mut minor) };
+    (major, minor)
+}
+
 /// Checks that the compiler of kernels is present and not newer than the driver.
 pub(crate) fn compiler() -> Result<()> {
     static FOUND: OnceLock<bool> = OnceLock::new();
@@ -60,7 +67,7 @@ pub(crate) fn compiler() -> Result<()> {
 
 /// Checks that the driver can run what the compiler produces.
 pub(crate) fn compatible(driver: (i32, i32)) -> Result<()> {
-    let compiler = compile::version();
+    let compiler = compiler_version();
     if compiler.0 > driver.0 {
         return Err(device_error(format!(
             "NVRTC {}.{} is newer than the NVIDIA driver, which supports CUDA {}.{}: update the driver, or install NVRTC and cuBLAS {}",

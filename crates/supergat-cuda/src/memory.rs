@@ -1,6 +1,7 @@
 //! Memory of the GPU: numbers, bits, and copies between it and the host.
 
-use crate::launch::{Cuda, device_error, failed};
+use crate::error::{device_error, failed};
+use crate::launch::Cuda;
 use cudarc::driver::{CudaSlice, DeviceRepr, DriverError, ValidAsZeroBits, sys};
 use supergat_core::memory::Arena;
 use supergat_core::{Error, Result};
@@ -94,6 +95,22 @@ fn in_words(bytes: usize) -> String {
         _ => ("kB", 1e3),
     };
     format!("{:.1} {unit}", bytes / factor)
+}
+
+/// Returns the address of a mask, zero without one, and its factor.
+pub(crate) fn keep(mask: Option<(&Bits, f32)>) -> (u64, f32) {
+    mask.map_or((0, 1.0), |(keep, scale)| (address(&keep.0), scale))
+}
+
+/// Returns the address of memory.
+pub(crate) fn address<T>(memory: &CudaSlice<T>) -> u64 {
+    use cudarc::driver::DevicePtr;
+    memory.device_ptr(memory.stream()).0
+}
+
+/// Returns the address of numbers, or zero if there are none.
+pub(crate) fn address_of(numbers: Option<&Numbers>) -> u64 {
+    numbers.map_or(0, |numbers| address(&numbers.0))
 }
 
 #[cfg(test)]

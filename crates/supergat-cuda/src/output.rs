@@ -1,17 +1,14 @@
 //! Outputs of layers from the weighted sums of heads, and their gradients: concatenation of heads, bias and ELU in
 //! hidden layers; the mean over heads plus bias in the last layer.
 
-use crate::Scratch;
 use crate::compile::{Source, Variant};
 use crate::launch::{Cuda, grid, launch};
-use crate::memory::Numbers;
+use crate::memory::{Numbers, address, keep};
 use crate::problem::Problem;
-use crate::sparse::{address, keep};
+use crate::scratch::Scratch;
 use cudarc::driver::{DeviceRepr, LaunchConfig};
-use supergat_core::device::{FromAbove, LayerWidth, Output, OutputGradient, SumsGradient};
-use supergat_core::kernels::{HeadLayout, STATE};
-use supergat_core::layers::Join;
-use supergat_core::{Activation, Result};
+use supergat_core::device::{FromAbove, Join, LayerWidth, Output, OutputGradient, STATE, SumsGradient};
+use supergat_core::{Activation, HeadLayout, Result};
 
 const OUTPUT: Source = Source {
     name: "output",

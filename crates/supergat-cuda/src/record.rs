@@ -2,9 +2,8 @@
 
 use crate::launch::Cuda;
 use cudarc::driver::CudaSlice;
-use supergat_core::Result;
 use supergat_core::device::Readings;
-use supergat_core::kernels::Counts;
+use supergat_core::{Counts, Result};
 
 /// Numbers of an example in a record.
 pub(crate) const WIDTH: usize = 10;

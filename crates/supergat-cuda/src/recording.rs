@@ -4,11 +4,12 @@
 //! A library that loads its kernels in one thread may disturb a recording in another. So one thread at a time runs or
 //! records for the first time, and a recording that failed is tried again in the next run.
 
-use crate::launch::{Cuda, device_error, failed};
+use crate::error::{device_error, failed};
+use crate::launch::{Cuda, FIRST_RUN};
 use cudarc::driver::CudaGraph;
 use cudarc::driver::sys::{CUgraphInstantiate_flags, CUstreamCaptureMode};
 use std::fmt;
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
 use supergat_core::Result;
 
 /// A recorded sequence of kernels.
@@ -28,9 +29,6 @@ enum State {
 
 /// Number of failures after which a sequence is run without a recording.
 const MOST_FAILURES: u8 = 5;
-
-/// Held by the thread that runs or records a sequence for the first time.
-pub(crate) static FIRST_RUN: Mutex<()> = Mutex::new(());
 
 // SAFETY: a recording is only used through exclusive references, so by one thread at a time, as graphs require.
 unsafe impl Send for Recording {}

@@ -1,11 +1,12 @@
 //! Attention as a result: coefficients and edge logits of all edges, and the logits of pairs of nodes.
 
-use crate::attention::{self, Inputs, THREADS, address_of};
+use crate::attention::Inputs;
 use crate::compile::{Source, Variant};
 use crate::edges::{self, Terms};
 use crate::launch::{Cuda, grid, launch};
-use crate::memory::Numbers;
+use crate::memory::{Numbers, address_of};
 use crate::problem::Problem;
+use crate::teams::{self, THREADS};
 use supergat_core::Result;
 
 const REPORT: Source = Source {
@@ -29,13 +30,13 @@ pub(crate) fn edge_values(cuda: &Cuda, problem: &Problem, input: Inputs<'_>, sta
     let [mut coefficients, mut logits] = [cuda.zeros::<f32>(len)?, cuda.zeros::<f32>(len)?];
     let terms = Terms::new(problem, input.edge_vectors, false).and_then(|terms| terms.launches(layout, true).next());
     let (of_edges, edges) = terms.unzip();
-    let defines = [attention::defines(problem, layout, input.form), of_edges.unwrap_or_default()].concat();
+    let defines = [teams::defines(problem, layout, input.form), of_edges.unwrap_or_default()].concat();
     launch!(
         cuda,
         &REPORT,
         &defines,
         "edge_values",
-        grid(problem.nodes.div_ceil(attention::teams_per_block(layout)), THREADS),
+        grid(problem.nodes.div_ceil(teams::teams_per_block(layout)), THREADS),
         &nodes,
         &problem.incoming.offsets,
         &problem.incoming.nodes,
@@ -75,9 +76,9 @@ pub(crate) fn pair_logits(
     launch!(
         cuda,
         &REPORT,
-        &attention::defines(problem, layout, input.form),
+        &teams::defines(problem, layout, input.form),
         "pair_logits",
-        grid(pairs.len().div_ceil(attention::teams_per_block(layout)), THREADS),
+        grid(pairs.len().div_ceil(teams::teams_per_block(layout)), THREADS),
         &count,
         &on_device,
         &input.z.0,
@@ -93,10 +94,10 @@ pub(crate) fn pair_logits(
 
 /// Sources for the test of compilation.
 pub(crate) fn variants() -> Vec<Variant> {
-    let with_edges = |defines: attention::Defines| -> Vec<Variant> {
+    let with_edges = |defines: teams::Defines| -> Vec<Variant> {
         let of_edges = edges::representative_defines().map(|edges| (&REPORT, [defines.clone(), edges].concat()));
         [(&REPORT, defines)].into_iter().chain(of_edges).collect()
     };
-    let all = attention::representative_defines().into_iter().chain(attention::representative_v2_defines());
+    let all = teams::representative_defines().into_iter().chain(teams::representative_v2_defines());
     all.flat_map(with_edges).collect()
 }

@@ -4,127 +4,22 @@
 //! edges. The CPU proposes candidates until it has enough of them. Here their number is fixed and so large that enough
 //! are accepted in all but one of 10^20 steps; the loss of such a step would be NaN.
 
-use crate::Scratch;
 use crate::clock::Clock;
 use crate::compile::{Source, Variant};
 use crate::dropout::tag;
-use crate::launch::{Cuda, SIDE_BY_SIDE, SMALL_GRAPH, device_error, failed, grid, launch_cooperative};
-use crate::margin::MarginPlan;
+use crate::error::failed;
+use crate::launch::{Cuda, grid, launch_cooperative};
+use crate::memory::address;
+use crate::problem::samples::{EdgePlan, THREADS};
 use crate::problem::{Lists, Problem};
-use crate::sparse::address;
 use cudarc::driver::{CudaEvent, CudaSlice, CudaStream, DriverError};
 use std::sync::Arc;
-use supergat_core::kernels::group_pairs;
-use supergat_core::layers::AttentionLoss;
+use supergat_core::Result;
 use supergat_core::memory::Arena;
 use supergat_core::random::{Permutation, Purpose};
-use supergat_core::sampling::SampleSizes;
-use supergat_core::{Example, Graph, Result};
+use supergat_core::sampling::{SampleSizes, group_pairs};
 
 const SAMPLES: Source = Source { name: "samples", text: include_str!("../kernels/samples.cu") };
-
-const THREADS: u32 = 512;
-/// Blocks per multiprocessor that run at once.
-const BLOCKS: usize = 2;
-
-/// Loss on attention, prepared for one example.
-#[derive(Debug)]
-pub(crate) enum Plan {
-    /// No loss on attention.
-    None,
-    /// Samplers of the edge loss.
-    Edges(EdgePlan),
-    /// Candidates of the margin losses.
-    Margins(MarginPlan),
-}
-
-/// Samplers of the edge loss.
-#[derive(Debug)]
-pub(crate) struct EdgePlan {
-    sizes: SampleSizes,
-    /// Number of candidates that are proposed.
-    candidates: usize,
-    /// All non-edges `[source, target]` and their number, if the graph has few of them.
-    listed: Option<(CudaSlice<u32>, usize)>,
-    /// Number of blocks of the kernel.
-    blocks: usize,
-}
-
-impl Plan {
-    /// Prepares the loss on attention for an example, of whose edges attention reads `edges`.
-    pub(crate) fn new(cuda: &Cuda, example: &Example<f32>, edges: usize, loss: AttentionLoss) -> Result<Self> {
-        let graph = &*example.graph;
-        Ok(match loss {
-            _ if example.train.is_empty() => Self::None,
-            AttentionLoss::None => Self::None,
-            AttentionLoss::Edges { p_e, p_n } => {
-                SampleSizes::new(graph, p_e, p_n)?;
-                Self::Edges(EdgePlan::new(cuda, graph, SampleSizes::of(graph.nodes(), edges, p_e, p_n)?)?)
-            }
-            AttentionLoss::Margins(contrast) => Self::Margins(MarginPlan::new(cuda, example, contrast)?),
-        })
-    }
-
-    /// Returns the candidates of the margin losses.
-    pub(crate) fn margins(&self) -> Option<&MarginPlan> {
-        if let Self::Margins(plan) = self { Some(plan) } else { None }
-    }
-
-    fn edges(&self) -> Option<&EdgePlan> {
-        if let Self::Edges(plan) = self { Some(plan) } else { None }
-    }
-}
-
-impl EdgePlan {
-    fn new(cuda: &Cuda, graph: &Graph, sizes: SampleSizes) -> Result<Self> {
-        let is_dense = graph.non_edges() < graph.edges() as u64 || (graph.nodes() as u64) < Permutation::SHORTEST;
-        let listed = if is_dense {
-            let pairs = non_edges(graph);
-            Some((cuda.uploaded(pairs.as_flattened())?, pairs.len()))
-        } else {
-            None
-        };
-        let candidates = if is_dense { 0 } else { candidates(graph, sizes.negatives) };
-        if candidates >= 1 << 31 || sizes.negatives >= 1 << 31 {
-            return Err(device_error(format!(
-                "{} negative pairs per step are more than a GPU can number: lower p_n or p_e",
-                sizes.negatives
-            )));
-        }
-        let work =
-            [graph.edges().div_ceil(8), candidates, sizes.negatives, graph.nodes()].into_iter().max().unwrap_or(0);
-        // Blocks wait for one another, so all blocks of all trainings that run side by side must fit at once.
-        let trainings = if graph.nodes() <= SMALL_GRAPH { SIDE_BY_SIDE } else { 1 };
-        let most = (BLOCKS * cuda.multiprocessors() / trainings).max(1);
-        let blocks = work.div_ceil(THREADS as usize).clamp(1, most);
-        Ok(Self { sizes, candidates, listed, blocks })
-    }
-}
-
-/// Returns all non-edges `[source, target]`, by target, in the order in which the CPU lists them.
-fn non_edges(graph: &Graph) -> Vec<[u32; 2]> {
-    let nodes = graph.nodes();
-    let mut pairs = Vec::with_capacity(graph.non_edges() as usize);
-    for target in 0..nodes {
-        let mut edges = graph.incoming().of(target).iter().copied().peekable();
-        let others = (0..nodes as u32).filter(|source| edges.next_if_eq(source).is_none());
-        pairs.extend(others.map(|source| [source, target as u32]));
-    }
-    pairs
-}
-
-/// Returns how many candidates contain `wanted` non-edges: the mean, ten standard deviations and a few more, or all
-/// pairs.
-fn candidates(graph: &Graph, wanted: usize) -> usize {
-    if wanted == 0 {
-        return 0;
-    }
-    let pairs = (graph.nodes() as f64).powi(2);
-    let accepted = graph.non_edges() as f64 / pairs;
-    let wanted = wanted as f64;
-    let count = (wanted + 10.0 * (wanted * (1.0 - accepted)).sqrt()) / accepted + 64.0;
-    count.min(pairs).ceil() as usize
-}
 
 /// Returns the rows and columns of the grid of a permutation of 0..n.
 pub(crate) fn permutation_grid(n: u64) -> [u32; 2] {
@@ -234,10 +129,10 @@ pub(crate) fn draw_ahead(
     problem: &Problem,
     clock: &Clock,
     layers: u16,
-    scratch: &mut Scratch,
+    all: &mut LayerSamples,
 ) -> Result<()> {
     let Some(plan) = problem.supervision.edges() else { return Ok(()) };
-    let LayerSamples { layers: drawn, start, .. } = &mut scratch.attention.samples;
+    let LayerSamples { layers: drawn, start, .. } = all;
     let ordered = |result: std::result::Result<(), DriverError>| result.map_err(|e| failed("order its work", e));
     ordered(start.record(cuda.stream()))?;
     ordered(cuda.side_stream().wait(start))?;
@@ -256,10 +151,9 @@ pub(crate) fn draw_samples(
     problem: &Problem,
     clock: &Clock,
     layer: u16,
-    scratch: &mut Scratch,
+    all: &mut LayerSamples,
 ) -> Result<()> {
     let Some(plan) = problem.supervision.edges() else { return Ok(()) };
-    let all = &mut scratch.attention.samples;
     all.current = usize::from(layer);
     let Drawn { samples, done, ahead } = &mut all.layers[usize::from(layer)];
     match std::mem::take(ahead) {
@@ -326,8 +220,13 @@ fn draw(
 }
 
 /// Sets the samples of the edge loss to all edges and the given non-edges.
-pub(crate) fn set_samples(cuda: &Cuda, problem: &Problem, negatives: &[[u32; 2]], scratch: &mut Scratch) -> Result<()> {
-    let samples = scratch.attention.samples.current_mut();
+pub(crate) fn set_samples(
+    cuda: &Cuda,
+    problem: &Problem,
+    negatives: &[[u32; 2]],
+    all: &mut LayerSamples,
+) -> Result<()> {
+    let samples = all.current_mut();
     replace(cuda, &vec![0xFF; problem.edges.div_ceil(8)], &mut samples.marks)?;
     replace(cuda, negatives.as_flattened(), &mut samples.pairs)?;
     for (end, lists) in [(1, &mut samples.by_target), (0, &mut samples.by_source)] {
@@ -354,8 +253,8 @@ where
 }
 
 /// Reads the samples of the edge loss: the bits of the sampled edges, and the non-edges in the order of drawing.
-pub(crate) fn samples(cuda: &Cuda, problem: &Problem, scratch: &Scratch) -> Result<(Vec<u8>, Vec<[u32; 2]>)> {
-    let samples = scratch.attention.samples.current();
+pub(crate) fn samples(cuda: &Cuda, problem: &Problem, all: &LayerSamples) -> Result<(Vec<u8>, Vec<[u32; 2]>)> {
+    let samples = all.current();
     let mut marks = vec![0; problem.edges.div_ceil(8)];
     let mut pairs = vec![[0; 2]; samples.counts[1]];
     cuda.fetch(&samples.marks, &mut marks)?;
@@ -369,25 +268,4 @@ pub(crate) fn samples(cuda: &Cuda, problem: &Problem, scratch: &Scratch) -> Resu
 /// Sources for the test of compilation.
 pub(crate) fn variants() -> Vec<Variant> {
     vec![(&SAMPLES, vec![("LISTED", 0)]), (&SAMPLES, vec![("LISTED", 1)])]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use supergat_core::Direction;
-
-    #[test]
-    fn proposes_enough_candidates_but_never_more_than_all_pairs() {
-        let edges: Vec<(u32, u32)> = (0..99).map(|i| (i, i + 1)).collect();
-        let graph = Graph::from_edges(100, &edges, Direction::Undirected).unwrap();
-        // 97.02 % of the pairs are non-edges: (100 + 10 sqrt(100 * 0.0298)) / 0.9702 + 64 = 184.9.
-        assert_eq!([0, 100].map(|wanted| candidates(&graph, wanted)), [0, 185]);
-        assert_eq!(candidates(&graph, graph.non_edges() as usize), 10_000);
-    }
-
-    #[test]
-    fn lists_non_edges_by_target() {
-        let graph = Graph::from_edges(3, &[(0, 1), (2, 1)], Direction::Directed).unwrap();
-        assert_eq!(non_edges(&graph), [[1, 0], [2, 0], [0, 2], [1, 2]]);
-    }
 }

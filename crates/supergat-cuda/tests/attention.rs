@@ -3,19 +3,24 @@
 
 mod support;
 
+use supergat_core::contrast::compare_classes;
 use supergat_core::device::{
-    Attention, AttentionGradient, AttentionV2, Device, LayerWidth, Mask, Place, ProjectedGradient, Random, Readings,
-    Supervision,
+    Attention, AttentionGradient, AttentionLoss, AttentionV2, LayerWidth, Mask, Place, ProjectedGradient, Random,
+    Readings, STATE, Supervision,
 };
-use supergat_core::kernels::{self, Dropout, EdgeLoss, Form, HeadLayout, Parts, STATE, sum_parts, vector_sums};
-use supergat_core::kernels::{
-    Margin, NodeScores, OutgoingEdges, Pool, RivalDraws, ScoreGradient, compare_classes, draw_rivals, group_by_rival,
-};
-use supergat_core::layers::{AttentionLoss, Boundary, Contrast};
 use supergat_core::memory::Arena;
 use supergat_core::random::{Purpose, Stream};
-use supergat_core::sampling::{EdgeSamples, NegativeSampler, SampleSizes};
-use supergat_core::{Architecture, Direction, Example, Features, Graph, Labels, ModelKind, Primitives};
+use supergat_core::sampling::SampleSizes;
+use supergat_core::{
+    Architecture, Boundary, Contrast, Device, Direction, Dropout, Example, Features, Form, Graph, HeadLayout, Labels,
+    ModelKind,
+};
+use supergat_cpu::kernels::{
+    DropoutMask as _, EdgeLoss, Margin, NodeScores, OutgoingEdges, Parts, Pool, RivalDraws, ScoreGradient, draw_rivals,
+    group_by_rival, sum_parts, vector_sums,
+};
+use supergat_cpu::sampling::{EdgeSamples, NegativeSampler};
+use supergat_cpu::{Primitives, kernels};
 use supergat_cuda::{Bits, Clock, Cuda, Problem, Scratch};
 use support::{close, fetch, gpu, upload};
 
@@ -576,7 +581,7 @@ fn margins_match_the_cpu() {
         let incoming = graph.incoming().lists();
         let (alike, offsets, unlike) = compare_classes(incoming, 0, &class, Labels::UNKNOWN);
         let among = by_classes.then_some(&alike[..]);
-        let listed = Pool::Listed(kernels::Neighbours::new(&offsets, &unlike));
+        let listed = Pool::Listed(supergat_core::graph::Neighbours::new(&offsets, &unlike));
         let outside = Pool::Outside(incoming, nodes);
         let mut terms = vec![(outside, Purpose::ContrastRivals, contrast.lambda_g, contrast.margin_g)];
         if let Some(Boundary { lambda_b, margin_b }) = boundary {
@@ -595,7 +600,7 @@ fn margins_match_the_cpu() {
             let (lists, places) = (graph.outgoing().lists(), graph.place_at_target());
             let outgoing = OutgoingEdges { lists, places, first_edges: incoming.offsets };
             let sources = input.source_score;
-            let scores = NodeScores { targets: &state, target_rows: kernels::STATE, sources, first_node: 0 };
+            let scores = NodeScores { targets: &state, target_rows: STATE, sources, first_node: 0 };
             let to = ScoreGradient { z: &mut d_z, vectors: &mut sums, losses: &mut losses };
             f32::margin_backward(&parts, input, scores, margin, outgoing, [a_target, a_source], to);
             loss += weight * losses.iter().sum::<f64>();

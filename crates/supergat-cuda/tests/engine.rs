@@ -1,22 +1,22 @@
 //! The engine on a GPU: golden files, agreement with the CPU, equal bits of two runs, and resumed trainings.
 
-#[path = "../../supergat-core/tests/engine/common.rs"]
+#[path = "../../supergat-cpu/tests/engine/common.rs"]
 #[allow(dead_code)]
 mod common;
-#[path = "../../supergat-core/tests/engine/parity.rs"]
+#[path = "../../supergat-cpu/tests/engine/parity.rs"]
 mod parity;
-#[path = "../../supergat-core/tests/engine/properties.rs"]
+#[path = "../../supergat-cpu/tests/engine/properties.rs"]
 mod properties;
 mod support;
 
 use common::{ALL_FORMS, FORMS, Recipe, architecture, with_edges};
 use std::ops::ControlFlow;
-use supergat_core::layers::{Boundary, Contrast};
 use supergat_core::random::{Purpose, Stream};
 use supergat_core::{
-    Activation, Architecture, Blocks, Convolution, Cpu, Direction, EdgeAttributes, Example, Features, Form, Graph,
-    ModelKind, Network, Norm, Prepared, Residual, Session, SingleDevice, TrainConfig, TrainState, Trainer,
+    Activation, Architecture, Blocks, Boundary, Contrast, Convolution, Direction, EdgeAttributes, Example, Features,
+    Form, Graph, ModelKind, Network, Norm, Prepared, Residual, Session, SingleDevice, TrainConfig, TrainState, Trainer,
 };
+use supergat_cpu::Cpu;
 use supergat_cuda::Cuda;
 use support::gpu;
 
@@ -358,7 +358,7 @@ fn cgat_refuses_weights_of_edges() {
         let shape = Architecture { model, edge_features: 0, ..architecture(&examples[0], FORMS[0], false) };
         let error = |error: supergat_core::Error| error.to_string();
         let on_gpu = Prepared::on(&cuda, &examples, shape, config).map(|_| ()).map_err(error);
-        let on_cpu = Prepared::new(&examples, shape, config).map(|_| ()).map_err(error);
+        let on_cpu = Prepared::on(&Cpu::default(), &examples, shape, config).map(|_| ()).map_err(error);
         assert_eq!((&on_gpu, on_gpu.is_err()), (&on_cpu, weighted));
     }
 }
@@ -399,7 +399,8 @@ fn samples_and_masks_are_the_same_bits() {
         let shape = architecture(example, FORMS[3], true);
         let config = TrainConfig { p_e: 0.8, p_n: 0.5, ..TrainConfig::default() };
         let examples = std::slice::from_ref(example);
-        let (cpu, gpu) = (Prepared::new(examples, shape, config), Prepared::on(&cuda, examples, shape, config));
+        let (cpu, gpu) =
+            (Prepared::on(&Cpu::default(), examples, shape, config), Prepared::on(&cuda, examples, shape, config));
         let (cpu, gpu) = (cpu.unwrap(), gpu.unwrap());
         let mut on_cpu = Session::new(&cpu, Network::on(&Cpu::default(), shape, 0).unwrap(), 9, true).unwrap();
         let mut on_gpu = Session::new(&gpu, Network::on(&cuda, shape, 0).unwrap(), 9, true).unwrap();

@@ -4,17 +4,17 @@
 mod support;
 
 use supergat_core::device::{
-    Adam, Device, FromAbove, Input, LabelInput, LabelLoss, LayerWidth, Mask, Output, OutputGradient, ParameterMemory,
-    Place, Random, Readings, SumsGradient,
+    Adam, AttentionLoss, FromAbove, Input, Join, LabelInput, LabelLoss, LayerWidth, Mask, Output, OutputGradient,
+    ParameterMemory, Place, Random, Readings, STATE, SumsGradient,
 };
-use supergat_core::kernels::{self, Compressed, Dense, Dropout, HeadLayout, LabelTerms, Parts, STATE, sum_parts};
-use supergat_core::layers::{AttentionLoss, Join};
 use supergat_core::memory::Arena;
 use supergat_core::random::{Purpose, Stream};
 use supergat_core::{
-    Architecture, Convolution, Cpu, Direction, EdgeAttributes, Example, Features, Graph, Labels, ModelKind, Primitives,
-    Products, SingleDevice, SparseMatrix,
+    Architecture, Convolution, Device, Direction, Dropout, EdgeAttributes, Example, Features, Graph, HeadLayout,
+    Labels, ModelKind, SingleDevice, SparseMatrix,
 };
+use supergat_cpu::kernels::{Compressed, Dense, LabelTerms, Parts, Products as _, sum_parts};
+use supergat_cpu::{Cpu, Primitives, kernels};
 use supergat_cuda::{Bits, Cuda, Problem, Recording};
 use support::{close, fetch, gpu, upload};
 

@@ -2,13 +2,15 @@
 
 mod support;
 
-use supergat_core::device::{Device, LayerWidth, Random};
-use supergat_core::kernels::{Dropout, HeadLayout};
-use supergat_core::layers::AttentionLoss;
+use supergat_core::device::{AttentionLoss, LayerWidth, Random};
 use supergat_core::memory::Arena;
 use supergat_core::random::{Purpose, Stream};
-use supergat_core::sampling::{EdgeSamples, NegativeSampler, SampleSizes};
-use supergat_core::{Architecture, Direction, Example, Features, Graph, Labels, ModelKind};
+use supergat_core::sampling::SampleSizes;
+use supergat_core::{
+    Architecture, Device, Direction, Dropout, Example, Features, Graph, HeadLayout, Labels, ModelKind,
+};
+use supergat_cpu::kernels::DropoutMask as _;
+use supergat_cpu::sampling::{EdgeSamples, NegativeSampler};
 use support::gpu;
 
 /// A graph in which every pair is joined with a probability.

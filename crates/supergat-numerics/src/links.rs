@@ -2,7 +2,7 @@
 
 use supergat_core::Graph;
 use supergat_core::graph::Adjacency;
-use supergat_core::kernels::{Compressed, Parts, Products};
+use supergat_cpu::kernels::{Compressed, Parts, Products};
 
 /// Links in both directions, without the self-loops that a graph adds, and the values of
 /// `S = D^-1/2 A D^-1/2`.

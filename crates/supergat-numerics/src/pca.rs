@@ -7,8 +7,8 @@
 
 use crate::eigen::{Operator, fix_signs, leading};
 use rayon::prelude::*;
-use supergat_core::kernels::{Compressed, Parts, Products};
 use supergat_core::{Features, SparseMatrix};
+use supergat_cpu::kernels::{Compressed, Parts, Products};
 
 /// Largest residual norm of a component, relative to the largest eigenvalue.
 const TOLERANCE: f64 = 1e-8;

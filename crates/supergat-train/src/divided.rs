@@ -7,13 +7,12 @@ use crate::runs::{Observation, Runs};
 use crate::settings::Settings;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use supergat_core::device::{Cluster, Partition, Share, ShareEdges, ShareRows};
+use supergat_cluster::peers::{Peers, all_to_all, gather, gather_one};
+use supergat_cluster::{Cluster, Partition, Share, ShareEdges, ShareRows};
 use supergat_core::example::ExampleShape;
 use supergat_core::hash::Fnv;
-use supergat_core::peers::{Peers, all_to_all, gather, gather_one};
-use supergat_core::{
-    Direction, EdgeAttributes, Epoch, Error, Example, Features, Graph, Labels, Model, Prepared, Result,
-};
+use supergat_core::{Direction, EdgeAttributes, Epoch, Error, Example, Features, Graph, Labels, Prepared, Result};
+use supergat_cpu::Model;
 use supergat_data::converted::{PartitionedFile, PartitionedGraph};
 use supergat_data::{ClassWeight, Dataset};
 
@@ -29,7 +28,7 @@ const PARTS_OF_GROUP: usize = 8;
 /// use std::ops::ControlFlow;
 /// use std::sync::Arc;
 /// use supergat_core::NodeOrder;
-/// use supergat_core::peers::{Alone, Peers, ThreadPeers};
+/// use supergat_cluster::peers::{Alone, Peers, ThreadPeers};
 /// use supergat_train::{Divided, Settings};
 /// let mut dataset = supergat_data::load("random-partition:classes=3,nodes=180,degree=6,homophily=0.8")?;
 /// let order = NodeOrder::new((0..540).rev().collect(), vec![0, 150, 310, 540]).unwrap();

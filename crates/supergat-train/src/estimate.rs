@@ -5,8 +5,8 @@ use crate::device::{DeviceChoice, Resources};
 use crate::runs::prepare;
 use crate::settings::Settings;
 use serde::Serialize;
-use supergat_core::kernels::HeadLayout;
-use supergat_core::{Architecture, Example, Features, Model, ModelKind, Network, Prepared, Result};
+use supergat_core::{Architecture, Example, Features, HeadLayout, ModelKind, Network, Prepared, Result};
+use supergat_cpu::Model;
 use supergat_data::Dataset;
 use supergat_numerics::node_columns;
 

@@ -4,8 +4,8 @@ use crate::baselines::Baseline;
 use crate::known_labels::KnownLabels;
 use std::borrow::Cow;
 use std::collections::HashMap;
-use supergat_core::checkpoint::Checkpoint;
-use supergat_core::{Architecture, EdgeValues, Error, Example, Model, Result};
+use supergat_core::{Architecture, EdgeValues, Error, Example, Result};
+use supergat_cpu::{Checkpoint, Model};
 use supergat_data::Dataset;
 
 /// A trained model.

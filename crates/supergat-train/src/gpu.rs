@@ -15,7 +15,8 @@ pub use without::{Cuda, DeviceInfo, SIDE_BY_SIDE, SMALL_GRAPH, devices, open};
 
 #[cfg(not(feature = "cuda"))]
 mod without {
-    use supergat_core::{Cpu, Error, Result};
+    use supergat_core::{Error, Result};
+    use supergat_cpu::Cpu;
 
     /// Takes the place of a GPU; none is ever opened.
     pub type Cuda = Cpu<f32>;

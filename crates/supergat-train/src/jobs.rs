@@ -15,6 +15,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 use supergat_core::{Device, Epoch, Prepared, Result, Select, Trained, Trainer};
+use supergat_cpu::Cpu;
 use supergat_data::Dataset;
 
 /// A finished run with its model and predictions.
@@ -67,6 +68,7 @@ pub(crate) fn train_from<D: Device<Number = f32>>(
         }
         Ok(flow.map_break(|_| ()))
     })?;
+    let model = model.to_device(&Cpu::default())?;
     let seconds = checkpoints.map_or_else(|| started.elapsed().as_secs_f64(), |checkpoints| checkpoints.seconds());
     let run = SeedRun { seed, outcome, history, seconds, correction: None };
     Ok(Finished { run, model: Fitted::Network(model), logits })

@@ -44,4 +44,4 @@ pub use settings::Settings;
 
 /// Processes that are connected by MPI.
 #[doc(no_inline)]
-pub use supergat_mpi as mpi;
+pub use supergat_cluster::mpi;

@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
-use supergat_core::kernels::argmax;
-use supergat_core::{Architecture, Example, Labels, Result};
+use supergat_core::{Architecture, Example, Labels, Result, argmax};
 use supergat_data::Dataset;
 use supergat_numerics::metrics::{
     Metric, Metrics, POSITIVE, Threshold, ThresholdRule, calibration_error, choose_threshold, one_against_rest,
@@ -398,7 +397,7 @@ fn of_seeds(count: usize, all: usize) -> String {
 mod tests {
     use super::*;
     use crate::{Settings, logits};
-    use supergat_core::Model;
+    use supergat_cpu::Model;
 
     fn dataset() -> Dataset {
         supergat_data::load("random-partition:classes=2,nodes=250,degree=4,homophily=0.8").unwrap()

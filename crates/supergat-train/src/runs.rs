@@ -11,9 +11,10 @@ use crate::selection::scorer;
 use crate::settings::Settings;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use supergat_core::kernels::{Counts, Primitives};
-use supergat_core::peers::Alone;
-use supergat_core::{Cpu, Device, Epoch, Example, Network, Outcome, Prepared, Result, Score, SingleDevice};
+use supergat_cluster::peers::Alone;
+use supergat_core::{Counts, Device, Epoch, Example, Network, Outcome, Prepared, Result, Score, SingleDevice};
+use supergat_cpu::Cpu;
+use supergat_cpu::kernels::Primitives;
 use supergat_data::Dataset;
 use supergat_numerics::statistics::Summary;
 
@@ -115,7 +116,8 @@ pub fn scores(dataset: &Dataset, settings: &Settings, logits: &[Vec<f32>]) -> Re
 
 /// Prepares a dataset for training with `settings`; all runs with these settings share the result.
 pub fn prepare(dataset: &Dataset, settings: &Settings) -> Result<Prepared<Cpu<f32>>> {
-    let prepared = Prepared::new(&dataset.examples, settings.architecture(dataset), settings.training())?;
+    let prepared =
+        Prepared::on(&Cpu::default(), &dataset.examples, settings.architecture(dataset), settings.training())?;
     scored(prepared, dataset, settings)
 }
 

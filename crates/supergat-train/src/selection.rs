@@ -2,8 +2,7 @@
 
 use crate::measure::{NodeList, gathered};
 use crate::settings::Settings;
-use supergat_core::kernels::argmax;
-use supergat_core::{Architecture, Error, Labels, Result, Scorer, Select};
+use supergat_core::{Architecture, Error, Labels, Result, Scorer, Select, argmax};
 use supergat_data::Dataset;
 use supergat_numerics::metrics::{
     Metric, POSITIVE, average_precision, balanced_accuracy, class_counts, macro_f1, over_classes, roc_auc,

@@ -1,19 +1,19 @@
 //! Runs of a task: a model is trained on a dataset, and measured. Sweeps and other processes run tasks by their names.
 
-use crate::baselines;
-use crate::correct_and_smooth;
 use crate::device::DeviceKind;
 use crate::fitted::Fitted;
 use crate::jobs::Finished;
 use crate::runs::{prepare, score, train};
 use crate::selection::metric_of;
 use crate::settings::Settings;
+use crate::{baselines, correct_and_smooth};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use supergat_core::{Cpu, Epoch, Prepared, Score};
+use supergat_core::{Epoch, Prepared, Score};
+use supergat_cpu::Cpu;
 use supergat_data::{Dataset, FeatureChoice};
 
 /// Purpose of a run: how the dataset is prepared before training, and what is measured on the

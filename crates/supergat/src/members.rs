@@ -2,7 +2,7 @@
 //! several is the mean of their probabilities.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use supergat_core::peers::Alone;
+use supergat_cluster::peers::Alone;
 use supergat_core::{Architecture, EdgeValues, Error, Example, Network, Result};
 use supergat_data::Dataset;
 use supergat_train::gpu::Cuda;

@@ -1,8 +1,7 @@
 //! Predictions of a classifier.
 
 use crate::error::Result;
-use supergat_core::Architecture;
-use supergat_core::kernels::argmax;
+use supergat_core::{Architecture, argmax};
 use supergat_train::Decision;
 
 /// Classes and probabilities of all nodes of a dataset, as [`crate::Classifier::predict`] returns them.

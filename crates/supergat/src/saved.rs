@@ -7,11 +7,10 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::path::Path;
 use supergat_core::Architecture;
-use supergat_core::checkpoint::Checkpoint;
-use supergat_data::atomic;
+use supergat_cpu::Checkpoint;
 use supergat_data::options::Origin;
 use supergat_data::schema::Schema;
-use supergat_data::{FeatureChoice, NodeOrderChoice, SplitChoice, TableOptions};
+use supergat_data::{FeatureChoice, NodeOrderChoice, SplitChoice, TableOptions, atomic};
 use supergat_numerics::metrics::{COLDEST, HOTTEST};
 use supergat_train::{Corrector, Decision, Fitted};
 

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::Arc;
 use supergat::{ClassMetrics, Evaluation, Metric, Metrics};
-use supergat_core::peers::Peers;
+use supergat_cluster::peers::Peers;
 
 /// Scores of a model on a dataset, printed by `--json`.
 #[derive(Debug, Serialize)]

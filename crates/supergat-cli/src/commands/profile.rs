@@ -5,16 +5,15 @@ use crate::config::Choices;
 use crate::error::{CliError, Result};
 use crate::output;
 use crate::process::fit::{Fit, Place};
-use crate::process::memory;
-use crate::process::{NO_TF32, is_tf32_unused, processes, resources};
+use crate::process::{NO_TF32, is_tf32_unused, memory, processes, resources};
 use crate::status_line::StatusLine;
 use serde::Serialize;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use supergat::{DEFAULT_MODEL, Dataset};
+use supergat_cluster::peers::{Peers, gather_one};
 use supergat_core::Form;
-use supergat_core::peers::{Peers, gather_one};
 use supergat_data::RandomGraph;
 use supergat_train::{Divided, KernelTiming, Profile, Resources, profile};
 

@@ -7,7 +7,7 @@ use crate::run_folder::open;
 use std::path::Path;
 use std::sync::Arc;
 use supergat::{Classifier, Dataset, DeviceChoice, Predictions, SplitChoice};
-use supergat_core::peers::Peers;
+use supergat_cluster::peers::Peers;
 use supergat_train::Divided;
 
 /// Model, dataset and device of a prediction.

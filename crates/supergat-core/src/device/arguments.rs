@@ -1,10 +1,43 @@
 //! Arguments of the primitives of a device.
 
 use super::Device;
+use crate::activation::Activation;
 use crate::blocks::Norm;
-use crate::kernels::{Activation, Counts, Dropout, Form, HeadLayout};
-use crate::layers::Join;
-use crate::random::Purpose;
+use crate::contrast::Contrast;
+use crate::counts::Counts;
+use crate::dropout::Dropout;
+use crate::form::Form;
+use crate::heads::HeadLayout;
+use crate::random::{Purpose, Stream};
+
+/// Seed and step that determine all random numbers of a training step.
+///
+/// See [`crate::Session`] for an example.
+#[derive(Debug, Clone, Copy)]
+pub struct Draw {
+    /// Seed of the run.
+    pub seed: u64,
+    /// Number of the step, from 0.
+    pub step: u32,
+}
+
+/// Kind of loss on attention that a model is trained with.
+///
+/// [`crate::Prepared`] chooses it by the model kind and has an example.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum AttentionLoss {
+    /// No loss on attention: labels only.
+    None,
+    /// SuperGAT: edges against sampled non-edges.
+    Edges {
+        /// Share of the edges that is sampled in each step.
+        p_e: f64,
+        /// Number of non-edges per sampled edge.
+        p_n: f64,
+    },
+    /// CGAT: margins between the scores of edges.
+    Margins(Contrast),
+}
 
 /// Names the random numbers of a primitive.
 #[derive(Debug)]
@@ -15,6 +48,13 @@ pub struct Random<'a, D: Device> {
     pub layer: u16,
     /// Purpose of the numbers.
     pub purpose: Purpose,
+}
+
+impl<D: Device<Clock = Draw>> Random<'_, D> {
+    /// Returns the stream of the random numbers.
+    pub fn stream(&self) -> Stream {
+        Stream::new(self.clock.seed, self.clock.step, self.layer, self.purpose)
+    }
 }
 
 /// A dropout mask.
@@ -158,6 +198,19 @@ pub struct MessageGradient<'a, D: Device> {
     pub matrix: &'a mut D::Numbers,
     /// Gradient of the weighted sums of features, a row of per-head values per node and feature.
     pub sums: &'a mut D::Numbers,
+}
+
+/// Combination of the heads of a layer.
+///
+/// See [`Layer`](crate::layers::Layer) for an example.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Join {
+    /// Concatenation and ELU, in hidden layers.
+    ConcatElu,
+    /// Concatenation.
+    Concat,
+    /// Mean over heads, in the last layer.
+    Mean,
 }
 
 /// Last step of a layer.

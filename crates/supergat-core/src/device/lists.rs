@@ -111,7 +111,7 @@ impl NoLoops {
 
 /// Returns the position of every edge of lists without self-loops among all edges of their nodes, the first of which
 /// is `first`.
-pub(in crate::device) fn positions_with_loops(lists: &Adjacency, first: usize) -> impl Iterator<Item = usize> {
+pub fn positions_with_loops(lists: &Adjacency, first: usize) -> impl Iterator<Item = usize> {
     let of_row = move |row: usize| {
         let range = lists.range(row);
         range.map(move |at| at + row + usize::from(lists.neighbours[at] as usize > first + row))
@@ -120,12 +120,7 @@ pub(in crate::device) fn positions_with_loops(lists: &Adjacency, first: usize) -
 }
 
 /// Returns values of edges of lists without self-loops, `width` per edge, with zeros for self-loops.
-pub(in crate::device) fn scattered<T: Copy + Default>(
-    lists: &Adjacency,
-    first: usize,
-    values: &[T],
-    width: usize,
-) -> Vec<T> {
+pub fn scattered<T: Copy + Default>(lists: &Adjacency, first: usize, values: &[T], width: usize) -> Vec<T> {
     let nodes = lists.offsets.len() - 1;
     let mut all = vec![T::default(); values.len() + nodes * width];
     for (values, position) in values.chunks_exact(width.max(1)).zip(positions_with_loops(lists, first)) {
@@ -135,13 +130,13 @@ pub(in crate::device) fn scattered<T: Copy + Default>(
 }
 
 /// Returns the nodes without neighbours.
-pub(in crate::device) fn isolated(lists: &Adjacency) -> Vec<u32> {
+pub fn isolated(lists: &Adjacency) -> Vec<u32> {
     (0..lists.offsets.len() as u32 - 1).filter(|node| lists.range(*node as usize).is_empty()).collect()
 }
 
 /// Returns the places of outgoing edges at their targets without self-loops, from those with them. The first list is
 /// that of node `first`.
-pub(in crate::device) fn places_without_loops(outgoing: &Adjacency, places: &[u32], first: u32) -> Vec<u32> {
+pub fn places_without_loops(outgoing: &Adjacency, places: &[u32], first: u32) -> Vec<u32> {
     let of_source = |row: usize| {
         let source = first + row as u32;
         let edges = outgoing.range(row).map(|at| (outgoing.neighbours[at], places[at]));
@@ -151,7 +146,7 @@ pub(in crate::device) fn places_without_loops(outgoing: &Adjacency, places: &[u3
 }
 
 /// Returns lists without the entries of their own nodes, of which each has one. The first list is that of node `first`.
-pub(in crate::device) fn without_loops(lists: &Adjacency, first: usize) -> Adjacency {
+pub fn without_loops(lists: &Adjacency, first: usize) -> Adjacency {
     let nodes = lists.offsets.len() - 1;
     let others = |row: usize| lists.of(row).iter().copied().filter(move |other| *other as usize != first + row);
     let mut neighbours = Vec::with_capacity(lists.neighbours.len() - nodes);

@@ -1,37 +1,40 @@
 //! Devices: memory for numbers, and the primitives that layers are made of.
 //!
-//! Layers, models and training are written once, over a [`Device`]. The CPU is one implementation
-//! ([`Cpu`]). A further device is one type that implements the trait: where numbers are stored, how work is
-//! divided and which copies it needs are its own affair.
+//! Layers, models and training are written once, over a [`Device`]. Each device is a crate of its own with one type
+//! that implements the trait: where numbers are stored, how work is divided and which copies it needs are its own
+//! affair.
 //!
 //! All devices use the same layouts: rows of heads ([`HeadLayout`]), states of attention
-//! ([`crate::kernels::STATE`]), dropout masks and samples. So weights and masks can be compared number by
+//! ([`STATE`]), dropout masks and samples. So weights and masks can be compared number by
 //! number, and the random numbers of all devices are the same bits.
 
 mod arguments;
-mod cluster;
-mod cpu;
-mod lists;
+pub mod lists;
 
 pub use arguments::{
-    Adam, Attention, AttentionGradient, AttentionV2, Block, BlockGradient, BlockGradients, BlockInput, BlockOutput,
-    FromAbove, Input, LabelInput, LabelLoss, LayerWidth, Mask, MessageGradient, NormInput, Output, OutputGradient,
-    ParameterMemory, Place, ProjectedGradient, Random, Readings, Shortcut, SumsGradient, Supervision,
+    Adam, Attention, AttentionGradient, AttentionLoss, AttentionV2, Block, BlockGradient, BlockGradients, BlockInput,
+    BlockOutput, Draw, FromAbove, Input, Join, LabelInput, LabelLoss, LayerWidth, Mask, MessageGradient, NormInput,
+    Output, OutputGradient, ParameterMemory, Place, ProjectedGradient, Random, Readings, Shortcut, SumsGradient,
+    Supervision,
 };
-pub use cluster::{Cluster, ClusterProblem, ClusterRecord, ClusterScratch, Partition, Share, ShareEdges, ShareRows};
-pub use cpu::{Cpu, CpuProblem, CpuScratch};
-pub(crate) use cpu::{InputParts, Rows};
 pub use lists::{Lists, NoLoops};
 
 use crate::architecture::Architecture;
 use crate::blocks::Blocks;
+use crate::dropout::Dropout;
 use crate::error::{Error, Result};
 use crate::example::{Example, ExampleShape};
-use crate::kernels::{Dropout, Form, HeadLayout, Primitives};
-use crate::layers::AttentionLoss;
+use crate::form::Form;
+use crate::heads::HeadLayout;
 use crate::memory::Arena;
 use crate::model_kind::Convolution;
+use crate::real::Real;
 use std::fmt::Debug;
+
+/// Number of per-head values in the state of a node as target. In this order: `a_target . z_i`, the largest
+/// score, the inverse of the sum of exponentials, and `g_i . out_i` (the term of the softmax's gradient that
+/// all edges of the node share).
+pub const STATE: usize = 4;
 
 /// A device of one process, which is given whole examples.
 pub trait SingleDevice: Device<Example = Example<<Self as Device>::Number>> {}
@@ -42,7 +45,7 @@ impl<D: Device<Example = Example<<D as Device>::Number>>> SingleDevice for D {}
 /// needs, because they fit the largest example.
 pub trait Device: Debug + Clone + Send + Sync + 'static {
     /// Numbers on the host: features, weights in files, results.
-    type Number: Primitives;
+    type Number: Real;
     /// Numbers in the memory of the device.
     type Numbers: Debug + Send + Sync;
     /// Bits in the memory of the device: dropout masks and chosen edges.
@@ -119,7 +122,7 @@ pub trait Device: Debug + Clone + Send + Sync + 'static {
     /// Waits for all primitives and reads the record.
     fn read(&self, record: &Self::Record, to: &mut Readings) -> Result<()>;
 
-    /// Draws a dropout mask of `bytes` bytes; see [`Dropout::fill`].
+    /// Draws a dropout mask of `bytes` bytes; see [`Dropout::byte`].
     fn draw_mask(&self, random: Random<'_, Self>, dropout: Dropout, bytes: usize, keep: &mut Self::Bits) -> Result<()>;
     /// Draws the dropout mask of a layer's input `x`, of `bytes` bytes.
     fn draw_input_mask(
@@ -133,7 +136,7 @@ pub trait Device: Debug + Clone + Send + Sync + 'static {
     ) -> Result<()> {
         self.draw_mask(random, dropout, bytes, keep)
     }
-    /// Draws the dropout mask of attention: a byte per edge and group of heads; see [`Dropout::fill_heads`].
+    /// Draws the dropout mask of attention: a byte per edge and group of heads; see [`Dropout::byte`].
     fn draw_head_mask(
         &self,
         problem: &Self::Problem,
@@ -441,7 +444,7 @@ fn no_blocks() -> Error {
 }
 
 /// Returns the error of a device without labels as input.
-pub(crate) fn no_label_input() -> Error {
+pub fn no_label_input() -> Error {
     let message = "label_input needs one process, and a graph that is not divided into parts: train in one process on \
                    the whole graph, or set label_input to 0";
     Error::Device { message: message.into() }

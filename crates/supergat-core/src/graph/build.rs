@@ -5,7 +5,7 @@
 
 use super::{Adjacency, Direction, Graph};
 use crate::error::{Error, Result};
-use crate::kernels::defaults;
+use crate::memory::defaults;
 use crate::random::Permutation;
 use rayon::prelude::*;
 use std::ops::Range;

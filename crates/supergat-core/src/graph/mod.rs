@@ -2,11 +2,11 @@
 
 mod arrays;
 mod build;
+mod neighbours;
 mod renumber;
 
 pub use arrays::{GraphArrays, GraphView};
-
-use crate::kernels::Neighbours;
+pub use neighbours::{BlockRows, Neighbours};
 
 /// Meaning of the pairs of an edge list.
 ///
@@ -50,7 +50,7 @@ impl Adjacency {
         self.offsets[i] as usize..self.offsets[i + 1] as usize
     }
 
-    /// Borrows the lists for kernels.
+    /// Borrows the lists.
     pub fn lists(&self) -> Neighbours<'_> {
         Neighbours::new(&self.offsets, &self.neighbours)
     }

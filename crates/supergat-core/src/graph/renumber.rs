@@ -2,7 +2,7 @@
 
 use super::build::{Pairs, Reversed, chunks};
 use super::{Adjacency, Graph};
-use crate::kernels::defaults;
+use crate::memory::defaults;
 use crate::order::NodeOrder;
 use rayon::prelude::*;
 
@@ -16,7 +16,7 @@ impl Graph {
     /// positions of the same edges.
     ///
     /// ```
-    /// use supergat_core::order::NodeOrder;
+    /// use supergat_core::NodeOrder;
     /// use supergat_core::{Direction, Graph};
     /// let graph = Graph::from_edges(3, &[(0, 1), (1, 2)], Direction::Directed)?;
     /// let renumbered = graph.renumbered(&NodeOrder::new(vec![2, 1, 0], vec![0, 3])?);

@@ -1,7 +1,7 @@
 //! Graph attention, with or without self-supervision.
 //!
 //! ```text
-//! e_ij   = form(z_i, z_j) + u . f_ij                 GO, DP, SD or MX, see `kernels::Form`; features of edges, if any
+//! e_ij   = form(z_i, z_j) + u . f_ij                 GO, DP, SD or MX, see `form.rs`; features of edges, if any
 //! alpha  = drop(softmax over j of LeakyReLU(e_ij) + ln w_ij)   j runs over the incoming edges of i and its self-loop
 //! s_i    = sum_j alpha_ij (z_j + V f_ij)             for each head; V only if messages carry features of edges
 //! phi_ij = sigmoid(mean over heads of the edge logit)
@@ -19,14 +19,17 @@
 //! Its edge logit is `e_ij`.
 
 use super::context::Context;
-use super::layer::Shape;
 use super::parameter::{Parameter, layer_name};
 use super::scratch::{Scratch, Size};
+use super::shape::Shape;
 use crate::device::{
-    Attention, AttentionGradient, AttentionV2, Device, Mask, MessageGradient, Place, ProjectedGradient, Supervision,
+    Attention, AttentionGradient, AttentionV2, Device, Mask, MessageGradient, Place, ProjectedGradient, STATE,
+    Supervision,
 };
+use crate::dropout::Dropout;
 use crate::error::Result;
-use crate::kernels::{Dropout, Form, HeadLayout, STATE};
+use crate::form::Form;
+use crate::heads::HeadLayout;
 use crate::memory::Arena;
 use crate::random::Purpose;
 
@@ -47,15 +50,6 @@ pub struct AttentionMixing<D: Device> {
     pub edge_vectors: Option<Parameter<D>>,
     /// Matrix `V` of the features of edges in messages, [features per edge, heads * features].
     pub edge_messages: Option<Parameter<D>>,
-}
-
-/// Features of edges that attention reads.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct EdgeInput {
-    /// Number of features per edge.
-    pub features: usize,
-    /// Whether messages carry them.
-    pub messages: bool,
 }
 
 /// Values of a forward pass that the backward pass reads.

@@ -7,18 +7,19 @@
 //! ```
 //!
 //! Gradients: `d r = d y`, so `d W_skip = x^T d y`, `d b_skip = d b = sum of d y`, and `d y W_skip^T` or `d y` is added to
-//! the gradient of x. Those of the norms are in `kernels::block`.
+//! the gradient of x. Those of the norms are in `kernels/block` of `supergat-cpu`.
 
 use super::context::Context;
-use super::layer::Shape;
 use super::parameter::Parameter;
 use super::scratch::{Scratch, Size};
+use super::shape::Shape;
 use crate::blocks::{Blocks, Norm, Residual};
 use crate::device::{self, BlockGradient, BlockGradients, BlockInput, BlockOutput, Device, Input, Mask, NormInput};
 use crate::error::Result;
-use crate::kernels::{HeadLayout, Real};
+use crate::heads::HeadLayout;
 use crate::memory::Arena;
 use crate::random::{Purpose, Stream};
+use crate::real::Real;
 
 /// Steps of a hidden layer after its mixing, with their parameters.
 #[derive(Debug)]

@@ -1,6 +1,5 @@
 //! A pass of layers: one example on its device, and the randomness of the pass.
 
-use super::contrast::Contrast;
 use super::scratch::Scratch;
 use crate::device::{Device, Random};
 use crate::error::Result;
@@ -8,52 +7,25 @@ use crate::example::ExampleShape;
 use crate::random::Purpose;
 use std::borrow::Cow;
 
-/// Seed and step that determine all random numbers of a training step.
-///
-/// See [`crate::Session`] for an example.
-#[derive(Debug, Clone, Copy)]
-pub struct Draw {
-    /// Seed of the run.
-    pub seed: u64,
-    /// Number of the step, from 0.
-    pub step: u32,
-}
-
-/// Kind of loss on attention that a model is trained with.
-///
-/// [`crate::Prepared`] chooses it by the model kind and has an example.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum AttentionLoss {
-    /// No loss on attention: labels only.
-    None,
-    /// SuperGAT: edges against sampled non-edges.
-    Edges {
-        /// Share of the edges that is sampled in each step.
-        p_e: f64,
-        /// Number of non-edges per sampled edge.
-        p_n: f64,
-    },
-    /// CGAT: margins between the scores of edges.
-    Margins(Contrast),
-}
-
 /// One example on its device, and the randomness of the pass. Created by [`crate::Prepared::context`].
 ///
 /// See [`Layer`](super::Layer) for an example.
 #[derive(Debug)]
 pub struct Context<'a, D: Device> {
-    pub(crate) device: &'a D,
+    /// The device.
+    pub device: &'a D,
     /// The example as it was given.
-    pub(crate) given: &'a D::Example,
+    pub given: &'a D::Example,
     /// The example as the device computes with it: with internal numbers of the nodes if it has an order.
-    pub(crate) example: &'a D::Example,
-    pub(crate) problem: &'a D::Problem,
+    pub example: &'a D::Example,
+    /// The example in the memory of the device.
+    pub problem: &'a D::Problem,
     /// Number of the example.
-    pub(crate) number: usize,
+    pub number: usize,
     /// Randomness in training; `None` in evaluation.
-    pub(crate) clock: Option<&'a D::Clock>,
+    pub clock: Option<&'a D::Clock>,
     /// Exponent of the focal loss of labels.
-    pub(crate) focal_gamma: f64,
+    pub focal_gamma: f64,
 }
 
 impl<D: Device> Clone for Context<'_, D> {
@@ -97,7 +69,7 @@ impl<'a, D: Device> Context<'a, D> {
     }
 
     /// Returns rows of nodes in the given order of nodes.
-    pub(crate) fn rows_to_outer(&self, rows: Vec<D::Number>, width: usize) -> Vec<D::Number> {
+    pub fn rows_to_outer(&self, rows: Vec<D::Number>, width: usize) -> Vec<D::Number> {
         match self.given.order() {
             None => rows,
             Some((order, _)) => order.rows_to_outer(&rows, width),
@@ -113,7 +85,7 @@ impl<'a, D: Device> Context<'a, D> {
     }
 
     /// Returns values of edges in the given order of edges.
-    pub(crate) fn edges_to_outer(&self, values: Vec<D::Number>, width: usize) -> Vec<D::Number> {
+    pub fn edges_to_outer(&self, values: Vec<D::Number>, width: usize) -> Vec<D::Number> {
         match self.given.order() {
             None => values,
             Some((order, graph)) => order.edges_to_outer(graph, &values, width),
@@ -121,7 +93,7 @@ impl<'a, D: Device> Context<'a, D> {
     }
 
     /// Returns the random numbers of a layer in training.
-    pub(crate) fn random(&self, layer: u16, purpose: Purpose) -> Option<Random<'a, D>> {
+    pub fn random(&self, layer: u16, purpose: Purpose) -> Option<Random<'a, D>> {
         self.clock.map(|clock| Random { clock, layer, purpose })
     }
 }

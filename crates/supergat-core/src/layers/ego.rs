@@ -10,18 +10,18 @@
 //! the layer.
 
 use super::context::Context;
-use super::layer::Shape;
-use super::output::Join;
 use super::parameter::Parameter;
 use super::scratch::{Scratch, Size};
+use super::shape::Shape;
 use crate::blocks::{Blocks, Norm};
 use crate::device::{
-    self, BlockGradient, BlockGradients, BlockInput, BlockOutput, Device, FromAbove, Input, Mask, OutputGradient,
+    self, BlockGradient, BlockGradients, BlockInput, BlockOutput, Device, FromAbove, Input, Join, Mask, OutputGradient,
     Shortcut, SumsGradient,
 };
+use crate::dropout::Dropout;
 use crate::error::Result;
 use crate::example::ExampleShape;
-use crate::kernels::{Dense, Dropout, HeadLayout};
+use crate::heads::HeadLayout;
 use crate::memory::Arena;
 use crate::random::{Purpose, Stream};
 
@@ -108,7 +108,7 @@ impl<D: Device> Ego<D> {
     pub fn cache(&self, device: &D, size: Size, arena: &mut Arena) -> Result<EgoCache<D>> {
         let stride = self.step.layout.stride();
         let drops = size.training && !self.dropout.is_none();
-        let bytes = if drops { size.nodes * Dense::<D::Number>::mask_bytes(stride) } else { 0 };
+        let bytes = if drops { size.nodes * Dropout::mask_bytes(stride) } else { 0 };
         let mut rows = || device.numbers(size.nodes * stride, arena);
         let (inner, hidden, result) = (rows()?, rows()?, rows()?);
         Ok(EgoCache {
@@ -146,7 +146,7 @@ impl<D: Device> Ego<D> {
         device.block_forward(problem, self.step, from, BlockOutput { output: hidden, normalised, statistics })?;
         let rows = Input::Hidden { rows: hidden, width: stride };
         if let Some(random) = context.random(self.index, Purpose::EgoDropout).filter(|_| !self.dropout.is_none()) {
-            let bytes = context.example.nodes() * Dense::<D::Number>::mask_bytes(stride);
+            let bytes = context.example.nodes() * Dropout::mask_bytes(stride);
             device.draw_input_mask(problem, rows, random, self.dropout, bytes, keep)?;
         }
         device.product(problem, rows, self.mask(context, keep), &self.out.value, stride, result)

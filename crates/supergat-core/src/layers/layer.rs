@@ -6,41 +6,24 @@
 //! h' = join of s + b    output, with ELU in hidden layers; in deep networks, the steps of `block.rs`
 //! ```
 
-use super::attention::{Attended, AttentionCache, AttentionMixing, EdgeInput};
+use super::attention::{Attended, AttentionCache, AttentionMixing};
 use super::block::{Block, BlockCache};
 use super::context::Context;
 use super::ego::{Ego, EgoCache};
-use super::output::{Join, Output};
+use super::output::Output;
 use super::parameter::{Parameter, layer_name};
 use super::scratch::{Scratch, Size};
+use super::shape::Shape;
 use crate::blocks::Blocks;
 use crate::device::{Device, FromAbove, Input, LayerWidth, Mask, Place};
+use crate::dropout::Dropout;
 use crate::error::Result;
 use crate::example::ExampleShape;
-use crate::kernels::{Dense, Dropout, Form, HeadLayout};
+use crate::form::Form;
+use crate::heads::HeadLayout;
 use crate::memory::Arena;
 use crate::model_kind::Convolution;
-use crate::prepared::Prepared;
 use crate::random::{Purpose, Stream};
-
-/// Shape of a layer.
-///
-/// See [`Layer`] for an example.
-#[derive(Debug, Clone, Copy)]
-pub struct Shape {
-    /// Layout of an input row. The first layer reads features, which have no padding.
-    pub input: HeadLayout,
-    /// Number of heads; 1 for layers without attention.
-    pub heads: usize,
-    /// Number of features per head.
-    pub features: usize,
-    /// Combination of the heads.
-    pub join: Join,
-    /// Dropout probability of the input and of attention coefficients.
-    pub dropout: f64,
-    /// Features of edges that attention reads.
-    pub edges: EdgeInput,
-}
 
 /// A layer and its parameters.
 ///
@@ -48,9 +31,12 @@ pub struct Shape {
 /// the mean of 2 and 6, plus 1:
 ///
 /// ```
-/// use supergat_core::device::{Cpu, Device, FromAbove, Input, Place};
-/// use supergat_core::kernels::HeadLayout;
-/// use supergat_core::layers::{EdgeInput, Join, Layer, Shape};
+/// use supergat_cpu::Cpu;
+/// use supergat_core::Device;
+/// use supergat_core::device::{FromAbove, Input, Place};
+/// use supergat_core::HeadLayout;
+/// use supergat_core::layers::{EdgeInput, Layer, Shape};
+/// use supergat_core::device::Join;
 /// use supergat_core::memory::Arena;
 /// use supergat_core::{Architecture, Convolution, Direction, Example, Features, Graph, Labels};
 /// use supergat_core::{ModelKind, Prepared};
@@ -66,9 +52,9 @@ pub struct Shape {
 /// layer.output.bias.set_rows(&device, &[1.0])?;
 ///
 /// let architecture = Architecture::new(ModelKind::Convolution(Convolution::Sage), &example);
-/// let prepared = Prepared::for_evaluation(&example, architecture)?;
+/// let prepared = Prepared::for_evaluation(&Cpu::default(), &example, architecture)?;
 /// let context = prepared.context(0, None);
-/// let (mut cache, mut scratch) = layer.memory(&prepared)?;
+/// let (mut cache, mut scratch) = prepared.memory_of(&layer)?;
 /// layer.forward(&context, Input::Features, &mut cache)?;
 /// assert_eq!(cache.output[..2], [5.0, 5.0]);
 ///
@@ -315,15 +301,6 @@ impl<D: Device> Layer<D> {
         self.mixing.halves() * self.layout.stride()
     }
 
-    /// Allocates memory for running this layer alone, without dropout of its input.
-    pub fn memory(&self, prepared: &Prepared<D>) -> Result<(Cache<D>, Scratch<D>)> {
-        let (device, size, mut arena) = (prepared.device(), prepared.size(true), Arena::allocating());
-        let cache = self.cache(device, size, 0, true, &mut arena)?;
-        let scratch =
-            Scratch::new(device, prepared.problems(), size, &[self.width()], self.has_shortcut(), &mut arena)?;
-        Ok((cache, scratch))
-    }
-
     /// Allocates memory for graphs up to a size; `mask_bytes` is the size of the input's dropout mask, or 0
     /// if none is needed. Without `has_values`, the layer borrows the memory of its values from another one.
     pub(crate) fn cache(
@@ -366,7 +343,7 @@ impl<D: Device> Layer<D> {
         if let Some(random) = context.random(self.index, Purpose::InputDropout).filter(|_| !self.dropout.is_none()) {
             let bytes = match input {
                 Input::Features | Input::Labelled { .. } => context.example.feature_mask_bytes(),
-                Input::Hidden { width, .. } => context.example.nodes() * Dense::<D::Number>::mask_bytes(width),
+                Input::Hidden { width, .. } => context.example.nodes() * Dropout::mask_bytes(width),
             };
             device.draw_input_mask(problem, input, random, self.dropout, bytes, &mut cache.keep_input)?;
         }

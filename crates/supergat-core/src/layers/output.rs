@@ -3,22 +3,9 @@
 use super::context::Context;
 use super::parameter::Parameter;
 use super::scratch::Scratch;
-use crate::device::{self, Device, FromAbove, OutputGradient, SumsGradient};
+use crate::device::{self, Device, FromAbove, Join, OutputGradient, SumsGradient};
 use crate::error::Result;
-use crate::kernels::HeadLayout;
-
-/// Combination of the heads of a layer.
-///
-/// See [`Layer`](super::Layer) for an example.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Join {
-    /// Concatenation and ELU, in hidden layers.
-    ConcatElu,
-    /// Concatenation.
-    Concat,
-    /// Mean over heads, in the last layer.
-    Mean,
-}
+use crate::heads::HeadLayout;
 
 /// Last step of a layer: combines the heads and adds the bias.
 ///

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
-use supergat_core::kernels::Simd;
+use supergat_cpu::kernels::Simd;
 
 /// Version of the prepared datasets. Increase it when a reader returns another dataset for the same files.
 const VERSION: u32 = 4;

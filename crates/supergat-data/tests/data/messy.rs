@@ -3,6 +3,7 @@
 use crate::support::{folder, notes};
 use std::ops::ControlFlow;
 use supergat_core::{Architecture, Features, Labels, Prepared, TrainConfig, Trainer};
+use supergat_cpu::Cpu;
 use supergat_data::options::Expected;
 use supergat_data::schema::{ColumnType, Missing};
 use supergat_data::tables::read;
@@ -144,7 +145,7 @@ fn recognises_every_trait_alone_and_in_pairs() {
 fn assert_trains(dataset: &Dataset) {
     let architecture = Architecture::new("supergat-mx".parse().unwrap(), &dataset.examples[0]);
     let config = TrainConfig { max_epochs: 2, ..TrainConfig::default() };
-    let prepared = Prepared::new(&dataset.examples, architecture, config).unwrap();
+    let prepared = Prepared::on(&Cpu::default(), &dataset.examples, architecture, config).unwrap();
     let trained = Trainer::new(&prepared, 0).unwrap().run(|_| ControlFlow::Continue(())).unwrap();
     assert!(trained.outcome.validation.loss.is_finite());
 }

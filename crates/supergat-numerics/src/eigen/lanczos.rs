@@ -6,8 +6,8 @@
 //! eigenvectors of the matrix, the leading ones first.
 
 use super::symmetric::{Eigen, dot};
-use supergat_core::kernels::{Dense, Parts, Products};
 use supergat_core::random::{Purpose, Stream};
+use supergat_cpu::kernels::{Dense, Parts, Products};
 
 /// A symmetric positive semidefinite matrix.
 pub(crate) trait Operator {

@@ -242,7 +242,7 @@ mod samples {
             [25, 40, 25, 5, 5],
             [20, 20, 45, 10, 5],
         ];
-        let predicted = rows.iter().map(|row| supergat_core::kernels::argmax(&row.map(f64::from)) as u32).collect();
+        let predicted = rows.iter().map(|row| supergat_core::argmax(&row.map(f64::from)) as u32).collect();
         let probabilities = rows.iter().flatten().map(|&share| f64::from(share) / 100.0).collect();
         (Labels::Single { classes: 5, of }, Labels::Single { classes: 5, of: predicted }, probabilities)
     }

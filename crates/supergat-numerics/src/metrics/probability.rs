@@ -131,7 +131,7 @@ pub fn reliability(labels: &Labels, probabilities: &[f64], bins: usize) -> Vec<R
     match labels {
         Labels::Single { classes, of } => {
             for (&class, row) in of.iter().zip(probabilities.chunks_exact((*classes).max(1))) {
-                let best = supergat_core::kernels::argmax(row);
+                let best = supergat_core::argmax(row);
                 add(row[best], best == class as usize);
             }
         }

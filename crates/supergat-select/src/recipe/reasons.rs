@@ -50,7 +50,7 @@ pub(super) fn on_form(winner: PreferredForm, model: ModelKind) -> String {
         PreferredForm::GatAny => "No form is better than GAT there, so the cheapest is preferred.".into(),
         PreferredForm::SupergatAny => format!(
             "Self-supervision improves accuracy there, and SuperGAT-SD and SuperGAT-MX tie; {model} is preferred because the paper finds it ahead at homophilies {} {LOW_HOMOPHILY}, also on its real graphs.",
-            if model.form() == Some(supergat_core::kernels::Form::Sd) { "up to" } else { "above" }
+            if model.form() == Some(supergat_core::Form::Sd) { "up to" } else { "above" }
         ),
         PreferredForm::Sd | PreferredForm::Mx => {
             format!("{winner} is significantly better there than GAT and than the other SuperGAT.")

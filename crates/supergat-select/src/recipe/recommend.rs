@@ -154,10 +154,10 @@ fn without_links() -> Recommendation {
 fn model_for(form: PreferredForm, homophily: f64) -> ModelKind {
     let attention = |form, self_supervised| ModelKind::Attention { form, self_supervised };
     match form {
-        PreferredForm::GatAny => attention(supergat_core::kernels::Form::Go, false),
-        PreferredForm::Sd => attention(supergat_core::kernels::Form::Sd, true),
-        PreferredForm::SupergatAny if homophily <= LOW_HOMOPHILY => attention(supergat_core::kernels::Form::Sd, true),
-        PreferredForm::Mx | PreferredForm::SupergatAny => attention(supergat_core::kernels::Form::Mx, true),
+        PreferredForm::GatAny => attention(supergat_core::Form::Go, false),
+        PreferredForm::Sd => attention(supergat_core::Form::Sd, true),
+        PreferredForm::SupergatAny if homophily <= LOW_HOMOPHILY => attention(supergat_core::Form::Sd, true),
+        PreferredForm::Mx | PreferredForm::SupergatAny => attention(supergat_core::Form::Mx, true),
     }
 }
 
@@ -165,8 +165,8 @@ fn model_for(form: PreferredForm, homophily: f64) -> ModelKind {
 /// [`PreferredForm::ALL`].
 fn chance(model: ModelKind, [gat_any, supergat_any, sd, mx]: &[f64; 4]) -> f64 {
     match model.form() {
-        Some(supergat_core::kernels::Form::Sd) => sd + supergat_any + gat_any,
-        Some(supergat_core::kernels::Form::Mx) => mx + supergat_any + gat_any,
+        Some(supergat_core::Form::Sd) => sd + supergat_any + gat_any,
+        Some(supergat_core::Form::Mx) => mx + supergat_any + gat_any,
         _ => *gat_any,
     }
 }

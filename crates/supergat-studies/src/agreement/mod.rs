@@ -132,8 +132,8 @@ pub(crate) fn relative_entropy(p: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use supergat_core::Model;
     use supergat_core::{Direction, Features, Graph};
+    use supergat_cpu::Model;
     use supergat_train::Settings;
 
     const LN_2: f64 = std::f64::consts::LN_2;

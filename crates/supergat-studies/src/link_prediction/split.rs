@@ -72,7 +72,8 @@ fn non_edges(graph: &Graph, count: usize, stream: Stream) -> Result<Vec<[u32; 2]
 mod tests {
     use super::*;
     use std::collections::BTreeSet;
-    use supergat_core::sampling::{NegativeSampler, SampleSizes};
+    use supergat_core::sampling::SampleSizes;
+    use supergat_cpu::sampling::NegativeSampler;
 
     /// Returns a ring of 100 nodes with chords: 200 edges.
     fn ring() -> Graph {

@@ -4,8 +4,8 @@
 //! neighbours with the node's label, or the share of common labels if nodes have several.
 
 use super::{INTERVAL, Report, Run};
-use supergat_core::Labels;
-use supergat_core::kernels::{Counts, Primitives};
+use supergat_core::{Counts, Labels};
+use supergat_cpu::kernels::Primitives;
 use supergat_figure::{Axis, Plot, panels};
 use supergat_numerics::homophily::neighbourhoods;
 use supergat_numerics::statistics::wilson;

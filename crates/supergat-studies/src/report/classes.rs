@@ -2,8 +2,7 @@
 
 use super::probabilities::rankings;
 use super::{Report, Run, counted};
-use supergat_core::kernels::Counts;
-use supergat_core::{Labels, Result};
+use supergat_core::{Counts, Labels, Result};
 use supergat_figure::{Axis, Cell, Plot};
 use supergat_train::measure::gathered;
 

@@ -118,8 +118,7 @@ fn is_wrong(labels: &Labels, logits: &[f32], class: &dyn Fn(&[f32]) -> usize, no
 #[cfg(test)]
 mod tests {
     use super::*;
-    use supergat_core::kernels::argmax;
-    use supergat_core::{Direction, Features, Graph};
+    use supergat_core::{Direction, Features, Graph, argmax};
 
     /// Stars around nodes 0, 1 and 2 with 3, 4 and 9 leaves.
     #[test]

@@ -4,10 +4,10 @@ use crate::reproduce::paper::{PaperRow, PaperTable};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
-use supergat_core::systems::lds::MOST_NODES;
 use supergat_core::{ModelKind, System};
 use supergat_data::{SplitChoice, registry};
 use supergat_select::sweep::Job;
+use supergat_systems::lds::MOST_NODES;
 use supergat_train::settings::Settings;
 
 /// Number of nodes above which the paper uses fewer seeds.

@@ -3,7 +3,8 @@
 use crate::variance::VarianceEstimate;
 use serde::Serialize;
 use std::ops::ControlFlow;
-use supergat_core::{Model, Result};
+use supergat_core::Result;
+use supergat_cpu::Model;
 use supergat_data::Dataset;
 use supergat_train::device::Resources;
 use supergat_train::fitted::Fitted;

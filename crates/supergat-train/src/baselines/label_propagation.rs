@@ -4,9 +4,9 @@ use crate::known_labels::{KnownLabels, logits_of_scores, propagation};
 use crate::settings::Settings;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use supergat_core::checkpoint::Checkpoint;
 use supergat_core::hyperparameters::Hyperparameter;
 use supergat_core::{Architecture, Error, Example, Result};
+use supergat_cpu::Checkpoint;
 use supergat_data::Dataset;
 use supergat_numerics::propagation::{Steps, propagate_labels};
 

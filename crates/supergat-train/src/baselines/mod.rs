@@ -23,10 +23,11 @@ use crate::settings::Settings;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::time::Instant;
-use supergat_core::checkpoint::Checkpoint;
-use supergat_core::systems::{self, LearnedGraphs, SystemModel, Weights};
+use supergat_core::checkpoint::Weights;
 use supergat_core::{Architecture, EdgeValues, Epoch, Error, Example, ModelKind, Outcome, Result, StepLoss};
+use supergat_cpu::Checkpoint;
 use supergat_data::Dataset;
+use supergat_systems::{LearnedGraphs, SystemModel};
 
 /// A fitted model that is not a network.
 ///
@@ -170,7 +171,7 @@ pub fn train<B>(
     if let Some(options) = settings.system() {
         let prepared = prepare(dataset, settings)?;
         let mut history = Vec::new();
-        let trained = systems::train(&prepared, options, seed, |epoch| {
+        let trained = supergat_systems::train(&prepared, options, seed, |epoch| {
             history.push(*epoch);
             observe(epoch).map_break(drop)
         })?;

@@ -12,8 +12,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::HashMap;
-use supergat_core::checkpoint::Checkpoint;
 use supergat_core::{Epoch, Error, Outcome, Result, Score, StepLoss};
+use supergat_cpu::Checkpoint;
 use supergat_data::options::Origin;
 use supergat_data::{Dataset, FeatureChoice, LoadOptions, NodeOrderChoice, TableOptions};
 

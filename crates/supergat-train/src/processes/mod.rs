@@ -31,7 +31,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use supergat_core::peers::{Peers, gather};
+use supergat_cluster::peers::{Peers, gather};
 use supergat_core::{Epoch, Error, Result};
 
 /// First message of the first process: the others must train, or end.
@@ -46,7 +46,7 @@ const END: u32 = 0;
 /// ```
 /// use std::ops::ControlFlow;
 /// use std::sync::Arc;
-/// use supergat_core::peers::ThreadPeers;
+/// use supergat_cluster::peers::ThreadPeers;
 /// use supergat_train::processes::{Processes, serve};
 /// use supergat_train::{Resources, Settings, run_seeds};
 /// let dataset = supergat_data::load("random-partition:classes=3,nodes=180,degree=6,homophily=0.8").unwrap();

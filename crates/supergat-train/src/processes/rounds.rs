@@ -5,8 +5,8 @@
 //! them sleep until the following round: the longer nothing happens, the longer.
 
 use std::time::Duration;
+use supergat_cluster::peers::{Incoming, Outgoing, Peers};
 use supergat_core::Result;
-use supergat_core::peers::{Incoming, Outgoing, Peers};
 
 /// Shortest and longest time between two rounds.
 const PAUSES: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(50)];
@@ -70,7 +70,7 @@ pub(super) fn of_other(peers: &dyn Peers, message: &[u8]) -> Result<(Vec<u8>, Be
 #[cfg(test)]
 mod tests {
     use super::*;
-    use supergat_core::peers::ThreadPeers;
+    use supergat_cluster::peers::ThreadPeers;
 
     #[test]
     fn all_processes_exchange_messages_with_the_first() {

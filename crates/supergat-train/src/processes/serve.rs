@@ -13,7 +13,7 @@ use rayon::ThreadPool;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use supergat_core::peers::{Peers, gather};
+use supergat_cluster::peers::{Peers, gather};
 use supergat_core::{Epoch, Error, Prepared, Result};
 use supergat_data::{Dataset, LoadOptions, SplitChoice};
 
@@ -230,7 +230,7 @@ impl Loaded {
 }
 
 /// Returns what all trainings on a dataset share.
-fn prepared(ready: &Ready) -> Result<&Prepared<supergat_core::Cpu<f32>>> {
+fn prepared(ready: &Ready) -> Result<&Prepared<supergat_cpu::Cpu<f32>>> {
     match &ready.prepared {
         Ok(prepared) => Ok(prepared.as_ref().expect("the CPU trains networks here")),
         Err(error) => Err(error.clone()),

@@ -1,12 +1,11 @@
 //! Conversion of settings for the engine: architecture, training configuration, and options of models that are not networks.
 
 use super::Settings;
-use supergat_core::layers::{Boundary, Contrast};
-use supergat_core::systems::gam::GamOptions;
-use supergat_core::systems::lds::LdsOptions;
-use supergat_core::systems::{GlcnOptions, NeuralSparseOptions, Options};
-use supergat_core::{Architecture, Blocks, EarlyStop, Error, ModelKind, System, TrainConfig};
+use supergat_core::{Architecture, Blocks, Boundary, Contrast, EarlyStop, Error, ModelKind, System, TrainConfig};
 use supergat_data::Dataset;
+use supergat_systems::gam::GamOptions;
+use supergat_systems::lds::LdsOptions;
+use supergat_systems::{GlcnOptions, NeuralSparseOptions, Options};
 
 /// Settings of boosted trees.
 #[derive(Debug, Clone, Copy)]

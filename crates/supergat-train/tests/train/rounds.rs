@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
-use supergat_core::checkpoint::Checkpoint;
+use supergat_cpu::Checkpoint;
 use supergat_data::Dataset;
 use supergat_train::{DeviceChoice, Fitted, Observation, Resources, Runs, Settings, estimate, run_seeds};
 

@@ -97,7 +97,7 @@ fn labels_as_input_are_those_of_each_graph() {
 fn files_without_the_labels_of_their_input_are_refused() {
     let builder = Classifier::builder().model("mlp").max_epochs(1).set("label_input", 0.5);
     let model = builder.fit(&dataset()).unwrap();
-    let mut checkpoint = supergat_core::checkpoint::Checkpoint::from_bytes(&model.to_bytes()).unwrap();
+    let mut checkpoint = supergat_cpu::Checkpoint::from_bytes(&model.to_bytes()).unwrap();
     checkpoint.lists.retain(|name, _| !name.starts_with("input."));
     let refused = Classifier::from_bytes(&checkpoint.to_bytes()).unwrap_err().to_string();
     assert!(refused.contains("it has no labels for its input"), "{refused}");

@@ -14,7 +14,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 use supergat::Classifier;
-use supergat_core::peers::Peers;
+use supergat_cluster::peers::Peers;
 
 /// Summary of the predictions, printed by `--json`.
 #[derive(Debug, Serialize)]

@@ -24,7 +24,7 @@ use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::sync::Arc;
 use supergat::{Choice, Classifier, Dataset, Observation, Training};
-use supergat_core::peers::Peers;
+use supergat_cluster::peers::Peers;
 use supergat_train::{Checkpoints, Interval, Resources, metric_of};
 
 /// Number of edges from which on a GPU is worth a note.

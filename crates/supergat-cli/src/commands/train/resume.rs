@@ -6,7 +6,7 @@ use crate::error::{CliError, Result};
 use crate::run_folder::checkpoint::{CheckpointFolder, Manifest, Plan};
 use std::path::{Path, PathBuf};
 use supergat::DeviceChoice;
-use supergat_core::kernels::Simd;
+use supergat_cpu::kernels::Simd;
 use supergat_train::Resources;
 use supergat_train::checkpoints::FoundSeed;
 

@@ -16,7 +16,7 @@ use std::ops::ControlFlow;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use supergat::{Classifier, SeedRun, Training};
-use supergat_core::peers::Peers;
+use supergat_cluster::peers::Peers;
 use supergat_train::{Checkpoints, Divided, Ensemble, Fitted, Observation, measure, metric_of};
 
 /// Trains a model on a dataset that is divided into parts. `resumed` and `saved` are the training to resume, if any.

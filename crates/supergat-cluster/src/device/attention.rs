@@ -1,0 +1,362 @@
+//! Attention over several processes, block by block.
+
+use super::problem::ClusterProblem;
+use super::samples::NegativeBlock;
+use super::share::Edges;
+use super::sums::by_part;
+use super::travel::{Matrix, Received, Visit};
+use super::{Cluster, ClusterScratch};
+use bytemuck::Pod;
+use supergat_core::device::{Attention, AttentionGradient, Place, ProjectedGradient, STATE, Supervision};
+use supergat_core::graph::Neighbours;
+use supergat_core::memory::Buffer;
+use supergat_core::random::Stream;
+use supergat_core::{Error, HeadLayout, Result};
+use supergat_cpu::device::clear_isolated;
+use supergat_cpu::kernels::{
+    self, EdgeLoss, EdgeTerms, Gradient, OtherGradients, Others, Primitives, ScoreGradient, score_sums, vector_sums,
+};
+
+/// Rows of attention of one layer.
+#[derive(Clone, Copy)]
+pub(super) struct Rows<'a, T> {
+    form: supergat_core::Form,
+    layout: HeadLayout,
+    slope: T,
+    z: &'a [T],
+    source_score: &'a [T],
+    keep: Option<kernels::Mask<'a, T>>,
+    chosen: Option<&'a [u8]>,
+    edges: Option<EdgeTerms<'a, T>>,
+}
+
+impl<'a, T: Primitives + Pod> Rows<'a, T> {
+    pub(super) fn new(problem: &'a ClusterProblem<T>, attention: Attention<'a, Cluster<T>>) -> Self {
+        let layout = attention.layout;
+        let scored = attention.form.has_vector();
+        Self {
+            form: attention.form,
+            layout,
+            slope: T::from_f64(attention.slope),
+            z: &attention.z[..problem.nodes() * layout.stride()],
+            source_score: if scored { &attention.source_score[..problem.nodes() * layout.head_stride()] } else { &[] },
+            keep: attention.keep.map(kernels::Mask::of),
+            chosen: attention.chosen.map(Vec::as_slice),
+            edges: problem.edge_values.terms(attention.edge_vectors.map_or(&[][..], |vectors| vectors)),
+        }
+    }
+
+    /// Returns the numbers per row of the scores of sources: none for forms without them.
+    fn scores(&self) -> usize {
+        if self.form.has_vector() { self.layout.head_stride() } else { 0 }
+    }
+
+    fn input(&self, others: Others<'a, T>, incoming: Neighbours<'a>) -> kernels::Attention<'a, T> {
+        let Self { form, layout, slope, z, source_score, keep, chosen, edges } = *self;
+        kernels::Attention { form, layout, slope, z, source_score, others, incoming, keep, chosen, edges }
+    }
+
+    /// Returns the attention of own nodes with whole lists of neighbours, which have the numbers of the whole graph.
+    /// `sources` are the scores of all nodes.
+    fn whole<'b>(&self, edges: &'b Edges, sources: &'b [T]) -> kernels::Attention<'b, T>
+    where
+        'a: 'b,
+    {
+        let others = Others { z: &[], source_score: sources };
+        kernels::Attention { source_score: sources, ..self.input(others, edges.incoming.lists()) }
+    }
+
+    fn matrices(&self) -> [Matrix<'a, T>; 2] {
+        [Matrix::new(self.z, self.layout.stride()), Matrix::new(self.source_score, self.scores())]
+    }
+
+    /// Returns the rows of a part: own ones, or received ones.
+    fn others(&self, visit: Visit, received: Option<Received<'a, T>>) -> Others<'a, T> {
+        match received {
+            None => Others { z: self.z, source_score: self.source_score },
+            Some(received) => {
+                let [z, source_score] = received.from(visit);
+                Others { z, source_score }
+            }
+        }
+    }
+}
+
+impl<T: Primitives + Pod> Cluster<T> {
+    pub(super) fn forward_blocks(
+        &self,
+        problem: &ClusterProblem<T>,
+        rows: Rows<'_, T>,
+        state: &mut [T],
+        sums: &mut [T],
+        messages: Option<(&Buffer<T>, &mut Buffer<T>)>,
+    ) -> Result<()> {
+        let (layout, stride, heads) = (rows.layout, rows.layout.stride(), STATE * rows.layout.head_stride());
+        // Matrix of the features of edges in messages, numbers per node, and weighted sums of features.
+        let (matrix, per_node, feature_sums) = match messages {
+            Some((matrix, sums)) => {
+                let per_node = layout.head_stride() * matrix.len() / stride;
+                (&matrix[..], per_node, &mut sums[..problem.nodes() * per_node])
+            }
+            None => (&[][..], 0, &mut [][..]),
+        };
+        T::attention_begin(&problem.rows, layout, state, sums);
+        T::clear_list(feature_sums);
+        problem.for_each_block(self.peers(), None, &rows.matrices(), &mut |run, parts, received| {
+            let run = &problem.blocks.runs[run];
+            let (state, sums) = (&mut state[in_rows(&run.rows, heads)], &mut sums[in_rows(&run.rows, stride)]);
+            let feature_sums = &mut feature_sums[in_rows(&run.rows, per_node)];
+            let empty = rows.input(rows.others(Visit::default(), None), Neighbours::default());
+            let mut batch = Batch::new(empty, |blocks: &[kernels::Attention<'_, T>]| {
+                T::attention_forward(&run.parts, blocks, state, sums, feature_sums);
+            });
+            for &visit in parts {
+                let lists = &run.blocks[visit.part].incoming;
+                if !lists.is_empty() {
+                    batch.push(rows.input(rows.others(visit, received), lists.view()));
+                }
+            }
+            batch.end();
+            Ok(())
+        })?;
+        T::attention_end(&problem.rows, layout, state, sums);
+        clear_isolated(&problem.isolated, layout, state, sums, feature_sums);
+        if per_node > 0 {
+            T::messages_end(&problem.rows, layout, state, per_node, feature_sums);
+            T::messages_forward(&problem.rows, layout, feature_sums, matrix, sums);
+        }
+        Ok(())
+    }
+
+    /// Marks the edges with the largest scores of each node and head: those to own nodes, and those from own nodes to
+    /// others.
+    pub(super) fn choose_edges(
+        &self,
+        problem: &ClusterProblem<T>,
+        rows: Rows<'_, T>,
+        state: &[T],
+        chosen: &mut [u8],
+    ) -> Result<()> {
+        let Some(plan) = &problem.contrast else { return Err(Error::EmptySplit { split: "training" }) };
+        let (edges, ghosts, groups) = (problem.edges(), &problem.blocks.ghosts, rows.layout.groups);
+        let chosen = &mut chosen[..ghosts.places() * groups];
+        let own = &mut chosen[..edges.incoming.neighbours.len() * groups];
+        let scores = [state, rows.source_score];
+        plan.with_scores(self.peers(), edges, rows.layout.head_stride(), scores, false, |scores| {
+            let attention = rows.whole(edges, scores.sources);
+            T::choose_top_k(&problem.edge_rows, attention, state, plan.contrast.top_k, own);
+        })?;
+        ghosts.complete(self.peers(), groups, chosen)
+    }
+
+    /// Writes the coefficient and the logit of every edge to an own node.
+    pub(super) fn edge_values_of_blocks(
+        &self,
+        problem: &ClusterProblem<T>,
+        rows: Rows<'_, T>,
+        state: &[T],
+    ) -> Result<[Vec<T>; 2]> {
+        let values = problem.attended().incoming.neighbours.len() * rows.layout.heads;
+        let [mut coefficients, mut logits] = [vec![T::ZERO; values], vec![T::ZERO; values]];
+        problem.for_each_block(self.peers(), None, &rows.matrices(), &mut |run, parts, received| {
+            for &visit in parts {
+                let lists = &problem.blocks.runs[run].blocks[visit.part].incoming;
+                if !lists.is_empty() {
+                    let input = rows.input(rows.others(visit, received), lists.view());
+                    T::edge_values(input, state, &mut coefficients, &mut logits);
+                }
+            }
+            Ok(())
+        })?;
+        Ok([coefficients, logits].map(|values| problem.with_loops(values, rows.layout.heads)))
+    }
+
+    /// Computes the gradients of attention and of the loss on it. Adds that loss to the sums of each part of this process.
+    #[allow(clippy::too_many_arguments)]
+    pub(super) fn backward_blocks(
+        &self,
+        problem: &ClusterProblem<T>,
+        rows: Rows<'_, T>,
+        supervision: Supervision<'_, Self>,
+        from: AttentionGradient<'_, Self>,
+        scratch: &mut ClusterScratch<T>,
+        to: ProjectedGradient<'_, Self>,
+        place: Place<'_, Self>,
+    ) -> Result<()> {
+        let lambda_e = match supervision {
+            Supervision::Edges { lambda_e } if problem.sampler.is_some() => Some(lambda_e),
+            _ => None,
+        };
+        let mut record = |losses: &[f64], mean: &dyn Fn(f64) -> f64| {
+            let sums = by_part(losses, problem.edge_parts.iter().copied());
+            for (record, sum) in place.record.0[place.example].iter_mut().zip(sums) {
+                record.losses[1] += mean(sum);
+            }
+        };
+        let (nodes, layout) = (problem.nodes(), rows.layout);
+        let (stride, heads) = (layout.stride(), layout.head_stride());
+        let ClusterScratch { active, partial, losses, samples, contrast, d_scores, other_active, .. } = scratch;
+        let state = &from.state[..nodes * STATE * heads];
+        let d_out = &from.sums[..nodes * stride];
+        let active = &active[..nodes];
+        let vectors = from.vectors.map_or([&[][..], &[][..]], |a: &Buffer<T>| a.split_at(stride).into());
+        let symmetric = problem.edges().outgoing.is_none();
+        let d_z = &mut to.z[..nodes * stride];
+        let d_scores = &mut d_scores[..nodes * score_sums(layout)];
+        let losses = &mut losses[..problem.edge_rows.len()];
+        T::clear_list(d_z);
+        T::clear_list(d_scores);
+        losses.fill(0.0);
+        let parts = problem.edge_rows.len();
+        let mut d_messages = &[][..];
+        let mut per_node = 0;
+        if let (Some((matrix, sums)), Some(to)) = (from.messages, to.messages) {
+            per_node = heads * matrix.len() / stride;
+            let (sums, d_sums) = (&sums[..nodes * per_node], &mut to.sums[..nodes * per_node]);
+            let d_matrix = &mut partial[..parts * matrix.len()];
+            T::messages_backward(&problem.edge_rows, layout, [sums, matrix, d_out], d_sums, d_matrix);
+            self.sum_pieces(problem, problem.edge_parts.iter().copied(), d_matrix, to.matrix)?;
+            d_messages = d_sums;
+        }
+        // Gradients of the vectors of edge features, then of the vectors of scores, per division of the rows.
+        let edge_width = rows.edges.map_or(0, |terms| terms.vectors.len());
+        let (edge_sums, vector_partial) = partial.split_at_mut(parts * edge_width);
+        T::clear_list(edge_sums);
+        let sampled = lambda_e.map(|lambda_e| (lambda_e / samples.count as f64, &*samples));
+        let gradient = Gradient {
+            state,
+            out: d_out,
+            active,
+            others: OtherGradients { state, out: d_out, active, messages: d_messages },
+            vectors,
+            outgoing: Neighbours::default(),
+            place_at_target: &[],
+            symmetric,
+            edge_loss: sampled.map(|(weight, samples)| EdgeLoss {
+                positives: &samples.positives,
+                negatives_by_target: Neighbours::default(),
+                negatives_by_source: Neighbours::default(),
+                weight,
+            }),
+            messages: d_messages,
+        };
+
+        // A neighbour's row, score, state and gradients. Non-edges do not need the gradients.
+        let [z, source_score] = rows.matrices();
+        let scored = rows.scores() > 0;
+        let matrices = [
+            Matrix { for_pairs: rows.form.has_product(), ..z },
+            Matrix { for_pairs: true, ..source_score },
+            Matrix { for_pairs: scored, ..Matrix::new(state, STATE * heads) },
+            Matrix::new(d_out, stride),
+            Matrix::new(d_messages, per_node),
+        ];
+        let pairs = sampled.map(|(_, samples)| &samples.needs);
+        problem.for_each_block(self.peers(), pairs, &matrices, &mut |run, parts, received| {
+            let (number, run) = (run, &problem.blocks.runs[run]);
+            if let Some(received) = received {
+                let [.., out, _]: [_; 5] = received.from(Visit::default());
+                other_active.resize(out.len() / stride, false);
+                T::mark_active(out, stride, other_active);
+            }
+            let parts_of_run = run.first_part..run.first_part + run.parts.len();
+            let d_z = &mut d_z[in_rows(&run.rows, stride)];
+            let d_scores = &mut d_scores[in_rows(&run.rows, score_sums(layout))];
+            let d_vectors = &mut edge_sums[in_rows(&parts_of_run, edge_width)];
+            let losses = &mut losses[parts_of_run];
+            let empty = (rows.input(rows.others(Visit::default(), None), Neighbours::default()), gradient);
+            let mut blocks = Batch::new(empty, |blocks: &[(kernels::Attention<'_, T>, Gradient<'_, T>)]| {
+                T::attention_backward(&run.parts, blocks, d_z, d_scores, d_vectors, losses);
+            });
+            for &visit in parts {
+                let (block, mut gradient) = (&run.blocks[visit.part], gradient);
+                if let Some(received) = received {
+                    let [_, _, state, out, messages] = received.from(visit);
+                    let active = &other_active[visit.first_row[0]..];
+                    gradient.others = OtherGradients { state, out, active, messages };
+                }
+                gradient.place_at_target = &block.positions;
+                let others = rows.others(visit, received);
+                if !block.incoming.is_empty() {
+                    blocks.push((rows.input(others, block.incoming.view()), gradient));
+                }
+                let alone = rows.input(others, Neighbours::default());
+                if !block.outgoing.is_empty() {
+                    blocks.push((alone, Gradient { outgoing: block.outgoing.view(), ..gradient }));
+                }
+                let Some((loss, (_, samples))) = gradient.edge_loss.zip(sampled) else { continue };
+                let NegativeBlock { by_target, by_source } = &samples.blocks[number][visit.part];
+                if !by_target.is_empty() {
+                    let loss = EdgeLoss { negatives_by_target: by_target.view(), ..loss };
+                    blocks.push((alone, Gradient { edge_loss: Some(loss), ..gradient }));
+                }
+                if !by_source.is_empty() {
+                    let loss = EdgeLoss { negatives_by_source: by_source.view(), ..loss };
+                    blocks.push((alone, Gradient { edge_loss: Some(loss), ..gradient }));
+                }
+            }
+            blocks.end();
+            Ok(())
+        })?;
+        if lambda_e.is_some() {
+            record(losses, &|sum| sum / samples.count.max(1) as f64);
+        }
+        if let Some(d_vectors) = to.edge_vectors {
+            self.sum_pieces(problem, problem.edge_parts.iter().copied(), edge_sums, d_vectors)?;
+        }
+        if let Some(d_vectors) = to.vectors {
+            let sums = &mut vector_partial[..parts * vector_sums(layout, 0)];
+            T::attention_backward_end(&problem.edge_rows, layout, rows.z, vectors, d_scores, d_z, sums);
+            if let (Supervision::Margins { clock, layer }, Some(plan)) = (supervision, &problem.contrast) {
+                let lists = problem.lists();
+                let stream = |purpose| Stream::new(clock.seed, clock.step, layer, purpose);
+                contrast.draw(self.peers(), lists, plan, stream)?;
+                let scores = [state, rows.source_score];
+                plan.with_scores(self.peers(), lists.edges, heads, scores, true, |scores| {
+                    let attention = rows.whole(lists.edges, scores.sources);
+                    let to = ScoreGradient { z: d_z, vectors: sums, losses };
+                    contrast.backward(plan, lists, attention, scores, vectors, to, &mut record);
+                })?;
+            }
+            self.sum_pieces(problem, problem.edge_parts.iter().copied(), sums, d_vectors)?;
+        }
+        Ok(())
+    }
+}
+
+/// Blocks of edges that are computed together, so that the rows of their nodes stay in the cache.
+struct Batch<B, F> {
+    blocks: [B; BATCH],
+    count: usize,
+    compute: F,
+}
+
+/// Blocks in a batch.
+const BATCH: usize = 32;
+
+impl<B: Copy, F: FnMut(&[B])> Batch<B, F> {
+    /// Creates an empty batch. `empty` is any block, which is not computed.
+    fn new(empty: B, compute: F) -> Self {
+        Self { blocks: [empty; BATCH], count: 0, compute }
+    }
+
+    /// Adds a block, and computes the batch if it is full.
+    fn push(&mut self, block: B) {
+        self.blocks[self.count] = block;
+        self.count += 1;
+        if self.count == BATCH {
+            (self.compute)(&self.blocks);
+            self.count = 0;
+        }
+    }
+
+    /// Computes the remaining blocks.
+    fn end(mut self) {
+        (self.compute)(&self.blocks[..self.count]);
+    }
+}
+
+/// Returns the place of rows of `width` numbers.
+pub(super) fn in_rows(rows: &std::ops::Range<usize>, width: usize) -> std::ops::Range<usize> {
+    rows.start * width..rows.end * width
+}

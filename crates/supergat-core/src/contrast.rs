@@ -1,0 +1,106 @@
+//! Constrained graph attention (CGAT, Wang et al. 2019), a baseline of the paper: GO attention with two
+//! margin losses.
+//!
+//! ```text
+//! s_ij  = LeakyReLU(a^T [z_i ; z_j])                            the score of GO attention, for each head
+//! alpha = softmax over j in top_k(i) of s_ij                    in training; over all j in evaluation
+//! L_g   = mean over (i, j, k), heads of relu(s_ik + margin_g - s_ij)   k is not a neighbour of i
+//! L_b   = mean over (i, j, k), heads of relu(s_ik + margin_b - s_ij)   k is a neighbour of another class
+//! loss  = label loss + sum over layers of (lambda_g L_g + lambda_b L_b)
+//! ```
+//!
+//! The paper does not specify some details. This implementation makes these choices:
+//!
+//! - The margin losses use scores after LeakyReLU, separately for each head.
+//! - The edges `j -> i` are those of attention, including self-loops.
+//! - Coefficients have no dropout, as in the published results: choosing the top k replaces it.
+//! - `cgat` compares every edge and has no L_b. `cgat-full-supervised` compares the edges between two
+//!   training nodes of the same class, in both losses.
+//! - Every edge is compared with `negatives_per_edge` nodes k, drawn uniformly and independently. L_g draws
+//!   from all nodes without an edge to i, L_b from the training nodes with an edge to i and another class
+//!   than i. An edge without such a node has no term. Means are over the existing terms.
+//! - Each head chooses its own top_k(i), and the self-loop is one of the candidates. Ties go to the earlier
+//!   edge. The gradient treats the choice as constant.
+//!
+//! The softmax over the chosen edges has the usual gradient, with zero coefficients elsewhere. The gradient
+//! of the margin losses is derived in `kernels/margin.rs` of `supergat-cpu`.
+
+use crate::error::Result;
+use crate::graph::Neighbours;
+use crate::hyperparameters::check;
+use serde::{Deserialize, Serialize};
+
+/// Constraints on attention in training (CGAT).
+///
+/// ```
+/// use supergat_core::{Boundary, Contrast};
+/// let boundary = Some(Boundary { lambda_b: 1.0, margin_b: 0.1 });
+/// let contrast = Contrast { top_k: 4, negatives_per_edge: 5, lambda_g: 1.0, margin_g: 0.3, boundary };
+/// contrast.check()?;
+/// let error = Contrast { top_k: 0, ..contrast }.check().unwrap_err();
+/// assert_eq!(error.to_string(), "top_k = 0: must be a whole number from 1 to 64");
+/// # Ok::<(), supergat_core::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Contrast {
+    /// Number of edges per node that each head attends to.
+    pub top_k: usize,
+    /// Number of nodes that each edge is compared with.
+    pub negatives_per_edge: usize,
+    /// Weight of the margin loss between edges and non-edges.
+    pub lambda_g: f64,
+    /// Margin between the scores of an edge and a non-edge.
+    pub margin_g: f64,
+    /// Margin loss between classes, for the fully supervised setting.
+    pub boundary: Option<Boundary>,
+}
+
+/// Margin loss between edges within a class and edges to another class.
+///
+/// See [`Contrast`] for an example.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Boundary {
+    /// Weight of the loss.
+    pub lambda_b: f64,
+    /// Margin between the scores of edges within and between classes.
+    pub margin_b: f64,
+}
+
+impl Contrast {
+    /// Validates every number.
+    pub fn check(&self) -> Result<()> {
+        check("top_k", self.top_k)?;
+        check("negatives_per_edge", self.negatives_per_edge)?;
+        check("lambda_g", self.lambda_g)?;
+        check("margin_g", self.margin_g)?;
+        if let Some(Boundary { lambda_b, margin_b }) = self.boundary {
+            check("lambda_b", lambda_b)?;
+            check("margin_b", margin_b)?;
+        }
+        Ok(())
+    }
+}
+
+/// Marks the edges between nodes of equal class, and lists the sources of other classes of each node. Edges
+/// of nodes of class `none` are neither marked nor listed. The first list is that of node `first`.
+pub fn compare_classes(
+    incoming: Neighbours<'_>,
+    first: usize,
+    class: &[u32],
+    none: u32,
+) -> (Vec<u8>, Vec<u64>, Vec<u32>) {
+    let mut alike = vec![0; incoming.nodes.len().div_ceil(8)];
+    let (mut offsets, mut unlike) = (vec![0], Vec::new());
+    for (i, &own) in class[first..first + incoming.offsets.len() - 1].iter().enumerate() {
+        for e in incoming.range(i) {
+            let j = incoming.nodes[e];
+            match class[j as usize] {
+                other if other == none || own == none => {}
+                other if other == own => alike[e / 8] |= 1 << (e % 8),
+                _ => unlike.push(j),
+            }
+        }
+        offsets.push(unlike.len() as u64);
+    }
+    (alike, offsets, unlike)
+}

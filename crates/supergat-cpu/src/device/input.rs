@@ -1,0 +1,108 @@
+//! Input of a layer on the CPU: node features or hidden rows, the division of their rows among threads, and
+//! the products with the weights.
+
+use crate::kernels::{Compressed, Dense, Mask, Parts, Primitives};
+use std::ops::Range;
+use supergat_core::{Features, SparseMatrix};
+
+/// Rows that a layer reads.
+#[derive(Debug, Clone, Copy)]
+pub enum Rows<'a, T> {
+    /// Node features.
+    Features(&'a Features<T>),
+    /// Output of a hidden layer, including padding.
+    Hidden(Dense<'a, T>),
+}
+
+/// Division of the work on one example's input among threads.
+#[derive(Debug, Clone)]
+pub struct InputParts {
+    /// Division into equal numbers of rows.
+    pub rows: Parts,
+    /// Division into about equal numbers of stored features.
+    pub features: Parts,
+    /// Divisions for weight gradients, where each part has its own copy of the weights: for features, and for
+    /// the output of a hidden layer.
+    copies: [Parts; 2],
+}
+
+impl InputParts {
+    /// Divides the rows of `features`.
+    pub fn new<T: Primitives>(features: &Features<T>) -> Self {
+        Self::of_rows(features, 0..features.rows())
+    }
+
+    /// Divides some of the rows of `features`.
+    pub fn of_rows<T: Primitives>(features: &Features<T>, rows: Range<usize>) -> Self {
+        let even = Parts::even(rows.clone(), 64);
+        let hidden = Parts::for_copies(rows.clone(), |row| row as u64, 1);
+        match features {
+            Features::Dense { .. } => Self { features: even.clone(), copies: [hidden.clone(), hidden], rows: even },
+            Features::Sparse(m) => Self {
+                features: Parts::by_offsets_of(m.offsets(), rows.clone()),
+                copies: [Parts::for_copies(rows, |row| m.offsets()[row], features.columns()), hidden],
+                rows: even,
+            },
+        }
+    }
+
+    /// Returns the division for weight gradients of features.
+    pub fn of_features(&self) -> &Parts {
+        &self.copies[0]
+    }
+
+    /// Returns the number of copies of the weights that the weight gradient of the first or a later layer
+    /// needs.
+    pub fn copies(&self, first: bool) -> usize {
+        match self.copies[usize::from(!first)].len() {
+            0 | 1 => 0,
+            copies => copies,
+        }
+    }
+}
+
+impl<'a, T: Primitives> Rows<'a, T> {
+    /// Returns the rows, unless they are sparse.
+    fn dense(&self) -> Option<Dense<'a, T>> {
+        match *self {
+            Self::Features(Features::Sparse(_)) => None,
+            Self::Features(Features::Dense { columns, values, .. }) => Some(Dense { values, columns: *columns }),
+            Self::Hidden(dense) => Some(dense),
+        }
+    }
+
+    /// Computes `out = drop(X) W`.
+    pub fn product(&self, parts: &Parts, mask: Option<Mask<'_, T>>, weight: &[T], stride: usize, out: &mut [T]) {
+        match self {
+            Self::Features(Features::Sparse(m)) => {
+                T::sparse_product(parts, entries(m), mask, weight, stride, out);
+            }
+            _ => T::dense_product(parts, self.dense().expect("not sparse"), mask, weight, stride, out),
+        }
+    }
+
+    /// Computes the gradient of `W`, `drop(X)^T G`. Parts add up their sums in `copies`.
+    pub fn weight_gradient(
+        &self,
+        parts: &InputParts,
+        mask: Option<Mask<'_, T>>,
+        g: &[T],
+        stride: usize,
+        copies: &mut [T],
+        out: &mut [T],
+    ) {
+        match self {
+            Self::Features(Features::Sparse(m)) => {
+                T::sparse_transposed_product(&parts.copies[0], entries(m), mask, g, stride, copies, out);
+            }
+            _ => {
+                let parts = &parts.copies[usize::from(matches!(self, Self::Hidden(_)))];
+                T::dense_transposed_product(parts, self.dense().expect("not sparse"), mask, g, stride, copies, out);
+            }
+        }
+    }
+}
+
+fn entries<T: Primitives>(m: &SparseMatrix<T>) -> Compressed<'_, T> {
+    Compressed { offsets: m.offsets(), index: m.column_of(), values: m.values() }
+}

@@ -1,0 +1,330 @@
+//! Forward pass: scores, softmax, dropout and weighted sum, one node at a time.
+
+use super::input::{
+    Attention, INVERSE, LARGEST, SCORE, add_features, if_chosen, kept, leaky, score_scale, steps_ahead,
+};
+use crate::kernels::forms::{FormKernel, with_form};
+use crate::kernels::parts::{Parts, Rows};
+use crate::kernels::simd::{Isa, Kernel, Lanes, SimdReal, V, dispatch, dot, in_blocks, vectors, vectors_mut};
+use std::marker::PhantomData;
+use std::ops::Range;
+use supergat_core::HeadLayout;
+use supergat_core::device::STATE;
+use supergat_core::heads::LANES;
+use supergat_core::memory::prefetch;
+
+/// Writes `a_target . z_i` to the state and `a_source . z_i` to `source_score`. Each vector `a` is a row in
+/// the layout of `z`.
+pub fn attention_scores<T: SimdReal>(
+    parts: &Parts,
+    layout: HeadLayout,
+    z: &[T],
+    a_target: &[T],
+    a_source: &[T],
+    state: &mut [T],
+    source_score: &mut [T],
+) {
+    let (width, groups) = (layout.groups * layout.vectors, layout.groups);
+    let outputs = (
+        Rows { data: state, width: STATE * layout.head_stride() },
+        Rows { data: source_score, width: layout.head_stride() },
+    );
+    parts.for_each(outputs, |nodes, (state, source)| {
+        struct Scores<'a, T> {
+            layout: HeadLayout,
+            z: &'a [[T; LANES]],
+            a: [&'a [[T; LANES]]; 2],
+            state: &'a mut [[T; LANES]],
+            source: &'a mut [[T; LANES]],
+        }
+        impl<T: SimdReal> Kernel for Scores<'_, T> {
+            type Number = T;
+            type Output = ();
+            #[inline(always)]
+            fn run<I: Isa>(self) {
+                let (groups, vectors) = (self.layout.groups, self.layout.vectors);
+                let rows = self.z.chunks_exact(groups * vectors);
+                let outputs = self.state.chunks_exact_mut(STATE * groups).zip(self.source.chunks_exact_mut(groups));
+                for (z, (state, source)) in rows.zip(outputs) {
+                    for g in 0..groups {
+                        let part = g * vectors..(g + 1) * vectors;
+                        let heads = self.layout.lane_heads;
+                        state[SCORE * groups + g] =
+                            dot::<T, I>(&z[part.clone()], &self.a[0][part.clone()]).fold(heads).array();
+                        source[g] = dot::<T, I>(&z[part.clone()], &self.a[1][part]).fold(heads).array();
+                    }
+                }
+            }
+        }
+        debug_assert_eq!(source.data.len(), nodes.len() * groups * LANES);
+        dispatch(Scores {
+            layout,
+            z: &vectors(z)[nodes.start * width..nodes.end * width],
+            a: [vectors(a_target), vectors(a_source)],
+            state: vectors_mut(state.data),
+            source: vectors_mut(source.data),
+        });
+    });
+}
+
+/// Computes `out` (before bias and activation) and completes the state of every node. With lists of blocks, it
+/// continues the sums of [`attention_begin`] with one block after another.
+///
+/// Also computes the weighted sums of the features of edges, a row of per-head values per feature, unless
+/// `feature_sums` is empty. With lists of blocks, they are divided by `messages_end`.
+pub fn attention_forward<T: SimdReal>(
+    parts: &Parts,
+    blocks: &[Attention<'_, T>],
+    state: &mut [T],
+    out: &mut [T],
+    feature_sums: &mut [T],
+) {
+    let Some(Attention { layout, form, edges, .. }) = blocks.first() else { return };
+    let per_node = match edges {
+        Some(edges) if !feature_sums.is_empty() => edges.vectors.len(),
+        _ => 0,
+    };
+    let outputs = (
+        Rows { data: state, width: STATE * layout.head_stride() },
+        Rows { data: out, width: layout.stride() },
+        Rows { data: feature_sums, width: per_node },
+    );
+    parts.for_each(outputs, |nodes, (state, out, feature_sums)| {
+        with_form!(*form, F => {
+            let (state, out, feature_sums) =
+                (vectors_mut(state.data), vectors_mut(out.data), vectors_mut(feature_sums.data));
+            for &input in blocks {
+                let (nodes, form) = (nodes.clone(), PhantomData::<F>);
+                let (state, out, feature_sums) = (&mut *state, &mut *out, &mut *feature_sums);
+                match input.edges {
+                    None => dispatch(Forward::<T, F, false> { input, nodes, state, out, feature_sums, form }),
+                    Some(_) => dispatch(Forward::<T, F, true> { input, nodes, state, out, feature_sums, form }),
+                }
+            }
+        });
+    });
+}
+
+/// Forward pass over a range of nodes. `E` tells whether edges have weights or features.
+struct Forward<'a, T, F, const E: bool> {
+    input: Attention<'a, T>,
+    nodes: Range<usize>,
+    state: &'a mut [[T; LANES]],
+    out: &'a mut [[T; LANES]],
+    feature_sums: &'a mut [[T; LANES]],
+    form: PhantomData<F>,
+}
+
+/// Edges of a node processed at once. A node with more edges is processed in blocks, and its sums are
+/// rescaled when a larger score appears.
+pub(super) const BLOCK: usize = 256;
+/// Largest number of edges between prefetching a neighbour's row and using it.
+pub(super) const AHEAD: usize = 8;
+
+impl<T: SimdReal, F: FormKernel, const E: bool> Kernel for Forward<'_, T, F, E> {
+    type Number = T;
+    type Output = ();
+
+    #[inline(always)]
+    fn run<I: Isa>(self) {
+        let Attention { layout, slope, incoming, keep, chosen, edges, .. } = self.input;
+        let terms = if E { edges } else { None };
+        let (groups, width) = (layout.groups, layout.vectors);
+        let row = groups * width;
+        let z = vectors(self.input.z);
+        let (others, source_score) = (vectors(self.input.others.z), vectors(self.input.others.source_score));
+        let scale = V::<T, I>::splat(score_scale(layout));
+        let slope = V::<T, I>::splat(slope);
+        let steps = steps_ahead::<T>(width, AHEAD);
+        let mut weight = [[T::ZERO; LANES]; BLOCK];
+        let continues = incoming.block.is_some();
+        let first = self.nodes.start;
+        let features = terms.filter(|_| !self.feature_sums.is_empty()).map_or(0, |terms| terms.width);
+        for list in incoming.lists(self.nodes) {
+            let i = incoming.row(list);
+            let state = &mut self.state[(i - first) * STATE * groups..][..STATE * groups];
+            let out = &mut self.out[(i - first) * row..][..row];
+            let place = (i - first) * features * groups..(i - first + 1) * features * groups;
+            let feature_sums = if E { &mut self.feature_sums[place] } else { &mut [][..] };
+            if !continues {
+                feature_sums.fill([T::ZERO; LANES]);
+            }
+            for g in 0..groups {
+                let at = g * width;
+                let own = &z[i * row + at..][..width];
+                let own_score = V::<T, I>::load(&state[SCORE * groups + g]);
+                let out = &mut out[at..at + width];
+                let (mut largest, mut sum) = (V::<T, I>::splat(T::NEG_INFINITY), V::<T, I>::zero());
+                if continues {
+                    largest = V::<T, I>::load(&state[LARGEST * groups + g]);
+                    sum = V::<T, I>::load(&state[INVERSE * groups + g]);
+                } else {
+                    out.fill([T::ZERO; LANES]);
+                }
+                let edges = incoming.range(list);
+                for start in edges.clone().step_by(BLOCK) {
+                    let block = start..(start + BLOCK).min(edges.end);
+                    let sources = &incoming.nodes[block];
+                    let (before, first_edge) = (largest, incoming.edge(list, start));
+                    for (k, (&j, weight)) in sources.iter().zip(&mut weight).enumerate() {
+                        if let Some(&ahead) = incoming.nodes.get(start + k + steps) {
+                            let ahead = ahead as usize;
+                            prefetch(&others[ahead * row + at..][..width]);
+                            if F::GO {
+                                prefetch(&source_score[ahead * groups + g..][..1]);
+                            }
+                        }
+                        let j = j as usize;
+                        let (mut go, mut dp) = (V::<T, I>::zero(), V::<T, I>::zero());
+                        if F::DP {
+                            dp = dot::<T, I>(own, &others[j * row + at..][..width]).fold(layout.lane_heads);
+                        }
+                        if F::GO {
+                            go = own_score.add(V::<T, I>::load(&source_score[j * groups + g]));
+                        }
+                        let score = match terms {
+                            None => leaky(F::score(go, dp, scale), slope),
+                            Some(terms) => {
+                                let score = F::score(go, dp, scale).add(terms.score::<I>(first_edge + k, g, groups));
+                                leaky(score, slope).add(terms.log_weight::<I>(first_edge + k))
+                            }
+                        };
+                        largest = score.max(largest);
+                        *weight = score.array();
+                    }
+                    if continues || start > edges.start {
+                        let shrink = before.sub(largest).exp();
+                        sum = sum.mul(shrink);
+                        for o in out.iter_mut() {
+                            *o = V::<T, I>::load(o).mul(shrink).array();
+                        }
+                        scale_group::<T, I>(feature_sums, shrink, g, groups);
+                    }
+                    for (e, weight) in (first_edge..first_edge + sources.len()).zip(&mut weight) {
+                        let p = V::<T, I>::load(weight).sub(largest).exp();
+                        let p = if_chosen::<T, I>(chosen, e * groups + g, p);
+                        sum = sum.add(p);
+                        *weight = p.mul(kept::<T, I>(keep, e * groups + g)).array();
+                    }
+                    add_neighbours::<T, I>(out, sources, &weight, others, row, at);
+                    if let (Some(terms), true) = (terms, features > 0) {
+                        for (e, weight) in (first_edge..first_edge + sources.len()).zip(&weight) {
+                            let of_edge = terms.features_of(e);
+                            add_features::<T, I>(feature_sums, V::<T, I>::load(weight), of_edge, g, groups);
+                        }
+                    }
+                }
+                state[LARGEST * groups + g] = largest.array();
+                if continues {
+                    state[INVERSE * groups + g] = sum.array();
+                    continue;
+                }
+                let inverse = divide::<T, I>(out, sum);
+                state[INVERSE * groups + g] = inverse.array();
+                scale_group::<T, I>(feature_sums, inverse, g, groups);
+            }
+        }
+    }
+}
+
+/// Divides a row by the sum of its weights. Returns the inverse of the sum.
+#[inline(always)]
+pub(super) fn divide<T: SimdReal, I: Isa>(out: &mut [[T; LANES]], sum: V<T, I>) -> V<T, I> {
+    let inverse = V::<T, I>::splat(T::ONE).div(sum);
+    for o in out.iter_mut() {
+        *o = V::<T, I>::load(o).mul(inverse).array();
+    }
+    inverse
+}
+
+/// Multiplies the per-head values of a group.
+#[inline(always)]
+pub(super) fn scale_group<T: SimdReal, I: Isa>(rows: &mut [[T; LANES]], factor: V<T, I>, g: usize, groups: usize) {
+    for row in rows.chunks_exact_mut(groups) {
+        row[g] = V::<T, I>::load(&row[g]).mul(factor).array();
+    }
+}
+
+/// Prepares [`attention_forward`] by blocks of edges: no edge has been seen yet.
+pub fn attention_begin<T: SimdReal>(parts: &Parts, layout: HeadLayout, state: &mut [T], out: &mut [T]) {
+    let (heads, stride) = (layout.head_stride(), layout.stride());
+    let outputs = (Rows { data: state, width: STATE * heads }, Rows { data: out, width: stride });
+    parts.for_each(outputs, |_, (state, out)| {
+        out.data.fill(T::ZERO);
+        for state in state.data.chunks_exact_mut(STATE * heads) {
+            state[LARGEST * heads..(LARGEST + 1) * heads].fill(T::NEG_INFINITY);
+            state[INVERSE * heads..(INVERSE + 1) * heads].fill(T::ZERO);
+        }
+    });
+}
+
+/// Completes [`attention_forward`] after all blocks of edges: divides by the sums of the weights.
+pub fn attention_end<T: SimdReal>(parts: &Parts, layout: HeadLayout, state: &mut [T], out: &mut [T]) {
+    struct End<'a, T> {
+        layout: HeadLayout,
+        state: &'a mut [[T; LANES]],
+        out: &'a mut [[T; LANES]],
+    }
+    impl<T: SimdReal> Kernel for End<'_, T> {
+        type Number = T;
+        type Output = ();
+        #[inline(always)]
+        fn run<I: Isa>(self) {
+            let (groups, width) = (self.layout.groups, self.layout.vectors);
+            let rows = self.state.chunks_exact_mut(STATE * groups).zip(self.out.chunks_exact_mut(groups * width));
+            for (state, out) in rows {
+                for (g, out) in out.chunks_exact_mut(width).enumerate() {
+                    let slot = &mut state[INVERSE * groups + g];
+                    *slot = divide::<T, I>(out, V::<T, I>::load(slot)).array();
+                }
+            }
+        }
+    }
+    let outputs =
+        (Rows { data: state, width: STATE * layout.head_stride() }, Rows { data: out, width: layout.stride() });
+    parts.for_each(outputs, |_, (state, out)| {
+        dispatch(End { layout, state: vectors_mut(state.data), out: vectors_mut(out.data) });
+    });
+}
+
+/// Computes `out += sum_k weight[k] * z[nodes[k]]`, up to eight vectors at a time in registers.
+#[inline(always)]
+pub(super) fn add_neighbours<T: SimdReal, I: Isa>(
+    out: &mut [[T; LANES]],
+    nodes: &[u32],
+    weight: &[[T; LANES]],
+    z: &[[T; LANES]],
+    row: usize,
+    offset: usize,
+) {
+    in_blocks!(I, out.len(), |first, B| {
+        add_block::<T, I, B>(&mut out[first..first + B], nodes, weight, z, row, offset + first);
+    });
+}
+
+#[inline(always)]
+fn add_block<T: SimdReal, I: Isa, const B: usize>(
+    out: &mut [[T; LANES]],
+    nodes: &[u32],
+    weight: &[[T; LANES]],
+    z: &[[T; LANES]],
+    row: usize,
+    at: usize,
+) {
+    let out: &mut [[T; LANES]; B] = out.try_into().expect("B vectors");
+    let mut sum = [V::<T, I>::zero(); B];
+    for b in 0..B {
+        sum[b] = V::<T, I>::load(&out[b]);
+    }
+    for (&j, weight) in nodes.iter().zip(weight) {
+        let start = j as usize * row + at;
+        let z: &[[T; LANES]; B] = z[start..start + B].try_into().expect("B vectors");
+        let weight = V::<T, I>::load(weight);
+        for b in 0..B {
+            sum[b] = weight.mul_add(V::<T, I>::load(&z[b]), sum[b]);
+        }
+    }
+    for b in 0..B {
+        out[b] = sum[b].array();
+    }
+}

@@ -1,0 +1,299 @@
+//! Losses of node labels, their gradients, and the counts behind accuracy and micro-F1.
+
+use super::parts::{Parts, PerPart, Rows};
+use crate::kernels::simd::SimdReal;
+use supergat_core::{Counts, Labels, argmax};
+
+/// Sum of softplus(x) = ln(1 + exp(x)) = max(x, 0) + ln(1 + exp(-|x|)). One logarithm is taken of a product
+/// of many factors between 1 and 2.
+#[derive(Debug)]
+pub struct SoftplusSum {
+    sum: f64,
+    product: f64,
+    factors: u32,
+}
+
+impl Default for SoftplusSum {
+    fn default() -> Self {
+        Self { sum: 0.0, product: 1.0, factors: 0 }
+    }
+}
+
+impl SoftplusSum {
+    /// Adds softplus(x): the loss of an edge for x = -logit, the loss of a non-edge for x = logit.
+    #[inline(always)]
+    pub fn add<T: SimdReal>(&mut self, x: T) {
+        self.add_if(true, x, (-x.abs()).exp());
+    }
+
+    /// Adds softplus(x) if `counts`, from a known exp(-|x|). Branch-free: sample membership is unpredictable.
+    #[inline(always)]
+    pub fn add_if<T: SimdReal>(&mut self, counts: bool, x: T, exp_of_minus_abs: T) {
+        self.sum += if counts { x.max(T::ZERO).to_f64() } else { 0.0 };
+        self.product *= 1.0 + if counts { exp_of_minus_abs.to_f64() } else { 0.0 };
+        self.factors += 1;
+        if self.factors == 512 {
+            self.flush();
+        }
+    }
+
+    #[inline(never)]
+    fn flush(&mut self) {
+        self.sum += self.product.ln();
+        (self.product, self.factors) = (1.0, 0);
+    }
+
+    /// Returns the sum.
+    pub fn total(mut self) -> f64 {
+        self.flush();
+        self.sum
+    }
+}
+
+/// Weights of the terms of the loss of labels.
+#[derive(Debug, Clone, Copy)]
+pub struct LabelTerms<'a> {
+    /// Weight of each class; empty if all are 1. Only for single labels.
+    pub class_weights: &'a [f64],
+    /// Sum of the weights of all nodes that count: their number without weights.
+    pub total: f64,
+    /// Nodes that show their label as input and do not count, marked by 1; empty if there are none.
+    pub shown: &'a [u8],
+    /// Exponent of the focal loss; 0 for cross-entropy.
+    pub focal_gamma: f64,
+}
+
+/// Returns the mean loss of the nodes marked by `chosen`, and writes its gradient by the logits (zero for
+/// other nodes).
+///
+/// Single labels: cross-entropy of the softmax. Multiple labels: binary cross-entropy, the mean over nodes
+/// and classes. With weights of classes, the mean is the weighted one. The focal loss of a probability p of the true
+/// class is `(1 - p)^gamma (-ln p)` (Lin et al. 2017).
+pub fn label_loss_backward<T: SimdReal>(
+    parts: &Parts,
+    labels: &Labels,
+    chosen: &[bool],
+    terms: LabelTerms<'_>,
+    logits: &[T],
+    gradient: &mut [T],
+    partial: &mut [f64],
+) -> f64 {
+    let classes = labels.classes();
+    let outputs = (Rows { data: gradient, width: classes }, PerPart { data: &mut partial[..parts.len()], width: 1 });
+    parts.for_each(outputs, |nodes, (gradient, loss)| {
+        loss.data[0] = 0.0;
+        for (i, row) in nodes.zip(gradient.data.chunks_exact_mut(classes)) {
+            if !chosen[i] || terms.shown.get(i) == Some(&1) {
+                row.fill(T::ZERO);
+                continue;
+            }
+            let logits = &logits[i * classes..(i + 1) * classes];
+            let weight = match labels {
+                Labels::Single { of, .. } if !terms.class_weights.is_empty() => terms.class_weights[of[i] as usize],
+                _ => 1.0,
+            };
+            let (value, factor) = match labels {
+                _ if terms.focal_gamma == 0.0 => (row_loss(labels, i, logits), 1.0),
+                Labels::Single { .. } => focal(row_loss(labels, i, logits), terms.focal_gamma),
+                Labels::Multi { .. } => (0.0, 1.0),
+            };
+            loss.data[0] += weight * value;
+            row_gradient(labels, i, logits, T::from_f64(weight * factor / terms.total), row);
+            if let Labels::Multi { classes, of } = labels
+                && terms.focal_gamma > 0.0
+            {
+                for ((o, x), y) in row.iter_mut().zip(logits).zip(&of[i * classes..]) {
+                    let (x, y) = (x.to_f64(), *y == 1);
+                    let (value, factor) = focal(softplus(if y { -x } else { x }), terms.focal_gamma);
+                    loss.data[0] += value / *classes as f64;
+                    *o *= T::from_f64(factor);
+                }
+            }
+        }
+    });
+    partial[..parts.len()].iter().sum::<f64>() / terms.total
+}
+
+fn softplus(x: f64) -> f64 {
+    x.max(0.0) + (-x.abs()).exp().ln_1p()
+}
+
+/// Returns the focal loss for a cross-entropy `c = -ln p`, and the factor that turns the gradient of the cross-entropy
+/// into that of the focal loss: `(1 - p)^gamma + gamma p (1 - p)^(gamma - 1) c`.
+fn focal(c: f64, gamma: f64) -> (f64, f64) {
+    let (p, miss) = ((-c).exp(), -(-c).exp_m1());
+    let power = miss.powf(gamma);
+    // c / (1 - p) tends to 1 as p tends to 1.
+    let ratio = if miss > 0.0 { c / miss } else { 1.0 };
+    (power * c, power * (1.0 + gamma * p * ratio))
+}
+
+/// Returns the loss of one node: with multiple labels, the mean over classes.
+fn row_loss<T: SimdReal>(labels: &Labels, node: usize, logits: &[T]) -> f64 {
+    match labels {
+        Labels::Single { of, .. } => {
+            let largest = logits.iter().copied().fold(T::NEG_INFINITY, T::max);
+            let sum: T = logits.iter().map(|&x| (x - largest).exp()).sum();
+            sum.to_f64().ln() + (largest - logits[of[node] as usize]).to_f64()
+        }
+        Labels::Multi { classes, of } => {
+            let mut sum = SoftplusSum::default();
+            for (&x, &y) in logits.iter().zip(&of[node * classes..]) {
+                sum.add(if y == 1 { -x } else { x });
+            }
+            sum.total() / *classes as f64
+        }
+    }
+}
+
+fn row_gradient<T: SimdReal>(labels: &Labels, node: usize, logits: &[T], weight: T, out: &mut [T]) {
+    match labels {
+        Labels::Single { of, .. } => {
+            let largest = logits.iter().copied().fold(T::NEG_INFINITY, T::max);
+            let mut sum = T::ZERO;
+            for (o, &x) in out.iter_mut().zip(logits) {
+                *o = (x - largest).exp();
+                sum += *o;
+            }
+            let factor = weight / sum;
+            out.iter_mut().for_each(|o| *o *= factor);
+            let own = &mut out[of[node] as usize];
+            *own = *own - weight;
+        }
+        Labels::Multi { classes, of } => {
+            let weight = weight / T::from_f64(*classes as f64);
+            for ((o, &x), &y) in out.iter_mut().zip(logits).zip(&of[node * classes..]) {
+                let p = T::ONE / (T::ONE + (-x).exp());
+                *o = (p - T::from_f64(f64::from(y))) * weight;
+            }
+        }
+    }
+}
+
+/// Returns the sum of the losses of the listed nodes, and their counts.
+pub fn evaluate<T: SimdReal>(labels: &Labels, nodes: &[u32], logits: &[T]) -> (f64, Counts) {
+    let classes = labels.classes();
+    let mut loss = 0.0;
+    let mut counts = Counts::default();
+    for &node in nodes {
+        let node = node as usize;
+        let row = &logits[node * classes..(node + 1) * classes];
+        loss += row_loss(labels, node, row);
+        counts += count(labels, node, row);
+    }
+    (loss, counts)
+}
+
+fn count<T: SimdReal>(labels: &Labels, node: usize, logits: &[T]) -> Counts {
+    match labels {
+        Labels::Single { of, .. } => {
+            let right = argmax(logits) == of[node] as usize;
+            Counts { hits: u64::from(right), false_alarms: u64::from(!right), misses: u64::from(!right) }
+        }
+        Labels::Multi { classes, of } => {
+            let mut counts = Counts::default();
+            for (&x, &y) in logits.iter().zip(&of[node * classes..]) {
+                match (x > T::ZERO, y == 1) {
+                    (true, true) => counts.hits += 1,
+                    (true, false) => counts.false_alarms += 1,
+                    (false, true) => counts.misses += 1,
+                    (false, false) => {}
+                }
+            }
+            counts
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAIN: LabelTerms<'_> = LabelTerms { class_weights: &[], total: 1.0, shown: &[], focal_gamma: 0.0 };
+
+    #[test]
+    fn softplus_sum_is_accurate() {
+        let xs: Vec<f64> = (0..3000).map(|k| f64::from(k) * 0.01 - 15.0).collect();
+        let mut sum = SoftplusSum::default();
+        xs.iter().for_each(|&x| sum.add(x));
+        let exact: f64 = xs.iter().map(|x| x.max(0.0) + (-x.abs()).exp().ln_1p()).sum();
+        assert!((sum.total() - exact).abs() < 1e-9 * exact);
+        let mut sum = SoftplusSum::default();
+        sum.add(f64::NAN);
+        assert!(sum.total().is_nan());
+    }
+
+    /// The expected loss is -ln(e^2 / (e^1 + e^2 + e^0)).
+    #[test]
+    fn cross_entropy_and_gradient_match_worked_example() {
+        let labels = Labels::Single { classes: 3, of: vec![1, Labels::UNKNOWN] };
+        let parts = Parts::even(0..2, 1);
+        let mut gradient = [9.0; 6];
+        let logits = [1.0, 2.0, 0.0, 5.0, 5.0, 5.0];
+        let loss = label_loss_backward(
+            &parts,
+            &labels,
+            &[true, false],
+            PLAIN,
+            &logits,
+            &mut gradient,
+            &mut vec![0.0; parts.len()],
+        );
+        assert!((loss - 0.407_605_964_444_380_2_f64).abs() < 1e-12);
+        let expected = [0.244_728_471_054_797_67, -0.334_759_044_225_178_1, 0.090_030_573_170_380_45, 0.0, 0.0, 0.0];
+        assert!(gradient.iter().zip(expected).all(|(a, b): (&f64, f64)| (a - b).abs() < 1e-12));
+    }
+
+    #[test]
+    fn gradients_match_finite_differences() {
+        let single = Labels::Single { classes: 3, of: vec![2, 0, 1, 1] };
+        let multi = Labels::Multi { classes: 3, of: vec![1, 0, 1, 0, 0, 0, 1, 1, 1, 0, 1, 0] };
+        let chosen = [true, true, false, true];
+        let logits: Vec<f64> = (0..12).map(|k| f64::from(k * 7 % 11) * 0.3 - 1.5).collect();
+        let parts = Parts::even(0..4, 1);
+        let plain = LabelTerms { total: 3.0, ..PLAIN };
+        let weighted = LabelTerms { class_weights: &[0.5, 4.0, 2.0], total: 6.5, ..PLAIN };
+        let [focal, weak, both] =
+            [(plain, 2.0), (plain, 0.5), (weighted, 1.5)].map(|(t, focal_gamma)| LabelTerms { focal_gamma, ..t });
+        let cases = [(&single, plain), (&single, weighted), (&single, focal), (&single, weak), (&single, both)];
+        let shown = LabelTerms { shown: &[0, 1, 1, 0], total: 2.0, ..PLAIN };
+        let of_multi = [plain, focal, weak, shown].map(|terms| (&multi, terms));
+        for (labels, terms) in cases.into_iter().chain([(&single, shown)]).chain(of_multi) {
+            let f = |logits: &[f64], gradient: &mut [f64]| {
+                label_loss_backward(&parts, labels, &chosen, terms, logits, gradient, &mut vec![0.0; parts.len()])
+            };
+            let mut gradient = vec![0.0; 12];
+            f(&logits, &mut gradient);
+            assert_eq!(gradient[3..6] == [0.0; 3], !terms.shown.is_empty(), "node 1 shows its label");
+            for k in 0..12 {
+                let mut moved = [logits.clone(), logits.clone()];
+                moved[0][k] += 1e-6;
+                moved[1][k] -= 1e-6;
+                let slope = (f(&moved[0], &mut [0.0; 12]) - f(&moved[1], &mut [0.0; 12])) / 2e-6;
+                assert!((gradient[k] - slope).abs() < 1e-9, "{k}: {} and {slope}", gradient[k]);
+            }
+        }
+    }
+
+    /// -0.75^2 ln 0.25 for p = 1 / 4, and no loss for p = 1.
+    #[test]
+    fn focal_loss_matches_worked_example() {
+        let (value, _) = focal(-(0.25f64.ln()), 2.0);
+        assert!((value - 0.779_790_578_130_282_f64).abs() < 1e-12, "{value}");
+        for gamma in [0.5, 1.0, 2.0] {
+            assert_eq!(focal(0.0, gamma), (0.0, 0.0));
+        }
+        assert_eq!(focal(0.7, 0.0), (0.7, 1.0 + 0.0));
+    }
+
+    #[test]
+    fn micro_f1_of_single_labels_is_accuracy() {
+        let labels = Labels::Single { classes: 2, of: vec![0, 1, 1] };
+        let (_, counts) = evaluate(&labels, &[0, 1, 2], &[1.0f32, 0.0, 0.0, 1.0, 2.0, 1.0]);
+        assert!((counts.micro_f1() - 2.0 / 3.0).abs() < 1e-12);
+        let labels = Labels::Multi { classes: 2, of: vec![1, 0, 1, 1] };
+        let (_, counts) = evaluate(&labels, &[0, 1], &[1.0f32, 1.0, -1.0, 1.0]);
+        assert_eq!(counts, Counts { hits: 2, false_alarms: 1, misses: 1 });
+        assert_eq!(Counts::default().micro_f1(), 0.0);
+    }
+}

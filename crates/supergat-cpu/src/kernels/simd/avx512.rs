@@ -1,0 +1,146 @@
+//! Integers in 512-bit registers, for dropout masks and samples, and pairs of vectors, for products of matrices. Single
+//! vectors of floating-point numbers are those of AVX2, because a vector has eight heads.
+
+use super::avx2::{Double, Single};
+use super::lanes::{Isa, KEEP_BYTES, Pair};
+use std::arch::x86_64::*;
+use supergat_core::heads::LANES;
+use supergat_core::random::{MIX, Permutation, Stream};
+
+/// Calls intrinsics that need AVX-512 F and BW.
+macro_rules! intrinsics {
+    ($body:expr) => {
+        // SAFETY: `dispatch` chooses `Avx512` only after detecting its features; all memory is accessed
+        // through references.
+        unsafe { $body }
+    };
+}
+
+/// x86-64 with AVX-512 F, VL, DQ and BW.
+#[derive(Debug, Clone, Copy)]
+pub struct Avx512;
+
+impl Isa for Avx512 {
+    type F32 = Single;
+    type F64 = Double;
+    type F32Pair = Wide;
+    const UNROLLED: bool = true;
+
+    /// Computes eight Philox blocks in a register, laid out as in `avx2`. Two registers are independent of
+    /// each other, which hides the latency of the products.
+    #[inline(always)]
+    fn keep_bytes(stream: &Stream, first: u64, threshold: u16) -> [u8; KEEP_BYTES] {
+        let (key, [step, tag]) = stream.words();
+        let mut bytes = [0; KEEP_BYTES];
+        for (pair, bytes) in bytes.as_chunks_mut::<16>().0.iter_mut().enumerate() {
+            let [mut k0, mut k1] = key;
+            intrinsics!({
+                let lane = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7);
+                let mut c0 = [0, 1]
+                    .map(|h| _mm512_add_epi64(lane, _mm512_set1_epi64((first + (16 * pair + 8 * h) as u64) as i64)));
+                let mut c1 = c0.map(|c| _mm512_srli_epi64::<32>(c));
+                let (mut c2, mut c3) = ([splat(step); 2], [splat(tag); 2]);
+                for _ in 0..10 {
+                    for h in 0..2 {
+                        let p0 = _mm512_mul_epu32(c0[h], splat(0xD251_1F53));
+                        let p1 = _mm512_mul_epu32(c2[h], splat(0xCD9E_8D57));
+                        c0[h] = xor3(_mm512_srli_epi64::<32>(p1), c1[h], splat(k0));
+                        c2[h] = xor3(_mm512_srli_epi64::<32>(p0), c3[h], splat(k1));
+                        (c1[h], c3[h]) = (p1, p0);
+                    }
+                    k0 = k0.wrapping_add(0x9E37_79B9);
+                    k1 = k1.wrapping_add(0xBB67_AE85);
+                }
+                let threshold = _mm512_set1_epi16(threshold as i16);
+                for (h, bytes) in bytes.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+                    let mut bits = _mm512_setzero_si512();
+                    for (w, word) in [c0[h], c1[h], c2[h], c3[h]].into_iter().enumerate() {
+                        let reached = _mm512_movm_epi16(_mm512_cmpge_epu16_mask(word, threshold));
+                        let place = splat(1 << (2 * w) | 1 << (16 + 2 * w + 1));
+                        bits = _mm512_or_si512(bits, _mm512_and_si512(reached, place));
+                    }
+                    let bits = _mm512_or_si512(bits, _mm512_srli_epi64::<16>(bits));
+                    *bytes = _mm_cvtsi128_si64(_mm512_cvtepi64_epi8(bits)).to_le_bytes();
+                }
+            });
+        }
+        bytes
+    }
+
+    /// Permutes eight cells in a register; see `random::Permutation` for the rounds.
+    #[inline(always)]
+    fn permute(permutation: &Permutation, [rows, columns]: &mut [[u32; LANES]; 2]) {
+        let [row_side, column_side] = permutation.sides().map(splat);
+        let (mut row, mut column) = (widen(rows), widen(columns));
+        for keys in permutation.keys().as_chunks::<2>().0 {
+            row = shifted(row, column, splat(keys[0]), row_side);
+            column = shifted(column, row, splat(keys[1]), column_side);
+        }
+        (*rows, *columns) = (narrow(row), narrow(column));
+    }
+}
+
+/// Sixteen numbers of single precision in a register.
+#[derive(Debug, Clone, Copy)]
+pub struct Wide(__m512);
+
+impl Pair for Wide {
+    type Item = f32;
+    const IS_ONE_REGISTER: bool = true;
+
+    #[inline(always)]
+    fn splat(value: f32) -> Self {
+        Self(intrinsics!(_mm512_set1_ps(value)))
+    }
+    #[inline(always)]
+    fn load(values: &[[f32; LANES]; 2]) -> Self {
+        Self(intrinsics!(_mm512_loadu_ps(values.as_flattened().as_ptr())))
+    }
+    #[inline(always)]
+    fn arrays(self) -> [[f32; LANES]; 2] {
+        let mut lanes = [[0.0; LANES]; 2];
+        intrinsics!(_mm512_storeu_ps(lanes.as_flattened_mut().as_mut_ptr(), self.0));
+        lanes
+    }
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        Self(intrinsics!(_mm512_add_ps(self.0, other.0)))
+    }
+    #[inline(always)]
+    fn mul_add(self, b: Self, c: Self) -> Self {
+        Self(intrinsics!(_mm512_fmadd_ps(self.0, b.0, c.0)))
+    }
+}
+
+#[inline(always)]
+fn splat(word: u32) -> __m512i {
+    intrinsics!(_mm512_set1_epi64(i64::from(word)))
+}
+
+#[inline(always)]
+fn xor3(a: __m512i, b: __m512i, c: __m512i) -> __m512i {
+    intrinsics!(_mm512_ternarylogic_epi64::<0x96>(a, b, c))
+}
+
+#[inline(always)]
+fn widen(words: &[u32; LANES]) -> __m512i {
+    intrinsics!(_mm512_cvtepu32_epi64(_mm256_loadu_si256(words.as_ptr().cast())))
+}
+
+#[inline(always)]
+fn narrow(words: __m512i) -> [u32; LANES] {
+    let mut lanes = [0; LANES];
+    intrinsics!(_mm256_storeu_si256(lanes.as_mut_ptr().cast(), _mm512_cvtepi64_epi32(words)));
+    lanes
+}
+
+/// Computes `random::shifted` for eight numbers.
+#[inline(always)]
+fn shifted(value: __m512i, other: __m512i, key: __m512i, side: __m512i) -> __m512i {
+    intrinsics!({
+        let product = _mm512_mul_epu32(_mm512_xor_si512(other, key), splat(MIX));
+        let hash = _mm512_xor_si512(product, _mm512_srli_epi64::<32>(product));
+        let sum = _mm512_add_epi64(value, _mm512_srli_epi64::<32>(_mm512_mul_epu32(hash, side)));
+        _mm512_min_epu32(sum, _mm512_sub_epi64(sum, side))
+    })
+}

@@ -1,0 +1,174 @@
+//! Traits of numbers, of vectors of eight numbers, and of instruction sets. They refer to each other, so they
+//! share a file.
+
+use supergat_core::Real;
+use supergat_core::heads::LANES;
+use supergat_core::random::{Permutation, Stream};
+
+/// A number with vectors in every instruction set.
+pub trait SimdReal: Real {
+    /// Whether instruction sets have their own vectors of this type. If not, only the portable kernels are
+    /// compiled.
+    const HAS_VECTORS: bool;
+    /// Vector of eight numbers of this type in the instruction set `I`.
+    type Lanes<I: Isa>: Lanes<Item = Self>;
+    /// Two vectors of eight numbers in the instruction set `I`.
+    type Pair<I: Isa>: Pair<Item = Self>;
+}
+
+impl SimdReal for f32 {
+    const HAS_VECTORS: bool = true;
+    type Lanes<I: Isa> = I::F32;
+    type Pair<I: Isa> = I::F32Pair;
+}
+
+impl SimdReal for f64 {
+    const HAS_VECTORS: bool = false;
+    type Lanes<I: Isa> = I::F64;
+    type Pair<I: Isa> = [I::F64; 2];
+}
+
+/// A vector of [`LANES`] numbers. Operations are lane by lane.
+pub trait Lanes: Copy {
+    /// Type of the numbers.
+    type Item: SimdReal;
+
+    /// Returns a vector with `value` in every lane.
+    fn splat(value: Self::Item) -> Self;
+    /// Loads a vector from memory.
+    fn load(values: &[Self::Item; LANES]) -> Self;
+    /// Returns the lanes as an array.
+    fn array(self) -> [Self::Item; LANES];
+    /// Adds two vectors.
+    fn add(self, other: Self) -> Self;
+    /// Subtracts `other`.
+    fn sub(self, other: Self) -> Self;
+    /// Multiplies two vectors.
+    fn mul(self, other: Self) -> Self;
+    /// Divides by `other`.
+    fn div(self, other: Self) -> Self;
+    /// Returns the larger number of each lane, or `other` where one is NaN.
+    fn max(self, other: Self) -> Self;
+    /// Returns `self * b + c`.
+    fn mul_add(self, b: Self, c: Self) -> Self;
+    /// Returns e to the power of each lane.
+    fn exp(self) -> Self;
+    /// Selects `yes` in lanes greater than zero, `no` in the others.
+    fn if_positive(self, yes: Self, no: Self) -> Self;
+    /// Returns a vector with `value` in lane l where bit l of `bits` is set, and zero elsewhere.
+    fn from_bits(bits: u8, value: Self::Item) -> Self;
+    /// Sums the lanes that are equal modulo `heads` (1, 2, 4 or 8) and writes each sum to all of its lanes.
+    fn fold(self, heads: usize) -> Self;
+    /// Returns whether any lane is not zero.
+    fn any(self) -> bool;
+
+    /// Returns a vector of zeros.
+    #[inline(always)]
+    fn zero() -> Self {
+        Self::splat(Self::Item::ZERO)
+    }
+
+    /// Returns exp(-|x|), from which both sigmoid(x) and softplus(x) follow.
+    #[inline(always)]
+    fn exp_of_minus_abs(self) -> Self {
+        let negated = Self::zero().sub(self);
+        self.if_positive(negated, self).exp()
+    }
+
+    /// Returns 1 / (1 + exp(-x)).
+    #[inline(always)]
+    fn sigmoid(self) -> Self {
+        let one = Self::splat(Self::Item::ONE);
+        one.div(one.add(Self::zero().sub(self).exp()))
+    }
+}
+
+/// Two vectors that are next to each other in memory: one register, where the instruction set has registers that long.
+/// Operations are lane by lane, so results do not depend on the registers.
+pub trait Pair: Copy {
+    /// Type of the numbers.
+    type Item: SimdReal;
+    /// Whether both vectors are in one register.
+    const IS_ONE_REGISTER: bool;
+
+    /// Returns a pair with `value` in every lane.
+    fn splat(value: Self::Item) -> Self;
+    /// Loads a pair from memory.
+    fn load(values: &[[Self::Item; LANES]; 2]) -> Self;
+    /// Returns the lanes as arrays.
+    fn arrays(self) -> [[Self::Item; LANES]; 2];
+    /// Adds two pairs.
+    fn add(self, other: Self) -> Self;
+    /// Returns `self * b + c`.
+    fn mul_add(self, b: Self, c: Self) -> Self;
+}
+
+impl<X: Lanes> Pair for [X; 2] {
+    type Item = X::Item;
+    const IS_ONE_REGISTER: bool = false;
+
+    #[inline(always)]
+    fn splat(value: Self::Item) -> Self {
+        [X::splat(value); 2]
+    }
+    #[inline(always)]
+    fn load(values: &[[Self::Item; LANES]; 2]) -> Self {
+        [X::load(&values[0]), X::load(&values[1])]
+    }
+    #[inline(always)]
+    fn arrays(self) -> [[Self::Item; LANES]; 2] {
+        self.map(X::array)
+    }
+    #[inline(always)]
+    fn add(self, other: Self) -> Self {
+        [self[0].add(other[0]), self[1].add(other[1])]
+    }
+    #[inline(always)]
+    fn mul_add(self, b: Self, c: Self) -> Self {
+        [self[0].mul_add(b[0], c[0]), self[1].mul_add(b[1], c[1])]
+    }
+}
+
+/// Number of bytes of a dropout mask that [`Isa::keep_bytes`] computes in one call.
+pub const KEEP_BYTES: usize = 32;
+
+/// An instruction set that kernels are compiled for.
+pub trait Isa: Copy {
+    /// Vector of single-precision numbers.
+    type F32: Lanes<Item = f32>;
+    /// Vector of double-precision numbers.
+    type F64: Lanes<Item = f64>;
+    /// Two vectors of single-precision numbers.
+    type F32Pair: Pair<Item = f32>;
+    /// Whether loops over rows are inlined and unrolled into kernels. A fallback for old processors favours
+    /// short code, which compiles faster.
+    const UNROLLED: bool;
+
+    /// Computes bytes of a dropout mask from the Philox blocks from `first` on. Bit b of a byte is set if the
+    /// b-th 16-bit number of its block, counted from the low half of the first word, is at least `threshold`.
+    #[inline(always)]
+    fn keep_bytes(stream: &Stream, first: u64, threshold: u16) -> [u8; KEEP_BYTES] {
+        let mut bytes = [0; KEEP_BYTES];
+        for (l, byte) in bytes.iter_mut().enumerate() {
+            let block = stream.block(first + l as u64);
+            for (w, word) in block.into_iter().enumerate() {
+                *byte |= u8::from(word as u16 >= threshold) << (2 * w);
+                *byte |= u8::from((word >> 16) as u16 >= threshold) << (2 * w + 1);
+            }
+        }
+        bytes
+    }
+
+    /// Applies [`Permutation::step`] to eight cells, given as their rows and their columns.
+    #[inline(always)]
+    fn permute(permutation: &Permutation, [rows, columns]: &mut [[u32; LANES]; 2]) {
+        for (row, column) in rows.iter_mut().zip(columns) {
+            [*row, *column] = permutation.step([*row, *column]);
+        }
+    }
+}
+
+/// Vector of numbers of type `T` in the instruction set `I`.
+pub type V<T, I> = <T as SimdReal>::Lanes<I>;
+/// Two vectors of numbers of type `T` in the instruction set `I`.
+pub type P<T, I> = <T as SimdReal>::Pair<I>;

@@ -1,0 +1,24 @@
+//! Vectors of eight numbers, and kernels compiled for several instruction sets.
+//!
+//! Kernels are written once, over [`Lanes`]. [`dispatch`] compiles each of them for every instruction set and
+//! chooses one at run time by what the processor supports, so one binary is fast on every machine.
+//!
+//! - `lanes`: the traits of numbers, vectors and instruction sets;
+//! - `portable`, `avx2`, `avx512`: the instruction sets;
+//! - `dispatch`: the choice among them;
+//! - `rows`: loops over rows of vectors.
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
+mod dispatch;
+mod lanes;
+mod portable;
+mod rows;
+
+pub use dispatch::{Kernel, Simd, dispatch};
+pub use lanes::{Isa, KEEP_BYTES, Lanes, P, Pair, SimdReal, V};
+pub use portable::{Plain, Portable};
+pub(crate) use rows::in_blocks;
+pub use rows::{add_by_sign, add_scaled, add_two_scaled, dot, dot_leaky, vectors, vectors_mut};

@@ -1,0 +1,162 @@
+//! Loops over rows of vectors.
+
+use super::lanes::{Isa, Lanes, SimdReal, V};
+use supergat_core::heads::LANES;
+
+/// Views a slice as vectors; its length must be a multiple of [`LANES`].
+#[inline(always)]
+pub fn vectors<T>(values: &[T]) -> &[[T; LANES]] {
+    let (chunks, rest) = values.as_chunks();
+    debug_assert!(rest.is_empty());
+    chunks
+}
+
+/// Views a mutable slice as vectors; its length must be a multiple of [`LANES`].
+#[inline(always)]
+pub fn vectors_mut<T>(values: &mut [T]) -> &mut [[T; LANES]] {
+    let (chunks, rest) = values.as_chunks_mut();
+    debug_assert!(rest.is_empty());
+    chunks
+}
+
+/// Runs `body` over a row of `width` vectors in blocks that fit into registers. `first` is the first vector
+/// of a block, the constant `B` its number of vectors: at most eight where kernels are unrolled, else at most
+/// two.
+macro_rules! in_blocks {
+    ($I:ty, $width:expr, |$first:ident, $B:ident| $body:expr) => {
+        if const { <$I>::UNROLLED } {
+            $crate::kernels::simd::in_blocks!($width, |$first, $B| $body, 1 2 3 4 5 6 7, 8)
+        } else {
+            $crate::kernels::simd::in_blocks!($width, |$first, $B| $body, 1, 2)
+        }
+    };
+    ($width:expr, |$first:ident, $B:ident| $body:expr, $($b:literal)*, $largest:literal) => {{
+        let (width, mut $first) = ($width, 0);
+        while $first < width {
+            match width - $first {
+                $($b => {
+                    const $B: usize = $b;
+                    $body;
+                    $first += $B;
+                })*
+                _ => {
+                    const $B: usize = $largest;
+                    $body;
+                    $first += $B;
+                }
+            }
+        }
+    }};
+}
+pub(crate) use in_blocks;
+
+/// Vectors processed per iteration of a loop over a row.
+const UNROLL: usize = 4;
+
+/// Defines loops over rows that are inlined where kernels are unrolled, and called elsewhere.
+macro_rules! row_loops {
+    ($($(#[$doc:meta])* fn $name:ident($($arg:ident: $type:ty),* $(,)?) $(-> $out:ty)? $body:block)*) => {$(
+        $(#[$doc])*
+        #[inline(always)]
+        pub fn $name<T: SimdReal, I: Isa>($($arg: $type),*) $(-> $out)? {
+            #[inline(always)]
+            fn inlined<T: SimdReal, I: Isa>($($arg: $type),*) $(-> $out)? $body
+
+            #[inline(never)]
+            fn called<T: SimdReal, I: Isa>($($arg: $type),*) $(-> $out)? {
+                inlined::<T, I>($($arg),*)
+            }
+
+            if const { I::UNROLLED } { inlined::<T, I>($($arg),*) } else { called::<T, I>($($arg),*) }
+        }
+    )*};
+}
+
+row_loops! {
+    /// Returns the lane-wise sum of products of two rows of vectors.
+    fn dot(a: &[[T; LANES]], b: &[[T; LANES]]) -> V<T, I> {
+        // Two sums: each addition to a single one would wait for the one before.
+        let mut sums = [V::<T, I>::zero(); 2];
+        let (a, a_rest) = a.as_chunks::<UNROLL>();
+        let (b, b_rest) = b.as_chunks::<UNROLL>();
+        for (a, b) in a.iter().zip(b) {
+            for k in 0..UNROLL {
+                sums[k % 2] = V::<T, I>::load(&a[k]).mul_add(V::<T, I>::load(&b[k]), sums[k % 2]);
+            }
+        }
+        for (k, (a, b)) in a_rest.iter().zip(b_rest).enumerate() {
+            sums[k % 2] = V::<T, I>::load(a).mul_add(V::<T, I>::load(b), sums[k % 2]);
+        }
+        sums[0].add(sums[1])
+    }
+
+    /// Returns the lane-wise sum of `a * LeakyReLU(x + y)` over rows of vectors; the slope is at most 1.
+    fn dot_leaky(a: &[[T; LANES]], x: &[[T; LANES]], y: &[[T; LANES]], slope: V<T, I>) -> V<T, I> {
+        let mut sums = [V::<T, I>::zero(); 2];
+        let (a, a_rest) = a.as_chunks::<UNROLL>();
+        let ((x, x_rest), (y, y_rest)) = (x.as_chunks::<UNROLL>(), y.as_chunks::<UNROLL>());
+        for ((a, x), y) in a.iter().zip(x).zip(y) {
+            for k in 0..UNROLL {
+                let sum = V::<T, I>::load(&x[k]).add(V::<T, I>::load(&y[k]));
+                sums[k % 2] = V::<T, I>::load(&a[k]).mul_add(sum.mul(slope).max(sum), sums[k % 2]);
+            }
+        }
+        for (k, ((a, x), y)) in a_rest.iter().zip(x_rest).zip(y_rest).enumerate() {
+            let sum = V::<T, I>::load(x).add(V::<T, I>::load(y));
+            sums[k % 2] = V::<T, I>::load(a).mul_add(sum.mul(slope).max(sum), sums[k % 2]);
+        }
+        sums[0].add(sums[1])
+    }
+
+    /// Adds `positive` to the lanes of `out` where `x + y` is above zero, and `other` to the others.
+    fn add_by_sign(out: &mut [[T; LANES]], x: &[[T; LANES]], y: &[[T; LANES]], positive: V<T, I>, other: V<T, I>) {
+        let (out, out_rest) = out.as_chunks_mut::<UNROLL>();
+        let ((x, x_rest), (y, y_rest)) = (x.as_chunks::<UNROLL>(), y.as_chunks::<UNROLL>());
+        for ((o, x), y) in out.iter_mut().zip(x).zip(y) {
+            for k in 0..UNROLL {
+                let sum = V::<T, I>::load(&x[k]).add(V::<T, I>::load(&y[k]));
+                o[k] = V::<T, I>::load(&o[k]).add(sum.if_positive(positive, other)).array();
+            }
+        }
+        for ((o, x), y) in out_rest.iter_mut().zip(x_rest).zip(y_rest) {
+            let sum = V::<T, I>::load(x).add(V::<T, I>::load(y));
+            *o = V::<T, I>::load(o).add(sum.if_positive(positive, other)).array();
+        }
+    }
+
+    /// Computes `out += factor * row`, vector by vector.
+    fn add_scaled(out: &mut [[T; LANES]], factor: V<T, I>, row: &[[T; LANES]]) {
+        let (out, out_rest) = out.as_chunks_mut::<UNROLL>();
+        let (row, row_rest) = row.as_chunks::<UNROLL>();
+        for (o, r) in out.iter_mut().zip(row) {
+            for k in 0..UNROLL {
+                o[k] = factor.mul_add(V::<T, I>::load(&r[k]), V::<T, I>::load(&o[k])).array();
+            }
+        }
+        for (o, r) in out_rest.iter_mut().zip(row_rest) {
+            *o = factor.mul_add(V::<T, I>::load(r), V::<T, I>::load(o)).array();
+        }
+    }
+
+    /// Computes `out += a * x + b * y`, vector by vector.
+    fn add_two_scaled(
+        out: &mut [[T; LANES]],
+        a: V<T, I>,
+        x: &[[T; LANES]],
+        b: V<T, I>,
+        y: &[[T; LANES]],
+    ) {
+        let (out, out_rest) = out.as_chunks_mut::<UNROLL>();
+        let ((x, x_rest), (y, y_rest)) = (x.as_chunks::<UNROLL>(), y.as_chunks::<UNROLL>());
+        for ((o, x), y) in out.iter_mut().zip(x).zip(y) {
+            for k in 0..UNROLL {
+                let sum = a.mul_add(V::<T, I>::load(&x[k]), V::<T, I>::load(&o[k]));
+                o[k] = b.mul_add(V::<T, I>::load(&y[k]), sum).array();
+            }
+        }
+        for ((o, x), y) in out_rest.iter_mut().zip(x_rest).zip(y_rest) {
+            let sum = a.mul_add(V::<T, I>::load(x), V::<T, I>::load(o));
+            *o = b.mul_add(V::<T, I>::load(y), sum).array();
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Determinism of whole training runs: the same seed gives the same bits with any number of threads, another
+//! seed gives other results.
+
+use crate::common::{ALL_FORMS, FORMS, Recipe, architecture};
+use std::ops::ControlFlow;
+use supergat_core::{Architecture, Boundary, Contrast, ModelKind, Outcome, Prepared, TrainConfig, Trainer};
+use supergat_cpu::Cpu;
+
+fn run(kind: ModelKind, seed: u64, threads: usize, sparse: bool, label_input: f64) -> (Outcome, Vec<u32>, Vec<u64>) {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+    pool.install(|| {
+        let recipe =
+            Recipe { nodes: 2000, edges: 8000, features: 40, classes: 4, directed: false, sparse, ..Recipe::default() };
+        let examples = [recipe.build::<f32>()];
+        let config = TrainConfig {
+            lr: 0.01,
+            lambda_2: 1e-3,
+            lambda_e: 2.0,
+            p_e: 0.8,
+            p_n: 0.5,
+            contrast: matches!(kind, ModelKind::Constrained { .. }).then_some(Contrast {
+                top_k: 3,
+                negatives_per_edge: 4,
+                lambda_g: 1.5,
+                margin_g: 0.5,
+                boundary: Some(Boundary { lambda_b: 0.5, margin_b: 0.1 }),
+            }),
+            checkpointing: false,
+            focal_gamma: 0.0,
+            max_epochs: 4,
+            early_stop: None,
+            patience: 0,
+            select: None,
+        };
+        let shape = architecture(&examples[0], FORMS[0], true);
+        let label_reuse = usize::from(label_input > 0.0);
+        let shape = Architecture { label_input, label_reuse, ..shape };
+        let shape = Architecture { model: kind, dropout: 0.6, heads: 8, hidden: 8, output_heads: 8, ..shape };
+        let prepared = Prepared::on(&Cpu::default(), &examples, shape, config).unwrap();
+        let mut losses = vec![];
+        let trained = Trainer::new(&prepared, seed)
+            .unwrap()
+            .run(|epoch| {
+                losses.extend([epoch.train.label, epoch.train.edge, epoch.validation.loss].map(f64::to_bits));
+                ControlFlow::Continue(())
+            })
+            .unwrap();
+        let device = trained.model.device();
+        let weights = trained.model.parameters().flat_map(|p| p.to_rows(device).unwrap()).map(f32::to_bits).collect();
+        (trained.outcome, weights, losses)
+    })
+}
+
+#[test]
+fn results_are_identical_for_any_number_of_threads() {
+    let forms = ALL_FORMS.map(|form| ModelKind::Attention { form, self_supervised: true });
+    for (k, kind) in forms.into_iter().chain([ModelKind::Constrained { by_classes: true }]).enumerate() {
+        let label_input = if k % 3 == 1 { 0.5 } else { 0.0 };
+        let run = |seed, threads| run(kind, seed, threads, k % 2 == 0, label_input);
+        let one = run(1, 1);
+        for threads in [2, 3, 8] {
+            assert!(one == run(1, threads), "{kind} differs with {threads} threads");
+        }
+        assert!(one != run(2, 1), "{kind} does not depend on the seed");
+    }
+}

@@ -1,0 +1,377 @@
+//! All gradients compared with central differences, in double precision.
+
+use crate::common::{ALL_FORMS, FORMS, Recipe, architecture, with_edges};
+use supergat_core::{
+    Activation, Architecture, Blocks, Boundary, Contrast, Convolution, Example, Form, ModelKind, Norm, Prepared,
+    Residual, Session, TrainConfig,
+};
+use supergat_cpu::{Cpu, Model};
+
+/// Runs one step with fixed dropout masks and samples, or a step of evaluation. Returns the objective, and the model with
+/// its gradients.
+fn objective(
+    model: Model<f64>,
+    prepared: &Prepared<Cpu<f64>>,
+    lambda_e: Option<f64>,
+    training: bool,
+) -> (f64, Model<f64>) {
+    let mut session = Session::new(prepared, model, 3, true).unwrap();
+    session.set_step(7).unwrap();
+    session.forward(0, training).unwrap();
+    session.backward(0, training, lambda_e).unwrap();
+    (session.loss(0, lambda_e).unwrap().total, session.into_network())
+}
+
+fn check(what: &str, architecture: Architecture, example: &Example<f64>, lambda_e: Option<f64>) {
+    check_with(what, architecture, example, lambda_e, TrainConfig { p_e: 0.7, p_n: 0.9, ..TrainConfig::default() });
+}
+
+fn check_with(
+    what: &str,
+    architecture: Architecture,
+    example: &Example<f64>,
+    lambda_e: Option<f64>,
+    config: TrainConfig,
+) {
+    check_mode(what, architecture, example, lambda_e, config, true);
+}
+
+fn check_mode(
+    what: &str,
+    architecture: Architecture,
+    example: &Example<f64>,
+    lambda_e: Option<f64>,
+    config: TrainConfig,
+    training: bool,
+) {
+    let prepared = Prepared::on(&Cpu::default(), std::slice::from_ref(example), architecture, config).unwrap();
+    let mut model = Model::new(architecture, 5).unwrap();
+    // Zero biases would hide errors that are proportional to them.
+    let device = Cpu::default();
+    // ReLU has a kink at zero, where a bias alone must not be.
+    let centre = if architecture.blocks.has_steps() { 3.1 } else { 3.0 };
+    let moved = |rows: Vec<f64>| rows.iter().enumerate().map(|(k, v)| v + 0.05 * ((k % 7) as f64 - centre)).collect();
+    model
+        .for_each_parameter(|p| {
+            let moved: Vec<f64> = moved(p.to_rows(&device)?);
+            p.set_rows(&device, &moved)
+        })
+        .unwrap();
+    let (_, model) = objective(model, &prepared, lambda_e, training);
+    let gradients: Vec<(String, Vec<f64>)> =
+        model.parameters().map(|p| (p.name.clone(), p.gradient_to_rows(&device).unwrap())).collect();
+    let mut nonzero = 0;
+    for (index, (name, gradient)) in gradients.iter().enumerate() {
+        if model.parameters().nth(index).is_some_and(|parameter| !parameter.learned) {
+            continue;
+        }
+        for (element, &found) in gradient.iter().enumerate() {
+            let at = |shift: f64| {
+                let mut moved = model.clone();
+                let mut number = 0;
+                let shifted = moved.for_each_parameter(|p| {
+                    if number == index {
+                        let mut rows = p.to_rows(&device)?;
+                        rows[element] += shift;
+                        p.set_rows(&device, &rows)?;
+                    }
+                    number += 1;
+                    Ok(())
+                });
+                shifted.unwrap();
+                objective(moved, &prepared, lambda_e, training).0
+            };
+            let step = 1e-6;
+            let expected = (at(step) - at(-step)) / (2.0 * step);
+            let error = (found - expected).abs() / expected.abs().max(1.0);
+            assert!(error < 1e-7, "{what}: {name}[{element}]: found {found}, central difference {expected}");
+            nonzero += usize::from(expected.abs() > 1e-6);
+        }
+    }
+    assert!(nonzero > 5, "{what}: the objective hardly depends on the parameters");
+}
+
+#[test]
+fn match_differences_for_every_form_dropout_and_edge_loss() {
+    for form in ALL_FORMS {
+        for dropout in [0.0, 0.4] {
+            for lambda_e in [None, Some(1.3)] {
+                // GATv2 has a LeakyReLU per feature. With seed 1, one of its kinks is within the step of the differences.
+                let seed = if form == Form::V2 { 80 } else { 1 };
+                let example = Recipe { seed, ..Recipe::default() }.build();
+                let shape = Architecture { dropout, ..architecture(&example, form, lambda_e.is_some()) };
+                check(&format!("{form:?} dropout {dropout} lambda_e {lambda_e:?}"), shape, &example, lambda_e);
+            }
+        }
+    }
+}
+
+#[test]
+fn match_differences_for_any_number_of_heads() {
+    let example = Recipe { seed: 2, directed: false, ..Recipe::default() }.build();
+    for form in ALL_FORMS {
+        for (heads, output_heads) in [(1, 1), (3, 4), (4, 1), (8, 3), (9, 10)] {
+            let shape =
+                Architecture { heads, output_heads, hidden: 2, dropout: 0.3, ..architecture(&example, form, true) };
+            check(&format!("{form:?} heads {heads} and {output_heads}"), shape, &example, Some(0.8));
+        }
+    }
+}
+
+#[test]
+fn match_differences_for_one_to_four_layers() {
+    let example = Recipe { seed: 3, ..Recipe::default() }.build();
+    for layers in [1, 3, 4] {
+        for form in ALL_FORMS {
+            let shape = Architecture { layers, hidden: 2, dropout: 0.2, ..architecture(&example, form, true) };
+            check(&format!("{form:?} layers {layers}"), shape, &example, Some(0.8));
+        }
+    }
+}
+
+#[test]
+fn match_differences_for_sparse_features_and_multiple_labels() {
+    for form in ALL_FORMS {
+        let example = Recipe { seed: 4, sparse: true, multi: true, features: 9, ..Recipe::default() }.build();
+        let shape = Architecture { dropout: 0.4, ..architecture(&example, form, true) };
+        check(&format!("{form:?} sparse, multi-label"), shape, &example, Some(0.5));
+    }
+}
+
+#[test]
+fn match_differences_for_weights_and_features_of_edges() {
+    for (seed, directed, weighted, width, messages, heads, layers) in [
+        (7, true, true, 0, false, [2, 2], 2),
+        (8, false, true, 0, false, [3, 8], 2),
+        (9, true, false, 3, false, [2, 3], 2),
+        (10, false, true, 1, false, [4, 1], 1),
+        (11, true, true, 2, true, [3, 2], 2),
+        (12, false, false, 4, true, [9, 8], 3),
+    ] {
+        let example = with_edges(Recipe { seed, directed, ..Recipe::default() }, weighted, width);
+        for form in ALL_FORMS {
+            for dropout in [0.0, 0.3] {
+                let shape = Architecture {
+                    layers,
+                    heads: heads[0],
+                    output_heads: heads[1],
+                    dropout,
+                    edge_messages: messages,
+                    ..architecture(&example, form, true)
+                };
+                check(&format!("{form:?} seed {seed}, dropout {dropout}"), shape, &example, Some(0.8));
+            }
+        }
+    }
+}
+
+#[test]
+fn match_differences_for_class_weights_and_focal_loss() {
+    for (seed, multi, weights, focal_gamma) in
+        [(13, false, Some([0.3, 5.0, 1.0]), 0.0), (14, false, Some([2.0, 0.0, 1.0]), 1.5), (15, true, None, 2.0)]
+    {
+        let mut example = Recipe { seed, multi, ..Recipe::default() }.build();
+        if let Some(weights) = weights {
+            example = example.with_class_weights(weights).unwrap();
+        }
+        let shape = Architecture { dropout: 0.2, ..architecture(&example, FORMS[3], true) };
+        let config = TrainConfig { focal_gamma, ..TrainConfig::default() };
+        check_with(&format!("seed {seed}, gamma {focal_gamma}"), shape, &example, Some(0.8), config);
+    }
+}
+
+#[test]
+fn match_differences_for_mlp() {
+    let example = Recipe { seed: 5, sparse: true, ..Recipe::default() }.build();
+    for layers in [1, 2, 3] {
+        let shape =
+            Architecture { model: ModelKind::Mlp, layers, dropout: 0.3, ..architecture(&example, FORMS[0], false) };
+        check(&format!("mlp layers {layers}"), shape, &example, None);
+    }
+}
+
+#[test]
+fn match_differences_for_convolutions() {
+    for kind in [Convolution::Gcn, Convolution::GcnIncoming, Convolution::Sage, Convolution::SageRoot] {
+        for (layers, sparse, directed) in [(1, true, true), (2, false, true), (3, true, false)] {
+            let example = Recipe { seed: 6, sparse, directed, ..Recipe::default() }.build();
+            let model = ModelKind::Convolution(kind);
+            let shape = Architecture { model, layers, dropout: 0.3, ..architecture(&example, FORMS[0], false) };
+            check(&format!("{kind:?} layers {layers}"), shape, &example, None);
+            let weighted = with_edges(Recipe { seed: 6, sparse, directed, ..Recipe::default() }, true, 0);
+            check(&format!("{kind:?} layers {layers}, weighted"), shape, &weighted, None);
+        }
+    }
+}
+
+/// The objective has kinks where a margin is reached or the top k changes. No kink is within the step of
+/// these differences.
+#[test]
+fn match_differences_for_constrained_attention() {
+    for (seed, directed, sparse, heads, layers) in [
+        (1, true, false, [2, 2], 2),
+        (2, false, true, [3, 9], 2),
+        (3, true, true, [1, 4], 3),
+        (4, false, false, [8, 1], 1),
+    ] {
+        let example = Recipe { seed, directed, sparse, edges: 40, ..Recipe::default() }.build();
+        // The constraints by classes need many training nodes.
+        let example = Example { train: (0..9).collect(), validation: vec![9], test: vec![10, 11], ..example };
+        for (by_classes, dropout) in [(false, 0.0), (true, 0.0), (true, 0.4)] {
+            let contrast = Contrast {
+                top_k: 2,
+                negatives_per_edge: 3,
+                lambda_g: 1.3,
+                margin_g: 0.3,
+                boundary: by_classes.then_some(Boundary { lambda_b: 0.9, margin_b: 0.1 }),
+            };
+            let shape = Architecture {
+                model: ModelKind::Constrained { by_classes },
+                layers,
+                heads: heads[0],
+                output_heads: heads[1],
+                dropout,
+                ..architecture(&example, FORMS[0], false)
+            };
+            let config = TrainConfig { contrast: Some(contrast), ..TrainConfig::default() };
+            check_with(&format!("seed {seed}, {contrast:?}, dropout {dropout}"), shape, &example, None, config);
+        }
+    }
+}
+
+/// Returns every combination of residual, norm and activation.
+fn all_blocks() -> impl Iterator<Item = Blocks> {
+    let residuals = [Residual::None, Residual::Linear, Residual::Identity];
+    residuals.into_iter().flat_map(|residual| {
+        [Norm::None, Norm::Layer, Norm::Batch].into_iter().flat_map(move |norm| {
+            [Activation::Elu, Activation::Relu].map(|activation| Blocks {
+                residual,
+                norm,
+                activation,
+                input_layer: residual == Residual::Identity || norm == Norm::Layer,
+                output_layer: activation == Activation::Relu,
+                ..Blocks::default()
+            })
+        })
+    })
+}
+
+/// No kink of ReLU is within the step of these differences.
+#[test]
+fn match_differences_for_blocks_of_every_form() {
+    let form_of = |k: usize| [FORMS[k % 4], Form::V2];
+    for (k, blocks, form) in all_blocks().enumerate().flat_map(|(k, blocks)| form_of(k).map(|form| (k, blocks, form))) {
+        let recipe = Recipe { seed: 20 + k as u64, directed: k % 2 == 0, sparse: k % 3 == 0, ..Recipe::default() };
+        let example = recipe.build();
+        let shape = architecture(&example, form, true);
+        let (heads, dropout) = ([3, 1, 2, 9][k / 2 % 4], [0.3, 0.0][k / 3 % 2]);
+        // Layer norm of two numbers is nearly a sign.
+        let hidden = if heads == 1 { 5 } else { 2 };
+        let shape = Architecture { layers: 2 + k % 2, hidden, heads, dropout, blocks, ..shape };
+        check(&format!("{form:?} {heads} heads, dropout {dropout}, {blocks:?}"), shape, &example, Some(0.8));
+    }
+}
+
+#[test]
+fn match_differences_for_blocks_of_convolutions_and_mlp() {
+    let kinds = [
+        ModelKind::Convolution(Convolution::Gcn),
+        ModelKind::Convolution(Convolution::SageRoot),
+        ModelKind::Mlp,
+        ModelKind::Constrained { by_classes: false },
+    ];
+    for (k, blocks) in all_blocks().enumerate() {
+        let model = kinds[k % 4];
+        let example = Recipe { seed: 40 + k as u64, directed: k % 2 == 0, edges: 30, ..Recipe::default() }.build();
+        let shape = architecture(&example, FORMS[0], false);
+        let shape = Architecture { model, layers: 2, dropout: 0.3, blocks, ..shape };
+        let contrast = matches!(model, ModelKind::Constrained { .. }).then_some(Contrast {
+            top_k: 2,
+            negatives_per_edge: 3,
+            lambda_g: 1.3,
+            margin_g: 0.3,
+            boundary: None,
+        });
+        let config = TrainConfig { contrast, ..TrainConfig::default() };
+        check_with(&format!("{model}, {blocks:?}"), shape, &example, None, config);
+    }
+}
+
+#[test]
+fn match_differences_for_batch_norm_with_running_statistics() {
+    let example = Recipe { seed: 60, ..Recipe::default() }.build();
+    for blocks in all_blocks().filter(|blocks| blocks.norm == Norm::Batch) {
+        let shape = Architecture { layers: 2, blocks, ..architecture(&example, FORMS[3], false) };
+        check_mode(&format!("evaluation, {blocks:?}"), shape, &example, None, TrainConfig::default(), false);
+    }
+}
+
+#[test]
+fn match_differences_for_separate_egos() {
+    for (k, blocks) in all_blocks().step_by(2).enumerate() {
+        let (form, directed) = (ALL_FORMS[k % 5], k % 2 == 0);
+        let recipe = Recipe { seed: 90 + k as u64, edges: 20, directed, ..Recipe::default() };
+        let example = if k % 3 == 0 { with_edges(recipe, true, 2) } else { recipe.build() };
+        let (heads, dropout) = ([3, 1, 2, 9][k / 2 % 4], [0.3, 0.0][k / 3 % 2]);
+        let blocks = Blocks { separate_ego: true, ..blocks };
+        let shape = architecture(&example, form, true);
+        let shape = Architecture { layers: 2, heads, dropout, blocks, ..shape };
+        check(&format!("{form:?} {heads} heads, dropout {dropout}, {blocks:?}"), shape, &example, Some(0.8));
+    }
+}
+
+#[test]
+fn match_differences_for_labels_as_input() {
+    let forms = ALL_FORMS.map(|form| ModelKind::Attention { form, self_supervised: true });
+    let others = ["gcn", "sage", "sage-root", "mlp", "cgat", "cgat-full-supervised"].map(|name| name.parse().unwrap());
+    for (k, model) in forms.into_iter().chain(others).enumerate() {
+        let (sparse, directed, multi) = (k % 2 == 0, k % 3 > 0, k % 4 == 1);
+        let recipe = Recipe { seed: 110 + k as u64, edges: 40, sparse, directed, multi, ..Recipe::default() };
+        let example = recipe.build();
+        let example = Example { train: (0..8).collect(), validation: vec![8, 9], test: vec![10, 11], ..example };
+        let weights = if multi { None } else { Some([1.0, 2.0, 0.5]) };
+        let weighted = |example: Example<f64>, weights: [f64; 3]| example.with_class_weights(weights).unwrap();
+        let example = match weights.filter(|_| k % 2 == 1) {
+            Some(weights) => weighted(example, weights),
+            None => example,
+        };
+        let contrast = matches!(model, ModelKind::Constrained { .. }).then_some(Contrast {
+            top_k: 2,
+            negatives_per_edge: 3,
+            lambda_g: 1.3,
+            margin_g: 0.3,
+            boundary: (model == ModelKind::Constrained { by_classes: true })
+                .then_some(Boundary { lambda_b: 0.9, margin_b: 0.1 }),
+        });
+        let config = TrainConfig { contrast, ..TrainConfig::default() };
+        let lambda_e = model.is_self_supervised().then_some(0.8);
+        let plain = Blocks::default();
+        let deep = Blocks { residual: Residual::Linear, norm: Norm::Layer, ..plain };
+        let ego = Blocks { separate_ego: matches!(model, ModelKind::Attention { .. }), ..deep };
+        let before = Blocks { input_layer: true, ..deep };
+        for (blocks, dropout, label_input) in
+            [(plain, 0.0, 0.5), (plain, 0.3, 0.3), (ego, 0.3, 0.6), (before, 0.2, 0.5)]
+        {
+            let shape = architecture(&example, FORMS[0], false);
+            let shape = Architecture { model, dropout, label_input, blocks, ..shape };
+            check_with(&format!("{model}, {label_input}, {blocks:?}"), shape, &example, lambda_e, config);
+        }
+    }
+}
+
+#[test]
+fn match_differences_without_self_loops() {
+    for (k, form) in ALL_FORMS.into_iter().enumerate() {
+        for directed in [true, false] {
+            let recipe = Recipe { seed: 70 + k as u64, edges: 14, directed, ..Recipe::default() };
+            let blocks = Blocks { self_loops: false, attention_dropout: k % 2 == 0, ..Blocks::default() };
+            for (example, edge_messages) in
+                [(recipe.build(), false), (with_edges(recipe, true, 2), false), (with_edges(recipe, false, 2), true)]
+            {
+                let shape = architecture(&example, form, true);
+                let shape = Architecture { dropout: 0.3, heads: 3, edge_messages, blocks, ..shape };
+                check(&format!("{form:?} directed {directed}, messages {edge_messages}"), shape, &example, Some(0.8));
+            }
+        }
+    }
+}

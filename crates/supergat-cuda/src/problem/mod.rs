@@ -1,0 +1,145 @@
+//! An example in the memory of the GPU: graph, features, labels, split, and the samplers of the loss on attention.
+
+mod attention;
+mod edges;
+pub(crate) mod factors;
+pub(crate) mod labels;
+mod lists;
+pub(crate) mod margin;
+pub(crate) mod samples;
+pub(crate) mod sparse;
+
+pub(crate) use edges::EdgeMemory;
+pub(crate) use labels::LabelMemory;
+pub(crate) use lists::Lists;
+
+use crate::error::device_error;
+use crate::launch::Cuda;
+use cudarc::driver::CudaSlice;
+use factors::Factors;
+use sparse::SparseFeatures;
+use std::sync::Mutex;
+use supergat_core::device::{AttentionLoss, Lists as HostLists, NoLoops};
+use supergat_core::{Architecture, Example, Features, HeadLayout, Result};
+
+/// An example in the memory of the GPU.
+#[derive(Debug)]
+pub struct Problem {
+    /// Number of nodes.
+    pub(crate) nodes: usize,
+    /// Number of edges that layers read: all, including self-loops, or those of `no_loops`.
+    pub(crate) edges: usize,
+    /// Sources by target.
+    pub(crate) incoming: Lists,
+    /// Targets by source; `None` if the graph is symmetric, where they equal `incoming`.
+    pub(crate) outgoing: Option<Lists>,
+    /// Edges without self-loops, if attention has none.
+    pub(crate) no_loops: Option<NoLoops>,
+    /// Sources by target with self-loops, which are never sampled as non-edges; `None` if `incoming` has them.
+    with_loops: Option<Lists>,
+    /// Division of the work of attention.
+    pub(crate) attention: attention::Plan,
+    /// Samplers of the loss on attention.
+    pub(crate) supervision: samples::Plan,
+    /// Features of the nodes.
+    pub(crate) features: FeatureMemory,
+    /// Weights and features of edges in attention; `None` if there are none.
+    pub(crate) edge_memory: Option<EdgeMemory>,
+    /// Labels and split.
+    pub(crate) labels: LabelMemory,
+    /// Weights of graph convolutions; `None` for other networks.
+    pub(crate) factors: Option<Factors>,
+    /// Input of a wide layer after dropout, and which one it is.
+    pub(crate) dropped: Dropped,
+}
+
+/// Features in the memory of the GPU.
+#[derive(Debug)]
+pub(crate) enum FeatureMemory {
+    /// All values, row after row.
+    Dense { values: CudaSlice<f32>, columns: usize },
+    /// Nonzero values only.
+    Sparse(Box<SparseFeatures>),
+}
+
+/// Dense input of a layer after dropout.
+#[derive(Debug)]
+pub(crate) struct Dropped {
+    /// Rows of the nodes.
+    pub rows: CudaSlice<f32>,
+    /// Addresses of the input and of the mask that the rows were made of.
+    pub made_of: Mutex<Option<[u64; 2]>>,
+}
+
+impl Problem {
+    /// Places an example in the memory of the GPU.
+    pub(crate) fn new(
+        cuda: &Cuda,
+        example: &Example<f32>,
+        architecture: &Architecture,
+        loss: AttentionLoss,
+    ) -> Result<Self> {
+        let graph = &*example.graph;
+        let nodes = graph.nodes();
+        let no_loops = (!architecture.blocks.attends_to_self()).then(|| NoLoops::new(graph));
+        let lists = no_loops.as_ref().map_or_else(|| HostLists::of(graph), NoLoops::lists);
+        let edges = lists.edges;
+        // Positions of edges and blocks of kernels are numbered with 32 bits.
+        if edges >= 1 << 32 {
+            return Err(device_error(format!(
+                "{edges} edges are more than the 4294967295 that a GPU can number: train on the CPU"
+            )));
+        }
+        let training = !example.train.is_empty();
+        let features = match &*example.features {
+            Features::Dense { values, columns, .. } => {
+                FeatureMemory::Dense { values: cuda.uploaded(values)?, columns: *columns }
+            }
+            Features::Sparse(matrix) => FeatureMemory::Sparse(Box::new(SparseFeatures::new(cuda, matrix, training)?)),
+        };
+        let width = if training && architecture.dropout > 0.0 {
+            let first = if let FeatureMemory::Dense { columns, .. } = &features { *columns } else { 0 };
+            copied_width(architecture, first)
+        } else {
+            0
+        };
+        if example.edges.as_ref().is_some_and(|edges| !edges.weights().is_empty()) {
+            architecture.model.accepts_edge_weights()?;
+        }
+        Ok(Self {
+            nodes,
+            edges,
+            incoming: Lists::new(cuda, lists.incoming)?,
+            outgoing: if lists.symmetric { None } else { Some(Lists::new(cuda, lists.outgoing)?) },
+            with_loops: if no_loops.is_some() { Some(Lists::new(cuda, graph.incoming())?) } else { None },
+            attention: attention::Plan::new(cuda, lists)?,
+            supervision: samples::Plan::new(cuda, example, edges, loss)?,
+            features,
+            edge_memory: EdgeMemory::new(cuda, example, no_loops.as_ref(), architecture)?,
+            no_loops,
+            labels: LabelMemory::new(cuda, example, architecture)?,
+            factors: Factors::new(cuda, example, architecture)?,
+            dropped: Dropped { rows: cuda.zeros(nodes * width)?, made_of: Mutex::new(None) },
+        })
+    }
+
+    /// Returns the targets by source.
+    pub(crate) fn outgoing(&self) -> &Lists {
+        self.outgoing.as_ref().unwrap_or(&self.incoming)
+    }
+
+    /// Returns the sources by target with self-loops: pairs that are never sampled as non-edges.
+    pub(crate) fn with_loops(&self) -> &Lists {
+        self.with_loops.as_ref().unwrap_or(&self.incoming)
+    }
+}
+
+/// Returns the width of the widest dense input, which is copied for dropout; `first` is that of dense features.
+fn copied_width(architecture: &Architecture, first: usize) -> usize {
+    let hidden = match architecture.model.form() {
+        Some(_) => HeadLayout::new(architecture.heads, architecture.hidden).stride(),
+        None => HeadLayout::plain(architecture.heads * architecture.hidden).stride(),
+    };
+    let blocks = architecture.blocks;
+    if architecture.layers > 1 || blocks.input_layer || blocks.output_layer { first.max(hidden) } else { first }
+}

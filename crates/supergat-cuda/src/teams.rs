@@ -1,0 +1,120 @@
+//! Division of the kernels of attention: a team of lanes has a row in registers.
+
+use crate::launch::Cuda;
+use crate::problem::Problem;
+use supergat_core::{Form, HeadLayout};
+
+/// Threads of a block in the kernels of attention.
+pub(crate) const THREADS: u32 = 256;
+
+/// Largest number of blocks per multiprocessor for light nodes.
+const LIGHT_BLOCKS: usize = 2;
+
+/// Definitions of a variant of a source.
+pub(crate) type Defines = Vec<(&'static str, i64)>;
+
+/// Returns the largest number of blocks that sum over the nodes of a problem. A block has at least eight nodes.
+pub(crate) fn most_blocks(cuda: &Cuda, problem: &Problem) -> usize {
+    problem.nodes.div_ceil(8).min(LIGHT_BLOCKS * cuda.multiprocessors())
+        + problem.attention.heavy().blocks(cuda) as usize
+}
+
+/// Returns the number of lanes of a team, as the kernels compute it.
+fn team(layout: HeadLayout) -> usize {
+    let quads = 2 * layout.vectors;
+    let mut lanes = quads.next_power_of_two().min(8);
+    while lanes < 32 && lanes < quads && layout.groups * quads.div_ceil(lanes) > 2 {
+        lanes *= 2;
+    }
+    lanes
+}
+
+/// Returns the number of heads that a lane owns in all groups together, as the kernels compute it.
+pub(crate) fn owned_heads(layout: HeadLayout) -> usize {
+    layout.groups * layout.lane_heads / team(layout).min(layout.lane_heads)
+}
+
+/// Returns the number of quads of a row that a lane has, as the kernels compute it.
+pub(crate) fn quads_per_lane(layout: HeadLayout) -> usize {
+    layout.groups * (2 * layout.vectors).div_ceil(team(layout))
+}
+
+/// Returns the definitions of a layout.
+pub(crate) fn defines(problem: &Problem, layout: HeadLayout, form: Form) -> Defines {
+    layout_defines(layout, form, problem.attention.lanes)
+}
+
+pub(crate) fn layout_defines(layout: HeadLayout, form: Form, lanes: i64) -> Defines {
+    let number = match form {
+        Form::Go => 0,
+        Form::Dp => 1,
+        Form::Sd => 2,
+        Form::Mx => 3,
+        Form::V2 => 4,
+    };
+    vec![
+        ("FORM", number),
+        ("GROUPS", layout.groups as i64),
+        ("VECTORS", layout.vectors as i64),
+        ("LANE_HEADS", layout.lane_heads as i64),
+        ("FEATURES", layout.features as i64),
+        ("HEADS", layout.heads as i64),
+        ("NODE_LANES", lanes),
+    ]
+}
+
+/// Returns how many nodes a block has at once if a team has a node.
+pub(crate) fn teams_per_block(layout: HeadLayout) -> usize {
+    THREADS as usize / team(layout)
+}
+
+/// Returns the number of blocks for all light nodes.
+pub(crate) fn light_blocks(problem: &Problem, layout: HeadLayout) -> usize {
+    let lanes = team(layout).max(problem.attention.lanes as usize);
+    problem.nodes.div_ceil(THREADS as usize / lanes)
+}
+
+/// Returns the number of blocks for all light nodes if blocks sum over nodes.
+pub(crate) fn light_summing_blocks(cuda: &Cuda, problem: &Problem, layout: HeadLayout) -> usize {
+    light_blocks(problem, layout).min(LIGHT_BLOCKS * cuda.multiprocessors())
+}
+
+/// Returns layouts and forms for the test of compilation, with all forms of one layout.
+pub(crate) fn representative_defines() -> Vec<Defines> {
+    let forms = [Form::Go, Form::Dp, Form::Sd, Form::Mx].map(|form| (8, 8, form, 32));
+    let shapes = [(1, 7, Form::Mx, 16), (3, 5, Form::Mx, 32), (12, 8, Form::Mx, 16), (8, 32, Form::Mx, 32)];
+    forms.into_iter().chain(shapes).map(defines_of).collect()
+}
+
+/// Returns layouts of GATv2 for the test of compilation, with one wide head.
+pub(crate) fn representative_v2_defines() -> Vec<Defines> {
+    let shapes = [(8, 8, 32), (1, 7, 16), (3, 5, 32), (12, 8, 16), (8, 32, 32), (1, 512, 32)];
+    shapes.map(|(heads, features, lanes)| defines_of((heads, features, Form::V2, lanes))).into()
+}
+
+fn defines_of((heads, features, form, lanes): (usize, usize, Form, i64)) -> Defines {
+    layout_defines(HeadLayout::new(heads, features), form, lanes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn teams_hold_two_quads_per_lane_if_possible() {
+        let of = |heads, features| team(HeadLayout::new(heads, features));
+        assert_eq!([of(1, 7), of(2, 3), of(8, 2), of(8, 8), of(8, 16)], [2, 2, 4, 8, 16]);
+        assert_eq!([of(12, 8), of(64, 1), of(8, 256)], [16, 2, 32]);
+    }
+
+    #[test]
+    fn lanes_own_all_heads_of_a_row_together() {
+        let owned = |heads, features| owned_heads(HeadLayout::new(heads, features));
+        assert_eq!(
+            [owned(1, 7), owned(8, 8), owned(8, 1), owned(8, 2), owned(64, 1), owned(12, 8)],
+            [1, 1, 4, 2, 32, 2]
+        );
+        let quads = |heads, features| quads_per_lane(HeadLayout::new(heads, features));
+        assert_eq!([quads(1, 7), quads(8, 8), quads(12, 8), quads(8, 256), quads(64, 1)], [1, 2, 2, 16, 8]);
+    }
+}

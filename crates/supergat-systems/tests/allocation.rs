@@ -1,0 +1,234 @@
+//! Epochs allocate no memory.
+
+#[path = "../../supergat-cpu/tests/engine/common.rs"]
+mod common;
+
+use common::{ALL_FORMS, FORMS, Recipe, architecture, with_edges};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use supergat_cluster::peers::Alone;
+use supergat_cluster::{Cluster, Partition, Share};
+use supergat_core::{
+    Activation, Architecture, Blocks, Boundary, Contrast, Device, EarlyStop, Example, Form, ModelKind, Norm, Prepared,
+    Residual, TrainConfig, Trainer,
+};
+use supergat_cpu::Cpu;
+use supergat_systems::gam::{AgreementConfig, AgreementWeights, GamConfig, GamTrainer};
+use supergat_systems::lds::{InitialGraph, LdsConfig, LdsTrainer};
+use supergat_systems::{GlcnOptions, NeuralSparseOptions, Options, SystemTrainer};
+
+/// Allocator that counts allocations.
+struct Counting;
+
+static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: every call is passed to the system allocator unchanged; counting does not allocate.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller fulfils the contract of `alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller fulfils the contract of `dealloc`, and the memory came from `System`.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// Returns the smallest number of allocations in six epochs, over three attempts.
+///
+/// A thread of the pool allocates its queue and its caches when it first gets work. On a busy machine, that can be
+/// after the first epochs. What an epoch itself allocates is counted in every attempt.
+fn allocations_in_six(mut next_epoch: impl FnMut()) -> usize {
+    (0..4).for_each(|_| next_epoch());
+    let mut attempt = || {
+        let before = ALLOCATIONS.load(Ordering::Relaxed);
+        (0..6).for_each(|_| next_epoch());
+        ALLOCATIONS.load(Ordering::Relaxed) - before
+    };
+    (0..3).map(|_| attempt()).min().unwrap()
+}
+
+fn allocations<D: Device>(prepared: &Prepared<D>) -> usize {
+    let mut trainer = Trainer::new(prepared, 0).unwrap();
+    allocations_in_six(|| {
+        trainer.next_epoch().unwrap().unwrap();
+    })
+}
+
+fn systems_allocate_nothing(sparse: bool) {
+    let glcn = GlcnOptions {
+        graph_hidden: 10,
+        graph_lr: 0.01,
+        lambda_graph: 0.01,
+        gamma_graph: 0.01,
+        graph_from_labels: true,
+        lr_decay: 0.9,
+    };
+    let chosen = NeuralSparseOptions {
+        sampled_neighbours: 3,
+        sampler_hidden: 10,
+        temperature: 1.0,
+        temperature_decay: 0.01,
+        least_temperature: 0.1,
+    };
+    let recipe = Recipe { nodes: 600, edges: 4000, features: 30, sparse, ..Recipe::default() };
+    for options in [Options::Glcn(glcn), Options::NeuralSparse(chosen)] {
+        let (example, model) = (recipe.build::<f32>(), ModelKind::System(options.system()));
+        let shape = Architecture::new(model, &example);
+        let prepared = Prepared::on(&Cpu::default(), &[example], shape, TrainConfig::default()).unwrap();
+        let mut trainer = SystemTrainer::new(&prepared, options, 0).unwrap();
+        let allocated = allocations_in_six(|| {
+            trainer.next_epoch().unwrap().unwrap();
+        });
+        assert_eq!(allocated, 0, "{model}: allocations in six epochs");
+    }
+}
+
+/// Steps of LDS allocate nothing: an epoch of more steps allocates as often as one of a few. An epoch itself returns its graphs,
+/// and one that is the best so far copies its weights.
+fn lds_steps_allocate_nothing(sparse: bool) {
+    let example = Recipe { nodes: 200, edges: 800, features: 30, sparse, ..Recipe::default() }.build::<f32>();
+    let allocations = |max_steps| {
+        let config = LdsConfig {
+            hidden: 8,
+            dropout: 0.5,
+            lr: 0.01,
+            lambda_2: 0.001,
+            graph: InitialGraph::Given,
+            // Lists of a sampled graph grow with it, so the probabilities of links hardly change here.
+            edge_lr: 1e-9,
+            steps: 5,
+            max_steps,
+            step_patience: max_steps,
+            samples: 3,
+            max_epochs: 8,
+            patience: 8,
+        };
+        let (mut before, mut of_epoch) = (0, Vec::with_capacity(8));
+        let trained = LdsTrainer::new(&example, config, 0).unwrap().run(|epoch| {
+            of_epoch.push((epoch.best, ALLOCATIONS.load(Ordering::Relaxed) - before));
+            before = ALLOCATIONS.load(Ordering::Relaxed);
+            ControlFlow::Continue(())
+        });
+        assert_eq!(trained.unwrap().outcome.epochs, 8);
+        // The first epochs fill caches of the threads.
+        [false, true].map(|best| of_epoch[2..].iter().filter(|epoch| epoch.0 == best).map(|epoch| epoch.1).min())
+    };
+    let (few, many) = (allocations(10), allocations(60));
+    let compared: Vec<_> = few.into_iter().zip(many).filter_map(|(few, many)| few.zip(many)).collect();
+    assert!(!compared.is_empty() && compared.iter().all(|(few, many)| few == many), "{few:?} {many:?}");
+}
+
+fn gam_allocates_between_rounds_only() {
+    let agreement = AgreementConfig { hidden: 10, lr: 0.01, batch: 16, patience: 20, max_steps: 20 };
+    let config = GamConfig {
+        agreement,
+        weights: AgreementWeights { labelled: 1.0, mixed: 1.0, unlabelled: 1.0 },
+        edges: 20,
+        new_labels: 20,
+        certainty: 0.0,
+        keep_shares: true,
+        rounds: 2,
+        round_patience: 10,
+        patience: 2,
+    };
+    let example = Recipe { nodes: 600, edges: 4000, features: 30, ..Recipe::default() }.build::<f32>();
+    let shape = Architecture::new("gcn".parse().unwrap(), &example);
+    let training = TrainConfig { max_epochs: 10, ..TrainConfig::default() };
+    let prepared = Prepared::on(&Cpu::default(), &[example], shape, training).unwrap();
+    let (mut before, mut allocated) = (0, Vec::with_capacity(20));
+    let trained = GamTrainer::new(&prepared, config, 0).unwrap().run(|_| {
+        allocated.push(ALLOCATIONS.load(Ordering::Relaxed) - before);
+        before = ALLOCATIONS.load(Ordering::Relaxed);
+        ControlFlow::Continue(())
+    });
+    assert_eq!(trained.unwrap().outcome.epochs, 20);
+    // The first epochs of a round fill caches of the threads.
+    assert_eq!([&allocated[4..10], &allocated[14..]].concat(), [0; 12]);
+}
+
+#[test]
+fn epochs_allocate_nothing() {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+    pool.install(|| {
+        let plain = Blocks::default();
+        let forms = ALL_FORMS.map(|form| (ModelKind::Attention { form, self_supervised: true }, plain));
+        let deep = [Norm::None, Norm::Layer, Norm::Batch].map(|norm| {
+            let residual = if norm == Norm::Layer { Residual::Identity } else { Residual::Linear };
+            let deep = Blocks { residual, norm, activation: Activation::Relu, input_layer: true, ..plain };
+            (forms[3].0, Blocks { output_layer: norm == Norm::Batch, self_loops: norm != Norm::Batch, ..deep })
+        });
+        let constrained = [(ModelKind::Constrained { by_classes: true }, plain)];
+        for (kind, blocks) in forms.into_iter().chain(constrained).chain(deep) {
+            for sparse in [false, true] {
+                let recipe = Recipe { nodes: 600, edges: 2000, features: 30, sparse, ..Recipe::default() };
+                // Attention reads weights and features of edges, and messages carry them.
+                let recipes = [recipe, Recipe { nodes: 300, seed: 1, ..recipe }];
+                let examples = recipes.map(|recipe| match kind.reads_edge_features() && sparse {
+                    true => with_edges::<f32>(recipe, true, 3),
+                    false => recipe.build(),
+                });
+                let stop = EarlyStop { patience: 100, window: 5, loss_change: 0.0, metric_change: 0.0 };
+                let config = TrainConfig {
+                    lr: 0.01,
+                    lambda_2: 0.0,
+                    lambda_e: 1.0,
+                    p_e: 0.8,
+                    p_n: 0.5,
+                    contrast: (!kind.is_self_supervised()).then_some(Contrast {
+                        top_k: 3,
+                        negatives_per_edge: 4,
+                        lambda_g: 1.5,
+                        margin_g: 0.5,
+                        boundary: Some(Boundary { lambda_b: 0.5, margin_b: 0.1 }),
+                    }),
+                    focal_gamma: 0.0,
+                    checkpointing: blocks.has_steps() && sparse,
+                    max_epochs: 30,
+                    early_stop: Some(stop),
+                    patience: 0,
+                    select: None,
+                };
+                let shape = architecture(&examples[0], FORMS[0], true);
+                let edge_messages = shape.edge_features > 0;
+                let shape = Architecture { model: kind, dropout: 0.5, layers: 3, edge_messages, blocks, ..shape };
+                let labelled = Architecture { label_input: 0.5, label_reuse: 1, ..shape };
+                let prepared = Prepared::on(&Cpu::default(), &examples, labelled, config).unwrap();
+                assert_eq!(allocations(&prepared), 0, "{kind}, labels as input: allocations in six epochs");
+                let what = format!("{kind}, sparse {sparse}, {blocks:?}");
+                let prepared = Prepared::on(&Cpu::default(), &examples, shape, config).unwrap();
+                assert_eq!(allocations(&prepared), 0, "{what}: allocations in six epochs");
+                // Divided graphs have no GATv2.
+                if kind.form() == Some(Form::V2) {
+                    continue;
+                }
+                // One process on divided graphs. Lists of non-edges by part grow if a sample is larger than all before.
+                let share = |example: &Example<f32>| {
+                    let partition = Partition::even(example.graph.nodes(), 8, 2, 1).unwrap();
+                    Share::of(example, &Arc::new(partition), 0).unwrap()
+                };
+                let shares = examples.map(|example| share(&example));
+                let prepared = Prepared::on(&Cluster::new(Alone), &shares, shape, config).unwrap();
+                let grown = if kind.is_self_supervised() { 20 } else { 0 };
+                let allocated = allocations(&prepared);
+                assert!(allocated <= grown, "{what}, divided graphs: {allocated} allocations in six epochs");
+            }
+        }
+    });
+    pool.install(|| {
+        for sparse in [false, true] {
+            systems_allocate_nothing(sparse);
+            lds_steps_allocate_nothing(sparse);
+        }
+        gam_allocates_between_rounds_only();
+    });
+    // A separate test would run at the same time, and its allocations would be counted.
+    common::repeat_on_lesser_instruction_sets(None);
+}
