@@ -1,4 +1,4 @@
-//! Targets of saved models, checkpoints of trainings and files of benchmarks. The tests of supergat include this file.
+//! Targets of saved models, checkpoints of trainings, and plans of recommendations. The tests of supergat include this file.
 //!
 //! In fuzzers every checksum is right, so that they get past it.
 
@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use supergat::{Checkpoints, Classifier, Dataset, Interval, Settings};
 use supergat_core::{Prepared, TrainState, Trainer};
 use supergat_cpu::Cpu;
-use supergat_select::benchmark::{Benchmark, Plan, sheet};
+use supergat_select::recommend::thorough::{ThoroughAnswer, ThoroughPlan, sheet};
 use supergat_select::sweep::ResultsFile;
 
 /// A reader under test.
@@ -14,9 +14,9 @@ pub type Target = fn(&[u8]);
 
 /// All targets of models by the name of their folder in the corpus.
 pub const TARGETS: [(&str, Target); 3] =
-    [("model", model_file), ("train_state", train_state_file), ("benchmark", benchmark_files)];
+    [("model", model_file), ("train_state", train_state_file), ("plan", plan_files)];
 
-/// Separator of the files of a benchmark.
+/// Separator of a plan and its results.
 pub const SEPARATOR: &[u8] = b"\n==\n";
 
 /// Graph that the models of the corpus were trained on.
@@ -67,17 +67,17 @@ pub fn train_state_file(bytes: &[u8]) {
     std::fs::remove_dir_all(folder).expect("the folder was just made");
 }
 
-/// Reads the plan of a benchmark and its results, and compares the families.
-pub fn benchmark_files(bytes: &[u8]) {
+/// Reads a plan and its results, and compares the families.
+pub fn plan_files(bytes: &[u8]) {
     let end = bytes.windows(SEPARATOR.len()).position(|window| window == SEPARATOR).unwrap_or(bytes.len());
     let (plan, results) = (&bytes[..end], bytes.get(end + SEPARATOR.len()..).unwrap_or_default());
     let path = std::env::temp_dir().join(format!("supergat-fuzz-results-{}.jsonl", std::process::id()));
     std::fs::write(&path, results).expect("a temporary file");
     let results = ResultsFile::read(&path).expect("the file was just written");
     std::fs::remove_file(path).expect("the file was just written");
-    let Some(plan) = std::str::from_utf8(plan).ok().and_then(|text| Plan::from_json(text).ok()) else { return };
-    Plan::from_json(&plan.to_json()).expect("a plan that was read can be written");
+    let Some(plan) = std::str::from_utf8(plan).ok().and_then(|text| ThoroughPlan::from_json(text).ok()) else { return };
+    ThoroughPlan::from_json(&plan.to_json()).expect("a plan that was read can be written");
     let _ = (plan.check(&GRAPH), plan.families.iter().filter_map(|of| plan.largest(of.family)).count());
-    let benchmark = Benchmark::new(&plan, &results);
-    let _ = (sheet::families(&benchmark), sheet::comparisons(&benchmark));
+    let answer = ThoroughAnswer::new(&plan, &results);
+    let _ = (sheet::families(&answer), sheet::comparisons(&answer));
 }

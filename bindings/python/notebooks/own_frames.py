@@ -77,9 +77,9 @@ print(*graph.notes, sep="\n")
 # degree of a graph and its homophily, the share of neighbours with the same class, is prior knowledge.
 
 # %%
-advice = supergat.recommend(graph, seconds=5)
-print(advice.answer)
-print(*advice["notes"], sep="\n")
+found = supergat.recommend(graph, seconds=5)
+print(found.answer)
+print(*found["notes"], sep="\n")
 
 # %% [markdown]
 # ## Train

@@ -17,7 +17,7 @@ mod _supergat {
     #[pymodule_export]
     use crate::model::{Model, devices, hyperparameters, model_names, train};
     #[pymodule_export]
-    use crate::studies::{benchmark, compare, datasets, recommend, tune};
+    use crate::studies::{compare, datasets, recommend_within_minutes, recommend_within_seconds, tune};
 
     use pyo3::prelude::*;
 

@@ -17,7 +17,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 use supergat::hyperparameters::{HYPERPARAMETERS, Hyperparameter, Value};
 use supergat_train::Saving;
-use supergat_select::advice::AdviceEvent;
+use supergat_select::recommend::quick::QuickEvent;
 use supergat_studies::report::{EpochLine, Report, Run};
 use supergat::{
     Calibrate, Checkpoints, Classifier, DeviceChoice, Epoch, Interval, Observation, Predictions, SeedMetrics, SeedRun,
@@ -125,17 +125,17 @@ pub struct Comparing {
 
 impl Comparing {
     /// Records an event.
-    pub fn see(&self, event: AdviceEvent<'_>) {
+    pub fn see(&self, event: QuickEvent<'_>) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let (names, done, all, left) = state.get_or_insert_default();
         match event {
-            AdviceEvent::Timing(_) => {}
-            AdviceEvent::Planned(plan) => {
+            QuickEvent::Timing(_) => {}
+            QuickEvent::Planned(plan) => {
                 let families: Vec<&str> = plan.families.iter().map(|family| family.name).collect();
                 *names = families.join(", ");
             }
-            AdviceEvent::Epoch(time) => *left = time.map(|time| time.as_secs_f64()),
-            AdviceEvent::Run(ended, runs) => (*done, *all) = (ended, runs),
+            QuickEvent::Epoch(time) => *left = time.map(|time| time.as_secs_f64()),
+            QuickEvent::Run(ended, runs) => (*done, *all) = (ended, runs),
         }
     }
 

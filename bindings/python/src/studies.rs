@@ -1,4 +1,4 @@
-//! Recommendation, comparison, tuning, benchmarks and the list of known datasets. Results are JSON.
+//! Recommendation, comparison, tuning and the list of known datasets. Results are JSON.
 
 use crate::errors::{exception, guarded};
 use crate::graph::Graph;
@@ -12,19 +12,20 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use supergat_data::{SplitChoice, registry};
-use supergat_select::advice::{AdviceEvent, Question, advise};
-use supergat_train::Resources;
-use supergat_select::benchmark::{Benchmark, BenchmarkEvent, FAMILIES, Family, Limit, Request};
 use supergat_select::compare::{ComparedRun, Sample};
+use supergat_select::recommend::Family;
+use supergat_select::recommend::quick::{QuickEvent, QuickQuestion, recommend};
+use supergat_select::recommend::thorough::{self, Limit, ThoroughAnswer, ThoroughEvent, ThoroughQuestion};
 use supergat_select::sweep::ResultsFile;
 use supergat_select::tune::{Budget, FINALISTS, Space, TuneEvent, Tuning};
 use supergat::{Classifier, DeviceChoice};
+use supergat_train::Resources;
 
-/// Recommends a model for a graph: compares families on validation nodes within some seconds.
+/// Recommends a model for a graph: compares families with their default settings within some seconds.
 #[pyfunction]
 #[pyo3(signature = (graph, *, seconds, seed, threads, metric=None, device="cpu", tf32=false, progress=None))]
 #[allow(clippy::too_many_arguments)]
-pub fn recommend(
+pub fn recommend_within_seconds(
     py: Python<'_>,
     graph: &Graph,
     seconds: f64,
@@ -36,22 +37,84 @@ pub fn recommend(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let dataset = Arc::clone(&graph.dataset);
-    let device: DeviceChoice = device.parse().map_err(|reason| PyValueError::new_err(format!("device: {reason}")))?;
-    let resources = Resources { device, tf32, ..threads.into() }.resolved();
-    resources.check().map_err(|error| exception(error.into()))?;
-    let question = Question { seconds: Some(seconds), metric, seed, ..Question::default() };
+    let resources = resources(threads, device, tf32)?.resolved();
+    let question = QuickQuestion { seconds: Some(seconds), metric, seed, ..QuickQuestion::default() };
     let (stop, comparing) = (AtomicBool::new(false), Comparing::default());
-    let observe = |event: AdviceEvent<'_>| {
+    let observe = |event: QuickEvent<'_>| {
         comparing.see(event);
         if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     let tell = |py: Python<'_>| comparing.tell(py, progress.as_ref()).map(drop);
-    let found = crate::model::interruptible(py, &stop, &tell, || advise(&dataset, &question, resources, observe))?;
-    let advice = found.map_err(PyValueError::new_err)?;
-    let mut result = json!(advice);
-    for (place, found) in advice.measured.iter().flat_map(|measured| measured.families.iter().enumerate()) {
+    let found = crate::model::interruptible(py, &stop, &tell, || recommend(&dataset, &question, resources, observe))?;
+    let answer = found.map_err(PyValueError::new_err)?;
+    let mut result = json!(answer);
+    for (place, found) in answer.measured.iter().flat_map(|measured| measured.families.iter().enumerate()) {
         result["measured"]["families"][place]["settings"] = settings_of(&found.settings, &graph.dataset.class_names);
     }
+    Ok(result.to_string())
+}
+
+/// Returns the resources of runs, if the device can be used.
+fn resources(threads: usize, device: &str, tf32: bool) -> PyResult<Resources> {
+    let device: DeviceChoice = device.parse().map_err(|reason| PyValueError::new_err(format!("device: {reason}")))?;
+    let resources = Resources { device, tf32, ..threads.into() };
+    resources.check().map_err(|error| exception(error.into()))?;
+    Ok(resources)
+}
+
+/// Recommends a model for a graph: searches settings and compares families on test nodes within some minutes. Returns the
+/// answer, all families and comparisons, and the settings of the recommended family.
+#[pyfunction]
+#[pyo3(signature = (graph, *, minutes, seed, threads, metric=None, families=Vec::new(), keep_split=false, device="cpu", tf32=false))]
+#[allow(clippy::too_many_arguments)]
+pub fn recommend_within_minutes(
+    py: Python<'_>,
+    graph: &Graph,
+    minutes: f64,
+    seed: u64,
+    threads: usize,
+    metric: Option<String>,
+    families: Vec<String>,
+    keep_split: bool,
+    device: &str,
+    tf32: bool,
+) -> PyResult<String> {
+    let failed = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
+    let resources = resources(threads, device, tf32)?;
+    let mut question = ThoroughQuestion { metric, seed, keep_split, ..ThoroughQuestion::default() };
+    if !families.is_empty() {
+        let families = families.iter().map(|name| name.parse::<Family>()).collect::<Result<_, _>>();
+        question.families = families.map_err(|error| failed(&error))?;
+    }
+    let limit = Limit::minutes(minutes);
+    let dataset = Arc::clone(&graph.dataset);
+    let folder = tempfile::tempdir()?;
+    let mut results = ResultsFile::open(&folder.path().join("results.jsonl")).map_err(|error| failed(&error))?;
+    let stop = AtomicBool::new(false);
+    let observe = |_: ThoroughEvent<'_>| match stop.load(Ordering::Relaxed) {
+        true => ControlFlow::Break(()),
+        false => ControlFlow::Continue(()),
+    };
+    let found = crate::model::interruptible(py, &stop, &|_| Ok(()), || {
+        let mut plan = thorough::plan(&dataset, &question, resources, limit)?;
+        thorough::run(&dataset, &mut plan, &mut results, resources, Some(limit), |_| Ok(()), observe)?;
+        Ok::<_, thorough::ThoroughError>((ThoroughAnswer::new(&plan, &results), plan))
+    })?;
+    let (answer, plan) = found.map_err(|error| failed(&error))?;
+    let mut result = json!(answer);
+    (result["recommendation"], result["settings"]) = (json!(null), json!(null));
+    for (place, family) in answer.families.iter().enumerate() {
+        let mut settings = settings_of(&family.settings, &graph.dataset.class_names);
+        if family.balanced {
+            settings["class_weight"] = json!("balanced");
+        }
+        if answer.family == Some(family.family) {
+            result["recommendation"] = json!(family.settings.model);
+            result["settings"] = settings.clone();
+        }
+        result["families"][place]["settings"] = settings;
+    }
+    result["plan"] = json!(plan);
     Ok(result.to_string())
 }
 
@@ -112,9 +175,7 @@ pub fn tune(
     if let Some(name) = also.iter().find(|name| !known.contains(&name.as_str())) {
         return Err(PyValueError::new_err(format!("also: expected some of {}, found {name}", known.join(", "))));
     }
-    let device: DeviceChoice = device.parse().map_err(|reason| PyValueError::new_err(format!("device: {reason}")))?;
-    let resources = Resources { device, tf32, ..threads.into() };
-    resources.check().map_err(|error| exception(error.into()))?;
+    let resources = resources(threads, device, tf32)?;
     let class_weight = options::class_weight(class_weight)?;
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("graph.safetensors");
@@ -165,60 +226,4 @@ pub fn tune(
     };
     let trials: Vec<_> = tuned.trials.iter().map(trial).collect();
     Ok(json!({ "trials": trials, "best": tuned.best, "interrupted": tuned.interrupted }).to_string())
-}
-
-/// Compares families of models on a graph. Returns the answer, all families and comparisons, and the settings of the
-/// recommended family.
-#[pyfunction]
-#[pyo3(signature = (graph, *, minutes, seed, threads, metric=None, families=Vec::new(), keep_split=false, device="cpu", tf32=false))]
-#[allow(clippy::too_many_arguments)]
-pub fn benchmark(
-    py: Python<'_>,
-    graph: &Graph,
-    minutes: f64,
-    seed: u64,
-    threads: usize,
-    metric: Option<String>,
-    families: Vec<String>,
-    keep_split: bool,
-    device: &str,
-    tf32: bool,
-) -> PyResult<String> {
-    let failed = |error: &dyn std::fmt::Display| PyValueError::new_err(error.to_string());
-    let device: DeviceChoice = device.parse().map_err(|reason| PyValueError::new_err(format!("device: {reason}")))?;
-    let resources = Resources { device, tf32, ..threads.into() };
-    resources.check().map_err(|error| exception(error.into()))?;
-    let families = match families.is_empty() {
-        true => FAMILIES.to_vec(),
-        false => families.iter().map(|name| name.parse::<Family>()).collect::<Result<_, _>>().map_err(|error| failed(&error))?,
-    };
-    let request = Request { families, metric, seed, keep_split, memory: None };
-    let limit = Limit::minutes(minutes);
-    let dataset = Arc::clone(&graph.dataset);
-    let folder = tempfile::tempdir()?;
-    let mut results = ResultsFile::open(&folder.path().join("results.jsonl")).map_err(|error| failed(&error))?;
-    let stop = AtomicBool::new(false);
-    let observe = |_: BenchmarkEvent<'_>| match stop.load(Ordering::Relaxed) {
-        true => ControlFlow::Break(()),
-        false => ControlFlow::Continue(()),
-    };
-    let found = crate::model::interruptible(py, &stop, &|_| Ok(()), || {
-        let mut plan = supergat_select::benchmark::plan(&dataset, &request, resources, limit).map_err(|error| error.to_string())?;
-        supergat_select::benchmark::run(&dataset, &mut plan, &mut results, resources, Some(limit), |_| Ok(()), observe)
-            .map_err(|error| error.to_string())?;
-        Ok::<_, String>(json!({ "benchmark": Benchmark::new(&plan, &results), "plan": plan }))
-    })?;
-    let mut found = found.map_err(|error| failed(&error))?;
-    let names = &graph.dataset.class_names;
-    let mut result = found["benchmark"].take();
-    for family in result["families"].as_array_mut().into_iter().flatten() {
-        let settings: Result<supergat::Settings, _> = serde_json::from_value(family["settings"].take());
-        let mut settings = settings_of(&settings.map_err(|error| failed(&error))?, names);
-        if family["balanced"] == true {
-            settings["class_weight"] = json!("balanced");
-        }
-        family["settings"] = settings;
-    }
-    result["plan"] = found["plan"].take();
-    Ok(result.to_string())
 }

@@ -325,13 +325,13 @@ def test_tuning_of_deep_networks(graph: Graph) -> None:
     assert supergat.train(graph, **settings).runs[0].epochs <= 16
 
 
-def test_benchmark(graph: Graph) -> None:
-    found = supergat.benchmark(graph, minutes=0.05, families=["mlp", "gcn"], n_jobs=2, random_state=3)
+def test_recommendation_within_minutes(graph: Graph) -> None:
+    found = supergat.recommend(graph, minutes=0.05, families=["mlp", "gcn"], n_jobs=2, random_state=3)
     compared = [family["family"] for family in found["families"]]
-    assert len(compared) + len(found["left_out"]) == 2 and found["recommended"] in compared
+    assert len(compared) + len(found["left_out"]) == 2 and found["family"] in compared
     assert found.answer == found["answer"] and found["plan"]["seed"] == 3
-    settings = {name: value for name, value in found.settings.items() if value is not None}
-    assert supergat.train(graph, **(settings | {"max_epochs": 2})).runs[0].epochs == 2
+    assert found.model == found.settings["model"]
+    assert supergat.train(graph, **(found.settings | {"max_epochs": 2})).runs[0].epochs == 2
     assert "<table" in found._repr_html_()
 
 
@@ -344,7 +344,7 @@ def test_recommendation(graph: Graph) -> None:
     trained = [supergat.train(graph, "auto", max_epochs=2, n_jobs=jobs) for jobs in (1, 2)]
     chosen = [training.recommendation["recommendation"] for training in trained if training.recommendation]
     assert [training.settings["model"] for training in trained] == chosen and chosen[0] == chosen[1]
-    for wrong in ({"seconds": -1}, {"seconds": float("nan")}, {"metric": "speed"}):
+    for wrong in ({"seconds": -1}, {"seconds": float("nan")}, {"metric": "speed"}, {"seconds": 1, "minutes": 1}):
         with pytest.raises(ValueError):
             supergat.recommend(graph, **wrong)
 

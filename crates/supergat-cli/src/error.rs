@@ -81,11 +81,11 @@ impl From<supergat_select::tune::TuneError> for CliError {
     }
 }
 
-impl From<supergat_select::benchmark::BenchmarkError> for CliError {
-    fn from(error: supergat_select::benchmark::BenchmarkError) -> Self {
+impl From<supergat_select::recommend::thorough::ThoroughError> for CliError {
+    fn from(error: supergat_select::recommend::thorough::ThoroughError) -> Self {
         match error {
-            supergat_select::benchmark::BenchmarkError::Input(message) => Self::usage(message),
-            supergat_select::benchmark::BenchmarkError::Sweep(error) => error.into(),
+            supergat_select::recommend::thorough::ThoroughError::Input(message) => Self::usage(message),
+            supergat_select::recommend::thorough::ThoroughError::Sweep(error) => error.into(),
         }
     }
 }

@@ -72,7 +72,6 @@ fn run(cli: Cli, peers: Arc<dyn Peers>) -> error::Result<ExitCode> {
         Command::Predict(args) => commands::predict::run(&args, peers),
         Command::Report(args) => commands::report::run(&args),
         Command::Inspect(args) => commands::inspect::run(&args),
-        Command::Benchmark(args) => commands::benchmark::run(&args),
         Command::Profile(args) => commands::profile::run(args, peers),
         Command::Devices(args) => commands::devices::run(&args),
         Command::Datasets(args) => commands::datasets::run(&args),

@@ -2,11 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-pub mod advice;
-pub mod benchmark;
 pub mod compare;
-pub mod density;
-pub mod mixture;
-pub mod recipe;
+pub mod recommend;
 pub mod sweep;
 pub mod tune;

@@ -15,7 +15,7 @@ use supergat_core::Select;
 use supergat_core::hyperparameters::{Hyperparameter, Value};
 use supergat_data::{ClassWeight, Dataset};
 use supergat_numerics::metrics::{POSITIVE, ThresholdRule};
-use supergat_select::advice::AdviceEvent;
+use supergat_select::recommend::quick::QuickEvent;
 use supergat_train::{
     Calibrate, Checkpoints, DecisionOptions, DeviceChoice, Ensemble, Fitted, Observation, Resources, Settings,
     resume_seeds, resume_splits, run_seeds, run_splits,
@@ -168,7 +168,7 @@ impl<'a> ClassifierBuilder<'a> {
     /// assert!(matches!(builder.train(&dataset), Err(Error::Interrupted)));
     /// # Ok::<(), supergat::Error>(())
     /// ```
-    pub fn observe_choice(mut self, observer: impl Fn(AdviceEvent<'_>) -> ControlFlow<()> + Sync + 'a) -> Self {
+    pub fn observe_choice(mut self, observer: impl Fn(QuickEvent<'_>) -> ControlFlow<()> + Sync + 'a) -> Self {
         self.choice_observer = Some(Box::new(observer));
         self
     }

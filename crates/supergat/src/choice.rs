@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use supergat_core::Select;
 use supergat_core::hyperparameters::{Hyperparameter, Value};
 use supergat_data::Dataset;
-use supergat_select::advice::{Advice, AdviceEvent, Question, advise};
+use supergat_select::recommend::quick::{QuickAnswer, QuickEvent, QuickQuestion, recommend};
 use supergat_train::{Resources, Settings};
 
 /// Settings of a training and where they come from, as [`crate::ClassifierBuilder::choose`] returns them.
@@ -26,7 +26,7 @@ pub struct Choice {
     /// Whether the paper publishes hyperparameters for this dataset and model; otherwise general defaults are the base.
     pub published: bool,
     /// Recommendation that named the model, if it was chosen automatically.
-    pub recommendation: Option<Advice>,
+    pub recommendation: Option<QuickAnswer>,
     /// Hyperparameters that were given but that the model does not read.
     pub unused: Vec<&'static str>,
 }
@@ -61,32 +61,32 @@ pub(crate) struct Comparison<'a> {
 }
 
 /// Observer of a comparison.
-pub(crate) type ChoiceObserver<'a> = dyn Fn(AdviceEvent<'_>) -> ControlFlow<()> + Sync + 'a;
+pub(crate) type ChoiceObserver<'a> = dyn Fn(QuickEvent<'_>) -> ControlFlow<()> + Sync + 'a;
 
 impl Comparison<'_> {
     /// Recommends a network: by the map for datasets of the paper, by a comparison for others.
-    fn advice(&self, dataset: &Dataset, preset: Option<&str>) -> Result<Advice> {
+    fn answer(&self, dataset: &Dataset, preset: Option<&str>) -> Result<QuickAnswer> {
         let stopped = AtomicBool::new(false);
-        let observe = |event: AdviceEvent<'_>| {
+        let observe = |event: QuickEvent<'_>| {
             let flow = self.observer.map_or(ControlFlow::Continue(()), |observer| observer(event));
             stopped.fetch_or(flow.is_break(), Ordering::Relaxed);
             flow
         };
         let metric = self.select.filter(|select| *select != Select::Loss).map(|select| select.to_string());
-        let map = Question { seconds: Some(0.0), ..Question::default() };
+        let map = QuickQuestion { seconds: Some(0.0), ..QuickQuestion::default() };
         let question = match has_default_model(preset) {
             true => map.clone(),
-            false => Question { seconds: self.seconds, networks_only: true, metric, ..Question::default() },
+            false => QuickQuestion { seconds: self.seconds, networks_only: true, metric, ..QuickQuestion::default() },
         };
         if let Some(seconds) = self.seconds.filter(|seconds| !(0.0..1e7).contains(seconds)) {
             return Err(Error::ChooseSeconds(seconds));
         }
         // An undefined metric is refused by the training.
-        let advice = advise(dataset, &question, self.resources, observe);
-        let advice = advice.or_else(|_| advise(dataset, &map, self.resources, |_| ControlFlow::Continue(())));
+        let answer = recommend(dataset, &question, self.resources, observe);
+        let answer = answer.or_else(|_| recommend(dataset, &map, self.resources, |_| ControlFlow::Continue(())));
         match stopped.into_inner() {
             true => Err(Error::Interrupted),
-            false => Ok(advice.expect("the map has an answer")),
+            false => Ok(answer.expect("the map has an answer")),
         }
     }
 }
@@ -104,11 +104,11 @@ pub(crate) fn choose(
         Some(Model::Kind(kind)) => (kind, None),
         None if has_default_model(preset) => (DEFAULT_MODEL, None),
         None | Some(Model::Auto) => {
-            let advice = comparison.advice(dataset, preset)?;
-            (advice.recommendation, Some(advice))
+            let answer = comparison.answer(dataset, preset)?;
+            (answer.recommendation, Some(answer))
         }
     };
-    let recommended = recommendation.as_ref().and_then(|advice: &Advice| advice.settings);
+    let recommended = recommendation.as_ref().and_then(|answer: &QuickAnswer| answer.settings);
     let is_published = |dataset| Settings::published(dataset, model).is_some();
     let published = recommended.is_none() && preset.is_some_and(is_published);
     let mut settings = recommended.unwrap_or_else(|| Settings::usual(preset, model));

@@ -35,7 +35,7 @@ pub struct Training {
     /// Predictions with the mean probabilities of all seeds, and their metrics, if they were wanted.
     pub ensemble: Option<(Predictions, SeedMetrics)>,
     /// Recommendation that named the model, if it was chosen automatically.
-    pub recommendation: Option<supergat_select::advice::Advice>,
+    pub recommendation: Option<supergat_select::recommend::quick::QuickAnswer>,
     /// Whether the observer stopped the training. Seeds may then be missing, and the last ones have fewer epochs.
     pub interrupted: bool,
 }

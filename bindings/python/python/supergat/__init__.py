@@ -10,11 +10,10 @@
 from ._supergat import __version__, model_names
 from .estimator import SuperGATClassifier, classify
 from .graph import Graph, load
-from .studies import Benchmark, Comparison, Recommendation, Tuned, benchmark, compare, datasets, recommend, reproduce, tune
+from .studies import Comparison, Recommendation, Tuned, compare, datasets, recommend, reproduce, tune
 from .training import Model, Training, devices, train
 
 __all__ = [
-    "Benchmark",
     "Comparison",
     "Graph",
     "Model",
@@ -23,7 +22,6 @@ __all__ = [
     "Training",
     "Tuned",
     "__version__",
-    "benchmark",
     "classify",
     "compare",
     "datasets",

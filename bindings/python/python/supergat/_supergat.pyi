@@ -150,7 +150,7 @@ def train(
     ensemble: bool = False,
     progress: Progress | None = None,
 ) -> Trained: ...
-def recommend(
+def recommend_within_seconds(
     graph: Graph,
     *,
     seconds: float,
@@ -165,7 +165,7 @@ def compare(
     a: tuple[str, Sequence[tuple[int, float]]], b: tuple[str, Sequence[tuple[int, float]]], dataset: str, metric: str
 ) -> str: ...
 def datasets() -> str: ...
-def benchmark(
+def recommend_within_minutes(
     graph: Graph,
     *,
     minutes: float,

@@ -1,4 +1,4 @@
-"""Recommendation, comparison, tuning, benchmarks, known datasets, and the paper's results."""
+"""Recommendation, comparison, tuning, known datasets, and the paper's results."""
 
 from __future__ import annotations
 
@@ -30,19 +30,21 @@ class _Result(dict[str, Any]):
 
 
 class Recommendation(_Result):
-    """Recommended model with confidence, compared families and limits."""
+    """Recommended model with the results of all compared families and the limits of the answer."""
 
     title = "Recommended model"
 
     @property
     def model(self) -> str:
         """Name of the recommended model."""
-        found: str = self["recommendation"]
+        found: str | None = self["recommendation"]
+        if found is None:
+            raise ValueError("recommend: no family has results; give more minutes")
         return found
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Recommended model, and its settings if others than its default ones are recommended, for :func:`supergat.train`."""
+        """Recommended model and its settings, as far as they are not its default ones, for :func:`supergat.train`."""
         own = self["settings"] or {}
         return {"model": self.model} | {name: value for name, value in own.items() if value is not None}
 
@@ -53,6 +55,10 @@ class Recommendation(_Result):
         return found
 
     def _rows(self) -> dict[str, str]:
+        if "measured" not in self:
+            families = sorted(self["families"], key=lambda family: -family["test"]["mean"])
+            means = {one["words"]: f"{one['test']['mean']:.2f} ± {one['test']['std']:.2f} %" for one in families}
+            return {"answer": self.answer, "metric": self["metric"], **means}
         confidence, measured = self["confidence"], self["measured"] or {"families": [], "metric": ""}
         scores = {
             family["family"]: f"{measured['metric']} {family['mean']:.1f} %, standard error {family['error']:.1f}"
@@ -67,7 +73,7 @@ class Recommendation(_Result):
         }
 
     def _repr_html_(self) -> str:
-        return html_table(self.title, self._rows(), self["notes"] + self["map"]["reasons"])
+        return html_table(self.title, self._rows(), self["notes"] + self.get("map", {}).get("reasons", []))
 
 
 class Comparison(_Result):
@@ -94,39 +100,13 @@ class Tuned(_Result):
         return {name: str(value) for name, value in settings.items() if value is not None}
 
 
-class Benchmark(_Result):
-    """Answer to "which model for my graph?", with the results of all families."""
-
-    title = "Benchmark"
-
-    @property
-    def answer(self) -> str:
-        """The answer in one sentence."""
-        found: str = self["answer"]
-        return found
-
-    @property
-    def settings(self) -> dict[str, Any]:
-        """Settings of the recommended family, for :func:`supergat.train`."""
-        for family in self["families"]:
-            if family["family"] == self["recommended"]:
-                found: dict[str, Any] = family["settings"]
-                return found
-        raise ValueError("benchmark: no family has results; give more minutes")
-
-    def _rows(self) -> dict[str, str]:
-        families = sorted(self["families"], key=lambda family: -family["test"]["mean"])
-        means = {family["words"]: f"{family['test']['mean']:.2f} ± {family['test']['std']:.2f} %" for family in families}
-        return {"answer": self.answer, "metric": self["metric"], **means}
-
-    def _repr_html_(self) -> str:
-        return html_table(self.title, self._rows(), self["notes"])
-
-
 def recommend(
     graph: Graph,
-    seconds: float = 20,
+    seconds: float | None = None,
     *,
+    minutes: float | None = None,
+    families: Iterable[str] = (),
+    keep_split: bool = False,
     metric: str | None = None,
     random_state: int = 0,
     n_jobs: int | None = None,
@@ -134,47 +114,84 @@ def recommend(
     tf32: bool = False,
     progress: bool | None = None,
 ) -> Recommendation:
-    """Recommend a model: compare families on held-out labelled nodes, with the paper's map as prior knowledge.
+    """Recommend a model for a graph: within seconds, or thoroughly within minutes.
 
-    Every family is trained with its default settings on redrawn parts of the labelled nodes, and GraphSAGE with eight
-    layers as well. Labels of test nodes are not used. The confidence is the probability that the model is the best one of those compared.
+    Within seconds, every family is trained with its default settings on resampled parts of the labelled nodes, and
+    GraphSAGE with eight layers as well. Labels of test nodes are not used. The paper's map is prior knowledge, and the
+    confidence is the probability that the model is the best of those compared.
+
+    Within minutes, every family gets the same search on validation nodes; its selected settings run on resampled splits.
+    The answer is the best family on test nodes, or a simpler one that is at most half a point worse, or within one
+    standard error of it and not significantly worse.
 
     Parameters
     ----------
     graph : Graph
-    seconds : float
-        Time for the comparison; 0 consults the paper's map alone.
+    seconds : float, optional
+        Time for the comparison with default settings, 20 by default; 0 consults the paper's map alone.
+    minutes : float, optional
+        Time for measurements, searches and final runs, instead of ``seconds``.
+    families : list of str
+        Families to compare within minutes; all by default.
+    keep_split : bool
+        Whether all runs within minutes have the split of the graph, as splits by time need.
     metric : str, optional
-        As for :func:`supergat.benchmark`.
+        ``accuracy``, ``micro-f1``, ``balanced-accuracy``, ``macro-f1``, ``auroc`` or ``average-precision``. By default
+        accuracy, micro-F1 with several classes per node, or AUROC if one of two classes is rare.
     random_state : int
-        Seed of redrawn nodes and of runs.
+        Seed of resampled nodes, trials and runs.
     n_jobs : int, optional
         Number of threads; all cores by default.
     device, tf32
         Device that trains networks, as for :func:`supergat.train`.
     progress : bool, optional
-        Whether a progress line is shown; by default in terminals and notebooks.
+        Whether a progress line is shown within seconds; by default in terminals and notebooks.
 
     Examples
     --------
     >>> import supergat
-    >>> graph = supergat.load("random-partition:classes=5,nodes=200,degree=10,homophily=0.9")
+    >>> graph = supergat.load("random-partition:classes=2,nodes=170,degree=6,homophily=0.9")
     >>> found = supergat.recommend(graph, seconds=1)
     >>> found.model in supergat.model_names()
     True
     >>> supergat.recommend(graph, seconds=0)["measured"] is None
     True
+    >>> found = supergat.recommend(graph, minutes=0.02, families=["mlp", "gcn"])
+    >>> len(found["families"]) + len(found["left_out"])
+    2
     """
     threads = thread_count(n_jobs) or thread_count(-1) or 1
     inner = expect_graph(graph)._inner
-    if not 0 <= seconds < 1e7:
-        raise ValueError(f"seconds: expected 0 or a positive number, found {seconds!r}")
     seed = check_seed(random_state, "random_state")
-    with Progress(1, progress) as line:
-        found = _supergat.recommend(
-            inner, seconds=float(seconds), seed=seed, threads=threads, metric=metric, device=device, tf32=tf32,
-            progress=line if line.show else None,
-        )  # fmt: skip
+    if isinstance(families, str):
+        raise TypeError(f"families: expected a list of names, found {families!r}")
+    names = list(families)
+    if not isinstance(device, str):
+        raise TypeError(f"device: expected a name such as 'cpu' or 'cuda', found {device!r}")
+    if minutes is None:
+        if names or keep_split:
+            raise ValueError(f"{'families' if names else 'keep_split'}: needs minutes, such as minutes=10")
+        seconds = 20 if seconds is None else seconds
+        if not 0 <= seconds < 1e7:
+            raise ValueError(f"seconds: expected 0 or a positive number, found {seconds!r}")
+        with Progress(1, progress) as line:
+            found = _supergat.recommend_within_seconds(
+                inner, seconds=float(seconds), seed=seed, threads=threads, metric=metric, device=device,
+                tf32=bool(tf32), progress=line if line.show else None,
+            )  # fmt: skip
+        return Recommendation(json.loads(found))
+    if seconds is not None:
+        raise ValueError("seconds: expected either seconds or minutes, found both")
+    if not 0 < minutes < 5e6:
+        raise ValueError(f"minutes: expected a positive number, found {minutes!r}")
+    if not graph.classes or not all(part.size for part in inner.split()):
+        raise ValueError(
+            "graph: expected labelled training, validation and test nodes; add them with Graph.with_labels"
+        )
+    found = _supergat.recommend_within_minutes(
+        inner, minutes=float(minutes), seed=seed, threads=threads, metric=metric, families=names,
+        keep_split=bool(keep_split), device=device, tf32=bool(tf32),
+    )  # fmt: skip
     return Recommendation(json.loads(found))
 
 
@@ -223,70 +240,6 @@ def _range_text(name: str, values: Any) -> str:
     except TypeError:
         raise TypeError(f"search: expected a range such as '2..8' or a list for {name}, found {values!r}") from None
     return ",".join(str(value).lower() if isinstance(value, bool) else str(value) for value in listed)
-
-
-def benchmark(
-    graph: Graph,
-    minutes: float = 10,
-    *,
-    metric: str | None = None,
-    families: Iterable[str] = (),
-    keep_split: bool = False,
-    random_state: int = 0,
-    n_jobs: int | None = None,
-    device: str = "cpu",
-    tf32: bool = False,
-) -> Benchmark:
-    """Compare families of models on a graph: which one to use, and how much better it is.
-
-    Every family gets the same search on validation nodes; its selected settings run on redrawn splits. The answer is the
-    best family, or a simpler one that is at most half a point worse, or within one standard error of it and not
-    significantly worse.
-
-    Parameters
-    ----------
-    graph : Graph
-    minutes : float
-        Time for measurements, searches and final runs.
-    metric : str, optional
-        ``accuracy``, ``micro-f1``, ``balanced-accuracy``, ``macro-f1``, ``auroc`` or ``average-precision``. By default
-        accuracy, micro-F1 with several classes per node, or AUROC if one of two classes is rare.
-    families : list of str
-        Families to compare; all by default.
-    keep_split : bool
-        Whether all runs have the split of the graph, as splits by time need.
-    random_state : int
-        Seed of trials, runs and splits.
-    n_jobs, device, tf32
-        As for :func:`supergat.train`.
-
-    Examples
-    --------
-    >>> import supergat
-    >>> graph = supergat.load("random-partition:classes=2,nodes=170,degree=6,homophily=0.9")
-    >>> found = supergat.benchmark(graph, minutes=0.02, families=["mlp", "gcn"])
-    >>> len(found["families"]) + len(found["left_out"])
-    2
-    >>> isinstance(found.answer, str)
-    True
-    """
-    threads = thread_count(n_jobs) or thread_count(-1) or 1
-    inner = expect_graph(graph)._inner
-    if not graph.classes or not all(part.size for part in inner.split()):
-        raise ValueError(
-            "graph: expected labelled training, validation and test nodes; add them with Graph.with_labels"
-        )
-    if isinstance(families, str):
-        raise TypeError(f"families: expected a list of names, found {families!r}")
-    if not 0 < minutes < 5e6:
-        raise ValueError(f"minutes: expected a positive number, found {minutes!r}")
-    if not isinstance(device, str):
-        raise TypeError(f"device: expected a name such as 'cpu' or 'cuda', found {device!r}")
-    found = _supergat.benchmark(
-        inner, minutes=float(minutes), seed=check_seed(random_state, "random_state"), threads=threads, metric=metric,
-        families=list(families), keep_split=bool(keep_split), device=device, tf32=bool(tf32),
-    )  # fmt: skip
-    return Benchmark(json.loads(found))
 
 
 def tune(

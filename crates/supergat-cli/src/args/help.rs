@@ -13,7 +13,6 @@ Examples:
   supergat inspect cora                    show size, degrees and homophily of a dataset
   supergat train my-folder                 train on your own graph
   supergat recommend my-folder             choose a model for it
-  supergat benchmark my-folder             compare families of models on it
   supergat reproduce planetoid             reproduce a table of the paper
 
 Datasets:
@@ -30,47 +29,6 @@ Exit codes:
   1    the job failed: for example, training diverged or a file could not be written
   2    wrong usage or input
   130  interrupted by Ctrl-C; finished work has been written";
-
-/// Text after the options of `supergat benchmark`.
-pub const BENCHMARK: &str = "\
-Which model for my graph? Every family of models gets the same search on validation nodes. Its trials have two layers or deep blocks with \
-norms and residuals, and the better ones are trained longer (successive halving). The selected settings then run on redrawn splits, \
-or on those of the files. Paired t-tests with Holm's correction compare the best family with all others. The answer is one sentence; it \
-recommends the best family, or a simpler one that is at most half a point worse, or within one standard error of it and not significantly \
-worse.
-
-Times are measured, and numbers of trials, epochs and splits are chosen from them. They are settled after the first trials and written to \
-plan.json; plan and seed determine everything else. After Ctrl-C or a crash, the same command resumes with the same result. If the time is over early, the rest is \
-left out for all families alike, and plan.json records that. --plan repeats a benchmark elsewhere.
-
-If one of two classes is rare, the metric is AUROC, half of the trials have balanced class weights, and best.toml chooses the threshold by \
-F1 on the validation nodes.
-
-Families, the simplest first:
-  label-propagation                      labels of training nodes, spread over links
-  mlp                                    features only
-  trees                                  boosted trees of features
-  mlp-correct-and-smooth                 mlp, corrected and smoothed over links
-  gcn, sage                              graph convolution; sage with root weights
-  gat-go, gatv2                          attention
-  supergat-sd, supergat-mx, supergat-v2  self-supervised attention
-
-Examples:
-  supergat benchmark cora --minutes 5
-  supergat benchmark my-folder --metric average-precision
-  supergat benchmark my-folder --families mlp,gcn,supergat-mx --minutes 60 --out comparison
-
-The output folder contains:
-  report.html      answer, figures and tables on one page
-  best.toml        configuration of the recommended family, for supergat train --config
-  table.md         answer and tables
-  families.csv     all families with all digits
-  comparisons.csv  the best family against all others
-  families.svg, differences.svg
-  plan.json        the plan
-  results.jsonl    all runs
-
-Exit codes: 0 success, 1 the job failed, 2 wrong usage or input, 130 interrupted.";
 
 /// Text after the options of `supergat train`.
 pub const TRAIN: &str = "\
@@ -199,25 +157,55 @@ Examples:
 
 /// Text after the options of `supergat recommend`.
 pub const RECOMMEND: &str = "\
-Compares families of models on validation nodes within --seconds: label-propagation, mlp, trees, gcn, sage, gat-go and one or two forms of \
-SuperGAT, each with its default settings. Labelled nodes are redrawn into parts for training, for selecting the epoch and for scores. Labels \
-of test nodes are never used.
+Which model for my graph? The answer is one or two sentences with numbers, limits and the command to run next.
 
-The paper's map is prior knowledge about forms of attention: the best one on 144 synthetic graphs with known average degree and homophily \
-(the share of a node's neighbours that have its class). Scores count more than the map, the more nodes are scored.
+Within seconds (the default), families of models are compared with their default settings. Labelled nodes are resampled into parts for \
+training, for selecting the epoch and for scores; labels of test nodes are never used. The paper's map is prior knowledge about forms of \
+attention: the best one on 144 synthetic graphs with known average degree and homophily (the mean fraction of a node's neighbours that have \
+its class). The answer is the family with the largest probability of being the best of those compared.
 
-The answer is the family with the largest probability of being the best of those compared. If several are about as good, compare them with \
-searches and on test nodes:
-  supergat benchmark DATASET --families NAMES --minutes 10
+Within --minutes, every family gets the same search on validation nodes. Its trials have two layers or deep blocks with norms and \
+residuals, and the better ones are trained longer (successive halving). The selected settings then run on resampled splits, or on those of \
+the files. Paired t-tests with Holm's correction compare the best family with all others on test nodes. The answer is the best family, or \
+a simpler one that is at most half a point worse, or within one standard error of it and not significantly worse.
 
-`supergat train` without a model compares networks in the same way, for about as long as one training takes. The number of runs then depends on \
-the size of the graph only.
+Times are measured, and numbers of trials, epochs and splits are chosen from them. They are settled after the first trials and written to \
+plan.json; plan and seed determine everything else. After Ctrl-C or a crash, the same command resumes with the same result. If the time \
+is over early, the rest is left out for all families alike, and plan.json records that. --plan repeats a comparison elsewhere.
+
+If one of two classes is rare, the metric is AUROC. Within minutes, half of the trials then have balanced class weights, and best.toml \
+chooses the threshold by F1 on the validation nodes.
+
+`supergat train` without a model compares networks as within seconds, for about as long as one training takes. The number of runs then \
+depends on the size of the graph only.
+
+Families, the simplest first; gatv2 and supergat-v2 are compared within minutes only:
+  label-propagation                      labels of training nodes, spread over links
+  mlp                                    features only
+  trees                                  boosted trees of features
+  mlp-correct-and-smooth                 mlp, corrected and smoothed over links
+  gcn, sage                              graph convolution; sage with root weights
+  gat-go, gatv2                          attention
+  supergat-sd, supergat-mx, supergat-v2  self-supervised attention
 
 Examples:
   supergat recommend my-folder
   supergat recommend my-folder --seconds 60 --metric auroc
-  supergat recommend cora --seconds 0 --out recipe
-  supergat recommend cora --training-labels --json";
+  supergat recommend cora --seconds 0 --out map
+  supergat recommend my-folder --minutes 10
+  supergat recommend my-folder --minutes 60 --families mlp,gcn,supergat-mx --out comparison
+
+The output folder of a comparison within minutes contains:
+  report.html      answer, figures and tables on one page
+  best.toml        configuration of the recommended family, for supergat train --config
+  table.md         answer and tables
+  families.csv     all families with all digits
+  comparisons.csv  the best family against all others
+  families.svg, differences.svg
+  plan.json        the plan
+  results.jsonl    all runs
+
+Exit codes: 0 success, 1 the job failed, 2 wrong usage or input, 130 interrupted.";
 
 /// Text after the options of `supergat profile`.
 pub const PROFILE: &str = "\

@@ -1,6 +1,5 @@
 //! The command line.
 
-mod benchmark;
 mod device;
 mod help;
 mod options;
@@ -9,7 +8,6 @@ mod reproduce;
 mod study;
 mod sweep;
 
-pub use benchmark::BenchmarkArgs;
 pub use device::{DeviceArgs, DevicesArgs};
 pub use options::{Options, ReadingArgs, TableArgs};
 pub use recommend::RecommendArgs;
@@ -60,10 +58,8 @@ pub enum Command {
     Report(ReportArgs),
     /// Describe a dataset: size, degrees, homophily, splits.
     Inspect(InspectArgs),
-    /// Recommend a model for a graph: compare families on validation nodes, within seconds.
+    /// Recommend a model for a graph: compare families within seconds, or thoroughly within minutes.
     Recommend(RecommendArgs),
-    /// Compare families of models on a graph: which one to use, and how much better it is.
-    Benchmark(BenchmarkArgs),
     /// Measure the time of training steps and evaluation passes.
     Profile(ProfileArgs),
     /// List the devices that can train: the CPU and GPUs
@@ -121,7 +117,6 @@ impl Command {
             Self::Report(_) => Sharing::Nothing("report"),
             Self::Inspect(_) => Sharing::Nothing("inspect"),
             Self::Recommend(_) => Sharing::Nothing("recommend"),
-            Self::Benchmark(_) => Sharing::Nothing("benchmark"),
             Self::Devices(_) => Sharing::Nothing("devices"),
             Self::Convert(_) => Sharing::Nothing("convert"),
             Self::Partition(_) => Sharing::Nothing("partition"),
@@ -561,7 +556,7 @@ mod tests {
         assert_eq!(refused(&["profile", "x", "--epochs", "-3"]), "--epochs -3: must be positive");
         assert_eq!(refused(&["partition", "x", "--out", "y", "--parts", "-3"]), "--parts -3: must be positive");
         assert_eq!(refused(&["train", "x", "--max-memory", "-3GiB"]), "--max-memory -3GiB: must be positive");
-        assert_eq!(refused(&["benchmark", "x", "--seed", "-1"]), "--seed -1: must not be negative");
+        assert_eq!(refused(&["recommend", "x", "--seed", "-1"]), "--seed -1: must not be negative");
     }
 
     #[test]

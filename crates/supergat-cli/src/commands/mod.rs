@@ -1,6 +1,5 @@
 //! Implementation of the commands, one file per command.
 
-pub mod benchmark;
 pub mod cache;
 pub mod compare;
 pub mod convert;

@@ -2,7 +2,6 @@
 
 mod after_training;
 mod attention_v2;
-mod benchmark;
 mod cache;
 #[cfg(unix)]
 mod checkpoint;
@@ -24,6 +23,7 @@ mod output_files;
 mod processes;
 mod profile;
 mod recommend;
+mod recommend_minutes;
 mod report;
 mod reproduce;
 mod rounds;

@@ -44,7 +44,7 @@ fn json_contains_the_documented_fields() {
     assert_eq!(keys(&object["map"]), of_map);
     let measured = ["families", "gains", "majority", "metric", "parts", "plan", "scored"];
     assert_eq!(keys(&object["measured"]), measured);
-    let plan = ["epochs", "families", "first_epochs", "keeps_training", "left_out", "redraws", "seconds", "seed"];
+    let plan = ["epochs", "families", "first_epochs", "keeps_training", "left_out", "repetitions", "seconds", "seed"];
     assert_eq!(keys(&object["measured"]["plan"]), plan);
     let homophily = |object: &serde_json::Value| object["map"]["homophily"].clone();
     assert_eq!(keys(&homophily(&object)), ["error", "estimate", "from", "high", "labelled", "links", "low"]);
@@ -64,12 +64,12 @@ fn json_contains_the_documented_fields() {
 #[test]
 fn writes_text_map_and_page() {
     let workspace = Workspace::new();
-    let done = workspace.good(&["recommend", SMALL, "--out", "recipe", "--seconds", "1"]);
+    let done = workspace.good(&["recommend", SMALL, "--out", "map", "--seconds", "1"]);
     assert!(done.stdout.contains("recommendation") && done.stdout.contains("limits\n"), "{}", done.stdout);
     assert!(done.stdout.contains("Next: supergat train ") && done.stdout.contains("No test node was used"));
-    assert_eq!(workspace.list("recipe"), ["map.svg", "report.html"]);
-    assert!(workspace.read("recipe/map.svg").contains("SuperGAT-Any"));
-    assert!(workspace.read("recipe/report.html").contains("random-partition"));
+    assert_eq!(workspace.list("map"), ["map.svg", "report.html"]);
+    assert!(workspace.read("map/map.svg").contains("SuperGAT-Any"));
+    assert!(workspace.read("map/report.html").contains("random-partition"));
     workspace.write("taken", "");
     let done = workspace.run(&["recommend", SMALL, "--out", "taken", "--seconds", "0"]);
     assert!(done.code == 1 && done.stderr.contains("cannot write taken"), "{done:?}");

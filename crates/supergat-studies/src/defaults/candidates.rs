@@ -1,7 +1,7 @@
 //! Families of models, and candidates for their default settings.
 
 use supergat_core::{Activation, ModelKind, Norm, Residual};
-use supergat_select::benchmark::{DEEP, Family};
+use supergat_select::recommend::{DEEP, Family};
 use supergat_train::settings::Settings;
 
 /// Families of the study, the simplest first. `gat-mx` is there to see what self-supervision adds to `supergat-mx`.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use supergat_core::Select;
 use supergat_data::SplitChoice;
-use supergat_select::benchmark::MetricChoice;
+use supergat_select::recommend::MetricChoice;
 use supergat_select::sweep::dataset_name;
 
 /// A graph of the study: a dataset, or a variant of one, with shares of its nodes for training, validation and testing.

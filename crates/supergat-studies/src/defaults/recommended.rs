@@ -1,4 +1,4 @@
-//! Recommendations for the graphs of the study.
+//! Recommended families on the graphs of the study.
 
 use crate::defaults::graphs::StudyGraph;
 use crate::defaults::plan::{DefaultsPlan, PROPAGATION};
@@ -7,8 +7,8 @@ use std::ops::ControlFlow;
 use supergat_core::Error;
 use supergat_core::hash::Fnv;
 use supergat_data::Dataset;
-use supergat_select::advice::{METHOD, Question, advise};
-use supergat_select::benchmark::{DEEP, FAMILIES};
+use supergat_select::recommend::FAMILIES;
+use supergat_select::recommend::quick::{METHOD, QuickQuestion, recommend};
 use supergat_select::sweep::Job;
 use supergat_train::device::Resources;
 use supergat_train::fitted::Fitted;
@@ -33,7 +33,7 @@ impl RecommendTask {
     /// not taken for newer ones.
     fn new(seconds: u64, auroc: bool) -> Self {
         let mut defaults = Fnv::default();
-        for family in FAMILIES.iter().chain([&DEEP]) {
+        for family in FAMILIES {
             let Ok(kind) = family.kind() else { continue };
             let settings = family.usual(None, kind);
             defaults.add(serde_json::to_string(&settings).expect("settings are an object").as_bytes());
@@ -64,11 +64,15 @@ impl Task for RecommendTask {
     fn measure(&self, dataset: &Dataset, seed: u64, _: &Fitted) -> supergat_core::Result<Value> {
         let unknown = Dataset { preset: None, ..dataset.clone() };
         let metric = metric(self.auroc);
-        let question =
-            Question { seconds: Some(self.seconds), seed, metric: Some(metric.into()), ..Question::default() };
-        let advice = advise(&unknown, &question, Resources::from(1), |_| ControlFlow::Continue(()));
-        let advice = advice.map_err(|reason| Error::Hyperparameter { name: "metric", value: metric.into(), reason })?;
-        let family = advice.family.map(|family| family.name.to_owned());
-        Ok(Value::from(family.unwrap_or_else(|| advice.recommendation.to_string())))
+        let question = QuickQuestion {
+            seconds: Some(self.seconds),
+            seed,
+            metric: Some(metric.into()),
+            ..QuickQuestion::default()
+        };
+        let answer = recommend(&unknown, &question, Resources::from(1), |_| ControlFlow::Continue(()));
+        let answer = answer.map_err(|reason| Error::Hyperparameter { name: "metric", value: metric.into(), reason })?;
+        let family = answer.family.map(|family| family.name.to_owned());
+        Ok(Value::from(family.unwrap_or_else(|| answer.recommendation.to_string())))
     }
 }

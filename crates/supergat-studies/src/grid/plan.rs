@@ -4,7 +4,7 @@ use serde::Serialize;
 use supergat_core::{Convolution, Form, ModelKind, Score};
 use supergat_data::random_partition::NAME;
 use supergat_data::{RandomPartition, SplitChoice};
-use supergat_select::recipe::Map;
+use supergat_select::recommend::map::Map;
 use supergat_select::sweep::{Job, RecordIndex};
 use supergat_train::settings::Settings;
 use supergat_train::task::Status;

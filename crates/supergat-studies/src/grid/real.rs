@@ -1,6 +1,6 @@
 //! Degree and homophily of the real graphs, as printed in the paper.
 
-use supergat_select::recipe::PreferredForm::{self, GatAny, Mx, Sd, SupergatAny};
+use supergat_select::recommend::map::PreferredForm::{self, GatAny, Mx, Sd, SupergatAny};
 
 /// A real graph.
 #[derive(Debug, Clone, Copy, PartialEq)]

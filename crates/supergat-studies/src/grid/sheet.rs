@@ -4,7 +4,7 @@ use crate::grid::table::{BestForm, FormComparison, GridRow, GridStudy};
 use crate::reproduce::printed_name;
 use supergat_figure::Tone;
 use supergat_figure::sheet::Sheet;
-use supergat_select::recipe::PreferredForm;
+use supergat_select::recommend::map::PreferredForm;
 
 /// Returns the number of accuracies that agree with the paper's, by model.
 pub fn summary(study: &GridStudy) -> Sheet {

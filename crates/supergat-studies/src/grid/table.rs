@@ -5,7 +5,7 @@ use crate::reproduce::Verdict;
 use serde::Serialize;
 use supergat_core::ModelKind;
 use supergat_numerics::statistics::{Moments, Summary};
-use supergat_select::recipe::{Cell, Map, PreferredForm};
+use supergat_select::recommend::map::{Cell, Map, PreferredForm};
 use supergat_select::sweep::{RecordIndex, ResultsFile};
 
 /// Smallest tolerance for the difference of two means, in percentage points. Twice the standard deviation is

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use supergat_core::Score;
 use supergat_figure::sheet::{csv, markdown};
-use supergat_select::recipe::PreferredForm;
+use supergat_select::recommend::map::PreferredForm;
 use supergat_select::sweep::{Event, Job, Record, RecordIndex, ResultsFile};
 use supergat_train::task::Status;
 

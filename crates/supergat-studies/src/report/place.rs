@@ -2,7 +2,7 @@
 
 use super::{Report, Run};
 use supergat_numerics::homophily::homophily;
-use supergat_select::recipe::{Known, figure, recommend};
+use supergat_select::recommend::map::{Known, consult, figure};
 
 /// Maximum number of nodes; larger graphs take seconds.
 const MAX_NODES: usize = 500_000;
@@ -12,7 +12,7 @@ pub(super) fn add(report: Report, run: &Run<'_>) -> Report {
     if run.dataset.nodes() > MAX_NODES {
         return report.text("The graph is too large for this section; run `supergat recommend` instead.");
     }
-    let recommendation = recommend(run.dataset, Known::TrainingAndValidation);
+    let recommendation = consult(run.dataset, Known::TrainingAndValidation);
     let truth = match homophily(&run.dataset.examples).node {
         Some(homophily) => format!(" The homophily of all labels, test nodes included, is {homophily:.3}."),
         None => String::new(),

@@ -1,6 +1,6 @@
-//! Tests of graph statistics, the recipe, and runs by several processes.
+//! Tests of graph statistics, the paper's map, and runs by several processes.
 
 mod datasets;
+mod map;
 mod processes;
 mod published_statistics;
-mod recipe;

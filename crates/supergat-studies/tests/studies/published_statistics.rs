@@ -2,8 +2,8 @@
 
 use crate::datasets::{folder, published};
 use supergat_data::{LoadOptions, SplitChoice};
-use supergat_select::density::{Density, points};
-use supergat_select::mixture::{is_mixture, modes};
+use supergat_select::recommend::map::density::{Density, points};
+use supergat_select::recommend::map::mixture::{is_mixture, modes};
 use supergat_train::dataset_hash::split_hash;
 
 /// Datasets for which the paper does not report whether they are mixtures.

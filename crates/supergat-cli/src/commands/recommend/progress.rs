@@ -1,20 +1,21 @@
-//! Progress of a recommendation: a bar on a terminal, lines elsewhere.
+//! Progress of both comparisons: a bar on a terminal, lines elsewhere.
 
 use crate::output;
-use crate::status_line::StatusLine;
+use crate::status_line::{RESUMES, StatusLine};
 use std::sync::{Mutex, PoisonError};
-use supergat_select::advice::AdviceEvent;
+use supergat_select::recommend::quick::QuickEvent;
+use supergat_select::recommend::thorough::{RungPlan, ThoroughEvent, ThoroughPlan};
 
-/// Reports the progress on standard error.
+/// Reports the progress of a comparison within seconds on standard error.
 #[derive(Debug)]
-pub struct AdviceProgress {
+pub struct QuickProgress {
     status: StatusLine,
     /// Number of ended runs, and of all runs, once they are planned.
     runs: Mutex<Option<(usize, usize)>>,
 }
 
-impl AdviceProgress {
-    /// Creates the progress of a recommendation, which begins with a line.
+impl QuickProgress {
+    /// Prints the first line and creates the bar.
     pub fn new(quiet: bool, start: &str) -> Self {
         let status = StatusLine::with_bar(quiet, "{bar:8} {wide_msg}", 1);
         status.line(start);
@@ -22,23 +23,23 @@ impl AdviceProgress {
     }
 
     /// Reports an event.
-    pub fn observe(&self, event: AdviceEvent<'_>) {
+    pub fn observe(&self, event: QuickEvent<'_>) {
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         let text = match event {
-            AdviceEvent::Timing(family) => format!("measuring the time of {}", family.name),
-            AdviceEvent::Planned(plan) => {
+            QuickEvent::Timing(family) => format!("measuring the time of {}", family.name),
+            QuickEvent::Planned(plan) => {
                 let epochs = match plan.first_epochs {
                     Some(first) => format!("{first} epochs, then more of the best"),
-                    None => format!("{} epochs, up to {}", plan.epochs, output::count(plan.redraws, "redraw")),
+                    None => format!("{} epochs, up to {}", plan.epochs, output::count(plan.repetitions, "repetition")),
                 };
                 let names: Vec<&str> = plan.families.iter().map(|family| family.name).collect();
                 return self.status.line(&format!("comparing {}: {epochs}", names.join(", ")));
             }
-            AdviceEvent::Run(done, all) => {
+            QuickEvent::Run(done, all) => {
                 *runs = Some((done, all));
                 return self.status.advance(done, all);
             }
-            AdviceEvent::Epoch(left) => {
+            QuickEvent::Epoch(left) => {
                 let Some((done, all)) = *runs else { return };
                 let left = left.map_or_else(String::new, |left| format!(", about {:.0} s left", left.as_secs_f64()));
                 format!("run {}/{all}{left}", (done + 1).min(all))
@@ -51,4 +52,64 @@ impl AdviceProgress {
     pub fn finish(&self) {
         self.status.finish();
     }
+}
+
+/// Reports the progress of a comparison within minutes on standard error.
+#[derive(Debug)]
+pub struct ThoroughProgress {
+    status: StatusLine,
+    /// Description of the current part.
+    part: Mutex<String>,
+}
+
+impl ThoroughProgress {
+    /// Creates the bar.
+    pub fn new(quiet: bool) -> Self {
+        Self { status: StatusLine::with_bar(quiet, "{bar:8} {wide_msg}", 1), part: Mutex::default() }
+    }
+
+    /// Reports an event.
+    pub fn observe(&self, event: &ThoroughEvent<'_>) {
+        let mut current = self.part.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = match event {
+            ThoroughEvent::Epoch => return,
+            ThoroughEvent::Part(part) => {
+                *current = (*part).to_owned();
+                current.clone()
+            }
+            ThoroughEvent::Run(done, all) => {
+                self.status.advance(*done, *all);
+                format!("{current}, run {done}/{all}")
+            }
+            ThoroughEvent::Settled(plan) => return self.status.line(&summary(plan)),
+            ThoroughEvent::Late(text) => return self.status.line(&format!("late: {text}")),
+        };
+        self.status.show(&text);
+    }
+
+    /// Reports once that the comparison will stop.
+    pub fn stopping(&self) {
+        self.status.stopping(RESUMES);
+    }
+
+    /// Removes the bar.
+    pub fn finish(&self) {
+        self.status.finish();
+    }
+}
+
+/// Describes a plan in one line.
+pub(super) fn summary(plan: &ThoroughPlan) -> String {
+    let rung = |RungPlan { trials, epochs, splits }: &RungPlan| match splits {
+        1 => format!("{trials} x {epochs} epochs"),
+        _ => format!("{trials} x {epochs} epochs on {splits} splits"),
+    };
+    let rungs: Vec<String> = plan.rungs.iter().map(rung).collect();
+    format!(
+        "plan: {}, each with {} on validation nodes, then up to {} ({})",
+        output::count(plan.families.len(), "model"),
+        rungs.join(", "),
+        output::count(plan.final_splits().len(), "split"),
+        plan.splits_are
+    )
 }

@@ -9,8 +9,8 @@ use serde::Serialize;
 use std::process::ExitCode;
 use supergat_figure::sheet::{Sheet, csv, markdown};
 use supergat_figure::{Axis, Page, Plot, Tone, panels};
-use supergat_select::density::{COLUMNS, Density, points};
-use supergat_select::mixture::{Mode, is_mixture, modes};
+use supergat_select::recommend::map::density::{COLUMNS, Density, points};
+use supergat_select::recommend::map::mixture::{Mode, is_mixture, modes};
 
 /// Result printed by `--json`.
 #[derive(Debug, Serialize)]

@@ -1,7 +1,7 @@
 //! Figures of the grid study.
 
 use supergat_figure::{Axis, Plot, panels};
-use supergat_select::recipe::{PreferredForm, Square, plane};
+use supergat_select::recommend::map::{PreferredForm, Square, plane};
 use supergat_studies::grid::{BestForm, GAT, GCN, GridPoint, GridRow, GridStudy, MX, REAL_GRAPHS, SD};
 use supergat_studies::reproduce::printed_name;
 

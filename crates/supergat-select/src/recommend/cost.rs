@@ -1,0 +1,59 @@
+//! Time and memory of runs.
+
+use std::ops::ControlFlow;
+use std::sync::Mutex;
+use std::time::Instant;
+use supergat_data::Dataset;
+use supergat_train::device::{DeviceChoice, Resources};
+use supergat_train::estimate::estimate;
+use supergat_train::runs::{Observation, run_seeds};
+use supergat_train::settings::Settings;
+
+/// Most epochs of a measurement. The first contains preparations; the median of the others counts, because other programs
+/// disturb single ones.
+pub(super) const EPOCHS: usize = 8;
+/// Seconds after which a measurement ends, if it has timed an epoch.
+const ENOUGH: f64 = 0.3;
+
+/// Fails if parallel runs, one per thread, do not fit into memory.
+pub(super) fn fits(dataset: &Dataset, settings: &Settings, threads: usize, memory: Option<u64>) -> Result<(), String> {
+    let Some(memory) = memory else { return Ok(()) };
+    let needed = estimate(dataset, settings, threads, threads, 0, (0, 0)).map_err(|error| error.to_string())?;
+    match needed.peak <= memory {
+        true => Ok(()),
+        false => Err(format!("its runs need {:.1} GB of memory", needed.peak as f64 / 1e9)),
+    }
+}
+
+/// Returns the seconds of a run apart from its epochs, and of one epoch. The run ends after an epoch if `keep_on` says no; the
+/// first epoch is then the estimate.
+pub(super) fn time(
+    dataset: &Dataset,
+    settings: &Settings,
+    resources: Resources,
+    keep_on: impl Fn() -> bool + Sync,
+) -> Result<(f64, f64), String> {
+    let device = if settings.model.is_network() { resources.device } else { DeviceChoice::Cpu };
+    let resources = Resources { device, ..resources };
+    settings.check(dataset).map_err(|error| error.to_string())?;
+    let (started, ends) = (Instant::now(), Mutex::new(Vec::new()));
+    run_seeds(dataset, settings, &[0], resources, |observation| {
+        let now = started.elapsed().as_secs_f64();
+        match (observation, ends.lock()) {
+            (Observation::Epoch(..), Ok(mut ends)) => {
+                ends.push(now);
+                let is_enough = ends.len() > 1 && now > ENOUGH;
+                if is_enough || !keep_on() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            }
+            _ => ControlFlow::Continue(()),
+        }
+    })
+    .map_err(|error| error.to_string())?;
+    let all = started.elapsed().as_secs_f64();
+    let ends = ends.into_inner().unwrap_or_default();
+    let mut epochs: Vec<f64> = ends.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    epochs.sort_by(f64::total_cmp);
+    let first = ends.first().copied().filter(|_| settings.model.is_network());
+    let epoch = epochs.get(epochs.len() / 2).copied().or(first).unwrap_or(0.0);
+    Ok(((all - ends.len() as f64 * epoch).max(0.0), epoch))
+}
