@@ -339,7 +339,7 @@ fn explains_missing_and_foreign_files() {
         let error = refused(&[("nodes.parquet", "PAR1"), ("edges.csv", EDGES)], &none);
         assert!(
             error.contains(
-                "install supergat with `cargo install --profile dist --path crates/supergat-cli --features parquet`"
+                "install supergat with `cargo install --path crates/supergat-cli --features parquet`"
             ),
             "{error}"
         );

@@ -79,7 +79,7 @@ impl Sheet {
 
     #[cfg(not(feature = "parquet"))]
     fn open_parquet(path: &Path) -> Result<Self> {
-        let advice = "install supergat with `cargo install --profile dist --path crates/supergat-cli --features parquet`, or save the table as CSV";
+        let advice = "install supergat with `cargo install --path crates/supergat-cli --features parquet`, or save the table as CSV";
         Err(Location::file(path).error("a text file", "Parquet, which this build does not read", advice))
     }
 
