@@ -1,6 +1,6 @@
 //! Training and trained models.
 
-use crate::errors::{exception, guarded, internal};
+use crate::errors::{exception, guarded, in_keywords, internal};
 use crate::graph::Graph;
 use crate::options::{self, Weights, settings_of, value};
 use numpy::{IntoPyArray, PyArray2, PyArrayMethods};
@@ -286,7 +286,7 @@ pub fn train<'py>(
     found.set_item("metric", training.metric.name())?;
     found.set_item("metrics", json!(training.metrics.iter().map(metrics_of).collect::<Vec<_>>()).to_string())?;
     found.set_item("ensemble_metrics", training.ensemble.as_ref().map(|(_, metrics)| metrics_of(metrics).to_string()))?;
-    found.set_item("warnings", training.warnings())?;
+    found.set_item("warnings", training.warnings().iter().map(|warning| in_keywords(warning)).collect::<Vec<_>>())?;
     found.set_item("model", Model { classifier: Arc::new(training.classifier) })?;
     Ok(found)
 }

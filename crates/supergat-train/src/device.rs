@@ -155,12 +155,12 @@ impl Resources {
     /// let gpu = Resources { device: DeviceChoice::Cuda(0), ..Resources::from(2) };
     /// assert!(gpu.check_model("gat-go".parse().unwrap()).is_ok());
     /// let error = gpu.check_model("gcn-gam".parse().unwrap()).unwrap_err();
-    /// assert_eq!(error.to_string(), "gcn-gam runs on the CPU only: use --device cpu, or another model");
+    /// assert_eq!(error.to_string(), "gcn-gam runs on the CPU only: use parameter `device=cpu`, or another model");
     /// ```
     pub fn check_model(&self, model: ModelKind) -> Result<()> {
         match self.device.resolved() {
             DeviceChoice::Cuda(_) if !model.is_network() => Err(Error::Device {
-                message: format!("{model} runs on the CPU only: use --device cpu, or another model"),
+                message: format!("{model} runs on the CPU only: use parameter `device=cpu`, or another model"),
             }),
             _ => Ok(()),
         }

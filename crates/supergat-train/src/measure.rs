@@ -375,7 +375,7 @@ pub fn warnings(seeds: &[SeedMetrics], class_names: &[String], metric: Metric) -
             100.0 * baseline
         ));
     }
-    let advice = "try class weights, another metric for selection (--select balanced-accuracy), or further features";
+    let advice = "try class weights, another metric for selection (parameter `select=balanced-accuracy`), or further features";
     found.last_mut().into_iter().for_each(|last| *last += &format!("; {advice}"));
     let few = |seed: &SeedMetrics| {
         let basis = seed.threshold_basis.filter(|basis| basis.nodes < ENOUGH_NODES)?;

@@ -271,7 +271,7 @@ impl RunSummary {
             seconds,
             interrupted: training.interrupted,
             run_dir: String::new(),
-            warnings: training.warnings(),
+            warnings: training.warnings().iter().map(|warning| output::in_options(warning)).collect(),
             notes: dataset.notes.iter().map(|note| output::in_options(note)).collect(),
             metrics: SplitMetrics::of(&training.metrics, class_names),
             correct_and_smooth: CorrectionSummary::of(&training.runs),

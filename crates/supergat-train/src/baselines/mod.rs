@@ -219,7 +219,7 @@ mod tests {
         let settings = Settings::general("glcn".parse().unwrap());
         let resources = Resources { device: DeviceChoice::Cuda(0), ..Resources::from(1) };
         let error = run_seeds(&dataset, &settings, &[0], resources, |_| ControlFlow::Continue(())).unwrap_err();
-        assert_eq!(error.to_string(), "glcn runs on the CPU only: use --device cpu, or another model");
+        assert_eq!(error.to_string(), "glcn runs on the CPU only: use parameter `device=cpu`, or another model");
     }
 
     /// A system reports every epoch, is stopped by its observer, and is read back with the same predictions.

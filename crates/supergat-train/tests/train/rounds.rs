@@ -87,7 +87,7 @@ fn gpus_and_options_without_effect_are_refused() {
     let gpu = Resources { device: DeviceChoice::Cuda(0), ..Resources::from(1) };
     for model in MODELS {
         let error = run_seeds(&dataset(), &settings(model), &[0], gpu, |_| ControlFlow::Continue(())).unwrap_err();
-        assert_eq!(error.to_string(), format!("{model} runs on the CPU only: use --device cpu, or another model"));
+        assert_eq!(error.to_string(), format!("{model} runs on the CPU only: use parameter `device=cpu`, or another model"));
     }
     let deep = Settings { layers: 3, ..settings("lds") };
     assert_eq!(deep.check(&dataset()).unwrap_err().to_string(), "layers = 3: lds has 2 layers; use another model");
