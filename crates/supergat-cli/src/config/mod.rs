@@ -183,7 +183,7 @@ impl Choices {
     pub fn origin(&self, choice: &Choice, dataset: &Dataset) -> String {
         let model = choice.settings.model;
         let hyperparameters = || KEYS.iter().filter(|key| key.is_setting() && choice.settings.get(key.name).is_some());
-        let recommended = choice.recommendation.as_ref().is_some_and(|advice| advice.settings.is_some());
+        let recommended = choice.recommendation.as_ref().is_some_and(|answer| answer.settings.is_some());
         let preset = dataset.preset.as_deref().filter(|name| Settings::are_published_for(name));
         let mut parts = vec![match (preset, recommended) {
             (_, true) => "the recommended ones".to_owned(),

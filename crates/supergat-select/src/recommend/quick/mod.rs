@@ -1,7 +1,7 @@
 //! The comparison within seconds: families with their default settings, on labelled nodes that are no test nodes. The
 //! paper's map is prior knowledge.
 //!
-//! Let `x(f, k)` be the score of family f on repetition k of the labelled nodes: its default settings are trained on the
+//! Let `x(f, k)` be the score of family f in repetition k, with resampled labelled nodes: its default settings are trained on the
 //! training part, the epoch is selected on a second part, and a third part is scored. No part contains test nodes. On
 //! large graphs there is one repetition with two rounds: all networks are trained for a few epochs, and those with the best
 //! scores again for longer, which gives their scores. With J repetitions and the mean `x(f)`:

@@ -208,8 +208,8 @@ mod tests {
 
     const PLAIN: MetricChoice = MetricChoice { select: None, positive: None };
 
-    fn sets(repetitions: &Resampled<'_>, repetition: usize) -> [BTreeSet<u32>; 3] {
-        let example = repetitions.dataset(repetition).examples.remove(0);
+    fn sets(resampled: &Resampled<'_>, repetition: usize) -> [BTreeSet<u32>; 3] {
+        let example = resampled.dataset(repetition).examples.remove(0);
         [example.train, example.validation, example.test].map(|list| list.into_iter().collect())
     }
 

@@ -73,7 +73,7 @@ pub struct ThoroughPlan {
     pub sizes: [usize; 3],
     /// Name of the metric.
     pub metric: String,
-    /// How the metric selects.
+    /// Score that selects epochs and trials.
     pub choice: MetricChoice,
     /// Seed of trials, runs and splits.
     pub seed: u64,

@@ -59,7 +59,7 @@ struct RequestedRun<'a> {
     place: usize,
 }
 
-/// How the runs of a part ended.
+/// End of the runs of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ended {
     Complete,
@@ -321,7 +321,7 @@ where
         (self.save)(plan)
     }
 
-    /// Runs the missing ones of some runs, until a share of the time is over; in the first part of a phase, at least one.
+    /// Runs the missing ones of some runs, until a fraction of the time is over; in the first part of a phase, at least one.
     fn part(
         &mut self,
         text: &str,

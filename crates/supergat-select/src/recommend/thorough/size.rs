@@ -230,7 +230,7 @@ impl ThoroughPlan {
         searched.saturating_add(fitting).clamp(FEWEST_SPLITS.min(splits), splits)
     }
 
-    /// Records the share of the time of all runs that the search takes, if the final runs have some splits.
+    /// Records the fraction of the time of all runs that the search takes, if the final runs have some splits.
     fn set_share(&mut self, splits: usize, order: &Order, times: &Times) {
         let spent = self.spent.unwrap_or(0.0);
         let search = spent + self.seconds_of_search(&self.rungs, order, times);
