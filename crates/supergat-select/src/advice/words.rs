@@ -98,8 +98,10 @@ pub(super) fn of_measurement(field: Field<'_>, mut measured: Measured, networks_
 /// Describes a model with recommended settings; `None` for its default ones.
 pub(super) fn model(model: ModelKind, settings: Option<&Settings>) -> String {
     match settings {
-        Some(Settings { correct_and_smooth: Some(true), .. }) => format!("{model} with Correct and Smooth"),
-        Some(Settings { layers, norm, .. }) => format!("{model} with {layers} layers and {} norm", norm.name()),
+        Some(settings) if settings.correct_and_smooth.is_some() => format!("{model} with Correct and Smooth"),
+        Some(settings) => {
+            format!("{model} with {} layers and {} norm", settings.network.layers, settings.network.norm.name())
+        }
         None => model.to_string(),
     }
 }

@@ -238,7 +238,7 @@ mod tests {
     fn benchmark(values: &[(&str, &[f64])]) -> Benchmark {
         let result = |(name, values): &(&str, &[f64])| {
             let family = Family::named(name).unwrap();
-            let settings = Settings { layers: 2, ..Settings::general(family.kind().unwrap()) };
+            let settings = Settings::general(family.kind().unwrap()).with(|s| s.network.layers = 2);
             FamilyResult {
                 family,
                 words: describe(family, &settings, false),

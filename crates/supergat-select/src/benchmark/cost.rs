@@ -66,7 +66,8 @@ impl Cost {
 
 /// Returns about how many times as long an epoch of a trial takes as one of the usual trial of the same form.
 pub(super) fn relative_time(trial: &Trial, usual: &Trial) -> f64 {
-    let size = |settings: &Settings| (settings.layers * settings.hidden * settings.heads) as f64;
+    let size =
+        |settings: &Settings| (settings.network.layers * settings.network.hidden * settings.network.heads) as f64;
     (size(&trial.settings) / size(&usual.settings)).powf(GROWTH).max(LEAST)
 }
 

@@ -332,5 +332,5 @@ pub fn plan(dataset: &Dataset, request: &Request, resources: Resources, limit: L
 
 /// Returns a measure of the size of a network.
 fn network_size(settings: &Settings) -> usize {
-    settings.layers * settings.hidden * settings.heads
+    settings.network.layers * settings.network.hidden * settings.network.heads
 }
