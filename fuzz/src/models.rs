@@ -30,7 +30,12 @@ static GRAPH: LazyLock<Dataset> = LazyLock::new(|| {
 /// Settings of the trainings of the corpus.
 fn settings() -> Settings {
     let general = Settings::general("supergat-mx".parse().expect("a model"));
-    Settings { hidden: 1, heads: 1, output_heads: 1, max_epochs: 9, ..general }
+    general.with(|s| {
+        s.network.hidden = 1;
+        s.network.heads = 1;
+        s.network.output_heads = 1;
+        s.training.max_epochs = 9;
+    })
 }
 
 /// The graph, prepared for these trainings.

@@ -264,7 +264,7 @@ pub fn train<'py>(
         // Models are compared once.
         let choice = builder.choose(dataset)?;
         comparing.end();
-        builder.settings(choice.settings).train(dataset).map(|training| (training, choice))
+        builder.chosen(choice.clone()).train(dataset).map(|training| (training, choice))
     })?;
     let (training, choice) = training.map_err(exception)?;
     if let Some(checkpoints) = checkpoints.as_ref().filter(|_| !training.interrupted) {

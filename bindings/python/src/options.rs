@@ -46,9 +46,15 @@ pub fn select(name: Option<&str>) -> PyResult<Option<Select>> {
     name.map(str::parse).transpose().map_err(|reason: String| PyValueError::new_err(format!("select: {reason}")))
 }
 
-/// Converts settings to JSON, with the positive class by name.
+/// Converts settings to JSON, with names of keywords and the positive class by name.
 pub fn settings_of(settings: &Settings, class_names: &[String]) -> serde_json::Value {
-    let mut found = json!(settings);
+    let mut found = json!({ "model": settings.model });
+    for (known, value) in settings.values() {
+        found[known.name] = json!(value);
+    }
+    if let Some(select) = settings.select {
+        found["select"] = json!(select);
+    }
     if let Some(name) = settings.positive.and_then(|class| class_names.get(class)) {
         found["positive"] = json!(name);
     }

@@ -10,15 +10,16 @@ use std::str::FromStr;
 
 /// Early stopping as published.
 ///
-/// After epoch `patience`, training stops when the validation loss or metric is close to the mean of its last
+/// After epoch `after`, training stops when the validation loss or metric is close to the mean of its last
 /// `window` values: when their relative difference is below its threshold. A metric that has had the same value below 1
 /// in every epoch does not count: it shows that nothing was learned yet, not that training has converged.
 ///
 /// See [`TrainConfig`] for an example.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct EarlyStop {
-    /// Last epoch at which training may not stop early.
-    pub patience: usize,
+    /// Epoch after which training may stop early.
+    #[serde(rename = "patience")]
+    pub after: usize,
     /// Number of recent validation results that the mean is taken over.
     pub window: usize,
     /// Threshold of the relative change of the loss.
@@ -96,7 +97,7 @@ impl FromStr for Select {
 ///
 /// ```
 /// use supergat_core::{EarlyStop, TrainConfig};
-/// let stop = EarlyStop { patience: 100, window: 50, loss_change: 1e-4, metric_change: 1e-4 };
+/// let stop = EarlyStop { after: 100, window: 50, loss_change: 1e-4, metric_change: 1e-4 };
 /// let config = TrainConfig { early_stop: Some(stop), ..TrainConfig::default() };
 /// assert_eq!((config.lr, config.max_epochs), (0.01, 500));
 /// config.check()?;
@@ -187,7 +188,7 @@ impl TrainConfig {
         check("max_epochs", self.max_epochs)?;
         check("patience", self.patience)?;
         if let Some(stop) = self.early_stop {
-            check("early_stop_patience", stop.patience)?;
+            check("early_stop_after", stop.after)?;
             check("early_stop_window", stop.window)?;
             check("early_stop_loss_change", stop.loss_change)?;
             check("early_stop_metric_change", stop.metric_change)?;

@@ -453,7 +453,7 @@ impl Stopper {
         self.constant = self.constant.filter(|metric| *metric == score.metric);
         // A network that predicts one class for all nodes has a constant metric, and may still learn more.
         let says_nothing = self.constant.is_some_and(|metric| metric < 1.0);
-        if epoch > self.rule.patience && !self.recent.is_empty() {
+        if epoch > self.rule.after && !self.recent.is_empty() {
             let mean = |f: fn(&Score) -> f64| self.recent.iter().map(f).sum::<f64>() / self.recent.len() as f64;
             let settled = |mean: f64, value: f64, threshold: f64| (mean - value).abs() / mean < threshold;
             self.stopped = settled(mean(|s| s.loss), score.loss, self.rule.loss_change)
@@ -492,19 +492,19 @@ mod tests {
 
     #[test]
     fn stops_when_loss_or_metric_is_close_to_its_mean() {
-        let rule = EarlyStop { patience: 2, window: 2, loss_change: 0.1, metric_change: 0.0 };
+        let rule = EarlyStop { after: 2, window: 2, loss_change: 0.1, metric_change: 0.0 };
         // Training cannot stop up to epoch 2. Epoch 3 compares the loss 1.0 with the mean 1.75 of 2.0 and
         // 1.5; epoch 4 compares 1.2 with the mean 1.25.
         let falling = [(4.0, 0.1), (2.0, 0.2), (1.5, 0.3), (1.0, 0.4), (1.2, 0.5), (1.1, 0.6)];
         assert_eq!(stops_at(rule, &falling), Some(4));
         let by_metric = EarlyStop { loss_change: 0.0, metric_change: 0.25, ..rule };
         assert_eq!(stops_at(by_metric, &[(1.0, 0.5), (0.5, 0.5), (0.2, 0.5), (0.1, 0.8), (0.05, 0.7)]), Some(4));
-        assert_eq!(stops_at(EarlyStop { patience: 9, ..rule }, &falling), None);
+        assert_eq!(stops_at(EarlyStop { after: 9, ..rule }, &falling), None);
     }
 
     #[test]
     fn a_metric_that_never_changed_does_not_stop() {
-        let rule = EarlyStop { patience: 1, window: 2, loss_change: 0.0, metric_change: 0.1 };
+        let rule = EarlyStop { after: 1, window: 2, loss_change: 0.0, metric_change: 0.1 };
         let with = |metrics: [f64; 5]| stops_at(rule, &metrics.map(|metric| (1.0, metric)));
         assert_eq!(with([0.8; 5]), None);
         assert_eq!(with([0.2, 0.8, 0.8, 0.8, 0.8]), Some(3));

@@ -49,18 +49,18 @@ impl Hyperparameter {
     /// Returns the value in `settings`.
     pub fn get(self, settings: &Settings) -> f64 {
         match self {
-            Self::LambdaE => settings.lambda_e,
-            Self::PN => settings.p_n,
-            Self::PE => settings.p_e,
+            Self::LambdaE => settings.edge_loss.lambda_e,
+            Self::PN => settings.edge_loss.p_n,
+            Self::PE => settings.edge_loss.p_e,
         }
     }
 
     /// Returns a copy of `settings` with another value.
     fn with(self, settings: Settings, value: f64) -> Settings {
         match self {
-            Self::LambdaE => Settings { lambda_e: value, ..settings },
-            Self::PN => Settings { p_n: value, ..settings },
-            Self::PE => Settings { p_e: value, ..settings },
+            Self::LambdaE => settings.with(|s| s.edge_loss.lambda_e = value),
+            Self::PN => settings.with(|s| s.edge_loss.p_n = value),
+            Self::PE => settings.with(|s| s.edge_loss.p_e = value),
         }
     }
 }
@@ -225,7 +225,12 @@ mod tests {
     /// Returns a plan with very short runs.
     fn plan(seeds: u64) -> SensitivityPlan {
         let mut plan = SensitivityPlan::new(SOURCE, None, seeds).unwrap();
-        plan.centre = Settings { max_epochs: 2, hidden: 2, heads: 1, output_heads: 1, ..plan.centre };
+        plan.centre = plan.centre.with(|s| {
+            s.training.max_epochs = 2;
+            s.network.hidden = 2;
+            s.network.heads = 1;
+            s.network.output_heads = 1;
+        });
         plan
     }
 

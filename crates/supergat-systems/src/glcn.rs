@@ -22,49 +22,15 @@
 use super::convolutions::{Convolutions, mask_of, per_edge, position_of_outgoing, width_of};
 use super::edge_weights;
 use super::learner::Learner;
-use serde::{Deserialize, Serialize};
 use supergat_core::device::{Adam, Draw, Input};
 use supergat_core::example::ExampleShape;
-use supergat_core::hyperparameters::check;
+pub use supergat_core::hyperparameters::GlcnOptions;
 use supergat_core::layers::{Context, Parameter};
 use supergat_core::memory::{Arena, Buffer};
 use supergat_core::random::{Purpose, Stream};
 use supergat_core::{Device, Dropout, EdgeValues, HeadLayout, Prepared, Result, StepLoss};
 use supergat_cpu::Cpu;
 use supergat_cpu::kernels::{PerPart, Primitives, Rows, sum_parts};
-
-/// Options of GLCN.
-///
-/// See [`super::SystemTrainer`] for an example.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct GlcnOptions {
-    /// Number of columns of P.
-    pub graph_hidden: usize,
-    /// Learning rate of P and a.
-    pub graph_lr: f64,
-    /// Weight of the loss of the learned graph, lambda.
-    pub lambda_graph: f64,
-    /// Weight of the squared weights of edges within that loss, gamma.
-    pub gamma_graph: f64,
-    /// Whether P and a learn from labels too. The authors' code trains them by the loss of the graph alone.
-    pub graph_from_labels: bool,
-    /// Factor of both learning rates after every 100 epochs.
-    pub lr_decay: f64,
-}
-
-impl GlcnOptions {
-    pub(super) fn check(&self) -> Result<()> {
-        check("graph_hidden", self.graph_hidden)?;
-        let Self { graph_lr, lambda_graph, gamma_graph, lr_decay, .. } = *self;
-        let numbers = [
-            ("graph_lr", graph_lr),
-            ("lambda_graph", lambda_graph),
-            ("gamma_graph", gamma_graph),
-            ("lr_decay", lr_decay),
-        ];
-        numbers.into_iter().try_for_each(|(name, value)| check(name, value))
-    }
-}
 
 /// Number of epochs after which learning rates are multiplied by their decay.
 const DECAY_EPOCHS: u32 = 100;

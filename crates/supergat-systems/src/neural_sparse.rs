@@ -27,10 +27,9 @@
 use super::convolutions::{Convolutions, dot, per_edge, position_of_outgoing, width_of};
 use super::edge_weights;
 use super::learner::Learner;
-use serde::{Deserialize, Serialize};
 use supergat_core::device::{Adam, Draw, Input};
 use supergat_core::example::ExampleShape;
-use supergat_core::hyperparameters::check;
+pub use supergat_core::hyperparameters::NeuralSparseOptions;
 use supergat_core::layers::{Context, Parameter};
 use supergat_core::memory::{Arena, Buffer};
 use supergat_core::random::{Purpose, Stream};
@@ -38,46 +37,10 @@ use supergat_core::{Device, EdgeValues, HeadLayout, Prepared, Result, StepLoss};
 use supergat_cpu::Cpu;
 use supergat_cpu::kernels::{EdgeRows, PerPart, Primitives, Rows, sum_columns};
 
-/// Options of NeuralSparse.
-///
-/// ```
-/// use supergat_systems::NeuralSparseOptions;
-/// let options = NeuralSparseOptions {
-///     sampled_neighbours: 5,
-///     sampler_hidden: 64,
-///     temperature: 1.0,
-///     temperature_decay: 0.01,
-///     least_temperature: 0.05,
-/// };
-/// assert_eq!((options.temperature_at(0), options.temperature_at(1000)), (1.0, 0.05));
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct NeuralSparseOptions {
-    /// Maximum number of neighbours of each node, k.
-    pub sampled_neighbours: usize,
-    /// Number of hidden features of the scores, the length of w.
-    pub sampler_hidden: usize,
-    /// Temperature of the first epoch.
-    pub temperature: f64,
-    /// Rate r at which the temperature falls: that of epoch t has the factor exp(-r t).
-    pub temperature_decay: f64,
-    /// Lowest temperature.
-    pub least_temperature: f64,
-}
-
-impl NeuralSparseOptions {
-    pub(super) fn check(&self) -> Result<()> {
-        check("sampled_neighbours", self.sampled_neighbours)?;
-        check("sampler_hidden", self.sampler_hidden)?;
-        check("temperature", self.temperature)?;
-        check("temperature_decay", self.temperature_decay)?;
-        check("least_temperature", self.least_temperature)
-    }
-
-    /// Returns the temperature of an epoch.
-    pub fn temperature_at(&self, epoch: u32) -> f64 {
-        (self.temperature * (-self.temperature_decay * f64::from(epoch)).exp()).max(self.least_temperature)
-    }
+/// Returns the temperature of an epoch.
+pub(super) fn temperature_at(options: &NeuralSparseOptions, epoch: u32) -> f64 {
+    let falling = options.temperature * (-options.temperature_decay * f64::from(epoch)).exp();
+    falling.max(options.least_temperature)
 }
 
 /// Number of the scores among layers, for random numbers.
@@ -198,7 +161,7 @@ impl<'p, T: Primitives> NeuralSparse<'p, T> {
         let scores = &self.scores;
         match context.clock {
             Some(clock) => {
-                let tau = self.options.temperature_at(clock.step);
+                let tau = temperature_at(&self.options, clock.step);
                 let stream = Stream::new(clock.seed, clock.step, SAMPLER_LAYER, Purpose::SampledNeighbours);
                 let draws = EdgeRows { data: &mut self.draws, offsets: &lists.offsets, width: k };
                 let outputs = (per_edge(lists, &mut self.kept), per_edge(lists, &mut self.weights), draws);
@@ -255,7 +218,7 @@ impl<'p, T: Primitives> NeuralSparse<'p, T> {
         let stride = self.stride;
         let label = self.convolutions.backward(context, &self.weights, Some(&mut self.of_weights))?;
         let parts = &self.convolutions.parts;
-        let per_temperature = T::from_f64(1.0 / self.options.temperature_at(clock.step));
+        let per_temperature = T::from_f64(1.0 / temperature_at(&self.options, clock.step));
         let (draws, factors) = (&self.draws, &self.factors);
         parts.for_each(
             (per_edge(lists, &mut self.of_weights), per_edge(lists, &mut self.of_scores)),

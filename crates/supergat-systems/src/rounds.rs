@@ -1,7 +1,7 @@
 //! Systems whose training consists of rounds: GAM and LDS.
 
-use super::gam::{GamOptions, GamTrainer};
-use super::lds::{LdsModel, LdsOptions, LdsTrained, LdsTrainer};
+use super::gam::{GamConfig, GamOptions, GamTrainer};
+use super::lds::{LdsConfig, LdsModel, LdsOptions, LdsTrained, LdsTrainer};
 use super::{Options, SystemModel, TrainedSystem};
 use std::ops::ControlFlow;
 use supergat_core::checkpoint::Weights;
@@ -68,7 +68,8 @@ fn train_gam<T: Primitives>(
 ) -> Result<TrainedSystem<T>> {
     check_selection(prepared)?;
     let network = prepared.with_architecture(of_gcn(prepared.architecture()))?;
-    let Trained { model, outcome, mut logits } = GamTrainer::new(&network, options.config(), seed)?.run(observe)?;
+    let Trained { model, outcome, mut logits } =
+        GamTrainer::new(&network, GamConfig::new(&options), seed)?.run(observe)?;
     let device = network.device();
     let matrix = |p: &supergat_core::layers::Parameter<Cpu<T>>| {
         Ok(Weights { name: p.name.clone(), shape: p.shape, elements: p.to_rows(device)? })
@@ -97,7 +98,11 @@ fn network<T: Primitives>(model: &SystemModel<T>) -> Result<Model<T>> {
 pub(super) fn gam_bytes<T: Primitives>(prepared: &Prepared<Cpu<T>>, options: GamOptions) -> Result<[u64; 2]> {
     let network = prepared.with_architecture(of_gcn(prepared.architecture()))?;
     let workspace = Model::<T>::zeros(*network.architecture())?.workspace_bytes(&network, true)?;
-    let own = network.examples().iter().map(|example| GamTrainer::<T>::bytes(example, &options.config())).sum::<u64>();
+    let own = network
+        .examples()
+        .iter()
+        .map(|example| GamTrainer::<T>::bytes(example, &GamConfig::new(&options)))
+        .sum::<u64>();
     Ok([network.architecture().parameter_bytes::<T>(), workspace + own])
 }
 
@@ -122,7 +127,7 @@ fn train_lds<T: Primitives>(
     let [example] = prepared.examples() else {
         return refuse("model", architecture.model.to_string(), "needs one graph, and the dataset has several");
     };
-    let trainer = LdsTrainer::new(example, options.config(architecture, config), seed)?;
+    let trainer = LdsTrainer::new(example, LdsConfig::new(&options, architecture, config), seed)?;
     let LdsTrained { model, outcome, logits } = trainer.run(observe)?;
     let widths = model.widths();
     let matrix = |k: usize| {
@@ -157,7 +162,7 @@ fn predict_lds<T: Primitives>(model: &SystemModel<T>, example: &Example<T>) -> R
 
 /// Returns the bytes of weights and of passes of LDS. Fails for graphs that are too large.
 pub(super) fn lds_bytes<T: Primitives>(prepared: &Prepared<Cpu<T>>, options: LdsOptions) -> Result<[u64; 2]> {
-    let config = options.config(prepared.architecture(), prepared.config());
+    let config = LdsConfig::new(&options, prepared.architecture(), prepared.config());
     let of_example = |example| LdsTrainer::<T>::bytes(example, &config);
     let passes = prepared.examples().iter().map(of_example).sum::<Result<u64>>()?;
     Ok([prepared.architecture().parameter_bytes::<T>(), passes])

@@ -175,7 +175,7 @@ fn epochs_allocate_nothing() {
                     true => with_edges::<f32>(recipe, true, 3),
                     false => recipe.build(),
                 });
-                let stop = EarlyStop { patience: 100, window: 5, loss_change: 0.0, metric_change: 0.0 };
+                let stop = EarlyStop { after: 100, window: 5, loss_change: 0.0, metric_change: 0.0 };
                 let config = TrainConfig {
                     lr: 0.01,
                     lambda_2: 0.0,

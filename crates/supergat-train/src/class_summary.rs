@@ -44,7 +44,7 @@ impl PartialSummary {
 /// use std::ops::ControlFlow;
 /// use supergat_train::{DecisionOptions, Settings, class_summaries, measure, run_seeds};
 /// let dataset = supergat_data::load("random-partition:classes=2,nodes=250,degree=4,homophily=0.8").unwrap();
-/// let settings = Settings { max_epochs: 5, ..Settings::general("gcn".parse().unwrap()) };
+/// let settings = Settings::general("gcn".parse().unwrap()).with(|s| s.training.max_epochs = 5);
 /// let runs = run_seeds(&dataset, &settings, &[0], 1, |_| ControlFlow::Continue(()))?;
 /// let metrics = measure(&dataset, runs.model.architecture(), &runs.logits, &DecisionOptions::default())?;
 /// let classes = class_summaries(&dataset.class_names, [metrics.test.as_ref()].into_iter());

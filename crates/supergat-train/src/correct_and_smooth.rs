@@ -10,7 +10,7 @@ use crate::runs::scores;
 use crate::settings::Settings;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use supergat_core::hyperparameters::{Hyperparameter, Value};
+use supergat_core::hyperparameters::{CorrectAndSmoothSettings, Hyperparameter, Value};
 use supergat_core::{Architecture, Error, Result, Score, Select};
 use supergat_data::Dataset;
 use supergat_numerics::propagation::{Correction, Known, Propagation, Steps, correct, smooth};
@@ -33,7 +33,7 @@ const MUCH_WORK: f64 = 1e11;
 /// use std::ops::ControlFlow;
 /// use supergat_train::{Settings, run_seeds};
 /// let dataset = supergat_data::load("random-partition:classes=5,nodes=1000,degree=8,homophily=0.9").unwrap();
-/// let mut settings = Settings { max_epochs: 5, ..Settings::general("mlp".parse().unwrap()) };
+/// let mut settings = Settings::general("mlp".parse().unwrap()).with(|s| s.training.max_epochs = 5);
 /// settings.set("correct_and_smooth", true)?;
 /// let runs = run_seeds(&dataset, &settings, &[0], 1, |_| ControlFlow::Continue(()))?;
 /// let correction = runs.runs[0].correction.as_ref().unwrap();
@@ -88,14 +88,13 @@ impl CorrectAndSmooth {
     /// Returns the methods that the settings allow: one, unless a strength is chosen among several. Groups have the same
     /// correction.
     fn candidates(settings: &Settings, work: f64) -> Option<Vec<Vec<Self>>> {
-        let [correct_alpha, smooth_alpha, scale] =
-            [settings.correct_alpha?, settings.smooth_alpha?, settings.correct_scale?];
-        let (correct_iterations, smooth_iterations) = (settings.correct_iterations?, settings.smooth_iterations?);
+        let given = settings.correct_and_smooth?;
+        let CorrectAndSmoothSettings { correct_iterations, smooth_iterations, .. } = given;
         let alphas = |given: f64| match given > 0.0 {
             true => vec![given],
             false => ALPHAS.to_vec(),
         };
-        let (mut first, mut second) = (alphas(correct_alpha), alphas(smooth_alpha));
+        let (mut first, mut second) = (alphas(given.correct_alpha), alphas(given.smooth_alpha));
         let steps = first.len() * (correct_iterations + second.len() * smooth_iterations);
         if work * steps as f64 > MUCH_WORK {
             first.truncate(1);
@@ -104,10 +103,10 @@ impl CorrectAndSmooth {
         let method = |correct_alpha, smooth_alpha| Self {
             correct_alpha,
             correct_iterations,
-            scale: (scale > 0.0).then_some(scale),
+            scale: Some(given.correct_scale).filter(|scale| *scale > 0.0),
             smooth_alpha,
             smooth_iterations,
-            validation: settings.correct_and_smooth_validation == Some(true),
+            validation: given.correct_and_smooth_validation,
         };
         let group = |&correct: &f64| second.iter().map(|&smooth| method(correct, smooth)).collect();
         Some(first.iter().map(group).collect())
@@ -242,7 +241,7 @@ impl Graphs {
 
 /// Corrects and smooths the predictions of a finished run, if the settings ask for it.
 pub(crate) fn finish(dataset: &Dataset, settings: &Settings, finished: Finished) -> Result<Finished> {
-    if settings.correct_and_smooth != Some(true) {
+    if settings.correct_and_smooth.is_none() {
         return Ok(finished);
     }
     let Finished { mut run, model, logits } = finished;
@@ -294,7 +293,7 @@ mod tests {
     }
 
     fn settings(model: &str, values: &[(&str, f64)]) -> Settings {
-        let mut settings = Settings { max_epochs: 1, ..Settings::general(model.parse().unwrap()) };
+        let mut settings = Settings::general(model.parse().unwrap()).with(|s| s.training.max_epochs = 1);
         settings.set("correct_and_smooth", true).unwrap();
         values.iter().for_each(|(name, value)| assert!(settings.set(name, *value).unwrap()));
         settings
@@ -311,7 +310,7 @@ mod tests {
             let runs = train(&dataset, &settings(model, &[]));
             let best = &runs.runs[runs.best];
             let correction = best.correction.unwrap();
-            let plain = Settings { correct_and_smooth: None, ..settings(model, &[]) };
+            let plain = settings(model, &[]).with(|s| s.correct_and_smooth = None);
             let plain = train(&dataset, &plain);
             let before = &plain.runs[runs.best];
             assert_eq!((before.outcome.test, before.correction), (correction.test, None));

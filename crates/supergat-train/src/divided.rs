@@ -33,7 +33,7 @@ const PARTS_OF_GROUP: usize = 8;
 /// let mut dataset = supergat_data::load("random-partition:classes=3,nodes=180,degree=6,homophily=0.8")?;
 /// let order = NodeOrder::new((0..540).rev().collect(), vec![0, 150, 310, 540]).unwrap();
 /// dataset.examples[0].order = Some(order.into());
-/// let settings = Settings { max_epochs: 3, ..Settings::general("supergat-sd".parse().unwrap()) };
+/// let settings = Settings::general("supergat-sd".parse().unwrap()).with(|s| s.training.max_epochs = 3);
 /// let train = |peers: Arc<dyn Peers>| {
 ///     let divided = Divided::of(&dataset, peers).unwrap().expect("it has parts");
 ///     divided.run_seeds(&settings, &[7], 1, None, |_| ControlFlow::Continue(())).unwrap()
@@ -150,7 +150,7 @@ impl Divided {
         checkpoints: Option<&Checkpoints<'_>>,
         observe: impl Fn(Observation<'_>) -> ControlFlow<()> + Sync,
     ) -> Result<Runs> {
-        if settings.correct_and_smooth == Some(true) {
+        if settings.correct_and_smooth.is_some() {
             let reason = "cannot use a dataset that is divided into parts; use the undivided one".into();
             return Err(Error::Hyperparameter { name: "correct_and_smooth", value: "true".into(), reason });
         }

@@ -192,7 +192,7 @@ fn trees(dataset: &Dataset, settings: &Settings, threads: usize) -> u64 {
     // Columns as rows of `f32` and then as columns of `f64`.
     let table = rows * columns * (size_of::<f32>() + size_of::<f64>()) as u64;
     let at_once = threads.clamp(1, dataset.classes().max(1)) as u64;
-    let depth = settings.trees().depth.min(u32::BITS as usize - 1) as u32;
+    let depth = settings.trees().tree_depth.min(u32::BITS as usize - 1) as u32;
     // A node has some weight, so no level has more nodes than rows. Two levels exist at a time.
     let level = (2_u64 << depth).min(2 * train as u64);
     let histograms = level * columns * (BINS.min(train + 1) * 2 * size_of::<f32>()) as u64;
@@ -275,7 +275,7 @@ mod tests {
         assert_eq!(large.parameters, small.parameters);
         let several = of("random-graph:nodes=2000,degree=8,features=16,classes=4", &settings, 5, 2);
         assert_eq!(several.peak - small.peak, small.parameters + small.workspace + small.results + RUN);
-        let wide = Settings { hidden: 16, ..settings };
+        let wide = settings.with(|s| s.network.hidden = 16);
         assert!(of("random-graph:nodes=2000,degree=8,features=16,classes=4", &wide, 1, 1).workspace > small.workspace);
     }
 
@@ -316,7 +316,8 @@ mod tests {
         }
         // Messages need sums of features per node and head, and their gradients.
         let of = |edge_messages| {
-            let settings = Settings { edge_messages, ..Settings::general("supergat-mx".parse().unwrap()) };
+            let settings =
+                Settings::general("supergat-mx".parse().unwrap()).with(|s| s.network.edge_messages = edge_messages);
             estimate(&dataset, &settings, 1, resources, 0, (1000, 2000)).unwrap().gpu.unwrap()
         };
         assert!(of(true).workspace >= of(false).workspace + 2 * 2 * 4 * 3 * 8 * 2000);
@@ -327,8 +328,11 @@ mod tests {
         let dataset = supergat_data::load("random-graph:nodes=2000,degree=8,features=16,classes=4").unwrap();
         let resources = Resources { device: DeviceChoice::Cuda(0), ..Resources::from(2) };
         let of = |model: &str| {
-            let settings =
-                Settings { hidden: 8, heads: 8, output_heads: 1, ..Settings::general(model.parse().unwrap()) };
+            let settings = Settings::general(model.parse().unwrap()).with(|s| {
+                s.network.hidden = 8;
+                s.network.heads = 8;
+                s.network.output_heads = 1;
+            });
             estimate(&dataset, &settings, 1, resources, 0, (1000, 2000)).unwrap().gpu.unwrap()
         };
         let (one, two) = (of("gat-dp"), of("gatv2"));
@@ -340,7 +344,10 @@ mod tests {
 
     #[test]
     fn counts_huge_models_without_allocating() {
-        let settings = Settings { hidden: 4096, layers: 60, ..Settings::general("gat-go".parse().unwrap()) };
+        let settings = Settings::general("gat-go".parse().unwrap()).with(|s| {
+            s.network.hidden = 4096;
+            s.network.layers = 60;
+        });
         let huge = of("random-graph:nodes=200,degree=8,features=16,classes=4", &settings, 1, 1);
         assert!(huge.parameters > MANY_PARAMETERS && huge.workspace == 0);
     }

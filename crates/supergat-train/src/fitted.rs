@@ -15,7 +15,7 @@ use supergat_data::Dataset;
 /// use supergat_train::{Settings, run_seeds};
 /// let dataset = supergat_data::load("random-partition:classes=2,nodes=170,degree=4,homophily=0.9").unwrap();
 /// for (name, is_network) in [("label-propagation", false), ("gcn", true)] {
-///     let settings = Settings { max_epochs: 2, ..Settings::general(name.parse().unwrap()) };
+///     let settings = Settings::general(name.parse().unwrap()).with(|s| s.training.max_epochs = 2);
 ///     let runs = run_seeds(&dataset, &settings, &[0], 1, |_| ControlFlow::Continue(()))?;
 ///     assert_eq!(runs.model.architecture().model.to_string(), name);
 ///     assert_eq!(runs.model.network().is_some(), is_network);
@@ -78,7 +78,7 @@ impl Fitted {
     /// use std::ops::ControlFlow;
     /// use supergat_train::{Settings, run_seeds};
     /// let dataset = supergat_data::load("random-partition:classes=2,nodes=170,degree=4,homophily=0.9").unwrap();
-    /// let settings = Settings { max_epochs: 2, label_input: 0.5, ..Settings::general("gcn".parse().unwrap()) };
+    /// let settings = Settings::general("gcn".parse().unwrap()).with(|s| { s.training.max_epochs = 2; s.network.label_input = 0.5; });
     /// let model = run_seeds(&dataset, &settings, &[0], 1, |_| ControlFlow::Continue(()))?.model;
     /// let input = model.inputs(&dataset)?;
     /// assert_eq!((&input[0].train, input[0].test.len()), (&dataset.examples[0].train, 0));

@@ -83,7 +83,7 @@ pub struct DecisionOptions {
 /// use std::ops::ControlFlow;
 /// use supergat_train::{Decision, DecisionOptions, Settings, measure, run_seeds};
 /// let dataset = supergat_data::load("random-partition:classes=2,nodes=250,degree=4,homophily=0.8").unwrap();
-/// let settings = Settings { max_epochs: 5, ..Settings::general("gat-go".parse().unwrap()) };
+/// let settings = Settings::general("gat-go".parse().unwrap()).with(|s| s.training.max_epochs = 5);
 /// let runs = run_seeds(&dataset, &settings, &[0], 1, |_| ControlFlow::Continue(()))?;
 /// let options = DecisionOptions { threshold: Some("f1".parse().unwrap()), ..DecisionOptions::default() };
 /// let decision = Decision::fit(&dataset, runs.model.architecture(), &runs.logits, &options)?;
@@ -375,7 +375,8 @@ pub fn warnings(seeds: &[SeedMetrics], class_names: &[String], metric: Metric) -
             100.0 * baseline
         ));
     }
-    let advice = "try class weights, another metric for selection (parameter `select=balanced-accuracy`), or further features";
+    let advice =
+        "try class weights, another metric for selection (parameter `select=balanced-accuracy`), or further features";
     found.last_mut().into_iter().for_each(|last| *last += &format!("; {advice}"));
     let few = |seed: &SeedMetrics| {
         let basis = seed.threshold_basis.filter(|basis| basis.nodes < ENOUGH_NODES)?;

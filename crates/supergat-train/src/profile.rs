@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn times_training_steps_and_kernels() {
         let dataset = supergat_data::load("random-partition:classes=3,nodes=180,degree=8,homophily=0.9").unwrap();
-        let settings = Settings { dropout: 0.2, ..Settings::general("supergat-mx".parse().unwrap()) };
+        let settings = Settings::general("supergat-mx".parse().unwrap()).with(|s| s.network.dropout = 0.2);
         let result = profile(&dataset, &settings, 20, 2, 0).unwrap();
         assert!(result.train_ms.min > 0.0 && result.train_ms.min <= result.train_ms.median);
         assert!(result.best_val > 0.6, "{result:?}");

@@ -164,7 +164,7 @@ pub fn in_parallel(threads: usize, workers: usize, work: impl Fn(&rayon::ThreadP
 /// use std::sync::atomic::{AtomicUsize, Ordering};
 /// use supergat_train::{Observation, Settings, run_seeds, score};
 /// let dataset = supergat_data::load("random-partition:classes=3,nodes=180,degree=6,homophily=0.8").unwrap();
-/// let settings = Settings { max_epochs: 3, ..Settings::general("gat-go".parse().unwrap()) };
+/// let settings = Settings::general("gat-go".parse().unwrap()).with(|s| s.training.max_epochs = 3);
 /// let epochs = AtomicUsize::new(0);
 /// let runs = run_seeds(&dataset, &settings, &[7, 8], 2, |observation| {
 ///     if let Observation::Epoch(_seed, _epoch) = observation {
@@ -260,7 +260,7 @@ fn seeds_from(
 /// use supergat_train::{Settings, run_splits};
 /// let graph = supergat_data::load("random-partition:classes=3,nodes=180,degree=6,homophily=0.8").unwrap();
 /// let splits: Vec<_> = (0..3).filter_map(|seed| graph.redrawn(seed)).collect();
-/// let settings = Settings { max_epochs: 3, ..Settings::general("gat-go".parse().unwrap()) };
+/// let settings = Settings::general("gat-go".parse().unwrap()).with(|s| s.training.max_epochs = 3);
 /// let runs = run_splits(&splits, &settings, 5, 2, |_| ControlFlow::Continue(()))?;
 /// assert_eq!(runs.runs.iter().map(|run| run.seed).collect::<Vec<_>>(), [5, 6, 7]);
 /// # Ok::<(), supergat_core::Error>(())
@@ -335,7 +335,7 @@ mod tests {
     }
 
     fn settings() -> Settings {
-        Settings { max_epochs: 15, ..Settings::general("supergat-mx".parse().unwrap()) }
+        Settings::general("supergat-mx".parse().unwrap()).with(|s| s.training.max_epochs = 15)
     }
 
     fn train_seeds(seeds: &[u64], threads: usize) -> Runs {
@@ -378,7 +378,7 @@ mod tests {
 
     #[test]
     fn returns_error_of_failed_run() {
-        let settings = Settings { p_n: 1e9, ..settings() };
+        let settings = settings().with(|s| s.edge_loss.p_n = 1e9);
         let error = run_seeds(&dataset(), &settings, &[0], 1, |_| ControlFlow::Continue(())).unwrap_err();
         assert!(matches!(error, supergat_core::Error::TooFewNonEdges { .. }), "{error}");
     }

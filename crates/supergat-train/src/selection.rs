@@ -104,7 +104,10 @@ mod tests {
     }
 
     fn settings(select: Option<Select>) -> Settings {
-        Settings { max_epochs: 25, select, ..Settings::general("gcn".parse().unwrap()) }
+        Settings::general("gcn".parse().unwrap()).with(|s| {
+            s.training.max_epochs = 25;
+            s.select = select;
+        })
     }
 
     fn train(select: Option<Select>) -> Runs {

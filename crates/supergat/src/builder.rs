@@ -11,8 +11,8 @@ use std::fmt;
 use std::num::NonZero;
 use std::ops::ControlFlow;
 use std::sync::{Mutex, PoisonError};
-use supergat_core::Select;
 use supergat_core::hyperparameters::{Hyperparameter, Value};
+use supergat_core::{Activation, Norm, Residual, Select};
 use supergat_data::{ClassWeight, Dataset};
 use supergat_numerics::metrics::{POSITIVE, ThresholdRule};
 use supergat_select::recommend::quick::QuickEvent;
@@ -44,6 +44,7 @@ pub struct ClassifierBuilder<'a> {
     choose_seconds: Option<f64>,
     choice_observer: Option<Box<ChoiceObserver<'a>>>,
     settings: Option<Settings>,
+    choice: Option<Choice>,
     values: Vec<(String, Value)>,
     seeds: Vec<u64>,
     resources: Resources,
@@ -64,6 +65,7 @@ impl fmt::Debug for ClassifierBuilder<'_> {
             choose_seconds,
             choice_observer,
             settings,
+            choice,
             values,
             seeds,
             resources,
@@ -81,6 +83,7 @@ impl fmt::Debug for ClassifierBuilder<'_> {
             .field("choose_seconds", choose_seconds)
             .field("choice_observed", &choice_observer.is_some())
             .field("settings", settings)
+            .field("choice", choice)
             .field("values", values)
             .field("seeds", seeds)
             .field("resources", resources)
@@ -102,14 +105,24 @@ impl Classifier {
     }
 }
 
+/// Defines a setter for every hyperparameter.
 macro_rules! setters {
-    ($($(#[$doc:meta])* $name:ident: $type:ty;)*) => {
-        $($(#[$doc])*
-        pub fn $name(self, value: $type) -> Self {
-            self.set(stringify!($name), value)
-        })*
+    ($($(#[doc = $about:literal])+ $group:ident: $settings:ident, $heading:literal, $applies:path {
+        $($(#[doc = $meaning:literal])+ $name:ident: $type:ty = $described:expr;)+
+    })+) => {
+        /// Setters of hyperparameters. Those that the chosen model does not read are ignored; [`Choice::unused`] lists
+        /// them.
+        impl ClassifierBuilder<'_> {
+            $($(#[doc = concat!("Sets the hyperparameter `", stringify!($name), "`.")]
+            #[doc = ""]
+            $(#[doc = $meaning])+
+            pub fn $name(self, value: $type) -> Self {
+                self.set(stringify!($name), value)
+            })+)+
+        }
     };
 }
+supergat_core::declared_hyperparameters!(setters);
 
 impl<'a> ClassifierBuilder<'a> {
     fn new() -> Self {
@@ -119,6 +132,7 @@ impl<'a> ClassifierBuilder<'a> {
             choose_seconds: None,
             choice_observer: None,
             settings: None,
+            choice: None,
             values: Vec::new(),
             seeds: vec![0],
             resources: std::thread::available_parallelism().map_or(1, NonZero::get).into(),
@@ -187,6 +201,22 @@ impl<'a> ClassifierBuilder<'a> {
         self
     }
 
+    /// Uses a choice of [`Self::choose`], so that models are compared once. Model, preset, settings and single
+    /// hyperparameters were used for the choice.
+    ///
+    /// ```
+    /// use supergat::Classifier;
+    /// let dataset = supergat::load("random-partition:classes=2,nodes=170,degree=4")?;
+    /// let builder = Classifier::builder().model("gat-go").max_epochs(2);
+    /// let choice = builder.choose(&dataset)?;
+    /// assert_eq!(builder.chosen(choice).train(&dataset)?.runs.len(), 1);
+    /// # Ok::<(), supergat::Error>(())
+    /// ```
+    pub fn chosen(mut self, choice: Choice) -> Self {
+        self.choice = Some(choice);
+        self
+    }
+
     /// Sets a hyperparameter by name. An unknown name or a value out of range is an error of the training, as for all other
     /// setters.
     ///
@@ -203,55 +233,6 @@ impl<'a> ClassifierBuilder<'a> {
     pub fn set(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.values.push((name.to_owned(), value.into()));
         self
-    }
-
-    setters! {
-        /// Sets the number of layers.
-        layers: usize;
-        /// Sets the number of features per head in hidden layers.
-        hidden: usize;
-        /// Sets the number of attention heads in hidden layers.
-        heads: usize;
-        /// Sets the number of attention heads in the last layer.
-        output_heads: usize;
-        /// Sets the dropout probability of layer inputs and attention coefficients.
-        dropout: f64;
-        /// Sets the LeakyReLU slope for negative attention scores.
-        negative_slope: f64;
-        /// Sets the learning rate.
-        lr: f64;
-        /// Sets the weight decay.
-        lambda_2: f64;
-        /// Sets the maximum number of epochs.
-        max_epochs: usize;
-        /// Sets the weight of the edge loss (`supergat-*` models).
-        lambda_e: f64;
-        /// Sets the fraction of the edges sampled in each step (`supergat-*` models).
-        p_e: f64;
-        /// Sets the number of negative samples per sampled edge (`supergat-*` models).
-        p_n: f64;
-        /// Sets the number of neighbours that each head attends to in training (`cgat` models).
-        top_k: usize;
-        /// Sets the number of nodes that each edge is compared with (`cgat` models).
-        negatives_per_edge: usize;
-        /// Sets the weight of the loss that compares edges with non-edges (`cgat` models).
-        lambda_g: f64;
-        /// Sets the margin between the scores of an edge and a non-edge (`cgat` models).
-        margin_g: f64;
-        /// Sets the weight of the loss that compares edges within and between classes (`cgat-full-supervised`).
-        lambda_b: f64;
-        /// Sets the margin between the scores of edges within and between classes (`cgat-full-supervised`).
-        margin_b: f64;
-        /// Sets whether training stops early.
-        early_stop: bool;
-        /// Sets the last epoch at which training may not stop early, and enables early stopping.
-        early_stop_patience: usize;
-        /// Sets the number of previous validation results to average, and enables early stopping.
-        early_stop_window: usize;
-        /// Sets the threshold of the relative change of the validation loss, and enables early stopping.
-        early_stop_loss_change: f64;
-        /// Sets the threshold of the relative change of the validation metric, and enables early stopping.
-        early_stop_metric_change: f64;
     }
 
     /// Sets the score by which the best epoch and seed are chosen. Accuracy or micro-F1, unless one is set.
@@ -457,6 +438,9 @@ impl<'a> ClassifierBuilder<'a> {
 
     /// Returns the settings that [`Self::train`] would use, and where they come from.
     pub fn choose(&self, dataset: &Dataset) -> Result<Choice> {
+        if let Some(choice) = &self.choice {
+            return Ok(choice.clone());
+        }
         for (name, value) in &self.values {
             Hyperparameter::find(name)?.check(*value)?;
         }

@@ -130,7 +130,7 @@ pub(crate) fn apply(settings: &mut Settings, values: &[(String, Value)]) -> Resu
     // Without early stopping, a training has all epochs, unless patience is given as well.
     let given = |name: &str| values.iter().rev().find(|(given, _)| given == name).map(|(_, value)| *value);
     if given("early_stop") == Some(Value::Switch(false)) && given("patience").is_none() {
-        settings.patience = 0;
+        settings.early_stopping.patience = 0;
     }
     Ok(unused)
 }

@@ -3,36 +3,24 @@
 from __future__ import annotations
 
 import inspect
+import json
+import textwrap
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import _frames
+from . import _frames, _supergat
 from .graph import Graph, check_seed, distinct, draw_split, html_table
 from .training import Model, Training, decided, expect_graph, plain, train
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+#: Hyperparameters of the library with their meaning and defaults.
+TABLE: list[dict[str, Any]] = json.loads(_supergat.hyperparameters())
 #: Names of the hyperparameters, in the order of the library's table.
-HYPERPARAMETERS = (
-    "layers", "hidden", "heads", "output_heads", "dropout", "negative_slope", "edge_messages", "residual", "norm",
-    "activation", "input_layer", "output_layer", "self_loops", "attention_dropout", "separate_ego", "label_input",
-    "label_reuse", "lr", "lambda_2", "focal_gamma", "checkpointing", "max_epochs", "lambda_e", "p_e", "p_n",
-    "top_k", "negatives_per_edge", "lambda_g", "margin_g", "lambda_b", "margin_b", "early_stop",
-    "early_stop_patience", "early_stop_window", "early_stop_loss_change", "early_stop_metric_change", "patience",
-    "propagation_alpha", "propagation_iterations", "tree_count", "tree_lr", "tree_depth", "tree_l2", "tree_node_share",
-    "tree_column_share", "tree_patience", "tree_components", "graph_hidden", "graph_lr", "lambda_graph", "gamma_graph",
-    "graph_from_labels", "lr_decay", "sampled_neighbours", "sampler_hidden", "temperature", "temperature_decay",
-    "least_temperature",
-    "agreement_hidden", "agreement_lr", "agreement_steps", "agreement_edges", "lambda_ll", "lambda_lu",
-    "lambda_uu", "self_labels", "self_label_certainty", "keep_class_shares", "rounds", "round_patience",
-    "similar_neighbours", "edge_lr", "edge_steps", "inner_steps", "inner_patience", "graph_samples",
-    "outer_patience",
-    "correct_and_smooth", "correct_alpha", "correct_iterations", "correct_scale",
-    "smooth_alpha", "smooth_iterations", "correct_and_smooth_validation",
-)
+HYPERPARAMETERS = tuple(row["name"] for row in TABLE)
 
 
 def default_model(graph: Graph | None) -> str:
@@ -85,179 +73,7 @@ class SuperGATClassifier:
         ``average-precision`` or ``loss``.
     ensemble : bool
         Whether predictions are the mean probabilities of the models of all seeds.
-    layers : int, optional
-        Number of layers (L).
-    hidden : int, optional
-        Features per head in hidden layers (F); models without attention have heads * hidden.
-    heads : int, optional
-        Number of attention heads in hidden layers, concatenated (K).
-    output_heads : int, optional
-        Number of attention heads in the last layer, averaged.
-    dropout : float, optional
-        Dropout probability of layer inputs and attention coefficients.
-    negative_slope : float, optional
-        LeakyReLU slope for negative attention scores.
-    edge_messages : bool, optional
-        Whether messages carry the features of their link, where links have features and the model attends.
-    residual : str, optional
-        Shortcut that hidden layers add to their sums over neighbours: none, linear (h W + b), or identity, which
-        needs input_layer.
-    norm : str, optional
-        Normalisation in hidden layers: none, layer or batch.
-    activation : str, optional
-        Activation of hidden layers: elu or relu.
-    input_layer : bool, optional
-        Whether a linear layer precedes the first layer.
-    output_layer : bool, optional
-        Whether a linear layer follows the last layer, which is then a hidden layer too.
-    self_loops : bool, optional
-        Whether nodes attend to themselves; gat and supergat models only.
-    attention_dropout : bool, optional
-        Whether dropout applies to attention coefficients too, not to layer inputs only.
-    separate_ego : bool, optional
-        Whether hidden layers put a node's own representation beside the sum over its neighbours, followed by two
-        linear layers; gat and supergat models only.
-    label_input : float, optional
-        Share of the training nodes whose label is input in each step, with the loss on the others; 0: no labels as
-        input.
-    label_reuse : int, optional
-        Number of further forward passes with predicted classes as input of unlabelled nodes; needs label_input.
-    lr : float, optional
-        Learning rate (Adam).
-    lambda_2 : float, optional
-        Weight decay, added to the gradient of every weight (lambda_2).
-    focal_gamma : float, optional
-        Exponent of the focal loss, which lowers the weight of nodes that are classified well; 0 for cross-entropy.
-    checkpointing : bool, optional
-        Whether hidden layers are computed again in the backward pass: less memory in deep networks, more time, the
-        same result.
-    max_epochs : int, optional
-        Maximum number of epochs.
-    lambda_e : float, optional
-        Weight of the edge loss (lambda_E).
-    p_e : float, optional
-        Fraction of the edges sampled in each step (p_e).
-    p_n : float, optional
-        Number of negative samples (unlinked pairs) per sampled edge (p_n).
-    top_k : int, optional
-        Number of neighbours, those with the highest scores, that each head attends to in training (k).
-    negatives_per_edge : int, optional
-        Number of nodes that each edge is compared with.
-    lambda_g : float, optional
-        Weight of the loss that compares edges with non-edges (lambda_g).
-    margin_g : float, optional
-        Minimum margin between the scores of an edge and a non-edge.
-    lambda_b : float, optional
-        Weight of the loss that compares edges within and between classes (lambda_b); cgat-full-supervised only.
-    margin_b : float, optional
-        Minimum margin between the scores of edges within and between classes; cgat-full-supervised only.
-    early_stop : bool, optional
-        Whether to stop before max_epochs once the validation loss or metric has settled; if turned off, patience
-        is 0 unless given.
-    early_stop_patience : int, optional
-        No early stop up to this epoch, counted from 0.
-    early_stop_window : int, optional
-        Number of previous validation results to average.
-    early_stop_loss_change : float, optional
-        Stop when the validation loss is within this fraction of its average.
-    early_stop_metric_change : float, optional
-        Stop when the validation metric is within this fraction of its average.
-    patience : int, optional
-        Stop after this number of epochs without a better validation score; 0 for no such limit.
-    propagation_alpha : float, optional
-        Share of the neighbours in a step of label propagation; known labels have the rest (alpha).
-    propagation_iterations : int, optional
-        Number of steps of label propagation.
-    tree_count : int, optional
-        Maximum number of trees per class.
-    tree_lr : float, optional
-        Factor of the values of each tree (learning rate); with a lower one, more trees are needed.
-    tree_depth : int, optional
-        Maximum depth of a tree: the number of questions before a leaf.
-    tree_l2 : float, optional
-        Penalty on the squared values of leaves, which makes them smaller (L2).
-    tree_node_share : float, optional
-        Share of the training nodes that each tree is grown from.
-    tree_column_share : float, optional
-        Share of the columns that each tree may ask for.
-    tree_patience : int, optional
-        Stop after this number of trees without a lower validation loss of the class.
-    tree_components : int, optional
-        Maximum number of columns per node; where there are more, trees read this number of principal components.
-    graph_hidden : int, optional
-        Number of projected features that the weights of links are learned from.
-    graph_lr : float, optional
-        Learning rate of the weights of links (Adam).
-    lambda_graph : float, optional
-        Weight of the loss of the learned graph: squared differences of linked nodes (lambda).
-    gamma_graph : float, optional
-        Weight of the squared weights of links within the loss of the learned graph (gamma).
-    graph_from_labels : bool, optional
-        Whether the weights of links learn from labels too, not from the loss of the graph alone.
-    lr_decay : float, optional
-        Factor of both learning rates after every 100 epochs.
-    sampled_neighbours : int, optional
-        Maximum number of neighbours that each node keeps (k).
-    sampler_hidden : int, optional
-        Number of hidden features of the scores of neighbours.
-    temperature : float, optional
-        Temperature of the Gumbel-softmax in the first epoch (tau).
-    temperature_decay : float, optional
-        Rate at which the temperature falls with the epochs: exp(-rate * epoch) (r).
-    least_temperature : float, optional
-        Lowest temperature of the Gumbel-softmax.
-    agreement_hidden : int, optional
-        Number of hidden features of the model that says whether two nodes have the same class.
-    agreement_lr : float, optional
-        Learning rate of the agreement model (Adam).
-    agreement_steps : int, optional
-        Maximum number of training steps of the agreement model in each round.
-    agreement_edges : int, optional
-        Number of links of each kind that the agreement loss samples in each step.
-    lambda_ll : float, optional
-        Weight of the agreement loss between labelled nodes (lambda_LL).
-    lambda_lu : float, optional
-        Weight of the agreement loss between a labelled and an unlabelled node (lambda_LU).
-    lambda_uu : float, optional
-        Weight of the agreement loss between unlabelled nodes (lambda_UU).
-    self_labels : int, optional
-        Maximum number of nodes that are labelled with their predicted class after each round (M).
-    self_label_certainty : float, optional
-        Smallest probability of a predicted class that becomes a label.
-    keep_class_shares : bool, optional
-        Whether new labels have the classes in the shares of the training nodes.
-    rounds : int, optional
-        Maximum number of rounds, the first one without agreement included; max_epochs limits each round.
-    round_patience : int, optional
-        Number of epochs without a better validation metric after which a round ends.
-    similar_neighbours : int, optional
-        Number of nodes with the most similar features that each node is linked with at first; 0: the given links.
-    edge_lr : float, optional
-        Learning rate of the probabilities of links.
-    edge_steps : int, optional
-        Number of steps between two updates of the probabilities of links, which their gradient passes through (tau).
-    inner_steps : int, optional
-        Maximum number of training steps in each epoch.
-    inner_patience : int, optional
-        Number of steps without a smaller training loss after which an epoch ends.
-    graph_samples : int, optional
-        Number of sampled graphs of a prediction (S).
-    outer_patience : int, optional
-        Number of epochs without a better validation metric after which training ends.
-    correct_and_smooth : bool, optional
-        Whether predictions are corrected and smoothed over links with the labels of training nodes.
-    correct_alpha : float, optional
-        Share of the neighbours in a step of the correction; 0: chosen on the validation nodes.
-    correct_iterations : int, optional
-        Number of steps of the correction.
-    correct_scale : float, optional
-        Factor of propagated errors in the correction; 0: each node has the mean error of training nodes (autoscale).
-    smooth_alpha : float, optional
-        Share of the neighbours in a step of the smoothing; 0: chosen on the validation nodes.
-    smooth_iterations : int, optional
-        Number of steps of the smoothing.
-    correct_and_smooth_validation : bool, optional
-        Whether labels of validation nodes are inputs of the smoothing too.
+    **hyperparameters
 
     Attributes
     ----------
@@ -305,90 +121,7 @@ class SuperGATClassifier:
         threshold: str | float | None = None,
         select: str | None = None,
         ensemble: bool = False,
-        layers: int | None = None,
-        hidden: int | None = None,
-        heads: int | None = None,
-        output_heads: int | None = None,
-        dropout: float | None = None,
-        negative_slope: float | None = None,
-        edge_messages: bool | None = None,
-        residual: str | None = None,
-        norm: str | None = None,
-        activation: str | None = None,
-        input_layer: bool | None = None,
-        output_layer: bool | None = None,
-        self_loops: bool | None = None,
-        attention_dropout: bool | None = None,
-        separate_ego: bool | None = None,
-        label_input: float | None = None,
-        label_reuse: int | None = None,
-        lr: float | None = None,
-        lambda_2: float | None = None,
-        focal_gamma: float | None = None,
-        checkpointing: bool | None = None,
-        max_epochs: int | None = None,
-        lambda_e: float | None = None,
-        p_e: float | None = None,
-        p_n: float | None = None,
-        top_k: int | None = None,
-        negatives_per_edge: int | None = None,
-        lambda_g: float | None = None,
-        margin_g: float | None = None,
-        lambda_b: float | None = None,
-        margin_b: float | None = None,
-        early_stop: bool | None = None,
-        early_stop_patience: int | None = None,
-        early_stop_window: int | None = None,
-        early_stop_loss_change: float | None = None,
-        early_stop_metric_change: float | None = None,
-        patience: int | None = None,
-        propagation_alpha: float | None = None,
-        propagation_iterations: int | None = None,
-        tree_count: int | None = None,
-        tree_lr: float | None = None,
-        tree_depth: int | None = None,
-        tree_l2: float | None = None,
-        tree_node_share: float | None = None,
-        tree_column_share: float | None = None,
-        tree_patience: int | None = None,
-        tree_components: int | None = None,
-        graph_hidden: int | None = None,
-        graph_lr: float | None = None,
-        lambda_graph: float | None = None,
-        gamma_graph: float | None = None,
-        graph_from_labels: bool | None = None,
-        lr_decay: float | None = None,
-        sampled_neighbours: int | None = None,
-        sampler_hidden: int | None = None,
-        temperature: float | None = None,
-        temperature_decay: float | None = None,
-        least_temperature: float | None = None,
-        agreement_hidden: int | None = None,
-        agreement_lr: float | None = None,
-        agreement_steps: int | None = None,
-        agreement_edges: int | None = None,
-        lambda_ll: float | None = None,
-        lambda_lu: float | None = None,
-        lambda_uu: float | None = None,
-        self_labels: int | None = None,
-        self_label_certainty: float | None = None,
-        keep_class_shares: bool | None = None,
-        rounds: int | None = None,
-        round_patience: int | None = None,
-        similar_neighbours: int | None = None,
-        edge_lr: float | None = None,
-        edge_steps: int | None = None,
-        inner_steps: int | None = None,
-        inner_patience: int | None = None,
-        graph_samples: int | None = None,
-        outer_patience: int | None = None,
-        correct_and_smooth: bool | None = None,
-        correct_alpha: float | None = None,
-        correct_iterations: int | None = None,
-        correct_scale: float | None = None,
-        smooth_alpha: float | None = None,
-        smooth_iterations: int | None = None,
-        correct_and_smooth_validation: bool | None = None,
+        **hyperparameters: Any,
     ) -> None:
         self.graph = graph
         self.model = model
@@ -406,90 +139,10 @@ class SuperGATClassifier:
         self.threshold = threshold
         self.select = select
         self.ensemble = ensemble
-        self.layers = layers
-        self.hidden = hidden
-        self.heads = heads
-        self.output_heads = output_heads
-        self.dropout = dropout
-        self.negative_slope = negative_slope
-        self.edge_messages = edge_messages
-        self.residual = residual
-        self.norm = norm
-        self.activation = activation
-        self.input_layer = input_layer
-        self.output_layer = output_layer
-        self.self_loops = self_loops
-        self.attention_dropout = attention_dropout
-        self.separate_ego = separate_ego
-        self.label_input = label_input
-        self.label_reuse = label_reuse
-        self.lr = lr
-        self.lambda_2 = lambda_2
-        self.focal_gamma = focal_gamma
-        self.checkpointing = checkpointing
-        self.max_epochs = max_epochs
-        self.lambda_e = lambda_e
-        self.p_e = p_e
-        self.p_n = p_n
-        self.top_k = top_k
-        self.negatives_per_edge = negatives_per_edge
-        self.lambda_g = lambda_g
-        self.margin_g = margin_g
-        self.lambda_b = lambda_b
-        self.margin_b = margin_b
-        self.early_stop = early_stop
-        self.early_stop_patience = early_stop_patience
-        self.early_stop_window = early_stop_window
-        self.early_stop_loss_change = early_stop_loss_change
-        self.early_stop_metric_change = early_stop_metric_change
-        self.patience = patience
-        self.propagation_alpha = propagation_alpha
-        self.propagation_iterations = propagation_iterations
-        self.tree_count = tree_count
-        self.tree_lr = tree_lr
-        self.tree_depth = tree_depth
-        self.tree_l2 = tree_l2
-        self.tree_node_share = tree_node_share
-        self.tree_column_share = tree_column_share
-        self.tree_patience = tree_patience
-        self.tree_components = tree_components
-        self.graph_hidden = graph_hidden
-        self.graph_lr = graph_lr
-        self.lambda_graph = lambda_graph
-        self.gamma_graph = gamma_graph
-        self.graph_from_labels = graph_from_labels
-        self.lr_decay = lr_decay
-        self.sampled_neighbours = sampled_neighbours
-        self.sampler_hidden = sampler_hidden
-        self.temperature = temperature
-        self.temperature_decay = temperature_decay
-        self.least_temperature = least_temperature
-        self.agreement_hidden = agreement_hidden
-        self.agreement_lr = agreement_lr
-        self.agreement_steps = agreement_steps
-        self.agreement_edges = agreement_edges
-        self.lambda_ll = lambda_ll
-        self.lambda_lu = lambda_lu
-        self.lambda_uu = lambda_uu
-        self.self_labels = self_labels
-        self.self_label_certainty = self_label_certainty
-        self.keep_class_shares = keep_class_shares
-        self.rounds = rounds
-        self.round_patience = round_patience
-        self.similar_neighbours = similar_neighbours
-        self.edge_lr = edge_lr
-        self.edge_steps = edge_steps
-        self.inner_steps = inner_steps
-        self.inner_patience = inner_patience
-        self.graph_samples = graph_samples
-        self.outer_patience = outer_patience
-        self.correct_and_smooth = correct_and_smooth
-        self.correct_alpha = correct_alpha
-        self.correct_iterations = correct_iterations
-        self.correct_scale = correct_scale
-        self.smooth_alpha = smooth_alpha
-        self.smooth_iterations = smooth_iterations
-        self.correct_and_smooth_validation = correct_and_smooth_validation
+        for name in HYPERPARAMETERS:
+            setattr(self, name, hyperparameters.pop(name, None))
+        if hyperparameters:
+            raise TypeError(f"SuperGATClassifier: unknown parameter {next(iter(hyperparameters))!r}")
 
     # Training
 
@@ -723,6 +376,26 @@ class SuperGATClassifier:
         if hasattr(self, "training_"):
             return html_table("SuperGATClassifier", rows) + self.training_._repr_html_()
         return html_table("SuperGATClassifier, not fitted", rows)
+
+
+def _declare_hyperparameters(cls: type[SuperGATClassifier]) -> None:
+    """Give the hyperparameters of the library to the signature and the documentation of the estimator."""
+    signature = inspect.signature(cls.__init__)
+    own = [parameter for parameter in signature.parameters.values() if parameter.kind is not parameter.VAR_KEYWORD]
+    keywords, lines = [], []
+    for row in TABLE:
+        kind = type(row["default"]).__name__
+        annotation = f"{kind} | None"
+        keywords.append(inspect.Parameter(row["name"], inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation))
+        lines.append(f"    {row['name']} : {kind}, optional")
+        lines += textwrap.wrap(f"{row['meaning']}.", 110, initial_indent=" " * 8, subsequent_indent=" " * 8)
+    setattr(cls.__init__, "__signature__", signature.replace(parameters=[*own, *keywords]))  # noqa: B010
+    if cls.__doc__ is not None:
+        cls.__doc__ = cls.__doc__.replace("    **hyperparameters", "\n".join(lines), 1)
+
+
+_declare_hyperparameters(SuperGATClassifier)
+
 
 
 def named_class(key: Any, classes: NDArray[Any], names: list[str], parameter: str) -> str:

@@ -210,8 +210,9 @@ const TABLE_KEYS: [Key; 21] = [
 ];
 
 impl Key {
-    /// Finds a key by name.
+    /// Finds a key by name. Hyperparameters are also found by their name in files of earlier versions.
     pub fn named(name: &str) -> Option<&'static Self> {
+        let name = Hyperparameter::named(name).map_or(name, |known| known.name);
         KEYS.iter().find(|key| key.name == name)
     }
 
@@ -316,6 +317,15 @@ mod tests {
         assert!(check("norm", Value::String("batch".into())) && !check("norm", Value::String("group".into())));
         assert!(!check("norm", Value::Integer(1)) && check("input_layer", Value::Boolean(true)));
         assert!(!check("early_stop", Value::Integer(1)) && !check("model", Value::Boolean(true)));
+    }
+
+    /// Names of hyperparameters are distinct from those of all other keys.
+    #[test]
+    fn every_hyperparameter_is_a_key() {
+        for hyperparameter in HYPERPARAMETERS {
+            let keys = KEYS.iter().filter(|key| [hyperparameter.name, hyperparameter.stored].contains(&key.name));
+            assert_eq!(keys.count(), 1, "{}", hyperparameter.name);
+        }
     }
 
     #[test]

@@ -251,7 +251,16 @@ impl Resolved {
 
     /// Returns a commented configuration file that resolves to these settings.
     pub fn to_toml(&self) -> String {
-        let mut values = Table::try_from(self.settings).expect("settings are a table");
+        let model = self.settings.model;
+        let is_read = |known: &Hyperparameter| model.is_network() || known.group.applies_to(model);
+        let mut values: Table = self
+            .settings
+            .values()
+            .filter(|(known, _)| is_read(known))
+            .map(|(known, value)| (known.name.to_owned(), Value::try_from(value).expect("a plain value")))
+            .collect();
+        values.insert("model".into(), model.to_string().into());
+        values.extend(self.settings.select.map(|select| ("select".to_owned(), select.to_string().into())));
         values.insert("dataset".into(), self.dataset.clone().into());
         values.insert("split".into(), self.split.to_string().into());
         values.insert("seed".into(), Value::Integer(self.seed as i64));
@@ -259,14 +268,6 @@ impl Resolved {
             values.insert("splits".into(), "all".into());
         } else {
             values.insert("seeds".into(), Value::Integer(self.seeds as i64));
-        }
-        // The name of the positive class is among the decisions.
-        values.remove("positive");
-        if !self.settings.model.is_network() {
-            let is_read = |name: &str| {
-                Hyperparameter::named(name).is_none_or(|known| known.group.applies_to(self.settings.model))
-            };
-            values.retain(|name, _| is_read(name));
         }
         values.extend(
             self.decisions.iter().chain(&self.reading).map(|(name, value)| ((*name).to_owned(), value.clone())),
@@ -366,7 +367,7 @@ fn read(path: &Path) -> Result<Values> {
             let message = format!("unknown key `{}`: expected one of {}", name.get_ref(), known.join(", "));
             return Err(CliError::usage(message).at(at));
         };
-        let value = table.remove(key.name).expect("both forms have the same keys");
+        let value = table.remove(name.get_ref().as_ref()).expect("both forms have the same keys");
         let checked = key.check(&value).and_then(|()| match (key.name, value.as_str()) {
             ("model", Some(name)) => Ok(name.parse::<Model>().map(drop)?),
             ("split", Some(text)) => Ok(text.parse::<SplitChoice>().map(drop)?),
@@ -409,16 +410,15 @@ pub(super) mod tests {
 
     #[test]
     fn printed_file_parses_back() {
-        let odd = Settings {
-            lr: 1.0 / 3.0,
-            lambda_2: 5e-324,
-            lambda_e: 1e22,
-            p_e: 1.0,
-            dropout: 0.1 + 0.2,
-            early_stop: false,
-            early_stop_loss_change: 1.473_032_707_822_838_8e-5,
-            ..Settings::general("gat-dp".parse().unwrap())
-        };
+        let odd = Settings::general("gat-dp".parse().unwrap()).with(|s| {
+            s.training.lr = 1.0 / 3.0;
+            s.training.lambda_2 = 5e-324;
+            s.edge_loss.lambda_e = 1e22;
+            s.edge_loss.p_e = 1.0;
+            s.network.dropout = 0.1 + 0.2;
+            s.early_stopping.early_stop = false;
+            s.early_stopping.early_stop_loss_change = 1.473_032_707_822_838_8e-5;
+        });
         let cgat = Settings::published("cora", "cgat-full-supervised".parse().unwrap()).unwrap();
         for settings in [odd, cgat, Settings::published("cora", DEFAULT_MODEL).unwrap()] {
             let (split, source) = (SplitChoice::Random { seed: 5 }, "a \"b\" \\ c\n#".into());
@@ -446,14 +446,14 @@ pub(super) mod tests {
         let choices = choices("lr = 1\np_e = 0.3\nseed = 2\nseeds = 4\nmodel = 'supergat-mx'", &options).unwrap();
         let choice = choose(&choices, "cora").unwrap();
         let resolved = choices.resolve(&choice).unwrap();
-        assert_eq!((resolved.settings.lr, resolved.settings.p_e), (0.5, 0.3));
-        assert_eq!(resolved.settings.lambda_e, 11.346574532931719);
+        assert_eq!((resolved.settings.training.lr, resolved.settings.edge_loss.p_e), (0.5, 0.3));
+        assert_eq!(resolved.settings.edge_loss.lambda_e, 11.346574532931719);
         assert_eq!(resolved.all_seeds(), [9, 10, 11, 12]);
         let origin = choices.origin(&choice, &dataset("cora"));
         assert!(origin.starts_with("the paper's for cora and supergat-mx; lr, p_e from "), "{origin}");
         assert!(origin.ends_with("run.toml; --lr 0.5"), "{origin}");
         let choice = choose(&choices, "karate").unwrap();
-        assert_eq!(choice.settings.lambda_e, 1.0);
+        assert_eq!(choice.settings.edge_loss.lambda_e, 1.0);
         assert!(choices.origin(&choice, &dataset("karate")).starts_with("the defaults on new graphs; lr, p_e from "));
     }
 
@@ -477,9 +477,13 @@ pub(super) mod tests {
         let options = [("lambda_g", Value::Float(0.5)), ("lambda_b", Value::Integer(2)), ("p_e", Value::Float(0.4))];
         let of = |model: &str| choices(&format!("model = '{model}'"), &options).unwrap();
         let settings = |model: &str| settings(&of(model), "x");
-        assert_eq!(settings("gat-go"), Settings { p_e: 0.4, ..Settings::on_new_graphs("gat-go".parse().unwrap()) });
-        assert_eq!((settings("cgat").lambda_g, settings("cgat").lambda_b), (Some(0.5), None));
-        assert_eq!(settings("cgat-full-supervised").lambda_b, Some(2.0));
+        assert_eq!(
+            settings("gat-go"),
+            Settings::on_new_graphs("gat-go".parse().unwrap()).with(|s| s.edge_loss.p_e = 0.4)
+        );
+        let values = |model: &str| ["lambda_g", "lambda_b"].map(|name| settings(model).get(name));
+        assert_eq!(values("cgat"), [Some(0.5.into()), None]);
+        assert_eq!(values("cgat-full-supervised"), [Some(0.5.into()), Some(2.0.into())]);
         let choice = |model: &str| choose(&of(model), "x").unwrap();
         let unread = |model: &str| of(model).unread(&choice(model));
         assert_eq!(unread("gat-go"), ["lambda_b", "lambda_g", "p_e"]);
@@ -490,10 +494,11 @@ pub(super) mod tests {
 
     #[test]
     fn any_early_stopping_option_enables_early_stopping() {
-        let on = |file: &str, options: &[_]| settings(&choices(file, options).unwrap(), "x").early_stop;
+        let on = |file: &str, options: &[_]| settings(&choices(file, options).unwrap(), "x").early_stopping.early_stop;
         assert!(!on("early_stop = false", &[]));
         assert!(on("early_stop = false", &[("early_stop_window", Value::Integer(5))]));
-        assert!(!on("early_stop_patience = 3", &[("early_stop", Value::Boolean(false))]));
+        assert!(!on("early_stop_after = 3", &[("early_stop", Value::Boolean(false))]));
+        assert!(on("early_stop_patience = 3", &[]), "files of earlier versions have another name")
     }
 
     #[test]

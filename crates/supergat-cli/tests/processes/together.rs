@@ -7,7 +7,7 @@ use supergat_core::{Duplicates, EdgeAttributes};
 
 /// Early stopping after a few epochs.
 const STOPS: [&str; 8] =
-    ["--early-stop-patience", "4", "--early-stop-window", "2", "--early-stop-loss-change", "1", "--max-epochs", "60"];
+    ["--early-stop-after", "4", "--early-stop-window", "2", "--early-stop-loss-change", "1", "--max-epochs", "60"];
 
 fn train<'a>(data: &'a str, model: &'a str, out: &'a str) -> Vec<&'a str> {
     let shape = ["--hidden", "3", "--heads", "2", "--threads", "1", "--quiet"];

@@ -176,7 +176,7 @@ fn several_graphs_and_early_stopping() {
         })
         .collect();
     let architecture = models(&examples[0])[7];
-    let early_stop = Some(EarlyStop { patience: 3, window: 4, loss_change: 0.05, metric_change: 0.05 });
+    let early_stop = Some(EarlyStop { after: 3, window: 4, loss_change: 0.05, metric_change: 0.05 });
     let config = TrainConfig { max_epochs: 60, early_stop, ..config() };
     let one = by_processes(&examples, architecture, config, 2, 1, None);
     assert!(one.history.len() < 60, "the run stops early");

@@ -89,7 +89,7 @@ fn rejects_states_of_other_trainings() {
     let resume = |state: &TrainState<f32>, config| reason(Trainer::resume(&prepared(config), state));
     let other = TrainConfig { lr: 0.5, ..config() };
     assert_eq!(resume(&state, other), "it has lr = 0.01, but this training has 0.5");
-    let stop = EarlyStop { patience: 3, window: 2, loss_change: 0.0, metric_change: 0.0 };
+    let stop = EarlyStop { after: 3, window: 2, loss_change: 0.0, metric_change: 0.0 };
     let other = TrainConfig { early_stop: Some(stop), ..config() };
     assert!(resume(&state, other).starts_with("it has early_stop = null, but this training has {"));
     let mut other = state.clone();

@@ -109,7 +109,7 @@ fn resumes_after_every_epoch() {
 
 #[test]
 fn early_stopping_continues_where_it_was() {
-    let stop = EarlyStop { patience: 8, window: 4, loss_change: 0.005, metric_change: 0.0 };
+    let stop = EarlyStop { after: 8, window: 4, loss_change: 0.005, metric_change: 0.0 };
     let kind = ModelKind::Attention { form: FORMS[3], self_supervised: true };
     let prepared = prepared(kind, 200, Some(stop));
     let (expected, files) = whole(&prepared);

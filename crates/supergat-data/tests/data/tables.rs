@@ -338,9 +338,7 @@ fn explains_missing_and_foreign_files() {
     if cfg!(not(feature = "parquet")) {
         let error = refused(&[("nodes.parquet", "PAR1"), ("edges.csv", EDGES)], &none);
         assert!(
-            error.contains(
-                "install supergat with `cargo install --path crates/supergat-cli --features parquet`"
-            ),
+            error.contains("install supergat with `cargo install --path crates/supergat-cli --features parquet`"),
             "{error}"
         );
     }

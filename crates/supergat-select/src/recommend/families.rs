@@ -133,8 +133,9 @@ impl Family {
     /// Returns settings of its model as the family uses them.
     pub fn applied(self, mut settings: Settings) -> Settings {
         if self.is_deep {
-            let (layers, norm) = (8, Norm::Batch);
-            settings = Settings { layers, norm, dropout: 0.2, lr: 0.01, lambda_2: 0.0, ..settings };
+            let (network, training) = (&mut settings.network, &mut settings.training);
+            (network.layers, network.norm, network.dropout) = (8, Norm::Batch, 0.2);
+            (training.lr, training.lambda_2) = (0.01, 0.0);
         }
         if self.correct_and_smooth {
             let is_set = settings.set("correct_and_smooth", true);

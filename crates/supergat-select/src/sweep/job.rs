@@ -38,7 +38,7 @@ impl Job {
 /// Returns the approximate cost of a run with `settings` on the dataset `source`.
 pub fn weight(source: &str, settings: &Settings) -> f64 {
     let [nodes, edges] = size(source).unwrap_or(USUAL_SIZE);
-    (EDGES_PER_NODE * nodes + edges) * settings.max_epochs as f64
+    (EDGES_PER_NODE * nodes + edges) * settings.training.max_epochs as f64
 }
 
 /// Returns the numbers of nodes and directed edges of a published or generated dataset.

@@ -215,7 +215,7 @@ pub(crate) mod tests {
         assert_ne!(one.key(), record(4, 0.8).key());
         assert_ne!(one.key(), Record { task: "link".into(), ..one.clone() }.key());
         assert_ne!(one.key(), Record { split_hash: "f".into(), ..one.clone() }.key());
-        assert_ne!(one.key(), Record { settings: Settings { lr: 0.1, ..one.settings }, ..one.clone() }.key());
+        assert_ne!(one.key(), Record { settings: one.settings.with(|s| s.training.lr = 0.1), ..one.clone() }.key());
         assert_ne!(one.key(), Record { device: DeviceKind::Cuda, ..one.clone() }.key());
     }
 }

@@ -210,7 +210,7 @@ impl<F: Fn(TuneEvent<'_>) -> ControlFlow<()> + Sync> Course<'_, F> {
         if !self.tuning.pruning {
             return Vec::new();
         }
-        let all = self.tuning.base.max_epochs;
+        let all = self.tuning.base.training.max_epochs;
         let mut epochs = RUNGS.map(|share| (share * all as f64) as usize).to_vec();
         epochs.retain(|&epochs| epochs > 0);
         epochs.dedup();

@@ -162,8 +162,8 @@ mod tests {
 
     /// Objective with its maximum at lambda_2 = 0.005, lambda_e = 5, p_n = 0.7.
     fn height(settings: &Settings) -> f64 {
-        let far = (settings.lambda_2 / 0.005).ln().powi(2) + (settings.lambda_e / 5.0).ln().powi(2);
-        0.9 - 0.01 * far - 0.05 * (settings.p_n - 0.7).abs()
+        let far = (settings.training.lambda_2 / 0.005).ln().powi(2) + (settings.edge_loss.lambda_e / 5.0).ln().powi(2);
+        0.9 - 0.01 * far - 0.05 * (settings.edge_loss.p_n - 0.7).abs()
     }
 
     fn climb(search: &mut Search, trials: usize, height: impl Fn(&Settings) -> f64) {
@@ -207,7 +207,10 @@ mod tests {
     #[test]
     fn accepts_base_settings_outside_of_the_space() {
         let mut odd = search(3);
-        odd.base = Settings { lambda_2: 0.0, p_n: 0.123, ..odd.base };
+        odd.base = odd.base.with(|s| {
+            s.training.lambda_2 = 0.0;
+            s.edge_loss.p_n = 0.123;
+        });
         climb(&mut odd, 16, height);
         assert_eq!(odd.trials.len(), 16);
     }

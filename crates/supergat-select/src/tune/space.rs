@@ -1,8 +1,8 @@
 //! Search space: the paper's hyperparameters, and further ones on request.
 
 use crate::tune::values::{Choice, MODEL, Values};
-use supergat_core::hyperparameters::{Group, Hyperparameter};
-use supergat_core::{Activation, Error, ModelKind, Norm, Residual, Result, System};
+use supergat_core::hyperparameters::{Group, HYPERPARAMETERS, Hyperparameter, Search};
+use supergat_core::{Error, ModelKind, Residual, Result};
 use supergat_train::settings::Settings;
 
 /// A hyperparameter of the search space.
@@ -16,46 +16,24 @@ pub struct Dimension {
     on_request: bool,
 }
 
-/// Returns all hyperparameters that have usual values. Those of `p_n` and `p_e` are the paper's; the ranges contain
-/// nearly all published values.
-///
-/// The order decides which random numbers a hyperparameter gets. The model is the first, because it decides which of
-/// the others are used.
+/// Returns all hyperparameters that have usual values, at their places. The model is the first, because it decides
+/// which of the others are used.
 fn known() -> Vec<Dimension> {
-    let switch = || Values::one_of(&[false, true]);
     let attention = ModelKind::ALL.into_iter().filter(|model| matches!(model, ModelKind::Attention { .. }));
-    vec![
-        dimension(MODEL, Values::OneOf(attention.map(Choice::Model).collect()), true),
-        dimension("lambda_2", Values::Between(1e-7, 0.1), false),
-        dimension("lambda_e", Values::Between(1e-5, 200.0), false),
-        dimension("p_n", Values::one_of(&[0.3, 0.5, 0.7, 0.9]), false),
-        dimension("p_e", Values::one_of(&[0.6, 0.8, 1.0]), false),
-        dimension("lr", Values::Between(1e-3, 0.1), true),
-        dimension("dropout", Values::one_of(&[0.0, 0.2, 0.4, 0.6, 0.8]), true),
-        dimension("propagation_alpha", Values::one_of(&[0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99]), false),
-        dimension("tree_lr", Values::Between(0.01, 0.3), false),
-        dimension("tree_depth", Values::Whole(2, 10), false),
-        dimension("tree_l2", Values::Between(0.01, 100.0), false),
-        dimension("tree_column_share", Values::one_of(&[0.1, 0.2, 0.5, 1.0]), false),
-        dimension("lambda_graph", Values::Between(1e-4, 1.0), false),
-        dimension("graph_lr", Values::Between(1e-3, 0.1), false),
-        dimension("sampled_neighbours", Values::Whole(2, 15), false),
-        dimension("temperature_decay", Values::Between(1e-4, 0.1), false),
-        dimension("lambda_lu", Values::Between(0.1, 1000.0), false),
-        dimension("lambda_uu", Values::Between(0.05, 500.0), false),
-        dimension("edge_lr", Values::Between(0.01, 10.0), false),
-        dimension("layers", Values::Whole(1, 10), true),
-        dimension("hidden", Values::one_of(&[8_u64, 16, 32, 64, 128, 256]), true),
-        dimension("heads", Values::one_of(&[1_u64, 2, 4, 8]), true),
-        dimension("norm", Values::one_of(Norm::NAMES), true),
-        dimension("residual", Values::one_of(Residual::NAMES), true),
-        dimension("activation", Values::one_of(Activation::NAMES), true),
-        dimension("input_layer", switch(), true),
-        dimension("output_layer", switch(), true),
-        dimension("self_loops", switch(), true),
-        dimension("attention_dropout", switch(), true),
-        dimension("separate_ego", switch(), true),
-    ]
+    let model = dimension(MODEL, Values::OneOf(attention.map(Choice::Model).collect()), true);
+    let mut placed: Vec<(u8, Dimension)> = HYPERPARAMETERS
+        .iter()
+        .filter_map(|known| {
+            let (place, values, on_request) = match known.search {
+                Search::Never | Search::Given => return None,
+                Search::Always(place, values) => (place, values, false),
+                Search::OnRequest(place, values) => (place, values, true),
+            };
+            Some((place, dimension(known.name, Values::usual(known.range, values), on_request)))
+        })
+        .collect();
+    placed.sort_by_key(|(place, _)| *place);
+    [model].into_iter().chain(placed.into_iter().map(|(_, dimension)| dimension)).collect()
 }
 
 fn dimension(name: &'static str, values: Values, on_request: bool) -> Dimension {
@@ -172,7 +150,7 @@ impl Space {
             }
         }
         // Features have another width than hidden layers.
-        settings.input_layer |= settings.residual == Residual::Identity;
+        settings.network.input_layer |= settings.network.residual == Residual::Identity;
         settings
     }
 
@@ -192,26 +170,11 @@ impl Space {
     }
 }
 
-/// Refuses hyperparameters that do not belong to the network or its losses. The number of epochs is the same for all
-/// trials, because they are compared in the middle of a run.
+/// Refuses hyperparameters that are the same in all trials, because trials are compared in the middle of a run.
 fn check_searchable(hyperparameter: &'static Hyperparameter, text: &str) -> Result<()> {
-    let is_searchable = match hyperparameter.group {
-        Group::Training => !["max_epochs", "checkpointing"].contains(&hyperparameter.name),
-        Group::EarlyStopping | Group::CorrectAndSmooth => false,
-        Group::Network
-        | Group::SelfSupervision
-        | Group::Constraints
-        | Group::ClassConstraints
-        | Group::Propagation
-        | Group::GraphLearning
-        | Group::Sparsification => true,
-        Group::Agreement => !["rounds", "round_patience", "agreement_steps"].contains(&hyperparameter.name),
-        Group::EdgeLearning => !["inner_patience", "outer_patience"].contains(&hyperparameter.name),
-        Group::Trees => hyperparameter.name != "tree_patience",
-    };
-    match is_searchable {
-        true => Ok(()),
-        false => Err(unsearchable(hyperparameter.name, text, "is not searched; set it for all trials".into())),
+    match hyperparameter.search {
+        Search::Never => Err(unsearchable(hyperparameter.name, text, "is not searched; set it for all trials".into())),
+        _ => Ok(()),
     }
 }
 
@@ -245,14 +208,7 @@ impl Dimension {
     fn applies_to(&self, model: ModelKind) -> bool {
         match self.name {
             MODEL => model.is_network(),
-            "heads" | "output_heads" | "negative_slope" | "attention_dropout" => model.form().is_some(),
-            "self_loops" | "separate_ego" => model.is_attention(),
-            "norm" | "residual" | "activation" | "input_layer" | "output_layer"
-                if model.system().is_some_and(System::has_own_layers) =>
-            {
-                false
-            }
-            name => Hyperparameter::named(name).is_some_and(|known| known.group.applies_to(model)),
+            name => Hyperparameter::named(name).is_some_and(|known| known.is_searched_for(model)),
         }
     }
 }
@@ -308,6 +264,22 @@ mod tests {
         assert_eq!(error, "heads = 2: is given twice");
     }
 
+    /// Places decide random numbers, so that searches of earlier versions can be resumed.
+    #[test]
+    fn every_place_is_taken_once() {
+        let mut places: Vec<u8> = HYPERPARAMETERS
+            .iter()
+            .filter_map(|known| match known.search {
+                Search::Always(place, _) | Search::OnRequest(place, _) => Some(place),
+                Search::Never | Search::Given => None,
+            })
+            .collect();
+        places.sort_unstable();
+        assert!(places.iter().copied().eq(1..=places.len() as u8), "{places:?}");
+        let first = ["model", "lambda_2", "lambda_e", "p_n", "p_e", "lr", "dropout", "propagation_alpha", "tree_lr"];
+        assert!(known().iter().map(|dimension| dimension.name).take(first.len()).eq(first));
+    }
+
     /// Every point of the space is a network that the engine accepts, whatever the model.
     #[test]
     fn every_point_is_a_valid_network() {
@@ -331,8 +303,11 @@ mod tests {
                 assert!(!used || !dimension.coordinate(&settings).is_nan(), "{}: {settings:?}", dimension.name);
             }
             let is_supervised = settings.model.is_self_supervised();
-            assert!(is_supervised || settings.lambda_e == base.lambda_e, "unused values change the settings");
-            assert_eq!(settings.lambda_b.is_some(), settings.model.to_string() == "cgat-full-supervised");
+            assert!(
+                is_supervised || settings.edge_loss.lambda_e == base.edge_loss.lambda_e,
+                "unused values change the settings"
+            );
+            assert_eq!(settings.get("lambda_b").is_some(), settings.model.to_string() == "cgat-full-supervised");
         }
     }
 
@@ -341,7 +316,7 @@ mod tests {
         let base = Settings::general("gat-go".parse().unwrap());
         let space =
             Space::with(base.model, &[], &given(&[("layers", "2..9"), ("hidden", "4,2"), ("lr", "0.1")])).unwrap();
-        assert_eq!(space.largest(&base), Settings { layers: 9, ..base });
-        assert_eq!(space.dimensions()[0].of(&base), Some(base.lambda_2.into()));
+        assert_eq!(space.largest(&base), base.with(|s| s.network.layers = 9));
+        assert_eq!(space.dimensions()[0].of(&base), Some(base.training.lambda_2.into()));
     }
 }

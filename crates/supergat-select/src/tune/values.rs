@@ -1,7 +1,7 @@
 //! Values of a hyperparameter that a search tries: a range, or a list of choices.
 
 use std::fmt;
-use supergat_core::hyperparameters::{Hyperparameter, Range, Value};
+use supergat_core::hyperparameters::{Hyperparameter, Range, Searched, Value};
 use supergat_core::{Error, ModelKind, Result};
 
 /// Name of the dimension that selects the model.
@@ -65,6 +65,18 @@ impl Values {
     /// Creates the values of a list.
     pub fn one_of<T: Copy + Into<Choice>>(choices: &[T]) -> Self {
         Self::OneOf(choices.iter().map(|&choice| choice.into()).collect())
+    }
+
+    /// Creates the usual values of a hyperparameter with this range.
+    pub(super) fn usual(range: Range, values: Searched) -> Self {
+        match (values, range) {
+            (Searched::Between(low, high), _) => Self::Between(low, high),
+            (Searched::Whole(low, high), _) => Self::Whole(low, high),
+            (Searched::Numbers(numbers), _) => Self::one_of(numbers),
+            (Searched::Wholes(numbers), _) => Self::one_of(numbers),
+            (Searched::All, Range::Choice(names)) => Self::one_of(names),
+            (Searched::All, _) => Self::one_of(&[false, true]),
+        }
     }
 
     /// Parses the values of a hyperparameter: `LOW..HIGH` for a range, or a list separated by commas.

@@ -17,7 +17,7 @@ fn jobs() -> Vec<Job> {
     let mut jobs = Vec::new();
     for source in GRAPHS {
         for model in ["supergat-mx", "gcn"] {
-            let settings = Settings { max_epochs: 12, ..Settings::general(model.parse().unwrap()) };
+            let settings = Settings::general(model.parse().unwrap()).with(|s| s.training.max_epochs = 12);
             jobs.extend((0..3).map(|seed| Job {
                 source: source.into(),
                 split: SplitChoice::Published,
@@ -131,8 +131,8 @@ fn records_failures_and_retries_them() {
     let (_folder, path) = results_path();
     let mut jobs = jobs();
     jobs.truncate(4);
-    jobs[1].settings.lr = 1e30;
-    jobs[2].settings.p_n = 1e9;
+    jobs[1].settings.training.lr = 1e30;
+    jobs[2].settings.edge_loss.p_n = 1e9;
     let report = sweep(jobs.clone(), &path, 2);
     assert_eq!((report.ran, report.failed), (2, 2));
     let reasons: Vec<String> = records(&path)

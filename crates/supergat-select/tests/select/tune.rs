@@ -10,7 +10,7 @@ use supergat_train::Settings;
 use supergat_train::task::Status;
 
 fn tuning(trials: usize, threads: usize) -> Tuning {
-    let base = Settings { max_epochs: 4, ..Settings::general("supergat-mx".parse().unwrap()) };
+    let base = Settings::general("supergat-mx".parse().unwrap()).with(|s| s.training.max_epochs = 4);
     Tuning {
         source: "random-partition:classes=3,nodes=180,degree=6,homophily=0.7".into(),
         split: supergat_data::SplitChoice::Published,
@@ -119,7 +119,7 @@ fn weights_of_classes_change_the_runs() {
 fn failed_settings_score_lowest() {
     let folder = tempfile::tempdir().unwrap();
     // The first trial asks for more unlinked pairs than the graph has.
-    let base = Settings { p_n: 1e6, ..tuning(4, 1).base };
+    let base = tuning(4, 1).base.with(|s| s.edge_loss.p_n = 1e6);
     let tuned = search(&folder.path().join("a"), &Tuning { base, ..tuning(4, 2) });
     assert_eq!(tuned.trials[0].mean(), 0.0);
     assert!(tuned.best.is_some_and(|best| best != 0));
@@ -137,7 +137,7 @@ fn stops_when_the_time_is_spent() {
 /// A search over models, depth and blocks, with pruning.
 fn deep(trials: usize, threads: usize) -> Tuning {
     let given = |name: &str, values: &str| (name.to_owned(), values.to_owned());
-    let base = Settings { max_epochs: 16, ..tuning(trials, threads).base };
+    let base = tuning(trials, threads).base.with(|s| s.training.max_epochs = 16);
     let ranges = [
         given("model", "gat-go,gatv2,supergat-mx"),
         given("layers", "1..4"),
@@ -166,7 +166,7 @@ fn searches_deep_networks_and_prunes_hopeless_trials() {
     assert!(best.is_complete(3) && best.finals.len() == 5);
     let models: std::collections::HashSet<String> =
         whole.trials.iter().map(|trial| trial.settings.model.to_string()).collect();
-    assert!(models.len() == 3 && whole.trials.iter().any(|trial| trial.settings.layers > 2));
+    assert!(models.len() == 3 && whole.trials.iter().any(|trial| trial.settings.network.layers > 2));
     // A pruned run is recorded with the epochs that it ran.
     let results = ResultsFile::read(&path).unwrap();
     let epochs = |record: &supergat_select::sweep::Record| match record.status {

@@ -221,7 +221,7 @@ mod tests {
     }
 
     fn model(dataset: &Dataset, name: &str) -> Fitted {
-        let settings = Settings { layers: 3, ..Settings::general(name.parse().unwrap()) };
+        let settings = Settings::general(name.parse().unwrap()).with(|s| s.network.layers = 3);
         Fitted::Network(Model::new(settings.architecture(dataset), 1).unwrap())
     }
 

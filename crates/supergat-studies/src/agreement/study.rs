@@ -162,7 +162,7 @@ impl AgreementPlan {
         (!runs.is_empty()).then(|| Network {
             dataset: self.dataset.clone(),
             model: settings.model,
-            depth: settings.layers,
+            depth: settings.network.layers,
             seeds: runs.iter().map(|(seed, ..)| *seed).collect(),
             test: Summary::of(runs.iter().map(|(_, test, _)| *test).collect()),
             divergences: profiles.iter().map(|profile| profile.last().divergence.mean).collect(),
@@ -176,7 +176,7 @@ fn settings(dataset: &str, form: Form, depth: usize) -> Settings {
     let model = ModelKind::Attention { form, self_supervised: false };
     let task = if depth == 2 { "attention".to_owned() } else { format!("attention-{depth}-layer") };
     let published = Settings::published_for(&task, dataset, model);
-    published.unwrap_or_else(|| Settings { layers: depth, ..Settings::general(model) })
+    published.unwrap_or_else(|| Settings::general(model).with(|s| s.network.layers = depth))
 }
 
 #[cfg(test)]
@@ -188,10 +188,13 @@ mod tests {
     #[test]
     fn uses_published_settings() {
         let of = |dataset, form, depth| settings(dataset, form, depth);
-        assert_eq!((of("cora", Form::Go, 2).lambda_2, of("cora", Form::Dp, 4).lambda_2), (0.02, 0.01));
-        assert_eq!((of("pubmed", Form::Dp, 4).layers, of("pubmed", Form::Dp, 4).lambda_2), (4, 0.005));
         assert_eq!(
-            (of("karate", Form::Dp, 4).layers, of("karate", Form::Dp, 4).model.to_string()),
+            (of("cora", Form::Go, 2).training.lambda_2, of("cora", Form::Dp, 4).training.lambda_2),
+            (0.02, 0.01)
+        );
+        assert_eq!((of("pubmed", Form::Dp, 4).network.layers, of("pubmed", Form::Dp, 4).training.lambda_2), (4, 0.005));
+        assert_eq!(
+            (of("karate", Form::Dp, 4).network.layers, of("karate", Form::Dp, 4).model.to_string()),
             (4, "gat-dp".into())
         );
     }
@@ -201,7 +204,7 @@ mod tests {
     fn stores_and_averages_profiles() {
         let source = "random-partition:classes=3,nodes=180,degree=6,homophily=0.6";
         let mut plan = AgreementPlan::new(source, 2).unwrap();
-        plan.settings.iter_mut().for_each(|settings| settings.max_epochs = 3);
+        plan.settings.iter_mut().for_each(|settings| settings.training.max_epochs = 3);
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("results.jsonl");
         let mut results = ResultsFile::open(&path).unwrap();

@@ -94,31 +94,29 @@ impl Candidate {
             return general;
         };
         let Changes { blocks, dropout, lr, lambda_2, self_supervision: [lambda_e, p_n] } = changes;
-        let common = Settings {
-            dropout,
-            lr,
-            lambda_2,
-            lambda_e,
-            p_n,
-            max_epochs: EPOCHS,
-            early_stop: false,
-            patience: PATIENCE,
-            ..general
-        };
+        let common = general.with(|s| {
+            s.network.dropout = dropout;
+            s.training.lr = lr;
+            s.training.lambda_2 = lambda_2;
+            s.edge_loss.lambda_e = lambda_e;
+            s.edge_loss.p_n = p_n;
+            s.training.max_epochs = EPOCHS;
+            s.early_stopping.early_stop = false;
+            s.early_stopping.patience = PATIENCE;
+        });
         match blocks {
             None => common,
-            Some((layers, norm)) => Settings {
-                layers,
-                heads: 4,
-                hidden: 16,
-                output_heads: 1,
-                norm,
-                residual: Residual::Linear,
-                activation: Activation::Relu,
-                output_layer: true,
-                attention_dropout: false,
-                ..common
-            },
+            Some((layers, norm)) => common.with(|s| {
+                s.network.layers = layers;
+                s.network.heads = 4;
+                s.network.hidden = 16;
+                s.network.output_heads = 1;
+                s.network.norm = norm;
+                s.network.residual = Residual::Linear;
+                s.network.activation = Activation::Relu;
+                s.network.output_layer = true;
+                s.network.attention_dropout = false;
+            }),
         }
     }
 }

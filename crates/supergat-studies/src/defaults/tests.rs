@@ -74,7 +74,7 @@ fn candidates_are_valid_for_all_families() {
             let settings = plan.settings(&plan.graphs[0], name, candidate).unwrap();
             settings.check(&dataset).unwrap();
             assert!(settings.select.is_some());
-            assert_eq!(settings.correct_and_smooth == Some(true), name == "mlp-correct-and-smooth");
+            assert_eq!(settings.correct_and_smooth.is_some(), name == "mlp-correct-and-smooth");
         }
     }
     assert_eq!(plan.jobs().len(), plan.families.iter().map(|name| plan.candidates_of(name).len()).sum::<usize>());

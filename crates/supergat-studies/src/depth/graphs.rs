@@ -119,32 +119,35 @@ impl DepthGraph {
         let of = |model| Settings::published(&self.name, model);
         let settings = of(model).or_else(|| of(GAT).map(|gat| gat.with_model(model)));
         let settings = settings.unwrap_or_else(|| Settings::general(model));
-        Settings { early_stop: false, max_epochs: PUBLISHED_EPOCHS, select: select(&self.name), ..settings }
+        settings.with(|s| {
+            s.early_stopping.early_stop = false;
+            s.training.max_epochs = PUBLISHED_EPOCHS;
+            s.select = select(&self.name);
+        })
     }
 
     /// Returns the settings of the published deep network.
     pub(super) fn deep(&self, model: ModelKind) -> Settings {
         let DeepNetwork { layers, hidden, norm, residual, dropout, lr, lambda_2, max_epochs, .. } =
             deep_network(&self.name);
-        Settings {
-            layers,
-            hidden,
-            heads: 1,
-            output_heads: 1,
-            norm,
-            residual,
-            activation: Activation::Relu,
-            output_layer: true,
-            attention_dropout: false,
-            dropout,
-            lr,
-            lambda_2,
-            lambda_e: LAMBDA_E,
-            max_epochs,
-            early_stop: false,
-            select: select(&self.name),
-            ..Settings::general(model)
-        }
+        Settings::general(model).with(|s| {
+            s.network.layers = layers;
+            s.network.hidden = hidden;
+            s.network.heads = 1;
+            s.network.output_heads = 1;
+            s.network.norm = norm;
+            s.network.residual = residual;
+            s.network.activation = Activation::Relu;
+            s.network.output_layer = true;
+            s.network.attention_dropout = false;
+            s.network.dropout = dropout;
+            s.training.lr = lr;
+            s.training.lambda_2 = lambda_2;
+            s.edge_loss.lambda_e = LAMBDA_E;
+            s.training.max_epochs = max_epochs;
+            s.early_stopping.early_stop = false;
+            s.select = select(&self.name);
+        })
     }
 
     /// Returns the search space of two layers: the paper's hyperparameters, learning rate and dropout.

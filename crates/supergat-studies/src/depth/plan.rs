@@ -122,8 +122,9 @@ impl DepthPlan {
             Depth::Published => cell.graph.published(cell.model),
             Depth::Deep => cell.graph.deep(cell.model),
         };
-        let max_epochs = self.max_epochs.map_or(settings.max_epochs, |most| settings.max_epochs.min(most));
-        Settings { max_epochs, ..settings }
+        let max_epochs =
+            self.max_epochs.map_or(settings.training.max_epochs, |most| settings.training.max_epochs.min(most));
+        settings.with(|s| s.training.max_epochs = max_epochs)
     }
 
     /// Returns the search of a cell: on the first split, with one seed.

@@ -131,15 +131,15 @@ pub fn cells(study: &DepthStudy) -> Sheet {
             cell.model.to_string(),
             format!("{:.2} ± {:.2}", cell.test.mean, cell.test.std),
             if n == wanted { n.to_string() } else { format!("{n}/{wanted}") },
-            format!("{} x {} x {}", s.layers, s.heads, s.hidden),
-            s.norm.name().into(),
-            s.residual.name().into(),
-            three_digits(s.dropout),
-            three_digits(s.lr),
-            three_digits(s.lambda_2),
-            supervised(s.lambda_e),
-            supervised(s.p_n),
-            supervised(s.p_e),
+            format!("{} x {} x {}", s.network.layers, s.network.heads, s.network.hidden),
+            s.network.norm.name().into(),
+            s.network.residual.name().into(),
+            three_digits(s.network.dropout),
+            three_digits(s.training.lr),
+            three_digits(s.training.lambda_2),
+            supervised(s.edge_loss.lambda_e),
+            supervised(s.edge_loss.p_n),
+            supervised(s.edge_loss.p_e),
         ];
         (Tone::Plain, row)
     };
@@ -149,11 +149,11 @@ pub fn cells(study: &DepthStudy) -> Sheet {
         let summary = [cell.test.mean, cell.test.std, cell.validation.mean, cell.validation.std];
         row.extend(summary.map(|number| number.to_string()));
         row.push(cell.splits.len().to_string());
-        row.extend([s.layers, s.heads, s.hidden].map(|number| number.to_string()));
-        row.extend([s.norm.name(), s.residual.name()].map(str::to_owned));
-        row.extend([s.dropout, s.lr, s.lambda_2].map(|number| number.to_string()));
+        row.extend([s.network.layers, s.network.heads, s.network.hidden].map(|number| number.to_string()));
+        row.extend([s.network.norm.name(), s.network.residual.name()].map(str::to_owned));
+        row.extend([s.network.dropout, s.training.lr, s.training.lambda_2].map(|number| number.to_string()));
         let supervised = |value: f64| if cell.model.is_self_supervised() { value.to_string() } else { String::new() };
-        row.extend([s.lambda_e, s.p_n, s.p_e].map(supervised));
+        row.extend([s.edge_loss.lambda_e, s.edge_loss.p_n, s.edge_loss.p_e].map(supervised));
         row
     };
     let mut metrics: Vec<&str> = study.plan.graphs.iter().map(|graph| graph.metric.as_str()).collect();

@@ -34,9 +34,9 @@ impl CellResult {
     /// Returns the results of a cell in a file; `None` if there are none.
     pub(super) fn of(plan: &DepthPlan, cell: Cell<'_>, results: &ResultsFile) -> Option<Self> {
         let Cell { graph, depth, model } = cell;
-        let (task, max_epochs) = (plan.task(cell), plan.base(cell).max_epochs);
+        let (task, max_epochs) = (plan.task(cell), plan.base(cell).training.max_epochs);
         let is_final = |record: &&Record| {
-            (record.task.as_str(), &record.dataset, record.settings.model, record.settings.max_epochs)
+            (record.task.as_str(), &record.dataset, record.settings.model, record.settings.training.max_epochs)
                 == (task.name(), &graph.dataset, model, max_epochs)
                 && record.seed < plan.splits
                 && record.split == graph.split(record.seed).to_string()

@@ -38,9 +38,17 @@ fn graph(name: &str) -> DepthGraph {
 #[test]
 fn deep_networks_start_from_the_published_ones() {
     let deep = graph("minesweeper").deep(kind("supergat-mx"));
-    assert_eq!((deep.layers, deep.hidden, deep.max_epochs, deep.residual), (15, 64, 2000, Residual::Linear));
-    assert!(deep.output_layer && !deep.attention_dropout && !deep.early_stop && deep.select.is_some());
-    assert_eq!((deep.heads, deep.output_heads, deep.lambda_e), (1, 1, 0.1));
+    assert_eq!(
+        (deep.network.layers, deep.network.hidden, deep.training.max_epochs, deep.network.residual),
+        (15, 64, 2000, Residual::Linear)
+    );
+    assert!(
+        deep.network.output_layer
+            && !deep.network.attention_dropout
+            && !deep.early_stopping.early_stop
+            && deep.select.is_some()
+    );
+    assert_eq!((deep.network.heads, deep.network.output_heads, deep.edge_loss.lambda_e), (1, 1, 0.1));
     for name in DATASETS {
         for model in MODELS {
             let (graph, cell) = (graph(name), kind("gat-go"));
@@ -53,7 +61,7 @@ fn deep_networks_start_from_the_published_ones() {
             for dimension in space.dimensions() {
                 assert!(dimension.of(&base).is_some(), "{name}: {}", dimension.name);
             }
-            assert_eq!(graph.published(model).layers, 2, "{name}: {model}");
+            assert_eq!(graph.published(model).network.layers, 2, "{name}: {model}");
         }
     }
     let shares = graph("photo").split(3).to_string();
@@ -65,7 +73,10 @@ fn models_without_published_settings_have_those_of_gat() {
     let photo = graph("photo");
     let published = |model: &str| {
         let settings = Settings::published("photo", kind(model)).unwrap();
-        Settings { early_stop: false, max_epochs: 500, ..settings }
+        settings.with(|s| {
+            s.early_stopping.early_stop = false;
+            s.training.max_epochs = 500;
+        })
     };
     assert_eq!(photo.published(kind("gat-mx")), published("gat-go").with_model(kind("gat-mx")));
     assert_eq!(photo.published(kind("supergat-mx")), published("supergat-mx"));
@@ -84,11 +95,11 @@ fn random_trials_have_the_same_values_in_all_models() {
             .trials
     });
     for (gat, supergat) in of_gat.iter().zip(&of_supergat).skip(1) {
-        let Settings { lambda_e, p_e, p_n, .. } = gat.settings;
-        let without = Settings { lambda_e, p_e, p_n, ..supergat.settings.with_model(kind("gat-go")) };
+        let edge_loss = gat.settings.edge_loss;
+        let without = Settings { edge_loss, ..supergat.settings.with_model(kind("gat-go")) };
         assert_eq!(without, gat.settings);
     }
-    assert!(of_supergat[1].settings.lambda_e != of_supergat[2].settings.lambda_e);
+    assert!(of_supergat[1].settings.edge_loss.lambda_e != of_supergat[2].settings.edge_loss.lambda_e);
 }
 
 #[test]
@@ -103,7 +114,11 @@ fn runs_all_cells_and_resumes() {
     // Per depth: one model against its twin, which is GAT; depth of two models; one change of a gain.
     assert_eq!(Question::ALL.map(|question| study.of(question).count()), [2, 2, 2, 1]);
     let published = &study.cells[0].settings;
-    assert!(published.layers == 2 && !published.output_layer && study.cells[2].settings.output_layer);
+    assert!(
+        published.network.layers == 2
+            && !published.network.output_layer
+            && study.cells[2].settings.network.output_layer
+    );
 
     let path = folder.path().join("b");
     for stop_after in [2, 4, 7] {

@@ -105,8 +105,15 @@ impl GridPlan {
     /// Returns the candidate settings of a model.
     pub fn candidates(&self, model: ModelKind) -> Vec<Settings> {
         let fixed = Settings::published(NAME, model).unwrap_or_else(|| Settings::general(model));
-        let lambda_e = if model.is_self_supervised() { &self.lambda_e[..] } else { &[fixed.lambda_e] };
-        let candidates = |&lambda_2| lambda_e.iter().map(move |&lambda_e| Settings { lambda_2, lambda_e, ..fixed });
+        let lambda_e = if model.is_self_supervised() { &self.lambda_e[..] } else { &[fixed.edge_loss.lambda_e] };
+        let candidates = |&lambda_2| {
+            lambda_e.iter().map(move |&lambda_e| {
+                fixed.with(|s| {
+                    s.training.lambda_2 = lambda_2;
+                    s.edge_loss.lambda_e = lambda_e;
+                })
+            })
+        };
         self.lambda_2.iter().flat_map(candidates).collect()
     }
 
@@ -173,9 +180,12 @@ mod tests {
         assert_eq!(counts.collect::<Vec<_>>(), [3, 3, 24, 24]);
         for model in GridPlan::MODELS {
             for settings in plan.candidates(model) {
-                assert_eq!((settings.lr, settings.dropout, settings.max_epochs), (0.01, 0.2, 500));
-                assert!(settings.early_stop && settings.early_stop_window == 20);
-                assert!(!model.is_self_supervised() || (settings.p_e, settings.p_n) == (0.8, 0.5));
+                assert_eq!(
+                    (settings.training.lr, settings.network.dropout, settings.training.max_epochs),
+                    (0.01, 0.2, 500)
+                );
+                assert!(settings.early_stopping.early_stop && settings.early_stopping.early_stop_window == 20);
+                assert!(!model.is_self_supervised() || (settings.edge_loss.p_e, settings.edge_loss.p_n) == (0.8, 0.5));
             }
         }
     }

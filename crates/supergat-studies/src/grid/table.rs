@@ -198,8 +198,10 @@ fn line(plan: &GridPlan, point: GridPoint, model: ModelKind, index: &RecordIndex
     GridRow {
         point,
         model,
-        lambda_2: selected.map(|settings| settings.lambda_2),
-        lambda_e: selected.filter(|settings| settings.model.is_self_supervised()).map(|settings| settings.lambda_e),
+        lambda_2: selected.map(|settings| settings.training.lambda_2),
+        lambda_e: selected
+            .filter(|settings| settings.model.is_self_supervised())
+            .map(|settings| settings.edge_loss.lambda_e),
         difference: ours.as_ref().zip(paper).map(|(ours, paper)| ours.mean - paper.mean),
         ours,
         paper,

@@ -29,8 +29,9 @@ fn plan() -> GridPlan {
 fn lines(plan: &GridPlan, mean: impl Fn(&str) -> f64) -> Vec<String> {
     let mut lines = Vec::new();
     for &model in &plan.models {
-        let is_best =
-            |s: &supergat_train::Settings| s.lambda_2 == 1e-5 && (!model.is_self_supervised() || s.lambda_e == 10.0);
+        let is_best = |s: &supergat_train::Settings| {
+            s.training.lambda_2 == 1e-5 && (!model.is_self_supervised() || s.edge_loss.lambda_e == 10.0)
+        };
         for job in plan.search(POINT, model) {
             for seed in 0..if is_best(&job.settings) { plan.seeds } else { 1 } {
                 let validation = Score { loss: 1.0, metric: if is_best(&job.settings) { 0.9 } else { 0.8 } };

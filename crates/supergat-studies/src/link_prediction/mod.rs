@@ -112,7 +112,13 @@ mod tests {
 
     fn job(model: &str, lambda_e: f64, seed: u64) -> Job {
         let general = Settings::general(model.parse().unwrap());
-        let settings = Settings { lambda_e, p_e: 1.0, p_n: 1.0, max_epochs: 40, dropout: 0.2, ..general };
+        let settings = general.with(|s| {
+            s.edge_loss.lambda_e = lambda_e;
+            s.edge_loss.p_e = 1.0;
+            s.edge_loss.p_n = 1.0;
+            s.training.max_epochs = 40;
+            s.network.dropout = 0.2;
+        });
         Job { source: SOURCE.into(), split: SplitChoice::Published, settings, seed }
     }
 
@@ -132,7 +138,8 @@ mod tests {
         let (outcome, records) = sweep(1);
         assert_eq!((outcome.ran, outcome.failed), (2, 1));
         let auc = |lambda_e: f64| {
-            let record = records.iter().find(|r| r.settings.lambda_e == lambda_e && r.model == "supergat-dp").unwrap();
+            let record =
+                records.iter().find(|r| r.settings.edge_loss.lambda_e == lambda_e && r.model == "supergat-dp").unwrap();
             assert_eq!(record.task, "link");
             let score: LinkScore = record.measured().unwrap();
             assert!((0.0..=1.0).contains(&score.average_precision));

@@ -76,7 +76,7 @@ impl LinkPredictionPlan {
         (!runs.is_empty()).then(|| LinkPredictionResult {
             dataset: self.dataset.clone(),
             model: settings.model,
-            lambda_e: settings.lambda_e,
+            lambda_e: settings.edge_loss.lambda_e,
             seeds: runs.iter().map(|(seed, _)| *seed).collect(),
             auc: summary(0),
             average_precision: summary(1),
@@ -101,7 +101,12 @@ fn settings(dataset: &str, model: ModelKind, lambda_e: f64) -> Settings {
     let dp = ModelKind::Attention { form: Form::Dp, self_supervised: true };
     let substitute = if model.form() == Some(Form::Sd) { published(dp) } else { None };
     let settings = published(model).or(substitute).unwrap_or_else(|| Settings::general(model));
-    Settings { model, lambda_e, p_e: 1.0, p_n: 1.0, ..settings }
+    settings.with(|s| {
+        s.model = model;
+        s.edge_loss.lambda_e = lambda_e;
+        s.edge_loss.p_e = 1.0;
+        s.edge_loss.p_n = 1.0;
+    })
 }
 
 #[cfg(test)]
@@ -115,12 +120,18 @@ mod tests {
     #[test]
     fn uses_published_settings() {
         let of = |name| settings("cora", kind(name), 0.1);
-        assert_eq!((of("supergat-go").lambda_2, of("supergat-dp").lambda_2), (0.015, 0.015));
-        assert_eq!((of("supergat-sd").lambda_2, of("supergat-sd").max_epochs), (0.015, 450));
-        assert_eq!((of("supergat-mx").lambda_2, of("supergat-mx").max_epochs), (0.008228864972965771, 490));
-        assert_eq!(settings("ppi", kind("supergat-sd"), 0.1).max_epochs, 399);
+        assert_eq!((of("supergat-go").training.lambda_2, of("supergat-dp").training.lambda_2), (0.015, 0.015));
+        assert_eq!((of("supergat-sd").training.lambda_2, of("supergat-sd").training.max_epochs), (0.015, 450));
+        assert_eq!(
+            (of("supergat-mx").training.lambda_2, of("supergat-mx").training.max_epochs),
+            (0.008228864972965771, 490)
+        );
+        assert_eq!(settings("ppi", kind("supergat-sd"), 0.1).training.max_epochs, 399);
         let unknown = settings("karate", kind("supergat-go"), 3.0);
-        assert_eq!((unknown.lambda_e, unknown.p_e, unknown.p_n, unknown.model), (3.0, 1.0, 1.0, kind("supergat-go")));
+        assert_eq!(
+            (unknown.edge_loss.lambda_e, unknown.edge_loss.p_e, unknown.edge_loss.p_n, unknown.model),
+            (3.0, 1.0, 1.0, kind("supergat-go"))
+        );
     }
 
     #[test]
@@ -129,7 +140,7 @@ mod tests {
         let plan =
             LinkPredictionPlan::new(source, &[kind("supergat-go"), kind("supergat-sd")], &[0.1, 1.0], 3).unwrap();
         let jobs = plan.jobs();
-        let one = |job: &&Job| job.settings.model == kind("supergat-sd") && job.settings.lambda_e == 1.0;
+        let one = |job: &&Job| job.settings.model == kind("supergat-sd") && job.settings.edge_loss.lambda_e == 1.0;
         assert_eq!((jobs.len(), jobs.iter().filter(one).map(|job| job.seed).collect::<Vec<_>>()), (12, vec![0, 1, 2]));
         assert_eq!((plan.dataset.as_str(), plan.metric), (source, "accuracy"));
     }

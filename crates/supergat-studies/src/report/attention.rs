@@ -20,8 +20,9 @@ pub(super) fn add(report: Report, run: &Run<'_>) -> Result<Report> {
     }
     let graphs = selected_graphs(run);
     if graphs.is_empty() {
-        return Ok(report
-            .text("The graph is too large for an attention section; the file attention.csv contains it if it is requested."));
+        return Ok(report.text(
+            "The graph is too large for an attention section; the file attention.csv contains it if it is requested.",
+        ));
     }
     let nodes = graphs.iter().map(|&k| run.dataset.examples[k].graph.nodes()).sum();
     let entropy = plot("Entropy of attention", "% of the largest possible", &entropies(run, &graphs)?, &[100.0], nodes);

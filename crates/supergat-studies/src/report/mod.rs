@@ -184,7 +184,7 @@ mod tests {
 
     /// Creates the report of a short training, and checks that it is reproducible.
     fn report(dataset: &Dataset, model: &str) -> Report {
-        let settings = Settings { max_epochs: 3, ..Settings::general(model.parse().unwrap()) };
+        let settings = Settings::general(model.parse().unwrap()).with(|s| s.training.max_epochs = 3);
         let runs = run_seeds(dataset, &settings, &[0, 1], 1, |_| ControlFlow::Continue(())).unwrap();
         let lines: Vec<EpochLine> =
             runs.runs.iter().flat_map(|run| run.history.iter().map(|epoch| EpochLine::new(run.seed, epoch))).collect();
@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn counts_the_epochs_of_the_best_seed() {
         let dataset = dataset();
-        let settings = Settings { max_epochs: 2, ..Settings::general("mlp".parse().unwrap()) };
+        let settings = Settings::general("mlp".parse().unwrap()).with(|s| s.training.max_epochs = 2);
         let runs = run_seeds(&dataset, &settings, &[0], 1, |_| ControlFlow::Continue(())).unwrap();
         let line = |seed, epoch| EpochLine { epoch, ..EpochLine::new(seed, &runs.runs[0].history[0]) };
         let lines: Vec<EpochLine> = (0..3).map(|k| line(7, k)).chain((0..5).map(|k| line(8, k))).collect();

@@ -148,16 +148,15 @@ impl TablePlan {
 /// constraints use the values that they share with CGAT.
 fn fully_supervised(dataset: &str, model: ModelKind) -> Option<Settings> {
     let cgat = Settings::published(dataset, ModelKind::Constrained { by_classes: true })?;
-    matches!(model, ModelKind::Attention { .. }).then_some(Settings {
-        layers: cgat.layers,
-        hidden: cgat.hidden,
-        heads: cgat.heads,
-        output_heads: cgat.output_heads,
-        dropout: cgat.dropout,
-        lr: cgat.lr,
-        lambda_2: cgat.lambda_2,
-        max_epochs: cgat.max_epochs,
-        early_stop: cgat.early_stop,
-        ..Settings::general(model)
-    })
+    matches!(model, ModelKind::Attention { .. }).then_some(Settings::general(model).with(|s| {
+        s.network.layers = cgat.network.layers;
+        s.network.hidden = cgat.network.hidden;
+        s.network.heads = cgat.network.heads;
+        s.network.output_heads = cgat.network.output_heads;
+        s.network.dropout = cgat.network.dropout;
+        s.training.lr = cgat.training.lr;
+        s.training.lambda_2 = cgat.training.lambda_2;
+        s.training.max_epochs = cgat.training.max_epochs;
+        s.early_stopping.early_stop = cgat.early_stopping.early_stop;
+    }))
 }

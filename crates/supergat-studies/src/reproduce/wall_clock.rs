@@ -197,7 +197,10 @@ mod tests {
     #[test]
     fn times_complete_runs_only() {
         let dataset = supergat_data::load("random-partition:classes=2,nodes=400,degree=4").unwrap();
-        let settings = Settings { max_epochs: 7, early_stop: false, ..Settings::general("gat-go".parse().unwrap()) };
+        let settings = Settings::general("gat-go".parse().unwrap()).with(|s| {
+            s.training.max_epochs = 7;
+            s.early_stopping.early_stop = false;
+        });
         let mut clock = WallClock::new(1);
         assert!(clock.measure(&dataset, &settings, 2, || true).unwrap().unwrap() > 0.0);
         assert_eq!((clock.rows[0].seconds.values.len(), clock.rows[0].epochs.mean), (2, 7.0));

@@ -55,7 +55,10 @@ mod tests {
     #[test]
     fn training_changes_the_variance_of_every_layer() {
         let dataset = supergat_data::load("random-partition:classes=3,nodes=180,degree=5,homophily=0.8").unwrap();
-        let settings = Settings { layers: 3, max_epochs: 5, ..Settings::general("gat-dp".parse().unwrap()) };
+        let settings = Settings::general("gat-dp".parse().unwrap()).with(|s| {
+            s.network.layers = 3;
+            s.training.max_epochs = 5;
+        });
         let found = layer_variances(&dataset, &settings, 1, 1).unwrap();
         assert_eq!((found.before.len(), found.after.len()), (3, 3));
         assert!(found.before.iter().chain(&found.after).all(|variance| *variance > 0.0 && variance.is_finite()));

@@ -37,7 +37,11 @@ fn dataset() -> Dataset {
 }
 
 fn settings() -> Settings {
-    Settings { max_epochs: 12, hidden: 3, heads: 2, ..Settings::general("supergat-mx".parse().unwrap()) }
+    Settings::general("supergat-mx".parse().unwrap()).with(|s| {
+        s.training.max_epochs = 12;
+        s.network.hidden = 3;
+        s.network.heads = 2;
+    })
 }
 
 fn go_on(_: Observation<'_>) -> ControlFlow<()> {
@@ -161,15 +165,18 @@ fn errors_of_other_processes_end_the_training() {
         format!("training with several processes failed: process 1: {GRAPH} differs from {GRAPH} of process 0: ");
     assert!(error.starts_with(&expected), "{error}");
 
-    let diverging = Settings { lr: 1e30, max_epochs: 50, ..settings() };
+    let diverging = settings().with(|s| {
+        s.training.lr = 1e30;
+        s.training.max_epochs = 50;
+    });
     let error = with_processes(3, |resources| run_seeds(&dataset(), &diverging, &[0, 1, 2], resources, go_on));
     assert!(matches!(error, Err(Error::Diverged { .. })), "{error:?}");
 }
 
 fn jobs() -> Vec<Job> {
     let source = |seed| format!("random-partition:classes=3,nodes=180,degree=6,seed={seed}");
-    let all =
-        ["supergat-mx", "gcn"].map(|model| Settings { max_epochs: 8, ..Settings::general(model.parse().unwrap()) });
+    let all = ["supergat-mx", "gcn"]
+        .map(|model| Settings::general(model.parse().unwrap()).with(|s| s.training.max_epochs = 8));
     (0..2).flat_map(|graph| Job::for_seeds(&source(graph), &all, 3)).collect()
 }
 
@@ -222,7 +229,10 @@ fn tasks_measure_in_other_processes() {
 #[test]
 fn an_observer_stops_the_runs_of_all_processes() {
     let folder = tempfile::tempdir().unwrap();
-    let endless = Settings { max_epochs: 10_000_000, early_stop: false, ..settings() };
+    let endless = settings().with(|s| {
+        s.training.max_epochs = 10_000_000;
+        s.early_stopping.early_stop = false;
+    });
     let mut results = ResultsFile::open(&folder.path().join("results.jsonl")).unwrap();
     let epochs = AtomicUsize::new(0);
     let outcome = with_processes(3, |resources| {

@@ -4,7 +4,7 @@ use crate::known_labels::{KnownLabels, logits_of_scores, propagation};
 use crate::settings::Settings;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use supergat_core::hyperparameters::Hyperparameter;
+use supergat_core::hyperparameters::{Hyperparameter, PropagationSettings};
 use supergat_core::{Architecture, Error, Example, Result};
 use supergat_cpu::Checkpoint;
 use supergat_data::Dataset;
@@ -33,7 +33,8 @@ struct Parameters {
 impl LabelPropagation {
     pub(super) fn fit(dataset: &Dataset, settings: &Settings) -> Result<Self> {
         let known = KnownLabels::of(dataset, &[|example| &example.train], NAME)?;
-        let (alpha, iterations) = settings.propagation();
+        let PropagationSettings { propagation_alpha: alpha, propagation_iterations: iterations } =
+            settings.propagation();
         Ok(Self { architecture: settings.architecture(dataset), parameters: Parameters { alpha, iterations }, known })
     }
 
@@ -72,6 +73,7 @@ impl LabelPropagation {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::FamilySettings;
     use crate::{Fitted, run_seeds};
     use std::ops::ControlFlow;
     use supergat_core::Labels;
@@ -104,9 +106,9 @@ mod tests {
 
     #[test]
     fn hyperparameters_change_predictions() {
-        let with = |alpha, iterations| {
-            let (propagation_alpha, propagation_iterations) = (Some(alpha), Some(iterations));
-            predicted(&dataset(), &Settings { propagation_alpha, propagation_iterations, ..settings() })
+        let with = |propagation_alpha, propagation_iterations| {
+            let steps = PropagationSettings { propagation_alpha, propagation_iterations };
+            predicted(&dataset(), &Settings { family: FamilySettings::Propagation(steps), ..settings() })
         };
         assert_ne!(with(0.9, 50), with(0.5, 50));
         assert_ne!(with(0.9, 50), with(0.9, 2));

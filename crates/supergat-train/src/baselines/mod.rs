@@ -227,7 +227,7 @@ mod tests {
     fn systems_are_observed_and_stored() {
         let dataset = supergat_data::load("random-partition:classes=3,nodes=180,degree=6,homophily=0.8").unwrap();
         for model in ["glcn", "neuralsparse"] {
-            let settings = Settings { max_epochs: 12, ..Settings::general(model.parse().unwrap()) };
+            let settings = Settings::general(model.parse().unwrap()).with(|s| s.training.max_epochs = 12);
             let stop = |event: crate::Observation<'_>| match event {
                 crate::Observation::Epoch(_, epoch) if epoch.epoch == 7 => ControlFlow::Break(()),
                 _ => ControlFlow::Continue(()),

@@ -32,7 +32,7 @@ const MOST_KEPT: usize = 64 << 20;
 /// # let temporary = tempfile::tempdir().unwrap();
 /// # let folder = temporary.path().join("run.checkpoint");
 /// let dataset = supergat_data::load("random-partition:classes=3,nodes=180,degree=6,homophily=0.8").unwrap();
-/// let settings = Settings { max_epochs: 9, ..Settings::general("gat-go".parse().unwrap()) };
+/// let settings = Settings::general("gat-go".parse().unwrap()).with(|s| s.training.max_epochs = 9);
 ///
 /// // The first call is interrupted, the second one resumes.
 /// let train = |last: usize| {

@@ -50,7 +50,7 @@ const END: u32 = 0;
 /// use supergat_train::processes::{Processes, serve};
 /// use supergat_train::{Resources, Settings, run_seeds};
 /// let dataset = supergat_data::load("random-partition:classes=3,nodes=180,degree=6,homophily=0.8").unwrap();
-/// let settings = Settings { max_epochs: 3, ..Settings::general("gat-go".parse().unwrap()) };
+/// let settings = Settings::general("gat-go".parse().unwrap()).with(|s| s.training.max_epochs = 3);
 /// let train = |resources| run_seeds(&dataset, &settings, &[4, 5, 6], resources, |_| ControlFlow::Continue(()));
 ///
 /// // Threads take the place of processes.

@@ -4,6 +4,7 @@ use super::Settings;
 use serde_json::Value as Json;
 use std::sync::LazyLock;
 use supergat_core::ModelKind;
+use supergat_core::hyperparameters::{HYPERPARAMETERS, Range, Value};
 
 /// Published configurations by dataset, task and model.
 const PRESETS: &str = include_str!("presets.json");
@@ -54,50 +55,30 @@ impl Settings {
         }
         let entry = presets().get(dataset)?.get(task)?.get(model.to_string())?;
         let mut settings = Self::general(model);
-        let attends = model.form().is_some();
         if dataset == supergat_data::random_partition::NAME {
             // The paper selects these per graph, from grids around these values.
-            (settings.lambda_2, settings.lambda_e) = (1e-5, 1.0);
+            (settings.training.lambda_2, settings.edge_loss.lambda_e) = (1e-5, 1.0);
         }
-        let number = |key: &str, into: &mut f64| {
-            if let Some(value) = entry.get(key).and_then(Json::as_f64) {
-                *into = value;
-            }
-        };
-        let count = |key: &str, into: &mut usize| {
-            if let Some(value) = entry.get(key).and_then(Json::as_u64) {
-                *into = value as usize;
-            }
-        };
-        count("layers", &mut settings.layers);
-        let width = settings.hidden;
-        count("hidden_per_head", &mut settings.hidden);
-        if attends {
-            count("heads", &mut settings.heads);
-            count("output_heads", &mut settings.output_heads);
-        } else {
+        let width = settings.network.hidden;
+        for hyperparameter in HYPERPARAMETERS {
+            let key = match hyperparameter.name {
+                "hidden" => "hidden_per_head",
+                "top_k" => "k",
+                "heads" | "output_heads" if model.form().is_none() => continue,
+                _ => hyperparameter.stored,
+            };
+            let value = entry.get(key).and_then(|value| match hyperparameter.range {
+                Range::Whole(..) => value.as_u64().map(Value::Whole),
+                _ => value.as_f64().map(Value::Number),
+            });
+            value.map(|value| settings.put(hyperparameter.name, value));
+        }
+        if model.form().is_none() {
             // All published baselines have at least 64 hidden features; three are listed as eight heads of
             // eight features.
-            settings.hidden = settings.hidden.max(width);
+            settings.network.hidden = settings.network.hidden.max(width);
         }
-        number("dropout", &mut settings.dropout);
-        number("lr", &mut settings.lr);
-        number("lambda_2", &mut settings.lambda_2);
-        number("lambda_e", &mut settings.lambda_e);
-        number("p_e", &mut settings.p_e);
-        number("p_n", &mut settings.p_n);
-        settings.top_k.iter_mut().for_each(|into| count("k", into));
-        settings.negatives_per_edge.iter_mut().for_each(|into| count("negatives_per_edge", into));
-        settings.lambda_g.iter_mut().for_each(|into| number("lambda_g", into));
-        settings.margin_g.iter_mut().for_each(|into| number("margin_g", into));
-        settings.lambda_b.iter_mut().for_each(|into| number("lambda_b", into));
-        settings.margin_b.iter_mut().for_each(|into| number("margin_b", into));
-        count("max_epochs", &mut settings.max_epochs);
-        settings.early_stop = entry.get("early_stop_patience").is_some();
-        count("early_stop_patience", &mut settings.early_stop_patience);
-        count("early_stop_window", &mut settings.early_stop_window);
-        number("early_stop_loss_change", &mut settings.early_stop_loss_change);
-        number("early_stop_metric_change", &mut settings.early_stop_metric_change);
+        settings.early_stopping.early_stop = entry.get("early_stop_patience").is_some();
         Some(settings)
     }
 
@@ -122,6 +103,7 @@ fn system_presets() -> &'static serde_json::Map<String, Json> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::FamilySettings;
 
     fn kind(name: &str) -> ModelKind {
         name.parse().unwrap()
@@ -130,19 +112,27 @@ mod tests {
     #[test]
     fn presets_have_the_published_numbers() {
         let cora = Settings::published("cora", kind("supergat-mx")).unwrap();
-        assert_eq!((cora.lambda_2, cora.lambda_e), (0.008228864972965771, 11.346574532931719));
-        assert_eq!((cora.max_epochs, cora.early_stop_patience, cora.early_stop_window), (490, 485, 484));
+        assert_eq!((cora.training.lambda_2, cora.edge_loss.lambda_e), (0.008228864972965771, 11.346574532931719));
+        assert_eq!(
+            (cora.training.max_epochs, cora.early_stopping.early_stop_after, cora.early_stopping.early_stop_window),
+            (490, 485, 484)
+        );
         let arxiv = Settings::published("ogbn-arxiv", kind("supergat-sd")).unwrap();
-        assert_eq!((arxiv.hidden, arxiv.output_heads, arxiv.dropout, arxiv.lr), (16, 1, 0.2, 0.05));
-        assert_eq!(Settings::published_for("node-4-layer", "cora", kind("gat-dp")).unwrap().layers, 4);
+        assert_eq!(
+            (arxiv.network.hidden, arxiv.network.output_heads, arxiv.network.dropout, arxiv.training.lr),
+            (16, 1, 0.2, 0.05)
+        );
+        assert_eq!(Settings::published_for("node-4-layer", "cora", kind("gat-dp")).unwrap().network.layers, 4);
         let cgat = Settings::published("cora", kind("cgat-full-supervised")).unwrap();
-        assert_eq!((cgat.top_k, cgat.negatives_per_edge, cgat.p_e), (Some(4), Some(5), 0.9));
-        assert_eq!((cgat.lambda_g, cgat.margin_g), (Some(9.167585739010015), Some(0.14761774823352192)));
-        assert_eq!((cgat.lambda_b, cgat.margin_b), (Some(8.924486369581093), Some(0.06583157691096975)));
-        assert_eq!((cgat.heads, cgat.max_epochs, cgat.early_stop), (8, 500, false));
+        let FamilySettings::Constrained(all, Some(by_classes)) = cgat.family else { unreachable!() };
+        assert_eq!((all.top_k, all.negatives_per_edge, cgat.edge_loss.p_e), (4, 5, 0.9));
+        assert_eq!((all.lambda_g, all.margin_g), (9.167585739010015, 0.14761774823352192));
+        assert_eq!((by_classes.lambda_b, by_classes.margin_b), (8.924486369581093, 0.06583157691096975));
+        assert_eq!((cgat.network.heads, cgat.training.max_epochs, cgat.early_stopping.early_stop), (8, 500, false));
         let contrast = Settings::published("ppi", kind("cgat")).unwrap().training().contrast.unwrap();
         assert_eq!((contrast.top_k, contrast.negatives_per_edge, contrast.boundary), (8, 3, None));
-        let widths = ["photo", "dblp", "ogbn-arxiv"].map(|data| Settings::published(data, kind("gcn")).unwrap().hidden);
+        let widths =
+            ["photo", "dblp", "ogbn-arxiv"].map(|data| Settings::published(data, kind("gcn")).unwrap().network.hidden);
         assert_eq!(widths, [64, 64, 128]);
         assert_eq!(Settings::published("cora", kind("mlp")), None);
         assert_eq!(Settings::published("karate", kind("gat-go")), None);
@@ -183,6 +173,6 @@ mod tests {
                 ["cora", "citeseer", "pubmed"].into_iter().filter(|name| model != kind("lds") || *name != "pubmed");
             assert!(graphs.into_iter().all(|name| of_model.contains_key(name)), "{model}");
         }
-        assert_eq!(Settings::published("cora", kind("glcn")).unwrap().hidden, 30);
+        assert_eq!(Settings::published("cora", kind("glcn")).unwrap().network.hidden, 30);
     }
 }

@@ -23,13 +23,12 @@ fn dataset() -> Dataset {
 }
 
 fn settings() -> Settings {
-    Settings {
-        max_epochs: EPOCHS,
-        heads: 2,
-        hidden: 3,
-        dropout: 0.5,
-        ..Settings::general("supergat-mx".parse().unwrap())
-    }
+    Settings::general("supergat-mx".parse().unwrap()).with(|s| {
+        s.training.max_epochs = EPOCHS;
+        s.network.heads = 2;
+        s.network.hidden = 3;
+        s.network.dropout = 0.5;
+    })
 }
 
 fn go_on(_: Observation<'_>) -> ControlFlow<()> {
@@ -240,9 +239,9 @@ fn rejects_checkpoints_of_other_runs_before_training() {
         error(&dataset(), &settings(), cpu)
     };
 
-    let other = Settings { dropout: 0.1, ..settings() };
+    let other = settings().with(|s| s.network.dropout = 0.1);
     assert!(error(&dataset(), &other, cpu).ends_with("it has dropout = 0.5, but this training has 0.1"));
-    let other = Settings { max_epochs: 99, ..settings() };
+    let other = settings().with(|s| s.training.max_epochs = 99);
     assert!(error(&dataset(), &other, cpu).ends_with("it has max_epochs = 12, but this training has 99"));
     let other = Settings { positive: Some(0), ..settings() };
     assert!(error(&dataset(), &other, cpu).contains("it has another positive class"));

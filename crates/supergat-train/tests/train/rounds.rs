@@ -2,8 +2,11 @@
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
+use supergat_core::hyperparameters::GamOptions;
 use supergat_cpu::Checkpoint;
 use supergat_data::Dataset;
+use supergat_systems::Options;
+use supergat_train::settings::FamilySettings;
 use supergat_train::{DeviceChoice, Fitted, Observation, Resources, Runs, Settings, estimate, run_seeds};
 
 fn dataset() -> Dataset {
@@ -13,8 +16,16 @@ fn dataset() -> Dataset {
 fn settings(model: &str) -> Settings {
     let general = Settings::general(model.parse().unwrap());
     match model {
-        "lds" => Settings { max_epochs: 2, inner_steps: Some(40), graph_samples: Some(3), ..general },
-        _ => Settings { max_epochs: 30, rounds: Some(3), agreement_steps: Some(50), ..general },
+        "lds" => general.with(|s| {
+            s.training.max_epochs = 2;
+            s.set("inner_steps", 40).unwrap();
+            s.set("graph_samples", 3).unwrap();
+        }),
+        _ => general.with(|s| {
+            s.training.max_epochs = 30;
+            s.set("rounds", 3).unwrap();
+            s.set("agreement_steps", 50).unwrap();
+        }),
     }
 }
 
@@ -70,7 +81,9 @@ fn memory_is_estimated_and_large_graphs_are_refused() {
     let bytes = |settings: &Settings| estimate(&dataset, settings, 1, 1, 0, (0, 0)).unwrap().workspace;
     let pairs = 540 * 539 / 2 * 4;
     assert!(bytes(&settings("lds")) > pairs && bytes(&settings("gcn-gam")) > bytes(&settings("glcn")) / 100);
-    let more = Settings { agreement_hidden: Some(512), ..settings("gcn-gam") };
+    let more = settings("gcn-gam").with(|s| {
+        s.set("agreement_hidden", 512).unwrap();
+    });
     assert!(bytes(&more) > bytes(&settings("gcn-gam")));
     let large = supergat_data::load("random-graph:nodes=9000,degree=2,features=4,classes=2").unwrap();
     for error in [
@@ -87,10 +100,14 @@ fn gpus_and_options_without_effect_are_refused() {
     let gpu = Resources { device: DeviceChoice::Cuda(0), ..Resources::from(1) };
     for model in MODELS {
         let error = run_seeds(&dataset(), &settings(model), &[0], gpu, |_| ControlFlow::Continue(())).unwrap_err();
-        assert_eq!(error.to_string(), format!("{model} runs on the CPU only: use parameter `device=cpu`, or another model"));
+        assert_eq!(
+            error.to_string(),
+            format!("{model} runs on the CPU only: use parameter `device=cpu`, or another model")
+        );
     }
-    let deep = Settings { layers: 3, ..settings("lds") };
+    let deep = settings("lds").with(|s| s.network.layers = 3);
     assert_eq!(deep.check(&dataset()).unwrap_err().to_string(), "layers = 3: lds has 2 layers; use another model");
-    let zero = Settings { rounds: Some(0), ..settings("gcn-gam") };
+    let family = FamilySettings::System(Options::Gam(GamOptions { rounds: 0, ..GamOptions::default() }));
+    let zero = Settings { family, ..settings("gcn-gam") };
     assert!(zero.check(&dataset()).unwrap_err().to_string().starts_with("rounds = 0: must be"));
 }

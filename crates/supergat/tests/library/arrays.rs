@@ -72,7 +72,11 @@ fn errors_name_what_was_expected_and_found() {
     let settings = builder().choose(&dataset).unwrap().settings;
     let of_settings = || Classifier::builder().heads(2).settings(settings).hidden(3);
     let choice = of_settings().choose(&dataset).unwrap();
-    assert_eq!((choice.settings.heads, choice.settings.hidden), (2, 3), "setters before and after settings count");
+    assert_eq!(
+        (choice.settings.network.heads, choice.settings.network.hidden),
+        (2, 3),
+        "setters before and after settings count"
+    );
     assert!(matches!(of_settings().model("gcn").choose(&dataset), Err(Error::ModelAndSettings)));
     assert_eq!(builder().dropout(1.0).fit(&dataset).unwrap_err().to_string(), "dropout = 1: must lie in [0, 1)");
     let attention = Classifier::builder().model("gat-go").max_epochs(1).fit(&dataset).unwrap();
@@ -83,7 +87,11 @@ fn errors_name_what_was_expected_and_found() {
 fn chooses_presets_and_models_by_name() {
     let dataset = cliques(10);
     let published = Classifier::builder().model("supergat-mx").preset("cora").lambda_e(2.0).choose(&dataset).unwrap();
-    assert!(published.published && published.settings.max_epochs == 490 && published.settings.lambda_e == 2.0);
+    assert!(
+        published.published
+            && published.settings.training.max_epochs == 490
+            && published.settings.edge_loss.lambda_e == 2.0
+    );
     let auto = Classifier::builder().model("auto").p_e(0.5).top_k(3).choose(&dataset).unwrap();
     assert_eq!(auto.recommendation.unwrap().recommendation, auto.settings.model);
     assert!(auto.unused.contains(&"top_k"));

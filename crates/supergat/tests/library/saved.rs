@@ -73,7 +73,7 @@ fn a_saved_model_is_complete() {
         assert_eq!(model.splits(), training.classifier.splits());
         let example = &dataset.examples[0];
         assert_eq!(model.splits()[0], [example.train.clone(), example.validation.clone(), example.test.clone()]);
-        assert_eq!(model.card().settings.unwrap().max_epochs, 3);
+        assert_eq!(model.card().settings.unwrap().training.max_epochs, 3);
         assert_eq!(model.card().origin.as_ref().unwrap().split, SplitChoice::Published);
         assert_eq!(model.to_bytes(), training.classifier.to_bytes());
         let again = model.training_data().unwrap();

@@ -84,7 +84,7 @@ pub fn run(args: &VarianceArgs) -> Result<ExitCode> {
 /// Returns the published settings of the four-layer model, or the general settings with four layers.
 fn settings(dataset: &Dataset, model: ModelKind) -> Settings {
     let published = Settings::published_for("node-4-layer", dataset.preset.as_deref().unwrap_or_default(), model);
-    published.unwrap_or_else(|| Settings { layers: LAYERS, ..Settings::general(model) })
+    published.unwrap_or_else(|| Settings::general(model).with(|s| s.network.layers = LAYERS))
 }
 
 /// Builds the table of simulated and computed variances.

@@ -80,7 +80,7 @@ pub fn run(mut args: TrainArgs, peers: Arc<dyn Peers>) -> Result<ExitCode> {
         progress.open_with(resumed.opening(&checkpoints.found()?, resolved.seeds as usize));
     }
     let checkpoints = checkpoints.report_to(|saving| progress.saving(saving, &plan));
-    let training = train(&splits, &resolved, resources, &checkpoints, &progress, &interrupt);
+    let training = train(&splits, &choice, &resolved, resources, &checkpoints, &progress, &interrupt);
     let training = training.inspect_err(|error| report_checkpoint(&checkpoints, error, args.quiet))?;
 
     let best = if resolved.all_splits { (training.runs[training.best].seed - resolved.seed) as usize } else { 0 };
@@ -305,6 +305,7 @@ fn report_checkpoint(checkpoints: &Checkpoints<'_>, error: &CliError, quiet: boo
 /// Trains all seeds or splits and shows the progress. Stops after the current epoch when the user presses Ctrl-C.
 fn train(
     splits: &[Dataset],
+    choice: &Choice,
     resolved: &Resolved,
     resources: Resources,
     checkpoints: &Checkpoints<'_>,
@@ -319,7 +320,7 @@ fn train(
         }
         ControlFlow::Continue(())
     };
-    let builder = Classifier::builder().settings(resolved.settings).seeds(resolved.all_seeds());
+    let builder = Classifier::builder().chosen(choice.clone()).seeds(resolved.all_seeds());
     let builder = builder.decide(resolved.decision()).ensemble(resolved.is_ensemble());
     let builder = builder.resources(resources).checkpoints(checkpoints).observe(observe);
     let training = if resolved.all_splits { builder.train_splits(splits) } else { builder.train(&splits[0]) };

@@ -60,7 +60,7 @@ impl Progress {
         opening: Vec<String>,
         look_for_gpu: bool,
     ) -> Self {
-        let (seeds, max_epochs) = (resolved.seeds, resolved.settings.max_epochs as u64);
+        let (seeds, max_epochs) = (resolved.seeds, resolved.settings.training.max_epochs as u64);
         let (length, template) = match seeds {
             1 => (max_epochs, "{bar:8} epoch {pos}/{len} {wide_msg}"),
             many if resolved.all_splits => (many, "{bar:8} split {pos}/{len} {wide_msg}"),

@@ -96,7 +96,7 @@ mod tests {
         let base = Settings::general(model.parse().unwrap());
         let space = Space::new(base.model, &[]);
         let trial = |number: usize| {
-            let settings = Settings { lambda_2: 10.0_f64.powi(-(number as i32) - 1), ..base };
+            let settings = base.with(|s| s.training.lambda_2 = 10.0_f64.powi(-(number as i32) - 1));
             Trial::new(number, settings, vec![0.5 + number as f64 / 20.0])
         };
         let trials: Vec<Trial> = (0..6).map(trial).collect();

@@ -45,8 +45,10 @@ impl QuickAnswer {
 /// Describes a model with recommended settings; `None` for its default ones.
 pub(super) fn model_in_words(model: ModelKind, settings: Option<&Settings>) -> String {
     match settings {
-        Some(Settings { correct_and_smooth: Some(true), .. }) => format!("{model} with Correct and Smooth"),
-        Some(Settings { layers, norm, .. }) => format!("{model} with {layers} layers and {} norm", norm.name()),
+        Some(settings) if settings.correct_and_smooth.is_some() => format!("{model} with Correct and Smooth"),
+        Some(Settings { network, .. }) => {
+            format!("{model} with {} layers and {} norm", network.layers, network.norm.name())
+        }
         None => model.to_string(),
     }
 }

@@ -30,8 +30,9 @@ impl Candidate {
     pub(super) fn trained_for(mut self, epochs: usize) -> Self {
         let settings = &mut self.settings;
         if settings.model.is_network() {
-            let faster = settings.lr * SHORT as f64 / epochs.max(1) as f64;
-            (settings.max_epochs, settings.lr) = (epochs, faster.min(HIGHEST).max(settings.lr));
+            let faster = settings.training.lr * SHORT as f64 / epochs.max(1) as f64;
+            (settings.training.max_epochs, settings.training.lr) =
+                (epochs, faster.min(HIGHEST).max(settings.training.lr));
         }
         self
     }
@@ -64,7 +65,7 @@ fn candidate(
         return Err("nodes may have several classes".into());
     }
     let mut settings = family.usual(dataset.preset.as_deref(), kind);
-    (settings.select, settings.positive, settings.early_stop) = (metric.select, metric.positive, false);
+    (settings.select, settings.positive, settings.early_stopping.early_stop) = (metric.select, metric.positive, false);
     settings.check(dataset).map_err(|error| error.to_string())?;
     Ok(Candidate { family, settings, by_map: map.chance_of(kind) })
 }

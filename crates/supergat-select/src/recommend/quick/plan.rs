@@ -12,9 +12,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use supergat_core::ModelKind;
+use supergat_core::hyperparameters::TreeSettings;
 use supergat_data::Dataset;
 use supergat_train::baselines::tree_width;
-use supergat_train::settings::Settings;
+use supergat_train::settings::{FamilySettings, Settings};
 
 /// Possible plans, the best first: epochs, and repetitions that there must be time for. Networks that have not converged are
 /// misjudged, so repetitions are given up before epochs.
@@ -325,17 +326,18 @@ fn cost(
 ) -> Result<(f64, f64), String> {
     let each = workers.of_run(settings.model);
     if settings.model != ModelKind::Trees {
-        return time(dataset, &Settings { max_epochs: EPOCHS, ..*settings }, each, keep_on);
+        return time(dataset, &settings.with(|s| s.training.max_epochs = EPOCHS), each, keep_on);
     }
     // Trees are one epoch; their time grows with their number, which is seldom more than half of the most.
     let fit = |count: usize| {
-        let found = time(dataset, &Settings { tree_count: Some(count), ..*settings }, each, &keep_on);
+        let trees = FamilySettings::Trees(TreeSettings { tree_count: count, ..settings.trees() });
+        let found = time(dataset, &Settings { family: trees, ..*settings }, each, &keep_on);
         found.map(|(fixed, epoch)| fixed + epoch)
     };
     let [few, more] = TREES.map(fit);
     let (few, more) = (few?, more?);
     let each = ((more - few) / (TREES[1] - TREES[0]) as f64).max(0.0);
-    let count = settings.tree_count.unwrap_or(TREES[0]);
+    let count = settings.trees().tree_count;
     Ok((few + each * count as f64 / 2.0, 0.0))
 }
 
@@ -346,10 +348,13 @@ fn multiplications(dataset: &Dataset, settings: &Settings) -> f64 {
     let nodes = dataset.nodes() as f64;
     let links: f64 = dataset.examples.iter().map(|example| example.graph.edges() as f64).sum();
     if !model.is_network() {
-        let steps = settings.propagation_iterations.unwrap_or(1) as f64;
+        let steps = match settings.family {
+            FamilySettings::Propagation(steps) => steps.propagation_iterations as f64,
+            _ => 1.0,
+        };
         return steps * links * dataset.classes() as f64;
     }
-    let width = (settings.hidden * settings.heads.max(1)) as f64;
+    let width = (settings.network.hidden * settings.network.heads.max(1)) as f64;
     // Measured times of an edge. Self-supervised models also compute scores of as many edges and non-edges.
     let of_links = match model {
         ModelKind::Mlp => 0.0,
@@ -357,7 +362,7 @@ fn multiplications(dataset: &Dataset, settings: &Settings) -> f64 {
         _ if model.form().is_some() => 3.5,
         _ => 1.0,
     };
-    let layers = settings.layers as f64;
+    let layers = settings.network.layers as f64;
     // A backward pass costs about twice a forward pass.
     3.0 * width * (stored + layers * of_links * links + (layers - 1.0) * nodes * width)
 }

@@ -117,15 +117,15 @@ pub(super) fn measured(setup: &Setup<'_>, plan: QuickPlan, scores: Scores) -> Me
 impl MeasuredFamily {
     /// Returns whether it is a network alone, which predicts nodes of other graphs too, and runs on all devices.
     pub fn is_network(&self) -> bool {
-        self.settings.model.is_network() && self.settings.correct_and_smooth != Some(true)
+        self.settings.model.is_network() && self.settings.correct_and_smooth.is_none()
     }
 
     /// Returns the name of its model with what differs from the default settings, such as `sage-root, 8 layers`.
     pub fn model_in_words(&self) -> String {
         let model = self.settings.model;
         match (self.family.has_own_settings(), self.settings.correct_and_smooth) {
-            (true, Some(true)) => format!("{model}, smoothed"),
-            (true, _) => format!("{model}, {} layers", self.settings.layers),
+            (true, Some(_)) => format!("{model}, smoothed"),
+            (true, _) => format!("{model}, {} layers", self.settings.network.layers),
             (false, _) => model.to_string(),
         }
     }

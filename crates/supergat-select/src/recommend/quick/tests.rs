@@ -105,7 +105,9 @@ fn two_rounds_train_the_best_networks_again() {
         let mut plan = plan.clone();
         let workers = Workers::of(&dataset, Resources::from(threads));
         let scores = run::run(&setup, &mut plan, workers, &|_| ControlFlow::Continue(()));
-        let of = |(one, values): &(Candidate, Vec<f64>)| (one.settings.max_epochs, one.settings.lr, values.clone());
+        let of = |(one, values): &(Candidate, Vec<f64>)| {
+            (one.settings.training.max_epochs, one.settings.training.lr, values.clone())
+        };
         (plan, scores.families.iter().map(of).collect::<Vec<_>>())
     };
     let (after, families) = run_with(1);
@@ -123,7 +125,12 @@ fn two_rounds_train_the_best_networks_again() {
     let mut cut = plan.clone();
     let scores = run::run(&setup, &mut cut, Workers::of(&dataset, Resources::from(1)), &stop);
     assert_eq!((cut.first_epochs, cut.epochs, scores.families.len()), (None, 4, families.len()));
-    assert!(scores.families.iter().all(|(one, _)| !one.settings.model.is_network() || one.settings.max_epochs == 4));
+    assert!(
+        scores
+            .families
+            .iter()
+            .all(|(one, _)| !one.settings.model.is_network() || one.settings.training.max_epochs == 4)
+    );
 }
 
 /// Large graphs are compared in two rounds.
@@ -162,8 +169,8 @@ fn deep_networks_are_recommended_with_their_settings() {
     });
     assert!(found.answer.starts_with("Use sage-root with 8 layers and batch norm: with "), "{}", found.answer);
     let settings = found.settings.unwrap();
-    assert_eq!((settings.model, settings.layers), (found.recommendation, 8));
-    assert_eq!((settings.max_epochs, settings.select), (500, None));
+    assert_eq!((settings.model, settings.network.layers), (found.recommendation, 8));
+    assert_eq!((settings.training.max_epochs, settings.select), (500, None));
     assert!(found.alternatives.is_empty());
     let names: Vec<String> = found.measured.unwrap().families.iter().map(MeasuredFamily::model_in_words).collect();
     assert_eq!(names, ["sage-root", "sage-root, 8 layers"]);

@@ -64,5 +64,5 @@ pub(super) fn relative_time(trial: &Trial, usual: &Trial) -> f64 {
 
 /// Returns a measure of the size of a network.
 pub(super) fn network_size(settings: &Settings) -> usize {
-    settings.layers * settings.hidden * settings.heads
+    settings.network.layers * settings.network.hidden * settings.network.heads
 }

@@ -96,23 +96,23 @@ pub fn comparisons(answer: &ThoroughAnswer) -> Sheet {
 fn settings(result: &FamilyResult) -> String {
     let settings = &result.settings;
     if !settings.model.is_network() {
-        return settings.propagation_alpha.map_or_else(dash, |alpha| format!("alpha {alpha}"));
+        return settings.get("propagation_alpha").map_or_else(dash, |alpha| format!("alpha {alpha}"));
     }
-    let mut words = vec![format!("{} x {}", settings.layers, settings.hidden)];
+    let mut words = vec![format!("{} x {}", settings.network.layers, settings.network.hidden)];
     if settings.model.form().is_some() {
-        words.push(format!("{} heads", settings.heads));
+        words.push(format!("{} heads", settings.network.heads));
     }
-    if settings.norm.name() != "none" {
-        words.push(format!("{} norm", settings.norm.name()));
+    if settings.network.norm.name() != "none" {
+        words.push(format!("{} norm", settings.network.norm.name()));
     }
-    if settings.residual.name() != "none" {
+    if settings.network.residual.name() != "none" {
         words.push("residual".into());
     }
-    words.push(format!("dropout {}", settings.dropout));
-    words.push(format!("lr {}", short(settings.lr)));
-    words.push(format!("lambda_2 {}", short(settings.lambda_2)));
+    words.push(format!("dropout {}", settings.network.dropout));
+    words.push(format!("lr {}", short(settings.training.lr)));
+    words.push(format!("lambda_2 {}", short(settings.training.lambda_2)));
     if settings.model.is_self_supervised() {
-        words.push(format!("lambda_e {}", short(settings.lambda_e)));
+        words.push(format!("lambda_e {}", short(settings.edge_loss.lambda_e)));
     }
     if result.balanced {
         words.push("balanced classes".into());

@@ -83,12 +83,15 @@ fn every_trial_of_every_family_is_valid() {
         for trial in &trials {
             trial.settings.check(&dataset).unwrap();
             assert_eq!(trial.settings.select, Some(Select::MacroF1));
-            assert!(!kind.is_network() || (trial.settings.max_epochs == 50 && !trial.settings.early_stop));
+            assert!(
+                !kind.is_network()
+                    || (trial.settings.training.max_epochs == 50 && !trial.settings.early_stopping.early_stop)
+            );
             count += 1;
         }
         assert!(!trials[1].balanced);
         assert_eq!(trials.iter().filter(|trial| trial.balanced).count(), if kind.is_network() { 20 } else { 0 });
-        let depths: Vec<usize> = trials.iter().map(|trial| trial.settings.layers).collect();
+        let depths: Vec<usize> = trials.iter().map(|trial| trial.settings.network.layers).collect();
         assert!(
             !kind.is_network() || ([0, 1, 3].map(|number| depths[number]) == [2, 2, 8] && depths.contains(&12)),
             "{depths:?}"
@@ -107,8 +110,11 @@ fn every_trial_of_every_family_is_valid() {
         family.trial(family.kind().unwrap(), 5, 9, &context(seed)).settings
     };
     let (gcn, supergat) = (deep("gcn", 1), deep("supergat-mx", 1));
-    assert_eq!((gcn.lr, gcn.layers, gcn.norm), (supergat.lr, supergat.layers, supergat.norm));
-    assert_ne!(gcn.lr, deep("gcn", 2).lr);
+    assert_eq!(
+        (gcn.training.lr, gcn.network.layers, gcn.network.norm),
+        (supergat.training.lr, supergat.network.layers, supergat.network.norm)
+    );
+    assert_ne!(gcn.training.lr, deep("gcn", 2).training.lr);
 }
 
 #[test]
@@ -199,7 +205,7 @@ fn plans_fit_the_time_and_the_dataset() {
     }
     // Larger searches have only trials that fit into memory.
     let mut limited = long.clone();
-    limited.limit_trials(|settings| settings.layers < 8);
+    limited.limit_trials(|settings| settings.network.layers < 8);
     assert_eq!((long.most_trials, limited.most_trials), (64, 3), "the fourth trial has eight layers");
 }
 
@@ -375,7 +381,7 @@ fn stopped_families_are_compared() {
     let (_folder, mut file) = results();
     execute(&dataset, &mut plan, &mut file, 2, None);
     let found = ThoroughAnswer::new(&plan, &file);
-    let epochs = |name: &str| found.of(Family::named(name).unwrap()).unwrap().settings.max_epochs;
+    let epochs = |name: &str| found.of(Family::named(name).unwrap()).unwrap().settings.training.max_epochs;
     assert_eq!((found.families.len(), found.splits, epochs("mlp"), epochs("gcn")), (3, 3, 2, 8));
     let note = "Far behind after 2 epochs, by more than 20 points on validation nodes, and not trained longer: mlp.";
     assert!(found.notes.iter().any(|found| found == note), "{:?}", found.notes);

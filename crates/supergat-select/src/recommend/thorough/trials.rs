@@ -67,10 +67,10 @@ impl Family {
                 published.unwrap_or_else(|| Settings::general(kind))
             }
         };
-        (settings.early_stop, settings.patience) = (false, 0);
+        (settings.early_stopping.early_stop, settings.early_stopping.patience) = (false, 0);
         (settings.select, settings.positive) = (context.metric.select, context.metric.positive);
         if kind.is_network() {
-            settings.max_epochs = epochs;
+            settings.training.max_epochs = epochs;
         }
         self.applied(settings)
     }
@@ -125,12 +125,13 @@ pub(super) fn describe(family: Family, settings: &Settings, balanced: bool) -> S
     if !settings.model.is_network() {
         return family.name.to_owned();
     }
-    let layers = if settings.layers == 1 { "1 layer".to_owned() } else { format!("{} layers", settings.layers) };
+    let layers =
+        if settings.network.layers == 1 { "1 layer".to_owned() } else { format!("{} layers", settings.network.layers) };
     let mut words = vec![layers];
-    if settings.norm != Norm::None {
-        words.push(format!("{} norm", settings.norm.name()));
+    if settings.network.norm != Norm::None {
+        words.push(format!("{} norm", settings.network.norm.name()));
     }
-    if settings.residual != Residual::None {
+    if settings.network.residual != Residual::None {
         words.push("residuals".to_owned());
     }
     if balanced {

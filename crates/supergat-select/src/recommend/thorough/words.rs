@@ -233,7 +233,7 @@ mod tests {
     fn answer_to(values: &[(&str, &[f64])]) -> ThoroughAnswer {
         let result = |(name, values): &(&str, &[f64])| {
             let family = Family::named(name).unwrap();
-            let settings = Settings { layers: 2, ..Settings::general(family.kind().unwrap()) };
+            let settings = Settings::general(family.kind().unwrap()).with(|s| s.network.layers = 2);
             FamilyResult {
                 family,
                 words: describe(family, &settings, false),

@@ -4,13 +4,13 @@
 //! their classes. They are kept up to the number with the lowest loss of the validation nodes.
 
 use crate::measure::NodeList;
-use crate::settings::TreeSettings;
 use forust_ml::sampler::SampleMethod;
 use forust_ml::tree::Tree;
 use forust_ml::{GradientBooster, Matrix};
 use rayon::prelude::*;
 use std::borrow::Cow;
 use supergat_core::hash::Fnv;
+use supergat_core::hyperparameters::TreeSettings;
 use supergat_core::{Error, Example, Features, Labels, Result, SparseMatrix};
 use supergat_data::Dataset;
 use supergat_numerics::boosted_trees::{BoostedTrees, TreeNode};
@@ -124,17 +124,17 @@ fn grow_class(
     let matrix = train.matrix();
     let mut name = Fnv::default();
     name.add_numbers(&[seed, class as u64]);
-    let sample = if settings.node_share < 1.0 { SampleMethod::Random } else { SampleMethod::None };
+    let sample = if settings.tree_node_share < 1.0 { SampleMethod::Random } else { SampleMethod::None };
     let mut booster = GradientBooster::default()
-        .set_iterations(settings.count)
-        .set_learning_rate(settings.lr as f32)
-        .set_max_depth(settings.depth)
-        .set_l2(settings.l2 as f32)
+        .set_iterations(settings.tree_count)
+        .set_learning_rate(settings.tree_lr as f32)
+        .set_max_depth(settings.tree_depth)
+        .set_l2(settings.tree_l2 as f32)
         .set_base_score(f64::from(base))
         .set_sample_method(sample)
-        .set_subsample(settings.node_share as f32)
-        .set_colsample_bytree(column_share(settings.column_share, matrix.cols))
-        .set_early_stopping_rounds(Some(settings.patience))
+        .set_subsample(settings.tree_node_share as f32)
+        .set_colsample_bytree(column_share(settings.tree_column_share, matrix.cols))
+        .set_early_stopping_rounds(Some(settings.tree_patience))
         .set_nbins(bins(matrix.rows))
         .set_seed(name.value())
         .set_parallel(parallel);

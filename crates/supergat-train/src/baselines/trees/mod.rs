@@ -59,7 +59,7 @@ fn columns<'a>(example: &'a Example<f32>, directions: Option<&Directions>) -> No
 
 /// Returns the number of columns of a node after principal components have replaced many.
 pub fn width(features: usize, settings: &Settings) -> usize {
-    features.min(settings.trees().components)
+    features.min(settings.trees().tree_components)
 }
 
 impl Trees {
@@ -67,7 +67,7 @@ impl Trees {
     #[cfg(feature = "trees")]
     pub(super) fn fit(dataset: &Dataset, settings: &Settings, seed: u64) -> Result<Self> {
         let architecture = settings.architecture(dataset);
-        let components = settings.trees().components;
+        let components = settings.trees().tree_components;
         let directions = match dataset.features() > components {
             true => Some(Directions::of(&*grow::all_features(dataset)?, components)),
             false => None,

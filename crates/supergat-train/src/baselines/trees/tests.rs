@@ -3,7 +3,9 @@ use crate::Fitted;
 use supergat_core::{Features, ModelKind};
 
 fn settings() -> Settings {
-    Settings { tree_count: Some(30), ..Settings::general(ModelKind::Trees) }
+    Settings::general(ModelKind::Trees).with(|s| {
+        s.set("tree_count", 30).unwrap();
+    })
 }
 
 fn dataset() -> Dataset {
@@ -145,13 +147,21 @@ mod grown {
 
     #[test]
     fn threads_do_not_change_bits_but_seeds_do() {
-        for settings in [settings(), Settings { tree_components: Some(3), ..settings() }] {
+        for settings in [
+            settings(),
+            settings().with(|s| {
+                s.set("tree_components", 3).unwrap();
+            }),
+        ] {
             let dataset = with_columns(&dataset(), 6);
             let one = run(&dataset, &settings, &[5], 1);
             let three = run(&dataset, &settings, &[5], 3);
             assert_eq!(one.logits, three.logits);
             assert_ne!(one.logits, run(&dataset, &settings, &[6], 1).logits);
-            let whole = Settings { tree_node_share: Some(1.0), tree_column_share: Some(1.0), ..settings };
+            let whole = settings.with(|s| {
+                s.set("tree_node_share", 1.0).unwrap();
+                s.set("tree_column_share", 1.0).unwrap();
+            });
             assert_eq!(run(&dataset, &whole, &[5], 1).logits, run(&dataset, &whole, &[6], 1).logits);
         }
     }
@@ -163,12 +173,17 @@ mod grown {
             &supergat_data::load("random-partition:classes=3,nodes=250,degree=6,homophily=0.6,seed=2").unwrap(),
             6,
         );
-        for settings in [settings(), Settings { tree_components: Some(2), ..settings() }] {
+        for settings in [
+            settings(),
+            settings().with(|s| {
+                s.set("tree_components", 2).unwrap();
+            }),
+        ] {
             let dataset = with_columns(&dataset(), 6);
             let runs = run(&dataset, &settings, &[3], 2);
             let model = read(&runs);
             let Fitted::Baseline(crate::Baseline::Trees(trees)) = &model else { panic!("trees") };
-            assert_eq!(trees.directions.is_some(), settings.tree_components == Some(2));
+            assert_eq!(trees.directions.is_some(), settings.trees().tree_components == 2);
             assert_eq!(model.logits(&dataset).unwrap(), runs.logits);
             let expected = runs.model.logits(&other).unwrap();
             assert_eq!(model.logits(&other).unwrap(), expected);
@@ -196,17 +211,33 @@ mod grown {
             let Fitted::Baseline(crate::Baseline::Trees(trees)) = &runs.model else { panic!("trees") };
             trees.counts()
         };
-        let many = Settings { tree_count: Some(400), tree_lr: Some(0.5), tree_patience: Some(3), ..settings() };
+        let many = settings().with(|s| {
+            s.set("tree_count", 400).unwrap();
+            s.set("tree_lr", 0.5).unwrap();
+            s.set("tree_patience", 3).unwrap();
+        });
         let found = counts(&many);
         assert!(found.len() == 3 && found.iter().all(|&count| (1..400).contains(&count)), "{found:?}");
         let plain = run(&dataset, &settings(), &[0], 2).logits;
         for changed in [
-            Settings { tree_count: Some(2), ..settings() },
-            Settings { tree_lr: Some(0.05), ..settings() },
-            Settings { tree_depth: Some(1), ..settings() },
-            Settings { tree_l2: Some(50.0), ..settings() },
-            Settings { tree_node_share: Some(0.5), ..settings() },
-            Settings { tree_column_share: Some(0.1), ..settings() },
+            settings().with(|s| {
+                s.set("tree_count", 2).unwrap();
+            }),
+            settings().with(|s| {
+                s.set("tree_lr", 0.05).unwrap();
+            }),
+            settings().with(|s| {
+                s.set("tree_depth", 1).unwrap();
+            }),
+            settings().with(|s| {
+                s.set("tree_l2", 50.0).unwrap();
+            }),
+            settings().with(|s| {
+                s.set("tree_node_share", 0.5).unwrap();
+            }),
+            settings().with(|s| {
+                s.set("tree_column_share", 0.1).unwrap();
+            }),
         ] {
             assert_ne!(run(&dataset, &changed, &[0], 2).logits, plain, "{changed:?}");
         }
@@ -235,7 +266,11 @@ mod grown {
         let graph =
             supergat_core::Graph::from_edges(example.graph.nodes(), &[(0, 1)], supergat_core::Direction::Directed);
         example.graph = graph.unwrap().into();
-        let hard = Settings { tree_node_share: Some(0.01), tree_l2: Some(0.0), tree_depth: Some(64), ..settings() };
+        let hard = settings().with(|s| {
+            s.set("tree_node_share", 0.01).unwrap();
+            s.set("tree_l2", 0.0).unwrap();
+            s.set("tree_depth", 64).unwrap();
+        });
         for settings in [settings(), hard] {
             let logits = run(&dataset, &settings, &[0], 2).logits;
             assert!(logits[0].iter().all(|logit| logit.is_finite()));
@@ -247,7 +282,17 @@ mod grown {
         let dataset = with_columns(&dataset(), 6);
         let workspace = |settings| estimate(&dataset, &settings, 1, 1, 0, (0, 0)).unwrap().workspace;
         let plain = workspace(settings());
-        assert!(plain > workspace(Settings { tree_components: Some(2), ..settings() }));
-        assert!(plain > workspace(Settings { tree_depth: Some(2), ..settings() }));
+        assert!(
+            plain
+                > workspace(settings().with(|s| {
+                    s.set("tree_components", 2).unwrap();
+                }))
+        );
+        assert!(
+            plain
+                > workspace(settings().with(|s| {
+                    s.set("tree_depth", 2).unwrap();
+                }))
+        );
     }
 }
