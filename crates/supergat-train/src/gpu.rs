@@ -24,7 +24,7 @@ mod without {
     /// Number of small trainings side by side.
     pub const SIDE_BY_SIDE: usize = 1;
     /// Largest number of nodes of a small graph.
-    pub const SMALL_GRAPH: usize = 0;
+    pub const SMALL_GRAPH: usize = 1;
 
     /// A GPU.
     #[derive(Debug, Clone, PartialEq, Eq)]
