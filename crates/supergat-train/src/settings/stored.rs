@@ -122,7 +122,13 @@ mod tests {
                 "new" => Settings::on_new_graphs(model),
                 task => Settings::published_for(task, &dataset, model).unwrap(),
             };
-            assert_eq!(serde_json::to_string(&(&kind, &dataset, now)).unwrap(), line);
+            let mut text = serde_json::to_string(&(&kind, &dataset, now)).unwrap();
+            // Hyperparameters that were added since.
+            for (known, value) in now.values().filter(|(known, _)| !WRITTEN.contains(&format!("\"{}\":", known.stored)))
+            {
+                text = text.replace(&format!(",\"{}\":{}", known.stored, serde_json::to_string(&value).unwrap()), "");
+            }
+            assert_eq!(text, line);
             assert_eq!(settings, now, "{kind} {dataset} {model}");
         }
     }
