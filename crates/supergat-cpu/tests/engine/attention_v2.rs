@@ -147,7 +147,7 @@ fn squares(layer: &mut Layer<Cpu<f64>>, example: &Example<f64>, shape: Architect
     let device = Cpu::default();
     let prepared = Prepared::for_evaluation(&Cpu::default(), example, shape).unwrap();
     let (context, nodes, inputs) = (prepared.context(0, None), example.graph.nodes(), shape.input_features);
-    let (mut cache, mut scratch) = prepared.memory_of(&layer).unwrap();
+    let (mut cache, mut scratch) = prepared.memory_of(layer).unwrap();
     layer.forward(&context, Input::Features, &mut cache).unwrap();
     let outputs = &cache.output[..nodes * shape.classes];
     let sum = outputs.iter().map(|v| v * v).sum();
