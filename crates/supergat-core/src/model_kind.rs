@@ -88,7 +88,7 @@ impl ModelKind {
         !matches!(self, Self::System(_) | Self::LabelPropagation | Self::Trees)
     }
 
-    /// Returns the system, which [`crate::systems`] trains; `None` for all other models.
+    /// Returns the system, which the crate `supergat-systems` trains; `None` for all other models.
     ///
     /// ```
     /// use supergat_core::ModelKind;
@@ -214,7 +214,7 @@ pub enum Convolution {
     SageRoot,
 }
 
-/// System: a network, and a part that learns or chooses edges or labels; see [`crate::systems`].
+/// System: a network, and a part that learns or chooses edges or labels; see the crate `supergat-systems`.
 ///
 /// ```
 /// use supergat_core::{ModelKind, System};

@@ -1,4 +1,4 @@
-//! Formats of published datasets and of graphs in one file: one module each, listed in [`FORMATS`].
+//! Formats of published datasets and of graphs in one file: one module each, listed in `FORMATS`.
 //!
 //! A module contains `EXPECTED`, `recognises` and `read`, and for formats of one file `read_file`.
 

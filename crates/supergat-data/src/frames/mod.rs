@@ -1,6 +1,6 @@
 //! Data frames in memory as tables of nodes and links.
 //!
-//! [`read_frames`] treats two frames as [`crate::tables`] treats the files `nodes.csv` and `edges.csv`: roles and
+//! [`read_frames`](crate::read_frames) treats two frames as [`crate::tables`] treats the files `nodes.csv` and `edges.csv`: roles and
 //! types of columns, missing values and splits are recognised in the same way, and the same notes are given.
 //!
 //! Texts are trimmed. A missing value is read as an empty field.

@@ -22,7 +22,7 @@ pub struct Record {
     pub model: String,
     /// Requested split: `published`, `random:3`, ...
     pub split: String,
-    /// [`split_hash`] of the dataset.
+    /// [`split_hash`](supergat_train::dataset_hash::split_hash) of the dataset.
     pub split_hash: String,
     /// Random seed.
     pub seed: u64,
