@@ -95,7 +95,7 @@ fn chooses_presets_and_models_by_name() {
     let auto = Classifier::builder().model("auto").p_e(0.5).top_k(3).choose(&dataset).unwrap();
     assert_eq!(auto.recommendation.unwrap().recommendation, auto.settings.model);
     assert!(auto.unused.contains(&"top_k"));
-    let fixed = Classifier::builder().settings(auto.settings).model("mlp").choose(&dataset).unwrap();
+    let fixed = Classifier::builder().settings(auto.settings).choose(&dataset).unwrap();
     assert_eq!(fixed.settings, auto.settings);
 }
 
