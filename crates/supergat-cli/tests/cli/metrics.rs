@@ -86,7 +86,7 @@ fn every_class_has_precision_recall_and_f1() {
     assert_eq!(summary["metrics"]["classes"]["validation"].as_array().unwrap().len(), 3);
     let text = workspace.good(&["evaluate", "run"]).stdout;
     let row = text.lines().skip_while(|line| !line.contains("test nodes by class")).nth(2).unwrap();
-    let f1 = format!("{:.2} %", number(&evaluated["test"]["classes"][1]["f1"]));
+    let f1 = format!("{:.2} %", 100.0 * number(&evaluated["test"]["classes"][1]["f1"]));
     assert!(row.starts_with("  1 ") && row.ends_with(&f1), "{text}");
     assert!(!text.contains("precision-at"), "three classes have no positive one: {text}");
 }
