@@ -61,7 +61,7 @@ mod tests {
             let task = SelectedRun::new(Depth::Deep, 20, task_named(inner).unwrap());
             let found = SelectedRun::named(task.name()).unwrap();
             assert_eq!((found.name(), found.task.name()), (task.name(), inner));
-            assert_eq!(task_named(task.name()).unwrap().features(), task_named(inner).unwrap().features());
+            assert_eq!(crate::task_named(task.name()).unwrap().features(), task_named(inner).unwrap().features());
         }
         for wrong in ["depth:deep", "depth:deep:x:node", "depth:shallow:20:node", "depth:deep:20:nothing", "node"] {
             assert!(SelectedRun::named(wrong).is_none(), "{wrong}");
