@@ -15,7 +15,7 @@ use supergat_train::{Resources, Settings};
 /// ```
 /// let dataset = supergat::load("random-partition:classes=2,nodes=170,degree=4")?;
 /// let choice = supergat::Classifier::builder().model("gat-go").lambda_e(2.0).lr(0.1).choose(&dataset)?;
-/// assert_eq!(choice.settings.lr, 0.1);
+/// assert_eq!(choice.settings.training.lr, 0.1);
 /// assert_eq!(choice.unused, ["lambda_e"]); // gat-go has no edge loss.
 /// # Ok::<(), supergat::Error>(())
 /// ```

@@ -59,7 +59,7 @@ pub use supergat_train::gpu::{DeviceInfo, devices};
 pub use supergat_train::measure::DecisionOptions;
 pub use supergat_train::{
     Calibrate, Checkpoints, ClassSummary, CorrectAndSmooth, Decision, DeviceChoice, Interval, Observation,
-    PartialSummary, SeedCorrection, SeedMetrics, SeedRun, Settings,
+    PartialSummary, Resources, SeedCorrection, SeedMetrics, SeedRun, Settings,
 };
 
 /// Loads a dataset: a folder or file of tables or of a published format, a known name such as `cora`, or a generated graph.
