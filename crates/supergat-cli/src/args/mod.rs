@@ -80,7 +80,7 @@ pub enum Command {
     Cache(CacheArgs),
     /// Reproduce the paper's tables and compare them with the printed numbers.
     Reproduce(ReproduceArgs),
-    /// Reproduce a study of the paper: figures, tables and an HTML page.
+    /// Run a study of the paper or a further one: figures, tables and an HTML page.
     #[command(subcommand, after_help = help::STUDY)]
     Study(StudyCommand),
 }
