@@ -45,7 +45,7 @@ def count(binary, options, data):
         listing = subprocess.run(["callgrind_annotate", "--inclusive=yes", "--threshold=100", out], capture_output=True, text=True).stdout
     counts = {}
     for line in listing.splitlines():
-        found = re.match(r"\s*([\d,]+) .*Primitives[^ ]*>::(\w+)", line)
+        found = re.match(r"\s*([\d,]+) .*(?:Primitives|Products)[^ ]*>::(\w+)", line)
         if found:
             name = found.group(2)
             counts[name] = max(counts.get(name, 0), int(found.group(1).replace(",", "")) // STEPS)
