@@ -365,12 +365,12 @@ class Comparing(Progress):
             signal.raise_signal(signal.SIGINT)
 
 
-def unknown_graph() -> Graph:
+def unknown_graph(nodes: int = 2000) -> Graph:
     """Return a graph without published settings, on which a comparison takes some seconds."""
     rng = np.random.default_rng(0)
-    y = np.arange(2000) % 2
-    edges = rng.integers(0, 2000, (2, 8000))
-    return Graph.from_edge_index(edges, rng.normal(size=(2000, 64)) + y[:, None], labels=y, name="cora")
+    y = np.arange(nodes) % 2
+    edges = rng.integers(0, nodes, (2, 4 * nodes))
+    return Graph.from_edge_index(edges, rng.normal(size=(nodes, 64)) + y[:, None], labels=y, name="cora")
 
 
 def test_a_comparison_of_models_is_shown_and_counted() -> None:
@@ -384,7 +384,8 @@ def test_a_comparison_of_models_is_shown_and_counted() -> None:
 
 def test_ctrl_c_during_a_comparison_returns_no_model() -> None:
     with pytest.raises(KeyboardInterrupt, match="before a model was chosen"):
-        _supergat.train(unknown_graph()._inner, seeds=[0], progress=Comparing(True))
+        # The comparison is long enough to be interrupted on a busy machine.
+        _supergat.train(unknown_graph(20000)._inner, seeds=[0], progress=Comparing(True))
 
 
 def test_the_time_for_choosing_a_model_can_be_set() -> None:

@@ -71,7 +71,7 @@ def test_wrong_weights(fraud: Graph, weight: Any, error: type[Exception], messag
 
 def test_warnings_name_arguments(fraud: Graph, caplog: pytest.LogCaptureFixture) -> None:
     training = supergat.train(fraud, **OPTIONS, threshold=1.0)
-    assert any("select='balanced-accuracy'" in warning for warning in training.warnings)
+    assert any('select="balanced-accuracy"' in warning for warning in training.warnings)
     assert training.warnings[0] in caplog.text
     training = supergat.train(fraud, **OPTIONS, threshold="recall=0.9", positive="fraud")
     assert any("for recall=0.9 rests on" in warning for warning in training.warnings)

@@ -13,12 +13,15 @@ const START: &str = "parameter `";
 /// let message = "leave it out with parameter `ignore_columns`, or choose parameter `missing=zero`";
 /// let option = |name: &str, value: Option<&str>| format!("--{name} {}", value.unwrap_or("NAME"));
 /// assert_eq!(in_words(message, option), "leave it out with --ignore_columns NAME, or choose --missing zero");
+/// assert_eq!(in_words("unknown hyperparameter `x`", option), "unknown hyperparameter `x`");
 /// ```
 pub fn in_words(message: &str, words: impl Fn(&str, Option<&str>) -> String) -> String {
     let mut parts = message.split(START);
     let mut text = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        match part.split_once('`') {
+        // The end of another word, such as hyperparameter, names no parameter.
+        let is_word = !text.ends_with(char::is_alphanumeric);
+        match part.split_once('`').filter(|_| is_word) {
             Some((parameter, rest)) => {
                 let (name, value) = match parameter.split_once('=') {
                     Some((name, value)) => (name, Some(value)),

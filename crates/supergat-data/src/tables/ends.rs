@@ -138,6 +138,6 @@ fn find(column: &FrameColumn, nodes: &Nodes, row: usize) -> Option<(u32, bool)> 
 
 /// Builds the error for a link to an unknown node.
 fn unknown(sheet: &Sheet, line: u64, at: usize, id: &str) -> Error {
-    let advice = "add the node, remove the link, or leave such links out with parameter `skip_unknown`";
+    let advice = "add the node, remove the link, or leave such links out with parameter `skip_unknown=true`";
     sheet.at(line, at).error("the id of a node", format!("`{}`", shown(id)), advice)
 }

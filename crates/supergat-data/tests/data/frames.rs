@@ -347,7 +347,7 @@ fn errors_name_the_frame_the_row_and_the_column() {
     let unknown = || vec![("source", few(vec![100, 101])), ("target", few(vec![101, 7]))];
     assert_eq!(
         message(good(), unknown(), default()),
-        "edges, row 2, column `target`: expected the id of a node, found `7`; add the node, remove the link, or leave such links out with parameter `skip_unknown`"
+        "edges, row 2, column `target`: expected the id of a node, found `7`; add the node, remove the link, or leave such links out with parameter `skip_unknown=true`"
     );
     let dataset = same(good(), unknown(), &with(TableOptions { skip_unknown: true, ..default() }));
     assert_eq!(dataset.listed_links, 1);

@@ -284,7 +284,7 @@ fn errors_of_links_name_the_position() {
     for (edges, expected) in [
         (
             "from,to\nann,bob\nann,zed\n",
-            "edges.csv, line 3, column `to`: expected the id of a node, found `zed`; add the node, remove the link, or leave such links out with parameter `skip_unknown`",
+            "edges.csv, line 3, column `to`: expected the id of a node, found `zed`; add the node, remove the link, or leave such links out with parameter `skip_unknown=true`",
         ),
         ("ann,zed\nann,bob\n", "edges.csv, line 1, column `2`: expected the id of a node, found `zed`; "),
         ("from,to\nann,bob\nann\n", "edges.csv, line 3: expected 2 fields, as in the first row, found 1; "),
