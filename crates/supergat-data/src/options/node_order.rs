@@ -23,7 +23,7 @@ use std::str::FromStr;
 #[serde(rename_all = "lowercase")]
 pub enum NodeOrderChoice {
     /// The order in the file, if it has one; for graphs of 65,536 nodes and more, an order that keeps neighbours
-    /// close, if it does so much better than the given one; otherwise the given order.
+    /// close, if it keeps many more of them close than the given order; otherwise the given order.
     #[default]
     Auto,
     /// The given order. Datasets that are divided into parts keep the order of their parts.
