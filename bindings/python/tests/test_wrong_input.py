@@ -146,7 +146,7 @@ def test_frames() -> None:
     refused(ValueError, "nodes: column `x`", read, NODES | {"x": [[1.0], [2.0, 3.0]]}, EDGES)
     refused(ValueError, "skip_unknown=True", read, NODES, {"source": ["a"], "target": ["z"]})
     refused(ValueError, "occurs once", read, NODES | {"id": ["a", "a"]}, EDGES)
-    refused(ValueError, "missing='error'", read, NODES | {"x": [1.0, None]}, EDGES, missing="error")
+    refused(ValueError, 'missing="error"', read, NODES | {"x": [1.0, None]}, EDGES, missing="error")
     refused(ValueError, "unknown variant `wrong`", read, NODES, EDGES, missing="wrong")
     refused(ValueError, "split_seed", read, NODES, EDGES, split_seed=-1)
     refused(ValueError, "spectral:COUNT", read, NODES, EDGES, features="wrong")
