@@ -47,7 +47,7 @@ class SuperGATClassifier:
     n_seeds : int
         Number of seeds; the model with the best validation metric is kept.
     validation : float
-        Share of the given nodes that selects the best epoch and ends training early.
+        Fraction of the given nodes that selects the best epoch and ends training early.
     preset : str, optional
         Dataset of the paper whose published hyperparameters are used.
     n_jobs : int, optional
@@ -62,7 +62,7 @@ class SuperGATClassifier:
         Weight of each class in the loss. ``balanced`` lets all classes count the same; a dictionary has weights of
         some classes of y, and the others have weight 1.
     positive : class of y, optional
-        The positive one of two classes, for the threshold and for ``select``; by default the second of ``classes_``.
+        The positive class of two, for the threshold and for ``select``; by default the second of ``classes_``.
     calibrate : {"auto", "temperature", "none"}
         Whether probabilities are calibrated on the validation nodes, as for :func:`supergat.train`.
     threshold : str or float, optional

@@ -78,8 +78,8 @@ fn arguments(key: &'static Key) -> Vec<Arg> {
 /// Builds the main option of a key.
 fn argument(key: &Key) -> Arg {
     let default = default_value(key).map(|value| format!(" [default: {value}]")).unwrap_or_default();
-    let help = match key.name {
-        "self_loops" => "Attention without self-loops; gat and supergat models only".to_owned(),
+    let help = match key.kind {
+        Kind::Switch => format!("{} [default: true; with this option: false]", key.description),
         _ => format!("{}{default}", key.description),
     };
     let argument = Arg::new(key.name).help(help);
@@ -96,6 +96,7 @@ fn argument(key: &Key) -> Arg {
         Kind::Text if ["numeric", "categorical", "date", "text", "ignore_columns"].contains(&key.name) => {
             argument.value_name("COLUMNS")
         }
+        Kind::Text if key.name == "duplicates" => argument.value_name("RULE"),
         Kind::Text if key.name == NODE_ORDER => argument.value_name("ORDER").value_parser(["auto", "given", "local"]),
         Kind::Text if key.heading == FEATURES => argument.value_name("LIST"),
         Kind::Text if key.heading == TABLES => argument.value_name("COLUMN"),

@@ -133,13 +133,13 @@ const DECISION_KEYS: [Key; 5] = [
         "threshold",
         Kind::Text,
         DECISIONS,
-        "Threshold of the positive one of two classes, chosen on the validation nodes: f1, precision=0.9, recall=0.8, or a probability",
+        "Lowest probability at which the positive class of two is predicted, chosen on the validation nodes: f1, precision=0.9, recall=0.8, or a probability",
     ),
     key(
         "positive",
         Kind::Text,
         DECISIONS,
-        "Positive one of two classes, for the threshold, AUROC, average precision and the precision of the first nodes",
+        "Positive class of two, for the threshold, AUROC, average precision and precision at k",
     ),
     key(
         "ensemble",
@@ -161,7 +161,7 @@ const FEATURE_KEYS: [Key; 3] = [
         ROW_NORMALISE,
         Kind::Flag,
         FEATURES,
-        "Divide the given features of each node by their sum; no principal components of published datasets",
+        "Divide the given features of each node by their sum; published datasets then keep their words, without principal components",
     ),
 ];
 
@@ -179,7 +179,7 @@ const TABLE_KEYS: [Key; 21] = [
         TABLES,
         "Links that are listed several times: add their weights (sum), take the largest (max) or the first, or error",
     ),
-    key("two_way", Kind::Flag, TABLES, "Columns of links mean something else against the direction of a link"),
+    key("two_way", Kind::Flag, TABLES, "Give links separate features for each direction, for types such as follows"),
     key("ignore_columns", Kind::Text, TABLES, "Columns of nodes and links to ignore, separated by commas"),
     key("numeric", Kind::Text, TABLES, "Columns to read as numbers, separated by commas (default: detected)"),
     key("categorical", Kind::Text, TABLES, "Columns to read as categories, separated by commas (default: detected)"),

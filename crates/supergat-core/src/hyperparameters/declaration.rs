@@ -72,7 +72,7 @@ macro_rules! declared_hyperparameters {
                 /// Whether hidden layers put a node's own representation beside the sum over its neighbours, followed
                 /// by two linear layers; gat and supergat models only.
                 separate_ego: bool = switch(false).searched_on_request(29, All).searched_for(Models::FreeAttention);
-                /// Share of the training nodes whose label is input in each step, with the loss on the others; 0: no
+                /// Fraction of the training nodes whose label is input in each step, with the loss on the others; 0: no
                 /// labels as input.
                 label_input: f64 = number(Range::BelowOne, 0.0);
                 /// Number of further forward passes with predicted classes as input of unlabelled nodes; needs
@@ -89,8 +89,7 @@ macro_rules! declared_hyperparameters {
                 lambda_2: f64 = number(Range::NotNegative, 0.002)
                     .on_new_graphs(Value::Number(5e-4))
                     .searched(1, Between(1e-7, 0.1));
-                /// Exponent of the focal loss, which lowers the weight of nodes that are classified well; 0 for cross-
-                /// entropy.
+                /// Exponent of the focal loss, which lowers the weight of nodes that are classified well; 0: cross-entropy.
                 focal_gamma: f64 = number(Range::NotNegative, 0.0);
                 /// Whether hidden layers are computed again in the backward pass: less memory in deep networks, more
                 /// time, the same result.
@@ -144,7 +143,7 @@ macro_rules! declared_hyperparameters {
             }
             /// Steps of `label-propagation`.
             Propagation: PropagationSettings, "Label propagation (label-propagation only)", is_propagation {
-                /// Share of the neighbours in a step of label propagation; known labels have the rest (alpha).
+                /// Weight of the neighbours in a step of label propagation; known labels have the rest (alpha).
                 propagation_alpha: f64 = number(Range::BelowOne, 0.9)
                     .searched(7, Numbers(&[0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99]));
                 /// Number of steps of label propagation.
@@ -160,7 +159,7 @@ macro_rules! declared_hyperparameters {
                 tree_depth: usize = whole(1, 64, 6).searched(9, Whole(2, 10));
                 /// Penalty on the squared values of leaves, which makes them smaller (L2).
                 tree_l2: f64 = number(Range::NotNegative, 1.0).searched(10, Between(0.01, 100.0));
-                /// Share of the training nodes that each tree is grown from.
+                /// Fraction of the training nodes that each tree is grown from.
                 tree_node_share: f64 = number(Range::Share, 0.8);
                 /// Fraction of the columns sampled for each tree.
                 tree_column_share: f64 = number(Range::Share, 0.5).searched(11, Numbers(&[0.1, 0.2, 0.5, 1.0]));
@@ -218,7 +217,7 @@ macro_rules! declared_hyperparameters {
                 self_labels: usize = whole(0, MANY, 200);
                 /// Smallest probability of a predicted class that becomes a label.
                 self_label_certainty: f64 = number(Range::UnitInterval, 0.4);
-                /// Whether new labels have the classes in the shares of the training nodes.
+                /// Whether new labels have the same fractions of classes as the training nodes.
                 keep_class_shares: bool = switch(true);
                 /// Maximum number of rounds, the first one without agreement included; max_epochs limits each round.
                 rounds: usize = whole(1, 100_000, 30).never_searched();
@@ -248,14 +247,14 @@ macro_rules! declared_hyperparameters {
             CorrectAndSmooth: CorrectAndSmoothSettings, "Correct and Smooth", is_any {
                 /// Whether predictions are corrected and smoothed over links with the labels of training nodes.
                 correct_and_smooth: bool = switch(false).never_searched();
-                /// Share of the neighbours in a step of the correction; 0: chosen on the validation nodes.
+                /// Weight of the neighbours in a step of the correction; 0: chosen on the validation nodes.
                 correct_alpha: f64 = number(Range::UnitInterval, 0.0).never_searched();
                 /// Number of steps of the correction.
                 correct_iterations: usize = whole(1, STEPS, 50).never_searched();
                 /// Factor of propagated errors in the correction; 0: each node has the mean error of training nodes
                 /// (autoscale).
                 correct_scale: f64 = number(Range::NotNegative, 0.0).never_searched();
-                /// Share of the neighbours in a step of the smoothing; 0: chosen on the validation nodes.
+                /// Weight of the neighbours in a step of the smoothing; 0: chosen on the validation nodes.
                 smooth_alpha: f64 = number(Range::UnitInterval, 0.0).never_searched();
                 /// Number of steps of the smoothing.
                 smooth_iterations: usize = whole(1, STEPS, 50).never_searched();

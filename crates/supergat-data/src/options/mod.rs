@@ -49,8 +49,8 @@ pub struct TableOptions {
     pub edge_weight: Option<String>,
     /// Treatment of links that are listed several times.
     pub duplicates: Duplicates,
-    /// Whether the columns of undirected links mean something else against the direction of a link, as types such as
-    /// `follows` do. Each direction then has its own features.
+    /// Whether undirected links have separate features for each direction, for columns whose meaning depends on it,
+    /// such as a type `follows`.
     pub two_way: bool,
     /// Columns of nodes and links to skip, separated by commas.
     pub ignore_columns: Option<String>,
