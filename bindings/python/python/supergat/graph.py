@@ -32,44 +32,31 @@ def _options(tables: Mapping[str, Any], **others: Any) -> str:
     return json.dumps({"tables": given} | {name: value for name, value in others.items() if value is not None})
 
 
-#: An option of the command line, with its value if it is a word or number that follows.
-_OPTION = re.compile(r"--(no-)?([a-z]+(?:-[a-z]+)*)(?: (\d+|error|structural|sum|max|balanced-accuracy)\b)?")
-_SWITCHES = ("directed", "skip_unknown", "standardise", "keep_rare", "two_way")
+#: A parameter of the library whose argument of `from_frames` has a shorter name. Columns of the user are left alone.
+_COLUMN_PARAMETER = re.compile(r"(?<!column )`(id|label|split|source|target|ignore)_columns?(?=[`=])")
 
 
-def in_python(text: str, *, frames: bool) -> str:
-    """Return a sentence of the library with arguments of Python instead of options of the command line.
+def for_frames(text: str) -> str:
+    """Return a sentence of the library with the arguments of ``from_frames``. Frames have no delimiter.
 
-    >>> in_python("expected a column; give --label-column another name, or check --delimiter", frames=True)
-    'expected a column; give label= another name'
-    >>> in_python("drawn with --split-seed 0 (--no-standardise keeps them)", frames=False)
-    'drawn with split_seed=0 (standardise=False keeps them)'
+    >>> for_frames("give `label_column` another name or number, or check `delimiter`")
+    'give `label` another name or number'
+    >>> for_frames("column `id_column`: leave the column out with `ignore_columns`")
+    'column `id_column`: leave the column out with `ignore`'
     """
-
-    def argument(found: re.Match[str]) -> str:
-        negated, option, value = found.groups()
-        name = option.replace("-", "_")
-        if frames:
-            name = re.sub("_columns?$", "", name)
-        if name in _SWITCHES:
-            return f"{name}={not negated}" + (f" {value}" if value else "")
-        given = "" if value is None else value if value.isdigit() else f"'{value}'"
-        return f"{name}={given}"
-
-    text = re.sub(r" at line 1 column \d+$", "", text).replace("unknown field", "unknown option")
-    if frames:
-        text = text.replace(", or check --delimiter", "")
-        text = text.replace("say with --delimiter which character separates the fields", "add the other columns")
-    return _OPTION.sub(argument, text)
+    text = text.replace(", or check `delimiter`", "")
+    text = text.replace("say with `delimiter` which character separates the fields", "add the other columns")
+    return _COLUMN_PARAMETER.sub(r"`\1", text)
 
 
 @contextmanager
-def python_messages(*, frames: bool) -> Iterator[None]:
-    """Raise errors of the library with arguments of Python in their sentences."""
+def python_messages(*, frames: bool = False) -> Iterator[None]:
+    """Raise errors about options, and about tables that are frames, in the words of Python."""
     try:
         yield
     except (ValueError, OSError) as error:
-        raise type(error)(in_python(str(error), frames=frames)) from None
+        text = re.sub(r" at line 1 column \d+$", "", str(error)).replace("unknown field", "unknown option")
+        raise type(error)(for_frames(text) if frames else text) from None
 
 
 def check_seed(seed: Any, name: str) -> int:
@@ -98,11 +85,8 @@ class Graph:
     Graph(nodes=3, links=2, features=3, classes=0)
     """
 
-    def __init__(
-        self, inner: _supergat.Graph, *, labelled: bool = True, library: str | None = None, frames: bool = False
-    ) -> None:
+    def __init__(self, inner: _supergat.Graph, *, labelled: bool = True, library: str | None = None) -> None:
         self._inner = inner
-        self._frames = frames
         self._labelled = labelled
         self._library = library
 
@@ -165,8 +149,8 @@ class Graph:
             Links that are listed several times: their weights are added and their features averaged, the largest
             or the first are taken, or they are an error.
         two_way : bool
-            Whether the columns of undirected links mean something else against the direction of a link, as types
-            such as ``follows`` do. Edges then have features for both.
+            Whether undirected links have separate features for each direction, for columns whose meaning depends on
+            it, such as a type ``follows``.
         skip_unknown : bool
             Whether links to unknown nodes are skipped instead of refused.
         features, add_features : str, optional
@@ -203,7 +187,7 @@ class Graph:
         read = (_frames.columns_of(nodes, "nodes"), _frames.columns_of(edges, "edges"))
         with python_messages(frames=True):
             inner = _supergat.Graph.from_frames(*read, options)
-        return cls(inner, labelled=_has_labels(inner), library=library, frames=True)
+        return cls(inner, labelled=_has_labels(inner), library=library)
 
     @classmethod
     def from_edge_index(
@@ -459,7 +443,7 @@ class Graph:
         )
         if not isinstance(source, (str, os.PathLike)):
             raise TypeError(f"source: expected a path or a name, found {type(source).__name__}")
-        with python_messages(frames=False):
+        with python_messages():
             inner = _supergat.Graph.load(os.fspath(source), options)
         return cls(inner, labelled=True)
 
@@ -514,7 +498,7 @@ class Graph:
     @property
     def notes(self) -> list[str]:
         """What the reader decided and counted, as sentences."""
-        return [in_python(note, frames=self._frames) for note in self._inner.notes]
+        return self._inner.notes
 
     @cached_property
     def ids(self) -> NDArray[Any]:
@@ -670,8 +654,7 @@ class Graph:
         """
         if shares is not None and not isinstance(shares, str):
             raise TypeError(f'shares: expected a text such as "60/20/20", found {type(shares).__name__}')
-        with python_messages(frames=False):
-            inner = self._inner.redrawn(check_seed(seed, "seed"), shares)
+        inner = self._inner.redrawn(check_seed(seed, "seed"), shares)
         return Graph(inner, labelled=True, library=self._library)
 
     # Ids
@@ -746,7 +729,7 @@ class Graph:
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restore, (self._inner.to_bytes(), self._labelled, self._library, self._frames)
+        return _restore, (self._inner.to_bytes(), self._labelled, self._library)
 
 
 def load(source: str | os.PathLike[str], **options: Any) -> Graph:
@@ -754,8 +737,8 @@ def load(source: str | os.PathLike[str], **options: Any) -> Graph:
     return Graph.load(source, **options)
 
 
-def _restore(content: bytes, labelled: bool, library: str | None, frames: bool = False) -> Graph:
-    return Graph(_supergat.Graph.from_bytes(content), labelled=labelled, library=library, frames=frames)
+def _restore(content: bytes, labelled: bool, library: str | None) -> Graph:
+    return Graph(_supergat.Graph.from_bytes(content), labelled=labelled, library=library)
 
 
 def _name(node: Any) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 
 from . import _frames, _supergat
 from ._progress import Progress
-from .graph import Graph, _has_labels, check_seed, html_table, in_python, python_messages
+from .graph import Graph, _has_labels, check_seed, html_table, python_messages
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -166,8 +166,7 @@ class Model:
 
     def read(self, source: str | os.PathLike[str]) -> Graph:
         """Read a new folder or file with the columns and classes of the training data."""
-        with python_messages(frames=False):
-            inner = self._inner.read(os.fspath(source))
+        inner = self._inner.read(os.fspath(source))
         return Graph(inner, labelled=_has_labels(inner))
 
     def read_frames(self, nodes: Any, edges: Any) -> Graph:
@@ -175,7 +174,7 @@ class Model:
         read = (_frames.columns_of(nodes, "nodes"), _frames.columns_of(edges, "edges"))
         with python_messages(frames=True):
             inner = self._inner.read_frames(*read)
-        return Graph(inner, labelled=_has_labels(inner), library=_frames.package_of(nodes), frames=True)
+        return Graph(inner, labelled=_has_labels(inner), library=_frames.package_of(nodes))
 
     def predict_proba(self, graph: Graph) -> NDArray[np.float32]:
         """Return the probabilities of all nodes, a row per node. They are calibrated if the model is."""
@@ -310,7 +309,7 @@ class Training:
             for run, metrics in zip(found["runs"], json.loads(found["metrics"]), strict=True)
         ]  # fmt: skip
         self.metric: str = found["metric"]
-        self.warnings = [in_python(warning, frames=False) for warning in found["warnings"]]
+        self.warnings = found["warnings"]
         self.ensemble: NDArray[np.float32] | None = found["ensemble"]
         self.ensemble_metrics = named_classes(json.loads(found["ensemble_metrics"] or "null"), self.model.classes)
         self.best: int = found["best"]
@@ -472,8 +471,8 @@ def train(
         Weight of each class in the loss. ``balanced`` lets all classes count the same; a dictionary has weights of
         some classes by name, and the others have weight 1.
     positive : str, optional
-        The positive one of two classes, for the threshold, AUROC, average precision and the precision of the first
-        nodes; by default the second.
+        The positive class of two, for the threshold, AUROC, average precision and precision at k; by default the
+        second.
     calibrate : {"auto", "temperature", "none"}
         Whether probabilities are calibrated by a temperature that is fitted on the validation nodes. By default, if
         there are at least 50 of them. Predicted classes do not depend on it.
