@@ -139,6 +139,13 @@ def test_columns_that_do_not_exist(column: str) -> None:
     refused(ValueError, "`nope`", Graph.from_frames, NODES, EDGES, **{column: "nope"})
 
 
+@pytest.mark.parametrize("column", ["id", "label", "split", "source", "target", "ignore"])
+def test_errors_of_frames_name_their_arguments(column: str) -> None:
+    with pytest.raises(ValueError, match=f"`{column}`") as caught:
+        Graph.from_frames(NODES, EDGES, **{column: "nope"})
+    assert "_column" not in str(caught.value) and "delimiter" not in str(caught.value)
+
+
 def test_frames() -> None:
     read = Graph.from_frames
     refused(ValueError, "expected 2", read, NODES | {"x": [1.0]}, EDGES)
