@@ -89,7 +89,8 @@ macro_rules! declared_hyperparameters {
                 lambda_2: f64 = number(Range::NotNegative, 0.002)
                     .on_new_graphs(Value::Number(5e-4))
                     .searched(1, Between(1e-7, 0.1));
-                /// Exponent of the focal loss, which lowers the weight of nodes that are classified well; 0: cross-entropy.
+                /// Exponent of the focal loss, which lowers the weight of nodes that are classified well; 0:
+                /// cross-entropy.
                 focal_gamma: f64 = number(Range::NotNegative, 0.0);
                 /// Whether hidden layers are computed again in the backward pass: less memory in deep networks, more
                 /// time, the same result.
