@@ -4,9 +4,8 @@
 //! unless they are given. Validation labels are inputs of the smoothing only on request, and never of the predictions
 //! of validation nodes themselves, so validation scores, temperatures and thresholds stay meaningful.
 
-use crate::jobs::Finished;
 use crate::known_labels::{KnownLabels, check_nodes, logits_of_scores, propagation};
-use crate::runs::scores;
+use crate::selection::scores;
 use crate::settings::Settings;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
@@ -239,13 +238,16 @@ impl Graphs {
     }
 }
 
-/// Corrects and smooths the predictions of a finished run, if the settings ask for it.
-pub(crate) fn finish(dataset: &Dataset, settings: &Settings, finished: Finished) -> Result<Finished> {
+/// Corrects and smooths the predictions of a model, if the settings ask for it. Returns the method and the new logits.
+pub(crate) fn improved(
+    dataset: &Dataset,
+    settings: &Settings,
+    architecture: &Architecture,
+    logits: &[Vec<f32>],
+) -> Result<Option<(CorrectAndSmooth, Vec<Vec<f32>>)>> {
     if settings.correct_and_smooth.is_none() {
-        return Ok(finished);
+        return Ok(None);
     }
-    let Finished { mut run, model, logits } = finished;
-    let architecture = model.architecture();
     let edges: usize = dataset.examples.iter().map(|example| example.graph.edges()).sum();
     let candidates = CorrectAndSmooth::candidates(settings, (edges * architecture.classes) as f64);
     let candidates = candidates.ok_or_else(|| Error::Hyperparameter {
@@ -253,7 +255,7 @@ pub(crate) fn finish(dataset: &Dataset, settings: &Settings, finished: Finished)
         value: "true".into(),
         reason: "its other settings are missing".into(),
     })?;
-    let graphs = Graphs::new(dataset, architecture, &logits)?;
+    let graphs = Graphs::new(dataset, architecture, logits)?;
     let is_chosen = candidates.len() * candidates[0].len() > 1;
     let train = KnownLabels::of(dataset, &[|example| &example.train], NAME)?;
     let mut best: Option<(f64, CorrectAndSmooth)> = None;
@@ -275,10 +277,7 @@ pub(crate) fn finish(dataset: &Dataset, settings: &Settings, finished: Finished)
     let (_, method) = best.expect("there is a candidate");
     let corrector = Corrector::new(dataset, method)?;
     let corrected = corrector.smoothed(&graphs, &graphs.corrected(&method, &corrector.train));
-    let before = (run.outcome.validation, run.outcome.test);
-    [run.outcome.validation, run.outcome.test] = scores(dataset, settings, &corrected)?;
-    run.correction = Some(SeedCorrection { method, validation: before.0, test: before.1 });
-    Ok(Finished { run, model, logits: corrected })
+    Ok(Some((method, corrected)))
 }
 
 #[cfg(test)]

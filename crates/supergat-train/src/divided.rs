@@ -1,17 +1,12 @@
 //! Datasets that are divided into parts, and trained by all processes together.
 
-use crate::checkpoints::{Checkpoints, Origin};
-use crate::device::DeviceKind;
-use crate::jobs::{Finished, Jobs, RunCheckpoints, Stop, Worker, run_jobs};
-use crate::runs::{Observation, Runs};
 use crate::settings::Settings;
-use std::ops::ControlFlow;
 use std::sync::Arc;
-use supergat_cluster::peers::{Peers, all_to_all, gather, gather_one};
+use supergat_cluster::peers::{Peers, all_to_all, gather};
 use supergat_cluster::{Cluster, Partition, Share, ShareEdges, ShareRows};
 use supergat_core::example::ExampleShape;
 use supergat_core::hash::Fnv;
-use supergat_core::{Direction, EdgeAttributes, Epoch, Error, Example, Features, Graph, Labels, Prepared, Result};
+use supergat_core::{Direction, EdgeAttributes, Error, Example, Features, Graph, Labels, Prepared, Result};
 use supergat_cpu::Model;
 use supergat_data::converted::{PartitionedFile, PartitionedGraph};
 use supergat_data::{ClassWeight, Dataset};
@@ -36,7 +31,7 @@ const PARTS_OF_GROUP: usize = 8;
 /// let settings = Settings::general("supergat-sd".parse().unwrap()).with(|s| s.training.max_epochs = 3);
 /// let train = |peers: Arc<dyn Peers>| {
 ///     let divided = Divided::of(&dataset, peers).unwrap().expect("it has parts");
-///     divided.run_seeds(&settings, &[7], 1, None, |_| ControlFlow::Continue(())).unwrap()
+///     divided.run_seeds(&settings, &[7], 1, None, &|_| ControlFlow::Continue(())).unwrap()
 /// };
 /// let alone = train(Arc::new(Alone));
 /// let three = std::thread::scope(|scope| {
@@ -140,59 +135,10 @@ impl Divided {
         &self.shares
     }
 
-    /// Trains once per seed, with all processes together. The first process has the logits of all nodes; the others
-    /// have none. `observe` is called in every process, and the training stops if it stops in any of them.
-    pub fn run_seeds(
-        &self,
-        settings: &Settings,
-        seeds: &[u64],
-        threads: usize,
-        checkpoints: Option<&Checkpoints<'_>>,
-        observe: impl Fn(Observation<'_>) -> ControlFlow<()> + Sync,
-    ) -> Result<Runs> {
-        if settings.correct_and_smooth.is_some() {
-            let reason = "cannot use a dataset that is divided into parts; use the undivided one".into();
-            return Err(Error::Hyperparameter { name: "correct_and_smooth", value: "true".into(), reason });
-        }
-        let prepared = self.prepare(settings)?;
-        let origin = Origin::with_hash(&self.outline, DeviceKind::Cpu, settings, self.hash.clone());
-        let checkpoints = checkpoints.map(|checkpoints| RunCheckpoints {
-            checkpoints,
-            origins: vec![origin],
-            writes: self.peers.rank() == 0,
-        });
-        let checkpoints = checkpoints.as_ref();
-        checkpoints.map_or(Ok(()), |checkpoints| checkpoints.check(settings, seeds))?;
-        let jobs = Jobs { seeds, settings, datasets: &[&self.outline], checkpoints };
-        let workers = if self.peers.count() == 1 { threads.clamp(1, seeds.len()) } else { 1 };
-        let worker = || -> Result<Worker<'_>> { Ok(Box::new(|k, observe| self.train(jobs, k, &prepared, observe))) };
-        run_jobs(jobs, threads, workers, worker, None, |event| match event {
-            Observation::Epoch(..) => self.agreed(observe(event)),
-            // The next epoch tells whether all processes stop.
-            Observation::Done(..) => {
-                let _ = observe(event);
-                ControlFlow::Continue(())
-            }
-        })
-    }
-
     /// Prepares training; all runs with these settings share the result.
     pub(crate) fn prepare(&self, settings: &Settings) -> Result<Prepared<Cluster<f32>>> {
         let device = Cluster::over(Arc::clone(&self.peers));
         Prepared::on(&device, &self.shares, settings.architecture(&self.outline), settings.training())
-    }
-
-    /// Trains the k-th job.
-    pub(crate) fn train(
-        &self,
-        jobs: Jobs<'_>,
-        k: usize,
-        prepared: &Prepared<Cluster<f32>>,
-        observe: impl FnMut(&Epoch) -> ControlFlow<Stop>,
-    ) -> Result<Finished> {
-        let mut finished = jobs.train(k, prepared, observe)?;
-        finished.logits = self.collect(&finished.logits)?;
-        Ok(finished)
     }
 
     /// Returns the logits of all nodes, one list per graph, in the first process; none in the others.
@@ -202,20 +148,8 @@ impl Divided {
         self.collect(&own)
     }
 
-    /// Stops all processes if one of them stops.
-    fn agreed(&self, flow: ControlFlow<()>) -> ControlFlow<()> {
-        if self.peers.count() == 1 {
-            return flow;
-        }
-        match gather_one(&*self.peers, u8::from(flow.is_break())) {
-            Ok(flags) if flags.iter().all(|flag| *flag == 0) => flow,
-            // The next exchange reports an error of this one.
-            _ => ControlFlow::Break(()),
-        }
-    }
-
     /// Collects rows of own nodes in the first process, in the outer order of the nodes.
-    fn collect(&self, own: &[Vec<f32>]) -> Result<Vec<Vec<f32>>> {
+    pub(crate) fn collect(&self, own: &[Vec<f32>]) -> Result<Vec<Vec<f32>>> {
         let mut all = Vec::new();
         for (share, (rows, outer)) in self.shares.iter().zip(own.iter().zip(&self.outer)) {
             let to_first = |list: Vec<u8>| {

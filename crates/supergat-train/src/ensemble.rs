@@ -11,7 +11,7 @@ use supergat_data::Dataset;
 ///
 /// ```
 /// use std::ops::ControlFlow;
-/// use supergat_train::{Decision, Ensemble, Settings, logits, run_seeds};
+/// use supergat_train::{Decision, Ensemble, Settings, run_seeds};
 /// let dataset = supergat_data::load("random-partition:classes=2,nodes=250,degree=4,homophily=0.8").unwrap();
 /// let settings = Settings::general("gcn".parse().unwrap()).with(|s| s.training.max_epochs = 5);
 /// let mut ensemble = Ensemble::new(settings.architecture(&dataset));

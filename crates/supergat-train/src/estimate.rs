@@ -1,11 +1,12 @@
 //! Estimate of the memory of a training, before it starts.
 
 use crate::baselines;
-use crate::device::{DeviceChoice, Resources};
-use crate::runs::prepare;
+use crate::device::DeviceChoice;
+use crate::resources::Resources;
 use crate::settings::Settings;
+use crate::training::{prepare, prepare_on};
 use serde::Serialize;
-use supergat_core::{Architecture, Example, Features, HeadLayout, ModelKind, Network, Prepared, Result};
+use supergat_core::{Architecture, Example, Features, HeadLayout, ModelKind, Network, Result};
 use supergat_cpu::Model;
 use supergat_data::Dataset;
 use supergat_numerics::node_columns;
@@ -86,11 +87,11 @@ const GPU_RUN: u64 = 48 << 20;
 /// No GPU is opened: its workspace is assumed to be that of the CPU. [`gpu_workspace`] counts it.
 ///
 /// ```
-/// use supergat_train::{Settings, estimate};
+/// use supergat_train::{Resources, Settings, estimate};
 /// let dataset = supergat_data::load("random-graph:nodes=200,degree=8,features=16,classes=4").unwrap();
 /// let settings = Settings::general("supergat-mx".parse().unwrap());
-/// let one = estimate(&dataset, &settings, 1, 4, 0, (1000, 2000))?;
-/// let four = estimate(&dataset, &settings, 4, 4, 0, (1000, 2000))?;
+/// let one = estimate(&dataset, &settings, 1, Resources::from(4), 0, (1000, 2000))?;
+/// let four = estimate(&dataset, &settings, 4, Resources::from(4), 0, (1000, 2000))?;
 /// assert_eq!((one.loaded, one.runs_at_once, four.runs_at_once), (1000, 1, 4));
 /// // Every run has its own parameters and workspace.
 /// assert!(four.peak - one.peak >= 3 * (one.parameters + one.workspace));
@@ -100,11 +101,11 @@ pub fn estimate(
     dataset: &Dataset,
     settings: &Settings,
     seeds: usize,
-    resources: impl Into<Resources>,
+    resources: Resources,
     attention_rows: usize,
     (loaded, peak): (u64, u64),
 ) -> Result<Estimate> {
-    let resources = resources.into().resolved();
+    let resources = resources.resolved();
     let architecture = settings.architecture(dataset);
     if !settings.model.is_network() {
         return baseline(dataset, settings, seeds, &resources, (loaded, peak));
@@ -203,9 +204,8 @@ fn trees(dataset: &Dataset, settings: &Settings, threads: usize) -> u64 {
 /// allocated. Returns `None` if the CPU trains.
 pub fn gpu_workspace(dataset: &Dataset, settings: &Settings, resources: &Resources) -> Result<Option<u64>> {
     let Some(cuda) = resources.cuda()? else { return Ok(None) };
-    let architecture = settings.architecture(dataset);
-    let prepared = Prepared::on(&cuda, &dataset.examples, architecture, settings.training())?;
-    Network::zeros_on(&cuda, architecture)?.workspace_bytes(&prepared, true).map(Some)
+    let prepared = prepare_on(&cuda, dataset, settings)?;
+    Network::zeros_on(&cuda, settings.architecture(dataset))?.workspace_bytes(&prepared, true).map(Some)
 }
 
 /// Returns the number of bytes of an example in the memory of a GPU, for training.
@@ -260,7 +260,8 @@ mod tests {
     use supergat_core::EdgeAttributes;
 
     fn of(spec: &str, settings: &Settings, seeds: usize, threads: usize) -> Estimate {
-        estimate(&supergat_data::load(spec).unwrap(), settings, seeds, threads, 0, (1000, 2000)).unwrap()
+        estimate(&supergat_data::load(spec).unwrap(), settings, seeds, Resources::from(threads), 0, (1000, 2000))
+            .unwrap()
     }
 
     #[test]
@@ -284,7 +285,7 @@ mod tests {
         let dataset = supergat_data::load("random-graph:nodes=2000,degree=8,features=16,classes=4").unwrap();
         let settings = Settings::general("supergat-mx".parse().unwrap());
         let resources = Resources { device: DeviceChoice::Cuda(0), ..Resources::from(2) };
-        let cpu = estimate(&dataset, &settings, 1, 2, 0, (1000, 2000)).unwrap();
+        let cpu = estimate(&dataset, &settings, 1, Resources::from(2), 0, (1000, 2000)).unwrap();
         let one = estimate(&dataset, &settings, 1, resources, 0, (1000, 2000)).unwrap();
         let (gpu, nodes, edges) = (one.gpu.unwrap(), 2000, dataset.examples[0].graph.edges() as u64);
         assert_eq!((one.workspace, cpu.gpu), (0, None));

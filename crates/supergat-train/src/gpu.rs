@@ -1,10 +1,14 @@
 //! NVIDIA GPUs, in programs that are built with the feature `cuda`. Other programs find none.
 
+use std::sync::{Mutex, PoisonError};
+use supergat_core::{EdgeValues, Example, Network, Result};
+use supergat_cpu::Model;
+
 #[cfg(feature = "cuda")]
 pub use supergat_cuda::{Cuda, DeviceInfo, SIDE_BY_SIDE, SMALL_GRAPH, devices};
 
 #[cfg(feature = "cuda")]
-pub(crate) fn open(number: usize, tf32: bool) -> supergat_core::Result<Cuda> {
+pub(crate) fn open(number: usize, tf32: bool) -> Result<Cuda> {
     let cuda = Cuda::new(number)?;
     cuda.set_tf32(tf32)?;
     Ok(cuda)
@@ -12,6 +16,28 @@ pub(crate) fn open(number: usize, tf32: bool) -> supergat_core::Result<Cuda> {
 
 #[cfg(not(feature = "cuda"))]
 pub use without::{Cuda, DeviceInfo, SIDE_BY_SIDE, SMALL_GRAPH, devices, open};
+
+/// A copy of a network on a GPU; one thread at a time may use it.
+#[derive(Debug)]
+pub struct GpuNetwork(Mutex<Network<Cuda>>);
+
+impl GpuNetwork {
+    /// Copies a network to the GPU with this number.
+    pub fn new(network: &Model<f32>, number: usize) -> Result<Self> {
+        Ok(Self(Mutex::new(network.to_device(&open(number, false)?)?)))
+    }
+
+    /// Returns the logits of all nodes of each example.
+    pub fn predict(&self, examples: &[Example<f32>]) -> Result<Vec<Vec<f32>>> {
+        let network = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        examples.iter().map(|example| network.predict(example)).collect()
+    }
+
+    /// Returns the attention on all edges of an example, for each attention layer.
+    pub fn attention(&self, example: &Example<f32>) -> Result<Vec<EdgeValues<f32>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).attention(example)
+    }
+}
 
 #[cfg(not(feature = "cuda"))]
 mod without {

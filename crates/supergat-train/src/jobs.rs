@@ -1,99 +1,21 @@
 //! Trainings of a run: one per seed, by several workers, with checkpoints if there are any.
 
-use crate::checkpoints::{Checkpoints, Origin, SeedCheckpoints};
-use crate::correct_and_smooth;
+use crate::checkpoints::RunCheckpoints;
 use crate::dataset_hash::dataset_hash;
-use crate::device::Resources;
 use crate::divided::is_divided;
 use crate::fitted::Fitted;
 use crate::processes::{self, Order, Place, Processes, Report, TrainOrder};
-use crate::runs::{Observation, Runs, SeedRun, in_parallel};
+use crate::resources::Resources;
+use crate::results::{EpochObserver, Finished, Observation, Observer, Runs, SeedRun, Stop};
 use crate::settings::Settings;
-use serde::{Deserialize, Serialize};
+use crate::threads::in_parallel;
+use crate::training::train_network;
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
-use supergat_core::{Device, Epoch, Prepared, Result, Select, Trained, Trainer};
-use supergat_cpu::Cpu;
+use supergat_core::{Device, Epoch, Prepared, Result, Select};
 use supergat_data::Dataset;
-
-/// A finished run with its model and predictions.
-#[derive(Debug)]
-pub struct Finished {
-    /// Epochs and scores.
-    pub run: SeedRun,
-    /// The model of the best epoch.
-    pub model: Fitted,
-    /// Logits of all nodes, one list per graph.
-    pub logits: Vec<Vec<f32>>,
-}
-
-impl Finished {
-    /// Stores the labels of training nodes with a network that reads them as input.
-    pub(crate) fn with_labels(self, dataset: &Dataset) -> Self {
-        Self { model: self.model.with_labels(dataset), ..self }
-    }
-}
-
-/// Reason why a training stops before its end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Stop {
-    /// The observer of the run stops it.
-    Interrupted,
-    /// Another training of the run has failed.
-    Failed,
-}
-
-/// Trains once, from the checkpoint if there is one, and writes checkpoints.
-pub(crate) fn train_from<D: Device<Number = f32>>(
-    prepared: &Prepared<D>,
-    seed: u64,
-    mut checkpoints: Option<SeedCheckpoints<'_>>,
-    mut observe: impl FnMut(&Epoch) -> ControlFlow<Stop>,
-) -> Result<Finished> {
-    let started = Instant::now();
-    let state = checkpoints.as_mut().map_or(Ok(None), SeedCheckpoints::read)?;
-    let (trainer, mut history) = match (state, &checkpoints) {
-        (Some(state), Some(checkpoints)) => {
-            (Trainer::resume(prepared, &state).map_err(|error| checkpoints.located(error))?, state.history)
-        }
-        _ => (Trainer::new(prepared, seed)?, Vec::new()),
-    };
-    let Trained { model, outcome, logits } = trainer.run_observed(|trainer, epoch| {
-        history.push(*epoch);
-        let flow = observe(epoch);
-        if let Some(checkpoints) = &mut checkpoints {
-            checkpoints.after_epoch(trainer, &history, flow == ControlFlow::Break(Stop::Interrupted))?;
-        }
-        Ok(flow.map_break(|_| ()))
-    })?;
-    let model = model.to_device(&Cpu::default())?;
-    let seconds = checkpoints.map_or_else(|| started.elapsed().as_secs_f64(), |checkpoints| checkpoints.seconds());
-    let run = SeedRun { seed, outcome, history, seconds, correction: None };
-    Ok(Finished { run, model: Fitted::Network(model), logits })
-}
-
-/// Checkpoints of a run, and the dataset of every seed, or one for all seeds.
-#[derive(Debug)]
-pub(crate) struct RunCheckpoints<'a> {
-    pub(crate) checkpoints: &'a Checkpoints<'a>,
-    pub(crate) origins: Vec<Origin<'a>>,
-    /// Whether this process writes them.
-    pub(crate) writes: bool,
-}
-
-impl RunCheckpoints<'_> {
-    fn of_job(&self, k: usize, seed: u64) -> SeedCheckpoints<'_> {
-        let origin = self.origins.get(k).unwrap_or(&self.origins[0]);
-        SeedCheckpoints::new(self.checkpoints, origin, seed, self.writes)
-    }
-
-    /// Checks that all checkpoints can be used.
-    pub(crate) fn check(&self, settings: &Settings, seeds: &[u64]) -> Result<()> {
-        seeds.iter().enumerate().try_for_each(|(k, &seed)| self.of_job(k, seed).check(settings))
-    }
-}
 
 /// Trainings of a run: one per seed.
 #[derive(Debug, Clone, Copy)]
@@ -105,22 +27,26 @@ pub(crate) struct Jobs<'a> {
     pub(crate) checkpoints: Option<&'a RunCheckpoints<'a>>,
 }
 
-impl Jobs<'_> {
-    /// Trains the k-th job.
+impl<'a> Jobs<'a> {
+    /// Returns the dataset of the k-th job.
+    pub(crate) fn dataset(&self, k: usize) -> &'a Dataset {
+        self.datasets.get(k).unwrap_or(&self.datasets[0])
+    }
+
+    /// Trains the network of the k-th job.
     pub(crate) fn train<D: Device<Number = f32>>(
         &self,
         k: usize,
         prepared: &Prepared<D>,
-        observe: impl FnMut(&Epoch) -> ControlFlow<Stop>,
+        observe: &mut EpochObserver<'_>,
     ) -> Result<Finished> {
         let seed = self.seeds[k];
-        train_from(prepared, seed, self.checkpoints.map(|checkpoints| checkpoints.of_job(k, seed)), observe)
+        train_network(prepared, seed, self.checkpoints.map(|checkpoints| checkpoints.of_job(k, seed)), observe)
     }
 }
 
 /// Trains the k-th job; calls the observer after every epoch.
-pub(crate) type Worker<'a> =
-    Box<dyn FnMut(usize, &mut dyn FnMut(&Epoch) -> ControlFlow<Stop>) -> Result<Finished> + 'a>;
+pub(crate) type Worker<'a> = Box<dyn FnMut(usize, &mut EpochObserver<'_>) -> Result<Finished> + 'a>;
 
 /// Workers of other processes.
 #[derive(Debug, Clone)]
@@ -161,7 +87,7 @@ impl<'a> Elsewhere<'a> {
                 threads: place.threads,
                 checkpoints: checkpoints.map(|checkpoints| (checkpoints.every().to_string(), checkpoints.seconds())),
             });
-            let observe = |report: Report, data: Vec<u8>| {
+            let mut observe = |report: Report, data: Vec<u8>| {
                 let mut flow = ControlFlow::Continue(());
                 match (report, checkpoints) {
                     (Report::Epoch, _) => {
@@ -179,7 +105,7 @@ impl<'a> Elsewhere<'a> {
                 }
                 Ok(flow)
             };
-            match self.processes.call(place.process, &order, &state.unwrap_or_default(), observe)? {
+            match self.processes.call(place.process, &order, &state.unwrap_or_default(), &mut observe)? {
                 (Report::Trained(report), data) => processes::finished(report, &data),
                 (report, _) => Err(processes::unexpected(&report)),
             }
@@ -189,13 +115,14 @@ impl<'a> Elsewhere<'a> {
 
 /// Trains once per seed, by several workers, each of which runs in one thread, and by workers of other processes.
 pub(crate) fn run_jobs<'a>(
-    Jobs { seeds, settings, datasets, checkpoints }: Jobs<'_>,
+    jobs: Jobs<'_>,
     threads: usize,
     workers: usize,
-    worker: impl Fn() -> Result<Worker<'a>> + Sync,
+    worker: &(dyn Fn() -> Result<Worker<'a>> + Sync),
     elsewhere: Option<Elsewhere<'_>>,
-    observe: impl Fn(Observation<'_>) -> ControlFlow<()> + Sync,
+    observe: &Observer<'_>,
 ) -> Result<Runs> {
+    let Jobs { seeds, settings, checkpoints, .. } = jobs;
     assert!(!seeds.is_empty(), "at least one seed");
     let (next, stop, failed) = (AtomicUsize::new(0), AtomicBool::new(false), AtomicBool::new(false));
     let finished: Mutex<Vec<(usize, SeedRun)>> = Mutex::default();
@@ -215,9 +142,7 @@ pub(crate) fn run_jobs<'a>(
                 true => ControlFlow::Break(Stop::Interrupted),
             }
         })?;
-        let dataset = datasets.get(k).unwrap_or(&datasets[0]);
-        let Finished { run, model, logits } =
-            correct_and_smooth::finish(dataset, settings, trained.with_labels(dataset))?;
+        let Finished { run, model, logits } = trained.completed(jobs.dataset(k), settings)?;
         if observe(Observation::Done(&run, &logits, &model)).is_break() {
             stop.store(true, Ordering::Relaxed);
         }

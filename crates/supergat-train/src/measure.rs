@@ -397,7 +397,7 @@ fn of_seeds(count: usize, all: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Settings, logits};
+    use crate::{Fitted, Settings};
     use supergat_cpu::Model;
 
     fn dataset() -> Dataset {
@@ -406,7 +406,8 @@ mod tests {
 
     fn untrained(dataset: &Dataset) -> (Architecture, Vec<Vec<f32>>) {
         let architecture = Settings::general("gcn".parse().unwrap()).architecture(dataset);
-        (architecture, logits(&Model::new(architecture, 3).unwrap(), dataset).unwrap())
+        let model = Fitted::Network(Model::new(architecture, 3).unwrap());
+        (architecture, model.logits(dataset).unwrap())
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Timing of training steps and evaluation passes.
 
-use crate::device::Resources;
 use crate::divided::Divided;
-use crate::runs::{pool, prepare};
+use crate::resources::Resources;
 use crate::settings::Settings;
+use crate::threads::pool;
+use crate::training::{prepare, prepare_on};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -71,10 +72,10 @@ pub struct Profile {
 /// Trains for `epochs` epochs and times every step and evaluation.
 ///
 /// ```
-/// use supergat_train::{Settings, profile};
+/// use supergat_train::{Resources, Settings, profile};
 /// let dataset = supergat_data::load("random-partition:classes=3,nodes=180,degree=6,homophily=0.8").unwrap();
 /// let settings = Settings::general("gat-go".parse().unwrap());
-/// let result = profile(&dataset, &settings, 2, 1, 0)?;
+/// let result = profile(&dataset, &settings, 2, Resources::from(1), 0)?;
 /// assert!(result.train_ms.min <= result.train_ms.median);
 /// let forward = result.kernels.iter().find(|kernel| kernel.name == "attention_forward").unwrap();
 /// assert_eq!(forward.calls, 2, "one call per layer");
@@ -84,10 +85,9 @@ pub fn profile(
     dataset: &Dataset,
     settings: &Settings,
     epochs: usize,
-    resources: impl Into<Resources>,
+    resources: Resources,
     seed: u64,
 ) -> Result<Profile> {
-    let resources = resources.into();
     match resources.cuda()? {
         None => match Divided::of(dataset, Arc::new(Alone))? {
             Some(divided) => divided.profile(settings, epochs, resources.threads, seed),
@@ -96,10 +96,7 @@ pub fn profile(
                 pool(resources.threads)?.install(|| measure(&prepared, epochs, seed, || 0))
             }
         },
-        Some(cuda) => {
-            let architecture = settings.architecture(dataset);
-            measure(&Prepared::on(&cuda, &dataset.examples, architecture, settings.training())?, epochs, seed, || 0)
-        }
+        Some(cuda) => measure(&prepare_on(&cuda, dataset, settings)?, epochs, seed, || 0),
     }
 }
 
@@ -166,7 +163,7 @@ mod tests {
     fn times_training_steps_and_kernels() {
         let dataset = supergat_data::load("random-partition:classes=3,nodes=180,degree=8,homophily=0.9").unwrap();
         let settings = Settings::general("supergat-mx".parse().unwrap()).with(|s| s.network.dropout = 0.2);
-        let result = profile(&dataset, &settings, 20, 2, 0).unwrap();
+        let result = profile(&dataset, &settings, 20, Resources::from(2), 0).unwrap();
         assert!(result.train_ms.min > 0.0 && result.train_ms.min <= result.train_ms.median);
         assert!(result.best_val > 0.6, "{result:?}");
         let forward = result.kernels.iter().find(|kernel| kernel.name == "attention_forward").unwrap();

@@ -1,158 +1,19 @@
 //! Training with several seeds or splits: one run per core, with shared graph and features.
 
-use crate::baselines;
-use crate::checkpoints::{Checkpoints, Origin};
-use crate::correct_and_smooth::SeedCorrection;
-use crate::device::{DeviceChoice, Resources, gpu_worker};
-use crate::divided::Divided;
-use crate::fitted::Fitted;
-use crate::jobs::{Elsewhere, Finished, Jobs, RunCheckpoints, Stop, Worker, run_jobs, train_from};
-use crate::selection::scorer;
+use crate::checkpoints::{Checkpoints, Origin, RunCheckpoints};
+use crate::device::DeviceKind;
+use crate::divided::{Divided, is_divided};
+use crate::jobs::{Elsewhere, Jobs, Worker, run_jobs};
+use crate::resources::Resources;
+use crate::results::{EpochObserver, Finished, Observation, Observer, Runs};
 use crate::settings::Settings;
+use crate::training::{prepare, prepare_on, train_baseline};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use supergat_cluster::peers::Alone;
-use supergat_core::{Counts, Device, Epoch, Example, Network, Outcome, Prepared, Result, Score, SingleDevice};
-use supergat_cpu::Cpu;
-use supergat_cpu::kernels::Primitives;
+use supergat_cluster::Cluster;
+use supergat_cluster::peers::{Alone, gather_one};
+use supergat_core::{Error, Prepared, Result};
 use supergat_data::Dataset;
-use supergat_numerics::statistics::Summary;
-
-/// Result of training with one seed.
-///
-/// See [`run_seeds`] for an example.
-#[derive(Debug, Clone)]
-pub struct SeedRun {
-    /// Seed of the run.
-    pub seed: u64,
-    /// Scores at the best validation epoch.
-    pub outcome: Outcome,
-    /// Losses and scores of every epoch.
-    pub history: Vec<Epoch>,
-    /// Wall-clock time in seconds.
-    pub seconds: f64,
-    /// Correct and Smooth, with the scores before it; those of the outcome are after it. `None` without it.
-    pub correction: Option<SeedCorrection>,
-}
-
-/// Results of all seeds and the best model.
-///
-/// See [`run_seeds`] for an example.
-#[derive(Debug)]
-pub struct Runs {
-    /// One result per seed, in the order of the seeds.
-    pub runs: Vec<SeedRun>,
-    /// Index into `runs` of the run with the best validation metric. Ties go to the earlier seed.
-    pub best: usize,
-    /// Model of the best run.
-    pub model: Fitted,
-    /// Logits of the best model for all nodes, one list per graph.
-    pub logits: Vec<Vec<f32>>,
-    /// Whether an observer stopped the training. Seeds may then be missing, and the last ones have fewer
-    /// epochs.
-    pub interrupted: bool,
-}
-
-impl Runs {
-    /// Summarises the test metric of all runs.
-    pub fn test(&self) -> Summary {
-        Summary::of(self.runs.iter().map(|run| run.outcome.test.metric).collect())
-    }
-
-    /// Summarises the validation metric of all runs.
-    pub fn validation(&self) -> Summary {
-        Summary::of(self.runs.iter().map(|run| run.outcome.validation.metric).collect())
-    }
-}
-
-/// Builds a dedicated thread pool.
-pub fn pool(threads: usize) -> Result<rayon::ThreadPool> {
-    let threads = threads.max(1);
-    let started = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
-    started.map_err(|error| supergat_core::Error::Threads { threads, reason: error.to_string() })
-}
-
-/// Returns the logits of all nodes without dropout, one list per graph. They are computed on the device of the
-/// model.
-///
-/// See [`run_seeds`] for an example.
-pub fn logits<D: SingleDevice<Number = f32>>(model: &Network<D>, dataset: &Dataset) -> Result<Vec<Vec<f32>>> {
-    dataset.examples.iter().map(|example| model.predict(example)).collect()
-}
-
-/// An event during training, passed to the observer of [`run_seeds`], which has an example.
-#[derive(Debug, Clone, Copy)]
-pub enum Observation<'a> {
-    /// The run with this seed finished an epoch.
-    Epoch(u64, &'a Epoch),
-    /// A run finished. Its model has these logits of all nodes, one list per graph; with several processes, only the
-    /// first one has any. Correct and Smooth has changed them, if the run has it.
-    Done(&'a SeedRun, &'a [Vec<f32>], &'a Fitted),
-}
-
-/// Returns the mean loss and the metric of the nodes that `list` selects; zeros if it selects none.
-///
-/// See [`run_seeds`] for an example.
-pub fn score(dataset: &Dataset, logits: &[Vec<f32>], list: fn(&Example<f32>) -> &[u32]) -> Score {
-    let (mut nodes, mut loss, mut counts) = (0, 0.0, Counts::default());
-    for (example, logits) in dataset.examples.iter().zip(logits) {
-        let (sum, more) = f32::evaluate(&example.labels, list(example), logits);
-        nodes += list(example).len();
-        loss += sum;
-        counts += more;
-    }
-    Score { loss: loss / nodes.max(1) as f64, metric: counts.micro_f1() }
-}
-
-/// Returns the scores of the validation and the test nodes, with the metric that the settings select by.
-pub fn scores(dataset: &Dataset, settings: &Settings, logits: &[Vec<f32>]) -> Result<[Score; 2]> {
-    let mut scores =
-        [score(dataset, logits, |example| &example.validation), score(dataset, logits, |example| &example.test)];
-    if let Some(scorer) = scorer(dataset, settings)? {
-        scores.iter_mut().zip(scorer.score(logits)).for_each(|(score, metric)| score.metric = metric);
-    }
-    Ok(scores)
-}
-
-/// Prepares a dataset for training with `settings`; all runs with these settings share the result.
-pub fn prepare(dataset: &Dataset, settings: &Settings) -> Result<Prepared<Cpu<f32>>> {
-    let prepared =
-        Prepared::on(&Cpu::default(), &dataset.examples, settings.architecture(dataset), settings.training())?;
-    scored(prepared, dataset, settings)
-}
-
-/// Adds the scorer of the metric that the settings select by, if the engine does not compute it.
-pub fn scored<D: Device<Number = f32>>(
-    prepared: Prepared<D>,
-    dataset: &Dataset,
-    settings: &Settings,
-) -> Result<Prepared<D>> {
-    Ok(match scorer(dataset, settings)? {
-        Some(scorer) => prepared.scored_by(scorer),
-        None => prepared,
-    })
-}
-
-/// Trains once, on a device; the CPU uses the threads of the current thread pool.
-pub fn train<D: Device<Number = f32>>(
-    prepared: &Prepared<D>,
-    seed: u64,
-    mut observe: impl FnMut(&Epoch) -> ControlFlow<()>,
-) -> Result<Finished> {
-    train_from(prepared, seed, None, |epoch| observe(epoch).map_break(|()| Stop::Interrupted))
-}
-
-/// Calls `work` once per worker, in parallel. Each worker has a dedicated thread pool, so that no run waits for
-/// the work of another one.
-pub fn in_parallel(threads: usize, workers: usize, work: impl Fn(&rayon::ThreadPool) + Sync) -> Result<()> {
-    let pools = (0..workers).map(|_| pool(threads / workers)).collect::<Result<Vec<_>>>()?;
-    std::thread::scope(|scope| {
-        for pool in &pools {
-            scope.spawn(|| work(pool));
-        }
-    });
-    Ok(())
-}
 
 /// Trains once per seed. On the CPU, several seeds run in parallel on one thread each, and a single seed uses
 /// all threads; results do not depend on the number of threads. Other processes of the [`Resources`] train seeds as
@@ -192,9 +53,6 @@ pub fn run_seeds(
     seeds_from(dataset, settings, seeds, resources.into(), None, &observe)
 }
 
-/// Observer of a training. It is a trait object, so that only this crate compiles the trainings.
-type Observer<'a> = dyn Fn(Observation<'_>) -> ControlFlow<()> + Sync + 'a;
-
 /// Trains once per seed as [`run_seeds`] does, and writes checkpoints. Seeds that have one are resumed, and
 /// finished ones are not trained again; results have the same bits as without interruption. All checkpoints are
 /// checked before training.
@@ -219,37 +77,13 @@ fn seeds_from(
     checkpoints: Option<&Checkpoints<'_>>,
     observe: &Observer<'_>,
 ) -> Result<Runs> {
-    if !settings.model.is_network() {
-        let jobs = Jobs { seeds, settings, datasets: &[dataset], checkpoints: None };
-        let worker = || -> Result<Worker<'_>> {
-            Ok(Box::new(|k, observe| baselines::train(dataset, settings, seeds[k], observe)))
-        };
-        let workers = baselines::workers(&resources, settings, seeds.len())?;
-        return run_jobs(jobs, resources.threads, workers, worker, None, observe);
-    }
-    if resources.kind().is_cpu()
+    if settings.model.is_network()
+        && resources.kind().is_cpu()
         && let Some(divided) = Divided::of(dataset, Arc::new(Alone))?
     {
         return divided.run_seeds(settings, seeds, resources.threads, checkpoints, observe);
     }
-    let origin = Origin::new(dataset, resources.kind(), settings);
-    let checkpoints =
-        checkpoints.map(|checkpoints| RunCheckpoints { checkpoints, origins: vec![origin], writes: true });
-    let checkpoints = checkpoints.as_ref();
-    checkpoints.map_or(Ok(()), |checkpoints| checkpoints.check(settings, seeds))?;
-    let jobs = Jobs { seeds, settings, datasets: &[dataset], checkpoints };
-    let workers = resources.workers(dataset.nodes(), seeds.len());
-    if resources.device.resolved() == DeviceChoice::Cpu {
-        let prepared = prepare(dataset, settings)?;
-        let worker = || -> Result<Worker<'_>> { Ok(Box::new(|k, observe| jobs.train(k, &prepared, observe))) };
-        let elsewhere = Elsewhere::new(&resources, jobs);
-        return run_jobs(jobs, resources.threads, workers, worker, elsewhere, observe);
-    }
-    let worker = || {
-        let cuda = resources.cuda()?.expect("a GPU was asked for");
-        gpu_worker(&cuda, dataset, settings, jobs)
-    };
-    run_jobs(jobs, resources.threads, workers, worker, None, observe)
+    run(&[dataset], settings, seeds, &resources, checkpoints, observe)
 }
 
 /// Trains once per dataset, where the datasets are splits of one graph: split k has the k-th seed, counted from
@@ -298,32 +132,116 @@ fn splits_from(
     observe: &Observer<'_>,
 ) -> Result<Runs> {
     let seeds: Vec<u64> = (first_seed..).take(splits.len()).collect();
-    let datasets: Vec<&Dataset> = splits.iter().collect();
+    run(&splits.iter().collect::<Vec<_>>(), settings, &seeds, &resources, checkpoints, observe)
+}
+
+/// Trains once per seed: on the dataset of the seed, or on one for all seeds.
+fn run(
+    datasets: &[&Dataset],
+    settings: &Settings,
+    seeds: &[u64],
+    resources: &Resources,
+    checkpoints: Option<&Checkpoints<'_>>,
+    observe: &Observer<'_>,
+) -> Result<Runs> {
     if !settings.model.is_network() {
-        let jobs = Jobs { seeds: &seeds, settings, datasets: &datasets, checkpoints: None };
+        resources.check_model(settings.model)?;
+        let jobs = Jobs { seeds, settings, datasets, checkpoints: None };
+        let workers = resources.threads.clamp(1, seeds.len().max(1));
         let worker = || -> Result<Worker<'_>> {
-            Ok(Box::new(|k, observe| baselines::train(&splits[k], settings, seeds[k], observe)))
+            Ok(Box::new(|k, observe| train_baseline(jobs.dataset(k), settings, seeds[k], observe)))
         };
-        let workers = baselines::workers(&resources, settings, seeds.len())?;
-        return run_jobs(jobs, resources.threads, workers, worker, None, observe);
+        return run_jobs(jobs, resources.threads, workers, &worker, None, observe);
     }
-    let origins = || splits.iter().map(|split| Origin::new(split, resources.kind(), settings)).collect();
+    let origins = || datasets.iter().map(|dataset| Origin::new(dataset, resources.kind(), settings)).collect();
     let checkpoints = checkpoints.map(|checkpoints| RunCheckpoints { checkpoints, origins: origins(), writes: true });
     let checkpoints = checkpoints.as_ref();
-    checkpoints.map_or(Ok(()), |checkpoints| checkpoints.check(settings, &seeds))?;
-    let jobs = Jobs { seeds: &seeds, settings, datasets: &datasets, checkpoints };
-    let workers = resources.workers(splits.iter().map(Dataset::nodes).max().unwrap_or(0), seeds.len());
+    checkpoints.map_or(Ok(()), |checkpoints| checkpoints.check(settings, seeds))?;
+    let jobs = Jobs { seeds, settings, datasets, checkpoints };
+    let workers = resources.workers(datasets.iter().map(|dataset| dataset.nodes()).max().unwrap_or(0), seeds.len());
+    // All runs on one dataset share what is prepared: on the CPU among all workers, on a GPU among those of a worker.
+    let shared = if let [dataset] = datasets { Some(*dataset) } else { None };
+    let on_cpu = shared.filter(|dataset| resources.kind().is_cpu() && !is_divided(dataset));
+    let prepared = on_cpu.map(|dataset| prepare(dataset, settings)).transpose()?;
     let worker = || -> Result<Worker<'_>> {
-        Ok(match resources.cuda()? {
-            None => Box::new(|k, observe| match Divided::of(&splits[k], Arc::new(Alone))? {
-                Some(divided) => divided.train(jobs, k, &divided.prepare(settings)?, observe),
-                None => jobs.train(k, &prepare(&splits[k], settings)?, observe),
+        Ok(match (resources.cuda()?, &prepared, shared) {
+            (None, Some(prepared), _) => Box::new(|k, observe| jobs.train(k, prepared, observe)),
+            (None, None, _) => Box::new(|k, observe| match Divided::of(jobs.dataset(k), Arc::new(Alone))? {
+                Some(divided) => train_divided(&divided, jobs, k, &divided.prepare(settings)?, observe),
+                None => jobs.train(k, &prepare(jobs.dataset(k), settings)?, observe),
             }),
-            Some(cuda) => Box::new(move |k, observe| gpu_worker(&cuda, &splits[k], settings, jobs)?(k, observe)),
+            (Some(cuda), _, Some(dataset)) => {
+                let prepared = prepare_on(&cuda, dataset, settings)?;
+                Box::new(move |k, observe| jobs.train(k, &prepared, observe))
+            }
+            (Some(cuda), _, None) => {
+                Box::new(move |k, observe| jobs.train(k, &prepare_on(&cuda, jobs.dataset(k), settings)?, observe))
+            }
         })
     };
-    let elsewhere = Elsewhere::new(&resources, jobs);
-    run_jobs(jobs, resources.threads, workers, worker, elsewhere, observe)
+    run_jobs(jobs, resources.threads, workers, &worker, Elsewhere::new(resources, jobs), observe)
+}
+
+impl Divided {
+    /// Trains once per seed, with all processes together. The first process has the logits of all nodes; the others
+    /// have none. `observe` is called in every process, and the training stops if it stops in any of them.
+    pub fn run_seeds(
+        &self,
+        settings: &Settings,
+        seeds: &[u64],
+        threads: usize,
+        checkpoints: Option<&Checkpoints<'_>>,
+        observe: &(dyn Fn(Observation<'_>) -> ControlFlow<()> + Sync),
+    ) -> Result<Runs> {
+        if settings.correct_and_smooth.is_some() {
+            let reason = "cannot use a dataset that is divided into parts; use the undivided one".into();
+            return Err(Error::Hyperparameter { name: "correct_and_smooth", value: "true".into(), reason });
+        }
+        let prepared = self.prepare(settings)?;
+        let checkpoints = checkpoints.map(|checkpoints| RunCheckpoints {
+            checkpoints,
+            origins: vec![Origin::with_hash(self.outline(), DeviceKind::Cpu, settings, self.hash().to_owned())],
+            writes: self.peers().rank() == 0,
+        });
+        let checkpoints = checkpoints.as_ref();
+        checkpoints.map_or(Ok(()), |checkpoints| checkpoints.check(settings, seeds))?;
+        let jobs = Jobs { seeds, settings, datasets: &[self.outline()], checkpoints };
+        let workers = if self.peers().count() == 1 { threads.clamp(1, seeds.len()) } else { 1 };
+        let worker =
+            || -> Result<Worker<'_>> { Ok(Box::new(|k, observe| train_divided(self, jobs, k, &prepared, observe))) };
+        run_jobs(jobs, threads, workers, &worker, None, &|event| match event {
+            Observation::Epoch(..) => self.agreed(observe(event)),
+            // The next epoch tells whether all processes stop.
+            Observation::Done(..) => {
+                let _ = observe(event);
+                ControlFlow::Continue(())
+            }
+        })
+    }
+
+    /// Stops all processes if one of them stops.
+    fn agreed(&self, flow: ControlFlow<()>) -> ControlFlow<()> {
+        if self.peers().count() == 1 {
+            return flow;
+        }
+        match gather_one(self.peers(), u8::from(flow.is_break())) {
+            Ok(flags) if flags.iter().all(|flag| *flag == 0) => flow,
+            // The next exchange reports an error of this one.
+            _ => ControlFlow::Break(()),
+        }
+    }
+}
+
+/// Trains the k-th job on a divided dataset.
+fn train_divided(
+    divided: &Divided,
+    jobs: Jobs<'_>,
+    k: usize,
+    prepared: &Prepared<Cluster<f32>>,
+    observe: &mut EpochObserver<'_>,
+) -> Result<Finished> {
+    let finished = jobs.train(k, prepared, observe)?;
+    Ok(Finished { logits: divided.collect(&finished.logits)?, ..finished })
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
-//! Selection of the best epoch and seed by another metric than accuracy or micro-F1.
+//! Scores of runs: the loss, and the metric by which the best epoch and seed are selected.
 
 use crate::measure::{NodeList, gathered};
 use crate::settings::Settings;
-use supergat_core::{Architecture, Error, Labels, Result, Scorer, Select, argmax};
+use supergat_core::{Architecture, Counts, Error, Labels, Result, Score, Scorer, Select, argmax};
+use supergat_cpu::kernels::Primitives;
 use supergat_data::Dataset;
 use supergat_numerics::metrics::{
     Metric, POSITIVE, average_precision, balanced_accuracy, class_counts, macro_f1, over_classes, roc_auc,
@@ -60,6 +61,30 @@ pub fn scorer(dataset: &Dataset, settings: &Settings) -> Result<Option<Scorer<f3
         let of = |list| value(metric, positive, &dataset, &architecture, logits, list).unwrap_or(0.0);
         [of(|example| &example.validation), of(|example| &example.test)]
     })))
+}
+
+/// Returns the mean loss and the metric of the nodes that `list` selects; zeros if it selects none.
+///
+/// See [`run_seeds`](crate::run_seeds) for an example.
+pub fn score(dataset: &Dataset, logits: &[Vec<f32>], list: NodeList) -> Score {
+    let (mut nodes, mut loss, mut counts) = (0, 0.0, Counts::default());
+    for (example, logits) in dataset.examples.iter().zip(logits) {
+        let (sum, more) = f32::evaluate(&example.labels, list(example), logits);
+        nodes += list(example).len();
+        loss += sum;
+        counts += more;
+    }
+    Score { loss: loss / nodes.max(1) as f64, metric: counts.micro_f1() }
+}
+
+/// Returns the scores of the validation and the test nodes, with the metric that the settings select by.
+pub fn scores(dataset: &Dataset, settings: &Settings, logits: &[Vec<f32>]) -> Result<[Score; 2]> {
+    let mut scores =
+        [score(dataset, logits, |example| &example.validation), score(dataset, logits, |example| &example.test)];
+    if let Some(scorer) = scorer(dataset, settings)? {
+        scores.iter_mut().zip(scorer.score(logits)).for_each(|(score, metric)| score.metric = metric);
+    }
+    Ok(scores)
 }
 
 /// Returns a metric of the listed nodes; `None` if it is undefined.

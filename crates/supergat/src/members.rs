@@ -1,19 +1,19 @@
 //! Members of a classifier: trained models with the steps after them. The usual classifier has one. The prediction of
 //! several is the mean of their probabilities.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use supergat_cluster::peers::Alone;
-use supergat_core::{Architecture, EdgeValues, Error, Example, Network, Result};
+use supergat_core::{Architecture, EdgeValues, Error, Example, Result};
 use supergat_data::Dataset;
-use supergat_train::gpu::Cuda;
-use supergat_train::{Corrector, Decision, DeviceChoice, Divided, Ensemble, Fitted, Resources};
+use supergat_train::gpu::GpuNetwork;
+use supergat_train::{Corrector, Decision, DeviceChoice, Divided, Ensemble, Fitted};
 
 /// A trained model with the steps after it.
 #[derive(Debug)]
 pub(crate) struct Member {
     pub model: Fitted,
-    /// Copy of the model on the GPU that predicts; one thread at a time may use it.
-    gpu: Option<Mutex<Network<Cuda>>>,
+    /// Copy of the model on the GPU that predicts.
+    gpu: Option<GpuNetwork>,
     /// Correct and Smooth with the labels that it uses.
     pub corrector: Option<Corrector>,
     /// Seed of the run.
@@ -38,10 +38,7 @@ impl Member {
     /// Chooses the device of the model.
     pub fn on(mut self, device: DeviceChoice) -> Result<Self> {
         self.gpu = match (device.resolved(), self.model.network()) {
-            (device @ DeviceChoice::Cuda(_), Some(network)) => {
-                let gpu = Resources { device, ..Resources::from(1) }.cuda()?.expect("a GPU is the device");
-                Some(Mutex::new(network.to_device(&gpu)?))
-            }
+            (DeviceChoice::Cuda(number), Some(network)) => Some(GpuNetwork::new(network, number)?),
             // Other models predict on the CPU.
             _ => None,
         };
@@ -51,11 +48,7 @@ impl Member {
     /// Returns the logits of all nodes, one list per graph, after Correct and Smooth.
     pub fn logits(&self, dataset: &Dataset) -> Result<Vec<Vec<f32>>> {
         let logits = match &self.gpu {
-            Some(gpu) => {
-                let examples = self.model.inputs(dataset)?;
-                let gpu = gpu.lock().unwrap_or_else(PoisonError::into_inner);
-                examples.iter().map(|example| gpu.predict(example)).collect::<Result<_>>()?
-            }
+            Some(gpu) => gpu.predict(&self.model.inputs(dataset)?)?,
             None => match (Divided::of(dataset, Arc::new(Alone))?, self.model.network()) {
                 // As it was trained, with the same bits.
                 (Some(divided), Some(network)) => divided.logits(network)?,
@@ -81,10 +74,7 @@ impl Member {
     /// Returns the attention on all edges of a graph, by its number in the dataset.
     pub fn attention(&self, graph: usize, example: &Example<f32>) -> Result<Vec<EdgeValues<f32>>> {
         match &self.gpu {
-            Some(gpu) => {
-                let input = self.model.input(graph, example)?;
-                gpu.lock().unwrap_or_else(PoisonError::into_inner).attention(&input)
-            }
+            Some(gpu) => gpu.attention(&*self.model.input(graph, example)?),
             None => self.model.attention(graph, example),
         }
     }

@@ -17,8 +17,8 @@ use supergat::SplitChoice;
 use supergat_cluster::peers::{self, Peers, gather};
 use supergat_core::Error;
 use supergat_data::converted::PartitionedFile;
-use supergat_train::Resources;
-use supergat_train::processes::{Processes, serve};
+use supergat_train::processes::Processes;
+use supergat_train::{Resources, serve};
 
 /// Returns the processes that were started together, after a check that all run the same command.
 pub fn connect() -> Result<Arc<dyn Peers>> {

@@ -4,10 +4,10 @@ use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::time::Instant;
 use supergat_data::Dataset;
-use supergat_train::device::{DeviceChoice, Resources};
 use supergat_train::estimate::estimate;
-use supergat_train::runs::{Observation, run_seeds};
 use supergat_train::settings::Settings;
+use supergat_train::{DeviceChoice, Resources};
+use supergat_train::{Observation, run_seeds};
 
 /// Most epochs of a measurement. The first contains preparations; the median of the others counts, because other programs
 /// disturb single ones.
@@ -18,7 +18,8 @@ const ENOUGH: f64 = 0.3;
 /// Fails if parallel runs, one per thread, do not fit into memory.
 pub(super) fn fits(dataset: &Dataset, settings: &Settings, threads: usize, memory: Option<u64>) -> Result<(), String> {
     let Some(memory) = memory else { return Ok(()) };
-    let needed = estimate(dataset, settings, threads, threads, 0, (0, 0)).map_err(|error| error.to_string())?;
+    let needed =
+        estimate(dataset, settings, threads, Resources::from(threads), 0, (0, 0)).map_err(|error| error.to_string())?;
     match needed.peak <= memory {
         true => Ok(()),
         false => Err(format!("its runs need {:.1} GB of memory", needed.peak as f64 / 1e9)),

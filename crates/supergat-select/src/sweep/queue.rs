@@ -12,7 +12,8 @@ use supergat_data::{Dataset, FeatureChoice, LoadOptions, NodeOrderChoice, SplitC
 use supergat_train::dataset_hash::{dataset_hash, split_hash};
 use supergat_train::device::DeviceKind;
 use supergat_train::processes::Source;
-use supergat_train::task::{Ready, Status, Task};
+use supergat_train::task::{Status, Task};
+use supergat_train::task_run::Ready;
 
 /// A dataset with one of its splits.
 #[derive(Debug)]
@@ -29,7 +30,7 @@ struct Loaded {
 /// begins, and each run when it ends.
 #[derive(Debug)]
 pub(crate) struct Subject {
-    pub(crate) ready: Ready,
+    pub(crate) ready: Arc<Ready>,
     hash: String,
     /// Changes of the features after loading.
     features: FeatureChoice,
@@ -112,7 +113,8 @@ impl Queue {
             notify(Event::Found(found.len()), &found);
         }
         if !new.is_empty() {
-            let (ready, features) = (Ready::new(dataset, &settings, self.device), self.features.clone());
+            let ready = Arc::new(Ready::new(dataset, &settings, self.device));
+            let features = self.features.clone();
             self.subject = Some(Arc::new(Subject { ready, hash, features, content, device: self.device }));
             self.jobs = new.into();
         }

@@ -9,17 +9,15 @@ use std::any::Any;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
-use supergat_core::{Epoch, Prepared};
+use supergat_core::Epoch;
 use supergat_data::Dataset;
-use supergat_train::baselines;
-use supergat_train::device::Resources;
-use supergat_train::gpu::Cuda;
-use supergat_train::jobs::Finished;
+use supergat_train::Resources;
 use supergat_train::processes::Place;
-use supergat_train::runs::{in_parallel, scored, train};
-use supergat_train::task::{NodeClassification, Status, Task, Watch, measured, run_on_cpu};
+use supergat_train::task::{NodeClassification, Status, Task};
+use supergat_train::task_run::{TaskRuns, TaskWorker};
+use supergat_train::threads::in_parallel;
 
 /// Outcome of a sweep: counts of runs by how they ended.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -107,7 +105,6 @@ fn sweep(
     let sweep = Sweep {
         task,
         resources,
-        gpu: RwLock::new(()),
         clock: Mutex::new(Clock::new(jobs.len(), weight(&jobs), workers + places.len())),
         stop: AtomicBool::new(false),
         outcome: Mutex::default(),
@@ -116,7 +113,8 @@ fn sweep(
     };
     let queue = Mutex::new(Queue::new(Group::from_jobs(jobs), results, task, device, resources.node_order, given));
     let results = Mutex::new(results);
-    let work = |run: &mut dyn FnMut(&Arc<Subject>, &Job) -> Option<Record>| {
+    let runs = TaskRuns::new(task, resources);
+    let work = |run: &mut dyn FnMut(&Subject, &Job) -> Option<Record>| {
         while !sweep.stop.load(Ordering::Relaxed) {
             // The worker that finds the queue empty loads the next dataset. The others wait: they have no
             // work.
@@ -132,12 +130,9 @@ fn sweep(
             let (sweep, work) = (&sweep, &work);
             scope.spawn(move || work(&mut |subject, job| sweep.run_elsewhere(place, subject, job)));
         }
-        in_parallel(threads, workers, |pool| {
-            let mut gpu = match resources.cuda() {
-                Ok(cuda) => cuda.map(|cuda| Gpu { cuda, placed: None }),
-                Err(error) => return sweep.fail(error.into()),
-            };
-            work(&mut |subject, job| pool.install(|| sweep.run(subject, job, gpu.as_mut())));
+        in_parallel(threads, workers, |pool| match runs.worker() {
+            Ok(mut worker) => work(&mut |subject, job| pool.install(|| sweep.run(subject, job, &mut worker))),
+            Err(error) => sweep.fail(error.into()),
         })
     })?;
     if let Some(error) = sweep.failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
@@ -147,28 +142,10 @@ fn sweep(
     Ok(SweepOutcome { interrupted: sweep.stop.into_inner(), ..outcome })
 }
 
-/// GPU of a thread, with the last small dataset that was placed on it.
-struct Gpu {
-    cuda: Cuda,
-    placed: Option<(Arc<Subject>, Prepared<Cuda>)>,
-}
-
-impl Gpu {
-    /// Places a dataset in the memory of the GPU.
-    fn place(&self, dataset: &Dataset, job: &Job) -> supergat_core::Result<Prepared<Cuda>> {
-        let Job { settings, .. } = job;
-        let prepared =
-            Prepared::on(&self.cuda, &dataset.examples, settings.architecture(dataset), settings.training())?;
-        scored(prepared, dataset, settings)
-    }
-}
-
 /// State shared by all threads.
 struct Sweep<'a> {
     task: &'a dyn Task,
     resources: Resources,
-    /// Locked for writing by a run that needs the GPU for itself, and for reading by other runs on it.
-    gpu: RwLock<()>,
     clock: Mutex<Clock>,
     stop: AtomicBool,
     outcome: Mutex<SweepOutcome>,
@@ -206,25 +183,14 @@ impl Sweep<'_> {
 
     /// Runs a job and returns its record; `None` if the sweep was stopped. A panic makes this run fail, but
     /// no other.
-    fn run(&self, subject: &Arc<Subject>, job: &Job, gpu: Option<&mut Gpu>) -> Option<Record> {
+    fn run(&self, subject: &Subject, job: &Job, worker: &mut TaskWorker<'_>) -> Option<Record> {
         let started = Instant::now();
-        let status = catch_unwind(AssertUnwindSafe(|| match self.train(subject, job, gpu) {
-            Ok(status) => status,
-            Err(error) => Some(Status::Failed { reason: error.to_string() }),
+        let status = catch_unwind(AssertUnwindSafe(|| {
+            let status = worker.run(&subject.ready, &job.settings, job.seed, &mut |epoch| self.epoch(epoch));
+            status.unwrap_or_else(|error| Some(Status::Failed { reason: error.to_string() }))
         }));
         let status = status.unwrap_or_else(|panic| Some(Status::Failed { reason: panic_message(&*panic) }))?;
         Some(subject.record(self.task.name(), job, status, started.elapsed().as_secs_f64()))
-    }
-
-    /// Trains and measures a model; `None` if the sweep was stopped.
-    fn train(&self, subject: &Arc<Subject>, job: &Job, gpu: Option<&mut Gpu>) -> supergat_core::Result<Option<Status>> {
-        let observe = |epoch: &Epoch| self.epoch(epoch);
-        let Some(gpu) = gpu else { return run_on_cpu(self.task, &subject.ready, &job.settings, job.seed, observe) };
-        baselines::workers(&self.resources, &job.settings, 1)?;
-        let own = self.task.prepare(&subject.ready.dataset, job.seed)?;
-        let mut watch = Watch::new(self.task);
-        let finished = self.train_on(gpu, subject, own.as_ref(), job, |epoch| watch.after(epoch, observe(epoch)))?;
-        measured(self.task, &subject.ready.dataset, own.as_ref(), &job.settings, job.seed, watch.ended(finished))
     }
 
     /// Reports an epoch, and returns whether the run continues.
@@ -238,7 +204,7 @@ impl Sweep<'_> {
         let started = Instant::now();
         let processes = self.resources.processes.expect("it has this place");
         let (task, source) = (self.task.name(), subject.source(job));
-        let answer = processes.run_task(place, task, source, job.settings, job.seed, |epoch| self.epoch(epoch));
+        let answer = processes.run_task(place, task, source, job.settings, job.seed, &mut |epoch| self.epoch(epoch));
         match answer {
             Ok(status) => Some(subject.record(self.task.name(), job, status?, started.elapsed().as_secs_f64())),
             Err(error) => {
@@ -246,34 +212,6 @@ impl Sweep<'_> {
                 None
             }
         }
-    }
-
-    /// Trains a model on a GPU: on the dataset of the job, or on the task's `own`. A large graph has the GPU for
-    /// itself and leaves its memory; a small one stays in memory for the next seed.
-    fn train_on(
-        &self,
-        gpu: &mut Gpu,
-        subject: &Arc<Subject>,
-        own: Option<&Dataset>,
-        job: &Job,
-        observe: impl FnMut(&Epoch) -> ControlFlow<()>,
-    ) -> supergat_core::Result<Finished> {
-        let dataset = own.unwrap_or(&subject.ready.dataset);
-        if self.resources.workers(dataset.nodes(), usize::MAX) == 1 {
-            gpu.placed = None;
-            let _alone = self.gpu.write().unwrap_or_else(PoisonError::into_inner);
-            return train(&gpu.place(dataset, job)?, job.seed, observe);
-        }
-        let _shared = self.gpu.read().unwrap_or_else(PoisonError::into_inner);
-        if own.is_some() {
-            return train(&gpu.place(dataset, job)?, job.seed, observe);
-        }
-        if gpu.placed.as_ref().is_none_or(|(placed, _)| !Arc::ptr_eq(placed, subject)) {
-            gpu.placed = None;
-            gpu.placed = Some((Arc::clone(subject), gpu.place(dataset, job)?));
-        }
-        let (_, prepared) = gpu.placed.as_ref().expect("just placed");
-        train(prepared, job.seed, observe)
     }
 
     /// Ends the sweep with an error; the first one is kept.

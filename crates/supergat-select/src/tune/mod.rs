@@ -29,8 +29,8 @@ use search::{BATCH, Search};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 use supergat_data::{ClassWeight, FeatureChoice, LoadOptions, NodeOrderChoice, SplitChoice};
+use supergat_train::Resources;
 use supergat_train::dataset_hash::split_hash;
-use supergat_train::device::Resources;
 use supergat_train::settings::Settings;
 
 /// Usual number of trials that run with further seeds at the end.

@@ -8,7 +8,7 @@ use crate::sweep::{
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use supergat_data::{ClassWeight, SplitChoice};
-use supergat_train::device::Resources;
+use supergat_train::Resources;
 use supergat_train::settings::Settings;
 use supergat_train::task::{NodeClassification, Status, Task};
 

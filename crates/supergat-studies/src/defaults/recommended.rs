@@ -10,7 +10,7 @@ use supergat_data::Dataset;
 use supergat_select::recommend::FAMILIES;
 use supergat_select::recommend::quick::{METHOD, QuickQuestion, recommend};
 use supergat_select::sweep::Job;
-use supergat_train::device::Resources;
+use supergat_train::Resources;
 use supergat_train::fitted::Fitted;
 use supergat_train::task::Task;
 

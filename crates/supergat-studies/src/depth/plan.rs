@@ -8,7 +8,7 @@ use supergat_core::{Form, ModelKind};
 use supergat_data::ClassWeight;
 use supergat_select::sweep::{Job, RowNormalised};
 use supergat_select::tune::{Budget, Space, Tuning};
-use supergat_train::device::Resources;
+use supergat_train::Resources;
 use supergat_train::settings::Settings;
 use supergat_train::task::{NodeClassification, Task};
 

@@ -5,7 +5,7 @@ use crate::depth::table::CellResult;
 use std::ops::ControlFlow;
 use supergat_select::sweep::{Event, ResultsFile, run_task_sweep};
 use supergat_select::tune::{Trial, TuneError, TuneEvent, tune};
-use supergat_train::device::Resources;
+use supergat_train::Resources;
 use supergat_train::task::Status;
 
 /// Event of a study, as reported to its observer.

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use supergat_select::sweep::{
     Clock, Event, Job, RecordIndex, ResultsFile, SweepError, SweepOutcome, Tally, run_sweep, weight,
 };
-use supergat_train::device::Resources;
+use supergat_train::Resources;
 
 /// Runs the jobs of a grid that have no result in the file, like [`run_sweep`]. The tally passed to `observe`
 /// counts the runs of the whole grid.

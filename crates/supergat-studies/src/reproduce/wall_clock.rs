@@ -7,9 +7,9 @@ use supergat_data::Dataset;
 use supergat_figure::Tone;
 use supergat_figure::sheet::Sheet;
 use supergat_numerics::statistics::Summary;
-use supergat_train::device::{DeviceChoice, Resources};
-use supergat_train::runs::run_seeds;
+use supergat_train::run_seeds;
 use supergat_train::settings::Settings;
+use supergat_train::{DeviceChoice, Resources};
 
 const REFERENCE: &str = "gat-go";
 

@@ -6,9 +6,9 @@ use std::ops::ControlFlow;
 use supergat_core::Result;
 use supergat_cpu::Model;
 use supergat_data::Dataset;
-use supergat_train::device::Resources;
+use supergat_train::Resources;
 use supergat_train::fitted::Fitted;
-use supergat_train::runs::run_seeds;
+use supergat_train::run_seeds;
 use supergat_train::settings::Settings;
 
 /// Variance of e over all edges and heads in each layer, before and after training.

@@ -11,9 +11,9 @@ use supergat_select::sweep::{Event, Job, Record, ResultsFile, SweepError, run_sw
 use supergat_select::tune::{Budget, FINALISTS, Space, Tuning, tune};
 use supergat_studies::link_prediction::LinkPrediction;
 use supergat_studies::task_named;
-use supergat_train::processes::{Processes, serve};
+use supergat_train::processes::Processes;
 use supergat_train::{
-    Checkpoints, Interval, Observation, Resources, Runs, Settings, resume_seeds, run_seeds, run_splits,
+    Checkpoints, Interval, Observation, Resources, Runs, Settings, resume_seeds, run_seeds, run_splits, serve,
 };
 
 const GRAPH: &str = "random-partition:classes=3,nodes=180,degree=6,homophily=0.8";

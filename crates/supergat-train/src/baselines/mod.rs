@@ -1,7 +1,8 @@
 //! Baselines: classifiers that are not networks, and systems, which have their own training.
 //!
-//! A baseline is fitted in one call, and returns logits like a network. A system is also observed epoch by epoch. Everything after the logits is the same for
-//! both: calibration, metrics, selection of the best seed, run folders, sweeps, predictions. To add one:
+//! A baseline is fitted in one call, and returns logits like a network. A system is also observed epoch by epoch.
+//! Everything after the logits is the same for both: calibration, metrics, selection of the best seed, run folders,
+//! sweeps, predictions. To add one:
 //!
 //! 1. a variant of [`supergat_core::ModelKind`], with its name, for which `is_network` is false;
 //! 2. its hyperparameters in [`supergat_core::hyperparameters`], in a group of their own, and in [`Settings`];
@@ -15,23 +16,17 @@ pub use label_propagation::LabelPropagation;
 pub use trees::Trees;
 pub use trees::width as tree_width;
 
-use crate::device::Resources;
-use crate::fitted::Fitted;
-use crate::jobs::Finished;
-use crate::runs::{SeedRun, prepare, score, scores};
 use crate::settings::Settings;
 use std::collections::HashMap;
-use std::ops::ControlFlow;
-use std::time::Instant;
 use supergat_core::checkpoint::Weights;
-use supergat_core::{Architecture, EdgeValues, Epoch, Error, Example, ModelKind, Outcome, Result, StepLoss};
+use supergat_core::{Architecture, EdgeValues, Error, Example, ModelKind, Result};
 use supergat_cpu::Checkpoint;
 use supergat_data::Dataset;
 use supergat_systems::{LearnedGraphs, SystemModel};
 
 /// A fitted model that is not a network.
 ///
-/// See [`Fitted`] for an example.
+/// See [`Fitted`](crate::Fitted) for an example.
 #[derive(Debug, Clone)]
 pub enum Baseline {
     /// Label propagation.
@@ -48,7 +43,7 @@ const SYSTEM: &str = "system";
 impl Baseline {
     /// Fits the model that the settings name. Labels of test nodes are not read; those of validation nodes only select, such
     /// as the number of trees. A model with random numbers takes them from streams of the seed.
-    fn fit(dataset: &Dataset, settings: &Settings, seed: u64) -> Result<Self> {
+    pub(crate) fn fit(dataset: &Dataset, settings: &Settings, seed: u64) -> Result<Self> {
         match settings.model {
             ModelKind::LabelPropagation => LabelPropagation::fit(dataset, settings).map(Self::LabelPropagation),
             ModelKind::Trees => Trees::fit(dataset, settings, seed).map(Self::Trees),
@@ -158,60 +153,11 @@ pub fn check_available(model: ModelKind) -> Result<()> {
     Ok(())
 }
 
-/// Trains a system, or fits a model that is not a network, whose history is one epoch. The observer may stop the run after
-/// every epoch.
-pub fn train<B>(
-    dataset: &Dataset,
-    settings: &Settings,
-    seed: u64,
-    mut observe: impl FnMut(&Epoch) -> ControlFlow<B>,
-) -> Result<Finished> {
-    let started = Instant::now();
-    check_available(settings.model)?;
-    if let Some(options) = settings.system() {
-        let prepared = prepare(dataset, settings)?;
-        let mut history = Vec::new();
-        let trained = supergat_systems::train(&prepared, options, seed, |epoch| {
-            history.push(*epoch);
-            observe(epoch).map_break(drop)
-        })?;
-        let (outcome, seconds) = (trained.outcome, started.elapsed().as_secs_f64());
-        let run = SeedRun { seed, outcome, history, seconds, correction: None };
-        let model = Fitted::Baseline(Baseline::System(trained.model));
-        return Ok(Finished { run, model, logits: vec![trained.logits] });
-    }
-    for (split, is_empty) in [
-        ("training", dataset.examples.iter().all(|example| example.train.is_empty())),
-        ("validation", dataset.examples.iter().all(|example| example.validation.is_empty())),
-    ] {
-        if is_empty {
-            return Err(Error::EmptySplit { split });
-        }
-    }
-    let baseline = Baseline::fit(dataset, settings, seed)?;
-    let logits = baseline.logits(dataset)?;
-    let [validation, test] = scores(dataset, settings, &logits)?;
-    let loss = score(dataset, &logits, |example| &example.train).loss;
-    let train = StepLoss { label: loss, edge: 0.0, total: loss };
-    let epoch = Epoch { epoch: 0, train, validation, test, best: true };
-    let interrupted = observe(&epoch).is_break();
-    let outcome = Outcome { epochs: 1, best_epoch: 0, validation, test, interrupted };
-    let seconds = started.elapsed().as_secs_f64();
-    let run = SeedRun { seed, outcome, history: vec![epoch], seconds, correction: None };
-    Ok(Finished { run, model: Fitted::Baseline(baseline), logits })
-}
-
-/// Returns how many models are fitted at once. Fails if the device is a GPU and the model is not a network.
-pub fn workers(resources: &Resources, settings: &Settings, jobs: usize) -> Result<usize> {
-    resources.check_model(settings.model)?;
-    Ok(resources.threads.clamp(1, jobs.max(1)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::device::DeviceChoice;
-    use crate::run_seeds;
+    use crate::{DeviceChoice, Fitted, Resources, run_seeds};
+    use std::ops::ControlFlow;
 
     #[test]
     fn systems_refuse_gpus() {

@@ -7,9 +7,8 @@ mod interval;
 mod seed;
 
 pub use interval::Interval;
-pub(crate) use seed::{Origin, SeedCheckpoints};
+pub(crate) use seed::{Origin, RunCheckpoints, SeedCheckpoints};
 
-use seed::{ELAPSED, FINISHED, seconds_of};
 use std::fmt;
 use std::fs;
 use std::io;
@@ -19,6 +18,9 @@ use std::time::{Duration, Instant};
 use supergat_core::{Error, Result, TrainState};
 use supergat_data::atomic;
 
+/// Keys of the metadata of a file: whether the training is finished, and the duration of the whole run.
+const FINISHED: &str = "finished";
+const ELAPSED: &str = "elapsed";
 /// Size of the largest file that is read.
 const MOST_BYTES: u64 = 16 << 30;
 /// Bytes of finished trainings that are kept in memory before they are written.
@@ -338,4 +340,10 @@ fn seed_of(path: &Path) -> Option<u64> {
     let name = path.file_name()?.to_str()?;
     let seed = name.strip_prefix("seed-")?.strip_suffix(".safetensors")?.parse().ok()?;
     (file_name(seed) == name).then_some(seed)
+}
+
+/// Returns a duration in the metadata of a file, in seconds; 0 if it is missing or unreadable.
+fn seconds_of(state: &TrainState<f32>, key: &str) -> f64 {
+    let seconds = state.metadata.get(key).and_then(|text| text.parse().ok());
+    seconds.filter(|seconds: &f64| seconds.is_finite() && *seconds >= 0.0).unwrap_or(0.0)
 }

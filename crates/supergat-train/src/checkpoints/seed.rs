@@ -1,6 +1,6 @@
-//! Checkpoints of one seed: what its file must agree with, and when it is written.
+//! Checkpoints of the seeds of a run: what their files must agree with, and when they are written.
 
-use super::Checkpoints;
+use super::{Checkpoints, ELAPSED, FINISHED, seconds_of};
 use crate::dataset_hash::dataset_hash;
 use crate::device::DeviceKind;
 use crate::settings::Settings;
@@ -10,9 +10,7 @@ use std::time::Instant;
 use supergat_core::{Device, Epoch, Error, Result, TrainState, Trainer};
 use supergat_data::Dataset;
 
-/// Keys of the metadata of a file.
-pub(super) const FINISHED: &str = "finished";
-pub(super) const ELAPSED: &str = "elapsed";
+/// Further keys of the metadata of a file.
 const SECONDS: &str = "seconds";
 const DATASET: &str = "dataset";
 const DEVICE: &str = "device";
@@ -162,8 +160,23 @@ impl<'a> SeedCheckpoints<'a> {
     }
 }
 
-/// Returns a duration in the metadata of a file, in seconds; 0 if it is missing or unreadable.
-pub(super) fn seconds_of(state: &TrainState<f32>, key: &str) -> f64 {
-    let seconds = state.metadata.get(key).and_then(|text| text.parse().ok());
-    seconds.filter(|seconds: &f64| seconds.is_finite() && *seconds >= 0.0).unwrap_or(0.0)
+/// Checkpoints of a run, and the dataset of every seed, or one for all seeds.
+#[derive(Debug)]
+pub(crate) struct RunCheckpoints<'a> {
+    pub(crate) checkpoints: &'a Checkpoints<'a>,
+    pub(crate) origins: Vec<Origin<'a>>,
+    /// Whether this process writes them.
+    pub(crate) writes: bool,
+}
+
+impl RunCheckpoints<'_> {
+    pub(crate) fn of_job(&self, k: usize, seed: u64) -> SeedCheckpoints<'_> {
+        let origin = self.origins.get(k).unwrap_or(&self.origins[0]);
+        SeedCheckpoints::new(self.checkpoints, origin, seed, self.writes)
+    }
+
+    /// Checks that all checkpoints can be used.
+    pub(crate) fn check(&self, settings: &Settings, seeds: &[u64]) -> Result<()> {
+        seeds.iter().enumerate().try_for_each(|(k, &seed)| self.of_job(k, seed).check(settings))
+    }
 }

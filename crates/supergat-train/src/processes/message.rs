@@ -4,8 +4,7 @@
 //! and the data. Numbers that may be infinite or NaN are in the data, since JSON has none.
 
 use crate::fitted::Fitted;
-use crate::jobs::{Finished, Stop};
-use crate::runs::SeedRun;
+use crate::results::{Finished, SeedRun, Stop};
 use crate::settings::Settings;
 use crate::task::Status;
 use serde::de::DeserializeOwned;
@@ -66,7 +65,6 @@ pub struct Source {
 
 impl Source {
     /// Describes a dataset that was loaded from `origin` and has this hash.
-    /// Describes a dataset by its origin and its hash.
     pub fn new(origin: &Origin, dataset: &Dataset, hash: String) -> Self {
         let Origin { source, split, features, tables, node_order } = origin.clone();
         // All graphs have the same weights.

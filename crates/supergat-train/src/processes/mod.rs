@@ -1,9 +1,9 @@
-//! Runs by several processes: the first one runs the program and hands out trainings, the others train.
+//! Runs by several processes: the first one runs the program and hands out trainings, the others
+//! [`serve`](crate::serve()) it.
 //!
 //! | file | contents |
 //! |---|---|
 //! | `mod.rs` | the first process: calls of other processes |
-//! | `serve.rs` | the other processes: trainings, and the datasets that they load |
 //! | `message.rs` | orders and reports |
 //! | `rounds.rs` | exchange of messages at any time |
 //!
@@ -11,16 +11,14 @@
 //! by one to workers that are free. [`run_seeds`](crate::run_seeds), [`run_splits`](crate::run_splits) and sweeps use the
 //! processes of their [`Resources`](crate::Resources).
 
-mod message;
-mod rounds;
-mod serve;
+pub(crate) mod message;
+pub(crate) mod rounds;
 
 pub use message::Source;
 pub(crate) use message::{Order, Report, TrainOrder, epochs, finished};
 use message::{TaskOrder, error, status};
-pub use serve::serve;
 
-use crate::jobs::Stop;
+use crate::results::Stop;
 use crate::settings::Settings;
 use crate::task::Status;
 use rounds::Beat;
@@ -35,20 +33,20 @@ use supergat_cluster::peers::{Peers, gather};
 use supergat_core::{Epoch, Error, Result};
 
 /// First message of the first process: the others must train, or end.
-const SERVE: u32 = 1;
+pub(crate) const SERVE: u32 = 1;
 const END: u32 = 0;
 
 /// Processes that train whole runs for this one.
 ///
 /// The first process starts them and passes them on as a part of its [`Resources`](crate::Resources); all others call
-/// [`serve`].
+/// [`serve`](crate::serve()).
 ///
 /// ```
 /// use std::ops::ControlFlow;
 /// use std::sync::Arc;
 /// use supergat_cluster::peers::ThreadPeers;
-/// use supergat_train::processes::{Processes, serve};
-/// use supergat_train::{Resources, Settings, run_seeds};
+/// use supergat_train::processes::Processes;
+/// use supergat_train::{Resources, Settings, run_seeds, serve};
 /// let dataset = supergat_data::load("random-partition:classes=3,nodes=180,degree=6,homophily=0.8").unwrap();
 /// let settings = Settings::general("gat-go".parse().unwrap()).with(|s| s.training.max_epochs = 3);
 /// let train = |resources| run_seeds(&dataset, &settings, &[4, 5, 6], resources, |_| ControlFlow::Continue(()));
@@ -119,7 +117,7 @@ impl PartialEq for Processes {
 impl Eq for Processes {}
 
 impl Processes {
-    /// Starts the other processes, which call [`serve`]. This process has `own` threads; `threads` is the number that
+    /// Starts the other processes, which call [`serve`](crate::serve()). This process has `own` threads; `threads` is the number that
     /// the user has asked for in every process, if any.
     pub fn start(peers: Arc<dyn Peers>, threads: Option<usize>, own: usize) -> Result<Self> {
         begin(&*peers, SERVE, threads)?;
@@ -134,7 +132,7 @@ impl Processes {
         Ok(Self { threads, shared, rounds: Mutex::new(Some(rounds)) })
     }
 
-    /// Ends the other processes, which wait in [`serve`], without having started them.
+    /// Ends the other processes, which wait in [`serve`](crate::serve()), without having started them.
     pub fn dismiss(peers: &dyn Peers) -> Result<()> {
         begin(peers, END, None)
     }
@@ -177,17 +175,17 @@ impl Processes {
         source: Source,
         settings: Settings,
         seed: u64,
-        mut observe: impl FnMut(&Epoch) -> ControlFlow<()>,
+        observe: &mut dyn FnMut(&Epoch) -> ControlFlow<()>,
     ) -> Result<Option<Status>> {
         let order = TaskOrder { task: task.to_owned(), source, settings, seed, threads: place.threads };
-        let observe = |_: Report, data: Vec<u8>| {
+        let mut observe = |_: Report, data: Vec<u8>| {
             let mut flow = ControlFlow::Continue(());
             for epoch in epochs(&data)? {
                 flow = observe(&epoch).map_break(|()| Stop::Interrupted);
             }
             Ok(flow)
         };
-        match self.call(place.process, &Order::Task(order), &[], observe)? {
+        match self.call(place.process, &Order::Task(order), &[], &mut observe)? {
             (Report::Recorded(None), _) => Ok(None),
             (Report::Recorded(Some(report)), data) => status(report, &data).map(Some),
             (report, _) => Err(unexpected(&report)),
@@ -201,7 +199,7 @@ impl Processes {
         process: usize,
         order: &Order,
         data: &[u8],
-        mut observe: impl FnMut(Report, Vec<u8>) -> Result<ControlFlow<Stop>>,
+        observe: &mut dyn FnMut(Report, Vec<u8>) -> Result<ControlFlow<Stop>>,
     ) -> Result<Answer> {
         let (call, reports) = self.shared.begin(process, order, data)?;
         let mut stopped = None;

@@ -13,17 +13,17 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(1), Duration::from_millis(5
 
 /// Returns the time until the next round, if the last training began or ended so long ago: a sixteenth of it, so
 /// trainings of any length wait a few percent of their time.
-pub(super) fn pause(quiet: Duration) -> Duration {
+pub(crate) fn pause(quiet: Duration) -> Duration {
     (quiet / 16).clamp(PAUSES[0], PAUSES[1])
 }
 
 /// Message of the first process to all others in a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Beat {
+pub(crate) struct Beat {
     /// Time until the next round.
-    pub(super) pause: Duration,
+    pub(crate) pause: Duration,
     /// Whether this is the last round.
-    pub(super) is_last: bool,
+    pub(crate) is_last: bool,
 }
 
 /// Bytes of a number.
@@ -35,7 +35,7 @@ const HEADER: usize = 3 * NUMBER;
 const NO_WORK: fn() -> Result<()> = || Ok(());
 
 /// Exchanges messages with all other processes; those from and to the first process itself are ignored.
-pub(super) fn of_first(peers: &dyn Peers, messages: &[Vec<u8>], beat: Beat) -> Result<Vec<Vec<u8>>> {
+pub(crate) fn of_first(peers: &dyn Peers, messages: &[Vec<u8>], beat: Beat) -> Result<Vec<Vec<u8>>> {
     let others = 1..peers.count();
     let header = |peer: usize| {
         [messages[peer].len() as u64, beat.pause.as_micros() as u64, u64::from(beat.is_last)].map(u64::to_le_bytes)
@@ -57,7 +57,7 @@ pub(super) fn of_first(peers: &dyn Peers, messages: &[Vec<u8>], beat: Beat) -> R
 }
 
 /// Exchanges messages with the first process.
-pub(super) fn of_other(peers: &dyn Peers, message: &[u8]) -> Result<(Vec<u8>, Beat)> {
+pub(crate) fn of_other(peers: &dyn Peers, message: &[u8]) -> Result<(Vec<u8>, Beat)> {
     let mut header = [0; HEADER];
     let length = (message.len() as u64).to_le_bytes();
     peers.exchange(&[(0, &length)], &mut [(0, &mut header)], &mut { NO_WORK })?;

@@ -78,7 +78,7 @@ fn observers_see_every_epoch_and_stop_trainings() {
 #[test]
 fn memory_is_estimated_and_large_graphs_are_refused() {
     let dataset = dataset();
-    let bytes = |settings: &Settings| estimate(&dataset, settings, 1, 1, 0, (0, 0)).unwrap().workspace;
+    let bytes = |settings: &Settings| estimate(&dataset, settings, 1, Resources::from(1), 0, (0, 0)).unwrap().workspace;
     let pairs = 540 * 539 / 2 * 4;
     assert!(bytes(&settings("lds")) > pairs && bytes(&settings("gcn-gam")) > bytes(&settings("glcn")) / 100);
     let more = settings("gcn-gam").with(|s| {
@@ -87,7 +87,7 @@ fn memory_is_estimated_and_large_graphs_are_refused() {
     assert!(bytes(&more) > bytes(&settings("gcn-gam")));
     let large = supergat_data::load("random-graph:nodes=9000,degree=2,features=4,classes=2").unwrap();
     for error in [
-        estimate(&large, &settings("lds"), 1, 1, 0, (0, 0)).unwrap_err(),
+        estimate(&large, &settings("lds"), 1, Resources::from(1), 0, (0, 0)).unwrap_err(),
         run_seeds(&large, &settings("lds"), &[0], 1, |_| ControlFlow::Continue(())).unwrap_err(),
     ] {
         let error = error.to_string();

@@ -84,7 +84,7 @@ pub fn run(
         ControlFlow::Continue(())
     };
     let seeds = resolved.all_seeds();
-    let runs = divided.run_seeds(settings, &seeds, resources.threads, Some(&checkpoints), observe);
+    let runs = divided.run_seeds(settings, &seeds, resources.threads, Some(&checkpoints), &observe);
     progress.finish();
     let runs = runs.map_err(CliError::from).inspect_err(|error| report_checkpoint(&checkpoints, error, args.quiet))?;
     let seconds = checkpoints.seconds();

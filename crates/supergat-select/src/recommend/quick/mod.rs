@@ -67,7 +67,7 @@ use crate::recommend::map::consult;
 use setup::{Setup, Workers};
 use std::ops::ControlFlow;
 use supergat_data::Dataset;
-use supergat_train::device::Resources;
+use supergat_train::Resources;
 
 /// Version of the comparison. Stored answers of other versions do not count.
 pub const METHOD: u32 = 2;

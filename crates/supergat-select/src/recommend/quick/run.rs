@@ -11,8 +11,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use supergat_core::Labels;
 use supergat_data::Dataset;
-use supergat_train::runs::{Observation, run_seeds, scores};
+use supergat_train::selection::scores;
 use supergat_train::settings::Settings;
+use supergat_train::{Observation, run_seeds};
 
 /// Fraction of the time by which runs may be late before they are stopped.
 const LATE: f64 = 0.5;

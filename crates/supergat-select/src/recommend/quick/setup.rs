@@ -8,7 +8,7 @@ use crate::recommend::quick::question::QuickQuestion;
 use crate::recommend::quick::resampled::{Resampled, resampled};
 use supergat_core::ModelKind;
 use supergat_data::Dataset;
-use supergat_train::device::{DeviceChoice, Resources};
+use supergat_train::{DeviceChoice, Resources};
 
 /// Number of nodes, or of directed edges, from which on a graph is large: one network is then trained at a time, which
 /// takes less memory.

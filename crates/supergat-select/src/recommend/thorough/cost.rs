@@ -6,7 +6,7 @@ use crate::recommend::thorough::trials::{Trial, TrialContext};
 use serde::{Deserialize, Serialize};
 use supergat_core::ModelKind;
 use supergat_data::Dataset;
-use supergat_train::device::Resources;
+use supergat_train::Resources;
 use supergat_train::settings::Settings;
 
 /// Smallest size of a network relative to the measured one; smaller ones take hardly less time.

@@ -10,8 +10,8 @@ use crate::recommend::thorough::splits::{MOST, sizes, splits};
 use std::time::{Duration, Instant};
 use supergat_core::ModelKind;
 use supergat_data::Dataset;
+use supergat_train::Resources;
 use supergat_train::dataset_hash::dataset_hash;
-use supergat_train::device::Resources;
 
 /// Fraction of the time that measurements may take; families that are not measured then are left out.
 const MEASURED: f64 = 0.2;

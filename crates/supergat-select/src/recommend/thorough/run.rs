@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use supergat_data::{Dataset, SplitChoice};
-use supergat_train::device::{DeviceChoice, Resources};
+use supergat_train::{DeviceChoice, Resources};
 
 /// Fraction of the planned time of the final runs that the search may use in addition to its own.
 const SEARCH_SLACK: f64 = 0.1;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use supergat_core::Select;
 use supergat_data::Dataset;
-use supergat_train::device::Resources;
+use supergat_train::Resources;
 
 fn dataset() -> Dataset {
     supergat_data::load("random-partition:classes=3,nodes=180,degree=6,homophily=0.8").unwrap()

@@ -91,7 +91,7 @@ fn is_refused_without_the_feature() {
 #[cfg(feature = "trees")]
 mod grown {
     use super::*;
-    use crate::{Runs, estimate, run_seeds};
+    use crate::{Resources, Runs, estimate, run_seeds};
     use std::ops::ControlFlow;
     use std::sync::Arc;
     use supergat_core::Labels;
@@ -280,7 +280,7 @@ mod grown {
     #[test]
     fn estimates_grow_with_columns_and_depth() {
         let dataset = with_columns(&dataset(), 6);
-        let workspace = |settings| estimate(&dataset, &settings, 1, 1, 0, (0, 0)).unwrap().workspace;
+        let workspace = |settings| estimate(&dataset, &settings, 1, Resources::from(1), 0, (0, 0)).unwrap().workspace;
         let plain = workspace(settings());
         assert!(
             plain

@@ -1,14 +1,16 @@
 //! Processes other than the first: they train what it hands out.
 
-use super::message::{self, Order, Report, Source, TaskOrder, TrainOrder};
-use super::{SERVE, rounds, seconds};
 use crate::checkpoints::{Checkpoints, Origin, SeedCheckpoints};
 use crate::dataset_hash::dataset_hash;
 use crate::device::DeviceKind;
-use crate::jobs::{Finished, Stop, train_from};
-use crate::runs::pool;
+use crate::processes::message::{self, Order, Report, Source, TaskOrder, TrainOrder};
+use crate::processes::{SERVE, rounds, seconds};
+use crate::results::{Finished, Stop};
 use crate::settings::Settings;
-use crate::task::{Ready, Status, TaskNamed, run_on_cpu};
+use crate::task::{Status, TaskNamed};
+use crate::task_run::{Ready, run_on_cpu};
+use crate::threads::pool;
+use crate::training::train_network;
 use rayon::ThreadPool;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -20,12 +22,8 @@ use supergat_data::{Dataset, LoadOptions, SplitChoice};
 /// Trains what the first process hands out, until it ends. `threads` returns the number of threads of this process,
 /// given the number that the user has asked for; `task_named` the tasks that this process can run.
 ///
-/// See [`Processes`](super::Processes) for an example.
-pub fn serve(
-    peers: Arc<dyn Peers>,
-    task_named: TaskNamed,
-    threads: impl FnOnce(Option<usize>) -> Result<usize>,
-) -> Result<()> {
+/// See [`Processes`](crate::processes::Processes) for an example.
+pub fn serve(peers: Arc<dyn Peers>, task_named: TaskNamed, threads: fn(Option<usize>) -> Result<usize>) -> Result<()> {
     let said = gather::<u32>(&*peers, &[])?;
     let &[SERVE, wanted] = &said[0][..] else { return Ok(()) };
     let own = threads((wanted > 0).then_some(wanted as usize))?;
@@ -124,8 +122,9 @@ impl Server {
         let checkpoints =
             checkpoints.as_ref().map(|checkpoints| SeedCheckpoints::new(checkpoints, &origin, order.seed, true));
         self.with_threads(order.threads, || {
-            train_from(prepared, order.seed, checkpoints, |epoch| self.epoch(call, epoch))
-                .map(|finished| finished.with_labels(&ready.dataset))
+            let finished = train_network(prepared, order.seed, checkpoints, &mut |epoch| self.epoch(call, epoch))?;
+            // The model of the report needs them.
+            Ok(Finished { model: finished.model.with_labels(&ready.dataset), ..finished })
         })
     }
 
@@ -133,9 +132,9 @@ impl Server {
         let task =
             (self.task_named)(&order.task).ok_or_else(|| Error::Peers { reason: format!("no task {}", order.task) })?;
         let ready = lock(&self.loaded).ready(&order.source, &order.settings)?;
-        let observe = |epoch: &Epoch| self.epoch(call, epoch).map_break(drop);
+        let mut observe = |epoch: &Epoch| self.epoch(call, epoch).map_break(drop);
         self.with_threads(order.threads, || {
-            let status = run_on_cpu(&*task, &ready, &order.settings, order.seed, observe);
+            let status = run_on_cpu(&*task, &ready, &order.settings, order.seed, &mut observe);
             Ok(status.unwrap_or_else(|error| Some(Status::Failed { reason: error.to_string() })))
         })
     }
