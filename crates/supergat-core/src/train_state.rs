@@ -8,7 +8,7 @@ use crate::config::{Select, TrainConfig};
 use crate::error::{Error, Result};
 use crate::model::StepLoss;
 use crate::sealed::{CHECKSUM, DAMAGED, is_sealed, sealed};
-use crate::train::{Epoch, Score};
+use crate::selection::{Epoch, Score};
 use safetensors::tensor::{Dtype, SafeTensors};
 use serde::Serialize;
 use serde::de::DeserializeOwned;

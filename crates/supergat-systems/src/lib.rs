@@ -37,7 +37,8 @@ use supergat_core::device::{Draw, Place, Readings};
 use supergat_core::example::ExampleShape;
 use supergat_core::layers::Context;
 use supergat_core::memory::{Arena, Buffer};
-use supergat_core::train::{Selection, check_selection};
+use supergat_core::selection::Selection;
+use supergat_core::train::check_selection;
 use supergat_core::{
     Architecture, Counts, Device, EdgeValues, Epoch, Error, Example, ModelKind, Outcome, Prepared, Result, Score,
     System,

@@ -24,6 +24,7 @@ mod edge_terms;
 mod ghosts;
 mod labels;
 mod masks;
+mod needs;
 mod partition;
 mod primitives;
 mod problem;

@@ -1,8 +1,9 @@
 //! The share of an example on a process, with everything that stays constant in training.
 
-use super::blocks::{Blocks, Needs};
+use super::blocks::Blocks;
 use super::contrast::{ContrastPlan, Lists};
 use super::edge_terms::EdgeValues;
+use super::needs::Needs;
 use super::samples::Sampler;
 use super::share::{Edges, Share};
 use super::travel::{AllNeeds, Compute, Matrix, Schedule, Travel, for_each_block};

@@ -4,7 +4,8 @@
 //! pair is an edge is known to the process of either end. Only the number of rejected candidates is summed, which
 //! says how many more are drawn.
 
-use super::blocks::{Blocks, Lists, Needs, RunBlocks};
+use super::blocks::{Blocks, Lists, RunBlocks};
+use super::needs::Needs;
 use super::share::Edges;
 use crate::peers::{Peers, gather, sum_one};
 use rayon::prelude::*;

@@ -4,7 +4,7 @@
 //! of its group + s) mod parts`. While a turn is computed, the rows of the next one travel. So no process ever has
 //! more than the rows of two blocks of other processes. Rows of small parts travel together.
 
-use super::blocks::Needs;
+use super::needs::Needs;
 use super::partition::Partition;
 use crate::peers::{Incoming, Outgoing, Peers};
 use bytemuck::Pod;

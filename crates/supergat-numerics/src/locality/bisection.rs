@@ -1,6 +1,6 @@
 //! Recursive bisection of weighted graphs by METIS.
 
-use super::clusters::Weighted;
+use super::weighted::Weighted;
 use std::fmt;
 
 /// Whether this program contains METIS (feature `metis`). Other programs neither divide graphs nor search for orders of

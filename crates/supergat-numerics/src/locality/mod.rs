@@ -15,13 +15,15 @@
 mod bisection;
 mod clusters;
 mod quality;
+mod weighted;
 
 pub use bisection::{HAS_METIS, PartitionError};
 pub use quality::PartitionQuality;
 
 use bisection::{Balance, bisect};
-use clusters::{Hierarchy, Weighted};
+use clusters::Hierarchy;
 use supergat_core::{Graph, NodeOrder};
+use weighted::Weighted;
 
 /// Most directed edges of a graph that METIS divides into parts without clusters.
 const DIRECT: usize = 8_000_000;
