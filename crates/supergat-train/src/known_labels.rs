@@ -1,6 +1,6 @@
 //! Labels of training nodes that predictions use, stored with a model.
 
-use crate::measure::NodeList;
+use crate::node_list::NodeList;
 use std::collections::HashMap;
 use supergat_core::hash::Fnv;
 use supergat_core::{Architecture, Error, Example, Labels, Result};

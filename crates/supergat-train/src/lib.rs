@@ -5,12 +5,10 @@
 
 pub mod baselines;
 pub mod checkpoints;
-pub mod class_summary;
 pub mod correct_and_smooth;
 pub mod dataset_hash;
 pub mod device;
 pub mod divided;
-pub mod ensemble;
 pub mod estimate;
 pub mod fitted;
 pub mod gpu;
@@ -18,6 +16,7 @@ pub mod graph_statistics;
 mod jobs;
 mod known_labels;
 pub mod measure;
+pub mod node_list;
 pub mod processes;
 pub mod profile;
 mod resources;
@@ -29,20 +28,19 @@ pub mod settings;
 pub mod task;
 pub mod task_run;
 pub mod threads;
-pub mod threshold_basis;
 mod training;
 
 pub use baselines::Baseline;
 pub use checkpoints::{Checkpoints, Interval, Saving};
-pub use class_summary::{ClassSummary, PartialSummary, class_summaries};
 pub use correct_and_smooth::{CorrectAndSmooth, Corrector, SeedCorrection};
 pub use device::{DeviceChoice, DeviceKind};
 pub use divided::Divided;
-pub use ensemble::Ensemble;
 pub use estimate::{Estimate, GpuEstimate, estimate, gpu_workspace};
 pub use fitted::{Fitted, InputLabels};
 pub use graph_statistics::GraphStatistics;
-pub use measure::{Calibrate, Decision, DecisionOptions, SeedMetrics, measure};
+pub use measure::{
+    Calibrate, ClassSummary, Decision, DecisionOptions, Ensemble, PartialSummary, SeedMetrics, class_summaries, measure,
+};
 pub use profile::{KernelTiming, Profile, Timing, profile};
 pub use resources::Resources;
 pub use results::{Observation, Runs, SeedRun};

@@ -1,6 +1,6 @@
 //! Scores of runs: the loss, and the metric by which the best epoch and seed are selected.
 
-use crate::measure::{NodeList, gathered};
+use crate::node_list::{NodeList, gathered};
 use crate::settings::Settings;
 use supergat_core::{Architecture, Counts, Error, Labels, Result, Score, Scorer, Select, argmax};
 use supergat_cpu::kernels::Primitives;

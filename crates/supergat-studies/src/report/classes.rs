@@ -4,7 +4,7 @@ use super::probabilities::rankings;
 use super::{Report, Run, counted};
 use supergat_core::{Counts, Labels, Result};
 use supergat_figure::{Axis, Cell, Plot};
-use supergat_train::measure::gathered;
+use supergat_train::node_list::gathered;
 
 /// Maximum number of classes in the matrix. The others, with the fewest test nodes, are combined into one.
 const MAX_CLASSES: usize = 30;

@@ -29,8 +29,8 @@ pub use curves::EpochLine;
 use supergat_core::{Example, Labels, Result};
 use supergat_data::Dataset;
 use supergat_figure::Page;
+use supergat_train::Decision;
 use supergat_train::fitted::Fitted;
-use supergat_train::measure::Decision;
 
 /// Contents of a report.
 #[derive(Debug, Clone, Copy)]

@@ -7,7 +7,8 @@ use supergat_numerics::metrics::{
     BINS, average_precision, calibration_error, gains, one_against_rest, precision_recall_curve, reliability, roc_auc,
     roc_curve,
 };
-use supergat_train::measure::{Decision, gathered};
+use supergat_train::Decision;
+use supergat_train::node_list::gathered;
 
 /// Maximum number of classes with curves: those with the most test nodes.
 const MAX_CURVES: usize = 5;

@@ -3,7 +3,7 @@
 //! The trees of a score minimise the log loss of one class against all others, on training nodes, with the weights of
 //! their classes. They are kept up to the number with the lowest loss of the validation nodes.
 
-use crate::measure::NodeList;
+use crate::node_list::NodeList;
 use forust_ml::sampler::SampleMethod;
 use forust_ml::tree::Tree;
 use forust_ml::{GradientBooster, Matrix};

@@ -1,7 +1,8 @@
 //! Ensembles: mean probabilities of the models of several seeds.
 
-use crate::measure::{Decision, DecisionOptions, SeedMetrics, measure};
-use crate::{Calibrate, Settings};
+use super::decision::{Calibrate, Decision, DecisionOptions};
+use super::seed_metrics::{SeedMetrics, measure};
+use crate::settings::Settings;
 use std::collections::BTreeMap;
 use supergat_core::{Architecture, Result};
 use supergat_data::Dataset;

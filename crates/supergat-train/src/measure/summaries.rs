@@ -1,7 +1,8 @@
-//! Precision, recall and F1 of every class, summarised over seeds.
+//! Metrics, and precision, recall and F1 of every class, summarised over seeds.
 
 use serde::{Deserialize, Serialize};
-use supergat_numerics::metrics::{ClassMetric, ClassMetrics, Metrics};
+use std::collections::BTreeMap;
+use supergat_numerics::metrics::{ClassMetric, ClassMetrics, Metric, Metrics};
 use supergat_numerics::statistics::Summary;
 
 /// Mean, sample standard deviation and values of a metric that may be undefined for some seeds. Undefined values are
@@ -33,9 +34,29 @@ impl PartialSummary {
 
     /// Returns the summary of all values; `None` if there are none, or if one is undefined.
     pub fn complete(&self) -> Option<Summary> {
-        let values: Option<Vec<f64>> = self.values.iter().copied().collect();
-        values.filter(|values| !values.is_empty()).map(Summary::of)
+        complete(self.values.iter().copied())
     }
+}
+
+/// Summarises values; `None` if there are none, or if one is undefined.
+fn complete(values: impl Iterator<Item = Option<f64>>) -> Option<Summary> {
+    let values: Option<Vec<f64>> = values.collect();
+    values.filter(|values| !values.is_empty()).map(Summary::of)
+}
+
+/// Mean, standard deviation and values of every metric that is defined for all seeds, by its name in files, such as
+/// `macro_f1`. Metrics are from 0 to 1; the losses are not.
+pub type MetricSummaries = BTreeMap<String, Summary>;
+
+/// Summarises a metric over seeds; `None` unless it is defined for all of them.
+pub fn metric_summary<'a>(metrics: impl Iterator<Item = Option<&'a Metrics>>, metric: Metric) -> Option<Summary> {
+    complete(metrics.map(|metrics| metrics?.get(metric)))
+}
+
+/// Summarises all metrics over seeds.
+pub fn metric_summaries<'a>(metrics: impl Iterator<Item = Option<&'a Metrics>> + Clone) -> MetricSummaries {
+    let summary = |metric: Metric| Some((metric.key(), metric_summary(metrics.clone(), metric)?));
+    Metric::ALL.into_iter().filter_map(summary).collect()
 }
 
 /// Metrics of one class over seeds.
@@ -154,5 +175,18 @@ mod tests {
             "auroc":null,"average_precision":null,"log_loss":1.0,"brier":0.5,"calibration_error":0.1}"#;
         let metrics: Metrics = serde_json::from_str(old).unwrap();
         assert_eq!((metrics.accuracy, metrics.precision_at_10, metrics.classes.len()), (Some(0.5), None, 0));
+    }
+
+    #[test]
+    fn metrics_undefined_for_a_seed_are_left_out() {
+        let metrics = metrics(&[0, 1, 2, 2], &[0, 1, 1, 2]);
+        let all = metric_summaries([Some(&metrics), Some(&metrics)].into_iter());
+        assert_eq!(all["accuracy"].values, [metrics.accuracy.unwrap(); 2]);
+        assert_eq!(all["log_loss"].mean, metrics.log_loss.unwrap());
+        let mut other = metrics.clone();
+        other.auroc = None;
+        let some = metric_summaries([Some(&metrics), Some(&other)].into_iter());
+        assert!(!some.contains_key("auroc") && some.len() == all.len() - 1);
+        assert!(metric_summaries([Some(&metrics), None].into_iter()).is_empty());
     }
 }
