@@ -12,7 +12,7 @@ use std::path::Path;
 /// A target that ends in `.safetensors` becomes one file, which overwrites an existing one. Any other target
 /// becomes a folder of tables and must be new or empty. Writing is atomic: the output is complete or absent.
 pub fn convert(dataset: &Dataset, target: &Path) -> Result<()> {
-    let failed = |source| Error::Write { path: target.to_owned(), source };
+    let failed = Error::write(target);
     if target.extension().is_some_and(|extension| extension == converted::ENDING) {
         return atomic::replace(target, |out| converted::write(dataset, out)).map_err(failed);
     }
@@ -20,12 +20,9 @@ pub fn convert(dataset: &Dataset, target: &Path) -> Result<()> {
         Ok(true) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         _ => {
-            return Err(Error::Mismatch {
-                path: target.to_owned(),
-                what: "output folder".into(),
-                expected: "a new or empty folder (or a file that ends in .safetensors)".into(),
-                found: "an existing file or a folder that is not empty".into(),
-            });
+            let expected = "a new or empty folder (or a file that ends in .safetensors)";
+            let found = "an existing file or a folder that is not empty";
+            return Err(Error::mismatch(target, "output folder", expected, found));
         }
     }
     write_folder(dataset, target).map_err(failed)

@@ -3,7 +3,8 @@
 
 use crate::words::shown;
 use std::fmt;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 /// Error of reading, building or generating a dataset.
 #[derive(Debug, thiserror::Error)]
@@ -69,18 +70,6 @@ pub enum Error {
         path: PathBuf,
         /// Message of the decompressor.
         reason: String,
-    },
-    /// A pickle that contains anything but the arrays and lists of a dataset.
-    #[error("{}, byte {offset}: expected {expected}, found {found}", path.display())]
-    Pickle {
-        /// The file.
-        path: PathBuf,
-        /// Offset of the value or instruction.
-        offset: usize,
-        /// Expected content.
-        expected: String,
-        /// Actual content.
-        found: String,
     },
     /// A binary file with unexpected content.
     #[error("{}, byte {offset}: expected {expected}, found {found}", path.display())]
@@ -201,6 +190,57 @@ pub enum Error {
         /// Error of the engine.
         source: supergat_core::Error,
     },
+}
+
+impl Error {
+    /// Returns a function that adds the path to an error of reading.
+    pub(crate) fn io(path: &Path) -> impl Fn(io::Error) -> Self + Copy {
+        move |source| Self::Io { path: path.to_owned(), source }
+    }
+
+    /// Returns a function that adds the path to an error of writing.
+    pub(crate) fn write(path: &Path) -> impl Fn(io::Error) -> Self + Copy {
+        move |source| Self::Write { path: path.to_owned(), source }
+    }
+
+    /// Returns a function that adds the path to an error of the engine.
+    pub(crate) fn core(path: &Path) -> impl Fn(supergat_core::Error) -> Self + Copy {
+        move |source| Self::Core { path: path.to_owned(), source }
+    }
+
+    pub(crate) fn not_found(path: impl Into<PathBuf>, advice: impl Into<String>) -> Self {
+        Self::NotFound { path: path.into(), advice: advice.into() }
+    }
+
+    pub(crate) fn too_large(path: &Path, what: &'static str, limit: u64, found: u64) -> Self {
+        Self::TooLarge { path: path.to_owned(), what, limit, found }
+    }
+
+    pub(crate) fn mismatch(
+        path: &Path,
+        what: impl Into<String>,
+        expected: impl Into<String>,
+        found: impl ToString,
+    ) -> Self {
+        let (what, expected, found) = (what.into(), expected.into(), found.to_string());
+        Self::Mismatch { path: path.to_owned(), what, expected, found }
+    }
+
+    pub(crate) fn binary(path: &Path, offset: usize, expected: impl Into<String>, found: impl Into<String>) -> Self {
+        Self::Binary { path: path.to_owned(), offset, expected: expected.into(), found: found.into() }
+    }
+
+    pub(crate) fn text(path: &Path, line: usize, expected: impl Into<String>, found: impl Into<String>) -> Self {
+        Self::Text { path: path.to_owned(), line, expected: expected.into(), found: found.into() }
+    }
+
+    pub(crate) fn spec(spec: impl Into<String>, expected: impl Into<String>, found: impl ToString) -> Self {
+        Self::Spec { spec: spec.into(), expected: expected.into(), found: found.to_string() }
+    }
+
+    pub(crate) fn array(what: impl Into<String>, expected: impl Into<String>, found: impl ToString) -> Self {
+        Self::Array { what: what.into(), expected: expected.into(), found: found.to_string() }
+    }
 }
 
 fn suggestion(nearest: &[&str]) -> String {

@@ -81,11 +81,7 @@ impl Cache {
     pub fn user() -> Result<Option<Self>> {
         let Some(folder) = registry::cache() else { return Ok(None) };
         let mut cache = Self::new(folder.join("prepared"));
-        let invalid = |name: &str, value: &str, expected: &str| Error::Spec {
-            spec: format!("{name}={value}"),
-            expected: expected.into(),
-            found: value.into(),
-        };
+        let invalid = |name: &str, value: &str, expected: &str| Error::spec(format!("{name}={value}"), expected, value);
         match variable(SIZE_VARIABLE).as_deref() {
             Some("0") => return Ok(None),
             Some(value) => {

@@ -15,12 +15,7 @@ pub(crate) fn is_matrix(path: &Path) -> bool {
 /// Returns the text of a file as that of a table of links, with the same lines: the line with the sizes names
 /// the columns. `directed` is refused for symmetric matrices.
 pub fn as_table(path: &Path, text: &str, directed: bool) -> Result<String> {
-    let error = |line: usize, expected: &str, found: &str| Error::Text {
-        path: path.to_owned(),
-        line,
-        expected: expected.to_owned(),
-        found: shown(found),
-    };
+    let error = |line: usize, expected: &str, found: &str| Error::text(path, line, expected, shown(found));
     let mut lines = text.lines().zip(1..);
     let banner = lines.next().map_or("", |(line, _)| line).to_lowercase();
     let words: Vec<&str> = banner.split_whitespace().collect();

@@ -58,7 +58,8 @@ impl Npz {
     pub fn csr(&self, prefix: &str) -> Result<SparseMatrix<f32>> {
         let named = |name: &str| self.array(&format!("{prefix}{name}"));
         let [rows, columns] = self.shape(&format!("{prefix}shape"))?;
-        let pairs = self.pairs(named("indptr")?.integers()?, named("indices")?.integers()?, [rows, columns])?;
+        let (offsets, indices) = (named("indptr")?.integers()?, named("indices")?.integers()?);
+        let pairs = sparse::pairs(&self.path, &offsets, &indices, [rows, columns])?;
         sparse::from_entries(&self.path, [rows, columns], pairs, named("data")?.numbers()?)
     }
 
@@ -76,7 +77,7 @@ impl Npz {
         let values = array.numbers()?;
         let filled = values.iter().filter(|value| **value != 0.0).count();
         let features = if columns < MIN_SPARSE_COLUMNS || filled as f64 >= MAX_SPARSE_DENSITY * values.len() as f64 {
-            Features::dense(rows, columns, values).map_err(|source| Error::Core { path: self.path.clone(), source })?
+            Features::dense(rows, columns, values).map_err(Error::core(&self.path))?
         } else {
             let mut pairs = files::with_capacity(&self.path, filled)?;
             let mut kept = files::with_capacity(&self.path, filled)?;
@@ -103,11 +104,6 @@ impl Npz {
         Err(self.mismatch(&what, expected, features.values()[at].to_string()))
     }
 
-    /// Returns the row and column of every entry; `indptr` contains the offsets of the rows.
-    fn pairs(&self, indptr: Vec<i64>, indices: Vec<i64>, sides: [usize; 2]) -> Result<Vec<[u32; 2]>> {
-        sparse::pairs(&self.path, &indptr, &indices, sides)
-    }
-
     /// Reads the array that contains the shape of a matrix.
     fn shape(&self, name: &str) -> Result<[usize; 2]> {
         let found = self.array(name)?.integers()?;
@@ -121,8 +117,7 @@ impl Npz {
 
     /// Returns an error about the content of the file.
     pub(crate) fn mismatch(&self, what: &str, expected: &str, found: String) -> Error {
-        let found = found.chars().take(80).collect();
-        Error::Mismatch { path: self.path.clone(), what: what.into(), expected: expected.into(), found }
+        Error::mismatch(&self.path, what, expected, found.chars().take(80).collect::<String>())
     }
 }
 
@@ -138,9 +133,9 @@ pub fn sparse_matrix(npz: &Npz) -> Result<SparseMatrix<f32>> {
     let whole = |name: &str| npz.array(name)?.integers();
     let format = npz.array("format")?.texts()?.pop().unwrap_or_default();
     let pairs = match format.as_str() {
-        "csr" => npz.pairs(whole("indptr")?, whole("indices")?, sides)?,
+        "csr" => sparse::pairs(&npz.path, &whole("indptr")?, &whole("indices")?, sides)?,
         "csc" => {
-            let mut pairs = npz.pairs(whole("indptr")?, whole("indices")?, [columns, rows])?;
+            let mut pairs = sparse::pairs(&npz.path, &whole("indptr")?, &whole("indices")?, [columns, rows])?;
             pairs.iter_mut().for_each(|pair| pair.reverse());
             pairs
         }

@@ -11,12 +11,9 @@ const MAX_SIDE: usize = 1 << 26;
 /// Rejects a matrix with too many rows or columns.
 pub(crate) fn check_sides(path: &Path, sides: [usize; 2]) -> Result<()> {
     match sides.into_iter().max() {
-        Some(found) if found > MAX_SIDE => Err(Error::TooLarge {
-            path: path.to_owned(),
-            what: "rows or columns of a matrix",
-            limit: MAX_SIDE as u64,
-            found: found as u64,
-        }),
+        Some(found) if found > MAX_SIDE => {
+            Err(Error::too_large(path, "rows or columns of a matrix", MAX_SIDE as u64, found as u64))
+        }
         _ => Ok(()),
     }
 }
@@ -24,24 +21,24 @@ pub(crate) fn check_sides(path: &Path, sides: [usize; 2]) -> Result<()> {
 /// Returns the major and minor index of every entry. The entries of major index `k` are at
 /// `offsets[k]..offsets[k + 1]`.
 pub(crate) fn pairs(path: &Path, offsets: &[i64], indices: &[i64], sides: [usize; 2]) -> Result<Vec<[u32; 2]>> {
-    let refuse = |what: &str, expected: String, found: String| {
-        Err(Error::Mismatch { path: path.to_owned(), what: what.into(), expected, found })
+    let refuse = |expected: String, found: String| {
+        Err(Error::mismatch(path, "offsets (indptr) of a sparse matrix", expected, found))
     };
     if offsets.len() != sides[0] + 1 {
         let expected = format!("{}, one more than the shape says", sides[0] + 1);
-        return refuse("offsets (indptr) of a sparse matrix", expected, offsets.len().to_string());
+        return refuse(expected, offsets.len().to_string());
     }
     let ends = (offsets[0], offsets[sides[0]]);
     if ends != (0, indices.len() as i64) {
         let expected = format!("0 at the beginning and {} at the end", indices.len());
-        return refuse("offsets (indptr) of a sparse matrix", expected, format!("{} and {}", ends.0, ends.1));
+        return refuse(expected, format!("{} and {}", ends.0, ends.1));
     }
     let mut pairs = files::with_capacity(path, indices.len())?;
     for (major, ends) in offsets.windows(2).enumerate() {
         let range = usize::try_from(ends[0]).ok().zip(usize::try_from(ends[1]).ok());
         let Some(entries) = range.and_then(|(start, end)| indices.get(start..end)) else {
             let expected = format!("not to decrease, and at most {}", indices.len());
-            return refuse("offsets (indptr) of a sparse matrix", expected, format!("{} then {}", ends[0], ends[1]));
+            return refuse(expected, format!("{} then {}", ends[0], ends[1]));
         };
         for &minor in entries {
             pairs.push([major as u32, index(path, minor, sides[1])?]);
@@ -58,20 +55,15 @@ pub(crate) fn zip_pairs(path: &Path, rows: &[i64], columns: &[i64], sides: [usiz
 }
 
 fn index(path: &Path, value: i64, end: usize) -> Result<u32> {
-    u32::try_from(value).ok().filter(|&value| (value as usize) < end).ok_or_else(|| Error::Mismatch {
-        path: path.to_owned(),
-        what: "row or column of an entry".into(),
-        expected: format!("a number below {end}"),
-        found: value.to_string(),
-    })
+    let refuse = || Error::mismatch(path, "row or column of an entry", format!("a number below {end}"), value);
+    u32::try_from(value).ok().filter(|&value| (value as usize) < end).ok_or_else(refuse)
 }
 
 fn same_length(path: &Path, what: &str, expected: usize, found: usize) -> Result<()> {
     if expected == found {
         return Ok(());
     }
-    let expected = format!("{expected}, one per entry");
-    Err(Error::Mismatch { path: path.to_owned(), what: what.into(), expected, found: found.to_string() })
+    Err(Error::mismatch(path, what, format!("{expected}, one per entry"), found))
 }
 
 /// Builds the matrix of entries whose rows and columns were checked: sorts, adds up duplicates, drops zeros.
@@ -104,6 +96,5 @@ pub(crate) fn from_entries(
     for row in 0..rows {
         offsets[row + 1] += offsets[row];
     }
-    SparseMatrix::new(columns, offsets, column_of, values)
-        .map_err(|source| Error::Core { path: path.to_owned(), source })
+    SparseMatrix::new(columns, offsets, column_of, values).map_err(Error::core(path))
 }

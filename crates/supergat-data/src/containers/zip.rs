@@ -43,8 +43,8 @@ impl Zip {
             decompress::check_declared(path, length, declared)?;
             members.insert(name, Member { wayfinder: entry.wayfinder(), method: entry.compression_method(), size });
             if members.len() > MAX_MEMBERS {
-                let (path, limit) = (path.to_owned(), MAX_MEMBERS as u64);
-                return Err(Error::TooLarge { path, what: "members of the archive", limit, found: limit + 1 });
+                let limit = MAX_MEMBERS as u64;
+                return Err(Error::too_large(path, "members of the archive", limit, limit + 1));
             }
         }
         Ok(Self { path: path.to_owned(), archive, members })
@@ -66,7 +66,7 @@ impl Zip {
         let Some(member) = self.members.get(name) else {
             let known = self.names().take(12).collect::<Vec<_>>().join(", ");
             let advice = format!("the archive holds {}", if known.is_empty() { "nothing" } else { &known });
-            return Err(Error::NotFound { path, advice });
+            return Err(Error::not_found(path, advice));
         };
         let entry = self.archive.get_entry(member.wayfinder).map_err(|error| broken(&path, &error))?;
         let bytes = entry.data();
@@ -77,12 +77,10 @@ impl Zip {
             CompressionMethod::DEFLATE => decompress::decompress(&path, &source, |deflated| {
                 entry.verifying_reader(flate2::bufread::DeflateDecoder::new(deflated))
             }),
-            other => Err(Error::Mismatch {
-                path,
-                what: "compression of the member".into(),
-                expected: "none or deflate".into(),
-                found: format!("method {}", other.as_u16()),
-            }),
+            other => {
+                let found = format!("method {}", other.as_u16());
+                Err(Error::mismatch(&path, "compression of the member", "none or deflate", found))
+            }
         }
     }
 }

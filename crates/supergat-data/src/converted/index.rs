@@ -44,15 +44,12 @@ impl std::fmt::Debug for Arrays<'_> {
     }
 }
 
-pub(super) fn mismatch(path: &Path, what: &str, expected: &str, found: &str) -> Error {
-    Error::Mismatch { path: path.to_owned(), what: what.into(), expected: expected.into(), found: found.into() }
-}
-
 impl Index {
     /// Reads the header of a file of this length; `path` is only used in error messages.
     pub(super) fn of(path: &Path, bytes: &dyn ReadAt, length: u64) -> Result<Self> {
+        let mismatch = |what: &str, expected: &str, found: &str| Error::mismatch(path, what, expected, found);
         let invalid = |reason: &dyn std::fmt::Display| {
-            mismatch(path, "file", "a complete safetensors file", &format!("something else ({reason})"))
+            mismatch("file", "a complete safetensors file", &format!("something else ({reason})"))
         };
         let cannot_read = |error: io::Error| match error.kind() {
             io::ErrorKind::UnexpectedEof => invalid(&"it ends in its header"),
@@ -69,12 +66,12 @@ impl Index {
         let metadata: Metadata = serde_json::from_slice(&text).map_err(|error| invalid(&error))?;
         let entry = metadata.metadata().as_ref().and_then(|entries| entries.get(METADATA_KEY)).ok_or_else(|| {
             let found = "another file with this extension, such as a trained model";
-            mismatch(path, "file", "a dataset that `supergat convert` wrote", found)
+            mismatch("file", "a dataset that `supergat convert` wrote", found)
         })?;
         let header: Header = serde_json::from_str(entry)
-            .map_err(|error| mismatch(path, "description of the dataset", "version 1 or 2", &error.to_string()))?;
+            .map_err(|error| mismatch("description of the dataset", "version 1 or 2", &error.to_string()))?;
         if ![VERSION, PARTITIONED].contains(&header.version) {
-            return Err(mismatch(path, "version", "1 or 2", &header.version.to_string()));
+            return Err(mismatch("version", "1 or 2", &header.version.to_string()));
         }
         let arrays: HashMap<String, TensorInfo> =
             metadata.tensors().into_iter().map(|(name, info)| (name, info.clone())).collect();
@@ -83,10 +80,8 @@ impl Index {
             return Err(invalid(&"its length is not that of its arrays"));
         }
         match header.directed.len() {
-            0 => Err(mismatch(path, "graphs", "at least one", "none")),
-            graphs if graphs > arrays.len() => {
-                Err(mismatch(path, "graphs", "at most one per array", &graphs.to_string()))
-            }
+            0 => Err(mismatch("graphs", "at least one", "none")),
+            graphs if graphs > arrays.len() => Err(mismatch("graphs", "at most one per array", &graphs.to_string())),
             _ => Ok(Self { path: path.to_owned(), header, arrays, start }),
         }
     }
@@ -104,7 +99,7 @@ impl<'a> Arrays<'a> {
 
     /// Returns an error about an array.
     pub(super) fn wrong(&self, k: usize, name: &str, expected: &str, found: &str) -> Error {
-        mismatch(self.path(), &format!("`{k}.{name}`"), expected, found)
+        Error::mismatch(self.path(), format!("`{k}.{name}`"), expected, found)
     }
 
     pub(super) fn has(&self, k: usize, name: &str) -> bool {

@@ -1,6 +1,6 @@
 //! Reads the nodes of single parts from a converted file, without the rest of the file.
 
-use super::index::{Arrays, Index, mismatch};
+use super::index::{Arrays, Index};
 use super::{EDGE_FEATURES, EDGE_WEIGHTS, LISTS};
 use crate::error::{Error, Result};
 use crate::files::read_at::{self, ReadAt};
@@ -146,7 +146,7 @@ impl Shape {
     fn of(arrays: Arrays<'_>, k: usize) -> Result<Self> {
         if !arrays.has(k, "order") {
             let expected = "a dataset with parts, as `supergat partition` writes it";
-            return Err(mismatch(arrays.path(), "file", expected, "a dataset without parts"));
+            return Err(Error::mismatch(arrays.path(), "file", expected, "a dataset without parts"));
         }
         let nodes = arrays.length(k, "order", Dtype::U32)?;
         let bounds = arrays.u32s(k, "parts")?;
@@ -298,7 +298,7 @@ impl PartitionedGraph<'_> {
     pub fn features(&self, nodes: Range<usize>) -> Result<Features<f32>> {
         self.check(&nodes)?;
         let (arrays, columns) = (self.arrays, self.arrays.index.header.features);
-        let core = |source| Error::Core { path: arrays.path().to_owned(), source };
+        let core = Error::core(arrays.path());
         let features = if arrays.has(self.k, "features.offsets") {
             let mut offsets = arrays.u64s_in(self.k, "features.offsets", nodes.start..nodes.end + 1)?;
             let entries = self.rebased("features.offsets", &mut offsets)?;
@@ -343,7 +343,7 @@ impl PartitionedGraph<'_> {
             _ => arrays.f32s_in(self.k, EDGE_FEATURES, self.scaled(&edges, width)?)?,
         };
         let attributes = EdgeAttributes::of_edges(edges.len(), weights, width, features);
-        attributes.map(Some).map_err(|source| Error::Core { path: arrays.path().to_owned(), source })
+        attributes.map(Some).map_err(Error::core(arrays.path()))
     }
 
     /// Returns the places of `width` values for each of some edges.
@@ -448,8 +448,8 @@ impl PartitionedGraph<'_> {
         if nodes.start <= nodes.end && nodes.end <= self.nodes() {
             return Ok(());
         }
-        let (path, expected) = (self.arrays.path(), format!("a range of the {} nodes", self.nodes()));
-        Err(mismatch(path, "nodes to read", &expected, &format!("{nodes:?}")))
+        let expected = format!("a range of the {} nodes", self.nodes());
+        Err(Error::mismatch(self.arrays.path(), "nodes to read", expected, format!("{nodes:?}")))
     }
 
     fn wrong(&self, name: &str, expected: &str, found: &str) -> Error {

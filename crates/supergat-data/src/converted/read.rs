@@ -4,8 +4,8 @@ use super::index::{Arrays, Index};
 use super::{EDGE_FEATURES, EDGE_WEIGHTS, LISTS, places_of};
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
+use crate::files;
 use crate::files::read_at::{self, ReadAt};
-use crate::files::{self};
 use safetensors::tensor::Dtype;
 use std::path::Path;
 use supergat_core::graph::GraphArrays;
@@ -46,7 +46,7 @@ pub(crate) fn parse_part(path: &Path, bytes: &dyn ReadAt, length: u64) -> Result
 
 impl Arrays<'_> {
     fn example(&self, k: usize) -> Result<Example<f32>> {
-        let core = |source| Error::Core { path: self.path().to_owned(), source };
+        let core = Error::core(self.path());
         let graph = Graph::from_arrays(GraphArrays {
             incoming: self.adjacency(k, "incoming")?,
             outgoing: self.has(k, "outgoing.offsets").then(|| self.adjacency(k, "outgoing")).transpose()?,
@@ -108,7 +108,7 @@ impl Arrays<'_> {
     }
 
     fn features(&self, k: usize) -> Result<Features<f32>> {
-        let core = |source| Error::Core { path: self.path().to_owned(), source };
+        let core = Error::core(self.path());
         let columns = self.index.header.features;
         if self.has(k, "features.offsets") {
             let (offsets, column_of) = (self.u64s(k, "features.offsets")?, self.u32s(k, "features.columns")?);
@@ -128,7 +128,7 @@ impl Arrays<'_> {
             return Ok(None);
         }
         let attributes = EdgeAttributes::from_parts(graph, weights, width, features);
-        attributes.map(Some).map_err(|source| Error::Core { path: self.path().to_owned(), source })
+        attributes.map(Some).map_err(Error::core(self.path()))
     }
 
     fn labels(&self, k: usize) -> Result<Labels> {

@@ -101,11 +101,8 @@ impl Dataset {
         };
         for example in &mut self.examples {
             let weighed = example.clone().with_class_weights(weights.clone());
-            *example = weighed.map_err(|error| Error::Array {
-                what: "weights of classes".into(),
-                expected: "a weight for each of several classes".into(),
-                found: error.to_string(),
-            })?;
+            *example = weighed
+                .map_err(|error| Error::array("weights of classes", "a weight for each of several classes", error))?;
         }
         Ok(())
     }
@@ -113,11 +110,8 @@ impl Dataset {
 
 fn unknown_class(class_names: &[String], name: &str) -> Error {
     let names: Vec<&str> = class_names.iter().map(String::as_str).take(20).collect();
-    Error::Array {
-        what: "weights of classes".into(),
-        expected: format!("one of the classes {}", names.join(", ")),
-        found: format!("`{name}`"),
-    }
+    let expected = format!("one of the classes {}", names.join(", "));
+    Error::array("weights of classes", expected, format!("`{name}`"))
 }
 
 /// Returns the number of training nodes of each class.

@@ -18,21 +18,14 @@ impl FeatureChoice {
     pub(crate) fn apply(&mut self, source: &str, dataset: &mut Dataset) -> Result<()> {
         if self.row_normalise {
             if self.given() == GivenFeatures::Ignored {
-                return Err(Error::Spec {
-                    spec: "row_normalise".into(),
-                    expected: "given features (use parameter `add_features` to keep them)".into(),
-                    found: "features".into(),
-                });
+                let expected = "given features (use parameter `add_features` to keep them)";
+                return Err(Error::spec("row_normalise", expected, "features"));
             }
             row_normalise(Path::new(source), dataset)?;
         }
         if self.is_of_one_graph() && dataset.examples.len() > 1 {
-            return Err(Error::Mismatch {
-                path: source.into(),
-                what: "graphs".into(),
-                expected: "one, because spectral features of several graphs cannot be compared (use structural)".into(),
-                found: dataset.examples.len().to_string(),
-            });
+            let expected = "one, because spectral features of several graphs cannot be compared (use structural)";
+            return Err(Error::mismatch(Path::new(source), "graphs", expected, dataset.examples.len()));
         }
         for kind in self.kinds.clone() {
             let columns = match kind {
@@ -45,8 +38,7 @@ impl FeatureChoice {
             for (example, columns) in dataset.examples.iter_mut().zip(columns) {
                 let before = if keep { &*example.features } else { &none(example.graph.nodes()) };
                 let joined = joined(before, &columns, kind.width());
-                example.features =
-                    Arc::new(joined.map_err(|error| Error::Core { path: source.into(), source: error })?);
+                example.features = Arc::new(joined.map_err(Error::core(Path::new(source)))?);
             }
             dataset.notes.push(kind.note(dataset));
         }
@@ -106,7 +98,7 @@ pub(crate) fn none(nodes: usize) -> Features<f32> {
 /// Returns the error for a missing file of features.
 pub(crate) fn missing(path: &Path) -> Error {
     let advice = "add the file, or compute features from the graph with parameter `features=structural`";
-    Error::NotFound { path: path.to_owned(), advice: advice.into() }
+    Error::not_found(path, advice)
 }
 
 /// Returns mean and standard deviation.

@@ -19,7 +19,7 @@ pub(crate) const SELF_LOOPS: &str = "from a node to itself: replaced by the one 
 pub(crate) const MAX_CLASSES: i64 = 100_000;
 
 /// A dataset: one graph with three lists of nodes, or many graphs that each belong to one list.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Dataset {
     /// Name such as `cora`, for people.
     pub name: String,
@@ -123,14 +123,8 @@ mod tests {
             name: "pair".into(),
             examples: vec![example.clone(), example],
             class_names: numbered(2),
-            node_ids: None,
             listed_links: 2,
-            notes: Vec::new(),
-            schema: None,
-            link_schema: None,
-            splits: Vec::new(),
-            origin: None,
-            preset: None,
+            ..Dataset::default()
         };
         assert_eq!((dataset.nodes(), dataset.features(), dataset.classes()), (4, 3, 2));
         assert_eq!(dataset.class_names, ["0", "1"]);

@@ -18,8 +18,7 @@ pub(crate) fn row_normalise(path: &Path, dataset: &mut Dataset) -> Result<()> {
         return Ok(());
     }
     for example in &mut dataset.examples {
-        let core = |source| Error::Core { path: path.to_owned(), source };
-        example.features = Arc::new(divided(path, &example.features)?.map_err(core)?);
+        example.features = Arc::new(divided(path, &example.features)?);
     }
     if let Some(schema) = &mut dataset.schema {
         schema.row_normalised = true;
@@ -28,17 +27,13 @@ pub(crate) fn row_normalise(path: &Path, dataset: &mut Dataset) -> Result<()> {
     Ok(())
 }
 
-fn divided(path: &Path, features: &Features<f32>) -> Result<supergat_core::Result<Features<f32>>> {
+fn divided(path: &Path, features: &Features<f32>) -> Result<Features<f32>> {
     let mut values = features.values().to_vec();
     let columns = features.columns();
     if let Some(found) = values.iter().find(|value| **value < 0.0) {
-        return Err(Error::Mismatch {
-            path: path.to_owned(),
-            what: "features to divide by their sum (row_normalise)".into(),
-            expected: "no numbers below 0, as in counts of words; leave it out, or for tables set parameter `standardise=false`"
-                .into(),
-            found: found.to_string(),
-        });
+        let expected =
+            "no numbers below 0, as in counts of words; leave it out, or for tables set parameter `standardise=false`";
+        return Err(Error::mismatch(path, "features to divide by their sum (row_normalise)", expected, found));
     }
     let divide = |row: &mut [f32]| {
         let sum: f64 = row.iter().map(|value| f64::from(*value)).sum();
@@ -46,7 +41,7 @@ fn divided(path: &Path, features: &Features<f32>) -> Result<supergat_core::Resul
             row.iter_mut().for_each(|value| *value = (f64::from(*value) / sum) as f32);
         }
     };
-    Ok(match features {
+    let divided = match features {
         Features::Dense { rows, .. } => {
             values.chunks_exact_mut(columns.max(1)).for_each(divide);
             Features::dense(*rows, columns, values)
@@ -58,7 +53,8 @@ fn divided(path: &Path, features: &Features<f32>) -> Result<supergat_core::Resul
             let (offsets, column_of) = (matrix.offsets().to_vec(), matrix.column_of().to_vec());
             SparseMatrix::new(columns, offsets, column_of, values).map(Features::Sparse)
         }
-    })
+    };
+    divided.map_err(Error::core(path))
 }
 
 #[cfg(test)]
@@ -69,11 +65,9 @@ mod tests {
     fn divides_dense_and_sparse_rows() {
         let path = Path::new("here");
         let dense = Features::dense(3, 2, vec![1.0f32, 3.0, 0.0, 0.0, 5.0, 0.0]).unwrap();
-        assert_eq!(divided(path, &dense).unwrap().unwrap().values(), [0.25, 0.75, 0.0, 0.0, 1.0, 0.0]);
+        assert_eq!(divided(path, &dense).unwrap().values(), [0.25, 0.75, 0.0, 0.0, 1.0, 0.0]);
         let sparse = SparseMatrix::new(2, vec![0, 2, 2, 3], vec![0, 1, 0], vec![1.0f32, 3.0, 5.0]).unwrap();
-        let Features::Sparse(sparse) = divided(path, &Features::Sparse(sparse)).unwrap().unwrap() else {
-            panic!("sparse")
-        };
+        let Features::Sparse(sparse) = divided(path, &Features::Sparse(sparse)).unwrap() else { panic!("sparse") };
         assert_eq!((sparse.values(), sparse.row(1).0.len()), (&[0.25, 0.75, 1.0][..], 0));
         let negative = Features::dense(1, 2, vec![1.0f32, -0.5]).unwrap();
         let error = divided(path, &negative).unwrap_err().to_string();

@@ -24,16 +24,10 @@ impl Shares {
         }
         let sizes = self.sizes(nodes.len());
         if sizes.contains(&0) {
-            return Err(Error::Mismatch {
-                path: path.to_owned(),
-                what: format!("split random:{self}"),
-                expected: "at least one node each for training, validation and testing; choose other shares".into(),
-                found: format!(
-                    "{} of the {} labelled nodes",
-                    sizes.map(|size| size.to_string()).join(", "),
-                    nodes.len()
-                ),
-            });
+            let expected = "at least one node each for training, validation and testing; choose other shares";
+            let sizes = sizes.map(|size| size.to_string()).join(", ");
+            let found = format!("{sizes} of the {} labelled nodes", nodes.len());
+            return Err(Error::mismatch(path, format!("split random:{self}"), expected, found));
         }
         Stream::new(seed, 0, LAYER, Purpose::Split).shuffle(&mut nodes);
         let mut splits = vec![[const { Vec::new() }; 3]; labels.len()];

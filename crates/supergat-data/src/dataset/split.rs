@@ -105,7 +105,7 @@ pub(crate) fn fixed(choice: SplitChoice, path: &Path, reason: &str) -> Result<()
 }
 
 fn refused(path: &Path, choice: SplitChoice, expected: String) -> Error {
-    Error::Mismatch { path: path.to_owned(), what: "split".into(), expected, found: choice.to_string() }
+    Error::mismatch(path, "split", expected, choice)
 }
 
 /// Returns the paper's split of the dataset called `name` if the number of nodes is the same.

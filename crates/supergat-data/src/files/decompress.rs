@@ -107,7 +107,7 @@ pub(crate) fn decompress<'a, R: Read>(
 }
 
 fn too_large(path: &Path, limit: u64, found: u64) -> Error {
-    Error::TooLarge { path: path.to_owned(), what: "decompressed bytes", limit, found }
+    Error::too_large(path, "decompressed bytes", limit, found)
 }
 
 /// A reader of bytes in memory that counts those it has returned.

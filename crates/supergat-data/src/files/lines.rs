@@ -3,6 +3,7 @@
 use super::decompress;
 use crate::error::{Error, Result};
 use crate::files;
+use crate::words::count;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -17,16 +18,11 @@ pub(crate) fn numbers<T: FromStr>(path: &Path, text: &[u8], skip: usize, columns
     let mut table = Table { columns: columns.unwrap_or(0), values: Vec::new() };
     let mut expected = columns;
     if skip > 0 && text.trim_ascii().is_empty() {
-        let (path, expected) = (path.to_owned(), "the names of the columns".to_owned());
-        return Err(Error::Text { path, line: 1, expected, found: String::new() });
+        return Err(Error::text(path, 1, "the names of the columns", ""));
     }
     for (line, text) in text.trim_ascii_end().split(|&byte| byte == b'\n').enumerate().skip(skip) {
-        let refuse = |expected: usize| Error::Text {
-            path: path.to_owned(),
-            line: line + 1,
-            expected: format!("{expected} number{} with commas between", if expected == 1 { "" } else { "s" }),
-            found: String::from_utf8_lossy(text).chars().take(60).collect::<String>().trim_end().to_owned(),
-        };
+        let refuse =
+            |expected: usize| refused(path, line, &format!("{} with commas between", count(expected, "number")), text);
         let before = table.values.len();
         for field in text.split(|&byte| byte == b',') {
             let number = std::str::from_utf8(field.trim_ascii()).ok().and_then(|field| field.parse().ok());
@@ -41,6 +37,12 @@ pub(crate) fn numbers<T: FromStr>(path: &Path, text: &[u8], skip: usize, columns
         table.columns = expected;
     }
     Ok(table)
+}
+
+/// Returns the error for a line, counted from 0, that contains another text than expected.
+pub(crate) fn refused(path: &Path, line: usize, expected: &str, text: &[u8]) -> Error {
+    let found = String::from_utf8_lossy(text).chars().take(60).collect::<String>();
+    Error::text(path, line + 1, expected, found.trim_end())
 }
 
 /// Rows of numbers.

@@ -19,23 +19,18 @@ pub(crate) const MAX_BYTES: u64 = 4 << 30;
 
 /// Reads the whole file, which may have at most `limit` bytes. Pipes and devices have no end and are refused.
 pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>> {
-    let io = |source| Error::Io { path: path.to_owned(), source };
-    let about = std::fs::metadata(path).map_err(io)?;
+    let about = std::fs::metadata(path).map_err(Error::io(path))?;
     if !about.is_file() {
-        return Err(Error::Mismatch {
-            path: path.to_owned(),
-            what: "kind of file".into(),
-            expected: "a regular file".into(),
-            found: if about.is_dir() { "a folder".into() } else { "a device or pipe".into() },
-        });
+        let found = if about.is_dir() { "a folder" } else { "a device or pipe" };
+        return Err(Error::mismatch(path, "kind of file", "a regular file", found));
     }
-    let too_large = |found| Error::TooLarge { path: path.to_owned(), what: "bytes of the file", limit, found };
+    let too_large = |found| Error::too_large(path, "bytes of the file", limit, found);
     if about.len() > limit {
         return Err(too_large(about.len()));
     }
     let mut bytes = with_capacity(path, about.len() as usize)?;
     // The file may have grown since its size was read.
-    let file = File::open(path).map_err(io)?;
+    let file = File::open(path).map_err(Error::io(path))?;
     file.take(limit.saturating_add(1)).read_to_end(&mut bytes).map_err(|error| failed(path, about.len(), error))?;
     if bytes.len() as u64 > limit {
         return Err(too_large(bytes.len() as u64));
@@ -94,17 +89,14 @@ fn out_of_memory<T>(path: &Path, count: usize) -> Error {
 
 /// Reads JSON of a fixed structure, which `expected` describes.
 pub(crate) fn json<T: DeserializeOwned>(path: &Path, bytes: &[u8], expected: &str) -> Result<T> {
-    serde_json::from_slice(bytes).map_err(|error| Error::Text {
-        path: path.to_owned(),
-        line: error.line(),
-        expected: expected.to_owned(),
-        found: error.to_string().chars().take(120).collect(),
+    serde_json::from_slice(bytes).map_err(|error| {
+        Error::text(path, error.line(), expected, error.to_string().chars().take(120).collect::<String>())
     })
 }
 
 /// Computes the SHA-256 of a file in hexadecimal digits.
 pub(crate) fn sha256(path: &Path) -> Result<String> {
-    let io = |source| Error::Io { path: path.to_owned(), source };
+    let io = Error::io(path);
     let mut file = File::open(path).map_err(io)?;
     let mut hasher = Sha256::new();
     let mut buffer = vec![0; 1 << 16];
@@ -119,7 +111,7 @@ pub(crate) fn sha256(path: &Path) -> Result<String> {
 
 /// Lists the names in a folder, sorted, so that messages do not depend on the file system.
 pub(crate) fn list(folder: &Path) -> Result<Vec<String>> {
-    let io = |source| Error::Io { path: folder.to_owned(), source };
+    let io = Error::io(folder);
     let mut names = std::fs::read_dir(folder)
         .map_err(io)?
         .map(|entry| Ok(entry.map_err(io)?.file_name().to_string_lossy().into_owned()))

@@ -48,16 +48,11 @@ impl ReadAt for File {
 
 /// Opens a regular file; returns it with its length.
 pub(crate) fn open(path: &Path) -> Result<(File, u64)> {
-    let io = |source| Error::Io { path: path.to_owned(), source };
+    let io = Error::io(path);
     let opened = File::open(path).map_err(io)?;
     let about = opened.metadata().map_err(io)?;
     if !about.is_file() {
-        return Err(Error::Mismatch {
-            path: path.to_owned(),
-            what: "kind of file".into(),
-            expected: "a regular file".into(),
-            found: "a folder, device or pipe".into(),
-        });
+        return Err(Error::mismatch(path, "kind of file", "a regular file", "a folder, device or pipe"));
     }
     Ok((opened, about.len()))
 }

@@ -48,7 +48,7 @@ const PUBLISHED: [Published; 8] = [
 /// Reads the dataset of an open file. `name` is its name, unless the content is a published one.
 pub fn parse(npz: &Npz, name: String, options: &LoadOptions) -> Result<Dataset> {
     let path = npz.path();
-    let core = |source| Error::Core { path: path.to_owned(), source };
+    let core = Error::core(path);
     let adjacency = npz.csr("adj_")?;
     let nodes = adjacency.offsets().len() - 1;
     let mut notes = Vec::new();
@@ -76,14 +76,9 @@ pub fn parse(npz: &Npz, name: String, options: &LoadOptions) -> Result<Dataset> 
         name,
         class_names,
         examples: vec![Example::new(graph, features, labels, split).map_err(core)?],
-        node_ids: None,
         listed_links: links,
         notes,
-        schema: None,
-        link_schema: None,
-        splits: Vec::new(),
-        origin: None,
-        preset: None,
+        ..Dataset::default()
     })
 }
 

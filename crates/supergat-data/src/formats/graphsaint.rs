@@ -71,7 +71,7 @@ pub fn parse(
 ) -> Result<Dataset> {
     let [adjacency, classes, roles] = files;
     let path = |name: &str| folder.join(name);
-    let core = |source| Error::Core { path: folder.to_owned(), source };
+    let core = Error::core(folder);
 
     let adjacency = sparse_matrix(&Npz::parse(&path("adj_full.npz"), adjacency)?)?;
     let nodes = adjacency.offsets().len() - 1;
@@ -95,40 +95,30 @@ pub fn parse(
         name,
         class_names: numbered(labels.classes()),
         examples: vec![Example::new(graph, features, labels, split).map_err(core)?],
-        node_ids: None,
         listed_links: links,
         notes,
-        schema: None,
-        link_schema: None,
-        splits: Vec::new(),
-        origin: None,
-        preset: None,
+        ..Dataset::default()
     })
 }
 
 fn labels(path: &Path, text: &[u8], nodes: usize) -> Result<Labels> {
     let mut map: HashMap<String, Class> = files::json(path, text, "an object from each node to its class or classes")?;
-    let mismatch = |what: String, expected: String, found: String| Error::Mismatch {
-        path: path.to_owned(),
-        what,
-        expected,
-        found,
-    };
+    let mismatch = |what: String, expected: &str, found: &str| Error::mismatch(path, what, expected, found);
     if map.len() != nodes {
-        return Err(mismatch("nodes".into(), format!("{nodes}, as adj_full.npz has"), map.len().to_string()));
+        return Err(Error::mismatch(path, "nodes", format!("{nodes}, as adj_full.npz has"), map.len()));
     }
     let (mut one, mut several, mut width) = (Vec::new(), Vec::new(), None);
     for node in 0..nodes {
         let class = map.remove(&node.to_string());
-        let class = class.ok_or_else(|| mismatch(format!("node {node}"), "a class".into(), "nothing".into()))?;
+        let class = class.ok_or_else(|| mismatch(format!("node {node}"), "a class", "nothing"))?;
         match class {
             Class::One(class) if width.is_none() => one.push(class),
             Class::Several(row) if one.is_empty() && *width.get_or_insert(row.len()) == row.len() => {
                 several.extend(row)
             }
             _ => {
-                let expected = "a class like that of the nodes before, or as many 0 and 1".into();
-                return Err(mismatch(format!("class of node {node}"), expected, "another kind".into()));
+                let expected = "a class like that of the nodes before, or as many 0 and 1";
+                return Err(mismatch(format!("class of node {node}"), expected, "another kind"));
             }
         }
     }
@@ -136,8 +126,7 @@ fn labels(path: &Path, text: &[u8], nodes: usize) -> Result<Labels> {
         None => prepare::classes(path, &one),
         Some(classes) => {
             if let Some(at) = several.iter().position(|label| *label > 1) {
-                let found = several[at].to_string();
-                return Err(mismatch(format!("class of node {}", at / classes), "0 or 1".into(), found));
+                return Err(mismatch(format!("class of node {}", at / classes), "0 or 1", &several[at].to_string()));
             }
             Ok(Labels::Multi { classes, of: several })
         }

@@ -33,7 +33,7 @@ pub fn parse(npz: &Npz, name: String, options: &LoadOptions) -> Result<Dataset> 
         return Err(npz.mismatch("node_labels", &expected, labels.nodes().to_string()));
     }
     let pairs = edges(npz, nodes)?;
-    let core = |source| Error::Core { path: path.to_owned(), source };
+    let core = Error::core(path);
     let (graph, links) = prepare::undirected_noted(nodes, &pairs, &mut notes).map_err(core)?;
     let splits = splits(npz, nodes)?;
     let chosen = split::choose(options.split, path, &name, &labels, splits.clone(), &mut notes)?;
@@ -41,14 +41,10 @@ pub fn parse(npz: &Npz, name: String, options: &LoadOptions) -> Result<Dataset> 
         name,
         class_names,
         examples: vec![Example::new(graph, features, labels, chosen).map_err(core)?],
-        node_ids: None,
         listed_links: links,
         notes,
-        schema: None,
-        link_schema: None,
         splits,
-        origin: None,
-        preset: None,
+        ..Dataset::default()
     })
 }
 

@@ -59,8 +59,7 @@ fn user_columns(text: &[u8]) -> Option<[usize; 2]> {
 /// Reads the dataset from a folder. The name is the common prefix of the files, without `musae_`.
 pub fn read(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
     let names = files::list(folder)?;
-    let missing =
-        |file: &str| Error::NotFound { path: folder.join(file), advice: format!("the folder must contain {EXPECTED}") };
+    let missing = |file: &str| Error::not_found(folder.join(file), format!("the folder must contain {EXPECTED}"));
     let stem = names.iter().find_map(|name| name.strip_suffix(EDGES)).ok_or_else(|| missing("NAME_edges.csv"))?;
     let words = [format!("{stem}.json"), format!("{stem}_features.json")];
     let words = words.iter().find(|file| names.contains(file)).ok_or_else(|| missing(&words[0]))?;
@@ -109,7 +108,7 @@ impl Files {
         let edges: Vec<(u32, u32)> = edges.values.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
         let features = self.features(words, nodes, targets.most_features, &mut notes)?;
         let labels = Labels::Single { classes: targets.class_names.len(), of: targets.of };
-        let core = |source| Error::Core { path: self.edges.clone(), source };
+        let core = Error::core(&self.edges);
         let (graph, listed_links) = match targets.direction {
             Direction::Undirected => undirected_noted(nodes, &edges, &mut notes).map_err(core)?,
             Direction::Directed => {
@@ -117,20 +116,14 @@ impl Files {
             }
         };
         let split = split::choose(options.split, &self.target, name, &labels, Vec::new(), &mut notes)?;
-        let example = Example::new(graph, features, labels, split)
-            .map_err(|source| Error::Core { path: self.words.clone(), source })?;
+        let example = Example::new(graph, features, labels, split).map_err(Error::core(&self.words))?;
         Ok(Dataset {
             name: name.to_owned(),
             examples: vec![example],
             class_names: targets.class_names,
-            node_ids: None,
             listed_links,
             notes,
-            schema: None,
-            link_schema: None,
-            splits: Vec::new(),
-            origin: None,
-            preset: None,
+            ..Dataset::default()
         })
     }
 
@@ -156,17 +149,12 @@ impl Files {
         for (line, row) in rows.iter().enumerate() {
             let fields: Vec<&[u8]> = row.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).collect();
             let [number, mature] = columns.map(|at| fields.get(at).and_then(|field| std::str::from_utf8(field).ok()));
-            let refuse = |expected: String| Error::Text {
-                path: self.target.clone(),
-                line: line + 2,
-                expected,
-                found: String::from_utf8_lossy(row).chars().take(60).collect::<String>().trim_end().to_owned(),
-            };
+            let refuse = |expected: &str| lines::refused(&self.target, line + 1, expected, row);
             let class =
                 number.and_then(|number| of.get_mut(number.parse::<usize>().ok()?)).filter(|class| class.is_none());
-            let class = class.ok_or_else(|| refuse(format!("another new_id from 0 to {}", rows.len() - 1)))?;
+            let class = class.ok_or_else(|| refuse(&format!("another new_id from 0 to {}", rows.len() - 1)))?;
             let mature = mature.and_then(|word| MATURE.iter().position(|class| class.eq_ignore_ascii_case(word)));
-            *class = Some(mature.ok_or_else(|| refuse("True or False in the column mature".into()))? as u32);
+            *class = Some(mature.ok_or_else(|| refuse("True or False in the column mature"))? as u32);
         }
         notes.push("users of Twitch: links in both directions; classes are those of `mature`".to_owned());
         notes.push("further columns such as `days`, `views` and `partner` are not used".to_owned());
@@ -183,12 +171,8 @@ impl Files {
     fn classes(&self, table: &Table<f64>, bins: [f64; 5]) -> Result<Vec<u32>> {
         let mut of = vec![None; table.rows()];
         for (row, pair) in table.values.chunks_exact(2).enumerate() {
-            let refuse = |expected: String| Error::Text {
-                path: self.target.clone(),
-                line: row + 2,
-                expected,
-                found: format!("{},{}", pair[0], pair[1]),
-            };
+            let refuse =
+                |expected: String| Error::text(&self.target, row + 2, expected, format!("{},{}", pair[0], pair[1]));
             let class = of
                 .get_mut(pair[0] as usize)
                 .filter(|class| pair[0] >= 0.0 && pair[0].fract() == 0.0 && class.is_none());
@@ -210,13 +194,10 @@ impl Files {
         let mut entries = Vec::new();
         let mut columns = 0;
         for (page, words) in &pages {
-            let row: u32 =
-                page.parse().ok().filter(|&page| (page as usize) < nodes).ok_or_else(|| Error::Mismatch {
-                    path: self.words.clone(),
-                    what: "page".into(),
-                    expected: format!("a number below {nodes}, as many as there are targets"),
-                    found: page.chars().take(40).collect(),
-                })?;
+            let row: u32 = page.parse().ok().filter(|&page| (page as usize) < nodes).ok_or_else(|| {
+                let expected = format!("a number below {nodes}, as many as there are targets");
+                Error::mismatch(&self.words, "page", expected, page.chars().take(40).collect::<String>())
+            })?;
             columns = words.iter().map(|&word| word as usize + 1).max().unwrap_or(0).max(columns);
             entries.extend(words.iter().map(|&word| [row, word]));
         }

@@ -1,12 +1,10 @@
 //! A dataset in one `.npz` file. Its arrays tell which of two published layouts it has.
 
-use super::{gnn_benchmark, heterophilous, prepare};
+use super::{gnn_benchmark, heterophilous};
 use crate::containers::npz::Npz;
 use crate::dataset::Dataset;
-use crate::error::{Error, Result};
-use crate::files;
+use crate::error::Result;
 use crate::options::LoadOptions;
-use std::path::Path;
 
 /// Expected file names, for error messages.
 pub(crate) const EXPECTED: &str =
@@ -15,24 +13,12 @@ pub(crate) const EXPECTED: &str =
 /// Returns whether these file names belong to this format.
 pub(crate) fn recognises(names: &[String]) -> bool {
     let tables = names.iter().any(|name| [".csv", ".tsv", ".parquet"].iter().any(|end| name.ends_with(end)));
-    names.iter().filter(|name| name.ends_with(".npz")).count() == 1 && !tables
+    names.iter().filter(|name| is_one(name)).count() == 1 && !tables
 }
 
-/// Reads the dataset from a folder. The name follows from the content, else from the folder.
-pub fn read(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
-    let names = files::list(folder)?;
-    let Some(name) = names.iter().find(|name| name.ends_with(".npz")) else {
-        return Err(Error::NotFound {
-            path: folder.join("*.npz"),
-            advice: format!("the folder must contain {EXPECTED}"),
-        });
-    };
-    parse(&Npz::open(&folder.join(name))?, prepare::name_of(folder), options)
-}
-
-/// Reads the dataset in a single file. The name follows from the content, else from the file.
-pub fn read_file(path: &Path, options: &LoadOptions) -> Result<Dataset> {
-    parse(&Npz::open(path)?, prepare::name_of(&path.with_extension("")), options)
+/// Returns whether a file of this name contains a dataset.
+pub(crate) fn is_one(name: &str) -> bool {
+    name.ends_with(".npz")
 }
 
 /// Reads the dataset of an open file. `name` is its name, unless the content is a published one.

@@ -47,11 +47,7 @@ pub fn read(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
         _ => features(&feat, nodes)?,
     };
     let edges: Vec<(u32, u32)> = table(&edge, 2)?.values.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect();
-    let core = |path: &Path| {
-        let path = path.to_owned();
-        move |source| Error::Core { path: path.clone(), source }
-    };
-    let graph = Graph::from_edges(nodes, &edges, Direction::Directed).map_err(core(&edge))?;
+    let graph = Graph::from_edges(nodes, &edges, Direction::Directed).map_err(Error::core(&edge))?;
 
     let lists = split_folder(folder)?;
     let list = |name: &str| Ok(table(&lists.join(format!("{name}.csv.gz")), 1)?.values);
@@ -62,15 +58,10 @@ pub fn read(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
     Ok(Dataset {
         name,
         class_names: numbered(labels.classes()),
-        examples: vec![Example::new(graph, features, labels, split).map_err(core(folder))?],
-        node_ids: None,
+        examples: vec![Example::new(graph, features, labels, split).map_err(Error::core(folder))?],
         listed_links: edges.len() as u64,
         notes,
-        schema: None,
-        link_schema: None,
-        splits: Vec::new(),
-        origin: None,
-        preset: None,
+        ..Dataset::default()
     })
 }
 
@@ -78,7 +69,7 @@ pub fn read(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
 fn features(path: &Path, nodes: usize) -> Result<Features<f32>> {
     let table = lines::numbers::<f32>(path, &lines::read(path)?, 0, None)?;
     require(path, "rows", format!("{nodes}, as node-label.csv.gz has"), table.rows(), table.rows() == nodes)?;
-    Features::dense(nodes, table.columns, table.values).map_err(|source| Error::Core { path: path.to_owned(), source })
+    Features::dense(nodes, table.columns, table.values).map_err(Error::core(path))
 }
 
 /// Reads a table with the given number of columns.
@@ -96,8 +87,5 @@ fn split_folder(folder: &Path) -> Result<PathBuf> {
 
 /// Returns a mismatch error unless `valid`.
 fn require(path: &Path, what: &str, expected: String, found: impl ToString, valid: bool) -> Result<()> {
-    if valid {
-        return Ok(());
-    }
-    Err(Error::Mismatch { path: path.to_owned(), what: what.into(), expected, found: found.to_string() })
+    if valid { Ok(()) } else { Err(Error::mismatch(path, what, expected, found)) }
 }

@@ -16,7 +16,7 @@ use crate::dataset::{Dataset, numbered, split};
 use crate::error::{Error, Result};
 use crate::files;
 use crate::options::LoadOptions;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use supergat_core::{Direction, Example, Features, Graph, Labels, SparseMatrix};
 
@@ -34,9 +34,12 @@ pub(crate) fn recognises(names: &[String]) -> bool {
     !datasets_in(names).is_empty()
 }
 
-/// Returns the names of all datasets among these files.
-fn datasets_in(names: &[String]) -> BTreeSet<&str> {
-    names.iter().filter_map(|name| dataset_of(name)).collect()
+/// Returns the names of all datasets among these files, sorted.
+fn datasets_in(names: &[String]) -> Vec<&str> {
+    let mut datasets: Vec<&str> = names.iter().filter_map(|name| dataset_of(name)).collect();
+    datasets.sort_unstable();
+    datasets.dedup();
+    datasets
 }
 
 /// Returns `NAME` of `ind.NAME.SUFFIX`.
@@ -49,14 +52,10 @@ fn dataset_of(file: &str) -> Option<&str> {
 /// Reads the dataset from a folder. The name is taken from the file names.
 pub fn read(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
     let names = files::list(folder)?;
-    let found: Vec<&str> = datasets_in(&names).into_iter().collect();
+    let found = datasets_in(&names);
     let [name] = found[..] else {
-        return Err(Error::Mismatch {
-            path: folder.to_owned(),
-            what: "Planetoid datasets in the folder".into(),
-            expected: format!("one ({EXPECTED})"),
-            found: if found.is_empty() { "none".into() } else { found.join(", ") },
-        });
+        let found = if found.is_empty() { "none".into() } else { found.join(", ") };
+        return Err(Error::mismatch(folder, "Planetoid datasets in the folder", format!("one ({EXPECTED})"), found));
     };
     Files { folder, name, limits: Limits::default() }.read(options)
 }
@@ -79,7 +78,7 @@ impl Files<'_> {
         for suffix in SUFFIXES {
             if !self.path(suffix).exists() {
                 let advice = format!("the folder must contain {}", EXPECTED.replace("NAME", self.name));
-                return Err(Error::NotFound { path: self.path(suffix), advice });
+                return Err(Error::not_found(self.path(suffix), advice));
             }
         }
         let (x, tx, allx) = (self.features("x")?, self.features("tx")?, self.features("allx")?);
@@ -125,7 +124,7 @@ impl Files<'_> {
         let ids = |range: std::ops::Range<usize>| range.map(|node| node as u32).collect::<Vec<_>>();
         let of_files = [ids(0..training), ids(training..listed.min(training + VALIDATION)), test];
 
-        let core = |source| Error::Core { path: self.folder.to_owned(), source };
+        let core = Error::core(self.folder);
         let graph = Graph::from_edges(nodes, &links, Direction::Undirected).map_err(core)?;
         let features = Features::Sparse(stack(&allx, &tx, &row_of).map_err(core)?);
         let labels = Labels::Single { classes: ally.count, of: labels };
@@ -135,14 +134,9 @@ impl Files<'_> {
             name: self.name.to_owned(),
             examples: vec![Example::new(graph, features, labels, split).map_err(core)?],
             class_names: numbered(ally.count),
-            node_ids: None,
             listed_links: entries / 2,
             notes,
-            schema: None,
-            link_schema: None,
-            splits: Vec::new(),
-            origin: None,
-            preset: None,
+            ..Dataset::default()
         })
     }
 
@@ -200,11 +194,10 @@ impl Files<'_> {
         for (line, text) in bytes.trim_ascii_end().split(|&byte| byte == b'\n').enumerate() {
             let text = String::from_utf8_lossy(text.trim_ascii());
             let id = text.parse().ok().filter(|&id| id as usize >= first && id < u32::MAX && seen.insert(id));
-            ids.push(id.ok_or_else(|| Error::Text {
-                path: path.clone(),
-                line: line + 1,
-                expected: format!("the id of another test node, a number from {first} on (those before are in allx)"),
-                found: text.chars().take(40).collect(),
+            ids.push(id.ok_or_else(|| {
+                let expected =
+                    format!("the id of another test node, a number from {first} on (those before are in allx)");
+                Error::text(&path, line + 1, expected, text.chars().take(40).collect::<String>())
             })?);
         }
         Ok(ids)
@@ -232,13 +225,8 @@ impl Files<'_> {
             // Python writes each entry as its own value. More entries than values means shared lists, which
             // could claim any number of links.
             if entries > pickle.values() as u64 {
-                let (path, limit) = (self.path("graph"), pickle.values() as u64);
-                return Err(Error::TooLarge {
-                    path,
-                    what: "neighbours listed by the values of the file",
-                    limit,
-                    found: entries,
-                });
+                let what = "neighbours listed by the values of the file";
+                return Err(Error::too_large(&self.path("graph"), what, pickle.values() as u64, entries));
             }
             for &to in list {
                 let to = node(to)?;
@@ -258,8 +246,7 @@ impl Files<'_> {
     }
 
     fn mismatch(&self, suffix: &str, what: impl Into<String>, expected: impl ToString, found: impl ToString) -> Error {
-        let (what, expected, found) = (what.into(), expected.to_string(), found.to_string());
-        Error::Mismatch { path: self.path(suffix), what, expected, found }
+        Error::mismatch(&self.path(suffix), what, expected.to_string(), found)
     }
 }
 
@@ -288,7 +275,7 @@ mod tests {
         let names = |list: &[&str]| list.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
         let some =
             names(&["LICENSE", "ind.cora.x", "ind.cora.tx", "ind.nell.0.001.test.index", "ind..x", "ind.x", "é"]);
-        assert_eq!(datasets_in(&some).into_iter().collect::<Vec<_>>(), ["cora", "nell.0.001"]);
+        assert_eq!(datasets_in(&some), ["cora", "nell.0.001"]);
         assert!(!recognises(&names(&["cora_ml.npz", "ind.cora.npz"])));
     }
 }

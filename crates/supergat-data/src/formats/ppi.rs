@@ -100,19 +100,8 @@ struct Link {
 
 fn build(path: &Path, files: &Files<'_>, name: String, options: &LoadOptions) -> Result<Dataset> {
     split::fixed(options.split, path, "whole graphs are for training, validation or testing")?;
-    let mut dataset = Dataset {
-        name,
-        examples: Vec::new(),
-        class_names: Vec::new(),
-        node_ids: None,
-        listed_links: 0,
-        notes: vec!["links in both directions, self-loops dropped".into()],
-        schema: None,
-        link_schema: None,
-        splits: Vec::new(),
-        origin: None,
-        preset: None,
-    };
+    let mut dataset =
+        Dataset { name, notes: vec!["links in both directions, self-loops dropped".into()], ..Dataset::default() };
     for (split, name) in SPLITS.into_iter().enumerate() {
         SplitData::read(files, name)?.append_to(&mut dataset, split, path)?;
     }

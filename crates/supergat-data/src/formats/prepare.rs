@@ -4,7 +4,6 @@ use crate::dataset::{MAX_CLASSES, SELF_LOOPS, numbered};
 use crate::error::{Error, Result};
 use crate::registry;
 use crate::words::count;
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use supergat_core::{Direction, Graph, Labels};
 
@@ -37,12 +36,8 @@ pub(crate) fn undirected_noted(
 pub(crate) fn classes(path: &Path, of: &[i64]) -> Result<Labels> {
     let most = of.iter().copied().max().unwrap_or(0);
     if let Some(node) = of.iter().position(|&class| !(-1..MAX_CLASSES).contains(&class)) {
-        return Err(Error::Mismatch {
-            path: path.to_owned(),
-            what: format!("class of node {node}"),
-            expected: format!("a number below {MAX_CLASSES}, or -1 if unknown"),
-            found: of[node].to_string(),
-        });
+        let expected = format!("a number below {MAX_CLASSES}, or -1 if unknown");
+        return Err(Error::mismatch(path, format!("class of node {node}"), expected, of[node]));
     }
     let class = |&class: &i64| u32::try_from(class).unwrap_or(Labels::UNKNOWN);
     Ok(Labels::Single { classes: (most + 1).max(0) as usize, of: of.iter().map(class).collect() })
@@ -54,7 +49,9 @@ pub(crate) fn named_classes(path: &Path, of: &[i64], notes: &mut Vec<String>) ->
     const SHOWN: usize = 10;
     let labels = classes(path, of)?;
     let Labels::Single { of: numbers, .. } = &labels else { return Ok((labels, Vec::new())) };
-    let used: BTreeSet<u32> = numbers.iter().copied().filter(|&class| class != Labels::UNKNOWN).collect();
+    let mut used: Vec<u32> = numbers.iter().copied().filter(|&class| class != Labels::UNKNOWN).collect();
+    used.sort_unstable();
+    used.dedup();
     let names: Vec<String> = used.iter().map(u32::to_string).collect();
     if names.is_empty() || names.len() == labels.classes() {
         let names = numbered(labels.classes());
@@ -63,8 +60,7 @@ pub(crate) fn named_classes(path: &Path, of: &[i64], notes: &mut Vec<String>) ->
     let more = if names.len() > SHOWN { ", ..." } else { "" };
     let shown = names[..names.len().min(SHOWN)].join(", ");
     notes.push(format!("labels: {} classes, named by the numbers that occur ({shown}{more})", names.len()));
-    let class_of: BTreeMap<u32, u32> = used.into_iter().zip(0..).collect();
-    let class = |number: &u32| class_of.get(number).copied().unwrap_or(Labels::UNKNOWN);
+    let class = |number: &u32| used.binary_search(number).map_or(Labels::UNKNOWN, |class| class as u32);
     Ok((Labels::Single { classes: names.len(), of: numbers.iter().map(class).collect() }, names))
 }
 

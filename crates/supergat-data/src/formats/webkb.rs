@@ -9,7 +9,6 @@
 //! The file name of a page is its address with `^` for `/` and, in some archives, `_` for `:`. Pages are
 //! decoded as code page 949; pages that cannot be decoded are treated as empty.
 
-use super::prepare;
 use crate::containers::sparse;
 use crate::dataset::{Dataset, split};
 use crate::error::{Error, Result};
@@ -43,24 +42,12 @@ const MAX_PAGE: u64 = 16 << 20;
 
 /// Returns whether these file names belong to this format.
 pub(crate) fn recognises(names: &[String]) -> bool {
-    archive(names).is_some()
+    names.iter().any(|name| is_one(name))
 }
 
-/// Returns the name of the archive among these files.
-fn archive(names: &[String]) -> Option<&String> {
-    let ends = [".tar.gz", ".gtar.gz", ".tgz"];
-    names.iter().find(|name| name.starts_with("webkb") && ends.iter().any(|end| name.ends_with(end)))
-}
-
-/// Reads the dataset from a folder.
-pub fn read(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
-    let names = files::list(folder)?;
-    let Some(name) = archive(&names) else {
-        let (path, advice) = (folder.join("webkb.tar.gz"), format!("the folder must contain {EXPECTED}"));
-        return Err(Error::NotFound { path, advice });
-    };
-    let path = folder.join(name);
-    parse(&path, &files::read(&path, files::MAX_BYTES)?, prepare::name_of(folder), options)
+/// Returns whether a file of this name contains a dataset.
+pub(crate) fn is_one(name: &str) -> bool {
+    name.starts_with("webkb") && [".tar.gz", ".gtar.gz", ".tgz"].iter().any(|end| name.ends_with(end))
 }
 
 /// Pages by university, class and file name, in the order of the nodes.
@@ -80,20 +67,14 @@ pub fn parse(path: &Path, bytes: &[u8], name: String, options: &LoadOptions) -> 
 
     let mut dataset = Dataset {
         name,
-        examples: Vec::new(),
         class_names: CLASSES.map(str::to_owned).to_vec(),
         node_ids: Some(Vec::new()),
-        listed_links: 0,
-        schema: None,
-        link_schema: None,
-        splits: Vec::new(),
-        origin: None,
-        preset: None,
         notes: vec![
             "links as listed, repetitions and direction kept".into(),
             format!("features: TF-IDF of the {} most frequent terms", vocabulary.len()),
             format!("{unreadable} pages cannot be decoded as code page 949 and count as empty"),
         ],
+        ..Dataset::default()
     };
     let keys: Vec<&(usize, usize, String)> = pages.keys().collect();
     let mut first = 0;
@@ -102,7 +83,8 @@ pub fn parse(path: &Path, bytes: &[u8], name: String, options: &LoadOptions) -> 
         let range = first..first + count;
         first += count;
         let edges = edges(&keys[range.clone()], &links[range.clone()]);
-        let core = |source| Error::Core { path: path.join(university_name), source };
+        let place = path.join(university_name);
+        let core = Error::core(&place);
         let entries = weights[range.clone()].iter().enumerate();
         let entries =
             entries.flat_map(|(row, terms)| terms.iter().map(move |(term, weight)| ([row as u32, *term], *weight)));
@@ -138,18 +120,13 @@ fn pages(path: &Path, tar: &[u8]) -> Result<Pages> {
         let mut content = Vec::new();
         entry.take(MAX_PAGE + 1).read_to_end(&mut content).map_err(broken)?;
         if content.len() as u64 > MAX_PAGE {
-            let (path, limit, found) = (path.join(member), MAX_PAGE, content.len() as u64);
-            return Err(Error::TooLarge { path, what: "bytes of a page", limit, found });
+            return Err(Error::too_large(&path.join(member), "bytes of a page", MAX_PAGE, content.len() as u64));
         }
         pages.insert((university, class, page.trim().to_owned()), content);
     }
     if pages.is_empty() {
-        return Err(Error::Mismatch {
-            path: path.to_owned(),
-            what: "pages of the archive".into(),
-            expected: format!("webkb/CLASS/UNIVERSITY/PAGE with one of the classes {}", CLASSES.join(", ")),
-            found: "none".into(),
-        });
+        let expected = format!("webkb/CLASS/UNIVERSITY/PAGE with one of the classes {}", CLASSES.join(", "));
+        return Err(Error::mismatch(path, "pages of the archive", expected, "none"));
     }
     Ok(pages)
 }

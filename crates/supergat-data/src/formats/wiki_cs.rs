@@ -25,11 +25,14 @@ use supergat_core::{Direction, Example, Features, Graph};
 /// Expected file names, for error messages.
 pub(crate) const EXPECTED: &str = "data.json with features, labels, links and masks";
 
-const FILE: &str = "data.json";
-
 /// Returns whether these file names belong to this format.
 pub(crate) fn recognises(names: &[String]) -> bool {
-    names.iter().any(|name| name == FILE)
+    names.iter().any(|name| is_one(name))
+}
+
+/// Returns whether a file of this name contains a dataset.
+pub(crate) fn is_one(name: &str) -> bool {
+    name == "data.json"
 }
 
 /// Contents of `data.json`.
@@ -43,25 +46,14 @@ struct Content {
     test_mask: Vec<bool>,
 }
 
-/// Reads the dataset from a folder.
-pub fn read(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
-    let path = folder.join(FILE);
-    parse(&path, &files::read(&path, files::MAX_BYTES)?, prepare::name_of(folder), options)
-}
-
 /// Parses the bytes of a file; `path` is only used in error messages.
 pub fn parse(path: &Path, bytes: &[u8], name: String, options: &LoadOptions) -> Result<Dataset> {
     let expected = "an object with features, labels, links, train_masks, val_masks and test_mask";
     let content: Content = files::json(path, bytes, expected)?;
     let nodes = content.labels.len();
-    let require_equal = |what: String, expected: usize, found: usize| {
-        let mismatch = || Error::Mismatch {
-            path: path.to_owned(),
-            what,
-            expected: expected.to_string(),
-            found: found.to_string(),
-        };
-        if expected == found { Ok(()) } else { Err(mismatch()) }
+    let require_equal = |what: String, expected: usize, found: usize| match expected == found {
+        true => Ok(()),
+        false => Err(Error::mismatch(path, what, expected.to_string(), found)),
     };
     require_equal("rows of features, one per label".into(), nodes, content.features.len())?;
     require_equal("lists of links, one per label".into(), nodes, content.links.len())?;
@@ -77,7 +69,7 @@ pub fn parse(path: &Path, bytes: &[u8], name: String, options: &LoadOptions) -> 
 
     let edges = |(from, to): (usize, &Vec<u32>)| to.iter().map(move |&to| (from as u32, to)).collect::<Vec<_>>();
     let edges: Vec<(u32, u32)> = content.links.iter().enumerate().flat_map(edges).collect();
-    let core = |source| Error::Core { path: path.to_owned(), source };
+    let core = Error::core(path);
     let graph = Graph::from_edges(nodes, &edges, Direction::Directed).map_err(core)?;
     let features = Features::dense(nodes, columns, content.features.into_iter().flatten().collect()).map_err(core)?;
     let labels = prepare::classes(path, &content.labels)?;
@@ -91,14 +83,10 @@ pub fn parse(path: &Path, bytes: &[u8], name: String, options: &LoadOptions) -> 
         name,
         class_names: numbered(labels.classes()),
         examples: vec![Example::new(graph, features, labels, split).map_err(core)?],
-        node_ids: None,
         listed_links: edges.len() as u64,
         notes,
-        schema: None,
-        link_schema: None,
         splits: of_files,
-        origin: None,
-        preset: None,
+        ..Dataset::default()
     })
 }
 

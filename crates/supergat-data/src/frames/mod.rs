@@ -60,7 +60,7 @@ impl Frame {
 
     fn unexpected(&self, what: &str, column: &str, expected: String, found: usize) -> Error {
         let what = format!("{what} of column `{}` of {}", shown(column), shown(&self.name));
-        Error::Array { what, expected, found: found.to_string() }
+        Error::array(what, expected, found)
     }
 
     /// Returns the name of the frame, which notes and errors contain.

@@ -57,7 +57,8 @@ impl RandomGraph {
     /// validation and the test set.
     pub fn generate(&self) -> Result<Dataset> {
         self.check()?;
-        let core = |source| Error::Core { path: PathBuf::from(self.to_string()), source };
+        let path = PathBuf::from(self.to_string());
+        let core = Error::core(&path);
         let n = self.nodes;
         let dice = Stream::new(self.seed, 0, 0, Purpose::SyntheticEdges);
         // Hubs have small indices: permute the nodes to spread them over memory.
@@ -96,14 +97,8 @@ impl RandomGraph {
             name: NAME.to_owned(),
             examples: vec![example],
             class_names: numbered(self.classes),
-            node_ids: None,
             listed_links,
-            notes: Vec::new(),
-            schema: None,
-            link_schema: None,
-            splits: Vec::new(),
-            origin: None,
-            preset: None,
+            ..Dataset::default()
         })
     }
 
@@ -129,7 +124,7 @@ impl RandomGraph {
 
     fn check(&self) -> Result<()> {
         let require = |valid: bool, expected: &str, found: String| {
-            if valid { Ok(()) } else { Err(Error::Spec { spec: self.to_string(), expected: expected.into(), found }) }
+            if valid { Ok(()) } else { Err(Error::spec(self.to_string(), expected, found)) }
         };
         require((2..=1 << 31).contains(&self.nodes), "from 2 to 2^31 nodes", self.nodes.to_string())?;
         require((1..=1 << 16).contains(&self.features), "from 1 to 65536 features", self.features.to_string())?;

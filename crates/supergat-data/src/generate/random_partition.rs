@@ -63,7 +63,8 @@ impl RandomPartition {
     /// Generates the graph in time proportional to its nodes and links.
     pub fn generate(&self) -> Result<Dataset> {
         self.check()?;
-        let core = |source| Error::Core { path: PathBuf::from(self.to_string()), source };
+        let path = PathBuf::from(self.to_string());
+        let core = Error::core(&path);
         let links = self.links();
         let nodes = self.classes * self.nodes_per_class;
         let graph = Graph::from_edges(nodes, &links, Direction::Undirected).map_err(core)?;
@@ -74,14 +75,9 @@ impl RandomPartition {
             name: NAME.to_owned(),
             examples: vec![Example::new(graph, features, labels, self.splits()).map_err(core)?],
             class_names: numbered(self.classes),
-            node_ids: None,
             listed_links: links.len() as u64,
-            notes: Vec::new(),
-            schema: None,
-            link_schema: None,
-            splits: Vec::new(),
-            origin: None,
             preset: Some(NAME.to_owned()),
+            ..Dataset::default()
         })
     }
 
@@ -94,7 +90,7 @@ impl RandomPartition {
 
     fn check(&self) -> Result<()> {
         let require = |valid: bool, expected: String, found: String| {
-            if valid { Ok(()) } else { Err(Error::Spec { spec: self.to_string(), expected, found }) }
+            if valid { Ok(()) } else { Err(Error::spec(self.to_string(), expected, found)) }
         };
         let per_class = TRAIN + VALIDATION + TEST;
         let nodes = self.classes as f64 * self.nodes_per_class as f64;

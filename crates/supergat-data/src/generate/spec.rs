@@ -65,7 +65,7 @@ impl KeyValue<'_> {
 }
 
 fn error(spec: &str, expected: String, found: &str) -> Error {
-    Error::Spec { spec: spec.to_owned(), expected, found: found.to_owned() }
+    Error::spec(spec, expected, found)
 }
 
 #[cfg(test)]

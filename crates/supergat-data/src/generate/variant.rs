@@ -84,7 +84,8 @@ impl Variant {
         let links = self.links(graph, &number, kept.len());
         let direction = graph.direction();
         let path = self.to_string();
-        let core = |source| Error::Core { path: path.clone().into(), source };
+        let path = Path::new(&path);
+        let core = Error::core(path);
         let graph = Graph::from_edges(kept.len(), &links, direction).map_err(core)?;
         let features = rows(&example.features, &self.shuffled(&kept)).map_err(core)?;
         let given: Vec<u32> = kept.iter().map(|&node| of[node as usize]).collect();
@@ -100,16 +101,11 @@ impl Variant {
             name: format!("{}-variant", original.name),
             examples: vec![example],
             class_names,
-            node_ids: None,
             listed_links,
             notes: vec![format!("a variant of {}: {}", original.name, self.description())],
-            schema: None,
-            link_schema: None,
-            splits: Vec::new(),
-            origin: None,
-            preset: None,
+            ..Dataset::default()
         };
-        dataset.draw_by_shares(Path::new(&path), SHARES.parse()?, self.seed)?;
+        dataset.draw_by_shares(path, SHARES.parse()?, self.seed)?;
         Ok(dataset)
     }
 
@@ -208,7 +204,7 @@ impl Variant {
     }
 
     fn refused(&self, expected: &str, found: &str) -> Error {
-        Error::Spec { spec: self.to_string(), expected: expected.to_owned(), found: found.to_owned() }
+        Error::spec(self.to_string(), expected, found)
     }
 
     fn check(&self) -> Result<()> {
@@ -306,11 +302,7 @@ impl FromStr for Variant {
     type Err = Error;
 
     fn from_str(spec: &str) -> Result<Self> {
-        let missing = || Error::Spec {
-            spec: spec.to_owned(),
-            expected: "the original as the last setting, as in variant:noise=0.5,of=cora".into(),
-            found: spec.to_owned(),
-        };
+        let missing = || Error::spec(spec, "the original as the last setting, as in variant:noise=0.5,of=cora", spec);
         let (changes, of) = [":of=", ",of="]
             .iter()
             .filter_map(|mark| spec.find(mark).map(|place| (place, mark.len())))

@@ -175,13 +175,9 @@ impl From<GraphFeatures> for String {
 }
 
 fn invalid(found: &str) -> Error {
-    Error::Spec {
-        spec: "computed features".into(),
-        expected: format!(
-            "structural, spectral:COUNT with 1 to {MAX_SPECTRAL} vectors, or one of each separated by a comma"
-        ),
-        found: shown(found),
-    }
+    let expected =
+        format!("structural, spectral:COUNT with 1 to {MAX_SPECTRAL} vectors, or one of each separated by a comma");
+    Error::spec("computed features", expected, shown(found))
 }
 
 #[cfg(test)]

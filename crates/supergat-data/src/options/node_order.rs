@@ -40,11 +40,7 @@ impl FromStr for NodeOrderChoice {
             "auto" => Ok(Self::Auto),
             "given" => Ok(Self::Given),
             "local" => Ok(Self::Local),
-            _ => Err(Error::Spec {
-                spec: format!("node order {text}"),
-                expected: "auto, given or local".into(),
-                found: text.into(),
-            }),
+            _ => Err(Error::spec(format!("node order {text}"), "auto, given or local", text)),
         }
     }
 }

@@ -82,10 +82,9 @@ impl FromStr for SplitChoice {
         {
             let (shares, seed) = rest.split_once(':').unwrap_or((rest, "0"));
             let shares = shares.parse()?;
-            let seed = seed.parse().map_err(|_| Error::Spec {
-                spec: format!("split {text}"),
-                expected: format!("random:{shares} or random:{shares}:SEED with a whole number"),
-                found: seed.into(),
+            let seed = seed.parse().map_err(|_| {
+                let expected = format!("random:{shares} or random:{shares}:SEED with a whole number");
+                Error::spec(format!("split {text}"), expected, seed)
             })?;
             return Ok(Self::Shares { shares, seed });
         }
@@ -97,10 +96,9 @@ impl FromStr for SplitChoice {
             Some(("random", seed)) => seed.parse().ok().map(|seed| Self::Random { seed }),
             Some(_) => None,
         };
-        choice.ok_or_else(|| Error::Spec {
-            spec: format!("split {text}"),
-            expected: "published, random, random:SEED, random:60/20/20:SEED, full-supervised, or the number of one of several splits".into(),
-            found: text.into(),
+        choice.ok_or_else(|| {
+            let expected = "published, random, random:SEED, random:60/20/20:SEED, full-supervised, or the number of one of several splits";
+            Error::spec(format!("split {text}"), expected, text)
         })
     }
 }
@@ -169,13 +167,12 @@ impl FromStr for Shares {
     type Err = Error;
 
     fn from_str(given: &str) -> Result<Self> {
-        let refused = |sum: u32| Error::Spec {
-            spec: format!("split random:{given}"),
-            expected: format!(
+        let refused = |sum: u32| {
+            let expected = format!(
                 "three shares in per cent such as 60/20/20, each above 0 with at most {DECIMALS} decimals, with the sum 100{}",
                 if sum == WHOLE { String::new() } else { format!(" instead of {}", text(sum)) }
-            ),
-            found: shown(given),
+            );
+            Error::spec(format!("split random:{given}"), expected, shown(given))
         };
         let shares: Option<Vec<u32>> = given.split('/').map(parse).collect();
         let shares: Option<[u32; 3]> = shares.and_then(|shares| shares.try_into().ok());

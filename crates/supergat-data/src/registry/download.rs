@@ -8,7 +8,7 @@ use super::{Entry, RemoteFile, Unpack};
 use crate::containers::zip::Zip;
 use crate::error::{Error, Result};
 use crate::files::{self, atomic, sha256};
-use std::fs::{self};
+use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Component, Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -47,7 +47,7 @@ pub fn download(
         return Ok(folder);
     }
     let staging = root.join(format!(".{}.partial", entry.name));
-    fs::create_dir_all(&staging).map_err(|source| Error::Write { path: staging.clone(), source })?;
+    fs::create_dir_all(&staging).map_err(Error::write(&staging))?;
     let fetches = entry.files.iter().map(|file| {
         let url = match mirror {
             Some(mirror) => format!("{}/{}/{}", mirror.trim_end_matches('/'), entry.name, file.name),
@@ -58,9 +58,9 @@ pub fn download(
     let fetches: Vec<_> = fetches.collect();
     fetches.iter().try_for_each(|fetch| fetch.run(&mut observe))?;
     for marker in fetches.iter().map(Fetch::unpacked).filter(|marker| marker.exists()) {
-        fs::remove_file(&marker).map_err(|source| Error::Write { path: marker.clone(), source })?;
+        fs::remove_file(&marker).map_err(Error::write(&marker))?;
     }
-    fs::rename(&staging, &folder).map_err(|source| Error::Write { path: folder.clone(), source })?;
+    fs::rename(&staging, &folder).map_err(Error::write(&folder))?;
     Ok(folder)
 }
 
@@ -80,7 +80,7 @@ impl Fetch<'_> {
         let part = self.staging.join(format!("{}.part", self.file.name));
         self.fetch(&part, observe)?;
         self.verify(&part)?;
-        let failed = |source| Error::Write { path: done.clone(), source };
+        let failed = Error::write(&done);
         if let Unpack::Not = self.file.unpack {
             return fs::rename(&part, &done).map_err(failed);
         }
@@ -114,7 +114,7 @@ impl Fetch<'_> {
 
     /// Opens one connection and appends the bytes after the first `from` to the partial file.
     fn attempt(&self, part: &Path, from: u64, observe: &mut impl FnMut(Progress<'_>)) -> Result<Ended> {
-        let io = |source| Error::Write { path: part.to_owned(), source };
+        let io = Error::write(part);
         let mut out = atomic::append_entry(part).map_err(io)?;
         let headers = tempfile::NamedTempFile::new_in(self.staging).map_err(io)?;
         let mut child = self.curl(from, headers.path())?;
@@ -187,10 +187,8 @@ impl Fetch<'_> {
             Unpack::Members(members) => {
                 let find = |ending: &str| names.iter().find(|name| name.rsplit('/').next() == Some(ending));
                 let found = members.iter().map(|(ending, to)| {
-                    let name = find(ending).ok_or_else(|| Error::NotFound {
-                        path: part.join(ending),
-                        advice: "the archive has changed; fetch the file by other means".into(),
-                    })?;
+                    let advice = "the archive has changed; fetch the file by other means";
+                    let name = find(ending).ok_or_else(|| Error::not_found(part.join(ending), advice))?;
                     Ok((name.as_str(), PathBuf::from(to)))
                 });
                 found.collect::<Result<_>>()?
@@ -202,12 +200,12 @@ impl Fetch<'_> {
         };
         for (name, to) in wanted {
             let path = self.staging.join(to);
-            let failed = |source| Error::Write { path: path.clone(), source };
+            let failed = Error::write(&path);
             fs::create_dir_all(path.parent().unwrap_or(self.staging)).map_err(failed)?;
             fs::write(&path, zip.read(name)?).map_err(failed)?;
         }
         let marker = self.unpacked();
-        fs::write(&marker, self.url.as_bytes()).map_err(|source| Error::Write { path: marker.clone(), source })
+        fs::write(&marker, self.url.as_bytes()).map_err(Error::write(&marker))
     }
 
     /// Returns the path of the file that marks this archive as unpacked until the dataset is complete.
@@ -229,7 +227,7 @@ fn length(part: &Path) -> u64 {
 }
 
 fn restart(part: &Path) -> Result<()> {
-    fs::remove_file(part).map_err(|source| Error::Write { path: part.to_owned(), source })
+    fs::remove_file(part).map_err(Error::write(part))
 }
 
 /// Returns the path of a member if it stays below the folder that it is joined to.

@@ -4,455 +4,251 @@
 
 use super::{Entry, RemoteFile, Unpack};
 
+/// Licence and web page of a publisher.
+struct Publisher {
+    licence: &'static str,
+    home: &'static str,
+}
+
+const PLANETOID: Publisher = Publisher { licence: "MIT", home: "https://github.com/kimiyoung/planetoid" };
+const GRAPH2GAUSS: Publisher = Publisher { licence: "MIT", home: "https://github.com/abojchevski/graph2gauss" };
+const GNN_BENCHMARK: Publisher = Publisher { licence: "MIT", home: "https://github.com/shchur/gnn-benchmark" };
+const WIKIPEDIA: Publisher =
+    Publisher { licence: "not stated", home: "https://snap.stanford.edu/data/wikipedia-article-networks.html" };
+const HETEROPHILOUS_GRAPHS: Publisher =
+    Publisher { licence: "MIT", home: "https://github.com/yandex-research/heterophilous-graphs" };
+
+/// Describes a dataset by its numbers of nodes, links, features and classes.
+const fn entry(
+    name: &'static str,
+    [nodes, edges, features, classes]: [usize; 4],
+    Publisher { licence, home }: Publisher,
+    files: &'static [RemoteFile],
+) -> Entry {
+    Entry { name, nodes, edges, features, classes, licence, home, files }
+}
+
+/// Describes a file without a known checksum: its name, its address and, for archives, how it is unpacked.
+macro_rules! file {
+    ($name:literal, $url:expr) => {
+        file!($name, $url, Unpack::Not)
+    };
+    ($name:literal, $url:expr, $unpack:expr) => {
+        RemoteFile { name: $name, url: $url, sha256: None, unpack: $unpack }
+    };
+}
+
+/// Describes the files of a Planetoid dataset by their endings and checksums.
+macro_rules! planetoid {
+    ($name:literal, $($ending:literal $sha256:literal,)*) => {
+        &[$(RemoteFile {
+            name: concat!("ind.", $name, ".", $ending),
+            url: concat!("https://github.com/kimiyoung/planetoid/raw/master/data/ind.", $name, ".", $ending),
+            sha256: Some($sha256),
+            unpack: Unpack::Not,
+        }),*]
+    };
+}
+
 /// Datasets of the paper.
 pub const ENTRIES: [Entry; 17] = [
-    Entry {
-        name: "cora",
-        nodes: 2708,
-        edges: 5429,
-        features: 1433,
-        classes: 7,
-        licence: "MIT",
-        home: "https://github.com/kimiyoung/planetoid",
-        files: &[
-            RemoteFile {
-                name: "ind.cora.x",
-                url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.cora.x",
-                sha256: Some("23cfa55d91c6f624233f5eb7b6e3f141f1bd2b2ae39608a63cf5d084bb27baab"),
-                unpack: Unpack::Not,
-            },
-            RemoteFile {
-                name: "ind.cora.tx",
-                url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.cora.tx",
-                sha256: Some("b9afbaa4a400df991f6f02ef677e1e44da55ffc04801fd02f9e673987829226a"),
-                unpack: Unpack::Not,
-            },
-            RemoteFile {
-                name: "ind.cora.allx",
-                url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.cora.allx",
-                sha256: Some("9419ba2f26f5c35243db64aba110e0f35a04851609e0dc5433450676ca6b8543"),
-                unpack: Unpack::Not,
-            },
-            RemoteFile {
-                name: "ind.cora.y",
-                url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.cora.y",
-                sha256: Some("94465c14eb53e04ca262198dcbb2521ee8af60fb3f3d546cd6ca24a511b0e7d1"),
-                unpack: Unpack::Not,
-            },
-            RemoteFile {
-                name: "ind.cora.ty",
-                url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.cora.ty",
-                sha256: Some("41f5ac76596a1699cc33f53084a2419e92961c42bb75f36fc38e616d348532ad"),
-                unpack: Unpack::Not,
-            },
-            RemoteFile {
-                name: "ind.cora.ally",
-                url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.cora.ally",
-                sha256: Some("2b998f5cc7fedc86e7f97ca2498f47a1ffc1462c29e2d578b23bf3f62b6e7d71"),
-                unpack: Unpack::Not,
-            },
-            RemoteFile {
-                name: "ind.cora.graph",
-                url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.cora.graph",
-                sha256: Some("58f13302f39dde8852dad6fe6d15b89b077b6d7f837626bce671ef80344b383d"),
-                unpack: Unpack::Not,
-            },
-            RemoteFile {
-                name: "ind.cora.test.index",
-                url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.cora.test.index",
-                sha256: Some("297ce89af2b51a6a194181c7dbe1796c6a1cf9cd9349a88383b1b1e227867875"),
-                unpack: Unpack::Not,
-            },
-        ],
-    },
-    Entry {
-        name: "citeseer",
-        nodes: 3327,
-        edges: 4732,
-        features: 3703,
-        classes: 6,
-        licence: "MIT",
-        home: "https://github.com/kimiyoung/planetoid",
-        files: &[
-            RemoteFile {
-                name: "ind.citeseer.x",
-                url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.citeseer.x",
-                sha256: Some("d20de19150741e555de0ed037195630fc194114ebc7fd72ced62810148aa22f6"),
-                unpack: Unpack::Not,
-            },
-            RemoteFile {
-                name: "ind.citeseer.tx",
-                url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.citeseer.tx",
-                sha256: Some("539a8906a2da97628d212f2fdd668c109a8b3f0d36574b59e5d3fd5b5303da21"),
-                unpack: Unpack::Not,
-            },
-            RemoteFile {
-                name: "ind.citeseer.allx",
-                url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.citeseer.allx",
-                sha256: Some("2ac30345d95c9ec933a817ee0bdd6a5f077f8c184a20e696910192d534414668"),
-                unpack: Unpack::Not,
-            },
-            RemoteFile {
-                name: "ind.citeseer.y",
-                url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.citeseer.y",
-                sha256: Some("8ba87e515d8e3ee3cf52f6d2c5b86aa73f11ecad825a808455209ec26cd54924"),
-                unpack: Unpack::Not,
-            },
-            RemoteFile {
-                name: "ind.citeseer.ty",
-                url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.citeseer.ty",
-                sha256: Some("55e5bd1ba1e733a04598753ad1a8d57957f4b8f89e74519f41f4f4938767e4ce"),
-                unpack: Unpack::Not,
-            },
-            RemoteFile {
-                name: "ind.citeseer.ally",
-                url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.citeseer.ally",
-                sha256: Some("f704b2d986dde6c2669934de1f3ae5696a6cf9455c0f6b2646a2d135ea0a1c95"),
-                unpack: Unpack::Not,
-            },
-            RemoteFile {
-                name: "ind.citeseer.graph",
-                url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.citeseer.graph",
-                sha256: Some("d79a4ef9d3e7169aee8946145f6b7306e35bc79bffad26346cfb94e10e9912a7"),
-                unpack: Unpack::Not,
-            },
-            RemoteFile {
-                name: "ind.citeseer.test.index",
-                url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.citeseer.test.index",
-                sha256: Some("2af990671580b6b2df5d158d1038f8292e30c9cd821b5453f399659b25b723d4"),
-                unpack: Unpack::Not,
-            },
-        ],
-    },
-    Entry {
-        name: "pubmed",
-        nodes: 19717,
-        edges: 44338,
-        features: 500,
-        classes: 3,
-        licence: "MIT",
-        home: "https://github.com/kimiyoung/planetoid",
-        files: &[
-            RemoteFile {
-                name: "ind.pubmed.x",
-                url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.pubmed.x",
-                sha256: Some("fbe9cb5c47200d1b7769a26e579be3b7130b556831f9d850e77c4c74f2599b33"),
-                unpack: Unpack::Not,
-            },
-            RemoteFile {
-                name: "ind.pubmed.tx",
-                url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.pubmed.tx",
-                sha256: Some("4eb5f5d0f30f26497eb0ac6ac9719d09c67e284f1ed0385c93f3ef27a671da3d"),
-                unpack: Unpack::Not,
-            },
-            RemoteFile {
-                name: "ind.pubmed.allx",
-                url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.pubmed.allx",
-                sha256: Some("508e538e2abdccdd54c4d3e9f49d638b4af7107d85845f66ddea5a5152658b7e"),
-                unpack: Unpack::Not,
-            },
-            RemoteFile {
-                name: "ind.pubmed.y",
-                url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.pubmed.y",
-                sha256: Some("e6c807633307a07ed659249006536a147c7999c797f11a2560752990181b41b3"),
-                unpack: Unpack::Not,
-            },
-            RemoteFile {
-                name: "ind.pubmed.ty",
-                url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.pubmed.ty",
-                sha256: Some("ee2e0d4819d9fbcc403689c3bf2e49face401b605932f093bc58ab6461130fdd"),
-                unpack: Unpack::Not,
-            },
-            RemoteFile {
-                name: "ind.pubmed.ally",
-                url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.pubmed.ally",
-                sha256: Some("0c37bbe3b5014ec365e9d393cf4791925e5ed94fb194305d74f064a8d7b50f0e"),
-                unpack: Unpack::Not,
-            },
-            RemoteFile {
-                name: "ind.pubmed.graph",
-                url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.pubmed.graph",
-                sha256: Some("5b89f0036ca22909471f1e6558eb42fa06e0c730a577bde5b058b40638f81dc9"),
-                unpack: Unpack::Not,
-            },
-            RemoteFile {
-                name: "ind.pubmed.test.index",
-                url: "https://github.com/kimiyoung/planetoid/raw/master/data/ind.pubmed.test.index",
-                sha256: Some("b101d421688bbaecbd82e8a18f1e282378d6830f3a37666f28ebc47f844341b5"),
-                unpack: Unpack::Not,
-            },
-        ],
-    },
-    Entry {
-        name: "cora-ml",
-        nodes: 2995,
-        edges: 8158,
-        features: 2879,
-        classes: 7,
-        licence: "MIT",
-        home: "https://github.com/abojchevski/graph2gauss",
-        files: &[RemoteFile {
-            name: "cora_ml.npz",
-            url: "https://github.com/abojchevski/graph2gauss/raw/master/data/cora_ml.npz",
-            sha256: None,
-            unpack: Unpack::Not,
-        }],
-    },
-    Entry {
-        name: "cora-full",
-        nodes: 19793,
-        edges: 63421,
-        features: 500,
-        classes: 70,
-        licence: "MIT",
-        home: "https://github.com/abojchevski/graph2gauss",
-        files: &[RemoteFile {
-            name: "cora.npz",
-            url: "https://github.com/abojchevski/graph2gauss/raw/master/data/cora.npz",
-            sha256: None,
-            unpack: Unpack::Not,
-        }],
-    },
-    Entry {
-        name: "dblp",
-        nodes: 17716,
-        edges: 52867,
-        features: 1639,
-        classes: 4,
-        licence: "MIT",
-        home: "https://github.com/abojchevski/graph2gauss",
-        files: &[RemoteFile {
-            name: "dblp.npz",
-            url: "https://github.com/abojchevski/graph2gauss/raw/master/data/dblp.npz",
-            sha256: None,
-            unpack: Unpack::Not,
-        }],
-    },
-    Entry {
-        name: "ogbn-arxiv",
-        nodes: 169343,
-        edges: 1166243,
-        features: 128,
-        classes: 40,
-        licence: "ODC-BY",
-        home: "https://ogb.stanford.edu/docs/nodeprop/",
-        files: &[RemoteFile {
-            name: "arxiv.zip",
-            url: "http://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip",
-            sha256: None,
-            unpack: Unpack::Below("arxiv"),
-        }],
-    },
-    Entry {
-        name: "cs",
-        nodes: 18333,
-        edges: 81894,
-        features: 500,
-        classes: 15,
-        licence: "MIT",
-        home: "https://github.com/shchur/gnn-benchmark",
-        files: &[RemoteFile {
-            name: "ms_academic_cs.npz",
-            url: "https://github.com/shchur/gnn-benchmark/raw/master/data/npz/ms_academic_cs.npz",
-            sha256: None,
-            unpack: Unpack::Not,
-        }],
-    },
-    Entry {
-        name: "physics",
-        nodes: 34493,
-        edges: 247962,
-        features: 500,
-        classes: 5,
-        licence: "MIT",
-        home: "https://github.com/shchur/gnn-benchmark",
-        files: &[RemoteFile {
-            name: "ms_academic_phy.npz",
-            url: "https://github.com/shchur/gnn-benchmark/raw/master/data/npz/ms_academic_phy.npz",
-            sha256: None,
-            unpack: Unpack::Not,
-        }],
-    },
-    Entry {
-        name: "photo",
-        nodes: 7650,
-        edges: 119081,
-        features: 745,
-        classes: 8,
-        licence: "MIT",
-        home: "https://github.com/shchur/gnn-benchmark",
-        files: &[RemoteFile {
-            name: "amazon_electronics_photo.npz",
-            url: "https://github.com/shchur/gnn-benchmark/raw/master/data/npz/amazon_electronics_photo.npz",
-            sha256: None,
-            unpack: Unpack::Not,
-        }],
-    },
-    Entry {
-        name: "computers",
-        nodes: 13752,
-        edges: 245861,
-        features: 767,
-        classes: 10,
-        licence: "MIT",
-        home: "https://github.com/shchur/gnn-benchmark",
-        files: &[RemoteFile {
-            name: "amazon_electronics_computers.npz",
-            url: "https://github.com/shchur/gnn-benchmark/raw/master/data/npz/amazon_electronics_computers.npz",
-            sha256: None,
-            unpack: Unpack::Not,
-        }],
-    },
-    Entry {
-        name: "wiki-cs",
-        nodes: 11701,
-        edges: 297110,
-        features: 300,
-        classes: 10,
-        licence: "MIT",
-        home: "https://github.com/pmernyei/wiki-cs-dataset",
-        files: &[RemoteFile {
-            name: "data.json",
-            url: "https://github.com/pmernyei/wiki-cs-dataset/raw/master/dataset/data.json",
-            sha256: None,
-            unpack: Unpack::Not,
-        }],
-    },
-    Entry {
-        name: "four-univ",
-        nodes: 4518,
-        edges: 3426,
-        features: 2000,
-        classes: 6,
-        licence: "not stated",
-        home: "https://www.cs.cmu.edu/afs/cs.cmu.edu/project/theo-20/www/data/",
-        files: &[RemoteFile {
-            name: "webkb.tar.gz",
-            url: "https://www.cs.cmu.edu/afs/cs.cmu.edu/project/theo-20/www/data/webkb-data.gtar.gz",
-            sha256: None,
-            unpack: Unpack::Not,
-        }],
-    },
-    Entry {
-        name: "chameleon",
-        nodes: 2277,
-        edges: 36101,
-        features: 500,
-        classes: 6,
-        licence: "not stated",
-        home: "https://snap.stanford.edu/data/wikipedia-article-networks.html",
-        files: &[RemoteFile {
-            name: "wikipedia.zip",
-            url: "https://snap.stanford.edu/data/wikipedia.zip",
-            sha256: None,
-            unpack: Unpack::Members(&[
+    entry(
+        "cora",
+        [2708, 5429, 1433, 7],
+        PLANETOID,
+        planetoid!(
+            "cora",
+            "x" "23cfa55d91c6f624233f5eb7b6e3f141f1bd2b2ae39608a63cf5d084bb27baab",
+            "tx" "b9afbaa4a400df991f6f02ef677e1e44da55ffc04801fd02f9e673987829226a",
+            "allx" "9419ba2f26f5c35243db64aba110e0f35a04851609e0dc5433450676ca6b8543",
+            "y" "94465c14eb53e04ca262198dcbb2521ee8af60fb3f3d546cd6ca24a511b0e7d1",
+            "ty" "41f5ac76596a1699cc33f53084a2419e92961c42bb75f36fc38e616d348532ad",
+            "ally" "2b998f5cc7fedc86e7f97ca2498f47a1ffc1462c29e2d578b23bf3f62b6e7d71",
+            "graph" "58f13302f39dde8852dad6fe6d15b89b077b6d7f837626bce671ef80344b383d",
+            "test.index" "297ce89af2b51a6a194181c7dbe1796c6a1cf9cd9349a88383b1b1e227867875",
+        ),
+    ),
+    entry(
+        "citeseer",
+        [3327, 4732, 3703, 6],
+        PLANETOID,
+        planetoid!(
+            "citeseer",
+            "x" "d20de19150741e555de0ed037195630fc194114ebc7fd72ced62810148aa22f6",
+            "tx" "539a8906a2da97628d212f2fdd668c109a8b3f0d36574b59e5d3fd5b5303da21",
+            "allx" "2ac30345d95c9ec933a817ee0bdd6a5f077f8c184a20e696910192d534414668",
+            "y" "8ba87e515d8e3ee3cf52f6d2c5b86aa73f11ecad825a808455209ec26cd54924",
+            "ty" "55e5bd1ba1e733a04598753ad1a8d57957f4b8f89e74519f41f4f4938767e4ce",
+            "ally" "f704b2d986dde6c2669934de1f3ae5696a6cf9455c0f6b2646a2d135ea0a1c95",
+            "graph" "d79a4ef9d3e7169aee8946145f6b7306e35bc79bffad26346cfb94e10e9912a7",
+            "test.index" "2af990671580b6b2df5d158d1038f8292e30c9cd821b5453f399659b25b723d4",
+        ),
+    ),
+    entry(
+        "pubmed",
+        [19717, 44338, 500, 3],
+        PLANETOID,
+        planetoid!(
+            "pubmed",
+            "x" "fbe9cb5c47200d1b7769a26e579be3b7130b556831f9d850e77c4c74f2599b33",
+            "tx" "4eb5f5d0f30f26497eb0ac6ac9719d09c67e284f1ed0385c93f3ef27a671da3d",
+            "allx" "508e538e2abdccdd54c4d3e9f49d638b4af7107d85845f66ddea5a5152658b7e",
+            "y" "e6c807633307a07ed659249006536a147c7999c797f11a2560752990181b41b3",
+            "ty" "ee2e0d4819d9fbcc403689c3bf2e49face401b605932f093bc58ab6461130fdd",
+            "ally" "0c37bbe3b5014ec365e9d393cf4791925e5ed94fb194305d74f064a8d7b50f0e",
+            "graph" "5b89f0036ca22909471f1e6558eb42fa06e0c730a577bde5b058b40638f81dc9",
+            "test.index" "b101d421688bbaecbd82e8a18f1e282378d6830f3a37666f28ebc47f844341b5",
+        ),
+    ),
+    entry(
+        "cora-ml",
+        [2995, 8158, 2879, 7],
+        GRAPH2GAUSS,
+        &[file!("cora_ml.npz", "https://github.com/abojchevski/graph2gauss/raw/master/data/cora_ml.npz")],
+    ),
+    entry(
+        "cora-full",
+        [19793, 63421, 500, 70],
+        GRAPH2GAUSS,
+        &[file!("cora.npz", "https://github.com/abojchevski/graph2gauss/raw/master/data/cora.npz")],
+    ),
+    entry(
+        "dblp",
+        [17716, 52867, 1639, 4],
+        GRAPH2GAUSS,
+        &[file!("dblp.npz", "https://github.com/abojchevski/graph2gauss/raw/master/data/dblp.npz")],
+    ),
+    entry(
+        "ogbn-arxiv",
+        [169343, 1166243, 128, 40],
+        Publisher { licence: "ODC-BY", home: "https://ogb.stanford.edu/docs/nodeprop/" },
+        &[file!("arxiv.zip", "http://snap.stanford.edu/ogb/data/nodeproppred/arxiv.zip", Unpack::Below("arxiv"))],
+    ),
+    entry(
+        "cs",
+        [18333, 81894, 500, 15],
+        GNN_BENCHMARK,
+        &[file!(
+            "ms_academic_cs.npz",
+            "https://github.com/shchur/gnn-benchmark/raw/master/data/npz/ms_academic_cs.npz"
+        )],
+    ),
+    entry(
+        "physics",
+        [34493, 247962, 500, 5],
+        GNN_BENCHMARK,
+        &[file!(
+            "ms_academic_phy.npz",
+            "https://github.com/shchur/gnn-benchmark/raw/master/data/npz/ms_academic_phy.npz"
+        )],
+    ),
+    entry(
+        "photo",
+        [7650, 119081, 745, 8],
+        GNN_BENCHMARK,
+        &[file!(
+            "amazon_electronics_photo.npz",
+            "https://github.com/shchur/gnn-benchmark/raw/master/data/npz/amazon_electronics_photo.npz"
+        )],
+    ),
+    entry(
+        "computers",
+        [13752, 245861, 767, 10],
+        GNN_BENCHMARK,
+        &[file!(
+            "amazon_electronics_computers.npz",
+            "https://github.com/shchur/gnn-benchmark/raw/master/data/npz/amazon_electronics_computers.npz"
+        )],
+    ),
+    entry(
+        "wiki-cs",
+        [11701, 297110, 300, 10],
+        Publisher { licence: "MIT", home: "https://github.com/pmernyei/wiki-cs-dataset" },
+        &[file!("data.json", "https://github.com/pmernyei/wiki-cs-dataset/raw/master/dataset/data.json")],
+    ),
+    entry(
+        "four-univ",
+        [4518, 3426, 2000, 6],
+        Publisher { licence: "not stated", home: "https://www.cs.cmu.edu/afs/cs.cmu.edu/project/theo-20/www/data/" },
+        &[file!("webkb.tar.gz", "https://www.cs.cmu.edu/afs/cs.cmu.edu/project/theo-20/www/data/webkb-data.gtar.gz")],
+    ),
+    entry(
+        "chameleon",
+        [2277, 36101, 500, 6],
+        WIKIPEDIA,
+        &[file!(
+            "wikipedia.zip",
+            "https://snap.stanford.edu/data/wikipedia.zip",
+            Unpack::Members(&[
                 ("musae_chameleon_edges.csv", "chameleon_edges.csv"),
                 ("musae_chameleon_features.json", "chameleon.json"),
                 ("musae_chameleon_target.csv", "chameleon_target.csv"),
-            ]),
-        }],
-    },
-    Entry {
-        name: "crocodile",
-        nodes: 11631,
-        edges: 180020,
-        features: 500,
-        classes: 6,
-        licence: "not stated",
-        home: "https://snap.stanford.edu/data/wikipedia-article-networks.html",
-        files: &[RemoteFile {
-            name: "wikipedia.zip",
-            url: "https://snap.stanford.edu/data/wikipedia.zip",
-            sha256: None,
-            unpack: Unpack::Members(&[
+            ])
+        )],
+    ),
+    entry(
+        "crocodile",
+        [11631, 180020, 500, 6],
+        WIKIPEDIA,
+        &[file!(
+            "wikipedia.zip",
+            "https://snap.stanford.edu/data/wikipedia.zip",
+            Unpack::Members(&[
                 ("musae_crocodile_edges.csv", "crocodile_edges.csv"),
                 ("musae_crocodile_features.json", "crocodile.json"),
                 ("musae_crocodile_target.csv", "crocodile_target.csv"),
-            ]),
-        }],
-    },
-    Entry {
-        name: "flickr",
-        nodes: 89250,
-        edges: 449878,
-        features: 500,
-        classes: 7,
-        licence: "not stated",
-        home: "https://github.com/GraphSAINT/GraphSAINT",
-        files: &[
-            RemoteFile {
-                name: "adj_full.npz",
-                url: "https://drive.usercontent.google.com/download?id=1crmsTbd1-2sEXsGwa2IKnIB7Zd3TmUsy&confirm=t",
-                sha256: None,
-                unpack: Unpack::Not,
-            },
-            RemoteFile {
-                name: "feats.npy",
-                url: "https://drive.usercontent.google.com/download?id=1join-XdvX3anJU_MLVtick7MgeAQiWIZ&confirm=t",
-                sha256: None,
-                unpack: Unpack::Not,
-            },
-            RemoteFile {
-                name: "class_map.json",
-                url: "https://drive.usercontent.google.com/download?id=1uxIkbtg5drHTsKt-PAsZZ4_yJmgFmle9&confirm=t",
-                sha256: None,
-                unpack: Unpack::Not,
-            },
-            RemoteFile {
-                name: "role.json",
-                url: "https://drive.usercontent.google.com/download?id=1htXCtuktuCW8TR8KiKfrFDAxUgekQoV7&confirm=t",
-                sha256: None,
-                unpack: Unpack::Not,
-            },
+            ])
+        )],
+    ),
+    entry(
+        "flickr",
+        [89250, 449878, 500, 7],
+        Publisher { licence: "not stated", home: "https://github.com/GraphSAINT/GraphSAINT" },
+        &[
+            file!(
+                "adj_full.npz",
+                "https://drive.usercontent.google.com/download?id=1crmsTbd1-2sEXsGwa2IKnIB7Zd3TmUsy&confirm=t"
+            ),
+            file!(
+                "feats.npy",
+                "https://drive.usercontent.google.com/download?id=1join-XdvX3anJU_MLVtick7MgeAQiWIZ&confirm=t"
+            ),
+            file!(
+                "class_map.json",
+                "https://drive.usercontent.google.com/download?id=1uxIkbtg5drHTsKt-PAsZZ4_yJmgFmle9&confirm=t"
+            ),
+            file!(
+                "role.json",
+                "https://drive.usercontent.google.com/download?id=1htXCtuktuCW8TR8KiKfrFDAxUgekQoV7&confirm=t"
+            ),
         ],
-    },
-    Entry {
-        name: "ppi",
-        nodes: 56944,
-        edges: 818716,
-        features: 50,
-        classes: 121,
-        licence: "not stated",
-        home: "http://snap.stanford.edu/graphsage/",
-        files: &[RemoteFile {
-            name: "ppi.zip",
-            url: "https://data.dgl.ai/dataset/ppi.zip",
-            sha256: None,
-            unpack: Unpack::Not,
-        }],
-    },
+    ),
+    entry(
+        "ppi",
+        [56944, 818716, 50, 121],
+        Publisher { licence: "not stated", home: "http://snap.stanford.edu/graphsage/" },
+        &[file!("ppi.zip", "https://data.dgl.ai/dataset/ppi.zip")],
+    ),
 ];
 
 /// Datasets of the heterophilous benchmark (Platonov et al., 2023), each with ten splits.
 pub const HETEROPHILOUS: [Entry; 2] = [
-    Entry {
-        name: "minesweeper",
-        nodes: 10000,
-        edges: 39402,
-        features: 7,
-        classes: 2,
-        licence: "MIT",
-        home: "https://github.com/yandex-research/heterophilous-graphs",
-        files: &[RemoteFile {
-            name: "minesweeper.npz",
-            url: "https://github.com/yandex-research/heterophilous-graphs/raw/main/data/minesweeper.npz",
-            sha256: None,
-            unpack: Unpack::Not,
-        }],
-    },
-    Entry {
-        name: "chameleon-filtered",
-        nodes: 890,
-        edges: 8854,
-        features: 2325,
-        classes: 5,
-        licence: "MIT",
-        home: "https://github.com/yandex-research/heterophilous-graphs",
-        files: &[RemoteFile {
-            name: "chameleon_filtered.npz",
-            url: "https://github.com/yandex-research/heterophilous-graphs/raw/main/data/chameleon_filtered.npz",
-            sha256: None,
-            unpack: Unpack::Not,
-        }],
-    },
+    entry(
+        "minesweeper",
+        [10000, 39402, 7, 2],
+        HETEROPHILOUS_GRAPHS,
+        &[file!(
+            "minesweeper.npz",
+            "https://github.com/yandex-research/heterophilous-graphs/raw/main/data/minesweeper.npz"
+        )],
+    ),
+    entry(
+        "chameleon-filtered",
+        [890, 8854, 2325, 5],
+        HETEROPHILOUS_GRAPHS,
+        &[file!(
+            "chameleon_filtered.npz",
+            "https://github.com/yandex-research/heterophilous-graphs/raw/main/data/chameleon_filtered.npz"
+        )],
+    ),
 ];

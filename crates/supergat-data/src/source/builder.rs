@@ -268,11 +268,7 @@ impl DatasetBuilder {
             node_ids: self.node_ids.map(|ids| vec![ids]),
             listed_links,
             notes,
-            schema: None,
-            link_schema: None,
-            splits: Vec::new(),
-            origin: None,
-            preset: None,
+            ..Dataset::default()
         };
         self.computed.apply(&self.name, &mut dataset)?;
         dataset.order_nodes(&LoadOptions { node_order: self.node_order, ..LoadOptions::default() });

@@ -9,14 +9,14 @@ pub use frames::read_frames;
 
 use crate::dataset::{Dataset, split};
 use crate::error::{Error, Result};
-use crate::formats::{FORMATS, Format, Read, folder_of, nearest_format};
+use crate::formats::{FORMATS, Format, nearest_format};
 use crate::generate::random_graph::{self, RandomGraph};
 use crate::generate::random_partition::{self, RandomPartition};
 use crate::generate::variant::{self, Variant};
 use crate::options::{LoadOptions, Origin, SplitChoice, TableOptions};
 use crate::registry::{self, DATA_VARIABLE};
 use crate::words::shown;
-use crate::{cache, converted, files};
+use crate::{converted, files};
 use std::path::{Path, PathBuf};
 
 /// Loads a dataset.
@@ -70,13 +70,8 @@ fn draw_split(source: &str, options: &LoadOptions, dataset: &mut Dataset) -> Res
 pub fn load_splits(source: &str, options: &LoadOptions) -> Result<Vec<Dataset>> {
     let mut dataset = load_with(source, &LoadOptions { split: SplitChoice::Published, ..options.clone() })?;
     if dataset.splits.is_empty() {
-        return Err(Error::Mismatch {
-            path: source.into(),
-            what: "splits".into(),
-            expected: "files with several splits, such as masks of ten rows; use parameter `seeds` for several runs"
-                .into(),
-            found: "one split".into(),
-        });
+        let expected = "files with several splits, such as masks of ten rows; use parameter `seeds` for several runs";
+        return Err(Error::mismatch(Path::new(source), "splits", expected, "one split"));
     }
     let note = split::numbered_note(0, dataset.splits.len());
     if let Some(note) = dataset.notes.iter_mut().find(|found| **found == note) {
@@ -122,44 +117,37 @@ fn read_from(source: &str, roots: &[PathBuf], options: &LoadOptions) -> Result<D
     if path.is_file() {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if let Some(format) = FORMATS.iter().find(|format| (format.recognises)(std::slice::from_ref(&name))) {
-            return match format.read_file {
-                Some(read_file) => read(format, read_file, path, options),
-                None => read(format, format.read, folder_of(path), options),
-            };
+            return format.read_file(path, options);
         }
     }
     if registry::entry(source).is_some() {
         let folders: Vec<PathBuf> = roots.iter().map(|root| root.join(source)).collect();
         return match folders.iter().find(|folder| folder.is_dir()) {
             Some(folder) => read_folder(folder, options),
-            None => Err(Error::NotFound {
-                path: path.to_owned(),
-                advice: format!(
+            None => {
+                let places: Vec<String> = folders.iter().map(|folder| folder.display().to_string()).collect();
+                let advice = format!(
                     "looked for {}; `supergat download {source}` fetches it, or give the folder that holds its files, or set \
                      {DATA_VARIABLE} to the one above it",
-                    folders.iter().map(|folder| folder.display().to_string()).collect::<Vec<_>>().join(" and ")
-                ),
-            }),
+                    places.join(" and ")
+                );
+                Err(Error::not_found(path, advice))
+            }
         };
     }
     if path.exists() || path.components().count() > 1 {
         let advice = "give the folder or file of a dataset (.npz, .graphml, .mtx), a converted one (.safetensors), or a known name";
         let advice =
             if path.exists() { format!("it is no file of a known format; {advice}") } else { advice.to_owned() };
-        return Err(Error::NotFound { path: path.to_owned(), advice });
+        return Err(Error::not_found(path, advice));
     }
     Err(Error::UnknownDataset { name: source.to_owned(), nearest: nearest(source) })
-}
-
-/// Reads a dataset, or takes it from the cache of prepared datasets.
-fn read(format: &Format, read: Read, path: &Path, options: &LoadOptions) -> Result<Dataset> {
-    cache::load(format.name, path, options, || read(path, options))
 }
 
 fn read_folder(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
     let names = files::list(folder)?;
     if let Some(format) = FORMATS.iter().find(|format| (format.recognises)(&names)) {
-        return read(format, format.read, folder, options);
+        return format.read_folder(folder, &names, options);
     }
     const SHOWN: usize = 3;
     let some = names.iter().take(SHOWN).map(|name| shown(name)).collect::<Vec<_>>().join(", ");

@@ -90,8 +90,7 @@ pub(super) fn build(
             first_few(&names)
         ));
     }
-    let matrix = sparse(nodes.len(), columns, entries)
-        .map_err(|source| Error::Core { path: table.sheet.path().to_owned(), source })?;
+    let matrix = sparse(nodes.len(), columns, entries).map_err(Error::core(table.sheet.path()))?;
     Ok(FeatureTable { features: Features::Sparse(matrix), known: None, schema, notes })
 }
 

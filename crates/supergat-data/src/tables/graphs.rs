@@ -29,7 +29,7 @@ type Examples = (Vec<Example<f32>>, Option<Vec<Vec<String>>>);
 impl Combined<'_> {
     /// Splits the nodes into graphs; returns them with their node ids, which are `None` if they are 0, 1, ...
     pub fn split_graphs(self, nodes: Nodes, notes: &mut Vec<String>) -> Result<Examples> {
-        let core = |source| Error::Core { path: self.folder.to_owned(), source };
+        let core = Error::core(self.folder);
         let direction = if self.directed { Direction::Directed } else { Direction::Undirected };
         let graphs = nodes.graphs();
         let (mut examples, mut ids) = (Vec::new(), Vec::new());

@@ -73,10 +73,8 @@ pub(crate) fn lists_links(names: &[String]) -> bool {
 
 /// Reads the tables of a folder.
 pub fn read(folder: &Path, options: &TableOptions) -> Result<Dataset> {
-    let edges = file_of(folder, EDGES).ok_or_else(|| Error::NotFound {
-        path: folder.join("edges.csv"),
-        advice: "it must list the links, two ids in each row".into(),
-    })?;
+    let missing = || Error::not_found(folder.join("edges.csv"), "it must list the links, two ids in each row");
+    let edges = file_of(folder, EDGES).ok_or_else(missing)?;
     read_links(folder, edges, options)
 }
 
@@ -164,7 +162,7 @@ impl<'a> Tables<'a> {
                 }
                 false => "it must list the nodes and their labels; or add labels.csv",
             };
-            return Err(Error::NotFound { path: folder.join("nodes.csv"), advice: advice.into() });
+            return Err(Error::not_found(folder.join("nodes.csv"), advice));
         }
         let matrix = Some(folder.join(MATRIX)).filter(|path| features.is_none() && path.is_file());
         let (edges, splits) = (Edges::File(edges), file_of(folder, SPLITS));
@@ -346,7 +344,7 @@ impl<'a> Tables<'a> {
             None => {
                 let advice = "add features.csv, features.npz, or nodes.csv with columns of features, \
                               or compute features from the graph with parameter `features=structural`";
-                return Err(Error::NotFound { path: self.folder.join("features.csv"), advice: advice.into() });
+                return Err(Error::not_found(self.folder.join("features.csv"), advice));
             }
         };
         let mut built = match table.entries {
@@ -374,10 +372,7 @@ impl<'a> Tables<'a> {
     }
 
     fn no_nodes(&self) -> Error {
-        Error::NotFound {
-            path: self.folder.join("nodes.csv"),
-            advice: "it must list the nodes and their labels".into(),
-        }
+        Error::not_found(self.folder.join("nodes.csv"), "it must list the nodes and their labels")
     }
 }
 

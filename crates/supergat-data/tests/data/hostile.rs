@@ -82,7 +82,7 @@ fn rejects_other_calls() {
         b"Pid\n.",                            // a persistent id
         b"\x82\x01.",                         // an extension
     ] {
-        assert!(matches!(parse(file), Err(Error::Pickle { .. })), "{file:?}");
+        assert!(matches!(parse(file), Err(Error::Binary { .. })), "{file:?}");
     }
 }
 
@@ -102,9 +102,9 @@ fn rejects_stack_underflow() {
         b"h\x00.",
         b"q\x00.",
     ] {
-        assert!(matches!(parse(file), Err(Error::Pickle { .. })), "{file:?}");
+        assert!(matches!(parse(file), Err(Error::Binary { .. })), "{file:?}");
     }
-    assert!(matches!(parse(b"\x80\x05N."), Err(Error::Pickle { .. })));
+    assert!(matches!(parse(b"\x80\x05N."), Err(Error::Binary { .. })));
     assert!(matches!(parse(b""), Err(Error::Truncated { offset: 0, .. })));
 }
 

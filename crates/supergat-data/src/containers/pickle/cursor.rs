@@ -80,12 +80,7 @@ impl<'a> Cursor<'a> {
 
     /// Builds an error at the current instruction.
     pub(super) fn refuse(&self, expected: &str, found: impl Into<String>) -> Error {
-        Error::Pickle {
-            path: self.path.to_owned(),
-            offset: self.start,
-            expected: expected.to_owned(),
-            found: found.into(),
-        }
+        Error::binary(self.path, self.start, expected, found)
     }
 
     fn truncated(&self, expected: String) -> Error {

@@ -286,7 +286,7 @@ impl<'a> Machine<'a> {
     }
 
     fn too_large(&self, what: &'static str, limit: u64, found: u64) -> Error {
-        Error::TooLarge { path: self.cursor.path.to_owned(), what, limit, found }
+        Error::too_large(self.cursor.path, what, limit, found)
     }
 
     fn unknown(&self, code: u8) -> Error {

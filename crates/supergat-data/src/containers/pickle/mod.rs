@@ -194,7 +194,7 @@ impl<'a> Pickle<'a> {
     }
 
     fn error(&self, id: Id, expected: String, found: String) -> Error {
-        Error::Pickle { path: self.path.to_owned(), offset: self.entries[id.0 as usize].offset, expected, found }
+        Error::binary(self.path, self.entries[id.0 as usize].offset, expected, found)
     }
 }
 

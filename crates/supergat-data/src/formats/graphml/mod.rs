@@ -12,7 +12,6 @@
 
 mod parser;
 
-use super::prepare;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::options::LoadOptions;
@@ -23,8 +22,6 @@ use std::path::Path;
 /// Expected file names, for error messages.
 pub(crate) const EXPECTED: &str = "one .graphml file with nodes, their attributes and edges";
 
-const ENDING: &str = ".graphml";
-
 /// Maximum size of the tables, relative to the file. Default values are repeated for every node.
 const MAX_GROWTH: u64 = 256;
 /// Size of the tables that is always allowed.
@@ -32,33 +29,20 @@ const FLOOR: u64 = 64 << 20;
 
 /// Returns whether these file names belong to this format.
 pub(crate) fn recognises(names: &[String]) -> bool {
-    names.iter().filter(|name| name.ends_with(ENDING)).count() == 1
+    names.iter().filter(|name| is_one(name)).count() == 1
 }
 
-/// Reads the dataset from a folder, which gives it its name.
-pub fn read(folder: &Path, options: &LoadOptions) -> Result<Dataset> {
-    let names = files::list(folder)?;
-    let name = names.iter().find(|name| name.ends_with(ENDING)).ok_or_else(|| Error::NotFound {
-        path: folder.join(format!("*{ENDING}")),
-        advice: format!("the folder must contain {EXPECTED}"),
-    })?;
-    let path = folder.join(name);
-    parse(&path, files::read(&path, files::MAX_BYTES)?, prepare::name_of(folder), options)
-}
-
-/// Reads the dataset in a single file, which gives it its name.
-pub fn read_file(path: &Path, options: &LoadOptions) -> Result<Dataset> {
-    parse(path, files::read(path, files::MAX_BYTES)?, prepare::name_of(&path.with_extension("")), options)
+/// Returns whether a file of this name contains a dataset.
+pub(crate) fn is_one(name: &str) -> bool {
+    name.ends_with(".graphml")
 }
 
 /// Parses the bytes of a file; `path` is only used in messages.
 pub fn parse(path: &Path, bytes: Vec<u8>, name: String, options: &LoadOptions) -> Result<Dataset> {
     let size = bytes.len() as u64;
-    let text = String::from_utf8(bytes).map_err(|error| Error::Binary {
-        path: path.to_owned(),
-        offset: error.utf8_error().valid_up_to(),
-        expected: "text in UTF-8".into(),
-        found: "other bytes; save the file as UTF-8".into(),
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let offset = error.utf8_error().valid_up_to();
+        Error::binary(path, offset, "text in UTF-8", "other bytes; save the file as UTF-8")
     })?;
     let graph = Parser::new(path, &text).read()?;
     let failed = |source| Error::Write { path: std::env::temp_dir(), source };
@@ -129,12 +113,8 @@ impl GraphMl<'_> {
     fn nodes_table(&self, size: u64) -> Result<Vec<u8>> {
         let columns = self.columns(OF_NODES);
         if columns.is_empty() {
-            return Err(Error::Mismatch {
-                path: self.path.to_owned(),
-                what: "attributes of nodes".into(),
-                expected: "the class and the features of each node, declared by <key for=\"node\">".into(),
-                found: "none".into(),
-            });
+            let expected = "the class and the features of each node, declared by <key for=\"node\">";
+            return Err(Error::mismatch(self.path, "attributes of nodes", expected, "none"));
         }
         let taken = |name: &str| columns.iter().any(|&key| self.keys[key].name == name);
         let id = ["id", "node", "node_id", "nodeid"].into_iter().find(|name| !taken(name)).unwrap_or("key");
@@ -243,12 +223,10 @@ impl<'a> Table<'a> {
         }
         self.bytes.push(b'\n');
         match self.bytes.len() as u64 {
-            found if found > self.limit => Err(Error::TooLarge {
-                path: self.path.to_owned(),
-                what: "bytes of nodes and links with their default values",
-                limit: self.limit,
-                found,
-            }),
+            found if found > self.limit => {
+                let what = "bytes of nodes and links with their default values";
+                Err(Error::too_large(self.path, what, self.limit, found))
+            }
             _ => Ok(()),
         }
     }

@@ -251,11 +251,6 @@ impl<'a> Parser<'a> {
     }
 
     fn error(&self, line: u64, expected: &str, found: &str) -> Error {
-        Error::Text {
-            path: self.graph.path.to_owned(),
-            line: line as usize,
-            expected: expected.to_owned(),
-            found: shown(found),
-        }
+        Error::text(self.graph.path, line as usize, expected, shown(found))
     }
 }

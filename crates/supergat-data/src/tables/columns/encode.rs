@@ -100,12 +100,11 @@ pub(in crate::tables) fn encode(
             first_few(&words)
         ));
     }
-    let core = |source| Error::Core { path: sheet.path().to_owned(), source };
     let features = match matrix.dense {
         Some(dense) => Features::dense(rows, matrix.width, dense),
         None => sparse(rows, matrix.width, matrix.entries).map(Features::Sparse),
     };
-    Ok(Encoded { features: features.map_err(core)?, known: matrix.known })
+    Ok(Encoded { features: features.map_err(Error::core(sheet.path()))?, known: matrix.known })
 }
 
 /// Allocates the values. Feature propagation needs dense ones.

@@ -104,8 +104,7 @@ pub(in crate::tables) fn fill(
     if let Features::Dense { rows, columns, values } = features
         && known.contains(&false)
     {
-        let core = |source| Error::Core { path: folder.to_owned(), source };
-        let graph = Graph::from_edges(*rows, pairs, Direction::Undirected).map_err(core)?;
+        let graph = Graph::from_edges(*rows, pairs, Direction::Undirected).map_err(Error::core(folder))?;
         propagate(&graph, *columns, values, known);
     }
     Ok(())
