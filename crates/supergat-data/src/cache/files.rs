@@ -1,11 +1,9 @@
 //! Files of the cache.
 //!
-//! `NAME-HASH.prepared` is a converted dataset, followed by its key (32 bytes) and the CRC-32 of both. The time of
-//! modification is the time of the last use.
+//! Every file is called `NAME-HASH` with an ending. Its content is followed by its key (32 bytes) and the CRC-32 of both:
+//! a converted dataset in `.prepared`, an order of nodes in `.order`. The time of modification is the time of the last use.
 
 use super::key::Key;
-use crate::converted;
-use crate::dataset::Dataset;
 use crate::files::atomic;
 use crate::files::read_at::{self, ReadAt};
 use crate::options::Cache;
@@ -15,11 +13,12 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-const ENDING: &str = ".prepared";
+/// Ending of the files of prepared datasets.
+pub(super) const DATASETS: &str = ".prepared";
 /// Ending of the files of orders of nodes.
 pub(super) const ORDERS: &str = ".order";
 /// Number of hexadecimal digits of the key in the name of a file.
-pub(super) const DIGITS: usize = 32;
+const DIGITS: usize = 32;
 /// Number of bytes that are read at once to compute a checksum.
 const CHUNK: usize = 1 << 20;
 /// Age from which a temporary file is taken for one that a killed process left behind.
@@ -58,41 +57,45 @@ impl Cache {
 
     /// Returns whether there are prepared datasets of this name.
     pub(super) fn has(&self, name: &str) -> bool {
-        self.files().any(|path| dataset_name(&path).as_deref() == Some(name))
+        self.files().any(|path| name_before(&path, DATASETS).as_deref() == Some(name))
     }
 
-    /// Reads a prepared dataset. A damaged or foreign file is removed.
-    pub(super) fn read(&self, name: &str, key: &Key) -> Option<Dataset> {
-        let path = self.path(name, key);
-        if !fs::metadata(&path).ok()?.is_file() {
+    /// Reads the file of a key with `parse`, which gets its bytes and the length of its content. A damaged or foreign file
+    /// is removed.
+    pub(super) fn read<T>(&self, path: &Path, key: &Key, parse: impl FnOnce(&File, u64) -> Option<T>) -> Option<T> {
+        if !fs::metadata(path).ok()?.is_file() {
             return None;
         }
-        let dataset = parse(&path, key);
+        let found = intact(path, key).and_then(|(file, length)| parse(&file, length));
         // Errors are ignored: a cache that cannot be changed is still useful.
-        match dataset {
-            Some(_) => touch(&path),
-            None => drop(remove(&path)),
+        match found {
+            Some(_) => touch(path),
+            None => drop(remove(path)),
         }
-        dataset
+        found
     }
 
-    /// Writes a prepared dataset, then removes others if the cache exceeds its limit.
-    pub(super) fn write(&self, name: &str, key: &Key, dataset: &Dataset) -> io::Result<()> {
+    /// Writes a file whose content `fill` writes, then removes others if the cache exceeds its limit.
+    pub(super) fn write(
+        &self,
+        path: &Path,
+        key: &Key,
+        fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> io::Result<()> {
         fs::create_dir_all(&self.folder)?;
-        let path = self.path(name, key);
-        atomic::replace_entry(&path, |out| {
-            let mut out = Checked::new(out, self.limit);
-            converted::write(dataset, &mut out)?;
+        atomic::replace_entry(path, |out| {
+            let mut out = Checked { out, crc: Crc::new(), left: self.limit };
+            fill(&mut out)?;
             out.write_all(key)?;
-            let crc = out.sum();
+            let crc = out.crc.sum();
             out.write_all(&crc.to_le_bytes())
         })?;
-        self.shrink(&path);
+        self.shrink(path);
         Ok(())
     }
 
     /// Removes the least recently used datasets until the limit is met; `new` is kept.
-    pub(super) fn shrink(&self, new: &Path) {
+    fn shrink(&self, new: &Path) {
         self.remove_abandoned();
         let mut entries = self.entries();
         let mut total: u64 = entries.iter().map(|entry| entry.bytes).sum();
@@ -123,31 +126,21 @@ impl Cache {
         fs::read_dir(&self.folder).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()))
     }
 
-    fn path(&self, name: &str, key: &Key) -> PathBuf {
+    pub(super) fn path(&self, name: &str, key: &Key, ending: &str) -> PathBuf {
         let digits: String = key.iter().take(DIGITS / 2).map(|byte| format!("{byte:02x}")).collect();
-        self.folder.join(format!("{name}-{digits}{ENDING}"))
+        self.folder.join(format!("{name}-{digits}{ending}"))
     }
 }
 
 impl Entry {
     fn of(path: PathBuf) -> Option<Self> {
-        let name = match order_name(&path) {
+        let name = match name_before(&path, ORDERS) {
             Some(dataset) => format!("{dataset} (order of nodes)"),
-            None => dataset_name(&path)?,
+            None => name_before(&path, DATASETS)?,
         };
         let about = fs::symlink_metadata(&path).ok().filter(fs::Metadata::is_file)?;
         Some(Self { name, bytes: about.len(), used: about.modified().ok()?, path })
     }
-}
-
-/// Returns the name of the dataset in a file of the cache; `None` for other files.
-fn dataset_name(path: &Path) -> Option<String> {
-    name_before(path, ENDING)
-}
-
-/// Returns the name of the dataset whose order of nodes is in a file of the cache; `None` for other files.
-fn order_name(path: &Path) -> Option<String> {
-    name_before(path, crate::cache::files::ORDERS)
 }
 
 /// Returns the name in a file name that consists of a name, a hash and an ending.
@@ -156,7 +149,8 @@ fn name_before(path: &Path, ending: &str) -> Option<String> {
     (digits.len() == DIGITS && digits.bytes().all(|digit| digit.is_ascii_hexdigit())).then(|| name.to_owned())
 }
 
-fn parse(path: &Path, key: &Key) -> Option<Dataset> {
+/// Opens a file and returns the length of its content; `None` if it has another key or was changed.
+fn intact(path: &Path, key: &Key) -> Option<(File, u64)> {
     let (file, length) = read_at::open(path).ok()?;
     let mut crc = [0; 4];
     let (mut found, mut sum) = ([0; size_of::<Key>()], Crc::new());
@@ -175,37 +169,24 @@ fn parse(path: &Path, key: &Key) -> Option<Dataset> {
         sum.update(bytes);
         at += bytes.len() as u64;
     }
-    let is_intact = u32::from_le_bytes(crc) == sum.sum();
-    is_intact.then(|| converted::parse_part(path, &file, content).ok())?
+    (u32::from_le_bytes(crc) == sum.sum()).then_some((file, content))
 }
 
 /// Sets the time of the last use.
-pub(super) fn touch(path: &Path) {
+fn touch(path: &Path) {
     // Errors are ignored: a cache that cannot be changed is still useful.
     let _ = File::options().append(true).open(path).and_then(|file| file.set_modified(SystemTime::now()));
 }
 
-pub(super) fn remove(path: &Path) -> io::Result<()> {
+fn remove(path: &Path) -> io::Result<()> {
     fs::remove_file(path).or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
 }
 
 /// Writer that computes the checksum and refuses to exceed the limit.
-pub(super) struct Checked<'a> {
+struct Checked<'a> {
     out: &'a mut dyn Write,
     crc: Crc,
     left: u64,
-}
-
-impl<'a> Checked<'a> {
-    /// Creates a writer of at most `limit` bytes.
-    pub(super) fn new(out: &'a mut dyn Write, limit: u64) -> Self {
-        Self { out, crc: Crc::new(), left: limit }
-    }
-
-    /// Returns the checksum of what was written.
-    pub(super) fn sum(&self) -> u32 {
-        self.crc.sum()
-    }
 }
 
 impl Write for Checked<'_> {

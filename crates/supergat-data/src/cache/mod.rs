@@ -17,12 +17,14 @@ mod orders;
 pub use files::Entry;
 pub(crate) use orders::order;
 
+use crate::converted;
 use crate::dataset::Dataset;
 use crate::error::{Error, Result};
 use crate::files::size;
 use crate::options::{Cache, CacheChoice, LoadOptions};
 use crate::registry;
-use key::Inputs;
+use files::DATASETS;
+use key::{Inputs, Key};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -107,7 +109,11 @@ impl Cache {
         let name = key::name(path);
         // Hashing large files takes time, so it is omitted if the cache has no dataset of this name.
         let known = if self.has(&name) { inputs.key(format, path, options) } else { None };
-        if let Some(dataset) = known.and_then(|key| self.read(&name, &key)) {
+        let read_stored = |key: Key| {
+            let path = self.path(&name, &key, DATASETS);
+            self.read(&path, &key, |file, length| converted::parse_part(&path, file, length).ok())
+        };
+        if let Some(dataset) = known.and_then(read_stored) {
             return Ok(dataset);
         }
         let start = Instant::now();
@@ -119,7 +125,8 @@ impl Cache {
         // If the files changed meanwhile, it is unknown which of their contents were read.
         if let Some(key) = known.or_else(|| inputs.key(format, path, options))
             && Inputs::of(path).as_ref() == Some(inputs)
-            && let Err(error) = self.write(&name, &key, &dataset)
+            && let Err(error) =
+                self.write(&self.path(&name, &key, DATASETS), &key, |out| converted::write(&dataset, out))
         {
             dataset.notes.push(format!("not stored in the cache {}: {error}", self.folder.display()));
         }

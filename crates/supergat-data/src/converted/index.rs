@@ -168,20 +168,7 @@ impl<'a> Arrays<'a> {
         while numbers.len() < range.len() {
             let at = self.index.start + (first + N * (range.start + numbers.len())) as u64;
             let bytes = &mut block[..BLOCK.min(N * (range.len() - numbers.len()))];
-            let read = match bytes.len() <= MIN_READ {
-                true => self.bytes.read_at(bytes, at),
-                false => {
-                    let parts = bytes.par_chunks_mut(MIN_READ).enumerate();
-                    parts.map(|(k, part)| self.bytes.read_at(part, at + (k * MIN_READ) as u64)).collect()
-                }
-            };
-            read.map_err(|error| match error.kind() {
-                io::ErrorKind::UnexpectedEof => {
-                    let found = "the end of the file, which another program has shortened meanwhile";
-                    self.wrong(k, name, "all of its bytes", found)
-                }
-                _ => Error::Io { path: self.path().to_owned(), source: error },
-            })?;
+            self.read(k, name, bytes, at)?;
             let (values, _) = bytes.as_chunks::<N>();
             match values.len() <= MIN_CHUNK {
                 true => numbers.extend(values.iter().map(|value| decode(*value))),
@@ -189,6 +176,25 @@ impl<'a> Arrays<'a> {
             }
         }
         Ok(numbers)
+    }
+
+    /// Reads the bytes of an array from position `at` of the file on. It is apart from [`Self::numbers`], which is compiled
+    /// for every type of numbers.
+    fn read(&self, k: usize, name: &str, bytes: &mut [u8], at: u64) -> Result<()> {
+        let read = match bytes.len() <= MIN_READ {
+            true => self.bytes.read_at(bytes, at),
+            false => {
+                let parts = bytes.par_chunks_mut(MIN_READ).enumerate();
+                parts.map(|(k, part)| self.bytes.read_at(part, at + (k * MIN_READ) as u64)).collect()
+            }
+        };
+        read.map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => {
+                let found = "the end of the file, which another program has shortened meanwhile";
+                self.wrong(k, name, "all of its bytes", found)
+            }
+            _ => Error::Io { path: self.path().to_owned(), source: error },
+        })
     }
 
     pub(super) fn u8s(&self, k: usize, name: &str) -> Result<Vec<u8>> {

@@ -3,6 +3,7 @@
 pub mod class_weight;
 pub(crate) mod graph_features;
 pub(crate) mod row_normalise;
+pub(crate) mod rows;
 mod shares;
 pub(crate) mod split;
 

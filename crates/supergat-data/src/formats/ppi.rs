@@ -16,13 +16,13 @@
 use super::prepare;
 use crate::containers::npy::Array;
 use crate::containers::zip::Zip;
+use crate::dataset::rows::{divided, feature_rows, label_rows};
 use crate::dataset::{Dataset, numbered, split};
 use crate::error::{Error, Result};
 use crate::files;
 use crate::options::LoadOptions;
 use crate::words::count;
 use serde::Deserialize;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use supergat_core::{Example, Features, Labels};
 
@@ -120,13 +120,11 @@ fn split_nodes(example: &Example<f32>) -> [&[u32]; 3] {
 /// All graphs of one split: train, valid or test.
 struct SplitData {
     name: &'static str,
-    columns: usize,
-    features: Vec<f32>,
-    classes: usize,
-    labels: Vec<u8>,
-    /// Nodes of each graph.
-    graphs: BTreeMap<i64, Vec<u32>>,
-    graph_of: Vec<i64>,
+    features: Features<f32>,
+    labels: Labels,
+    /// Number of graphs, and the graph of each node.
+    graphs: usize,
+    graph_of: Vec<u32>,
     links: Vec<Link>,
     unknown: usize,
 }
@@ -139,7 +137,7 @@ impl SplitData {
         let ([nodes, columns], [labelled, classes]) = (features.rows_and_columns()?, labels.rows_and_columns()?);
         let graph_of = files.array(&file("graph_id.npy"))?.integers()?;
         let mismatch = |end: &str, what: String, expected: String, found: String| {
-            Err(Error::Mismatch { path: files.path(&file(end)), what, expected, found })
+            Err(Error::mismatch(&files.path(&file(end)), what, expected, found))
         };
         for (end, found) in [("labels.npy", labelled), ("graph_id.npy", graph_of.len())] {
             if found != nodes {
@@ -169,23 +167,26 @@ impl SplitData {
         let known = file("label_known.npy");
         let unknown =
             if files.has(&known) { files.array(&known)?.integers()?.iter().filter(|k| **k == 0).count() } else { 0 };
-        let mut graphs: BTreeMap<i64, Vec<u32>> = BTreeMap::new();
-        graph_of.iter().enumerate().for_each(|(node, graph)| graphs.entry(*graph).or_default().push(node as u32));
-        let labels = labels.into_iter().map(|label| label as u8).collect();
-        Ok(Self { name, columns, features: features.numbers()?, classes, labels, graphs, graph_of, links, unknown })
+        let mut graphs = graph_of.clone();
+        graphs.sort_unstable();
+        graphs.dedup();
+        let graph = |id: &i64| graphs.partition_point(|other| other < id) as u32;
+        let graph_of = graph_of.iter().map(graph).collect();
+        let features = Features::dense(nodes, columns, features.numbers()?);
+        let features = features.map_err(Error::core(&files.path(&file("feats.npy"))))?;
+        let labels = Labels::Multi { classes, of: labels.into_iter().map(|label| label as u8).collect() };
+        Ok(Self { name, features, labels, graphs: graphs.len(), graph_of, links, unknown })
     }
 
     /// Appends one example per graph; `split` is the index in [`SPLITS`].
     fn append_to(self, dataset: &mut Dataset, split: usize, path: &Path) -> Result<()> {
-        if split > 0 && (self.columns, self.classes) != (dataset.features(), dataset.classes()) {
-            return Err(Error::Mismatch {
-                path: path.to_owned(),
-                what: format!("features and classes of {}", self.name),
-                expected: format!("{} and {}, as train has", dataset.features(), dataset.classes()),
-                found: format!("{} and {}", self.columns, self.classes),
-            });
+        let (columns, classes) = (self.features.columns(), self.labels.classes());
+        if split > 0 && (columns, classes) != (dataset.features(), dataset.classes()) {
+            let expected = format!("{} and {}, as train has", dataset.features(), dataset.classes());
+            let what = format!("features and classes of {}", self.name);
+            return Err(Error::mismatch(path, what, expected, format!("{columns} and {classes}")));
         }
-        dataset.class_names = numbered(self.classes);
+        dataset.class_names = numbered(classes);
         dataset.listed_links += self.links.len() as u64;
         if self.unknown > 0 {
             dataset.notes.push(format!(
@@ -194,32 +195,21 @@ impl SplitData {
                 count(self.unknown, "node")
             ));
         }
-        let mut index_in_graph = vec![0; self.graph_of.len()];
-        for nodes in self.graphs.values() {
-            nodes.iter().enumerate().for_each(|(k, &node)| index_in_graph[node as usize] = k as u32);
-        }
-        let mut links: BTreeMap<i64, Vec<(u32, u32)>> = BTreeMap::new();
+        let (members, index_in_graph) = divided(&self.graph_of, self.graphs);
+        let mut links = vec![Vec::new(); self.graphs];
         for Link { source, target } in &self.links {
             let pair = (index_in_graph[*source as usize], index_in_graph[*target as usize]);
-            links.entry(self.graph_of[*source as usize]).or_default().push(pair);
+            links[self.graph_of[*source as usize] as usize].push(pair);
         }
-        for (id, nodes) in &self.graphs {
-            let core = |source| Error::Core { path: path.to_owned(), source };
-            let links = links.remove(id).unwrap_or_default();
+        let core = Error::core(path);
+        for (nodes, links) in members.iter().zip(links) {
             let (graph, _) = prepare::undirected(nodes.len(), links.into_iter()).map_err(core)?;
-            let features = nodes.iter().flat_map(|&node| row(&self.features, self.columns, node)).copied().collect();
-            let features = Features::dense(nodes.len(), self.columns, features).map_err(core)?;
-            let of = nodes.iter().flat_map(|&node| row(&self.labels, self.classes, node)).copied().collect();
+            let features = feature_rows(&self.features, nodes).map_err(core)?;
             let mut lists = [vec![], vec![], vec![]];
             lists[split] = (0..nodes.len() as u32).collect();
-            let labels = Labels::Multi { classes: self.classes, of };
+            let labels = label_rows(&self.labels, nodes);
             dataset.examples.push(Example::new(graph, features, labels, lists).map_err(core)?);
         }
         Ok(())
     }
-}
-
-/// Returns a row of a row-major matrix.
-fn row<T>(values: &[T], width: usize, row: u32) -> &[T] {
-    &values[row as usize * width..(row as usize + 1) * width]
 }

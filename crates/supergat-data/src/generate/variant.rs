@@ -4,6 +4,7 @@
 //! original.
 
 use super::spec::key_values;
+use crate::dataset::rows::feature_rows;
 use crate::dataset::{Dataset, numbered};
 use crate::error::{Error, Result};
 use std::collections::VecDeque;
@@ -11,7 +12,7 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 use supergat_core::random::{Purpose, Stream};
-use supergat_core::{Direction, Example, Features, Graph, Labels, SparseMatrix};
+use supergat_core::{Direction, Example, Graph, Labels};
 
 /// Prefix of the specifications of variants.
 pub const NAME: &str = "variant";
@@ -87,7 +88,7 @@ impl Variant {
         let path = Path::new(&path);
         let core = Error::core(path);
         let graph = Graph::from_edges(kept.len(), &links, direction).map_err(core)?;
-        let features = rows(&example.features, &self.shuffled(&kept)).map_err(core)?;
+        let features = feature_rows(&example.features, &self.shuffled(&kept)).map_err(core)?;
         let given: Vec<u32> = kept.iter().map(|&node| of[node as usize]).collect();
         let (of, class_names) = match self.labels {
             VariantLabels::Given => (given, original.class_names.clone()),
@@ -251,26 +252,6 @@ impl Variant {
             VariantLabels::Degree => words.push(format!("{} classes by the number of neighbours", self.classes)),
         }
         if words.is_empty() { "no change".to_owned() } else { words.join(", ") }
-    }
-}
-
-/// Returns these rows of features, in this order.
-fn rows(features: &Features<f32>, of: &[u32]) -> supergat_core::Result<Features<f32>> {
-    match features {
-        Features::Dense { columns, values, .. } => {
-            let row = |node: &u32| &values[*node as usize * columns..(*node as usize + 1) * columns];
-            Features::dense(of.len(), *columns, of.iter().flat_map(row).copied().collect())
-        }
-        Features::Sparse(matrix) => {
-            let (mut offsets, mut column_of, mut values) = (vec![0], Vec::new(), Vec::new());
-            for &node in of {
-                let (columns, row) = matrix.row(node as usize);
-                column_of.extend_from_slice(columns);
-                values.extend_from_slice(row);
-                offsets.push(values.len() as u64);
-            }
-            Ok(Features::Sparse(SparseMatrix::new(matrix.columns(), offsets, column_of, values)?))
-        }
     }
 }
 

@@ -6,10 +6,11 @@ use super::rows::location::Location;
 use super::rows::names::EDGES;
 use super::splits::Splits;
 use crate::dataset::SELF_LOOPS;
+use crate::dataset::rows::{divided, feature_rows, label_rows};
 use crate::error::{Error, Result};
 use crate::words::{count, shown};
 use std::path::Path;
-use supergat_core::{Direction, Duplicates, Example, Features, Graph, Labels, SparseMatrix};
+use supergat_core::{Direction, Duplicates, Example, Features, Graph, Labels};
 
 /// Contents of all tables, over the nodes of all graphs.
 pub(super) struct Combined<'a> {
@@ -41,13 +42,7 @@ impl Combined<'_> {
                 ids.push(nodes.ids);
             }
             Some(graph_of) => {
-                // Nodes of each graph, and the index of each node in its graph.
-                let mut members: Vec<Vec<u32>> = vec![Vec::new(); graphs];
-                let mut index_in_graph = Vec::with_capacity(graph_of.len());
-                for (node, &graph) in (0..).zip(&graph_of) {
-                    index_in_graph.push(members[graph as usize].len() as u32);
-                    members[graph as usize].push(node);
-                }
+                let (members, index_in_graph) = divided(&graph_of, graphs);
                 let mut pairs = vec![Vec::new(); graphs];
                 let mut links = vec![Vec::new(); graphs];
                 for (link, (from, to)) in self.pairs.into_iter().enumerate() {
@@ -65,7 +60,7 @@ impl Combined<'_> {
                 let mut all_ids: Vec<Option<String>> = nodes.ids.into_iter().map(Some).collect();
                 for (((members, pairs), splits), links) in members.iter().zip(pairs).zip(splits).zip(links) {
                     let graph = Graph::from_edges(members.len(), &pairs, direction).map_err(core)?;
-                    let features = rows(&self.features, members).map_err(core)?;
+                    let features = feature_rows(&self.features, members).map_err(core)?;
                     let labels = label_rows(&self.labels, members);
                     let example = Example::new(graph, features, labels, splits).map_err(core)?;
                     let id = |node: &u32| all_ids[*node as usize].take().unwrap_or_default();
@@ -103,39 +98,6 @@ fn with_edges(
     match columns.attributes(&example.graph, duplicates).map_err(refused)? {
         Some(attributes) => example.with_edges(attributes).map_err(refused),
         None => Ok(example),
-    }
-}
-
-/// Returns the feature rows of the given nodes.
-fn rows(features: &Features<f32>, members: &[u32]) -> supergat_core::Result<Features<f32>> {
-    match features {
-        Features::Dense { columns, values, .. } => {
-            let row = |node: &u32| &values[*node as usize * columns..][..*columns];
-            Features::dense(members.len(), *columns, members.iter().flat_map(row).copied().collect())
-        }
-        Features::Sparse(matrix) => {
-            let (mut offsets, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
-            for &node in members {
-                let (row_columns, row_values) = matrix.row(node as usize);
-                columns.extend_from_slice(row_columns);
-                values.extend_from_slice(row_values);
-                offsets.push(values.len() as u64);
-            }
-            SparseMatrix::new(features.columns(), offsets, columns, values).map(Features::Sparse)
-        }
-    }
-}
-
-/// Returns the labels of the given nodes.
-fn label_rows(labels: &Labels, members: &[u32]) -> Labels {
-    match labels {
-        Labels::Single { classes, of } => {
-            Labels::Single { classes: *classes, of: members.iter().map(|node| of[*node as usize]).collect() }
-        }
-        Labels::Multi { classes, of } => {
-            let row = |node: &u32| &of[*node as usize * classes..][..*classes];
-            Labels::Multi { classes: *classes, of: members.iter().flat_map(row).copied().collect() }
-        }
     }
 }
 

@@ -40,18 +40,18 @@ pub(super) fn build(table: &NodeTable, cells: &[Cell], options: &TableOptions, s
     let is_class =
         |word: &&str| !missing.include(word) || given.is_some_and(|names| names.iter().any(|name| name == word));
     let mut counts = Counts::new();
-    let mut unknown_words: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut unknown_words = Counts::new();
     for (line, cell) in cells {
         for word in words(cell, several).filter(is_class) {
             counts.entry(word).or_insert((0, *line)).0 += 1;
         }
         if !cell.is_empty() && !is_class(&cell.as_str()) {
-            *unknown_words.entry(cell).or_default() += 1;
+            unknown_words.entry(cell).or_insert((0, *line)).0 += 1;
         }
     }
     let mut notes: Vec<String> = unknown_words
         .iter()
-        .map(|(word, count)| format!("{}: {count} labels are `{word}`: read as not known", table.sheet.name()))
+        .map(|(word, (count, _))| format!("{}: {count} labels are `{word}`: read as not known", table.sheet.name()))
         .collect();
     let whole = |word: &&str| word.parse::<i64>().is_ok_and(|number| number >= 0);
     if given.is_none()

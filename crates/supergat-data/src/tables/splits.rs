@@ -77,11 +77,10 @@ fn from_masks(table: &NodeTable, masks: &[Option<usize>; 3], nodes: &Nodes, miss
 
 /// Reads folds: the smallest number is the test set, the next one the validation set, all others the training set.
 fn from_folds(folds: &[Option<i64>]) -> std::result::Result<(Splits, [i64; 2]), usize> {
-    let numbers: std::collections::BTreeSet<i64> = folds.iter().flatten().copied().collect();
-    let mut sorted = numbers.iter().copied();
-    let (Some(test), Some(validation), Some(_)) = (sorted.next(), sorted.next(), sorted.next()) else {
-        return Err(numbers.len());
-    };
+    let mut numbers: Vec<i64> = folds.iter().flatten().copied().collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    let [test, validation, _, ..] = numbers[..] else { return Err(numbers.len()) };
     let mut splits = Splits::default();
     for (node, fold) in (0..).zip(folds) {
         match fold {

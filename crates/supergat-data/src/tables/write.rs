@@ -6,7 +6,7 @@ use super::rows::names::{EDGES, FEATURES, NODES, SPLITS};
 use super::sidecar::{SIDECAR, Sidecar};
 use crate::dataset::Dataset;
 use crate::schema::Schema;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{self, BufWriter};
 use std::path::Path;
@@ -106,7 +106,7 @@ fn nodes(dataset: &Dataset, sparse: bool, mut out: Table) -> io::Result<()> {
 /// `f1`, ...
 fn feature_names(dataset: &Dataset) -> Vec<String> {
     let own = dataset.schema.as_ref().map(Schema::feature_names).unwrap_or_default();
-    let distinct: BTreeSet<&String> = own.iter().collect();
+    let distinct: HashSet<&String> = own.iter().collect();
     let plain = |name: &String| {
         let role = [ID, LABEL, SPLIT, GRAPH].iter().chain(&MASKS).any(|role| role.is(name));
         !role && !name.is_empty() && name.trim() == name

@@ -5,7 +5,7 @@
 //! of at least two letters, digits or underscores, in lower case, without English stop words. This matches
 //! the default settings of scikit-learn's `TfidfVectorizer(stop_words="english")`.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 /// English stop words of the Glasgow Information Retrieval Group, as in scikit-learn (BSD-3-Clause).
 const STOP_WORDS: &str = include_str!("stop_words.txt");
@@ -23,7 +23,7 @@ impl Vocabulary {
     /// Selects the `max_terms` most frequent terms; ties are broken alphabetically.
     pub fn new(documents: &[Vec<String>], max_terms: usize) -> Self {
         // Number of occurrences and of documents of each term.
-        let mut frequencies: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+        let mut frequencies: HashMap<&str, (u64, u64)> = HashMap::new();
         for document in documents {
             let mut seen = HashSet::new();
             for term in document {
@@ -33,10 +33,9 @@ impl Vocabulary {
             }
         }
         let mut kept: Vec<(&str, (u64, u64))> = frequencies.into_iter().collect();
-        // The sort is stable: equally frequent terms stay in alphabetical order.
-        kept.sort_by_key(|(_, (count, _))| std::cmp::Reverse(*count));
+        kept.sort_unstable_by_key(|(term, (count, _))| (std::cmp::Reverse(*count), *term));
         kept.truncate(max_terms);
-        kept.sort_by_key(|(term, _)| *term);
+        kept.sort_unstable_by_key(|(term, _)| *term);
         let n = documents.len() as f64;
         let weight = |df: u64| ((1.0 + n) / (1.0 + df as f64)).ln() + 1.0;
         let weights = kept.iter().map(|(_, (_, df))| weight(*df)).collect();
@@ -55,13 +54,12 @@ pub fn tf_idf(documents: &[Vec<String>], max_terms: usize) -> (Vec<Vec<(u32, f32
 
 /// Computes the pairs of term number and weight of one document; `terms` are in alphabetical order.
 pub fn row(document: &[String], terms: &[String], weights: &[f64]) -> Vec<(u32, f32)> {
-    let mut counts: BTreeMap<u32, f64> = BTreeMap::new();
-    for term in document.iter().filter_map(|term| terms.binary_search(term).ok()) {
-        *counts.entry(term as u32).or_default() += 1.0;
-    }
-    counts.iter_mut().for_each(|(term, count)| *count *= weights[*term as usize]);
-    let length = counts.values().map(|weight| weight * weight).sum::<f64>().sqrt();
-    counts.into_iter().map(|(term, weight)| (term, (weight / length) as f32)).collect()
+    let mut found: Vec<usize> = document.iter().filter_map(|term| terms.binary_search(term).ok()).collect();
+    found.sort_unstable();
+    let weight = |same: &[usize]| (same[0] as u32, same.len() as f64 * weights[same[0]]);
+    let weighed: Vec<(u32, f64)> = found.chunk_by(|a, b| a == b).map(weight).collect();
+    let length = weighed.iter().map(|(_, weight)| weight * weight).sum::<f64>().sqrt();
+    weighed.into_iter().map(|(term, weight)| (term, (weight / length) as f32)).collect()
 }
 
 /// Splits texts into terms.

@@ -213,7 +213,8 @@ fn detect_words(sheet: &Sheet, at: usize, profile: &Profile) -> Result<Detected>
     }
     let (best, either) = best_number(profile);
     if best.failure.is_none() && words.units.len() > 1 {
-        let units: Vec<&str> = words.units.iter().copied().collect();
+        let mut units = words.units.clone();
+        units.sort_unstable();
         return Ok(categories_or_ids(profile, format!("amounts in different units ({})", units.join(", "))));
     }
     if best.failure.is_none() {

@@ -61,8 +61,8 @@ pub(in crate::tables) struct Words {
     pub booleans: Sums,
     /// Which words of [`BOOLEANS`] occur.
     pub boolean_words: [[bool; 2]; BOOLEANS.len()],
-    /// Units of numbers, such as currency signs.
-    pub units: BTreeSet<&'static str>,
+    /// Distinct units of numbers, such as currency signs.
+    pub units: Vec<&'static str>,
 }
 
 /// Reads the statistics of the feature columns. `needs_words` tells for the name of a column whether its words
@@ -108,7 +108,7 @@ impl Default for Profile {
             readings: OTHERS.map(Reading::new).to_vec(),
             booleans: Sums::default(),
             boolean_words: Default::default(),
-            units: BTreeSet::new(),
+            units: Vec::new(),
         };
         let (plain, whole) = (Reading::new(Notation::Plain), Some((i64::MAX, i64::MIN)));
         Self { filled: 0, missing: 0, plain, leading_zeros: 0, whole, categorical: false, words }
@@ -218,7 +218,7 @@ impl Words {
         // Most words are no numbers in any notation. Units matter in columns of numbers only.
         if may_be_number(field) {
             self.readings.iter_mut().for_each(|reading| _ = reading.add(line, field));
-            self.units.extend(unit(field));
+            self.units.extend(unit(field).filter(|unit| !self.units.contains(unit)));
         } else {
             self.readings.iter_mut().for_each(|reading| reading.fail(line, field));
         }
