@@ -156,8 +156,8 @@ impl Files<'_> {
         let bytes = files::read(&path, self.limits.file_bytes)?;
         let pickle = Pickle::parse(&path, &bytes, self.limits)?;
         let array = pickle.array(pickle.root())?;
-        let [rows, classes] = array.shape[..] else {
-            return Err(self.mismatch(suffix, "axes", "2 (nodes and classes)", array.shape.len()));
+        let [rows, classes] = array.shape()[..] else {
+            return Err(self.mismatch(suffix, "axes", "2 (nodes and classes)", array.shape().len()));
         };
         if rows == 0 || classes == 0 {
             return Err(self.mismatch(

@@ -5,9 +5,11 @@ use crate::dataset::split::Split;
 use crate::dataset::{Dataset, MAX_CLASSES, graph_features, numbered};
 use crate::error::{Error, Result};
 use crate::options::{FeatureChoice, GivenFeatures, LoadOptions, NodeOrderChoice};
+use crate::tables::LinkColumns;
 use crate::words::shown;
 use std::collections::HashMap;
-use supergat_core::{Direction, Duplicates, EdgeAttributes, Example, Features, Graph, Labels, SparseMatrix};
+use std::path::{Path, PathBuf};
+use supergat_core::{Direction, Duplicates, Example, Features, Graph, Labels, SparseMatrix};
 
 /// Builder of a [`Dataset`] with one graph, made by [`Dataset::builder`].
 ///
@@ -40,9 +42,8 @@ pub struct DatasetBuilder {
     /// Lengths of the first pair of edge lists that differ.
     unequal_lists: Option<[usize; 2]>,
     direction: Direction,
-    edge_weights: Option<Vec<f64>>,
-    /// Number of features per link, and the values.
-    edge_features: (usize, Vec<f32>),
+    /// Weights and features of the links.
+    columns: LinkColumns,
     duplicates: Duplicates,
     features: FeatureArrays,
     computed: FeatureChoice,
@@ -54,18 +55,31 @@ pub struct DatasetBuilder {
     node_order: NodeOrderChoice,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 enum FeatureArrays {
+    #[default]
     Missing,
-    Dense { columns: usize, values: Vec<f32> },
-    Csr { columns: usize, offsets: Vec<u64>, column_of: Vec<u32>, values: Vec<f32> },
+    Dense {
+        columns: usize,
+        values: Vec<f32>,
+    },
+    Csr {
+        columns: usize,
+        offsets: Vec<u64>,
+        column_of: Vec<u32>,
+        values: Vec<f32>,
+    },
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 enum LabelArrays {
+    #[default]
     Missing,
     Single(Vec<Option<u32>>),
-    Multi { classes: usize, of: Vec<u8> },
+    Multi {
+        classes: usize,
+        of: Vec<u8>,
+    },
 }
 
 impl Dataset {
@@ -83,12 +97,11 @@ impl DatasetBuilder {
             edges: Vec::new(),
             unequal_lists: None,
             direction: Direction::Undirected,
-            edge_weights: None,
-            edge_features: (0, Vec::new()),
+            columns: LinkColumns::default(),
             duplicates: Duplicates::default(),
-            features: FeatureArrays::Missing,
+            features: FeatureArrays::default(),
             computed: FeatureChoice::default(),
-            labels: LabelArrays::Missing,
+            labels: LabelArrays::default(),
             class_names: None,
             node_ids: None,
             split: None,
@@ -136,13 +149,13 @@ impl DatasetBuilder {
     /// # Ok::<(), supergat_data::Error>(())
     /// ```
     pub fn edge_weights(mut self, weights: &[f64]) -> Self {
-        self.edge_weights = Some(weights.to_vec());
+        self.columns.weights = Some(weights.to_vec());
         self
     }
 
     /// Sets features of the links: `columns` values for each, row by row.
     pub fn edge_features(mut self, values: &[f32], columns: usize) -> Self {
-        self.edge_features = (columns, values.to_vec());
+        (self.columns.width, self.columns.features) = (columns, values.to_vec());
         self
     }
 
@@ -229,16 +242,17 @@ impl DatasetBuilder {
     /// Checks all arrays and builds the dataset.
     pub fn build(mut self) -> Result<Dataset> {
         if let Some([sources, targets]) = self.unequal_lists {
-            return Err(unexpected("targets of edges", format!("{sources}, one per source"), targets));
+            return Err(Error::array("targets of edges", format!("{sources}, one per source"), targets));
         }
         self.check_edge_arrays()?;
         let listed_links = self.edges.len() as u64;
-        self.remove_links_without_weight();
-        let core = |source| Error::Core { path: self.name.clone().into(), source };
+        self.columns.remove_unweighted(&mut self.edges);
+        let name = PathBuf::from(&self.name);
+        let core = Error::core(&name);
         let graph = Graph::from_edges(self.nodes, &self.edges, self.direction).map_err(core)?;
-        let attributes = self.edge_attributes(&graph).map_err(core)?;
-        let features = std::mem::replace(&mut self.features, FeatureArrays::Missing);
-        let features = self.checked_features(features)?;
+        let attributes = self.columns.attributes(&graph, self.duplicates).map_err(core)?;
+        let features = std::mem::take(&mut self.features);
+        let features = self.checked_features(&name, features)?;
         let (labels, known) = self.checked_labels()?;
         let class_names = self.class_names.take().unwrap_or_else(|| numbered(labels.classes()));
         self.check_node_ids()?;
@@ -256,7 +270,6 @@ impl DatasetBuilder {
                 split
             }
         };
-        let core = |source| Error::Core { path: self.name.clone().into(), source };
         let mut example = Example::new(graph, features, labels, split).map_err(core)?;
         if let Some(attributes) = attributes {
             example = example.with_edges(attributes).map_err(core)?;
@@ -276,47 +289,25 @@ impl DatasetBuilder {
     }
 
     fn check_edge_arrays(&self) -> Result<()> {
-        let (links, (columns, values)) = (self.edges.len(), &self.edge_features);
-        if let Some(weights) = self.edge_weights.as_ref().filter(|weights| weights.len() != links) {
-            return Err(unexpected("weights of links", format!("{links}, one per link"), weights.len()));
+        let (links, LinkColumns { weights, width, features, .. }) = (self.edges.len(), &self.columns);
+        if let Some(weights) = weights.as_ref().filter(|weights| weights.len() != links) {
+            return Err(Error::array("weights of links", format!("{links}, one per link"), weights.len()));
         }
-        if links.checked_mul(*columns) != Some(values.len()) {
-            let expected = format!("{columns} for each of {links} links");
-            return Err(unexpected("features of links", expected, values.len()));
+        if links.checked_mul(*width) != Some(features.len()) {
+            let expected = format!("{width} for each of {links} links");
+            return Err(Error::array("features of links", expected, features.len()));
         }
         let is_weight = |weight: &f64| weight.is_finite() && *weight >= 0.0;
-        match self.edge_weights.iter().flatten().enumerate().find(|(_, weight)| !is_weight(weight)) {
+        match weights.iter().flatten().enumerate().find(|(_, weight)| !is_weight(weight)) {
             Some((link, weight)) => {
-                Err(unexpected(format!("weight of link {link}"), "a number that is not negative", weight))
+                Err(Error::array(format!("weight of link {link}"), "a number that is not negative", weight))
             }
             None => Ok(()),
         }
     }
 
-    fn remove_links_without_weight(&mut self) {
-        let Some(weights) = self.edge_weights.take() else { return };
-        let (width, features) = std::mem::take(&mut self.edge_features);
-        let kept = |link: &usize| weights[*link] > 0.0;
-        let links = || (0..weights.len()).filter(kept);
-        self.edges = links().map(|link| self.edges[link]).collect();
-        let values = links().flat_map(|link| &features[link * width..][..width]).copied();
-        self.edge_features = (width, values.collect());
-        self.edge_weights = Some(links().map(|link| weights[link]).collect());
-    }
-
-    fn edge_attributes(&self, graph: &Graph) -> supergat_core::Result<Option<EdgeAttributes<f32>>> {
-        let (width, values) = &self.edge_features;
-        let is_empty = self.edge_weights.is_none() && *width == 0;
-        if is_empty && self.duplicates != Duplicates::Error {
-            return Ok(None);
-        }
-        let attributes =
-            EdgeAttributes::of_links(graph, self.edge_weights.as_deref(), *width, values, self.duplicates)?;
-        Ok(Some(attributes).filter(|_| !is_empty))
-    }
-
-    fn checked_features(&self, arrays: FeatureArrays) -> Result<Features<f32>> {
-        let core = |source| Error::Core { path: self.name.clone().into(), source };
+    fn checked_features(&self, name: &Path, arrays: FeatureArrays) -> Result<Features<f32>> {
+        let core = Error::core(name);
         let features = match arrays {
             FeatureArrays::Missing if self.computed.given() != GivenFeatures::Required => {
                 return Ok(graph_features::none(self.nodes));
@@ -326,19 +317,19 @@ impl DatasetBuilder {
                     "dense_features or csr_features with a row for each of the {} nodes, or compute_features",
                     self.nodes
                 );
-                return Err(unexpected("features", expected, "none"));
+                return Err(Error::array("features", expected, "none"));
             }
             FeatureArrays::Dense { columns, values } => Features::dense(self.nodes, columns, values).map_err(core)?,
             FeatureArrays::Csr { columns, offsets, column_of, values } => {
                 if offsets.len() != self.nodes + 1 {
                     let expected = format!("{}, one more than nodes", self.nodes + 1);
-                    return Err(unexpected("row offsets of features", expected, offsets.len()));
+                    return Err(Error::array("row offsets of features", expected, offsets.len()));
                 }
                 Features::Sparse(SparseMatrix::new(columns, offsets, column_of, values).map_err(core)?)
             }
         };
         match features.columns() {
-            0 => Err(unexpected("columns of features", "at least 1", 0)),
+            0 => Err(Error::array("columns of features", "at least 1", 0)),
             _ => Ok(features),
         }
     }
@@ -346,19 +337,19 @@ impl DatasetBuilder {
     /// Returns the labels, and for each node whether they are known.
     fn checked_labels(&mut self) -> Result<(Labels, Vec<bool>)> {
         let named = self.class_names.as_ref().map(Vec::len);
-        match std::mem::replace(&mut self.labels, LabelArrays::Missing) {
+        match std::mem::take(&mut self.labels) {
             LabelArrays::Multi { classes, of } => {
                 if named.is_some_and(|named| named != classes) {
                     let expected = format!("{classes}, one per class of the labels");
-                    return Err(unexpected("class names", expected, named.unwrap_or(0)));
+                    return Err(Error::array("class names", expected, named.unwrap_or(0)));
                 }
                 if classes == 0 || self.nodes.checked_mul(classes) != Some(of.len()) {
                     let expected = format!("0 or 1 for each of {} nodes and at least one class", self.nodes);
-                    return Err(unexpected("labels", expected, format!("{} values for {classes} classes", of.len())));
+                    return Err(Error::array("labels", expected, format!("{} values for {classes} classes", of.len())));
                 }
                 if let Some(at) = of.iter().position(|has| *has > 1) {
                     let what = format!("label of node {} and class {}", at / classes, at % classes);
-                    return Err(unexpected(what, "0 or 1", of[at]));
+                    return Err(Error::array(what, "0 or 1", of[at]));
                 }
                 Ok((Labels::Multi { classes, of }, vec![true; self.nodes]))
             }
@@ -369,17 +360,17 @@ impl DatasetBuilder {
 
     fn single_labels(&self, labels: &[Option<u32>], named: Option<usize>) -> Result<(Labels, Vec<bool>)> {
         if labels.len() != self.nodes {
-            return Err(unexpected("labels", format!("{}, one per node", self.nodes), labels.len()));
+            return Err(Error::array("labels", format!("{}, one per node", self.nodes), labels.len()));
         }
         let end = named.unwrap_or(MAX_CLASSES as usize);
         if let Some(node) = labels.iter().position(|label| label.is_some_and(|class| class as usize >= end)) {
             let found = labels[node].unwrap_or_default();
-            return Err(unexpected(format!("label of node {node}"), format!("a class below {end}"), found));
+            return Err(Error::array(format!("label of node {node}"), format!("a class below {end}"), found));
         }
         let largest = labels.iter().flatten().max();
         let classes = named.unwrap_or_else(|| largest.map_or(0, |class| *class as usize + 1));
         if classes == 0 {
-            return Err(unexpected("classes", "the labels of some nodes, or class_names", "none"));
+            return Err(Error::array("classes", "the labels of some nodes, or class_names", "none"));
         }
         let of = labels.iter().map(|label| label.unwrap_or(Labels::UNKNOWN)).collect();
         Ok((Labels::Single { classes, of }, labels.iter().map(Option::is_some).collect()))
@@ -388,13 +379,13 @@ impl DatasetBuilder {
     fn check_node_ids(&self) -> Result<()> {
         let Some(ids) = &self.node_ids else { return Ok(()) };
         if ids.len() != self.nodes {
-            return Err(unexpected("ids of nodes", format!("{}, one per node", self.nodes), ids.len()));
+            return Err(Error::array("ids of nodes", format!("{}, one per node", self.nodes), ids.len()));
         }
         let mut first = HashMap::with_capacity(ids.len());
         for (node, id) in ids.iter().enumerate() {
             if let Some(other) = first.insert(id, node) {
                 let found = format!("`{}` again, as of node {other}", shown(id));
-                return Err(unexpected(format!("id of node {node}"), "distinct ids", found));
+                return Err(Error::array(format!("id of node {node}"), "distinct ids", found));
             }
         }
         Ok(())
@@ -404,15 +395,11 @@ impl DatasetBuilder {
         for (name, list) in ["training", "validation", "test"].into_iter().zip(&split) {
             if let Some(at) = list.iter().position(|node| known.get(*node as usize) != Some(&true)) {
                 let what = format!("{name} node at position {at}");
-                return Err(unexpected(what, format!("a labelled node below {}", self.nodes), list[at]));
+                return Err(Error::array(what, format!("a labelled node below {}", self.nodes), list[at]));
             }
         }
         Ok(split)
     }
-}
-
-fn unexpected(what: impl Into<String>, expected: impl Into<String>, found: impl ToString) -> Error {
-    Error::Array { what: what.into(), expected: expected.into(), found: found.to_string() }
 }
 
 #[cfg(test)]

@@ -84,13 +84,10 @@ pub(super) fn read(sheet: &Sheet, nodes: &Nodes, options: &TableOptions, prepare
         notes.push(format!("{name}: {} to unknown nodes left out", count(unknown, "link")));
         columns.retain(&known.unwrap_or_default());
     }
-    if let Some(keep) = columns.weights.as_ref().map(|all| all.iter().map(|w| *w > 0.0).collect::<Vec<bool>>())
-        && keep.contains(&false)
-    {
-        let mut at = 0..;
-        pairs.retain(|_| at.next().is_some_and(|at: usize| keep[at]));
-        columns.retain(&keep);
-        notes.push(format!("{name}: {} of weight 0 left out", count(keep.len() - pairs.len(), "link")));
+    let listed = pairs.len();
+    columns.remove_unweighted(&mut pairs);
+    if pairs.len() < listed {
+        notes.push(format!("{name}: {} of weight 0 left out", count(listed - pairs.len(), "link")));
     }
     Ok(Links { pairs, columns, notes })
 }

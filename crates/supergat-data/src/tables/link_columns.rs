@@ -12,8 +12,8 @@ use crate::words::shown;
 use supergat_core::{Duplicates, EdgeAttributes, Features, Graph};
 
 /// Weights and features of all links, in input order.
-#[derive(Debug, Default)]
-pub(super) struct LinkColumns {
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LinkColumns {
     /// Weight of each link, if there is a column of weights.
     pub weights: Option<Vec<f64>>,
     /// Number of features per link.
@@ -175,6 +175,16 @@ impl LinkColumns {
         if self.width > 0 {
             let row = |row: usize| &self.features[row * self.width..][..self.width];
             self.features = (0..keep.len()).filter(kept).flat_map(row).copied().collect();
+        }
+    }
+
+    /// Removes links of weight 0 from the columns and from `pairs`, the ends of the links.
+    pub fn remove_unweighted(&mut self, pairs: &mut Vec<(u32, u32)>) {
+        let is_kept = |weights: &Vec<f64>| weights.iter().map(|weight| *weight > 0.0).collect::<Vec<bool>>();
+        if let Some(keep) = self.weights.as_ref().map(is_kept).filter(|keep| keep.contains(&false)) {
+            let mut kept = keep.iter();
+            pairs.retain(|_| kept.next() == Some(&true));
+            self.retain(&keep);
         }
     }
 

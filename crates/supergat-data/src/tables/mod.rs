@@ -31,6 +31,7 @@ mod sidecar;
 mod splits;
 pub(crate) mod write;
 
+pub(crate) use link_columns::LinkColumns;
 pub(crate) use rows::names::{EDGES, NODES};
 
 use crate::containers::matrix_market;

@@ -1,101 +1,41 @@
 //! Arrays and sparse matrices in a pickle, decoded on request.
 
 use super::{Id, Pickle, Value};
+use crate::containers::layout::{Kind, Layout, MAX_DIMENSIONS, element};
 use crate::error::{Error, Result};
 use crate::files;
 
-/// Maximum number of axes in NumPy 1.
-const MAX_DIMENSIONS: usize = 32;
+/// Types of elements that published datasets have.
+const ELEMENTS: [&str; 7] = ["f4", "f8", "i1", "i4", "i8", "u1", "b1"];
 
 /// A numpy array that borrows its data from the file.
 #[derive(Debug)]
 pub struct Array<'p> {
-    /// Length of each axis.
-    pub shape: Vec<usize>,
-    element: Element,
-    big_endian: bool,
-    /// Whether the array is in Fortran order (first axis contiguous).
-    fortran: bool,
+    layout: Layout,
     data: &'p [u8],
 }
 
-/// Type of the elements of an array.
-#[derive(Debug, Clone, Copy)]
-enum Element {
-    F4,
-    F8,
-    I4,
-    I8,
-    I1,
-    U1,
-    Bool,
-}
-
-impl Element {
-    fn find(code: &[u8]) -> Option<Self> {
-        Some(match code {
-            b"f4" => Self::F4,
-            b"f8" => Self::F8,
-            b"i4" => Self::I4,
-            b"i8" => Self::I8,
-            b"i1" => Self::I1,
-            b"u1" => Self::U1,
-            b"b1" => Self::Bool,
-            _ => return None,
-        })
-    }
-
-    fn bytes(self) -> usize {
-        match self {
-            Self::F8 | Self::I8 => 8,
-            Self::F4 | Self::I4 => 4,
-            Self::I1 | Self::U1 | Self::Bool => 1,
-        }
-    }
-}
-
 impl Array<'_> {
+    /// Returns the length of each axis.
+    pub fn shape(&self) -> &[usize] {
+        &self.layout.shape
+    }
+
     /// Number of elements.
     fn len(&self) -> usize {
-        self.data.len() / self.element.bytes()
+        self.layout.count(self.data.len())
     }
 
     /// Iterates over all elements in C order. 64-bit integers beyond 2^53 are rounded.
     pub fn values(&self) -> impl Iterator<Item = f64> + '_ {
-        let size = self.element.bytes();
-        (0..self.len()).map(move |index| {
-            let at = if self.fortran { self.fortran_index(index) } else { index };
-            self.decode(&self.data[at * size..(at + 1) * size])
+        let layout = &self.layout;
+        layout.elements(self.data).map(move |raw| match (layout.kind, layout.size) {
+            (Kind::Float, 4) => f32::from_bits(layout.bits(raw) as u32).into(),
+            (Kind::Float, _) => f64::from_bits(layout.bits(raw)),
+            (Kind::Signed, _) => layout.signed(raw) as f64,
+            (Kind::Bool, _) => f64::from(raw[0] != 0),
+            _ => layout.bits(raw) as f64,
         })
-    }
-
-    /// Converts an index in C order to one in Fortran order.
-    fn fortran_index(&self, mut index: usize) -> usize {
-        let mut stride = self.len();
-        let mut at = 0;
-        for &length in self.shape.iter().rev() {
-            stride /= length;
-            at += index % length * stride;
-            index /= length;
-        }
-        at
-    }
-
-    fn decode(&self, raw: &[u8]) -> f64 {
-        let mut bytes = [0; 8];
-        for (position, &byte) in raw.iter().enumerate() {
-            bytes[if self.big_endian { raw.len() - 1 - position } else { position }] = byte;
-        }
-        let bits = u64::from_le_bytes(bytes);
-        match self.element {
-            Element::F4 => f32::from_bits(bits as u32).into(),
-            Element::F8 => f64::from_bits(bits),
-            Element::I4 => (bits as i32).into(),
-            Element::I8 => bits as i64 as f64,
-            Element::I1 => (bits as i8).into(),
-            Element::U1 => (bits as u8).into(),
-            Element::Bool => f64::from(bits != 0),
-        }
     }
 }
 
@@ -139,7 +79,7 @@ impl<'a> Pickle<'a> {
         if shape.len() > MAX_DIMENSIONS {
             return Err(self.error(id, format!("at most {MAX_DIMENSIONS} axes"), shape.len().to_string()));
         }
-        let (element, big_endian) = self.dtype(*dtype)?;
+        let ((kind, size), big_endian) = self.dtype(*dtype)?;
         let fortran = match self.value(*fortran) {
             Value::Bool(fortran) => *fortran,
             Value::Int(fortran) => *fortran != 0,
@@ -148,13 +88,9 @@ impl<'a> Pickle<'a> {
         let Value::Bytes(data) = self.value(*data) else {
             return Err(self.unexpected(*data, "the bytes of a numpy array"));
         };
-        let expected = shape.iter().try_fold(element.bytes(), |bytes, &length| bytes.checked_mul(length));
-        if expected != Some(data.len()) {
-            let expected = expected.map_or("more than memory can hold".into(), |bytes| format!("{bytes} bytes"));
-            let expected = format!("{expected} for an array of shape {shape:?}");
-            return Err(self.error(id, expected, format!("{} bytes", data.len())));
-        }
-        Ok(Array { shape, element, big_endian, fortran, data })
+        let layout = Layout { shape, kind, size, big_endian, fortran };
+        layout.check(data.len()).map_err(|expected| self.error(id, expected, format!("{} bytes", data.len())))?;
+        Ok(Array { layout, data })
     }
 
     /// Decodes a scipy CSR matrix: sorts columns, sums duplicates and drops zeros.
@@ -168,12 +104,8 @@ impl<'a> Pickle<'a> {
         };
         let (rows, columns) = (self.size(*rows)?, self.size(*columns)?);
         if columns > self.limits.values as usize {
-            return Err(Error::TooLarge {
-                path: self.path.to_owned(),
-                what: "columns of a csr_matrix",
-                limit: self.limits.values.into(),
-                found: columns as u64,
-            });
+            let limit = self.limits.values.into();
+            return Err(Error::too_large(self.path, "columns of a csr_matrix", limit, columns as u64));
         }
         let (data, indices, indptr) =
             (self.entry(*state, "data")?, self.entry(*state, "indices")?, self.entry(*state, "indptr")?);
@@ -235,12 +167,13 @@ impl<'a> Pickle<'a> {
     }
 
     /// Returns the element type of an array and whether it is big-endian.
-    fn dtype(&self, id: Id) -> Result<(Element, bool)> {
+    fn dtype(&self, id: Id) -> Result<((Kind, usize), bool)> {
         let Value::Dtype { code, state: Some(state) } = self.value(id) else {
             return Err(self.unexpected(id, "a numpy dtype"));
         };
         let code = self.text(*code).unwrap_or_default();
-        let Some(element) = Element::find(code) else {
+        let known = std::str::from_utf8(code).ok().filter(|code| ELEMENTS.contains(code));
+        let Some(element) = known.and_then(element) else {
             let found = format!("dtype `{}`", super::cursor::shortened(code));
             return Err(self.error(id, "elements of type f4, f8, i1, i4, i8, u1 or b1".into(), found));
         };
