@@ -7,6 +7,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::json;
+use std::path::Path;
 use std::sync::Arc;
 use supergat_core::{Example, Features, Labels};
 use supergat_train::GraphStatistics;
@@ -363,23 +364,19 @@ impl Graph {
     /// Bytes of the graph with features, labels and split, for pickling.
     fn to_bytes(&self, py: Python<'_>) -> PyResult<Vec<u8>> {
         let dataset = &self.dataset;
-        let bytes = guarded(py, || {
-            let folder = tempfile::tempdir().map_err(|source| supergat::Error::Write { path: "graph".into(), source })?;
-            let path = folder.path().join("graph.safetensors");
-            supergat_data::convert(dataset, &path)?;
-            std::fs::read(&path).map_err(|source| supergat::Error::Write { path, source })
-        })?;
-        Ok(bytes)
+        guarded(py, || {
+            let mut bytes = Vec::new();
+            let failed = |source| supergat::Error::Write { path: "graph".into(), source };
+            supergat_data::converted::write(dataset, &mut bytes).map_err(failed)?;
+            Ok(bytes)
+        })
     }
 
     /// Reads the bytes of [`Self::to_bytes`].
     #[staticmethod]
     fn from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {
-        let folder = tempfile::tempdir()?;
-        let path = folder.path().join("graph.safetensors");
-        std::fs::write(&path, bytes)?;
         // With the order of nodes that the graph had.
-        guarded(py, || Ok(supergat_data::converted::read(&path)?)).map(Self::new)
+        guarded(py, || Ok(supergat_data::converted::parse(Path::new("graph"), bytes)?)).map(Self::new)
     }
 }
 

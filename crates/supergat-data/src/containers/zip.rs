@@ -73,9 +73,11 @@ impl Zip {
         let others = (self.archive.get_ref().len() - bytes.len()) as u64;
         let source = Source { bytes, others, declared: Some(member.size) };
         match member.method {
-            CompressionMethod::STORE => decompress::decompress(&path, &source, |stored| entry.verifying_reader(stored)),
-            CompressionMethod::DEFLATE => decompress::decompress(&path, &source, |deflated| {
-                entry.verifying_reader(flate2::bufread::DeflateDecoder::new(deflated))
+            CompressionMethod::STORE => {
+                decompress::decompress(&path, &source, &|stored| Box::new(entry.verifying_reader(stored)))
+            }
+            CompressionMethod::DEFLATE => decompress::decompress(&path, &source, &|deflated| {
+                Box::new(entry.verifying_reader(flate2::bufread::DeflateDecoder::new(deflated)))
             }),
             other => {
                 let found = format!("method {}", other.as_u16());

@@ -63,7 +63,7 @@ pub(crate) fn choose(
         SplitChoice::FullSupervised => {
             let [_, validation, test] = choose(SplitChoice::Published, path, name, labels, of_files, notes)?;
             notes.push("all other labelled nodes are for training".into());
-            Ok(with_all_else(labels, validation, test))
+            Ok([rest(labels, [&validation, &test]), validation, test])
         }
         SplitChoice::Random { seed } => {
             notes.push(format!(
@@ -114,26 +114,19 @@ fn published(name: &str, labels: &Labels) -> Option<Split> {
     let Embedded { nodes, train, validation } = all.remove(name)?;
     let Labels::Single { of, .. } = labels else { return None };
     let fits = |list: &[u32]| list.iter().all(|&node| of.get(node as usize).is_some_and(|&c| c != Labels::UNKNOWN));
-    (of.len() == nodes && fits(&train) && fits(&validation)).then(|| with_rest(of, train, validation))
+    let is_valid = of.len() == nodes && fits(&train) && fits(&validation);
+    let test = is_valid.then(|| rest(labels, [&train, &validation]))?;
+    Some([train, validation, test])
 }
 
-/// Completes a split with all other labelled nodes for training.
-fn with_all_else(labels: &Labels, validation: Vec<u32>, test: Vec<u32>) -> Split {
+/// Returns the labelled nodes that are in neither list.
+fn rest(labels: &Labels, lists: [&[u32]; 2]) -> Vec<u32> {
     let mut free = match labels {
         Labels::Single { of, .. } => of.iter().map(|&class| class != Labels::UNKNOWN).collect(),
         Labels::Multi { .. } => vec![true; labels.nodes()],
     };
-    validation.iter().chain(&test).for_each(|&node| free[node as usize] = false);
-    let train = (0..free.len() as u32).filter(|&node| free[node as usize]).collect();
-    [train, validation, test]
-}
-
-fn with_rest(of: &[u32], train: Vec<u32>, validation: Vec<u32>) -> Split {
-    let mut taken = vec![false; of.len()];
-    train.iter().chain(&validation).for_each(|&node| taken[node as usize] = true);
-    let free = |node: &u32| !taken[*node as usize] && of[*node as usize] != Labels::UNKNOWN;
-    let test = (0..of.len() as u32).filter(free).collect();
-    [train, validation, test]
+    lists.into_iter().flatten().for_each(|&node| free[node as usize] = false);
+    (0..free.len() as u32).filter(|&node| free[node as usize]).collect()
 }
 
 fn random(path: &Path, choice: SplitChoice, labels: &Labels, seed: u64) -> Result<Split> {
@@ -158,7 +151,8 @@ pub(crate) fn drawn(labels: &Labels, seed: u64) -> Option<Split> {
         train.extend_from_slice(first);
         validation.extend(rest.iter().take(VALIDATION));
     }
-    Some(with_rest(of, train, validation))
+    let test = rest(labels, [&train, &validation]);
+    Some([train, validation, test])
 }
 
 /// Draws a random split: 60, 20 and 20 % of each class, with at least one node per split if the class has

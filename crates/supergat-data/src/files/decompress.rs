@@ -56,13 +56,13 @@ pub(crate) fn check_declared(path: &Path, compressed: usize, declared: u64) -> R
 /// Decompresses a gzip file, which may consist of several members.
 pub(crate) fn gunzip(path: &Path, bytes: &[u8]) -> Result<Vec<u8>> {
     let source = Source { bytes, others: 0, declared: None };
-    decompress(path, &source, flate2::bufread::MultiGzDecoder::new)
+    decompress(path, &source, &|counter| Box::new(flate2::bufread::MultiGzDecoder::new(counter)))
 }
 
 /// Decompresses a zstd file, which may consist of several frames.
 pub(crate) fn unzstd(path: &Path, bytes: &[u8]) -> Result<Vec<u8>> {
     let source = Source { bytes, others: 0, declared: None };
-    decompress(path, &source, |counter| Frames { source: counter, decoder: FrameDecoder::new() })
+    decompress(path, &source, &|counter| Box::new(Frames { source: counter, decoder: FrameDecoder::new() }))
 }
 
 /// Endings of compressed files.
@@ -79,10 +79,10 @@ pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>> {
 }
 
 /// Decompresses `source` with the reader that `decoder` creates for its bytes.
-pub(crate) fn decompress<'a, R: Read>(
+pub(crate) fn decompress<'a>(
     path: &Path,
-    source: &'a Source<'a>,
-    decoder: impl FnOnce(Counter<'a>) -> R,
+    source: &Source<'a>,
+    decoder: &dyn Fn(Counter<'a>) -> Box<dyn Read + 'a>,
 ) -> Result<Vec<u8>> {
     let damaged = |reason: String| Error::Damaged { path: path.to_owned(), reason };
     let consumed = Rc::new(Cell::new(0));
@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn rejects_more_bytes_than_declared() {
         let source = Source { bytes: b"12345", others: 0, declared: Some(4) };
-        let error = decompress(Path::new("a.zip/b"), &source, |counter| counter).unwrap_err().to_string();
+        let error = decompress(Path::new("a.zip/b"), &source, &|counter| Box::new(counter)).unwrap_err().to_string();
         assert!(error.starts_with("a.zip/b: cannot be unpacked (it is longer than the archive declares)"), "{error}");
     }
 }

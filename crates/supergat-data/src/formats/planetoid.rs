@@ -11,7 +11,7 @@
 //!
 //! Ids after `allx` that are missing in `test.index` (15 in CiteSeer) are nodes without features and label.
 
-use crate::containers::pickle::{Csr, Id, Limits, Pickle, Value};
+use crate::containers::pickle::{Id, Limits, Pickle, Value};
 use crate::dataset::{Dataset, numbered, split};
 use crate::error::{Error, Result};
 use crate::files;
@@ -87,7 +87,7 @@ impl Files<'_> {
         self.require_equal("ally", "rows", ally.of.len(), "allx", allx.rows())?;
         self.require_equal("ty", "rows", ty.of.len(), "tx", tx.rows())?;
         for (suffix, matrix) in [("x", &x), ("tx", &tx)] {
-            self.require_equal(suffix, "columns", matrix.columns, "allx", allx.columns)?;
+            self.require_equal(suffix, "columns", matrix.columns(), "allx", allx.columns())?;
         }
         for (suffix, classes) in [("y", &y), ("ty", &ty)] {
             self.require_equal(suffix, "columns", classes.count, "ally", ally.count)?;
@@ -144,7 +144,7 @@ impl Files<'_> {
         self.folder.join(format!("ind.{}.{suffix}", self.name))
     }
 
-    fn features(&self, suffix: &str) -> Result<Csr> {
+    fn features(&self, suffix: &str) -> Result<SparseMatrix<f32>> {
         let path = self.path(suffix);
         let bytes = files::read(&path, self.limits.file_bytes)?;
         let pickle = Pickle::parse(&path, &bytes, self.limits)?;
@@ -251,10 +251,13 @@ impl Files<'_> {
 }
 
 /// Stacks the rows of `allx` and the row of `tx` of each later node; nodes without a row get an empty one.
-fn stack(allx: &Csr, tx: &Csr, row_of: &[Option<usize>]) -> supergat_core::Result<SparseMatrix<f32>> {
-    let mut offsets = Vec::with_capacity(allx.rows() + row_of.len() + 1);
-    offsets.extend(allx.offsets.iter().map(|&offset| offset as u64));
-    let (mut column_of, mut values) = (allx.column_of.clone(), allx.values.clone());
+fn stack(
+    allx: &SparseMatrix<f32>,
+    tx: &SparseMatrix<f32>,
+    row_of: &[Option<usize>],
+) -> supergat_core::Result<SparseMatrix<f32>> {
+    let mut offsets = allx.offsets().to_vec();
+    let (mut column_of, mut values) = (allx.column_of().to_vec(), allx.values().to_vec());
     for row in row_of {
         if let Some(row) = *row {
             let (columns, row_values) = tx.row(row);
@@ -263,7 +266,7 @@ fn stack(allx: &Csr, tx: &Csr, row_of: &[Option<usize>]) -> supergat_core::Resul
         }
         offsets.push(values.len() as u64);
     }
-    SparseMatrix::new(allx.columns, offsets, column_of, values)
+    SparseMatrix::new(allx.columns(), offsets, column_of, values)
 }
 
 #[cfg(test)]

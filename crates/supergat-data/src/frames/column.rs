@@ -126,38 +126,39 @@ impl FrameColumn {
 
     /// Calls `visit` with each value as a number; `None` for missing values. Texts have no numbers.
     pub(crate) fn for_each_number(&self, mut visit: impl FnMut(Option<f64>)) {
-        match self {
-            Self::Numbers(values) => values.iter().for_each(|value| visit((!value.is_nan()).then_some(*value))),
-            Self::Float32(values) => {
-                values.iter().for_each(|value| visit((!value.is_nan()).then_some(f64::from(*value))));
-            }
-            Self::Integers { values, known } => {
-                marked(values, known, 0..values.len(), |_, value| visit(value.map(|value| value as f64)));
-            }
-            Self::Booleans { values, known } => {
-                marked(values, known, 0..values.len(), |_, value| visit(value.map(|value| f64::from(u8::from(value)))));
-            }
-            Self::Text(_) | Self::Categories(_) => {}
-        }
+        let visit = |_: usize, value| visit(value);
+        self.for_each(0..self.len(), visit, |value| value, f64::from, |value| value as f64);
     }
 
     /// Calls `visit` with each of the given rows and its value as a feature; `None` for missing values. Texts have
     /// no numbers.
-    pub(crate) fn for_each_feature(&self, rows: Range<usize>, mut visit: impl FnMut(usize, Option<f32>)) {
+    pub(crate) fn for_each_feature(&self, rows: Range<usize>, visit: impl FnMut(usize, Option<f32>)) {
+        self.for_each(rows, visit, rounded, |value| value, |value| value as f32);
+    }
+
+    /// Calls `visit` with each of the given rows and its value, which is converted from its own type.
+    fn for_each<N>(
+        &self,
+        rows: Range<usize>,
+        mut visit: impl FnMut(usize, Option<N>),
+        double: impl Fn(f64) -> N,
+        single: impl Fn(f32) -> N,
+        whole: impl Fn(i64) -> N,
+    ) {
         match self {
             Self::Numbers(values) => {
-                let known = |value: f64| (!value.is_nan()).then(|| rounded(value));
+                let known = |value: f64| (!value.is_nan()).then(|| double(value));
                 rows.clone().zip(&values[rows]).for_each(|(row, value)| visit(row, known(*value)));
             }
             Self::Float32(values) => {
-                let known = |value: f32| (!value.is_nan()).then_some(value);
+                let known = |value: f32| (!value.is_nan()).then(|| single(value));
                 rows.clone().zip(&values[rows]).for_each(|(row, value)| visit(row, known(*value)));
             }
             Self::Integers { values, known } => {
-                marked(values, known, rows, |row, value| visit(row, value.map(|value| value as f32)));
+                marked(values, known, rows, |row, value| visit(row, value.map(&whole)));
             }
             Self::Booleans { values, known } => {
-                marked(values, known, rows, |row, value| visit(row, value.map(|value| f32::from(u8::from(value)))));
+                marked(values, known, rows, |row, value| visit(row, value.map(|value| whole(value.into()))));
             }
             Self::Text(_) | Self::Categories(_) => {}
         }

@@ -5,7 +5,7 @@ use super::columns::records::{Records, Visit};
 use super::index_column;
 use super::node_ids::Nodes;
 use super::roles::{FEATURE, GRAPH, ID, LABEL, MASKS, Role, SPLIT, SplitColumns, VALUE};
-use super::rows::names::is_table;
+use super::rows::names::{FEATURES, LABELS, NODES, is_table};
 use super::rows::row::Row;
 use super::rows::sheet::Sheet;
 use crate::error::Result;
@@ -40,20 +40,14 @@ pub(super) type Cell = (u64, String);
 impl NodeTable {
     /// Opens the file of the table `nodes`, `features` or `labels` and assigns roles to its columns.
     pub fn open(path: &Path, options: &TableOptions, graphs: bool) -> Result<Self> {
-        let stems = [
-            crate::tables::rows::names::NODES,
-            crate::tables::rows::names::LABELS,
-            crate::tables::rows::names::FEATURES,
-        ];
-        let stem = stems.into_iter().find(|stem| is_table(path, stem)).unwrap_or(crate::tables::rows::names::FEATURES);
-        let sheet =
-            Sheet::open(path, options, &|row| is_header(row, options, stem == crate::tables::rows::names::LABELS))?;
+        let stem = [NODES, LABELS].into_iter().find(|stem| is_table(path, stem)).unwrap_or(FEATURES);
+        let sheet = Sheet::open(path, options, &|row| is_header(row, options, stem == LABELS))?;
         Self::new(sheet, stem, options, graphs)
     }
 
     /// Assigns roles to the columns of the table `stem`: `nodes`, `features` or `labels`.
     pub fn new(sheet: Sheet, stem: &str, options: &TableOptions, graphs: bool) -> Result<Self> {
-        let (main, labels) = (stem == crate::tables::rows::names::NODES, stem == crate::tables::rows::names::LABELS);
+        let (main, labels) = (stem == NODES, stem == LABELS);
         if main && !sheet.has_header {
             let expected = "a first row that names the columns, such as id, label, age, colour";
             let advice = "add one; numbers cannot name columns unless one of them is called id or label";

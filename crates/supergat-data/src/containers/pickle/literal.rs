@@ -18,45 +18,35 @@ pub(super) fn read<'a>(cursor: &mut Cursor<'a>, code: u8) -> Result<Option<Value
         opcode::BININT => Value::Int(i32::from_le_bytes(cursor.array()?).into()),
         opcode::BININT1 => Value::Int(cursor.u8()?.into()),
         opcode::BININT2 => Value::Int(cursor.u16()?.into()),
-        opcode::LONG1 => {
-            let length = cursor.u8()?;
-            long(cursor, length.into())?
-        }
-        opcode::LONG4 => {
-            let length = cursor.u32()?;
+        opcode::LONG1 | opcode::LONG4 => {
+            let length = length(cursor, code)?;
             long(cursor, length)?
         }
         opcode::BINFLOAT => Value::Float(f64::from_be_bytes(cursor.array()?)),
         opcode::STRING => Value::Bytes(Cow::Owned(parse_line(cursor, unquote)?)),
         opcode::UNICODE => Value::Str(Cow::Owned(parse_line(cursor, unescape)?)),
-        opcode::SHORT_BINSTRING | opcode::SHORT_BINBYTES => {
-            let length = cursor.u8()?;
-            Value::Bytes(Cow::Borrowed(cursor.take(length.into(), "a string")?))
-        }
-        // The length of BINSTRING is signed. Read as unsigned, a negative length exceeds the file and is
-        // rejected.
-        opcode::BINSTRING | opcode::BINBYTES => {
-            let length = cursor.u32()?;
-            Value::Bytes(Cow::Borrowed(cursor.take(length.into(), "a string")?))
-        }
-        opcode::BINBYTES8 => {
-            let length = cursor.u64()?;
+        opcode::SHORT_BINSTRING | opcode::SHORT_BINBYTES | opcode::BINSTRING | opcode::BINBYTES | opcode::BINBYTES8 => {
+            let length = length(cursor, code)?;
             Value::Bytes(Cow::Borrowed(cursor.take(length, "a string")?))
         }
-        opcode::SHORT_BINUNICODE => {
-            let length = cursor.u8()?;
-            text(cursor, length.into())?
-        }
-        opcode::BINUNICODE => {
-            let length = cursor.u32()?;
-            text(cursor, length.into())?
-        }
-        opcode::BINUNICODE8 => {
-            let length = cursor.u64()?;
+        opcode::SHORT_BINUNICODE | opcode::BINUNICODE | opcode::BINUNICODE8 => {
+            let length = length(cursor, code)?;
             text(cursor, length)?
         }
         _ => return Ok(None),
     }))
+}
+
+/// Reads the length of a value. That of BINSTRING is signed: read as unsigned, a negative length exceeds the file and is
+/// rejected.
+fn length(cursor: &mut Cursor<'_>, code: u8) -> Result<u64> {
+    match code {
+        opcode::LONG1 | opcode::SHORT_BINSTRING | opcode::SHORT_BINBYTES | opcode::SHORT_BINUNICODE => {
+            cursor.u8().map(u64::from)
+        }
+        opcode::BINBYTES8 | opcode::BINUNICODE8 => cursor.u64(),
+        _ => cursor.u32().map(u64::from),
+    }
 }
 
 /// Parses the rest of the line with `parse`.
@@ -80,8 +70,8 @@ fn integer<'a>(cursor: &mut Cursor<'a>) -> Result<Value<'a>> {
 }
 
 /// Reads a little-endian two's complement integer of `length` bytes.
-fn long<'a>(cursor: &mut Cursor<'a>, length: u32) -> Result<Value<'a>> {
-    let bytes = cursor.take(length.into(), "a whole number")?;
+fn long<'a>(cursor: &mut Cursor<'a>, length: u64) -> Result<Value<'a>> {
+    let bytes = cursor.take(length, "a whole number")?;
     if bytes.len() > 8 {
         return Err(cursor.refuse("a whole number of at most 8 bytes", format!("one of {length}")));
     }

@@ -15,7 +15,7 @@ mod machine;
 mod numpy;
 mod opcode;
 
-pub use numpy::{Array, Csr};
+pub use numpy::Array;
 
 use crate::error::{Error, Result};
 use std::borrow::Cow;

@@ -4,6 +4,7 @@ use super::{Id, Pickle, Value};
 use crate::containers::layout::{Kind, Layout, MAX_DIMENSIONS, element};
 use crate::error::{Error, Result};
 use crate::files;
+use supergat_core::SparseMatrix;
 
 /// Types of elements that published datasets have.
 const ELEMENTS: [&str; 7] = ["f4", "f8", "i1", "i4", "i8", "u1", "b1"];
@@ -39,33 +40,6 @@ impl Array<'_> {
     }
 }
 
-/// A sparse matrix in CSR form, with the invariants of [`supergat_core::SparseMatrix`]: columns are strictly
-/// ascending within a row, and no value is zero.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Csr {
-    /// Number of columns.
-    pub columns: usize,
-    /// Row offsets: the entries of row `i` are at `offsets[i]..offsets[i + 1]`.
-    pub offsets: Vec<usize>,
-    /// Column of each entry.
-    pub column_of: Vec<u32>,
-    /// Value of each entry.
-    pub values: Vec<f32>,
-}
-
-impl Csr {
-    /// Returns the number of rows.
-    pub fn rows(&self) -> usize {
-        self.offsets.len().saturating_sub(1)
-    }
-
-    /// Returns the columns and values of a row.
-    pub fn row(&self, row: usize) -> (&[u32], &[f32]) {
-        let range = self.offsets[row]..self.offsets[row + 1];
-        (&self.column_of[range.clone()], &self.values[range])
-    }
-}
-
 impl<'a> Pickle<'a> {
     /// Decodes a numpy array of numbers.
     pub fn array(&self, id: Id) -> Result<Array<'_>> {
@@ -94,7 +68,7 @@ impl<'a> Pickle<'a> {
     }
 
     /// Decodes a scipy CSR matrix: sorts columns, sums duplicates and drops zeros.
-    pub fn csr(&self, id: Id) -> Result<Csr> {
+    pub fn csr(&self, id: Id) -> Result<SparseMatrix<f32>> {
         let Value::Csr(Some(state)) = self.value(id) else {
             return Err(self.unexpected(id, "a scipy csr_matrix"));
         };
@@ -130,13 +104,10 @@ impl<'a> Pickle<'a> {
             ));
         }
 
-        let mut sorted = Csr {
-            columns,
-            offsets: files::with_capacity(self.path, offsets.len())?,
-            column_of: files::with_capacity(self.path, values.len())?,
-            values: files::with_capacity(self.path, values.len())?,
-        };
-        sorted.offsets.push(0);
+        let mut ends = files::with_capacity(self.path, offsets.len())?;
+        let mut kept = files::with_capacity(self.path, values.len())?;
+        let mut sums = files::with_capacity(self.path, values.len())?;
+        ends.push(0);
         let mut row = Vec::new();
         for pair in offsets.windows(2) {
             let range = pair[0] as usize..pair[1] as usize;
@@ -146,13 +117,13 @@ impl<'a> Pickle<'a> {
             for same in row.chunk_by(|a, b| a.0 == b.0) {
                 let sum: f32 = same.iter().map(|&(_, value)| value).sum();
                 if sum != 0.0 {
-                    sorted.column_of.push(same[0].0);
-                    sorted.values.push(sum);
+                    kept.push(same[0].0);
+                    sums.push(sum);
                 }
             }
-            sorted.offsets.push(sorted.values.len());
+            ends.push(sums.len() as u64);
         }
-        Ok(sorted)
+        SparseMatrix::new(columns, ends, kept, sums).map_err(Error::core(self.path))
     }
 
     /// Decodes an array of integers from 0 to `end - 1`.
