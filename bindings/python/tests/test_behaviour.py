@@ -331,6 +331,7 @@ def test_recommendation_within_minutes(graph: Graph) -> None:
     assert len(compared) + len(found["left_out"]) == 2 and found["family"] in compared
     assert found.answer == found["answer"] and found["plan"]["seed"] == 3
     assert found.model == found.settings["model"]
+    assert all(0 <= family["test"]["mean"] <= 1 for family in found["families"])
     assert supergat.train(graph, **(found.settings | {"max_epochs": 2})).runs[0].epochs == 2
     assert "<table" in found._repr_html_()
 
@@ -339,6 +340,7 @@ def test_recommendation(graph: Graph) -> None:
     found = supergat.recommend(graph, seconds=1, n_jobs=2)
     assert found.model in supergat.model_names() and found["measured"]["families"] and found["notes"]
     assert found.answer == found["answer"] and "<table" in found._repr_html_()
+    assert all(0 <= family["mean"] <= 1 for family in found["measured"]["families"])
     by_map = supergat.recommend(graph, seconds=0)
     assert by_map["measured"] is None and by_map["map"]["reasons"] and by_map.model == by_map["map"]["recommendation"]
     trained = [supergat.train(graph, "auto", max_epochs=2, n_jobs=jobs) for jobs in (1, 2)]

@@ -14,7 +14,8 @@ use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use supergat::Dataset;
 
-/// Version of all JSON objects that the command prints. It rises when a field changes its meaning or is removed.
+/// Version of the JSON objects that the command prints, unless they have their own. It rises when a field changes its meaning
+/// or is removed.
 pub const SCHEMA: u32 = 1;
 /// Style of names and headings.
 pub const BOLD: Mark = Mark('\u{fdd0}');

@@ -57,11 +57,11 @@ class Recommendation(_Result):
     def _rows(self) -> dict[str, str]:
         if "measured" not in self:
             families = sorted(self["families"], key=lambda family: -family["test"]["mean"])
-            means = {one["words"]: f"{one['test']['mean']:.2f} ± {one['test']['std']:.2f} %" for one in families}
+            means = {one["words"]: f"{100 * one['test']['mean']:.2f} ± {100 * one['test']['std']:.2f} %" for one in families}
             return {"answer": self.answer, "metric": self["metric"], **means}
         confidence, measured = self["confidence"], self["measured"] or {"families": [], "metric": ""}
         scores = {
-            family["family"]: f"{measured['metric']} {family['mean']:.1f} %, standard error {family['error']:.1f}"
+            family["family"]: f"{measured['metric']} {100 * family['mean']:.1f} %, standard error {100 * family['error']:.1f}"
             for family in measured["families"]
         }
         return {

@@ -199,7 +199,7 @@ The output folder of a comparison within minutes contains:
   report.html      answer, figures and tables on one page
   best.toml        configuration of the recommended family, for supergat train --config
   table.md         answer and tables
-  families.csv     all families with all digits
+  families.csv     all families with all digits; metrics are from 0 to 1
   comparisons.csv  the best family against all others
   families.svg, differences.svg
   plan.json        the plan

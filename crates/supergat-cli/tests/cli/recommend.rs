@@ -44,6 +44,10 @@ fn json_contains_the_documented_fields() {
     assert_eq!(keys(&object["map"]), of_map);
     let measured = ["families", "gains", "majority", "metric", "parts", "plan", "scored"];
     assert_eq!(keys(&object["measured"]), measured);
+    assert_eq!(object["schema"], 2);
+    for family in object["measured"]["families"].as_array().unwrap() {
+        assert!((0.0..=1.0).contains(&family["mean"].as_f64().unwrap()), "metrics are no per cent: {family}");
+    }
     let plan = ["epochs", "families", "first_epochs", "keeps_training", "left_out", "repetitions", "seconds", "seed"];
     assert_eq!(keys(&object["measured"]["plan"]), plan);
     let homophily = |object: &serde_json::Value| object["map"]["homophily"].clone();

@@ -58,6 +58,7 @@ fn killed_comparisons_give_the_same_bytes() {
     let (header, rows) = table(&workspace.read("whole/families.csv"));
     assert_eq!((header[0].as_str(), rows.len()), ("family", 2));
     assert!(rows.iter().all(|row| row[8] == "2" && row[7] == "4"), "{rows:?}");
+    assert!(rows.iter().all(|row| (0.0..=1.0).contains(&row[2].parse().unwrap())), "metrics are no per cent: {rows:?}");
     let answer = workspace.read("whole/table.md").lines().next().unwrap().to_owned();
     assert!(done.stdout.contains(&answer) && workspace.read("whole/report.html").contains("Which model for"));
     assert!(done.stdout.contains("The budget was small (4 trials per family, 20 epochs, 2 splits)"), "{}", done.stdout);

@@ -9,12 +9,12 @@ const HEIGHT: f64 = 260.0;
 /// A mean with its interval.
 type Point = (f64, Option<[f64; 2]>);
 
-/// Adds means with their intervals to a plot, one per category.
+/// Adds means with their intervals to a plot in percent, one per category.
 fn add(plot: Plot, name: &str, points: &[Point]) -> Plot {
     let places = || points.iter().enumerate().map(|(k, point)| (k as f64, point));
     let intervals: Vec<[f64; 3]> =
-        places().filter_map(|(x, (_, interval))| interval.map(|[low, high]| [x, low, high])).collect();
-    let dots: Vec<[f64; 2]> = places().map(|(x, (mean, _))| [x, *mean]).collect();
+        places().filter_map(|(x, (_, interval))| interval.map(|[low, high]| [x, 100.0 * low, 100.0 * high])).collect();
+    let dots: Vec<[f64; 2]> = places().map(|(x, (mean, _))| [x, 100.0 * mean]).collect();
     plot.intervals(name, &intervals).dots(name, &dots)
 }
 

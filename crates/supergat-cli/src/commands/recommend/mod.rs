@@ -12,6 +12,9 @@ use crate::args::RecommendArgs;
 use crate::error::{CliError, Result};
 use std::process::ExitCode;
 
+/// Version of the objects printed by `--json`. Metrics of version 1 were in percent.
+const SCHEMA: u32 = 2;
+
 /// Recommends a model for a dataset: within minutes if `--minutes` or `--plan` is given, else within seconds.
 pub fn run(args: &RecommendArgs) -> Result<ExitCode> {
     let is_thorough = args.minutes.is_some() || args.plan.is_some();

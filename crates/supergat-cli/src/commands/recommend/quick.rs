@@ -1,12 +1,13 @@
 //! The answer of `supergat recommend` within seconds.
 
 use crate::args::RecommendArgs;
+use crate::commands::recommend::SCHEMA;
 use crate::commands::recommend::progress::QuickProgress;
 use crate::config::keys::{KEYS, Key, Kind};
 use crate::config::{Values, load_options};
 use crate::error::{CliError, Result};
 use crate::files;
-use crate::output::{self, BOLD, SCHEMA, row};
+use crate::output::{self, BOLD, row};
 use crate::process::memory;
 use crate::run_folder::quoted;
 use crate::sweep::resources;
@@ -114,7 +115,8 @@ pub(super) fn homophily_in_words(map: &MapAnswer) -> String {
 /// Formats the expected gains over simple models.
 fn gains(measured: &Measured) -> String {
     let each = measured.gains.iter().map(|gain| {
-        format!("{:+.1} points over {} (95 %: {:.1} to {:.1})", gain.points, gain.over, gain.low, gain.high)
+        let [points, low, high] = gain.in_points();
+        format!("{points:+.1} points over {} (95 %: {low:.1} to {high:.1})", gain.over)
     });
     each.collect::<Vec<_>>().join(", ")
 }
@@ -193,12 +195,16 @@ fn text(dataset: &Dataset, source: &str, answer: &QuickAnswer) -> String {
         text += &format!("{BOLD}compared on {} labelled nodes{BOLD:#}\n", measured.scored);
         text += &format!("  {:<19} {:>18}  {:>8}  {:>10}\n", "model", measured.metric, "error", "is best");
         let line = |name: &str, mean: f64, error: String, chance: String| {
-            format!("  {name:<19} {:>18}  {error:>8}  {chance:>10}\n", format!("{mean:.1} %"))
+            format!("  {name:<19} {:>18}  {error:>8}  {chance:>10}\n", format!("{:.1} %", 100.0 * mean))
         };
         text += &line("most frequent class", measured.majority, String::new(), String::new());
         for family in &measured.families {
-            text +=
-                &line(&family.model_in_words(), family.mean, format!("{:.1}", family.error), percent(family.chance));
+            text += &line(
+                &family.model_in_words(),
+                family.mean,
+                format!("{:.1}", 100.0 * family.error),
+                percent(family.chance),
+            );
         }
     }
     if !answer.notes.is_empty() {
@@ -228,7 +234,9 @@ fn write(folder: &Path, dataset: &Dataset, source: &str, answer: &QuickAnswer) -
             let (name, chance) = (family.family.name, percent(family.chance));
             format!(
                 "{name}: {} {:.1} %, standard error {:.1}, best with {chance}",
-                measured.metric, family.mean, family.error
+                measured.metric,
+                100.0 * family.mean,
+                100.0 * family.error
             )
         });
         page = page.section("Compared on validation nodes").notes(&each.collect::<Vec<_>>());

@@ -1,12 +1,13 @@
 //! The answer of `supergat recommend` within minutes.
 
 use crate::args::RecommendArgs;
+use crate::commands::recommend::SCHEMA;
 use crate::commands::recommend::figures;
 use crate::commands::recommend::progress::{ThoroughProgress, summary};
 use crate::config::{Resolved, Values, load_options};
 use crate::error::{CliError, INTERRUPTED, Result};
 use crate::files::{self, probe};
-use crate::output::{self, BOLD, SCHEMA};
+use crate::output::{self, BOLD};
 use crate::process::fit::{Fit, Place};
 use crate::process::interrupt::Interrupt;
 use crate::process::memory;

@@ -18,7 +18,7 @@
 //! There are F families. n of m resampled nodes are scored in each repetition, d different ones in all; for AUROC, d is the
 //! number in the smaller class. The first term is the variance of resampled scores (Nadeau and Bengio 2003); the second
 //! keeps few nodes from looking certain. s(f)^2 is a mean with the median of all families, which counts as four more
-//! repetitions, and as 1 point at least while there are fewer than three. p is the mean score with one right and one wrong
+//! repetitions, and as 0.01^2 at least while there are fewer than three. p is the mean score with one right and one wrong
 //! node added.
 //!
 //! A [`QuickPlan`] determines all scores. It is made for a time from measured costs, or from the size of the graph

@@ -9,19 +9,19 @@ use serde::Serialize;
 use statrs::distribution::{Continuous, ContinuousCDF, Normal};
 use supergat_train::settings::Settings;
 
-/// Standard deviation of the prior, in points: families often differ by as much.
-const PRIOR: f64 = 10.0;
-/// Points between a form of attention that is surely best by the map and one that surely is not: a usual gain there.
-const MAP: f64 = 2.0;
+/// Standard deviation of the prior: families often differ by as much.
+const PRIOR: f64 = 0.1;
+/// Difference between a form of attention that is surely best by the map and one that surely is not: a usual gain there.
+const MAP: f64 = 0.02;
 /// Weight of the median variance of all families in that of each, as a number of repetitions.
 const SHARED: f64 = 4.0;
-/// Variance between repetitions, in squared points, that is assumed at least while there are fewer than [`FEW`].
-const USUAL: f64 = 1.0;
+/// Variance between repetitions that is assumed at least while there are fewer than [`FEW`].
+const USUAL: f64 = 1e-4;
 const FEW: usize = 3;
 /// Reach of 95 % intervals in standard deviations.
 const REACH: f64 = 1.96;
-/// Points and reach of the integral over effects, in standard deviations.
-const POINTS: usize = 4000;
+/// Number of steps of the integral over effects, and its reach in standard deviations.
+const STEPS: usize = 4000;
 const TAILS: f64 = 6.0;
 /// Names of simple models over which gains are reported.
 const SIMPLE: [&str; 2] = ["label-propagation", "mlp"];
@@ -41,7 +41,7 @@ pub struct Measured {
     pub scored: usize,
     /// Compared families, the simplest first.
     pub families: Vec<MeasuredFamily>,
-    /// Mean score of predicting the most frequent class for all nodes, in percent.
+    /// Mean score of predicting the most frequent class for all nodes.
     pub majority: f64,
     /// Expected gains of the recommended family over simpler ones.
     pub gains: Vec<Gain>,
@@ -54,13 +54,13 @@ pub struct MeasuredFamily {
     pub family: Family,
     /// Settings of its runs. Trainings of fewer than 100 epochs have a higher learning rate.
     pub settings: Settings,
-    /// Score of each repetition in percent.
+    /// Score of each repetition, from 0 to 1.
     pub scores: Vec<f64>,
-    /// Mean score in percent.
+    /// Mean score.
     pub mean: f64,
     /// Standard error of the mean, apart from what all families have in common.
     pub error: f64,
-    /// Expected score in percent: the mean, combined with the prior.
+    /// Expected score: the mean, combined with the prior.
     pub expected: f64,
     /// Standard deviation of the expected score.
     pub deviation: f64,
@@ -68,17 +68,24 @@ pub struct MeasuredFamily {
     pub chance: f64,
 }
 
-/// Expected gain of the recommended family over another one, in points, with a 95 % interval.
+/// Expected gain of the recommended family over another one, with a 95 % interval.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Gain {
     /// Name of the other family, or `majority` for the most frequent class.
     pub over: String,
     /// Expected gain.
-    pub points: f64,
+    pub expected: f64,
     /// Lower end of the interval.
     pub low: f64,
     /// Upper end of the interval.
     pub high: f64,
+}
+
+impl Gain {
+    /// Returns the expected gain and the ends of its interval in percentage points, as texts show them.
+    pub fn in_points(&self) -> [f64; 3] {
+        [self.expected, self.low, self.high].map(|value| 100.0 * value)
+    }
 }
 
 /// Combines scores with the map.
@@ -140,20 +147,20 @@ impl Measured {
     /// Returns the expected gains of a family over simpler ones.
     pub(super) fn gains_of(&self, family: &MeasuredFamily) -> Vec<Gain> {
         let gain = |over: &str, expected: f64, deviation: f64| {
-            let points = family.expected - expected;
+            let gain = family.expected - expected;
             let reach = REACH * family.deviation.hypot(deviation);
-            Gain { over: over.to_owned(), points, low: points - reach, high: points + reach }
+            Gain { over: over.to_owned(), expected: gain, low: gain - reach, high: gain + reach }
         };
         // The most frequent class has no training, but its share among few nodes is uncertain.
         let n = self.scored as f64;
         let p = share(self.majority, n);
-        let majority = gain(MAJORITY, self.majority, 100.0 * (p * (1.0 - p) / n).sqrt());
+        let majority = gain(MAJORITY, self.majority, (p * (1.0 - p) / n).sqrt());
         let simple = self
             .families
             .iter()
             .filter(|other| SIMPLE.contains(&other.family.name) && other.family.rank() < family.family.rank());
         let simple = simple.map(|other| gain(other.family.name, other.expected, other.deviation));
-        [majority].into_iter().chain(simple).filter(|gain| gain.points.is_finite()).collect()
+        [majority].into_iter().chain(simple).filter(|gain| gain.expected.is_finite()).collect()
     }
 }
 
@@ -161,9 +168,9 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len().max(1) as f64
 }
 
-/// Returns a score in percent as a share of n nodes, and one node more of each kind, so that it is neither 0 nor 1.
+/// Returns a score of n nodes with one right and one wrong node added, so that it is neither 0 nor 1.
 fn share(score: f64, n: f64) -> f64 {
-    (n * score / 100.0 + 1.0) / (n + 2.0)
+    (n * score + 1.0) / (n + 2.0)
 }
 
 /// Returns the standard errors of the means. `overlap` is n / (m - n), `scored` the effective number of scored nodes.
@@ -188,7 +195,7 @@ fn errors(values: &[&[f64]], overlap: f64, scored: f64) -> Vec<f64> {
     let error = |(values, variance): (&&[f64], &f64)| {
         let variance = (SHARED * median + freedom * variance) / (SHARED + freedom);
         let p = share(mean(values), scored);
-        let least = 100.0_f64.powi(2) * p * (1.0 - p) / (2.0 * scored);
+        let least = p * (1.0 - p) / (2.0 * scored);
         (variance * (1.0 / repetitions as f64 + overlap)).max(least).sqrt()
     };
     values.iter().zip(&variances).map(error).collect()
@@ -214,10 +221,10 @@ pub(super) fn chances(effects: &[(f64, f64)]) -> Vec<f64> {
         effects.iter().filter_map(|&(mean, deviation)| Normal::new(mean, deviation).ok()).collect();
     let low = effects.iter().map(|(mean, deviation)| mean - TAILS * deviation).fold(f64::INFINITY, f64::min);
     let high = effects.iter().map(|(mean, deviation)| mean + TAILS * deviation).fold(f64::NEG_INFINITY, f64::max);
-    let step = (high - low) / POINTS as f64;
+    let step = (high - low) / STEPS as f64;
     let mut chances = vec![0.0; normals.len()];
-    for point in 0..POINTS {
-        let x = low + (point as f64 + 0.5) * step;
+    for place in 0..STEPS {
+        let x = low + (place as f64 + 0.5) * step;
         let below: Vec<f64> = normals.iter().map(|normal| normal.cdf(x)).collect();
         for (k, chance) in chances.iter_mut().enumerate() {
             let others = below.iter().enumerate().filter(|(other, _)| *other != k).map(|(_, below)| below);
@@ -234,40 +241,40 @@ mod tests {
 
     #[test]
     fn chances_are_those_of_normal_effects() {
-        assert_eq!(chances(&[(50.0, 1.0)]), [1.0]);
-        let equal = chances(&[(50.0, 2.0), (50.0, 2.0), (50.0, 2.0), (0.0, 1.0)]);
+        assert_eq!(chances(&[(0.5, 0.01)]), [1.0]);
+        let equal = chances(&[(0.5, 0.02), (0.5, 0.02), (0.5, 0.02), (0.0, 0.01)]);
         assert!(equal[..3].iter().all(|chance| (chance - 1.0 / 3.0).abs() < 1e-6) && equal[3] < 1e-9, "{equal:?}");
-        // The difference of two is normal with variance 3^2 + 4^2: P(difference > 0) = Phi(5 / 5).
-        let two = chances(&[(10.0, 3.0), (5.0, 4.0)]);
+        // The difference of two is normal with variance 0.03^2 + 0.04^2: P(difference > 0) = Phi(0.05 / 0.05).
+        let two = chances(&[(0.1, 0.03), (0.05, 0.04)]);
         assert!((two[0] - Normal::standard().cdf(1.0)).abs() < 1e-6, "{two:?}");
     }
 
     #[test]
     fn errors_grow_with_few_nodes_and_few_repetitions() {
-        let (a, b) = ([80.0, 82.0, 81.0, 79.0], [70.0, 74.0, 69.0, 71.0]);
+        let (a, b) = ([0.80, 0.82, 0.81, 0.79], [0.70, 0.74, 0.69, 0.71]);
         let of = |share, scored| errors(&[&a, &b], share, scored)[0];
         assert!(of(0.1, 1e5) < of(1.0, 1e5) && of(0.1, 1e5) < of(0.1, 20.0));
         // What all families have in common does not count.
-        let (c, d) = ([80.0, 90.0, 70.0], [60.0, 70.0, 50.0]);
+        let (c, d) = ([0.8, 0.9, 0.7], [0.6, 0.7, 0.5]);
         let common = errors(&[&c, &d], 0.5, 1e6);
-        assert!(common.iter().all(|error| *error < 0.05), "{common:?}");
+        assert!(common.iter().all(|error| *error < 0.0005), "{common:?}");
         // Equal scores on four nodes are no certainty.
-        assert!(errors(&[&[100.0, 100.0], &[100.0, 100.0]], 0.5, 4.0)[0] > 10.0);
+        assert!(errors(&[&[1.0, 1.0], &[1.0, 1.0]], 0.5, 4.0)[0] > 0.1);
         // One repetition of many nodes is no certainty either: about the usual deviation between repetitions.
-        assert!(errors(&[&[80.0], &[79.0]], 0.5, 1e6)[0] > 1.0);
-        // Two families whose differences vary by 2 points: each has half of the variance of the difference.
-        let (e, f) = ([80.0, 82.0, 80.0, 82.0], [81.0, 81.0, 81.0, 81.0]);
+        assert!(errors(&[&[0.80], &[0.79]], 0.5, 1e6)[0] > 0.01);
+        // Two families whose differences vary by 0.02: each has half of the variance of the difference.
+        let (e, f) = ([0.80, 0.82, 0.80, 0.82], [0.81, 0.81, 0.81, 0.81]);
         let both = errors(&[&e, &f], 0.0, 1e6);
-        let (difference, expected) = (both[0].powi(2) + both[1].powi(2), 4.0 / 3.0 / 4.0);
-        assert!((difference - expected).abs() < 1e-9, "{difference} {expected}");
+        let (difference, expected) = (both[0].powi(2) + both[1].powi(2), 1e-4 * 4.0 / 3.0 / 4.0);
+        assert!((difference - expected).abs() < 1e-13, "{difference} {expected}");
     }
 
     #[test]
     fn the_map_decides_among_forms_that_scores_do_not_separate() {
         let by_map = [None, Some(0.2), Some(0.9)];
-        let weak = effects(&[60.0, 60.0, 60.0], &[8.0, 8.0, 8.0], &by_map);
+        let weak = effects(&[0.6, 0.6, 0.6], &[0.08, 0.08, 0.08], &by_map);
         assert!(weak[2].0 > weak[0].0 && weak[0].0 > weak[1].0, "{weak:?}");
-        let clear = effects(&[60.0, 66.0, 60.0], &[1.0, 1.0, 1.0], &by_map);
-        assert!(clear[1].0 > clear[2].0 + 5.0, "{clear:?}");
+        let clear = effects(&[0.60, 0.66, 0.60], &[0.01, 0.01, 0.01], &by_map);
+        assert!(clear[1].0 > clear[2].0 + 0.05, "{clear:?}");
     }
 }

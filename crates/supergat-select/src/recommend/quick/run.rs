@@ -18,7 +18,7 @@ use supergat_train::{Observation, run_seeds};
 /// Fraction of the time by which runs may be late before they are stopped.
 const LATE: f64 = 0.5;
 
-/// Scores in percent, one per repetition.
+/// Scores from 0 to 1, one per repetition.
 pub(super) struct Scores {
     /// Families with the settings of their runs.
     pub(super) families: Vec<(Candidate, Vec<f64>)>,
@@ -38,7 +38,7 @@ const LONGER: f64 = 1.5;
 /// A repetition may take this many times as long as those before it.
 const SLOWER: f64 = 1.25;
 
-/// A finished run: its score in percent, and its seconds.
+/// A finished run: its score, and its seconds.
 type Finished = Result<(f64, f64), String>;
 /// Finished runs, by repetition and place of the family.
 type Found = BTreeMap<(usize, usize), Finished>;
@@ -220,7 +220,7 @@ impl<O: Fn(QuickEvent<'_>) -> ControlFlow<()> + Sync> Course<'_, O> {
                 });
                 let score = match runs {
                     Ok(runs) if runs.interrupted => return,
-                    Ok(runs) => Ok((100.0 * runs.runs[0].outcome.test.metric, began.elapsed().as_secs_f64())),
+                    Ok(runs) => Ok((runs.runs[0].outcome.test.metric, began.elapsed().as_secs_f64())),
                     Err(error) => Err(error.to_string()),
                 };
                 found.lock().unwrap_or_else(PoisonError::into_inner).insert((repetition, place), score);
@@ -239,7 +239,7 @@ impl<O: Fn(QuickEvent<'_>) -> ControlFlow<()> + Sync> Course<'_, O> {
     }
 }
 
-/// Returns the score of predicting the shares of the classes among the training nodes for every node, in percent.
+/// Returns the score of predicting the shares of the classes among the training nodes for every node.
 fn majority(split: &Dataset, setup: &Setup<'_>) -> f64 {
     let classes = split.classes();
     let mut counts = vec![1e-9; classes];
@@ -264,5 +264,5 @@ fn majority(split: &Dataset, setup: &Setup<'_>) -> f64 {
     let logits: Vec<Vec<f32>> = split.examples.iter().map(|example| row.repeat(example.graph.nodes())).collect();
     let mut settings = Settings::general(supergat_core::ModelKind::Mlp);
     (settings.select, settings.positive) = (setup.metric.select, setup.metric.positive);
-    scores(split, &settings, &logits).map_or(f64::NAN, |[_, scored]| 100.0 * scored.metric)
+    scores(split, &settings, &logits).map_or(f64::NAN, |[_, scored]| scored.metric)
 }

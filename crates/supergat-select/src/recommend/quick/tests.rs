@@ -88,7 +88,7 @@ fn answer_of(scores_of: impl Fn(&str) -> Option<Vec<f64>>) -> QuickAnswer {
     let mut plan = plan::by_size(&setup, &QuickQuestion::default()).unwrap();
     plan.repetitions = 3;
     let found = setup.candidates.iter().filter_map(|one| Some((*one, scores_of(one.family.name)?)));
-    let scores = run::Scores { families: found.collect(), majority: vec![33.0; 3], failed: Vec::new() };
+    let scores = run::Scores { families: found.collect(), majority: vec![0.33; 3], failed: Vec::new() };
     let measured = posterior::measured(&setup, plan, scores);
     words::of_measurement(setup, measured, true)
 }
@@ -147,10 +147,10 @@ fn plans_of_large_graphs_have_two_rounds() {
 #[test]
 fn networks_are_chosen_among_networks() {
     let found = answer_of(|name| match name {
-        "label-propagation" => Some(vec![95.0, 95.3, 94.9]),
-        "gcn" => Some(vec![80.0, 80.4, 79.8]),
+        "label-propagation" => Some(vec![0.950, 0.953, 0.949]),
+        "gcn" => Some(vec![0.800, 0.804, 0.798]),
         // The larger error makes it more likely than gcn to be better than label propagation.
-        "mlp" => Some(vec![79.0, 84.0, 74.0]),
+        "mlp" => Some(vec![0.79, 0.84, 0.74]),
         _ => None,
     });
     assert_eq!(found.recommendation.to_string(), "gcn", "{}", found.answer);
@@ -163,8 +163,8 @@ fn networks_are_chosen_among_networks() {
 #[test]
 fn deep_networks_are_recommended_with_their_settings() {
     let found = answer_of(|name| match name {
-        "sage" => Some(vec![80.0, 80.4, 79.8]),
-        "sage-deep" => Some(vec![90.0, 90.4, 89.8]),
+        "sage" => Some(vec![0.800, 0.804, 0.798]),
+        "sage-deep" => Some(vec![0.900, 0.904, 0.898]),
         _ => None,
     });
     assert!(found.answer.starts_with("Use sage-root with 8 layers and batch norm: with "), "{}", found.answer);
@@ -253,7 +253,7 @@ fn rare_classes_choose_the_metric() {
     }
     let found = ask(&dataset, 1.0);
     assert_eq!(found.measured.as_ref().unwrap().metric, "auroc");
-    assert!((found.measured.unwrap().majority - 50.0).abs() < 1e-9);
+    assert!((found.measured.unwrap().majority - 0.5).abs() < 1e-9);
     assert!(found.notes.iter().any(|note| note.starts_with("The metric is auroc")), "{:?}", found.notes);
     let question = QuickQuestion { metric: Some("speed".into()), ..QuickQuestion::default() };
     assert!(recommend(&dataset, &question, 1, |_| ControlFlow::Continue(())).unwrap_err().contains("expected one of"));

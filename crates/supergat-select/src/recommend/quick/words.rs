@@ -108,7 +108,9 @@ fn answer(
 ) -> String {
     let Measured { metric, scored, families, .. } = measured;
     let mut answer = match families.len() {
-        1 => format!("Only {name} ran ({metric} {:.1} % on held-out nodes), so nothing was compared.", best.mean),
+        1 => {
+            format!("Only {name} ran ({metric} {:.1} % on held-out nodes), so nothing was compared.", 100.0 * best.mean)
+        }
         _ => {
             let open = match (best.chance < OPEN, others) {
                 (true, [first, ..]) if first.chance > best.chance => {
@@ -142,10 +144,8 @@ fn answer(
 /// Describes a gain, such as `The expected gain over mlp is 3.1 points (95 % interval 1.0 to 5.2)`.
 fn gain_words(gain: &Gain) -> String {
     let over = if gain.over == "majority" { "predicting the most frequent class" } else { &gain.over };
-    format!(
-        "The expected gain over {over} is {:.1} points (95 % interval {:.1} to {:.1})",
-        gain.points, gain.low, gain.high
-    )
+    let [points, low, high] = gain.in_points();
+    format!("The expected gain over {over} is {points:.1} points (95 % interval {low:.1} to {high:.1})")
 }
 
 /// Describes the comparison and its limits.
@@ -195,7 +195,9 @@ fn better_without_network(measured: &Measured, best: &MeasuredFamily, networks_o
         better.max_by(|a, b| a.expected.total_cmp(&b.expected)).filter(|other| other.expected > best.expected)?;
     Some(format!(
         "{} was better ({:.1} % against {:.1} %), but only networks are chosen automatically.",
-        better.family.name, better.mean, best.mean
+        better.family.name,
+        100.0 * better.mean,
+        100.0 * best.mean
     ))
 }
 

@@ -24,9 +24,9 @@ pub struct FamilyResult {
     pub balanced: bool,
     /// Number of trials in the first rung of its search.
     pub trials: usize,
-    /// Validation metric in percent, one value per split.
+    /// Validation metric, one value per split.
     pub validation: Summary,
-    /// Test metric in percent, one value per split.
+    /// Test metric, one value per split.
     pub test: Summary,
 }
 
@@ -49,7 +49,7 @@ pub struct FamilyComparison {
     pub best: Family,
     /// Other family.
     pub family: Family,
-    /// Mean difference in percentage points: best minus other.
+    /// Mean difference of test metrics: best minus other.
     pub difference: f64,
     /// 95 % interval of the difference, without correction.
     pub interval: Option<Interval>,
@@ -151,7 +151,7 @@ fn collect(
         let scores: Vec<Option<[f64; 2]>> = records
             .iter()
             .map(|record| match record.map(|record| &record.status) {
-                Some(Status::Ok { validation, test, .. }) => Some([100.0 * validation.metric, 100.0 * test.metric]),
+                Some(Status::Ok { validation, test, .. }) => Some([validation.metric, test.metric]),
                 _ => None,
             })
             .collect();

@@ -9,8 +9,8 @@
 //! T_r     = the n_r trials of T_(r-1) with the largest v_(r-1)          (successive halving)
 //! t*      = argmax of v_R(t) over T_R, the last rung
 //! best    = argmax over f of the mean of test(f, k) over the splits k
-//! tied    = best; every family whose mean is at most 0.5 points below, and at most a tenth of the points between the best
-//!           and 100; and every family that is not significantly worse (paired t-test over k, with Holm's correction) and whose mean is
+//! tied    = best; every family whose mean is at most 0.005 below, and at most a tenth of the difference between the best
+//!           and 1; and every family that is not significantly worse (paired t-test over k, with Holm's correction) and whose mean is
 //!           at most one standard error of the paired difference below
 //! answer  = of the least complex families of `tied`, the one with the best mean
 //! ```

@@ -13,9 +13,10 @@ pub fn families(answer: &ThoroughAnswer) -> Sheet {
         let is_winner = answer.family == Some(result.family);
         let row = vec![
             result.family.name.to_owned(),
-            format!("{:.2} ± {:.2}", test.mean, test.std),
-            test.interval().map_or_else(|_| dash(), |found| format!("{:.2} to {:.2}", found.low, found.high)),
-            format!("{:.2}", result.validation.mean),
+            format!("{:.2} ± {:.2}", 100.0 * test.mean, 100.0 * test.std),
+            test.interval()
+                .map_or_else(|_| dash(), |found| format!("{:.2} to {:.2}", 100.0 * found.low, 100.0 * found.high)),
+            format!("{:.2}", 100.0 * result.validation.mean),
             result.trials.to_string(),
             settings(result),
         ];
@@ -56,8 +57,10 @@ pub fn comparisons(answer: &ThoroughAnswer) -> Sheet {
         let tone = if found.verdict == Verdict::Worse { Tone::Good } else { Tone::Plain };
         let row = vec![
             format!("{} - {}", found.best.name, found.family.name),
-            format!("{:+.2}", found.difference),
-            found.interval.map_or_else(dash, |interval| format!("{:+.2} to {:+.2}", interval.low, interval.high)),
+            format!("{:+.2}", 100.0 * found.difference),
+            found
+                .interval
+                .map_or_else(dash, |interval| format!("{:+.2} to {:+.2}", 100.0 * interval.low, 100.0 * interval.high)),
             found.p.map_or_else(dash, p_value),
             found.holm.map_or_else(dash, p_value),
             found.wilcoxon.map_or_else(dash, p_value),

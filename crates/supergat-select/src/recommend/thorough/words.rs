@@ -14,10 +14,12 @@ const FEW_EPOCHS: usize = 200;
 /// Number of splits below which the notes say that intervals are wide.
 const FEW_SPLITS: usize = 5;
 
-/// A simpler family is preferred if the best is better by at most this many points, and by at most this fraction of the
-/// points between the best and 100.
-const SMALL_DIFFERENCE: f64 = 0.5;
+/// A simpler family is preferred if the best is better by at most this difference, and by at most this fraction of the
+/// difference between the best and 1.
+const SMALL_DIFFERENCE: f64 = 0.005;
 const SMALL_FRACTION: f64 = 0.1;
+/// Rounding of differences.
+const ROUNDING: f64 = 1e-12;
 
 impl ThoroughAnswer {
     /// Writes the answer and its limits.
@@ -38,12 +40,12 @@ impl ThoroughAnswer {
             self.answer = "Nothing can be recommended: no family has results.".into();
             return;
         };
-        let (best, words, mean) = (best.family, &best.words, best.test.mean);
+        let small = SMALL_DIFFERENCE.min(SMALL_FRACTION * (1.0 - best.test.mean)) + ROUNDING;
+        let (best, words, mean) = (best.family, &best.words, 100.0 * best.test.mean);
         let is_within_error = |comparison: &FamilyComparison| {
             let error = self.standard_error(best, comparison.family);
             comparison.verdict == Verdict::Open && comparison.difference <= error
         };
-        let small = SMALL_DIFFERENCE.min(SMALL_FRACTION * (100.0 - mean));
         let is_tied = |family: Family| {
             let found = self.comparisons.iter().find(|comparison| comparison.family == family);
             found.is_none_or(|comparison| comparison.difference <= small || is_within_error(comparison))
@@ -77,7 +79,7 @@ impl ThoroughAnswer {
             // The widest difference bounds what may have been missed.
             let widest = self.comparisons.iter().max_by(|a, b| a.difference.total_cmp(&b.difference));
             let widest = widest.map_or_else(String::new, |widest| {
-                format!("{} to {}, {}", best.name, widest.family.name, points(widest, ""))
+                format!("{} to {}, {}", best.name, widest.family.name, points(widest, [", ", ""]))
             });
             format!(
                 "No family is significantly better than another (best mean test {metric} {mean:.1} %; largest difference: {widest}): use \
@@ -91,11 +93,11 @@ impl ThoroughAnswer {
             )
         } else if let Some(other) = comparison(recommended) {
             format!(
-                "Use {}: it is simpler than {}, which is best (test {metric} {mean:.1} %), and {} ({}).",
+                "Use {}: it is simpler than {}, which is best (test {metric} {mean:.1} %), and {} (difference {}).",
                 self.of(recommended).map_or(recommended.name, |result| &result.words),
                 best.name,
                 if is_within_error(other) { "within one standard error of it" } else { "hardly worse" },
-                points(other, "difference "),
+                points(other, [", ", ""]),
             )
         } else if let Some(rival) = simpler {
             let kind = if best.is_graph_network() && !rival.family.is_graph_network() {
@@ -105,12 +107,18 @@ impl ThoroughAnswer {
             };
             let kind = if self.comparisons.len() == 1 { "the only other family" } else { kind };
             let open = if rival.verdict == Verdict::Open { ", though not significantly" } else { "" };
-            format!("Use {words}: {} better than {}, {kind}{open}.", better(rival), rival.family.name)
+            format!("Use {words}: {} better than {}, {kind}{open}.", points(rival, [" (", ")"]), rival.family.name)
         } else {
             let runner = largest(&mut self.families.iter().filter(|result| result.family != best));
             let runner = runner.map_or_else(String::new, |runner| match runner.verdict {
-                Verdict::Worse => format!("; the next, {}, is worse by {}", runner.family.name, points(runner, "")),
-                _ => format!("; the next, {}, is not significantly worse ({})", runner.family.name, points(runner, "")),
+                Verdict::Worse => {
+                    format!("; the next, {}, is worse by {}", runner.family.name, points(runner, [", ", ""]))
+                }
+                _ => format!(
+                    "; the next, {}, is not significantly worse ({})",
+                    runner.family.name,
+                    points(runner, [", ", ""])
+                ),
             });
             let networks = self.families.iter().any(|result| result.family.is_graph_network());
             let kind = if networks && !best.is_graph_network() { "graph network" } else { "other family" };
@@ -206,20 +214,12 @@ fn effort(plan: &ThoroughPlan) -> (usize, usize) {
     }
 }
 
-/// Returns a difference with its interval, such as `0.4 points, 95 % interval -0.3 to 1.1`.
-fn points(comparison: &FamilyComparison, prefix: &str) -> String {
-    let interval = comparison
-        .interval
-        .map_or_else(String::new, |found| format!(", 95 % interval {:.1} to {:.1}", found.low, found.high));
-    format!("{prefix}{:.1} points{interval}", comparison.difference)
-}
-
-/// Returns by how much the best family is better than another.
-fn better(comparison: &FamilyComparison) -> String {
-    let interval = comparison
-        .interval
-        .map_or_else(String::new, |found| format!(" (95 % interval {:.1} to {:.1})", found.low, found.high));
-    format!("{:.1} points{interval}", comparison.difference)
+/// Returns a difference in percentage points with its interval between some marks, such as `0.4 points (95 % interval -0.3 to 1.1)`.
+fn points(comparison: &FamilyComparison, [before, after]: [&str; 2]) -> String {
+    let interval = comparison.interval.map_or_else(String::new, |found| {
+        format!("{before}95 % interval {:.1} to {:.1}{after}", 100.0 * found.low, 100.0 * found.high)
+    });
+    format!("{:.1} points{interval}", 100.0 * comparison.difference)
 }
 
 #[cfg(test)]
@@ -263,9 +263,9 @@ mod tests {
         found
     }
 
-    const LOW: [f64; 5] = [70.0, 71.0, 70.5, 69.5, 70.2];
-    const HIGH: [f64; 5] = [80.1, 81.0, 80.4, 79.6, 80.1];
-    const ALSO_HIGH: [f64; 5] = [80.0, 80.9, 80.7, 79.5, 80.0];
+    const LOW: [f64; 5] = [0.700, 0.710, 0.705, 0.695, 0.702];
+    const HIGH: [f64; 5] = [0.801, 0.810, 0.804, 0.796, 0.801];
+    const ALSO_HIGH: [f64; 5] = [0.800, 0.809, 0.807, 0.795, 0.800];
 
     #[test]
     fn significant_differences_decide() {
@@ -307,16 +307,16 @@ mod tests {
         assert_eq!(found.family.unwrap().name, "sage");
         assert!(found.answer.contains("better than mlp, the best family without a graph network."), "{}", found.answer);
         // A small difference is not worth another model, even if it is significant.
-        let low: [f64; 5] = [79.8, 80.7, 80.12, 79.28, 79.8];
+        let low: [f64; 5] = [0.798, 0.807, 0.8012, 0.7928, 0.798];
         let found = answer_to(&[("mlp", &LOW), ("gcn", &low), ("gat-go", &HIGH)]);
         assert_eq!((found.family.unwrap().name, found.comparisons[1].verdict), ("gcn", Verdict::Worse));
         assert!(found.answer.contains("and hardly worse (difference 0.3 points"), "{}", found.answer);
         // It is where little is lacking.
-        let [low, high] = [low, HIGH].map(|metrics| metrics.map(|metric| metric + 18.0));
+        let [low, high] = [low, HIGH].map(|metrics| metrics.map(|metric| metric + 0.18));
         let found = answer_to(&[("mlp", &LOW), ("gcn", &low), ("gat-go", &high)]);
         assert_eq!((found.family.unwrap().name, found.comparisons[1].verdict), ("gat-go", Verdict::Worse));
         // Three points are not significant here, but too many to give away.
-        let varied: [f64; 5] = [77.0, 82.0, 75.0, 76.0, 77.5];
+        let varied: [f64; 5] = [0.77, 0.82, 0.75, 0.76, 0.775];
         let found = answer_to(&[("mlp", &LOW), ("gcn", &varied), ("gat-go", &HIGH)]);
         assert_eq!(found.family.unwrap().name, "gat-go");
         assert!(found.answer.ends_with("better than gcn, the best simpler family, though not significantly."));
@@ -327,7 +327,7 @@ mod tests {
         assert_eq!(answer_to(&[]).answer, "Nothing can be recommended: no family has results.");
         let alone = answer_to(&[("mlp", &LOW)]);
         assert_eq!(alone.answer, "Only mlp with 2 layers ran (test accuracy 70.2 %), so nothing was compared.");
-        let once = answer_to(&[("mlp", &[70.0]), ("gcn", &[90.0])]);
+        let once = answer_to(&[("mlp", &[0.7]), ("gcn", &[0.9])]);
         assert_eq!(
             once.answer,
             "gcn with 2 layers has the best mean test accuracy (90.0 % on 1 split), but the difference to mlp cannot be tested: this is \
